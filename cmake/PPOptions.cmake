@@ -1,0 +1,37 @@
+# Flags that every target of the project shares. They are global because a
+# precompiled header can only be reused by targets with identical flags.
+# SPDX-License-Identifier: Apache-2.0
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+add_compile_options(-Wall -Wextra -Wno-unused-parameter -fno-exceptions
+                    -ffunction-sections -fdata-sections
+                    # Keeps precompiled headers cacheable by ccache.
+                    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+add_link_options(-fuse-ld=lld -Wl,--gc-sections)
+
+find_program(PP_CCACHE ccache)
+if(PP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${PP_CCACHE})
+endif()
+
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+# pp_add_gtest(NAME SOURCES... LIBS...): one GoogleTest binary, known to CTest
+# as one test with a time limit.
+function(pp_add_gtest name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES
+                        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+endfunction()

@@ -1,0 +1,61 @@
+//===- Algorithms.h - Named ways to order a pipeline ------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A problem says how many ranks, stages and micro-batches there are; an
+// algorithm gives the schedule. Each algorithm has a file of its own and an
+// entry in the table of Algorithms.cpp.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_SCHEDULE_ALGORITHMS_H
+#define PP_SCHEDULE_ALGORITHMS_H
+
+#include "pp/Schedule/Schedule.h"
+
+namespace pp::schedule {
+
+/// What a schedule is asked for. Stage `s` lies on rank `s mod ranks` unless
+/// the algorithm says otherwise.
+struct ScheduleProblem {
+  unsigned ranks = 1;
+  unsigned microBatches = 1;
+  /// Stages per rank.
+  unsigned chunks = 1;
+
+  unsigned stages() const { return ranks * chunks; }
+
+  /// Whether the sizes are positive and within bounds; if not, sets `error`.
+  bool check(std::string &error) const;
+};
+
+/// One way to order a pipeline. `generate` may expect a problem that passes its
+/// own `check()` and has a number of chunks that the algorithm can place.
+struct Algorithm {
+  const char *name;
+  const char *summary;
+  unsigned minChunks, maxChunks;
+  Schedule (*generate)(const ScheduleProblem &problem);
+};
+
+/// All algorithms, in the order of their documentation.
+const std::vector<Algorithm> &algorithms();
+
+/// The verified schedule of the algorithm called `name`. On an unknown name
+/// (the error lists the near ones) or a problem that it cannot solve, returns
+/// nothing and sets `error`.
+std::optional<Schedule> generate(const std::string &name,
+                                 const ScheduleProblem &problem,
+                                 std::string &error);
+
+/// All forward passes, then all backward passes (Huang et al., 2019). Holds the
+/// residuals of every micro-batch.
+Schedule generateGPipe(const ScheduleProblem &problem);
+
+/// One forward, one backward: rank r of p runs p - r - 1 forward passes ahead,
+/// then alternates (PipeDream-flush, Narayanan et al., 2021). As long as GPipe,
+/// but rank r holds the residuals of at most p - r micro-batches.
+Schedule generateOneForwardOneBackward(const ScheduleProblem &problem);
+
+} // namespace pp::schedule
+
+#endif // PP_SCHEDULE_ALGORITHMS_H

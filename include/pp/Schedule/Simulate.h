@@ -1,0 +1,65 @@
+//===- Simulate.h - The timeline of a schedule ------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Given how long actions and transfers take, says when each of them starts and
+// ends and how long every rank is idle.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_SCHEDULE_SIMULATE_H
+#define PP_SCHEDULE_SIMULATE_H
+
+#include "pp/Schedule/Schedule.h"
+
+#include <functional>
+
+namespace pp::schedule {
+
+/// Durations, in any unit; negative ones count as zero.
+struct Durations {
+  /// Of an action. `merged` is true for a backward action that computes the
+  /// weight gradients too.
+  std::function<double(const Action &action, bool merged)> action;
+  /// Of the transfer from `producer` to `consumer`, which lie on different
+  /// ranks.
+  std::function<double(const Action &producer, const Action &consumer)>
+      transfer;
+
+  /// Every action takes 1, every transfer 0.
+  static Durations unit();
+};
+
+struct TimedAction {
+  Action action;
+  double start = 0, end = 0;
+};
+
+struct TimedTransfer {
+  Action producer, consumer;
+  unsigned from = 0, to = 0;
+  double start = 0, end = 0;
+};
+
+/// When everything happens in one step that starts at 0.
+struct Timeline {
+  /// Parallel to `Schedule::ranks`.
+  std::vector<std::vector<TimedAction>> ranks;
+  std::vector<TimedTransfer> transfers;
+  /// The end of the last action.
+  double end = 0;
+
+  /// The share of [0, end] in which a rank computes nothing.
+  double bubble(unsigned rank) const;
+  /// The mean of that share over all ranks.
+  double bubble() const;
+};
+
+/// Runs the schedule in virtual time. Actions of a rank run one at a time, in
+/// order; so do the transfers of a directed edge, in the order in which they
+/// are produced, without occupying the ranks at either end. Expects a verified
+/// schedule.
+Timeline simulate(const Schedule &schedule, const Durations &durations);
+
+} // namespace pp::schedule
+
+#endif // PP_SCHEDULE_SIMULATE_H

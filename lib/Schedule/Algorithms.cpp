@@ -1,0 +1,96 @@
+//===- Algorithms.cpp - The table of schedules ----------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Looks an algorithm up by name and runs it between the check of its input and
+// the check of its output.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Schedule/Algorithms.h"
+
+#include <algorithm>
+
+using namespace pp::schedule;
+
+const std::vector<Algorithm> &pp::schedule::algorithms() {
+  static const std::vector<Algorithm> table = {
+      {"gpipe", "all forward passes, then all backward passes", 1, 1,
+       generateGPipe},
+      {"1f1b", "one forward, one backward: fewer micro-batches in flight", 1, 1,
+       generateOneForwardOneBackward},
+  };
+  return table;
+}
+
+static bool checkRange(const char *what, size_t value, size_t max,
+                       std::string &error) {
+  if (value >= 1 && value <= max)
+    return true;
+  error = "expects between 1 and " + std::to_string(max) + " " + what +
+          ", got " + std::to_string(value);
+  return false;
+}
+
+bool ScheduleProblem::check(std::string &error) const {
+  return checkRange("ranks", ranks, maxStages, error) &&
+         checkRange("micro-batches", microBatches, maxMicroBatches, error) &&
+         checkRange("stages", size_t(ranks) * chunks, maxStages, error) &&
+         checkRange("pairs of stage and micro-batch",
+                    size_t(ranks) * chunks * microBatches, maxActions, error);
+}
+
+/// The number of single-character edits between two names.
+static unsigned editDistance(const std::string &a, const std::string &b) {
+  std::vector<unsigned> row(b.size() + 1);
+  for (unsigned j = 0; j < row.size(); ++j)
+    row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    unsigned diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      unsigned substitute = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+    }
+  }
+  return row.back();
+}
+
+/// What to suggest for an unknown name: the names within two edits of it, or
+/// all of them if there is none.
+static std::string suggestions(const std::string &name) {
+  std::string near, all;
+  for (const Algorithm &algorithm : algorithms()) {
+    std::string item = std::string("'") + algorithm.name + "'";
+    all += (all.empty() ? "" : ", ") + item;
+    if (editDistance(name, algorithm.name) <= 2)
+      near += (near.empty() ? "" : ", ") + item;
+  }
+  return near.empty() ? "one of " + all : near;
+}
+
+std::optional<Schedule> pp::schedule::generate(const std::string &name,
+                                               const ScheduleProblem &problem,
+                                               std::string &error) {
+  for (const Algorithm &algorithm : algorithms()) {
+    if (name != algorithm.name)
+      continue;
+    if (!problem.check(error))
+      return std::nullopt;
+    if (problem.chunks < algorithm.minChunks ||
+        problem.chunks > algorithm.maxChunks) {
+      error = "schedule '" + name + "' expects between " +
+              std::to_string(algorithm.minChunks) + " and " +
+              std::to_string(algorithm.maxChunks) + " stages per rank, got " +
+              std::to_string(problem.chunks);
+      return std::nullopt;
+    }
+    Schedule schedule = algorithm.generate(problem);
+    if (!verify(schedule, error))
+      return std::nullopt;
+    return schedule;
+  }
+  error =
+      "expects a schedule named " + suggestions(name) + ", got '" + name + "'";
+  return std::nullopt;
+}

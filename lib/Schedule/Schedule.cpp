@@ -1,0 +1,68 @@
+//===- Schedule.cpp - Queries on schedules --------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What follows from a schedule: where stages lie, what depends on what, how
+// many micro-batches are in flight.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Schedule/Schedule.h"
+
+#include <algorithm>
+
+using namespace pp::schedule;
+
+std::vector<unsigned> pp::schedule::stageRanks(const Schedule &schedule) {
+  std::vector<unsigned> ranks(schedule.stages, 0);
+  for (unsigned rank = 0; rank < schedule.ranks.size(); ++rank)
+    for (const Action &action : schedule.ranks[rank])
+      ranks[action.stage] = rank;
+  return ranks;
+}
+
+std::vector<bool> pp::schedule::splitBackwards(const Schedule &schedule) {
+  std::vector<bool> split(size_t(schedule.stages) * schedule.microBatches);
+  for (const std::vector<Action> &actions : schedule.ranks)
+    for (const Action &action : actions)
+      if (action.kind == Kind::Weight)
+        split[size_t(action.stage) * schedule.microBatches +
+              action.microBatch] = true;
+  return split;
+}
+
+unsigned pp::schedule::peakInFlight(const Schedule &schedule, unsigned rank) {
+  std::vector<bool> split = splitBackwards(schedule);
+  unsigned inFlight = 0, peak = 0;
+  for (const Action &action : schedule.ranks[rank]) {
+    if (action.kind == Kind::Forward)
+      peak = std::max(peak, ++inFlight);
+    else if (action.kind == Kind::Weight ||
+             !split[size_t(action.stage) * schedule.microBatches +
+                    action.microBatch])
+      --inFlight;
+  }
+  return peak;
+}
+
+Dependencies pp::schedule::dependencies(const Schedule &schedule,
+                                        const Action &action) {
+  Dependencies needed;
+  auto add = [&](unsigned stage, Kind kind) {
+    needed.actions[needed.count++] = {stage, kind, action.microBatch};
+  };
+  switch (action.kind) {
+  case Kind::Forward:
+    if (action.stage > 0)
+      add(action.stage - 1, Kind::Forward);
+    break;
+  case Kind::Backward:
+    add(action.stage, Kind::Forward);
+    if (action.stage + 1 < schedule.stages)
+      add(action.stage + 1, Kind::Backward);
+    break;
+  case Kind::Weight:
+    add(action.stage, Kind::Backward);
+    break;
+  }
+  return needed;
+}

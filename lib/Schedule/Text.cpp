@@ -1,0 +1,178 @@
+//===- Text.cpp - Schedules as text ---------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Actions, CSV files and grids, in the spelling of
+// torch.distributed.pipelining.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Schedule/Schedule.h"
+
+#include <algorithm>
+
+using namespace pp::schedule;
+
+static std::string print(const Action &action, char kind) {
+  return std::to_string(action.stage) + kind +
+         std::to_string(action.microBatch);
+}
+
+std::string pp::schedule::print(const Action &action) {
+  return ::print(action, static_cast<char>(action.kind));
+}
+
+/// Takes a decimal number off the front of `text`. Fails without digits and on
+/// numbers no schedule can hold.
+static bool consumeNumber(const char *&text, const char *end,
+                          unsigned &number) {
+  const char *begin = text;
+  for (number = 0; text != end && *text >= '0' && *text <= '9'; ++text) {
+    number = number * 10 + (*text - '0');
+    if (number > maxMicroBatches)
+      return false;
+  }
+  return text != begin;
+}
+
+/// Reads an action of which the kind may also be `I`, which sets `isSplit`.
+static std::optional<Action> parseAction(const std::string &text,
+                                         bool &isSplit) {
+  Action action;
+  const char *next = text.data(), *end = next + text.size();
+  if (!consumeNumber(next, end, action.stage) || next == end)
+    return std::nullopt;
+  char kind = *next++;
+  isSplit = kind == 'I';
+  if (isSplit)
+    kind = 'B';
+  if (kind != 'F' && kind != 'B' && kind != 'W')
+    return std::nullopt;
+  action.kind = static_cast<Kind>(kind);
+  if (!consumeNumber(next, end, action.microBatch) || next != end)
+    return std::nullopt;
+  return action;
+}
+
+std::optional<Action> pp::schedule::parseAction(const std::string &text) {
+  bool isSplit = false;
+  std::optional<Action> action = ::parseAction(text, isSplit);
+  return isSplit ? std::nullopt : action;
+}
+
+std::string pp::schedule::printCsv(const Schedule &schedule) {
+  std::vector<bool> split = splitBackwards(schedule);
+  std::string csv;
+  for (const std::vector<Action> &actions : schedule.ranks) {
+    for (const Action &action : actions) {
+      if (&action != &actions.front())
+        csv += ',';
+      bool isSplit = action.kind == Kind::Backward &&
+                     split[size_t(action.stage) * schedule.microBatches +
+                           action.microBatch];
+      csv += ::print(action, isSplit ? 'I' : static_cast<char>(action.kind));
+    }
+    csv += '\n';
+  }
+  return csv;
+}
+
+/// Splits `text` at `separator`; n separators give n + 1 pieces.
+static std::vector<std::string> split(const std::string &text, char separator) {
+  std::vector<std::string> pieces(1);
+  for (char c : text) {
+    if (c == separator)
+      pieces.emplace_back();
+    else
+      pieces.back() += c;
+  }
+  return pieces;
+}
+
+static std::string trim(const std::string &text) {
+  size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string::npos)
+    return "";
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+std::optional<Schedule> pp::schedule::parseCsv(const std::string &text,
+                                               std::string &error) {
+  Schedule schedule;
+  schedule.name = "csv";
+  std::vector<std::string> lines = split(text, '\n');
+  while (!lines.empty() && trim(lines.back()).empty())
+    lines.pop_back();
+  std::vector<Action> needsWeight;
+  for (size_t row = 0; row < lines.size(); ++row) {
+    schedule.ranks.emplace_back();
+    std::vector<std::string> cells = split(lines[row], ',');
+    for (size_t column = 0; column < cells.size(); ++column) {
+      std::string cell = trim(cells[column]);
+      if (cell.empty())
+        continue;
+      bool isSplit = false;
+      std::optional<Action> action = ::parseAction(cell, isSplit);
+      if (!action || action->stage >= maxStages ||
+          action->microBatch >= maxMicroBatches) {
+        error = "row " + std::to_string(row + 1) + ", column " +
+                std::to_string(column + 1) +
+                ": expects an action such as 0F0, 1B3 or 1W3 (compute only: "
+                "transfers follow from the order), got '" +
+                cell.substr(0, 40) + "'";
+        return std::nullopt;
+      }
+      if (isSplit)
+        needsWeight.push_back(*action);
+      schedule.stages = std::max(schedule.stages, action->stage + 1);
+      schedule.microBatches =
+          std::max(schedule.microBatches, action->microBatch + 1);
+      schedule.ranks.back().push_back(*action);
+    }
+  }
+  if (schedule.stages == 0) {
+    error = "expects one row of actions per rank, got no action";
+    return std::nullopt;
+  }
+  if (size_t(schedule.stages) * schedule.microBatches > maxActions) {
+    error = "expects at most " + std::to_string(maxActions) +
+            " pairs of stage and micro-batch, got " +
+            std::to_string(schedule.stages) + " x " +
+            std::to_string(schedule.microBatches);
+    return std::nullopt;
+  }
+  std::vector<bool> hasWeight = splitBackwards(schedule);
+  for (const Action &action : needsWeight)
+    if (!hasWeight[size_t(action.stage) * schedule.microBatches +
+                   action.microBatch]) {
+      error =
+          "expects a weight action for " + ::print(action, 'I') + ", got none";
+      return std::nullopt;
+    }
+  return schedule;
+}
+
+std::string pp::schedule::printGrid(const Schedule &schedule, size_t markRank,
+                                    size_t markIndex) {
+  size_t width = 0;
+  for (const std::vector<Action> &actions : schedule.ranks)
+    for (const Action &action : actions)
+      width = std::max(width, print(action).size());
+  size_t rankWidth = std::to_string(schedule.ranks.size() - 1).size();
+
+  std::string grid;
+  for (size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    std::string number = std::to_string(rank);
+    grid +=
+        "rank " + std::string(rankWidth - number.size(), ' ') + number + " |";
+    for (size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
+      bool isMarked = rank == markRank && i == markIndex;
+      std::string cell = print(schedule.ranks[rank][i]);
+      size_t padding = width - cell.size();
+      grid += (isMarked ? "[" : " ") + cell + (isMarked ? "]" : " ") +
+              std::string(padding, ' ');
+    }
+    grid.erase(grid.find_last_not_of(' ') + 1);
+    grid += '\n';
+  }
+  return grid;
+}

@@ -1,0 +1,126 @@
+//===- SimulateTest.cpp - Timelines and their pictures --------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Schedule/Algorithms.h"
+#include "pp/Schedule/Draw.h"
+
+#include <gtest/gtest.h>
+
+using namespace pp::schedule;
+
+static Schedule make(const char *name, unsigned ranks, unsigned m) {
+  std::string error;
+  return *generate(name, {ranks, m, 1}, error);
+}
+
+/// Forward 1, merged backward 2, each half of a split one 1; transfers 0.
+static Durations usualDurations() {
+  return {[](const Action &, bool isMerged) { return isMerged ? 2.0 : 1.0; },
+          [](const Action &, const Action &) { return 0.0; }};
+}
+
+// With p ranks, m micro-batches and stages of equal cost, both schedules take
+// (m + p - 1) (F + B), of which each rank is busy for m (F + B).
+TEST(Simulate, GivesTheKnownBubbleOfBalancedStages) {
+  for (const Algorithm &algorithm : algorithms()) {
+    for (unsigned p = 1; p <= 6; ++p) {
+      for (unsigned m = 1; m <= 12; ++m) {
+        Schedule schedule = make(algorithm.name, p, m);
+        double expected = (p - 1.0) / (m + p - 1.0);
+        Timeline unit = simulate(schedule, Durations::unit());
+        Timeline usual = simulate(schedule, usualDurations());
+        EXPECT_DOUBLE_EQ(unit.end, 2 * (m + p - 1));
+        EXPECT_DOUBLE_EQ(usual.end, 3 * (m + p - 1));
+        for (unsigned rank = 0; rank < p; ++rank) {
+          EXPECT_NEAR(unit.bubble(rank), expected, 1e-12);
+          EXPECT_NEAR(usual.bubble(rank), expected, 1e-12);
+        }
+        EXPECT_NEAR(unit.bubble(), expected, 1e-12);
+      }
+    }
+  }
+}
+
+TEST(Simulate, HonoursDependenciesAndQueues) {
+  Schedule schedule = make("1f1b", 3, 5);
+  Durations durations{
+      [](const Action &a, bool) { return 1.0 + a.stage + 0.25 * a.microBatch; },
+      [](const Action &a, const Action &) { return 0.5 + a.microBatch; }};
+  Timeline timeline = simulate(schedule, durations);
+  EXPECT_EQ(timeline.transfers.size(), 2u * 2 * 5);
+  auto find = [&](const Action &action) {
+    for (const auto &rank : timeline.ranks)
+      for (const TimedAction &timed : rank)
+        if (timed.action == action)
+          return timed;
+    ADD_FAILURE() << print(action);
+    return TimedAction();
+  };
+  for (const TimedTransfer &transfer : timeline.transfers) {
+    EXPECT_GE(transfer.start, find(transfer.producer).end);
+    EXPECT_EQ(transfer.end - transfer.start,
+              0.5 + transfer.producer.microBatch);
+    EXPECT_LE(transfer.end, find(transfer.consumer).start);
+    for (const TimedTransfer &other : timeline.transfers)
+      if (&other != &transfer && other.from == transfer.from &&
+          other.to == transfer.to)
+        EXPECT_TRUE(other.end <= transfer.start || transfer.end <= other.start);
+  }
+  for (const auto &rank : timeline.ranks)
+    for (size_t i = 1; i < rank.size(); ++i)
+      EXPECT_LE(rank[i - 1].end, rank[i].start);
+}
+
+TEST(Simulate, SplitBackwardsUnblockTheirNeighboursEarlier) {
+  std::string error;
+  Schedule split = *parseCsv("0F0,0B0\n1F0,1I0,1W0\n", error);
+  Timeline timeline = simulate(split, usualDurations());
+  // 0B0 starts when 1I0 ends, beside 1W0.
+  EXPECT_EQ(timeline.ranks[0][1].start, 3);
+  EXPECT_EQ(timeline.end, 5);
+}
+
+TEST(Simulate, TakesEmptyStepsAndNegativeDurations) {
+  Schedule schedule = make("gpipe", 2, 2);
+  Durations durations{[](const Action &, bool) { return -1.0; },
+                      [](const Action &, const Action &) { return -1.0; }};
+  Timeline timeline = simulate(schedule, durations);
+  EXPECT_EQ(timeline.end, 0);
+  EXPECT_EQ(timeline.bubble(0), 0);
+  EXPECT_NE(drawText(schedule, timeline), "");
+  EXPECT_NE(drawSvg(schedule, timeline), "");
+}
+
+TEST(Draw, TextShowsNamesAndIdleTime) {
+  Schedule schedule = make("1f1b", 2, 2);
+  EXPECT_EQ(drawText(schedule, simulate(schedule, usualDurations())),
+            "rank 0 |0F0 0F1 ........0B0---- ....0B1---- | bubble 33.3%\n"
+            "rank 1 |....1F0 1B0---- 1F1 1B1---- ........| bubble 33.3%\n");
+}
+
+TEST(Draw, TextFallsBackToKindsWhenNarrow) {
+  Schedule schedule = make("gpipe", 2, 4);
+  EXPECT_EQ(
+      drawText(schedule, simulate(schedule, Durations::unit()), /*columns=*/20),
+      "rank 0 |F F F F ....B B B B | bubble 20.0%\n"
+      "rank 1 |..F F F F B B B B ..| bubble 20.0%\n");
+}
+
+TEST(Draw, SvgHasOneRectanglePerActionAndALegendOfWhatOccurs) {
+  Schedule schedule = make("1f1b", 3, 4);
+  std::string svg = drawSvg(schedule, simulate(schedule, usualDurations()));
+  auto count = [&](const std::string &text) {
+    size_t n = 0;
+    for (size_t at = svg.find(text); at != std::string::npos;
+         at = svg.find(text, at + 1))
+      ++n;
+    return n;
+  };
+  EXPECT_EQ(count("<title>"), 2u * 3 * 4);
+  EXPECT_EQ(count(">F forward<"), 1u);
+  EXPECT_EQ(count(">W weight gradient<"), 0u);
+  EXPECT_EQ(count(">33.3%<"), 3u);
+  EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
+}

@@ -1,0 +1,136 @@
+//===- ReshardPlanner.h - From one sharding to another, cheapest first ----===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a mesh, its links, a tensor shape, the sharding the tensor has and the
+// one it shall have. Out: the cheapest sequence of collectives between the two,
+// with the sharding, the bytes sent and the predicted time of every step; or
+// the reason why no sequence exists. The search is exhaustive over the
+// shardings of the mesh, so a plan passes through full replication only when
+// nothing is cheaper.
+//
+// Assumed: the shape is already padded, so that both shardings divide it
+// evenly. Nothing here knows MLIR: the partitioner translates attributes to
+// these structs and steps to ops.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PP_TRANSFORMS_SHARD_RESHARDPLANNER_H
+#define PP_TRANSFORMS_SHARD_RESHARDPLANNER_H
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pp::reshard {
+
+/// A named mesh axis. Devices are numbered row-major over the axes of a mesh.
+struct MeshAxis {
+  std::string name;
+  int64_t size;
+  /// No collective runs over this axis (stage and time axes): what it splits or
+  /// leaves partial at the source, it splits or leaves partial at the target.
+  bool fixed = false;
+};
+using Mesh = std::vector<MeshAxis>;
+
+/// The link that connects the devices along one mesh axis.
+struct AxisLink {
+  double latency;        ///< seconds a message needs however short it is
+  double secondsPerByte; ///< reciprocal bandwidth
+};
+/// One link per mesh axis. A ring over several axes runs at the pace of the
+/// slowest of them.
+using LinkModel = std::vector<AxisLink>;
+
+enum class Reduction { Sum, Max, Min, Prod, And, Or };
+
+/// How a global tensor lies on a mesh; axes are indices into the mesh.
+struct TensorSharding {
+  /// For every dimension the axes that split it, major to minor: axes (a, b)
+  /// give the device at coordinates (i, j) the shard i * size(b) + j.
+  std::vector<std::vector<int>> dims;
+  /// Axes whose devices hold values still to be combined, in any order.
+  std::vector<std::pair<int, Reduction>> partial;
+};
+bool operator==(const TensorSharding &a, const TensorSharding &b);
+inline bool operator!=(const TensorSharding &a, const TensorSharding &b) {
+  return !(a == b);
+}
+
+/// Spells a sharding as the IR does: `[{"dp"}, {}], partial={"tp":sum}`.
+std::string toString(const TensorSharding &sharding, const Mesh &mesh);
+
+enum class StepKind {
+  AllSlice,      ///< local: each device keeps its slice of what it holds
+  AllGather,     ///< concatenates the shards of the group
+  AllReduce,     ///< combines partial values
+  ReduceScatter, ///< combines partial values, each member keeps one slice
+  AllToAll,      ///< splits one dimension while another is concatenated
+  Permute        ///< every device gets the data of exactly one device
+};
+
+/// One collective over the groups of devices that agree on every coordinate
+/// outside `axes`; members are numbered row-major over `axes`.
+struct ReshardStep {
+  StepKind kind;
+  std::vector<int> axes;
+  /// AllSlice and ReduceScatter: the dimension split, `axes` become its
+  /// minor-most. AllGather and AllToAll: the dimension concatenated, `axes`
+  /// were its minor-most. Otherwise -1.
+  int dim = -1;
+  /// AllToAll: the dimension split, `axes` become its minor-most.
+  int splitDim = -1;
+  /// AllReduce and ReduceScatter.
+  Reduction reduction = Reduction::Sum;
+  /// Permute: member i sends to member permutation[i].
+  std::vector<int64_t> permutation;
+  /// The sharding after the step.
+  TensorSharding result;
+  /// What each device sends, and how long the step takes.
+  double wireBytes = 0;
+  double seconds = 0;
+};
+
+/// The cheapest way from one sharding to another. No steps and no reason: the
+/// two are the same. Axes of size 1 never appear: they neither split anything
+/// nor leave anything to combine.
+struct ReshardPlan {
+  std::vector<ReshardStep> steps;
+  double cost = 0; ///< seconds
+  std::string whyUnreachable;
+
+  bool reachable() const { return whyUnreachable.empty(); }
+};
+
+/// Plans one reshard. Of equally cheap plans it takes one with the fewest
+/// steps; the same input always gives the same plan. Input that makes no sense
+/// (an axis used twice, a shape that does not divide) is reported in
+/// `whyUnreachable`, as are targets that no collectives lead to: nothing makes
+/// a value partial.
+ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
+                        int64_t elementBytes, const TensorSharding &from,
+                        const TensorSharding &to, const LinkModel &links);
+
+/// Remembers the plans of one mesh: a model asks the same few questions once
+/// per layer.
+class ReshardPlanner {
+public:
+  ReshardPlanner(Mesh mesh, LinkModel links);
+
+  /// As planReshard(); the reference stays valid as long as the planner.
+  const ReshardPlan &plan(const std::vector<int64_t> &shape,
+                          int64_t elementBytes, const TensorSharding &from,
+                          const TensorSharding &to);
+
+private:
+  Mesh mesh;
+  LinkModel links;
+  std::map<std::vector<int64_t>, ReshardPlan> plans;
+};
+
+} // namespace pp::reshard
+
+#endif // PP_TRANSFORMS_SHARD_RESHARDPLANNER_H

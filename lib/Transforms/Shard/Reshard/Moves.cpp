@@ -1,0 +1,218 @@
+//===- Moves.cpp - Every collective that applies to a state ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A move may take several axes at once: one collective over two axes sends no
+// more than two collectives, and is one launch. Fixed axes stay where they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "State.h"
+
+#include <algorithm>
+
+namespace pp::reshard {
+namespace {
+
+/// Lists the moves of one state.
+class MoveLister {
+public:
+  MoveLister(const Problem &problem, State state,
+             const std::function<void(const Move &)> &visit)
+      : problem(problem), state(state), layout(problem, state), visit(visit),
+        bytes(localBytes(problem, state)) {
+    for (int dim = 0; dim < problem.rank(); ++dim)
+      shards[dim] = groupSize(problem, layout.dims[dim]);
+  }
+
+  void list(bool withPermutes) {
+    for (int dim = 0; dim < problem.rank(); ++dim) {
+      AxisList none;
+      listSplits(StepKind::AllSlice, layout.unused, dim, none);
+      listSplits(StepKind::ReduceScatter, layout.partial, dim, none);
+      listConcatenations(dim);
+    }
+    listAllReduces();
+    if (withPermutes)
+      listPermutes();
+  }
+
+private:
+  /// Every sequence of axes from `pool`, moved to the minor end of `dim`.
+  void listSplits(StepKind kind, const AxisList &pool, int dim,
+                  AxisList &chosen) {
+    for (int axis : pool) {
+      if (problem.fixed[axis] || chosen.contains(axis))
+        continue;
+      chosen.push(axis);
+      if (divides(dim, groupSize(problem, chosen))) {
+        Move move;
+        move.kind = kind;
+        move.dim = dim;
+        report(move, chosen, dim);
+        listSplits(kind, pool, dim, chosen);
+      }
+      chosen.pop();
+    }
+  }
+
+  /// Every minor suffix of `dim`'s axes, gathered or moved to another
+  /// dimension.
+  void listConcatenations(int dim) {
+    const AxisList &axes = layout.dims[dim];
+    for (int n = 1; n <= axes.size(); ++n) {
+      if (problem.fixed[axes[axes.size() - n]])
+        return;
+      AxisList suffix = axes.suffix(n);
+      Move gather;
+      gather.kind = StepKind::AllGather;
+      gather.dim = dim;
+      report(gather, suffix, State::unused);
+      for (int splitDim = 0; splitDim < problem.rank(); ++splitDim) {
+        if (splitDim == dim || !divides(splitDim, groupSize(problem, suffix)))
+          continue;
+        Move exchange;
+        exchange.kind = StepKind::AllToAll;
+        exchange.dim = dim;
+        exchange.splitDim = splitDim;
+        report(exchange, suffix, splitDim);
+      }
+    }
+  }
+
+  void listAllReduces() {
+    for (unsigned subset = 1; subset < 1u << layout.partial.size(); ++subset) {
+      AxisList axes;
+      for (int i = 0; i < layout.partial.size(); ++i)
+        if (subset >> i & 1)
+          axes.push(layout.partial[i]);
+      Move move;
+      move.kind = StepKind::AllReduce;
+      if (std::none_of(axes.begin(), axes.end(),
+                       [&](int axis) { return problem.fixed[axis]; }))
+        report(move, axes, State::unused);
+    }
+  }
+
+  /// Every other state with the same number of shards in every dimension and
+  /// the same number of addends.
+  void listPermutes() {
+    State target;
+    for (int axis = 0; axis < problem.axisCount(); ++axis)
+      target.set(axis, State::unused);
+    fillDimension(0, 1, 0, target);
+  }
+
+  /// Completes `target` from dimension `dim` on, which so far has `position`
+  /// axes that make `count` shards.
+  void fillDimension(int dim, int64_t count, int position, State target) {
+    if (dim == problem.rank())
+      return fillPartial(0, 1, target);
+    if (count == shards[dim])
+      return fillDimension(dim + 1, 1, 0, target);
+    for (int axis = 0; axis < problem.axisCount(); ++axis) {
+      if (target.place(axis) != State::unused ||
+          shards[dim] % (count * problem.sizes[axis]) != 0)
+        continue;
+      State next = target;
+      next.set(axis, dim, position);
+      fillDimension(dim, count * problem.sizes[axis], position + 1, next);
+    }
+  }
+
+  /// Completes `target` with partial axes from `axis` on; `count` addends so
+  /// far.
+  void fillPartial(int axis, int64_t count, State target) {
+    int64_t addends = groupSize(problem, layout.partial);
+    if (count == addends)
+      return reportPermute(target);
+    for (; axis < problem.axisCount(); ++axis) {
+      if (target.place(axis) != State::unused ||
+          addends % (count * problem.sizes[axis]) != 0)
+        continue;
+      State next = target;
+      next.set(axis, State::partial);
+      fillPartial(axis + 1, count * problem.sizes[axis], next);
+    }
+  }
+
+  void reportPermute(State target) {
+    if (target == state)
+      return;
+    Move move;
+    move.kind = StepKind::Permute;
+    move.axes = movedAxes(problem, state, target);
+    if (std::any_of(move.axes.begin(), move.axes.end(),
+                    [&](int axis) { return problem.fixed[axis]; }))
+      return;
+    move.result = target;
+    price(move);
+    visit(move);
+  }
+
+  /// Completes and reports a move that takes `axes` to the minor end of
+  /// `place`, or out of use.
+  void report(Move &move, const AxisList &axes, int place) {
+    move.axes = axes;
+    move.result = state;
+    int position = place < State::partial ? layout.dims[place].size() : 0;
+    for (int axis : axes)
+      move.result.set(axis, place, place < State::partial ? position++ : 0);
+    price(move);
+    visit(move);
+  }
+
+  /// Ring algorithms: what each device sends, in how many rounds.
+  void price(Move &move) const {
+    double n = static_cast<double>(groupSize(problem, move.axes));
+    double rounds = n - 1;
+    switch (move.kind) {
+    case StepKind::AllSlice:
+      return;
+    case StepKind::AllGather:
+      move.wireBytes = (n - 1) * bytes;
+      break;
+    case StepKind::AllReduce:
+      move.wireBytes = 2 * (n - 1) / n * bytes;
+      rounds *= 2;
+      break;
+    case StepKind::ReduceScatter:
+    case StepKind::AllToAll:
+      move.wireBytes = (n - 1) / n * bytes;
+      break;
+    case StepKind::Permute:
+      move.wireBytes = bytes;
+      rounds = 1;
+      break;
+    }
+    AxisLink slowest{0, 0};
+    for (int axis : move.axes) {
+      const AxisLink &link = problem.links[axis];
+      slowest.latency = std::max(slowest.latency, link.latency);
+      slowest.secondsPerByte =
+          std::max(slowest.secondsPerByte, link.secondsPerByte);
+    }
+    move.seconds =
+        rounds * slowest.latency + move.wireBytes * slowest.secondsPerByte;
+  }
+
+  bool divides(int dim, int64_t n) const {
+    return problem.shape[dim] % (shards[dim] * n) == 0;
+  }
+
+  const Problem &problem;
+  State state;
+  Layout layout;
+  const std::function<void(const Move &)> &visit;
+  double bytes;                        ///< of the local tensor before the move
+  std::array<int64_t, maxRank> shards; ///< per dimension
+};
+
+} // namespace
+
+void forEachMove(const Problem &problem, State state, bool withPermutes,
+                 const std::function<void(const Move &)> &visit) {
+  MoveLister(problem, state, visit).list(withPermutes);
+}
+
+} // namespace pp::reshard

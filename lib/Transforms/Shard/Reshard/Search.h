@@ -1,0 +1,23 @@
+//===- Search.h - The cheapest moves between two states -------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PP_TRANSFORMS_SHARD_RESHARD_SEARCH_H
+#define PP_TRANSFORMS_SHARD_RESHARD_SEARCH_H
+
+#include "State.h"
+
+#include <optional>
+
+namespace pp::reshard {
+
+/// The cheapest moves from one state to another, none if they are equal,
+/// nullopt if no moves lead there. Equally cheap: the fewest moves.
+std::optional<std::vector<Move>> findCheapestMoves(const Problem &problem,
+                                                   State from, State to);
+
+} // namespace pp::reshard
+
+#endif // PP_TRANSFORMS_SHARD_RESHARD_SEARCH_H

@@ -1,0 +1,34 @@
+//===- Cases.h - The questions put to the reshard planner -----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PP_TEST_TRANSFORMS_SHARD_RESHARD_CASES_H
+#define PP_TEST_TRANSFORMS_SHARD_RESHARD_CASES_H
+
+#include "pp/Transforms/Shard/ReshardPlanner.h"
+
+namespace pp::reshard::judge {
+
+struct Case {
+  std::string name;
+  Mesh mesh;
+  LinkModel links;
+  std::vector<int64_t> shape;
+
+  /// Every sharding that divides the shape, partial ones included.
+  std::vector<TensorSharding> shardings(Reduction reduction) const;
+};
+
+constexpr int64_t elementBytes = 4;
+
+/// Tensors of rank 2 on one and two axes.
+std::vector<Case> smallCases();
+
+/// Tensors of rank 3 on three axes.
+std::vector<Case> largeCases();
+
+} // namespace pp::reshard::judge
+
+#endif // PP_TEST_TRANSFORMS_SHARD_RESHARD_CASES_H

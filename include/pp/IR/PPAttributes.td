@@ -1,0 +1,291 @@
+//===- PPAttributes.td - meshes, shardings, roles, plans ---*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_PPATTRIBUTES_TD
+#define PP_IR_PPATTRIBUTES_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "pp/IR/PPDialect.td"
+
+class PP_I32Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::pp";
+  let genSpecializedAttr = 0;
+}
+class PP_EnumAttr<EnumAttrInfo info, string mnemonic>
+    : EnumAttr<PP_Dialect, info, mnemonic> {
+  let assemblyFormat = "`<` $value `>`";
+}
+class PP_Attr<string name, string attrMnemonic> : AttrDef<PP_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+//===----------------------------------------------------------------------===//
+// Enumerations
+//===----------------------------------------------------------------------===//
+
+def PP_AxisKind : PP_I32Enum<"AxisKind", "what the coordinates of a mesh axis are", [
+  I32EnumAttrCase<"Space", 0, "space">,   // devices that share the work
+  I32EnumAttrCase<"Stage", 1, "stage">,   // devices that hold parts of the depth
+  I32EnumAttrCase<"Time", 2, "time">      // micro-batches, one after another
+]>;
+
+def PP_Reduction : PP_I32Enum<"Reduction", "an associative reduction", [
+  I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">,
+  I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"Prod", 3, "prod">,
+  I32EnumAttrCase<"And", 4, "and">, I32EnumAttrCase<"Or", 5, "or">
+]>;
+def PP_ReductionAttr : PP_EnumAttr<PP_Reduction, "reduction"> {
+  let assemblyFormat = "$value";
+}
+
+def PP_Direction : PP_I32Enum<"Direction", "a comparison", [
+  I32EnumAttrCase<"EQ", 0, "eq">, I32EnumAttrCase<"NE", 1, "ne">,
+  I32EnumAttrCase<"LT", 2, "lt">, I32EnumAttrCase<"LE", 3, "le">,
+  I32EnumAttrCase<"GT", 4, "gt">, I32EnumAttrCase<"GE", 5, "ge">
+]>;
+def PP_DirectionAttr : PP_EnumAttr<PP_Direction, "direction"> {
+  let assemblyFormat = "$value";
+}
+
+def PP_Role : PP_I32Enum<"Role", "what a function argument or result is for", [
+  I32EnumAttrCase<"Param", 0, "param">, I32EnumAttrCase<"State", 1, "state">,
+  I32EnumAttrCase<"Input", 2, "input">, I32EnumAttrCase<"Label", 3, "label">,
+  I32EnumAttrCase<"Loss", 4, "loss">, I32EnumAttrCase<"Metric", 5, "metric">,
+  I32EnumAttrCase<"Gradient", 6, "gradient">
+]>;
+def PP_RoleAttr : PP_EnumAttr<PP_Role, "role">;
+
+def PP_Kind : PP_I32Enum<"Kind", "which part of a training step an op belongs to", [
+  I32EnumAttrCase<"Forward", 0, "forward">,
+  I32EnumAttrCase<"InputGradient", 1, "input_gradient">,
+  I32EnumAttrCase<"WeightGradient", 2, "weight_gradient">,
+  I32EnumAttrCase<"Update", 3, "update">
+]>;
+def PP_KindAttr : PP_EnumAttr<PP_Kind, "kind">;
+
+def PP_Level : PP_I32Enum<"Level", "the level whose contract a module fulfils", [
+  I32EnumAttrCase<"Graph", 1, "graph">, I32EnumAttrCase<"Spmd", 2, "spmd">,
+  I32EnumAttrCase<"Pipeline", 3, "pipeline">, I32EnumAttrCase<"Program", 4, "program">
+]>;
+def PP_LevelAttr : PP_EnumAttr<PP_Level, "level">;
+
+// The rank program's phases; runtime/schema/ppx.fbs spells them alike.
+def PP_Phase : PP_I32Enum<"Phase", "the part of a step a fragment is run in", [
+  I32EnumAttrCase<"Prologue", 0, "prologue">, I32EnumAttrCase<"Forward", 1, "forward">,
+  I32EnumAttrCase<"Backward", 2, "backward">, I32EnumAttrCase<"Weight", 3, "weight">,
+  I32EnumAttrCase<"Update", 4, "update">
+]>;
+def PP_PhaseAttr : PP_EnumAttr<PP_Phase, "phase"> { let assemblyFormat = "$value"; }
+
+def PP_InitKind : PP_I32Enum<"InitKind", "how a parameter starts", [
+  I32EnumAttrCase<"Zeros", 0, "zeros">, I32EnumAttrCase<"Constant", 1, "constant">,
+  I32EnumAttrCase<"Normal", 2, "normal">, I32EnumAttrCase<"Uniform", 3, "uniform">
+]>;
+def PP_OptimizerKind : PP_I32Enum<"OptimizerKind", "an optimizer, as torch.optim defines it", [
+  I32EnumAttrCase<"SGD", 0, "sgd">, I32EnumAttrCase<"Momentum", 1, "momentum">,
+  I32EnumAttrCase<"Adam", 2, "adam">, I32EnumAttrCase<"AdamW", 3, "adamw">
+]>;
+def PP_Decay : PP_I32Enum<"Decay", "how the learning rate falls after warm-up", [
+  I32EnumAttrCase<"Constant", 0, "constant">, I32EnumAttrCase<"Cosine", 1, "cosine">
+]>;
+
+//===----------------------------------------------------------------------===//
+// Mesh
+//===----------------------------------------------------------------------===//
+
+def PP_MeshAxisAttr : PP_Attr<"MeshAxis", "axis"> {
+  let summary = "one named axis of a mesh";
+  let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$size, "::pp::AxisKind":$kind);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def PP_MeshAttr : PP_Attr<"Mesh", "mesh"> {
+  let summary = "named axes over which work is divided";
+  let description = [{
+    Axes in order, major to minor. A `space` axis (the default) divides work
+    over devices, a `stage` axis divides depth over devices, a `time` axis
+    divides work into micro-batches that one device computes one after another.
+
+    ```mlir
+    #pp.mesh<["mb"=8 : time, "pp"=4 : stage, "dp"=2, "tp"=2]>
+    ```
+    Errors: an axis named twice, a size below 1, more than one stage or time axis.
+  }];
+  let parameters = (ins ArrayRefParameter<"::pp::MeshAxisAttr">:$axes);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The axis called `name`, or null.
+    MeshAxisAttr lookup(::llvm::StringRef name) const;
+    /// Position of the axis called `name` in the mesh, or -1.
+    int64_t indexOf(::llvm::StringRef name) const;
+    /// Size of the axis called `name`; 1 when the mesh has none.
+    int64_t sizeOf(::llvm::StringRef name) const;
+    /// Product of the sizes of `names`.
+    int64_t sizeOf(::llvm::ArrayRef<::mlir::StringAttr> names) const;
+    /// The stage axis and the time axis, or null.
+    MeshAxisAttr getStageAxis() const;
+    MeshAxisAttr getTimeAxis() const;
+    /// Number of devices: the product of all axes that are not time axes.
+    int64_t getNumDevices() const;
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Sharding
+//===----------------------------------------------------------------------===//
+
+def PP_DimShardingAttr : PP_Attr<"DimSharding", "dim"> {
+  let summary = "mesh axes that split one dimension, major to minor";
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes, "bool":$isOpen);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def PP_PartialAxisAttr : PP_Attr<"PartialAxis", "partial"> {
+  let summary = "a mesh axis over which a value is still to be reduced";
+  let parameters = (ins "::mlir::StringAttr":$axis, "::pp::Reduction":$reduction);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def PP_ShardingAttr : PP_Attr<"Sharding", "sharding"> {
+  let summary = "how a tensor is laid out over a mesh";
+  let description = [{
+    Per dimension the axes that split it, major to minor; `?` marks a dimension
+    to which propagation may add axes. `partial` axes hold addends (or maxima,
+    ...) that are still to be reduced.
+
+    ```mlir
+    #pp.sharding<@mesh, [{"dp"}, {"tp", ?}], partial={"pp"=sum}>
+    ```
+    A device's shard of a dimension split by `{"a", "b"}` has index
+    `coord(a) * size(b) + coord(b)`. Errors: an axis used twice.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
+                        ArrayRefParameter<"::pp::DimShardingAttr">:$dims,
+                        OptionalArrayRefParameter<"::pp::PartialAxisAttr">:$partial);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getRank() const { return getDims().size(); }
+    bool isFullyReplicated() const;
+    /// Fully open, nothing assigned: where propagation starts from.
+    static ShardingAttr getOpen(::mlir::FlatSymbolRefAttr mesh, int64_t rank);
+    /// Closed and replicated in every dimension.
+    static ShardingAttr getReplicated(::mlir::FlatSymbolRefAttr mesh, int64_t rank);
+    /// The dimensions' axes, openness dropped.
+    ::llvm::SmallVector<::llvm::SmallVector<::mlir::StringAttr>> getAxes() const;
+    /// From axes per dimension; all dimensions open or all closed.
+    static ShardingAttr fromAxes(::mlir::FlatSymbolRefAttr mesh,
+        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::StringAttr>> axes,
+        bool open = false, ::llvm::ArrayRef<PartialAxisAttr> partial = {});
+    ShardingAttr withPartial(::llvm::ArrayRef<PartialAxisAttr> partial) const;
+    /// The shard's type on one device. Every dimension must divide.
+    ::mlir::RankedTensorType localType(::mlir::RankedTensorType global, MeshAttr mesh) const;
+    /// True if both split the same dimensions by the same axes in the same
+    /// order and are partial over the same axes.
+    bool isEquivalent(ShardingAttr other) const;
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Model and plan
+//===----------------------------------------------------------------------===//
+
+def PP_InitAttr : PP_Attr<"Init", "init"> {
+  let summary = "how a parameter or state starts";
+  let description = [{
+    `zeros`; `constant, a`; `normal, a, b` (mean a, standard deviation b);
+    `uniform, a, b`. Random values depend on the seed, the position of the
+    argument and the global index alone.
+
+    ```mlir
+    #pp.init<normal, 0.0, 0.02>
+    ```
+  }];
+  let parameters = (ins "::pp::InitKind":$kind, "double":$a, "double":$b);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def PP_OptimizerAttr : PP_Attr<"Optimizer", "optimizer"> {
+  let summary = "an optimizer and its hyperparameters";
+  let description = [{
+    Defaults and definitions are those of `torch.optim`; `clip` is the largest
+    global gradient norm (0: none); the learning rate rises linearly over
+    `warmup` steps, then stays (`constant`) or falls to 0 at step `steps`
+    along half a cosine (`cosine`).
+
+    ```mlir
+    #pp.optimizer<adamw, lr = 1.0e-3, weight_decay = 1.0e-2, clip = 1.0>
+    ```
+  }];
+  let parameters = (ins "::pp::OptimizerKind":$kind, "double":$lr,
+    "double":$weightDecay, "double":$momentum, "double":$beta1, "double":$beta2,
+    "double":$eps, "double":$clip, "int64_t":$warmup, "::pp::Decay":$decay,
+    "int64_t":$steps);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// `kind` with the defaults of torch.optim.
+    static OptimizerAttr getDefault(::mlir::MLIRContext *context, OptimizerKind kind);
+  }];
+}
+
+def PP_SeedAttr : PP_Attr<"Seed", "seed"> {
+  let summary = "a sharding for every argument whose name matches a pattern";
+  let description = [{
+    `pattern` is a dotted name in which `*` stands for any run of characters.
+    `priority` orders propagation: 0 (batch) before 1 (tensor) before 2.
+
+    ```mlir
+    #pp.seed<"h.*.attn.c_attn.weight", [{}, {}, {"tp"}, {}], 1>
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$pattern,
+                        ArrayRefParameter<"::pp::DimShardingAttr">:$dims, "int64_t":$priority);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
+  let summary = "every decision the passes obey";
+  let description = [{
+    Readable, editable and diffable; a user writes it or a planner does. A pass
+    that needs a decision takes it from here and invents none.
+
+    ```mlir
+    module attributes {pp.plan = #pp.plan<
+        mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b",
+        seeds = [#pp.seed<"tokens", [{"mb", "dp"}, {}], 0>],
+        cuts = [42], optimizer = #pp.optimizer<adamw, lr = 1.0e-3>, threads = 1>}
+    ```
+    `cuts` are the origins (forward op numbers) at which stages 1, 2, ... begin.
+    An absent part is still undecided.
+  }];
+  let parameters = (ins "::pp::MeshAttr":$mesh, "::mlir::StringAttr":$schedule,
+    ArrayRefParameter<"::pp::SeedAttr">:$seeds, ArrayRefParameter<"int64_t">:$cuts,
+    "::pp::OptimizerAttr":$optimizer, "int64_t":$threads);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    PlanAttr withSeeds(::llvm::ArrayRef<SeedAttr> seeds) const;
+    PlanAttr withCuts(::llvm::ArrayRef<int64_t> cuts) const;
+  }];
+}
+
+def PP_ScheduleAttr : PP_Attr<"Schedule", "schedule"> {
+  let summary = "per stage the order of its fragments";
+  let description = [{
+    One string of actions per stage, in the field's spelling.
+
+    ```mlir
+    #pp.schedule<"1f1b", ["0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"]>
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name,
+                        ArrayRefParameter<"::mlir::StringAttr">:$ranks);
+  let hasCustomAssemblyFormat = 1;
+}
+
+#endif // PP_IR_PPATTRIBUTES_TD

@@ -1,0 +1,41 @@
+//===- PPDialect.td - the pp dialect -----------------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_PPDIALECT_TD
+#define PP_IR_PPDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def PP_Dialect : Dialect {
+  let name = "pp";
+  let cppNamespace = "::pp";
+  let summary = "training graphs, from one device to a program per rank";
+  let description = [{
+    One dialect with four levels. Level 1 is a graph of global tensors; level 2
+    is one device's tensors with explicit collectives; level 3 cuts it into the
+    fragments of a pipeline; level 4 is a list of instructions per rank.
+
+    Discardable attributes:
+
+    | attribute | on | meaning |
+    |---|---|---|
+    | `pp.role` | function arguments and results | `#pp.role<param>` and friends |
+    | `pp.name` | function arguments and results | dotted name, as checkpoints spell it; an updated parameter or state result carries its argument's name |
+    | `pp.init` | `param` and `state` arguments | `#pp.init<...>` |
+    | `pp.stored_shape` | `param` and `state` arguments | shape in checkpoints, when it differs |
+    | `pp.sharding` | arguments, results | `used` sharding (what propagation sees) |
+    | `pp.stored` | `param`, `state` arguments and their results | sharding at rest; absent: as used |
+    | `pp.unpadded_shape` | arguments, results | the model's shape, where the type has padding |
+    | `pp.shardings` | level 1 ops | one `#pp.sharding` per result, set by propagation |
+    | `pp.kind` | level 1 and 2 ops | `#pp.kind<...>`: which part of training |
+    | `pp.origin` | level 1 and 2 ops | number of the forward op it derives from |
+    | `pp.stages` | level 1 and 2 ops, arguments | stages that compute or hold it |
+    | `pp.plan` | module | the decisions the passes obey |
+    | `pp.level` | module | `#pp.level<...>`: the contract that holds |
+  }];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+#endif // PP_IR_PPDIALECT_TD

@@ -1,0 +1,445 @@
+//===- GraphOps.td - level 1: the graph --------------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A restricted StableHLO: same semantics, ranked static shapes, explicit
+// broadcast, no regions. Softmax, layer norm, attention arrive decomposed.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_GRAPHOPS_TD
+#define PP_IR_GRAPHOPS_TD
+
+include "pp/IR/OpBase.td"
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+class PP_UnaryOp<string mnemonic, Type type = PP_FloatTensor>
+    : PP_PureOp<mnemonic, [Elementwise, SameOperandsAndResultType]> {
+  let arguments = (ins type:$operand);
+  let results = (outs type:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($result)";
+}
+class PP_BinaryOp<string mnemonic, Type type = PP_NumberTensor, list<Trait> traits = []>
+    : PP_PureOp<mnemonic, !listconcat([Elementwise, SameOperandsAndResultType], traits)> {
+  let arguments = (ins type:$lhs, type:$rhs);
+  let results = (outs type:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
+
+def PP_NegOp : PP_UnaryOp<"neg", PP_NumberTensor> {
+  let summary = "-x";
+  let hasFolder = 1;
+}
+def PP_AbsOp : PP_UnaryOp<"abs", PP_NumberTensor> {
+  let summary = "|x|; its gradient at 0 is 0";
+}
+def PP_ExpOp : PP_UnaryOp<"exp"> {
+  let summary = "e to the x";
+}
+def PP_LogOp : PP_UnaryOp<"log"> {
+  let summary = "natural logarithm";
+}
+def PP_SqrtOp : PP_UnaryOp<"sqrt"> {
+  let summary = "square root";
+}
+def PP_RsqrtOp : PP_UnaryOp<"rsqrt"> {
+  let summary = "1 / sqrt(x)";
+}
+def PP_TanhOp : PP_UnaryOp<"tanh"> {
+  let summary = "hyperbolic tangent";
+}
+def PP_ErfOp : PP_UnaryOp<"erf"> {
+  let summary = "error function";
+}
+def PP_LogisticOp : PP_UnaryOp<"logistic"> {
+  let summary = "1 / (1 + exp(-x))";
+}
+def PP_SinOp : PP_UnaryOp<"sin"> {
+  let summary = "sine";
+}
+def PP_CosOp : PP_UnaryOp<"cos"> {
+  let summary = "cosine";
+}
+def PP_SignOp : PP_UnaryOp<"sign", PP_NumberTensor> {
+  let summary = "-1, 0 or 1";
+}
+def PP_NotOp : PP_UnaryOp<"not", PP_LogicTensor> {
+  let summary = "logical or bitwise not";
+  let hasFolder = 1;
+}
+
+def PP_AddOp : PP_BinaryOp<"add", PP_NumberTensor, [Commutative]> {
+  let summary = "x + y";
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+def PP_SubOp : PP_BinaryOp<"sub", PP_NumberTensor> {
+  let summary = "x - y";
+  let hasFolder = 1;
+}
+def PP_MulOp : PP_BinaryOp<"mul", PP_NumberTensor, [Commutative]> {
+  let summary = "x * y";
+  let hasFolder = 1;
+}
+def PP_DivOp : PP_BinaryOp<"div", PP_NumberTensor> {
+  let summary = "x / y; integers round towards zero";
+  let hasFolder = 1;
+}
+def PP_MaxOp : PP_BinaryOp<"max", PP_NumberTensor, [Commutative]> {
+  let summary = "the larger; NaN if either is; ties share the gradient equally";
+}
+def PP_MinOp : PP_BinaryOp<"min", PP_NumberTensor, [Commutative]> {
+  let summary = "the smaller; NaN if either is; ties share the gradient equally";
+}
+def PP_PowOp : PP_BinaryOp<"pow", PP_FloatTensor> {
+  let summary = "x to the y";
+}
+def PP_AndOp : PP_BinaryOp<"and", PP_LogicTensor, [Commutative]> {
+  let summary = "logical or bitwise and";
+}
+def PP_OrOp : PP_BinaryOp<"or", PP_LogicTensor, [Commutative]> {
+  let summary = "logical or bitwise or";
+}
+
+def PP_CompareOp : PP_PureOp<"compare", [Elementwise, SameTypeOperands, SameOperandsAndResultShape]> {
+  let summary = "compares element by element; every comparison with NaN but `ne` is false";
+  let description = [{
+    ```mlir
+    %m = pp.compare le %i, %j : tensor<4x4xi32> -> tensor<4x4xi1>
+    ```
+  }];
+  let arguments = (ins PP_DirectionAttr:$direction, PP_Tensor:$lhs, PP_Tensor:$rhs);
+  let results = (outs PP_BoolTensor:$result);
+  let assemblyFormat = "$direction $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+}
+
+def PP_SelectOp : PP_PureOp<"select", [Elementwise, AllTypesMatch<["on_true", "on_false", "result"]>,
+                                       AllShapesMatch<["predicate", "result"]>]> {
+  let summary = "`on_true` where `predicate` holds, `on_false` elsewhere";
+  let arguments = (ins PP_BoolTensor:$predicate, PP_Tensor:$on_true, PP_Tensor:$on_false);
+  let results = (outs PP_Tensor:$result);
+  let assemblyFormat = "$predicate `,` $on_true `,` $on_false attr-dict `:` type($predicate) `,` type($result)";
+}
+
+def PP_ConvertOp : PP_PureOp<"convert", [Elementwise, SameOperandsAndResultShape]> {
+  let summary = "changes the element type; floats round to nearest even, float to integer truncates";
+  let arguments = (ins PP_Tensor:$operand);
+  let results = (outs PP_Tensor:$result);
+  let hasFolder = 1;
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+}
+
+def PP_StopGradientOp : PP_PureOp<"stop_gradient", [Elementwise, SameOperandsAndResultType]> {
+  let summary = "the identity, through which no gradient flows";
+  let arguments = (ins PP_Tensor:$operand);
+  let results = (outs PP_Tensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Sources
+//===----------------------------------------------------------------------===//
+
+def PP_ConstantOp : PP_PureOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>]> {
+  let summary = "a literal";
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs PP_Tensor:$result);
+  let hasFolder = 1;
+  let assemblyFormat = "attr-dict $value";
+}
+
+def PP_IotaOp : PP_PureOp<"iota"> {
+  let summary = "counts 0, 1, 2, ... along one dimension";
+  let description = [{
+    Constraints:
+    - (iota_c1) `dimension` is a dimension of the result.
+
+    ```mlir
+    %p = pp.iota dim 1 : tensor<4x8xi32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$dimension);
+  let results = (outs PP_NumberTensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "`dim` $dimension attr-dict `:` type($result)";
+}
+
+def PP_RandomBitsOp : PP_PureOp<"random_bits"> {
+  let summary = "counter-based random bits";
+  let description = [{
+    Philox4x32-10 keyed on `seed`, counted by (step, stream, global row-major
+    index), 32 bits an element: the same numbers under every partition. On one
+    device of a mesh, `offsets` (one scalar per dimension) and `global_shape`
+    say which part of the tensor this is. Two ops of one `stream` are equal.
+
+    Constraints:
+    - (random_bits_c1) no offsets, or one per dimension together with `global_shape`.
+
+    ```mlir
+    %b = pp.random_bits %seed, %step stream 7 : tensor<i64>, tensor<i32> -> tensor<4x8xi32>
+    ```
+  }];
+  let arguments = (ins PP_ScalarIndex:$seed, PP_ScalarIndex:$step,
+                       Variadic<PP_ScalarIndex>:$offsets, I64Attr:$stream,
+                       OptionalAttr<DenseI64ArrayAttr>:$global_shape);
+  let results = (outs StaticShapeTensorOf<[I32]>:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = [{
+    $seed `,` $step (`offsets` `(` $offsets^ `:` type($offsets) `)` `of` $global_shape)?
+    `stream` $stream attr-dict `:` type($seed) `,` type($step) `->` type($result)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Shape
+//===----------------------------------------------------------------------===//
+
+def PP_BroadcastOp : PP_PureOp<"broadcast", [SameOperandsAndResultElementType]> {
+  let summary = "repeats a tensor along new dimensions";
+  let description = [{
+    Operand dimension i becomes result dimension `dimensions[i]`; the others are new.
+    Constraints:
+    - (broadcast_c1) one entry per operand dimension, strictly increasing, within the result's rank.
+    - (broadcast_c2) mapped dimensions keep their size.
+
+    ```mlir
+    %y = pp.broadcast %bias dims [1] : tensor<8xf32> -> tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins PP_Tensor:$operand, DenseI64ArrayAttr:$dimensions);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let assemblyFormat = "$operand `dims` $dimensions attr-dict `:` type($operand) `->` type($result)";
+}
+
+def PP_ReshapeOp : PP_PureOp<"reshape", [SameOperandsAndResultElementType]> {
+  let summary = "the same elements, row-major, under another shape";
+  let description = [{
+    Constraints:
+    - (reshape_c1) operand and result have equally many elements.
+  }];
+  let arguments = (ins PP_Tensor:$operand);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+}
+
+def PP_TransposeOp : PP_PureOp<"transpose", [SameOperandsAndResultElementType]> {
+  let summary = "permutes dimensions: result dimension i is operand dimension `permutation[i]`";
+  let description = [{
+    Constraints:
+    - (transpose_c1) `permutation` is a permutation of the dimensions.
+    - (transpose_c2) the result's shape is the permuted shape.
+  }];
+  let arguments = (ins PP_Tensor:$operand, DenseI64ArrayAttr:$permutation);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let assemblyFormat = "$operand `perm` $permutation attr-dict `:` type($operand) `->` type($result)";
+}
+
+def PP_SliceOp : PP_PureOp<"slice", [SameOperandsAndResultElementType]> {
+  let summary = "a box of a tensor, with strides";
+  let description = [{
+    Result dimension d holds operand elements `starts[d]`, `starts[d] + strides[d]`, ... below `limits[d]`.
+    Constraints:
+    - (slice_c1) one start, limit and stride per dimension.
+    - (slice_c2) 0 <= start <= limit <= size and stride >= 1.
+    - (slice_c3) the result's shape follows.
+
+    ```mlir
+    %q = pp.slice %qkv [0, 0], [4, 1], [1, 1] : tensor<4x3xf32> -> tensor<4x1xf32>
+    ```
+  }];
+  let arguments = (ins PP_Tensor:$operand, DenseI64ArrayAttr:$starts,
+                       DenseI64ArrayAttr:$limits, DenseI64ArrayAttr:$strides);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let assemblyFormat = [{
+    $operand $starts `,` $limits `,` $strides attr-dict `:` type($operand) `->` type($result)
+  }];
+}
+
+def PP_PadOp : PP_PureOp<"pad", [SameOperandsAndResultElementType]> {
+  let summary = "surrounds and interleaves a tensor with a value";
+  let description = [{
+    Constraints:
+    - (pad_c1) one low, high and interior amount per dimension, none negative.
+    - (pad_c2) the result's shape follows.
+  }];
+  let arguments = (ins PP_Tensor:$operand, PP_Tensor:$value, DenseI64ArrayAttr:$low,
+                       DenseI64ArrayAttr:$high, DenseI64ArrayAttr:$interior);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let assemblyFormat = [{
+    $operand `,` $value `low` $low `high` $high `interior` $interior attr-dict
+    `:` type($operand) `,` type($value) `->` type($result)
+  }];
+}
+
+def PP_ConcatenateOp : PP_PureOp<"concatenate", [SameOperandsAndResultElementType]> {
+  let summary = "joins tensors along one dimension";
+  let description = [{
+    Constraints:
+    - (concatenate_c1) at least one operand, all of the result's rank.
+    - (concatenate_c2) sizes agree but along `dimension`, where they add up.
+  }];
+  let arguments = (ins Variadic<PP_Tensor>:$operands, I64Attr:$dimension);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operands `dim` $dimension attr-dict `:` type($operands) `->` type($result)";
+}
+
+def PP_DynamicSliceOp : PP_PureOp<"dynamic_slice"> {
+  let summary = "a box of the result's shape at computed starts, clamped to lie within";
+  let description = [{
+    Constraints:
+    - (dynamic_slice_c1) one start per dimension; the result is nowhere larger than the operand.
+  }];
+  let arguments = (ins PP_Tensor:$operand, Variadic<PP_ScalarIndex>:$starts);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand `[` $starts `]` attr-dict `:` type($operand) `,` type($starts) `->` type($result)";
+}
+
+def PP_DynamicUpdateSliceOp : PP_PureOp<"dynamic_update_slice", [AllTypesMatch<["operand", "result"]>]> {
+  let summary = "`operand` with `update` written at computed starts, clamped to lie within";
+  let description = [{
+    Constraints:
+    - (dynamic_update_slice_c1) one start per dimension; the update is nowhere larger than the operand.
+  }];
+  let arguments = (ins PP_Tensor:$operand, PP_Tensor:$update, Variadic<PP_ScalarIndex>:$starts);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand `,` $update `[` $starts `]` attr-dict `:` type($operand) `,` type($update) `,` type($starts)";
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions, contractions, indexing
+//===----------------------------------------------------------------------===//
+
+def PP_ReduceOp : PP_PureOp<"reduce", [SameOperandsAndResultElementType]> {
+  let summary = "reduces over dimensions, which the result drops";
+  let description = [{
+    `sum` and `prod` take numbers, `max` and `min` numbers (ties share the
+    gradient equally), `and` and `or` logic.
+    Constraints:
+    - (reduce_c1) `dimensions` strictly increase within the operand's rank.
+    - (reduce_c2) the result's shape is the operand's without them.
+
+    ```mlir
+    %m = pp.reduce max %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins PP_ReductionAttr:$reduction, PP_Tensor:$operand, DenseI64ArrayAttr:$dimensions);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$reduction $operand `dims` $dimensions attr-dict `:` type($operand) `->` type($result)";
+}
+
+def PP_ArgmaxOp : PP_PureOp<"argmax"> {
+  let summary = "index of the first largest element along one dimension, which the result drops";
+  let description = [{
+    Constraints:
+    - (argmax_c1) `dimension` is a dimension of the operand; the result's shape is the operand's without it.
+  }];
+  let arguments = (ins PP_NumberTensor:$operand, I64Attr:$dimension);
+  let results = (outs StaticShapeTensorOf<[I32]>:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand `dim` $dimension attr-dict `:` type($operand) `->` type($result)";
+}
+
+def PP_CumsumOp : PP_PureOp<"cumsum", [SameOperandsAndResultType]> {
+  let summary = "inclusive running sum along one dimension; `reverse` from the end";
+  let description = [{
+    Constraints:
+    - (cumsum_c1) `dimension` is a dimension of the operand.
+  }];
+  let arguments = (ins PP_NumberTensor:$operand, I64Attr:$dimension, UnitAttr:$reverse);
+  let results = (outs PP_NumberTensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand `dim` $dimension (`reverse` $reverse^)? attr-dict `:` type($result)";
+}
+
+def PP_DotGeneralOp : PP_PureOp<"dot_general"> {
+  let summary = "a contraction: batch dimensions, then free ones of lhs, then of rhs";
+  let description = [{
+    Accumulates in f32 for bf16 operands; the result's element type may be wider than the operands'.
+    Constraints:
+    - (dot_general_c1) batch and contracting lists pair up and name distinct dimensions.
+    - (dot_general_c2) paired dimensions have equal sizes; operands share an element type.
+    - (dot_general_c3) the result's shape is batch, free lhs, free rhs dimensions in order.
+
+    ```mlir
+    %c = pp.dot_general %a, %b batch [0] x [0] contract [2] x [1]
+        : tensor<2x3x4xf32>, tensor<2x4x5xf32> -> tensor<2x3x5xf32>
+    ```
+  }];
+  let arguments = (ins PP_NumberTensor:$lhs, PP_NumberTensor:$rhs,
+    DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,
+    DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract);
+  let results = (outs PP_NumberTensor:$result);
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Dimensions of an operand that are neither batch nor contracting.
+    ::llvm::SmallVector<int64_t> getLhsFree();
+    ::llvm::SmallVector<int64_t> getRhsFree();
+  }];
+  let assemblyFormat = [{
+    $lhs `,` $rhs `batch` $lhs_batch `x` $rhs_batch `contract` $lhs_contract `x` $rhs_contract
+    attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+  }];
+}
+
+def PP_GatherOp : PP_PureOp<"gather"> {
+  let summary = "rows of a table, picked by index";
+  let description = [{
+    With b = `batch_dims`, the operand is [batch..., table, rest...], the
+    indices are [batch..., index...], and
+    `result[batch, index, rest] = operand[batch, indices[batch, index], rest]`.
+    An index outside the table is clamped into it. An embedding has b = 0; the
+    logit of a label, [B,S,V] by [B,S], has b = 2.
+    Constraints:
+    - (gather_c1) leading `batch_dims` dimensions agree and a table dimension follows them.
+    - (gather_c2) the result's shape is batch, index, rest; element types agree.
+  }];
+  let arguments = (ins PP_Tensor:$operand, PP_IntTensor:$indices, I64Attr:$batch_dims);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand `[` $indices `]` `batch` $batch_dims attr-dict `:` type($operand) `,` type($indices) `->` type($result)";
+}
+
+def PP_ScatterAddOp : PP_PureOp<"scatter_add", [AllTypesMatch<["operand", "result"]>]> {
+  let summary = "adds rows into a table at indices: the transpose of gather";
+  let description = [{
+    `result = operand; result[batch, indices[batch, index], rest] += updates[batch, index, rest]`
+    in index order. Updates whose index lies outside the table are dropped.
+    Constraints:
+    - (scatter_add_c1) leading `batch_dims` dimensions agree and a table dimension follows them.
+    - (scatter_add_c2) the updates' shape is batch, index, rest; element types agree.
+  }];
+  let arguments = (ins PP_NumberTensor:$operand, PP_IntTensor:$indices, PP_NumberTensor:$updates, I64Attr:$batch_dims);
+  let results = (outs PP_NumberTensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand `[` $indices `]` `,` $updates `batch` $batch_dims attr-dict `:` type($operand) `,` type($indices) `,` type($updates)";
+}
+
+def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [SameOperandsAndResultType]> {
+  let summary = "the identity, whose result has a given sharding";
+  let description = [{
+    Constraints:
+    - (sharding_constraint_c1) the sharding has the tensor's rank and is not partial.
+  }];
+  let arguments = (ins PP_Tensor:$operand, PP_ShardingAttr:$sharding);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand $sharding attr-dict `:` type($result)";
+}
+
+#endif // PP_IR_GRAPHOPS_TD

@@ -1,0 +1,32 @@
+//===- OpBase.td - classes the op files share --------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_OPBASE_TD
+#define PP_IR_OPBASE_TD
+
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "pp/IR/PPAttributes.td"
+
+def PP_Float : AnyTypeOf<[F64, F32, BF16]>;
+def PP_Int : AnyTypeOf<[I64, I32]>;
+def PP_Element : AnyTypeOf<[F64, F32, BF16, I64, I32, I1]>;
+
+def PP_Tensor : StaticShapeTensorOf<[F64, F32, BF16, I64, I32, I1]>;
+def PP_FloatTensor : StaticShapeTensorOf<[F64, F32, BF16]>;
+def PP_NumberTensor : StaticShapeTensorOf<[F64, F32, BF16, I64, I32]>;
+def PP_IntTensor : StaticShapeTensorOf<[I64, I32]>;
+def PP_BoolTensor : StaticShapeTensorOf<[I1]>;
+def PP_LogicTensor : StaticShapeTensorOf<[I1, I32, I64]>;
+def PP_ScalarIndex : 0DTensorOf<[I64, I32]>;
+
+class PP_Op<string mnemonic, list<Trait> traits = []> : Op<PP_Dialect, mnemonic, traits>;
+class PP_PureOp<string mnemonic, list<Trait> traits = []>
+    : PP_Op<mnemonic, !listconcat([Pure], traits)>;
+
+#endif // PP_IR_OPBASE_TD

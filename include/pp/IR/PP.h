@@ -1,0 +1,33 @@
+//===- PP.h - the pp dialect ------------------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The dialect, its attributes, ops and op interfaces.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_PP_H
+#define PP_IR_PP_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+#include "pp/IR/PPDialect.h.inc"
+#include "pp/IR/ShardingRule.h"
+
+#define GET_ATTRDEF_CLASSES
+#include "pp/IR/PPAttributes.h.inc"
+
+#include "pp/IR/PPInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "pp/IR/PPOps.h.inc"
+
+#endif // PP_IR_PP_H

@@ -1,0 +1,76 @@
+//===- PPInterfaces.td - what every graph op can say -------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Adding an op to the graph means implementing these four. They are attached
+// as external models, one file per aspect (lib/IR/Gradients.cpp,
+// ShardingRules.cpp, Costs.cpp; lib/Target/LinalgLowering.cpp), so an aspect
+// reads as one table and an op without one is reported, never guessed.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_PPINTERFACES_TD
+#define PP_IR_PPINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def PP_GradientOpInterface : OpInterface<"GradientOpInterface"> {
+  let cppNamespace = "::pp";
+  let description = [{ The op's vector-Jacobian product. }];
+  let methods = [
+    InterfaceMethod<[{
+      Builds the gradients of the operands from those of the results.
+      `resultGradients` holds a value per result, null where none arrives.
+      Sets `operandGradients[i]` (one entry per operand, null at the start) for
+      every operand that `needed` asks for; leaves it null where the gradient
+      is zero or the operand is not of a float type.
+    }], "::llvm::LogicalResult", "buildGradient",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$resultGradients,
+         "const ::llvm::SmallBitVector &":$needed,
+         "::llvm::MutableArrayRef<::mlir::Value>":$operandGradients)>
+  ];
+}
+
+def PP_ShardingOpInterface : OpInterface<"ShardingOpInterface"> {
+  let cppNamespace = "::pp";
+  let description = [{ How the op may be divided over a mesh. }];
+  let methods = [
+    InterfaceMethod<"The op as an einsum over factors.",
+      "::pp::ShardingRule", "getShardingRule">,
+    InterfaceMethod<[{
+      Builds the op on one device. `operands` are local shards laid out as the
+      rule maps `factorAxes` (axes of every factor, major to minor) onto the
+      operands' dimensions; `resultTypes` are the local result types. The
+      default clones the op with local types and is right for every factor
+      that needs no global index; an op with `localize` factors replaces it.
+    }], "::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>", "localize",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands,
+         "::mlir::TypeRange":$resultTypes,
+         "::llvm::ArrayRef<::llvm::SmallVector<::mlir::StringAttr>>":$factorAxes,
+         "::mlir::FlatSymbolRefAttr":$mesh, "::pp::MeshAttr":$meshAttr)>
+  ];
+}
+
+def PP_CostOpInterface : OpInterface<"CostOpInterface"> {
+  let cppNamespace = "::pp";
+  let description = [{ What the op costs on the shapes it has. }];
+  let methods = [
+    InterfaceMethod<"Floating-point operations (a multiply-add counts two).",
+      "double", "getFlops">,
+    InterfaceMethod<"Bytes read and written if nothing is fused.",
+      "double", "getBytes">
+  ];
+}
+
+def PP_LinalgOpInterface : OpInterface<"LinalgOpInterface"> {
+  let cppNamespace = "::pp";
+  let description = [{ The op as loops over tensors. }];
+  let methods = [
+    InterfaceMethod<[{
+      Builds linalg, tensor and arith ops that compute the results from
+      `operands` (the op's operands, already lowered).
+    }], "::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>", "lowerToLinalg",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands)>
+  ];
+}
+
+#endif // PP_IR_PPINTERFACES_TD

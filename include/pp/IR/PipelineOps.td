@@ -1,0 +1,79 @@
+//===- PipelineOps.td - level 3: fragments and transfers ---*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_PIPELINEOPS_TD
+#define PP_IR_PIPELINEOPS_TD
+
+include "pp/IR/OpBase.td"
+
+def PP_YieldOp : PP_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["FragmentOp"]>]> {
+  let summary = "ends a fragment with its results";
+  let arguments = (ins Variadic<PP_Tensor>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
+def PP_FragmentOp : PP_Op<"fragment", [IsolatedFromAbove, SingleBlock]> {
+  let summary = "the work of one stage in one phase of a step";
+  let description = [{
+    Forward, backward and weight fragments run once per micro-batch; prologue
+    and update fragments once per step. What a fragment needs from others
+    arrives as operands: messages (results of a transfer), residuals (results
+    of a fragment of the same stage), accumulated values and arguments.
+    Constraints:
+    - (fragment_c1) the region's arguments have the operands' types, its yield the results'.
+
+    ```mlir
+    %y, %residual = pp.fragment forward stage 0 (%x, %w) {
+    ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
+      ...
+      pp.yield %h, %s : tensor<4x8xf32>, tensor<4x8xf32>
+    } : (tensor<4x8xf32>, tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)
+    ```
+  }];
+  let arguments = (ins PP_PhaseAttr:$phase, I64Attr:$stage, Variadic<PP_Tensor>:$operands);
+  let results = (outs Variadic<PP_Tensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasVerifier = 1;
+  let assemblyFormat = [{
+    $phase `stage` $stage `(` $operands `)` $body attr-dict `:` functional-type($operands, $outputs)
+  }];
+}
+
+def PP_TransferOp : PP_Op<"transfer", [Pure, SameOperandsAndResultType]> {
+  let summary = "carries a value from one stage to another, device by device";
+  let description = [{
+    Between devices that agree on every coordinate but the stage.
+
+    ```mlir
+    %y = pp.transfer %x from 0 to 1 : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins PP_Tensor:$operand, I64Attr:$source, I64Attr:$target);
+  let results = (outs PP_Tensor:$result);
+  let assemblyFormat = "$operand `from` $source `to` $target attr-dict `:` type($result)";
+}
+
+def PP_LaunchOp : PP_PureOp<"launch"> {
+  let summary = "runs a kernel";
+  let description = [{
+    The kernel is a private function of level 1 ops (local shapes) whose body
+    says what it computes; level 4 compiles it or maps it to a library call.
+    `inplace` pairs (result, operand) share their memory.
+    Constraints:
+    - (launch_c1) the callee is a function whose type is the launch's.
+
+    ```mlir
+    %y = pp.launch @gelu(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<PP_Tensor>:$operands,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$inplace);
+  let results = (outs Variadic<PP_Tensor>:$outputs);
+  let assemblyFormat = [{
+    $callee `(` $operands `)` (`inplace` $inplace^)? attr-dict `:` functional-type($operands, $outputs)
+  }];
+}
+
+#endif // PP_IR_PIPELINEOPS_TD

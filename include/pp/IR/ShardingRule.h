@@ -1,0 +1,62 @@
+//===- ShardingRule.h - an op as an einsum over factors ---------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A rule names the factors an op iterates over and says which dimension of
+// which operand and result each of them indexes. dot_general is
+// `([b,i,k],[b,k,j]) -> [b,i,j]` with k a sum; a reshape maps several factors
+// to one dimension (major to minor). Propagation and the partitioner know ops
+// by their rules alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_SHARDINGRULE_H
+#define PP_IR_SHARDINGRULE_H
+
+#include "pp/IR/PPEnums.h.inc"
+#include "llvm/ADT/SmallVector.h"
+#include <cstdint>
+
+namespace pp {
+
+enum class FactorKind {
+  /// Indexes results; shards compute apart.
+  Parallel,
+  /// Absent from results; a sharded one leaves them partial.
+  Reduction,
+  /// May not be sharded: the op needs the whole dimension.
+  Replicated,
+};
+
+struct Factor {
+  int64_t size = 1;
+  FactorKind kind = FactorKind::Parallel;
+  /// Of a reduction factor: how partial results combine.
+  Reduction reduction = Reduction::Sum;
+  /// Sharding it needs the op's own `localize` (global indices are involved).
+  bool needsLocalize = false;
+};
+
+/// Factors of one dimension, major to minor; their sizes multiply to its size.
+using DimFactors = llvm::SmallVector<int64_t, 2>;
+/// Per dimension of one tensor.
+using TensorFactors = llvm::SmallVector<DimFactors, 4>;
+
+struct ShardingRule {
+  llvm::SmallVector<Factor> factors;
+  llvm::SmallVector<TensorFactors> operands;
+  llvm::SmallVector<TensorFactors> results;
+  /// Sets of operands in which the op is jointly additive: where all operands
+  /// of a set are partial sums over an axis and no other operand is, so are the
+  /// results. add: {{0, 1}}; mul: {{0}, {1}}; transpose: {{0}}; exp: none.
+  llvm::SmallVector<llvm::SmallVector<unsigned, 2>> additive;
+
+  int64_t addFactor(int64_t size, FactorKind kind = FactorKind::Parallel,
+                    Reduction reduction = Reduction::Sum) {
+    factors.push_back({size, kind, reduction, false});
+    return static_cast<int64_t>(factors.size()) - 1;
+  }
+};
+
+} // namespace pp
+
+#endif // PP_IR_SHARDINGRULE_H

@@ -30,7 +30,6 @@ class PP_BinaryOp<string mnemonic, Type type = PP_NumberTensor, list<Trait> trai
 
 def PP_NegOp : PP_UnaryOp<"neg", PP_NumberTensor> {
   let summary = "-x";
-  let hasFolder = 1;
 }
 def PP_AbsOp : PP_UnaryOp<"abs", PP_NumberTensor> {
   let summary = "|x|; its gradient at 0 is 0";
@@ -67,25 +66,19 @@ def PP_SignOp : PP_UnaryOp<"sign", PP_NumberTensor> {
 }
 def PP_NotOp : PP_UnaryOp<"not", PP_LogicTensor> {
   let summary = "logical or bitwise not";
-  let hasFolder = 1;
 }
 
 def PP_AddOp : PP_BinaryOp<"add", PP_NumberTensor, [Commutative]> {
   let summary = "x + y";
-  let hasFolder = 1;
-  let hasCanonicalizer = 1;
 }
 def PP_SubOp : PP_BinaryOp<"sub", PP_NumberTensor> {
   let summary = "x - y";
-  let hasFolder = 1;
 }
 def PP_MulOp : PP_BinaryOp<"mul", PP_NumberTensor, [Commutative]> {
   let summary = "x * y";
-  let hasFolder = 1;
 }
 def PP_DivOp : PP_BinaryOp<"div", PP_NumberTensor> {
   let summary = "x / y; integers round towards zero";
-  let hasFolder = 1;
 }
 def PP_MaxOp : PP_BinaryOp<"max", PP_NumberTensor, [Commutative]> {
   let summary = "the larger; NaN if either is; ties share the gradient equally";
@@ -127,7 +120,6 @@ def PP_ConvertOp : PP_PureOp<"convert", [Elementwise, SameOperandsAndResultShape
   let summary = "changes the element type; floats round to nearest even, float to integer truncates";
   let arguments = (ins PP_Tensor:$operand);
   let results = (outs PP_Tensor:$result);
-  let hasFolder = 1;
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
 }
 
@@ -143,10 +135,10 @@ def PP_StopGradientOp : PP_PureOp<"stop_gradient", [Elementwise, SameOperandsAnd
 //===----------------------------------------------------------------------===//
 
 def PP_ConstantOp : PP_PureOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>]> {
+  let hasFolder = 1;
   let summary = "a literal";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs PP_Tensor:$result);
-  let hasFolder = 1;
   let assemblyFormat = "attr-dict $value";
 }
 
@@ -211,7 +203,6 @@ def PP_BroadcastOp : PP_PureOp<"broadcast", [SameOperandsAndResultElementType]> 
   let arguments = (ins PP_Tensor:$operand, DenseI64ArrayAttr:$dimensions);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
-  let hasFolder = 1;
   let assemblyFormat = "$operand `dims` $dimensions attr-dict `:` type($operand) `->` type($result)";
 }
 
@@ -224,7 +215,6 @@ def PP_ReshapeOp : PP_PureOp<"reshape", [SameOperandsAndResultElementType]> {
   let arguments = (ins PP_Tensor:$operand);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
-  let hasFolder = 1;
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
 }
 
@@ -238,7 +228,6 @@ def PP_TransposeOp : PP_PureOp<"transpose", [SameOperandsAndResultElementType]> 
   let arguments = (ins PP_Tensor:$operand, DenseI64ArrayAttr:$permutation);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
-  let hasFolder = 1;
   let assemblyFormat = "$operand `perm` $permutation attr-dict `:` type($operand) `->` type($result)";
 }
 
@@ -259,7 +248,6 @@ def PP_SliceOp : PP_PureOp<"slice", [SameOperandsAndResultElementType]> {
                        DenseI64ArrayAttr:$limits, DenseI64ArrayAttr:$strides);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
-  let hasFolder = 1;
   let assemblyFormat = [{
     $operand $starts `,` $limits `,` $strides attr-dict `:` type($operand) `->` type($result)
   }];
@@ -276,7 +264,6 @@ def PP_PadOp : PP_PureOp<"pad", [SameOperandsAndResultElementType]> {
                        DenseI64ArrayAttr:$high, DenseI64ArrayAttr:$interior);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
-  let hasFolder = 1;
   let assemblyFormat = [{
     $operand `,` $value `low` $low `high` $high `interior` $interior attr-dict
     `:` type($operand) `,` type($value) `->` type($result)

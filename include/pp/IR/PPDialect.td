@@ -36,6 +36,10 @@ def PP_Dialect : Dialect {
     | `pp.level` | module | `#pp.level<...>`: the contract that holds |
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+  }];
 }
 
 #endif // PP_IR_PPDIALECT_TD

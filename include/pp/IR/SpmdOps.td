@@ -37,6 +37,7 @@ def PP_AxisIndexOp : PP_PureOp<"axis_index"> {
   }];
   let arguments = (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes);
   let results = (outs 0DTensorOf<[I32, I64]>:$result);
+  let hasVerifier = 1;
   let assemblyFormat = "$mesh $axes attr-dict `:` type($result)";
 }
 

@@ -1,0 +1,30 @@
+//===- Dialect.cpp - registration of the pp dialect -----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/IR/PP.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace pp;
+
+#include "pp/IR/PPDialect.cpp.inc"
+#include "pp/IR/PPEnums.cpp.inc"
+#include "pp/IR/PPInterfaces.cpp.inc"
+
+void PPDialect::initialize() {
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "pp/IR/PPOps.cpp.inc"
+      >();
+}
+
+Operation *PPDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                          Type type, Location loc) {
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getType() != type)
+    return nullptr;
+  return ConstantOp::create(builder, loc, type, elements);
+}

@@ -1,0 +1,179 @@
+//===- GraphOps.cpp - verifiers of graph ops ------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ops that compute: sources, reductions, contractions, indexing. Each failed
+// check names the label of the constraint in the op's description.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/IR/PP.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+RankedTensorType ranked(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Checks that `value` has this shape.
+LogicalResult expectShape(Operation *op, Value value, ArrayRef<int64_t> shape, StringRef label) {
+  auto type = ranked(value);
+  if (type.getShape() == shape)
+    return success();
+  return op->emitOpError() << "expects type " << RankedTensorType::get(shape, type.getElementType())
+                           << ", got " << type << " (" << label << ")";
+}
+
+LogicalResult expectDimension(Operation *op, int64_t dimension, int64_t rank, StringRef label) {
+  if (dimension >= 0 && dimension < rank)
+    return success();
+  return op->emitOpError() << "expects a dimension from 0 to " << rank - 1 << ", got "
+                           << dimension << " (" << label << ")";
+}
+
+SmallVector<int64_t> dropDims(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> kept;
+  for (auto [index, size] : llvm::enumerate(shape))
+    if (!llvm::is_contained(dims, static_cast<int64_t>(index)))
+      kept.push_back(size);
+  return kept;
+}
+
+} // namespace
+
+LogicalResult IotaOp::verify() {
+  return expectDimension(*this, getDimension(), getType().getRank(), "iota_c1");
+}
+
+LogicalResult RandomBitsOp::verify() {
+  size_t rank = getType().getRank();
+  bool whole = getOffsets().empty() && !getGlobalShape();
+  bool part = getOffsets().size() == rank && getGlobalShape() && getGlobalShape()->size() == rank;
+  if (whole || part)
+    return success();
+  return emitOpError() << "expects no offsets, or " << rank
+                       << " together with as many global sizes (random_bits_c1)";
+}
+
+LogicalResult ReduceOp::verify() {
+  auto type = ranked(getOperand());
+  int64_t last = -1;
+  for (int64_t dimension : getDimensions()) {
+    if (dimension <= last || dimension >= type.getRank())
+      return emitOpError() << "expects strictly increasing dimensions below " << type.getRank()
+                           << ", got [" << getDimensions() << "] (reduce_c1)";
+    last = dimension;
+  }
+  return expectShape(*this, getResult(), dropDims(type.getShape(), getDimensions()), "reduce_c2");
+}
+
+LogicalResult ArgmaxOp::verify() {
+  auto type = ranked(getOperand());
+  int64_t dimension = getDimension();
+  if (failed(expectDimension(*this, dimension, type.getRank(), "argmax_c1")))
+    return failure();
+  return expectShape(*this, getResult(), dropDims(type.getShape(), dimension), "argmax_c1");
+}
+
+LogicalResult CumsumOp::verify() {
+  return expectDimension(*this, getDimension(), getType().getRank(), "cumsum_c1");
+}
+
+static SmallVector<int64_t> freeDims(int64_t rank, ArrayRef<int64_t> batch,
+                                     ArrayRef<int64_t> contract) {
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
+      dims.push_back(dim);
+  return dims;
+}
+SmallVector<int64_t> DotGeneralOp::getLhsFree() {
+  return freeDims(ranked(getLhs()).getRank(), getLhsBatch(), getLhsContract());
+}
+SmallVector<int64_t> DotGeneralOp::getRhsFree() {
+  return freeDims(ranked(getRhs()).getRank(), getRhsBatch(), getRhsContract());
+}
+
+LogicalResult DotGeneralOp::verify() {
+  auto lhs = ranked(getLhs()), rhs = ranked(getRhs());
+  auto distinct = [&](ArrayRef<int64_t> a, ArrayRef<int64_t> b, int64_t rank) {
+    SmallVector<int64_t> all(a);
+    all.append(b.begin(), b.end());
+    llvm::sort(all);
+    return std::adjacent_find(all.begin(), all.end()) == all.end() &&
+           llvm::all_of(all, [&](int64_t dim) { return dim >= 0 && dim < rank; });
+  };
+  if (getLhsBatch().size() != getRhsBatch().size() ||
+      getLhsContract().size() != getRhsContract().size() ||
+      !distinct(getLhsBatch(), getLhsContract(), lhs.getRank()) ||
+      !distinct(getRhsBatch(), getRhsContract(), rhs.getRank()))
+    return emitOpError() << "expects paired, distinct batch and contracting dimensions, got batch ["
+                         << getLhsBatch() << "] x [" << getRhsBatch() << "], contract ["
+                         << getLhsContract() << "] x [" << getRhsContract()
+                         << "] (dot_general_c1)";
+  auto sameSizes = [&](ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+    return llvm::all_of(llvm::zip_equal(a, b), [&](auto pair) {
+      return lhs.getDimSize(std::get<0>(pair)) == rhs.getDimSize(std::get<1>(pair));
+    });
+  };
+  if (!sameSizes(getLhsBatch(), getRhsBatch()) || !sameSizes(getLhsContract(), getRhsContract()) ||
+      lhs.getElementType() != rhs.getElementType())
+    return emitOpError() << "expects equal sizes of paired dimensions and one element type, got "
+                         << lhs << " and " << rhs << " (dot_general_c2)";
+  SmallVector<int64_t> shape;
+  for (int64_t dim : getLhsBatch())
+    shape.push_back(lhs.getDimSize(dim));
+  for (int64_t dim : getLhsFree())
+    shape.push_back(lhs.getDimSize(dim));
+  for (int64_t dim : getRhsFree())
+    shape.push_back(rhs.getDimSize(dim));
+  return expectShape(*this, getResult(), shape, "dot_general_c3");
+}
+
+/// Checks the common form of gather and scatter_add and returns the shape of
+/// the rows: batch, index, rest.
+static FailureOr<SmallVector<int64_t>> rowsShape(Operation *op, RankedTensorType table,
+                                                 RankedTensorType indices, int64_t batch,
+                                                 StringRef label) {
+  if (batch < 0 || table.getRank() <= batch || indices.getRank() < batch ||
+      table.getShape().take_front(batch) != indices.getShape().take_front(batch))
+    return op->emitOpError() << "expects " << batch
+                             << " equal leading dimensions and a table dimension after them, got "
+                             << table << " and " << indices << " (" << label << ")";
+  SmallVector<int64_t> shape(indices.getShape());
+  llvm::append_range(shape, table.getShape().drop_front(batch + 1));
+  return shape;
+}
+
+LogicalResult GatherOp::verify() {
+  auto shape = rowsShape(*this, ranked(getOperand()), ranked(getIndices()), getBatchDims(),
+                         "gather_c1");
+  if (failed(shape))
+    return failure();
+  if (getType().getElementType() != ranked(getOperand()).getElementType())
+    return emitOpError() << "expects the operand's element type, got " << getType()
+                         << " (gather_c2)";
+  return expectShape(*this, getResult(), *shape, "gather_c2");
+}
+
+LogicalResult ScatterAddOp::verify() {
+  auto shape = rowsShape(*this, ranked(getOperand()), ranked(getIndices()), getBatchDims(),
+                         "scatter_add_c1");
+  if (failed(shape))
+    return failure();
+  if (ranked(getUpdates()).getElementType() != getType().getElementType())
+    return emitOpError() << "expects updates of the operand's element type, got "
+                         << getUpdates().getType() << " (scatter_add_c2)";
+  return expectShape(*this, getUpdates(), *shape, "scatter_add_c2");
+}
+
+LogicalResult ShardingConstraintOp::verify() {
+  if (getSharding().getRank() != getType().getRank() || !getSharding().getPartial().empty())
+    return emitOpError() << "expects a sharding of rank " << getType().getRank()
+                         << " that is not partial, got " << getSharding()
+                         << " (sharding_constraint_c1)";
+  return success();
+}
+
+OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }

@@ -4,7 +4,7 @@
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
-add_compile_options(-Wall -Wextra -Wno-unused-parameter -fno-exceptions
+add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter -fno-exceptions
                     -ffunction-sections -fdata-sections
                     # Keeps precompiled headers cacheable by ccache.
                     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")

@@ -45,6 +45,11 @@ ParseResult parseKeyword(AsmParser &parser, Enum &value, StringRef what,
   return success();
 }
 
+/// Prints a double so that it parses back to the same bits.
+void printReal(AsmPrinter &printer, double value) {
+  printer.printFloat(llvm::APFloat(value));
+}
+
 ParseResult parseAxisName(AsmParser &parser, StringAttr &name) {
   std::string text;
   if (parser.parseString(&text))
@@ -380,10 +385,14 @@ Attribute InitAttr::parse(AsmParser &parser, Type) {
 }
 void InitAttr::print(AsmPrinter &printer) const {
   printer << "<" << stringifyInitKind(getKind());
-  if (getKind() != InitKind::Zeros)
-    printer << ", " << getA();
-  if (getKind() == InitKind::Normal || getKind() == InitKind::Uniform)
-    printer << ", " << getB();
+  if (getKind() != InitKind::Zeros) {
+    printer << ", ";
+    printReal(printer, getA());
+  }
+  if (getKind() == InitKind::Normal || getKind() == InitKind::Uniform) {
+    printer << ", ";
+    printReal(printer, getB());
+  }
   printer << ">";
 }
 
@@ -433,10 +442,13 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
 }
 void OptimizerAttr::print(AsmPrinter &printer) const {
   OptimizerAttr base = getDefault(getContext(), getKind());
-  printer << "<" << stringifyOptimizerKind(getKind()) << ", lr = " << getLr();
+  printer << "<" << stringifyOptimizerKind(getKind()) << ", lr = ";
+  printReal(printer, getLr());
   auto number = [&](StringRef key, double value, double byDefault) {
-    if (value != byDefault)
-      printer << ", " << key << " = " << value;
+    if (value == byDefault)
+      return;
+    printer << ", " << key << " = ";
+    printReal(printer, value);
   };
   number("weight_decay", getWeightDecay(), base.getWeightDecay());
   number("momentum", getMomentum(), base.getMomentum());

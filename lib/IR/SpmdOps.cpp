@@ -72,7 +72,8 @@ void AllReduceOp::build(OpBuilder &builder, OperationState &state, ValueRange op
                         Reduction reduction, FlatSymbolRefAttr mesh,
                         ArrayRef<StringAttr> axes) {
   SmallVector<Attribute> names(axes.begin(), axes.end());
-  build(builder, state, operands.getTypes(), reduction, operands, mesh,
+  build(builder, state, operands.getTypes(),
+        ReductionAttr::get(builder.getContext(), reduction), operands, mesh,
         builder.getArrayAttr(names), DenseI64ArrayAttr());
 }
 

@@ -160,7 +160,7 @@ def PP_ShardingAttr : PP_Attr<"Sharding", "sharding"> {
     ...) that are still to be reduced.
 
     ```mlir
-    #pp.sharding<@mesh, [{"dp"}, {"tp", ?}], partial={"pp"=sum}>
+    #pp.sharding<@mesh, [{"dp"}, {"tp", ?} ], partial={"pp"=sum}>
     ```
     A device's shard of a dimension split by `{"a", "b"}` has index
     `coord(a) * size(b) + coord(b)`. Errors: an axis used twice.
@@ -207,7 +207,7 @@ def PP_InitAttr : PP_Attr<"Init", "init"> {
     #pp.init<normal, 0.0, 0.02>
     ```
   }];
-  let parameters = (ins "::pp::InitKind":$kind, "double":$a, "double":$b);
+  let parameters = (ins "::pp::InitKind":$kind, "::pp::Real":$a, "::pp::Real":$b);
   let hasCustomAssemblyFormat = 1;
 }
 
@@ -223,9 +223,9 @@ def PP_OptimizerAttr : PP_Attr<"Optimizer", "optimizer"> {
     #pp.optimizer<adamw, lr = 1.0e-3, weight_decay = 1.0e-2, clip = 1.0>
     ```
   }];
-  let parameters = (ins "::pp::OptimizerKind":$kind, "double":$lr,
-    "double":$weightDecay, "double":$momentum, "double":$beta1, "double":$beta2,
-    "double":$eps, "double":$clip, "int64_t":$warmup, "::pp::Decay":$decay,
+  let parameters = (ins "::pp::OptimizerKind":$kind, "::pp::Real":$lr,
+    "::pp::Real":$weightDecay, "::pp::Real":$momentum, "::pp::Real":$beta1, "::pp::Real":$beta2,
+    "::pp::Real":$eps, "::pp::Real":$clip, "int64_t":$warmup, "::pp::Decay":$decay,
     "int64_t":$steps);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
@@ -241,7 +241,7 @@ def PP_SeedAttr : PP_Attr<"Seed", "seed"> {
     `priority` orders propagation: 0 (batch) before 1 (tensor) before 2.
 
     ```mlir
-    #pp.seed<"h.*.attn.c_attn.weight", [{}, {}, {"tp"}, {}], 1>
+    #pp.seed<"h.*.attn.c_attn.weight", [{}, {}, {"tp"}, {} ], 1>
     ```
   }];
   let parameters = (ins "::mlir::StringAttr":$pattern,
@@ -258,7 +258,7 @@ def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
     ```mlir
     module attributes {pp.plan = #pp.plan<
         mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b",
-        seeds = [#pp.seed<"tokens", [{"mb", "dp"}, {}], 0>],
+        seeds = [#pp.seed<"tokens", [{"mb", "dp"}, {} ], 0>],
         cuts = [42], optimizer = #pp.optimizer<adamw, lr = 1.0e-3>, threads = 1>}
     ```
     `cuts` are the origins (forward op numbers) at which stages 1, 2, ... begin.

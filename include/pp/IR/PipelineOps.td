@@ -8,7 +8,7 @@
 
 include "pp/IR/OpBase.td"
 
-def PP_YieldOp : PP_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["FragmentOp"]>]> {
+def PP_YieldOp : PP_Op<"yield", [Pure, Terminator, HasParent<"FragmentOp">]> {
   let summary = "ends a fragment with its results";
   let arguments = (ins Variadic<PP_Tensor>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";

@@ -66,7 +66,7 @@ def PP_AllReduceOp : PP_Op<"all_reduce"> {
     - (all_reduce_c2) the mesh exists and has every axis, none twice, none of kind time.
 
     ```mlir
-    %r = pp.all_reduce sum %x over @mesh ["tp"] : tensor<4x8xf32>
+    %r = pp.all_reduce sum %x over @mesh ["tp"] : (tensor<4x8xf32>) -> tensor<4x8xf32>
     ```
   }];
   let arguments = (ins PP_ReductionAttr:$reduction, Variadic<PP_Tensor>:$operands,
@@ -74,7 +74,8 @@ def PP_AllReduceOp : PP_Op<"all_reduce"> {
                        OptionalAttr<DenseI64ArrayAttr>:$stages);
   let results = (outs Variadic<PP_Tensor>:$outputs);
   let assemblyFormat = [{
-    $reduction $operands `over` $mesh $axes (`stages` $stages^)? attr-dict `:` type($operands)
+    $reduction $operands `over` $mesh $axes (`stages` $stages^)? attr-dict `:`
+    functional-type($operands, $outputs)
   }];
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$operands, "::pp::Reduction":$reduction,

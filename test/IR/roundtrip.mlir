@@ -26,11 +26,11 @@ module attributes {pp.plan = #pp.plan<
     %d = pp.dot_general %x, %y batch [] x [] contract [1] x [1] : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x4xf32>
     // CHECK: pp.gather %{{.*}}[%{{.*}}] batch 1
     %g = pp.gather %d[%i] batch 1 : tensor<4x4xf32>, tensor<4xi32> -> tensor<4xf32>
-    // CHECK: pp.all_reduce sum %{{.*}} over @mesh ["tp"] : (tensor<4xf32>) -> tensor<4xf32>
+    // CHECK: pp.all_reduce{{ +}}sum %{{.*}} over @mesh ["tp"] : (tensor<4xf32>) -> tensor<4xf32>
     %r = pp.all_reduce sum %g over @mesh ["tp"] : (tensor<4xf32>) -> tensor<4xf32>
-    // CHECK: pp.reduce max %{{.*}} dims [1]
+    // CHECK: pp.reduce{{ +}}max %{{.*}} dims [1]
     %m = pp.reduce max %d dims [1] : tensor<4x4xf32> -> tensor<4xf32>
-    // CHECK: pp.fragment forward stage 0(%{{.*}}) {
+    // CHECK: pp.fragment{{ +}}forward stage 0(%{{.*}}) {
     %f = pp.fragment forward stage 0 (%r) {
     ^bb0(%a: tensor<4xf32>):
       pp.yield %a : tensor<4xf32>

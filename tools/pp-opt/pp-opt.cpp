@@ -7,11 +7,13 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "pp/IR/PP.h"
+#include "pp/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
+  pp::registerPPPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "pp: a graph partitioner for training\n", registry));
 }

@@ -1,0 +1,71 @@
+//===- Model.h - the training function and its annotations ------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every level keeps one function `main`; roles, names and shardings sit on its
+// arguments and results. These are the only readers of those attributes, so a
+// misspelt name cannot go unnoticed.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_MODEL_H
+#define PP_IR_MODEL_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "pp/IR/PP.h"
+
+namespace pp {
+
+/// Names of the dialect's discardable attributes (PPDialect.td lists them).
+namespace attrs {
+inline constexpr llvm::StringLiteral kRole = "pp.role";
+inline constexpr llvm::StringLiteral kName = "pp.name";
+inline constexpr llvm::StringLiteral kInit = "pp.init";
+inline constexpr llvm::StringLiteral kStoredShape = "pp.stored_shape";
+inline constexpr llvm::StringLiteral kSharding = "pp.sharding";
+inline constexpr llvm::StringLiteral kStored = "pp.stored";
+inline constexpr llvm::StringLiteral kUnpaddedShape = "pp.unpadded_shape";
+inline constexpr llvm::StringLiteral kShardings = "pp.shardings";
+inline constexpr llvm::StringLiteral kKind = "pp.kind";
+inline constexpr llvm::StringLiteral kOrigin = "pp.origin";
+inline constexpr llvm::StringLiteral kStages = "pp.stages";
+inline constexpr llvm::StringLiteral kPlan = "pp.plan";
+inline constexpr llvm::StringLiteral kLevel = "pp.level";
+} // namespace attrs
+
+/// The function `main` of a module; reports its absence.
+mlir::FailureOr<mlir::func::FuncOp> lookupMain(mlir::ModuleOp module);
+
+/// The plan on a module; reports its absence, naming pp-make-plan.
+mlir::FailureOr<PlanAttr> lookupPlan(mlir::ModuleOp module);
+
+/// The module's mesh op, or null.
+MeshOp lookupMesh(mlir::ModuleOp module);
+
+std::optional<Role> getArgRole(mlir::func::FuncOp main, unsigned index);
+llvm::StringRef getArgName(mlir::func::FuncOp main, unsigned index);
+std::optional<Role> getResultRole(mlir::func::FuncOp main, unsigned index);
+llvm::StringRef getResultName(mlir::func::FuncOp main, unsigned index);
+
+/// Index of the argument called `name`, or -1.
+int64_t findArg(mlir::func::FuncOp main, llvm::StringRef name);
+
+/// Marks result `index`.
+void setResult(mlir::func::FuncOp main, unsigned index, Role role, llvm::StringRef name);
+
+/// The op's part of training; forward when unmarked.
+Kind getKind(mlir::Operation *op);
+void setKind(mlir::Operation *op, Kind kind);
+/// Number of the forward op an op derives from, or -1.
+int64_t getOrigin(mlir::Operation *op);
+void setOrigin(mlir::Operation *op, int64_t origin);
+/// Stages that compute an op; empty when undecided.
+llvm::ArrayRef<int64_t> getStages(mlir::Operation *op);
+void setStages(mlir::Operation *op, llvm::ArrayRef<int64_t> stages);
+
+/// True for ops of level 1 (GraphOps.td).
+bool isGraphOp(mlir::Operation *op);
+
+} // namespace pp
+
+#endif // PP_IR_MODEL_H

@@ -1,0 +1,86 @@
+//===- Model.cpp - the training function and its annotations --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/IR/Model.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace pp;
+
+FailureOr<func::FuncOp> pp::lookupMain(ModuleOp module) {
+  if (auto main = module.lookupSymbol<func::FuncOp>("main"))
+    if (!main.isExternal())
+      return main;
+  return module.emitError("expects a function @main with a body");
+}
+
+FailureOr<PlanAttr> pp::lookupPlan(ModuleOp module) {
+  if (auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan))
+    return plan;
+  return module.emitError("expects a plan (pp.plan) on the module; pp-make-plan writes one");
+}
+
+MeshOp pp::lookupMesh(ModuleOp module) {
+  auto meshes = module.getOps<MeshOp>();
+  return meshes.empty() ? MeshOp() : *meshes.begin();
+}
+
+std::optional<Role> pp::getArgRole(func::FuncOp main, unsigned index) {
+  auto role = main.getArgAttrOfType<RoleAttr>(index, attrs::kRole);
+  return role ? std::optional<Role>(role.getValue()) : std::nullopt;
+}
+StringRef pp::getArgName(func::FuncOp main, unsigned index) {
+  auto name = main.getArgAttrOfType<StringAttr>(index, attrs::kName);
+  return name ? name.getValue() : StringRef();
+}
+std::optional<Role> pp::getResultRole(func::FuncOp main, unsigned index) {
+  auto role = main.getResultAttrOfType<RoleAttr>(index, attrs::kRole);
+  return role ? std::optional<Role>(role.getValue()) : std::nullopt;
+}
+StringRef pp::getResultName(func::FuncOp main, unsigned index) {
+  auto name = main.getResultAttrOfType<StringAttr>(index, attrs::kName);
+  return name ? name.getValue() : StringRef();
+}
+
+int64_t pp::findArg(func::FuncOp main, StringRef name) {
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    if (getArgName(main, index) == name)
+      return index;
+  return -1;
+}
+
+void pp::setResult(func::FuncOp main, unsigned index, Role role, StringRef name) {
+  MLIRContext *context = main.getContext();
+  main.setResultAttr(index, attrs::kRole, RoleAttr::get(context, role));
+  main.setResultAttr(index, attrs::kName, StringAttr::get(context, name));
+}
+
+Kind pp::getKind(Operation *op) {
+  auto kind = op->getAttrOfType<KindAttr>(attrs::kKind);
+  return kind ? kind.getValue() : Kind::Forward;
+}
+void pp::setKind(Operation *op, Kind kind) {
+  op->setAttr(attrs::kKind, KindAttr::get(op->getContext(), kind));
+}
+int64_t pp::getOrigin(Operation *op) {
+  auto origin = op->getAttrOfType<IntegerAttr>(attrs::kOrigin);
+  return origin ? origin.getInt() : -1;
+}
+void pp::setOrigin(Operation *op, int64_t origin) {
+  op->setAttr(attrs::kOrigin, Builder(op->getContext()).getI64IntegerAttr(origin));
+}
+ArrayRef<int64_t> pp::getStages(Operation *op) {
+  auto stages = op->getAttrOfType<DenseI64ArrayAttr>(attrs::kStages);
+  return stages ? stages.asArrayRef() : ArrayRef<int64_t>();
+}
+void pp::setStages(Operation *op, ArrayRef<int64_t> stages) {
+  op->setAttr(attrs::kStages, DenseI64ArrayAttr::get(op->getContext(), stages));
+}
+
+bool pp::isGraphOp(Operation *op) {
+  return isa_and_present<PPDialect>(op->getDialect()) &&
+         !isa<MeshOp, AxisIndexOp, AccumulateOp, AllReduceOp, AllGatherOp, ReduceScatterOp,
+              AllToAllOp, PermuteOp, AllSliceOp, FragmentOp, YieldOp, TransferOp, LaunchOp>(op);
+}

@@ -1,0 +1,16 @@
+# Configuration of the compiler's lit tests.
+import os
+
+import lit.formats
+
+config.name = "pp"
+config.test_format = lit.formats.ShTest(True)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.pp_binary_dir, "test")
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(config.pp_binary_dir, "bin"), config.llvm_tools_dir, os.environ["PATH"]]
+)
+config.environment["FILECHECK_OPTS"] = "--enable-var-scope --dump-input=fail"
+config.substitutions.append(("%data", os.path.join(config.pp_source_dir, "examples", "data")))

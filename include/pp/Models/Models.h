@@ -1,0 +1,51 @@
+//===- Models.h - builders of the example models ----------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each builder returns a level 1 module with one function `main`. They are also
+// the example of how a compiler that embeds pp writes a graph.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_MODELS_MODELS_H
+#define PP_MODELS_MODELS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace pp {
+
+/// Pre-norm GPT-2: learned positions, tanh GELU, biases. Parameter names and
+/// checkpoint shapes are those of Hugging Face GPT-2.
+struct GptConfig {
+  int64_t layers = 4;
+  int64_t hidden = 256;
+  int64_t heads = 8; ///< divides `hidden`
+  int64_t seq = 128;
+  int64_t batch = 16;
+  int64_t vocab = 256;
+  bool tied = true; ///< the output projection is the token embedding
+};
+
+/// tanh layers and a softmax classifier.
+struct MlpConfig {
+  int64_t layers = 3; ///< linear layers, the last one yields the logits
+  int64_t input = 32;
+  int64_t hidden = 64;
+  int64_t classes = 10;
+  int64_t batch = 16;
+};
+
+/// Inputs `tokens` and `labels`, i32 [batch, seq]; the loss is the mean cross
+/// entropy over all tokens. `element` is the type of every parameter. A
+/// configuration that is no model is reported at the context.
+mlir::OwningOpRef<mlir::ModuleOp> buildGpt(mlir::MLIRContext &context, const GptConfig &config,
+                                           mlir::Type element);
+
+/// Inputs `x`, [batch, input], and `labels`, i32 [batch]; the loss is the mean
+/// cross entropy over samples.
+mlir::OwningOpRef<mlir::ModuleOp> buildMlp(mlir::MLIRContext &context, const MlpConfig &config,
+                                           mlir::Type element);
+
+} // namespace pp
+
+#endif // PP_MODELS_MODELS_H

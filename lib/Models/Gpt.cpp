@@ -1,0 +1,121 @@
+//===- Gpt.cpp - GPT-2, pre-norm ------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Radford et al., "Language Models are Unsupervised Multitask Learners" (2019),
+// initialised as there: normal(0.02), residual projections divided by
+// sqrt(2 layers). No dimension that may be sharded (heads, 4 hidden) is ever
+// merged as the minor factor of another.
+//
+//===----------------------------------------------------------------------===//
+#include "GraphBuilder.h"
+#include "pp/Models/Models.h"
+#include "mlir/IR/Diagnostics.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+/// Sizes of one configuration and the values every layer needs.
+struct Gpt {
+  GraphBuilder &graph;
+  const GptConfig &config;
+  int64_t headSize;
+
+  Value attention(Value x, const std::string &prefix);
+  Value feedForward(Value x, const std::string &prefix);
+  Value norm(Value x, const std::string &name);
+  double residualDeviation() const { return 0.02 / std::sqrt(2.0 * config.layers); }
+};
+
+Value Gpt::norm(Value x, const std::string &name) {
+  graph.enter(name);
+  Value weight = graph.param(name + ".weight", {config.hidden}, graph.constant(1.0));
+  Value bias = graph.param(name + ".bias", {config.hidden}, graph.zeros());
+  return graph.layerNorm(x, weight, bias);
+}
+
+/// x: [batch, seq, hidden].
+Value Gpt::attention(Value x, const std::string &prefix) {
+  int64_t hidden = config.hidden, heads = config.heads;
+  graph.enter(prefix + ".c_attn");
+  Value weight = graph.param(prefix + ".c_attn.weight", {hidden, 3, heads, headSize},
+                             graph.normal(0.02), {hidden, 3 * hidden});
+  Value bias = graph.param(prefix + ".c_attn.bias", {3, heads, headSize}, graph.zeros(),
+                           {3 * hidden});
+  Value qkv = graph.addTrailing(graph.dot(x, weight, {}, {}, {2}, {0}), bias);
+
+  graph.enter(prefix);
+  // Part i of [batch, seq, 3, heads, size] as [batch, seq, heads, size].
+  auto part = [&](int64_t index) {
+    return graph.reshape(graph.slice(qkv, 2, index, index + 1),
+                         {config.batch, config.seq, heads, headSize});
+  };
+  Value query = part(0), key = part(1), value = part(2);
+  Value scores = graph.scale(graph.dot(query, key, {0, 2}, {0, 2}, {3}, {3}),
+                             1.0 / std::sqrt(static_cast<double>(headSize)));
+  Value probabilities = graph.softmax(graph.maskCausal(scores));
+  Value mixed = graph.dot(probabilities, value, {0, 1}, {0, 2}, {3}, {1});
+  mixed = graph.transpose(mixed, {0, 2, 1, 3});
+
+  graph.enter(prefix + ".c_proj");
+  Value projection = graph.param(prefix + ".c_proj.weight", {heads, headSize, hidden},
+                                 graph.normal(residualDeviation()), {hidden, hidden});
+  Value projectionBias = graph.param(prefix + ".c_proj.bias", {hidden}, graph.zeros());
+  return graph.addTrailing(graph.dot(mixed, projection, {}, {}, {2, 3}, {0, 1}), projectionBias);
+}
+
+Value Gpt::feedForward(Value x, const std::string &prefix) {
+  int64_t hidden = config.hidden;
+  graph.enter(prefix + ".c_fc");
+  Value up = graph.param(prefix + ".c_fc.weight", {hidden, 4 * hidden}, graph.normal(0.02));
+  Value upBias = graph.param(prefix + ".c_fc.bias", {4 * hidden}, graph.zeros());
+  Value inner = graph.geluTanh(graph.addTrailing(graph.dot(x, up, {}, {}, {2}, {0}), upBias));
+  graph.enter(prefix + ".c_proj");
+  Value down = graph.param(prefix + ".c_proj.weight", {4 * hidden, hidden},
+                           graph.normal(residualDeviation()));
+  Value downBias = graph.param(prefix + ".c_proj.bias", {hidden}, graph.zeros());
+  return graph.addTrailing(graph.dot(inner, down, {}, {}, {2}, {0}), downBias);
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context, const GptConfig &config, Type element) {
+  if (config.layers < 1 || config.hidden < 1 || config.heads < 1 || config.seq < 1 ||
+      config.batch < 1 || config.vocab < 1 || config.hidden % config.heads) {
+    emitError(UnknownLoc::get(&context))
+        << "gpt expects sizes of at least 1 and heads that divide hidden, got hidden "
+        << config.hidden << " and " << config.heads << " heads";
+    return {};
+  }
+  GraphBuilder graph(context, element);
+  Gpt gpt{graph, config, config.hidden / config.heads};
+  Type i32 = IntegerType::get(&context, 32);
+  SmallVector<int64_t> tokenShape{config.batch, config.seq};
+  Value tokens = graph.input("tokens", tokenShape, Role::Input, i32, config.vocab);
+  Value labels = graph.input("labels", tokenShape, Role::Label, i32, config.vocab);
+
+  graph.enter("wte");
+  Value embedding =
+      graph.param("wte.weight", {config.vocab, config.hidden}, graph.normal(0.02));
+  Value positions = graph.param("wpe.weight", {config.seq, config.hidden}, graph.normal(0.02));
+  Value x = graph.addTrailing(graph.gather(embedding, tokens), positions);
+  for (int64_t layer = 0; layer < config.layers; ++layer) {
+    std::string prefix = "h." + std::to_string(layer);
+    Value attended = gpt.attention(gpt.norm(x, prefix + ".ln_1"), prefix + ".attn");
+    x = graph.binary<AddOp>(x, attended);
+    Value fed = gpt.feedForward(gpt.norm(x, prefix + ".ln_2"), prefix + ".mlp");
+    x = graph.binary<AddOp>(x, fed);
+  }
+  x = gpt.norm(x, "ln_f");
+
+  graph.enter("lm_head");
+  Value head = config.tied ? embedding
+                           : graph.param("lm_head.weight", {config.vocab, config.hidden},
+                                         graph.normal(0.02));
+  Value logits = graph.dot(x, head, {}, {}, {2}, {1});
+  graph.enter("loss");
+  return graph.finish(graph.meanCrossEntropy(logits, labels));
+}

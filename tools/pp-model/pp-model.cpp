@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
 
   pp::GptConfig gpt;
   pp::MlpConfig mlp;
-  auto size = [](cl::SubCommand &command, const char *name, const char *what, int64_t &value) {
+  auto size = [](cl::SubCommand &command, llvm::StringRef name, const char *what, int64_t &value) {
     return cl::opt<int64_t, true>(name, cl::desc(what), cl::location(value), cl::init(value),
                                   cl::sub(command));
   };

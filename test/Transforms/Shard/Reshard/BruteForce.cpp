@@ -16,7 +16,7 @@ namespace pp::reshard::judge {
 
 BruteForce::BruteForce(const Case &test, Permutes permutes)
     : test(test), permutes(permutes) {
-  // Every sequence of different axes, the shorter ones first.
+  // Every sequence of different axes.
   std::vector<std::vector<int>> sequences{{}};
   for (size_t i = 0; i < sequences.size(); ++i)
     for (int axis = 0; axis < static_cast<int>(test.mesh.size()); ++axis) {
@@ -113,6 +113,11 @@ int BruteForce::nodeOf(const TensorSharding &sharding) const {
 // Moves
 //===----------------------------------------------------------------------===//
 
+bool BruteForce::isAnyFixed(const std::vector<int> &axes) const {
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](int axis) { return test.mesh[axis].fixed; });
+}
+
 /// The time of `rounds` messages around a ring over `axes`, in which every
 /// device sends `share` times what it holds.
 double BruteForce::ringCost(const DeviceMap &map, const std::vector<int> &axes,
@@ -139,6 +144,8 @@ void BruteForce::expand(int node) {
   DeviceMap map = maps[node];
   int rank = static_cast<int>(test.shape.size());
   for (const auto &[axes, groups] : groupings) {
+    if (isAnyFixed(axes))
+      continue;
     double n = static_cast<double>(groups.front().size());
     double share = (n - 1) / n;
     link(node, allReduce(map, groups),
@@ -166,7 +173,7 @@ void BruteForce::expandNamedPermutes(int node) {
     if (target == node)
       continue;
     for (const auto &[axes, groups] : groupings)
-      if (std::is_sorted(axes.begin(), axes.end()) &&
+      if (std::is_sorted(axes.begin(), axes.end()) && !isAnyFixed(axes) &&
           isPermuted(maps[node], maps[target], groups))
         edges[node].push_back({target, ringCost(maps[node], axes, 1, 1)});
   }
@@ -175,6 +182,8 @@ void BruteForce::expandNamedPermutes(int node) {
 void BruteForce::expandAllPermutes(int node) {
   DeviceMap map = maps[node];
   for (const auto &[targetOf, axes] : rearrangements) {
+    if (isAnyFixed(axes))
+      continue;
     DeviceMap target(map.size());
     for (size_t device = 0; device < map.size(); ++device)
       target[targetOf[device]] = map[device];

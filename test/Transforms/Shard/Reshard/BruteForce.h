@@ -60,6 +60,7 @@ private:
   void expand(int node);
   void expandNamedPermutes(int node);
   void expandAllPermutes(int node);
+  bool isAnyFixed(const std::vector<int> &axes) const;
   double ringCost(const DeviceMap &map, const std::vector<int> &axes,
                   double rounds, double share) const;
 

@@ -55,6 +55,7 @@ static const Mesh twoByTwo{{"a", 2}, {"b", 2}};
 static const Mesh twoByThree{{"a", 2}, {"b", 3}};
 static const Mesh threeByThree{{"a", 3}, {"b", 3}};
 static const Mesh fourByTwo{{"a", 4}, {"b", 2}};
+static const Mesh twoFixedTwo{{"a", 2}, {"t", 2, true}, {"b", 2}};
 static const Mesh twoTwoThree{{"a", 2}, {"b", 2}, {"c", 3}};
 static const Mesh fourTwoTwo{{"a", 4}, {"b", 2}, {"c", 2}};
 
@@ -63,7 +64,6 @@ std::vector<Case> tinyCases() {
       {"TwoByTwo", twoByTwo, {slow, fast}, {4, 4}, 1 << 16},
       {"TwoByTwoBytes", twoByTwo, {bytesOnly, bytesOnly}, {4, 4}, 4},
       {"TwoByThree", twoByThree, {fast, slow}, {6, 6}, 1 << 16},
-      {"TwoByThreeBytes", twoByThree, {bytesOnly, bytesOnly}, {6, 6}, 4},
   };
 }
 
@@ -93,6 +93,7 @@ std::vector<Case> largeCases() {
        {slow, bytesOnly, fast},
        {12, 4, 6},
        1 << 16},
+      {"TwoFixedTwo", twoFixedTwo, {slow, fast, fast}, {8, 8, 8}, 1 << 8},
       {"FourTwoTwo", fourTwoTwo, {fast, slow, fast}, {16, 8, 4}, 1 << 10},
   };
 }

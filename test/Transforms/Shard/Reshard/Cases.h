@@ -9,6 +9,8 @@
 
 #include "pp/Transforms/Shard/ReshardPlanner.h"
 
+#include <ostream>
+
 namespace pp::reshard::judge {
 
 struct Case {
@@ -22,6 +24,9 @@ struct Case {
   /// Every sharding that divides the shape, partial ones included.
   std::vector<TensorSharding> shardings(Reduction reduction) const;
 };
+
+/// How GoogleTest shows a case.
+inline void PrintTo(const Case &test, std::ostream *os) { *os << test.name; }
 
 /// Tensors of rank 2 on two axes, with few devices.
 std::vector<Case> tinyCases();

@@ -72,6 +72,7 @@ std::vector<Case> smallCases() {
       {"OneAxis", {{"a", 3}}, {fast}, {18, 18}, 4},
       {"OneAxisVector", {{"a", 4}}, {fast}, {16}, 4},
       {"Scalar", twoByThree, {slow, fast}, {}, 4},
+      {"ScalarBytes", twoByThree, {bytesOnly, bytesOnly}, {}, 4},
       {"TwoByThree", twoByThree, {fast, fast}, {18, 18}, 4},
       {"TwoByThreeSlowMajor", twoByThree, {slow, fast}, {18, 18}, 1 << 12},
       {"TwoByThreeSlowMinor", twoByThree, {fast, slow}, {18, 18}, 1 << 16},

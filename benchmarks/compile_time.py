@@ -1,0 +1,73 @@
+# compile_time.py - how long pp needs before the first step.
+#
+# SPDX-License-Identifier: Apache-2.0
+#
+# In: the tools and the small model. Out: rows with seconds and limits. All
+# times are of whole processes: start, parsing and writing are part of them.
+"""Compile time: small model to its first step, large models to level 2."""
+
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+
+REPEATS = 3
+LARGE = dict(hidden=1024, heads=16, seq=1024, batch=1024, vocab=50304)
+MAIN_JOB = "dp=2 tp=2 pp=2 microbatches=4 schedule=1f1b "
+OPTIMIZER = "optimizer=adamw lr=1e-3"
+
+
+def seconds(command, env=None):
+    start = time.perf_counter()
+    subprocess.run(command, check=True, env=env, timeout=300,
+                   stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def row(name, times, limit, limit_text=None):
+    value = statistics.median(times)
+    return {"name": name, "seconds": value, "all": times, "limit": limit,
+            "limit_text": limit_text or f"<= {limit:.2f}",
+            "met": value <= limit}
+
+
+def first_step(args, model, text):
+    """From .mlir to the first step, with an empty and a filled cache."""
+    for name, partition in ("1 device", ""), ("2x2x2", MAIN_JOB):
+        command = [args.tool("pp-run"), model,
+                   f"--parallelize={partition}{OPTIMIZER}",
+                   f"--data=text:{text}", "--steps=1", "--quiet"]
+        cold, warm = [], []
+        for _ in range(REPEATS):
+            with tempfile.TemporaryDirectory() as cache:
+                env = dict(os.environ, XDG_CACHE_HOME=cache)
+                cold.append(seconds(command, env))
+                warm.append(seconds(command, env))
+        yield row(f"to the first step, {name}, cold", cold, 1.5)
+        yield row(f"to the first step, {name}, warm kernel cache", warm, 0.3)
+
+
+def partition(args, scratch):
+    """pp-opt of large models to level 2, which has one program for all."""
+    def times(layers, mesh):
+        model = os.path.join(scratch, f"gpt{layers}.mlir")
+        if not os.path.exists(model):
+            subprocess.run(
+                [args.tool("pp-model"), "gpt", f"--layers={layers}", "-o",
+                 model, *(f"--{k}={v}" for k, v in LARGE.items())], check=True)
+        option = f"{mesh} {OPTIMIZER} stop-after=spmd"
+        return [seconds([args.tool("pp-opt"), model,
+                         f"--pp-parallelize={option}", "-o", os.devnull])
+                for _ in range(REPEATS)]
+
+    few = row("24 layers, hidden 1024, dp=8 tp=8", times(24, "dp=8 tp=8"), 1.0)
+    yield few
+    yield row("96 layers, hidden 1024, dp=8 tp=8", times(96, "dp=8 tp=8"), 4.0)
+    yield row("24 layers, hidden 1024, dp=512 tp=8", times(24, "dp=512 tp=8"),
+              1.1 * few["seconds"], "<= 1.1 x dp=8")
+
+
+def measure(args, model, text):
+    with tempfile.TemporaryDirectory() as scratch:
+        return [*first_step(args, model, text), *partition(args, scratch)]

@@ -1,0 +1,63 @@
+# torch_common.py - what the PyTorch peers share beside the model.
+#
+# SPDX-License-Identifier: Apache-2.0
+#
+# The optimizer, the batches as tensors, the matrix rate, and the start of two
+# processes that talk over gloo.
+"""Optimizer, batches and processes of the PyTorch peers."""
+
+import os
+import socket
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+import measure
+
+
+def adamw(model, args):
+    return torch.optim.AdamW(model.parameters(), lr=args.lr, fused=True)
+
+
+def batches(args):
+    tokens, labels = measure.text_batches(
+        args.data, args.warmup + args.steps, args.batch, args.seq)
+    return torch.from_numpy(tokens).long(), torch.from_numpy(labels).long()
+
+
+def matrix_rate():
+    """Of all processes together, each with its own product."""
+    a, b = torch.randn(1024, 1024), torch.randn(1024, 1024)
+    out = torch.empty(1024, 1024)
+    if not dist.is_initialized():
+        return measure.matrix_rate(lambda: torch.mm(a, b, out=out))
+    dist.barrier()
+    rate = torch.tensor(measure.matrix_rate(lambda: torch.mm(a, b, out=out)))
+    dist.all_reduce(rate)
+    return rate.item()
+
+
+def report(name, milliseconds, loss):
+    """Prints the result; every process calls it, the one with a loss prints."""
+    rate = matrix_rate()
+    if loss is not None:
+        measure.report(name, "torch " + torch.__version__, milliseconds, loss,
+                       rate)
+
+
+def _process(rank, run, args, world, port):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    torch.set_num_threads(max(1, args.threads // world))
+    torch.manual_seed(0)
+    dist.init_process_group("gloo", rank=rank, world_size=world)
+    run(rank, args)
+    dist.destroy_process_group()
+
+
+def spawn(run, args, world=2):
+    """Calls run(rank, args) in `world` processes joined by gloo."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    mp.spawn(_process, (run, args, world, port), nprocs=world)

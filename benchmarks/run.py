@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# run.py - pp beside PyTorch and JAX: step time and compile time.
+#
+# SPDX-License-Identifier: Apache-2.0
+#
+# In: a build of pp (release preset) and the virtual environment that
+# setup-peers.sh makes. Out: a table on stdout and all figures as JSON. The
+# sides take turns, round by round, so that a slow minute of the machine falls
+# on all of them; a figure is the median over rounds. Nothing else may run.
+"""Compares pp with its peers on this machine."""
+
+import argparse
+import dataclasses
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import compile_time
+import table
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+TEXT = os.path.join(ROOT, "examples/data/kjv.txt")
+MODEL = dict(layers=4, hidden=256, heads=8, seq=128, batch=16, vocab=256)
+SIDES = ("ours", "peers", "floor", "compile")
+
+
+@dataclasses.dataclass
+class Row:
+    """One comparison: a partition of ours and the peers that do the same."""
+    name: str
+    parallelize: str
+    peers: list  # command lines; the fastest counts
+    target: float  # the largest ours / peer that meets the row
+
+
+ROWS = [
+    Row("1 device", "",
+        [["torch_eager.py"], ["torch_eager.py", "--compile"]], 0.60),
+    Row("dp=2", "dp=2", [["torch_ddp.py"]], 0.60),
+    Row("tp=2", "tp=2", [["jax_tp.py"]], 0.40),
+    Row("pp=2, 1F1B, 8 micro-batches",
+        "pp=2 microbatches=8 schedule=1f1b",
+        [["torch_pipeline.py", "--microbatches=8"]], 0.60),
+]
+
+
+def dimensions():
+    return [f"--{key}={value}" for key, value in MODEL.items()]
+
+
+def last_json(command, env=None):
+    """Runs a command and parses its last line of output."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, env=env, text=True,
+                          timeout=900)
+    if done.returncode != 0:
+        sys.exit(f"error: exit code {done.returncode} of {' '.join(command)}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def run_ours(args, row, scratch):
+    """Median step of one run of pp-run, its first steps left out."""
+    report = os.path.join(scratch, "report.json")
+    command = [
+        args.tool("pp-run"), os.path.join(scratch, "gpt.mlir"),
+        f"--parallelize={row.parallelize} optimizer=adamw lr=1e-3".strip(),
+        f"--data=text:{TEXT}", f"--steps={args.warmup + args.steps}",
+        f"--report={report}", "--quiet"
+    ]
+    subprocess.run(command, check=True, timeout=900)
+    with open(report) as file:
+        steps = json.load(file)["steps"]
+    milliseconds = [step["ms"] for step in steps[args.warmup:]]
+    return {"median_ms": statistics.median(milliseconds), "ms": milliseconds,
+            "loss": steps[-1]["loss"]}
+
+
+def run_peer(args, peer):
+    script, *flags = peer
+    return last_json([
+        os.path.join(args.venv, "bin/python"),
+        os.path.join(HERE, "peers", script), *dimensions(), f"--data={TEXT}",
+        f"--warmup={args.warmup}", f"--steps={args.steps}", *flags
+    ])
+
+
+def run_floor(args):
+    env = dict(os.environ, OMP_NUM_THREADS="2")
+    return last_json([args.tool("pp-contractions"), *dimensions()], env)
+
+
+def measure_steps(args, scratch):
+    """All runs: {"ours": [per row [per round]], "peers": ..., "floor": ...}"""
+    runs = {"ours": [[] for _ in ROWS], "floor": [],
+            "peers": [[[] for _ in row.peers] for row in ROWS]}
+    for number in range(args.rounds):
+        print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
+        if "floor" in args.sides:
+            runs["floor"].append(run_floor(args))
+        for i, row in enumerate(ROWS):
+            if "ours" in args.sides:
+                runs["ours"][i].append(run_ours(args, row, scratch))
+            if "peers" in args.sides:
+                for j, peer in enumerate(row.peers):
+                    runs["peers"][i][j].append(run_peer(args, peer))
+    return runs
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default=os.path.join(ROOT, "build"),
+                        help="build folder of pp")
+    parser.add_argument("--venv", default=os.path.join(ROOT, ".venv-peers"),
+                        help="virtual environment of the peers")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--warmup", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--sides", default=",".join(SIDES),
+                        help="what to run, of " + ", ".join(SIDES))
+    parser.add_argument("--json", help="where to write all figures")
+    args = parser.parse_args()
+    args.sides = args.sides.split(",")
+    for side in args.sides:
+        if side not in SIDES:
+            parser.error(f"expects sides of {', '.join(SIDES)}, got '{side}'")
+    args.tool = lambda name: os.path.join(args.build, "bin", name)
+    return args
+
+
+def main():
+    args = parse_arguments()
+    result = {"cpu": table.cpu_name(), "load": os.getloadavg()[0],
+              "model": MODEL}
+    if result["load"] > 0.5:
+        print(f"warning: expects an idle machine, got a load of "
+              f"{result['load']:.1f}", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as scratch:
+        if "ours" in args.sides:
+            subprocess.run([args.tool("pp-model"), "gpt", *dimensions(), "-o",
+                            os.path.join(scratch, "gpt.mlir")], check=True)
+        result["runs"] = measure_steps(args, scratch)
+        if "compile" in args.sides:
+            result["compile"] = compile_time.measure(
+                args, os.path.join(scratch, "gpt.mlir"), TEXT)
+    result["rows"] = table.rows(ROWS, result["runs"])
+    print(table.render(result))
+    if args.json:
+        with open(args.json, "w") as out:
+            json.dump(result, out, indent=1)
+
+
+if __name__ == "__main__":
+    main()

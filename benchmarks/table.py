@@ -1,0 +1,104 @@
+# table.py - from the runs of run.py to rows and a Markdown table.
+#
+# SPDX-License-Identifier: Apache-2.0
+#
+# A row is met by its ratio to the fastest peer; or, where the peer's matrix
+# products run near oneDNN's rate, by a step of at most 1.5 times the floor,
+# which is the time of the step's bare contractions through oneDNN.
+"""Rows, verdicts and the table."""
+
+import statistics
+
+NEAR = 0.8  # of oneDNN's matrix rate
+FLOOR_FACTOR = 1.5
+
+
+def cpu_name():
+    with open("/proc/cpuinfo") as file:
+        names = [line.split(":", 1)[1].strip() for line in file
+                 if line.startswith("model name")]
+    return f"{names[0]}, {len(names)} cores"
+
+
+def median(runs, key="median_ms"):
+    return statistics.median(run[key] for run in runs) if runs else None
+
+
+def fastest(peers):
+    """The runs of the peer with the smallest median, or none."""
+    measured = [runs for runs in peers if runs]
+    return min(measured, key=median) if measured else []
+
+
+def verdict(row):
+    """Whether and why the row is met; None where a side was not measured."""
+    if row["ratio"] is None:
+        return None
+    if row["ratio"] <= row["target"]:
+        return "yes"
+    near = row["floor_rate"] and row["peer_rate"] >= NEAR * row["floor_rate"]
+    if near and row["ours_ms"] <= FLOOR_FACTOR * row["floor_ms"]:
+        return "yes (floor)"
+    return "no"
+
+
+def rows(definitions, runs):
+    floor_ms = median(runs["floor"])
+    floor_rate = median(runs["floor"], "matmul_gflops")
+    result = []
+    for definition, ours, peers in zip(definitions, runs["ours"],
+                                       runs["peers"]):
+        ours_ms, peer = median(ours), fastest(peers)
+        peer_ms = median(peer)
+        row = {
+            "name": definition.name,
+            "peer": peer[0]["peer"] if peer else None,
+            "target": definition.target,
+            "ours_ms": ours_ms,
+            "peer_ms": peer_ms,
+            "peer_rate": median(peer, "matmul_gflops"),
+            "floor_ms": floor_ms,
+            "floor_rate": floor_rate,
+            "ratio": ours_ms / peer_ms if ours and peer else None,
+            "over_floor": ours_ms / floor_ms if ours and floor_ms else None,
+        }
+        row["met"] = verdict(row)
+        result.append(row)
+    return result
+
+
+def cell(value, digits=0):
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:.{digits}f}"
+
+
+def lines(header, body):
+    yield "| " + " | ".join(header) + " |"
+    yield "|" + "---|" * len(header)
+    for row in body:
+        yield "| " + " | ".join(row) + " |"
+
+
+def render(result):
+    versions = sorted({run["version"] for peers in result["runs"]["peers"]
+                       for runs in peers for run in runs} |
+                      {run["version"] for run in result["runs"]["floor"]})
+    text = [f"{result['cpu']}; {', '.join(versions)}; load "
+            f"{result['load']:.1f} at the start", ""]
+    text += lines(
+        ("ours", "peer", "ours ms", "peer ms", "ratio", "target", "floor ms",
+         "ours/floor", "oneDNN GFLOP/s", "peer GFLOP/s", "met"),
+        [(row["name"], cell(row["peer"]), cell(row["ours_ms"], 1),
+          cell(row["peer_ms"], 1), cell(row["ratio"], 2),
+          f"<= {row['target']:.2f}", cell(row["floor_ms"], 1),
+          cell(row["over_floor"], 2), cell(row["floor_rate"]),
+          cell(row["peer_rate"]), cell(row["met"]))
+         for row in result["rows"]])
+    if "compile" in result:
+        text.append("")
+        text += lines(
+            ("compile time", "seconds", "limit", "met"),
+            [(row["name"], f"{row['seconds']:.2f}", row["limit_text"],
+              "yes" if row["met"] else "no") for row in result["compile"]])
+    return "\n".join(text)

@@ -1,0 +1,480 @@
+//===- Executor.cpp - the judge of programs and of their checks -----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Executor.h"
+
+#include "Data.h"
+#include "RaceDetector.h"
+#include "pprt/Mesh.h"
+#include "pprt/Program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+using namespace pprt;
+using namespace pprt::reference;
+
+namespace {
+
+/// One queue of one rank in the current section.
+struct QueueState {
+  std::vector<const ppx::InstructionT *> instructions;
+  size_t completed = 0;
+  bool started = false; ///< the head, which then waits for its partners
+  bool offered = false; ///< the queue is among those to pick from
+
+  const ppx::InstructionT *head() const {
+    return completed < instructions.size() ? instructions[completed] : nullptr;
+  }
+};
+
+struct RankState {
+  const ppx::ProgramT *program = nullptr;
+  uint32_t run = 0; ///< 0 prologue, 1 to steps the bodies, then the epilogue
+  std::vector<QueueState> queues;
+  std::vector<uint8_t> arena;
+  std::vector<RaceDetector> detector; ///< one, or none if not asked for
+};
+
+/// A queue of a rank.
+struct QueueRef {
+  uint32_t rank, queue;
+};
+
+/// Those who have arrived where they meet, by member.
+struct Meeting {
+  std::map<uint32_t, QueueRef> arrived;
+  size_t expected = 0;
+};
+
+class Executor {
+public:
+  Executor(const ppx::ArtifactT &artifact, const Mesh &mesh,
+           const Options &options)
+      : artifact(artifact), mesh(mesh), options(options), random(options.seed) {
+  }
+
+  Result run();
+
+private:
+  // Control.
+  void initialize(uint32_t rank, size_t programIndex);
+  void enterSection(uint32_t rank);
+  void offer(uint32_t rank);
+  bool mayStart(const RankState &state, const QueueState &queue) const;
+  void start(QueueRef ref);
+  void arrive(QueueRef ref);
+  void complete(QueueRef ref);
+  bool agree(QueueRef a, QueueRef b) const;
+  Section sectionOf(uint32_t run) const;
+  std::string describe(QueueRef ref) const;
+  std::string describeStall() const;
+
+  // Data.
+  void execute(QueueRef ref);
+  void exchange(const std::vector<QueueRef> &members);
+  void watch(QueueRef ref);
+
+  const ppx::InstructionT &headOf(QueueRef ref) const {
+    return *ranks[ref.rank].queues[ref.queue].head();
+  }
+  const ppx::SlotT &slotOf(QueueRef ref, size_t argument) const {
+    return *ranks[ref.rank].program->slots[headOf(ref).arguments[argument]];
+  }
+  uint8_t *bytesOf(QueueRef ref, size_t argument) {
+    return ranks[ref.rank].arena.data() + slotOf(ref, argument).offset;
+  }
+  int64_t stepOf(QueueRef ref) const {
+    return int64_t(ranks[ref.rank].run) - 1;
+  }
+
+  const ppx::ArtifactT &artifact;
+  const Mesh &mesh;
+  const Options &options;
+  std::mt19937_64 random;
+  std::vector<RankState> ranks;
+  std::vector<QueueRef> startable;
+  /// By what carries the meeting: an edge, or an instance of a group.
+  std::map<std::tuple<ppx::Opcode, uint32_t, uint32_t>, Meeting> meetings;
+  Result result;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Control
+//===----------------------------------------------------------------------===//
+
+Section Executor::sectionOf(uint32_t run) const {
+  if (run == 0)
+    return Section::prologue;
+  return run <= options.steps ? Section::body : Section::epilogue;
+}
+
+void Executor::initialize(uint32_t rank, size_t programIndex) {
+  RankState &state = ranks[rank];
+  state.program = artifact.programs[programIndex].get();
+  // What nobody writes must not look like a value.
+  state.arena.assign(state.program->arena_bytes, 0xA5);
+  if (options.detectRaces)
+    state.detector.emplace_back(state.program->arena_bytes,
+                                state.program->queues.size());
+  for (uint32_t i = 0; i < artifact.arguments.size(); ++i) {
+    const ppx::ArgumentT &argument = *artifact.arguments[i];
+    const int32_t index = argument.slots[programIndex];
+    if (index < 0 ||
+        (argument.role != ppx::Role_param && argument.role != ppx::Role_state))
+      continue;
+    const ppx::SlotT &slot = *state.program->slots[size_t(index)];
+    for (RaceDetector &detector : state.detector)
+      detector.define(slot);
+    if (options.load)
+      options.load(
+          {rank, i, -1, -1, state.arena.data() + slot.offset, slot.bytes});
+  }
+}
+
+/// Fills the queues with the rank's current section, or with the next one that
+/// is not empty.
+void Executor::enterSection(uint32_t rank) {
+  RankState &state = ranks[rank];
+  for (; state.run <= options.steps + 1; ++state.run) {
+    const InstructionList &list =
+        instructionsOf(*state.program, sectionOf(state.run));
+    if (list.empty())
+      continue;
+    state.queues.assign(state.program->queues.size(), {});
+    for (const auto &instruction : list)
+      state.queues[instruction->queue].instructions.push_back(
+          instruction.get());
+    for (RaceDetector &detector : state.detector)
+      detector.startSection();
+    return;
+  }
+  state.queues.clear();
+}
+
+bool Executor::mayStart(const RankState &state, const QueueState &queue) const {
+  const ppx::InstructionT *head = queue.head();
+  if (!head || queue.started)
+    return false;
+  for (const ppx::Wait &wait : head->waits)
+    if (state.queues[wait.queue()].completed < wait.count())
+      return false;
+  if (head->opcode == ppx::Opcode_step)
+    for (const QueueState &other : state.queues)
+      if (&other != &queue && other.head())
+        return false;
+  return true;
+}
+
+/// Adds the rank's heads that may start now to those to pick from.
+void Executor::offer(uint32_t rank) {
+  RankState &state = ranks[rank];
+  for (uint32_t i = 0; i < state.queues.size(); ++i) {
+    QueueState &queue = state.queues[i];
+    if (queue.offered || !mayStart(state, queue))
+      continue;
+    queue.offered = true;
+    startable.push_back({rank, i});
+  }
+}
+
+void Executor::start(QueueRef ref) {
+  RankState &state = ranks[ref.rank];
+  state.queues[ref.queue].offered = false;
+  state.queues[ref.queue].started = true;
+  const ppx::InstructionT &head = headOf(ref);
+  for (RaceDetector &detector : state.detector)
+    detector.start(ref.queue, head.waits);
+  switch (head.opcode) {
+  case ppx::Opcode_send:
+  case ppx::Opcode_recv:
+  case ppx::Opcode_collective:
+    return arrive(ref);
+  default:
+    execute(ref);
+    return complete(ref);
+  }
+}
+
+/// The head waits where it meets its partners; the last to come lets all go.
+void Executor::arrive(QueueRef ref) {
+  const ppx::InstructionT &head = headOf(ref);
+  Meeting *meeting;
+  if (head.opcode == ppx::Opcode_collective) {
+    const ppx::GroupT &group = *artifact.groups[head.group];
+    const std::vector<uint32_t> members = mesh.members(group, ref.rank);
+    meeting = &meetings[{head.opcode, head.group, members.front()}];
+    meeting->expected = members.size();
+    const auto self = std::find(members.begin(), members.end(), ref.rank);
+    meeting->arrived[uint32_t(self - members.begin())] = ref;
+  } else {
+    const uint32_t peer = mesh.peer(ref.rank, head.peer_stage);
+    const bool sends = head.opcode == ppx::Opcode_send;
+    meeting = &meetings[{ppx::Opcode_send, sends ? ref.rank : peer,
+                         sends ? peer : ref.rank}];
+    meeting->expected = 2;
+    meeting->arrived[sends ? 0 : 1] = ref;
+  }
+  if (meeting->arrived.size() < meeting->expected)
+    return;
+  std::vector<QueueRef> members;
+  for (const auto &[index, member] : meeting->arrived)
+    members.push_back(member);
+  meeting->arrived.clear();
+  for (QueueRef member : members)
+    if (!agree(members.front(), member)) {
+      result.end = End::mismatched;
+      result.reason = describe(members.front()) + " meets " + describe(member);
+      return;
+    }
+  exchange(members);
+  for (QueueRef member : members)
+    complete(member);
+}
+
+void Executor::complete(QueueRef ref) {
+  RankState &state = ranks[ref.rank];
+  QueueState &queue = state.queues[ref.queue];
+  watch(ref);
+  for (RaceDetector &detector : state.detector)
+    detector.complete(ref.queue);
+  queue.started = false;
+  ++queue.completed;
+  if (std::none_of(state.queues.begin(), state.queues.end(),
+                   [](const QueueState &q) { return q.head(); })) {
+    ++state.run;
+    enterSection(ref.rank);
+  }
+  offer(ref.rank);
+}
+
+/// Whether two sides expect the same meeting.
+bool Executor::agree(QueueRef a, QueueRef b) const {
+  const ppx::InstructionT &x = headOf(a), &y = headOf(b);
+  auto tag = [&](const ppx::InstructionT &i, uint32_t run) {
+    const bool transfer = i.opcode != ppx::Opcode_collective;
+    return std::make_tuple(run, i.phase, i.micro_batch, transfer ? i.stage : 0);
+  };
+  if (tag(x, ranks[a.rank].run) != tag(y, ranks[b.rank].run) ||
+      x.arguments.size() != y.arguments.size())
+    return false;
+  for (size_t i = 0; i < x.arguments.size(); ++i)
+    if (slotOf(a, i).bytes != slotOf(b, i).bytes ||
+        slotOf(a, i).element != slotOf(b, i).element)
+      return false;
+  if (x.opcode != ppx::Opcode_collective)
+    return true;
+  if (x.collective != y.collective)
+    return false;
+  const bool reduces = x.collective == ppx::CollectiveKind_all_reduce ||
+                       x.collective == ppx::CollectiveKind_reduce_scatter;
+  const bool hasDimension = x.collective != ppx::CollectiveKind_all_reduce &&
+                            x.collective != ppx::CollectiveKind_permute;
+  return (!reduces || x.reduction == y.reduction) &&
+         (!hasDimension || x.dimension == y.dimension) &&
+         (x.collective != ppx::CollectiveKind_all_to_all ||
+          x.split_dimension == y.split_dimension) &&
+         (x.collective != ppx::CollectiveKind_permute ||
+          x.permutation == y.permutation);
+}
+
+std::string Executor::describe(QueueRef ref) const {
+  const RankState &state = ranks[ref.rank];
+  const QueueState &queue = state.queues[ref.queue];
+  return "rank " + std::to_string(ref.rank) + ", " +
+         sectionName(sectionOf(state.run)) + ", queue '" +
+         state.program->queues[ref.queue]->name + "' #" +
+         std::to_string(queue.completed) + " '" + instructionName(headOf(ref)) +
+         "'";
+}
+
+std::string Executor::describeStall() const {
+  std::string text;
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank)
+    for (uint32_t i = 0; i < ranks[rank].queues.size(); ++i) {
+      const QueueState &queue = ranks[rank].queues[i];
+      const ppx::InstructionT *head = queue.head();
+      if (!head)
+        continue;
+      text += describe({rank, i});
+      if (queue.started && head->opcode != ppx::Opcode_collective)
+        text += " waits for rank " +
+                std::to_string(mesh.peer(rank, head->peer_stage));
+      else if (queue.started)
+        text += " waits for its group";
+      for (const ppx::Wait &wait : head->waits) {
+        const QueueState &other = ranks[rank].queues[wait.queue()];
+        if (other.completed < wait.count())
+          text += " waits for queue '" +
+                  ranks[rank].program->queues[wait.queue()]->name +
+                  "' to complete " + std::to_string(wait.count()) + ", got " +
+                  std::to_string(other.completed);
+      }
+      text += '\n';
+    }
+  return text;
+}
+
+Result Executor::run() {
+  ranks.resize(mesh.worldSize());
+  for (size_t i = 0; i < artifact.programs.size(); ++i)
+    for (uint32_t rank : artifact.programs[i]->ranks)
+      initialize(rank, i);
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    enterSection(rank);
+    offer(rank);
+  }
+  while (!startable.empty() && result.end == End::finished) {
+    const size_t pick = random() % startable.size();
+    const QueueRef ref = startable[pick];
+    startable[pick] = startable.back();
+    startable.pop_back();
+    start(ref);
+  }
+  const bool remain =
+      std::any_of(ranks.begin(), ranks.end(),
+                  [](const RankState &s) { return !s.queues.empty(); });
+  if (remain && result.end == End::finished) {
+    result.end = End::stalled;
+    result.reason = describeStall();
+  }
+  for (RankState &state : ranks)
+    result.arenas.push_back(std::move(state.arena));
+  return std::move(result);
+}
+
+//===----------------------------------------------------------------------===//
+// Data
+//===----------------------------------------------------------------------===//
+
+/// Shows the head's accesses to the race detector.
+void Executor::watch(QueueRef ref) {
+  if (ranks[ref.rank].detector.empty())
+    return;
+  RaceDetector &detector = ranks[ref.rank].detector.front();
+  const ppx::InstructionT &head = headOf(ref);
+  const size_t count = head.arguments.size();
+  auto isRead = [&](size_t i) {
+    switch (head.opcode) {
+    case ppx::Opcode_run:
+      return artifact.kernels[head.kernel]->parameters[i]->access !=
+             ppx::Access_write;
+    case ppx::Opcode_collective:
+      return i < count / 2;
+    case ppx::Opcode_copy:
+      return i == 0;
+    case ppx::Opcode_flag:
+      return i + 1 < count;
+    case ppx::Opcode_gate: // what a skipped kernel does not write stays
+    case ppx::Opcode_send:
+    case ppx::Opcode_emit:
+      return true;
+    default:
+      return false;
+    }
+  };
+  auto isWritten = [&](size_t i) {
+    switch (head.opcode) {
+    case ppx::Opcode_run:
+    case ppx::Opcode_gate: {
+      const auto &parameters = artifact.kernels[head.kernel]->parameters;
+      return i < parameters.size() && parameters[i]->access != ppx::Access_read;
+    }
+    default:
+      return !isRead(i);
+    }
+  };
+  auto note = [&](const std::string &problem) {
+    if (!problem.empty())
+      result.races.push_back(describe(ref) + " " + problem);
+  };
+  for (size_t i = 0; i < count; ++i)
+    if (isRead(i))
+      note(detector.read(ref.queue, slotOf(ref, i)));
+  for (size_t i = 0; i < count; ++i)
+    if (isWritten(i))
+      note(detector.write(ref.queue, slotOf(ref, i)));
+}
+
+/// What an instruction that needs no partner does.
+void Executor::execute(QueueRef ref) {
+  const ppx::InstructionT &head = headOf(ref);
+  const size_t count = head.arguments.size();
+  switch (head.opcode) {
+  case ppx::Opcode_gate: {
+    int32_t flag;
+    std::memcpy(&flag, bytesOf(ref, count - 1), sizeof(flag));
+    if (flag != 0)
+      return;
+    [[fallthrough]];
+  }
+  case ppx::Opcode_run: {
+    if (!options.runKernel)
+      return;
+    KernelCall call = {*artifact.kernels[head.kernel], {}, {}};
+    for (size_t i = 0; i < call.kernel.parameters.size(); ++i)
+      call.arguments.push_back(bytesOf(ref, i));
+    for (uint32_t coordinate : mesh.coordinates(ref.rank))
+      call.scalars.push_back(coordinate);
+    call.scalars.push_back(head.micro_batch);
+    call.scalars.push_back(stepOf(ref));
+    return options.runKernel(call);
+  }
+  case ppx::Opcode_copy:
+    std::memmove(bytesOf(ref, 1), bytesOf(ref, 0), slotOf(ref, 0).bytes);
+    return;
+  case ppx::Opcode_load:
+    if (options.load)
+      options.load({ref.rank, head.binding, stepOf(ref), head.micro_batch,
+                    bytesOf(ref, 0), slotOf(ref, 0).bytes});
+    return;
+  case ppx::Opcode_emit:
+    result.emitted[{ref.rank, head.binding, stepOf(ref), head.micro_batch}] = {
+        bytesOf(ref, 0), bytesOf(ref, 0) + slotOf(ref, 0).bytes};
+    return;
+  case ppx::Opcode_flag: {
+    int32_t flag = 0;
+    for (size_t i = 0; i + 1 < count; ++i)
+      if (!isFinite(slotOf(ref, i).element, bytesOf(ref, i),
+                    slotOf(ref, i).bytes))
+        flag = 1;
+    std::memcpy(bytesOf(ref, count - 1), &flag, sizeof(flag));
+    return;
+  }
+  default:
+    return;
+  }
+}
+
+/// What the members of a meeting do; a send and its receive are members 0, 1.
+void Executor::exchange(const std::vector<QueueRef> &members) {
+  const ppx::InstructionT &head = headOf(members.front());
+  if (head.opcode != ppx::Opcode_collective) {
+    std::memcpy(bytesOf(members[1], 0), bytesOf(members[0], 0),
+                slotOf(members[0], 0).bytes);
+    return;
+  }
+  const size_t tensors = head.arguments.size() / 2;
+  for (size_t i = 0; i < tensors; ++i) {
+    std::vector<Bytes> inputs;
+    for (QueueRef member : members)
+      inputs.emplace_back(bytesOf(member, i),
+                          bytesOf(member, i) + slotOf(member, i).bytes);
+    const std::vector<Bytes> outputs =
+        runCollective(head, slotOf(members.front(), i), inputs);
+    for (size_t m = 0; m < members.size(); ++m)
+      std::copy(outputs[m].begin(), outputs[m].end(),
+                bytesOf(members[m], tensors + i));
+  }
+}
+
+Result reference::execute(const ppx::ArtifactT &artifact,
+                          const Options &options) {
+  Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  return Executor(artifact, *mesh, options).run();
+}

@@ -1,0 +1,79 @@
+//===- Executor.h - the judge of programs and of their checks ---*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs an artifact as slowly and as plainly as it can be run: in one thread,
+// one instruction at a time, nothing buffered, picking at random among all
+// queue heads that may start. It stalls exactly if no head may start while
+// some remain, so that a deadlock needs no timeout. In: an artifact of sound
+// structure. Out: how the run ended, the races that its own detector saw, and
+// the final bytes of every arena, to be compared between interleavings and with
+// other backends. It shares no code with the static checks, which it judges.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_REFERENCE_EXECUTOR_H
+#define PPRT_REFERENCE_EXECUTOR_H
+
+#include "pprt/ppx_generated.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace pprt::reference {
+
+/// One launch of a kernel. `scalars` are those of a compiled kernel: the rank's
+/// coordinate on every mesh axis, the micro-batch, the step.
+struct KernelCall {
+  const ppx::KernelT &kernel;
+  std::vector<uint8_t *> arguments;
+  std::vector<int64_t> scalars;
+};
+
+/// The shard of an argument that a rank wants at `bytes`; for a parameter or
+/// state before the prologue, for an input at each load.
+struct LoadCall {
+  uint32_t rank;
+  uint32_t argument;
+  int64_t step, microBatch;
+  uint8_t *bytes;
+  uint64_t size;
+};
+
+struct Options {
+  uint64_t seed = 0;
+  uint32_t steps = 2;
+  bool detectRaces = true;
+  /// Both may be empty: then kernels and loads leave memory as it is.
+  std::function<void(const KernelCall &)> runKernel;
+  std::function<void(const LoadCall &)> load;
+};
+
+enum class End {
+  finished,  ///< all ranks ran their epilogues
+  stalled,   ///< instructions remain and none may start
+  mismatched ///< two sides of a meeting expected different things
+};
+
+/// What an emit is known by in any interleaving: rank, output, step and
+/// micro-batch.
+using EmitKey = std::tuple<uint32_t, uint32_t, int64_t, int64_t>;
+
+struct Result {
+  End end = End::finished;
+  /// Of a stall, every waiting head and what it waits for; of a mismatch, both
+  /// sides.
+  std::string reason;
+  std::vector<std::string> races;
+  std::vector<std::vector<uint8_t>> arenas; ///< per rank
+  std::map<EmitKey, std::vector<uint8_t>> emitted;
+};
+
+Result execute(const ppx::ArtifactT &artifact, const Options &options);
+
+} // namespace pprt::reference
+
+#endif // PPRT_REFERENCE_EXECUTOR_H

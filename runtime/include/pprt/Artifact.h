@@ -1,0 +1,42 @@
+//===- Artifact.h - reading and writing .ppx files --------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is read is verified twice before anybody uses it: as a FlatBuffer (every
+// offset stays inside the file) and as an artifact (checkStructure of
+// Checks.h). What is written appears under its name complete or not at all.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ARTIFACT_H
+#define PPRT_ARTIFACT_H
+
+#include "pprt/Status.h"
+#include "pprt/ppx_generated.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pprt {
+
+/// The version of the format that this code reads and writes.
+constexpr uint32_t kArtifactVersion = 1;
+
+/// Reads the artifact in `bytes`. Failures are badArtifact and begin with
+/// `name`, the file the bytes are from.
+Expected<ppx::ArtifactT> parseArtifact(const uint8_t *bytes, size_t size,
+                                       const std::string &name);
+
+/// Reads the file `path`.
+Expected<ppx::ArtifactT> loadArtifact(const std::string &path);
+
+/// The bytes of the file.
+std::vector<uint8_t> packArtifact(const ppx::ArtifactT &artifact);
+
+/// Writes a temporary file beside `path` and renames it. Failures are io.
+Status saveArtifact(const ppx::ArtifactT &artifact, const std::string &path);
+
+} // namespace pprt
+
+#endif // PPRT_ARTIFACT_H

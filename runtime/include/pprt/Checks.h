@@ -1,0 +1,94 @@
+//===- Checks.h - what is proved about an artifact before it runs -*- C++
+//-*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: an artifact, as the compiler made it or as it was loaded from a file.
+// Out: findings. An artifact without findings runs to its end on every backend
+// that keeps the model below, and computes the same bits in every interleaving.
+//
+// The model of execution that the checks prove things about, and that every
+// backend must keep:
+//  - A section (the prologue, one body, the epilogue) begins when the section
+//    before it has completed on the same rank. Other ranks may be elsewhere.
+//  - The instructions of one queue run one after another, in list order. The
+//    queue's head starts when its waits hold; queues are otherwise independent.
+//  - A send and its receive, and the members of a collective, are a
+//    rendezvous: none completes before all have started.
+//  - A rank's memory is ordered by its own queues and waits alone: an order
+//    that only exists through messages of other ranks is not relied upon.
+//  - The slots of parameters and states are defined before the prologue.
+//    Everything else must be written before it is read.
+//
+// Each check takes time linear in the expanded size (the instructions of all
+// ranks, their arguments and waits; times the few queues of a rank and a
+// logarithm for the order on memory). CheckResult::operations counts the
+// elementary steps taken, so that this is tested without a clock.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_CHECKS_H
+#define PPRT_CHECKS_H
+
+#include "pprt/Program.h"
+#include "pprt/Status.h"
+
+#include <optional>
+
+namespace pprt {
+
+enum class FindingKind {
+  structure, ///< not a well-formed program; nothing else was checked
+  memory,    ///< the arena exceeds the device's memory
+  race,      ///< two accesses without an order, or a read before any write
+  mismatch,  ///< the two ends of a transfer, or members of a group, disagree
+  deadlock   ///< a cycle of instructions that wait for each other
+};
+
+/// One instruction of one rank.
+struct InstructionRef {
+  uint32_t rank;
+  Section section;
+  uint32_t index; ///< in the section's list
+};
+
+struct Finding {
+  FindingKind kind;
+  /// Complete: names the rank and the instructions.
+  std::string message;
+  std::optional<uint32_t> rank;
+  std::optional<InstructionRef> instruction;
+};
+
+/// How a backend orders the instructions of one rank's queues among each other.
+enum class BackendModel {
+  channels ///< queues are independent: in-process threads, MPI
+};
+
+struct CheckOptions {
+  BackendModel model = BackendModel::channels;
+  /// Bytes of one device, if the arenas must fit a limit.
+  std::optional<uint64_t> memoryLimit;
+};
+
+struct CheckResult {
+  std::vector<Finding> findings;
+  uint64_t operations = 0;
+
+  bool ok() const { return findings.empty(); }
+  bool has(FindingKind kind) const;
+  /// One line per finding, under the exit code of the first: 3 for structure,
+  /// 4 for memory, 5 for the others.
+  Status status() const;
+};
+
+/// All checks. Those after the structure assume that it holds, and deadlock
+/// assumes that communication matches; what cannot be judged is left out.
+CheckResult checkArtifact(const ppx::ArtifactT &artifact,
+                          const CheckOptions &options = {});
+
+/// The first of them alone: indices, sizes, alignment, kinds.
+CheckResult checkStructure(const ppx::ArtifactT &artifact);
+
+} // namespace pprt
+
+#endif // PPRT_CHECKS_H

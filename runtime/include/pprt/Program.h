@@ -1,0 +1,45 @@
+//===- Program.h - reading the parts of a rank program ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The vocabulary that everything over programs shares: the three sections, the
+// sizes of elements, and the names under which instructions appear in errors,
+// timelines and traces.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_PROGRAM_H
+#define PPRT_PROGRAM_H
+
+#include "pprt/ppx_generated.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pprt {
+
+enum class Section : uint8_t { prologue, body, epilogue };
+constexpr std::array<Section, 3> kSections = {Section::prologue, Section::body,
+                                              Section::epilogue};
+
+using InstructionList = std::vector<std::unique_ptr<ppx::InstructionT>>;
+
+const char *sectionName(Section section);
+const InstructionList &instructionsOf(const ppx::ProgramT &program,
+                                      Section section);
+InstructionList &instructionsOf(ppx::ProgramT &program, Section section);
+
+/// Bytes of one element in memory; i1 takes a whole byte.
+uint64_t elementSize(ppx::ElementType element);
+
+/// The spelling of schedules: `0F3` is stage 0, forward, micro-batch 3; the
+/// phases are P(rologue), F(orward), B(ackward), W(eight gradient), U(pdate).
+std::string actionName(const ppx::InstructionT &instruction);
+/// The action and the opcode, as in `0F3 send`.
+std::string instructionName(const ppx::InstructionT &instruction);
+
+} // namespace pprt
+
+#endif // PPRT_PROGRAM_H

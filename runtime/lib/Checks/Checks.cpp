@@ -1,0 +1,106 @@
+//===- Checks.cpp - the order of the checks -------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each check rests on the ones before it: races and matching on a sound
+// structure, deadlock on a complete matching.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/Checks.h"
+
+#include "Passes.h"
+
+#include <algorithm>
+
+using namespace pprt;
+using namespace pprt::checks;
+
+std::string checks::describe(const InstructionRef &ref,
+                             const ppx::InstructionT &instruction) {
+  std::string result =
+      text("rank ", ref.rank, ", ", sectionName(ref.section), " #", ref.index,
+           " '", instructionName(instruction), "'");
+  if (!instruction.location.empty())
+    result += " at " + instruction.location;
+  return result;
+}
+
+World::World(const ppx::ArtifactT &artifact, const Mesh &mesh)
+    : artifact(artifact), mesh(mesh), programOfRank(mesh.worldSize()) {
+  for (uint32_t i = 0; i < artifact.programs.size(); ++i)
+    for (uint32_t rank : artifact.programs[i]->ranks)
+      programOfRank[rank] = i;
+}
+
+bool CheckResult::has(FindingKind kind) const {
+  return std::any_of(findings.begin(), findings.end(),
+                     [&](const Finding &f) { return f.kind == kind; });
+}
+
+Status CheckResult::status() const {
+  if (findings.empty())
+    return {};
+  std::string message;
+  for (const Finding &finding : findings)
+    message += (message.empty() ? "" : "\n") + finding.message;
+  switch (findings.front().kind) {
+  case FindingKind::structure:
+    return Status(ExitCode::badArtifact, std::move(message));
+  case FindingKind::memory:
+    return Status(ExitCode::outOfMemory, std::move(message));
+  case FindingKind::race:
+  case FindingKind::mismatch:
+  case FindingKind::deadlock:
+    break;
+  }
+  return Status(ExitCode::checkFailed, std::move(message));
+}
+
+CheckResult pprt::checkStructure(const ppx::ArtifactT &artifact) {
+  CheckResult result;
+  Report report(FindingKind::structure, result.operations);
+  checkArtifactStructure(artifact, report);
+  result.findings = report.take();
+  return result;
+}
+
+/// Moves what `report` found to the end of `result`.
+static void append(CheckResult &result, Report &report) {
+  for (Finding &finding : report.take())
+    result.findings.push_back(std::move(finding));
+}
+
+CheckResult pprt::checkArtifact(const ppx::ArtifactT &artifact,
+                                const CheckOptions &options) {
+  CheckResult result = checkStructure(artifact);
+  if (!result.ok())
+    return result;
+  Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  const World world(artifact, *mesh);
+
+  if (options.memoryLimit) {
+    Report memory(FindingKind::memory, result.operations);
+    checkMemory(world, *options.memoryLimit, memory);
+    append(result, memory);
+  }
+
+  Report races(FindingKind::race, result.operations);
+  checkRaces(world, races);
+  append(result, races);
+
+  Report mismatches(FindingKind::mismatch, result.operations);
+  std::vector<Rendezvous> matched = matchCommunication(world, mismatches);
+  const bool matches = mismatches.empty();
+  append(result, mismatches);
+  if (!matches)
+    return result;
+
+  Report deadlocks(FindingKind::deadlock, result.operations);
+  switch (options.model) {
+  case BackendModel::channels:
+    checkDeadlock(world, matched, deadlocks);
+    break;
+  }
+  append(result, deadlocks);
+  return result;
+}

@@ -1,0 +1,25 @@
+//===- Memory.cpp - does every arena fit its device? ----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arena is static, so its size is the peak and needs no simulation.
+//
+//===----------------------------------------------------------------------===//
+#include "Passes.h"
+
+using namespace pprt;
+using namespace pprt::checks;
+
+void checks::checkMemory(const World &world, uint64_t limit, Report &report) {
+  for (const std::unique_ptr<ppx::ProgramT> &program :
+       world.artifact.programs) {
+    report.work(1);
+    if (program->arena_bytes <= limit)
+      continue;
+    const uint32_t rank = program->ranks.front();
+    report.add(text("rank ", rank, " (program '", program->name,
+                    "') expects an arena within the memory limit of ", limit,
+                    " bytes, got ", program->arena_bytes, " bytes"),
+               rank);
+  }
+}

@@ -1,0 +1,68 @@
+//===- Passes.h - the checks, one file each ---------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Private to the checks. Every check but the structure's assumes a sound
+// structure: indices are in range, every rank has exactly one program.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_LIB_CHECKS_PASSES_H
+#define PPRT_LIB_CHECKS_PASSES_H
+
+#include "Report.h"
+#include "pprt/Mesh.h"
+
+namespace pprt::checks {
+
+/// The artifact with what several checks derive from it.
+struct World {
+  const ppx::ArtifactT &artifact;
+  const Mesh &mesh;
+  std::vector<uint32_t> programOfRank;
+
+  World(const ppx::ArtifactT &artifact, const Mesh &mesh);
+  const ppx::ProgramT &program(uint32_t rank) const {
+    return *artifact.programs[programOfRank[rank]];
+  }
+  const ppx::InstructionT &instruction(const InstructionRef &ref) const {
+    return *instructionsOf(program(ref.rank), ref.section)[ref.index];
+  }
+};
+
+/// Instructions that complete together: a send and its receive, or the members
+/// of a collective. All are of the same section.
+using Rendezvous = std::vector<InstructionRef>;
+
+// Structure.cpp, StructureKernels.cpp, StructureArguments.cpp,
+// StructureInstructions.cpp
+void checkArtifactStructure(const ppx::ArtifactT &artifact, Report &report);
+void checkKernels(const ppx::ArtifactT &artifact, Report &report);
+void checkArguments(const ppx::ArtifactT &artifact, Report &report);
+void checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                       Report &report);
+/// The shape of one shard: `shape` divided by the sizes of the axes that split
+/// each dimension. Empty optional where it does not divide.
+std::optional<std::vector<uint64_t>>
+shardShape(const ppx::ArtifactT &artifact, const std::vector<uint64_t> &shape,
+           const std::vector<std::unique_ptr<ppx::DimensionAxesT>> &sharding);
+/// The bytes of a dense tensor, or nothing if they exceed 64 bits.
+std::optional<uint64_t> denseBytes(ppx::ElementType element,
+                                   const std::vector<uint64_t> &shape);
+/// Whether an enumeration read from a file holds one of its values.
+template <typename Enum> bool isOneOf(Enum value, Enum first, Enum last) {
+  return value >= first && value <= last;
+}
+
+// Memory.cpp
+void checkMemory(const World &world, uint64_t limit, Report &report);
+// Races.cpp
+void checkRaces(const World &world, Report &report);
+// Matching.cpp
+std::vector<Rendezvous> matchCommunication(const World &world, Report &report);
+// Deadlock.cpp
+void checkDeadlock(const World &world, const std::vector<Rendezvous> &matched,
+                   Report &report);
+
+} // namespace pprt::checks
+
+#endif // PPRT_LIB_CHECKS_PASSES_H

@@ -1,0 +1,63 @@
+//===- Report.h - collecting the findings of one check ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Private to the checks. One broken loop of a compiler breaks thousands of
+// instructions in the same way, so each check reports its first few findings.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_LIB_CHECKS_REPORT_H
+#define PPRT_LIB_CHECKS_REPORT_H
+
+#include "pprt/Checks.h"
+
+#include <sstream>
+
+namespace pprt::checks {
+
+/// The concatenation of `parts`, as a stream prints them.
+template <typename... Parts> std::string text(const Parts &...parts) {
+  std::ostringstream stream;
+  (stream << ... << parts);
+  return stream.str();
+}
+
+/// `rank 1, body #12 '0F1 send'`, with the source location if there is one.
+std::string describe(const InstructionRef &ref,
+                     const ppx::InstructionT &instruction);
+
+class Report {
+public:
+  Report(FindingKind kind, uint64_t &operations)
+      : kind(kind), operations(operations) {}
+
+  /// Counts `steps` elementary steps.
+  void work(uint64_t steps) { operations += steps; }
+
+  void add(std::string message, std::optional<uint32_t> rank = {}) {
+    if (!full())
+      findings.push_back({kind, std::move(message), rank, {}});
+  }
+  /// Adds `message` after a description of the instruction.
+  void add(const InstructionRef &ref, const ppx::InstructionT &instruction,
+           const std::string &message) {
+    if (!full())
+      findings.push_back(
+          {kind, describe(ref, instruction) + ": " + message, ref.rank, ref});
+  }
+
+  bool full() const { return findings.size() >= kMaximumFindings; }
+  bool empty() const { return findings.empty(); }
+  std::vector<Finding> take() { return std::move(findings); }
+
+private:
+  static constexpr size_t kMaximumFindings = 16;
+
+  FindingKind kind;
+  uint64_t &operations;
+  std::vector<Finding> findings;
+};
+
+} // namespace pprt::checks
+
+#endif // PPRT_LIB_CHECKS_REPORT_H

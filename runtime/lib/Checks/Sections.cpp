@@ -1,0 +1,60 @@
+//===- Sections.cpp - the memory that an instruction touches --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Sections.h"
+
+using namespace pprt;
+using namespace pprt::checks;
+
+std::vector<SlotAccess>
+checks::accessesOf(const ppx::ArtifactT &artifact,
+                   const ppx::InstructionT &instruction) {
+  const std::vector<uint32_t> &arguments = instruction.arguments;
+  std::vector<SlotAccess> result;
+  result.reserve(arguments.size());
+  // The first `readCount` arguments are read, the others written.
+  auto readsThenWrites = [&](size_t readCount) {
+    for (size_t i = 0; i < arguments.size(); ++i)
+      result.push_back({arguments[i], i < readCount, i >= readCount});
+  };
+  switch (instruction.opcode) {
+  case ppx::Opcode_run:
+  case ppx::Opcode_gate: {
+    const auto &parameters = artifact.kernels[instruction.kernel]->parameters;
+    const bool gated = instruction.opcode == ppx::Opcode_gate;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const ppx::Access access = parameters[i]->access;
+      const bool writes = access != ppx::Access_read;
+      // A gated kernel may be skipped: what it would have written then keeps
+      // its value, which must be defined as if it were read.
+      result.push_back(
+          {arguments[i], access != ppx::Access_write || gated, writes});
+    }
+    if (gated)
+      result.push_back({arguments.back(), true, false});
+    break;
+  }
+  case ppx::Opcode_send:
+  case ppx::Opcode_emit:
+    readsThenWrites(1);
+    break;
+  case ppx::Opcode_recv:
+  case ppx::Opcode_load:
+    readsThenWrites(0);
+    break;
+  case ppx::Opcode_copy:
+    readsThenWrites(1);
+    break;
+  case ppx::Opcode_collective:
+    readsThenWrites(arguments.size() / 2);
+    break;
+  case ppx::Opcode_flag:
+    readsThenWrites(arguments.size() - 1);
+    break;
+  case ppx::Opcode_step:
+    break;
+  }
+  return result;
+}

@@ -1,0 +1,129 @@
+//===- Structure.cpp - is it an artifact at all? --------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: an artifact of which only the FlatBuffers encoding is known to be sound.
+// Every index, size and kind may be anything. This file covers mesh, groups,
+// ranks, slots and queues; its siblings cover kernels, arguments and
+// instructions. What passes can be executed without bounds checks.
+//
+//===----------------------------------------------------------------------===//
+#include "Passes.h"
+#include "pprt/Artifact.h"
+
+#include <algorithm>
+
+using namespace pprt;
+using namespace pprt::checks;
+
+/// Slots start on cache lines, which every vector load and oneDNN can rely on.
+static constexpr uint64_t kSlotAlignment = 64;
+
+std::optional<uint64_t> checks::denseBytes(ppx::ElementType element,
+                                           const std::vector<uint64_t> &shape) {
+  uint64_t bytes = elementSize(element);
+  for (uint64_t size : shape)
+    if (__builtin_mul_overflow(bytes, size, &bytes))
+      return std::nullopt;
+  return bytes;
+}
+
+static void checkGroups(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                        Report &report) {
+  for (size_t i = 0; i < artifact.groups.size(); ++i) {
+    report.work(1 + artifact.groups[i]->axes.size());
+    Status status = mesh.verify(*artifact.groups[i]);
+    if (!status.ok())
+      report.add(text("group ", i, ": ", status.message()));
+  }
+}
+
+/// Every rank of the mesh runs exactly one program.
+static void checkRanks(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                       Report &report) {
+  uint64_t listed = 0;
+  for (const auto &program : artifact.programs)
+    listed += program->ranks.size();
+  // Compared first: the mesh of a broken file may be too large to tabulate.
+  if (listed != mesh.worldSize())
+    return report.add(text("the programs expect to list each of ",
+                           mesh.worldSize(), " ranks once, got ", listed,
+                           " ranks"));
+  std::vector<bool> seen(mesh.worldSize());
+  for (const auto &program : artifact.programs) {
+    report.work(program->ranks.size());
+    if (program->ranks.empty())
+      report.add(text("program '", program->name,
+                      "' expects at least one rank, got none"));
+    for (uint32_t rank : program->ranks) {
+      if (rank >= mesh.worldSize())
+        report.add(text("program '", program->name, "' expects ranks below ",
+                        mesh.worldSize(), ", got ", rank));
+      else if (seen[rank])
+        report.add(text("program '", program->name,
+                        "' expects ranks of its own, got rank ", rank,
+                        " twice"));
+      else
+        seen[rank] = true;
+    }
+  }
+}
+
+static void checkSlot(const ppx::ProgramT &program, size_t index,
+                      Report &report) {
+  const ppx::SlotT &slot = *program.slots[index];
+  auto fail = [&](const std::string &message) {
+    report.add(text("program '", program.name, "', slot ", index, " '",
+                    slot.name, "' ", message));
+  };
+  if (!isOneOf(slot.element, ppx::ElementType_MIN, ppx::ElementType_MAX))
+    return fail(text("expects a known element type, got ", int(slot.element)));
+  if (!isOneOf(slot.slot_class, ppx::SlotClass_MIN, ppx::SlotClass_MAX))
+    fail(text("expects a known class, got ", int(slot.slot_class)));
+  std::optional<uint64_t> bytes = denseBytes(slot.element, slot.shape);
+  if (bytes != slot.bytes)
+    fail(text("expects the bytes of its shape, ",
+              bytes ? std::to_string(*bytes) : "more than 2^64", ", got ",
+              slot.bytes));
+  if (slot.offset % kSlotAlignment != 0)
+    fail(text("expects an offset aligned to ", kSlotAlignment, ", got ",
+              slot.offset));
+  if (slot.offset > program.arena_bytes ||
+      slot.bytes > program.arena_bytes - slot.offset)
+    fail(text("expects to end within the arena of ", program.arena_bytes,
+              " bytes, got offset ", slot.offset, " and ", slot.bytes,
+              " bytes"));
+}
+
+static void checkSlotsAndQueues(const ppx::ProgramT &program, Report &report) {
+  for (size_t i = 0; i < program.slots.size(); ++i) {
+    report.work(1 + program.slots[i]->shape.size());
+    checkSlot(program, i, report);
+  }
+  for (const auto &queue : program.queues) {
+    report.work(1);
+    if (!isOneOf(queue->kind, ppx::QueueKind_MIN, ppx::QueueKind_MAX))
+      report.add(text("program '", program.name, "', queue '", queue->name,
+                      "' expects a known kind, got ", int(queue->kind)));
+  }
+}
+
+void checks::checkArtifactStructure(const ppx::ArtifactT &artifact,
+                                    Report &report) {
+  if (artifact.version != kArtifactVersion)
+    return report.add(text("expects an artifact of version ", kArtifactVersion,
+                           ", got version ", artifact.version));
+  Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  if (!mesh)
+    return report.add(mesh.status().message());
+  checkGroups(artifact, *mesh, report);
+  checkRanks(artifact, *mesh, report);
+  for (const auto &program : artifact.programs)
+    checkSlotsAndQueues(*program, report);
+  // From here on, ranks, groups and slots are looked up without questions.
+  if (!report.empty())
+    return;
+  checkKernels(artifact, report);
+  checkArguments(artifact, report);
+  checkInstructions(artifact, *mesh, report);
+}

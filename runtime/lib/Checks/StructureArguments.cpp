@@ -1,0 +1,189 @@
+//===- StructureArguments.cpp - do arguments and outputs fit their slots? -===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of arguments says where each shard of a parameter, state, input or
+// label lies; the table of outputs, how emitted shards make up a whole tensor.
+//
+//===----------------------------------------------------------------------===//
+#include "Passes.h"
+
+#include <algorithm>
+
+using namespace pprt;
+using namespace pprt::checks;
+
+std::optional<std::vector<uint64_t>> checks::shardShape(
+    const ppx::ArtifactT &artifact, const std::vector<uint64_t> &shape,
+    const std::vector<std::unique_ptr<ppx::DimensionAxesT>> &sharding) {
+  std::vector<uint64_t> result = shape;
+  for (size_t i = 0; i < sharding.size(); ++i)
+    for (uint32_t axis : sharding[i]->axes) {
+      const uint32_t size = artifact.axes[axis]->size;
+      if (result[i] % size != 0)
+        return std::nullopt;
+      result[i] /= size;
+    }
+  return result;
+}
+
+/// `sharding` names each axis once and divides `tensor.padded_shape`.
+template <typename Tensor>
+static bool checkSharding(const ppx::ArtifactT &artifact,
+                          const std::string &what, const Tensor &tensor,
+                          Report &report) {
+  auto fail = [&](const std::string &message) {
+    report.add(what + " expects " + message);
+    return false;
+  };
+  if (tensor.sharding.size() != tensor.shape.size())
+    return fail(text("a sharding of ", tensor.shape.size(), " dimensions, got ",
+                     tensor.sharding.size()));
+  std::vector<bool> used(artifact.axes.size());
+  for (const auto &dimension : tensor.sharding)
+    for (uint32_t axis : dimension->axes) {
+      if (axis >= artifact.axes.size())
+        return fail(
+            text("mesh axes below ", artifact.axes.size(), ", got ", axis));
+      if (used[axis])
+        return fail(text("each mesh axis once, got '",
+                         artifact.axes[axis]->name, "' twice"));
+      used[axis] = true;
+    }
+  if (!shardShape(artifact, tensor.padded_shape, tensor.sharding))
+    return fail("axes that divide its padded shape, got a remainder");
+  return true;
+}
+
+/// What arguments and outputs have in common: element, shapes and sharding.
+template <typename Tensor>
+static bool checkTensor(const ppx::ArtifactT &artifact, const std::string &what,
+                        const Tensor &tensor, Report &report) {
+  report.work(1 + tensor.shape.size());
+  auto fail = [&](const std::string &message) {
+    report.add(what + " expects " + message);
+    return false;
+  };
+  if (!isOneOf(tensor.element, ppx::ElementType_MIN, ppx::ElementType_MAX))
+    return fail(text("a known element type, got ", int(tensor.element)));
+  if (tensor.padded_shape.size() != tensor.shape.size())
+    return fail(text("a padded shape of ", tensor.shape.size(),
+                     " dimensions, got ", tensor.padded_shape.size()));
+  for (size_t i = 0; i < tensor.shape.size(); ++i)
+    if (tensor.padded_shape[i] < tensor.shape[i])
+      return fail(text("dimension ", i, " padded to at least ", tensor.shape[i],
+                       ", got ", tensor.padded_shape[i]));
+  if (!denseBytes(tensor.element, tensor.padded_shape))
+    return fail("less than 2^64 bytes, got more");
+  return checkSharding(artifact, what, tensor, report);
+}
+
+/// Each program's slot of the argument holds one shard of it. The shards of
+/// an input are loaded, possibly one micro-batch at a time, by instructions
+/// that name their slots; they need no slot of their own.
+static void checkArgumentSlots(const ppx::ArtifactT &artifact,
+                               const std::string &what,
+                               const ppx::ArgumentT &argument, Report &report) {
+  auto fail = [&](const std::string &message) {
+    report.add(what + " expects " + message);
+  };
+  if (argument.slots.size() != artifact.programs.size())
+    return fail(text("one slot for each of ", artifact.programs.size(),
+                     " programs, got ", argument.slots.size()));
+  std::optional<uint64_t> bytes =
+      denseBytes(argument.element, *shardShape(artifact, argument.padded_shape,
+                                               argument.sharding));
+  for (size_t i = 0; i < argument.slots.size(); ++i) {
+    report.work(1);
+    const int32_t index = argument.slots[i];
+    const ppx::ProgramT &program = *artifact.programs[i];
+    if (index == -1)
+      continue;
+    if (index < 0 || size_t(index) >= program.slots.size()) {
+      fail(text("-1 or one of ", program.slots.size(), " slots of program '",
+                program.name, "', got ", index));
+      continue;
+    }
+    const ppx::SlotT &slot = *program.slots[size_t(index)];
+    if (slot.element != argument.element || slot.bytes != bytes)
+      fail(text("a slot of ", *bytes, " bytes ",
+                ppx::EnumNameElementType(argument.element), " in program '",
+                program.name, "', got ", slot.bytes, " bytes ",
+                ppx::EnumNameElementType(slot.element)));
+  }
+}
+
+static bool isPersistent(const ppx::ArgumentT &argument) {
+  return argument.role == ppx::Role_param || argument.role == ppx::Role_state;
+}
+
+/// Parameters and states of one program lie apart from each other.
+static void checkPersistentSlots(const ppx::ArtifactT &artifact,
+                                 size_t programIndex, Report &report) {
+  const ppx::ProgramT &program = *artifact.programs[programIndex];
+  std::vector<const ppx::ArgumentT *> held;
+  for (const auto &argument : artifact.arguments)
+    if (isPersistent(*argument) && argument->slots[programIndex] >= 0)
+      held.push_back(argument.get());
+  auto slotOf = [&](const ppx::ArgumentT *argument) -> const ppx::SlotT & {
+    return *program.slots[size_t(argument->slots[programIndex])];
+  };
+  report.work(held.size());
+  std::sort(held.begin(), held.end(), [&](auto *a, auto *b) {
+    return slotOf(a).offset < slotOf(b).offset;
+  });
+  for (size_t i = 1; i < held.size(); ++i)
+    if (slotOf(held[i]).offset <
+        slotOf(held[i - 1]).offset + slotOf(held[i - 1]).bytes)
+      report.add(text("program '", program.name, "' expects arguments '",
+                      held[i - 1]->name, "' and '", held[i]->name,
+                      "' apart in memory, got slots that overlap"));
+}
+
+static void checkArgument(const ppx::ArtifactT &artifact,
+                          const ppx::ArgumentT &argument, Report &report) {
+  const std::string what = "argument '" + argument.name + "'";
+  if (!isOneOf(argument.role, ppx::Role_MIN, ppx::Role_MAX))
+    return report.add(
+        text(what, " expects a known role, got ", int(argument.role)));
+  if (argument.initializer &&
+      !isOneOf(argument.initializer->kind, ppx::InitializerKind_MIN,
+               ppx::InitializerKind_MAX))
+    return report.add(text(what, " expects a known initializer, got ",
+                           int(argument.initializer->kind)));
+  if (!checkTensor(artifact, what, argument, report))
+    return;
+  if (denseBytes(argument.element, argument.stored_shape) !=
+      denseBytes(argument.element, argument.shape))
+    return report.add(
+        what + " expects a stored shape of as many elements as its shape");
+  if (isPersistent(argument))
+    for (const auto &dimension : argument.sharding)
+      for (uint32_t axis : dimension->axes)
+        if (artifact.axes[axis]->kind == ppx::AxisKind_time)
+          return report.add(text(what,
+                                 " expects axes of devices, got time "
+                                 "axis '",
+                                 artifact.axes[axis]->name, "'"));
+  checkArgumentSlots(artifact, what, argument, report);
+}
+
+static void checkOutput(const ppx::ArtifactT &artifact,
+                        const ppx::OutputT &output, Report &report) {
+  const std::string what = "output '" + output.name + "'";
+  if (!isOneOf(output.role, ppx::OutputRole_MIN, ppx::OutputRole_MAX))
+    return report.add(
+        text(what, " expects a known role, got ", int(output.role)));
+  checkTensor(artifact, what, output, report);
+}
+
+void checks::checkArguments(const ppx::ArtifactT &artifact, Report &report) {
+  for (const auto &argument : artifact.arguments)
+    checkArgument(artifact, *argument, report);
+  for (const auto &output : artifact.outputs)
+    checkOutput(artifact, *output, report);
+  if (!report.empty())
+    return;
+  for (size_t i = 0; i < artifact.programs.size(); ++i)
+    checkPersistentSlots(artifact, i, report);
+}

@@ -1,0 +1,427 @@
+//===- StructureInstructions.cpp - is each instruction well formed? -------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: an artifact whose mesh, groups, ranks and slots are sound. Checks every
+// index, the number and sizes of arguments, and that waits can be satisfied.
+// What depends on the rank depends on its stage only, so the ranks of a
+// program are looked at once per stage.
+//
+//===----------------------------------------------------------------------===//
+#include "Passes.h"
+#include "Sections.h"
+
+#include <algorithm>
+#include <map>
+
+using namespace pprt;
+using namespace pprt::checks;
+
+namespace {
+
+class InstructionChecker {
+public:
+  InstructionChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                     const ppx::ProgramT &program, Report &report);
+
+  void checkSection(Section section);
+
+private:
+  using Instruction = ppx::InstructionT;
+
+  bool fail(const std::string &message) {
+    report.add({program.ranks.front(), section, index}, *current, message);
+    return false;
+  }
+  const ppx::SlotT &argument(size_t i) const {
+    return *program.slots[current->arguments[i]];
+  }
+  bool checkCount(size_t expected);
+  bool checkIndices(const std::vector<uint32_t> &queueLengths);
+  void checkStep(const InstructionList &list);
+  void checkOpcode();
+  void checkKernelCall();
+  void checkTransfer();
+  void checkCollective();
+  void checkCollectiveShapes(uint32_t members);
+  void checkPermutation(uint32_t members);
+  void checkCopy();
+  template <typename Tensor> void checkShard(const Tensor &tensor);
+  void checkLoad();
+  void checkEmit();
+  void checkFlagSlot(const ppx::SlotT &slot);
+  void checkChannel(uint32_t kind, uint32_t key, const char *what);
+  void checkOverlap();
+
+  const ppx::ArtifactT &artifact;
+  const Mesh &mesh;
+  const ppx::ProgramT &program;
+  Report &report;
+  /// One rank of each stage that the program runs on.
+  std::vector<uint32_t> rankOfEachStage;
+  /// (opcode, peer stage or group) -> the queue that carries it.
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> channels;
+
+  // The instruction looked at.
+  Section section = Section::prologue;
+  uint32_t index = 0;
+  const Instruction *current = nullptr;
+};
+
+} // namespace
+
+InstructionChecker::InstructionChecker(const ppx::ArtifactT &artifact,
+                                       const Mesh &mesh,
+                                       const ppx::ProgramT &program,
+                                       Report &report)
+    : artifact(artifact), mesh(mesh), program(program), report(report) {
+  std::map<uint32_t, uint32_t> ranks;
+  for (uint32_t rank : program.ranks)
+    ranks.emplace(mesh.stage(rank), rank);
+  for (const auto &[stage, rank] : ranks)
+    rankOfEachStage.push_back(rank);
+}
+
+void InstructionChecker::checkSection(Section which) {
+  section = which;
+  const InstructionList &list = instructionsOf(program, section);
+  std::vector<uint32_t> queueLengths(program.queues.size());
+  for (const auto &instruction : list)
+    if (instruction->queue < queueLengths.size())
+      ++queueLengths[instruction->queue];
+  if (section == Section::body)
+    checkStep(list);
+  for (index = 0; index < list.size() && !report.full(); ++index) {
+    current = list[index].get();
+    report.work(1 + current->waits.size() + current->arguments.size());
+    if (checkIndices(queueLengths))
+      checkOpcode();
+  }
+}
+
+/// A body ends with its only step; the other sections have none.
+void InstructionChecker::checkStep(const InstructionList &list) {
+  if (list.empty() || list.back()->opcode != ppx::Opcode_step)
+    report.add(
+        text("program '", program.name,
+             "' expects a body that ends with a step, got ",
+             list.empty() ? "an empty body" : instructionName(*list.back())),
+        program.ranks.front());
+}
+
+/// What every opcode has: enumerations, queue, waits and slots.
+bool InstructionChecker::checkIndices(
+    const std::vector<uint32_t> &queueLengths) {
+  const Instruction &i = *current;
+  if (!isOneOf(i.opcode, ppx::Opcode_MIN, ppx::Opcode_MAX))
+    return fail(text("expects a known opcode, got ", int(i.opcode)));
+  if (!isOneOf(i.phase, ppx::Phase_MIN, ppx::Phase_MAX))
+    return fail(text("expects a known phase, got ", int(i.phase)));
+  if (i.queue >= queueLengths.size())
+    return fail(
+        text("expects a queue below ", queueLengths.size(), ", got ", i.queue));
+  for (const ppx::Wait &wait : i.waits) {
+    if (wait.queue() >= queueLengths.size())
+      return fail(text("expects to wait for a queue below ",
+                       queueLengths.size(), ", got ", wait.queue()));
+    if (wait.count() == 0 || wait.count() > queueLengths[wait.queue()])
+      return fail(text("expects to wait for 1 to ", queueLengths[wait.queue()],
+                       " completions of queue '",
+                       program.queues[wait.queue()]->name, "', got ",
+                       wait.count()));
+  }
+  for (uint32_t slot : i.arguments)
+    if (slot >= program.slots.size())
+      return fail(
+          text("expects slots below ", program.slots.size(), ", got ", slot));
+  return true;
+}
+
+bool InstructionChecker::checkCount(size_t expected) {
+  return current->arguments.size() == expected ||
+         fail(text("expects ", expected, " arguments, got ",
+                   current->arguments.size()));
+}
+
+void InstructionChecker::checkOpcode() {
+  switch (current->opcode) {
+  case ppx::Opcode_run:
+  case ppx::Opcode_gate:
+    return checkKernelCall();
+  case ppx::Opcode_send:
+  case ppx::Opcode_recv:
+    return checkTransfer();
+  case ppx::Opcode_collective:
+    return checkCollective();
+  case ppx::Opcode_copy:
+    return checkCopy();
+  case ppx::Opcode_load:
+    return checkLoad();
+  case ppx::Opcode_emit:
+    return checkEmit();
+  case ppx::Opcode_flag:
+    if (current->arguments.empty())
+      fail("expects a flag slot, got no arguments");
+    else
+      checkFlagSlot(argument(current->arguments.size() - 1));
+    return checkOverlap();
+  case ppx::Opcode_step:
+    if (section != Section::body || index + 1 != program.body.size())
+      fail("expects to be the last instruction of a body");
+    checkCount(0);
+    return;
+  }
+}
+
+void InstructionChecker::checkFlagSlot(const ppx::SlotT &slot) {
+  if (slot.element != ppx::ElementType_i32 || slot.bytes != 4)
+    fail(text("expects one i32 as its flag, got ", slot.bytes, " bytes ",
+              ppx::EnumNameElementType(slot.element)));
+}
+
+void InstructionChecker::checkKernelCall() {
+  if (current->kernel >= artifact.kernels.size()) {
+    fail(text("expects a kernel below ", artifact.kernels.size(), ", got ",
+              current->kernel));
+    return;
+  }
+  const ppx::KernelT &kernel = *artifact.kernels[current->kernel];
+  const bool gated = current->opcode == ppx::Opcode_gate;
+  if (!checkCount(kernel.parameters.size() + gated))
+    return;
+  for (size_t i = 0; i < kernel.parameters.size(); ++i)
+    if (argument(i).bytes != kernel.parameters[i]->bytes)
+      fail(text("expects ", kernel.parameters[i]->bytes, " bytes as parameter ",
+                i, " of kernel '", kernel.name, "', got slot '",
+                argument(i).name, "' of ", argument(i).bytes, " bytes"));
+  if (gated)
+    checkFlagSlot(argument(kernel.parameters.size()));
+  checkOverlap();
+}
+
+/// All transfers of an edge, or collectives of a group, go through one queue:
+/// otherwise "the k-th" would depend on the interleaving.
+void InstructionChecker::checkChannel(uint32_t kind, uint32_t key,
+                                      const char *what) {
+  auto [entry, isNew] = channels.try_emplace({kind, key}, current->queue);
+  if (!isNew && entry->second != current->queue)
+    fail(text("expects queue '", program.queues[entry->second]->name,
+              "' as others with the same ", what, ", got queue '",
+              program.queues[current->queue]->name, "'"));
+}
+
+void InstructionChecker::checkTransfer() {
+  if (!checkCount(1))
+    return;
+  if (current->peer_stage >= mesh.stageCount()) {
+    fail(text("expects a peer stage below ", mesh.stageCount(), ", got ",
+              current->peer_stage));
+    return;
+  }
+  for (uint32_t rank : rankOfEachStage)
+    if (mesh.stage(rank) == current->peer_stage)
+      fail(text("expects another stage as peer, got the own stage ",
+                current->peer_stage));
+  checkChannel(current->opcode, current->peer_stage, "peer stage");
+}
+
+void InstructionChecker::checkCollective() {
+  const Instruction &i = *current;
+  if (i.group >= artifact.groups.size()) {
+    fail(text("expects a group below ", artifact.groups.size(), ", got ",
+              i.group));
+    return;
+  }
+  const ppx::GroupT &group = *artifact.groups[i.group];
+  for (uint32_t rank : rankOfEachStage)
+    if (!mesh.contains(group, rank))
+      fail(text("expects a group with stage ", mesh.stage(rank), ", got group ",
+                i.group, " without it"));
+  if (!isOneOf(i.collective, ppx::CollectiveKind_MIN,
+               ppx::CollectiveKind_MAX)) {
+    fail(text("expects a known collective, got ", int(i.collective)));
+    return;
+  }
+  if (!isOneOf(i.reduction, ppx::Reduction_MIN, ppx::Reduction_MAX)) {
+    fail(text("expects a known reduction, got ", int(i.reduction)));
+    return;
+  }
+  if (i.arguments.empty() || i.arguments.size() % 2 != 0) {
+    fail(text("expects as many outputs as inputs, got ", i.arguments.size(),
+              " arguments"));
+    return;
+  }
+  checkChannel(i.opcode, i.group, "group");
+  const uint32_t members = mesh.memberCount(group);
+  checkCollectiveShapes(members);
+  if (i.collective == ppx::CollectiveKind_permute)
+    checkPermutation(members);
+  checkOverlap();
+}
+
+/// Each output has the shape that the kind makes of its input's.
+void InstructionChecker::checkCollectiveShapes(uint32_t members) {
+  const Instruction &instruction = *current;
+  const bool reduces =
+      instruction.collective == ppx::CollectiveKind_all_reduce ||
+      instruction.collective == ppx::CollectiveKind_reduce_scatter;
+  const bool logical = instruction.reduction == ppx::Reduction_and_ ||
+                       instruction.reduction == ppx::Reduction_or_;
+  const size_t count = instruction.arguments.size() / 2;
+  for (size_t i = 0; i < count; ++i) {
+    const ppx::SlotT &input = argument(i), &output = argument(count + i);
+    if (input.element != output.element)
+      fail(text("expects output ", i, " of its input's element type ",
+                ppx::EnumNameElementType(input.element), ", got ",
+                ppx::EnumNameElementType(output.element)));
+    const bool integer = input.element == ppx::ElementType_i32 ||
+                         input.element == ppx::ElementType_i64 ||
+                         input.element == ppx::ElementType_i1;
+    if (reduces && logical && !integer)
+      fail(text("expects integers to reduce by ",
+                ppx::EnumNameReduction(instruction.reduction), ", got ",
+                ppx::EnumNameElementType(input.element)));
+    std::vector<uint64_t> shape = input.shape;
+    auto scale = [&](uint32_t dimension, bool multiply) {
+      if (dimension >= shape.size())
+        return fail(text("expects a dimension below ", shape.size(), ", got ",
+                         dimension));
+      if (multiply)
+        shape[dimension] *= members;
+      else if (shape[dimension] % members == 0)
+        shape[dimension] /= members;
+      else
+        return fail(text("expects dimension ", dimension, " divisible by ",
+                         members, " members, got ", shape[dimension]));
+      return true;
+    };
+    bool valid = true;
+    switch (instruction.collective) {
+    case ppx::CollectiveKind_all_reduce:
+    case ppx::CollectiveKind_permute:
+      break;
+    case ppx::CollectiveKind_all_gather:
+      valid = scale(instruction.dimension, true);
+      break;
+    case ppx::CollectiveKind_reduce_scatter:
+      valid = scale(instruction.dimension, false);
+      break;
+    case ppx::CollectiveKind_all_to_all:
+      valid = scale(instruction.split_dimension, false) &&
+              scale(instruction.dimension, true);
+      break;
+    }
+    if (valid && shape != output.shape)
+      fail(text("expects output ", i, " '", output.name, "' of ",
+                denseBytes(input.element, shape).value_or(0),
+                " bytes in the shape that the collective gives, got ",
+                output.bytes, " bytes"));
+  }
+}
+
+void InstructionChecker::checkPermutation(uint32_t members) {
+  const std::vector<uint32_t> &permutation = current->permutation;
+  std::vector<bool> seen(permutation.size());
+  bool valid = permutation.size() == members;
+  for (uint32_t target : permutation) {
+    valid = valid && target < members && !seen[target];
+    if (!valid)
+      break;
+    seen[target] = true;
+  }
+  if (!valid)
+    fail(text("expects a permutation of its ", members, " members, got ",
+              permutation.size(), " entries that are none"));
+}
+
+void InstructionChecker::checkCopy() {
+  if (!checkCount(2))
+    return;
+  if (argument(0).bytes != argument(1).bytes)
+    fail(text("expects a destination of ", argument(0).bytes, " bytes, got ",
+              argument(1).bytes));
+  checkOverlap();
+}
+
+/// The slot holds one shard of an argument or output.
+template <typename Tensor>
+void InstructionChecker::checkShard(const Tensor &tensor) {
+  const ppx::SlotT &slot = argument(0);
+  auto shape = shardShape(artifact, tensor.padded_shape, tensor.sharding);
+  const uint64_t bytes = *denseBytes(tensor.element, *shape);
+  if (slot.element != tensor.element || slot.bytes != bytes)
+    fail(text("expects a slot for one shard of '", tensor.name, "', ", bytes,
+              " bytes ", ppx::EnumNameElementType(tensor.element), ", got ",
+              slot.bytes, " bytes ", ppx::EnumNameElementType(slot.element)));
+}
+
+void InstructionChecker::checkLoad() {
+  if (!checkCount(1))
+    return;
+  if (current->binding >= artifact.arguments.size()) {
+    fail(text("expects an argument below ", artifact.arguments.size(), ", got ",
+              current->binding));
+    return;
+  }
+  checkShard(*artifact.arguments[current->binding]);
+}
+
+void InstructionChecker::checkEmit() {
+  if (!checkCount(1))
+    return;
+  if (current->binding >= artifact.outputs.size()) {
+    fail(text("expects an output below ", artifact.outputs.size(), ", got ",
+              current->binding));
+    return;
+  }
+  checkShard(*artifact.outputs[current->binding]);
+}
+
+/// Within one instruction, what is written overlaps nothing else, except that
+/// an output may take exactly the place of an input.
+void InstructionChecker::checkOverlap() {
+  struct Range {
+    uint64_t begin, end;
+    uint32_t slot;
+  };
+  std::vector<Range> reads, writes;
+  for (const SlotAccess &access : accessesOf(artifact, *current)) {
+    const ppx::SlotT &slot = *program.slots[access.slot];
+    const Range range = {slot.offset, slot.offset + slot.bytes, access.slot};
+    if (slot.bytes > 0)
+      (access.writes ? writes : reads).push_back(range);
+  }
+  auto complain = [&](const Range &a, const Range &b) {
+    fail(text("expects what it writes apart from its other slots, got '",
+              program.slots[a.slot]->name, "' and '",
+              program.slots[b.slot]->name, "'"));
+  };
+  std::sort(writes.begin(), writes.end(),
+            [](const Range &a, const Range &b) { return a.begin < b.begin; });
+  for (size_t i = 1; i < writes.size(); ++i)
+    if (writes[i].begin < writes[i - 1].end)
+      return complain(writes[i - 1], writes[i]);
+  for (const Range &read : reads) {
+    // The writes are disjoint now: the first that ends after the read begins
+    // is the only one that may coincide with it.
+    auto write = std::upper_bound(
+        writes.begin(), writes.end(), read.begin,
+        [](uint64_t begin, const Range &w) { return begin < w.end; });
+    if (write == writes.end() || write->begin >= read.end)
+      continue;
+    if (write->begin != read.begin || write->end != read.end)
+      return complain(read, *write);
+  }
+}
+
+void checks::checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                               Report &report) {
+  // Instructions are judged against kernels, arguments and outputs.
+  if (!report.empty())
+    return;
+  for (const auto &program : artifact.programs) {
+    InstructionChecker checker(artifact, mesh, *program, report);
+    for (Section section : kSections)
+      checker.checkSection(section);
+  }
+}

@@ -1,0 +1,70 @@
+//===- Program.cpp - reading the parts of a rank program ------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/Program.h"
+
+using namespace pprt;
+
+const char *pprt::sectionName(Section section) {
+  switch (section) {
+  case Section::prologue:
+    return "prologue";
+  case Section::body:
+    return "body";
+  case Section::epilogue:
+    return "epilogue";
+  }
+  return "";
+}
+
+const InstructionList &pprt::instructionsOf(const ppx::ProgramT &program,
+                                            Section section) {
+  switch (section) {
+  case Section::prologue:
+    return program.prologue;
+  case Section::body:
+    return program.body;
+  case Section::epilogue:
+    break;
+  }
+  return program.epilogue;
+}
+
+InstructionList &pprt::instructionsOf(ppx::ProgramT &program, Section section) {
+  return const_cast<InstructionList &>(
+      instructionsOf(std::as_const(program), section));
+}
+
+uint64_t pprt::elementSize(ppx::ElementType element) {
+  switch (element) {
+  case ppx::ElementType_f64:
+  case ppx::ElementType_i64:
+    return 8;
+  case ppx::ElementType_f32:
+  case ppx::ElementType_i32:
+    return 4;
+  case ppx::ElementType_bf16:
+    return 2;
+  case ppx::ElementType_i1:
+    return 1;
+  }
+  return 1;
+}
+
+std::string pprt::actionName(const ppx::InstructionT &instruction) {
+  static constexpr char letters[] = {'P', 'F', 'B', 'W', 'U'};
+  std::string name = std::to_string(instruction.stage);
+  name += instruction.phase >= 0 && size_t(instruction.phase) < sizeof(letters)
+              ? letters[instruction.phase]
+              : '?';
+  if (instruction.micro_batch >= 0)
+    name += std::to_string(instruction.micro_batch);
+  return name;
+}
+
+std::string pprt::instructionName(const ppx::InstructionT &instruction) {
+  return actionName(instruction) + ' ' +
+         ppx::EnumNameOpcode(instruction.opcode);
+}

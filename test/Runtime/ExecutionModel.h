@@ -1,0 +1,22 @@
+//===- ExecutionModel.h - data for the reference executor -------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels for tests: each output byte depends on every input byte, their order,
+// the micro-batch and the step, so that no two different executions end with
+// the same memory.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_RUNTIME_EXECUTIONMODEL_H
+#define PP_TEST_RUNTIME_EXECUTIONMODEL_H
+
+#include "reference/Executor.h"
+
+namespace pprt::test {
+
+/// Options with hashing kernels and loads of distinct values.
+reference::Options hashingOptions(uint64_t seed, bool detectRaces = true);
+
+} // namespace pprt::test
+
+#endif // PP_TEST_RUNTIME_EXECUTIONMODEL_H

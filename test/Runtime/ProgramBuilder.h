@@ -1,0 +1,117 @@
+//===- ProgramBuilder.h - artifacts for tests, in few lines -----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builds artifacts by hand. Slots are rows of f32 at offsets that are given or
+// follow each other; arguments and shapes are filled in from them. With
+// `automaticWaits`, every instruction gets the waits that order it after all
+// earlier conflicting accesses of its list, as a compiler would add them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_RUNTIME_PROGRAMBUILDER_H
+#define PP_TEST_RUNTIME_PROGRAMBUILDER_H
+
+#include "pprt/Program.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace pprt::test {
+
+class ArtifactBuilder;
+
+/// What an instruction is named after.
+struct Action {
+  ppx::Phase phase = ppx::Phase_prologue;
+  int32_t microBatch = -1;
+};
+
+class ProgramBuilder {
+public:
+  ProgramBuilder(ArtifactBuilder &owner, ppx::ProgramT &program, uint32_t stage)
+      : owner(owner), program(program), stage(stage) {}
+
+  bool automaticWaits = true;
+
+  uint32_t queue(const std::string &name,
+                 ppx::QueueKind kind = ppx::QueueKind_compute);
+  /// `elements` f32 behind all other slots, or at `offset`.
+  uint32_t slot(const std::string &name, uint64_t elements);
+  uint32_t slotAt(uint64_t offset, const std::string &name, uint64_t elements);
+
+  /// Instructions are appended to this section, under this name.
+  void begin(Section section);
+  void set(Action action) { current = action; }
+
+  // Each appends an instruction and returns it.
+  ppx::InstructionT &run(uint32_t queue, const std::vector<uint32_t> &reads,
+                         const std::vector<uint32_t> &writes,
+                         const std::vector<uint32_t> &updates = {});
+  ppx::InstructionT &gate(uint32_t queue, const std::vector<uint32_t> &reads,
+                          const std::vector<uint32_t> &updates, uint32_t flag);
+  ppx::InstructionT &send(uint32_t queue, uint32_t stage, uint32_t slot);
+  /// `sender` is the stage whose computation the message carries.
+  ppx::InstructionT &recv(uint32_t queue, uint32_t stage, uint32_t slot);
+  ppx::InstructionT &collective(uint32_t queue, ppx::CollectiveKind kind,
+                                uint32_t group,
+                                const std::vector<uint32_t> &inputs,
+                                const std::vector<uint32_t> &outputs);
+  ppx::InstructionT &copy(uint32_t queue, uint32_t from, uint32_t to);
+  ppx::InstructionT &load(uint32_t queue, uint32_t argument, uint32_t slot);
+  ppx::InstructionT &emit(uint32_t queue, uint32_t output, uint32_t slot);
+  ppx::InstructionT &flag(uint32_t queue, const std::vector<uint32_t> &reads,
+                          uint32_t flag);
+  ppx::InstructionT &step(uint32_t queue);
+
+  /// A wait for all that `queue` has been given in this section so far.
+  ppx::Wait after(uint32_t queue) const;
+  ppx::ProgramT &get() { return program; }
+
+private:
+  struct Access {
+    uint32_t queue, count;
+    uint64_t begin, end;
+    bool writes;
+  };
+  ppx::InstructionT &add(ppx::Opcode opcode, uint32_t queue,
+                         std::vector<uint32_t> arguments,
+                         const std::vector<uint32_t> &reads,
+                         const std::vector<uint32_t> &writes);
+  void addWaits(ppx::InstructionT &instruction, uint32_t slot, bool writes);
+
+  ArtifactBuilder &owner;
+  ppx::ProgramT &program;
+  const uint32_t stage;
+  Section section = Section::prologue;
+  Action current;
+  std::vector<uint32_t> queueLengths; ///< in this section
+  std::vector<Access> accesses;       ///< of this section
+};
+
+class ArtifactBuilder {
+public:
+  ArtifactBuilder();
+
+  uint32_t axis(const std::string &name, uint32_t size,
+                ppx::AxisKind kind = ppx::AxisKind_space);
+  uint32_t group(std::vector<uint32_t> axes, std::vector<uint32_t> stages = {});
+  /// A kernel with parameters of this access and these bytes, made once.
+  uint32_t kernel(const std::vector<std::pair<ppx::Access, uint64_t>> &);
+  ProgramBuilder program(std::vector<uint32_t> ranks, uint32_t stage = 0);
+  /// An argument of `elements` f32, and an output. Its slots are set by hold().
+  uint32_t argument(const std::string &name, ppx::Role role, uint64_t elements);
+  uint32_t output(const std::string &name, uint64_t elements);
+  /// `slot` of the last program holds `argument`.
+  void hold(uint32_t argument, uint32_t slot);
+
+  ppx::ArtifactT take();
+
+private:
+  ppx::ArtifactT artifact;
+  std::map<std::vector<std::pair<ppx::Access, uint64_t>>, uint32_t> kernels;
+};
+
+} // namespace pprt::test
+
+#endif // PP_TEST_RUNTIME_PROGRAMBUILDER_H

@@ -94,6 +94,9 @@ struct ReshardStep {
   double seconds = 0;
 };
 
+/// Spells a step: `all_to_all(dim=0, split_dim=1) over {"dp"}`.
+std::string toString(const ReshardStep &step, const Mesh &mesh);
+
 /// The cheapest way from one sharding to another. No steps and no reason: the
 /// two are the same. Axes of size 1 never appear: they neither split anything
 /// nor leave anything to combine.
@@ -105,6 +108,15 @@ struct ReshardPlan {
   bool reachable() const { return whyUnreachable.empty(); }
 };
 
+/// Which axes collectives may run over, besides not over fixed ones.
+enum class AxisChoice {
+  /// Any. An axis that neither sharding uses can still save bytes: its devices
+  /// share the work of copies, as in all_slice, all_reduce, all_gather.
+  Any,
+  /// Those that the source or the target uses.
+  Used
+};
+
 /// Plans one reshard. Of equally cheap plans it takes one with the fewest
 /// steps; the same input always gives the same plan. Input that makes no sense
 /// (an axis used twice, a shape that does not divide) is reported in
@@ -112,13 +124,15 @@ struct ReshardPlan {
 /// a value partial.
 ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
                         int64_t elementBytes, const TensorSharding &from,
-                        const TensorSharding &to, const LinkModel &links);
+                        const TensorSharding &to, const LinkModel &links,
+                        AxisChoice choice = AxisChoice::Any);
 
 /// Remembers the plans of one mesh: a model asks the same few questions once
 /// per layer.
 class ReshardPlanner {
 public:
-  ReshardPlanner(Mesh mesh, LinkModel links);
+  ReshardPlanner(Mesh mesh, LinkModel links,
+                 AxisChoice choice = AxisChoice::Any);
 
   /// As planReshard(); the reference stays valid as long as the planner.
   const ReshardPlan &plan(const std::vector<int64_t> &shape,
@@ -128,6 +142,7 @@ public:
 private:
   Mesh mesh;
   LinkModel links;
+  AxisChoice choice;
   std::map<std::vector<int64_t>, ReshardPlan> plans;
 };
 

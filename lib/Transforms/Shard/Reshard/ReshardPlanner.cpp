@@ -11,10 +11,17 @@
 #include "pp/Transforms/Shard/ReshardPlanner.h"
 
 #include "Search.h"
+#include "Text.h"
 
 #include <algorithm>
 
 namespace pp::reshard {
+
+/// Far beyond any machine; keeps products of axis sizes in range.
+static constexpr int64_t maxDevices = int64_t(1) << 24;
+
+/// With more, the search could take seconds.
+static constexpr size_t maxMovableAxes = 5;
 
 //===----------------------------------------------------------------------===//
 // Shardings
@@ -29,56 +36,6 @@ sortedPartial(const TensorSharding &sharding) {
 
 bool operator==(const TensorSharding &a, const TensorSharding &b) {
   return a.dims == b.dims && sortedPartial(a) == sortedPartial(b);
-}
-
-static const char *spell(Reduction reduction) {
-  switch (reduction) {
-  case Reduction::Sum:
-    return "sum";
-  case Reduction::Max:
-    return "max";
-  case Reduction::Min:
-    return "min";
-  case Reduction::Prod:
-    return "prod";
-  case Reduction::And:
-    return "and";
-  case Reduction::Or:
-    return "or";
-  }
-  return "unknown";
-}
-
-static bool isAxis(int axis, const Mesh &mesh) {
-  return axis >= 0 && axis < static_cast<int>(mesh.size());
-}
-
-static std::string spellAxis(int axis, const Mesh &mesh) {
-  return isAxis(axis, mesh) ? '"' + mesh[axis].name + '"'
-                            : "#" + std::to_string(axis);
-}
-
-std::string toString(const TensorSharding &sharding, const Mesh &mesh) {
-  std::string text = "[";
-  const char *separator = "";
-  for (const std::vector<int> &axes : sharding.dims) {
-    text += separator;
-    text += "{";
-    separator = "";
-    for (int axis : axes) {
-      text += separator + spellAxis(axis, mesh);
-      separator = ", ";
-    }
-    text += "}";
-    separator = ", ";
-  }
-  text += "]";
-  separator = ", partial={";
-  for (auto [axis, reduction] : sharding.partial) {
-    text += separator + spellAxis(axis, mesh) + ":" + spell(reduction);
-    separator = ", ";
-  }
-  return sharding.partial.empty() ? text : text + "}";
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,10 +85,16 @@ static std::string findFault(const Mesh &mesh,
     return "expects one link per mesh axis, got " +
            std::to_string(links.size()) + " links for " +
            std::to_string(mesh.size()) + " axes";
-  for (const MeshAxis &axis : mesh)
+  int64_t devices = 1;
+  for (const MeshAxis &axis : mesh) {
     if (axis.size < 1)
       return "expects axis \"" + axis.name +
              "\" to have a positive size, got " + std::to_string(axis.size);
+    if (axis.size > maxDevices / devices)
+      return "expects a mesh of at most " + std::to_string(maxDevices) +
+             " devices, got more up to axis \"" + axis.name + "\"";
+    devices *= axis.size;
+  }
   for (const AxisLink &link : links)
     if (!(link.latency >= 0 && link.secondsPerByte >= 0))
       return "expects latencies and seconds per byte of 0 or more, got " +
@@ -202,6 +165,23 @@ struct Translation {
     return sharding;
   }
 
+  /// Keeps the axes that neither sharding uses out of the plan.
+  void fixUnused(const TensorSharding &from, const TensorSharding &to) {
+    State source = stateOf(from), target = stateOf(to);
+    for (int axis = 0; axis < problem.axisCount(); ++axis)
+      if (source.place(axis) == State::unused &&
+          target.place(axis) == State::unused)
+        problem.fixed[axis] = true;
+  }
+
+  std::vector<int> movableAxes() const {
+    std::vector<int> movable;
+    for (int axis = 0; axis < problem.axisCount(); ++axis)
+      if (!problem.fixed[axis])
+        movable.push_back(meshAxis[axis]);
+    return movable;
+  }
+
   /// What the partial axes that matter are reduced with.
   std::optional<Reduction> reductionOf(const TensorSharding &sharding) const {
     for (auto [axis, reduction] : sharding.partial)
@@ -256,7 +236,8 @@ static ReshardPlan refuse(std::string why) {
 
 ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
                         int64_t elementBytes, const TensorSharding &from,
-                        const TensorSharding &to, const LinkModel &links) {
+                        const TensorSharding &to, const LinkModel &links,
+                        AxisChoice choice) {
   if (std::string fault = findFault(mesh, shape, elementBytes, links);
       !fault.empty())
     return refuse(std::move(fault));
@@ -270,6 +251,13 @@ ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
     return refuse("expects at most " + std::to_string(maxAxes) +
                   " mesh axes larger than 1, got " +
                   std::to_string(problem.axisCount()));
+  if (choice == AxisChoice::Used)
+    translation.fixUnused(from, to);
+  std::vector<int> movable = translation.movableAxes();
+  if (movable.size() > maxMovableAxes)
+    return refuse("expects at most " + std::to_string(maxMovableAxes) +
+                  " mesh axes that are not fixed, got " +
+                  spellAxes(movable, mesh));
   std::optional<Reduction> held = translation.reductionOf(from);
   std::optional<Reduction> wanted = translation.reductionOf(to);
   translation.reduction = held.value_or(Reduction::Sum);
@@ -277,11 +265,10 @@ ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
 
   std::string names =
       "got " + toString(from, mesh) + " -> " + toString(to, mesh);
-  AxisList moved = movedAxes(problem, source, target);
-  for (int axis : moved)
-    if (problem.fixed[axis])
+  for (int axis = 0; axis < problem.axisCount(); ++axis)
+    if (problem.fixed[axis] && source.place(axis) != target.place(axis))
       return refuse("expects axis \"" + mesh[translation.meshAxis[axis]].name +
-                    "\" to split the same at source and target (no collective "
+                    "\" to be used alike at source and target (no collective "
                     "runs over it), " +
                     names);
   if (wanted && held != wanted)
@@ -290,10 +277,9 @@ ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
         " as the target is (no collective makes a value partial), " + names);
   auto moves = findCheapestMoves(problem, source, target);
   if (!moves)
-    return refuse("expects a target whose partial axes are left over when "
-                  "some of the source's are reduced (no collective makes a "
-                  "value partial), " +
-                  names);
+    return refuse("expects a target that collectives over " +
+                  spellAxes(movable, mesh) +
+                  " lead to (none makes a value partial), " + names);
   ReshardPlan plan;
   for (const Move &move : *moves) {
     plan.steps.push_back(translation.stepOf(source, move));
@@ -303,8 +289,8 @@ ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
   return plan;
 }
 
-ReshardPlanner::ReshardPlanner(Mesh mesh, LinkModel links)
-    : mesh(std::move(mesh)), links(std::move(links)) {}
+ReshardPlanner::ReshardPlanner(Mesh mesh, LinkModel links, AxisChoice choice)
+    : mesh(std::move(mesh)), links(std::move(links)), choice(choice) {}
 
 const ReshardPlan &ReshardPlanner::plan(const std::vector<int64_t> &shape,
                                         int64_t elementBytes,
@@ -329,7 +315,7 @@ const ReshardPlan &ReshardPlanner::plan(const std::vector<int64_t> &shape,
   if (found == plans.end())
     found = plans
                 .emplace(std::move(key), planReshard(mesh, shape, elementBytes,
-                                                     from, to, links))
+                                                     from, to, links, choice))
                 .first;
   return found->second;
 }

@@ -7,7 +7,6 @@
 #include "State.h"
 
 #include <algorithm>
-#include <map>
 
 namespace pp::reshard {
 
@@ -79,56 +78,63 @@ AxisList movedAxes(const Problem &problem, State from, State to) {
   return moved;
 }
 
-/// What each member of a group over `axes` holds: its block number in every
-/// dimension, then the number of its addend. Coordinates outside the group
-/// count as 0: they shift source and target alike.
-static std::vector<std::vector<int64_t>>
-contentsOfMembers(const Problem &problem, State state, const AxisList &axes) {
-  int64_t size = groupSize(problem, axes);
-  int rank = problem.rank();
-  std::vector<std::vector<int64_t>> contents(size,
-                                             std::vector<int64_t>(rank + 1));
-  std::vector<int64_t> blockStrides(problem.axisCount());
-  for (int axis : axes)
-    blockStrides[axis] = blockStride(problem, state, axis);
-  for (int64_t member = 0; member < size; ++member) {
-    // Minor axes first; the addends are numbered by the mesh order of axes.
-    int64_t rest = member, addendStride = 1;
+/// A number for what each member of a group over `axes` holds, the same in
+/// every state for the same part of the tensor: its block numbers in all
+/// dimensions and the number of its addend, as digits. Coordinates outside the
+/// group count as 0, since they shift source and target alike.
+static std::vector<int64_t> numberContents(const Problem &problem, State state,
+                                           const AxisList &axes) {
+  // How much one step along an axis of the group adds to the number. Addends
+  // are counted along the mesh order of the group's axes.
+  std::array<int64_t, maxAxes> weights{};
+  int64_t digit = 1;
+  for (int dim = 0; dim < problem.rank(); ++dim) {
+    int64_t shards = 1;
+    for (int axis = 0; axis < problem.axisCount(); ++axis)
+      if (state.place(axis) == dim) {
+        shards *= problem.sizes[axis];
+        weights[axis] = digit * blockStride(problem, state, axis);
+      }
+    digit *= shards;
+  }
+  for (int i = axes.size() - 1; i >= 0; --i)
+    if (state.place(axes[i]) == State::partial) {
+      weights[axes[i]] = digit;
+      digit *= problem.sizes[axes[i]];
+    }
+
+  std::vector<int64_t> numbers(groupSize(problem, axes));
+  for (size_t member = 0; member < numbers.size(); ++member) {
+    int64_t rest = static_cast<int64_t>(member);
     for (int i = axes.size() - 1; i >= 0; --i) {
       int axis = axes[i];
-      int64_t coordinate = rest % problem.sizes[axis];
+      numbers[member] += rest % problem.sizes[axis] * weights[axis];
       rest /= problem.sizes[axis];
-      if (state.place(axis) < State::partial) {
-        contents[member][state.place(axis)] += coordinate * blockStrides[axis];
-      } else if (state.place(axis) == State::partial) {
-        contents[member][rank] += coordinate * addendStride;
-        addendStride *= problem.sizes[axis];
-      }
     }
   }
-  return contents;
+  return numbers;
 }
 
 std::vector<int64_t> permutationBetween(const Problem &problem, State from,
                                         State to, const AxisList &axes) {
-  auto source = contentsOfMembers(problem, from, axes);
-  auto target = contentsOfMembers(problem, to, axes);
-  std::vector<int64_t> permutation(source.size(), -1);
-  std::map<std::vector<int64_t>, std::vector<int64_t>> receivers;
-  for (size_t member = source.size(); member-- > 0;) {
-    if (source[member] == target[member])
-      permutation[member] = static_cast<int64_t>(member);
-    else
-      receivers[target[member]].push_back(static_cast<int64_t>(member));
+  std::vector<int64_t> source = numberContents(problem, from, axes);
+  std::vector<int64_t> target = numberContents(problem, to, axes);
+  // Copies are interchangeable: who has the right one keeps it, and the first
+  // of the other senders serves the first of the other receivers.
+  std::vector<int64_t> permutation(source.size());
+  std::vector<std::pair<int64_t, int64_t>> senders, receivers;
+  for (size_t i = 0; i < source.size(); ++i) {
+    int64_t member = static_cast<int64_t>(i);
+    permutation[i] = member;
+    if (source[i] != target[i]) {
+      senders.push_back({source[i], member});
+      receivers.push_back({target[i], member});
+    }
   }
-  // Copies are interchangeable: the first sender serves the first receiver.
-  for (size_t member = 0; member < source.size(); ++member) {
-    if (permutation[member] != -1)
-      continue;
-    std::vector<int64_t> &waiting = receivers[source[member]];
-    permutation[member] = waiting.back();
-    waiting.pop_back();
-  }
+  std::sort(senders.begin(), senders.end());
+  std::sort(receivers.begin(), receivers.end());
+  for (size_t i = 0; i < senders.size(); ++i)
+    permutation[senders[i].second] = receivers[i].second;
   return permutation;
 }
 

@@ -43,47 +43,59 @@ std::vector<TensorSharding> Case::shardings(Reduction reduction) const {
   return found;
 }
 
-// Figures of the order of one machine (fast) and of a network (slow), and two
-// extremes: only bytes count, only rounds count.
+// Figures of the order of one machine (fast) and of a network (slow), and
+// extremes: only bytes count, only rounds count, nothing counts.
 static const AxisLink fast{2e-6, 1e-11};
 static const AxisLink slow{2e-5, 4e-10};
 static const AxisLink bytesOnly{0, 1e-9};
 static const AxisLink roundsOnly{1e-6, 0};
+static const AxisLink free{0, 0};
+
+static const Mesh twoByTwo{{"a", 2}, {"b", 2}};
+static const Mesh twoByThree{{"a", 2}, {"b", 3}};
+static const Mesh threeByThree{{"a", 3}, {"b", 3}};
+static const Mesh fourByTwo{{"a", 4}, {"b", 2}};
+static const Mesh twoFixedTwo{{"a", 2}, {"t", 2, true}, {"b", 2}};
+static const Mesh twoTwoThree{{"a", 2}, {"b", 2}, {"c", 3}};
+static const Mesh fourTwoTwo{{"a", 4}, {"b", 2}, {"c", 2}};
+
+std::vector<Case> tinyCases() {
+  return {
+      {"TwoByTwo", twoByTwo, {slow, fast}, {4, 4}, 1 << 16},
+      {"TwoByTwoBytes", twoByTwo, {bytesOnly, bytesOnly}, {4, 4}, 4},
+      {"TwoByThree", twoByThree, {fast, slow}, {6, 6}, 1 << 16},
+  };
+}
 
 std::vector<Case> smallCases() {
   return {
-      {"OneAxis", {{"a", 3}}, {fast}, {18, 18}},
-      {"OneAxisVector", {{"a", 4}}, {fast}, {16}},
-      {"Scalar", {{"a", 2}, {"b", 3}}, {slow, fast}, {}},
-      {"TwoByThree", {{"a", 2}, {"b", 3}}, {fast, fast}, {18, 18}},
-      {"TwoByThreeSlowMajor", {{"a", 2}, {"b", 3}}, {slow, fast}, {18, 18}},
-      {"TwoByThreeSlowMinor", {{"a", 2}, {"b", 3}}, {fast, slow}, {18, 18}},
-      {"TwoByThreeBytes",
-       {{"a", 2}, {"b", 3}},
-       {bytesOnly, bytesOnly},
-       {18, 18}},
-      {"TwoByThreeRounds",
-       {{"a", 2}, {"b", 3}},
-       {roundsOnly, roundsOnly},
-       {18, 18}},
-      {"TwoByThreeLarge", {{"a", 2}, {"b", 3}}, {slow, fast}, {1800, 72}},
-      {"TwoByThreeIndivisible", {{"a", 2}, {"b", 3}}, {fast, slow}, {6, 2}},
-      {"ThreeByThree", {{"a", 3}, {"b", 3}}, {fast, slow}, {18, 18}},
-      {"TwoByTwo", {{"a", 2}, {"b", 2}}, {slow, fast}, {16, 16}},
-      {"FourByTwo", {{"a", 4}, {"b", 2}}, {fast, bytesOnly}, {16, 8}},
+      {"OneAxis", {{"a", 3}}, {fast}, {18, 18}, 4},
+      {"OneAxisVector", {{"a", 4}}, {fast}, {16}, 4},
+      {"Scalar", twoByThree, {slow, fast}, {}, 4},
+      {"ScalarBytes", twoByThree, {bytesOnly, bytesOnly}, {}, 4},
+      {"TwoByThree", twoByThree, {fast, fast}, {18, 18}, 4},
+      {"TwoByThreeSlowMajor", twoByThree, {slow, fast}, {18, 18}, 1 << 12},
+      {"TwoByThreeSlowMinor", twoByThree, {fast, slow}, {18, 18}, 1 << 16},
+      {"TwoByThreeBytes", twoByThree, {bytesOnly, bytesOnly}, {18, 18}, 4},
+      {"TwoByThreeRounds", twoByThree, {roundsOnly, roundsOnly}, {18, 18}, 4},
+      {"TwoByThreeFree", twoByThree, {free, free}, {18, 18}, 4},
+      {"TwoByThreeIndivisible", twoByThree, {fast, slow}, {6, 2}, 1 << 16},
+      {"ThreeByThree", threeByThree, {fast, slow}, {18, 18}, 1 << 12},
+      {"TwoByTwo", twoByTwo, {slow, fast}, {16, 16}, 1 << 10},
+      {"FourByTwo", fourByTwo, {fast, bytesOnly}, {16, 8}, 4},
   };
 }
 
 std::vector<Case> largeCases() {
-  Mesh twoTwoThree{{"a", 2}, {"b", 2}, {"c", 3}};
   return {
-      {"TwoTwoThree", twoTwoThree, {fast, fast, fast}, {12, 12, 12}},
-      {"TwoTwoThreeMixed", twoTwoThree, {slow, fast, bytesOnly}, {12, 12, 12}},
-      {"TwoTwoThreeIndivisible", twoTwoThree, {slow, slow, fast}, {12, 4, 6}},
-      {"FourTwoTwo",
-       {{"a", 4}, {"b", 2}, {"c", 2}},
-       {fast, slow, fast},
-       {16, 16, 8}},
+      {"TwoTwoThree", twoTwoThree, {fast, fast, fast}, {12, 12, 12}, 1 << 12},
+      {"TwoTwoThreeIndivisible",
+       twoTwoThree,
+       {slow, bytesOnly, fast},
+       {12, 4, 6},
+       1 << 16},
+      {"TwoFixedTwo", twoFixedTwo, {slow, fast, fast}, {8, 8, 8}, 1 << 8},
+      {"FourTwoTwo", fourTwoTwo, {fast, slow, fast}, {16, 8, 4}, 1 << 10},
   };
 }
 

@@ -9,6 +9,8 @@
 
 #include "pp/Transforms/Shard/ReshardPlanner.h"
 
+#include <ostream>
+
 namespace pp::reshard::judge {
 
 struct Case {
@@ -16,14 +18,20 @@ struct Case {
   Mesh mesh;
   LinkModel links;
   std::vector<int64_t> shape;
+  /// Large ones make small tensors dear.
+  int64_t elementBytes;
 
   /// Every sharding that divides the shape, partial ones included.
   std::vector<TensorSharding> shardings(Reduction reduction) const;
 };
 
-constexpr int64_t elementBytes = 4;
+/// How GoogleTest shows a case.
+inline void PrintTo(const Case &test, std::ostream *os) { *os << test.name; }
 
-/// Tensors of rank 2 on one and two axes.
+/// Tensors of rank 2 on two axes, with few devices.
+std::vector<Case> tinyCases();
+
+/// Tensors of rank 0 to 2 on one and two axes.
 std::vector<Case> smallCases();
 
 /// Tensors of rank 3 on three axes.

@@ -1,0 +1,79 @@
+//===- FilesTest.cpp - Whole files or none --------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Files.h"
+
+#include "TestFiles.h"
+
+#include <sys/stat.h>
+
+using namespace pp::run;
+using pprt::ExitCode;
+
+TEST_F(FilesTest, InputsThatCannotBeRead) {
+  pprt::Status missing = InputFile::open(path("missing")).status();
+  EXPECT_EQ(missing.code(), ExitCode::io);
+  EXPECT_EQ(shorten(missing.message(), folder),
+            "missing: cannot open: No such file or directory");
+  EXPECT_EQ(InputFile::open(folder).status().message(),
+            folder + ": expects a regular file, got a directory");
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(shorten(InputFile::open(path("pipe")).status().message(), folder),
+            "pipe: expects a regular file, got a device");
+}
+
+TEST_F(FilesTest, ReadsPastTheEnd) {
+  pprt::Expected<InputFile> file = InputFile::open(put("a", "12345"));
+  ASSERT_TRUE(file);
+  char buffer[4] = {};
+  EXPECT_TRUE(file->read(1, buffer, 4).ok());
+  EXPECT_EQ(std::string(buffer, 4), "2345");
+  EXPECT_EQ(shorten(file->read(3, buffer, 4).message(), folder),
+            "a: expects 2 more bytes at offset 5, got the end of the file");
+}
+
+TEST_F(FilesTest, OutputAppearsWhenCommitted) {
+  put("out", "old");
+  {
+    pprt::Expected<OutputFile> file = OutputFile::create(path("out"));
+    ASSERT_TRUE(file);
+    EXPECT_TRUE(file->write("new", 3).ok());
+    EXPECT_EQ(get("out"), "old");
+    EXPECT_TRUE(file->commit().ok());
+  }
+  EXPECT_EQ(get("out"), "new");
+  EXPECT_EQ(fileCount(), 1u);
+}
+
+TEST_F(FilesTest, OutputThatIsAbandonedLeavesNothing) {
+  {
+    pprt::Expected<OutputFile> file = OutputFile::create(path("out"));
+    ASSERT_TRUE(file);
+    EXPECT_TRUE(file->write("half", 4).ok());
+  }
+  EXPECT_EQ(fileCount(), 0u);
+}
+
+TEST_F(FilesTest, OutputThroughALinkReplacesItsTarget) {
+  put("target", "old");
+  std::filesystem::create_symlink("target", path("link"));
+  EXPECT_TRUE(writeFile(path("link"), "new").ok());
+  EXPECT_EQ(get("target"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+}
+
+TEST_F(FilesTest, OutputsThatCannotBeWritten) {
+  EXPECT_EQ(writeFile(folder, "x").message(),
+            folder + ": expects a file, got a directory");
+  pprt::Status status = writeFile(path("no/such/folder"), "x");
+  EXPECT_EQ(status.code(), ExitCode::io);
+  EXPECT_EQ(shorten(status.message(), folder),
+            "no/such/folder: cannot create: No such file or directory");
+  // Every write to this device fails as on a full disk.
+  status = writeFile("/dev/full", "x");
+  EXPECT_EQ(status.message(),
+            "/dev/full: cannot write: No space left on device");
+  EXPECT_TRUE(writeFile("/dev/null", "x").ok());
+}

@@ -1,0 +1,155 @@
+//===- OutputTest.cpp - Reports, traces, progress -------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Progress.h"
+#include "Report.h"
+#include "Trace.h"
+
+#include "TestFiles.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+using namespace pp::run;
+using Json = nlohmann::json;
+
+static Json parse(const std::string &text) {
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+TEST(Report, HasTheKeysOfVersion1) {
+  Report report;
+  report.world = 8;
+  report.isOversubscribed = true;
+  report.itemsPerStep = 100;
+  // The first step is slow: it is reported, but not part of the statistics.
+  report.steps = {{0, 5.5, 900}, {1, 5.25, 10}, {2, 5.0, 20}, {3, 4.75, 30}};
+  report.compileMs = 3;
+  report.passesMs = 1;
+  report.kernelsMs = 2;
+  report.memory = {{0, 100, 100, 10, 20, 30, 40, 0, 0}};
+  report.communication = {{0, {{"all_reduce", {2, 64, 96}}}}};
+  report.bubble = BubbleReport{0.25, 0.5};
+  report.verify = VerifyReport{true, "exact", 1e-12, 2e-12, 3e-12};
+  EXPECT_EQ(parse(printReport(report)), parse(R"({
+    "version": 1, "world": 8, "device": "cpu", "oversubscribed": true,
+    "steps": [{"step": 0, "loss": 5.5, "ms": 900.0},
+              {"step": 1, "loss": 5.25, "ms": 10.0},
+              {"step": 2, "loss": 5.0, "ms": 20.0},
+              {"step": 3, "loss": 4.75, "ms": 30.0}],
+    "step_ms": {"median": 20.0, "p95": 29.0},
+    "items_per_s": 5000.0,
+    "compile_ms": {"total": 3.0, "passes": 1.0, "kernels": 2.0},
+    "memory": [{"rank": 0, "predicted_peak_bytes": 100,
+                "measured_peak_bytes": 100, "parameters": 10, "gradients": 20,
+                "optimizer": 30, "activations": 40, "workspace": 0,
+                "communication": 0}],
+    "communication": [{"rank": 0, "all_reduce": {"count": 2, "bytes": 64,
+                                                 "wire_bytes": 96.0}}],
+    "bubble": {"predicted": 0.25, "measured": 0.5},
+    "verify": {"ok": true, "class": "exact", "loss": 1e-12,
+               "gradients": 2e-12, "parameters": 3e-12}})"));
+}
+
+TEST(Report, LeavesOutWhatWasNotMeasured) {
+  Report report;
+  report.steps = {{0, NAN, 10}};
+  Json json = parse(printReport(report));
+  EXPECT_FALSE(json.contains("bubble"));
+  EXPECT_FALSE(json.contains("verify"));
+  EXPECT_TRUE(json["steps"][0]["loss"].is_null());
+  EXPECT_EQ(json["step_ms"]["median"], 10.0);
+  EXPECT_EQ(parse(printReport(Report()))["step_ms"]["p95"], 0.0);
+}
+
+TEST(Report, Quantiles) {
+  EXPECT_EQ(quantile({3, 1, 2}, 0.5), 2);
+  EXPECT_EQ(quantile({1, 2}, 0.5), 1.5);
+  EXPECT_EQ(quantile({7}, 0.95), 7);
+  EXPECT_EQ(quantile({}, 0.5), 0);
+}
+
+TEST_F(FilesTest, TraceHasNamesSlicesAndArrows) {
+  Trace trace;
+  trace.tracks = {{0, "rank 0", 0, "compute"},
+                  {0, "rank 0", 1, "send 0>1"},
+                  {1, "rank 1", 0, "recv 0>1"}};
+  // Bytes that are no UTF-8 must not stop the run.
+  trace.slices = {{0, "0F0", "forward", 0, 10, "mlp\xff"},
+                  {1, "0F0 send", "communication", 10, 5, ""},
+                  {2, "1F0 recv", "communication", 2, 13.5, ""}};
+  trace.arrows = {{1, 2}};
+  trace.counters = {{0, "arena bytes", 3, 1024}};
+  ASSERT_TRUE(writeTrace(path("t"), trace).ok());
+  Json json = parse(get("t"));
+  ASSERT_TRUE(json.is_object());
+  auto find = [&](const std::string &phase) {
+    std::vector<Json> events;
+    for (const Json &event : json["traceEvents"])
+      if (event["ph"] == phase)
+        events.push_back(event);
+    return events;
+  };
+  EXPECT_EQ(find("M").size(), 2u * 2 + 3);
+  EXPECT_EQ(find("M")[0]["args"]["name"], "rank 0");
+  ASSERT_EQ(find("X").size(), 3u);
+  EXPECT_EQ(find("X")[2], parse(R"({"ph": "X", "name": "1F0 recv", "pid": 1,
+      "tid": 0, "cat": "communication", "ts": 2.0, "dur": 13.5})"));
+  ASSERT_EQ(find("s").size(), 1u);
+  ASSERT_EQ(find("f").size(), 1u);
+  EXPECT_EQ(find("s")[0]["ts"], 15.0);
+  EXPECT_EQ(find("f")[0]["ts"], 15.5);
+  EXPECT_EQ(find("s")[0]["id"], find("f")[0]["id"]);
+  EXPECT_EQ(find("C")[0]["args"]["arena bytes"], 1024.0);
+}
+
+TEST(Progress, PlainLinesHaveNoControlCodes) {
+  std::ostringstream out;
+  {
+    Progress progress(out, Progress::Style::lines, 2, 4096, "tokens");
+    progress.update(0, 5.5, 400);
+    progress.update(1, 5.25, 410);
+  }
+  EXPECT_EQ(out.str(),
+            "step 1/2 loss 5.5000 | 400.0 ms | 10.2k tokens/s | 0s left\n"
+            "step 2/2 loss 5.2500 | 410.0 ms | 9.99k tokens/s\n");
+}
+
+TEST(Progress, PlainLinesStayFew) {
+  std::ostringstream out;
+  Progress progress(out, Progress::Style::lines, 10000, 1, "samples");
+  for (uint64_t step = 0; step < 10000; ++step)
+    progress.update(step, 1, 1);
+  std::string text = out.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 51);
+}
+
+TEST(Progress, BarIsRedrawnInPlace) {
+  std::ostringstream out;
+  {
+    Progress progress(out, Progress::Style::bar, 4, 0, "samples");
+    progress.update(0, 2, 100000);
+    progress.update(1, 1, 10); // Too soon to be drawn.
+    progress.update(2, 1, 50);
+    progress.update(3, 0.5, 1);
+  }
+  EXPECT_EQ(out.str(),
+            "\rstep 1/4 [#####...............] loss 2.0000 | 100000.0 ms | "
+            "5m00s left"
+            "\rstep 3/4 [###############.....] loss 1.0000 | 50.0 ms | 33s left"
+            "      "
+            "\rstep 4/4 [####################] loss 0.5000 | 1.0 ms            "
+            "\n");
+}
+
+TEST(Progress, QuietSaysNothing) {
+  std::ostringstream out;
+  {
+    Progress progress(out, Progress::Style::quiet, 1, 0, "samples");
+    progress.update(0, 1, 1);
+  }
+  EXPECT_EQ(out.str(), "");
+}

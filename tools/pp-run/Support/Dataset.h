@@ -1,0 +1,60 @@
+//===- Dataset.h - Where batches come from ----------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The three kinds of `--data`. Each gives, for a step, the whole global batch
+// of every input and label, a function of the step alone: the same under every
+// partition and from any thread.
+//
+//   text:FILE  Bytes are tokens and the label of a position is the next byte.
+//              With a file of n bytes and a batch of B rows of S tokens, row r
+//              of step s starts at ((s * B + r) * S) mod (n - S - 1).
+//   npy:DIR    DIR/NAME.npy for each input and label NAME; the first dimension
+//              is steps times global batch, consumed in order.
+//   random     Integers below a bound, floats in [-1, 1), from the seed.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_SUPPORT_DATASET_H
+#define PP_RUN_SUPPORT_DATASET_H
+
+#include "pprt/Status.h"
+#include "pprt/ppx_generated.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pp::run {
+
+/// An input or label of the model.
+struct DataTensor {
+  std::string name;
+  pprt::ppx::Role role = pprt::ppx::Role_input;
+  pprt::ppx::ElementType element = pprt::ppx::ElementType_f32;
+  /// Of the global batch; the first dimension counts its rows.
+  std::vector<uint64_t> shape;
+  /// Integers must lie in [0, bound), for example the size of a vocabulary. 0:
+  /// not known, and nothing is checked.
+  uint64_t bound = 0;
+};
+
+class Dataset {
+public:
+  virtual ~Dataset() = default;
+
+  /// Writes the batch of `step` for the tensor with this index, row-major, to
+  /// `out`. Failures are io and name the file.
+  virtual pprt::Status read(uint64_t step, size_t tensor, void *out) const = 0;
+};
+
+/// Opens the data set that `specification` (the value of `--data`) names and
+/// checks that it fits `tensors` and lasts for `steps` steps. An unknown kind
+/// is a usage error, everything else io.
+pprt::Expected<std::unique_ptr<Dataset>>
+openDataset(const std::string &specification, std::vector<DataTensor> tensors,
+            uint64_t steps, uint64_t seed);
+
+} // namespace pp::run
+
+#endif // PP_RUN_SUPPORT_DATASET_H

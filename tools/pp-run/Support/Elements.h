@@ -1,0 +1,39 @@
+//===- Elements.h - Tensors as they lie in files ----------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sizes, spellings and floating-point conversions shared by the file formats.
+// Elements are little endian everywhere.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_SUPPORT_ELEMENTS_H
+#define PP_RUN_SUPPORT_ELEMENTS_H
+
+#include "pprt/ppx_generated.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pp::run {
+
+/// The bytes of a dense tensor; nothing from 2^63 on.
+std::optional<uint64_t> denseBytes(const std::vector<uint64_t> &shape,
+                                   uint64_t elementBytes);
+
+/// `[2, 3]`.
+std::string printShape(const std::vector<uint64_t> &shape);
+
+/// Floating-point types that occur in files.
+enum class FloatType { f16, bf16, f32, f64 };
+
+/// Converts `count` elements to `to`, one of f32, f64 and bf16, rounding to
+/// nearest, ties to even.
+void convertFloats(FloatType from, const void *in, pprt::ppx::ElementType to,
+                   void *out, size_t count);
+
+} // namespace pp::run
+
+#endif // PP_RUN_SUPPORT_ELEMENTS_H

@@ -1,0 +1,173 @@
+//===- Files.cpp - Reading and writing whole files ------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// POSIX calls, because streams neither read at an offset from several threads
+// nor say why they failed.
+//
+//===----------------------------------------------------------------------===//
+#include "Files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace pp::run;
+using pprt::ExitCode;
+using pprt::Expected;
+using pprt::Status;
+
+/// A failed system call on `path`.
+static Status systemFailure(const std::string &path, const char *action) {
+  return Status(ExitCode::io,
+                path + ": cannot " + action + ": " + std::strerror(errno));
+}
+
+//===----------------------------------------------------------------------===//
+// InputFile
+//===----------------------------------------------------------------------===//
+
+Expected<InputFile> InputFile::open(const std::string &path) {
+  // Non-blocking, so that a pipe without a writer is refused, not waited for.
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0)
+    return systemFailure(path, "open");
+  InputFile file(path, descriptor, 0);
+  struct stat info;
+  if (::fstat(descriptor, &info) != 0)
+    return systemFailure(path, "examine");
+  if (!S_ISREG(info.st_mode))
+    return Status(ExitCode::io,
+                  path + ": expects a regular file, got " +
+                      (S_ISDIR(info.st_mode) ? "a directory" : "a device"));
+  file.bytes = static_cast<uint64_t>(info.st_size);
+  return Expected<InputFile>(std::move(file));
+}
+
+InputFile::InputFile(InputFile &&other) noexcept
+    : name(std::move(other.name)), descriptor(other.descriptor),
+      bytes(other.bytes) {
+  other.descriptor = -1;
+}
+
+InputFile &InputFile::operator=(InputFile &&other) noexcept {
+  std::swap(name, other.name);
+  std::swap(descriptor, other.descriptor);
+  std::swap(bytes, other.bytes);
+  return *this;
+}
+
+InputFile::~InputFile() {
+  if (descriptor >= 0)
+    ::close(descriptor);
+}
+
+Status InputFile::read(uint64_t offset, void *out, size_t count) const {
+  char *next = static_cast<char *>(out);
+  size_t left = count;
+  while (left > 0) {
+    ssize_t got = ::pread(descriptor, next, left, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return systemFailure(name, "read");
+    if (got == 0)
+      return Status(ExitCode::io, name + ": expects " + std::to_string(left) +
+                                      " more bytes at offset " +
+                                      std::to_string(offset) +
+                                      ", got the end of the file");
+    next += got;
+    offset += got;
+    left -= got;
+  }
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// OutputFile
+//===----------------------------------------------------------------------===//
+
+Expected<OutputFile> OutputFile::create(const std::string &path) {
+  std::error_code error;
+  std::filesystem::file_status target = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(target))
+    return Status(ExitCode::io, path + ": expects a file, got a directory");
+  if (std::filesystem::exists(target) &&
+      !std::filesystem::is_regular_file(target)) {
+    int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0)
+      return systemFailure(path, "write");
+    return OutputFile(path, "", descriptor);
+  }
+  // A link stays a link: what it points to is replaced.
+  std::string name = path;
+  if (std::filesystem::is_symlink(path, error)) {
+    std::filesystem::path resolved =
+        std::filesystem::weakly_canonical(path, error);
+    if (!error)
+      name = resolved.string();
+  }
+  std::string temporary = name + ".tmp." + std::to_string(::getpid());
+  int descriptor =
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+    return systemFailure(path, "create");
+  return OutputFile(name, temporary, descriptor);
+}
+
+OutputFile::OutputFile(OutputFile &&other) noexcept
+    : name(std::move(other.name)), temporary(std::move(other.temporary)),
+      descriptor(other.descriptor) {
+  other.descriptor = -1;
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor < 0)
+    return;
+  ::close(descriptor);
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
+}
+
+Status OutputFile::write(const void *data, size_t count) {
+  const char *next = static_cast<const char *>(data);
+  while (count > 0) {
+    ssize_t written = ::write(descriptor, next, count);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return systemFailure(name, "write");
+    next += written;
+    count -= written;
+  }
+  return Status();
+}
+
+Status OutputFile::commit() {
+  // The content is on disk before the name is, so that a power failure leaves
+  // the old file or the new one.
+  if (!temporary.empty() && ::fsync(descriptor) != 0)
+    return systemFailure(name, "write");
+  int closed = ::close(descriptor);
+  descriptor = -1;
+  if (temporary.empty())
+    return closed == 0 ? Status() : systemFailure(name, "write");
+  if (closed != 0 || ::rename(temporary.c_str(), name.c_str()) != 0) {
+    Status failure = systemFailure(name, "write");
+    ::unlink(temporary.c_str());
+    return failure;
+  }
+  return Status();
+}
+
+Status pp::run::writeFile(const std::string &path, const std::string &content) {
+  Expected<OutputFile> file = OutputFile::create(path);
+  if (!file)
+    return file.status();
+  if (Status status = file->write(content.data(), content.size()); !status.ok())
+    return status;
+  return file->commit();
+}

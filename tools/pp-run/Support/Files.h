@@ -1,0 +1,78 @@
+//===- Files.h - Reading and writing whole files ----------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every failure is a Status that begins with the file's name. What is written
+// appears under its final name complete or not at all.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_SUPPORT_FILES_H
+#define PP_RUN_SUPPORT_FILES_H
+
+#include "pprt/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace pp::run {
+
+/// A file open for reading at any offset, from any number of threads.
+class InputFile {
+public:
+  /// Fails (io) unless `path` is a regular file that can be read.
+  static pprt::Expected<InputFile> open(const std::string &path);
+
+  InputFile(InputFile &&other) noexcept;
+  InputFile &operator=(InputFile &&other) noexcept;
+  ~InputFile();
+
+  const std::string &path() const { return name; }
+  uint64_t size() const { return bytes; }
+
+  /// Reads exactly `count` bytes at `offset`. Fails (io) if the file ends
+  /// before, which it may if another process truncates it.
+  pprt::Status read(uint64_t offset, void *out, size_t count) const;
+
+private:
+  InputFile(std::string name, int descriptor, uint64_t bytes)
+      : name(std::move(name)), descriptor(descriptor), bytes(bytes) {}
+
+  std::string name;
+  int descriptor = -1;
+  uint64_t bytes = 0;
+};
+
+/// A file that takes its name when it is complete: written beside it, synced,
+/// then renamed. Without a successful `commit` nothing stays behind. A path
+/// that is no regular file (a pipe, /dev/stdout) is written directly.
+class OutputFile {
+public:
+  /// Fails (io) if the file cannot be created.
+  static pprt::Expected<OutputFile> create(const std::string &path);
+
+  OutputFile(OutputFile &&other) noexcept;
+  OutputFile &operator=(OutputFile &&) = delete;
+  ~OutputFile();
+
+  pprt::Status write(const void *data, size_t count);
+  /// Expects to be called once, last.
+  pprt::Status commit();
+
+private:
+  OutputFile(std::string name, std::string temporary, int descriptor)
+      : name(std::move(name)), temporary(std::move(temporary)),
+        descriptor(descriptor) {}
+
+  std::string name;
+  /// Empty if the file is written directly.
+  std::string temporary;
+  int descriptor = -1;
+};
+
+/// Writes `content` as the whole of `path`, as OutputFile does.
+pprt::Status writeFile(const std::string &path, const std::string &content);
+
+} // namespace pp::run
+
+#endif // PP_RUN_SUPPORT_FILES_H

@@ -1,0 +1,24 @@
+//===- Json.h - JSON without exceptions -------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_SUPPORT_JSON_H
+#define PP_RUN_SUPPORT_JSON_H
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace pp::run {
+
+/// The text of `json`; on one line unless `indent` is given. Bytes that are no
+/// UTF-8 are replaced, where the library's default is to abort.
+template <typename Json>
+std::string dumpJson(const Json &json, int indent = -1) {
+  return json.dump(indent, ' ', /*ensure_ascii=*/false,
+                   Json::error_handler_t::replace);
+}
+
+} // namespace pp::run
+
+#endif // PP_RUN_SUPPORT_JSON_H

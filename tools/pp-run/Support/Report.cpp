@@ -1,0 +1,96 @@
+//===- Report.cpp - What a run measured -----------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers that are not finite become null, which is how JSON says it.
+//
+//===----------------------------------------------------------------------===//
+#include "Report.h"
+
+#include "Files.h"
+#include "Json.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace pp::run;
+using Json = nlohmann::ordered_json;
+
+static constexpr int reportVersion = 1;
+
+double pp::run::quantile(std::vector<double> values, double q) {
+  if (values.empty())
+    return 0;
+  std::sort(values.begin(), values.end());
+  double position = q * static_cast<double>(values.size() - 1);
+  size_t below = static_cast<size_t>(position);
+  size_t above = std::min(below + 1, values.size() - 1);
+  double weight = position - static_cast<double>(below);
+  return values[below] + weight * (values[above] - values[below]);
+}
+
+static Json toJson(const MemoryReport &memory) {
+  return {{"rank", memory.rank},
+          {"predicted_peak_bytes", memory.predictedPeak},
+          {"measured_peak_bytes", memory.measuredPeak},
+          {"parameters", memory.parameters},
+          {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},
+          {"activations", memory.activations},
+          {"workspace", memory.workspace},
+          {"communication", memory.communication}};
+}
+
+static Json toJson(const CommunicationReport &communication) {
+  Json json = {{"rank", communication.rank}};
+  for (const auto &[kind, traffic] : communication.kinds)
+    json[kind] = {{"count", traffic.count},
+                  {"bytes", traffic.bytes},
+                  {"wire_bytes", traffic.wireBytes}};
+  return json;
+}
+
+std::string pp::run::printReport(const Report &report) {
+  Json json = {{"version", reportVersion},
+               {"world", report.world},
+               {"device", report.device},
+               {"oversubscribed", report.isOversubscribed}};
+  json["steps"] = Json::array();
+  std::vector<double> times;
+  for (const StepReport &step : report.steps) {
+    json["steps"].push_back(
+        {{"step", step.step}, {"loss", step.loss}, {"ms", step.ms}});
+    times.push_back(step.ms);
+  }
+  if (times.size() > 1)
+    times.erase(times.begin());
+  double median = quantile(times, 0.5);
+  json["step_ms"] = {{"median", median}, {"p95", quantile(times, 0.95)}};
+  json["items_per_s"] =
+      median > 0 ? 1000.0 * static_cast<double>(report.itemsPerStep) / median
+                 : 0.0;
+  json["compile_ms"] = {{"total", report.compileMs},
+                        {"passes", report.passesMs},
+                        {"kernels", report.kernelsMs}};
+  json["memory"] = Json::array();
+  for (const MemoryReport &memory : report.memory)
+    json["memory"].push_back(toJson(memory));
+  json["communication"] = Json::array();
+  for (const CommunicationReport &communication : report.communication)
+    json["communication"].push_back(toJson(communication));
+  if (report.bubble)
+    json["bubble"] = {{"predicted", report.bubble->predicted},
+                      {"measured", report.bubble->measured}};
+  if (report.verify)
+    json["verify"] = {{"ok", report.verify->ok},
+                      {"class", report.verify->errorClass},
+                      {"loss", report.verify->loss},
+                      {"gradients", report.verify->gradients},
+                      {"parameters", report.verify->parameters}};
+  return dumpJson(json, /*indent=*/2) + "\n";
+}
+
+pprt::Status pp::run::writeReport(const std::string &path,
+                                  const Report &report) {
+  return writeFile(path, printReport(report));
+}

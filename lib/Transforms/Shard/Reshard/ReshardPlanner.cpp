@@ -14,6 +14,7 @@
 #include "Text.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace pp::reshard {
 
@@ -96,10 +97,11 @@ static std::string findFault(const Mesh &mesh,
     devices *= axis.size;
   }
   for (const AxisLink &link : links)
-    if (!(link.latency >= 0 && link.secondsPerByte >= 0))
-      return "expects latencies and seconds per byte of 0 or more, got " +
-             std::to_string(link.latency) + " and " +
-             std::to_string(link.secondsPerByte);
+    for (double figure : {link.latency, link.secondsPerByte})
+      if (!std::isfinite(figure) || figure < 0)
+        return "expects finite latencies and seconds per byte of 0 or more, "
+               "got " +
+               std::to_string(figure);
   if (shape.size() > maxRank)
     return "expects at most " + std::to_string(maxRank) + " dimensions, got " +
            std::to_string(shape.size());

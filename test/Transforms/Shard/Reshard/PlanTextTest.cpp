@@ -201,6 +201,9 @@ TEST(ReshardRefusal, NamesWhatIsWrongWithTheMesh) {
   };
   EXPECT_EQ(why(mesh, {{0, 0}}),
             "expects one link per mesh axis, got 1 links for 2 axes");
+  EXPECT_EQ(why(mesh, {{0, 0}, {-1, 0}}),
+            "expects finite latencies and seconds per byte of 0 or more, got "
+            "-1.000000");
   EXPECT_EQ(why({{"a", 0}}, {{0, 0}}),
             "expects axis \"a\" to have a positive size, got 0");
   EXPECT_EQ(why({{"a", int64_t(1) << 40}}, {{0, 0}}),

@@ -6,12 +6,14 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "pp/IR/Aspects.h"
 #include "pp/IR/PP.h"
 #include "pp/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
+  pp::registerShardingModels(registry);
   mlir::registerTransformsPasses();
   pp::registerPPPasses();
   return mlir::asMainReturnCode(

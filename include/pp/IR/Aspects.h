@@ -1,0 +1,21 @@
+//===- Aspects.h - what graph ops can say, attached -------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The op interfaces are external models, one file per aspect. A tool registers
+// those it uses along with the dialect.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_ASPECTS_H
+#define PP_IR_ASPECTS_H
+
+#include "mlir/IR/DialectRegistry.h"
+
+namespace pp {
+
+/// Attaches ShardingOpInterface to every graph op (ShardingRules*.cpp).
+void registerShardingModels(mlir::DialectRegistry &registry);
+
+} // namespace pp
+
+#endif // PP_IR_ASPECTS_H

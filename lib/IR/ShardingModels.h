@@ -1,0 +1,97 @@
+//===- ShardingModels.h - what the sharding rules share ---------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A sharding rule is one function from an op to its ShardingRule, and a
+// localizer one function that builds the op on a device. `ShardingModel` turns
+// the two into an external model of ShardingOpInterface.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_IR_SHARDINGMODELS_H
+#define PP_LIB_IR_SHARDINGMODELS_H
+
+#include "mlir/IR/Builders.h"
+#include "pp/IR/PP.h"
+
+namespace pp {
+
+/// What a localizer builds from; see ShardingOpInterface::localize.
+struct Localization {
+  mlir::OpBuilder &builder;
+  mlir::ValueRange operands;
+  mlir::TypeRange resultTypes;
+  llvm::ArrayRef<llvm::SmallVector<mlir::StringAttr>> factorAxes;
+  mlir::FlatSymbolRefAttr mesh;
+  MeshAttr meshAttr;
+
+  mlir::RankedTensorType operandType(unsigned index) const {
+    return llvm::cast<mlir::RankedTensorType>(operands[index].getType());
+  }
+  mlir::RankedTensorType resultType() const {
+    return llvm::cast<mlir::RankedTensorType>(resultTypes.front());
+  }
+  bool isSharded(int64_t factor) const {
+    return meshAttr.sizeOf(factorAxes[factor]) > 1;
+  }
+};
+
+using LocalValues = mlir::FailureOr<llvm::SmallVector<mlir::Value>>;
+
+/// A copy of `op` on local operands and types. Right for every factor that
+/// needs no global index, provided the op has no attribute that names sizes.
+mlir::Operation *cloneLocally(mlir::Operation *op, const Localization &local);
+
+template <typename OpTy>
+LocalValues localizeByClone(OpTy op, const Localization &local) {
+  return llvm::SmallVector<mlir::Value>(cloneLocally(op, local)->getResults());
+}
+
+template <typename OpTy, ShardingRule (*rule)(OpTy),
+          LocalValues (*localizer)(OpTy, const Localization &) =
+              localizeByClone<OpTy>>
+struct ShardingModel
+    : ShardingOpInterface::ExternalModel<ShardingModel<OpTy, rule, localizer>,
+                                         OpTy> {
+  ShardingRule getShardingRule(mlir::Operation *op) const {
+    return rule(llvm::cast<OpTy>(op));
+  }
+  LocalValues
+  localize(mlir::Operation *op, mlir::OpBuilder &builder,
+           mlir::ValueRange operands, mlir::TypeRange resultTypes,
+           llvm::ArrayRef<llvm::SmallVector<mlir::StringAttr>> factorAxes,
+           mlir::FlatSymbolRefAttr mesh, MeshAttr meshAttr) const {
+    return localizer(llvm::cast<OpTy>(op), {builder, operands, resultTypes,
+                                            factorAxes, mesh, meshAttr});
+  }
+};
+
+/// The shape of a value.
+llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
+
+/// Adds one parallel factor per dimension and returns the tensor they index.
+TensorFactors addParallel(ShardingRule &rule, llvm::ArrayRef<int64_t> shape);
+
+/// True if `value` is known to be zero everywhere.
+bool isZero(mlir::Value value);
+
+/// First global index of this device's shard of a dimension split by `axes`:
+/// a scalar of type `element` (i32 or i64).
+mlir::Value shardOffset(const Localization &local, mlir::Location loc,
+                        llvm::ArrayRef<mlir::StringAttr> axes,
+                        int64_t localSize, mlir::Type element);
+
+/// `value` (an integer or float) everywhere in a tensor of `type`.
+mlir::Value splat(mlir::OpBuilder &builder, mlir::Location loc,
+                  mlir::RankedTensorType type, double value);
+
+/// `scalar` everywhere in a tensor of `shape`.
+mlir::Value spread(mlir::OpBuilder &builder, mlir::Location loc,
+                   mlir::Value scalar, llvm::ArrayRef<int64_t> shape);
+
+void registerComputeShardings(mlir::MLIRContext *context);
+void registerShapeShardings(mlir::MLIRContext *context);
+void registerIndexShardings(mlir::MLIRContext *context);
+
+} // namespace pp
+
+#endif // PP_LIB_IR_SHARDINGMODELS_H

@@ -1,0 +1,212 @@
+//===- ShardingRules.cpp - ops that compute, as einsums -------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elementwise ops, reductions and contractions: ops whose shards compute apart
+// whatever the global indices are. A sharded reduction factor leaves the result
+// partial; the caller of `localize` sees to that. Also the helpers all rules
+// share and the registration of all of them.
+//
+//===----------------------------------------------------------------------===//
+#include "ShardingModels.h"
+#include "pp/IR/Aspects.h"
+
+using namespace mlir;
+using namespace pp;
+
+//===----------------------------------------------------------------------===//
+// Shared helpers
+//===----------------------------------------------------------------------===//
+
+Operation *pp::cloneLocally(Operation *op, const Localization &local) {
+  NamedAttrList attributes(op->getDiscardableAttrDictionary());
+  return local.builder.insert(Operation::create(
+      op->getLoc(), op->getName(), local.resultTypes, local.operands,
+      std::move(attributes), op->getPropertiesStorage(), BlockRange(), 0));
+}
+
+ArrayRef<int64_t> pp::shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+TensorFactors pp::addParallel(ShardingRule &rule, ArrayRef<int64_t> shape) {
+  TensorFactors tensor;
+  for (int64_t size : shape)
+    tensor.push_back({rule.addFactor(size)});
+  return tensor;
+}
+
+bool pp::isZero(Value value) {
+  while (auto broadcast = value.getDefiningOp<BroadcastOp>())
+    value = broadcast.getOperand();
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                           : DenseElementsAttr();
+  if (!elements || !elements.isSplat())
+    return false;
+  if (isa<FloatType>(elements.getElementType()))
+    return elements.getSplatValue<APFloat>().isZero();
+  return elements.getSplatValue<APInt>().isZero();
+}
+
+Value pp::splat(OpBuilder &builder, Location loc, RankedTensorType type,
+                double value) {
+  Type element = type.getElementType();
+  Attribute attribute =
+      isa<FloatType>(element)
+          ? Attribute(FloatAttr::get(element, value))
+          : Attribute(IntegerAttr::get(element, static_cast<int64_t>(value)));
+  return ConstantOp::create(builder, loc, type,
+                            DenseElementsAttr::get(type, attribute));
+}
+
+Value pp::spread(OpBuilder &builder, Location loc, Value scalar,
+                 ArrayRef<int64_t> shape) {
+  Type element = cast<RankedTensorType>(scalar.getType()).getElementType();
+  return BroadcastOp::create(builder, loc,
+                             RankedTensorType::get(shape, element), scalar,
+                             ArrayRef<int64_t>());
+}
+
+Value pp::shardOffset(const Localization &local, Location loc,
+                      ArrayRef<StringAttr> axes, int64_t localSize,
+                      Type element) {
+  auto type = RankedTensorType::get({}, element);
+  SmallVector<Attribute> names(axes.begin(), axes.end());
+  Value index = AxisIndexOp::create(local.builder, loc, type, local.mesh,
+                                    local.builder.getArrayAttr(names));
+  return MulOp::create(local.builder, loc, index,
+                       splat(local.builder, loc, type, localSize));
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The operand sets in which an elementwise op is additive.
+SmallVector<SmallVector<unsigned, 2>> elementwiseAdditive(Operation *op) {
+  if (isa<AddOp, SubOp>(op))
+    return {{0, 1}};
+  if (isa<MulOp>(op))
+    return {{0}, {1}};
+  if (isa<DivOp>(op) && isa<FloatType>(getElementTypeOrSelf(op->getResult(0))))
+    return {{0}};
+  if (isa<NegOp, StopGradientOp>(op))
+    return {{0}};
+  if (auto select = dyn_cast<SelectOp>(op)) {
+    SmallVector<SmallVector<unsigned, 2>> sets = {{1, 2}};
+    if (isZero(select.getOnFalse()))
+      sets.push_back({1});
+    if (isZero(select.getOnTrue()))
+      sets.push_back({2});
+    return sets;
+  }
+  return {};
+}
+
+template <typename OpTy> ShardingRule elementwiseRule(OpTy op) {
+  ShardingRule rule;
+  TensorFactors tensor = addParallel(rule, shapeOf(op->getResult(0)));
+  rule.operands.assign(op->getNumOperands(), tensor);
+  rule.results = {tensor};
+  rule.additive = elementwiseAdditive(op);
+  return rule;
+}
+
+template <typename... OpTys> void attachElementwise(MLIRContext *context) {
+  (OpTys::template attachInterface<
+       ShardingModel<OpTys, elementwiseRule<OpTys>>>(*context),
+   ...);
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions and contractions
+//===----------------------------------------------------------------------===//
+
+ShardingRule reduceRule(ReduceOp op) {
+  ShardingRule rule;
+  TensorFactors operand, result;
+  for (auto [dim, size] : llvm::enumerate(shapeOf(op.getOperand()))) {
+    bool reduced =
+        llvm::is_contained(op.getDimensions(), static_cast<int64_t>(dim));
+    int64_t factor = rule.addFactor(
+        size, reduced ? FactorKind::Reduction : FactorKind::Parallel,
+        op.getReduction());
+    operand.push_back({factor});
+    if (!reduced)
+      result.push_back({factor});
+  }
+  rule.operands = {operand};
+  rule.results = {result};
+  if (op.getReduction() == Reduction::Sum)
+    rule.additive = {{0}};
+  return rule;
+}
+
+ShardingRule argmaxRule(ArgmaxOp op) {
+  ShardingRule rule;
+  TensorFactors operand = addParallel(rule, shapeOf(op.getOperand()));
+  TensorFactors result = operand;
+  rule.factors[op.getDimension()].kind = FactorKind::Replicated;
+  result.erase(result.begin() + op.getDimension());
+  rule.operands = {operand};
+  rule.results = {result};
+  return rule;
+}
+
+ShardingRule cumsumRule(CumsumOp op) {
+  ShardingRule rule;
+  TensorFactors tensor = addParallel(rule, shapeOf(op.getOperand()));
+  rule.factors[op.getDimension()].kind = FactorKind::Replicated;
+  rule.operands = {tensor};
+  rule.results = {tensor};
+  rule.additive = {{0}};
+  return rule;
+}
+
+ShardingRule dotGeneralRule(DotGeneralOp op) {
+  ShardingRule rule;
+  ArrayRef<int64_t> lhsShape = shapeOf(op.getLhs());
+  ArrayRef<int64_t> rhsShape = shapeOf(op.getRhs());
+  TensorFactors lhs(lhsShape.size()), rhs(rhsShape.size()), result;
+  for (auto [left, right] : llvm::zip_equal(op.getLhsBatch(), op.getRhsBatch()))
+    lhs[left] = rhs[right] =
+        result.emplace_back(DimFactors{rule.addFactor(lhsShape[left])});
+  for (int64_t dim : op.getLhsFree())
+    lhs[dim] = result.emplace_back(DimFactors{rule.addFactor(lhsShape[dim])});
+  for (int64_t dim : op.getRhsFree())
+    rhs[dim] = result.emplace_back(DimFactors{rule.addFactor(rhsShape[dim])});
+  for (auto [left, right] :
+       llvm::zip_equal(op.getLhsContract(), op.getRhsContract()))
+    lhs[left] =
+        rhs[right] = {rule.addFactor(lhsShape[left], FactorKind::Reduction)};
+  rule.operands = {lhs, rhs};
+  rule.results = {result};
+  rule.additive = {{0}, {1}};
+  return rule;
+}
+
+} // namespace
+
+void pp::registerComputeShardings(MLIRContext *context) {
+  attachElementwise<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, ErfOp,
+                    LogisticOp, SinOp, CosOp, SignOp, NotOp, AddOp, SubOp,
+                    MulOp, DivOp, MaxOp, MinOp, PowOp, AndOp, OrOp, CompareOp,
+                    SelectOp, ConvertOp, StopGradientOp, ShardingConstraintOp>(
+      context);
+  ReduceOp::attachInterface<ShardingModel<ReduceOp, reduceRule>>(*context);
+  ArgmaxOp::attachInterface<ShardingModel<ArgmaxOp, argmaxRule>>(*context);
+  CumsumOp::attachInterface<ShardingModel<CumsumOp, cumsumRule>>(*context);
+  DotGeneralOp::attachInterface<ShardingModel<DotGeneralOp, dotGeneralRule>>(
+      *context);
+}
+
+void pp::registerShardingModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, PPDialect *) {
+    registerComputeShardings(context);
+    registerShapeShardings(context);
+    registerIndexShardings(context);
+  });
+}

@@ -1,0 +1,255 @@
+//===- ShardingRulesShape.cpp - ops that move elements, as einsums --------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A dimension that such an op leaves whole is parallel; one that it cuts, pads
+// or joins is replicated-only, with factors of its own on either side.
+//
+//===----------------------------------------------------------------------===//
+#include "ShardingModels.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Broadcast, transpose
+//===----------------------------------------------------------------------===//
+
+ShardingRule broadcastRule(BroadcastOp op) {
+  ShardingRule rule;
+  TensorFactors result = addParallel(rule, shapeOf(op.getResult()));
+  TensorFactors operand;
+  for (int64_t dim : op.getDimensions())
+    operand.push_back(result[dim]);
+  rule.operands = {operand};
+  rule.results = {result};
+  rule.additive = {{0}};
+  return rule;
+}
+
+ShardingRule transposeRule(TransposeOp op) {
+  ShardingRule rule;
+  TensorFactors operand = addParallel(rule, shapeOf(op.getOperand()));
+  TensorFactors result;
+  for (int64_t dim : op.getPermutation())
+    result.push_back(operand[dim]);
+  rule.operands = {operand};
+  rule.results = {result};
+  rule.additive = {{0}};
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Reshape
+//===----------------------------------------------------------------------===//
+
+/// Walks two shapes from the minor end and gives every dimension its factors.
+/// Dimensions are grouped where the shapes' minor products meet; a group is
+/// refined into common factors where its boundaries divide one another, and is
+/// replicated otherwise ([4, 6] against [6, 4]).
+class ReshapeFactors {
+public:
+  ReshapeFactors(ShardingRule &rule, ArrayRef<int64_t> from,
+                 ArrayRef<int64_t> to)
+      : rule(rule), shapes{from, to}, tensors{TensorFactors(from.size()),
+                                              TensorFactors(to.size())} {
+    int64_t ends[2] = {static_cast<int64_t>(from.size()),
+                       static_cast<int64_t>(to.size())};
+    while (ends[0] > 0 || ends[1] > 0) {
+      int64_t begins[2] = {ends[0], ends[1]};
+      int64_t products[2] = {1, 1};
+      do {
+        // The smaller side takes one more dimension; ones go wherever.
+        int side =
+            begins[0] > 0 && (products[0] <= products[1] || begins[1] == 0) ? 0
+                                                                            : 1;
+        products[side] *= shapes[side][--begins[side]];
+      } while (products[0] != products[1]);
+      addGroup(begins, ends);
+      ends[0] = begins[0];
+      ends[1] = begins[1];
+    }
+    rule.operands = {tensors[0]};
+    rule.results = {tensors[1]};
+  }
+
+private:
+  /// Boundaries of a group's dimensions: minor products, ascending.
+  void addGroup(const int64_t (&begins)[2], const int64_t (&ends)[2]) {
+    SmallVector<int64_t> boundaries = {1};
+    for (int side : {0, 1}) {
+      int64_t product = 1;
+      for (int64_t dim = ends[side]; dim-- > begins[side];)
+        boundaries.push_back(product *= shapes[side][dim]);
+    }
+    llvm::sort(boundaries);
+    boundaries.erase(llvm::unique(boundaries), boundaries.end());
+    bool refines = boundaries.front() != 0; // an empty tensor
+    for (size_t i = 1; refines && i < boundaries.size(); ++i)
+      refines = boundaries[i] % boundaries[i - 1] == 0;
+    if (!refines) {
+      for (int side : {0, 1})
+        for (int64_t dim = begins[side]; dim < ends[side]; ++dim)
+          tensors[side][dim] = {
+              rule.addFactor(shapes[side][dim], FactorKind::Replicated)};
+      return;
+    }
+    SmallVector<int64_t> factors; // minor to major
+    for (size_t i = 1; i < boundaries.size(); ++i)
+      factors.push_back(rule.addFactor(boundaries[i] / boundaries[i - 1]));
+    for (int side : {0, 1}) {
+      size_t next = 0;
+      for (int64_t dim = ends[side]; dim-- > begins[side];) {
+        int64_t rest = shapes[side][dim];
+        DimFactors &ofDim = tensors[side][dim];
+        for (; rest > 1; ++next) {
+          ofDim.insert(ofDim.begin(), factors[next]);
+          rest /= rule.factors[factors[next]].size;
+        }
+      }
+    }
+  }
+
+  ShardingRule &rule;
+  ArrayRef<int64_t> shapes[2];
+  TensorFactors tensors[2];
+};
+
+ShardingRule reshapeRule(ReshapeOp op) {
+  ShardingRule rule;
+  ReshapeFactors(rule, shapeOf(op.getOperand()), shapeOf(op.getResult()));
+  rule.additive = {{0}};
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Slice, pad, concatenate
+//===----------------------------------------------------------------------===//
+
+/// Adds factors for a pair of tensors: shared where a dimension `isWhole`.
+template <typename Predicate>
+std::pair<TensorFactors, TensorFactors>
+addWhereWhole(ShardingRule &rule, ArrayRef<int64_t> from, ArrayRef<int64_t> to,
+              Predicate isWhole) {
+  TensorFactors operand, result;
+  for (size_t dim = 0; dim < from.size(); ++dim) {
+    if (isWhole(dim)) {
+      operand.push_back({rule.addFactor(from[dim])});
+      result.push_back(operand.back());
+      continue;
+    }
+    operand.push_back({rule.addFactor(from[dim], FactorKind::Replicated)});
+    result.push_back({rule.addFactor(to[dim], FactorKind::Replicated)});
+  }
+  return {operand, result};
+}
+
+ShardingRule sliceRule(SliceOp op) {
+  ShardingRule rule;
+  ArrayRef<int64_t> shape = shapeOf(op.getOperand());
+  auto [operand, result] =
+      addWhereWhole(rule, shape, shapeOf(op.getResult()), [&](size_t dim) {
+        return op.getStarts()[dim] == 0 && op.getLimits()[dim] == shape[dim] &&
+               op.getStrides()[dim] == 1;
+      });
+  rule.operands = {operand};
+  rule.results = {result};
+  rule.additive = {{0}};
+  return rule;
+}
+
+/// A whole dimension's limit is its local size.
+LocalValues localizeSlice(SliceOp op, const Localization &local) {
+  ArrayRef<int64_t> global = shapeOf(op.getOperand());
+  ArrayRef<int64_t> shape = local.operandType(0).getShape();
+  SmallVector<int64_t> limits(op.getLimits());
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    if (shape[dim] != global[dim])
+      limits[dim] = shape[dim];
+  auto clone = cast<SliceOp>(cloneLocally(op, local));
+  clone.setLimits(limits);
+  return SmallVector<Value>{clone.getResult()};
+}
+
+ShardingRule padRule(PadOp op) {
+  ShardingRule rule;
+  auto [operand, result] = addWhereWhole(
+      rule, shapeOf(op.getOperand()), shapeOf(op.getResult()), [&](size_t dim) {
+        return op.getLow()[dim] == 0 && op.getHigh()[dim] == 0 &&
+               op.getInterior()[dim] == 0;
+      });
+  rule.operands = {operand, {}};
+  rule.results = {result};
+  rule.additive = {{0, 1}};
+  if (isZero(op.getValue()))
+    rule.additive.push_back({0});
+  return rule;
+}
+
+ShardingRule concatenateRule(ConcatenateOp op) {
+  ShardingRule rule;
+  size_t joined = op.getDimension();
+  TensorFactors result = addParallel(rule, shapeOf(op.getResult()));
+  rule.factors[joined].kind = FactorKind::Replicated;
+  SmallVector<unsigned, 2> all;
+  for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    TensorFactors &operand = rule.operands.emplace_back(result);
+    operand[joined] = {
+        rule.addFactor(shapeOf(value)[joined], FactorKind::Replicated)};
+    all.push_back(index);
+  }
+  rule.results = {result};
+  rule.additive = {all};
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Dynamic slices: a start is clamped, so a whole dimension starts at 0
+//===----------------------------------------------------------------------===//
+
+ShardingRule dynamicSliceRule(DynamicSliceOp op) {
+  ShardingRule rule;
+  ArrayRef<int64_t> from = shapeOf(op.getOperand());
+  ArrayRef<int64_t> to = shapeOf(op.getResult());
+  auto [operand, result] = addWhereWhole(
+      rule, from, to, [&](size_t dim) { return from[dim] == to[dim]; });
+  rule.operands.push_back(operand);
+  rule.operands.resize(op->getNumOperands());
+  rule.results = {result};
+  rule.additive = {{0}};
+  return rule;
+}
+
+ShardingRule dynamicUpdateSliceRule(DynamicUpdateSliceOp op) {
+  ShardingRule rule;
+  ArrayRef<int64_t> whole = shapeOf(op.getOperand());
+  ArrayRef<int64_t> part = shapeOf(op.getUpdate());
+  auto [operand, update] = addWhereWhole(
+      rule, whole, part, [&](size_t dim) { return whole[dim] == part[dim]; });
+  rule.operands = {operand, update};
+  rule.operands.resize(op->getNumOperands());
+  rule.results = {operand};
+  rule.additive = {{0, 1}};
+  return rule;
+}
+
+} // namespace
+
+void pp::registerShapeShardings(MLIRContext *context) {
+  BroadcastOp::attachInterface<ShardingModel<BroadcastOp, broadcastRule>>(
+      *context);
+  TransposeOp::attachInterface<ShardingModel<TransposeOp, transposeRule>>(
+      *context);
+  ReshapeOp::attachInterface<ShardingModel<ReshapeOp, reshapeRule>>(*context);
+  SliceOp::attachInterface<ShardingModel<SliceOp, sliceRule, localizeSlice>>(
+      *context);
+  PadOp::attachInterface<ShardingModel<PadOp, padRule>>(*context);
+  ConcatenateOp::attachInterface<ShardingModel<ConcatenateOp, concatenateRule>>(
+      *context);
+  DynamicSliceOp::attachInterface<
+      ShardingModel<DynamicSliceOp, dynamicSliceRule>>(*context);
+  DynamicUpdateSliceOp::attachInterface<
+      ShardingModel<DynamicUpdateSliceOp, dynamicUpdateSliceRule>>(*context);
+}

@@ -68,16 +68,15 @@ class GPT(nn.Module):
     """The layers [first, last) of the model; all of them unless told.
 
     The stage with layer 0 embeds tokens, the one with the last layer returns
-    logits; between stages travel activations [batch, seq, hidden].
+    logits; between stages travel activations [batch, seq, hidden]. A last
+    stage without the first has a copy of a tied embedding as its lm_head.
     """
 
     def __init__(self, args, first=0, last=None):
         super().__init__()
         last = args.layers if last is None else last
         self.embeds, self.projects = first == 0, last == args.layers
-        self.tied = args.tied
-        if self.tied and not (self.embeds and self.projects):
-            raise ValueError("expects untied embeddings on a pipeline stage")
+        self.shares_embedding = args.tied and self.embeds
         if self.embeds:
             self.wte = nn.Embedding(args.vocab, args.hidden)
             self.wpe = nn.Embedding(args.seq, args.hidden)
@@ -85,22 +84,17 @@ class GPT(nn.Module):
                                 for i in range(first, last)})
         if self.projects:
             self.ln_f = nn.LayerNorm(args.hidden, eps=1e-5)
-            if not self.tied:
+            if not self.shares_embedding:
                 self.lm_head = nn.Linear(args.hidden, args.vocab, bias=False)
-        self.initialize(args.layers)
 
-    def initialize(self, layers):
-        """GPT-2's initial values, drawn from PyTorch's own generator."""
-        for name, parameter in self.named_parameters():
-            if name.endswith("bias"):
-                nn.init.zeros_(parameter)
-            elif ".ln_" in name or name.startswith("ln_"):
-                nn.init.ones_(parameter)
-            elif name.endswith("c_proj.weight"):
-                nn.init.normal_(parameter, std=0.02 / (2 * layers)**0.5)
-            else:
-                std = 0.01 if name.startswith("wpe") else 0.02
-                nn.init.normal_(parameter, std=std)
+    def load(self, arrays):
+        """Takes this model's parameters out of numpy arrays by name."""
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                if name == "lm_head.weight" and name not in arrays:
+                    name = "wte.weight"
+                parameter.copy_(torch.from_numpy(arrays[name]))
+        return self
 
     def forward(self, x):
         if self.embeds:
@@ -110,7 +104,9 @@ class GPT(nn.Module):
         if not self.projects:
             return x
         x = self.ln_f(x)
-        return F.linear(x, self.wte.weight) if self.tied else self.lm_head(x)
+        if self.shares_embedding:
+            return F.linear(x, self.wte.weight)
+        return self.lm_head(x)
 
 
 def cross_entropy(logits, labels):

@@ -10,6 +10,7 @@
 import os
 
 import measure
+import parameters
 
 DEVICES = 2
 os.environ["XLA_FLAGS"] = (os.environ.get("XLA_FLAGS", "") +
@@ -24,48 +25,24 @@ from jax.sharding import PartitionSpec as P  # noqa: E402
 
 
 def initial_parameters(args):
-    """Name -> (value, partition). Names as in gpt.py."""
-    rng = np.random.default_rng(0)
-    hidden, heads = args.hidden, args.heads
-
-    def normal(*shape, std=0.02):
-        return rng.normal(0, std, shape).astype(np.float32)
-
-    def zeros(*shape):
-        return np.zeros(shape, np.float32)
-
-    parameters = {
-        "wte.weight": (normal(args.vocab, hidden), P()),
-        "wpe.weight": (normal(args.seq, hidden, std=0.01), P()),
+    """Name -> (value, partition): heads and the MLP's inner dimension."""
+    head_size = args.hidden // args.heads
+    split = {
+        "attn.c_attn.weight": ((args.hidden, 3, args.heads, head_size),
+                               P(None, None, "tp", None)),
+        "attn.c_attn.bias": ((3, args.heads, head_size), P(None, "tp", None)),
+        "attn.c_proj.weight": ((args.heads, head_size, args.hidden),
+                               P("tp", None, None)),
+        "mlp.c_fc.weight": ((args.hidden, 4 * args.hidden), P(None, "tp")),
+        "mlp.c_fc.bias": ((4 * args.hidden,), P("tp")),
+        "mlp.c_proj.weight": ((4 * args.hidden, args.hidden), P("tp", None)),
     }
-
-    def layer_norm(name):
-        parameters[name + ".weight"] = (np.ones(hidden, np.float32), P())
-        parameters[name + ".bias"] = (zeros(hidden), P())
-
-    def dense(name, shape, weight_partition, bias_shape, bias_partition, std):
-        parameters[name + ".weight"] = (normal(*shape, std=std),
-                                        weight_partition)
-        parameters[name + ".bias"] = (zeros(*bias_shape), bias_partition)
-
-    projected = 0.02 / (2 * args.layers)**0.5
-    for i in range(args.layers):
-        size = hidden // heads
-        layer_norm(f"h.{i}.ln_1")
-        dense(f"h.{i}.attn.c_attn", (hidden, 3, heads, size),
-              P(None, None, "tp", None), (3, heads, size),
-              P(None, "tp", None), 0.02)
-        dense(f"h.{i}.attn.c_proj", (heads, size, hidden),
-              P("tp", None, None), (hidden,), P(), projected)
-        layer_norm(f"h.{i}.ln_2")
-        dense(f"h.{i}.mlp.c_fc", (hidden, 4 * hidden), P(None, "tp"),
-              (4 * hidden,), P("tp"), 0.02)
-        dense(f"h.{i}.mlp.c_proj", (4 * hidden, hidden), P("tp", None),
-              (hidden,), P(), projected)
-    layer_norm("ln_f")
-    if not args.tied:
-        parameters["lm_head.weight"] = (normal(args.vocab, hidden), P())
-    return parameters
+    result = {}
+    for name, value in parameters.initial(args).items():
+        in_layer = name.split(".", 2)[-1] if name.startswith("h.") else name
+        shape, partition = split.get(in_layer, (value.shape, P()))
+        result[name] = value.reshape(shape), partition
+    return result
 
 
 def layer_norm(p, name, x):
@@ -126,9 +103,8 @@ def main():
     replicated = NamedSharding(mesh, P())
     initial = initial_parameters(args)
     shardings = {k: NamedSharding(mesh, s) for k, (_, s) in initial.items()}
-    p = {k: jax.device_put(v, shardings[k]) for k, (v, _) in initial.items()}
-    m = {k: jax.device_put(0 * v, shardings[k]) for k, (v, _) in initial.items()}
-    v = {k: jax.device_put(0 * v, shardings[k]) for k, (v, _) in initial.items()}
+    p, m, v = ({k: jax.device_put(scale * x, shardings[k])
+                for k, (x, _) in initial.items()} for scale in (1, 0, 0))
     tokens, labels = measure.text_batches(
         args.data, args.warmup + args.steps, args.batch, args.seq)
     tokens = [jax.device_put(x, replicated) for x in tokens]

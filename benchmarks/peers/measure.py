@@ -26,7 +26,8 @@ def options(description):
     parser.add_argument("--seq", type=int, default=128)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--vocab", type=int, default=256)
-    parser.add_argument("--tied", action="store_true",
+    parser.add_argument("--tied", action=argparse.BooleanOptionalAction,
+                        default=True,
                         help="the output projection is the token embedding")
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--microbatches", type=int, default=8,

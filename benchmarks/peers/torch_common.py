@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# The optimizer, the batches as tensors, the matrix rate, and the start of two
+# The initialised model, the optimizer, the batches as tensors, the matrix rate, and the start of two
 # processes that talk over gloo.
-"""Optimizer, batches and processes of the PyTorch peers."""
+"""Model, optimizer, batches and processes of the PyTorch peers."""
 
 import os
 import socket
@@ -13,7 +13,14 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+import gpt
 import measure
+import parameters
+
+
+def build(args, first=0, last=None):
+    """The model, or the stage with layers [first, last), initialised."""
+    return gpt.GPT(args, first, last).load(parameters.initial(args))
 
 
 def adamw(model, args):
@@ -49,7 +56,6 @@ def report(name, milliseconds, loss):
 def _process(rank, run, args, world, port):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(max(1, args.threads // world))
-    torch.manual_seed(0)
     dist.init_process_group("gloo", rank=rank, world_size=world)
     run(rank, args)
     dist.destroy_process_group()

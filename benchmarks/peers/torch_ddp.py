@@ -15,7 +15,8 @@ import torch_common
 def run(rank, args):
     rows = args.batch // dist.get_world_size()
     mine = slice(rank * rows, (rank + 1) * rows)
-    model = DistributedDataParallel(gpt.GPT(args), static_graph=True,
+    model = DistributedDataParallel(torch_common.build(args),
+                                    static_graph=True,
                                     gradient_as_bucket_view=True)
     optimizer = torch_common.adamw(model, args)
     tokens, labels = torch_common.batches(args)

@@ -16,8 +16,7 @@ def main():
                         help="torch.compile the model and its loss")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    torch.manual_seed(0)
-    model = gpt.GPT(args)
+    model = torch_common.build(args)
     optimizer = torch_common.adamw(model, args)
     tokens, labels = torch_common.batches(args)
 

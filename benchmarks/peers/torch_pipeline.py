@@ -14,12 +14,14 @@ import torch_common
 def run(rank, args):
     world = dist.get_world_size()
     share = args.layers // world
-    model = gpt.GPT(args, rank * share, (rank + 1) * share)
+    model = torch_common.build(args, rank * share, (rank + 1) * share)
     stage = PipelineStage(model, rank, world, device="cpu")
     schedule = Schedule1F1B(stage, args.microbatches,
                             loss_fn=gpt.cross_entropy)
     optimizer = torch_common.adamw(model, args)
     tokens, labels = torch_common.batches(args)
+    # With two stages, both ends of the pipeline hold the tied embedding.
+    tied = model.wte.weight if model.embeds else model.lm_head.weight
 
     def step(i):
         optimizer.zero_grad(set_to_none=True)
@@ -28,6 +30,8 @@ def run(rank, args):
             schedule.step(tokens[i])
         else:
             schedule.step(target=labels[i], losses=losses)
+        if args.tied:
+            dist.all_reduce(tied.grad)
         optimizer.step()
         return sum(l.item() for l in losses) / len(losses) if losses else None
 

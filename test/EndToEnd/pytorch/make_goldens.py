@@ -7,10 +7,12 @@
 # in f64 and f32, and the final parameters in f64. See README.md for the rules.
 """Records a few training steps of PyTorch. Needs torch and safetensors."""
 
+import argparse
 import json
 import math
 import os
 import sys
+import zlib
 
 import numpy as np
 import torch
@@ -19,6 +21,7 @@ from safetensors.torch import save_file
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../../benchmarks/peers"))
 import gpt  # noqa: E402 (found through the line above)
+import parameters  # noqa: E402
 
 STEPS = 5
 MODEL = dict(layers=3, hidden=16, heads=2, seq=8, batch=8, vocab=32)
@@ -29,38 +32,34 @@ OPTIMIZERS = {
     "momentum": dict(optimizer="momentum", lr=0.05, momentum=0.9),
     "adam": dict(optimizer="adam", lr=0.01),
     "adamw": dict(optimizer="adamw", lr=0.01),
-    # Between the norms of these steps: some are clipped, some are not.
-    "sgd-clip": dict(optimizer="sgd", lr=0.1, clip=0.3),
-    "adamw-clip": dict(optimizer="adamw", lr=0.01, clip=0.3),
+    # Between the norms of AdamW: some of its steps are clipped, some are not.
+    "sgd-clip": dict(optimizer="sgd", lr=0.1, clip=1.0),
+    "adamw-clip": dict(optimizer="adamw", lr=0.01, clip=1.0),
     "adamw-cosine": dict(optimizer="adamw", lr=0.01, warmup=2,
                          decay="cosine", steps=10),
 }
 
 
-class Namespace:
-    def __init__(self, **values):
-        self.__dict__.update(values)
-
-
 def build(tied, dtype):
-    torch.manual_seed(7)
-    model = gpt.GPT(Namespace(**MODEL, tied=tied)).to(torch.float64)
-    # Values of everyday size, biases and norms included, so that a parameter
-    # that is left out or applied twice shows in the loss.
-    for name, parameter in model.named_parameters():
-        around = 1.0 if ".ln_" in name and name.endswith("weight") else 0.0
-        torch.nn.init.normal_(parameter, mean=around, std=0.2)
-    return model.to(dtype)
+    """Values of everyday size, biases and norms included, so that a parameter
+    that is left out or applied twice shows in the loss."""
+    dimensions = argparse.Namespace(**MODEL, tied=tied)
+    arrays = {}
+    for name, shape in parameters.shapes(dimensions).items():
+        mean = 1.0 if "ln_" in name and name.endswith("weight") else 0.0
+        generator = np.random.default_rng(zlib.crc32(name.encode()))
+        arrays[name] = generator.normal(mean, 0.2, shape)
+    return gpt.GPT(dimensions).double().load(arrays).to(dtype)
 
 
 def make_optimizer(model, options):
     kind, lr = options["optimizer"], options["lr"]
-    parameters = model.parameters()
+    trained = model.parameters()
     if kind == "adam":
-        return torch.optim.Adam(parameters, lr=lr)
+        return torch.optim.Adam(trained, lr=lr)
     if kind == "adamw":
-        return torch.optim.AdamW(parameters, lr=lr)
-    return torch.optim.SGD(parameters, lr=lr,
+        return torch.optim.AdamW(trained, lr=lr)
+    return torch.optim.SGD(trained, lr=lr,
                            momentum=options.get("momentum", 0.0))
 
 

@@ -13,7 +13,7 @@ import os
 import sys
 
 import torch
-from safetensors.torch import load_file
+from safetensors.numpy import load_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../../benchmarks/peers"))
@@ -22,14 +22,12 @@ import measure  # noqa: E402
 
 
 def load(model, path):
-    tensors = load_file(path)
-    expected = dict(model.named_parameters())
-    if tensors.keys() != expected.keys():
+    arrays = load_file(path)
+    expected = {name for name, _ in model.named_parameters()}
+    if arrays.keys() != expected:
         sys.exit(f"error: {path}: expects the parameters "
-                 f"{sorted(expected)}, got {sorted(tensors)}")
-    with torch.no_grad():
-        for name, parameter in expected.items():
-            parameter.copy_(tensors[name].reshape(parameter.shape))
+                 f"{sorted(expected)}, got {sorted(arrays)}")
+    return model.load(arrays)
 
 
 def main():
@@ -40,8 +38,7 @@ def main():
     parser.add_argument("--out", default=os.path.join(HERE, "curve.json"))
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    model = gpt.GPT(args)
-    load(model, args.parameters)
+    model = load(gpt.GPT(args), args.parameters)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr)
     tokens, labels = measure.text_batches(args.data, args.steps, args.batch,
                                           args.seq)

@@ -10,8 +10,11 @@
 using namespace pprt;
 using namespace pprt::test;
 
-/// Elements of every tensor; divisible by up to four replicas.
+/// Elements of every tensor but the gradient.
 static constexpr uint64_t kElements = 12;
+/// The gradient is a bucket of parts that are aligned slots themselves. All of
+/// it is divisible by up to four replicas.
+static constexpr uint64_t kPart = 16, kParts = 3, kBucket = kPart * kParts;
 
 namespace {
 
@@ -58,7 +61,7 @@ private:
   uint32_t master = 0, weights = 0, gradient = 0, output = 0,
            outputGradient = 0, inputGradient = 0, loss = 0, norm = 0, flag = 0,
            shard = 0;
-  std::vector<uint32_t> residuals;
+  std::vector<uint32_t> residuals, parts;
 };
 
 } // namespace
@@ -81,7 +84,11 @@ void StageWriter::addSlots(ArtifactBuilder &artifact) {
   master = program.slot("master", kElements);
   artifact.hold(shared.master, master);
   weights = program.slot("weights", kElements);
-  gradient = program.slot("gradient", kElements);
+  gradient = program.slot("gradient", kBucket);
+  for (uint64_t i = 0; i < kParts; ++i)
+    parts.push_back(
+        program.slotAt(program.get().slots[gradient]->offset + 4 * kPart * i,
+                       "gradient part " + std::to_string(i), kPart));
   const uint32_t inFlight =
       shape.oneForwardOneBackward
           ? std::min(shape.microBatches, shape.stages - stage)
@@ -100,7 +107,7 @@ void StageWriter::addSlots(ArtifactBuilder &artifact) {
                            : program.slot("norm", 1);
   flag = program.slot("flag", 1);
   program.get().slots[flag]->element = ppx::ElementType_i32;
-  shard = program.slot("shard", kElements / shape.replicas);
+  shard = program.slot("shard", kBucket / shape.replicas);
 }
 
 std::vector<Action> StageWriter::order() const {
@@ -167,7 +174,8 @@ void StageWriter::update() {
   if (sharded)
     program.collective(collectives, ppx::CollectiveKind_all_gather,
                        shared.replicas, {shard}, {gradient});
-  program.run(compute, {gradient}, {}, {master});
+  for (uint32_t part : parts)
+    program.run(compute, {part}, {}, {master});
   program.run(compute, {master}, {weights});
 }
 
@@ -177,7 +185,7 @@ void StageWriter::write() {
   if (shape.replicas > 1)
     program
         .collective(collectives, ppx::CollectiveKind_permute, shared.replicas,
-                    {weights}, {gradient})
+                    {weights}, {output})
         .permutation = [&] {
       std::vector<uint32_t> next(shape.replicas);
       for (uint32_t i = 0; i < shape.replicas; ++i)
@@ -186,7 +194,8 @@ void StageWriter::write() {
     }();
 
   program.begin(Section::body);
-  program.run(compute, {}, {gradient});
+  program.run(compute, {}, {parts[0], parts[1]});
+  program.run(copies, {}, {parts[2]});
   for (Action action : order()) {
     program.set(action);
     if (action.phase == ppx::Phase_forward)

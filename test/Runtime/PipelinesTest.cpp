@@ -78,15 +78,15 @@ TEST(Pipelines, OneForwardOneBackwardOverOneQueueDeadlocks) {
   EXPECT_EQ(result.findings.front().kind, FindingKind::deadlock);
   EXPECT_EQ(result.status().code(), ExitCode::checkFailed);
   EXPECT_EQ(result.status().message(),
-            "rank 1, body #8 '0F1 recv': expects to complete, got a cycle\n"
-            "    it comes after rank 1, body #7 '1B0 send'\n"
-            "    which meets rank 0, body #7 '1B0 recv'\n"
-            "    which comes after rank 0, body #6 '0F1 send'\n"
-            "    which meets rank 1, body #8 '0F1 recv'");
+            "rank 1, body #9 '0F1 recv': expects to complete, got a cycle\n"
+            "    it comes after rank 1, body #8 '1B0 send'\n"
+            "    which meets rank 0, body #8 '1B0 recv'\n"
+            "    which comes after rank 0, body #7 '0F1 send'\n"
+            "    which meets rank 1, body #9 '0F1 recv'");
   const reference::Result run = reference::execute(artifact, hashingOptions(0));
   EXPECT_EQ(run.end, reference::End::stalled);
-  EXPECT_EQ(run.reason, "rank 0, body, queue 'compute' #6 '0F1 send' waits "
+  EXPECT_EQ(run.reason, "rank 0, body, queue 'compute' #7 '0F1 send' waits "
                         "for rank 1\n"
-                        "rank 1, body, queue 'compute' #7 '1B0 send' waits "
+                        "rank 1, body, queue 'compute' #8 '1B0 send' waits "
                         "for rank 0\n");
 }

@@ -38,6 +38,11 @@ public:
     if (!full())
       findings.push_back({kind, std::move(message), rank, {}});
   }
+  /// `message` is complete; `ref` is where to look first.
+  void add(const InstructionRef &ref, std::string message) {
+    if (!full())
+      findings.push_back({kind, std::move(message), ref.rank, ref});
+  }
   /// Adds `message` after a description of the instruction.
   void add(const InstructionRef &ref, const ppx::InstructionT &instruction,
            const std::string &message) {

@@ -331,7 +331,7 @@ void InstructionChecker::checkPermutation(uint32_t members) {
   }
   if (!valid)
     fail(text("expects a permutation of its ", members, " members, got ",
-              permutation.size(), " entries that are none"));
+              permutation.size(), " entries that do not name each once"));
 }
 
 void InstructionChecker::checkCopy() {

@@ -1,0 +1,361 @@
+//===- StructureTest.cpp - every rule of a sound artifact, broken once ----===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Pipelines.h"
+#include "pprt/Checks.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+using namespace pprt;
+using namespace pprt::test;
+
+namespace {
+
+/// Breaks one thing in a sound artifact; the message that must follow.
+struct Case {
+  const char *name;
+  std::function<void(ppx::ArtifactT &)> breakIt;
+  std::string message;
+};
+
+void PrintTo(const Case &c, std::ostream *stream) { *stream << c.name; }
+
+class Structure : public testing::TestWithParam<Case> {};
+
+std::string nameOf(const testing::TestParamInfo<Case> &info) {
+  return info.param.name;
+}
+
+/// Two stages, two replicas, with a contraction among the kernels.
+ppx::ArtifactT soundArtifact() {
+  PipelineShape shape;
+  shape.replicas = 2;
+  shape.clip = true;
+  ppx::ArtifactT artifact = makePipeline(shape);
+  // [4, 3] x [3, 2] -> [4, 2], plus a bias row; tightly packed.
+  ppx::ContractionT body;
+  body.m = 4;
+  body.n = 2;
+  body.k = 3;
+  auto view = [](uint64_t row, uint64_t column) {
+    auto result = std::make_unique<ppx::MatrixViewT>();
+    result->row_stride = row;
+    result->column_stride = column;
+    return result;
+  };
+  body.lhs = view(3, 1);
+  body.rhs = view(2, 1);
+  body.out = view(2, 1);
+  body.epilogues.push_back(std::make_unique<ppx::EpilogueT>());
+  body.epilogues.back()->parameter = 2;
+  body.epilogues.back()->view = view(0, 1);
+  body.out_parameter = 3;
+  auto kernel = std::make_unique<ppx::KernelT>();
+  kernel->name = "linear";
+  for (uint64_t elements : {12, 6, 2, 8}) {
+    kernel->parameters.push_back(std::make_unique<ppx::KernelParameterT>());
+    kernel->parameters.back()->bytes = 4 * elements;
+  }
+  kernel->parameters.back()->access = ppx::Access_write;
+  kernel->body.Set(std::move(body));
+  artifact.kernels.push_back(std::move(kernel));
+  return artifact;
+}
+
+ppx::ContractionT &contraction(ppx::ArtifactT &artifact) {
+  return *artifact.kernels.back()->body.AsContraction();
+}
+
+/// The first instruction with `opcode` in the body of the first program.
+ppx::InstructionT &first(ppx::ArtifactT &artifact, ppx::Opcode opcode) {
+  for (const auto &instruction : artifact.programs[0]->body)
+    if (instruction->opcode == opcode)
+      return *instruction;
+  return *artifact.programs[0]->body.front();
+}
+
+} // namespace
+
+TEST(Structure, TheUnbrokenArtifactIsSound) {
+  const CheckResult result = checkStructure(soundArtifact());
+  EXPECT_TRUE(result.ok()) << result.status().message();
+}
+
+TEST_P(Structure, IsRefused) {
+  ppx::ArtifactT artifact = soundArtifact();
+  GetParam().breakIt(artifact);
+  const CheckResult result = checkStructure(artifact);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.status().code(), ExitCode::badArtifact);
+  EXPECT_EQ(result.findings.front().message, GetParam().message);
+  // Nothing else may be looked at in an unsound artifact.
+  for (const Finding &finding : checkArtifact(artifact).findings)
+    EXPECT_EQ(finding.kind, FindingKind::structure);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Artifact, Structure,
+    testing::Values(
+        Case{"version", [](auto &a) { a.version = 9; },
+             "expects an artifact of version 1, got version 9"},
+        Case{"axisSize", [](auto &a) { a.axes[1]->size = 0; },
+             "mesh axis 'dp' expects a size >= 1, got 0"},
+        Case{"groupAxis", [](auto &a) { a.groups[0]->axes = {7}; },
+             "group 0: group expects axes below 2, got 7"},
+        Case{"missingRank", [](auto &a) { a.programs[0]->ranks.pop_back(); },
+             "the programs expect to list each of 4 ranks once, got 3 ranks"},
+        Case{"rankTwice", [](auto &a) { a.programs[0]->ranks[0] = 2; },
+             "program 'program1' expects ranks of its own, got rank 2 twice"},
+        Case{"rankTooLarge", [](auto &a) { a.programs[0]->ranks[0] = 9; },
+             "program 'program0' expects ranks below 4, got 9"},
+        Case{"slotElement",
+             [](auto &a) {
+               a.programs[0]->slots[0]->element = ppx::ElementType(77);
+             },
+             "program 'program0', slot 0 'master' expects a known element "
+             "type, got 77"},
+        Case{"slotBytes", [](auto &a) { a.programs[0]->slots[0]->bytes = 47; },
+             "program 'program0', slot 0 'master' expects the bytes of its "
+             "shape, 48, got 47"},
+        Case{"slotShapeOverflows",
+             [](auto &a) {
+               a.programs[0]->slots[0]->shape = {1ull << 40, 1ull << 40};
+             },
+             "program 'program0', slot 0 'master' expects the bytes of its "
+             "shape, more than 2^64, got 48"},
+        Case{"slotAlignment",
+             [](auto &a) { a.programs[0]->slots[0]->offset = 32; },
+             "program 'program0', slot 0 'master' expects an offset aligned "
+             "to 64, got 32"},
+        Case{"slotOutsideOfArena",
+             [](auto &a) { a.programs[0]->slots[0]->offset = 1ull << 63; },
+             "program 'program0', slot 0 'master' expects to end within the "
+             "arena of 800 bytes, got offset 9223372036854775808 and 48 "
+             "bytes"},
+        Case{
+            "queueKind",
+            [](auto &a) { a.programs[0]->queues[0]->kind = ppx::QueueKind(9); },
+            "program 'program0', queue 'compute' expects a known kind, got "
+            "9"}),
+    nameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Kernel, Structure,
+    testing::Values(
+        Case{"access",
+             [](auto &a) {
+               a.kernels[0]->parameters[0]->access = ppx::Access(5);
+             },
+             "kernel 'kernel0' expects a known access, got 5"},
+        Case{"noBody", [](auto &a) { a.kernels[0]->body.Reset(); },
+             "kernel 'kernel0' expects a compiled kernel or a contraction, "
+             "got 0"},
+        Case{"noSymbol",
+             [](auto &a) {
+               a.kernels[0]->body.AsCompiledKernel()->symbol.clear();
+             },
+             "kernel 'kernel0' expects a symbol, got none"},
+        Case{"noView", [](auto &a) { contraction(a).lhs.reset(); },
+             "kernel 'linear' expects a view of lhs, got none"},
+        Case{"viewOutside", [](auto &a) { contraction(a).lhs->offset = 1; },
+             "kernel 'linear' expects lhs within the 48 bytes of parameter 0, "
+             "got element 12 of f32"},
+        Case{"viewOverflows",
+             [](auto &a) { contraction(a).rhs->row_stride = ~0ull; },
+             "kernel 'linear' expects rhs within the 24 bytes of parameter 1, "
+             "got element 2^64 of f32"},
+        Case{"batchStrides", [](auto &a) { contraction(a).batch = {2}; },
+             "kernel 'linear' expects 1 batch strides of lhs, got 0"},
+        Case{"contractionElement",
+             [](auto &a) { contraction(a).element = ppx::ElementType(9); },
+             "kernel 'linear' expects a known element type, got 9"},
+        Case{"outParameter", [](auto &a) { contraction(a).out_parameter = 4; },
+             "kernel 'linear' expects out in one of 4 parameters, got "
+             "parameter 4"},
+        Case{"outIsRead",
+             [](auto &a) {
+               a.kernels.back()->parameters[3]->access = ppx::Access_read;
+             },
+             "kernel 'linear' expects to write out, got access read"},
+        Case{"accumulateIntoWriteOnly",
+             [](auto &a) { contraction(a).accumulate = true; },
+             "kernel 'linear' expects to read out, got access write"},
+        Case{"epilogueKind",
+             [](auto &a) {
+               contraction(a).epilogues[0]->kind = ppx::EpilogueKind(9);
+             },
+             "kernel 'linear' expects a known epilogue, got 9"},
+        Case{"epilogueParameter",
+             [](auto &a) { contraction(a).epilogues[0]->parameter = 8; },
+             "kernel 'linear' expects an epilogue in one of 4 parameters, got "
+             "parameter 8"},
+        Case{"noWorkspace",
+             [](auto &a) { contraction(a).workspace_bytes = 64; },
+             "kernel 'linear' expects a parameter for its workspace after "
+             "out, got none"}),
+    nameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Argument, Structure,
+    testing::Values(
+        Case{"role", [](auto &a) { a.arguments[0]->role = ppx::Role(9); },
+             "argument 'master' expects a known role, got 9"},
+        Case{"paddedRank", [](auto &a) { a.arguments[0]->padded_shape = {}; },
+             "argument 'master' expects a padded shape of 1 dimensions, got "
+             "0"},
+        Case{"paddedTooSmall",
+             [](auto &a) { a.arguments[0]->padded_shape = {11}; },
+             "argument 'master' expects dimension 0 padded to at least 12, "
+             "got 11"},
+        Case{"shardingRank", [](auto &a) { a.arguments[0]->sharding.clear(); },
+             "argument 'master' expects a sharding of 1 dimensions, got 0"},
+        Case{"shardingAxis",
+             [](auto &a) { a.arguments[0]->sharding[0]->axes = {5}; },
+             "argument 'master' expects mesh axes below 2, got 5"},
+        Case{"axisTwice",
+             [](auto &a) { a.arguments[0]->sharding[0]->axes = {1, 1}; },
+             "argument 'master' expects each mesh axis once, got 'dp' twice"},
+        Case{"shardRemainder",
+             [](auto &a) {
+               a.arguments[0]->padded_shape = {13};
+               a.arguments[0]->sharding[0]->axes = {1};
+             },
+             "argument 'master' expects axes that divide its padded shape, "
+             "got a remainder"},
+        Case{"storedShape",
+             [](auto &a) { a.arguments[0]->stored_shape = {3, 5}; },
+             "argument 'master' expects a stored shape of as many elements "
+             "as its shape"},
+        Case{"slotTable", [](auto &a) { a.arguments[0]->slots.pop_back(); },
+             "argument 'master' expects one slot for each of 2 programs, got "
+             "1"},
+        Case{"slotIndex", [](auto &a) { a.arguments[0]->slots[0] = 99; },
+             "argument 'master' expects -1 or one of 15 slots of program "
+             "'program0', got 99"},
+        Case{"slotSize",
+             [](auto &a) { a.arguments[0]->sharding[0]->axes = {1}; },
+             "argument 'master' expects a slot of 24 bytes f32 in program "
+             "'program0', got 48 bytes f32"},
+        Case{"overlap",
+             [](auto &a) {
+               a.arguments[1]->role = ppx::Role_state;
+               a.arguments[1]->slots = a.arguments[0]->slots;
+             },
+             "program 'program0' expects arguments 'master' and 'input' apart "
+             "in memory, got slots that overlap"},
+        Case{"outputRole",
+             [](auto &a) { a.outputs[0]->role = ppx::OutputRole(9); },
+             "output 'loss' expects a known role, got 9"}),
+    nameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Instruction, Structure,
+    testing::Values(
+        Case{"opcode",
+             [](auto &a) { a.programs[0]->body[1]->opcode = ppx::Opcode(99); },
+             "rank 0, body #1 '0P ': expects a known opcode, got 99"},
+        Case{"phase",
+             [](auto &a) { a.programs[0]->body[0]->phase = ppx::Phase(99); },
+             "rank 0, body #0 '0? run': expects a known phase, got 99"},
+        Case{"queue", [](auto &a) { a.programs[0]->body[0]->queue = 99; },
+             "rank 0, body #0 '0P run': expects a queue below 7, got 99"},
+        Case{
+            "waitQueue",
+            [](auto &a) { a.programs[0]->body[0]->waits = {ppx::Wait(99, 1)}; },
+            "rank 0, body #0 '0P run': expects to wait for a queue below 7, "
+            "got 99"},
+        Case{"waitForNothing",
+             [](auto &a) { a.programs[0]->body[0]->waits = {ppx::Wait(2, 0)}; },
+             "rank 0, body #0 '0P run': expects to wait for 1 to 2 completions "
+             "of queue 'send', got 0"},
+        Case{"waitForMoreThanThereAre",
+             [](auto &a) { a.programs[0]->body[0]->waits = {ppx::Wait(2, 3)}; },
+             "rank 0, body #0 '0P run': expects to wait for 1 to 2 "
+             "completions of queue 'send', got 3"},
+        Case{"slot", [](auto &a) { a.programs[0]->body[0]->arguments = {99}; },
+             "rank 0, body #0 '0P run': expects slots below 15, got 99"},
+        Case{"kernel", [](auto &a) { a.programs[0]->body[0]->kernel = 99; },
+             "rank 0, body #0 '0P run': expects a kernel below 10, got 99"},
+        Case{"argumentCount",
+             [](auto &a) { a.programs[0]->body[0]->arguments.push_back(0); },
+             "rank 0, body #0 '0P run': expects 2 arguments, got 3"},
+        Case{"argumentBytes",
+             [](auto &a) { a.programs[0]->body[0]->arguments[0] = 0; },
+             "rank 0, body #0 '0P run': expects 64 bytes as parameter 0 of "
+             "kernel 'kernel1', got slot 'master' of 48 bytes"},
+        Case{"writesOverlap",
+             [](auto &a) { a.programs[0]->body[0]->arguments[1] = 3; },
+             "rank 0, body #0 '0P run': expects what it writes apart from its "
+             "other slots, got 'gradient part 0' and 'gradient part 0'"},
+        Case{"peerStage",
+             [](auto &a) { first(a, ppx::Opcode_send).peer_stage = 2; },
+             "rank 0, body #4 '0F0 send': expects a peer stage below 2, got "
+             "2"},
+        Case{"ownStage",
+             [](auto &a) { first(a, ppx::Opcode_send).peer_stage = 0; },
+             "rank 0, body #4 '0F0 send': expects another stage as peer, got "
+             "the own stage 0"},
+        Case{"edgeInTwoQueues",
+             [](auto &a) { first(a, ppx::Opcode_send).queue = 0; },
+             "rank 0, body #7 '0F1 send': expects queue 'compute' as others "
+             "with the same peer stage, got queue 'send'"},
+        Case{
+            "group",
+            [](auto &a) { first(a, ppx::Opcode_collective).group = 9; },
+            "rank 0, body #12 '0U collective': expects a group below 2, got 9"},
+        Case{"groupWithoutStage", [](auto &a) { a.groups[0]->stages = {1}; },
+             "rank 0, prologue #1 '0P collective': expects a group with stage "
+             "0, got group 0 without it"},
+        Case{"oddArguments",
+             [](auto &a) {
+               first(a, ppx::Opcode_collective).arguments.pop_back();
+             },
+             "rank 0, body #12 '0U collective': expects as many outputs as "
+             "inputs, got 1 arguments"},
+        Case{"reduction",
+             [](auto &a) {
+               first(a, ppx::Opcode_collective).reduction = ppx::Reduction_or_;
+             },
+             "rank 0, body #12 '0U collective': expects integers to reduce by "
+             "or_, got f32"},
+        Case{"dimension",
+             [](auto &a) {
+               first(a, ppx::Opcode_collective).collective =
+                   ppx::CollectiveKind_all_gather;
+             },
+             "rank 0, body #12 '0U collective': expects output 0 'gradient' of "
+             "384 bytes in the shape that the collective gives, got 192 bytes"},
+        Case{"permutation",
+             [](auto &a) { a.programs[0]->prologue[1]->permutation = {0, 0}; },
+             "rank 0, prologue #1 '0P collective': expects a permutation of "
+             "its 2 members, got 2 entries that do not name each once"},
+        Case{"copy",
+             [](auto &a) { a.programs[0]->epilogue[0]->arguments[1] = 2; },
+             "rank 0, epilogue #0 '0U copy': expects a destination of 48 "
+             "bytes, got 192"},
+        Case{"load", [](auto &a) { first(a, ppx::Opcode_load).binding = 9; },
+             "rank 0, body #2 '0F0 load': expects an argument below 2, got 9"},
+        Case{"loadBytes",
+             [](auto &a) { first(a, ppx::Opcode_load).arguments = {2}; },
+             "rank 0, body #2 '0F0 load': expects a slot for one shard of "
+             "'input', 48 bytes f32, got 192 bytes f32"},
+        Case{"emit", [](auto &a) { a.programs[0]->epilogue[1]->binding = 9; },
+             "rank 0, epilogue #1 '0U emit': expects an output below 2, got 9"},
+        Case{"flag",
+             [](auto &a) { first(a, ppx::Opcode_flag).arguments.back() = 0; },
+             "rank 0, body #15 '0U flag': expects one i32 as its flag, got 48 "
+             "bytes f32"},
+        Case{"noStep", [](auto &a) { a.programs[0]->body.pop_back(); },
+             "program 'program0' expects a body that ends with a step, got 0U "
+             "run"},
+        Case{"stepInside",
+             [](auto &a) {
+               std::swap(a.programs[0]->body[0], a.programs[0]->body.back());
+             },
+             "program 'program0' expects a body that ends with a step, got 0P "
+             "run"}),
+    nameOf);

@@ -1,0 +1,43 @@
+//===- Arena.cpp - the memory of one rank ---------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Arena.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+using namespace pprt::cpu;
+
+/// A NaN read as f64, as f32 and as bf16.
+static constexpr uint64_t kPoison = 0x7ff57ff57ff57ff5;
+
+static uint64_t roundUp(uint64_t value, uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+void Arena::Free::operator()(std::byte *memory) const { std::free(memory); }
+
+bool Arena::allocate(uint64_t size) {
+  bytes = std::max(roundUp(size, kAlignment), kAlignment);
+  memory.reset(static_cast<std::byte *>(std::aligned_alloc(kAlignment, bytes)));
+  return memory != nullptr;
+}
+
+void Arena::poison() {
+  auto *words = reinterpret_cast<uint64_t *>(memory.get());
+  std::fill(words, words + bytes / sizeof(uint64_t), kPoison);
+}
+
+uint64_t Arena::writtenBytes() const {
+  uint64_t end = bytes;
+  for (; end > 0; end -= sizeof(uint64_t)) {
+    uint64_t word;
+    std::memcpy(&word, memory.get() + end - sizeof(word), sizeof(word));
+    if (word != kPoison)
+      break;
+  }
+  return roundUp(end, kAlignment);
+}

@@ -1,0 +1,46 @@
+//===- Arena.h - the memory of one rank -------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// One allocation, filled with a pattern at creation. The pattern is a NaN in
+// every floating-point type, so that a read before the first write shows; and
+// the highest byte that lost it tells how much memory the program really used.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CPU_ARENA_H
+#define PPRT_BACKENDS_CPU_ARENA_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace pprt::cpu {
+
+class Arena {
+public:
+  /// Slots are aligned to this, and so is the arena: a cache line.
+  static constexpr uint64_t kAlignment = 64;
+
+  /// False if the memory cannot be had.
+  bool allocate(uint64_t bytes);
+  /// Fills the arena; call it from the thread that will use it, so that the
+  /// pages are placed close to it.
+  void poison();
+
+  std::byte *data() const { return memory.get(); }
+  uint64_t size() const { return bytes; }
+
+  /// The end of the highest written byte, rounded up to the alignment.
+  uint64_t writtenBytes() const;
+
+private:
+  struct Free {
+    void operator()(std::byte *memory) const;
+  };
+  std::unique_ptr<std::byte, Free> memory;
+  uint64_t bytes = 0;
+};
+
+} // namespace pprt::cpu
+
+#endif // PPRT_BACKENDS_CPU_ARENA_H

@@ -1,0 +1,221 @@
+//===- Executor.cpp - runs a program on the threads of one process --------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Executor.h"
+#include "HangReport.h"
+
+#include <chrono>
+
+using namespace pprt;
+using namespace pprt::cpu;
+
+/// About the time a futex wake-up takes; longer waits are worth a sleep.
+static constexpr uint32_t kSpins = 4000;
+/// Bytes from which a kernel's rows are shared out over the team.
+static constexpr double kParallelBytes = 1 << 16;
+
+static Status resolveKernels(const ppx::ArtifactT &artifact,
+                             const ExecutorOptions &options,
+                             std::vector<ResolvedKernel> &kernels) {
+  for (const std::unique_ptr<ppx::KernelT> &kernel : artifact.kernels) {
+    ResolvedKernel &resolved = kernels.emplace_back();
+    if (const ppx::ContractionT *body = kernel->body.AsContraction()) {
+      if (Status status = verifyContraction(*body); !status.ok())
+        return Status(status.code(),
+                      "kernel '" + kernel->name + "': " + status.message());
+      resolved.contraction = Contraction::create(*body, options.threadsPerRank);
+      const uint64_t needed = resolved.contraction->workspaceBytes();
+      if (needed > body->workspace_bytes)
+        return Status(ExitCode::badArtifact,
+                      "kernel '" + kernel->name + "' expects a workspace of " +
+                          std::to_string(needed) + " bytes on " +
+                          std::to_string(options.threadsPerRank) +
+                          " threads, got " +
+                          std::to_string(body->workspace_bytes));
+      continue;
+    }
+    const ppx::CompiledKernelT &body = *kernel->body.AsCompiledKernel();
+    void *symbol = options.resolver ? options.resolver(body.symbol) : nullptr;
+    if (!symbol)
+      return Status(ExitCode::badArtifact,
+                    "kernel '" + kernel->name + "' expects the symbol '" +
+                        body.symbol + "', which is not there");
+    resolved.function = reinterpret_cast<CompiledFunction>(symbol);
+    resolved.rows = int64_t(body.rows);
+    resolved.parallel =
+        options.threadsPerRank > 1 && kernel->bytes >= kParallelBytes;
+  }
+  return {};
+}
+
+Expected<std::unique_ptr<Executor>>
+Executor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
+                 const Mesh &mesh, const ExecutorOptions &options,
+                 std::shared_ptr<HostData> host) {
+  auto executor = std::make_unique<Executor>();
+  executor->state = std::make_shared<State>();
+  State &state = *executor->state;
+  state.artifact = artifact;
+  state.host = std::move(host);
+  state.options = options;
+  if (Status status = resolveKernels(*artifact, options, state.kernels);
+      !status.ok())
+    return status;
+
+  state.ranks.resize(mesh.worldSize());
+  for (const std::unique_ptr<ppx::ProgramT> &program : artifact->programs)
+    for (uint32_t index : program->ranks) {
+      auto rank = std::make_unique<Rank>(index, mesh, *program);
+      if (!rank->arena.allocate(program->arena_bytes))
+        return Status(ExitCode::outOfMemory,
+                      "rank " + std::to_string(index) + " expects " +
+                          std::to_string(program->arena_bytes) +
+                          " bytes of memory, which the system refuses");
+      for (Section section : kSections) {
+        const InstructionList &list = instructionsOf(*program, section);
+        for (size_t i = 0; i < list.size(); ++i) {
+          Task task;
+          task.instruction = list[i].get();
+          task.index = uint32_t(i);
+          for (uint32_t slot : list[i]->arguments)
+            task.arguments.push_back(rank->arena.data() +
+                                     program->slots[slot]->offset);
+          if (list[i]->opcode == ppx::Opcode_run ||
+              list[i]->opcode == ppx::Opcode_gate)
+            task.kernel = &state.kernels[list[i]->kernel];
+          rank->tasks[size_t(section)][list[i]->queue].push_back(
+              std::move(task));
+        }
+      }
+      state.ranks[index] = std::move(rank);
+    }
+  Expected<std::vector<Meeting>> meetings =
+      matchRanks(*artifact, mesh, state.ranks);
+  if (!meetings)
+    return meetings.status();
+  state.meetings = std::move(*meetings);
+
+  // The threads poison their arenas first; the executor is ready when all have.
+  state.running = state.ranks.size();
+  for (uint32_t index = 0; index < state.ranks.size(); ++index)
+    executor->threads.emplace_back(rankThread, executor->state, index);
+  if (options.hangTimeoutSeconds > 0)
+    executor->threads.emplace_back(watchdogThread, executor->state);
+  std::unique_lock<std::mutex> lock(state.mutex);
+  state.changed.wait(lock, [&] { return state.running == 0; });
+  return executor;
+}
+
+Executor::~Executor() {
+  if (!state)
+    return;
+  {
+    std::lock_guard<std::mutex> lock(state->mutex);
+    state->quit = true;
+  }
+  state->changed.notify_all();
+  for (std::thread &thread : threads)
+    if (hung)
+      thread.detach();
+    else
+      thread.join();
+}
+
+std::byte *Executor::slot(uint32_t rank, uint32_t slot) {
+  Rank &owner = *state->ranks[rank];
+  return owner.arena.data() + owner.program.slots[slot]->offset;
+}
+
+Status Executor::run(Section section, int64_t step) {
+  std::unique_lock<std::mutex> lock(state->mutex);
+  if (!state->failure.ok())
+    return state->failure;
+  state->section = section;
+  state->step = step;
+  state->running = state->ranks.size();
+  ++state->command;
+  state->changed.notify_all();
+  state->changed.wait(lock, [&] {
+    return state->running == 0 || state->failure.code() == ExitCode::hang;
+  });
+  // Ranks that only wait leave at once; one inside a kernel may never.
+  state->changed.wait_for(lock, std::chrono::seconds(1),
+                          [&] { return state->running == 0; });
+  hung = state->running != 0;
+  return state->failure;
+}
+
+void Executor::State::fail(Status status) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (failure.ok())
+      failure = std::move(status);
+  }
+  cancelled.store(true, std::memory_order_relaxed);
+  for (std::unique_ptr<Rank> &rank : ranks)
+    rank->event.notify();
+  changed.notify_all();
+}
+
+uint64_t Executor::State::progress() const {
+  uint64_t sum = 0;
+  for (const std::unique_ptr<Rank> &rank : ranks)
+    sum += rank->progress.load(std::memory_order_relaxed);
+  return sum;
+}
+
+void Executor::rankThread(std::shared_ptr<State> state, uint32_t index) {
+  Rank &rank = *state->ranks[index];
+  const Team team(state->options.threadsPerRank);
+  const uint32_t spins = state->options.spin ? kSpins : 0;
+  rank.arena.poison();
+  team.run([&](unsigned thread) {
+    if (thread != 0)
+      attributeAllocations(&rank.allocations);
+  });
+  uint64_t seen = 0;
+  std::unique_lock<std::mutex> lock(state->mutex);
+  while (true) {
+    if (--state->running == 0)
+      state->changed.notify_all();
+    state->changed.wait(lock,
+                        [&] { return state->quit || state->command != seen; });
+    if (state->quit)
+      return;
+    seen = state->command;
+    const Section section = state->section;
+    const int64_t step = state->step;
+    lock.unlock();
+    rank.run(section, step, team, *state->host, state->cancelled, spins);
+    lock.lock();
+  }
+}
+
+void Executor::watchdogThread(std::shared_ptr<State> state) {
+  using Clock = std::chrono::steady_clock;
+  const std::chrono::duration<double> timeout(
+      state->options.hangTimeoutSeconds);
+  uint64_t command = 0, progress = 0;
+  Clock::time_point since = Clock::now();
+  std::unique_lock<std::mutex> lock(state->mutex);
+  while (!state->quit) {
+    state->changed.wait_for(lock, timeout / 8);
+    const uint64_t now = state->progress();
+    if (state->running == 0 || command != state->command || progress != now) {
+      command = state->command;
+      progress = now;
+      since = Clock::now();
+      continue;
+    }
+    const std::chrono::duration<double> idle = Clock::now() - since;
+    if (idle < timeout || !state->failure.ok())
+      continue;
+    const int64_t step = state->step;
+    lock.unlock();
+    state->fail(Status(ExitCode::hang, hangReport(state->ranks, state->meetings,
+                                                  step, idle.count())));
+    lock.lock();
+  }
+}

@@ -1,0 +1,81 @@
+//===- Executor.h - runs a program on the threads of one process -*- C++ -*-==//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a checked artifact. Out: its sections, run by one thread per rank, or the
+// first cause of a failure, after which all ranks have been told to stop. A
+// side thread watches for progress and reports who waits on whom if there is
+// none.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CPU_EXECUTOR_H
+#define PPRT_BACKENDS_CPU_EXECUTOR_H
+
+#include "Matching.h"
+#include "pprt/Execution.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace pprt::cpu {
+
+struct ExecutorOptions {
+  KernelResolver resolver;
+  unsigned threadsPerRank = 1;
+  bool spin = false; ///< when no two threads share a core
+  double hangTimeoutSeconds = 30;
+};
+
+class Executor {
+public:
+  /// The artifact and the host data must outlive the executor, and after a
+  /// hang the process: a stuck thread may still use them.
+  static Expected<std::unique_ptr<Executor>>
+  create(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
+         const ExecutorOptions &options, std::shared_ptr<HostData> host);
+  ~Executor();
+
+  /// Runs one section on all ranks. After a failure every call returns it.
+  Status run(Section section, int64_t step);
+
+  Rank &rank(uint32_t index) { return *state->ranks[index]; }
+  std::byte *slot(uint32_t rank, uint32_t slot);
+
+private:
+  /// Shared with the threads: it must survive a hang.
+  struct State {
+    std::shared_ptr<const ppx::ArtifactT> artifact;
+    std::shared_ptr<HostData> host;
+    ExecutorOptions options;
+    std::vector<ResolvedKernel> kernels;
+    std::vector<std::unique_ptr<Rank>> ranks;
+    std::vector<Meeting> meetings;
+
+    std::mutex mutex;
+    std::condition_variable changed;
+    // Under the mutex.
+    uint64_t command = 0; ///< counts the sections started
+    Section section = Section::prologue;
+    int64_t step = 0;
+    size_t running = 0; ///< ranks that have not finished the command
+    bool quit = false;
+    Status failure;
+
+    std::atomic<bool> cancelled{false};
+
+    void fail(Status status);
+    uint64_t progress() const;
+  };
+
+  static void rankThread(std::shared_ptr<State> state, uint32_t index);
+  static void watchdogThread(std::shared_ptr<State> state);
+
+  std::shared_ptr<State> state;
+  std::vector<std::thread> threads;
+  bool hung = false;
+};
+
+} // namespace pprt::cpu
+
+#endif // PPRT_BACKENDS_CPU_EXECUTOR_H

@@ -1,0 +1,22 @@
+//===- HangReport.h - who waits on whom -------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CPU_HANGREPORT_H
+#define PPRT_BACKENDS_CPU_HANGREPORT_H
+
+#include "Matching.h"
+
+namespace pprt::cpu {
+
+/// One line per rank with what it waits for, after a line with the cause: the
+/// rank whose kernel has not returned, or else the cycle of waiting ranks.
+/// Reads the ranks' counters while they may still move.
+std::string hangReport(const std::vector<std::unique_ptr<Rank>> &ranks,
+                       const std::vector<Meeting> &meetings, int64_t step,
+                       double seconds);
+
+} // namespace pprt::cpu
+
+#endif // PPRT_BACKENDS_CPU_HANGREPORT_H

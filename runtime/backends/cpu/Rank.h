@@ -1,0 +1,102 @@
+//===- Rank.h - one rank: its memory, its queues, its thread's work -*- C++ -*//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the program of one rank, with every slot, kernel and rendezvous resolved
+// beforehand. Out: its effects on the arena, and when each instruction ran.
+//
+// One thread walks all queues: communication first, so that nobody waits for
+// this rank longer than one kernel takes, then one kernel. What runs therefore
+// never depends on what another queue of the rank is blocked on, which is the
+// independence of queues that the deadlock check assumes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CPU_RANK_H
+#define PPRT_BACKENDS_CPU_RANK_H
+
+#include "../../collectives/inprocess/Rendezvous.h"
+#include "Arena.h"
+#include "Contraction.h"
+#include "pprt/AllocationCounter.h"
+#include "pprt/Execution.h"
+#include "pprt/Mesh.h"
+#include "pprt/Program.h"
+
+#include <string>
+
+namespace pprt::cpu {
+
+/// A kernel of the artifact, ready to call: exactly one of the two is set.
+struct ResolvedKernel {
+  CompiledFunction function = nullptr;
+  int64_t rows = 0;
+  /// Worth the team: one thread would be busy for longer than a fork takes.
+  bool parallel = false;
+  std::unique_ptr<Contraction> contraction;
+};
+
+/// Where LOAD takes its data from and EMIT leaves it. Called on the threads of
+/// the ranks, at the same time.
+class HostData {
+public:
+  virtual ~HostData() = default;
+  virtual void load(uint32_t rank, const ppx::InstructionT &instruction,
+                    std::byte *slot) = 0;
+  virtual void emit(uint32_t rank, const ppx::InstructionT &instruction,
+                    const std::byte *slot) = 0;
+};
+
+/// One instruction of one rank.
+struct Task {
+  const ppx::InstructionT *instruction = nullptr;
+  uint32_t index = 0; ///< in the section's list
+  std::vector<void *> arguments;
+  const ResolvedKernel *kernel = nullptr;
+  inprocess::Rendezvous *rendezvous = nullptr;
+};
+
+/// The state of a queue, written by the rank and read by the watchdog.
+struct QueueState {
+  std::atomic<uint32_t> done{0};    ///< instructions complete in this section
+  std::atomic<bool> started{false}; ///< whether the head has started
+};
+
+class Rank {
+public:
+  Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program);
+
+  /// Runs a section to its end, or until `cancelled`. `spins`: see Event.
+  void run(Section section, int64_t step, const Team &team, HostData &host,
+           const std::atomic<bool> &cancelled, uint32_t spins);
+
+  /// Wakes the thread if it waits.
+  inprocess::Event event;
+  Arena arena;
+  AllocationCounter allocations; ///< by its threads, while they run sections
+  const uint32_t index;
+  const ppx::ProgramT &program;
+  /// tasks[section][queue] in list order.
+  std::vector<std::vector<Task>> tasks[kSections.size()];
+  /// times[section][instruction], of the last run of the section.
+  std::vector<InstructionTime> times[kSections.size()];
+
+  // Read by the watchdog at any time.
+  std::vector<QueueState> queues;
+  std::atomic<int> section{-1}; ///< the section being run, or -1
+  std::atomic<uint64_t> progress{0};
+
+private:
+  bool waitsHold(const ppx::InstructionT &instruction) const;
+  /// Starts the head of the queue if it may, and completes it if it can.
+  bool advance(Section section, uint32_t queue, const Team &team,
+               HostData &host);
+  void execute(const Task &task, const Team &team, HostData &host);
+  void launch(const Task &task, const Team &team);
+
+  std::vector<int64_t> scalars;
+  uint64_t rounds[kSections.size()] = {};
+};
+
+} // namespace pprt::cpu
+
+#endif // PPRT_BACKENDS_CPU_RANK_H

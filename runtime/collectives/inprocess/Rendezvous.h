@@ -1,0 +1,52 @@
+//===- Rendezvous.h - where the members of an exchange meet -----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: an Exchange and its members' events. Out: the exchange, performed once a
+// round, after every member has arrived and before any has completed.
+//
+// Matching is static: the k-th instruction of each member belongs to the same
+// rendezvous in every step, so arriving is one atomic increment and nothing is
+// allocated. Whoever finds the members complete takes pieces of the work; a
+// member whose thread computes meanwhile holds nobody up.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_COLLECTIVES_INPROCESS_RENDEZVOUS_H
+#define PPRT_COLLECTIVES_INPROCESS_RENDEZVOUS_H
+
+#include "Event.h"
+#include "Exchange.h"
+
+namespace pprt::inprocess {
+
+class Rendezvous {
+public:
+  Rendezvous(Exchange exchange, std::vector<Event *> members)
+      : exchange(std::move(exchange)), members(std::move(members)) {}
+
+  /// Each member calls this once a round; rounds count from 0.
+  void arrive(uint64_t round);
+  /// Whether all members have arrived.
+  bool ready(uint64_t round) const {
+    return arrivals.load(std::memory_order_acquire) >=
+           (round + 1) * members.size();
+  }
+  /// Works on a round that is ready. True if it is finished: then the caller's
+  /// instruction is complete.
+  bool advance(uint64_t round);
+
+  size_t memberCount() const { return members.size(); }
+
+private:
+  void notifyAll();
+
+  Exchange exchange;
+  std::vector<Event *> members;
+  // Totals over all rounds, so that a member that is late to notice the end of
+  // one round cannot disturb the next.
+  std::atomic<uint64_t> arrivals{0}, claimed{0}, finished{0};
+};
+
+} // namespace pprt::inprocess
+
+#endif // PPRT_COLLECTIVES_INPROCESS_RENDEZVOUS_H

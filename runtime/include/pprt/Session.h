@@ -1,0 +1,102 @@
+//===- Session.h - an artifact, loaded and running --------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: an artifact that passed checkArtifact(), values of its parameters, and a
+// global batch per step. Out: what it emits, the updated parameters, and what
+// was measured: times, memory, communication. Tensors go in and out whole,
+// dense and without padding, however they are split; shards are the session's
+// business.
+//
+// The order of calls: create, initialize or setArgument, setInput, begin, then
+// step as often as wanted (the inputs are read during the call), end.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_SESSION_H
+#define PPRT_SESSION_H
+
+#include "pprt/Execution.h"
+#include "pprt/Mesh.h"
+#include "pprt/Program.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pprt {
+
+struct SessionOptions {
+  /// Finds compiled kernels; if empty they come from the artifact's object.
+  KernelResolver resolver;
+  /// Threads inside a rank; 0 takes the artifact's, and if it has none either,
+  /// the cores divided by the ranks.
+  unsigned threadsPerRank = 0;
+  /// Without progress on any rank for this long, step() fails with a report of
+  /// who waits on whom. 0 waits forever.
+  double hangTimeoutSeconds = 30;
+};
+
+class Session {
+public:
+  static Expected<std::unique_ptr<Session>>
+  create(std::shared_ptr<const ppx::ArtifactT> artifact,
+         const SessionOptions &options = {});
+  ~Session();
+
+  const ppx::ArtifactT &artifact() const;
+  const Mesh &mesh() const;
+  unsigned threadsPerRank() const;
+  /// Whether the ranks' threads exceed the cores: times then measure the
+  /// machine's scheduler, not the program.
+  bool oversubscribed() const;
+
+  /// Gives every parameter and state the values of its initializer.
+  void initialize(uint64_t seed);
+
+  std::optional<uint32_t> findArgument(const std::string &name) const;
+  /// Bytes of the whole argument or output.
+  uint64_t argumentBytes(uint32_t argument) const;
+  uint64_t outputBytes(uint32_t output) const;
+
+  /// Writes a parameter or state into every shard that holds a part of it.
+  /// Fails (badParameters) unless `bytes` is argumentBytes().
+  Status setArgument(uint32_t argument, const void *values, uint64_t bytes);
+  /// Reads it back, each part from its first holder.
+  Status getArgument(uint32_t argument, void *values, uint64_t bytes) const;
+
+  /// The global batch of an input or label for the following steps; the memory
+  /// stays the caller's, and must last until the next call.
+  Status setInput(uint32_t argument, const void *values, uint64_t bytes);
+
+  Status begin(); ///< runs the prologue
+  Status step();  ///< runs the body
+  Status end();   ///< runs the epilogue
+
+  /// What the last step emitted.
+  const void *output(uint32_t output) const;
+  /// The same of an output with one element.
+  double scalar(uint32_t output) const;
+
+  /// By instruction of the section's list; of the section's last run.
+  const std::vector<InstructionTime> &times(uint32_t rank,
+                                            Section section) const;
+  /// The highest arena byte that was ever written, plus the most that the
+  /// rank's threads held from the heap while they ran (if that is counted).
+  uint64_t measuredPeakBytes(uint32_t rank) const;
+  /// Heap allocations made by the rank's threads while they ran.
+  uint64_t allocationCount(uint32_t rank) const;
+  /// Per step, by CommunicationKind.
+  std::array<Communication, kCommunicationKinds>
+  communication(uint32_t rank) const;
+
+private:
+  struct State;
+  explicit Session(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace pprt
+
+#endif // PPRT_SESSION_H

@@ -1,0 +1,114 @@
+//===- Initialize.cpp - initial values of parameters ----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/Initialize.h"
+#include "pprt/BFloat16.h"
+#include "pprt/Program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+using namespace pprt;
+
+std::array<uint32_t, 4> pprt::philox(std::array<uint32_t, 4> counter,
+                                     std::array<uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t product0 = uint64_t(0xD2511F53) * counter[0];
+    const uint64_t product1 = uint64_t(0xCD9E8D57) * counter[2];
+    counter = {
+        uint32_t(product1 >> 32) ^ counter[1] ^ key[0], uint32_t(product1),
+        uint32_t(product0 >> 32) ^ counter[3] ^ key[1], uint32_t(product0)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return counter;
+}
+
+/// Two numbers in [0, 1), from the elements 2 * pair and 2 * pair + 1.
+static std::array<double, 2> uniformPair(uint64_t seed, uint64_t stream,
+                                         uint64_t pair) {
+  const std::array<uint32_t, 4> words =
+      philox({uint32_t(pair), uint32_t(pair >> 32), uint32_t(stream),
+              uint32_t(stream >> 32)},
+             {uint32_t(seed), uint32_t(seed >> 32)});
+  const auto unit = [](uint32_t high, uint32_t low) {
+    return double((uint64_t(high) << 32 | low) >> 11) * 0x1p-53;
+  };
+  return {unit(words[0], words[1]), unit(words[2], words[3])};
+}
+
+/// The values of elements 2 * pair and 2 * pair + 1.
+static std::array<double, 2> valuePair(const ppx::InitializerT &initializer,
+                                       uint64_t seed, uint64_t pair) {
+  const double a = initializer.a, b = initializer.b;
+  switch (initializer.kind) {
+  case ppx::InitializerKind_zeros:
+    break;
+  case ppx::InitializerKind_constant:
+    return {a, a};
+  case ppx::InitializerKind_uniform: {
+    const auto u = uniformPair(seed, initializer.stream, pair);
+    return {a + (b - a) * u[0], a + (b - a) * u[1]};
+  }
+  case ppx::InitializerKind_normal: {
+    const auto u = uniformPair(seed, initializer.stream, pair);
+    const double radius = std::sqrt(-2 * std::log(1 - u[0]));
+    const double angle = 6.283185307179586476925 * u[1];
+    return {a + b * radius * std::cos(angle), a + b * radius * std::sin(angle)};
+  }
+  }
+  return {0, 0};
+}
+
+double pprt::initialValue(const ppx::InitializerT &initializer, uint64_t seed,
+                          uint64_t index) {
+  return valuePair(initializer, seed, index / 2)[index % 2];
+}
+
+static void store(ppx::ElementType element, std::byte *to, double value) {
+  const auto put = [to](auto typed) { std::memcpy(to, &typed, sizeof(typed)); };
+  switch (element) {
+  case ppx::ElementType_f32:
+    return put(float(value));
+  case ppx::ElementType_f64:
+    return put(value);
+  case ppx::ElementType_bf16:
+    return put(toBFloat16(float(value)));
+  case ppx::ElementType_i32:
+    return put(int32_t(value));
+  case ppx::ElementType_i64:
+    return put(int64_t(value));
+  case ppx::ElementType_i1:
+    return put(uint8_t(value != 0));
+  }
+}
+
+void pprt::initialize(const ppx::InitializerT &initializer, uint64_t seed,
+                      ppx::ElementType element, uint64_t count,
+                      std::byte *values) {
+  const uint64_t width = elementSize(element);
+  const auto fill = [&](uint64_t begin, uint64_t end) {
+    for (uint64_t i = begin; i < end; i += 2) {
+      const std::array<double, 2> pair = valuePair(initializer, seed, i / 2);
+      for (uint64_t j = i; j < std::min(i + 2, end); ++j)
+        store(element, values + j * width, pair[j - i]);
+    }
+  };
+  // Parts of an even number of elements, each worth a thread.
+  constexpr uint64_t kPart = 1 << 17;
+  const uint64_t parts = std::clamp<uint64_t>(
+      count / kPart, 1, std::max(1u, std::thread::hardware_concurrency()));
+  const uint64_t size = (count / parts + 1) / 2 * 2;
+  std::vector<std::thread> threads;
+  for (uint64_t part = 1; part < parts; ++part)
+    threads.emplace_back(fill, part * size,
+                         part + 1 == parts ? count : (part + 1) * size);
+  fill(0, parts == 1 ? count : size);
+  for (std::thread &thread : threads)
+    thread.join();
+}

@@ -1,0 +1,56 @@
+//===- KernelObject.cpp - the compiled kernels inside an artifact ---------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loader wants a file: an anonymous one in memory leaves nothing behind.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelObject.h"
+
+#include <cerrno>
+#include <cstring>
+#include <dlfcn.h>
+#include <memory>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace pprt;
+
+static bool writeAll(int file, const std::vector<uint8_t> &bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t written =
+        write(file, bytes.data() + done, bytes.size() - done);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return false;
+    done += size_t(written);
+  }
+  return true;
+}
+
+Expected<KernelResolver>
+pprt::loadKernelObject(const std::vector<uint8_t> &object) {
+  const int file = memfd_create("pprt-kernels", MFD_CLOEXEC);
+  if (file < 0 || !writeAll(file, object)) {
+    const std::string reason = std::strerror(errno);
+    if (file >= 0)
+      close(file);
+    return Status(ExitCode::io, "kernel object expects " +
+                                    std::to_string(object.size()) +
+                                    " bytes of memory, got: " + reason);
+  }
+  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  close(file);
+  if (!handle)
+    return Status(ExitCode::badArtifact,
+                  std::string("kernel object expects an ELF shared object for "
+                              "this machine, got: ") +
+                      dlerror());
+  std::shared_ptr<void> library(handle, dlclose);
+  return KernelResolver([library](const std::string &symbol) {
+    return dlsym(library.get(), symbol.c_str());
+  });
+}

@@ -1,0 +1,22 @@
+//===- KernelObject.h - the compiled kernels inside an artifact -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_LIB_KERNELOBJECT_H
+#define PPRT_LIB_KERNELOBJECT_H
+
+#include "pprt/Execution.h"
+#include "pprt/Status.h"
+
+#include <vector>
+
+namespace pprt {
+
+/// Loads an ELF shared object from memory. It stays loaded as long as a copy of
+/// the resolver lives. Fails (badArtifact) if the system's loader refuses it.
+Expected<KernelResolver> loadKernelObject(const std::vector<uint8_t> &object);
+
+} // namespace pprt
+
+#endif // PPRT_LIB_KERNELOBJECT_H

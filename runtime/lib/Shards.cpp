@@ -1,0 +1,105 @@
+//===- Shards.cpp - between a global tensor and its shards ----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Shards.h"
+#include "pprt/Program.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace pprt;
+
+ShardedTensor::ShardedTensor(
+    const std::vector<uint64_t> &shape, const std::vector<uint64_t> &padded,
+    const std::vector<std::unique_ptr<ppx::DimensionAxesT>> &sharding,
+    ppx::ElementType element, const ppx::ArtifactT &artifact)
+    : shape(shape), extent(padded.empty() ? shape : padded),
+      width(elementSize(element)), splits(shape.size()) {
+  for (size_t d = 0; d < std::min(shape.size(), sharding.size()); ++d)
+    for (uint32_t axis : sharding[d]->axes) {
+      const ppx::AxisT &described = *artifact.axes[axis];
+      uint32_t timeStride = 1;
+      for (size_t later = axis + 1; later < artifact.axes.size(); ++later)
+        if (artifact.axes[later]->kind == ppx::AxisKind_time)
+          timeStride *= artifact.axes[later]->size;
+      splits[d].push_back({axis, described.size,
+                           described.kind == ppx::AxisKind_time, timeStride});
+      extent[d] /= described.size;
+    }
+}
+
+uint64_t ShardedTensor::elementCount() const {
+  uint64_t count = 1;
+  for (uint64_t size : shape)
+    count *= size;
+  return count;
+}
+
+uint64_t ShardedTensor::globalBytes() const { return elementCount() * width; }
+
+std::vector<uint64_t> ShardedTensor::origin(const Mesh &mesh, uint32_t rank,
+                                            int32_t microBatch) const {
+  std::vector<uint64_t> result(shape.size());
+  for (size_t d = 0; d < shape.size(); ++d) {
+    uint64_t block = 0;
+    for (const Split &split : splits[d]) {
+      const uint32_t time = uint32_t(std::max(microBatch, 0));
+      block = block * split.size + (split.time
+                                        ? time / split.timeStride % split.size
+                                        : mesh.coordinate(rank, split.axis));
+    }
+    result[d] = block * extent[d];
+  }
+  return result;
+}
+
+template <typename Function>
+void ShardedTensor::forEachRow(const std::vector<uint64_t> &origin,
+                               Function &&row) const {
+  const size_t rank = shape.size();
+  if (rank == 0)
+    return row(uint64_t(0), uint64_t(0), uint64_t(1));
+  uint64_t rows = 1;
+  for (size_t d = 0; d + 1 < rank; ++d)
+    rows *= extent[d];
+  const uint64_t innermost = origin[rank - 1];
+  const uint64_t real =
+      innermost >= shape[rank - 1]
+          ? 0
+          : std::min(extent[rank - 1], shape[rank - 1] - innermost);
+  std::vector<uint64_t> index(rank, 0); // of the row in the shard
+  for (uint64_t r = 0; r < rows; ++r) {
+    uint64_t global = 0;
+    bool inside = true;
+    for (size_t d = 0; d + 1 < rank; ++d) {
+      const uint64_t position = origin[d] + index[d];
+      inside &= position < shape[d];
+      global = (global + position) * shape[d + 1];
+    }
+    row((global + innermost) * width, r * extent[rank - 1] * width,
+        inside ? real : 0);
+    for (size_t d = rank - 1; d-- > 0 && ++index[d] == extent[d];)
+      index[d] = 0;
+  }
+}
+
+void ShardedTensor::scatter(const std::vector<uint64_t> &origin,
+                            const std::byte *global, std::byte *shard) const {
+  const uint64_t rowBytes = (extent.empty() ? 1 : extent.back()) * width;
+  forEachRow(origin, [&](uint64_t from, uint64_t to, uint64_t real) {
+    const uint64_t bytes = real * width;
+    if (bytes != 0)
+      std::memcpy(shard + to, global + from, bytes);
+    std::memset(shard + to + bytes, 0, rowBytes - bytes);
+  });
+}
+
+void ShardedTensor::gather(const std::vector<uint64_t> &origin,
+                           const std::byte *shard, std::byte *global) const {
+  forEachRow(origin, [&](uint64_t to, uint64_t from, uint64_t real) {
+    if (real != 0)
+      std::memcpy(global + to, shard + from, real * width);
+  });
+}

@@ -1,0 +1,70 @@
+//===- Shards.h - between a global tensor and its shards --------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A global tensor is padded so that every dimension divides by the mesh axes
+// that split it; a shard is a box of the padded tensor. Global buffers on the
+// host hold the real elements only. Padding is zeros in the shards.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_LIB_SHARDS_H
+#define PPRT_LIB_SHARDS_H
+
+#include "pprt/Mesh.h"
+
+#include <cstddef>
+
+namespace pprt {
+
+/// How a tensor of the artifact is spread over the mesh.
+class ShardedTensor {
+public:
+  /// `T` is ppx::ArgumentT or ppx::OutputT.
+  template <typename T>
+  ShardedTensor(const T &tensor, const ppx::ArtifactT &artifact)
+      : ShardedTensor(tensor.shape, tensor.padded_shape, tensor.sharding,
+                      tensor.element, artifact) {}
+
+  /// Bytes of the real elements, dense.
+  uint64_t globalBytes() const;
+  uint64_t elementCount() const;
+
+  /// The first index of a rank's shard in every dimension. `microBatch` picks
+  /// the shard over the time axes.
+  std::vector<uint64_t> origin(const Mesh &mesh, uint32_t rank,
+                               int32_t microBatch) const;
+
+  /// Fills the shard at `origin` from the global buffer, padding with zeros.
+  void scatter(const std::vector<uint64_t> &origin, const std::byte *global,
+               std::byte *shard) const;
+  /// Copies the real elements of the shard at `origin` to the global buffer.
+  void gather(const std::vector<uint64_t> &origin, const std::byte *shard,
+              std::byte *global) const;
+
+private:
+  ShardedTensor(
+      const std::vector<uint64_t> &shape, const std::vector<uint64_t> &padded,
+      const std::vector<std::unique_ptr<ppx::DimensionAxesT>> &sharding,
+      ppx::ElementType element, const ppx::ArtifactT &artifact);
+
+  /// Calls row(global offset, shard offset, real elements) for every innermost
+  /// row of the shard, offsets in bytes; rows of padding have no elements.
+  template <typename Function>
+  void forEachRow(const std::vector<uint64_t> &origin, Function &&row) const;
+
+  std::vector<uint64_t> shape;  ///< real
+  std::vector<uint64_t> extent; ///< of a shard
+  uint64_t width;               ///< bytes of an element
+  /// One mesh axis that splits a dimension. Of a time axis, the coordinate is
+  /// microBatch / timeStride % size.
+  struct Split {
+    uint32_t axis, size;
+    bool time;
+    uint32_t timeStride;
+  };
+  std::vector<std::vector<Split>> splits; ///< by dimension, major to minor
+};
+
+} // namespace pprt
+
+#endif // PPRT_LIB_SHARDS_H

@@ -1,0 +1,315 @@
+//===- ExecutorTest.cpp - the cpu backend against the reference -----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole programs, more ranks than any test machine has cores: the memory they
+// end with, what they allocate, and what is said when they hang.
+//
+//===----------------------------------------------------------------------===//
+#include "ExecutionModel.h"
+#include "Pipelines.h"
+
+#include "backends/cpu/Executor.h"
+#include "pprt/Checks.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+using namespace pprt;
+using namespace pprt::test;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Kernels with the ABI of compiled ones, that do what the model does
+//===----------------------------------------------------------------------===//
+
+constexpr size_t kMaxKernels = 64;
+const ppx::ArtifactT *current = nullptr;
+const reference::Options *model = nullptr;
+
+template <size_t Index>
+void kernel(void *const *arguments, const int64_t *scalars, int64_t, int64_t) {
+  const ppx::KernelT &described = *current->kernels[Index];
+  reference::KernelCall call = {described, {}, {}};
+  for (size_t i = 0; i < described.parameters.size(); ++i)
+    call.arguments.push_back(static_cast<uint8_t *>(arguments[i]));
+  call.scalars.assign(scalars, scalars + current->axes.size() + 2);
+  model->runKernel(call);
+}
+
+template <size_t... Indices>
+constexpr std::array<CompiledFunction, kMaxKernels>
+makeTable(std::index_sequence<Indices...>) {
+  return {kernel<Indices>...};
+}
+constexpr auto kKernels = makeTable(std::make_index_sequence<kMaxKernels>());
+
+void *resolve(const std::string &symbol) {
+  for (size_t i = 0; i < current->kernels.size(); ++i)
+    if (current->kernels[i]->body.AsCompiledKernel()->symbol == symbol)
+      return reinterpret_cast<void *>(kKernels[i]);
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Both executors, with the same host
+//===----------------------------------------------------------------------===//
+
+/// Loads what the model loads; keeps what is emitted.
+class ModelHost final : public cpu::HostData {
+public:
+  explicit ModelHost(const ppx::ArtifactT &artifact) : artifact(artifact) {}
+
+  void load(uint32_t rank, const ppx::InstructionT &instruction,
+            std::byte *slot) override {
+    model->load({rank, instruction.binding, step, instruction.micro_batch,
+                 reinterpret_cast<uint8_t *>(slot),
+                 bytesOf(rank, instruction)});
+  }
+  void emit(uint32_t rank, const ppx::InstructionT &instruction,
+            const std::byte *slot) override {
+    const auto *bytes = reinterpret_cast<const uint8_t *>(slot);
+    std::lock_guard<std::mutex> lock(mutex);
+    emitted[{rank, instruction.binding, step, instruction.micro_batch}] =
+        std::vector<uint8_t>(bytes, bytes + bytesOf(rank, instruction));
+  }
+
+  uint64_t bytesOf(uint32_t rank, const ppx::InstructionT &instruction) const {
+    for (const auto &program : artifact.programs)
+      for (uint32_t candidate : program->ranks)
+        if (candidate == rank)
+          return program->slots[instruction.arguments[0]]->bytes;
+    return 0;
+  }
+
+  const ppx::ArtifactT &artifact;
+  int64_t step = -1; ///< of the section, counted as the reference does
+  std::mutex mutex;
+  std::map<reference::EmitKey, std::vector<uint8_t>> emitted;
+};
+
+struct Outcome {
+  Status status;
+  std::vector<std::vector<uint8_t>> slots; ///< rank by rank, slot by slot
+  std::map<reference::EmitKey, std::vector<uint8_t>> emitted;
+  uint64_t allocations = 0; ///< after the first step
+};
+
+std::vector<uint8_t> slotBytes(const ppx::ProgramT &program,
+                               const uint8_t *arena) {
+  std::vector<uint8_t> result;
+  for (const auto &slot : program.slots)
+    result.insert(result.end(), arena + slot->offset,
+                  arena + slot->offset + slot->bytes);
+  return result;
+}
+
+Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
+                   uint32_t steps, KernelResolver resolver = resolve,
+                   double timeout = 60) {
+  Outcome outcome;
+  Expected<Mesh> mesh = Mesh::create(artifact->axes);
+  auto host = std::make_shared<ModelHost>(*artifact);
+  cpu::ExecutorOptions options;
+  options.resolver = std::move(resolver);
+  options.hangTimeoutSeconds = timeout;
+  Expected<std::unique_ptr<cpu::Executor>> created =
+      cpu::Executor::create(artifact, *mesh, options, host);
+  if (!created) {
+    outcome.status = created.status();
+    return outcome;
+  }
+  cpu::Executor &executor = **created;
+  // Both executors start from these bytes and the model's parameters.
+  for (const auto &program : artifact->programs)
+    for (uint32_t rank : program->ranks)
+      std::memset(executor.rank(rank).arena.data(), 0xA5, program->arena_bytes);
+  for (uint32_t a = 0; a < artifact->arguments.size(); ++a)
+    for (size_t p = 0; p < artifact->programs.size(); ++p) {
+      const int32_t slot = artifact->arguments[a]->slots[p];
+      if (slot < 0)
+        continue;
+      for (uint32_t rank : artifact->programs[p]->ranks)
+        model->load(
+            {rank, a, -1, -1,
+             reinterpret_cast<uint8_t *>(executor.slot(rank, uint32_t(slot))),
+             artifact->programs[p]->slots[size_t(slot)]->bytes});
+    }
+  outcome.status = executor.run(Section::prologue, -1);
+  const auto allocations = [&] {
+    uint64_t sum = 0;
+    for (uint32_t rank = 0; rank < mesh->worldSize(); ++rank)
+      sum += executor.rank(rank).allocations.count;
+    return sum;
+  };
+  uint64_t before = 0;
+  for (uint32_t step = 0; step < steps && outcome.status.ok(); ++step) {
+    host->step = step;
+    outcome.status = executor.run(Section::body, step);
+    if (step == 0)
+      before = allocations();
+  }
+  outcome.allocations = allocations() - before;
+  host->step = steps;
+  if (outcome.status.ok())
+    outcome.status = executor.run(Section::epilogue, steps);
+  for (const auto &program : artifact->programs)
+    for (uint32_t rank : program->ranks)
+      outcome.slots.push_back(slotBytes(
+          *program,
+          reinterpret_cast<const uint8_t *>(executor.rank(rank).arena.data())));
+  outcome.emitted = host->emitted;
+  return outcome;
+}
+
+Outcome runReference(const ppx::ArtifactT &artifact, uint32_t steps) {
+  reference::Options options = *model;
+  options.steps = steps;
+  const reference::Result result = reference::execute(artifact, options);
+  Outcome outcome;
+  EXPECT_EQ(result.end, reference::End::finished) << result.reason;
+  for (const auto &program : artifact.programs)
+    for (uint32_t rank : program->ranks)
+      outcome.slots.push_back(slotBytes(*program, result.arenas[rank].data()));
+  outcome.emitted = result.emitted;
+  return outcome;
+}
+
+class ExecutorTest : public testing::Test {
+protected:
+  std::shared_ptr<const ppx::ArtifactT> use(ppx::ArtifactT artifact) {
+    auto shared = std::make_shared<const ppx::ArtifactT>(std::move(artifact));
+    current = shared.get();
+    model = &options;
+    EXPECT_LE(current->kernels.size(), kMaxKernels);
+    return shared;
+  }
+  const reference::Options options = hashingOptions(1, false);
+};
+
+TEST_F(ExecutorTest, EndsWithTheReferencesMemory) {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 60; ++i) {
+    auto artifact = use(makePipeline(randomShape(random)));
+    ASSERT_TRUE(checkArtifact(*artifact).ok());
+    const Outcome expected = runReference(*artifact, 3);
+    const Outcome got = runThreads(artifact, 3);
+    ASSERT_TRUE(got.status.ok()) << got.status.message();
+    EXPECT_TRUE(got.slots == expected.slots) << "program " << i;
+    EXPECT_TRUE(got.emitted == expected.emitted) << "program " << i;
+  }
+}
+
+TEST_F(ExecutorTest, EightRanksOnFewCoresAreDeterministic) {
+  PipelineShape shape;
+  shape.stages = 4;
+  shape.replicas = 2;
+  shape.microBatches = 8;
+  shape.clip = true;
+  auto artifact = use(makePipeline(shape));
+  const Outcome first = runThreads(artifact, 20);
+  ASSERT_TRUE(first.status.ok()) << first.status.message();
+  for (int i = 0; i < 5; ++i)
+    EXPECT_TRUE(runThreads(artifact, 20).slots == first.slots);
+}
+
+TEST_F(ExecutorTest, StepsDoNotAllocate) {
+  ASSERT_TRUE(allocationsAreCounted());
+  PipelineShape shape;
+  shape.stages = 2;
+  shape.replicas = 2;
+  auto artifact = use(makePipeline(shape));
+  // Kernels, loads and emits of the model allocate: leave them out.
+  ppx::ArtifactT copy = *artifact;
+  for (auto &program : copy.programs)
+    for (auto &instruction : program->body)
+      if (instruction->opcode == ppx::Opcode_load ||
+          instruction->opcode == ppx::Opcode_emit)
+        instruction->opcode = ppx::Opcode_step;
+  const Outcome got = runThreads(
+      std::make_shared<const ppx::ArtifactT>(std::move(copy)), 10,
+      [](const std::string &) {
+        return reinterpret_cast<void *>(
+            +[](void *const *, const int64_t *, int64_t, int64_t) {});
+      });
+  ASSERT_TRUE(got.status.ok()) << got.status.message();
+  EXPECT_EQ(got.allocations, 0u);
+}
+
+//===----------------------------------------------------------------------===//
+// Failures
+//===----------------------------------------------------------------------===//
+
+TEST_F(ExecutorTest, ReportsADeadlock) {
+  // Two stages, each receiving before it sends, in one queue.
+  ArtifactBuilder builder;
+  builder.axis("pp", 2, ppx::AxisKind_stage);
+  for (uint32_t stage = 0; stage < 2; ++stage) {
+    ProgramBuilder program = builder.program({stage}, stage);
+    const uint32_t queue = program.queue("all");
+    const uint32_t in = program.slot("in", 4), out = program.slot("out", 4);
+    program.begin(Section::body);
+    program.recv(queue, 1 - stage, in);
+    program.send(queue, 1 - stage, out);
+    program.step(queue);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome got = runThreads(use(builder.take()), 1, resolve, 0.5);
+  EXPECT_EQ(got.status.code(), ExitCode::hang);
+  const std::string &text = got.status.message();
+  EXPECT_NE(text.find("hang at step 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("missing 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("wait-for: 0 -> 1 -> 0"), std::string::npos) << text;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST_F(ExecutorTest, NamesTheKernelThatDoesNotReturn) {
+  static std::atomic<bool> release{false};
+  ArtifactBuilder builder;
+  const uint32_t axis = builder.axis("dp", 2);
+  const uint32_t group = builder.group({axis});
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    ProgramBuilder program = builder.program({rank});
+    const uint32_t compute = program.queue("compute");
+    const uint32_t reduces = program.queue("dp", ppx::QueueKind_collective);
+    const uint32_t value = program.slot("value", 4);
+    program.begin(Section::body);
+    if (rank == 1)
+      program.run(compute, {}, {value});
+    program.collective(reduces, ppx::CollectiveKind_all_reduce, group, {value},
+                       {value});
+    program.step(compute);
+  }
+  const Outcome got = runThreads(
+      use(builder.take()), 1,
+      [](const std::string &) {
+        return reinterpret_cast<void *>(
+            +[](void *const *, const int64_t *, int64_t, int64_t) {
+              while (!release)
+                std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            });
+      },
+      0.5);
+  release = true;
+  EXPECT_EQ(got.status.code(), ExitCode::hang);
+  const std::string &text = got.status.message();
+  EXPECT_NE(text.find("cause: rank 1 has not finished"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("wait-for: 0 -> 1"), std::string::npos) << text;
+}
+
+TEST_F(ExecutorTest, NamesAMissingKernel) {
+  auto artifact = use(makePipeline({}));
+  const Outcome got = runThreads(artifact, 1, [](const std::string &) {
+    return static_cast<void *>(nullptr);
+  });
+  EXPECT_EQ(got.status.code(), ExitCode::badArtifact);
+  EXPECT_NE(got.status.message().find("expects the symbol"), std::string::npos);
+}
+
+} // namespace

@@ -1,0 +1,196 @@
+//===- SessionTest.cpp - whole tensors in, whole tensors out --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "ProgramBuilder.h"
+
+#include "pprt/Initialize.h"
+#include "pprt/Session.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+using namespace pprt;
+using namespace pprt::test;
+
+namespace {
+
+using Axes = std::vector<std::vector<uint32_t>>;
+
+void setSharding(std::vector<std::unique_ptr<ppx::DimensionAxesT>> &sharding,
+                 const Axes &axes) {
+  sharding.clear();
+  for (const std::vector<uint32_t> &dimension : axes) {
+    sharding.push_back(std::make_unique<ppx::DimensionAxesT>());
+    sharding.back()->axes = dimension;
+  }
+}
+
+/// Loads an input per micro-batch, emits it, and holds a parameter; both are
+/// rows x columns tensors, split as given over a mesh dp x tp.
+struct Echo {
+  uint64_t rows = 10, columns = 7;
+  uint32_t dp = 1, tp = 1, microBatches = 1;
+  bool splitColumns = true;
+
+  std::shared_ptr<const ppx::ArtifactT> make() const {
+    ArtifactBuilder builder;
+    builder.axis("mb", microBatches, ppx::AxisKind_time);
+    builder.axis("dp", dp);
+    builder.axis("tp", tp);
+    const uint64_t split = microBatches * dp;
+    const uint64_t paddedRows = (rows + split - 1) / split * split;
+    const uint64_t paddedColumns =
+        splitColumns ? (columns + tp - 1) / tp * tp : columns;
+    const uint64_t shardColumns = paddedColumns / (splitColumns ? tp : 1);
+    const uint32_t input = builder.argument("x", ppx::Role_input, 1);
+    const uint32_t parameter = builder.argument("w", ppx::Role_param, 1);
+    const uint32_t output = builder.output("y", 1);
+    std::vector<uint32_t> ranks(dp * tp);
+    std::iota(ranks.begin(), ranks.end(), 0);
+    ProgramBuilder program = builder.program(ranks);
+    const uint32_t queue = program.queue("compute");
+    const uint32_t x = program.slot("x", paddedRows / split * shardColumns);
+    const uint32_t w = program.slot("w", paddedRows / dp * shardColumns);
+    builder.hold(parameter, w);
+    program.begin(Section::body);
+    for (uint32_t m = 0; m < microBatches; ++m) {
+      program.set({ppx::Phase_forward, int32_t(m)});
+      program.load(queue, input, x);
+      program.emit(queue, output, x);
+    }
+    program.step(queue);
+
+    ppx::ArtifactT artifact = builder.take();
+    const std::vector<uint32_t> last =
+        splitColumns ? std::vector<uint32_t>{2} : std::vector<uint32_t>{};
+    for (auto &argument : artifact.arguments) {
+      argument->shape = argument->stored_shape = {rows, columns};
+      argument->padded_shape = {paddedRows, paddedColumns};
+    }
+    setSharding(artifact.arguments[input]->sharding, {{0, 1}, last});
+    setSharding(artifact.arguments[parameter]->sharding, {{1}, last});
+    auto initializer = std::make_unique<ppx::InitializerT>();
+    initializer->kind = ppx::InitializerKind_normal;
+    initializer->b = 0.02;
+    initializer->stream = 3;
+    artifact.arguments[parameter]->initializer = std::move(initializer);
+    ppx::OutputT &y = *artifact.outputs[output];
+    y.shape = {rows, columns};
+    y.padded_shape = {paddedRows, paddedColumns};
+    y.stages = {0};
+    setSharding(y.sharding, {{0, 1}, last});
+    return std::make_shared<const ppx::ArtifactT>(std::move(artifact));
+  }
+};
+
+std::unique_ptr<Session> open(const Echo &echo) {
+  Expected<std::unique_ptr<Session>> session = Session::create(echo.make());
+  EXPECT_TRUE(session.ok()) << session.status().message();
+  return std::move(*session);
+}
+
+/// Partitions that divide the tensor, and such that need padding.
+std::vector<Echo> partitions() {
+  return {{10, 7, 1, 1, 1}, {10, 7, 2, 1, 1},        {10, 7, 1, 2, 5},
+          {10, 7, 3, 2, 2}, {10, 7, 2, 3, 1, false}, {10, 7, 4, 2, 1}};
+}
+
+TEST(Session, InitialValuesDoNotDependOnThePartition) {
+  std::vector<float> expected;
+  for (const Echo &echo : partitions()) {
+    std::unique_ptr<Session> session = open(echo);
+    session->initialize(42);
+    std::vector<float> values(70);
+    ASSERT_TRUE(session->getArgument(1, values.data(), 280).ok());
+    if (expected.empty())
+      expected = values;
+    EXPECT_EQ(values, expected);
+  }
+  ppx::InitializerT initializer;
+  initializer.kind = ppx::InitializerKind_normal;
+  initializer.b = 0.02;
+  initializer.stream = 3;
+  for (uint64_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(expected[i], float(initialValue(initializer, 42, i)));
+}
+
+TEST(Session, ArgumentsComeBackAsTheyWereSet) {
+  for (const Echo &echo : partitions()) {
+    std::unique_ptr<Session> session = open(echo);
+    std::vector<float> values(70), got(70);
+    std::iota(values.begin(), values.end(), 1.0f);
+    ASSERT_TRUE(session->setArgument(1, values.data(), 280).ok());
+    ASSERT_TRUE(session->getArgument(1, got.data(), 280).ok());
+    EXPECT_EQ(values, got);
+  }
+}
+
+TEST(Session, InputsReachTheOutputThroughTheShards) {
+  for (const Echo &echo : partitions()) {
+    std::unique_ptr<Session> session = open(echo);
+    std::vector<float> values(70);
+    std::iota(values.begin(), values.end(), 1.0f);
+    ASSERT_TRUE(session->setInput(0, values.data(), 280).ok());
+    ASSERT_TRUE(session->begin().ok());
+    ASSERT_TRUE(session->step().ok());
+    ASSERT_TRUE(session->end().ok());
+    const float *got = static_cast<const float *>(session->output(0));
+    EXPECT_EQ(values, std::vector<float>(got, got + 70));
+  }
+}
+
+TEST(Session, RefusesWhatDoesNotFit) {
+  std::unique_ptr<Session> session = open({});
+  std::vector<float> values(70);
+  EXPECT_EQ(session->setArgument(1, values.data(), 12).message(),
+            "parameter 'w' expects 280 bytes, got 12");
+  EXPECT_EQ(session->step().message(), "input 'x' expects a batch, got none");
+  EXPECT_FALSE(session->findArgument("z"));
+  EXPECT_EQ(*session->findArgument("w"), 1u);
+}
+
+TEST(Session, MeasuresThePeakOfWrittenMemory) {
+  std::unique_ptr<Session> session = open({});
+  session->initialize(1);
+  // x at 0, 280 bytes; w at 320, 280 bytes: nothing above is touched.
+  EXPECT_EQ(session->measuredPeakBytes(0), 640u);
+}
+
+TEST(Initialize, PhiloxAgreesWithItsAuthorsVectors) {
+  // Random123's kat_vectors for philox4x32-10.
+  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
+            (std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c,
+                                     0x9b00dbd8}));
+  EXPECT_EQ(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+                   {0xffffffff, 0xffffffff}),
+            (std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6,
+                                     0x6d5451fd}));
+  EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+                   {0xa4093822, 0x299f31d0}),
+            (std::array<uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420,
+                                     0x24126ea1}));
+}
+
+TEST(Initialize, NormalValuesHaveTheirMoments) {
+  ppx::InitializerT initializer;
+  initializer.kind = ppx::InitializerKind_normal;
+  initializer.a = 2;
+  initializer.b = 0.5;
+  std::vector<float> values(400'001);
+  initialize(initializer, 7, ppx::ElementType_f32, values.size(),
+             reinterpret_cast<std::byte *>(values.data()));
+  double sum = 0, squares = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(values[i], float(initialValue(initializer, 7, i)));
+    sum += values[i];
+    squares += (values[i] - 2.0) * (values[i] - 2.0);
+  }
+  EXPECT_NEAR(sum / double(values.size()), 2, 0.005);
+  EXPECT_NEAR(std::sqrt(squares / double(values.size())), 0.5, 0.005);
+}
+
+} // namespace

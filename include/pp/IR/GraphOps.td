@@ -161,10 +161,12 @@ def PP_IotaOp : PP_PureOp<"iota"> {
 def PP_RandomBitsOp : PP_PureOp<"random_bits"> {
   let summary = "counter-based random bits";
   let description = [{
-    Philox4x32-10 keyed on `seed`, counted by (step, stream, global row-major
-    index), 32 bits an element: the same numbers under every partition. On one
-    device of a mesh, `offsets` (one scalar per dimension) and `global_shape`
-    say which part of the tensor this is. Two ops of one `stream` are equal.
+    Philox4x32-10 with the key (low, high word of `seed`) and the counter (low,
+    high word of the global row-major index, low word of `step`, low word of
+    `stream`); an element is the first word of its block: the same numbers under
+    every partition. On one device of a mesh, `offsets` (one scalar per
+    dimension) and `global_shape` say which part of the tensor this is. Two ops
+    of one `stream` are equal.
 
     Constraints:
     - (random_bits_c1) no offsets, or one per dimension together with `global_shape`.

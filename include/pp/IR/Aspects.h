@@ -13,6 +13,8 @@
 
 namespace pp {
 
+/// Attaches GradientOpInterface to every graph op (Gradients*.cpp).
+void registerGradientModels(mlir::DialectRegistry &registry);
 /// Attaches ShardingOpInterface to every graph op (ShardingRules*.cpp).
 void registerShardingModels(mlir::DialectRegistry &registry);
 

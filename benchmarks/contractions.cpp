@@ -1,4 +1,4 @@
-// contractions.cpp - the floor: a GPT step's bare contractions through oneDNN.
+//===- contractions.cpp - the floor: a GPT step's contractions in oneDNN ---===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

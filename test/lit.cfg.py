@@ -1,4 +1,5 @@
 # Configuration of the compiler's lit tests.
+# SPDX-License-Identifier: Apache-2.0
 import os
 
 import lit.formats

@@ -18,6 +18,86 @@ include "mlir/Pass/PassBase.td"
 // Shard/: level 1 to level 2
 //===----------------------------------------------------------------------===//
 
+def MakePlan : Pass<"pp-make-plan", "::mlir::ModuleOp"> {
+  let summary = "writes the plan that the options describe";
+  let description = [{
+    Puts `#pp.plan` on the module and adds `pp.mesh @mesh` with the axes `mb`
+    (micro-batches, a time axis), `pp` (stages), `dp` and `tp`, those of size 1
+    left out. Shardings and stage cuts stay open for later passes.
+
+    ```
+    --pp-make-plan="dp=2 tp=2 stages=2 microbatches=4 optimizer=adamw lr=1e-3 betas=0.9,0.95"
+    ```
+    writes
+    ```mlir
+    #pp.plan<mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b",
+             optimizer = #pp.optimizer<adamw, lr = 1.0e-3, beta2 = 0.95>, threads = 1>
+    ```
+    Fails on a degree below 1, an unknown schedule, optimizer or decay, a
+    hyperparameter out of range.
+  }];
+  let dependentDialects = ["::pp::PPDialect"];
+  let options = [
+    Option<"dp", "dp", "int64_t", "1", "degree of data parallelism">,
+    Option<"tp", "tp", "int64_t", "1", "degree of tensor parallelism">,
+    Option<"stages", "stages", "int64_t", "1", "number of pipeline stages">,
+    Option<"microbatches", "microbatches", "int64_t", "1", "number of micro-batches">,
+    Option<"schedule", "schedule", "std::string", "\"1f1b\"", "gpipe or 1f1b">,
+    Option<"optimizer", "optimizer", "std::string", "\"\"",
+           "sgd, momentum, adam or adamw; empty: none">,
+    Option<"lr", "lr", "double", "-1", "learning rate; below 0: torch.optim's default">,
+    Option<"weightDecay", "weight-decay", "double", "-1", "decay; below 0: the default">,
+    Option<"momentum", "momentum", "double", "-1", "momentum; below 0: the default">,
+    ListOption<"betas", "betas", "double", "Adam's two decay rates">,
+    Option<"eps", "eps", "double", "-1", "Adam's epsilon; below 0: the default">,
+    Option<"clip", "clip", "double", "-1", "largest global gradient norm; 0: none">,
+    Option<"warmup", "warmup", "int64_t", "0", "steps of linear warm-up">,
+    Option<"decay", "decay", "std::string", "\"constant\"", "constant or cosine">,
+    Option<"steps", "steps", "int64_t", "0", "step at which a cosine ends">,
+    Option<"threads", "threads", "int64_t", "1", "threads of a rank">,
+  ];
+}
+
+def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
+  let summary = "puts the plan's seed shardings on the arguments they name";
+  let description = [{
+    A plan without seeds gets them by analysis: the first dimension of inputs
+    and labels over `mb` and `dp` (priority 0), and over `tp` (priority 1) the
+    parameter dimensions that a contraction introduces and only contractions
+    with parameters reduce: heads and the inner dimension of a feed-forward
+    block. Everything else is left to `pp-propagate-shardings`.
+
+    ```mlir
+    %tokens: tensor<16x128xi32> {pp.name = "tokens", ...}
+    // becomes, with mesh <["mb"=4 : time, "dp"=2]>,
+    %tokens: tensor<16x128xi32> {pp.name = "tokens", pp.sharding = #pp.sharding<@mesh, [{"mb", "dp"}, {} ]>, ...}
+    ```
+    Fails on a seed that names no argument, an axis the mesh does not have, a
+    dimension or axis used twice, a mesh with more shards than elements.
+  }];
+  let dependentDialects = ["::pp::PPDialect"];
+}
+
+def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
+  let summary = "derives the sharding of every value from those of a few arguments";
+  let description = [{
+    A fixed point over the factors of the ops' rules, in rounds of ascending
+    seed priority. Writes `pp.shardings` on every op and `pp.sharding` on every
+    argument and result. Open dimensions may gain axes, closed ones never.
+    Where an operand is laid out otherwise than its op computes, the results
+    decide first, then the operands in order; `--remarks-filter=pp-propagate`
+    lists these places.
+
+    ```mlir
+    // %w has #pp.sharding<@mesh, [{?}, {"tp"} ]>
+    %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : ...
+    // becomes
+    %y = pp.dot_general %x, %w ... {pp.shardings = [#pp.sharding<@mesh, [{}, {"tp"} ]>]} : ...
+    ```
+    Fails on an op without a sharding rule and on shardings of another mesh.
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Pipeline/: level 2 to level 3
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,62 @@
+//===- FactorClasses.h - dimensions that share a factor ---------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dimensions of different values that some rule gives the same factor belong to
+// one class: all of them are sharded, and padded, alike. Where a reshape splits
+// a dimension, its class is split into those of its factors, in every value.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_SHARD_FACTORCLASSES_H
+#define PP_LIB_TRANSFORMS_SHARD_FACTORCLASSES_H
+
+#include "pp/IR/PP.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace pp {
+
+class FactorClasses {
+public:
+  using Class = int;
+
+  /// Adds a value; its dimensions start as classes of their own.
+  void addValue(mlir::Value value);
+  /// Unites what the op's rule puts together. Operands and results that were
+  /// not added are added.
+  void addOp(mlir::Operation *op, const ShardingRule &rule);
+  /// Unites two values of one type, dimension by dimension.
+  void tie(mlir::Value a, mlir::Value b);
+
+  /// The classes of a dimension, major to minor, once all ops are in. A number
+  /// stands for its class until something is added.
+  llvm::SmallVector<Class, 2> classesOf(mlir::Value value, unsigned dim) const;
+  /// The classes of factor `factor` of an op that was added.
+  llvm::SmallVector<Class, 2> classesOf(mlir::Operation *op,
+                                        unsigned factor) const;
+
+  int64_t size(Class number) const { return nodes[number].size; }
+  /// Classes are below this.
+  int numClasses() const { return nodes.size(); }
+
+private:
+  struct Node {
+    int64_t size;
+    int parent = -1;
+    /// Of a split class: its parts, major to minor.
+    llvm::SmallVector<int, 2> parts;
+  };
+
+  int addNode(int64_t size);
+  int find(int node) const;
+  void appendLeaves(int node, llvm::SmallVectorImpl<int> &leaves) const;
+  void unite(int a, int b);
+  void unite(llvm::ArrayRef<int> a, llvm::ArrayRef<int> b);
+
+  std::vector<Node> nodes;
+  llvm::DenseMap<mlir::Value, int> firstDim;
+  llvm::DenseMap<mlir::Operation *, int> firstFactor;
+};
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_SHARD_FACTORCLASSES_H

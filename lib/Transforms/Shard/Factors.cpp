@@ -1,0 +1,197 @@
+//===- Factors.cpp - layouts of tensors and of factors --------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Factors.h"
+
+using namespace mlir;
+using namespace pp;
+
+//===----------------------------------------------------------------------===//
+// MeshView
+//===----------------------------------------------------------------------===//
+
+MeshView::MeshView(MeshAttr mesh, FlatSymbolRefAttr symbol)
+    : mesh(mesh), meshSymbol(symbol) {
+  for (auto [index, axis] : llvm::enumerate(mesh.getAxes())) {
+    axisSizes.push_back(axis.getSize());
+    if (axis.getKind() == AxisKind::Time)
+      time = static_cast<int>(index);
+  }
+}
+
+int64_t MeshView::size(const AxisList &axes) const {
+  int64_t product = 1;
+  for (int axis : axes)
+    product *= axisSizes[axis];
+  return product;
+}
+
+StringAttr MeshView::name(int axis) const {
+  return mesh.getAxes()[axis].getName();
+}
+
+Layout MeshView::toLayout(ShardingAttr sharding) const {
+  Layout layout;
+  for (DimShardingAttr dim : sharding.getDims()) {
+    AxisList &axes = layout.emplace_back();
+    for (StringAttr axis : dim.getAxes())
+      axes.push_back(mesh.indexOf(axis));
+  }
+  return layout;
+}
+
+SmallVector<StringAttr> MeshView::names(ArrayRef<int> axes) const {
+  SmallVector<StringAttr> result;
+  for (int axis : axes)
+    result.push_back(name(axis));
+  return result;
+}
+
+ShardingAttr MeshView::toSharding(const Layout &layout) const {
+  SmallVector<SmallVector<StringAttr>> dims;
+  for (const AxisList &axes : layout)
+    dims.push_back(names(axes));
+  return ShardingAttr::fromAxes(meshSymbol, dims);
+}
+
+RankedTensorType MeshView::localType(RankedTensorType global,
+                                     const Layout &layout) const {
+  SmallVector<int64_t> shape(global.getShape());
+  for (auto [size, axes] : llvm::zip_equal(shape, layout))
+    size /= this->size(axes);
+  return RankedTensorType::get(shape, global.getElementType());
+}
+
+//===----------------------------------------------------------------------===//
+// Dimensions and factors
+//===----------------------------------------------------------------------===//
+
+bool pp::isPrefix(const AxisList &a, const AxisList &b) {
+  return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+Layout pp::layoutOf(const ShardingRule &rule, const TensorFactors &tensor,
+                    const Layout &factorAxes, const MeshView &mesh) {
+  Layout layout;
+  for (const DimFactors &factors : tensor) {
+    AxisList &axes = layout.emplace_back();
+    for (int64_t factor : factors) {
+      llvm::append_range(axes, factorAxes[factor]);
+      if (mesh.size(factorAxes[factor]) != rule.factors[factor].size)
+        break;
+    }
+  }
+  return layout;
+}
+
+namespace {
+
+/// One choice of factor axes in the making.
+class FactorChoice {
+public:
+  FactorChoice(const ShardingRule &rule, const MeshView &mesh)
+      : rule(rule), mesh(mesh), chosen(rule.factors.size()),
+        owner(mesh.numAxes(), -1) {}
+
+  /// Takes over what `layout` says; false if some of it cannot be had.
+  bool add(const TensorFactors &tensor, const Layout &layout) {
+    bool agrees = true;
+    for (auto [factors, axes] : llvm::zip_equal(tensor, layout)) {
+      if (axes.empty())
+        continue;
+      const int *next = axes.begin(), *end = axes.end();
+      for (auto [position, factor] : llvm::enumerate(factors)) {
+        bool isLast = position + 1 == factors.size();
+        AxisList part = takeAxes(next, end, rule.factors[factor].size, isLast);
+        agrees &= extend(factor, part);
+        if (mesh.size(part) != rule.factors[factor].size)
+          break;
+      }
+      agrees &= next == end;
+    }
+    return agrees;
+  }
+
+  /// Drops axes of minor factors whose dimension they cannot split.
+  void dropUnspeakable(const TensorFactors &tensor) {
+    for (const DimFactors &factors : tensor) {
+      bool isSplit = true;
+      for (int64_t factor : factors) {
+        if (!isSplit)
+          chosen[factor].clear();
+        isSplit &= mesh.size(chosen[factor]) == rule.factors[factor].size;
+      }
+    }
+  }
+
+  Layout take() { return std::move(chosen); }
+
+private:
+  /// The axes, from `next` on, that fall on a factor of this size.
+  AxisList takeAxes(const int *&next, const int *end, int64_t size,
+                    bool isLast) const {
+    AxisList part;
+    int64_t shards = 1;
+    while (next != end &&
+           (isLast || (shards < size && shards * mesh.size(*next) <= size))) {
+      shards *= mesh.size(*next);
+      part.push_back(*next++);
+    }
+    return part;
+  }
+
+  bool extend(int64_t factor, const AxisList &axes) {
+    AxisList &mine = chosen[factor];
+    if (isPrefix(axes, mine))
+      return true;
+    if (!isPrefix(mine, axes) ||
+        rule.factors[factor].kind == FactorKind::Replicated)
+      return false;
+    for (int axis : llvm::drop_begin(axes, mine.size())) {
+      if (owner[axis] >= 0 ||
+          mesh.size(mine) * mesh.size(axis) > rule.factors[factor].size)
+        return false;
+      owner[axis] = factor;
+      mine.push_back(axis);
+    }
+    return true;
+  }
+
+  const ShardingRule &rule;
+  const MeshView &mesh;
+  Layout chosen;
+  SmallVector<int64_t, 8> owner;
+};
+
+} // namespace
+
+Layout pp::chooseFactorAxes(const ShardingRule &rule,
+                            ArrayRef<const Layout *> results,
+                            ArrayRef<const Layout *> operands,
+                            const MeshView &mesh, int *conflict) {
+  FactorChoice choice(rule, mesh);
+  int tensor = 0, loser = -1;
+  auto add = [&](const TensorFactors &factors, const Layout &layout) {
+    if (!choice.add(factors, layout) && loser < 0)
+      loser = tensor;
+    ++tensor;
+  };
+  for (auto [factors, layout] : llvm::zip_equal(rule.results, results))
+    add(factors, *layout);
+  for (auto [factors, layout] : llvm::zip_equal(rule.operands, operands))
+    add(factors, *layout);
+  bool merges = false;
+  auto isMerged = [](const DimFactors &factors) { return factors.size() > 1; };
+  for (const TensorFactors &factors :
+       llvm::concat<const TensorFactors>(rule.results, rule.operands))
+    merges |= llvm::any_of(factors, isMerged);
+  if (merges)
+    for (const TensorFactors &factors :
+         llvm::concat<const TensorFactors>(rule.results, rule.operands))
+      choice.dropUnspeakable(factors);
+  if (conflict)
+    *conflict = loser;
+  return choice.take();
+}

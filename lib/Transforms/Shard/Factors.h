@@ -1,0 +1,71 @@
+//===- Factors.h - layouts of tensors and of factors ------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What propagation, padding and the partitioner share: a sharding as lists of
+// mesh axis numbers, its translation from and to attributes, and the two
+// directions between the dimensions of a tensor and the factors of a rule.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_SHARD_FACTORS_H
+#define PP_LIB_TRANSFORMS_SHARD_FACTORS_H
+
+#include "pp/IR/PP.h"
+
+namespace pp {
+
+/// Positions of axes in the mesh, major to minor.
+using AxisList = llvm::SmallVector<int, 2>;
+/// Axes of every dimension of a tensor, or of every factor of a rule.
+using Layout = llvm::SmallVector<AxisList, 4>;
+
+/// A mesh, its symbol, and the axes by number.
+class MeshView {
+public:
+  MeshView(MeshAttr mesh, mlir::FlatSymbolRefAttr symbol);
+
+  MeshAttr attr() const { return mesh; }
+  mlir::FlatSymbolRefAttr symbol() const { return meshSymbol; }
+  int numAxes() const { return axisSizes.size(); }
+  int64_t size(int axis) const { return axisSizes[axis]; }
+  int64_t size(const AxisList &axes) const;
+  mlir::StringAttr name(int axis) const;
+  /// Number of the time axis, or -1.
+  int timeAxis() const { return time; }
+
+  Layout toLayout(ShardingAttr sharding) const;
+  ShardingAttr toSharding(const Layout &layout) const;
+  llvm::SmallVector<mlir::StringAttr> names(llvm::ArrayRef<int> axes) const;
+  /// The shape of a shard; every dimension must divide.
+  mlir::RankedTensorType localType(mlir::RankedTensorType global,
+                                   const Layout &layout) const;
+
+private:
+  MeshAttr mesh;
+  mlir::FlatSymbolRefAttr meshSymbol;
+  llvm::SmallVector<int64_t> axisSizes;
+  int time = -1;
+};
+
+/// True if `a` begins `b`.
+bool isPrefix(const AxisList &a, const AxisList &b);
+
+/// The layout a tensor has when its factors have these axes. A minor factor
+/// counts only where the factors before it are split completely, for otherwise
+/// no list of axes describes the dimension.
+Layout layoutOf(const ShardingRule &rule, const TensorFactors &tensor,
+                const Layout &factorAxes, const MeshView &mesh);
+
+/// Chooses the axes of every factor of an op from the layouts of its results
+/// and operands, in this order: the first layout that splits a factor decides,
+/// later ones may extend it, and no axis serves two factors. The order is the
+/// fixed rule that settles conflicts; `conflict`, if given, is set to the
+/// number of a tensor (results first) that lost one, or -1.
+Layout chooseFactorAxes(const ShardingRule &rule,
+                        llvm::ArrayRef<const Layout *> results,
+                        llvm::ArrayRef<const Layout *> operands,
+                        const MeshView &mesh, int *conflict = nullptr);
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_SHARD_FACTORS_H

@@ -1,0 +1,238 @@
+//===- TensorSeeds.cpp - seeds by analysis --------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which dimensions tensor parallelism may split, read off the forward graph: a
+// class of dimensions that share a factor qualifies if a contraction with a
+// parameter introduces it, the only reductions over it are contractions with
+// parameters, no op needs it whole, and no input carries it. On a transformer
+// these are the heads and the inner dimension of the feed-forward part: each
+// class opens with one contraction and closes with another, between which
+// everything is local, and one sum remains (Megatron-LM's scheme).
+//
+//===----------------------------------------------------------------------===//
+#include "TensorSeeds.h"
+#include "FactorClasses.h"
+#include "Seeds.h"
+#include "pp/IR/Model.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+/// The parameter a value is, up to ops that only recast it; or null.
+BlockArgument traceParameter(func::FuncOp main, Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<ConvertOp, ReshapeOp, TransposeOp>(op))
+      return {};
+    value = op->getOperand(0);
+  }
+  auto argument = cast<BlockArgument>(value);
+  return getArgRole(main, argument.getArgNumber()) == Role::Param
+             ? argument
+             : BlockArgument();
+}
+
+class TensorSeeds {
+public:
+  explicit TensorSeeds(func::FuncOp main) : main(main) {}
+
+  LogicalResult collect();
+  /// Parameter dimensions to seed, in order of their introduction.
+  SmallVector<std::pair<BlockArgument, unsigned>> select();
+
+private:
+  using Class = FactorClasses::Class;
+  /// Disqualifies what `rule` says is reduced or needed whole.
+  void judge(Operation *op, const ShardingRule &rule);
+
+  func::FuncOp main;
+  FactorClasses classes;
+  std::vector<std::pair<Operation *, ShardingRule>> ops;
+  llvm::BitVector unfit;
+  /// Free dimensions of parameters in contractions, in program order.
+  SmallVector<std::pair<BlockArgument, unsigned>> introductions;
+};
+
+LogicalResult TensorSeeds::collect() {
+  for (Operation &op : main.getBody().front().without_terminator()) {
+    if (getKind(&op) != Kind::Forward)
+      continue;
+    auto shardable = dyn_cast<ShardingOpInterface>(op);
+    if (!shardable)
+      return op.emitError("expects an op with a sharding rule, got ")
+             << op.getName();
+    ops.push_back({&op, shardable.getShardingRule()});
+    classes.addOp(&op, ops.back().second);
+  }
+  for (BlockArgument argument : main.getArguments())
+    classes.addValue(argument);
+  unfit.resize(classes.numClasses());
+  for (BlockArgument argument : main.getArguments()) {
+    std::optional<Role> role = getArgRole(main, argument.getArgNumber());
+    if (role != Role::Input && role != Role::Label)
+      continue;
+    int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+    for (int64_t dim = 0; dim < rank; ++dim)
+      for (Class number : classes.classesOf(argument, dim))
+        unfit.set(number);
+  }
+  for (auto &[op, rule] : ops)
+    judge(op, rule);
+  return success();
+}
+
+void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
+  auto dot = dyn_cast<DotGeneralOp>(op);
+  BlockArgument parameters[2];
+  if (dot)
+    for (unsigned side : {0u, 1u})
+      parameters[side] = traceParameter(main, dot->getOperand(side));
+  bool isLinear = parameters[0] || parameters[1];
+  for (auto [index, factor] : llvm::enumerate(rule.factors))
+    if (factor.kind == FactorKind::Replicated ||
+        (factor.kind == FactorKind::Reduction && !isLinear))
+      for (Class number : classes.classesOf(op, index))
+        unfit.set(number);
+  if (!isLinear)
+    return;
+  SmallVector<int64_t> free[2] = {dot.getLhsFree(), dot.getRhsFree()};
+  for (unsigned side : {0u, 1u}) {
+    // Through a recast the dimensions' numbers differ; only the parameter
+    // itself is seeded.
+    if (!parameters[side] || dot->getOperand(side) != parameters[side])
+      continue;
+    for (int64_t dim : free[side])
+      introductions.push_back({parameters[side], static_cast<unsigned>(dim)});
+  }
+}
+
+SmallVector<std::pair<BlockArgument, unsigned>> TensorSeeds::select() {
+  // Parameters of each class that qualifies.
+  DenseMap<Class, SmallVector<BlockArgument>> holders;
+  for (BlockArgument argument : main.getArguments()) {
+    if (getArgRole(main, argument.getArgNumber()) != Role::Param)
+      continue;
+    int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+    for (int64_t dim = 0; dim < rank; ++dim)
+      holders[classes.classesOf(argument, dim).front()].push_back(argument);
+  }
+  llvm::DenseSet<Value> split;
+  llvm::DenseSet<Class> taken;
+  SmallVector<std::pair<BlockArgument, unsigned>> seeds;
+  for (auto [argument, dim] : introductions) {
+    Class number = classes.classesOf(argument, dim).front();
+    if (unfit.test(number))
+      continue;
+    if (!taken.contains(number)) {
+      // A parameter is split once: of two classes that meet in one, the first
+      // is taken.
+      if (llvm::any_of(holders[number], [&](BlockArgument holder) {
+            return split.contains(holder);
+          }))
+        continue;
+      taken.insert(number);
+      split.insert(holders[number].begin(), holders[number].end());
+    }
+    std::pair<BlockArgument, unsigned> seed = {argument, dim};
+    if (!llvm::is_contained(seeds, seed))
+      seeds.push_back(seed);
+  }
+  return seeds;
+}
+
+/// `h.3.attn.weight` -> `h.*.attn.weight`
+std::string generalize(StringRef name) {
+  SmallVector<StringRef> parts;
+  name.split(parts, '.');
+  for (StringRef &part : parts)
+    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
+      part = "*";
+  return llvm::join(parts, ".");
+}
+
+/// Seeds with one pattern for all layers where no other argument matches it.
+void appendSeeds(
+    func::FuncOp main,
+    ArrayRef<std::pair<unsigned, SmallVector<DimShardingAttr>>> dims,
+    int64_t priority, SmallVectorImpl<SeedAttr> &seeds) {
+  llvm::MapVector<StringRef, SmallVector<unsigned>> groups; // positions in dims
+  SmallVector<std::string> patterns;
+  for (auto &[index, axes] : dims)
+    patterns.push_back(generalize(getArgName(main, index)));
+  for (auto [position, pattern] : llvm::enumerate(patterns))
+    groups[pattern].push_back(position);
+  auto add = [&](StringRef pattern, ArrayRef<DimShardingAttr> axes) {
+    seeds.push_back(SeedAttr::get(main.getContext(),
+                                  StringAttr::get(main.getContext(), pattern),
+                                  axes, priority));
+  };
+  for (auto &[pattern, members] : groups) {
+    ArrayRef<DimShardingAttr> first = dims[members.front()].second;
+    size_t matches = 0;
+    for (unsigned index = 0; index < main.getNumArguments(); ++index)
+      matches += matchesPattern(pattern, getArgName(main, index));
+    bool isUniform = matches == members.size() &&
+                     llvm::all_of(members, [&](unsigned member) {
+                       return ArrayRef(dims[member].second) == first;
+                     });
+    if (isUniform) {
+      add(pattern, first);
+      continue;
+    }
+    for (unsigned member : members)
+      add(getArgName(main, dims[member].first), dims[member].second);
+  }
+}
+
+} // namespace
+
+FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
+                                               MeshAttr mesh) {
+  MLIRContext *context = main.getContext();
+  SmallVector<SeedAttr> seeds;
+  SmallVector<StringAttr> batchAxes;
+  for (StringRef name : {"mb", "dp"})
+    if (mesh.lookup(name))
+      batchAxes.push_back(StringAttr::get(context, name));
+  using Dims = std::pair<unsigned, SmallVector<DimShardingAttr>>;
+  SmallVector<Dims> inputs, parameters;
+  auto closed = DimShardingAttr::get(context, {}, /*isOpen=*/false);
+  auto open = DimShardingAttr::get(context, {}, /*isOpen=*/true);
+  for (BlockArgument argument : main.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    std::optional<Role> role = getArgRole(main, index);
+    int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+    if (batchAxes.empty() || rank == 0 ||
+        (role != Role::Input && role != Role::Label))
+      continue;
+    SmallVector<DimShardingAttr> dims(rank, closed);
+    dims[0] = DimShardingAttr::get(context, batchAxes, /*isOpen=*/false);
+    inputs.push_back({index, dims});
+  }
+  appendSeeds(main, inputs, /*priority=*/0, seeds);
+  if (mesh.lookup("tp")) {
+    TensorSeeds analysis(main);
+    if (failed(analysis.collect()))
+      return failure();
+    auto axis = DimShardingAttr::get(context, StringAttr::get(context, "tp"),
+                                     /*isOpen=*/false);
+    for (auto [argument, dim] : analysis.select()) {
+      auto type = cast<RankedTensorType>(argument.getType());
+      if (type.getDimSize(dim) < mesh.sizeOf("tp"))
+        return main.emitError("argument \"")
+               << getArgName(main, argument.getArgNumber())
+               << "\" expects at least " << mesh.sizeOf("tp")
+               << " elements in dimension " << dim << " of " << type
+               << ", one per shard over \"tp\", got " << type.getDimSize(dim);
+      SmallVector<DimShardingAttr> dims(type.getRank(), open);
+      dims[dim] = axis;
+      parameters.push_back({argument.getArgNumber(), dims});
+    }
+    appendSeeds(main, parameters, /*priority=*/1, seeds);
+  }
+  return seeds;
+}

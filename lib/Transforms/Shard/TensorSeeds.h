@@ -1,0 +1,21 @@
+//===- TensorSeeds.h - seeds by analysis ------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_SHARD_TENSORSEEDS_H
+#define PP_LIB_TRANSFORMS_SHARD_TENSORSEEDS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/IR/PP.h"
+
+namespace pp {
+
+/// Seeds for a mesh with axes "mb", "dp" (inputs and labels, priority 0) and
+/// "tp" (parameters, priority 1), as far as the mesh has them.
+mlir::FailureOr<llvm::SmallVector<SeedAttr>> findSeeds(mlir::func::FuncOp main,
+                                                       MeshAttr mesh);
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_SHARD_TENSORSEEDS_H

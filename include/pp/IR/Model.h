@@ -26,6 +26,7 @@ inline constexpr llvm::StringLiteral kStoredShape = "pp.stored_shape";
 inline constexpr llvm::StringLiteral kSharding = "pp.sharding";
 inline constexpr llvm::StringLiteral kStored = "pp.stored";
 inline constexpr llvm::StringLiteral kUnpaddedShape = "pp.unpadded_shape";
+inline constexpr llvm::StringLiteral kGlobalShape = "pp.global_shape";
 inline constexpr llvm::StringLiteral kShardings = "pp.shardings";
 inline constexpr llvm::StringLiteral kKind = "pp.kind";
 inline constexpr llvm::StringLiteral kOrigin = "pp.origin";

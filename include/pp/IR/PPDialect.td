@@ -29,6 +29,7 @@ def PP_Dialect : Dialect {
     | `pp.sharding` | arguments, results | `used` sharding (what propagation sees) |
     | `pp.stored` | `param`, `state` arguments and their results | sharding at rest; absent: as used |
     | `pp.unpadded_shape` | arguments, results | the model's shape, where the type has padding |
+    | `pp.global_shape` | level 2 arguments, results | the whole tensor's shape (padding included), of which the type is one device's part |
     | `pp.shardings` | level 1 ops | one `#pp.sharding` per result, set by propagation |
     | `pp.kind` | level 1 and 2 ops | `#pp.kind<...>`: which part of training |
     | `pp.origin` | level 1 and 2 ops | number of the forward op it derives from |

@@ -98,6 +98,37 @@ def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
   }];
 }
 
+def Partition : Pass<"pp-partition", "::mlir::ModuleOp"> {
+  let summary = "turns global tensors into one device's tensors and collectives";
+  let description = [{
+    Reshards every operand to the axes chosen for its op's factors, along the
+    cheapest collectives for the given links, and builds the local op. A
+    reduction over a sharded factor leaves a partial value, which is reduced
+    behind its definition, unless its only use is additive in it: then the sum
+    of two partial values is reduced once. A sum over the time axis becomes
+    `pp.accumulate`. Arguments and results keep `pp.sharding` and gain
+    `pp.global_shape`. `--remarks-filter=pp-partition` lists every collective
+    with its cause, group and bytes; their locations name the cause, too.
+
+    ```mlir
+    %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x4xf32>
+    // becomes, with the contraction over "tp" of size 2,
+    %p = pp.dot_general %x, %w ... : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    %y = pp.all_reduce sum %p over @mesh ["tp"] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    ```
+    Fails on an op without a rule or shardings, a dimension that does not
+    divide, a use of a per-micro-batch value as a whole and on any use of a sum
+    over micro-batches within a micro-batch.
+  }];
+  let dependentDialects = ["::pp::PPDialect", "::mlir::func::FuncDialect"];
+  let options = [
+    Option<"linkLatency", "link-latency", "double", "1e-5",
+           "seconds a message takes however short">,
+    Option<"linkBandwidth", "link-bandwidth", "double", "1e10",
+           "bytes per second of a link">,
+  ];
+}
+
 //===----------------------------------------------------------------------===//
 // Pipeline/: level 2 to level 3
 //===----------------------------------------------------------------------===//

@@ -90,8 +90,8 @@ int Propagation::numberOf(Value value) {
   auto [it, inserted] = numbers.try_emplace(value, states.size());
   if (inserted) {
     int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
-    states.push_back(
-        {value, Layout(rank), llvm::SmallBitVector(rank), SmallVector<int, 4>()});
+    states.push_back({value, Layout(rank), llvm::SmallBitVector(rank),
+                      SmallVector<int, 4>()});
   }
   return it->second;
 }

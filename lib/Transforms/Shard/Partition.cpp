@@ -1,0 +1,458 @@
+//===- Partition.cpp - from global tensors to one device's ----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: level 1 with a sharding on every value. Out: `main` as each device runs
+// it, with local types and explicit collectives. Generic over the ops' rules:
+// reshard the operands to the axes chosen for the op's factors, build the local
+// op, note over which axes its result is partial. Every dimension divides
+// (pp-pad-dimensions).
+//
+// A partial value stays partial through its only use if that use is additive in
+// it and no larger; otherwise it is reduced right after its definition. Over
+// the time axis there is nothing to wait for: a sum is accumulated at once.
+//
+//===----------------------------------------------------------------------===//
+#include "Resharder.h"
+#include "pp/IR/Model.h"
+#include "pp/Transforms/Passes.h"
+#include <deque>
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_PARTITION
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+/// What is known of one value of the global function.
+struct GlobalValue {
+  /// The layout propagation gave it.
+  Layout layout;
+  /// As defined first, then every other form a use has asked for.
+  SmallVector<LocalValue, 1> forms;
+  /// Derives from a sum over micro-batches, so it exists once a step.
+  bool isAccumulated = false;
+};
+
+/// Marks every op built with the part of training it belongs to.
+class InheritMarks : public OpBuilder::Listener {
+public:
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    if (!source)
+      return;
+    for (StringRef name : {attrs::kKind, attrs::kOrigin, attrs::kStages})
+      if (Attribute mark = source->getAttr(name))
+        op->setAttr(name, mark);
+  }
+
+  Operation *source = nullptr;
+};
+
+class Partitioner {
+public:
+  Partitioner(func::FuncOp main, MeshView mesh, double latency,
+              double bandwidth)
+      : main(main), mesh(mesh), resharder(mesh, latency, bandwidth),
+        builder(main.getContext(), &marks) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult enterArguments(Block *local);
+  LogicalResult partitionOp(Operation *op);
+  LogicalResult enterResults(Operation *op, const ShardingRule &rule,
+                             const Layout &factors, PartialAxes passed,
+                             ValueRange values, bool isAccumulated);
+  LogicalResult leave(Operation *terminator);
+
+  /// The set of operands whose partial sums pass through `op`, if any.
+  ArrayRef<unsigned> findPassing(Operation *op, const ShardingRule &rule,
+                                 const Layout &factors);
+  FailureOr<Value> getOperand(OpOperand &operand, const Layout &layout);
+  FailureOr<LocalValue> reduceAtDefinition(Value value, OpOperand &use,
+                                           const Layout &layout);
+  std::string spellCause(OpOperand &operand, const Layout &layout);
+  LogicalResult checkDivides(Location loc, Type type, const Layout &layout);
+  GlobalValue &lookup(Value value) { return values[numbers.lookup(value)]; }
+  GlobalValue &enter(Value value);
+
+  func::FuncOp main;
+  MeshView mesh;
+  Resharder resharder;
+  InheritMarks marks;
+  OpBuilder builder;
+  std::deque<GlobalValue> values;
+  DenseMap<Value, int> numbers;
+};
+
+} // namespace
+
+static RankedTensorType ranked(Type type) {
+  return cast<RankedTensorType>(type);
+}
+
+GlobalValue &Partitioner::enter(Value value) {
+  numbers[value] = values.size();
+  return values.emplace_back();
+}
+
+LogicalResult Partitioner::checkDivides(Location loc, Type type,
+                                        const Layout &layout) {
+  for (auto [dim, axes] : llvm::enumerate(layout)) {
+    int64_t size = ranked(type).getDimSize(dim), shards = mesh.size(axes);
+    if (size % shards)
+      return emitError(loc) << "expects dimension " << dim << " of " << type
+                            << " to divide into " << shards
+                            << " shards; pp-pad-dimensions sees to that";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+std::string Partitioner::spellCause(OpOperand &operand, const Layout &layout) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  Operation *op = operand.getOwner();
+  if (isa<func::ReturnOp>(op))
+    os << "result \"" << getResultName(main, operand.getOperandNumber())
+       << "\" of @main";
+  else
+    os << "operand " << operand.getOperandNumber() << " of " << op->getName();
+  os << " wants [";
+  llvm::interleaveComma(layout, os, [&](const AxisList &axes) {
+    os << "{";
+    llvm::interleaveComma(mesh.names(axes), os);
+    os << "}";
+  });
+  os << "]";
+  return text;
+}
+
+/// Reduces a partial value behind its definition: straight into what the only
+/// use wants, or into the layout all uses start from.
+FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
+                                                      OpOperand &use,
+                                                      const Layout &layout) {
+  GlobalValue &global = lookup(value);
+  const LocalValue &partial = global.forms.front();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfter(partial.value.getDefiningOp());
+  marks.source = value.getDefiningOp();
+  LocalValue reduced;
+  reduced.layout = value.hasOneUse() ? layout : global.layout;
+  FailureOr<Value> built = resharder.build(
+      builder, value.getLoc(), spellCause(use, reduced.layout), partial,
+      ranked(value.getType()).getShape(), reduced.layout);
+  if (failed(built))
+    return failure();
+  reduced.value = *built;
+  global.forms.push_back(reduced);
+  return reduced;
+}
+
+FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
+                                         const Layout &layout) {
+  Value value = operand.get();
+  GlobalValue &global = lookup(value);
+  LocalValue source;
+  for (const LocalValue &form : global.forms) {
+    if (!form.partial.empty())
+      continue;
+    if (form.layout == layout)
+      return form.value;
+    if (!source.value)
+      source = form;
+  }
+  if (!source.value) {
+    FailureOr<LocalValue> reduced = reduceAtDefinition(value, operand, layout);
+    if (failed(reduced))
+      return failure();
+    source = *reduced;
+  }
+  if (source.layout == layout)
+    return source.value;
+  Operation *producer = value.getDefiningOp();
+  marks.source = producer ? producer : operand.getOwner();
+  FailureOr<Value> built =
+      resharder.build(builder, value.getLoc(), spellCause(operand, layout),
+                      source, ranked(value.getType()).getShape(), layout);
+  if (succeeded(built))
+    global.forms.push_back({*built, layout, {}});
+  return built;
+}
+
+ArrayRef<unsigned> Partitioner::findPassing(Operation *op,
+                                            const ShardingRule &rule,
+                                            const Layout &factors) {
+  auto isPartial = [&](unsigned index) {
+    return !lookup(op->getOperand(index)).forms.front().partial.empty();
+  };
+  if (llvm::none_of(llvm::seq<unsigned>(0, op->getNumOperands()), isPartial))
+    return {};
+  auto isUsed = [&](int axis) {
+    return llvm::any_of(factors, [&](const AxisList &axes) {
+      return llvm::is_contained(axes, axis);
+    });
+  };
+  Layout result = layoutOf(rule, rule.results.front(), factors, mesh);
+  int64_t resultSize =
+      mesh.localType(ranked(op->getResult(0).getType()), result)
+          .getNumElements();
+  for (const SmallVector<unsigned, 2> &set : rule.additive) {
+    const PartialAxes &axes =
+        lookup(op->getOperand(set.front())).forms.front().partial;
+    bool passes = llvm::all_of(set, [&](unsigned index) {
+      Value operand = op->getOperand(index);
+      const LocalValue &form = lookup(operand).forms.front();
+      return operand.hasOneUse() && !form.partial.empty() &&
+             form.partial == axes &&
+             form.layout ==
+                 layoutOf(rule, rule.operands[index], factors, mesh) &&
+             resultSize <= ranked(form.value.getType()).getNumElements();
+    });
+    passes = passes && llvm::all_of(axes, [&](auto axis) {
+               return axis.second == Reduction::Sum && !isUsed(axis.first);
+             });
+    if (passes)
+      return set;
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+LogicalResult Partitioner::enterResults(Operation *op, const ShardingRule &rule,
+                                        const Layout &factors,
+                                        PartialAxes partial, ValueRange locals,
+                                        bool isAccumulated) {
+  bool sumsOverTime = false;
+  for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors)) {
+    if (factor.kind != FactorKind::Reduction)
+      continue;
+    for (int axis : axes) {
+      if (axis != mesh.timeAxis()) {
+        partial.push_back({axis, factor.reduction});
+        continue;
+      }
+      if (factor.reduction != Reduction::Sum)
+        return op->emitError("expects only sums over micro-batches, got a ")
+               << stringifyReduction(factor.reduction);
+      sumsOverTime = true;
+    }
+  }
+  llvm::sort(partial);
+  for (auto [index, local] : llvm::enumerate(locals)) {
+    GlobalValue &global = lookup(op->getResult(index));
+    global.isAccumulated = isAccumulated || sumsOverTime;
+    Value value = local;
+    if (sumsOverTime) {
+      marks.source = op;
+      value = AccumulateOp::create(builder, op->getLoc(), value.getType(),
+                                   value, mesh.name(mesh.timeAxis()));
+    }
+    global.forms.push_back(
+        {value, layoutOf(rule, rule.results[index], factors, mesh), partial});
+  }
+  return success();
+}
+
+LogicalResult Partitioner::partitionOp(Operation *op) {
+  auto shardable = dyn_cast<ShardingOpInterface>(op);
+  if (!shardable)
+    return op->emitError("expects an op with a sharding rule, got ")
+           << op->getName();
+  auto shardings = op->getAttrOfType<ArrayAttr>(attrs::kShardings);
+  if (!shardings || shardings.size() != op->getNumResults())
+    return op->emitError("expects a sharding per result (pp.shardings); "
+                         "pp-propagate-shardings writes them");
+  op->removeAttr(attrs::kShardings);
+  ShardingRule rule = shardable.getShardingRule();
+  SmallVector<const Layout *> results, operands;
+  for (auto [value, attr] : llvm::zip_equal(op->getResults(), shardings)) {
+    GlobalValue &global = enter(value);
+    global.layout = mesh.toLayout(cast<ShardingAttr>(attr));
+    results.push_back(&global.layout);
+  }
+  bool isAccumulated = false;
+  for (Value operand : op->getOperands()) {
+    GlobalValue &global = lookup(operand);
+    operands.push_back(&global.layout);
+    isAccumulated |= global.isAccumulated;
+  }
+  Layout factors = chooseFactorAxes(rule, results, operands, mesh);
+  bool isPerStep = llvm::none_of(factors, [&](const AxisList &axes) {
+    return llvm::is_contained(axes, mesh.timeAxis());
+  });
+  if (isAccumulated && !isPerStep)
+    return op->emitError("expects operands that exist per micro-batch, got a "
+                         "sum over all of them: what mixes the two (batch "
+                         "norm, for one) cannot be split over micro-batches");
+
+  SmallVector<Type> types;
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    Layout layout = layoutOf(rule, rule.results[index], factors, mesh);
+    if (failed(checkDivides(op->getLoc(), result.getType(), layout)))
+      return failure();
+    types.push_back(mesh.localType(ranked(result.getType()), layout));
+  }
+  ArrayRef<unsigned> passing = findPassing(op, rule, factors);
+  PartialAxes passed;
+  SmallVector<Value> locals;
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    if (llvm::is_contained(passing, index)) {
+      const LocalValue &form = lookup(operand.get()).forms.front();
+      passed = form.partial;
+      locals.push_back(form.value);
+      continue;
+    }
+    Layout layout = layoutOf(rule, rule.operands[index], factors, mesh);
+    if (failed(checkDivides(op->getLoc(), operand.get().getType(), layout)))
+      return failure();
+    FailureOr<Value> local = getOperand(operand, layout);
+    if (failed(local))
+      return failure();
+    locals.push_back(*local);
+  }
+  if (isa<ShardingConstraintOp>(op))
+    return enterResults(op, rule, factors, passed, locals, isAccumulated);
+  SmallVector<SmallVector<StringAttr>> axes;
+  for (const AxisList &ofFactor : factors)
+    axes.push_back(mesh.names(ofFactor));
+  marks.source = op;
+  FailureOr<SmallVector<Value>> built = shardable.localize(
+      builder, locals, types, axes, mesh.symbol(), mesh.attr());
+  if (failed(built))
+    return failure();
+  return enterResults(op, rule, factors, passed, *built, isAccumulated);
+}
+
+//===----------------------------------------------------------------------===//
+// The function
+//===----------------------------------------------------------------------===//
+
+/// The sharding an argument has at rest.
+static ShardingAttr getStored(func::FuncOp main, unsigned index) {
+  if (auto stored = main.getArgAttrOfType<ShardingAttr>(index, attrs::kStored))
+    return stored;
+  return main.getArgAttrOfType<ShardingAttr>(index, attrs::kSharding);
+}
+
+LogicalResult Partitioner::enterArguments(Block *local) {
+  for (BlockArgument argument : main.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto used = main.getArgAttrOfType<ShardingAttr>(index, attrs::kSharding);
+    if (!used)
+      return main.emitError("argument \"")
+             << getArgName(main, index)
+             << "\" expects pp.sharding; pp-propagate-shardings writes it";
+    GlobalValue &global = enter(argument);
+    global.layout = mesh.toLayout(used);
+    Layout stored = mesh.toLayout(getStored(main, index));
+    if (failed(checkDivides(argument.getLoc(), argument.getType(), stored)))
+      return failure();
+    RankedTensorType type = ranked(argument.getType());
+    Value value =
+        local->addArgument(mesh.localType(type, stored), argument.getLoc());
+    global.forms.push_back({value, stored, {}});
+    main.setArgAttr(index, attrs::kGlobalShape,
+                    builder.getDenseI64ArrayAttr(type.getShape()));
+  }
+  return success();
+}
+
+LogicalResult Partitioner::leave(Operation *terminator) {
+  SmallVector<Value> results;
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    std::optional<Role> role = getResultRole(main, index);
+    auto sharding =
+        main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding);
+    if (role == Role::Param || role == Role::State)
+      if (int64_t argument = findArg(main, getResultName(main, index));
+          argument >= 0)
+        sharding = getStored(main, argument);
+    if (!sharding)
+      return main.emitError("result ")
+             << index
+             << " expects pp.sharding; pp-propagate-shardings writes it";
+    RankedTensorType type = ranked(operand.get().getType());
+    Layout layout = mesh.toLayout(sharding);
+    if (failed(checkDivides(main.getLoc(), type, layout)))
+      return failure();
+    FailureOr<Value> value = getOperand(operand, layout);
+    if (failed(value))
+      return failure();
+    results.push_back(*value);
+    main.setResultAttr(index, attrs::kSharding, sharding);
+    main.setResultAttr(index, attrs::kGlobalShape,
+                       builder.getDenseI64ArrayAttr(type.getShape()));
+  }
+  marks.source = nullptr;
+  func::ReturnOp::create(builder, terminator->getLoc(), results);
+  return success();
+}
+
+LogicalResult Partitioner::run() {
+  Block *global = &main.getBody().front();
+  Block *local = new Block;
+  main.getBody().push_back(local);
+  builder.setInsertionPointToEnd(local);
+  LogicalResult done = enterArguments(local);
+  for (Operation &op : global->without_terminator())
+    if (succeeded(done))
+      done = partitionOp(&op);
+  if (succeeded(done))
+    done = leave(global->getTerminator());
+  if (failed(done)) {
+    local->dropAllUses();
+    local->erase();
+    return failure();
+  }
+  global->dropAllUses();
+  global->erase();
+  main.setFunctionType(builder.getFunctionType(
+      local->getArgumentTypes(), local->getTerminator()->getOperandTypes()));
+  return success();
+}
+
+namespace {
+
+struct PartitionPass : pp::impl::PartitionBase<PartitionPass> {
+  using PartitionBase::PartitionBase;
+
+  void runOnOperation() override {
+    auto main = lookupMain(getOperation());
+    if (failed(main))
+      return signalPassFailure();
+    MeshOp mesh = lookupMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError(
+          "expects a pp.mesh; pp-annotate-shardings adds it");
+      return signalPassFailure();
+    }
+    if (!(linkLatency >= 0 && linkBandwidth > 0)) {
+      getOperation().emitError("expects link-latency of at least 0 and "
+                               "link-bandwidth above 0, got ")
+          << linkLatency.getValue() << " and " << linkBandwidth.getValue();
+      return signalPassFailure();
+    }
+    MeshView view(mesh.getMesh(),
+                  FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+    if (failed(Partitioner(*main, view, linkLatency, linkBandwidth).run()))
+      return signalPassFailure();
+    getOperation()->setAttr(attrs::kLevel,
+                            LevelAttr::get(&getContext(), Level::Spmd));
+  }
+};
+
+} // namespace

@@ -1,0 +1,202 @@
+//===- Resharder.cpp - reshard plans as ops -------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Resharder.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+using namespace pp;
+
+//===----------------------------------------------------------------------===//
+// The planner's structs
+//===----------------------------------------------------------------------===//
+
+static reshard::Mesh toPlannerMesh(const MeshView &mesh) {
+  reshard::Mesh result;
+  for (MeshAxisAttr axis : mesh.attr().getAxes())
+    result.push_back({axis.getName().str(), axis.getSize(),
+                      axis.getKind() != AxisKind::Space});
+  return result;
+}
+
+static reshard::TensorSharding toPlanner(const Layout &layout,
+                                         const PartialAxes &partial) {
+  reshard::TensorSharding sharding;
+  for (const AxisList &axes : layout)
+    sharding.dims.emplace_back(axes.begin(), axes.end());
+  // Both enumerations list the reductions alike up to their order.
+  auto translate = [](Reduction reduction) {
+    switch (reduction) {
+    case Reduction::Sum:
+      return reshard::Reduction::Sum;
+    case Reduction::Max:
+      return reshard::Reduction::Max;
+    case Reduction::Min:
+      return reshard::Reduction::Min;
+    case Reduction::Prod:
+      return reshard::Reduction::Prod;
+    case Reduction::And:
+      return reshard::Reduction::And;
+    case Reduction::Or:
+      return reshard::Reduction::Or;
+    }
+    llvm_unreachable("every reduction is listed");
+  };
+  for (auto [axis, reduction] : partial)
+    sharding.partial.push_back({axis, translate(reduction)});
+  return sharding;
+}
+
+static Reduction fromPlanner(reshard::Reduction reduction) {
+  switch (reduction) {
+  case reshard::Reduction::Sum:
+    return Reduction::Sum;
+  case reshard::Reduction::Max:
+    return Reduction::Max;
+  case reshard::Reduction::Min:
+    return Reduction::Min;
+  case reshard::Reduction::Prod:
+    return Reduction::Prod;
+  case reshard::Reduction::And:
+    return Reduction::And;
+  case reshard::Reduction::Or:
+    return Reduction::Or;
+  }
+  llvm_unreachable("every reduction is listed");
+}
+
+Resharder::Resharder(MeshView mesh, double latency, double bandwidth)
+    : mesh(mesh),
+      // Only axes that the source or the target uses: an all-reduce over "tp"
+      // stays one, although slices over "dp" could share its work.
+      planner(toPlannerMesh(mesh),
+              reshard::LinkModel(mesh.numAxes(), {latency, 1 / bandwidth}),
+              reshard::AxisChoice::Used) {}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+Value Resharder::buildStep(OpBuilder &builder, Location loc, Value value,
+                           const reshard::ReshardStep &step) {
+  auto from = cast<RankedTensorType>(value.getType());
+  SmallVector<Attribute> names;
+  int64_t group = 1;
+  for (int axis : step.axes) {
+    names.push_back(mesh.name(axis));
+    group *= mesh.size(axis);
+  }
+  ArrayAttr axes = builder.getArrayAttr(names);
+  FlatSymbolRefAttr symbol = mesh.symbol();
+  auto scaled = [&](int multiplied, int divided) {
+    SmallVector<int64_t> shape(from.getShape());
+    if (divided >= 0)
+      shape[divided] /= group;
+    if (multiplied >= 0)
+      shape[multiplied] *= group;
+    return from.clone(shape);
+  };
+  auto dim = builder.getI64IntegerAttr(step.dim);
+  auto reduction =
+      ReductionAttr::get(builder.getContext(), fromPlanner(step.reduction));
+  switch (step.kind) {
+  case reshard::StepKind::AllSlice:
+    return AllSliceOp::create(builder, loc, scaled(-1, step.dim), value, dim,
+                              symbol, axes);
+  case reshard::StepKind::AllGather:
+    return AllGatherOp::create(builder, loc, scaled(step.dim, -1), value, dim,
+                               symbol, axes);
+  case reshard::StepKind::AllReduce:
+    return AllReduceOp::create(builder, loc, TypeRange(from), reduction,
+                               ValueRange(value), symbol, axes,
+                               DenseI64ArrayAttr())
+        .getResult(0);
+  case reshard::StepKind::ReduceScatter:
+    return ReduceScatterOp::create(builder, loc, scaled(-1, step.dim),
+                                   reduction, value, dim, symbol, axes);
+  case reshard::StepKind::AllToAll:
+    return AllToAllOp::create(builder, loc, scaled(step.dim, step.splitDim),
+                              value, builder.getI64IntegerAttr(step.splitDim),
+                              dim, symbol, axes);
+  case reshard::StepKind::Permute:
+    return PermuteOp::create(builder, loc, from, value,
+                             builder.getDenseI64ArrayAttr(step.permutation),
+                             symbol, axes);
+  }
+  llvm_unreachable("every step is listed");
+}
+
+FailureOr<LocalValue> Resharder::buildPlanned(OpBuilder &builder, Location loc,
+                                              StringRef cause, LocalValue from,
+                                              ArrayRef<int64_t> globalShape,
+                                              const Layout &layout,
+                                              const PartialAxes &partial) {
+  auto type = cast<RankedTensorType>(from.value.getType());
+  int64_t bytes = std::max<int64_t>(1, type.getElementTypeBitWidth() / 8);
+  const reshard::ReshardPlan &plan = planner.plan(
+      std::vector<int64_t>(globalShape.begin(), globalShape.end()), bytes,
+      toPlanner(from.layout, from.partial), toPlanner(layout, partial));
+  if (!plan.reachable())
+    return emitError(loc) << cause << ", which no collectives lead to: "
+                          << plan.whyUnreachable;
+  Value value = from.value;
+  for (const reshard::ReshardStep &step : plan.steps) {
+    value = buildStep(builder, loc, value, step);
+    if (step.kind == reshard::StepKind::AllSlice ||
+        !builder.getContext()->getRemarkEngine())
+      continue;
+    int64_t group = 1;
+    for (int axis : step.axes)
+      group *= mesh.size(axis);
+    remark::analysis(
+        loc, remark::RemarkOpts::name("collective").category("pp-partition"))
+        << value.getDefiningOp()->getName().getStringRef() << " because "
+        << cause << remark::metric("group", std::to_string(group))
+        << remark::metric("wire_bytes",
+                          std::to_string(int64_t(step.wireBytes)));
+  }
+  return LocalValue{value, layout, partial};
+}
+
+FailureOr<Value> Resharder::build(OpBuilder &builder, Location loc,
+                                  StringRef cause, const LocalValue &from,
+                                  ArrayRef<int64_t> globalShape,
+                                  const Layout &layout) {
+  Location fused =
+      FusedLoc::get(builder.getContext(), loc, builder.getStringAttr(cause));
+  LocalValue current = from;
+  for (auto [dim, axes] : llvm::enumerate(layout)) {
+    int time = mesh.timeAxis();
+    const int *position = llvm::find(axes, time);
+    bool wantsTime = time >= 0 && position != axes.end();
+    bool hasTime = time >= 0 && llvm::is_contained(current.layout[dim], time);
+    if (hasTime && !wantsTime)
+      return emitError(loc)
+             << "expects a value that is whole over micro-batches, got one per "
+                "micro-batch: "
+             << cause;
+    if (hasTime || !wantsTime)
+      continue;
+    // Cut into micro-batches below the axes that come before time.
+    Layout before = current.layout;
+    before[dim].assign(axes.begin(), position);
+    FailureOr<LocalValue> ready = buildPlanned(
+        builder, fused, cause, current, globalShape, before, current.partial);
+    if (failed(ready))
+      return failure();
+    reshard::ReshardStep cut;
+    cut.kind = reshard::StepKind::AllSlice;
+    cut.axes = {time};
+    cut.dim = dim;
+    current = *ready;
+    current.value = buildStep(builder, fused, current.value, cut);
+    current.layout[dim].push_back(time);
+  }
+  FailureOr<LocalValue> result =
+      buildPlanned(builder, fused, cause, current, globalShape, layout, {});
+  if (failed(result))
+    return failure();
+  return result->value;
+}

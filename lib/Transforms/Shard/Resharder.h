@@ -1,0 +1,58 @@
+//===- Resharder.h - reshard plans as ops -----------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bridge between the partitioner and the reshard planner: attributes to
+// the planner's structs, its steps to collectives.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_SHARD_RESHARDER_H
+#define PP_LIB_TRANSFORMS_SHARD_RESHARDER_H
+
+#include "Factors.h"
+#include "mlir/IR/Builders.h"
+#include "pp/Transforms/Shard/ReshardPlanner.h"
+
+namespace pp {
+
+/// Axes over which a value is still to be reduced.
+using PartialAxes = llvm::SmallVector<std::pair<int, Reduction>, 2>;
+
+/// A tensor as one device holds it.
+struct LocalValue {
+  mlir::Value value;
+  Layout layout;
+  PartialAxes partial;
+};
+
+class Resharder {
+public:
+  /// `latency` in seconds, `bandwidth` in bytes per second, of every link.
+  Resharder(MeshView mesh, double latency, double bandwidth);
+
+  /// Builds the cheapest collectives from `from` to `layout` with nothing
+  /// partial. Their locations fuse `loc` with the reason `cause`, which also
+  /// goes into a remark each. Time is no link: a value may be cut into
+  /// micro-batches, never joined; that and unreachable targets are reported.
+  mlir::FailureOr<mlir::Value> build(mlir::OpBuilder &builder,
+                                     mlir::Location loc, llvm::StringRef cause,
+                                     const LocalValue &from,
+                                     llvm::ArrayRef<int64_t> globalShape,
+                                     const Layout &layout);
+
+private:
+  mlir::FailureOr<LocalValue>
+  buildPlanned(mlir::OpBuilder &builder, mlir::Location loc,
+               llvm::StringRef cause, LocalValue from,
+               llvm::ArrayRef<int64_t> globalShape, const Layout &layout,
+               const PartialAxes &partial);
+  mlir::Value buildStep(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value value, const reshard::ReshardStep &step);
+
+  MeshView mesh;
+  reshard::ReshardPlanner planner;
+};
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_SHARD_RESHARDER_H

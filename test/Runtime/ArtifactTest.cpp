@@ -1,0 +1,159 @@
+//===- ArtifactTest.cpp - files that are whole, broken or missing ---------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/Artifact.h"
+#include "Pipelines.h"
+#include "pprt/Checks.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+using namespace pprt;
+using namespace pprt::test;
+
+namespace {
+
+/// A folder of its own for each test.
+struct Artifact : testing::Test {
+  std::filesystem::path folder;
+
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "/ppxXXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+  size_t fileCount() const {
+    return size_t(std::distance(std::filesystem::directory_iterator(folder),
+                                std::filesystem::directory_iterator()));
+  }
+};
+
+ppx::ArtifactT sample() {
+  PipelineShape shape;
+  shape.replicas = 2;
+  shape.clip = true;
+  ppx::ArtifactT artifact = makePipeline(shape);
+  artifact.plan = "dp=2 pp=2";
+  artifact.object = {1, 2, 3};
+  return artifact;
+}
+
+Expected<ppx::ArtifactT> parse(const std::vector<uint8_t> &bytes) {
+  return parseArtifact(bytes.data(), bytes.size(), "x.ppx");
+}
+
+} // namespace
+
+TEST_F(Artifact, IsReadAsItWasWritten) {
+  const std::string path = folder / "a.ppx";
+  const ppx::ArtifactT written = sample();
+  ASSERT_TRUE(saveArtifact(written, path).ok());
+  EXPECT_EQ(fileCount(), 1u);
+  Expected<ppx::ArtifactT> read = loadArtifact(path);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(packArtifact(*read), packArtifact(written));
+  EXPECT_TRUE(checkArtifact(*read).ok());
+}
+
+TEST_F(Artifact, ReplacesAFileAtOnce) {
+  const std::string path = folder / "a.ppx";
+  ASSERT_TRUE(saveArtifact(sample(), path).ok());
+  ppx::ArtifactT second = sample();
+  second.plan = "another";
+  ASSERT_TRUE(saveArtifact(second, path).ok());
+  EXPECT_EQ(fileCount(), 1u);
+  EXPECT_EQ(loadArtifact(path)->plan, "another");
+}
+
+TEST_F(Artifact, LeavesNothingWhereItCannotWrite) {
+  // The name is taken by a folder.
+  const std::string path = folder / "a.ppx";
+  std::filesystem::create_directory(path);
+  const Status taken = saveArtifact(sample(), path);
+  EXPECT_EQ(taken.code(), ExitCode::io);
+  EXPECT_EQ(taken.message(),
+            path + ": expects to be written, got: Is a directory");
+  EXPECT_EQ(fileCount(), 1u);
+  const std::string lost = folder / "no" / "a.ppx";
+  EXPECT_EQ(saveArtifact(sample(), lost).message(),
+            lost + ": expects to be written, got: No such file or directory");
+}
+
+TEST_F(Artifact, MissingOrNoFile) {
+  const std::string path = folder / "a.ppx";
+  const Status missing = loadArtifact(path).status();
+  EXPECT_EQ(missing.code(), ExitCode::badArtifact);
+  EXPECT_EQ(missing.message(), path + ": expects a readable artifact, got: No "
+                                      "such file or directory");
+  EXPECT_EQ(loadArtifact(folder).status().message(),
+            folder.string() +
+                ": expects a readable artifact, got: Is a directory");
+}
+
+TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {
+  const std::string path = folder / "a.ppx";
+  std::ofstream(path) << "PPX";
+  EXPECT_EQ(loadArtifact(path).status().message(),
+            path + ": expects an artifact, got a file of 3 bytes");
+  std::ofstream(path) << "a text of some length";
+  EXPECT_EQ(loadArtifact(path).status().message(),
+            path + ": expects the file identifier PPX1, got another format");
+  std::vector<uint8_t> bytes = packArtifact(sample());
+  bytes.resize(bytes.size() / 2);
+  EXPECT_EQ(parse(bytes).status().message(),
+            "x.ppx: expects a complete artifact, got " +
+                std::to_string(bytes.size()) +
+                " bytes that are truncated or damaged");
+}
+
+TEST_F(Artifact, AnUnsoundStructureIsRefusedOnLoading) {
+  ppx::ArtifactT broken = sample();
+  broken.programs[0]->slots[0]->offset = 32;
+  const Status status = parse(packArtifact(broken)).status();
+  EXPECT_EQ(status.code(), ExitCode::badArtifact);
+  EXPECT_EQ(status.message(),
+            "x.ppx: program 'program0', slot 0 'master' expects an offset "
+            "aligned to 64, got 32");
+}
+
+// Damage of every kind: reading ends with a value or an error, and what is read
+// can be checked. The sanitize preset makes this test strict.
+TEST_F(Artifact, DamageNeverCrashes) {
+  const std::vector<uint8_t> whole = packArtifact(sample());
+  std::mt19937_64 random(7);
+  int accepted = 0;
+  auto tryBytes = [&](const std::vector<uint8_t> &bytes) {
+    Expected<ppx::ArtifactT> artifact = parse(bytes);
+    if (artifact)
+      (void)checkArtifact(*artifact);
+    else
+      EXPECT_EQ(artifact.status().code(), ExitCode::badArtifact);
+    accepted += artifact.ok();
+  };
+  for (size_t size = 0; size < whole.size(); size += 1 + random() % 16)
+    tryBytes({whole.begin(), whole.begin() + ptrdiff_t(size)});
+  EXPECT_EQ(accepted, 0);
+  for (int i = 0; i < 4000; ++i) {
+    std::vector<uint8_t> bytes = whole;
+    for (uint64_t flips = 1 + random() % 3; flips > 0; --flips)
+      bytes[random() % bytes.size()] ^= uint8_t(1u << random() % 8);
+    tryBytes(bytes);
+  }
+  // Whole words, which hit offsets and lengths harder than bits do.
+  for (int i = 0; i < 4000; ++i) {
+    std::vector<uint8_t> bytes = whole;
+    const uint32_t values[] = {0,          1,          0x7fffffff,
+                               0x80000000, 0xffffffff, uint32_t(random())};
+    const uint32_t value = values[random() % 6];
+    const size_t at = 4 * (random() % (bytes.size() / 4));
+    std::copy_n(reinterpret_cast<const uint8_t *>(&value), 4, &bytes[at]);
+    tryBytes(bytes);
+  }
+  EXPECT_GT(accepted, 0); // names and plans may hold anything
+}

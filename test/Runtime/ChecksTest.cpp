@@ -1,0 +1,361 @@
+//===- ChecksTest.cpp - races, matching, deadlock, memory, by hand --------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The smallest programs that show each rule, and that every check takes time
+// linear in the size of the program.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/Checks.h"
+#include "Pipelines.h"
+
+#include <gtest/gtest.h>
+
+using namespace pprt;
+using namespace pprt::test;
+
+static std::string messageOf(const ppx::ArtifactT &artifact) {
+  return checkArtifact(artifact).status().message();
+}
+
+//===----------------------------------------------------------------------===//
+// Races
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// One rank with two queues and no waits but those a test adds.
+struct OneRank : testing::Test {
+  ArtifactBuilder artifact;
+  ProgramBuilder program = artifact.program({0});
+  uint32_t main = program.queue("main"), side = program.queue("side");
+
+  void SetUp() override {
+    program.automaticWaits = false;
+    program.begin(Section::body);
+  }
+  std::string check() {
+    program.step(main);
+    ppx::ArtifactT made = artifact.take();
+    EXPECT_TRUE(checkStructure(made).ok())
+        << checkStructure(made).status().message();
+    return messageOf(made);
+  }
+};
+
+using Race = OneRank;
+
+} // namespace
+
+TEST_F(Race, AReadBesideAWrite) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  program.run(main, {}, {x});
+  program.run(side, {x}, {y});
+  EXPECT_EQ(check(), "rank 0, body #1 '0P run': reads 'x' in queue 'side'; "
+                     "expects to be ordered with rank 0, body #0 '0P run', "
+                     "which writes 'x' in queue 'main', got no wait between "
+                     "them");
+}
+
+TEST_F(Race, AWaitOrdersThem) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  program.run(main, {}, {x});
+  program.run(side, {x}, {y}).waits = {program.after(main)};
+  EXPECT_EQ(check(), "");
+}
+
+TEST_F(Race, AWriteBesideARead) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  program.run(main, {}, {x});
+  program.run(side, {x}, {y}).waits = {program.after(main)};
+  program.run(main, {}, {x});
+  EXPECT_EQ(check(), "rank 0, body #1 '0P run': reads 'x' in queue 'side'; "
+                     "expects to be ordered with rank 0, body #2 '0P run', "
+                     "which writes 'x' in queue 'main', got no wait between "
+                     "them");
+}
+
+TEST_F(Race, TwoReadsAreNone) {
+  const uint32_t x = program.slot("x", 4);
+  const uint32_t y = program.slot("y", 4), z = program.slot("z", 4);
+  program.run(main, {}, {x});
+  program.run(side, {x}, {y}).waits = {program.after(main)};
+  program.run(main, {x}, {z});
+  EXPECT_EQ(check(), "");
+}
+
+TEST_F(Race, IsAboutBytesAndNotAboutSlots) {
+  const uint32_t whole = program.slot("whole", 32);
+  const uint32_t tail = program.slotAt(64, "tail", 4);
+  const uint32_t apart = program.slotAt(128, "apart", 4);
+  program.run(main, {}, {whole});
+  program.run(side, {}, {apart});
+  program.run(side, {}, {tail});
+  EXPECT_EQ(check(),
+            "rank 0, body #2 '0P run': writes 'tail' in queue 'side'; expects "
+            "to be ordered with rank 0, body #0 '0P run', which writes "
+            "'whole' in queue 'main', got no wait between them");
+}
+
+TEST_F(Race, OrderPassesThroughAThirdQueue) {
+  const uint32_t third = program.queue("third");
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  const uint32_t z = program.slot("z", 4);
+  program.run(main, {}, {x});
+  program.run(third, {}, {y}).waits = {program.after(main)};
+  program.run(side, {y, x}, {z}).waits = {program.after(third)};
+  EXPECT_EQ(check(), "");
+}
+
+// The order in the list is nothing between queues: here the reader comes first
+// in the list, and what it waits for later.
+TEST_F(Race, ListOrderOrdersOneQueueOnly) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  program.run(side, {x}, {y}).waits = {ppx::Wait(main, 1)};
+  program.run(main, {}, {x});
+  EXPECT_EQ(check(), "");
+}
+
+TEST_F(Race, ReadingWhatNothingWrote) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  program.run(main, {x}, {y});
+  EXPECT_EQ(check(), "rank 0, body #0 '0P run': reads 'x'; expects it written "
+                     "before, got bytes that nothing has written");
+}
+
+TEST_F(Race, ReadingWhatIsWrittenInPart) {
+  const uint32_t whole = program.slot("whole", 32), y = program.slot("y", 4);
+  const uint32_t tail = program.slotAt(64, "tail", 16);
+  program.run(main, {}, {tail});
+  program.run(main, {whole}, {y});
+  EXPECT_EQ(check(),
+            "rank 0, body #1 '0P run': reads 'whole'; expects it written "
+            "before, got bytes that nothing has written");
+}
+
+TEST_F(Race, ParametersAreWrittenBeforeThePrologue) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  artifact.hold(artifact.argument("x", ppx::Role_param, 4), x);
+  program.run(main, {x}, {y});
+  EXPECT_EQ(check(), "");
+}
+
+TEST_F(Race, AGateMayLeaveItsOutputsAsTheyWere) {
+  const uint32_t x = program.slot("x", 4), flag = program.slot("flag", 1);
+  program.get().slots[flag]->element = ppx::ElementType_i32;
+  program.run(main, {}, {flag});
+  program.gate(main, {}, {x}, flag);
+  EXPECT_EQ(check(), "rank 0, body #1 '0P gate': reads 'x'; expects it "
+                     "written before, got bytes that nothing has written");
+}
+
+TEST_F(Race, SectionsFollowEachOther) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  program.run(main, {}, {x});
+  program.step(main);
+  program.begin(Section::epilogue);
+  program.run(side, {x}, {y});
+  EXPECT_EQ(messageOf(artifact.take()), "");
+}
+
+//===----------------------------------------------------------------------===//
+// Matching
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Stages 0 and 1, each a program of two replicas; group 0 joins the replicas.
+ppx::ArtifactT twoStages() {
+  PipelineShape shape;
+  shape.replicas = 2;
+  return makePipeline(shape);
+}
+
+/// The first instruction with `opcode` in the body of program `index`.
+ppx::InstructionT &first(ppx::ArtifactT &artifact, uint32_t index,
+                         ppx::Opcode opcode) {
+  for (const auto &instruction : artifact.programs[index]->body)
+    if (instruction->opcode == opcode)
+      return *instruction;
+  return *artifact.programs[index]->body.front();
+}
+
+} // namespace
+
+TEST(Matching, ATransferIsNamedAlikeOnBothSides) {
+  ppx::ArtifactT artifact = twoStages();
+  first(artifact, 0, ppx::Opcode_send).micro_batch = 1;
+  const CheckResult result = checkArtifact(artifact);
+  ASSERT_EQ(result.findings.size(), 2u); // one per replica
+  EXPECT_EQ(result.findings[0].kind, FindingKind::mismatch);
+  EXPECT_EQ(result.findings[0].message,
+            "rank 0, body #4 '0F1 send': expects to meet 0F1, 48 bytes f32; "
+            "got rank 2, body #2 '0F0 recv' with 0F0, 48 bytes f32");
+  EXPECT_EQ(result.status().code(), ExitCode::checkFailed);
+}
+
+TEST(Matching, PhaseStageBytesAndElementsMatter) {
+  using Instruction = ppx::InstructionT;
+  for (auto breakIt : std::initializer_list<void (*)(Instruction &)>{
+           [](Instruction &i) { i.phase = ppx::Phase_backward; },
+           [](Instruction &i) { i.stage = 1; },
+           [](Instruction &i) { i.micro_batch = 1; },
+           // The flag is four bytes, the output forty-eight.
+           [](Instruction &i) { i.arguments = {11}; }}) {
+    ppx::ArtifactT artifact = twoStages();
+    breakIt(first(artifact, 0, ppx::Opcode_send));
+    EXPECT_TRUE(checkArtifact(artifact).has(FindingKind::mismatch));
+  }
+  ppx::ArtifactT artifact = twoStages();
+  const uint32_t slot = first(artifact, 1, ppx::Opcode_recv).arguments[0];
+  artifact.programs[1]->slots[slot]->element = ppx::ElementType_i32;
+  EXPECT_TRUE(checkArtifact(artifact).has(FindingKind::mismatch));
+}
+
+TEST(Matching, EverySendHasAReceive) {
+  ppx::ArtifactT artifact = twoStages();
+  artifact.programs[0]->epilogue.push_back(std::make_unique<ppx::InstructionT>(
+      first(artifact, 0, ppx::Opcode_send)));
+  artifact.programs[0]->epilogue.back()->waits.clear();
+  EXPECT_EQ(checkArtifact(artifact).findings.back().message,
+            "rank 1, epilogue #2 '0F0 send': expects a partner on the edge "
+            "from rank 1 to rank 3; got 1 sends and 0 receives in the "
+            "epilogue");
+}
+
+TEST(Matching, MembersOfAGroupDoTheSame) {
+  ppx::ArtifactT artifact = twoStages();
+  ppx::ProgramT &other = *artifact.programs[makePrivateProgram(artifact, 1)];
+  for (const auto &instruction : other.body)
+    if (instruction->opcode == ppx::Opcode_collective)
+      instruction->reduction = ppx::Reduction_max;
+  EXPECT_EQ(messageOf(artifact),
+            "rank 0, body #12 '0U collective': expects to meet 0U all_reduce "
+            "sum, 192 bytes f32, 192 bytes f32; got rank 1, body #12 '0U "
+            "collective' with 0U all_reduce max, 192 bytes f32, 192 bytes f32");
+}
+
+TEST(Matching, NoMemberIsMissing) {
+  ppx::ArtifactT artifact = twoStages();
+  ppx::ProgramT &other = *artifact.programs[makePrivateProgram(artifact, 1)];
+  other.prologue.pop_back();
+  EXPECT_EQ(messageOf(artifact),
+            "rank 0, prologue #1 '0P collective': expects all 2 members of "
+            "the group; got 1, as the other ranks have fewer collectives in "
+            "the prologue");
+}
+
+//===----------------------------------------------------------------------===//
+// Deadlock
+//===----------------------------------------------------------------------===//
+
+using Deadlock = OneRank;
+
+TEST_F(Deadlock, AnInstructionThatWaitsForItself) {
+  const uint32_t x = program.slot("x", 4);
+  program.run(main, {}, {x}).waits = {ppx::Wait(main, 1)};
+  EXPECT_EQ(check(), "rank 0, body #0 '0P run': expects to complete, got a "
+                     "cycle\n"
+                     "    it comes after rank 0, body #0 '0P run'");
+}
+
+TEST_F(Deadlock, TwoQueuesThatWaitForEachOther) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  program.run(main, {}, {x}).waits = {ppx::Wait(side, 1)};
+  program.run(side, {}, {y}).waits = {ppx::Wait(main, 1)};
+  EXPECT_EQ(check(), "rank 0, body #0 '0P run': expects to complete, got a "
+                     "cycle\n"
+                     "    it waits for rank 0, body #1 '0P run'\n"
+                     "    which waits for rank 0, body #0 '0P run'");
+}
+
+// Two groups, entered in opposite order by ranks that share both.
+TEST(DeadlockOfRanks, CollectivesInOppositeOrder) {
+  ArtifactBuilder artifact;
+  const uint32_t axis = artifact.axis("dp", 2);
+  const uint32_t a = artifact.group({axis}), b = artifact.group({axis});
+  for (uint32_t rank : {0, 1}) {
+    ProgramBuilder program = artifact.program({rank});
+    const uint32_t main = program.queue("main");
+    const uint32_t x = program.slot("x", 4);
+    program.begin(Section::body);
+    program.run(main, {}, {x});
+    program.collective(main, ppx::CollectiveKind_all_reduce, rank ? b : a, {x},
+                       {x});
+    program.collective(main, ppx::CollectiveKind_all_reduce, rank ? a : b, {x},
+                       {x});
+    program.step(main);
+  }
+  EXPECT_EQ(messageOf(artifact.take()),
+            "rank 1, body #2 '0P collective': expects to complete, got a "
+            "cycle\n"
+            "    it comes after rank 1, body #1 '0P collective'\n"
+            "    which meets rank 0, body #2 '0P collective'\n"
+            "    which comes after rank 0, body #1 '0P collective'\n"
+            "    which meets rank 1, body #2 '0P collective'");
+}
+
+//===----------------------------------------------------------------------===//
+// Memory and cost
+//===----------------------------------------------------------------------===//
+
+TEST(Memory, TheArenaFitsTheLimitOrIsRefused) {
+  const ppx::ArtifactT artifact = twoStages();
+  const uint64_t bytes = artifact.programs[0]->arena_bytes;
+  CheckOptions options;
+  options.memoryLimit = bytes;
+  EXPECT_TRUE(checkArtifact(artifact, options).ok());
+  options.memoryLimit = bytes - 1;
+  const CheckResult result = checkArtifact(artifact, options);
+  EXPECT_TRUE(result.has(FindingKind::memory));
+  EXPECT_EQ(result.status().code(), ExitCode::outOfMemory);
+  EXPECT_EQ(result.findings.front().message,
+            "rank 0 (program 'program0') expects an arena within the memory "
+            "limit of " +
+                std::to_string(bytes - 1) + " bytes, got " +
+                std::to_string(bytes) + " bytes");
+}
+
+static uint64_t operationsOf(const ppx::ArtifactT &artifact) {
+  const CheckResult result = checkArtifact(artifact);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return result.operations;
+}
+
+// Twice the program, at most twice the work and a little for the logarithm.
+TEST(Cost, GrowsWithTheProgram) {
+  auto operations = [](uint32_t microBatches, uint32_t replicas) {
+    PipelineShape shape;
+    shape.microBatches = microBatches;
+    shape.replicas = replicas;
+    shape.oneForwardOneBackward = false; // a residual for each micro-batch
+    return operationsOf(makePipeline(shape));
+  };
+  for (uint32_t size : {64, 128, 256})
+    EXPECT_LT(operations(2 * size, 1), 2.2 * operations(size, 1));
+  for (uint32_t size : {1, 2, 4, 8})
+    EXPECT_LE(operations(16, 2 * size), 2.0 * operations(16, size));
+}
+
+// Many small writes below a large slot, read as a whole as often: a map of
+// byte intervals would take the product of the two.
+TEST(Cost, DoesNotGrowWithTheOverlapOfSlots) {
+  auto operations = [](uint32_t count) {
+    ArtifactBuilder artifact;
+    ProgramBuilder program = artifact.program({0});
+    program.automaticWaits = false;
+    const uint32_t main = program.queue("main");
+    const uint32_t whole = program.slot("whole", 16 * count);
+    const uint32_t result = program.slot("result", 4);
+    program.begin(Section::body);
+    for (uint32_t i = 0; i < count; ++i)
+      program.run(main, {},
+                  {program.slotAt(64 * i, "part" + std::to_string(i), 16)});
+    for (uint32_t i = 0; i < count; ++i)
+      program.run(main, {whole}, {result});
+    program.step(main);
+    return operationsOf(artifact.take());
+  };
+  for (uint32_t size : {256, 512, 1024})
+    EXPECT_LT(operations(2 * size), 2.2 * operations(size));
+}

@@ -46,6 +46,47 @@ static Status bad(const std::string &name, const std::string &message) {
   return Status(ExitCode::badArtifact, name + ": " + message);
 }
 
+/// FlatBuffers 2.0 verifies the alignment of fields and of the lengths of
+/// vectors, but not that of vector elements, which matters for 8-byte ones.
+static bool elementsAreAligned(const ppx::Artifact &artifact) {
+  bool aligned = true;
+  auto look = [&](const flatbuffers::Vector<uint64_t> *vector) {
+    if (vector && reinterpret_cast<uintptr_t>(vector->Data()) % 8 != 0)
+      aligned = false;
+  };
+  auto lookAtView = [&](const ppx::MatrixView *view) {
+    if (view)
+      look(view->batch());
+  };
+  auto forEach = [](const auto *tables, auto visit) {
+    for (flatbuffers::uoffset_t i = 0; tables && i < tables->size(); ++i)
+      visit(*tables->Get(i));
+  };
+  forEach(artifact.programs(), [&](const ppx::Program &program) {
+    forEach(program.slots(), [&](const ppx::Slot &s) { look(s.shape()); });
+  });
+  forEach(artifact.kernels(), [&](const ppx::Kernel &kernel) {
+    const ppx::Contraction *body = kernel.body_as_Contraction();
+    if (!body)
+      return;
+    look(body->batch());
+    for (const ppx::MatrixView *view : {body->lhs(), body->rhs(), body->out()})
+      lookAtView(view);
+    forEach(body->epilogues(),
+            [&](const ppx::Epilogue &e) { lookAtView(e.view()); });
+  });
+  forEach(artifact.arguments(), [&](const ppx::Argument &argument) {
+    look(argument.shape());
+    look(argument.stored_shape());
+    look(argument.padded_shape());
+  });
+  forEach(artifact.outputs(), [&](const ppx::Output &output) {
+    look(output.shape());
+    look(output.padded_shape());
+  });
+  return aligned;
+}
+
 Expected<ppx::ArtifactT> pprt::parseArtifact(const uint8_t *bytes, size_t size,
                                              const std::string &name) {
   // Root offset and file identifier.
@@ -64,7 +105,8 @@ Expected<ppx::ArtifactT> pprt::parseArtifact(const uint8_t *bytes, size_t size,
       bytes, size, maximumDepth,
       flatbuffers::uoffset_t(size / smallestTable + 16));
   if (size > FLATBUFFERS_MAX_BUFFER_SIZE ||
-      !ppx::VerifyArtifactBuffer(verifier))
+      !ppx::VerifyArtifactBuffer(verifier) ||
+      !elementsAreAligned(*ppx::GetArtifact(bytes)))
     return bad(name, "expects a complete artifact, got " +
                          std::to_string(size) +
                          " bytes that are truncated or damaged");

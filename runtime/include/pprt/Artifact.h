@@ -23,8 +23,8 @@ namespace pprt {
 /// The version of the format that this code reads and writes.
 constexpr uint32_t kArtifactVersion = 1;
 
-/// Reads the artifact in `bytes`. Failures are badArtifact and begin with
-/// `name`, the file the bytes are from.
+/// Reads the artifact in `bytes`, which are aligned as allocated memory is.
+/// Failures are badArtifact and begin with `name`, the file they are from.
 Expected<ppx::ArtifactT> parseArtifact(const uint8_t *bytes, size_t size,
                                        const std::string &name);
 

@@ -1,0 +1,375 @@
+//===- BlockKernels.cpp - the inner loops of contractions -----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled several times, with PPRT_ISA naming the instruction set, PPRT_VECTOR
+// the bytes of its registers and PPRT_TILE_ROWS the rows of a tile that its
+// register file holds beside two columns of vectors. Everything here but the
+// two tables at the end is local to the file: a function shared with other
+// files could be linked in the variant that this machine cannot run.
+//
+//===----------------------------------------------------------------------===//
+#include "BlockKernels.h"
+#include "BlockKernelTables.h"
+
+#include <cmath>
+#include <type_traits>
+
+using namespace pprt;
+using namespace pprt::cpu;
+
+namespace {
+
+#define PPRT_INLINE static inline __attribute__((always_inline))
+
+template <typename T, uint64_t Size> struct VectorOf {
+  using Type = T __attribute__((vector_size(Size * sizeof(T))));
+};
+template <typename T, uint64_t Size>
+using Vector = typename VectorOf<T, Size>::Type;
+template <typename T> constexpr uint64_t kWidth = PPRT_VECTOR / sizeof(T);
+
+/// Nothing that is loaded or stored is aligned to more than an element.
+template <typename V, typename T> PPRT_INLINE V loadVector(const T *from) {
+  V value;
+  __builtin_memcpy(&value, from, sizeof(value));
+  return value;
+}
+template <typename V, typename T> PPRT_INLINE void storeVector(T *to, V value) {
+  __builtin_memcpy(to, &value, sizeof(value));
+}
+
+constexpr uint64_t kTileRows = PPRT_TILE_ROWS;
+template <typename T> constexpr uint64_t kTileColumns = 2 * kWidth<T>;
+
+PPRT_INLINE uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+//===----------------------------------------------------------------------===//
+// Elements as they are stored
+//===----------------------------------------------------------------------===//
+
+template <typename Type> struct Plain {
+  using Stored = Type;
+  template <typename T> PPRT_INLINE T load(Type value) { return T(value); }
+  template <typename T> PPRT_INLINE Type store(T value) { return Type(value); }
+};
+/// The upper half of an f32, rounded to nearest even; a NaN stays one.
+struct BFloat16 {
+  using Stored = uint16_t;
+  template <typename T> PPRT_INLINE T load(uint16_t value) {
+    const uint32_t bits = uint32_t(value) << 16;
+    float result;
+    __builtin_memcpy(&result, &bits, sizeof(result));
+    return T(result);
+  }
+  template <typename T> PPRT_INLINE uint16_t store(T value) {
+    const float single = float(value);
+    uint32_t bits;
+    __builtin_memcpy(&bits, &single, sizeof(bits));
+    const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    return uint16_t(single != single ? (bits >> 16) | 0x40 : rounded);
+  }
+};
+
+template <typename Function>
+PPRT_INLINE void withFormat(ppx::ElementType element, Function &&function) {
+  switch (element) {
+  case ppx::ElementType_f64:
+    return function(Plain<double>());
+  case ppx::ElementType_bf16:
+    return function(BFloat16());
+  default:
+    return function(Plain<float>());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+/// Four rows of four steps each, written as four steps of four rows.
+template <typename T>
+PPRT_INLINE void transpose4(const T *from, uint64_t rowStride, T scale, T *to,
+                            uint64_t tile) {
+  using Four = Vector<T, 4>;
+  const auto row = [&](uint64_t r) __attribute__((always_inline)) {
+    return loadVector<Four>(from + r * rowStride) * scale;
+  };
+  const Four a = row(0), b = row(1), c = row(2), d = row(3);
+  const Four ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const Four ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Four cd0 = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const Four cd1 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  storeVector(to, __builtin_shufflevector(ab0, cd0, 0, 1, 4, 5));
+  storeVector(to + tile, __builtin_shufflevector(ab0, cd0, 2, 3, 6, 7));
+  storeVector(to + 2 * tile, __builtin_shufflevector(ab1, cd1, 0, 1, 4, 5));
+  storeVector(to + 3 * tile, __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7));
+}
+
+/// One whole panel whose rows lie side by side: a scaled copy per step.
+template <uint64_t Tile, typename T>
+PPRT_INLINE void packSideBySide(const T *from, uint64_t stepStride,
+                                uint64_t steps, T scale, T *to) {
+  for (uint64_t step = 0; step < steps;
+       ++step, from += stepStride, to += Tile) {
+    constexpr uint64_t fours = Tile / 4 * 4;
+#pragma clang loop unroll(full)
+    for (uint64_t r = 0; r < fours; r += 4)
+      storeVector(to + r, loadVector<Vector<T, 4>>(from + r) * scale);
+    if constexpr (Tile % 4 >= 2)
+      storeVector(to + fours, loadVector<Vector<T, 2>>(from + fours) * scale);
+    if constexpr (Tile % 2 == 1)
+      to[Tile - 1] = from[Tile - 1] * scale;
+  }
+}
+
+/// One panel of `rows` <= tile rows.
+template <typename Format, typename T>
+PPRT_INLINE void packPanel(const typename Format::Stored *from,
+                           uint64_t rowStride, uint64_t stepStride,
+                           uint64_t rows, uint64_t steps, uint64_t tile,
+                           T scale, T *to) {
+  uint64_t row = 0;
+  if constexpr (std::is_same_v<typename Format::Stored, T>)
+    if (stepStride == 1)
+      for (; row + 4 <= rows; row += 4) {
+        uint64_t step = 0;
+        for (; step + 4 <= steps; step += 4)
+          transpose4(from + row * rowStride + step, rowStride, scale,
+                     to + step * tile + row, tile);
+        for (; step < steps; ++step)
+          for (uint64_t r = row; r < row + 4; ++r)
+            to[step * tile + r] = T(from[r * rowStride + step]) * scale;
+      }
+  for (uint64_t step = 0; step < steps; ++step)
+    for (uint64_t r = row; r < rows; ++r)
+      to[step * tile + r] =
+          Format::template load<T>(from[r * rowStride + step * stepStride]) *
+          scale;
+  if (rows < tile)
+    for (uint64_t step = 0; step < steps; ++step)
+      for (uint64_t r = rows; r < tile; ++r)
+        to[step * tile + r] = 0;
+}
+
+template <typename T>
+void pack(const StridedInput &from, uint64_t rows, uint64_t steps,
+          uint64_t tile, T scale, T *to) {
+  withFormat(from.element, [&](auto format) __attribute__((always_inline)) {
+    using Format = decltype(format);
+    const auto *data =
+        reinterpret_cast<const typename Format::Stored *>(from.data);
+    for (uint64_t begin = 0; begin < rows; begin += tile) {
+      const auto *panel = data + begin * from.rowStride;
+      T *target = to + begin * steps;
+      const bool whole = rows - begin >= tile && from.rowStride == 1;
+      if constexpr (std::is_same_v<typename Format::Stored, T>) {
+        if (whole && tile == kTileColumns<T>) {
+          packSideBySide<kTileColumns<T>>(panel, from.columnStride, steps,
+                                          scale, target);
+          continue;
+        }
+        if (whole && tile == kTileRows) {
+          packSideBySide<kTileRows>(panel, from.columnStride, steps, scale,
+                                    target);
+          continue;
+        }
+      }
+      packPanel<Format>(panel, from.rowStride, from.columnStride,
+                        smaller(tile, rows - begin), steps, tile, scale,
+                        target);
+    }
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Multiplication
+//===----------------------------------------------------------------------===//
+
+/// One tile: Rows x two vectors in registers, over all steps.
+template <typename T, uint64_t Rows>
+PPRT_INLINE void multiplyTile(uint64_t steps, const T *lhs, uint64_t rowStride,
+                              uint64_t stepStride, const T *rhs, T *out,
+                              uint64_t leading, bool add) {
+  constexpr uint64_t width = kWidth<T>;
+  using Register = Vector<T, width>;
+  Register sum[Rows][2];
+#pragma clang loop unroll(full)
+  for (uint64_t r = 0; r < Rows; ++r)
+    sum[r][0] = sum[r][1] = Register{};
+  for (uint64_t step = 0; step < steps; ++step) {
+    const auto left = loadVector<Register>(rhs);
+    const auto right = loadVector<Register>(rhs + width);
+#pragma clang loop unroll(full)
+    for (uint64_t r = 0; r < Rows; ++r) {
+      const T factor = lhs[r * rowStride];
+      sum[r][0] += factor * left;
+      sum[r][1] += factor * right;
+    }
+    lhs += stepStride;
+    rhs += 2 * width;
+  }
+#pragma clang loop unroll(full)
+  for (uint64_t r = 0; r < Rows; ++r) {
+    T *row = out + r * leading;
+    if (add) {
+      sum[r][0] += loadVector<Register>(row);
+      sum[r][1] += loadVector<Register>(row + width);
+    }
+    storeVector(row, sum[r][0]);
+    storeVector(row + width, sum[r][1]);
+  }
+}
+
+/// Dispatches on the rows of the last panel.
+template <typename T, uint64_t Rows = kTileRows>
+PPRT_INLINE void multiplyRows(uint64_t rows, uint64_t steps, const T *lhs,
+                              uint64_t rowStride, uint64_t stepStride,
+                              const T *rhs, T *out, uint64_t leading,
+                              bool add) {
+  if constexpr (Rows > 1)
+    if (rows < Rows)
+      return multiplyRows<T, Rows - 1>(rows, steps, lhs, rowStride, stepStride,
+                                       rhs, out, leading, add);
+  multiplyTile<T, Rows>(steps, lhs, rowStride, stepStride, rhs, out, leading,
+                        add);
+}
+
+template <typename T>
+void multiply(uint64_t rows, uint64_t columns, uint64_t steps,
+              const Panels<T> &lhs, const T *rhs, T *out, uint64_t leading,
+              bool add) {
+  constexpr uint64_t tile = kTileColumns<T>;
+  for (uint64_t column = 0; column < columns; column += tile) {
+    const uint64_t width = smaller(tile, columns - column);
+    const T *panel = rhs + column * steps;
+    for (uint64_t row = 0; row < rows; row += kTileRows) {
+      const T *left = lhs.data + row / kTileRows * lhs.panelStride;
+      const uint64_t height = smaller(kTileRows, rows - row);
+      T *corner = out + row * leading + column;
+      if (width == tile) {
+        multiplyRows<T>(height, steps, left, lhs.rowStride, lhs.stepStride,
+                        panel, corner, leading, add);
+        continue;
+      }
+      T edge[kTileRows * tile];
+      multiplyRows<T>(height, steps, left, lhs.rowStride, lhs.stepStride, panel,
+                      edge, tile, false);
+      for (uint64_t r = 0; r < height; ++r)
+        for (uint64_t c = 0; c < width; ++c)
+          corner[r * leading + c] =
+              edge[r * tile + c] + (add ? corner[r * leading + c] : T(0));
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Epilogues and results
+//===----------------------------------------------------------------------===//
+
+PPRT_INLINE double hyperbolicTangent(double x) { return tanh(x); }
+
+/// Branch-free, so that loops over it are vectorised: a rational minimax
+/// approximation, within 4 units in the last place, +-1 beyond +-7.9.
+PPRT_INLINE float hyperbolicTangent(float x) {
+  constexpr float bound = 7.90531110763549805f;
+  const float low = x < -bound ? -bound : x;
+  const float c = low > bound ? bound : low;
+  const float s = c * c;
+  float p = -2.76076847742355e-16f;
+  p = p * s + 2.00018790482477e-13f;
+  p = p * s + -8.60467152213735e-11f;
+  p = p * s + 5.12229709037114e-08f;
+  p = p * s + 1.48572235717979e-05f;
+  p = p * s + 6.37261928875436e-04f;
+  p = p * s + 4.89352455891786e-03f;
+  float q = 1.19825839466702e-06f;
+  q = q * s + 1.18534705686654e-04f;
+  q = q * s + 2.26843463243900e-03f;
+  q = q * s + 4.89352518554385e-03f;
+  return c * p / q;
+}
+
+template <typename T> PPRT_INLINE T geluTanh(T x) {
+  const T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
+  return T(0.5) * x * (T(1) + hyperbolicTangent(inner));
+}
+
+template <typename T, typename Function>
+PPRT_INLINE void map(uint64_t rows, uint64_t columns, T *out, uint64_t leading,
+                     Function &&function) {
+  for (uint64_t r = 0; r < rows; ++r)
+    for (uint64_t c = 0; c < columns; ++c)
+      out[r * leading + c] = function(out[r * leading + c]);
+}
+
+template <typename T, typename Function>
+PPRT_INLINE void combine(const StridedInput &operand, uint64_t rows,
+                         uint64_t columns, T *out, uint64_t leading,
+                         Function &&function) {
+  withFormat(operand.element, [&](auto format) __attribute__((always_inline)) {
+    using Format = decltype(format);
+    const auto *data =
+        reinterpret_cast<const typename Format::Stored *>(operand.data);
+    for (uint64_t r = 0; r < rows; ++r) {
+      const auto *other = data + r * operand.rowStride;
+      T *row = out + r * leading;
+      if (operand.columnStride == 1)
+        for (uint64_t c = 0; c < columns; ++c)
+          row[c] = function(row[c], Format::template load<T>(other[c]));
+      else
+        for (uint64_t c = 0; c < columns; ++c)
+          row[c] = function(row[c], Format::template load<T>(
+                                        other[c * operand.columnStride]));
+    }
+  });
+}
+
+template <typename T>
+void finish(ppx::EpilogueKind kind, const StridedInput &operand, uint64_t rows,
+            uint64_t columns, T *out, uint64_t leading) {
+#define PPRT_LAMBDA __attribute__((always_inline))
+  switch (kind) {
+  case ppx::EpilogueKind_add:
+    return combine(operand, rows, columns, out, leading,
+                   [](T a, T b) PPRT_LAMBDA { return a + b; });
+  case ppx::EpilogueKind_multiply:
+    return combine(operand, rows, columns, out, leading,
+                   [](T a, T b) PPRT_LAMBDA { return a * b; });
+  case ppx::EpilogueKind_gelu_tanh:
+    return map(rows, columns, out, leading,
+               [](T x) PPRT_LAMBDA { return geluTanh(x); });
+  case ppx::EpilogueKind_tanh:
+    return map(rows, columns, out, leading,
+               [](T x) PPRT_LAMBDA { return hyperbolicTangent(x); });
+  case ppx::EpilogueKind_relu:
+    return map(rows, columns, out, leading,
+               [](T x) PPRT_LAMBDA { return x < T(0) ? T(0) : x; });
+  }
+}
+
+template <typename T>
+void store(const T *from, uint64_t leading, uint64_t rows, uint64_t columns,
+           const StridedOutput &to, bool add) {
+  withFormat(to.element, [&](auto format) __attribute__((always_inline)) {
+    using Format = decltype(format);
+    auto *data = reinterpret_cast<typename Format::Stored *>(to.data);
+    for (uint64_t r = 0; r < rows; ++r)
+      for (uint64_t c = 0; c < columns; ++c) {
+        auto &element = data[r * to.rowStride + c * to.columnStride];
+        const T old = add ? Format::template load<T>(element) : T(0);
+        element = Format::store(T(old + from[r * leading + c]));
+      }
+  });
+}
+
+} // namespace
+
+#define PPRT_STRINGIFY2(name) #name
+#define PPRT_STRINGIFY(name) PPRT_STRINGIFY2(name)
+#define PPRT_TABLE(type)                                                       \
+  const BlockKernels<type> cpu::PPRT_ISA::type##Kernels = {                    \
+      PPRT_STRINGIFY(PPRT_ISA), kTileRows,    kTileColumns<type>, pack<type>,  \
+      multiply<type>,           finish<type>, store<type>}
+PPRT_TABLE(float);
+PPRT_TABLE(double);

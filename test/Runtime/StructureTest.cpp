@@ -320,8 +320,8 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto &a) {
                first(a, ppx::Opcode_collective).reduction = ppx::Reduction_or_;
              },
-             "rank 0, body #12 '0U collective': expects integers to reduce by "
-             "or_, got f32"},
+             "rank 0, body #12 '0U collective': expects elements that 'or' can "
+             "reduce, got f32"},
         Case{"dimension",
              [](auto &a) {
                first(a, ppx::Opcode_collective).collective =

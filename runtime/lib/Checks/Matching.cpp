@@ -139,7 +139,7 @@ std::string Matcher::terms(const InstructionRef &ref) const {
   if (instruction.opcode == ppx::Opcode_collective) {
     result += text(" ", ppx::EnumNameCollectiveKind(instruction.collective));
     if (reduces(instruction))
-      result += text(" ", ppx::EnumNameReduction(instruction.reduction));
+      result += text(" ", nameOf(instruction.reduction));
     if (instruction.collective != ppx::CollectiveKind_all_reduce)
       result += text(" dimension ", instruction.dimension);
   }

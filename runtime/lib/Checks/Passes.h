@@ -12,6 +12,8 @@
 #include "Report.h"
 #include "pprt/Mesh.h"
 
+#include <functional>
+
 namespace pprt::checks {
 
 /// The artifact with what several checks derive from it.
@@ -33,13 +35,16 @@ struct World {
 /// of a collective. All are of the same section.
 using Rendezvous = std::vector<InstructionRef>;
 
-// Structure.cpp, StructureKernels.cpp, StructureArguments.cpp,
-// StructureInstructions.cpp
+// Structure*.cpp
 void checkArtifactStructure(const ppx::ArtifactT &artifact, Report &report);
 void checkKernels(const ppx::ArtifactT &artifact, Report &report);
 void checkArguments(const ppx::ArtifactT &artifact, Report &report);
 void checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,
                        Report &report);
+/// The kind, reduction and tensors of a collective of `members` ranks.
+void checkCollectiveTensors(
+    const ppx::ProgramT &program, const ppx::InstructionT &instruction,
+    uint32_t members, const std::function<void(const std::string &)> &fail);
 /// The shape of one shard: `shape` divided by the sizes of the axes that split
 /// each dimension. Empty optional where it does not divide.
 std::optional<std::vector<uint64_t>>

@@ -75,6 +75,9 @@ public:
     return {segmentAt(s.offset), segmentAt(s.offset + s.bytes)};
   }
 
+  bool isDefined(SegmentRange range) { return defined.isDefined(range); }
+  void define(SegmentRange range) { defined.define(range); }
+
 private:
   static std::vector<uint64_t> slotBounds(const ppx::ProgramT &program) {
     std::vector<uint64_t> bounds;
@@ -93,8 +96,6 @@ private:
 
   const ppx::ProgramT &program;
   std::vector<uint64_t> bounds; ///< segment i is [bounds[i], bounds[i + 1])
-
-public:
   DefinedSegments defined;
 };
 
@@ -179,7 +180,7 @@ void SectionRaces::checkAccess(uint32_t index, const SlotAccess &access) {
   if (range.begin == range.end)
     return;
   const uint32_t *now = &clocks[index * queueCount];
-  if (access.reads && !memory.defined.isDefined(range))
+  if (access.reads && !memory.isDefined(range))
     report.add(refTo(index), *list[index],
                text("reads '", program.slots[access.slot]->name,
                     "'; expects it written before, got bytes that nothing "
@@ -214,7 +215,7 @@ void SectionRaces::visit(uint32_t index) {
       reads.record(range, event);
     if (access.writes) {
       writes.record(range, event);
-      memory.defined.define(range);
+      memory.define(range);
     }
   }
 }

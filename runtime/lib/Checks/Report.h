@@ -22,6 +22,14 @@ template <typename... Parts> std::string text(const Parts &...parts) {
   return stream.str();
 }
 
+/// `and_` and `or_` carry their underscore only where `and` is a keyword.
+inline std::string nameOf(ppx::Reduction reduction) {
+  std::string name = ppx::EnumNameReduction(reduction);
+  if (!name.empty() && name.back() == '_')
+    name.pop_back();
+  return name;
+}
+
 /// `rank 1, body #12 '0F1 send'`, with the source location if there is one.
 std::string describe(const InstructionRef &ref,
                      const ppx::InstructionT &instruction);

@@ -5,7 +5,8 @@
 // In: an artifact whose mesh, groups, ranks and slots are sound. Checks every
 // index, the number and sizes of arguments, and that waits can be satisfied.
 // What depends on the rank depends on its stage only, so the ranks of a
-// program are looked at once per stage.
+// program are looked at once per stage. What collectives do to shapes is in
+// StructureCollectives.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -43,8 +44,6 @@ private:
   void checkKernelCall();
   void checkTransfer();
   void checkCollective();
-  void checkCollectiveShapes(uint32_t members);
-  void checkPermutation(uint32_t members);
   void checkCopy();
   template <typename Tensor> void checkShard(const Tensor &tensor);
   void checkLoad();
@@ -237,101 +236,10 @@ void InstructionChecker::checkCollective() {
     if (!mesh.contains(group, rank))
       fail(text("expects a group with stage ", mesh.stage(rank), ", got group ",
                 i.group, " without it"));
-  if (!isOneOf(i.collective, ppx::CollectiveKind_MIN,
-               ppx::CollectiveKind_MAX)) {
-    fail(text("expects a known collective, got ", int(i.collective)));
-    return;
-  }
-  if (!isOneOf(i.reduction, ppx::Reduction_MIN, ppx::Reduction_MAX)) {
-    fail(text("expects a known reduction, got ", int(i.reduction)));
-    return;
-  }
-  if (i.arguments.empty() || i.arguments.size() % 2 != 0) {
-    fail(text("expects as many outputs as inputs, got ", i.arguments.size(),
-              " arguments"));
-    return;
-  }
   checkChannel(i.opcode, i.group, "group");
-  const uint32_t members = mesh.memberCount(group);
-  checkCollectiveShapes(members);
-  if (i.collective == ppx::CollectiveKind_permute)
-    checkPermutation(members);
+  checkCollectiveTensors(program, i, mesh.memberCount(group),
+                         [this](const std::string &message) { fail(message); });
   checkOverlap();
-}
-
-/// Each output has the shape that the kind makes of its input's.
-void InstructionChecker::checkCollectiveShapes(uint32_t members) {
-  const Instruction &instruction = *current;
-  const bool reduces =
-      instruction.collective == ppx::CollectiveKind_all_reduce ||
-      instruction.collective == ppx::CollectiveKind_reduce_scatter;
-  const bool logical = instruction.reduction == ppx::Reduction_and_ ||
-                       instruction.reduction == ppx::Reduction_or_;
-  const size_t count = instruction.arguments.size() / 2;
-  for (size_t i = 0; i < count; ++i) {
-    const ppx::SlotT &input = argument(i), &output = argument(count + i);
-    if (input.element != output.element)
-      fail(text("expects output ", i, " of its input's element type ",
-                ppx::EnumNameElementType(input.element), ", got ",
-                ppx::EnumNameElementType(output.element)));
-    const bool integer = input.element == ppx::ElementType_i32 ||
-                         input.element == ppx::ElementType_i64 ||
-                         input.element == ppx::ElementType_i1;
-    if (reduces && logical && !integer)
-      fail(text("expects integers to reduce by ",
-                ppx::EnumNameReduction(instruction.reduction), ", got ",
-                ppx::EnumNameElementType(input.element)));
-    std::vector<uint64_t> shape = input.shape;
-    auto scale = [&](uint32_t dimension, bool multiply) {
-      if (dimension >= shape.size())
-        return fail(text("expects a dimension below ", shape.size(), ", got ",
-                         dimension));
-      if (multiply)
-        shape[dimension] *= members;
-      else if (shape[dimension] % members == 0)
-        shape[dimension] /= members;
-      else
-        return fail(text("expects dimension ", dimension, " divisible by ",
-                         members, " members, got ", shape[dimension]));
-      return true;
-    };
-    bool valid = true;
-    switch (instruction.collective) {
-    case ppx::CollectiveKind_all_reduce:
-    case ppx::CollectiveKind_permute:
-      break;
-    case ppx::CollectiveKind_all_gather:
-      valid = scale(instruction.dimension, true);
-      break;
-    case ppx::CollectiveKind_reduce_scatter:
-      valid = scale(instruction.dimension, false);
-      break;
-    case ppx::CollectiveKind_all_to_all:
-      valid = scale(instruction.split_dimension, false) &&
-              scale(instruction.dimension, true);
-      break;
-    }
-    if (valid && shape != output.shape)
-      fail(text("expects output ", i, " '", output.name, "' of ",
-                denseBytes(input.element, shape).value_or(0),
-                " bytes in the shape that the collective gives, got ",
-                output.bytes, " bytes"));
-  }
-}
-
-void InstructionChecker::checkPermutation(uint32_t members) {
-  const std::vector<uint32_t> &permutation = current->permutation;
-  std::vector<bool> seen(permutation.size());
-  bool valid = permutation.size() == members;
-  for (uint32_t target : permutation) {
-    valid = valid && target < members && !seen[target];
-    if (!valid)
-      break;
-    seen[target] = true;
-  }
-  if (!valid)
-    fail(text("expects a permutation of its ", members, " members, got ",
-              permutation.size(), " entries that do not name each once"));
 }
 
 void InstructionChecker::checkCopy() {

@@ -1,0 +1,130 @@
+//===- StructureCollectives.cpp - do collectives fit their tensors? -------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a collective of which the group and the slots exist. Checks its kind and
+// reduction, and that each output has the shape that the kind makes of its
+// input for the number of members.
+//
+//===----------------------------------------------------------------------===//
+#include "Passes.h"
+
+using namespace pprt;
+using namespace pprt::checks;
+
+using Shape = std::vector<uint64_t>;
+
+/// `shape` with one dimension multiplied or divided by the members; an error
+/// instead where that cannot be.
+static Status scale(Shape &shape, uint32_t dimension, uint32_t members,
+                    bool multiply) {
+  auto bad = [](std::string message) {
+    return Status(ExitCode::badArtifact, std::move(message));
+  };
+  if (dimension >= shape.size())
+    return bad(
+        text("expects a dimension below ", shape.size(), ", got ", dimension));
+  uint64_t &size = shape[dimension];
+  if (!multiply && size % members != 0)
+    return bad(text("expects dimension ", dimension, " divisible by ", members,
+                    " members, got ", size));
+  size = multiply ? size * members : size / members;
+  return {};
+}
+
+/// Turns the shape of an input into that of its output.
+static Status applyCollective(const ppx::InstructionT &instruction,
+                              uint32_t members, Shape &shape) {
+  const uint32_t dimension = instruction.dimension;
+  switch (instruction.collective) {
+  case ppx::CollectiveKind_all_reduce:
+  case ppx::CollectiveKind_permute:
+    break;
+  case ppx::CollectiveKind_all_gather:
+    return scale(shape, dimension, members, /*multiply=*/true);
+  case ppx::CollectiveKind_reduce_scatter:
+    return scale(shape, dimension, members, /*multiply=*/false);
+  case ppx::CollectiveKind_all_to_all: {
+    Status split = scale(shape, instruction.split_dimension, members,
+                         /*multiply=*/false);
+    return split.ok() ? scale(shape, dimension, members, /*multiply=*/true)
+                      : split;
+  }
+  }
+  return {};
+}
+
+static bool isPermutation(const std::vector<uint32_t> &permutation,
+                          uint32_t members) {
+  if (permutation.size() != members)
+    return false;
+  std::vector<bool> seen(members);
+  for (uint32_t target : permutation) {
+    if (target >= members || seen[target])
+      return false;
+    seen[target] = true;
+  }
+  return true;
+}
+
+/// Logic is for integers and booleans, sums are for numbers.
+static bool canReduce(ppx::ElementType element, ppx::Reduction reduction) {
+  switch (reduction) {
+  case ppx::Reduction_sum:
+    return element != ppx::ElementType_i1;
+  case ppx::Reduction_max:
+  case ppx::Reduction_min:
+    return true;
+  case ppx::Reduction_and_:
+  case ppx::Reduction_or_:
+    break;
+  }
+  return element == ppx::ElementType_i1 || element == ppx::ElementType_i32 ||
+         element == ppx::ElementType_i64;
+}
+
+void checks::checkCollectiveTensors(
+    const ppx::ProgramT &program, const ppx::InstructionT &instruction,
+    uint32_t members, const std::function<void(const std::string &)> &fail) {
+  if (!isOneOf(instruction.collective, ppx::CollectiveKind_MIN,
+               ppx::CollectiveKind_MAX))
+    return fail(
+        text("expects a known collective, got ", int(instruction.collective)));
+  if (!isOneOf(instruction.reduction, ppx::Reduction_MIN, ppx::Reduction_MAX))
+    return fail(
+        text("expects a known reduction, got ", int(instruction.reduction)));
+  if (instruction.arguments.empty() || instruction.arguments.size() % 2 != 0)
+    return fail(text("expects as many outputs as inputs, got ",
+                     instruction.arguments.size(), " arguments"));
+  if (instruction.collective == ppx::CollectiveKind_permute &&
+      !isPermutation(instruction.permutation, members))
+    fail(text("expects a permutation of its ", members, " members, got ",
+              instruction.permutation.size(),
+              " entries that do not name each once"));
+
+  const bool reduces =
+      instruction.collective == ppx::CollectiveKind_all_reduce ||
+      instruction.collective == ppx::CollectiveKind_reduce_scatter;
+  const size_t count = instruction.arguments.size() / 2;
+  for (size_t i = 0; i < count; ++i) {
+    const ppx::SlotT &input = *program.slots[instruction.arguments[i]];
+    const ppx::SlotT &output = *program.slots[instruction.arguments[count + i]];
+    const char *element = ppx::EnumNameElementType(input.element);
+    if (input.element != output.element)
+      fail(text("expects output ", i, " of its input's element type ", element,
+                ", got ", ppx::EnumNameElementType(output.element)));
+    if (reduces && !canReduce(input.element, instruction.reduction))
+      fail(text("expects elements that a ",
+                ppx::EnumNameReduction(instruction.reduction), " reduces, got ",
+                element));
+    Shape shape = input.shape;
+    const Status scaled = applyCollective(instruction, members, shape);
+    if (!scaled.ok())
+      fail(scaled.message());
+    else if (shape != output.shape)
+      fail(text("expects output ", i, " '", output.name, "' of ",
+                denseBytes(input.element, shape).value_or(0),
+                " bytes in the shape that the collective gives, got ",
+                output.bytes, " bytes"));
+  }
+}

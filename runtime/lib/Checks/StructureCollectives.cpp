@@ -114,9 +114,8 @@ void checks::checkCollectiveTensors(
       fail(text("expects output ", i, " of its input's element type ", element,
                 ", got ", ppx::EnumNameElementType(output.element)));
     if (reduces && !canReduce(input.element, instruction.reduction))
-      fail(text("expects elements that a ",
-                ppx::EnumNameReduction(instruction.reduction), " reduces, got ",
-                element));
+      fail(text("expects elements that '", nameOf(instruction.reduction),
+                "' can reduce, got ", element));
     Shape shape = input.shape;
     const Status scaled = applyCollective(instruction, members, shape);
     if (!scaled.ok())

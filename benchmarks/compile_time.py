@@ -2,16 +2,20 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# In: the tools and the small model. Out: rows with seconds and limits. All
+# In: the tools and the small model. Out: rows with seconds and limits. Our
 # times are of whole processes: start, parsing and writing are part of them.
+# JAX's are those of tracing, partitioning and compiling the same step; they
+# stand beside ours for scale and decide nothing.
 """Compile time: small model to its first step, large models to level 2."""
 
+import json
 import os
 import statistics
 import subprocess
 import tempfile
 import time
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 REPEATS = 3
 LARGE = dict(hidden=1024, heads=16, seq=1024, batch=1024, vocab=50304)
 MAIN_JOB = "dp=2 tp=2 pp=2 microbatches=4 schedule=1f1b "
@@ -25,9 +29,9 @@ def seconds(command, env=None):
     return time.perf_counter() - start
 
 
-def row(name, times, limit, limit_text=None):
+def row(name, times, limit, limit_text=None, jax=None):
     value = statistics.median(times)
-    return {"name": name, "seconds": value, "all": times, "limit": limit,
+    return {"name": name, "seconds": value, "all": times, "jax": jax,
             "limit_text": limit_text or f"<= {limit:.2f}",
             "met": value <= limit}
 
@@ -48,22 +52,39 @@ def first_step(args, model, text):
         yield row(f"to the first step, {name}, warm kernel cache", warm, 0.3)
 
 
+def large_dimensions(layers):
+    return [f"--layers={layers}", *(f"--{k}={v}" for k, v in LARGE.items())]
+
+
+def jax_seconds(args, layers):
+    if "peers" not in args.sides:
+        return None
+    peer = subprocess.run(
+        [os.path.join(args.venv, "bin/python"),
+         os.path.join(HERE, "peers/jax_compile.py"), "--dp=8", "--tp=8",
+         *large_dimensions(layers)],
+        check=True, stdout=subprocess.PIPE, text=True, timeout=600)
+    times = json.loads(peer.stdout)
+    return times["trace_seconds"] + times["compile_seconds"]
+
+
 def partition(args, scratch):
     """pp-opt of large models to level 2, which has one program for all."""
     def times(layers, mesh):
         model = os.path.join(scratch, f"gpt{layers}.mlir")
         if not os.path.exists(model):
-            subprocess.run(
-                [args.tool("pp-model"), "gpt", f"--layers={layers}", "-o",
-                 model, *(f"--{k}={v}" for k, v in LARGE.items())], check=True)
+            subprocess.run([args.tool("pp-model"), "gpt", "-o", model,
+                            *large_dimensions(layers)], check=True)
         option = f"{mesh} {OPTIMIZER} stop-after=spmd"
         return [seconds([args.tool("pp-opt"), model,
                          f"--pp-parallelize={option}", "-o", os.devnull])
                 for _ in range(REPEATS)]
 
-    few = row("24 layers, hidden 1024, dp=8 tp=8", times(24, "dp=8 tp=8"), 1.0)
+    few = row("24 layers, hidden 1024, dp=8 tp=8", times(24, "dp=8 tp=8"), 1.0,
+              jax=jax_seconds(args, 24))
     yield few
-    yield row("96 layers, hidden 1024, dp=8 tp=8", times(96, "dp=8 tp=8"), 4.0)
+    yield row("96 layers, hidden 1024, dp=8 tp=8", times(96, "dp=8 tp=8"), 4.0,
+              jax=jax_seconds(args, 96))
     yield row("24 layers, hidden 1024, dp=512 tp=8", times(24, "dp=512 tp=8"),
               1.1 * few["seconds"], "<= 1.1 x dp=8")
 

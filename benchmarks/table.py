@@ -98,7 +98,8 @@ def render(result):
     if "compile" in result:
         text.append("")
         text += lines(
-            ("compile time", "seconds", "limit", "met"),
-            [(row["name"], f"{row['seconds']:.2f}", row["limit_text"],
-              "yes" if row["met"] else "no") for row in result["compile"]])
+            ("compile time", "ours s", "limit", "JAX s", "met"),
+            [(row["name"], cell(row["seconds"], 2), row["limit_text"],
+              cell(row["jax"], 1), "yes" if row["met"] else "no")
+             for row in result["compile"]])
     return "\n".join(text)

@@ -1,16 +1,9 @@
 # jax_tp.py - peer of the tp=2 row: jax.jit with Megatron's shardings.
 #
 # SPDX-License-Identifier: Apache-2.0
-#
-# The same GPT-2 and AdamW as gpt.py, in plain JAX. Attention splits by heads,
-# the MLP by columns and then rows; XLA's partitioner adds the collectives.
-# c_attn is kept as [hidden, 3, heads, head size], so that heads can be split.
 """One process, two host devices, one jitted and sharded training step."""
 
 import os
-
-import measure
-import parameters
 
 DEVICES = 2
 os.environ["XLA_FLAGS"] = (os.environ.get("XLA_FLAGS", "") +
@@ -20,103 +13,33 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax  # noqa: E402 (reads XLA_FLAGS when imported)
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
-from jax.sharding import AxisType, NamedSharding  # noqa: E402
-from jax.sharding import PartitionSpec as P  # noqa: E402
+from jax.sharding import AxisType, NamedSharding, PartitionSpec  # noqa: E402
+
+import jax_gpt  # noqa: E402
+import measure  # noqa: E402
+import parameters  # noqa: E402
 
 
-def initial_parameters(args):
-    """Name -> (value, partition): heads and the MLP's inner dimension."""
-    head_size = args.hidden // args.heads
-    split = {
-        "attn.c_attn.weight": ((args.hidden, 3, args.heads, head_size),
-                               P(None, None, "tp", None)),
-        "attn.c_attn.bias": ((3, args.heads, head_size), P(None, "tp", None)),
-        "attn.c_proj.weight": ((args.heads, head_size, args.hidden),
-                               P("tp", None, None)),
-        "mlp.c_fc.weight": ((args.hidden, 4 * args.hidden), P(None, "tp")),
-        "mlp.c_fc.bias": ((4 * args.hidden,), P("tp")),
-        "mlp.c_proj.weight": ((4 * args.hidden, args.hidden), P("tp", None)),
-    }
-    result = {}
-    for name, value in parameters.initial(args).items():
-        in_layer = name.split(".", 2)[-1] if name.startswith("h.") else name
-        shape, partition = split.get(in_layer, (value.shape, P()))
-        result[name] = value.reshape(shape), partition
-    return result
-
-
-def layer_norm(p, name, x):
-    mean = x.mean(-1, keepdims=True)
-    centred = x - mean
-    variance = (centred * centred).mean(-1, keepdims=True)
-    normal = centred * jax.lax.rsqrt(variance + 1e-5)
-    return normal * p[name + ".weight"] + p[name + ".bias"]
-
-
-def attention(p, name, x, mask):
-    qkv = jnp.einsum("bsh,htnd->tbnsd", x, p[name + ".c_attn.weight"])
-    qkv += p[name + ".c_attn.bias"][:, None, :, None, :]
-    q, k, v = qkv
-    scores = jnp.einsum("bnqd,bnkd->bnqk", q, k) * (q.shape[-1]**-0.5)
-    weights = jax.nn.softmax(jnp.where(mask, scores, -jnp.inf), axis=-1)
-    y = jnp.einsum("bnqk,bnkd->bqnd", weights, v)
-    y = jnp.einsum("bqnd,ndh->bqh", y, p[name + ".c_proj.weight"])
-    return y + p[name + ".c_proj.bias"]
-
-
-def mlp(p, name, x):
-    x = x @ p[name + ".c_fc.weight"] + p[name + ".c_fc.bias"]
-    x = jax.nn.gelu(x, approximate=True)
-    return x @ p[name + ".c_proj.weight"] + p[name + ".c_proj.bias"]
-
-
-def loss_of(p, tokens, labels, layers):
-    seq = tokens.shape[1]
-    mask = jnp.tril(jnp.ones((seq, seq), bool))
-    x = p["wte.weight"][tokens] + p["wpe.weight"]
-    for i in range(layers):
-        x = x + attention(p, f"h.{i}.attn", layer_norm(p, f"h.{i}.ln_1", x),
-                          mask)
-        x = x + mlp(p, f"h.{i}.mlp", layer_norm(p, f"h.{i}.ln_2", x))
-    x = layer_norm(p, "ln_f", x)
-    logits = x @ p.get("lm_head.weight", p["wte.weight"]).T
-    picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
-    return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()
-
-
-def adamw(p, gradients, m, v, t, lr):
-    """torch.optim.AdamW with its defaults, at step t counted from 1."""
-    beta1, beta2, eps, decay = 0.9, 0.999, 1e-8, 0.01
-    m = jax.tree.map(lambda m, g: beta1 * m + (1 - beta1) * g, m, gradients)
-    v = jax.tree.map(lambda v, g: beta2 * v + (1 - beta2) * g * g, v,
-                     gradients)
-    scale1, scale2 = 1 - beta1**t, 1 - beta2**t
-    p = jax.tree.map(
-        lambda p, m, v: p * (1 - lr * decay) - lr * (m / scale1) /
-        (jnp.sqrt(v / scale2) + eps), p, m, v)
-    return p, m, v
+def matrix_rate():
+    a = jax.device_put(np.ones((1024, 1024), np.float32), jax.devices()[0])
+    product = jax.jit(jnp.matmul)
+    return measure.matrix_rate(lambda: product(a, a).block_until_ready())
 
 
 def main():
     args = measure.options(__doc__).parse_args()
     mesh = jax.make_mesh((DEVICES,), ("tp",), axis_types=(AxisType.Auto,))
-    replicated = NamedSharding(mesh, P())
-    initial = initial_parameters(args)
-    shardings = {k: NamedSharding(mesh, s) for k, (_, s) in initial.items()}
-    p, m, v = ({k: jax.device_put(scale * x, shardings[k])
-                for k, (x, _) in initial.items()} for scale in (1, 0, 0))
-    tokens, labels = measure.text_batches(
-        args.data, args.warmup + args.steps, args.batch, args.seq)
-    tokens = [jax.device_put(x, replicated) for x in tokens]
-    labels = [jax.device_put(x, replicated) for x in labels]
-
-    def train(p, m, v, t, x, y):
-        loss, gradients = jax.value_and_grad(loss_of)(p, x, y, args.layers)
-        return loss, *adamw(p, gradients, m, v, t, args.lr)
-
-    train = jax.jit(train, donate_argnums=(0, 1, 2),
-                    out_shardings=(replicated, shardings, shardings,
-                                   shardings))
+    train, shardings = jax_gpt.training_step(args, mesh)
+    shapes = jax_gpt.partitions(args)
+    initial = {name: value.reshape(shapes[name][0])
+               for name, value in parameters.initial(args).items()}
+    p, m, v = ({name: jax.device_put(scale * x, shardings[name])
+                for name, x in initial.items()} for scale in (1, 0, 0))
+    replicated = NamedSharding(mesh, PartitionSpec())
+    tokens, labels = ([jax.device_put(x, replicated) for x in batches]
+                      for batches in measure.text_batches(
+                          args.data, args.warmup + args.steps, args.batch,
+                          args.seq))
 
     def step(i):
         nonlocal p, m, v
@@ -126,13 +49,8 @@ def main():
         return loss
 
     milliseconds, loss = measure.time_steps(step, args)
-
-    one = jax.devices()[0]
-    a = jax.device_put(np.ones((1024, 1024), np.float32), one)
-    product = jax.jit(jnp.matmul)
-    rate = measure.matrix_rate(lambda: product(a, a).block_until_ready())
     measure.report("JAX jit tp=2", "jax " + jax.__version__, milliseconds,
-                   loss, rate)
+                   loss, matrix_rate())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,105 @@
+# jax_gpt.py - GPT-2 and AdamW in plain JAX, with Megatron's shardings.
+#
+# SPDX-License-Identifier: Apache-2.0
+#
+# The same function as gpt.py. Attention splits by heads over the axis "tp",
+# the MLP by columns and then rows; XLA's partitioner adds the collectives.
+# c_attn is kept as [hidden, 3, heads, head size], so that heads can be split.
+"""GPT-2 in JAX: parameters' partitions, loss, optimizer, training step."""
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import parameters
+
+
+def partitions(args):
+    """Name -> (shape, partition): heads and the MLP's inner dimension."""
+    head_size = args.hidden // args.heads
+    split = {
+        "attn.c_attn.weight": ((args.hidden, 3, args.heads, head_size),
+                               P(None, None, "tp", None)),
+        "attn.c_attn.bias": ((3, args.heads, head_size), P(None, "tp", None)),
+        "attn.c_proj.weight": ((args.heads, head_size, args.hidden),
+                               P("tp", None, None)),
+        "mlp.c_fc.weight": ((args.hidden, 4 * args.hidden), P(None, "tp")),
+        "mlp.c_fc.bias": ((4 * args.hidden,), P("tp")),
+        "mlp.c_proj.weight": ((4 * args.hidden, args.hidden), P("tp", None)),
+    }
+    result = {}
+    for name, shape in parameters.shapes(args).items():
+        in_layer = name.split(".", 2)[-1] if name.startswith("h.") else name
+        result[name] = split.get(in_layer, (shape, P()))
+    return result
+
+
+def layer_norm(p, name, x):
+    mean = x.mean(-1, keepdims=True)
+    centred = x - mean
+    variance = (centred * centred).mean(-1, keepdims=True)
+    normal = centred * jax.lax.rsqrt(variance + 1e-5)
+    return normal * p[name + ".weight"] + p[name + ".bias"]
+
+
+def attention(p, name, x, mask):
+    qkv = jnp.einsum("bsh,htnd->tbnsd", x, p[name + ".c_attn.weight"])
+    qkv += p[name + ".c_attn.bias"][:, None, :, None, :]
+    q, k, v = qkv
+    scores = jnp.einsum("bnqd,bnkd->bnqk", q, k) * (q.shape[-1]**-0.5)
+    weights = jax.nn.softmax(jnp.where(mask, scores, -jnp.inf), axis=-1)
+    y = jnp.einsum("bnqk,bnkd->bqnd", weights, v)
+    y = jnp.einsum("bqnd,ndh->bqh", y, p[name + ".c_proj.weight"])
+    return y + p[name + ".c_proj.bias"]
+
+
+def mlp(p, name, x):
+    x = x @ p[name + ".c_fc.weight"] + p[name + ".c_fc.bias"]
+    x = jax.nn.gelu(x, approximate=True)
+    return x @ p[name + ".c_proj.weight"] + p[name + ".c_proj.bias"]
+
+
+def loss_of(p, tokens, labels, layers):
+    seq = tokens.shape[1]
+    mask = jnp.tril(jnp.ones((seq, seq), bool))
+    x = p["wte.weight"][tokens] + p["wpe.weight"]
+    for i in range(layers):
+        x = x + attention(p, f"h.{i}.attn", layer_norm(p, f"h.{i}.ln_1", x),
+                          mask)
+        x = x + mlp(p, f"h.{i}.mlp", layer_norm(p, f"h.{i}.ln_2", x))
+    x = layer_norm(p, "ln_f", x)
+    logits = x @ p.get("lm_head.weight", p["wte.weight"]).T
+    picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()
+
+
+def adamw(p, gradients, m, v, t, lr):
+    """torch.optim.AdamW with its defaults, at step t counted from 1."""
+    beta1, beta2, eps, decay = 0.9, 0.999, 1e-8, 0.01
+    m = jax.tree.map(lambda m, g: beta1 * m + (1 - beta1) * g, m, gradients)
+    v = jax.tree.map(lambda v, g: beta2 * v + (1 - beta2) * g * g, v,
+                     gradients)
+    scale1, scale2 = 1 - beta1**t, 1 - beta2**t
+    p = jax.tree.map(
+        lambda p, m, v: p * (1 - lr * decay) - lr * (m / scale1) /
+        (jnp.sqrt(v / scale2) + eps), p, m, v)
+    return p, m, v
+
+
+def training_step(args, mesh):
+    """The jitted step (p, m, v, t, tokens, labels) -> (loss, p, m, v), with
+    p, m and v donated, and the sharding of each parameter."""
+    replicated = NamedSharding(mesh, P())
+    shardings = {name: NamedSharding(mesh, partition)
+                 for name, (_, partition) in partitions(args).items()}
+
+    def train(p, m, v, t, tokens, labels):
+        loss, gradients = jax.value_and_grad(loss_of)(p, tokens, labels,
+                                                      args.layers)
+        return loss, *adamw(p, gradients, m, v, t, args.lr)
+
+    step = jax.jit(train, donate_argnums=(0, 1, 2),
+                   out_shardings=(replicated, shardings, shardings,
+                                  shardings))
+    return step, shardings

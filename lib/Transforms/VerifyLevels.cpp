@@ -17,6 +17,7 @@ using namespace pp;
 
 namespace pp {
 #define GEN_PASS_DEF_VERIFYGRAPH
+#define GEN_PASS_DEF_VERIFYSPMD
 #include "pp/Transforms/Passes.h.inc"
 } // namespace pp
 
@@ -59,6 +60,72 @@ struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
       op.emitError("expects an op of level 1, got ") << op.getName();
       return signalPassFailure();
     }
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Level 2
+//===----------------------------------------------------------------------===//
+
+/// `type` is one device's part of the whole that the attributes describe.
+LogicalResult verifyPart(func::FuncOp main, StringRef what, unsigned index,
+                         DictionaryAttr attributes, Type type, MeshOp mesh) {
+  auto fail = [&] {
+    return main.emitError() << what << " " << index << " of @main ";
+  };
+  auto get = [&](StringRef name) {
+    return attributes ? attributes.get(name) : Attribute();
+  };
+  auto sharding = dyn_cast_or_null<ShardingAttr>(
+      get(attrs::kStored) ? get(attrs::kStored) : get(attrs::kSharding));
+  auto global = dyn_cast_or_null<DenseI64ArrayAttr>(get(attrs::kGlobalShape));
+  auto local = cast<RankedTensorType>(type);
+  if (!sharding || !global || sharding.getRank() != local.getRank() ||
+      static_cast<int64_t>(global.size()) != local.getRank())
+    return fail() << "expects pp.sharding and pp.global_shape of rank "
+                  << local.getRank() << "; pp-partition writes them";
+  RankedTensorType expected =
+      sharding.localType(local.clone(global.asArrayRef()), mesh.getMesh());
+  if (expected != local)
+    return fail() << "expects type " << expected << " for " << sharding
+                  << ", got " << local;
+  return success();
+}
+
+struct VerifySpmdPass : pp::impl::VerifySpmdBase<VerifySpmdPass> {
+  LogicalResult verify() {
+    auto main = lookupMain(getOperation());
+    if (failed(main))
+      return failure();
+    MeshOp mesh = lookupMesh(getOperation());
+    if (!mesh)
+      return getOperation().emitError(
+          "expects a pp.mesh; pp-annotate-shardings adds it");
+    for (unsigned index = 0; index < main->getNumArguments(); ++index)
+      if (failed(verifyPart(*main, "argument", index,
+                            main->getArgAttrDict(index),
+                            main->getArgumentTypes()[index], mesh)))
+        return failure();
+    for (unsigned index = 0; index < main->getNumResults(); ++index)
+      if (failed(verifyPart(*main, "result", index,
+                            main->getResultAttrDict(index),
+                            main->getResultTypes()[index], mesh)))
+        return failure();
+    for (Operation &op : main->getBody().front().without_terminator()) {
+      if (op.hasAttr(attrs::kShardings) || isa<ShardingConstraintOp>(op))
+        return op.emitError("expects no sharding left undone, got ")
+               << op.getName() << "; pp-partition should have removed it";
+      if (!isGraphOp(&op) &&
+          !isa<AxisIndexOp, AccumulateOp, AllReduceOp, AllGatherOp,
+               ReduceScatterOp, AllToAllOp, PermuteOp, AllSliceOp>(op))
+        return op.emitError("expects an op of level 2, got ") << op.getName();
+    }
+    return success();
+  }
+
+  void runOnOperation() override {
+    if (failed(verify()))
+      signalPassFailure();
   }
 };
 

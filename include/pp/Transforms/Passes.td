@@ -98,6 +98,31 @@ def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
   }];
 }
 
+def PadDimensions : Pass<"pp-pad-dimensions", "::mlir::ModuleOp"> {
+  let summary = "pads dimensions to multiples of their shards";
+  let description = [{
+    Decided once per class of dimensions that share a factor: 8 heads of 32 over
+    tp=3 become 9 x 32 everywhere, in merged dimensions too. Consuming
+    reductions and contractions get their operands masked to the identity, ops
+    that need a dimension whole get it cut back, updated parameters and states
+    are masked to zero. Arguments and results say their `pp.unpadded_shape`;
+    padded elements of arguments are zero.
+
+    ```mlir
+    %s = pp.reduce sum %x dims [0] : tensor<8xf32> -> tensor<f32>  // %x over "tp"=3
+    // becomes
+    %i = pp.iota dim 0 : tensor<9xi32>
+    %b = pp.constant dense<8> : tensor<9xi32>
+    %m = pp.compare lt %i, %b : tensor<9xi32> -> tensor<9xi1>
+    %z = pp.constant dense<0.0> : tensor<9xf32>
+    %y = pp.select %m, %x, %z : tensor<9xi1>, tensor<9xf32>
+    %s = pp.reduce sum %y dims [0] : tensor<9xf32> -> tensor<f32>
+    ```
+    Fails on an argument whose type merges a padded dimension as a minor factor.
+  }];
+  let dependentDialects = ["::pp::PPDialect"];
+}
+
 def Partition : Pass<"pp-partition", "::mlir::ModuleOp"> {
   let summary = "turns global tensors into one device's tensors and collectives";
   let description = [{
@@ -129,6 +154,21 @@ def Partition : Pass<"pp-partition", "::mlir::ModuleOp"> {
   ];
 }
 
+def OptimizeCollectives : Pass<"pp-optimize-collectives", "::mlir::ModuleOp"> {
+  let summary = "shares, merges and drops collectives";
+  let description = [{
+    Equal collectives on one value are done once, a reduction of which only a
+    slice is used becomes a reduce_scatter, unused ones go.
+
+    ```mlir
+    %r = pp.all_reduce sum %x over @mesh ["dp"] : (tensor<8xf32>) -> tensor<8xf32>
+    %s = pp.all_slice %r dim 0 over @mesh ["dp"] : tensor<8xf32> -> tensor<4xf32>
+    // becomes
+    %s = pp.reduce_scatter sum %x dim 0 over @mesh ["dp"] : tensor<8xf32> -> tensor<4xf32>
+    ```
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Pipeline/: level 2 to level 3
 //===----------------------------------------------------------------------===//
@@ -147,6 +187,16 @@ def VerifyGraph : Pass<"pp-verify-graph", "::mlir::ModuleOp"> {
     One function `main` whose arguments all carry a role and a name; names are
     unique among arguments; parameters and states have an initializer; the first
     result is the scalar loss; every op of the body belongs to the graph level.
+  }];
+}
+
+def VerifySpmd : Pass<"pp-verify-spmd", "::mlir::ModuleOp"> {
+  let summary = "checks the contract of level 2";
+  let description = [{
+    A mesh; one function `main` of graph ops on local tensors, collectives and
+    accumulations; every argument and result has `pp.sharding` and
+    `pp.global_shape`, of which its type is one device's part; no sharding is
+    left undone (`pp.shardings`, `pp.sharding_constraint`).
   }];
 }
 

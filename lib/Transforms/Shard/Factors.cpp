@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Factors.h"
+#include "pp/IR/Model.h"
 
 using namespace mlir;
 using namespace pp;
@@ -65,11 +66,74 @@ RankedTensorType MeshView::localType(RankedTensorType global,
 }
 
 //===----------------------------------------------------------------------===//
+// What propagation wrote
+//===----------------------------------------------------------------------===//
+
+Layout pp::getLayout(Value value, const MeshView &mesh) {
+  if (auto result = dyn_cast<OpResult>(value)) {
+    auto shardings =
+        result.getOwner()->getAttrOfType<ArrayAttr>(attrs::kShardings);
+    return mesh.toLayout(
+        cast<ShardingAttr>(shardings[result.getResultNumber()]));
+  }
+  auto argument = cast<BlockArgument>(value);
+  auto main = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  return mesh.toLayout(main.getArgAttrOfType<ShardingAttr>(
+      argument.getArgNumber(), attrs::kSharding));
+}
+
+LogicalResult pp::verifyShardings(func::FuncOp main) {
+  auto fits = [](Attribute attr, Type type) {
+    auto sharding = dyn_cast_or_null<ShardingAttr>(attr);
+    return sharding &&
+           sharding.getRank() == cast<RankedTensorType>(type).getRank();
+  };
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    if (!fits(main.getArgAttr(index, attrs::kSharding),
+              main.getArgumentTypes()[index]))
+      return main.emitError("argument \"")
+             << getArgName(main, index)
+             << "\" expects pp.sharding; pp-propagate-shardings writes it";
+  for (unsigned index = 0; index < main.getNumResults(); ++index)
+    if (!fits(main.getResultAttr(index, attrs::kSharding),
+              main.getResultTypes()[index]))
+      return main.emitError("result ")
+             << index
+             << " expects pp.sharding; pp-propagate-shardings writes it";
+  for (Operation &op : main.getBody().front().without_terminator()) {
+    auto shardings = op.getAttrOfType<ArrayAttr>(attrs::kShardings);
+    if (!shardings || shardings.size() != op.getNumResults() ||
+        !llvm::all_of_zip(shardings, op.getResultTypes(), fits))
+      return op.emitError("expects a sharding per result (pp.shardings); "
+                          "pp-propagate-shardings writes them");
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Dimensions and factors
 //===----------------------------------------------------------------------===//
 
 bool pp::isPrefix(const AxisList &a, const AxisList &b) {
   return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+Layout pp::splitAxes(const AxisList &axes, ArrayRef<int64_t> sizes,
+                     const MeshView &mesh) {
+  Layout parts(sizes.size());
+  const int *next = axes.begin(), *end = axes.end();
+  for (size_t factor = 0; factor < sizes.size(); ++factor) {
+    bool isLast = factor + 1 == sizes.size();
+    int64_t shards = 1;
+    while (next != end &&
+           (isLast || shards * mesh.size(*next) <= sizes[factor])) {
+      shards *= mesh.size(*next);
+      parts[factor].push_back(*next++);
+    }
+    if (shards != sizes[factor])
+      break;
+  }
+  return parts;
 }
 
 Layout pp::layoutOf(const ShardingRule &rule, const TensorFactors &tensor,
@@ -101,15 +165,16 @@ public:
     for (auto [factors, axes] : llvm::zip_equal(tensor, layout)) {
       if (axes.empty())
         continue;
-      const int *next = axes.begin(), *end = axes.end();
-      for (auto [position, factor] : llvm::enumerate(factors)) {
-        bool isLast = position + 1 == factors.size();
-        AxisList part = takeAxes(next, end, rule.factors[factor].size, isLast);
+      SmallVector<int64_t, 2> sizes;
+      for (int64_t factor : factors)
+        sizes.push_back(rule.factors[factor].size);
+      Layout parts = splitAxes(axes, sizes, mesh);
+      size_t dealt = 0;
+      for (auto [factor, part] : llvm::zip_equal(factors, parts)) {
         agrees &= extend(factor, part);
-        if (mesh.size(part) != rule.factors[factor].size)
-          break;
+        dealt += part.size();
       }
-      agrees &= next == end;
+      agrees &= dealt == axes.size();
     }
     return agrees;
   }
@@ -129,19 +194,6 @@ public:
   Layout take() { return std::move(chosen); }
 
 private:
-  /// The axes, from `next` on, that fall on a factor of this size.
-  AxisList takeAxes(const int *&next, const int *end, int64_t size,
-                    bool isLast) const {
-    AxisList part;
-    int64_t shards = 1;
-    while (next != end &&
-           (isLast || (shards < size && shards * mesh.size(*next) <= size))) {
-      shards *= mesh.size(*next);
-      part.push_back(*next++);
-    }
-    return part;
-  }
-
   bool extend(int64_t factor, const AxisList &axes) {
     AxisList &mine = chosen[factor];
     if (isPrefix(axes, mine))

@@ -10,6 +10,7 @@
 #ifndef PP_LIB_TRANSFORMS_SHARD_FACTORS_H
 #define PP_LIB_TRANSFORMS_SHARD_FACTORS_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/IR/PP.h"
 
 namespace pp {
@@ -47,8 +48,20 @@ private:
   int time = -1;
 };
 
+/// The layout that propagation wrote for an argument or an op's result.
+Layout getLayout(mlir::Value value, const MeshView &mesh);
+
+/// Checks that every argument, op and result of `main` has its shardings.
+mlir::LogicalResult verifyShardings(mlir::func::FuncOp main);
+
 /// True if `a` begins `b`.
 bool isPrefix(const AxisList &a, const AxisList &b);
+
+/// Deals the axes of a dimension out to its factors of these sizes, major to
+/// minor: a factor takes axes until it is split completely, and the next one
+/// gets some only then. The last factor takes what is left.
+Layout splitAxes(const AxisList &axes, llvm::ArrayRef<int64_t> sizes,
+                 const MeshView &mesh);
 
 /// The layout a tensor has when its factors have these axes. A minor factor
 /// counts only where the factors before it are split completely, for otherwise

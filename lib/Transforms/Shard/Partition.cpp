@@ -270,18 +270,15 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   if (!shardable)
     return op->emitError("expects an op with a sharding rule, got ")
            << op->getName();
-  auto shardings = op->getAttrOfType<ArrayAttr>(attrs::kShardings);
-  if (!shardings || shardings.size() != op->getNumResults())
-    return op->emitError("expects a sharding per result (pp.shardings); "
-                         "pp-propagate-shardings writes them");
-  op->removeAttr(attrs::kShardings);
   ShardingRule rule = shardable.getShardingRule();
   SmallVector<const Layout *> results, operands;
-  for (auto [value, attr] : llvm::zip_equal(op->getResults(), shardings)) {
+  for (Value value : op->getResults()) {
+    Layout layout = getLayout(value, mesh);
     GlobalValue &global = enter(value);
-    global.layout = mesh.toLayout(cast<ShardingAttr>(attr));
+    global.layout = std::move(layout);
     results.push_back(&global.layout);
   }
+  op->removeAttr(attrs::kShardings);
   bool isAccumulated = false;
   for (Value operand : op->getOperands()) {
     GlobalValue &global = lookup(operand);
@@ -350,13 +347,8 @@ static ShardingAttr getStored(func::FuncOp main, unsigned index) {
 LogicalResult Partitioner::enterArguments(Block *local) {
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
-    auto used = main.getArgAttrOfType<ShardingAttr>(index, attrs::kSharding);
-    if (!used)
-      return main.emitError("argument \"")
-             << getArgName(main, index)
-             << "\" expects pp.sharding; pp-propagate-shardings writes it";
     GlobalValue &global = enter(argument);
-    global.layout = mesh.toLayout(used);
+    global.layout = getLayout(argument, mesh);
     Layout stored = mesh.toLayout(getStored(main, index));
     if (failed(checkDivides(argument.getLoc(), argument.getType(), stored)))
       return failure();
@@ -381,10 +373,6 @@ LogicalResult Partitioner::leave(Operation *terminator) {
       if (int64_t argument = findArg(main, getResultName(main, index));
           argument >= 0)
         sharding = getStored(main, argument);
-    if (!sharding)
-      return main.emitError("result ")
-             << index
-             << " expects pp.sharding; pp-propagate-shardings writes it";
     RankedTensorType type = ranked(operand.get().getType());
     Layout layout = mesh.toLayout(sharding);
     if (failed(checkDivides(main.getLoc(), type, layout)))
@@ -440,6 +428,8 @@ struct PartitionPass : pp::impl::PartitionBase<PartitionPass> {
           "expects a pp.mesh; pp-annotate-shardings adds it");
       return signalPassFailure();
     }
+    if (failed(verifyShardings(*main)))
+      return signalPassFailure();
     if (!(linkLatency >= 0 && linkBandwidth > 0)) {
       getOperation().emitError("expects link-latency of at least 0 and "
                                "link-bandwidth above 0, got ")

@@ -1,0 +1,192 @@
+//===- Masks.cpp - ops around padded dimensions ---------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Masks.h"
+#include "pp/IR/Model.h"
+
+using namespace mlir;
+using namespace pp;
+
+static RankedTensorType ranked(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static int64_t product(ArrayRef<int64_t> sizes) {
+  int64_t result = 1;
+  for (int64_t size : sizes)
+    result *= size;
+  return result;
+}
+
+int64_t DimPadding::size() const { return product(sizes); }
+int64_t DimPadding::paddedSize() const { return product(padded); }
+bool DimPadding::isAtEnd() const {
+  return ArrayRef(sizes).drop_front(sizes.empty() ? 0 : 1) ==
+         ArrayRef(padded).drop_front(padded.empty() ? 0 : 1);
+}
+
+void MaskBuilder::notePadding(Value value, ArrayRef<DimPadding> padding) {
+  paddings[value] = SmallVector<DimPadding>(padding);
+}
+
+const SmallVector<DimPadding> *MaskBuilder::paddingOf(Value value) const {
+  auto it = paddings.find(value);
+  return it == paddings.end() ? nullptr : &it->second;
+}
+
+void MaskBuilder::finish(Operation *op, const Layout &layout) {
+  op->setAttr(attrs::kShardings, builder.getArrayAttr(mesh.toSharding(layout)));
+  for (StringRef name : {attrs::kKind, attrs::kOrigin, attrs::kStages})
+    if (Attribute mark = source->getAttr(name))
+      op->setAttr(name, mark);
+}
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+/// What leaves a reduction unchanged.
+static TypedAttr identityOf(Reduction reduction, Type element) {
+  if (auto type = dyn_cast<FloatType>(element)) {
+    const llvm::fltSemantics &semantics = type.getFloatSemantics();
+    switch (reduction) {
+    case Reduction::Max:
+      return FloatAttr::get(type, APFloat::getInf(semantics, true));
+    case Reduction::Min:
+      return FloatAttr::get(type, APFloat::getInf(semantics));
+    case Reduction::Prod:
+      return FloatAttr::get(type, 1.0);
+    default:
+      return FloatAttr::get(type, 0.0);
+    }
+  }
+  unsigned width = element.getIntOrFloatBitWidth();
+  switch (reduction) {
+  case Reduction::Max:
+    return IntegerAttr::get(element, APInt::getSignedMinValue(width));
+  case Reduction::Min:
+    return IntegerAttr::get(element, APInt::getSignedMaxValue(width));
+  case Reduction::Prod:
+    return IntegerAttr::get(element, APInt(width, 1));
+  case Reduction::And:
+    return IntegerAttr::get(element, APInt::getAllOnes(width));
+  case Reduction::Sum:
+  case Reduction::Or:
+    return IntegerAttr::get(element, APInt::getZero(width));
+  }
+  llvm_unreachable("every reduction is listed");
+}
+
+Value MaskBuilder::splat(RankedTensorType type, const Layout &layout,
+                         Attribute value) {
+  return create<ConstantOp>(layout, type, DenseElementsAttr::get(type, value));
+}
+
+/// Which elements of a dimension are the model's: i1, one per padded element.
+Value MaskBuilder::dimMask(const DimPadding &padding, const AxisList &axes) {
+  Type i32 = builder.getI32Type(), i1 = builder.getI1Type();
+  Layout layout = splitAxes(axes, padding.padded, mesh);
+  auto counts = RankedTensorType::get(padding.padded, i32);
+  auto bits = RankedTensorType::get(padding.padded, i1);
+  Value mask;
+  for (auto [factor, size] : llvm::enumerate(padding.sizes)) {
+    if (size == padding.padded[factor])
+      continue;
+    Value count =
+        create<IotaOp>(layout, counts, builder.getI64IntegerAttr(factor));
+    Value bound = splat(counts, layout, builder.getI32IntegerAttr(size));
+    Value inside = create<CompareOp>(layout, bits, Direction::LT, count, bound);
+    mask = mask ? create<AndOp>(layout, bits, mask, inside) : inside;
+  }
+  if (padding.padded.size() == 1)
+    return mask;
+  return create<ReshapeOp>(
+      Layout{axes}, RankedTensorType::get(padding.paddedSize(), i1), mask);
+}
+
+Value MaskBuilder::mask(Value value, const llvm::SmallBitVector &dims,
+                        Reduction reduction) {
+  RankedTensorType type = ranked(value);
+  TypedAttr identity = identityOf(reduction, type.getElementType());
+  bool isZero = identity == builder.getZeroAttr(type.getElementType());
+  if (isZero && zeros.contains(value))
+    return value;
+  Layout layout = getLayout(value, mesh);
+  const SmallVector<DimPadding> &padding = paddings.find(value)->second;
+  auto bits = RankedTensorType::get(type.getShape(), builder.getI1Type());
+  Value mask;
+  for (unsigned dim : dims.set_bits()) {
+    Value ofDim = create<BroadcastOp>(
+        layout, bits, dimMask(padding[dim], layout[dim]),
+        builder.getDenseI64ArrayAttr(static_cast<int64_t>(dim)));
+    mask = mask ? create<AndOp>(layout, bits, mask, ofDim) : ofDim;
+  }
+  Value masked = create<SelectOp>(layout, type, mask, value,
+                                  splat(type, layout, identity));
+  return masked;
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes and indices
+//===----------------------------------------------------------------------===//
+
+Value MaskBuilder::cutBack(Value value, const llvm::SmallBitVector &dims) {
+  RankedTensorType type = ranked(value);
+  Layout layout = getLayout(value, mesh);
+  SmallVector<DimPadding> padding = paddings.find(value)->second;
+  SmallVector<int64_t> shape(type.getShape());
+  for (unsigned dim : dims.set_bits()) {
+    layout[dim].clear();
+    // Padding in the minor factors lies between the elements; no dimension
+    // that an op needs whole has any, for it is indexed by one factor.
+    shape[dim] = padding[dim].size();
+    padding[dim].padded = padding[dim].sizes;
+  }
+  SmallVector<int64_t> zero(type.getRank(), 0), one(type.getRank(), 1);
+  Value cut =
+      create<SliceOp>(layout, type.clone(shape), value, zero, shape, one);
+  notePadding(cut, padding);
+  return cut;
+}
+
+Value MaskBuilder::extend(OpResult result, RankedTensorType type,
+                          const llvm::SmallBitVector &dims) {
+  Operation *op = result.getOwner();
+  Layout layout = getLayout(result, mesh), whole = layout;
+  for (unsigned dim : dims.set_bits())
+    whole[dim].clear();
+  SmallVector<Attribute> shardings(
+      op->getAttrOfType<ArrayAttr>(attrs::kShardings).getValue());
+  shardings[result.getResultNumber()] = mesh.toSharding(whole);
+  op->setAttr(attrs::kShardings, builder.getArrayAttr(shardings));
+
+  builder.setInsertionPointAfter(op);
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  Value zero = splat(scalar, {}, builder.getZeroAttr(type.getElementType()));
+  SmallVector<int64_t> none(type.getRank(), 0), high;
+  for (auto [from, to] :
+       llvm::zip_equal(ranked(result).getShape(), type.getShape()))
+    high.push_back(to - from);
+  // A dimension padded along with its class keeps its size here.
+  Value padded = create<PadOp>(layout, type, result, zero, none, high, none);
+  result.replaceAllUsesExcept(padded, padded.getDefiningOp());
+  return padded;
+}
+
+Value MaskBuilder::clampIndex(Value indices, int64_t last) {
+  RankedTensorType type = ranked(indices);
+  Layout layout = getLayout(indices, mesh);
+  auto bound = [&](int64_t value) {
+    return splat(type, layout, IntegerAttr::get(type.getElementType(), value));
+  };
+  Value low = create<MaxOp>(layout, type, indices, bound(0));
+  return create<MinOp>(layout, type, low, bound(last));
+}
+
+Value MaskBuilder::zeroIndex() {
+  Type i64 = builder.getI64Type();
+  return splat(RankedTensorType::get({}, i64), {},
+               builder.getI64IntegerAttr(0));
+}

@@ -1,0 +1,81 @@
+//===- Masks.h - ops around padded dimensions -------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builds what pp-pad-dimensions puts around an op: masks from iotas, cuts back
+// to the model's shape, clamped indices. Every op built carries its sharding
+// and the marks of the op it is for.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_SHARD_MASKS_H
+#define PP_LIB_TRANSFORMS_SHARD_MASKS_H
+
+#include "Factors.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace pp {
+
+/// The factors of one dimension, major to minor, before and after padding.
+struct DimPadding {
+  llvm::SmallVector<int64_t, 2> sizes, padded;
+
+  int64_t size() const;
+  int64_t paddedSize() const;
+  bool isPadded() const { return sizes != padded; }
+  /// True if all padded elements follow the others.
+  bool isAtEnd() const;
+};
+
+class MaskBuilder {
+public:
+  MaskBuilder(mlir::OpBuilder &builder, MeshView mesh)
+      : builder(builder), mesh(mesh) {}
+
+  /// Ops built from here on are for `op`.
+  void enter(mlir::Operation *op) { source = op; }
+
+  /// Tells that `value` has, or is about to get, this padding.
+  void notePadding(mlir::Value value, llvm::ArrayRef<DimPadding> padding);
+  /// Tells that the padded elements of `value` are zero.
+  void noteZero(mlir::Value value) { zeros.insert(value); }
+  /// The padding of a value, or null.
+  const llvm::SmallVector<DimPadding> *paddingOf(mlir::Value value) const;
+
+  /// `value` with the padded elements of `dims` set to the identity.
+  mlir::Value mask(mlir::Value value, const llvm::SmallBitVector &dims,
+                   Reduction reduction);
+  /// `value` without the padding of `dims`.
+  mlir::Value cutBack(mlir::Value value, const llvm::SmallBitVector &dims);
+  /// Replaces all uses of `result`, whose `dims` are whole, by it padded.
+  mlir::Value extend(mlir::OpResult result, mlir::RankedTensorType type,
+                     const llvm::SmallBitVector &dims);
+  /// `indices` brought into 0 .. last.
+  mlir::Value clampIndex(mlir::Value indices, int64_t last);
+  /// A scalar 0 that counts elements.
+  mlir::Value zeroIndex();
+
+private:
+  template <typename OpTy, typename... Args>
+  mlir::Value create(const Layout &layout, mlir::RankedTensorType type,
+                     Args &&...args) {
+    mlir::Value value = OpTy::create(builder, source->getLoc(), type,
+                                     std::forward<Args>(args)...);
+    finish(value.getDefiningOp(), layout);
+    return value;
+  }
+  void finish(mlir::Operation *op, const Layout &layout);
+  mlir::Value splat(mlir::RankedTensorType type, const Layout &layout,
+                    mlir::Attribute value);
+  mlir::Value dimMask(const DimPadding &padding, const AxisList &axes);
+
+  mlir::OpBuilder &builder;
+  MeshView mesh;
+  mlir::Operation *source = nullptr;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<DimPadding>> paddings;
+  llvm::DenseSet<mlir::Value> zeros;
+};
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_SHARD_MASKS_H

@@ -1,0 +1,358 @@
+//===- PadDimensions.cpp - dimensions that do not divide ------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: level 1 with a sharding on every value. Out: the same function on padded
+// tensors, in which every sharded dimension divides by its shards. The padding
+// is decided once per class of dimensions that share a factor. What padded
+// elements hold does not matter but in three places: a reduction gets them
+// masked by `select` to its identity (never by multiplication: 0 x NaN), an op
+// that needs a dimension whole gets it cut back, and an updated parameter or
+// state is masked to zero, which is what arguments hold there. Indices count
+// as if there were no padding.
+//
+//===----------------------------------------------------------------------===//
+#include "FactorClasses.h"
+#include "Factors.h"
+#include "Masks.h"
+#include "mlir/IR/Builders.h"
+#include "pp/IR/Model.h"
+#include "pp/Transforms/Passes.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_PADDIMENSIONS
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+class Padding {
+public:
+  Padding(func::FuncOp main, MeshView mesh)
+      : main(main), mesh(mesh), builder(main.getContext()),
+        masks(builder, mesh) {}
+
+  LogicalResult run();
+
+private:
+  bool everythingDivides();
+  LogicalResult decide();
+  LogicalResult padArguments();
+  LogicalResult padOp(Operation *op, const ShardingRule &rule);
+  LogicalResult checkWhole(Operation *op, ArrayRef<DimPadding> padding,
+                           const llvm::SmallBitVector &dims);
+  void maskResults();
+
+  void require(Value value, const Layout &layout);
+  SmallVector<DimPadding> paddingOf(Value value);
+  RankedTensorType paddedType(Value value);
+  bool isPadded(FactorClasses::Class number) const {
+    return padded[number] != classes.size(number);
+  }
+  /// True if `tensor` has a padded dimension indexed by a factor of `kind`.
+  llvm::SmallBitVector paddedDims(Operation *op, const ShardingRule &rule,
+                                  const TensorFactors &tensor, FactorKind kind);
+  void adjustAttributes(Operation *op, const ShardingRule &rule);
+
+  func::FuncOp main;
+  MeshView mesh;
+  OpBuilder builder;
+  MaskBuilder masks;
+  FactorClasses classes;
+  std::vector<std::pair<Operation *, ShardingRule>> ops;
+  /// Per class: its padded size.
+  std::vector<int64_t> padded;
+};
+
+} // namespace
+
+static RankedTensorType ranked(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// The decision
+//===----------------------------------------------------------------------===//
+
+bool Padding::everythingDivides() {
+  auto divides = [&](Value value) {
+    return llvm::all_of(
+        llvm::zip_equal(ranked(value).getShape(), getLayout(value, mesh)),
+        [&](auto pair) {
+          return std::get<0>(pair) % mesh.size(std::get<1>(pair)) == 0;
+        });
+  };
+  Block &body = main.getBody().front();
+  return llvm::all_of(body.getArguments(), divides) &&
+         llvm::all_of(body.without_terminator(), [&](Operation &op) {
+           return llvm::all_of(op.getResults(), divides);
+         });
+}
+
+void Padding::require(Value value, const Layout &layout) {
+  for (auto [dim, axes] : llvm::enumerate(layout)) {
+    if (axes.empty())
+      continue;
+    SmallVector<FactorClasses::Class, 2> parts = classes.classesOf(value, dim);
+    SmallVector<int64_t> sizes;
+    for (FactorClasses::Class part : parts)
+      sizes.push_back(classes.size(part));
+    for (auto [part, ofPart] :
+         llvm::zip_equal(parts, splitAxes(axes, sizes, mesh)))
+      padded[part] = std::lcm(padded[part], mesh.size(ofPart));
+  }
+}
+
+LogicalResult Padding::decide() {
+  Block &body = main.getBody().front();
+  for (Operation &op : body.without_terminator()) {
+    auto shardable = dyn_cast<ShardingOpInterface>(op);
+    if (!shardable)
+      return op.emitError("expects an op with a sharding rule, got ")
+             << op.getName();
+    ops.push_back({&op, shardable.getShardingRule()});
+    classes.addOp(&op, ops.back().second);
+  }
+  for (BlockArgument argument : body.getArguments())
+    classes.addValue(argument);
+  for (auto [index, value] :
+       llvm::enumerate(body.getTerminator()->getOperands()))
+    if (int64_t argument = findArg(main, getResultName(main, index));
+        argument >= 0 &&
+        main.getArgument(argument).getType() == value.getType())
+      classes.tie(main.getArgument(argument), value);
+
+  padded.assign(classes.numClasses(), 1);
+  for (BlockArgument argument : body.getArguments()) {
+    require(argument, getLayout(argument, mesh));
+    if (auto stored = main.getArgAttrOfType<ShardingAttr>(
+            argument.getArgNumber(), attrs::kStored))
+      require(argument, mesh.toLayout(stored));
+  }
+  for (auto &[op, rule] : ops)
+    for (Value result : op->getResults())
+      require(result, getLayout(result, mesh));
+  for (FactorClasses::Class number = 0; number < classes.numClasses(); ++number)
+    padded[number] = llvm::alignTo(classes.size(number), padded[number]);
+  return success();
+}
+
+SmallVector<DimPadding> Padding::paddingOf(Value value) {
+  SmallVector<DimPadding> result;
+  for (int64_t dim = 0; dim < ranked(value).getRank(); ++dim) {
+    DimPadding &padding = result.emplace_back();
+    for (FactorClasses::Class part : classes.classesOf(value, dim)) {
+      padding.sizes.push_back(classes.size(part));
+      padding.padded.push_back(padded[part]);
+    }
+  }
+  return result;
+}
+
+RankedTensorType Padding::paddedType(Value value) {
+  SmallVector<int64_t> shape;
+  for (const DimPadding &padding : paddingOf(value))
+    shape.push_back(padding.paddedSize());
+  return ranked(value).clone(shape);
+}
+
+//===----------------------------------------------------------------------===//
+// The rewriting
+//===----------------------------------------------------------------------===//
+
+LogicalResult Padding::padArguments() {
+  for (BlockArgument argument : main.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    RankedTensorType type = paddedType(argument);
+    if (type == argument.getType())
+      continue;
+    for (auto [dim, padding] : llvm::enumerate(paddingOf(argument)))
+      if (!padding.isAtEnd())
+        return main.emitError("argument \"")
+               << getArgName(main, index) << "\" of type " << argument.getType()
+               << " expects dimension " << dim
+               << " to be padded at its end, got a minor factor of "
+               << padding.sizes.back() << " padded to " << padding.padded.back()
+               << ": split the dimension in the argument's type";
+    main.setArgAttr(index, attrs::kUnpaddedShape,
+                    builder.getDenseI64ArrayAttr(ranked(argument).getShape()));
+    masks.notePadding(argument, paddingOf(argument));
+    masks.noteZero(argument);
+    argument.setType(type);
+  }
+  return success();
+}
+
+llvm::SmallBitVector Padding::paddedDims(Operation *op,
+                                         const ShardingRule &rule,
+                                         const TensorFactors &tensor,
+                                         FactorKind kind) {
+  llvm::SmallBitVector dims(tensor.size());
+  for (auto [dim, factors] : llvm::enumerate(tensor))
+    for (int64_t factor : factors)
+      if (rule.factors[factor].kind == kind &&
+          llvm::any_of(classes.classesOf(op, factor),
+                       [&](auto part) { return isPadded(part); }))
+        dims.set(dim);
+  return dims;
+}
+
+/// Attributes that name sizes, and look-ups whose bounds are the model's.
+void Padding::adjustAttributes(Operation *op, const ShardingRule &rule) {
+  if (auto constant = dyn_cast<ConstantOp>(op)) {
+    if (auto value = dyn_cast<SplatElementsAttr>(constant.getValue()))
+      constant.setValueAttr(
+          value.resizeSplat(cast<ShapedType>(constant.getType())));
+  } else if (auto slice = dyn_cast<SliceOp>(op)) {
+    SmallVector<int64_t> limits(slice.getLimits());
+    for (auto [dim, factors] : llvm::enumerate(rule.operands[0]))
+      if (rule.factors[factors.front()].kind == FactorKind::Parallel)
+        limits[dim] = ranked(slice.getOperand()).getDimSize(dim);
+    slice.setLimits(limits);
+  } else if (auto random = dyn_cast<RandomBitsOp>(op)) {
+    if (!random.getOffsets().empty())
+      return;
+    SmallVector<int64_t> global;
+    for (const DimFactors &factors : rule.results[0])
+      global.push_back(rule.factors[factors.front()].size);
+    SmallVector<Value> zeros(global.size(), masks.zeroIndex());
+    random.getOffsetsMutable().assign(zeros);
+    random.setGlobalShape(global);
+  } else if (auto gather = dyn_cast<GatherOp>(op)) {
+    int64_t rows = rule.factors[gather.getBatchDims()].size;
+    if (ranked(gather.getOperand()).getDimSize(gather.getBatchDims()) != rows)
+      gather.getIndicesMutable().assign(
+          masks.clampIndex(gather.getIndices(), rows - 1));
+  }
+}
+
+/// An op that needs a dimension whole gets it cut back, which takes all padding
+/// at its end.
+LogicalResult Padding::checkWhole(Operation *op, ArrayRef<DimPadding> padding,
+                                  const llvm::SmallBitVector &dims) {
+  for (unsigned dim : dims.set_bits())
+    if (!padding[dim].isAtEnd())
+      return op->emitError("expects dimension ")
+             << dim << " whole, got one whose minor factor of "
+             << padding[dim].sizes.back() << " is padded";
+  return success();
+}
+
+LogicalResult Padding::padOp(Operation *op, const ShardingRule &rule) {
+  builder.setInsertionPoint(op);
+  masks.enter(op);
+  SmallVector<SmallVector<DimPadding>> paddings;
+  for (Value result : op->getResults())
+    paddings.push_back(paddingOf(result));
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    const TensorFactors &tensor = rule.operands[index];
+    llvm::SmallBitVector whole =
+        paddedDims(op, rule, tensor, FactorKind::Replicated);
+    if (whole.any()) {
+      if (failed(checkWhole(op, *masks.paddingOf(operand.get()), whole)))
+        return failure();
+      operand.set(masks.cutBack(operand.get(), whole));
+    }
+    // A look-up reads the rows that its indices name, and adds all updates.
+    if (isa<GatherOp>(op) || (isa<ScatterAddOp>(op) && index != 2))
+      continue;
+    llvm::SmallBitVector reduced =
+        paddedDims(op, rule, tensor, FactorKind::Reduction);
+    if (!reduced.any())
+      continue;
+    Reduction reduction = Reduction::Sum;
+    if (auto reduce = dyn_cast<ReduceOp>(op))
+      reduction = reduce.getReduction();
+    operand.set(masks.mask(operand.get(), reduced, reduction));
+  }
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    RankedTensorType type = paddedType(result), original = ranked(result);
+    if (type == original)
+      continue;
+    llvm::SmallBitVector whole =
+        paddedDims(op, rule, rule.results[index], FactorKind::Replicated);
+    if (failed(checkWhole(op, paddings[index], whole)))
+      return failure();
+    SmallVector<int64_t> shape(type.getShape());
+    for (unsigned dim : whole.set_bits())
+      shape[dim] = original.getDimSize(dim);
+    result.setType(original.clone(shape));
+    Value value = result;
+    if (whole.any())
+      value = masks.extend(cast<OpResult>(result), type, whole);
+    masks.notePadding(value, paddings[index]);
+  }
+  builder.setInsertionPoint(op);
+  adjustAttributes(op, rule);
+  return success();
+}
+
+void Padding::maskResults() {
+  Operation *terminator = main.getBody().front().getTerminator();
+  builder.setInsertionPoint(terminator);
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    const SmallVector<DimPadding> *padding = masks.paddingOf(operand.get());
+    if (!padding)
+      continue;
+    SmallVector<int64_t> shape;
+    llvm::SmallBitVector dims(padding->size());
+    for (auto [dim, ofDim] : llvm::enumerate(*padding)) {
+      shape.push_back(ofDim.size());
+      if (ofDim.isPadded())
+        dims.set(dim);
+    }
+    main.setResultAttr(index, attrs::kUnpaddedShape,
+                       builder.getDenseI64ArrayAttr(shape));
+    std::optional<Role> role = getResultRole(main, index);
+    if (role != Role::Param && role != Role::State)
+      continue;
+    masks.enter(operand.get().getDefiningOp());
+    operand.set(masks.mask(operand.get(), dims, Reduction::Sum));
+  }
+}
+
+LogicalResult Padding::run() {
+  if (everythingDivides())
+    return success();
+  if (failed(decide()) || failed(padArguments()))
+    return failure();
+  for (auto &[op, rule] : ops)
+    if (failed(padOp(op, rule)))
+      return failure();
+  maskResults();
+  Block &body = main.getBody().front();
+  main.setFunctionType(builder.getFunctionType(
+      body.getArgumentTypes(), body.getTerminator()->getOperandTypes()));
+  return success();
+}
+
+namespace {
+
+struct PadDimensionsPass : pp::impl::PadDimensionsBase<PadDimensionsPass> {
+  void runOnOperation() override {
+    auto main = lookupMain(getOperation());
+    if (failed(main))
+      return signalPassFailure();
+    MeshOp mesh = lookupMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError(
+          "expects a pp.mesh; pp-annotate-shardings adds it");
+      return signalPassFailure();
+    }
+    if (failed(verifyShardings(*main)))
+      return signalPassFailure();
+    MeshView view(mesh.getMesh(),
+                  FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+    if (failed(Padding(*main, view).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -106,21 +106,25 @@ PPRT_INLINE void transpose4(const T *from, uint64_t rowStride, T scale, T *to,
   storeVector(to + 3 * tile, __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7));
 }
 
-/// One whole panel whose rows lie side by side: a scaled copy per step.
+/// Whole panels of rows that lie side by side: memory is read in its order.
 template <uint64_t Tile, typename T>
 PPRT_INLINE void packSideBySide(const T *from, uint64_t stepStride,
-                                uint64_t steps, T scale, T *to) {
-  for (uint64_t step = 0; step < steps;
-       ++step, from += stepStride, to += Tile) {
-    constexpr uint64_t fours = Tile / 4 * 4;
+                                uint64_t panels, uint64_t steps, T scale,
+                                T *to) {
+  constexpr uint64_t fours = Tile / 4 * 4;
+  for (uint64_t step = 0; step < steps; ++step)
+    for (uint64_t panel = 0; panel < panels; ++panel) {
+      const T *source = from + step * stepStride + panel * Tile;
+      T *target = to + (panel * steps + step) * Tile;
 #pragma clang loop unroll(full)
-    for (uint64_t r = 0; r < fours; r += 4)
-      storeVector(to + r, loadVector<Vector<T, 4>>(from + r) * scale);
-    if constexpr (Tile % 4 >= 2)
-      storeVector(to + fours, loadVector<Vector<T, 2>>(from + fours) * scale);
-    if constexpr (Tile % 2 == 1)
-      to[Tile - 1] = from[Tile - 1] * scale;
-  }
+      for (uint64_t r = 0; r < fours; r += 4)
+        storeVector(target + r, loadVector<Vector<T, 4>>(source + r) * scale);
+      if constexpr (Tile % 4 >= 2)
+        storeVector(target + fours,
+                    loadVector<Vector<T, 2>>(source + fours) * scale);
+      if constexpr (Tile % 2 == 1)
+        target[Tile - 1] = source[Tile - 1] * scale;
+    }
 }
 
 /// One panel of `rows` <= tile rows.
@@ -133,6 +137,8 @@ PPRT_INLINE void packPanel(const typename Format::Stored *from,
   if constexpr (std::is_same_v<typename Format::Stored, T>)
     if (stepStride == 1)
       for (; row + 4 <= rows; row += 4) {
+        for (uint64_t r = row + 4; r < row + 8; ++r)
+          __builtin_prefetch(from + r * rowStride);
         uint64_t step = 0;
         for (; step + 4 <= steps; step += 4)
           transpose4(from + row * rowStride + step, rowStride, scale,
@@ -159,26 +165,22 @@ void pack(const StridedInput &from, uint64_t rows, uint64_t steps,
     using Format = decltype(format);
     const auto *data =
         reinterpret_cast<const typename Format::Stored *>(from.data);
-    for (uint64_t begin = 0; begin < rows; begin += tile) {
-      const auto *panel = data + begin * from.rowStride;
-      T *target = to + begin * steps;
-      const bool whole = rows - begin >= tile && from.rowStride == 1;
-      if constexpr (std::is_same_v<typename Format::Stored, T>) {
-        if (whole && tile == kTileColumns<T>) {
-          packSideBySide<kTileColumns<T>>(panel, from.columnStride, steps,
-                                          scale, target);
-          continue;
-        }
-        if (whole && tile == kTileRows) {
-          packSideBySide<kTileRows>(panel, from.columnStride, steps, scale,
-                                    target);
-          continue;
-        }
+    uint64_t begin = 0;
+    if constexpr (std::is_same_v<typename Format::Stored, T>)
+      if (from.rowStride == 1) {
+        const uint64_t panels = rows / tile;
+        begin = panels * tile;
+        if (tile == kTileColumns<T>)
+          packSideBySide<kTileColumns<T>>(data, from.columnStride, panels,
+                                          steps, scale, to);
+        else
+          packSideBySide<kTileRows>(data, from.columnStride, panels, steps,
+                                    scale, to);
       }
-      packPanel<Format>(panel, from.rowStride, from.columnStride,
-                        smaller(tile, rows - begin), steps, tile, scale,
-                        target);
-    }
+    for (; begin < rows; begin += tile)
+      packPanel<Format>(data + begin * from.rowStride, from.rowStride,
+                        from.columnStride, smaller(tile, rows - begin), steps,
+                        tile, scale, to + begin * steps);
   });
 }
 
@@ -186,28 +188,41 @@ void pack(const StridedInput &from, uint64_t rows, uint64_t steps,
 // Multiplication
 //===----------------------------------------------------------------------===//
 
-/// One tile: Rows x two vectors in registers, over all steps.
+/// One tile, of the first panel of `lhs`: Rows x two vectors in registers, over
+/// all steps.
 template <typename T, uint64_t Rows>
-PPRT_INLINE void multiplyTile(uint64_t steps, const T *lhs, uint64_t rowStride,
-                              uint64_t stepStride, const T *rhs, T *out,
-                              uint64_t leading, bool add) {
+PPRT_INLINE void multiplyTile(uint64_t steps, const Panels<T> &lhs,
+                              const T *rhs, T *out, uint64_t leading,
+                              bool add) {
   constexpr uint64_t width = kWidth<T>;
   using Register = Vector<T, width>;
   Register sum[Rows][2];
 #pragma clang loop unroll(full)
   for (uint64_t r = 0; r < Rows; ++r)
     sum[r][0] = sum[r][1] = Register{};
-  for (uint64_t step = 0; step < steps; ++step) {
-    const auto left = loadVector<Register>(rhs);
-    const auto right = loadVector<Register>(rhs + width);
+  // The result is needed at the end; the next panel's rows, which the hardware
+  // sees as too many short streams, after that.
+  for (uint64_t r = 0; r < Rows; ++r)
+    __builtin_prefetch(out + r * leading, 1);
+  constexpr uint64_t line = 64 / sizeof(T);
+  const T *left = lhs.data;
+  for (uint64_t begin = 0; begin < steps; begin += line) {
+    if (lhs.stepStride == 1)
+      for (uint64_t r = 0; r < Rows; ++r)
+        __builtin_prefetch(left + r * lhs.rowStride + lhs.panelStride);
+    const uint64_t count = smaller(line, steps - begin);
+    for (uint64_t step = 0; step < count; ++step) {
+      const auto right0 = loadVector<Register>(rhs);
+      const auto right1 = loadVector<Register>(rhs + width);
 #pragma clang loop unroll(full)
-    for (uint64_t r = 0; r < Rows; ++r) {
-      const T factor = lhs[r * rowStride];
-      sum[r][0] += factor * left;
-      sum[r][1] += factor * right;
+      for (uint64_t r = 0; r < Rows; ++r) {
+        const T factor = left[r * lhs.rowStride];
+        sum[r][0] += factor * right0;
+        sum[r][1] += factor * right1;
+      }
+      left += lhs.stepStride;
+      rhs += 2 * width;
     }
-    lhs += stepStride;
-    rhs += 2 * width;
   }
 #pragma clang loop unroll(full)
   for (uint64_t r = 0; r < Rows; ++r) {
@@ -223,16 +238,14 @@ PPRT_INLINE void multiplyTile(uint64_t steps, const T *lhs, uint64_t rowStride,
 
 /// Dispatches on the rows of the last panel.
 template <typename T, uint64_t Rows = kTileRows>
-PPRT_INLINE void multiplyRows(uint64_t rows, uint64_t steps, const T *lhs,
-                              uint64_t rowStride, uint64_t stepStride,
-                              const T *rhs, T *out, uint64_t leading,
-                              bool add) {
+PPRT_INLINE void multiplyRows(uint64_t rows, uint64_t steps,
+                              const Panels<T> &lhs, const T *rhs, T *out,
+                              uint64_t leading, bool add) {
   if constexpr (Rows > 1)
     if (rows < Rows)
-      return multiplyRows<T, Rows - 1>(rows, steps, lhs, rowStride, stepStride,
-                                       rhs, out, leading, add);
-  multiplyTile<T, Rows>(steps, lhs, rowStride, stepStride, rhs, out, leading,
-                        add);
+      return multiplyRows<T, Rows - 1>(rows, steps, lhs, rhs, out, leading,
+                                       add);
+  multiplyTile<T, Rows>(steps, lhs, rhs, out, leading, add);
 }
 
 template <typename T>
@@ -243,22 +256,21 @@ void multiply(uint64_t rows, uint64_t columns, uint64_t steps,
   for (uint64_t column = 0; column < columns; column += tile) {
     const uint64_t width = smaller(tile, columns - column);
     const T *panel = rhs + column * steps;
+    Panels<T> left = lhs;
     for (uint64_t row = 0; row < rows; row += kTileRows) {
-      const T *left = lhs.data + row / kTileRows * lhs.panelStride;
       const uint64_t height = smaller(kTileRows, rows - row);
       T *corner = out + row * leading + column;
       if (width == tile) {
-        multiplyRows<T>(height, steps, left, lhs.rowStride, lhs.stepStride,
-                        panel, corner, leading, add);
-        continue;
+        multiplyRows<T>(height, steps, left, panel, corner, leading, add);
+      } else {
+        T edge[kTileRows * tile];
+        multiplyRows<T>(height, steps, left, panel, edge, tile, false);
+        for (uint64_t r = 0; r < height; ++r)
+          for (uint64_t c = 0; c < width; ++c)
+            corner[r * leading + c] =
+                edge[r * tile + c] + (add ? corner[r * leading + c] : T(0));
       }
-      T edge[kTileRows * tile];
-      multiplyRows<T>(height, steps, left, lhs.rowStride, lhs.stepStride, panel,
-                      edge, tile, false);
-      for (uint64_t r = 0; r < height; ++r)
-        for (uint64_t c = 0; c < width; ++c)
-          corner[r * leading + c] =
-              edge[r * tile + c] + (add ? corner[r * leading + c] : T(0));
+      left.data += left.panelStride;
     }
   }
 }

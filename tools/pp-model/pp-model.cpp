@@ -40,16 +40,19 @@ int main(int argc, char **argv) {
   auto mlpClasses = size(mlpCommand, "classes", "classes to tell apart", mlp.classes);
   auto mlpBatch = size(mlpCommand, "batch", "samples of a global batch", mlp.batch);
 
+  cl::OptionCategory shared("Options of every family");
   enum class Element { F32, F64, BF16 };
   cl::opt<Element> dtype(
       "dtype", cl::desc("element type of parameters and activations"), cl::init(Element::F32),
       cl::values(clEnumValN(Element::F32, "f32", "single precision (default)"),
                  clEnumValN(Element::F64, "f64", "double precision, for checking"),
                  clEnumValN(Element::BF16, "bf16", "bfloat16")),
-      cl::sub(cl::SubCommand::getAll()));
+      cl::cat(shared), cl::sub(cl::SubCommand::getAll()));
   cl::opt<std::string> output("o", cl::desc("file to write; - is standard output"),
                               cl::value_desc("file"), cl::init("-"),
-                              cl::sub(cl::SubCommand::getAll()));
+                              cl::cat(shared), cl::sub(cl::SubCommand::getAll()));
+  // libLLVM brings hundreds of options of its own into --help.
+  cl::HideUnrelatedOptions(shared);
   cl::ParseCommandLineOptions(
       argc, argv,
       "pp-model: writes an example model as a level 1 module\n\n"

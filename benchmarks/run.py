@@ -66,8 +66,7 @@ def run_ours(args, row, scratch):
     report = os.path.join(scratch, "report.json")
     command = [
         args.tool("pp-run"), os.path.join(scratch, "gpt.mlir"),
-        "--parallelize=" +
-        f"{row.parallelize} optimizer=adamw lr=1e-3".strip(),
+        f"--parallelize={row.parallelize} optimizer=adamw lr=1e-3".strip(),
         f"--data=text:{TEXT}", f"--steps={args.warmup + args.steps}",
         f"--report={report}", "--quiet"
     ]

@@ -13,6 +13,7 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
+  pp::registerGradientModels(registry);
   pp::registerShardingModels(registry);
   mlir::registerTransformsPasses();
   pp::registerPPPasses();

@@ -14,6 +14,62 @@ include "mlir/Pass/PassBase.td"
 // Train/: level 1 to level 1
 //===----------------------------------------------------------------------===//
 
+def Differentiate : Pass<"pp-differentiate", "::mlir::ModuleOp"> {
+  let summary = "appends the gradient of the loss with respect to every parameter";
+  let description = [{
+    Reverse mode over the whole of `@main`, whose first result is the loss. The
+    other results stay; per parameter follows a result of role `gradient` and
+    the parameter's name (zeros where the loss does not depend on it).
+
+    Forward ops are numbered by `pp.origin`. A backward op carries the origin of
+    the op it is the gradient of, and a kind: `input_gradient` if an
+    activation's gradient is computed from it, else `weight_gradient`. The sum
+    of several contributions to a value belongs to the op that produced it, that
+    of a parameter to its first use.
+
+    ```mlir
+    func.func @main(%w: tensor<f32> {param "w"}, %x: tensor<f32> {input "x"}) -> tensor<f32> {
+      %l = pp.mul %w, %x : tensor<f32>
+      return %l : tensor<f32>
+    }
+    // becomes
+      %l = pp.mul %w, %x {pp.origin = 0} : tensor<f32>
+      %1 = pp.constant {pp.kind = #pp.kind<weight_gradient>, pp.origin = 0} dense<1.0> : tensor<f32>
+      %g = pp.mul %1, %x {pp.kind = #pp.kind<weight_gradient>, pp.origin = 0} : tensor<f32>
+      return %l, %g : tensor<f32>, tensor<f32>
+    ```
+    Fails if the first result is no scalar of a float type, a parameter is of
+    integers, the function has gradients already, or an op on the way has no
+    gradient.
+  }];
+}
+
+def AddOptimizer : Pass<"pp-add-optimizer", "::mlir::ModuleOp"> {
+  let summary = "turns gradients into updated parameters";
+  let description = [{
+    Applies the optimizer of `pp.plan`, as `torch.optim` defines it. Its states
+    become arguments of role `state` that start at zero: `exp_avg.NAME` and
+    `exp_avg_sq.NAME` (Adam, AdamW), `momentum_buffer.NAME`, and `optimizer.step`
+    where the number of the step matters. Among the results, new parameters and
+    states replace the gradients. Parameters of bf16 are updated in f32, and
+    keep their states in it.
+
+    ```mlir
+    return %loss, %dw : tensor<f32>, tensor<8xf32>
+    // sgd, lr = 0.1: becomes
+    %lr = pp.constant {pp.kind = #pp.kind<update>} dense<1.0e-1> : tensor<f64>
+    ...
+    return %loss, %new_w : tensor<f32>, tensor<8xf32>
+    ```
+    Fails if the plan has no optimizer, a parameter has no gradient among the
+    results, or a cosine learning rate has no steps after the warm-up.
+  }];
+  let options = [
+    Option<"keepGradients", "keep-gradients", "bool", "false",
+           "append the gradients to the results as well">
+  ];
+}
+
 //===----------------------------------------------------------------------===//
 // Shard/: level 1 to level 2
 //===----------------------------------------------------------------------===//

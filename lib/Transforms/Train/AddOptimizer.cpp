@@ -1,0 +1,251 @@
+//===- AddOptimizer.cpp - the update of every parameter -------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: @main with a gradient result per parameter, and a plan that names the
+// optimizer. Out: @main as one training step. Optimizer states are arguments
+// that start at zero; new parameters and states replace the gradients among the
+// results. Definitions are those of torch.optim.
+//
+//===----------------------------------------------------------------------===//
+#include "UpdateRules.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/IR/Model.h"
+#include "pp/IR/PP.h"
+#include "pp/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_ADDOPTIMIZER
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+/// A parameter, its gradient and what becomes of it.
+struct Update {
+  unsigned argument;
+  std::string name;
+  Value gradient;
+  int64_t origin;
+  Value newValue;
+};
+
+/// A state argument and its value after the step.
+struct State {
+  std::string name;
+  Value newValue;
+};
+
+class OptimizerBuilder {
+public:
+  OptimizerBuilder(func::FuncOp main, OptimizerAttr optimizer)
+      : main(main), optimizer(optimizer),
+        terminator(main.getBody().front().getTerminator()),
+        builder(terminator) {}
+
+  LogicalResult run(bool keepGradients);
+
+private:
+  LogicalResult collectUpdates();
+  /// Adds a state argument that starts at zero.
+  Value addState(const Twine &name, RankedTensorType type,
+                 DenseI64ArrayAttr storedShape);
+  /// The state `prefix.NAME` of a parameter.
+  Value addState(StringRef prefix, const Update &update);
+  Type widestComputeType();
+  void build();
+  void buildUpdate(Update &update, const StepScalars &scalars);
+  void mark(Operation *last, int64_t origin);
+  void replaceResults(bool keepGradients);
+
+  func::FuncOp main;
+  OptimizerAttr optimizer;
+  Operation *terminator;
+  OpBuilder builder;
+  SmallVector<Update> updates;
+  SmallVector<State> states;
+};
+
+LogicalResult OptimizerBuilder::collectUpdates() {
+  for (BlockArgument argument : main.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    if (getArgRole(main, index) != Role::Param)
+      continue;
+    StringRef name = getArgName(main, index);
+    Value gradient;
+    for (unsigned result = 0; result < main.getNumResults(); ++result)
+      if (getResultRole(main, result) == Role::Gradient &&
+          getResultName(main, result) == name)
+        gradient = terminator->getOperand(result);
+    if (!gradient)
+      return main.emitError("expects a gradient of parameter \"")
+             << name << "\" among the results; pp-differentiate adds it";
+    Operation *producer = gradient.getDefiningOp();
+    updates.push_back({index, name.str(), gradient,
+                       producer ? getOrigin(producer) : -1, Value()});
+  }
+  return success();
+}
+
+Value OptimizerBuilder::addState(const Twine &name, RankedTensorType type,
+                                 DenseI64ArrayAttr storedShape) {
+  unsigned index = main.getNumArguments();
+  MLIRContext *context = main.getContext();
+  NamedAttrList attributes;
+  attributes.set(attrs::kRole, RoleAttr::get(context, Role::State));
+  attributes.set(attrs::kName, builder.getStringAttr(name));
+  attributes.set(attrs::kInit,
+                 InitAttr::get(context, InitKind::Zeros, 0.0, 0.0));
+  if (storedShape)
+    attributes.set(attrs::kStoredShape, storedShape);
+  (void)main.insertArgument(index, type, attributes.getDictionary(context),
+                            main.getLoc());
+  return main.getArgument(index);
+}
+
+Value OptimizerBuilder::addState(StringRef prefix, const Update &update) {
+  auto type =
+      cast<RankedTensorType>(main.getArgument(update.argument).getType());
+  return addState(prefix + "." + update.name,
+                  type.clone(computeType(type.getElementType())),
+                  main.getArgAttrOfType<DenseI64ArrayAttr>(
+                      update.argument, attrs::kStoredShape));
+}
+
+void OptimizerBuilder::mark(Operation *last, int64_t origin) {
+  auto first =
+      last ? std::next(last->getIterator()) : main.getBody().front().begin();
+  for (Operation &op : llvm::make_range(first, terminator->getIterator())) {
+    setKind(&op, Kind::Update);
+    if (origin >= 0)
+      setOrigin(&op, origin);
+  }
+}
+
+void OptimizerBuilder::buildUpdate(Update &update, const StepScalars &scalars) {
+  Operation *last = terminator->getPrevNode();
+  Value parameter = main.getArgument(update.argument);
+  Arithmetic math(builder, parameter.getLoc());
+  Type element = cast<RankedTensorType>(parameter.getType()).getElementType();
+  Value value = math.convert(parameter, computeType(element));
+  Value gradient = math.convert(update.gradient, computeType(element));
+  if (scalars.clip)
+    gradient = math.scale(gradient, scalars.clip);
+  SmallVector<Value> oldStates;
+  for (StringRef prefix : stateNames(optimizer))
+    oldStates.push_back(addState(prefix, update));
+  UpdatedValues updated =
+      applyRule(math, optimizer, scalars, value, gradient, oldStates);
+  update.newValue = math.convert(updated.value, element);
+  for (auto [prefix, state] :
+       llvm::zip_equal(stateNames(optimizer), updated.states))
+    states.push_back({(prefix + "." + update.name).str(), state});
+  mark(last, update.origin);
+}
+
+Type OptimizerBuilder::widestComputeType() {
+  for (const Update &update : updates)
+    if (getElementTypeOrSelf(main.getArgument(update.argument)).isF64())
+      return builder.getF64Type();
+  return builder.getF32Type();
+}
+
+void OptimizerBuilder::build() {
+  Operation *last = terminator->getPrevNode();
+  Arithmetic math(builder, main.getLoc());
+  Value step;
+  if (needsStep(optimizer)) {
+    auto type = RankedTensorType::get({}, builder.getI32Type());
+    Value old = addState("optimizer.step", type, {});
+    step = math.add(old, math.constant(1, type));
+    states.push_back({"optimizer.step", step});
+  }
+  Type element = widestComputeType();
+  StepScalars scalars = buildStepScalars(math, optimizer, step, element);
+  mark(last, -1);
+  if (optimizer.getClip() > 0 && !updates.empty()) {
+    SmallVector<Value> squares;
+    for (const Update &update : updates) {
+      last = terminator->getPrevNode();
+      squares.push_back(math.sumOfSquares(update.gradient));
+      mark(last, update.origin);
+    }
+    last = terminator->getPrevNode();
+    scalars.clip =
+        math.convert(buildClip(math, optimizer.getClip(), squares), element);
+    mark(last, -1);
+  }
+  for (Update &update : updates)
+    buildUpdate(update, scalars);
+}
+
+void OptimizerBuilder::replaceResults(bool keepGradients) {
+  struct Result {
+    Value value;
+    Role role;
+    std::string name;
+  };
+  SmallVector<Value> values;
+  SmallVector<DictionaryAttr> attributes;
+  for (unsigned index = 0; index < main.getNumResults(); ++index) {
+    if (getResultRole(main, index) == Role::Gradient)
+      continue;
+    values.push_back(terminator->getOperand(index));
+    attributes.push_back(main.getResultAttrDict(index));
+  }
+  SmallVector<Result> added;
+  for (const Update &update : updates)
+    added.push_back({update.newValue, Role::Param, update.name});
+  for (const State &state : states)
+    added.push_back({state.newValue, Role::State, state.name});
+  for (const Update &update : updates)
+    if (keepGradients)
+      added.push_back({update.gradient, Role::Gradient, update.name});
+  unsigned firstAdded = values.size();
+  for (const Result &result : added) {
+    values.push_back(result.value);
+    attributes.push_back(builder.getDictionaryAttr({}));
+  }
+  terminator->setOperands(values);
+  main.setType(builder.getFunctionType(main.getArgumentTypes(),
+                                       TypeRange(ValueRange(values))));
+  main.setAllResultAttrs(attributes);
+  for (auto [index, result] : llvm::enumerate(added))
+    setResult(main, firstAdded + index, result.role, result.name);
+}
+
+LogicalResult OptimizerBuilder::run(bool keepGradients) {
+  if (optimizer.getDecay() == Decay::Cosine &&
+      optimizer.getSteps() <= optimizer.getWarmup())
+    return main.emitError("expects more steps than warm-up steps for a cosine "
+                          "learning rate, got ")
+           << optimizer.getSteps() << " and " << optimizer.getWarmup();
+  if (failed(collectUpdates()))
+    return failure();
+  build();
+  replaceResults(keepGradients);
+  return success();
+}
+
+struct AddOptimizerPass : pp::impl::AddOptimizerBase<AddOptimizerPass> {
+  using AddOptimizerBase::AddOptimizerBase;
+  void runOnOperation() override {
+    auto main = lookupMain(getOperation());
+    auto plan =
+        failed(main) ? FailureOr<PlanAttr>() : lookupPlan(getOperation());
+    if (failed(plan))
+      return signalPassFailure();
+    if (!plan->getOptimizer()) {
+      getOperation().emitError("expects an optimizer in pp.plan");
+      return signalPassFailure();
+    }
+    if (failed(
+            OptimizerBuilder(*main, plan->getOptimizer()).run(keepGradients)))
+      signalPassFailure();
+  }
+};
+
+} // namespace

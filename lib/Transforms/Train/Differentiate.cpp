@@ -1,0 +1,274 @@
+//===- Differentiate.cpp - the gradient of the loss -----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reverse mode over the whole of @main. In: a forward graph whose first result
+// is the loss. Out: the same graph followed by its backward pass, and one
+// gradient result per parameter. Every forward op is numbered; a backward op
+// carries the number of the op it is the gradient of, so that stages are chosen
+// for forward ops alone.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "pp/IR/Model.h"
+#include "pp/IR/PP.h"
+#include "pp/Transforms/Passes.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+bool isFloat(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && isa<FloatType>(type.getElementType());
+}
+
+class Differentiator {
+public:
+  explicit Differentiator(func::FuncOp main)
+      : main(main), terminator(main.getBody().front().getTerminator()),
+        builder(terminator) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult check();
+  void numberForwardOps();
+  void findDependences();
+  LogicalResult differentiate(Operation *op);
+  /// The sum of what has arrived at `value`, in forward order of its uses; null
+  /// if nothing has.
+  Value gradientOf(Value value, int64_t origin);
+  Value fill(Type type, double number, Location loc);
+  void appendGradients();
+  void removeDeadOps();
+  void classify();
+  /// Marks the ops built since `last` as the gradient of forward op `origin`.
+  void markSince(Operation *last, int64_t origin);
+
+  func::FuncOp main;
+  Operation *terminator;
+  OpBuilder builder;
+  SmallVector<Operation *> forwardOps, backwardOps;
+  /// Values that depend on a parameter, differentiably.
+  llvm::DenseSet<Value> varied;
+  /// Values that depend on an input or label: activations.
+  llvm::DenseSet<Value> dataDependent;
+  /// What the uses of a value contributed, last use first.
+  llvm::DenseMap<Value, SmallVector<Value>> contributions;
+  /// Gradients of activations.
+  SmallVector<Value> activationGradients;
+};
+
+LogicalResult Differentiator::check() {
+  auto loss = main.getNumResults()
+                  ? dyn_cast<RankedTensorType>(main.getResultTypes()[0])
+                  : RankedTensorType();
+  if (!loss || loss.getRank() != 0 || !isa<FloatType>(loss.getElementType()))
+    return main.emitError(
+        "expects a scalar float loss as the first result of @main");
+  for (unsigned index = 0; index < main.getNumResults(); ++index)
+    if (getResultRole(main, index) == Role::Gradient)
+      return main.emitError("expects a forward graph, got the gradient \"")
+             << getResultName(main, index) << "\" among the results";
+  for (BlockArgument argument : main.getArguments())
+    if (getArgRole(main, argument.getArgNumber()) == Role::Param &&
+        !isFloat(argument))
+      return main.emitError("expects parameters of a float type, got \"")
+             << getArgName(main, argument.getArgNumber()) << "\" of type "
+             << argument.getType();
+  return success();
+}
+
+void Differentiator::numberForwardOps() {
+  SmallVector<Operation *> all;
+  for (Operation &op : main.getBody().front().without_terminator())
+    all.push_back(&op);
+  for (Operation *op : llvm::reverse(all))
+    if (isOpTriviallyDead(op))
+      op->erase();
+  for (Operation &op : main.getBody().front().without_terminator()) {
+    setOrigin(&op, static_cast<int64_t>(forwardOps.size()));
+    forwardOps.push_back(&op);
+  }
+}
+
+void Differentiator::findDependences() {
+  for (BlockArgument argument : main.getArguments()) {
+    std::optional<Role> role = getArgRole(main, argument.getArgNumber());
+    if (role == Role::Param)
+      varied.insert(argument);
+    else if (role == Role::Input || role == Role::Label)
+      dataDependent.insert(argument);
+  }
+  for (Operation *op : forwardOps) {
+    auto dependsOn = [&](const llvm::DenseSet<Value> &set) {
+      return llvm::any_of(op->getOperands(),
+                          [&](Value operand) { return set.contains(operand); });
+    };
+    if (dependsOn(dataDependent))
+      dataDependent.insert_range(op->getResults());
+    if (!dependsOn(varied) || isa<StopGradientOp>(op))
+      continue;
+    for (Value result : op->getResults())
+      if (isFloat(result))
+        varied.insert(result);
+  }
+}
+
+Value Differentiator::fill(Type type, double number, Location loc) {
+  auto scalar =
+      RankedTensorType::get({}, cast<RankedTensorType>(type).getElementType());
+  Value constant = ConstantOp::create(
+      builder, loc, scalar,
+      DenseElementsAttr::get(
+          scalar, builder.getFloatAttr(scalar.getElementType(), number)));
+  if (type == scalar)
+    return constant;
+  return BroadcastOp::create(builder, loc, type, constant, ArrayRef<int64_t>());
+}
+
+void Differentiator::markSince(Operation *last, int64_t origin) {
+  Block &body = main.getBody().front();
+  auto first = last ? std::next(last->getIterator()) : body.begin();
+  for (Operation &op : llvm::make_range(first, terminator->getIterator())) {
+    setOrigin(&op, origin);
+    backwardOps.push_back(&op);
+  }
+}
+
+Value Differentiator::gradientOf(Value value, int64_t origin) {
+  auto found = contributions.find(value);
+  if (found == contributions.end())
+    return {};
+  Operation *last = terminator->getPrevNode();
+  Value sum;
+  for (Value part : llvm::reverse(found->second))
+    sum =
+        sum ? AddOp::create(builder, value.getLoc(), part.getType(), sum, part)
+            : part;
+  markSince(last, origin);
+  return sum;
+}
+
+LogicalResult Differentiator::differentiate(Operation *op) {
+  SmallVector<Value> upstream;
+  for (Value result : op->getResults()) {
+    upstream.push_back(gradientOf(result, getOrigin(op)));
+    if (upstream.back() && dataDependent.contains(result))
+      activationGradients.push_back(upstream.back());
+  }
+  llvm::SmallBitVector needed(op->getNumOperands());
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    if (varied.contains(operand))
+      needed.set(index);
+  if (needed.none() || llvm::none_of(upstream, [](Value v) { return !!v; }))
+    return success();
+  auto model = dyn_cast<GradientOpInterface>(op);
+  if (!model)
+    return op->emitError("expects an op with a gradient, got ")
+           << op->getName();
+  Operation *last = terminator->getPrevNode();
+  SmallVector<Value> gradients(op->getNumOperands());
+  if (failed(model.buildGradient(builder, upstream, needed, gradients)))
+    return failure();
+  markSince(last, getOrigin(op));
+  for (auto [operand, gradient] : llvm::zip_equal(op->getOperands(), gradients))
+    if (gradient)
+      contributions[operand].push_back(gradient);
+  return success();
+}
+
+/// The number of the first forward op that uses an argument; 0 if none does.
+int64_t firstUse(BlockArgument argument, ArrayRef<Operation *> forwardOps) {
+  int64_t first = forwardOps.size();
+  for (Operation *user : argument.getUsers())
+    if (int64_t origin = getOrigin(user); origin >= 0)
+      first = std::min(first, origin);
+  return first == static_cast<int64_t>(forwardOps.size()) ? 0 : first;
+}
+
+void Differentiator::appendGradients() {
+  for (BlockArgument argument : main.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    if (getArgRole(main, index) != Role::Param)
+      continue;
+    int64_t origin = firstUse(argument, forwardOps);
+    Value gradient = gradientOf(argument, origin);
+    if (!gradient) {
+      Operation *last = terminator->getPrevNode();
+      gradient = fill(argument.getType(), 0.0, argument.getLoc());
+      markSince(last, origin);
+    }
+    unsigned result = main.getNumResults();
+    (void)main.insertResult(result, argument.getType(), {});
+    terminator->insertOperands(result, gradient);
+    setResult(main, result, Role::Gradient, getArgName(main, index));
+  }
+}
+
+void Differentiator::removeDeadOps() {
+  SmallVector<Operation *> kept;
+  for (Operation *op : llvm::reverse(backwardOps)) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+    else
+      kept.push_back(op);
+  }
+  backwardOps.assign(kept.rbegin(), kept.rend());
+}
+
+/// What an activation's gradient is computed from is an input gradient: earlier
+/// layers wait for it. All else is needed for parameters alone and may be
+/// computed later.
+void Differentiator::classify() {
+  llvm::DenseSet<Operation *> backward(backwardOps.begin(), backwardOps.end());
+  llvm::DenseSet<Operation *> awaited;
+  SmallVector<Value> pending(activationGradients);
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (op && backward.contains(op) && awaited.insert(op).second)
+      llvm::append_range(pending, op->getOperands());
+  }
+  for (Operation *op : backwardOps)
+    setKind(op,
+            awaited.contains(op) ? Kind::InputGradient : Kind::WeightGradient);
+}
+
+LogicalResult Differentiator::run() {
+  if (failed(check()))
+    return failure();
+  numberForwardOps();
+  findDependences();
+  Value loss = terminator->getOperand(0);
+  if (varied.contains(loss)) {
+    Operation *last = terminator->getPrevNode();
+    contributions[loss].push_back(fill(loss.getType(), 1.0, loss.getLoc()));
+    markSince(last, static_cast<int64_t>(forwardOps.size()) - 1);
+  }
+  for (Operation *op : llvm::reverse(forwardOps))
+    if (failed(differentiate(op)))
+      return failure();
+  appendGradients();
+  removeDeadOps();
+  classify();
+  return success();
+}
+
+struct DifferentiatePass : pp::impl::DifferentiateBase<DifferentiatePass> {
+  void runOnOperation() override {
+    auto main = lookupMain(getOperation());
+    if (failed(main) || failed(Differentiator(*main).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,188 @@
+//===- UpdateRules.cpp - optimizers as ops --------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// SGD, momentum, Adam, AdamW, global-norm clipping and learning rates.
+//
+//===----------------------------------------------------------------------===//
+#include "UpdateRules.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace pp;
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+Type pp::computeType(Type element) {
+  return element.isF64() ? element : Float32Type::get(element.getContext());
+}
+
+Value Arithmetic::constant(double number, Type type) {
+  Type element = cast<RankedTensorType>(type).getElementType();
+  auto scalarType = RankedTensorType::get({}, element);
+  Attribute literal;
+  if (isa<FloatType>(element))
+    literal = builder.getFloatAttr(element, number);
+  else
+    literal = builder.getIntegerAttr(element, static_cast<int64_t>(number));
+  Value constant = ConstantOp::create(
+      builder, loc, scalarType, DenseElementsAttr::get(scalarType, literal));
+  if (type == scalarType)
+    return constant;
+  return BroadcastOp::create(builder, loc, type, constant, ArrayRef<int64_t>());
+}
+
+Value Arithmetic::scalar(double number) {
+  return constant(number, RankedTensorType::get({}, builder.getF64Type()));
+}
+
+Value Arithmetic::convert(Value x, Type element) {
+  auto type = cast<RankedTensorType>(x.getType());
+  if (type.getElementType() == element)
+    return x;
+  return ConvertOp::create(builder, loc, type.clone(element), x);
+}
+
+Value Arithmetic::spread(Value scalar, Value like) {
+  auto type = cast<RankedTensorType>(like.getType());
+  Value converted = convert(scalar, type.getElementType());
+  if (converted.getType() == type)
+    return converted;
+  return BroadcastOp::create(builder, loc, type, converted,
+                             ArrayRef<int64_t>());
+}
+
+Value Arithmetic::sumOfSquares(Value x) {
+  auto type = cast<RankedTensorType>(x.getType());
+  Value wide = convert(x, computeType(type.getElementType()));
+  Value square = mul(wide, wide);
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(type.getRank()));
+  if (!dims.empty())
+    square = ReduceOp::create(
+        builder, loc,
+        RankedTensorType::get({}, computeType(type.getElementType())),
+        Reduction::Sum, square, dims);
+  return convert(square, builder.getF64Type());
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+static bool isAdam(OptimizerAttr optimizer) {
+  return optimizer.getKind() == OptimizerKind::Adam ||
+         optimizer.getKind() == OptimizerKind::AdamW;
+}
+
+bool pp::needsStep(OptimizerAttr optimizer) {
+  return isAdam(optimizer) || optimizer.getWarmup() > 0 ||
+         optimizer.getDecay() != Decay::Constant;
+}
+
+/// lr, times t / warmup while that is below 1, times half a cosine after.
+static Value buildRate(Arithmetic &math, OptimizerAttr optimizer, Value t) {
+  Value rate = math.scalar(optimizer.getLr());
+  Value one = math.scalar(1.0);
+  double warmup = optimizer.getWarmup();
+  if (warmup > 0)
+    rate = math.mul(rate,
+                    math.binary<MinOp>(math.div(t, math.scalar(warmup)), one));
+  if (optimizer.getDecay() == Decay::Cosine) {
+    Value elapsed = math.sub(t, math.scalar(warmup));
+    Value share = math.div(elapsed, math.scalar(optimizer.getSteps() - warmup));
+    share =
+        math.binary<MinOp>(math.binary<MaxOp>(share, math.scalar(0.0)), one);
+    Value wave = math.unary<CosOp>(math.mul(share, math.scalar(M_PI)));
+    rate = math.mul(rate, math.mul(math.scalar(0.5), math.add(one, wave)));
+  }
+  return rate;
+}
+
+StepScalars pp::buildStepScalars(Arithmetic &math, OptimizerAttr optimizer,
+                                 Value step, Type element) {
+  Value t = step ? math.convert(step, Float64Type::get(optimizer.getContext()))
+                 : Value();
+  Value rate = buildRate(math, optimizer, t);
+  StepScalars scalars;
+  if (optimizer.getKind() == OptimizerKind::AdamW &&
+      optimizer.getWeightDecay() != 0.0) {
+    Value shrink = math.sub(math.scalar(1.0),
+                            math.scale(rate, optimizer.getWeightDecay()));
+    scalars.shrink = math.convert(shrink, element);
+  }
+  if (isAdam(optimizer)) {
+    auto correction = [&](double beta) {
+      return math.sub(math.scalar(1.0),
+                      math.binary<PowOp>(math.scalar(beta), t));
+    };
+    rate = math.div(rate, correction(optimizer.getBeta1()));
+    Value root = math.unary<SqrtOp>(correction(optimizer.getBeta2()));
+    scalars.root = math.convert(math.div(math.scalar(1.0), root), element);
+  }
+  scalars.rate = math.convert(rate, element);
+  return scalars;
+}
+
+Value pp::buildClip(Arithmetic &math, double clip, ArrayRef<Value> squares) {
+  Value total = squares.front();
+  for (Value square : squares.drop_front())
+    total = math.add(total, square);
+  Value norm = math.add(math.unary<SqrtOp>(total), math.scalar(1e-6));
+  return math.binary<MinOp>(math.div(math.scalar(clip), norm),
+                            math.scalar(1.0));
+}
+
+//===----------------------------------------------------------------------===//
+// Rules
+//===----------------------------------------------------------------------===//
+
+ArrayRef<StringRef> pp::stateNames(OptimizerAttr optimizer) {
+  static const StringRef momentum[] = {"momentum_buffer"};
+  static const StringRef adam[] = {"exp_avg", "exp_avg_sq"};
+  switch (optimizer.getKind()) {
+  case OptimizerKind::SGD:
+    return {};
+  case OptimizerKind::Momentum:
+    return momentum;
+  case OptimizerKind::Adam:
+  case OptimizerKind::AdamW:
+    return adam;
+  }
+  return {};
+}
+
+/// old * keep + new * (1 - keep)
+static Value average(Arithmetic &math, double keep, Value old, Value fresh) {
+  return math.add(math.scale(old, keep), math.scale(fresh, 1.0 - keep));
+}
+
+UpdatedValues pp::applyRule(Arithmetic &math, OptimizerAttr optimizer,
+                            const StepScalars &scalars, Value value,
+                            Value gradient, ArrayRef<Value> states) {
+  double decay = optimizer.getWeightDecay();
+  if (scalars.shrink)
+    value = math.scale(value, scalars.shrink);
+  else if (decay != 0.0)
+    gradient = math.add(gradient, math.scale(value, decay));
+  if (!isAdam(optimizer)) {
+    SmallVector<Value> newStates;
+    if (optimizer.getKind() == OptimizerKind::Momentum) {
+      // torch starts the buffer at the first gradient, which a buffer of zeros
+      // yields as well: momentum has no dampening.
+      gradient =
+          math.add(math.scale(states[0], optimizer.getMomentum()), gradient);
+      newStates.push_back(gradient);
+    }
+    return {math.sub(value, math.scale(gradient, scalars.rate)), newStates};
+  }
+  Value mean = average(math, optimizer.getBeta1(), states[0], gradient);
+  Value square = average(math, optimizer.getBeta2(), states[1],
+                         math.mul(gradient, gradient));
+  Value deviation =
+      math.add(math.scale(math.unary<SqrtOp>(square), scalars.root),
+               math.constant(optimizer.getEps(), square.getType()));
+  Value step = math.scale(math.div(mean, deviation), scalars.rate);
+  return {math.sub(value, step), {mean, square}};
+}

@@ -1,0 +1,97 @@
+//===- UpdateRules.h - optimizers as ops ------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The formulas of torch.optim, written with graph ops. What depends on the step
+// alone is a scalar and computed in f64: 1 - 0.999^t cancels in f32.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_TRAIN_UPDATERULES_H
+#define PP_LIB_TRANSFORMS_TRAIN_UPDATERULES_H
+
+#include "mlir/IR/Builders.h"
+#include "pp/IR/PP.h"
+
+namespace pp {
+
+/// The type in which a parameter of type `element` is updated and its states
+/// are kept: f64 for f64, else f32.
+mlir::Type computeType(mlir::Type element);
+
+/// Builds elementwise ops at one location.
+class Arithmetic {
+public:
+  Arithmetic(mlir::OpBuilder &builder, mlir::Location loc)
+      : builder(builder), loc(loc) {}
+
+  template <typename OpTy> mlir::Value unary(mlir::Value x) {
+    return OpTy::create(builder, loc, x.getType(), x);
+  }
+  template <typename OpTy> mlir::Value binary(mlir::Value x, mlir::Value y) {
+    return OpTy::create(builder, loc, x.getType(), x, y);
+  }
+  mlir::Value add(mlir::Value x, mlir::Value y) { return binary<AddOp>(x, y); }
+  mlir::Value sub(mlir::Value x, mlir::Value y) { return binary<SubOp>(x, y); }
+  mlir::Value mul(mlir::Value x, mlir::Value y) { return binary<MulOp>(x, y); }
+  mlir::Value div(mlir::Value x, mlir::Value y) { return binary<DivOp>(x, y); }
+
+  /// A number everywhere in a tensor of `type`.
+  mlir::Value constant(double number, mlir::Type type);
+  /// An f64 scalar.
+  mlir::Value scalar(double number);
+  mlir::Value convert(mlir::Value x, mlir::Type element);
+  /// A scalar as a tensor like `like`.
+  mlir::Value spread(mlir::Value scalar, mlir::Value like);
+  mlir::Value scale(mlir::Value x, double factor) {
+    return mul(x, constant(factor, x.getType()));
+  }
+  mlir::Value scale(mlir::Value x, mlir::Value scalar) {
+    return mul(x, spread(scalar, x));
+  }
+  /// The sum of the squares of all elements: an f64 scalar.
+  mlir::Value sumOfSquares(mlir::Value x);
+
+private:
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+};
+
+/// Scalars that all parameters share, computed in f64; null where the optimizer
+/// has no use for one.
+struct StepScalars {
+  mlir::Value rate;   ///< learning rate; Adam: over 1 - beta1^t
+  mlir::Value shrink; ///< 1 - learning rate * weight decay (AdamW)
+  mlir::Value root;   ///< 1 / sqrt(1 - beta2^t)
+  mlir::Value clip;   ///< what gradients are multiplied by
+};
+
+/// Whether the number of the step, t = 1, 2, ..., enters the formulas.
+bool needsStep(OptimizerAttr optimizer);
+
+/// The scalars of the step numbered `step` (i32; null unless needed), given as
+/// `element`; all but `clip`.
+StepScalars buildStepScalars(Arithmetic &math, OptimizerAttr optimizer,
+                             mlir::Value step, mlir::Type element);
+
+/// clip_grad_norm_: min(1, clip / (norm + 1e-6)) for the norm of all gradients,
+/// from the sums of their squares.
+mlir::Value buildClip(Arithmetic &math, double clip,
+                      llvm::ArrayRef<mlir::Value> squares);
+
+/// Names of the states an optimizer keeps per parameter, as torch spells them.
+llvm::ArrayRef<llvm::StringRef> stateNames(OptimizerAttr optimizer);
+
+struct UpdatedValues {
+  mlir::Value value;
+  llvm::SmallVector<mlir::Value> states;
+};
+
+/// One parameter after the step; `states` follow `stateNames`.
+UpdatedValues applyRule(Arithmetic &math, OptimizerAttr optimizer,
+                        const StepScalars &scalars, mlir::Value value,
+                        mlir::Value gradient,
+                        llvm::ArrayRef<mlir::Value> states);
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_TRAIN_UPDATERULES_H

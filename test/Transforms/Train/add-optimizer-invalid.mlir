@@ -1,0 +1,36 @@
+// RUN: pp-opt %s --pp-add-optimizer --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{expects a plan (pp.plan) on the module; pp-make-plan writes one}}
+module {
+  func.func @main(%w: tensor<f32> {pp.role = #pp.role<param>, pp.name = "w"}) -> tensor<f32> {
+    return %w : tensor<f32>
+  }
+}
+
+// -----
+
+// expected-error@+1 {{expects an optimizer in pp.plan}}
+module attributes {pp.plan = #pp.plan<mesh = <[]>, threads = 1>} {
+  func.func @main(%w: tensor<f32> {pp.role = #pp.role<param>, pp.name = "w"}) -> tensor<f32> {
+    return %w : tensor<f32>
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<sgd, lr = 1.0>, threads = 1>} {
+  // expected-error@+1 {{expects a gradient of parameter "w" among the results; pp-differentiate adds it}}
+  func.func @main(%w: tensor<f32> {pp.role = #pp.role<param>, pp.name = "w"}) -> tensor<f32> {
+    return %w : tensor<f32>
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<sgd, lr = 1.0, warmup = 5, decay = cosine, steps = 5>, threads = 1>} {
+  // expected-error@+1 {{expects more steps than warm-up steps for a cosine learning rate, got 5 and 5}}
+  func.func @main(%w: tensor<f32> {pp.role = #pp.role<param>, pp.name = "w"})
+      -> (tensor<f32>, tensor<f32> {pp.role = #pp.role<gradient>, pp.name = "w"}) {
+    return %w, %w : tensor<f32>, tensor<f32>
+  }
+}

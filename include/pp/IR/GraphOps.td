@@ -105,7 +105,7 @@ def PP_CompareOp : PP_PureOp<"compare", [Elementwise, SameTypeOperands, SameOper
   }];
   let arguments = (ins PP_DirectionAttr:$direction, PP_Tensor:$lhs, PP_Tensor:$rhs);
   let results = (outs PP_BoolTensor:$result);
-  let assemblyFormat = "$direction $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+  let assemblyFormat = "`` $direction $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
 }
 
 def PP_SelectOp : PP_PureOp<"select", [Elementwise, AllTypesMatch<["on_true", "on_false", "result"]>,
@@ -329,7 +329,7 @@ def PP_ReduceOp : PP_PureOp<"reduce", [SameOperandsAndResultElementType]> {
   let arguments = (ins PP_ReductionAttr:$reduction, PP_Tensor:$operand, DenseI64ArrayAttr:$dimensions);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
-  let assemblyFormat = "$reduction $operand `dims` $dimensions attr-dict `:` type($operand) `->` type($result)";
+  let assemblyFormat = "`` $reduction $operand `dims` $dimensions attr-dict `:` type($operand) `->` type($result)";
 }
 
 def PP_ArgmaxOp : PP_PureOp<"argmax"> {

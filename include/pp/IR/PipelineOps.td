@@ -37,7 +37,7 @@ def PP_FragmentOp : PP_Op<"fragment", [IsolatedFromAbove, SingleBlock]> {
   let regions = (region SizedRegion<1>:$body);
   let hasVerifier = 1;
   let assemblyFormat = [{
-    $phase `stage` $stage `(` $operands `)` $body attr-dict `:` functional-type($operands, $outputs)
+    `` $phase `stage` $stage `(` $operands `)` $body attr-dict `:` functional-type($operands, $outputs)
   }];
 }
 

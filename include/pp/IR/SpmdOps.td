@@ -74,7 +74,7 @@ def PP_AllReduceOp : PP_Op<"all_reduce"> {
                        OptionalAttr<DenseI64ArrayAttr>:$stages);
   let results = (outs Variadic<PP_Tensor>:$outputs);
   let assemblyFormat = [{
-    $reduction $operands `over` $mesh $axes (`stages` $stages^)? attr-dict `:`
+    `` $reduction $operands `over` $mesh $axes (`stages` $stages^)? attr-dict `:`
     functional-type($operands, $outputs)
   }];
   let hasVerifier = 1;
@@ -107,7 +107,7 @@ def PP_ReduceScatterOp : PP_CollectiveOp<"reduce_scatter"> {
   }];
   let arguments = (ins PP_ReductionAttr:$reduction, PP_Tensor:$operand, I64Attr:$dimension,
                        FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes);
-  let assemblyFormat = "$reduction $operand `dim` $dimension `over` $mesh $axes attr-dict `:` type($operand) `->` type($result)";
+  let assemblyFormat = "`` $reduction $operand `dim` $dimension `over` $mesh $axes attr-dict `:` type($operand) `->` type($result)";
 }
 
 def PP_AllToAllOp : PP_CollectiveOp<"all_to_all"> {

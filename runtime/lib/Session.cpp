@@ -50,7 +50,7 @@ HostBuffers::HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh)
     outputs.emplace_back(*output, artifact);
     outputValues.emplace_back(outputs.back().globalBytes());
     std::vector<bool> &first = firstHolder.emplace_back(mesh.worldSize());
-    std::set<std::vector<uint64_t>> covered;
+    std::set<ShardedTensor::Index> covered;
     for (uint32_t rank = 0; rank < mesh.worldSize(); ++rank)
       if (std::find(output->stages.begin(), output->stages.end(),
                     mesh.stage(rank)) != output->stages.end())
@@ -103,6 +103,15 @@ static unsigned coreCount() {
   return std::max(1, CPU_COUNT(&set));
 }
 
+template <typename Tensor> static Status checkDimensions(const Tensor &tensor) {
+  if (tensor.shape.size() <= ShardedTensor::kMaxDimensions)
+    return {};
+  return Status(ExitCode::badArtifact,
+                "'" + tensor.name + "' expects at most " +
+                    std::to_string(ShardedTensor::kMaxDimensions) +
+                    " dimensions, got " + std::to_string(tensor.shape.size()));
+}
+
 Session::Session(std::unique_ptr<State> state) : state(std::move(state)) {}
 Session::~Session() = default;
 
@@ -112,6 +121,12 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   Expected<Mesh> mesh = Mesh::create(artifact->axes);
   if (!mesh)
     return mesh.status();
+  for (const std::unique_ptr<ppx::ArgumentT> &argument : artifact->arguments)
+    if (Status status = checkDimensions(*argument); !status.ok())
+      return status;
+  for (const std::unique_ptr<ppx::OutputT> &output : artifact->outputs)
+    if (Status status = checkDimensions(*output); !status.ok())
+      return status;
   auto state = std::make_unique<State>();
   state->artifact = artifact;
   state->programOf.resize(mesh->worldSize());
@@ -223,7 +238,7 @@ Status Session::getArgument(uint32_t argument, void *values,
                             uint64_t bytes) const {
   if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
     return status;
-  std::set<std::vector<uint64_t>> covered;
+  std::set<ShardedTensor::Index> covered;
   state->forEachShard(argument, [&](std::byte *slot, const auto &origin) {
     if (covered.insert(origin).second)
       state->host->arguments[argument].gather(origin, slot,

@@ -39,9 +39,9 @@ uint64_t ShardedTensor::elementCount() const {
 
 uint64_t ShardedTensor::globalBytes() const { return elementCount() * width; }
 
-std::vector<uint64_t> ShardedTensor::origin(const Mesh &mesh, uint32_t rank,
-                                            int32_t microBatch) const {
-  std::vector<uint64_t> result(shape.size());
+ShardedTensor::Index ShardedTensor::origin(const Mesh &mesh, uint32_t rank,
+                                           int32_t microBatch) const {
+  Index result = {};
   for (size_t d = 0; d < shape.size(); ++d) {
     uint64_t block = 0;
     for (const Split &split : splits[d]) {
@@ -56,8 +56,7 @@ std::vector<uint64_t> ShardedTensor::origin(const Mesh &mesh, uint32_t rank,
 }
 
 template <typename Function>
-void ShardedTensor::forEachRow(const std::vector<uint64_t> &origin,
-                               Function &&row) const {
+void ShardedTensor::forEachRow(const Index &origin, Function &&row) const {
   const size_t rank = shape.size();
   if (rank == 0)
     return row(uint64_t(0), uint64_t(0), uint64_t(1));
@@ -69,7 +68,7 @@ void ShardedTensor::forEachRow(const std::vector<uint64_t> &origin,
       innermost >= shape[rank - 1]
           ? 0
           : std::min(extent[rank - 1], shape[rank - 1] - innermost);
-  std::vector<uint64_t> index(rank, 0); // of the row in the shard
+  Index index = {}; // of the row in the shard
   for (uint64_t r = 0; r < rows; ++r) {
     uint64_t global = 0;
     bool inside = true;
@@ -85,8 +84,8 @@ void ShardedTensor::forEachRow(const std::vector<uint64_t> &origin,
   }
 }
 
-void ShardedTensor::scatter(const std::vector<uint64_t> &origin,
-                            const std::byte *global, std::byte *shard) const {
+void ShardedTensor::scatter(const Index &origin, const std::byte *global,
+                            std::byte *shard) const {
   const uint64_t rowBytes = (extent.empty() ? 1 : extent.back()) * width;
   forEachRow(origin, [&](uint64_t from, uint64_t to, uint64_t real) {
     const uint64_t bytes = real * width;
@@ -96,8 +95,8 @@ void ShardedTensor::scatter(const std::vector<uint64_t> &origin,
   });
 }
 
-void ShardedTensor::gather(const std::vector<uint64_t> &origin,
-                           const std::byte *shard, std::byte *global) const {
+void ShardedTensor::gather(const Index &origin, const std::byte *shard,
+                           std::byte *global) const {
   forEachRow(origin, [&](uint64_t to, uint64_t from, uint64_t real) {
     if (real != 0)
       std::memcpy(global + to, shard + from, real * width);

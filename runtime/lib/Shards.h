@@ -12,13 +12,19 @@
 
 #include "pprt/Mesh.h"
 
+#include <array>
 #include <cstddef>
 
 namespace pprt {
 
-/// How a tensor of the artifact is spread over the mesh.
+/// How a tensor of the artifact is spread over the mesh. Nothing here allocates
+/// once it is made: steps call it.
 class ShardedTensor {
 public:
+  /// More dimensions than this are refused by the session.
+  static constexpr size_t kMaxDimensions = 8;
+  using Index = std::array<uint64_t, kMaxDimensions>;
+
   /// `T` is ppx::ArgumentT or ppx::OutputT.
   template <typename T>
   ShardedTensor(const T &tensor, const ppx::ArtifactT &artifact)
@@ -31,14 +37,13 @@ public:
 
   /// The first index of a rank's shard in every dimension. `microBatch` picks
   /// the shard over the time axes.
-  std::vector<uint64_t> origin(const Mesh &mesh, uint32_t rank,
-                               int32_t microBatch) const;
+  Index origin(const Mesh &mesh, uint32_t rank, int32_t microBatch) const;
 
   /// Fills the shard at `origin` from the global buffer, padding with zeros.
-  void scatter(const std::vector<uint64_t> &origin, const std::byte *global,
+  void scatter(const Index &origin, const std::byte *global,
                std::byte *shard) const;
   /// Copies the real elements of the shard at `origin` to the global buffer.
-  void gather(const std::vector<uint64_t> &origin, const std::byte *shard,
+  void gather(const Index &origin, const std::byte *shard,
               std::byte *global) const;
 
 private:
@@ -50,7 +55,7 @@ private:
   /// Calls row(global offset, shard offset, real elements) for every innermost
   /// row of the shard, offsets in bytes; rows of padding have no elements.
   template <typename Function>
-  void forEachRow(const std::vector<uint64_t> &origin, Function &&row) const;
+  void forEachRow(const Index &origin, Function &&row) const;
 
   std::vector<uint64_t> shape;  ///< real
   std::vector<uint64_t> extent; ///< of a shard

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
 
+#include "pprt/AllocationCounter.h"
 #include "pprt/Initialize.h"
 #include "pprt/Session.h"
 
@@ -141,6 +142,18 @@ TEST(Session, InputsReachTheOutputThroughTheShards) {
     const float *got = static_cast<const float *>(session->output(0));
     EXPECT_EQ(values, std::vector<float>(got, got + 70));
   }
+}
+
+TEST(Session, StepsDoNotAllocate) {
+  if (!allocationsAreCounted())
+    GTEST_SKIP() << "sanitizers bring their own malloc";
+  std::unique_ptr<Session> session = open({10, 7, 2, 2, 2});
+  std::vector<float> values(70);
+  ASSERT_TRUE(session->setInput(0, values.data(), 280).ok());
+  for (int step = 0; step < 3; ++step)
+    ASSERT_TRUE(session->step().ok());
+  for (uint32_t rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(session->allocationCount(rank), 0u);
 }
 
 TEST(Session, RefusesWhatDoesNotFit) {

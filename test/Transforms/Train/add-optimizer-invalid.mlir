@@ -1,3 +1,4 @@
+// What pp-add-optimizer refuses, and how it says so.
 // RUN: pp-opt %s --pp-add-optimizer --split-input-file --verify-diagnostics
 
 // expected-error@+1 {{expects a plan (pp.plan) on the module; pp-make-plan writes one}}

@@ -1,3 +1,4 @@
+// What pp-differentiate refuses, and how it says so.
 // RUN: pp-opt %s --pp-differentiate --split-input-file --verify-diagnostics
 
 // expected-error@+1 {{expects a scalar float loss as the first result of @main}}

@@ -428,7 +428,7 @@ def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [SameOperandsAndR
   let arguments = (ins PP_Tensor:$operand, PP_ShardingAttr:$sharding);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
-  let assemblyFormat = "$operand $sharding attr-dict `:` type($result)";
+  let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
 }
 
 #endif // PP_IR_GRAPHOPS_TD

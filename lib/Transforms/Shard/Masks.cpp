@@ -132,26 +132,71 @@ Value MaskBuilder::mask(Value value, const llvm::SmallBitVector &dims,
 // Shapes and indices
 //===----------------------------------------------------------------------===//
 
+namespace {
+
+/// A tensor with some dimensions split into their factors, so that padding of
+/// every factor lies at the end of a dimension.
+struct SplitShape {
+  SmallVector<int64_t> model, padded;
+  Layout layout; // of the padded tensor
+  Layout whole;  // with the split dimensions unsharded
+};
+
+} // namespace
+
+static SplitShape splitShape(ArrayRef<int64_t> shape,
+                             ArrayRef<DimPadding> padding, const Layout &layout,
+                             const llvm::SmallBitVector &dims,
+                             const MeshView &mesh) {
+  SplitShape split;
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    if (!dims.test(dim)) {
+      split.model.push_back(shape[dim]);
+      split.padded.push_back(shape[dim]);
+      split.layout.push_back(layout[dim]);
+      split.whole.push_back(layout[dim]);
+      continue;
+    }
+    llvm::append_range(split.model, padding[dim].sizes);
+    llvm::append_range(split.padded, padding[dim].padded);
+    llvm::append_range(split.layout,
+                       splitAxes(layout[dim], padding[dim].padded, mesh));
+    split.whole.resize(split.layout.size());
+  }
+  return split;
+}
+
+Value MaskBuilder::reshape(Value value, ArrayRef<int64_t> shape,
+                           const Layout &layout) {
+  RankedTensorType type = ranked(value);
+  if (type.getShape() == shape)
+    return value;
+  return create<ReshapeOp>(layout, type.clone(shape), value);
+}
+
 Value MaskBuilder::cutBack(Value value, const llvm::SmallBitVector &dims) {
   RankedTensorType type = ranked(value);
   Layout layout = getLayout(value, mesh);
   SmallVector<DimPadding> padding = paddings.find(value)->second;
+  SplitShape split = splitShape(type.getShape(), padding, layout, dims, mesh);
   SmallVector<int64_t> shape(type.getShape());
   for (unsigned dim : dims.set_bits()) {
     layout[dim].clear();
-    // Padding in the minor factors lies between the elements; no dimension
-    // that an op needs whole has any, for it is indexed by one factor.
     shape[dim] = padding[dim].size();
     padding[dim].padded = padding[dim].sizes;
   }
-  SmallVector<int64_t> zero(type.getRank(), 0), one(type.getRank(), 1);
-  Value cut =
-      create<SliceOp>(layout, type.clone(shape), value, zero, shape, one);
+  size_t rank = split.model.size();
+  SmallVector<int64_t> zero(rank, 0), one(rank, 1);
+  Value cut = create<SliceOp>(split.whole, type.clone(split.model),
+                              reshape(value, split.padded, split.layout), zero,
+                              split.model, one);
+  cut = reshape(cut, shape, layout);
   notePadding(cut, padding);
   return cut;
 }
 
 Value MaskBuilder::extend(OpResult result, RankedTensorType type,
+                          ArrayRef<DimPadding> padding,
                           const llvm::SmallBitVector &dims) {
   Operation *op = result.getOwner();
   Layout layout = getLayout(result, mesh), whole = layout;
@@ -163,15 +208,20 @@ Value MaskBuilder::extend(OpResult result, RankedTensorType type,
   op->setAttr(attrs::kShardings, builder.getArrayAttr(shardings));
 
   builder.setInsertionPointAfter(op);
+  SplitShape split = splitShape(type.getShape(), padding, layout, dims, mesh);
   auto scalar = RankedTensorType::get({}, type.getElementType());
   Value zero = splat(scalar, {}, builder.getZeroAttr(type.getElementType()));
-  SmallVector<int64_t> none(type.getRank(), 0), high;
-  for (auto [from, to] :
-       llvm::zip_equal(ranked(result).getShape(), type.getShape()))
+  SmallVector<int64_t> none(split.model.size(), 0), high;
+  for (auto [from, to] : llvm::zip_equal(split.model, split.padded))
     high.push_back(to - from);
-  // A dimension padded along with its class keeps its size here.
-  Value padded = create<PadOp>(layout, type, result, zero, none, high, none);
-  result.replaceAllUsesExcept(padded, padded.getDefiningOp());
+  Value model = reshape(result, split.model, split.whole);
+  Value padded = create<PadOp>(split.layout, type.clone(split.padded), model,
+                               zero, none, high, none);
+  llvm::SmallPtrSet<Operation *, 2> built = {padded.getDefiningOp()};
+  if (model != result)
+    built.insert(model.getDefiningOp());
+  padded = reshape(padded, type.getShape(), layout);
+  result.replaceAllUsesExcept(padded, built);
   return padded;
 }
 

@@ -49,6 +49,7 @@ public:
   mlir::Value cutBack(mlir::Value value, const llvm::SmallBitVector &dims);
   /// Replaces all uses of `result`, whose `dims` are whole, by it padded.
   mlir::Value extend(mlir::OpResult result, mlir::RankedTensorType type,
+                     llvm::ArrayRef<DimPadding> padding,
                      const llvm::SmallBitVector &dims);
   /// `indices` brought into 0 .. last.
   mlir::Value clampIndex(mlir::Value indices, int64_t last);
@@ -67,6 +68,8 @@ private:
   void finish(mlir::Operation *op, const Layout &layout);
   mlir::Value splat(mlir::RankedTensorType type, const Layout &layout,
                     mlir::Attribute value);
+  mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape,
+                      const Layout &layout);
   mlir::Value dimMask(const DimPadding &padding, const AxisList &axes);
 
   mlir::OpBuilder &builder;

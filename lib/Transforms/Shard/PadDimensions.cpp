@@ -43,20 +43,22 @@ private:
   bool everythingDivides();
   LogicalResult decide();
   LogicalResult padArguments();
-  LogicalResult padOp(Operation *op, const ShardingRule &rule);
-  LogicalResult checkWhole(Operation *op, ArrayRef<DimPadding> padding,
-                           const llvm::SmallBitVector &dims);
-  void maskResults();
+  void padOp(Operation *op, const ShardingRule &rule);
+  void padResults();
 
-  void require(Value value, const Layout &layout);
+  bool require(Value value, const Layout &layout);
+  bool requireAll();
   SmallVector<DimPadding> paddingOf(Value value);
   RankedTensorType paddedType(Value value);
-  bool isPadded(FactorClasses::Class number) const {
-    return padded[number] != classes.size(number);
-  }
-  /// True if `tensor` has a padded dimension indexed by a factor of `kind`.
-  llvm::SmallBitVector paddedDims(Operation *op, const ShardingRule &rule,
-                                  const TensorFactors &tensor, FactorKind kind);
+  /// Padding of one factor of an op.
+  DimPadding paddingOf(Operation *op, int64_t factor);
+  /// Padded dimensions of an op's tensor that it reduces.
+  llvm::SmallBitVector reducedDims(Operation *op, const ShardingRule &rule,
+                                   const TensorFactors &tensor);
+  /// Padded dimensions of an op's tensor that it can only take without: it
+  /// needs them whole, or their indices, between which padding would lie.
+  llvm::SmallBitVector wholeDims(Operation *op, const ShardingRule &rule,
+                                 const TensorFactors &tensor);
   void adjustAttributes(Operation *op, const ShardingRule &rule);
 
   func::FuncOp main;
@@ -65,8 +67,8 @@ private:
   MaskBuilder masks;
   FactorClasses classes;
   std::vector<std::pair<Operation *, ShardingRule>> ops;
-  /// Per class: its padded size.
-  std::vector<int64_t> padded;
+  /// Per class: what its size must be a multiple of, and its padded size.
+  std::vector<int64_t> multiples, padded;
 };
 
 } // namespace
@@ -94,18 +96,33 @@ bool Padding::everythingDivides() {
          });
 }
 
-void Padding::require(Value value, const Layout &layout) {
+/// Pads classes until `value` divides under `layout`; true if one grew.
+bool Padding::require(Value value, const Layout &layout) {
+  bool grew = false;
   for (auto [dim, axes] : llvm::enumerate(layout)) {
     if (axes.empty())
       continue;
     SmallVector<FactorClasses::Class, 2> parts = classes.classesOf(value, dim);
     SmallVector<int64_t> sizes;
     for (FactorClasses::Class part : parts)
-      sizes.push_back(classes.size(part));
+      sizes.push_back(padded[part]);
+    auto pad = [&](FactorClasses::Class part, int64_t shards) {
+      int64_t before = padded[part];
+      multiples[part] = std::lcm(multiples[part], shards);
+      padded[part] = llvm::alignTo(classes.size(part), multiples[part]);
+      grew |= padded[part] != before;
+    };
+    size_t dealt = 0;
     for (auto [part, ofPart] :
-         llvm::zip_equal(parts, splitAxes(axes, sizes, mesh)))
-      padded[part] = std::lcm(padded[part], mesh.size(ofPart));
+         llvm::zip_equal(parts, splitAxes(axes, sizes, mesh))) {
+      pad(part, mesh.size(ofPart));
+      dealt += ofPart.size();
+    }
+    // Factors too small for their axes: the major one is made large enough.
+    if (dealt != axes.size())
+      pad(parts.front(), mesh.size(axes));
   }
+  return grew;
 }
 
 LogicalResult Padding::decide() {
@@ -127,19 +144,27 @@ LogicalResult Padding::decide() {
         main.getArgument(argument).getType() == value.getType())
       classes.tie(main.getArgument(argument), value);
 
-  padded.assign(classes.numClasses(), 1);
-  for (BlockArgument argument : body.getArguments()) {
-    require(argument, getLayout(argument, mesh));
+  multiples.assign(classes.numClasses(), 1);
+  for (FactorClasses::Class number = 0; number < classes.numClasses(); ++number)
+    padded.push_back(classes.size(number));
+  // A padded factor may take axes that it was too small for.
+  while (requireAll())
+    ;
+  return success();
+}
+
+bool Padding::requireAll() {
+  bool grew = false;
+  for (BlockArgument argument : main.getArguments()) {
+    grew |= require(argument, getLayout(argument, mesh));
     if (auto stored = main.getArgAttrOfType<ShardingAttr>(
             argument.getArgNumber(), attrs::kStored))
-      require(argument, mesh.toLayout(stored));
+      grew |= require(argument, mesh.toLayout(stored));
   }
   for (auto &[op, rule] : ops)
     for (Value result : op->getResults())
-      require(result, getLayout(result, mesh));
-  for (FactorClasses::Class number = 0; number < classes.numClasses(); ++number)
-    padded[number] = llvm::alignTo(classes.size(number), padded[number]);
-  return success();
+      grew |= require(result, getLayout(result, mesh));
+  return grew;
 }
 
 SmallVector<DimPadding> Padding::paddingOf(Value value) {
@@ -188,17 +213,38 @@ LogicalResult Padding::padArguments() {
   return success();
 }
 
-llvm::SmallBitVector Padding::paddedDims(Operation *op,
-                                         const ShardingRule &rule,
-                                         const TensorFactors &tensor,
-                                         FactorKind kind) {
+DimPadding Padding::paddingOf(Operation *op, int64_t factor) {
+  DimPadding padding;
+  for (FactorClasses::Class part : classes.classesOf(op, factor)) {
+    padding.sizes.push_back(classes.size(part));
+    padding.padded.push_back(padded[part]);
+  }
+  return padding;
+}
+
+llvm::SmallBitVector Padding::reducedDims(Operation *op,
+                                          const ShardingRule &rule,
+                                          const TensorFactors &tensor) {
   llvm::SmallBitVector dims(tensor.size());
   for (auto [dim, factors] : llvm::enumerate(tensor))
     for (int64_t factor : factors)
-      if (rule.factors[factor].kind == kind &&
-          llvm::any_of(classes.classesOf(op, factor),
-                       [&](auto part) { return isPadded(part); }))
+      if (rule.factors[factor].kind == FactorKind::Reduction &&
+          paddingOf(op, factor).isPadded())
         dims.set(dim);
+  return dims;
+}
+
+llvm::SmallBitVector Padding::wholeDims(Operation *op, const ShardingRule &rule,
+                                        const TensorFactors &tensor) {
+  llvm::SmallBitVector dims(tensor.size());
+  for (auto [dim, factors] : llvm::enumerate(tensor))
+    for (int64_t number : factors) {
+      const Factor &factor = rule.factors[number];
+      DimPadding padding = paddingOf(op, number);
+      if (padding.isPadded() && (factor.kind == FactorKind::Replicated ||
+                                 (factor.needsLocalize && !padding.isAtEnd())))
+        dims.set(dim);
+    }
   return dims;
 }
 
@@ -231,19 +277,7 @@ void Padding::adjustAttributes(Operation *op, const ShardingRule &rule) {
   }
 }
 
-/// An op that needs a dimension whole gets it cut back, which takes all padding
-/// at its end.
-LogicalResult Padding::checkWhole(Operation *op, ArrayRef<DimPadding> padding,
-                                  const llvm::SmallBitVector &dims) {
-  for (unsigned dim : dims.set_bits())
-    if (!padding[dim].isAtEnd())
-      return op->emitError("expects dimension ")
-             << dim << " whole, got one whose minor factor of "
-             << padding[dim].sizes.back() << " is padded";
-  return success();
-}
-
-LogicalResult Padding::padOp(Operation *op, const ShardingRule &rule) {
+void Padding::padOp(Operation *op, const ShardingRule &rule) {
   builder.setInsertionPoint(op);
   masks.enter(op);
   SmallVector<SmallVector<DimPadding>> paddings;
@@ -252,18 +286,13 @@ LogicalResult Padding::padOp(Operation *op, const ShardingRule &rule) {
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
     const TensorFactors &tensor = rule.operands[index];
-    llvm::SmallBitVector whole =
-        paddedDims(op, rule, tensor, FactorKind::Replicated);
-    if (whole.any()) {
-      if (failed(checkWhole(op, *masks.paddingOf(operand.get()), whole)))
-        return failure();
+    llvm::SmallBitVector whole = wholeDims(op, rule, tensor);
+    if (whole.any())
       operand.set(masks.cutBack(operand.get(), whole));
-    }
     // A look-up reads the rows that its indices name, and adds all updates.
     if (isa<GatherOp>(op) || (isa<ScatterAddOp>(op) && index != 2))
       continue;
-    llvm::SmallBitVector reduced =
-        paddedDims(op, rule, tensor, FactorKind::Reduction);
+    llvm::SmallBitVector reduced = reducedDims(op, rule, tensor);
     if (!reduced.any())
       continue;
     Reduction reduction = Reduction::Sum;
@@ -275,25 +304,24 @@ LogicalResult Padding::padOp(Operation *op, const ShardingRule &rule) {
     RankedTensorType type = paddedType(result), original = ranked(result);
     if (type == original)
       continue;
-    llvm::SmallBitVector whole =
-        paddedDims(op, rule, rule.results[index], FactorKind::Replicated);
-    if (failed(checkWhole(op, paddings[index], whole)))
-      return failure();
+    llvm::SmallBitVector whole = wholeDims(op, rule, rule.results[index]);
     SmallVector<int64_t> shape(type.getShape());
     for (unsigned dim : whole.set_bits())
       shape[dim] = original.getDimSize(dim);
     result.setType(original.clone(shape));
     Value value = result;
     if (whole.any())
-      value = masks.extend(cast<OpResult>(result), type, whole);
+      value =
+          masks.extend(cast<OpResult>(result), type, paddings[index], whole);
     masks.notePadding(value, paddings[index]);
   }
   builder.setInsertionPoint(op);
   adjustAttributes(op, rule);
-  return success();
 }
 
-void Padding::maskResults() {
+/// Padding stays at the end of results only, and zero where it comes back as an
+/// argument.
+void Padding::padResults() {
   Operation *terminator = main.getBody().front().getTerminator();
   builder.setInsertionPoint(terminator);
   for (OpOperand &operand : terminator->getOpOperands()) {
@@ -302,18 +330,25 @@ void Padding::maskResults() {
     if (!padding)
       continue;
     SmallVector<int64_t> shape;
-    llvm::SmallBitVector dims(padding->size());
+    llvm::SmallBitVector dims(padding->size()), between(padding->size());
     for (auto [dim, ofDim] : llvm::enumerate(*padding)) {
       shape.push_back(ofDim.size());
-      if (ofDim.isPadded())
-        dims.set(dim);
+      dims[dim] = ofDim.isPadded() && ofDim.isAtEnd();
+      between[dim] = !ofDim.isAtEnd();
     }
+    masks.enter(operand.get().getDefiningOp());
+    if (between.any()) {
+      operand.set(masks.cutBack(operand.get(), between));
+      main.setResultAttr(index, attrs::kSharding,
+                         mesh.toSharding(getLayout(operand.get(), mesh)));
+    }
+    if (dims.none())
+      continue;
     main.setResultAttr(index, attrs::kUnpaddedShape,
                        builder.getDenseI64ArrayAttr(shape));
     std::optional<Role> role = getResultRole(main, index);
     if (role != Role::Param && role != Role::State)
       continue;
-    masks.enter(operand.get().getDefiningOp());
     operand.set(masks.mask(operand.get(), dims, Reduction::Sum));
   }
 }
@@ -324,9 +359,8 @@ LogicalResult Padding::run() {
   if (failed(decide()) || failed(padArguments()))
     return failure();
   for (auto &[op, rule] : ops)
-    if (failed(padOp(op, rule)))
-      return failure();
-  maskResults();
+    padOp(op, rule);
+  padResults();
   Block &body = main.getBody().front();
   main.setFunctionType(builder.getFunctionType(
       body.getArgumentTypes(), body.getTerminator()->getOperandTypes()));

@@ -1,0 +1,65 @@
+// Every wrong seed is refused by the name of its argument.
+// RUN: pp-opt %s --split-input-file --verify-diagnostics --pp-annotate-shardings
+
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=8]>, seeds = [#pp.seed<"x", [{"dp"}], 0>], threads = 1>} {
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"dp"}], 0> expects at least 8 elements in dimension 0 of 'tensor<4xf32>', one per shard over #pp.dim<[{"dp"}]>, got 4}}
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", [{"tp"}], 0>], threads = 1>} {
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"tp"}], 0> expects axes of #pp.mesh<["dp"=2]>, got "tp"}}
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
+    seeds = [#pp.seed<"x", [{"a"}], 0>, #pp.seed<"*", [{"b"}], 0>], threads = 1>} {
+  // expected-error @below {{argument "x": seed #pp.seed<"*", [{"b"}], 0> expects dimension 0 to be sharded once}}
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
+    seeds = [#pp.seed<"x", [{"a"}, {"a"}], 0>], threads = 1>} {
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"a"}, {"a"}], 0> expects to use every axis once, got "a" a second time}}
+  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", [{}, {"dp"}], 0>], threads = 1>} {
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{}, {"dp"}], 0> expects 1 dimensions of 'tensor<4xf32>', got 2}}
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"y.*", [{"dp"}], 0>], threads = 1>} {
+  // expected-error @below {{expects every seed to name an argument, got #pp.seed<"y.*", [{"dp"}], 0>}}
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    return
+  }
+}
+
+// -----
+
+// expected-error @below {{expects a plan (pp.plan) on the module; pp-make-plan writes one}}
+module {
+  func.func @main() {
+    return
+  }
+}

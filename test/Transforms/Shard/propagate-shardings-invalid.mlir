@@ -1,0 +1,39 @@
+// RUN: pp-opt %s --split-input-file --verify-diagnostics --pp-propagate-shardings
+
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=2]>
+  func.func @main(%x: tensor<4xf32> {pp.name = "x"}) -> tensor<4xf32> {
+    // expected-error @below {{expects an op with a sharding rule, got pp.all_reduce}}
+    %0 = pp.all_reduce sum %x over @mesh ["a"] : (tensor<4xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=2]>
+  // expected-error @below {{argument "x" expects axes of #pp.mesh<["a"=2]>, got "b"}}
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"b"}]>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=2]>
+  // expected-error @below {{argument "x" of type 'tensor<4xf32>' expects a sharding of its rank that is not partial}}
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"a"}, {}]>}) {
+    return
+  }
+}
+
+// -----
+
+// expected-error @below {{expects a pp.mesh; pp-annotate-shardings adds it}}
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
+  func.func @main() {
+    return
+  }
+}

@@ -1,0 +1,74 @@
+// A fixed point over factors, forwards and backwards, in rounds of priority.
+// RUN: pp-opt %s --split-input-file --pp-propagate-shardings | FileCheck %s
+
+// Forwards through a contraction, backwards to the other operand.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %arg1: tensor<8x4xf32> {{.*}}#pp.sharding<@mesh, [{"tp"}, {}]>
+// CHECK: pp.dot_general {{.*}}#pp.sharding<@mesh, [{"dp"}, {"tp"}]>
+// CHECK: pp.tanh {{.*}}#pp.sharding<@mesh, [{"dp"}, {"tp"}]>
+// CHECK: pp.dot_general {{.*}}#pp.sharding<@mesh, [{"dp"}, {}]>
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["dp"=2, "tp"=2]>
+  func.func @main(%w: tensor<4x8xf32> {pp.name = "w", pp.sharding = #pp.sharding<@mesh, [{?}, {"tp"}]>},
+                  %v: tensor<8x4xf32> {pp.name = "v"},
+                  %x: tensor<4x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"dp"}, {}]>}) -> tensor<4x4xf32> {
+    %0 = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<4x4xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+    %1 = pp.tanh %0 : tensor<4x8xf32>
+    %2 = pp.dot_general %1, %v batch [] x [] contract [1] x [0] : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x4xf32>
+    return %2 : tensor<4x4xf32>
+  }
+}
+
+// -----
+
+// Through a split and a merge: the major factor carries the axis.
+// CHECK-LABEL: func.func @main
+// CHECK: pp.reshape {{.*}}#pp.sharding<@mesh, [{}, {"tp"}, {}]>
+// CHECK: pp.transpose {{.*}}#pp.sharding<@mesh, [{"tp"}, {}, {}]>
+// CHECK: pp.reshape {{.*}}#pp.sharding<@mesh, [{"tp"}, {}]>
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["tp"=2]>
+  func.func @main(%x: tensor<3x8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{?}, {"tp"}]>}) -> tensor<6x4xf32> {
+    %0 = pp.reshape %x : tensor<3x8xf32> -> tensor<3x2x4xf32>
+    %1 = pp.transpose %0 perm [1, 0, 2] : tensor<3x2x4xf32> -> tensor<2x3x4xf32>
+    %2 = pp.reshape %1 : tensor<2x3x4xf32> -> tensor<6x4xf32>
+    return %2 : tensor<6x4xf32>
+  }
+}
+
+// -----
+
+// The lower priority number wins where both seeds want one dimension, although
+// it belongs to the second operand; an earlier round is never undone.
+// CHECK-LABEL: func.func @main
+// CHECK: pp.add {{.*}}#pp.sharding<@mesh, [{"b"}]>
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
+    seeds = [#pp.seed<"x", [{"a"}], 1>, #pp.seed<"y", [{"b"}], 0>], threads = 1>} {
+  pp.mesh @mesh = <["a"=2, "b"=2]>
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"a"}]>},
+                  %y: tensor<4xf32> {pp.name = "y", pp.sharding = #pp.sharding<@mesh, [{"b"}]>}) -> tensor<4xf32> {
+    %0 = pp.add %x, %y : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+
+// -----
+
+// A constraint is a seed; an updated state has its argument's layout, whatever
+// its name's position; a result is not split over time.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %arg1: tensor<8xf32> {pp.name = "m", {{.*}}pp.sharding = #pp.sharding<@mesh, [{"tp"}]>
+// CHECK-SAME: -> (tensor<8xf32> {pp.name = "m", {{.*}}pp.sharding = #pp.sharding<@mesh, [{"tp"}]>
+// CHECK-SAME: pp.sharding = #pp.sharding<@mesh, [{"dp"}]>
+module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "dp"=2, "tp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["mb"=2 : time, "dp"=2, "tp"=2]>
+  func.func @main(%g: tensor<8xf32> {pp.name = "g"},
+                  %m: tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>},
+                  %x: tensor<8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"mb", "dp"}]>})
+      -> (tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>}, tensor<8xf32>) {
+    %0 = pp.sharding_constraint %g to #pp.sharding<@mesh, [{"tp"}]> : tensor<8xf32>
+    %1 = pp.add %m, %0 : tensor<8xf32>
+    %2 = pp.neg %x : tensor<8xf32>
+    return %1, %2 : tensor<8xf32>, tensor<8xf32>
+  }
+}

@@ -51,6 +51,44 @@ int64_t pp::findArg(func::FuncOp main, StringRef name) {
   return -1;
 }
 
+llvm::StringMap<unsigned> pp::getArgsByName(func::FuncOp main) {
+  llvm::StringMap<unsigned> indices;
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    indices[getArgName(main, index)] = index;
+  return indices;
+}
+
+/// `dicts` with entry `name` of each set to `values` where these are not null.
+static SmallVector<DictionaryAttr>
+withEntries(MLIRContext *context, ArrayRef<DictionaryAttr> dicts,
+            StringRef name, ArrayRef<Attribute> values) {
+  SmallVector<DictionaryAttr> result(dicts);
+  for (auto [dict, value] : llvm::zip_equal(result, values)) {
+    if (!value)
+      continue;
+    NamedAttrList entries(dict);
+    entries.set(name, value);
+    dict = entries.getDictionary(context);
+  }
+  return result;
+}
+
+void pp::setArgAttrs(func::FuncOp main, StringRef name,
+                     ArrayRef<Attribute> values) {
+  SmallVector<DictionaryAttr> dicts;
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    dicts.push_back(main.getArgAttrDict(index));
+  main.setAllArgAttrs(withEntries(main.getContext(), dicts, name, values));
+}
+
+void pp::setResultAttrs(func::FuncOp main, StringRef name,
+                        ArrayRef<Attribute> values) {
+  SmallVector<DictionaryAttr> dicts;
+  for (unsigned index = 0; index < main.getNumResults(); ++index)
+    dicts.push_back(main.getResultAttrDict(index));
+  main.setAllResultAttrs(withEntries(main.getContext(), dicts, name, values));
+}
+
 void pp::setResult(func::FuncOp main, unsigned index, Role role, StringRef name) {
   MLIRContext *context = main.getContext();
   main.setResultAttr(index, attrs::kRole, RoleAttr::get(context, role));

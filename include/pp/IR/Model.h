@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "pp/IR/PP.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace pp {
 
@@ -51,6 +52,16 @@ llvm::StringRef getResultName(mlir::func::FuncOp main, unsigned index);
 
 /// Index of the argument called `name`, or -1.
 int64_t findArg(mlir::func::FuncOp main, llvm::StringRef name);
+
+/// Index of every argument, by its name.
+llvm::StringMap<unsigned> getArgsByName(mlir::func::FuncOp main);
+
+/// Sets attribute `name` of every argument or result, null entries left out: a
+/// function's attributes are one list, costly to change one by one.
+void setArgAttrs(mlir::func::FuncOp main, llvm::StringRef name,
+                 llvm::ArrayRef<mlir::Attribute> values);
+void setResultAttrs(mlir::func::FuncOp main, llvm::StringRef name,
+                    llvm::ArrayRef<mlir::Attribute> values);
 
 /// Marks result `index`.
 void setResult(mlir::func::FuncOp main, unsigned index, Role role, llvm::StringRef name);

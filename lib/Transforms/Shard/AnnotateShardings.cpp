@@ -95,6 +95,7 @@ private:
 LogicalResult applySeeds(func::FuncOp main, PlanAttr plan,
                          FlatSymbolRefAttr symbol) {
   llvm::SmallBitVector isUsed(plan.getSeeds().size());
+  SmallVector<Attribute> shardings;
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {
     ArgumentSeed argument(main, index, plan.getMesh());
     for (auto [number, seed] : llvm::enumerate(plan.getSeeds())) {
@@ -104,9 +105,10 @@ LogicalResult applySeeds(func::FuncOp main, PlanAttr plan,
       if (failed(argument.add(seed)))
         return failure();
     }
-    if (argument.isMatched())
-      main.setArgAttr(index, attrs::kSharding, argument.take(symbol));
+    shardings.push_back(argument.isMatched() ? argument.take(symbol)
+                                             : Attribute());
   }
+  setArgAttrs(main, attrs::kSharding, shardings);
   for (auto [number, seed] : llvm::enumerate(plan.getSeeds()))
     if (!isUsed.test(number))
       return main.emitError("expects every seed to name an argument, got ")

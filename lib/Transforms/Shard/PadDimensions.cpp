@@ -137,13 +137,16 @@ LogicalResult Padding::decide() {
   }
   for (BlockArgument argument : body.getArguments())
     classes.addValue(argument);
+  llvm::StringMap<unsigned> arguments = getArgsByName(main);
   for (auto [index, value] :
-       llvm::enumerate(body.getTerminator()->getOperands()))
-    if (int64_t argument = findArg(main, getResultName(main, index));
-        argument >= 0 &&
-        main.getArgument(argument).getType() == value.getType())
-      classes.tie(main.getArgument(argument), value);
-
+       llvm::enumerate(body.getTerminator()->getOperands())) {
+    auto found = arguments.find(getResultName(main, index));
+    if (found == arguments.end())
+      continue;
+    BlockArgument argument = main.getArgument(found->second);
+    if (argument.getType() == value.getType())
+      classes.tie(argument, value);
+  }
   multiples.assign(classes.numClasses(), 1);
   for (FactorClasses::Class number = 0; number < classes.numClasses(); ++number)
     padded.push_back(classes.size(number));

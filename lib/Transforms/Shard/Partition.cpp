@@ -345,6 +345,7 @@ static ShardingAttr getStored(func::FuncOp main, unsigned index) {
 }
 
 LogicalResult Partitioner::enterArguments(Block *local) {
+  SmallVector<Attribute> shapes;
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
     GlobalValue &global = enter(argument);
@@ -356,13 +357,15 @@ LogicalResult Partitioner::enterArguments(Block *local) {
     Value value =
         local->addArgument(mesh.localType(type, stored), argument.getLoc());
     global.forms.push_back({value, stored, {}});
-    main.setArgAttr(index, attrs::kGlobalShape,
-                    builder.getDenseI64ArrayAttr(type.getShape()));
+    shapes.push_back(builder.getDenseI64ArrayAttr(type.getShape()));
   }
+  setArgAttrs(main, attrs::kGlobalShape, shapes);
   return success();
 }
 
 LogicalResult Partitioner::leave(Operation *terminator) {
+  llvm::StringMap<unsigned> arguments = getArgsByName(main);
+  SmallVector<Attribute> shapes, shardings;
   SmallVector<Value> results;
   for (OpOperand &operand : terminator->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
@@ -370,9 +373,9 @@ LogicalResult Partitioner::leave(Operation *terminator) {
     auto sharding =
         main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding);
     if (role == Role::Param || role == Role::State)
-      if (int64_t argument = findArg(main, getResultName(main, index));
-          argument >= 0)
-        sharding = getStored(main, argument);
+      if (auto argument = arguments.find(getResultName(main, index));
+          argument != arguments.end())
+        sharding = getStored(main, argument->second);
     RankedTensorType type = ranked(operand.get().getType());
     Layout layout = mesh.toLayout(sharding);
     if (failed(checkDivides(main.getLoc(), type, layout)))
@@ -381,10 +384,11 @@ LogicalResult Partitioner::leave(Operation *terminator) {
     if (failed(value))
       return failure();
     results.push_back(*value);
-    main.setResultAttr(index, attrs::kSharding, sharding);
-    main.setResultAttr(index, attrs::kGlobalShape,
-                       builder.getDenseI64ArrayAttr(type.getShape()));
+    shardings.push_back(sharding);
+    shapes.push_back(builder.getDenseI64ArrayAttr(type.getShape()));
   }
+  setResultAttrs(main, attrs::kSharding, shardings);
+  setResultAttrs(main, attrs::kGlobalShape, shapes);
   marks.source = nullptr;
   func::ReturnOp::create(builder, terminator->getLoc(), results);
   return success();

@@ -118,9 +118,7 @@ LogicalResult Propagation::buildNodes() {
       node.values.push_back(numberOf(operand));
     connect(std::move(node));
   }
-  llvm::StringMap<unsigned> arguments;
-  for (unsigned index = 0; index < main.getNumArguments(); ++index)
-    arguments[getArgName(main, index)] = index;
+  llvm::StringMap<unsigned> arguments = getArgsByName(main);
   for (auto [index, value] :
        llvm::enumerate(body.getTerminator()->getOperands())) {
     std::optional<Role> role = getResultRole(main, index);
@@ -297,17 +295,19 @@ void Propagation::writeShardings() {
         << node.op->getName().getStringRef()
         << " is laid out otherwise than the op computes; it will be resharded";
   }
+  SmallVector<Attribute> ofArguments, ofResults;
   for (BlockArgument argument : main.getArguments())
-    main.setArgAttr(argument.getArgNumber(), attrs::kSharding,
-                    shardingOf(argument));
+    ofArguments.push_back(shardingOf(argument));
+  setArgAttrs(main, attrs::kSharding, ofArguments);
   Operation *terminator = main.getBody().front().getTerminator();
-  for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+  for (Value value : terminator->getOperands()) {
     Layout layout = states[numbers.lookup(value)].layout;
     // A result is one value a step: nothing of it stays split over time.
     for (AxisList &axes : layout)
       llvm::erase(axes, mesh.timeAxis());
-    main.setResultAttr(index, attrs::kSharding, mesh.toSharding(layout));
+    ofResults.push_back(mesh.toSharding(layout));
   }
+  setResultAttrs(main, attrs::kSharding, ofResults);
 }
 
 LogicalResult Propagation::run() {

@@ -57,8 +57,8 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
 // A constraint is a seed; an updated state has its argument's layout, whatever
 // its name's position; a result is not split over time.
 // CHECK-LABEL: func.func @main
-// CHECK-SAME: %arg1: tensor<8xf32> {pp.name = "m", {{.*}}pp.sharding = #pp.sharding<@mesh, [{"tp"}]>
-// CHECK-SAME: -> (tensor<8xf32> {pp.name = "m", {{.*}}pp.sharding = #pp.sharding<@mesh, [{"tp"}]>
+// CHECK-SAME: %arg1: tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>, pp.sharding = #pp.sharding<@mesh, [{"tp"}]>
+// CHECK-SAME: -> (tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>, pp.sharding = #pp.sharding<@mesh, [{"tp"}]>
 // CHECK-SAME: pp.sharding = #pp.sharding<@mesh, [{"dp"}]>
 module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "dp"=2, "tp"=2]>, threads = 1>} {
   pp.mesh @mesh = <["mb"=2 : time, "dp"=2, "tp"=2]>
@@ -66,7 +66,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "dp"=2, "tp"=2]>, 
                   %m: tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>},
                   %x: tensor<8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"mb", "dp"}]>})
       -> (tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>}, tensor<8xf32>) {
-    %0 = pp.sharding_constraint %g to #pp.sharding<@mesh, [{"tp"}]> : tensor<8xf32>
+    %0 = pp.sharding_constraint %g to <@mesh, [{"tp"}]> : tensor<8xf32>
     %1 = pp.add %m, %0 : tensor<8xf32>
     %2 = pp.neg %x : tensor<8xf32>
     return %1, %2 : tensor<8xf32>, tensor<8xf32>

@@ -1,4 +1,5 @@
-//===- contractions.cpp - the floor: a GPT step's contractions in oneDNN ---===//
+//===- contractions.cpp - the floor: a GPT step's contractions in oneDNN
+//---===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pp/IR/PP.h"
 #include "mlir/IR/Builders.h"
+#include "pp/IR/PP.h"
 
 using namespace mlir;
 using namespace pp;

@@ -53,8 +53,8 @@ class ReshapeFactors {
 public:
   ReshapeFactors(ShardingRule &rule, ArrayRef<int64_t> from,
                  ArrayRef<int64_t> to)
-      : rule(rule), shapes{from, to}, tensors{TensorFactors(from.size()),
-                                              TensorFactors(to.size())} {
+      : rule(rule), shapes{from, to},
+        tensors{TensorFactors(from.size()), TensorFactors(to.size())} {
     int64_t ends[2] = {static_cast<int64_t>(from.size()),
                        static_cast<int64_t>(to.size())};
     while (ends[0] > 0 || ends[1] > 0) {

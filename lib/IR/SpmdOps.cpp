@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pp/IR/PP.h"
 #include "mlir/IR/Builders.h"
+#include "pp/IR/PP.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -14,24 +14,27 @@ namespace {
 
 /// The group's size, or failure if the mesh or an axis does not exist
 /// (constraint `label`).
-FailureOr<int64_t> verifyGroup(Operation *op, FlatSymbolRefAttr meshName, ArrayAttr axes,
-                               StringRef label, bool allowTime) {
+FailureOr<int64_t> verifyGroup(Operation *op, FlatSymbolRefAttr meshName,
+                               ArrayAttr axes, StringRef label,
+                               bool allowTime) {
   auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, meshName);
   if (!mesh)
-    return op->emitOpError() << "expects a mesh named " << meshName << " (" << label << ")";
+    return op->emitOpError()
+           << "expects a mesh named " << meshName << " (" << label << ")";
   llvm::StringSet<> used;
   int64_t size = 1;
   for (StringAttr name : axes.getAsRange<StringAttr>()) {
     MeshAxisAttr axis = mesh.getMesh().lookup(name);
     if (!axis)
-      return op->emitOpError() << "expects an axis of " << meshName << ", got " << name
-                               << " (" << label << ")";
-    if (axis.getKind() == AxisKind::Time && !allowTime)
-      return op->emitOpError() << "expects axes that hold devices, got the time axis "
+      return op->emitOpError() << "expects an axis of " << meshName << ", got "
                                << name << " (" << label << ")";
+    if (axis.getKind() == AxisKind::Time && !allowTime)
+      return op->emitOpError()
+             << "expects axes that hold devices, got the time axis " << name
+             << " (" << label << ")";
     if (!used.insert(name.getValue()).second)
-      return op->emitOpError() << "expects every axis once, got " << name << " twice ("
-                               << label << ")";
+      return op->emitOpError() << "expects every axis once, got " << name
+                               << " twice (" << label << ")";
     size *= axis.getSize();
   }
   return size;
@@ -40,23 +43,25 @@ FailureOr<int64_t> verifyGroup(Operation *op, FlatSymbolRefAttr meshName, ArrayA
 /// Checks that `result` is `operand` with some dimensions scaled.
 LogicalResult verifyScaled(Operation *op, Value operand, Value result,
                            ArrayRef<std::pair<int64_t, int64_t>> multiplied,
-                           ArrayRef<std::pair<int64_t, int64_t>> divided, StringRef label) {
+                           ArrayRef<std::pair<int64_t, int64_t>> divided,
+                           StringRef label) {
   auto from = cast<RankedTensorType>(operand.getType());
   SmallVector<int64_t> shape(from.getShape());
   for (auto [dimension, factor] : divided) {
     if (dimension < 0 || dimension >= from.getRank())
-      return op->emitOpError() << "expects a dimension below " << from.getRank() << ", got "
-                               << dimension << " (" << label << ")";
+      return op->emitOpError() << "expects a dimension below " << from.getRank()
+                               << ", got " << dimension << " (" << label << ")";
     if (shape[dimension] % factor)
-      return op->emitOpError() << "expects dimension " << dimension << " of size "
-                               << shape[dimension] << " to divide by " << factor << " ("
-                               << label << ")";
+      return op->emitOpError()
+             << "expects dimension " << dimension << " of size "
+             << shape[dimension] << " to divide by " << factor << " (" << label
+             << ")";
     shape[dimension] /= factor;
   }
   for (auto [dimension, factor] : multiplied) {
     if (dimension < 0 || dimension >= from.getRank())
-      return op->emitOpError() << "expects a dimension below " << from.getRank() << ", got "
-                               << dimension << " (" << label << ")";
+      return op->emitOpError() << "expects a dimension below " << from.getRank()
+                               << ", got " << dimension << " (" << label << ")";
     shape[dimension] *= factor;
   }
   auto expected = RankedTensorType::get(shape, from.getElementType());
@@ -68,9 +73,9 @@ LogicalResult verifyScaled(Operation *op, Value operand, Value result,
 
 } // namespace
 
-void AllReduceOp::build(OpBuilder &builder, OperationState &state, ValueRange operands,
-                        Reduction reduction, FlatSymbolRefAttr mesh,
-                        ArrayRef<StringAttr> axes) {
+void AllReduceOp::build(OpBuilder &builder, OperationState &state,
+                        ValueRange operands, Reduction reduction,
+                        FlatSymbolRefAttr mesh, ArrayRef<StringAttr> axes) {
   SmallVector<Attribute> names(axes.begin(), axes.end());
   build(builder, state, operands.getTypes(),
         ReductionAttr::get(builder.getContext(), reduction), operands, mesh,
@@ -79,55 +84,68 @@ void AllReduceOp::build(OpBuilder &builder, OperationState &state, ValueRange op
 
 LogicalResult AllReduceOp::verify() {
   if (getOperandTypes() != getResultTypes())
-    return emitOpError() << "expects results of the operands' types (all_reduce_c1)";
-  return success(succeeded(verifyGroup(*this, getMeshAttr(), getAxes(), "all_reduce_c2", false)));
+    return emitOpError()
+           << "expects results of the operands' types (all_reduce_c1)";
+  return success(succeeded(
+      verifyGroup(*this, getMeshAttr(), getAxes(), "all_reduce_c2", false)));
 }
 
 LogicalResult AllGatherOp::verify() {
-  auto group = verifyGroup(*this, getMeshAttr(), getAxes(), "all_gather_c1", false);
+  auto group =
+      verifyGroup(*this, getMeshAttr(), getAxes(), "all_gather_c1", false);
   if (failed(group))
     return failure();
   return verifyScaled(*this, getOperand(), getResult(),
-                      {{static_cast<int64_t>(getDimension()), *group}}, {}, "all_gather_c2");
+                      {{static_cast<int64_t>(getDimension()), *group}}, {},
+                      "all_gather_c2");
 }
 
 LogicalResult ReduceScatterOp::verify() {
-  auto group = verifyGroup(*this, getMeshAttr(), getAxes(), "reduce_scatter_c1", false);
+  auto group =
+      verifyGroup(*this, getMeshAttr(), getAxes(), "reduce_scatter_c1", false);
   if (failed(group))
     return failure();
   return verifyScaled(*this, getOperand(), getResult(), {},
-                      {{static_cast<int64_t>(getDimension()), *group}}, "reduce_scatter_c2");
+                      {{static_cast<int64_t>(getDimension()), *group}},
+                      "reduce_scatter_c2");
 }
 
 LogicalResult AllToAllOp::verify() {
-  auto group = verifyGroup(*this, getMeshAttr(), getAxes(), "all_to_all_c1", false);
+  auto group =
+      verifyGroup(*this, getMeshAttr(), getAxes(), "all_to_all_c1", false);
   if (failed(group))
     return failure();
   return verifyScaled(*this, getOperand(), getResult(),
                       {{static_cast<int64_t>(getConcatDimension()), *group}},
-                      {{static_cast<int64_t>(getSplitDimension()), *group}}, "all_to_all_c2");
+                      {{static_cast<int64_t>(getSplitDimension()), *group}},
+                      "all_to_all_c2");
 }
 
 LogicalResult PermuteOp::verify() {
-  auto group = verifyGroup(*this, getMeshAttr(), getAxes(), "permute_c1", false);
+  auto group =
+      verifyGroup(*this, getMeshAttr(), getAxes(), "permute_c1", false);
   if (failed(group))
     return failure();
   SmallVector<int64_t> sorted(getPermutation());
   llvm::sort(sorted);
   if (sorted != llvm::to_vector(llvm::seq<int64_t>(*group)))
-    return emitOpError() << "expects a permutation of " << *group << " members, got ["
-                         << getPermutation() << "] (permute_c2)";
+    return emitOpError() << "expects a permutation of " << *group
+                         << " members, got [" << getPermutation()
+                         << "] (permute_c2)";
   return success();
 }
 
 LogicalResult AllSliceOp::verify() {
-  auto group = verifyGroup(*this, getMeshAttr(), getAxes(), "all_slice_c1", true);
+  auto group =
+      verifyGroup(*this, getMeshAttr(), getAxes(), "all_slice_c1", true);
   if (failed(group))
     return failure();
   return verifyScaled(*this, getOperand(), getResult(), {},
-                      {{static_cast<int64_t>(getDimension()), *group}}, "all_slice_c2");
+                      {{static_cast<int64_t>(getDimension()), *group}},
+                      "all_slice_c2");
 }
 
 LogicalResult AxisIndexOp::verify() {
-  return success(succeeded(verifyGroup(*this, getMeshAttr(), getAxes(), "axis_index_c1", true)));
+  return success(succeeded(
+      verifyGroup(*this, getMeshAttr(), getAxes(), "axis_index_c1", true)));
 }

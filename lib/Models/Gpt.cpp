@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "GraphBuilder.h"
-#include "pp/Models/Models.h"
 #include "mlir/IR/Diagnostics.h"
+#include "pp/Models/Models.h"
 #include <cmath>
 
 using namespace mlir;
@@ -27,12 +27,15 @@ struct Gpt {
   Value attention(Value x, const std::string &prefix);
   Value feedForward(Value x, const std::string &prefix);
   Value norm(Value x, const std::string &name);
-  double residualDeviation() const { return 0.02 / std::sqrt(2.0 * config.layers); }
+  double residualDeviation() const {
+    return 0.02 / std::sqrt(2.0 * config.layers);
+  }
 };
 
 Value Gpt::norm(Value x, const std::string &name) {
   graph.enter(name);
-  Value weight = graph.param(name + ".weight", {config.hidden}, graph.constant(1.0));
+  Value weight =
+      graph.param(name + ".weight", {config.hidden}, graph.constant(1.0));
   Value bias = graph.param(name + ".bias", {config.hidden}, graph.zeros());
   return graph.layerNorm(x, weight, bias);
 }
@@ -41,10 +44,11 @@ Value Gpt::norm(Value x, const std::string &name) {
 Value Gpt::attention(Value x, const std::string &prefix) {
   int64_t hidden = config.hidden, heads = config.heads;
   graph.enter(prefix + ".c_attn");
-  Value weight = graph.param(prefix + ".c_attn.weight", {hidden, 3, heads, headSize},
-                             graph.normal(0.02), {hidden, 3 * hidden});
-  Value bias = graph.param(prefix + ".c_attn.bias", {3, heads, headSize}, graph.zeros(),
-                           {3 * hidden});
+  Value weight =
+      graph.param(prefix + ".c_attn.weight", {hidden, 3, heads, headSize},
+                  graph.normal(0.02), {hidden, 3 * hidden});
+  Value bias = graph.param(prefix + ".c_attn.bias", {3, heads, headSize},
+                           graph.zeros(), {3 * hidden});
   Value qkv = graph.addTrailing(graph.dot(x, weight, {}, {}, {2}, {0}), bias);
 
   graph.enter(prefix);
@@ -61,32 +65,42 @@ Value Gpt::attention(Value x, const std::string &prefix) {
   mixed = graph.transpose(mixed, {0, 2, 1, 3});
 
   graph.enter(prefix + ".c_proj");
-  Value projection = graph.param(prefix + ".c_proj.weight", {heads, headSize, hidden},
-                                 graph.normal(residualDeviation()), {hidden, hidden});
-  Value projectionBias = graph.param(prefix + ".c_proj.bias", {hidden}, graph.zeros());
-  return graph.addTrailing(graph.dot(mixed, projection, {}, {}, {2, 3}, {0, 1}), projectionBias);
+  Value projection =
+      graph.param(prefix + ".c_proj.weight", {heads, headSize, hidden},
+                  graph.normal(residualDeviation()), {hidden, hidden});
+  Value projectionBias =
+      graph.param(prefix + ".c_proj.bias", {hidden}, graph.zeros());
+  return graph.addTrailing(graph.dot(mixed, projection, {}, {}, {2, 3}, {0, 1}),
+                           projectionBias);
 }
 
 Value Gpt::feedForward(Value x, const std::string &prefix) {
   int64_t hidden = config.hidden;
   graph.enter(prefix + ".c_fc");
-  Value up = graph.param(prefix + ".c_fc.weight", {hidden, 4 * hidden}, graph.normal(0.02));
-  Value upBias = graph.param(prefix + ".c_fc.bias", {4 * hidden}, graph.zeros());
-  Value inner = graph.geluTanh(graph.addTrailing(graph.dot(x, up, {}, {}, {2}, {0}), upBias));
+  Value up = graph.param(prefix + ".c_fc.weight", {hidden, 4 * hidden},
+                         graph.normal(0.02));
+  Value upBias =
+      graph.param(prefix + ".c_fc.bias", {4 * hidden}, graph.zeros());
+  Value inner = graph.geluTanh(
+      graph.addTrailing(graph.dot(x, up, {}, {}, {2}, {0}), upBias));
   graph.enter(prefix + ".c_proj");
   Value down = graph.param(prefix + ".c_proj.weight", {4 * hidden, hidden},
                            graph.normal(residualDeviation()));
-  Value downBias = graph.param(prefix + ".c_proj.bias", {hidden}, graph.zeros());
+  Value downBias =
+      graph.param(prefix + ".c_proj.bias", {hidden}, graph.zeros());
   return graph.addTrailing(graph.dot(inner, down, {}, {}, {2}, {0}), downBias);
 }
 
 } // namespace
 
-OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context, const GptConfig &config, Type element) {
-  if (config.layers < 1 || config.hidden < 1 || config.heads < 1 || config.seq < 1 ||
-      config.batch < 1 || config.vocab < 1 || config.hidden % config.heads) {
+OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context,
+                                   const GptConfig &config, Type element) {
+  if (config.layers < 1 || config.hidden < 1 || config.heads < 1 ||
+      config.seq < 1 || config.batch < 1 || config.vocab < 1 ||
+      config.hidden % config.heads) {
     emitError(UnknownLoc::get(&context))
-        << "gpt expects sizes of at least 1 and heads that divide hidden, got hidden "
+        << "gpt expects sizes of at least 1 and heads that divide hidden, got "
+           "hidden "
         << config.hidden << " and " << config.heads << " heads";
     return {};
   }
@@ -94,17 +108,21 @@ OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context, const GptConfig &config
   Gpt gpt{graph, config, config.hidden / config.heads};
   Type i32 = IntegerType::get(&context, 32);
   SmallVector<int64_t> tokenShape{config.batch, config.seq};
-  Value tokens = graph.input("tokens", tokenShape, Role::Input, i32, config.vocab);
-  Value labels = graph.input("labels", tokenShape, Role::Label, i32, config.vocab);
+  Value tokens =
+      graph.input("tokens", tokenShape, Role::Input, i32, config.vocab);
+  Value labels =
+      graph.input("labels", tokenShape, Role::Label, i32, config.vocab);
 
   graph.enter("wte");
-  Value embedding =
-      graph.param("wte.weight", {config.vocab, config.hidden}, graph.normal(0.02));
-  Value positions = graph.param("wpe.weight", {config.seq, config.hidden}, graph.normal(0.02));
+  Value embedding = graph.param("wte.weight", {config.vocab, config.hidden},
+                                graph.normal(0.02));
+  Value positions = graph.param("wpe.weight", {config.seq, config.hidden},
+                                graph.normal(0.02));
   Value x = graph.addTrailing(graph.gather(embedding, tokens), positions);
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     std::string prefix = "h." + std::to_string(layer);
-    Value attended = gpt.attention(gpt.norm(x, prefix + ".ln_1"), prefix + ".attn");
+    Value attended =
+        gpt.attention(gpt.norm(x, prefix + ".ln_1"), prefix + ".attn");
     x = graph.binary<AddOp>(x, attended);
     Value fed = gpt.feedForward(gpt.norm(x, prefix + ".ln_2"), prefix + ".mlp");
     x = graph.binary<AddOp>(x, fed);
@@ -112,9 +130,10 @@ OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context, const GptConfig &config
   x = gpt.norm(x, "ln_f");
 
   graph.enter("lm_head");
-  Value head = config.tied ? embedding
-                           : graph.param("lm_head.weight", {config.vocab, config.hidden},
-                                         graph.normal(0.02));
+  Value head =
+      config.tied ? embedding
+                  : graph.param("lm_head.weight", {config.vocab, config.hidden},
+                                graph.normal(0.02));
   Value logits = graph.dot(x, head, {}, {}, {2}, {1});
   graph.enter("loss");
   return graph.finish(graph.meanCrossEntropy(logits, labels));

@@ -14,7 +14,8 @@ GraphBuilder::GraphBuilder(MLIRContext &context, Type element)
     : builder(&context), loc(UnknownLoc::get(&context)), element(element),
       module(ModuleOp::create(loc)) {
   builder.setInsertionPointToEnd(module->getBody());
-  main = func::FuncOp::create(builder, loc, "main", builder.getFunctionType({}, {}));
+  main = func::FuncOp::create(builder, loc, "main",
+                              builder.getFunctionType({}, {}));
   builder.setInsertionPointToStart(main.addEntryBlock());
 }
 
@@ -22,30 +23,35 @@ void GraphBuilder::enter(StringRef part) {
   loc = NameLoc::get(builder.getStringAttr(part));
 }
 
-Value GraphBuilder::argument(StringRef name, ArrayRef<int64_t> shape, Role role, Type element) {
+Value GraphBuilder::argument(StringRef name, ArrayRef<int64_t> shape, Role role,
+                             Type element) {
   auto type = RankedTensorType::get(shape, element);
   unsigned index = main.getNumArguments();
-  (void)main.insertArgument(index, type, {}, NameLoc::get(builder.getStringAttr(name)));
-  main.setArgAttr(index, attrs::kRole, RoleAttr::get(builder.getContext(), role));
+  (void)main.insertArgument(index, type, {},
+                            NameLoc::get(builder.getStringAttr(name)));
+  main.setArgAttr(index, attrs::kRole,
+                  RoleAttr::get(builder.getContext(), role));
   main.setArgAttr(index, attrs::kName, builder.getStringAttr(name));
   return main.getArgument(index);
 }
 
-Value GraphBuilder::param(StringRef name, ArrayRef<int64_t> shape, InitAttr init,
-                          ArrayRef<int64_t> storedShape) {
+Value GraphBuilder::param(StringRef name, ArrayRef<int64_t> shape,
+                          InitAttr init, ArrayRef<int64_t> storedShape) {
   Value value = argument(name, shape, Role::Param, element);
   unsigned index = main.getNumArguments() - 1;
   main.setArgAttr(index, attrs::kInit, init);
   if (!storedShape.empty())
-    main.setArgAttr(index, attrs::kStoredShape, builder.getDenseI64ArrayAttr(storedShape));
+    main.setArgAttr(index, attrs::kStoredShape,
+                    builder.getDenseI64ArrayAttr(storedShape));
   return value;
 }
 
-Value GraphBuilder::input(StringRef name, ArrayRef<int64_t> shape, Role role, Type element,
-                          int64_t bound) {
+Value GraphBuilder::input(StringRef name, ArrayRef<int64_t> shape, Role role,
+                          Type element, int64_t bound) {
   Value value = argument(name, shape, role, element);
   if (bound)
-    main.setArgAttr(main.getNumArguments() - 1, attrs::kBound, builder.getI64IntegerAttr(bound));
+    main.setArgAttr(main.getNumArguments() - 1, attrs::kBound,
+                    builder.getI64IntegerAttr(bound));
   return value;
 }
 
@@ -66,21 +72,26 @@ ArrayRef<int64_t> GraphBuilder::shapeOf(Value value) const {
 Value GraphBuilder::splat(double value, Value like) {
   auto type = cast<RankedTensorType>(like.getType());
   auto scalar = RankedTensorType::get({}, type.getElementType());
-  auto attr = DenseElementsAttr::get(scalar, builder.getFloatAttr(type.getElementType(), value));
+  auto attr = DenseElementsAttr::get(
+      scalar, builder.getFloatAttr(type.getElementType(), value));
   Value constant = ConstantOp::create(builder, loc, scalar, attr);
   return broadcast(constant, {}, like);
 }
 
 Value GraphBuilder::broadcast(Value value, ArrayRef<int64_t> dims, Value like) {
   auto elementType = cast<RankedTensorType>(value.getType()).getElementType();
-  return BroadcastOp::create(builder, loc, RankedTensorType::get(shapeOf(like), elementType),
+  return BroadcastOp::create(builder, loc,
+                             RankedTensorType::get(shapeOf(like), elementType),
                              value, dims);
 }
 
 Value GraphBuilder::addTrailing(Value value, Value bias) {
   int64_t rank = shapeOf(value).size(), biasRank = shapeOf(bias).size();
   return binary<AddOp>(
-      value, broadcast(bias, llvm::to_vector(llvm::seq<int64_t>(rank - biasRank, rank)), value));
+      value,
+      broadcast(bias,
+                llvm::to_vector(llvm::seq<int64_t>(rank - biasRank, rank)),
+                value));
 }
 
 Value GraphBuilder::scale(Value value, double factor) {
@@ -97,10 +108,12 @@ Value GraphBuilder::transpose(Value value, ArrayRef<int64_t> permutation) {
   SmallVector<int64_t> shape;
   for (int64_t dim : permutation)
     shape.push_back(type.getDimSize(dim));
-  return TransposeOp::create(builder, loc, type.clone(shape), value, permutation);
+  return TransposeOp::create(builder, loc, type.clone(shape), value,
+                             permutation);
 }
 
-Value GraphBuilder::slice(Value value, int64_t dim, int64_t start, int64_t limit) {
+Value GraphBuilder::slice(Value value, int64_t dim, int64_t start,
+                          int64_t limit) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
       strides(type.getRank(), 1);
@@ -108,32 +121,38 @@ Value GraphBuilder::slice(Value value, int64_t dim, int64_t start, int64_t limit
   limits[dim] = limit;
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] = limit - start;
-  return SliceOp::create(builder, loc, type.clone(shape), value, starts, limits, strides);
+  return SliceOp::create(builder, loc, type.clone(shape), value, starts, limits,
+                         strides);
 }
 
 Value GraphBuilder::gather(Value table, Value indices) {
   auto type = cast<RankedTensorType>(table.getType());
   SmallVector<int64_t> shape(shapeOf(indices));
   llvm::append_range(shape, type.getShape().drop_front());
-  return GatherOp::create(builder, loc, type.clone(shape), table, indices, /*batch_dims=*/0);
+  return GatherOp::create(builder, loc, type.clone(shape), table, indices,
+                          /*batch_dims=*/0);
 }
 
-Value GraphBuilder::reduce(Reduction reduction, Value value, ArrayRef<int64_t> dims) {
+Value GraphBuilder::reduce(Reduction reduction, Value value,
+                           ArrayRef<int64_t> dims) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
     if (!llvm::is_contained(dims, dim))
       shape.push_back(type.getDimSize(dim));
-  return ReduceOp::create(builder, loc, type.clone(shape), reduction, value, dims);
+  return ReduceOp::create(builder, loc, type.clone(shape), reduction, value,
+                          dims);
 }
 
 Value GraphBuilder::dot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
-                        ArrayRef<int64_t> rhsBatch, ArrayRef<int64_t> lhsContract,
+                        ArrayRef<int64_t> rhsBatch,
+                        ArrayRef<int64_t> lhsContract,
                         ArrayRef<int64_t> rhsContract) {
   SmallVector<int64_t> shape;
   for (int64_t dim : lhsBatch)
     shape.push_back(shapeOf(lhs)[dim]);
-  auto appendFree = [&](Value value, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
+  auto appendFree = [&](Value value, ArrayRef<int64_t> batch,
+                        ArrayRef<int64_t> contract) {
     for (auto [dim, size] : llvm::enumerate(shapeOf(value)))
       if (!llvm::is_contained(batch, static_cast<int64_t>(dim)) &&
           !llvm::is_contained(contract, static_cast<int64_t>(dim)))
@@ -142,17 +161,21 @@ Value GraphBuilder::dot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
   appendFree(lhs, lhsBatch, lhsContract);
   appendFree(rhs, rhsBatch, rhsContract);
   auto type = cast<RankedTensorType>(lhs.getType()).clone(shape);
-  return DotGeneralOp::create(builder, loc, type, lhs, rhs, lhsBatch, rhsBatch, lhsContract,
-                              rhsContract);
+  return DotGeneralOp::create(builder, loc, type, lhs, rhs, lhsBatch, rhsBatch,
+                              lhsContract, rhsContract);
 }
 
 /// Dimensions 0 .. n-1.
-static SmallVector<int64_t> leading(int64_t n) { return llvm::to_vector(llvm::seq<int64_t>(n)); }
+static SmallVector<int64_t> leading(int64_t n) {
+  return llvm::to_vector(llvm::seq<int64_t>(n));
+}
 
 Value GraphBuilder::layerNorm(Value x, Value weight, Value bias, double eps) {
   int64_t last = shapeOf(x).size() - 1;
   double size = shapeOf(x)[last];
-  auto mean = [&](Value value) { return scale(reduce(Reduction::Sum, value, last), 1.0 / size); };
+  auto mean = [&](Value value) {
+    return scale(reduce(Reduction::Sum, value, last), 1.0 / size);
+  };
   Value centred = binary<SubOp>(x, broadcast(mean(x), leading(last), x));
   Value variance = mean(binary<MulOp>(centred, centred));
   Value inverse = unary<RsqrtOp>(binary<AddOp>(variance, splat(eps, variance)));
@@ -171,19 +194,21 @@ Value GraphBuilder::softmax(Value x) {
   int64_t last = shapeOf(x).size() - 1;
   // The largest score only guards against overflow; it cancels in the result.
   Value largest = unary<StopGradientOp>(reduce(Reduction::Max, x, last));
-  Value exp = unary<ExpOp>(binary<SubOp>(x, broadcast(largest, leading(last), x)));
+  Value exp =
+      unary<ExpOp>(binary<SubOp>(x, broadcast(largest, leading(last), x)));
   Value sum = reduce(Reduction::Sum, exp, last);
   return binary<DivOp>(exp, broadcast(sum, leading(last), x));
 }
 
 Value GraphBuilder::maskCausal(Value scores) {
   int64_t rank = shapeOf(scores).size();
-  auto square = RankedTensorType::get(shapeOf(scores).take_back(2), builder.getI32Type());
+  auto square =
+      RankedTensorType::get(shapeOf(scores).take_back(2), builder.getI32Type());
   Value query = IotaOp::create(builder, loc, square, 0);
   Value key = IotaOp::create(builder, loc, square, 1);
-  Value visible = CompareOp::create(builder, loc,
-                                    square.clone(builder.getI1Type()),
-                                    Direction::LE, key, query);
+  Value visible =
+      CompareOp::create(builder, loc, square.clone(builder.getI1Type()),
+                        Direction::LE, key, query);
   Value mask = broadcast(visible, {rank - 2, rank - 1}, scores);
   Value never = splat(-std::numeric_limits<double>::infinity(), scores);
   return SelectOp::create(builder, loc, scores.getType(), mask, scores, never);
@@ -192,9 +217,12 @@ Value GraphBuilder::maskCausal(Value scores) {
 Value GraphBuilder::meanCrossEntropy(Value logits, Value labels) {
   int64_t last = shapeOf(logits).size() - 1;
   Value largest = unary<StopGradientOp>(reduce(Reduction::Max, logits, last));
-  Value shifted = binary<SubOp>(logits, broadcast(largest, leading(last), logits));
-  Value logSum = unary<LogOp>(reduce(Reduction::Sum, unary<ExpOp>(shifted), last));
-  Value picked = GatherOp::create(builder, loc, logSum.getType(), shifted, labels, last);
+  Value shifted =
+      binary<SubOp>(logits, broadcast(largest, leading(last), logits));
+  Value logSum =
+      unary<LogOp>(reduce(Reduction::Sum, unary<ExpOp>(shifted), last));
+  Value picked =
+      GatherOp::create(builder, loc, logSum.getType(), shifted, labels, last);
   Value losses = binary<SubOp>(logSum, picked);
   double count = cast<RankedTensorType>(losses.getType()).getNumElements();
   return scale(reduce(Reduction::Sum, losses, leading(last)), 1.0 / count);
@@ -202,8 +230,8 @@ Value GraphBuilder::meanCrossEntropy(Value logits, Value labels) {
 
 OwningOpRef<ModuleOp> GraphBuilder::finish(Value loss) {
   func::ReturnOp::create(builder, loc, loss);
-  main.setFunctionType(builder.getFunctionType(main.getFunctionType().getInputs(),
-                                               TypeRange(loss.getType())));
+  main.setFunctionType(builder.getFunctionType(
+      main.getFunctionType().getInputs(), TypeRange(loss.getType())));
   setResult(main, 0, Role::Loss, "loss");
   return std::move(module);
 }

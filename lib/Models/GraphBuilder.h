@@ -21,42 +21,46 @@ public:
   GraphBuilder(mlir::MLIRContext &context, mlir::Type element);
 
   /// Arguments, in order of the calls.
-  mlir::Value param(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, InitAttr init,
-                    llvm::ArrayRef<int64_t> storedShape = {});
+  mlir::Value param(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
+                    InitAttr init, llvm::ArrayRef<int64_t> storedShape = {});
   /// `bound`: integers lie in [0, bound).
-  mlir::Value input(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Role role,
-                    mlir::Type element, int64_t bound = 0);
+  mlir::Value input(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
+                    Role role, mlir::Type element, int64_t bound = 0);
   InitAttr normal(double deviation);
   InitAttr constant(double value);
   InitAttr zeros();
 
   /// A scalar repeated over `like`'s shape.
   mlir::Value splat(double value, mlir::Value like);
-  mlir::Value broadcast(mlir::Value value, llvm::ArrayRef<int64_t> dims, mlir::Value like);
+  mlir::Value broadcast(mlir::Value value, llvm::ArrayRef<int64_t> dims,
+                        mlir::Value like);
   /// Adds `bias` over the leading dimensions it lacks.
   mlir::Value addTrailing(mlir::Value value, mlir::Value bias);
   mlir::Value scale(mlir::Value value, double factor);
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
   mlir::Value transpose(mlir::Value value, llvm::ArrayRef<int64_t> permutation);
   /// Elements [start, limit) of one dimension.
-  mlir::Value slice(mlir::Value value, int64_t dim, int64_t start, int64_t limit);
+  mlir::Value slice(mlir::Value value, int64_t dim, int64_t start,
+                    int64_t limit);
   /// Rows of a table: [rows, rest...] by indices [...] -> [..., rest...].
   mlir::Value gather(mlir::Value table, mlir::Value indices);
-  mlir::Value reduce(Reduction reduction, mlir::Value value, llvm::ArrayRef<int64_t> dims);
-  mlir::Value dot(mlir::Value lhs, mlir::Value rhs, llvm::ArrayRef<int64_t> lhsBatch,
-                  llvm::ArrayRef<int64_t> rhsBatch, llvm::ArrayRef<int64_t> lhsContract,
+  mlir::Value reduce(Reduction reduction, mlir::Value value,
+                     llvm::ArrayRef<int64_t> dims);
+  mlir::Value dot(mlir::Value lhs, mlir::Value rhs,
+                  llvm::ArrayRef<int64_t> lhsBatch,
+                  llvm::ArrayRef<int64_t> rhsBatch,
+                  llvm::ArrayRef<int64_t> lhsContract,
                   llvm::ArrayRef<int64_t> rhsContract);
-  template <typename Op>
-  mlir::Value unary(mlir::Value value) {
+  template <typename Op> mlir::Value unary(mlir::Value value) {
     return Op::create(builder, loc, value.getType(), value);
   }
-  template <typename Op>
-  mlir::Value binary(mlir::Value lhs, mlir::Value rhs) {
+  template <typename Op> mlir::Value binary(mlir::Value lhs, mlir::Value rhs) {
     return Op::create(builder, loc, lhs.getType(), lhs, rhs);
   }
 
   /// (x - mean) / sqrt(variance + eps) * weight + bias over the last dimension.
-  mlir::Value layerNorm(mlir::Value x, mlir::Value weight, mlir::Value bias, double eps = 1e-5);
+  mlir::Value layerNorm(mlir::Value x, mlir::Value weight, mlir::Value bias,
+                        double eps = 1e-5);
   /// The tanh approximation of GELU.
   mlir::Value geluTanh(mlir::Value x);
   /// Softmax over the last dimension.
@@ -75,8 +79,8 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> finish(mlir::Value loss);
 
 private:
-  mlir::Value argument(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Role role,
-                       mlir::Type element);
+  mlir::Value argument(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
+                       Role role, mlir::Type element);
 
   mlir::OpBuilder builder;
   mlir::Location loc;

@@ -4,31 +4,34 @@
 //
 //===----------------------------------------------------------------------===//
 #include "GraphBuilder.h"
-#include "pp/Models/Models.h"
 #include "mlir/IR/Diagnostics.h"
+#include "pp/Models/Models.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace pp;
 
-OwningOpRef<ModuleOp> pp::buildMlp(MLIRContext &context, const MlpConfig &config, Type element) {
-  if (config.layers < 1 || config.input < 1 || config.hidden < 1 || config.classes < 1 ||
-      config.batch < 1) {
+OwningOpRef<ModuleOp> pp::buildMlp(MLIRContext &context,
+                                   const MlpConfig &config, Type element) {
+  if (config.layers < 1 || config.input < 1 || config.hidden < 1 ||
+      config.classes < 1 || config.batch < 1) {
     emitError(UnknownLoc::get(&context)) << "mlp expects sizes of at least 1";
     return {};
   }
   GraphBuilder graph(context, element);
-  Value x = graph.input("x", {config.batch, config.input}, Role::Input, element);
-  Value labels = graph.input("labels", {config.batch}, Role::Label, IntegerType::get(&context, 32),
-                             config.classes);
+  Value x =
+      graph.input("x", {config.batch, config.input}, Role::Input, element);
+  Value labels = graph.input("labels", {config.batch}, Role::Label,
+                             IntegerType::get(&context, 32), config.classes);
   int64_t width = config.input;
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     bool isLast = layer + 1 == config.layers;
     int64_t next = isLast ? config.classes : config.hidden;
     std::string name = "layers." + std::to_string(layer);
     graph.enter(name);
-    Value weight = graph.param(name + ".weight", {width, next},
-                               graph.normal(1.0 / std::sqrt(static_cast<double>(width))));
+    Value weight =
+        graph.param(name + ".weight", {width, next},
+                    graph.normal(1.0 / std::sqrt(static_cast<double>(width))));
     Value bias = graph.param(name + ".bias", {next}, graph.zeros());
     x = graph.addTrailing(graph.dot(x, weight, {}, {}, {1}, {0}), bias);
     if (!isLast)

@@ -26,19 +26,24 @@ namespace {
 LogicalResult verifyArguments(func::FuncOp main) {
   llvm::StringSet<> names;
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {
-    auto fail = [&] { return main.emitError() << "argument " << index << " of @main "; };
+    auto fail = [&] {
+      return main.emitError() << "argument " << index << " of @main ";
+    };
     std::optional<Role> role = getArgRole(main, index);
     StringRef name = getArgName(main, index);
     if (!role || name.empty())
       return fail() << "expects pp.role and pp.name";
     if (*role != Role::Param && *role != Role::State && *role != Role::Input &&
         *role != Role::Label)
-      return fail() << "expects role param, state, input or label, got " << stringifyRole(*role);
+      return fail() << "expects role param, state, input or label, got "
+                    << stringifyRole(*role);
     if (!names.insert(name).second)
-      return fail() << "expects a name of its own, got \"" << name << "\" a second time";
+      return fail() << "expects a name of its own, got \"" << name
+                    << "\" a second time";
     bool isHeld = *role == Role::Param || *role == Role::State;
     if (isHeld && !main.getArgAttrOfType<InitAttr>(index, attrs::kInit))
-      return fail() << "expects pp.init on " << stringifyRole(*role) << " \"" << name << "\"";
+      return fail() << "expects pp.init on " << stringifyRole(*role) << " \""
+                    << name << "\"";
   }
   return success();
 }
@@ -48,10 +53,13 @@ struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
     auto main = lookupMain(getOperation());
     if (failed(main) || failed(verifyArguments(*main)))
       return signalPassFailure();
-    auto lossType = main->getNumResults() ? dyn_cast<RankedTensorType>(main->getResultTypes()[0])
-                                          : RankedTensorType();
-    if (!lossType || lossType.getRank() != 0 || !isa<FloatType>(lossType.getElementType())) {
-      main->emitError("expects a scalar float loss as the first result of @main");
+    auto lossType = main->getNumResults()
+                        ? dyn_cast<RankedTensorType>(main->getResultTypes()[0])
+                        : RankedTensorType();
+    if (!lossType || lossType.getRank() != 0 ||
+        !isa<FloatType>(lossType.getElementType())) {
+      main->emitError(
+          "expects a scalar float loss as the first result of @main");
       return signalPassFailure();
     }
     for (Operation &op : main->getBody().front().without_terminator()) {

@@ -17,48 +17,62 @@ namespace cl = llvm::cl;
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  cl::SubCommand gptCommand("gpt", "GPT-2: pre-norm, learned positions, tanh GELU, biases");
+  cl::SubCommand gptCommand(
+      "gpt", "GPT-2: pre-norm, learned positions, tanh GELU, biases");
   cl::SubCommand mlpCommand("mlp", "tanh layers and a softmax classifier");
 
   pp::GptConfig gpt;
   pp::MlpConfig mlp;
-  auto size = [](cl::SubCommand &command, llvm::StringRef name, const char *what, int64_t &value) {
-    return cl::opt<int64_t, true>(name, cl::desc(what), cl::location(value), cl::init(value),
-                                  cl::sub(command));
+  auto size = [](cl::SubCommand &command, llvm::StringRef name,
+                 const char *what, int64_t &value) {
+    return cl::opt<int64_t, true>(name, cl::desc(what), cl::location(value),
+                                  cl::init(value), cl::sub(command));
   };
   auto layers = size(gptCommand, "layers", "transformer blocks", gpt.layers);
-  auto hidden = size(gptCommand, "hidden", "width of the residual stream", gpt.hidden);
-  auto heads = size(gptCommand, "heads", "attention heads; divide hidden", gpt.heads);
+  auto hidden =
+      size(gptCommand, "hidden", "width of the residual stream", gpt.hidden);
+  auto heads =
+      size(gptCommand, "heads", "attention heads; divide hidden", gpt.heads);
   auto seq = size(gptCommand, "seq", "tokens of a sequence", gpt.seq);
-  auto batch = size(gptCommand, "batch", "sequences of a global batch", gpt.batch);
+  auto batch =
+      size(gptCommand, "batch", "sequences of a global batch", gpt.batch);
   auto vocab = size(gptCommand, "vocab", "distinct tokens", gpt.vocab);
-  cl::opt<bool, true> tied("tied", cl::desc("tie the output projection to the embedding"),
-                           cl::location(gpt.tied), cl::init(gpt.tied), cl::sub(gptCommand));
+  cl::opt<bool, true> tied(
+      "tied", cl::desc("tie the output projection to the embedding"),
+      cl::location(gpt.tied), cl::init(gpt.tied), cl::sub(gptCommand));
   auto mlpLayers = size(mlpCommand, "layers", "linear layers", mlp.layers);
   auto mlpInput = size(mlpCommand, "input", "features of a sample", mlp.input);
-  auto mlpHidden = size(mlpCommand, "hidden", "width of the hidden layers", mlp.hidden);
-  auto mlpClasses = size(mlpCommand, "classes", "classes to tell apart", mlp.classes);
-  auto mlpBatch = size(mlpCommand, "batch", "samples of a global batch", mlp.batch);
+  auto mlpHidden =
+      size(mlpCommand, "hidden", "width of the hidden layers", mlp.hidden);
+  auto mlpClasses =
+      size(mlpCommand, "classes", "classes to tell apart", mlp.classes);
+  auto mlpBatch =
+      size(mlpCommand, "batch", "samples of a global batch", mlp.batch);
 
   cl::OptionCategory shared("Options of every family");
   enum class Element { F32, F64, BF16 };
   cl::opt<Element> dtype(
-      "dtype", cl::desc("element type of parameters and activations"), cl::init(Element::F32),
-      cl::values(clEnumValN(Element::F32, "f32", "single precision (default)"),
-                 clEnumValN(Element::F64, "f64", "double precision, for checking"),
-                 clEnumValN(Element::BF16, "bf16", "bfloat16")),
+      "dtype", cl::desc("element type of parameters and activations"),
+      cl::init(Element::F32),
+      cl::values(
+          clEnumValN(Element::F32, "f32", "single precision (default)"),
+          clEnumValN(Element::F64, "f64", "double precision, for checking"),
+          clEnumValN(Element::BF16, "bf16", "bfloat16")),
       cl::cat(shared), cl::sub(cl::SubCommand::getAll()));
-  cl::opt<std::string> output("o", cl::desc("file to write; - is standard output"),
-                              cl::value_desc("file"), cl::init("-"),
-                              cl::cat(shared), cl::sub(cl::SubCommand::getAll()));
+  cl::opt<std::string> output(
+      "o", cl::desc("file to write; - is standard output"),
+      cl::value_desc("file"), cl::init("-"), cl::cat(shared),
+      cl::sub(cl::SubCommand::getAll()));
   // libLLVM brings hundreds of options of its own into --help.
   cl::HideUnrelatedOptions(shared);
   cl::ParseCommandLineOptions(
       argc, argv,
       "pp-model: writes an example model as a level 1 module\n\n"
-      "  pp-model gpt --layers=4 --hidden=256 --heads=8 --seq=128 --batch=16 --vocab=256 -o gpt.mlir\n");
+      "  pp-model gpt --layers=4 --hidden=256 --heads=8 --seq=128 --batch=16 "
+      "--vocab=256 -o gpt.mlir\n");
   if (!gptCommand && !mlpCommand) {
-    llvm::errs() << "pp-model: expects a family, gpt or mlp; try pp-model --help\n";
+    llvm::errs()
+        << "pp-model: expects a family, gpt or mlp; try pp-model --help\n";
     return 2;
   }
 
@@ -79,7 +93,8 @@ int main(int argc, char **argv) {
     llvm::errs() << "pp-model: " << error << "\n";
     return 14;
   }
-  module->print(file->os(), mlir::OpPrintingFlags().enableDebugInfo(true, /*prettyForm=*/false));
+  module->print(file->os(), mlir::OpPrintingFlags().enableDebugInfo(
+                                true, /*prettyForm=*/false));
   file->keep();
   return 0;
 }

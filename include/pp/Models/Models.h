@@ -38,12 +38,14 @@ struct MlpConfig {
 /// Inputs `tokens` and `labels`, i32 [batch, seq]; the loss is the mean cross
 /// entropy over all tokens. `element` is the type of every parameter. A
 /// configuration that is no model is reported at the context.
-mlir::OwningOpRef<mlir::ModuleOp> buildGpt(mlir::MLIRContext &context, const GptConfig &config,
+mlir::OwningOpRef<mlir::ModuleOp> buildGpt(mlir::MLIRContext &context,
+                                           const GptConfig &config,
                                            mlir::Type element);
 
 /// Inputs `x`, [batch, input], and `labels`, i32 [batch]; the loss is the mean
 /// cross entropy over samples.
-mlir::OwningOpRef<mlir::ModuleOp> buildMlp(mlir::MLIRContext &context, const MlpConfig &config,
+mlir::OwningOpRef<mlir::ModuleOp> buildMlp(mlir::MLIRContext &context,
+                                           const MlpConfig &config,
                                            mlir::Type element);
 
 } // namespace pp

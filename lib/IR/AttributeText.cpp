@@ -1,0 +1,96 @@
+//===- AttributeText.cpp - the spelling that attributes share -------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "AttributeText.h"
+
+using namespace mlir;
+using namespace pp;
+
+void pp::printReal(AsmPrinter &printer, double value) {
+  printer.printFloat(llvm::APFloat(value));
+}
+
+ParseResult pp::parseName(AsmParser &parser, StringAttr &name) {
+  std::string text;
+  if (parser.parseString(&text))
+    return failure();
+  name = StringAttr::get(parser.getContext(), text);
+  return success();
+}
+
+ParseResult pp::parseAxes(AsmParser &parser,
+                          SmallVectorImpl<MeshAxisAttr> &axes) {
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&]() -> ParseResult {
+        StringAttr name;
+        int64_t size = 0;
+        AxisKind kind = AxisKind::Space;
+        if (parseName(parser, name) || parser.parseEqual() ||
+            parser.parseInteger(size))
+          return failure();
+        if (succeeded(parser.parseOptionalColon()) &&
+            parseKeyword<AxisKind>(parser, kind, "space, stage or time",
+                                   symbolizeAxisKind))
+          return failure();
+        axes.push_back(
+            MeshAxisAttr::get(parser.getContext(), name, size, kind));
+        return success();
+      });
+}
+
+void pp::printAxes(AsmPrinter &printer, ArrayRef<MeshAxisAttr> axes) {
+  printer << "[";
+  llvm::interleaveComma(axes, printer, [&](MeshAxisAttr axis) {
+    printer << axis.getName() << "=" << axis.getSize();
+    if (axis.getKind() != AxisKind::Space)
+      printer << " : " << stringifyAxisKind(axis.getKind());
+  });
+  printer << "]";
+}
+
+ParseResult pp::parseDims(AsmParser &parser,
+                          SmallVectorImpl<DimShardingAttr> &dims) {
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&]() -> ParseResult {
+        SmallVector<StringAttr> axes;
+        bool isOpen = false;
+        if (parser.parseCommaSeparatedList(
+                AsmParser::Delimiter::Braces, [&]() -> ParseResult {
+                  if (succeeded(parser.parseOptionalQuestion())) {
+                    isOpen = true;
+                    return success();
+                  }
+                  return parseName(parser, axes.emplace_back());
+                }))
+          return failure();
+        dims.push_back(DimShardingAttr::get(parser.getContext(), axes, isOpen));
+        return success();
+      });
+}
+
+void pp::printDims(AsmPrinter &printer, ArrayRef<DimShardingAttr> dims) {
+  printer << "[";
+  llvm::interleaveComma(dims, printer, [&](DimShardingAttr dim) {
+    printer << "{";
+    llvm::interleaveComma(dim.getAxes(), printer);
+    if (dim.getIsOpen())
+      printer << (dim.getAxes().empty() ? "?" : ", ?");
+    printer << "}";
+  });
+  printer << "]";
+}
+
+ParseResult
+pp::parseEntries(AsmParser &parser,
+                 llvm::function_ref<ParseResult(StringRef, SMLoc)> parseValue) {
+  while (succeeded(parser.parseOptionalComma())) {
+    SMLoc loc = parser.getCurrentLocation();
+    StringRef key;
+    if (parser.parseKeyword(&key) || parser.parseEqual() ||
+        parseValue(key, loc))
+      return failure();
+  }
+  return parser.parseGreater();
+}

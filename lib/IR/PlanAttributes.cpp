@@ -1,0 +1,218 @@
+//===- PlanAttributes.cpp - initializers, optimizers, plans, schedules ----===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Spelling and small queries of the attributes that say how to train; meshes
+// and shardings are in Attributes.cpp.
+//
+//===----------------------------------------------------------------------===//
+#include "AttributeText.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace pp;
+
+Attribute InitAttr::parse(AsmParser &parser, Type) {
+  InitKind kind;
+  double a = 0, b = 0;
+  if (parser.parseLess() ||
+      parseKeyword<InitKind>(parser, kind, "zeros, constant, normal or uniform",
+                             symbolizeInitKind))
+    return {};
+  if (kind != InitKind::Zeros && (parser.parseComma() || parser.parseFloat(a)))
+    return {};
+  if ((kind == InitKind::Normal || kind == InitKind::Uniform) &&
+      (parser.parseComma() || parser.parseFloat(b)))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), kind, a, b);
+}
+void InitAttr::print(AsmPrinter &printer) const {
+  printer << "<" << stringifyInitKind(getKind());
+  if (getKind() != InitKind::Zeros) {
+    printer << ", ";
+    printReal(printer, getA());
+  }
+  if (getKind() == InitKind::Normal || getKind() == InitKind::Uniform) {
+    printer << ", ";
+    printReal(printer, getB());
+  }
+  printer << ">";
+}
+
+OptimizerAttr OptimizerAttr::getDefault(MLIRContext *context,
+                                        OptimizerKind kind) {
+  return get(context, kind, /*lr=*/1e-3,
+             /*weightDecay=*/kind == OptimizerKind::AdamW ? 1e-2 : 0.0,
+             /*momentum=*/kind == OptimizerKind::Momentum ? 0.9 : 0.0,
+             /*beta1=*/0.9,
+             /*beta2=*/0.999, /*eps=*/1e-8, /*clip=*/0.0, /*warmup=*/0,
+             Decay::Constant,
+             /*steps=*/0);
+}
+Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
+  OptimizerKind kind;
+  if (parser.parseLess() ||
+      parseKeyword<OptimizerKind>(parser, kind, "sgd, momentum, adam or adamw",
+                                  symbolizeOptimizerKind))
+    return {};
+  OptimizerAttr base = getDefault(parser.getContext(), kind);
+  double lr = base.getLr(), weightDecay = base.getWeightDecay(),
+         momentum = base.getMomentum(), beta1 = base.getBeta1(),
+         beta2 = base.getBeta2(), eps = base.getEps(), clip = base.getClip();
+  int64_t warmup = 0, steps = 0;
+  Decay decay = Decay::Constant;
+  auto parseValue = [&](StringRef key, SMLoc loc) -> ParseResult {
+    double *number = llvm::StringSwitch<double *>(key)
+                         .Case("lr", &lr)
+                         .Case("weight_decay", &weightDecay)
+                         .Case("momentum", &momentum)
+                         .Case("beta1", &beta1)
+                         .Case("beta2", &beta2)
+                         .Case("eps", &eps)
+                         .Case("clip", &clip)
+                         .Default(nullptr);
+    if (number)
+      return parser.parseFloat(*number);
+    if (key == "warmup")
+      return parser.parseInteger(warmup);
+    if (key == "steps")
+      return parser.parseInteger(steps);
+    if (key == "decay")
+      return parseKeyword<Decay>(parser, decay, "constant or cosine",
+                                 symbolizeDecay);
+    return parser.emitError(loc) << "expects a hyperparameter, got " << key;
+  };
+  if (parseEntries(parser, parseValue))
+    return {};
+  return get(parser.getContext(), kind, lr, weightDecay, momentum, beta1, beta2,
+             eps, clip, warmup, decay, steps);
+}
+void OptimizerAttr::print(AsmPrinter &printer) const {
+  OptimizerAttr base = getDefault(getContext(), getKind());
+  printer << "<" << stringifyOptimizerKind(getKind()) << ", lr = ";
+  printReal(printer, getLr());
+  auto number = [&](StringRef key, double value, double byDefault) {
+    if (value == byDefault)
+      return;
+    printer << ", " << key << " = ";
+    printReal(printer, value);
+  };
+  number("weight_decay", getWeightDecay(), base.getWeightDecay());
+  number("momentum", getMomentum(), base.getMomentum());
+  number("beta1", getBeta1(), base.getBeta1());
+  number("beta2", getBeta2(), base.getBeta2());
+  number("eps", getEps(), base.getEps());
+  number("clip", getClip(), base.getClip());
+  if (getWarmup())
+    printer << ", warmup = " << getWarmup();
+  if (getDecay() != Decay::Constant)
+    printer << ", decay = " << stringifyDecay(getDecay());
+  if (getSteps())
+    printer << ", steps = " << getSteps();
+  printer << ">";
+}
+
+Attribute SeedAttr::parse(AsmParser &parser, Type) {
+  StringAttr pattern;
+  SmallVector<DimShardingAttr> dims;
+  int64_t priority;
+  if (parser.parseLess() || parseName(parser, pattern) || parser.parseComma() ||
+      parseDims(parser, dims) || parser.parseComma() ||
+      parser.parseInteger(priority) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), pattern, dims, priority);
+}
+void SeedAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getPattern() << ", ";
+  printDims(printer, getDims());
+  printer << ", " << getPriority() << ">";
+}
+
+Attribute PlanAttr::parse(AsmParser &parser, Type) {
+  MeshAttr mesh = MeshAttr::get(parser.getContext(), {});
+  StringAttr schedule = StringAttr::get(parser.getContext(), "");
+  SmallVector<SeedAttr> seeds;
+  SmallVector<int64_t> cuts;
+  OptimizerAttr optimizer;
+  int64_t threads = 1;
+  StringRef first;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseKeyword(&first) || parser.parseEqual())
+    return {};
+  auto parseValue = [&](StringRef key, SMLoc keyLoc) -> ParseResult {
+    if (key == "mesh") {
+      mesh = dyn_cast_or_null<MeshAttr>(MeshAttr::parse(parser, {}));
+      return failure(!mesh);
+    }
+    if (key == "schedule")
+      return parseName(parser, schedule);
+    if (key == "seeds")
+      return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseAttribute(seeds.emplace_back());
+      });
+    if (key == "cuts")
+      return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseInteger(cuts.emplace_back());
+      });
+    if (key == "optimizer")
+      return parser.parseAttribute(optimizer);
+    if (key == "threads")
+      return parser.parseInteger(threads);
+    return parser.emitError(keyLoc)
+           << "expects mesh, schedule, seeds, cuts, optimizer or threads, got "
+           << key;
+  };
+  if (parseValue(first, loc) || parseEntries(parser, parseValue))
+    return {};
+  return get(parser.getContext(), mesh, schedule, seeds, cuts, optimizer,
+             threads);
+}
+void PlanAttr::print(AsmPrinter &printer) const {
+  printer << "<mesh = ";
+  getMesh().print(printer);
+  if (!getSchedule().empty())
+    printer << ", schedule = " << getSchedule();
+  if (!getSeeds().empty()) {
+    printer << ", seeds = [";
+    llvm::interleaveComma(getSeeds(), printer,
+                          [&](SeedAttr seed) { printer.printAttribute(seed); });
+    printer << "]";
+  }
+  if (!getCuts().empty()) {
+    printer << ", cuts = [";
+    llvm::interleaveComma(getCuts(), printer);
+    printer << "]";
+  }
+  if (getOptimizer()) {
+    printer << ", optimizer = ";
+    printer.printAttribute(getOptimizer());
+  }
+  printer << ", threads = " << getThreads() << ">";
+}
+PlanAttr PlanAttr::withSeeds(ArrayRef<SeedAttr> seeds) const {
+  return get(getContext(), getMesh(), getSchedule(), seeds, getCuts(),
+             getOptimizer(), getThreads());
+}
+PlanAttr PlanAttr::withCuts(ArrayRef<int64_t> cuts) const {
+  return get(getContext(), getMesh(), getSchedule(), getSeeds(), cuts,
+             getOptimizer(), getThreads());
+}
+
+Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
+  StringAttr name;
+  SmallVector<StringAttr> ranks;
+  if (parser.parseLess() || parseName(parser, name) || parser.parseComma() ||
+      parser.parseCommaSeparatedList(
+          AsmParser::Delimiter::Square,
+          [&] { return parseName(parser, ranks.emplace_back()); }) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), name, ranks);
+}
+void ScheduleAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getName() << ", [";
+  llvm::interleaveComma(getRanks(), printer);
+  printer << "]>";
+}

@@ -98,7 +98,7 @@ struct Finish {
 template <typename T> class BlockedContraction final : public cpu::Contraction {
 public:
   BlockedContraction(const ppx::ContractionT &contraction, unsigned threads);
-  void run(void *const *arguments, const Team &team) const override;
+  void run(void *const *arguments, Team &team) const override;
   uint64_t workspaceBytes() const override {
     return parts * partElements() * sizeof(T);
   }
@@ -257,8 +257,7 @@ void BlockedContraction<T>::runPart(void *const *arguments, T *scratch,
 }
 
 template <typename T>
-void BlockedContraction<T>::run(void *const *arguments,
-                                const Team &team) const {
+void BlockedContraction<T>::run(void *const *arguments, Team &team) const {
   T *memory = static_cast<T *>(arguments[workspace]);
   const auto work = [&](unsigned index) {
     T *scratch = memory + index * partElements();
@@ -275,7 +274,10 @@ void BlockedContraction<T>::run(void *const *arguments,
   if (parts == 1)
     work(0);
   else
-    team.run(work);
+    team.run([&](unsigned index) {
+      if (index < parts)
+        work(index);
+    });
 }
 
 } // namespace

@@ -1,10 +1,10 @@
-//===- Contraction.h - one library contraction, ready to run ----*- C++ -*-===//
+//===- Contraction.h - one contraction, ready to run ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: ppx.Contraction and the number of threads. Out: an object that computes
-// it on a rank's team without allocating. The split of the work over the team
-// depends on shapes and threads alone, so equal runs give equal bits.
+// it on a rank's team without allocating. The bits of the result depend neither
+// on the number of threads nor on timing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_CONTRACTION_H
@@ -24,8 +24,9 @@ public:
                                              unsigned threads);
   virtual ~Contraction() = default;
 
-  /// `arguments` are the kernel's parameters in order.
-  virtual void run(void *const *arguments, const Team &team) const = 0;
+  /// `arguments` are the kernel's parameters in order. The team has at least
+  /// the threads of create().
+  virtual void run(void *const *arguments, Team &team) const = 0;
   virtual uint64_t workspaceBytes() const = 0;
 };
 

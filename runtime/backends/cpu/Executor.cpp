@@ -25,15 +25,18 @@ static Status resolveKernels(const ppx::ArtifactT &artifact,
       if (Status status = verifyContraction(*body); !status.ok())
         return Status(status.code(),
                       "kernel '" + kernel->name + "': " + status.message());
-      resolved.contraction = Contraction::create(*body, options.threadsPerRank);
-      const uint64_t needed = resolved.contraction->workspaceBytes();
-      if (needed > body->workspace_bytes)
+      // The scratchpad was sized for the threads that the compiler knew of: a
+      // larger team leaves some of its threads idle.
+      unsigned threads = options.threadsPerRank;
+      const auto needed = [&] { return workspaceBytes(*body, threads); };
+      while (threads > 1 && needed() > body->workspace_bytes)
+        --threads;
+      if (needed() > body->workspace_bytes)
         return Status(ExitCode::badArtifact,
                       "kernel '" + kernel->name + "' expects a workspace of " +
-                          std::to_string(needed) + " bytes on " +
-                          std::to_string(options.threadsPerRank) +
-                          " threads, got " +
+                          std::to_string(needed()) + " bytes, got " +
                           std::to_string(body->workspace_bytes));
+      resolved.contraction = Contraction::create(*body, threads);
       continue;
     }
     const ppx::CompiledKernelT &body = *kernel->body.AsCompiledKernel();
@@ -168,13 +171,9 @@ uint64_t Executor::State::progress() const {
 
 void Executor::rankThread(std::shared_ptr<State> state, uint32_t index) {
   Rank &rank = *state->ranks[index];
-  const Team team(state->options.threadsPerRank);
   const uint32_t spins = state->options.spin ? kSpins : 0;
+  Team team(state->options.threadsPerRank, spins, &rank.allocations);
   rank.arena.poison();
-  team.run([&](unsigned thread) {
-    if (thread != 0)
-      attributeAllocations(&rank.allocations);
-  });
   uint64_t seen = 0;
   std::unique_lock<std::mutex> lock(state->mutex);
   while (true) {

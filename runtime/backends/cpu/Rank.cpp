@@ -78,7 +78,7 @@ static bool allFinite(const ppx::SlotT &slot, const void *data) {
   }
 }
 
-void Rank::launch(const Task &task, const Team &team) {
+void Rank::launch(const Task &task, Team &team) {
   const ResolvedKernel &kernel = *task.kernel;
   void *const *arguments = task.arguments.data();
   if (kernel.contraction)
@@ -94,7 +94,7 @@ void Rank::launch(const Task &task, const Team &team) {
   });
 }
 
-void Rank::execute(const Task &task, const Team &team, HostData &host) {
+void Rank::execute(const Task &task, Team &team, HostData &host) {
   const ppx::InstructionT &instruction = *task.instruction;
   switch (instruction.opcode) {
   case ppx::Opcode_run:
@@ -129,7 +129,7 @@ void Rank::execute(const Task &task, const Team &team, HostData &host) {
   }
 }
 
-bool Rank::advance(Section section, uint32_t queue, const Team &team,
+bool Rank::advance(Section section, uint32_t queue, Team &team,
                    HostData &host) {
   QueueState &state = queues[queue];
   const uint32_t done = state.done.load(std::memory_order_relaxed);
@@ -165,7 +165,7 @@ bool Rank::advance(Section section, uint32_t queue, const Team &team,
   return true;
 }
 
-void Rank::run(Section which, int64_t step, const Team &team, HostData &host,
+void Rank::run(Section which, int64_t step, Team &team, HostData &host,
                const std::atomic<bool> &cancelled, uint32_t spins) {
   const auto &lists = tasks[size_t(which)];
   size_t remaining = 0;

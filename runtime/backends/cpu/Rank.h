@@ -66,7 +66,7 @@ public:
   Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program);
 
   /// Runs a section to its end, or until `cancelled`. `spins`: see Event.
-  void run(Section section, int64_t step, const Team &team, HostData &host,
+  void run(Section section, int64_t step, Team &team, HostData &host,
            const std::atomic<bool> &cancelled, uint32_t spins);
 
   /// Wakes the thread if it waits.
@@ -88,10 +88,9 @@ public:
 private:
   bool waitsHold(const ppx::InstructionT &instruction) const;
   /// Starts the head of the queue if it may, and completes it if it can.
-  bool advance(Section section, uint32_t queue, const Team &team,
-               HostData &host);
-  void execute(const Task &task, const Team &team, HostData &host);
-  void launch(const Task &task, const Team &team);
+  bool advance(Section section, uint32_t queue, Team &team, HostData &host);
+  void execute(const Task &task, Team &team, HostData &host);
+  void launch(const Task &task, Team &team);
 
   std::vector<int64_t> scalars;
   uint64_t rounds[kSections.size()] = {};

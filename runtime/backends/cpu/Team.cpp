@@ -5,25 +5,45 @@
 //===----------------------------------------------------------------------===//
 #include "Team.h"
 
-extern "C" {
-void GOMP_parallel(void (*entry)(void *), void *data, unsigned threads,
-                   unsigned flags);
-int omp_get_thread_num(void);
-void omp_set_num_threads(int threads);
-void omp_set_dynamic(int dynamic);
-}
-
+using namespace pprt;
 using namespace pprt::cpu;
 
-Team::Team(unsigned threads) : threads(threads) {
-  // Both settings are the calling thread's own. A team is never smaller than
-  // asked for: the partition of the work, and so its rounding, is fixed.
-  omp_set_dynamic(0);
-  omp_set_num_threads(int(threads));
+Team::Team(unsigned threads, uint32_t spins, AllocationCounter *allocations)
+    : spins(spins) {
+  for (unsigned index = 1; index < threads; ++index)
+    workers.emplace_back(&Team::work, this, index, allocations);
 }
 
-void Team::parallel(void (*entry)(void *), void *data) const {
-  GOMP_parallel(entry, data, threads, 0);
+Team::~Team() {
+  quit = true;
+  start.notify();
+  for (std::thread &worker : workers)
+    worker.join();
 }
 
-unsigned Team::index() { return unsigned(omp_get_thread_num()); }
+void Team::runAll(Entry what, const void *with) {
+  entry = what;
+  body = with;
+  running.store(unsigned(workers.size()), std::memory_order_relaxed);
+  start.notify();
+  entry(body, 0);
+  while (true) {
+    const uint32_t seen = finished.count();
+    if (running.load(std::memory_order_acquire) == 0)
+      return;
+    finished.wait(seen, spins);
+  }
+}
+
+void Team::work(unsigned index, AllocationCounter *allocations) {
+  attributeAllocations(allocations);
+  // One notification per run: the next comes only when this one is finished.
+  for (uint32_t seen = 0;; ++seen) {
+    start.wait(seen, spins);
+    if (quit)
+      return;
+    entry(body, index);
+    if (running.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      finished.notify();
+  }
+}

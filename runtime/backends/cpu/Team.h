@@ -2,39 +2,55 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of a rank share one pool with the libraries they call: libgomp's,
-// because Debian's oneDNN uses it. The pool belongs to the thread that created
-// the team, and is entered through libgomp's stable entry points, since clang
-// emits calls to another OpenMP runtime. With one thread nothing is created.
-// libgomp stops spinning by itself when its threads exceed the cores.
+// When cores are to spare, a kernel is shared out over the thread of its rank
+// and some workers that wait beside it. With one thread there are no workers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_TEAM_H
 #define PPRT_BACKENDS_CPU_TEAM_H
 
+#include "../../collectives/inprocess/Event.h"
+#include "pprt/AllocationCounter.h"
+
+#include <thread>
+#include <vector>
+
 namespace pprt::cpu {
 
 class Team {
 public:
-  /// Called on the rank's own thread.
-  explicit Team(unsigned threads);
+  /// `spins`: see Event. What the workers allocate counts in `allocations`.
+  explicit Team(unsigned threads, uint32_t spins = 0,
+                AllocationCounter *allocations = nullptr);
+  ~Team();
+  Team(const Team &) = delete;
+  Team &operator=(const Team &) = delete;
 
-  unsigned size() const { return threads; }
+  unsigned size() const { return unsigned(workers.size()) + 1; }
 
   /// Calls body(index) for every index below size(), at the same time, and
-  /// returns when all have returned.
-  template <typename Body> void run(const Body &body) const {
-    if (threads == 1)
+  /// returns when all have returned. The caller's index is 0.
+  template <typename Body> void run(const Body &body) {
+    if (workers.empty())
       return body(0u);
-    parallel([](void *data) { (*static_cast<const Body *>(data))(index()); },
-             const_cast<Body *>(&body));
+    runAll([](const void *body,
+              unsigned index) { (*static_cast<const Body *>(body))(index); },
+           &body);
   }
 
 private:
-  void parallel(void (*entry)(void *), void *data) const;
-  static unsigned index();
+  using Entry = void (*)(const void *body, unsigned index);
+  void runAll(Entry entry, const void *body);
+  void work(unsigned index, AllocationCounter *allocations);
 
-  unsigned threads;
+  const uint32_t spins;
+  // What to run: written before `start`, read after it.
+  Entry entry = nullptr;
+  const void *body = nullptr;
+  bool quit = false;
+  inprocess::Event start, finished;
+  std::atomic<unsigned> running{0};
+  std::vector<std::thread> workers;
 };
 
 } // namespace pprt::cpu

@@ -1,4 +1,4 @@
-//===- Contraction.h - library contractions on the CPU ----------*- C++ -*-===//
+//===- Contraction.h - contractions on the CPU ------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -14,7 +14,7 @@
 
 namespace pprt::cpu {
 
-/// Fails (badArtifact) if the library cannot compute the contraction.
+/// Fails (badArtifact) if the backend cannot compute the contraction.
 Status verifyContraction(const ppx::ContractionT &contraction);
 
 /// The size of the contraction's scratchpad on `threads` threads: its slot's

@@ -106,6 +106,20 @@ PPRT_INLINE void transpose4(const T *from, uint64_t rowStride, T scale, T *to,
   storeVector(to + 3 * tile, __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7));
 }
 
+/// The same of two rows.
+template <typename T>
+PPRT_INLINE void transpose2(const T *from, uint64_t rowStride, T scale, T *to,
+                            uint64_t tile) {
+  using Four = Vector<T, 4>;
+  using Two = Vector<T, 2>;
+  const Four a = loadVector<Four>(from) * scale;
+  const Four b = loadVector<Four>(from + rowStride) * scale;
+  storeVector(to, Two(__builtin_shufflevector(a, b, 0, 4)));
+  storeVector(to + tile, Two(__builtin_shufflevector(a, b, 1, 5)));
+  storeVector(to + 2 * tile, Two(__builtin_shufflevector(a, b, 2, 6)));
+  storeVector(to + 3 * tile, Two(__builtin_shufflevector(a, b, 3, 7)));
+}
+
 /// Whole panels of rows that lie side by side: memory is read in its order.
 template <uint64_t Tile, typename T>
 PPRT_INLINE void packSideBySide(const T *from, uint64_t stepStride,
@@ -133,22 +147,29 @@ PPRT_INLINE void packPanel(const typename Format::Stored *from,
                            uint64_t rowStride, uint64_t stepStride,
                            uint64_t rows, uint64_t steps, uint64_t tile,
                            T scale, T *to) {
-  uint64_t row = 0;
+  // Steps that lie side by side are transposed in registers.
+  uint64_t done = 0;
   if constexpr (std::is_same_v<typename Format::Stored, T>)
-    if (stepStride == 1)
+    if (stepStride == 1) {
+      done = steps / 4 * 4;
+      uint64_t row = 0;
       for (; row + 4 <= rows; row += 4) {
         for (uint64_t r = row + 4; r < row + 8; ++r)
           __builtin_prefetch(from + r * rowStride);
-        uint64_t step = 0;
-        for (; step + 4 <= steps; step += 4)
+        for (uint64_t step = 0; step < done; step += 4)
           transpose4(from + row * rowStride + step, rowStride, scale,
                      to + step * tile + row, tile);
-        for (; step < steps; ++step)
-          for (uint64_t r = row; r < row + 4; ++r)
-            to[step * tile + r] = T(from[r * rowStride + step]) * scale;
       }
-  for (uint64_t step = 0; step < steps; ++step)
-    for (uint64_t r = row; r < rows; ++r)
+      for (; row + 2 <= rows; row += 2)
+        for (uint64_t step = 0; step < done; step += 4)
+          transpose2(from + row * rowStride + step, rowStride, scale,
+                     to + step * tile + row, tile);
+      for (; row < rows; ++row)
+        for (uint64_t step = 0; step < done; ++step)
+          to[step * tile + row] = from[row * rowStride + step] * scale;
+    }
+  for (uint64_t step = done; step < steps; ++step)
+    for (uint64_t r = 0; r < rows; ++r)
       to[step * tile + r] =
           Format::template load<T>(from[r * rowStride + step * stepStride]) *
           scale;

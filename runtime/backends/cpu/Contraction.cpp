@@ -167,7 +167,11 @@ BlockedContraction<T>::BlockedContraction(const ppx::ContractionT &c,
     for (Finish &finish : finishes)
       finish.operand.transpose();
   }
-  lhsInPlace = lhs.element == kElement && lhs.columnStride == 1;
+  // Rows a multiple of 4 KiB apart fall into the same sets of the caches: with
+  // enough columns to pay for it, they are packed.
+  const bool aliases = lhs.rowStride * sizeof(T) % 4096 == 0 && m > 1;
+  lhsInPlace = lhs.element == kElement && lhs.columnStride == 1 &&
+               !(aliases && n >= 128);
   outInPlace = out.element == kElement && out.columnStride == 1 &&
                !(accumulate && !finishes.empty());
 

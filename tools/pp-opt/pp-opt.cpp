@@ -9,6 +9,7 @@
 #include "pp/IR/Aspects.h"
 #include "pp/IR/PP.h"
 #include "pp/Transforms/Passes.h"
+#include "pp/Transforms/Pipelines.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
@@ -17,6 +18,7 @@ int main(int argc, char **argv) {
   pp::registerShardingModels(registry);
   mlir::registerTransformsPasses();
   pp::registerPPPasses();
+  pp::registerPipelines();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "pp: a graph partitioner for training\n", registry));
 }

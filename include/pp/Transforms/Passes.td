@@ -114,6 +114,22 @@ def MakePlan : Pass<"pp-make-plan", "::mlir::ModuleOp"> {
   ];
 }
 
+def LoadPlan : Pass<"pp-load-plan", "::mlir::ModuleOp"> {
+  let summary = "puts the plan of a file on the module";
+  let description = [{
+    Instead of `pp-make-plan`: the file holds one `#pp.plan<...>`, as it stands
+    in the attributes of a module that pp-opt printed, perhaps edited. Adds
+    `pp.mesh @mesh` with the plan's mesh.
+
+    ```
+    --pp-load-plan="file=my.plan"
+    ```
+    Fails on a file that cannot be read or holds something else.
+  }];
+  let dependentDialects = ["::pp::PPDialect"];
+  let options = [Option<"file", "file", "std::string", "\"\"", "file to read">];
+}
+
 def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
   let summary = "puts the plan's seed shardings on the arguments they name";
   let description = [{

@@ -244,7 +244,9 @@ struct AddOptimizerPass : pp::impl::AddOptimizerBase<AddOptimizerPass> {
     }
     if (failed(
             OptimizerBuilder(*main, plan->getOptimizer()).run(keepGradients)))
-      signalPassFailure();
+      return signalPassFailure();
+    getOperation()->setAttr(attrs::kLevel,
+                            LevelAttr::get(&getContext(), Level::Graph));
   }
 };
 

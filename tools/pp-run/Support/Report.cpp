@@ -84,6 +84,7 @@ std::string pp::run::printReport(const Report &report) {
   if (report.verify)
     json["verify"] = {{"ok", report.verify->ok},
                       {"class", report.verify->errorClass},
+                      {"judge", report.verify->judge},
                       {"loss", report.verify->loss},
                       {"gradients", report.verify->gradients},
                       {"parameters", report.verify->parameters}};

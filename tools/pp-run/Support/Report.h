@@ -57,6 +57,8 @@ struct BubbleReport {
 struct VerifyReport {
   bool ok = false;
   std::string errorClass;
+  /// What was compared with: "interpreter" or "one device".
+  std::string judge;
   double loss = 0, gradients = 0, parameters = 0;
 };
 

@@ -1,0 +1,58 @@
+//===- Pipelines.h - which passes, in which order ---------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// `--pp-parallelize="dp=2 tp=2 ..."` of pp-opt and `--parallelize` of pp-run:
+// the text, the options it stands for, and the list of passes they stand for.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TRANSFORMS_PIPELINES_H
+#define PP_TRANSFORMS_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "pp/IR/PP.h"
+#include "pp/Transforms/Shard/MakePlan.h"
+
+namespace pp {
+
+struct PipelineOptions {
+  PipelineOptions() { plan.optimizer = "adamw"; }
+
+  /// What the plan is made from.
+  ParallelizeOptions plan;
+  /// A file with a `#pp.plan` to obey instead; empty: none.
+  std::string planFile;
+  /// The level to end at.
+  Level stopAfter = Level::Program;
+  /// Return every gradient from the step, for comparisons.
+  bool keepGradients = false;
+  /// Leave the proof of the programs out, for callers that repeat it anyway
+  /// (pprt::checkArtifact) and want to tell its findings apart.
+  bool skipProgramChecks = false;
+};
+
+/// Reads `text`, `key=value` words separated by blanks, into `options`. On
+/// failure `error` names the word that is wrong and what was expected.
+mlir::LogicalResult parseParallelize(llvm::StringRef text,
+                                     PipelineOptions &options,
+                                     std::string &error);
+
+/// One line per key of that text.
+std::string describeParallelizeKeys();
+
+/// Appends the passes that lead from a module of level `from` (as getLevel
+/// tells) to `options.stopAfter`.
+void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options,
+                   std::optional<Level> from);
+
+/// The level whose contract `module` fulfils (`pp.level`); nothing for a model
+/// whose training step is still to be made.
+std::optional<Level> getLevel(mlir::ModuleOp module);
+
+/// Makes `pp-parallelize` known to pass pipelines. It runs what buildPipeline
+/// appends for the level that it finds.
+void registerPipelines();
+
+} // namespace pp
+
+#endif // PP_TRANSFORMS_PIPELINES_H

@@ -1,0 +1,51 @@
+//===- LoadPlan.cpp - a plan from a file ----------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a module of level 1 and a file that holds one `#pp.plan<...>`, as pp-opt
+// prints it. Out: the plan on the module and the `pp.mesh` it speaks of.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Builders.h"
+#include "pp/IR/Model.h"
+#include "pp/Transforms/Passes.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_LOADPLAN
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
+  using LoadPlanBase::LoadPlanBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+    if (!buffer) {
+      module.emitError() << "expects a file with a plan, got '" << file
+                         << "': " << buffer.getError().message();
+      return signalPassFailure();
+    }
+    auto plan = dyn_cast_or_null<PlanAttr>(
+        parseAttribute((*buffer)->getBuffer().trim(), module.getContext()));
+    if (!plan || !plan.getMesh()) {
+      module.emitError() << "expects a #pp.plan with a mesh in '" << file
+                         << "'";
+      return signalPassFailure();
+    }
+    module->setAttr(attrs::kPlan, plan);
+    if (MeshOp old = lookupMesh(module))
+      old->erase();
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    MeshOp::create(builder, module.getLoc(), "mesh", plan.getMesh());
+  }
+};
+
+} // namespace

@@ -1,0 +1,147 @@
+//===- Pipelines.cpp - the story of the compiler --------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Read this file first. It is the order of all passes, level by level, and why
+// each pass sits where it sits.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Transforms/Pipelines.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "pp/IR/Model.h"
+#include "pp/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace pp;
+
+static MakePlanOptions toPassOptions(const ParallelizeOptions &plan) {
+  constexpr double byDefault = -1;
+  MakePlanOptions options;
+  options.dp = plan.dp;
+  options.tp = plan.tp;
+  options.stages = plan.pp;
+  options.microbatches = plan.microbatches;
+  options.schedule = plan.schedule;
+  options.optimizer = plan.optimizer;
+  options.lr = plan.lr.value_or(byDefault);
+  options.weightDecay = plan.weightDecay.value_or(byDefault);
+  options.momentum = plan.momentum.value_or(byDefault);
+  if (plan.beta1 && plan.beta2)
+    options.betas = {*plan.beta1, *plan.beta2};
+  options.eps = plan.eps.value_or(byDefault);
+  options.clip = plan.clip.value_or(byDefault);
+  options.warmup = plan.warmup;
+  options.decay = plan.decay;
+  options.steps = plan.steps;
+  options.threads = plan.threads;
+  return options;
+}
+
+/// From a model's loss to the whole training step, still for one device.
+static void addGraphPasses(OpPassManager &manager,
+                           const PipelineOptions &options) {
+  // The model is the user's: say what is wrong with it before anything else
+  // touches it.
+  manager.addPass(createVerifyGraph());
+
+  // Every decision is in the plan before the first pass that obeys one.
+  if (options.planFile.empty())
+    manager.addPass(createMakePlan(toPassOptions(options.plan)));
+  else
+    manager.addPass(createLoadPlan({options.planFile}));
+
+  // Differentiate before partitioning: the gradient of a collective is then
+  // never needed, and the partitioner sees forward, backward and update as one
+  // graph of global tensors, in which it can choose every collective. Equal
+  // forward expressions are merged first, for then their gradients are, too.
+  manager.addPass(createCSEPass());
+  manager.addPass(createDifferentiate());
+
+  // The optimizer is ordinary ops over state arguments, so that states are
+  // sharded, placed and counted as everything else. What gradients nobody asks
+  // for is dropped with the unused work that led to them.
+  manager.addPass(createAddOptimizer({options.keepGradients}));
+  manager.addPass(createCSEPass());
+  manager.addPass(createVerifyGraph());
+}
+
+/// From global tensors to one device's tensors and collectives.
+static void addSpmdPasses(OpPassManager &manager) {
+  // Few seeds on arguments, then a fixed point. Every op has its sharding in
+  // the IR before the partitioner runs, so that it decides nothing.
+  manager.addPass(createAnnotateShardings());
+  manager.addPass(createPropagateShardings());
+
+  // Only now is it known which dimensions are cut, and how finely; and the
+  // partitioner may assume that everything divides.
+  manager.addPass(createPadDimensions());
+
+  // Collectives where values change their layout, one by one; then what becomes
+  // superfluous because two of them met.
+  manager.addPass(createPartition());
+  manager.addPass(createOptimizeCollectives());
+  manager.addPass(createCSEPass());
+  manager.addPass(createVerifySpmd());
+}
+
+void pp::buildPipeline(OpPassManager &manager, const PipelineOptions &options,
+                       std::optional<Level> from) {
+  auto isNeeded = [&](Level level) {
+    return level <= options.stopAfter && (!from || *from < level);
+  };
+  if (isNeeded(Level::Graph))
+    addGraphPasses(manager, options);
+  if (isNeeded(Level::Spmd))
+    addSpmdPasses(manager);
+}
+
+std::optional<Level> pp::getLevel(ModuleOp module) {
+  auto level = module->getAttrOfType<LevelAttr>(attrs::kLevel);
+  return level ? std::optional(level.getValue()) : std::nullopt;
+}
+
+namespace {
+
+/// The passes depend on the module's level, which is only known when it is
+/// there: the list is built, and run, then.
+struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ParallelizePass)
+
+  explicit ParallelizePass(const PipelineOptions &options) : options(options) {}
+
+  StringRef getName() const override { return "pp-parallelize"; }
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    OpPassManager all(ModuleOp::getOperationName());
+    buildPipeline(all, options, /*from=*/std::nullopt);
+    all.getDependentDialects(registry);
+  }
+
+  void runOnOperation() override {
+    OpPassManager remaining(ModuleOp::getOperationName());
+    buildPipeline(remaining, options, getLevel(getOperation()));
+    if (failed(runPipeline(remaining, getOperation())))
+      signalPassFailure();
+  }
+
+  PipelineOptions options;
+};
+
+} // namespace
+
+void pp::registerPipelines() {
+  registerPassPipeline(
+      "pp-parallelize",
+      "every pass from the module's level to programs, as the text says",
+      [](OpPassManager &manager, StringRef text,
+         function_ref<LogicalResult(const Twine &)> emitError) {
+        PipelineOptions options;
+        std::string error;
+        if (failed(parseParallelize(text, options, error)))
+          return emitError("pp-parallelize: " + error);
+        manager.addPass(std::make_unique<ParallelizePass>(options));
+        return success();
+      },
+      [](function_ref<void(const mlir::detail::PassOptions &)>) {});
+}

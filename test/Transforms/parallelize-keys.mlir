@@ -1,0 +1,37 @@
+// The text of --pp-parallelize is read strictly: an unknown key names the near
+// ones, a wrong value says what was expected.
+
+// RUN: not pp-opt %s --pp-parallelize="microbatch=2" 2>&1 | FileCheck %s --check-prefix=NEAR
+// NEAR: unknown key 'microbatch'; did you mean 'microbatches'?
+
+// RUN: not pp-opt %s --pp-parallelize="unheard=2" 2>&1 | FileCheck %s --check-prefix=FAR
+// FAR: unknown key 'unheard'; expects one of dp tp pp microbatches schedule
+
+// RUN: not pp-opt %s --pp-parallelize="dp=2 zero=1" 2>&1 | FileCheck %s --check-prefix=LATER
+// LATER: unknown key 'zero': it is not supported
+
+// RUN: not pp-opt %s --pp-parallelize="dp=0" 2>&1 | FileCheck %s --check-prefix=SIZE
+// SIZE: 'dp' expects a number from 1 to 16777216, got '0'
+
+// RUN: not pp-opt %s --pp-parallelize="optimizer=lion" 2>&1 | FileCheck %s --check-prefix=WORD
+// WORD: 'optimizer' expects sgd, momentum, adam or adamw, got 'lion'
+
+// RUN: not pp-opt %s --pp-parallelize="lr=fast" 2>&1 | FileCheck %s --check-prefix=REAL
+// REAL: 'lr' expects a finite number from 0 on, got 'fast'
+
+// RUN: not pp-opt %s --pp-parallelize="betas=0.9" 2>&1 | FileCheck %s --check-prefix=BETAS
+// BETAS: 'betas' expects two numbers, as 0.9,0.999, got '0.9'
+
+// RUN: not pp-opt %s --pp-parallelize="dp=2 dp=4" 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: expects 'dp' once, got it twice
+
+// RUN: not pp-opt %s --pp-parallelize="plan=%t.missing" 2>&1 | FileCheck %s --check-prefix=PLAN
+// PLAN: expects a file with a plan, got '{{.*}}.missing': No such file or directory
+
+func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>},
+                %w: tensor<4xf32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<zeros>})
+    -> (tensor<f32> {pp.name = "loss", pp.role = #pp.role<loss>}) {
+  %y = pp.mul %x, %w : tensor<4xf32>
+  %l = pp.reduce sum %y dims [0] : tensor<4xf32> -> tensor<f32>
+  return %l : tensor<f32>
+}

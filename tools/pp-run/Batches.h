@@ -1,0 +1,48 @@
+//===- Batches.h - a data set, bound to a session's inputs ------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_BATCHES_H
+#define PP_RUN_BATCHES_H
+
+#include "Dataset.h"
+#include "pprt/Session.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pp::run {
+
+/// The global batch of one step: by input or label, in the artifact's order.
+using Batch = std::vector<std::vector<std::byte>>;
+
+class Batches {
+public:
+  /// Opens what `--data` names for the inputs and labels of `artifact`.
+  static pprt::Expected<Batches> open(const std::string &data,
+                                      const pprt::ppx::ArtifactT &artifact,
+                                      uint64_t steps, uint64_t seed);
+
+  /// Fails (io) when the data cannot be read.
+  pprt::Status read(uint64_t step, Batch &batch) const;
+
+  /// Names, by position in a batch.
+  const std::vector<std::string> &names() const { return inputNames; }
+
+private:
+  Batches() = default;
+
+  std::unique_ptr<Dataset> dataset;
+  std::vector<std::string> inputNames;
+  std::vector<uint64_t> bytes;
+};
+
+/// Hands `batch` to the session, which reads it in its next call.
+pprt::Status setBatch(pprt::Session &session, const Batch &batch);
+
+} // namespace pp::run
+
+#endif // PP_RUN_BATCHES_H

@@ -1,0 +1,79 @@
+//===- Compile.h - from a module to an artifact in memory -------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The compiler as pp-run sees it. No MLIR here: the rest of pp-run builds
+// without it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_COMPILE_H
+#define PP_RUN_COMPILE_H
+
+#include "Stepper.h"
+#include "pprt/Session.h"
+
+#include <memory>
+#include <string>
+
+namespace pp::run {
+
+/// A program that can be run.
+struct Compiled {
+  std::shared_ptr<const pprt::ppx::ArtifactT> artifact;
+  /// Finds kernels that were compiled in this process; empty for an artifact
+  /// from a file, which carries its own.
+  pprt::KernelResolver resolver;
+  double passesMs = 0, kernelsMs = 0;
+};
+
+enum class Variant {
+  asAsked,
+  withGradients, ///< the step also emits every gradient
+  oneDevice      ///< so does this one, and it is not partitioned
+};
+
+/// What bounds the rounding of an update.
+struct UpdateRule {
+  bool isAdam = false;
+  double learningRate = 0;
+};
+
+/// A module, parsed once and compiled as often as wanted.
+class SourceModule {
+public:
+  /// Reads `text`, which came from the file `name`.
+  static pprt::Expected<std::unique_ptr<SourceModule>>
+  parse(const std::string &name, const std::string &text);
+  ~SourceModule();
+
+  /// Runs the passes that remain, obeying `parallelize`, and compiles the
+  /// kernels.
+  pprt::Expected<Compiled> compile(const std::string &parallelize,
+                                   Variant variant);
+
+  /// Whether the training step is still to be made: only then can it be made
+  /// with gradients, or for another mesh.
+  bool isModel() const;
+
+  /// Multiplications and additions of one unpartitioned training step, as far
+  /// as they are in contractions.
+  double stepFlops() const;
+
+  pprt::Expected<UpdateRule> updateRule(const std::string &parallelize);
+
+  /// The unpartitioned training step with all gradients, evaluated op by op in
+  /// f64. It starts from `initial` parameters and states; a batch holds the
+  /// tensors called `inputs`, in their order.
+  pprt::Expected<std::unique_ptr<Stepper>>
+  interpret(const std::string &parallelize, const Values &initial,
+            const std::vector<std::string> &inputs);
+
+private:
+  struct State;
+  explicit SourceModule(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace pp::run
+
+#endif // PP_RUN_COMPILE_H

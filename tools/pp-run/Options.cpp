@@ -1,0 +1,198 @@
+//===- Options.cpp - the command line of pp-run ---------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// One table holds every option with its help and its reader.
+//
+//===----------------------------------------------------------------------===//
+#include "Options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <set>
+#include <string_view>
+#include <vector>
+
+using namespace pp::run;
+using pprt::ExitCode;
+using pprt::Expected;
+using pprt::Status;
+
+namespace {
+
+/// Sets a field; returns what was expected, or null when `value` was
+/// understood.
+using Reader = const char *(*)(std::string_view value, Options &options);
+
+struct Option {
+  std::string_view name;
+  /// What stands behind `=`; empty for a switch.
+  std::string_view value;
+  std::string_view help;
+  Reader read;
+};
+
+const char *readNumber(std::string_view text, uint64_t &number) {
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size()
+             ? nullptr
+             : "a number from 0 on";
+}
+
+const char *readText(std::string_view text, std::string &field) {
+  field = text;
+  return text.empty() ? "a value" : nullptr;
+}
+
+/// Takes the one value that is supported.
+const char *readOnly(std::string_view text, const char *supported) {
+  return text == supported ? nullptr : supported;
+}
+
+const char *setSwitch(bool &field) {
+  field = true;
+  return nullptr;
+}
+
+const Option options[] = {
+    {"parallelize", "\"KEY=VALUE ...\"",
+     "mesh, micro-batches and optimizer, as \"dp=2 tp=2 pp=2 microbatches=4 "
+     "optimizer=adamw "
+     "lr=1e-3\"; the keys are those of pp-opt --pp-parallelize. Default: one "
+     "device, adamw",
+     [](std::string_view v, Options &o) {
+       o.parallelize = v;
+       return static_cast<const char *>(nullptr);
+     }},
+    {"data", "KIND",
+     "text:FILE (bytes are tokens, the label is the next byte), npy:DIR "
+     "(NAME.npy per input and "
+     "label) or random (default)",
+     [](std::string_view v, Options &o) { return readText(v, o.data); }},
+    {"steps", "N",
+     "training steps (default 10); with 0 only the initial parameters are made",
+     [](std::string_view v, Options &o) { return readNumber(v, o.steps); }},
+    {"seed", "N", "of initial values and random data (default 0)",
+     [](std::string_view v, Options &o) { return readNumber(v, o.seed); }},
+    {"parameters", "FILE.safetensors", "start from these parameters",
+     [](std::string_view v, Options &o) { return readText(v, o.parameters); }},
+    {"save", "FILE.safetensors",
+     "write the parameters at the end, whole, whatever the partition",
+     [](std::string_view v, Options &o) { return readText(v, o.save); }},
+    {"verify", "", "first compare a few steps with the unpartitioned model",
+     [](std::string_view, Options &o) { return setSwitch(o.verify); }},
+    {"report", "FILE.json", "write what was measured",
+     [](std::string_view v, Options &o) { return readText(v, o.report); }},
+    {"trace", "FILE.json", "write the last step's timeline for ui.perfetto.dev",
+     [](std::string_view v, Options &o) { return readText(v, o.trace); }},
+    {"memory-limit", "BYTES", "refuse a program that needs more on any device",
+     [](std::string_view v, Options &o) {
+       return readNumber(v, o.memoryLimit);
+     }},
+    {"device", "cpu", "what the ranks run on",
+     [](std::string_view v, Options &) { return readOnly(v, "cpu"); }},
+    {"launcher", "threads", "what the ranks are",
+     [](std::string_view v, Options &) { return readOnly(v, "threads"); }},
+    {"quiet", "", "show errors only",
+     [](std::string_view, Options &o) { return setSwitch(o.quiet); }},
+    {"help", "", "show this text",
+     [](std::string_view, Options &o) { return setSwitch(o.help); }},
+};
+
+/// Single-letter edits between two words (Levenshtein).
+size_t editDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t(0));
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = std::exchange(
+          row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+    }
+  }
+  return row.back();
+}
+
+Status usageError(const std::string &message) {
+  return Status(ExitCode::usage, message + " (see pp-run --help)");
+}
+
+Status unknownOption(std::string_view name) {
+  std::string message = "unknown option '--" + std::string(name) + "'";
+  for (const Option &option : options)
+    if (editDistance(name, option.name) <= 2)
+      return usageError(message + ", did you mean '--" +
+                        std::string(option.name) + "'?");
+  return usageError(message);
+}
+
+} // namespace
+
+Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
+  Options result;
+  std::set<std::string_view> seen;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.substr(0, 2) != "--") {
+      if (word.size() > 1 && word[0] == '-')
+        return usageError("unknown option '" + std::string(word) + "'");
+      if (!result.input.empty())
+        return usageError("expects one module or artifact, got '" +
+                          result.input + "' and '" + std::string(word) + "'");
+      result.input = word;
+      continue;
+    }
+    const size_t equals = word.find('=');
+    const bool hasValue = equals != std::string_view::npos;
+    const std::string_view name =
+        word.substr(2, hasValue ? equals - 2 : word.npos);
+    const std::string_view value =
+        hasValue ? word.substr(equals + 1) : std::string_view();
+    const Option *option =
+        std::find_if(std::begin(options), std::end(options),
+                     [&](const Option &o) { return o.name == name; });
+    if (option == std::end(options))
+      return unknownOption(name);
+    const std::string spelling = "'--" + std::string(name) + "'";
+    if (!seen.insert(name).second)
+      return usageError(spelling + " expects to be given once, got it twice");
+    if (hasValue == option->value.empty())
+      return usageError(
+          spelling +
+          (hasValue ? " expects no value, got '" + std::string(value) + "'"
+                    : " expects a value: --" + std::string(name) + "=" +
+                          std::string(option->value)));
+    if (const char *expected = option->read(value, result))
+      return usageError(spelling + " expects " + expected + ", got '" +
+                        std::string(value) + "'");
+  }
+  if (result.input.empty() && !result.help)
+    return usageError("expects a module or an artifact");
+  return result;
+}
+
+std::string pp::run::describeOptions() {
+  std::string text =
+      "pp-run MODULE|FILE.ppx [options]: trains a model, partitioned over "
+      "devices\n\n"
+      "  pp-run gpt.mlir --parallelize=\"dp=2 tp=2 pp=2 microbatches=4 "
+      "optimizer=adamw lr=1e-3\" \\\n"
+      "         --data=text:kjv.txt --steps=800\n\n"
+      "MODULE is a module of any level; - reads it from standard input.\n\n";
+  for (const Option &option : options) {
+    text += "  --" + std::string(option.name);
+    if (!option.value.empty())
+      text += "=" + std::string(option.value);
+    text += "\n      " + std::string(option.help) + "\n";
+  }
+  text +=
+      "\nExit codes: 0 ok; 1 does not compile; 2 usage; 3 bad artifact; 4 does "
+      "not fit the\n"
+      "memory limit; 5 a program check failed; 7 --verify found a difference; "
+      "11 hang;\n"
+      "12 non-finite loss; 13 bad parameter file; 14 I/O; 130 interrupted.\n";
+  return text;
+}

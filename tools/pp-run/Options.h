@@ -1,0 +1,45 @@
+//===- Options.h - the command line of pp-run -------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Read without LLVM's option library, so that a machine without a compiler can
+// still run artifacts.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_OPTIONS_H
+#define PP_RUN_OPTIONS_H
+
+#include "pprt/Status.h"
+
+#include <cstdint>
+#include <string>
+
+namespace pp::run {
+
+struct Options {
+  /// A module or an artifact; `-` is standard input.
+  std::string input;
+  std::string parallelize;
+  std::string data = "random";
+  uint64_t steps = 10;
+  uint64_t seed = 0;
+  /// Files; empty: none.
+  std::string parameters, save, report, trace;
+  bool verify = false;
+  /// Bytes a rank may use; 0: no limit.
+  uint64_t memoryLimit = 0;
+  std::string device = "cpu";
+  std::string launcher = "threads";
+  bool quiet = false;
+  bool help = false;
+};
+
+/// Reads the command line. Failures are usage errors.
+pprt::Expected<Options> parseOptions(int argc, const char *const *argv);
+
+/// The text of `--help`.
+std::string describeOptions();
+
+} // namespace pp::run
+
+#endif // PP_RUN_OPTIONS_H

@@ -1,0 +1,25 @@
+//===- Parameters.h - values into and out of a session ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_PARAMETERS_H
+#define PP_RUN_PARAMETERS_H
+
+#include "pprt/Session.h"
+
+#include <string>
+
+namespace pp::run {
+
+/// Gives every parameter the value that the safetensors file `path` has under
+/// its name. Tensors of other names are left alone.
+pprt::Status loadParameters(const std::string &path, pprt::Session &session);
+
+/// Writes every parameter, whole and in the shape that checkpoints know.
+pprt::Status saveParameters(const std::string &path,
+                            const pprt::Session &session);
+
+} // namespace pp::run
+
+#endif // PP_RUN_PARAMETERS_H

@@ -1,0 +1,214 @@
+//===- Run.cpp - what pp-run does -----------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the options. In order: the program is loaded or compiled, checked,
+// verified if asked, trained, and what was learnt and measured is written.
+// Nothing is written before everything before it succeeded.
+//
+//===----------------------------------------------------------------------===//
+#include "Run.h"
+#include "Batches.h"
+#include "Compile.h"
+#include "Files.h"
+#include "Interrupt.h"
+#include "Measure.h"
+#include "Parameters.h"
+#include "Progress.h"
+#include "Verify.h"
+#include "pprt/Artifact.h"
+#include "pprt/Checks.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <unistd.h>
+
+using namespace pp::run;
+using namespace pprt;
+
+namespace {
+
+struct Source {
+  /// Null for an artifact.
+  std::unique_ptr<SourceModule> module;
+  Compiled program;
+};
+
+/// The whole of a file, or of standard input for `-`.
+Expected<std::string> readInput(const std::string &path) {
+  std::string content;
+  if (path == "-") {
+    content.assign(std::istreambuf_iterator<char>(std::cin),
+                   std::istreambuf_iterator<char>());
+    return content;
+  }
+  Expected<InputFile> file = InputFile::open(path);
+  if (!file)
+    return file.status();
+  content.resize(file->size());
+  if (Status status = file->read(0, content.data(), content.size());
+      !status.ok())
+    return status;
+  return content;
+}
+
+bool isArtifact(const std::string &path, const std::string &content) {
+  // FlatBuffers puts the file identifier behind the offset of the root.
+  const bool hasIdentifier =
+      content.size() >= 8 && content.compare(4, 4, "PPX1") == 0;
+  const bool hasSuffix =
+      path.size() > 4 && path.compare(path.size() - 4, 4, ".ppx") == 0;
+  return hasIdentifier || hasSuffix;
+}
+
+Expected<Source> loadSource(const Options &options) {
+  Expected<std::string> content = readInput(options.input);
+  if (!content)
+    return content.status();
+  Source source;
+  if (isArtifact(options.input, *content)) {
+    if (!options.parallelize.empty() || options.verify)
+      return Status(ExitCode::usage,
+                    std::string(options.verify ? "--verify" : "--parallelize") +
+                        " expects a module, got the artifact " + options.input);
+    Expected<ppx::ArtifactT> artifact =
+        parseArtifact(reinterpret_cast<const uint8_t *>(content->data()),
+                      content->size(), options.input);
+    if (!artifact)
+      return artifact.status();
+    source.program.artifact =
+        std::make_shared<const ppx::ArtifactT>(std::move(*artifact));
+    return source;
+  }
+  Expected<std::unique_ptr<SourceModule>> module = SourceModule::parse(
+      options.input == "-" ? "<stdin>" : options.input, *content);
+  if (!module)
+    return module.status();
+  Expected<Compiled> program =
+      (*module)->compile(options.parallelize, Variant::asAsked);
+  if (!program)
+    return program.status();
+  source.module = std::move(*module);
+  source.program = std::move(*program);
+  return source;
+}
+
+std::optional<uint32_t> findLoss(const ppx::ArtifactT &artifact) {
+  for (uint32_t i = 0; i < artifact.outputs.size(); ++i)
+    if (artifact.outputs[i]->role == ppx::OutputRole_loss)
+      return i;
+  return std::nullopt;
+}
+
+Progress::Style styleFor(const Options &options) {
+  if (options.quiet)
+    return Progress::Style::quiet;
+  return isatty(STDOUT_FILENO) ? Progress::Style::bar : Progress::Style::lines;
+}
+
+/// Trains until the steps are done, or a signal or a failure ends it. Of the
+/// steps that were done, `report` tells.
+Status train(Session &session, const Batches &batches, const Options &options,
+             Report &report) {
+  const ppx::ArtifactT &artifact = session.artifact();
+  const std::optional<uint32_t> loss = findLoss(artifact);
+  if (!loss)
+    return Status(ExitCode::badArtifact,
+                  "expects an output of role loss, got none");
+  // Tokens are what a language model's step is measured in.
+  const bool hasTokens = session.findArgument("tokens").has_value();
+  Progress progress(std::cout, styleFor(options), options.steps,
+                    artifact.items_per_step, hasTokens ? "tokens" : "samples");
+  Batch batch;
+  for (uint64_t step = 0; step < options.steps; ++step) {
+    if (interrupted())
+      return Status(ExitCode::interrupted,
+                    "interrupted after " + std::to_string(step) + " steps");
+    if (Status status = batches.read(step, batch); !status.ok())
+      return status;
+    if (Status status = setBatch(session, batch); !status.ok())
+      return status;
+    const auto begin = std::chrono::steady_clock::now();
+    if (Status status = session.step(); !status.ok())
+      return status;
+    const std::chrono::duration<double, std::milli> ms =
+        std::chrono::steady_clock::now() - begin;
+    const double value = session.scalar(*loss);
+    report.steps.push_back({step, value, ms.count()});
+    progress.update(step, value, ms.count());
+    if (!std::isfinite(value))
+      return Status(ExitCode::nonFinite, "step " + std::to_string(step + 1) +
+                                             ": expects a finite loss, got " +
+                                             std::to_string(value));
+  }
+  return session.end();
+}
+
+Status writeResults(const Options &options, const Session &session,
+                    const Report &report) {
+  if (!options.save.empty())
+    if (Status status = saveParameters(options.save, session); !status.ok())
+      return status;
+  if (!options.report.empty())
+    if (Status status = writeReport(options.report, report); !status.ok())
+      return status;
+  if (!options.trace.empty())
+    return writeTrace(options.trace, traceLastStep(session));
+  return {};
+}
+
+} // namespace
+
+Status pp::run::run(const Options &options) {
+  Expected<Source> source = loadSource(options);
+  if (!source)
+    return source.status();
+  const Compiled &program = source->program;
+  CheckOptions checks;
+  if (options.memoryLimit != 0)
+    checks.memoryLimit = options.memoryLimit;
+  if (CheckResult result = checkArtifact(*program.artifact, checks);
+      !result.ok())
+    return Status(result.status().code(),
+                  options.input + ": " + result.status().message());
+  Expected<Batches> batches = Batches::open(options.data, *program.artifact,
+                                            options.steps, options.seed);
+  if (!batches)
+    return batches.status();
+
+  Report report;
+  report.compileMs = program.passesMs + program.kernelsMs;
+  report.passesMs = program.passesMs;
+  report.kernelsMs = program.kernelsMs;
+  if (options.verify && options.steps > 0) {
+    Expected<VerifyReport> verified =
+        verify(*source->module, program, *batches, options, std::cout);
+    if (!verified)
+      return verified.status();
+    report.verify = *verified;
+  }
+
+  Expected<std::unique_ptr<Session>> session =
+      startSession(program, options, *batches);
+  if (!session)
+    return session.status();
+  catchInterrupts();
+  const bool isRight = !report.verify || report.verify->ok;
+  Status trained = isRight ? train(**session, *batches, options, report)
+                           : Status(ExitCode::verifyDiffers,
+                                    "--verify expects the partitioned program "
+                                    "to compute what the model "
+                                    "does, got the differences above");
+  measure(**session, report);
+  // An interrupted run keeps what it learnt, as if it had been asked for fewer
+  // steps; a failed one only tells what it measured.
+  const bool keep = trained.ok() || trained.code() == ExitCode::interrupted;
+  Options results = options;
+  if (!keep)
+    results.save.clear();
+  if (Status written = writeResults(results, **session, report); trained.ok())
+    return written;
+  return trained;
+}

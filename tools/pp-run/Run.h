@@ -1,0 +1,18 @@
+//===- Run.h - what pp-run does ---------------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_RUN_H
+#define PP_RUN_RUN_H
+
+#include "Options.h"
+
+namespace pp::run {
+
+/// Everything the options ask for. The message of a failure is complete.
+pprt::Status run(const Options &options);
+
+} // namespace pp::run
+
+#endif // PP_RUN_RUN_H

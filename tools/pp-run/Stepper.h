@@ -1,0 +1,51 @@
+//===- Stepper.h - anything that can do a training step ---------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `--verify` compares: a session, or the reference interpreter. Both
+// start from the same values, take the same batches, and tell the same things.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_STEPPER_H
+#define PP_RUN_STEPPER_H
+
+#include "Batches.h"
+#include "pprt/Session.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pp::run {
+
+/// Tensors by name, as doubles, row-major.
+using Values = std::map<std::string, std::vector<double>>;
+
+struct StepValues {
+  double loss = 0;
+  /// By the parameter's name; empty if the step does not tell them.
+  Values gradients;
+  /// After the step.
+  Values parameters;
+};
+
+class Stepper {
+public:
+  virtual ~Stepper() = default;
+  virtual pprt::Expected<StepValues> step(const Batch &batch) = 0;
+};
+
+/// Steps a session that has begun; it must outlive the stepper.
+std::unique_ptr<Stepper> makeSessionStepper(pprt::Session &session);
+
+/// What a session's parameters and states hold.
+pprt::Expected<Values> readArguments(const pprt::Session &session);
+
+/// `count` elements as doubles.
+std::vector<double> toDoubles(pprt::ppx::ElementType element,
+                              const void *values, size_t count);
+
+} // namespace pp::run
+
+#endif // PP_RUN_STEPPER_H

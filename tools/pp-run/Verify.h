@@ -1,0 +1,36 @@
+//===- Verify.h - the partitioned program against the model -----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs three things side by side on the same values and batches: the program
+// as it is, which tells losses and updated parameters; a twin that also tells
+// every gradient; and a judge, which is the unpartitioned model.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_VERIFY_H
+#define PP_RUN_VERIFY_H
+
+#include "Batches.h"
+#include "Compile.h"
+#include "Options.h"
+#include "Report.h"
+
+#include <ostream>
+
+namespace pp::run {
+
+/// A new session of `program` with its initial values, after its prologue.
+pprt::Expected<std::unique_ptr<pprt::Session>>
+startSession(const Compiled &program, const Options &options,
+             const Batches &batches);
+
+/// Compares the first steps and prints a table to `out` unless told to be
+/// quiet. A difference is no failure here: the report tells.
+pprt::Expected<VerifyReport> verify(SourceModule &module,
+                                    const Compiled &program,
+                                    const Batches &batches,
+                                    const Options &options, std::ostream &out);
+
+} // namespace pp::run
+
+#endif // PP_RUN_VERIFY_H

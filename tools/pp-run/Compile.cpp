@@ -1,0 +1,295 @@
+//===- Compile.cpp - from a module to an artifact in memory ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The only file of pp-run that knows MLIR. In: the text of a module and the
+// text of --parallelize. Out: an artifact whose kernels are machine code in
+// this process, or the diagnostics that say why there is none.
+//
+//===----------------------------------------------------------------------===//
+#include "Compile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "pp/IR/Aspects.h"
+#include "pp/IR/Model.h"
+#include "pp/IR/PP.h"
+#include "pp/Reference/Interpreter.h"
+#include "pp/Target/Artifact.h"
+#include "pp/Target/KernelCompiler.h"
+#include "pp/Transforms/Pipelines.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+#include <thread>
+
+using namespace pp::run;
+using pprt::ExitCode;
+using pprt::Expected;
+using pprt::Status;
+
+namespace {
+
+/// Collects what the compiler has to say while it lives.
+class Diagnostics {
+public:
+  Diagnostics(llvm::SourceMgr &sources, mlir::MLIRContext &context)
+      : stream(text), handler(sources, &context, stream) {}
+
+  Status failure() {
+    llvm::StringRef all = text;
+    return Status(ExitCode::doesNotCompile, all.rtrim().str());
+  }
+
+private:
+  std::string text;
+  llvm::raw_string_ostream stream;
+  mlir::SourceMgrDiagnosticHandler handler;
+};
+
+class Stopwatch {
+public:
+  double ms() const {
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin)
+        .count();
+  }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin = Clock::now();
+};
+
+/// The unpartitioned training step, op by op.
+class Interpreter final : public Stepper {
+public:
+  static Expected<std::unique_ptr<Stepper>>
+  create(mlir::OwningOpRef<mlir::ModuleOp> module, const Values &initial,
+         const std::vector<std::string> &inputs);
+
+  Expected<StepValues> step(const Batch &batch) override;
+
+private:
+  explicit Interpreter(mlir::OwningOpRef<mlir::ModuleOp> owned)
+      : module(std::move(owned)),
+        main(module->lookupSymbol<mlir::func::FuncOp>("main")) {}
+
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::func::FuncOp main;
+  std::vector<pp::reference::HostTensor> arguments;
+  /// The argument of each tensor of a batch.
+  std::vector<int64_t> inputArguments;
+};
+
+pprt::ppx::ElementType toElement(mlir::Type type) {
+  if (type.isF32())
+    return pprt::ppx::ElementType_f32;
+  if (type.isF64())
+    return pprt::ppx::ElementType_f64;
+  if (type.isBF16())
+    return pprt::ppx::ElementType_bf16;
+  if (type.isInteger(64))
+    return pprt::ppx::ElementType_i64;
+  return type.isInteger(1) ? pprt::ppx::ElementType_i1
+                           : pprt::ppx::ElementType_i32;
+}
+
+} // namespace
+
+Expected<std::unique_ptr<Stepper>>
+Interpreter::create(mlir::OwningOpRef<mlir::ModuleOp> module,
+                    const Values &initial,
+                    const std::vector<std::string> &inputs) {
+  std::unique_ptr<Interpreter> result(new Interpreter(std::move(module)));
+  for (unsigned i = 0; i < result->main.getNumArguments(); ++i) {
+    pp::reference::HostTensor &tensor = result->arguments.emplace_back(
+        llvm::cast<mlir::RankedTensorType>(result->main.getArgumentTypes()[i]));
+    auto found = initial.find(pp::getArgName(result->main, i).str());
+    if (found != initial.end() && found->second.size() == tensor.values.size())
+      tensor.values = found->second;
+  }
+  for (const std::string &name : inputs)
+    result->inputArguments.push_back(pp::findArg(result->main, name));
+  return std::unique_ptr<Stepper>(std::move(result));
+}
+
+Expected<StepValues> Interpreter::step(const Batch &batch) {
+  for (size_t i = 0; i < batch.size(); ++i) {
+    pp::reference::HostTensor &tensor = arguments[inputArguments[i]];
+    tensor.values = toDoubles(toElement(tensor.elementType()), batch[i].data(),
+                              tensor.values.size());
+  }
+  auto results = pp::reference::evaluate(main, arguments);
+  if (mlir::failed(results))
+    return Status(ExitCode::doesNotCompile,
+                  "the reference interpreter cannot evaluate the model");
+  StepValues values;
+  values.loss = results->front().values.front();
+  for (auto [i, tensor] : llvm::enumerate(*results)) {
+    const std::string name = pp::getResultName(main, i).str();
+    std::optional<pp::Role> role = pp::getResultRole(main, i);
+    if (role == pp::Role::Gradient)
+      values.gradients[name] = tensor.values;
+    if (role == pp::Role::Param)
+      values.parameters[name] = tensor.values;
+    if (role == pp::Role::Param || role == pp::Role::State)
+      arguments[pp::findArg(main, name)].values = tensor.values;
+  }
+  return values;
+}
+
+struct SourceModule::State {
+  llvm::SourceMgr sources;
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+
+  State() : context(registry()) {
+    context.printOpOnDiagnostic(false);
+    context.loadAllAvailableDialects();
+  }
+
+  static mlir::DialectRegistry registry() {
+    mlir::DialectRegistry registry;
+    registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
+    pp::registerAllAspects(registry);
+    return registry;
+  }
+
+  /// A copy of the module, after the passes of `options`.
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+  transform(const pp::PipelineOptions &options);
+};
+
+/// Ranks and the threads inside them share the machine's cores.
+static Expected<pp::PipelineOptions> readOptions(const std::string &text) {
+  pp::PipelineOptions options;
+  options.plan.threads = 0;
+  std::string error;
+  if (mlir::failed(pp::parseParallelize(text, options, error)))
+    return Status(ExitCode::usage, "--parallelize: " + error);
+  options.skipProgramChecks = true; // checkArtifact follows, with exit codes
+  if (options.plan.threads == 0) {
+    const int64_t ranks = options.plan.dp * options.plan.tp * options.plan.pp;
+    const int64_t cores = std::thread::hardware_concurrency();
+    options.plan.threads = std::max<int64_t>(1, cores / ranks);
+  }
+  return options;
+}
+
+SourceModule::SourceModule(std::unique_ptr<State> state)
+    : state(std::move(state)) {}
+SourceModule::~SourceModule() = default;
+
+Expected<std::unique_ptr<SourceModule>>
+SourceModule::parse(const std::string &name, const std::string &text) {
+  auto state = std::make_unique<State>();
+  state->sources.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBufferCopy(text, name), llvm::SMLoc());
+  Diagnostics diagnostics(state->sources, state->context);
+  state->module =
+      mlir::parseSourceFile<mlir::ModuleOp>(state->sources, &state->context);
+  if (!state->module)
+    return diagnostics.failure();
+  return std::unique_ptr<SourceModule>(new SourceModule(std::move(state)));
+}
+
+Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+SourceModule::State::transform(const pp::PipelineOptions &options) {
+  Diagnostics diagnostics(sources, context);
+  mlir::OwningOpRef<mlir::ModuleOp> copy = module->clone();
+  mlir::PassManager manager(&context);
+  manager.enableVerifier(false); // each level ends with its own verify pass
+  pp::buildPipeline(manager, options, pp::getLevel(*copy));
+  if (mlir::failed(manager.run(*copy)))
+    return diagnostics.failure();
+  return copy;
+}
+
+Expected<Compiled> SourceModule::compile(const std::string &parallelize,
+                                         Variant variant) {
+  if (!isModel() && !parallelize.empty())
+    return Status(ExitCode::usage,
+                  "--parallelize expects a model whose training step is still "
+                  "to be made, got a module that has a plan");
+  Expected<pp::PipelineOptions> options = readOptions(parallelize);
+  if (!options)
+    return options.status();
+  options->keepGradients = variant != Variant::asAsked;
+  if (variant == Variant::oneDevice) {
+    pp::ParallelizeOptions &plan = options->plan;
+    plan.threads *= plan.dp * plan.tp * plan.pp;
+    plan.dp = plan.tp = plan.pp = plan.microbatches = 1;
+  }
+  Stopwatch passes;
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
+      state->transform(*options);
+  if (!module)
+    return module.status();
+  Diagnostics diagnostics(state->sources, state->context);
+  mlir::FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>> artifact =
+      pp::buildArtifact(**module);
+  if (mlir::failed(artifact))
+    return diagnostics.failure();
+  Compiled result;
+  result.artifact =
+      std::shared_ptr<const pprt::ppx::ArtifactT>(std::move(*artifact));
+  result.passesMs = passes.ms();
+
+  Stopwatch kernels;
+  auto compiled = pp::CompiledKernels::compile(pp::getLoopsKernels(**module));
+  if (mlir::failed(compiled) || mlir::failed(compiled->load()))
+    return diagnostics.failure();
+  auto code = std::make_shared<pp::CompiledKernels>(std::move(*compiled));
+  result.resolver = [code](const std::string &symbol) {
+    return reinterpret_cast<void *>(code->lookup(symbol));
+  };
+  result.kernelsMs = kernels.ms();
+  return result;
+}
+
+bool SourceModule::isModel() const { return !pp::getLevel(*state->module); }
+
+double SourceModule::stepFlops() const {
+  double flops = 0;
+  state->module->walk([&](pp::DotGeneralOp op) {
+    double terms = op.getResult().getType().getNumElements();
+    for (int64_t dim : op.getLhsContracting())
+      terms *= op.getLhs().getType().getDimSize(dim);
+    flops += 2 * terms;
+  });
+  // The backward pass has two products for each of the forward pass.
+  return 3 * flops;
+}
+
+Expected<UpdateRule> SourceModule::updateRule(const std::string &parallelize) {
+  Expected<pp::PipelineOptions> options = readOptions(parallelize);
+  if (!options)
+    return options.status();
+  options->stopAfter = pp::Level::Graph;
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
+      state->transform(*options);
+  if (!module)
+    return module.status();
+  auto plan = (**module)->getAttrOfType<pp::PlanAttr>(pp::attrs::kPlan);
+  UpdateRule rule;
+  rule.isAdam = plan.getOptimizer().getKind() == pp::OptimizerKind::Adam ||
+                plan.getOptimizer().getKind() == pp::OptimizerKind::AdamW;
+  rule.learningRate = plan.getOptimizer().getLr();
+  return rule;
+}
+
+Expected<std::unique_ptr<Stepper>>
+SourceModule::interpret(const std::string &parallelize, const Values &initial,
+                        const std::vector<std::string> &inputs) {
+  Expected<pp::PipelineOptions> options = readOptions(parallelize);
+  if (!options)
+    return options.status();
+  options->stopAfter = pp::Level::Graph;
+  options->keepGradients = true;
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
+      state->transform(*options);
+  if (!module)
+    return module.status();
+  return Interpreter::create(std::move(*module), initial, inputs);
+}

@@ -20,7 +20,8 @@ using namespace pprt::cpu;
 
 namespace {
 
-#define PPRT_INLINE static inline __attribute__((always_inline))
+#define PPRT_LAMBDA __attribute__((always_inline))
+#define PPRT_INLINE static inline PPRT_LAMBDA
 
 template <typename T, uint64_t Size> struct VectorOf {
   using Type = T __attribute__((vector_size(Size * sizeof(T))));
@@ -92,7 +93,7 @@ template <typename T>
 PPRT_INLINE void transpose4(const T *from, uint64_t rowStride, T scale, T *to,
                             uint64_t tile) {
   using Four = Vector<T, 4>;
-  const auto row = [&](uint64_t r) __attribute__((always_inline)) {
+  const auto row = [&](uint64_t r) PPRT_LAMBDA {
     return loadVector<Four>(from + r * rowStride) * scale;
   };
   const Four a = row(0), b = row(1), c = row(2), d = row(3);
@@ -182,7 +183,7 @@ PPRT_INLINE void packPanel(const typename Format::Stored *from,
 template <typename T>
 void pack(const StridedInput &from, uint64_t rows, uint64_t steps,
           uint64_t tile, T scale, T *to) {
-  withFormat(from.element, [&](auto format) __attribute__((always_inline)) {
+  withFormat(from.element, [&](auto format) PPRT_LAMBDA {
     using Format = decltype(format);
     const auto *data =
         reinterpret_cast<const typename Format::Stored *>(from.data);
@@ -340,7 +341,7 @@ template <typename T, typename Function>
 PPRT_INLINE void combine(const StridedInput &operand, uint64_t rows,
                          uint64_t columns, T *out, uint64_t leading,
                          Function &&function) {
-  withFormat(operand.element, [&](auto format) __attribute__((always_inline)) {
+  withFormat(operand.element, [&](auto format) PPRT_LAMBDA {
     using Format = decltype(format);
     const auto *data =
         reinterpret_cast<const typename Format::Stored *>(operand.data);
@@ -361,7 +362,6 @@ PPRT_INLINE void combine(const StridedInput &operand, uint64_t rows,
 template <typename T>
 void finish(ppx::EpilogueKind kind, const StridedInput &operand, uint64_t rows,
             uint64_t columns, T *out, uint64_t leading) {
-#define PPRT_LAMBDA __attribute__((always_inline))
   switch (kind) {
   case ppx::EpilogueKind_add:
     return combine(operand, rows, columns, out, leading,
@@ -384,7 +384,7 @@ void finish(ppx::EpilogueKind kind, const StridedInput &operand, uint64_t rows,
 template <typename T>
 void store(const T *from, uint64_t leading, uint64_t rows, uint64_t columns,
            const StridedOutput &to, bool add) {
-  withFormat(to.element, [&](auto format) __attribute__((always_inline)) {
+  withFormat(to.element, [&](auto format) PPRT_LAMBDA {
     using Format = decltype(format);
     auto *data = reinterpret_cast<typename Format::Stored *>(to.data);
     for (uint64_t r = 0; r < rows; ++r)

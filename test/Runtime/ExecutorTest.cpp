@@ -111,13 +111,14 @@ std::vector<uint8_t> slotBytes(const ppx::ProgramT &program,
 
 Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
                    uint32_t steps, KernelResolver resolver = resolve,
-                   double timeout = 60) {
+                   double timeout = 60, unsigned threads = 1) {
   Outcome outcome;
   Expected<Mesh> mesh = Mesh::create(artifact->axes);
   auto host = std::make_shared<ModelHost>(*artifact);
   cpu::ExecutorOptions options;
   options.resolver = std::move(resolver);
   options.hangTimeoutSeconds = timeout;
+  options.threadsPerRank = threads;
   Expected<std::unique_ptr<cpu::Executor>> created =
       cpu::Executor::create(artifact, *mesh, options, host);
   if (!created) {
@@ -240,6 +241,39 @@ TEST_F(ExecutorTest, StepsDoNotAllocate) {
       });
   ASSERT_TRUE(got.status.ok()) << got.status.message();
   EXPECT_EQ(got.allocations, 0u);
+}
+
+TEST_F(ExecutorTest, SharesTheRowsOfAKernelOverTheTeam) {
+  constexpr uint32_t rows = 1001;
+  for (unsigned threads : {1, 2, 3}) {
+    ArtifactBuilder builder;
+    ProgramBuilder program = builder.program({0});
+    const uint32_t queue = program.queue("compute");
+    const uint32_t counts = program.slot("counts", rows);
+    program.begin(Section::body);
+    program.run(queue, {}, {}, {counts});
+    program.step(queue);
+    ppx::ArtifactT artifact = builder.take();
+    artifact.kernels[0]->bytes = 1e6;
+    artifact.kernels[0]->body.AsCompiledKernel()->rows = rows;
+    const Outcome got = runThreads(
+        use(std::move(artifact)), 3,
+        [](const std::string &) {
+          return reinterpret_cast<void *>(+[](void *const *arguments,
+                                              const int64_t *, int64_t begin,
+                                              int64_t end) {
+            for (int64_t row = begin; row < end; ++row)
+              ++static_cast<uint32_t *>(arguments[0])[row];
+          });
+        },
+        60, threads);
+    ASSERT_TRUE(got.status.ok()) << got.status.message();
+    for (uint32_t row = 0; row < rows; ++row) {
+      uint32_t count;
+      std::memcpy(&count, &got.slots[0][row * 4], 4);
+      ASSERT_EQ(count, 0xA5A5A5A5 + 3) << row;
+    }
+  }
 }
 
 TEST(AllocationCounter, SeesLiveAndPeakBytes) {

@@ -1,0 +1,128 @@
+//===- StageCuts.cpp - where to cut a model into stages -------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes a differentiated level 1 function: forward ops are numbered by
+// pp.origin in their order, derived ops carry the number of theirs. Gives a
+// partition of that sequence into contiguous stages of least bottleneck, by
+// dynamic programming over the boundaries that few bytes cross.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Planner/StageCuts.h"
+#include "pp/IR/Model.h"
+#include "llvm/ADT/DenseSet.h"
+#include <limits>
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+/// Per forward op, in order: what its stage pays for it, and what crosses the
+/// boundary before it.
+struct Sequence {
+  SmallVector<double> cost;
+  SmallVector<double> crossing;
+};
+
+double bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * std::max(1.0, type.getElementTypeBitWidth() / 8.0);
+}
+
+FailureOr<Sequence> measure(func::FuncOp main) {
+  int64_t count = 0;
+  Block &body = main.getBody().front();
+  for (Operation &op : body)
+    count = std::max(count, getOrigin(&op) + 1);
+  Sequence sequence;
+  sequence.cost.assign(count, 0.0);
+  sequence.crossing.assign(count + 1, 0.0);
+
+  // Only what depends on an input crosses: parameters live where they are used
+  // and constants are cloned.
+  llvm::DenseSet<Value> activations;
+  for (BlockArgument arg : main.getArguments()) {
+    std::optional<Role> role = getArgRole(main, arg.getArgNumber());
+    if (role == Role::Input || role == Role::Label)
+      activations.insert(arg);
+  }
+  for (Operation &op : body.without_terminator()) {
+    int64_t origin = getOrigin(&op);
+    if (origin < 0)
+      continue;
+    auto cost = dyn_cast<CostOpInterface>(&op);
+    if (!cost)
+      return op.emitError("expects an op that knows its cost, got ") << op.getName();
+    sequence.cost[origin] += cost.getFlops();
+    if (getKind(&op) != Kind::Forward ||
+        llvm::none_of(op.getOperands(), [&](Value v) { return activations.contains(v); }))
+      continue;
+    for (Value result : op.getResults()) {
+      activations.insert(result);
+      int64_t last = origin;
+      for (Operation *user : result.getUsers())
+        if (getOrigin(user) >= 0 && getKind(user) == Kind::Forward)
+          last = std::max(last, getOrigin(user));
+      // Crosses the boundaries before ops origin+1 .. last.
+      sequence.crossing[origin + 1] += bytesOf(result);
+      sequence.crossing[last + 1 <= count ? last + 1 : count] -= bytesOf(result);
+    }
+  }
+  for (int64_t i = 1; i <= count; ++i)
+    sequence.crossing[i] += sequence.crossing[i - 1];
+  return sequence;
+}
+
+} // namespace
+
+FailureOr<SmallVector<int64_t>> pp::chooseStageCuts(func::FuncOp main, int64_t stages) {
+  FailureOr<Sequence> sequence = measure(main);
+  if (failed(sequence))
+    return failure();
+  if (stages == 1)
+    return SmallVector<int64_t>();
+  int64_t count = sequence->cost.size();
+
+  double fewest = std::numeric_limits<double>::max();
+  for (int64_t i = 1; i < count; ++i)
+    if (sequence->crossing[i] > 0)
+      fewest = std::min(fewest, sequence->crossing[i]);
+  SmallVector<int64_t> boundaries{0};
+  for (int64_t i = 1; i < count; ++i)
+    if (sequence->crossing[i] > 0 && sequence->crossing[i] <= 2 * fewest)
+      boundaries.push_back(i);
+  boundaries.push_back(count);
+  int64_t last = boundaries.size() - 1;
+  if (last < stages)
+    return main.emitError("expects at least ")
+           << stages << " parts for " << stages << " stages, got " << last
+           << ": a stage would be empty";
+
+  SmallVector<double> prefix(count + 1, 0.0);
+  for (int64_t i = 0; i < count; ++i)
+    prefix[i + 1] = prefix[i] + sequence->cost[i];
+  auto span = [&](int64_t from, int64_t to) {
+    return prefix[boundaries[to]] - prefix[boundaries[from]];
+  };
+  // best[s][b]: least bottleneck of s stages that end at boundary b.
+  double infinity = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<double>> best(stages + 1, std::vector<double>(last + 1, infinity));
+  std::vector<std::vector<int64_t>> previous(stages + 1, std::vector<int64_t>(last + 1, 0));
+  best[0][0] = 0.0;
+  for (int64_t stage = 1; stage <= stages; ++stage)
+    for (int64_t end = stage; end <= last; ++end)
+      for (int64_t begin = stage - 1; begin < end; ++begin) {
+        double bottleneck = std::max(best[stage - 1][begin], span(begin, end));
+        if (bottleneck < best[stage][end]) {
+          best[stage][end] = bottleneck;
+          previous[stage][end] = begin;
+        }
+      }
+  SmallVector<int64_t> cuts(stages - 1);
+  for (int64_t stage = stages, end = last; stage > 1; --stage) {
+    end = previous[stage][end];
+    cuts[stage - 2] = boundaries[end];
+  }
+  return cuts;
+}

@@ -245,9 +245,116 @@ def OptimizeCollectives : Pass<"pp-optimize-collectives", "::mlir::ModuleOp"> {
 // Pipeline/: level 2 to level 3
 //===----------------------------------------------------------------------===//
 
+def CutStages : Pass<"pp-cut-stages", "::mlir::ModuleOp"> {
+  let summary = "assigns ops and arguments to stages";
+  let description = [{
+    Runs on level 1, before sharding: stages are assigned to forward ops and
+    inherited by what derives from them, so that backward work lands where its
+    residuals are. Obeys `cuts` of the plan; without them the planner chooses
+    and the plan is completed.
+
+    ```mlir
+    // plan: cuts = [1]
+    %0 = pp.exp %x {pp.origin = 0} : ...   // -> pp.stages = [0]
+    %1 = pp.log %0 {pp.origin = 1} : ...   // -> pp.stages = [1]
+    ```
+    Errors: cuts that leave a stage empty, an op without a cost.
+  }];
+}
+
+def SplitStages : Pass<"pp-split-stages", "::mlir::ModuleOp"> {
+  let summary = "cuts the step into fragments and transfers";
+  let description = [{
+    Takes level 2 (one device's step) to level 3. Per stage: a forward and a
+    backward fragment, run once per micro-batch, and an update fragment, run
+    once per step. A value used on another stage is transferred, once per
+    target; step-invariant ops (constants, broadcasts of parameters) are cloned
+    into the fragments that use them. A sum whose addends live on different
+    stages (the norm of all gradients, the gradient of a tied parameter) becomes
+    a sum per stage and an all_reduce over these stages. A parameter held by
+    several stages is updated on each.
+
+    ```mlir
+    %y = pp.exp %x {pp.stages = array<i64: 0>} : tensor<4xf32>
+    %z = pp.log %y {pp.stages = array<i64: 1>} : tensor<4xf32>
+    // becomes
+    %y = pp.fragment forward stage 0 (%x) { ... pp.exp ... }
+    %t = pp.transfer %y from 0 to 1 : tensor<4xf32>
+    %z = pp.fragment forward stage 1 (%t) { ... pp.log ... }
+    ```
+    Errors: a stage without work, an update that needs values of two stages
+    other than as addends.
+  }];
+}
+
+def Schedule : Pass<"pp-schedule", "::mlir::ModuleOp"> {
+  let summary = "orders each stage's fragments over the micro-batches";
+  let description = [{
+    Asks the schedule library for the plan's schedule (`gpipe`, `1f1b`) and puts
+    it on @main as `pp.schedule`. With one stage and no name in the plan the
+    micro-batches run one after another.
+    Errors: an unknown schedule, one that the sizes do not allow.
+  }];
+}
+
+def BucketCollectives : Pass<"pp-bucket-collectives", "::mlir::ModuleOp"> {
+  let summary = "joins independent all_reduces of a fragment into few calls";
+  let description = [{
+    all_reduces of one group, reduction and element type in an update fragment
+    become one variadic call, up to `bucket-bytes` a call, placed where the last
+    of them stood. A call's latency is then paid once per bucket.
+
+    ```mlir
+    %0 = pp.all_reduce sum %a over @mesh ["dp"] : ...
+    %1 = pp.all_reduce sum %b over @mesh ["dp"] : ...
+    // becomes
+    %0:2 = pp.all_reduce sum %a, %b over @mesh ["dp"] : ...
+    ```
+  }];
+  let options = [
+    Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"26214400",
+           "largest size of one call (25 MiB, as torch's DistributedDataParallel)">
+  ];
+}
+
 //===----------------------------------------------------------------------===//
 // Lower/: level 3 to level 4
 //===----------------------------------------------------------------------===//
+
+def LowerToPrograms : Pass<"pp-lower-to-programs", "::mlir::ModuleOp"> {
+  let summary = "unrolls the schedule into one instruction list per stage";
+  let description = [{
+    Takes level 3 with formed kernels to level 4. Every value becomes a slot
+    (one per micro-batch where it differs), every launch a run, every transfer a
+    send and a recv, every argument that is read a load or a slot that persists.
+    Slots have no place yet: pp-plan-buffers gives them one.
+    Errors: an op in a fragment that is neither a launch nor a collective.
+  }];
+}
+
+def PlanBuffers : Pass<"pp-plan-buffers", "::mlir::ModuleOp"> {
+  let summary = "places slots in each rank's arena and makes queues wait";
+  let description = [{
+    A slot lives from the first instruction that touches it to the last, in list
+    order; slots that do not live together may share memory. Then every
+    instruction waits for the instructions of other queues whose bytes it reads
+    or overwrites, and for no others. Received values have a region of their own
+    that only compute releases, so that no reuse can close a cycle through a
+    send.
+  }];
+}
+
+def VerifyPrograms : Pass<"pp-verify-programs", "::mlir::ModuleOp"> {
+  let summary = "proves the programs: structure, races, matching, deadlock, memory";
+  let description = [{
+    The checks of `pprt/Checks.h`, which the runtime repeats when it loads the
+    artifact.
+  }];
+  let options = [
+    Option<"memoryLimit", "memory-limit", "int64_t", /*default=*/"0",
+           "bytes a rank may use; 0: no limit">
+  ];
+}
 
 //===----------------------------------------------------------------------===//
 // Checks

@@ -1,0 +1,346 @@
+//===- SplitStages.cpp - cut a step into fragments and transfers ----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes a level 2 step whose per-micro-batch ops carry their stage. Leaves a
+// @main of fragments, transfers and accumulates. Which op runs where and how
+// often is StepPlacement's answer; this file collects the ops of each fragment
+// and rebuilds the function.
+//
+//===----------------------------------------------------------------------===//
+#include "StepPlacement.h"
+#include "pp/Transforms/Passes.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_SPLITSTAGES
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+/// A fragment to be: the ops it will hold and what it exchanges, in terms of
+/// the values of the function being split.
+struct Draft {
+  Phase phase;
+  int64_t stage;
+  llvm::SetVector<Operation *> ops; ///< in an order that respects uses
+  llvm::SetVector<Value> inputs;
+  llvm::SetVector<Value> outputs;
+
+  bool isUpdate() const { return phase == Phase::Update; }
+};
+
+class StageSplitter {
+public:
+  StageSplitter(func::FuncOp main, MeshOp mesh, StepPlacement placement)
+      : main(main), mesh(mesh), placement(std::move(placement)) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult collect();
+  /// Adds `op` and, before it, what it needs that no other fragment provides.
+  void addTo(Draft &draft, Operation *op);
+  /// Makes `value` available to `draft`: as an op of it or as an input.
+  void require(Draft &draft, Value value);
+  bool belongsTo(const Draft &draft, Operation *op) const;
+  void connect();
+
+  void emit(Draft &draft);
+  void emitBody(Draft &draft, Block &block);
+  Value emitSum(OpBuilder &builder, Operation *root, const Draft &draft, IRMapping &mapping);
+  /// The value of the new function that `stage` sees for `value`.
+  Value resolve(Value value, int64_t stage);
+  void emitReturn();
+
+  Draft &draftOf(Phase phase, int64_t stage) {
+    int64_t stages = placement.getNumStages();
+    switch (phase) {
+    case Phase::Forward:
+      return drafts[stage];
+    case Phase::Backward:
+      return drafts[2 * stages - 1 - stage];
+    default:
+      return drafts[2 * stages + stage];
+    }
+  }
+
+  func::FuncOp main;
+  MeshOp mesh;
+  StepPlacement placement;
+  SmallVector<Draft> drafts; ///< in the order they are emitted
+  SmallVector<Value> returned;
+  OpBuilder builder{main.getContext()};
+  /// New value of (old value, stage that computes it).
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> produced;
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> transferred;
+};
+
+LogicalResult StageSplitter::run() {
+  if (failed(collect()))
+    return failure();
+  connect();
+  Block &old = main.getBody().front();
+  Operation *terminator = old.getTerminator();
+  builder.setInsertionPoint(terminator);
+  SmallVector<Operation *> originals;
+  for (Operation &op : old.without_terminator())
+    originals.push_back(&op);
+  for (Draft &draft : drafts)
+    emit(draft);
+  emitReturn();
+  for (Operation *op : llvm::reverse(originals))
+    op->erase();
+  return success();
+}
+
+bool StageSplitter::belongsTo(const Draft &draft, Operation *op) const {
+  if (isa<AccumulateOp>(op))
+    return false;
+  TimeClass timeClass = placement.getTimeClass(op->getResult(0));
+  if (timeClass == TimeClass::Invariant)
+    return true;
+  if (timeClass == TimeClass::PerStep)
+    return draft.isUpdate();
+  if (draft.isUpdate() || placement.getHome(op->getResult(0)).front() != draft.stage)
+    return false;
+  return (getKind(op) == Kind::Forward) == (draft.phase == Phase::Forward);
+}
+
+void StageSplitter::require(Draft &draft, Value value) {
+  Operation *op = value.getDefiningOp();
+  if (op && belongsTo(draft, op))
+    addTo(draft, op);
+  else
+    draft.inputs.insert(value);
+}
+
+void StageSplitter::addTo(Draft &draft, Operation *op) {
+  if (draft.ops.contains(op))
+    return;
+  if (const CrossStageSum *sum = placement.getSum(op)) {
+    for (auto [addend, owner] : sum->addends)
+      if (owner == draft.stage)
+        require(draft, addend);
+  } else {
+    for (Value operand : op->getOperands())
+      require(draft, operand);
+  }
+  draft.ops.insert(op);
+}
+
+LogicalResult StageSplitter::collect() {
+  int64_t stages = placement.getNumStages();
+  for (int64_t stage = 0; stage < stages; ++stage)
+    drafts.push_back({Phase::Forward, stage, {}, {}, {}});
+  for (int64_t stage = stages - 1; stage >= 0; --stage)
+    drafts.push_back({Phase::Backward, stage, {}, {}, {}});
+  for (int64_t stage = 0; stage < stages; ++stage)
+    drafts.push_back({Phase::Update, stage, {}, {}, {}});
+
+  Block &body = main.getBody().front();
+  for (Operation &op : body.without_terminator()) {
+    if (!op.getNumResults() ||
+        placement.getTimeClass(op.getResult(0)) != TimeClass::PerMicroBatch)
+      continue;
+    Phase phase = getKind(&op) == Kind::Forward ? Phase::Forward : Phase::Backward;
+    addTo(draftOf(phase, placement.getHome(op.getResult(0)).front()), &op);
+  }
+  for (int64_t stage = 0; stage < stages; ++stage)
+    if (draftOf(Phase::Forward, stage).ops.empty())
+      return main.emitError("expects work on every stage, got none on stage ") << stage;
+
+  // The update of a parameter runs on every stage that holds it; everything
+  // else that is returned is taken from the first stage that has it.
+  returned.assign(body.getTerminator()->operand_begin(), body.getTerminator()->operand_end());
+  for (auto [index, value] : llvm::enumerate(returned)) {
+    std::optional<Role> role = getResultRole(main, index);
+    ArrayRef<int64_t> home = placement.getHome(value);
+    SmallVector<int64_t> holders(home.take_front(1));
+    int64_t argument = role == Role::Param || role == Role::State
+                           ? findArg(main, getResultName(main, index))
+                           : -1;
+    if (argument >= 0)
+      holders.assign(placement.getHome(main.getArgument(argument)));
+    for (int64_t stage : holders) {
+      if (!llvm::is_contained(home, stage))
+        return main.emitError("expects result \"")
+               << getResultName(main, index) << "\" on stage " << stage
+               << ", which holds the argument, but its value is not there";
+      Operation *op = value.getDefiningOp();
+      if (op && !isa<AccumulateOp>(op) &&
+          placement.getTimeClass(value) != TimeClass::PerMicroBatch)
+        addTo(draftOf(Phase::Update, stage), op);
+    }
+  }
+  return success();
+}
+
+/// What one fragment takes as input, another one yields.
+void StageSplitter::connect() {
+  auto exportFrom = [&](Value value) {
+    if (auto accumulate = value.getDefiningOp<AccumulateOp>())
+      value = accumulate.getOperand();
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return;
+    for (Draft &draft : drafts)
+      if (draft.ops.contains(op) && belongsTo(draft, op) &&
+          placement.getTimeClass(value) != TimeClass::Invariant)
+        draft.outputs.insert(value);
+  };
+  for (Draft &draft : drafts)
+    for (Value input : draft.inputs)
+      exportFrom(input);
+  for (auto [index, value] : llvm::enumerate(returned)) {
+    Operation *op = value.getDefiningOp();
+    if (!op || placement.getTimeClass(value) != TimeClass::Invariant)
+      exportFrom(value);
+    else
+      for (Draft &draft : drafts)
+        if (draft.isUpdate() && draft.ops.contains(op))
+          draft.outputs.insert(value);
+  }
+}
+
+Value StageSplitter::resolve(Value value, int64_t stage) {
+  if (isa<BlockArgument>(value))
+    return value;
+  if (auto accumulate = value.getDefiningOp<AccumulateOp>()) {
+    Value &sum = produced[{value, stage}];
+    if (!sum)
+      sum = AccumulateOp::create(builder, accumulate.getLoc(),
+                                 resolve(accumulate.getOperand(), stage),
+                                 accumulate.getAxisAttr());
+    return sum;
+  }
+  if (Value here = produced.lookup({value, stage}))
+    return here;
+  Value &copy = transferred[{value, stage}];
+  if (!copy) {
+    int64_t source = placement.getHome(value).front();
+    copy = TransferOp::create(builder, value.getLoc(), produced.at({value, source}), source, stage);
+  }
+  return copy;
+}
+
+/// This stage's addends in order, then the reduction over the stages.
+Value StageSplitter::emitSum(OpBuilder &builder, Operation *root, const Draft &draft,
+                             IRMapping &mapping) {
+  const CrossStageSum &sum = *placement.getSum(root);
+  Value local;
+  for (auto [addend, owner] : sum.addends) {
+    if (owner != draft.stage)
+      continue;
+    Value value = mapping.lookup(addend);
+    local = local ? AddOp::create(builder, root->getLoc(), local.getType(), local, value)
+                  : value;
+    if (Operation *op = local.getDefiningOp())
+      if (!op->hasAttr(attrs::kKind))
+        setKind(op, Kind::Update);
+  }
+  MLIRContext *context = builder.getContext();
+  auto meshName = FlatSymbolRefAttr::get(context, mesh.getSymName());
+  auto axes = builder.getArrayAttr({mesh.getMesh().getStageAxis().getName()});
+  auto stages = static_cast<int64_t>(sum.stages.size()) == placement.getNumStages()
+                    ? DenseI64ArrayAttr()
+                    : DenseI64ArrayAttr::get(context, sum.stages);
+  auto reduce = AllReduceOp::create(builder, root->getLoc(), TypeRange(local.getType()),
+                                    ReductionAttr::get(context, Reduction::Sum),
+                                    ValueRange(local), meshName, axes, stages);
+  setKind(reduce, Kind::Update);
+  return reduce.getResult(0);
+}
+
+void StageSplitter::emitBody(Draft &draft, Block &block) {
+  IRMapping mapping;
+  for (Value input : draft.inputs)
+    mapping.map(input, block.addArgument(input.getType(), input.getLoc()));
+  OpBuilder inner = OpBuilder::atBlockEnd(&block);
+  for (Operation *op : draft.ops) {
+    if (placement.getSum(op)) {
+      mapping.map(op->getResult(0), emitSum(inner, op, draft, mapping));
+      continue;
+    }
+    inner.clone(*op, mapping)->removeAttr(attrs::kStages);
+  }
+  SmallVector<Value> yielded;
+  for (Value output : draft.outputs)
+    yielded.push_back(mapping.lookup(output));
+  YieldOp::create(inner, main.getLoc(), yielded);
+}
+
+void StageSplitter::emit(Draft &draft) {
+  if (draft.ops.empty())
+    return;
+  SmallVector<Value> operands;
+  for (Value input : draft.inputs)
+    operands.push_back(resolve(input, draft.stage));
+  SmallVector<Type> types;
+  for (Value output : draft.outputs)
+    types.push_back(output.getType());
+  auto fragment =
+      FragmentOp::create(builder, main.getLoc(), types, draft.phase, draft.stage, operands);
+  emitBody(draft, fragment.getBody().emplaceBlock());
+  for (auto [output, result] : llvm::zip_equal(draft.outputs, fragment.getResults()))
+    produced[{output, draft.stage}] = result;
+}
+
+/// Results keep their order; copies of a parameter on further stages follow.
+void StageSplitter::emitReturn() {
+  SmallVector<Value> values;
+  SmallVector<DictionaryAttr> attributes;
+  SmallVector<std::pair<unsigned, int64_t>> copies;
+  auto add = [&](unsigned index, int64_t stage) {
+    values.push_back(resolve(returned[index], stage));
+    NamedAttrList attrs(main.getResultAttrDict(index));
+    attrs.set(attrs::kStages, builder.getDenseI64ArrayAttr(stage));
+    attributes.push_back(attrs.getDictionary(builder.getContext()));
+  };
+  for (auto [index, value] : llvm::enumerate(returned)) {
+    std::optional<Role> role = getResultRole(main, index);
+    int64_t argument = role == Role::Param || role == Role::State
+                           ? findArg(main, getResultName(main, index))
+                           : -1;
+    SmallVector<int64_t> holders(placement.getHome(value).take_front(1));
+    if (argument >= 0)
+      holders.assign(placement.getHome(main.getArgument(argument)));
+    add(index, holders.front());
+    for (int64_t stage : ArrayRef<int64_t>(holders).drop_front())
+      copies.push_back({static_cast<unsigned>(index), stage});
+  }
+  for (auto [index, stage] : copies)
+    add(index, stage);
+  main.getBody().front().getTerminator()->setOperands(values);
+  main.setFunctionType(builder.getFunctionType(main.getArgumentTypes(),
+                                               ValueRange(values).getTypes()));
+  for (auto [index, dict] : llvm::enumerate(attributes))
+    main.setResultAttrs(index, dict);
+}
+
+struct SplitStagesPass : pp::impl::SplitStagesBase<SplitStagesPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto main = lookupMain(module);
+    MeshOp mesh = lookupMesh(module);
+    if (failed(main))
+      return signalPassFailure();
+    if (!mesh) {
+      module.emitError("expects a pp.mesh op; pp-make-plan adds it");
+      return signalPassFailure();
+    }
+    auto placement = StepPlacement::compute(*main, mesh.getMesh());
+    if (failed(placement) ||
+        failed(StageSplitter(*main, mesh, std::move(*placement)).run()))
+      return signalPassFailure();
+    module->setAttr(attrs::kLevel, LevelAttr::get(&getContext(), Level::Pipeline));
+  }
+};
+
+} // namespace

@@ -120,5 +120,5 @@ void pp::setStages(Operation *op, ArrayRef<int64_t> stages) {
 bool pp::isGraphOp(Operation *op) {
   return isa_and_present<PPDialect>(op->getDialect()) &&
          !isa<MeshOp, AxisIndexOp, AccumulateOp, AllReduceOp, AllGatherOp, ReduceScatterOp,
-              AllToAllOp, PermuteOp, AllSliceOp, FragmentOp, YieldOp, TransferOp, LaunchOp>(op);
+              AllToAllOp, PermuteOp, AllSliceOp, FragmentOp, YieldOp, TransferOp, LaunchOp, ProgramOp>(op);
 }

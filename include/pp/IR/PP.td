@@ -31,3 +31,4 @@ include "pp/IR/SpmdOps.td"
 let opDocGroup = PP_PipelineGroup in {
 include "pp/IR/PipelineOps.td"
 }
+include "pp/IR/ProgramOps.td"

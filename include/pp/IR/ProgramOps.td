@@ -1,0 +1,140 @@
+//===- ProgramOps.td - level 4: instruction lists ----------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rank program. Ops mirror runtime/schema/ppx.fbs one to one: the level 4
+// module is the readable form of the artifact. Instructions name slots by their
+// position in the program's slot list and hold no SSA values: order, queues and
+// waits say all about when they run.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_PROGRAMOPS_TD
+#define PP_IR_PROGRAMOPS_TD
+
+include "pp/IR/OpBase.td"
+
+def PP_SlotClass : PP_I32Enum<"SlotClass", "what a slot holds, for memory reports", [
+  I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"Optimizer", 1, "optimizer">,
+  I32EnumAttrCase<"Gradient", 2, "gradient">, I32EnumAttrCase<"Activation", 3, "activation">,
+  I32EnumAttrCase<"Input", 4, "input">, I32EnumAttrCase<"Workspace", 5, "workspace">,
+  I32EnumAttrCase<"Communication", 6, "communication">
+]>;
+def PP_SlotClassAttr : PP_EnumAttr<PP_SlotClass, "slot_class"> { let assemblyFormat = "$value"; }
+
+def PP_QueueKind : PP_I32Enum<"QueueKind", "what a queue's instructions occupy", [
+  I32EnumAttrCase<"Compute", 0, "compute">, I32EnumAttrCase<"Send", 1, "send">,
+  I32EnumAttrCase<"Recv", 2, "recv">, I32EnumAttrCase<"Collective", 3, "collective">,
+  I32EnumAttrCase<"Copy", 4, "copy">
+]>;
+def PP_QueueKindAttr : PP_EnumAttr<PP_QueueKind, "queue_kind"> { let assemblyFormat = "$value"; }
+
+def PP_CollectiveKind : PP_I32Enum<"CollectiveKind", "a collective", [
+  I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">,
+  I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">,
+  I32EnumAttrCase<"Permute", 4, "permute">
+]>;
+def PP_CollectiveKindAttr : PP_EnumAttr<PP_CollectiveKind, "collective_kind"> { let assemblyFormat = "$value"; }
+
+def PP_KernelKind : PP_I32Enum<"KernelKind", "how a kernel is carried out", [
+  I32EnumAttrCase<"Loops", 0, "loops">,            // compiled from its body
+  I32EnumAttrCase<"Contraction", 1, "contraction"> // a library's matrix product
+]>;
+def PP_KernelKindAttr : PP_EnumAttr<PP_KernelKind, "kernel">;
+
+def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
+  let summary = "what every rank of one stage runs";
+  let description = [{
+    Slots and queues are numbered in order of their ops. `prologue` runs once,
+    `body` once per step and ends with `pp.step`, `epilogue` once.
+
+    ```mlir
+    pp.program @stage0 ranks [0, 1] arena 4096 slots {
+      pp.slot "w" parameter at 0 : tensor<4x8xf32>
+    } queues {
+      pp.queue "compute" compute
+    } prologue {
+    } body {
+      pp.step on 0 after []
+    } epilogue {
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$ranks, I64Attr:$arena_bytes);
+  let regions = (region SizedRegion<1>:$slots, SizedRegion<1>:$queues, SizedRegion<1>:$prologue,
+                        SizedRegion<1>:$body, SizedRegion<1>:$epilogue);
+  let assemblyFormat = [{
+    $sym_name `ranks` $ranks `arena` $arena_bytes attr-dict-with-keyword
+    `slots` $slots `queues` $queues `prologue` $prologue `body` $body `epilogue` $epilogue
+  }];
+}
+
+def PP_SlotOp : PP_Op<"slot", [HasParent<"ProgramOp">]> {
+  let summary = "memory for one tensor; unplaced at offset -1";
+  let description = [{
+    `argument`: the argument of @main it holds between steps.
+  }];
+  let arguments = (ins StrAttr:$name, PP_SlotClassAttr:$slot_class, I64Attr:$offset,
+                       TypeAttr:$type, OptionalAttr<I64Attr>:$argument);
+  let assemblyFormat = "$name $slot_class `at` $offset (`argument` $argument^)? attr-dict `:` $type";
+}
+
+def PP_QueueOp : PP_Op<"queue", [HasParent<"ProgramOp">]> {
+  let summary = "instructions that start and complete in order";
+  let arguments = (ins StrAttr:$name, PP_QueueKindAttr:$kind);
+  let assemblyFormat = "$name $kind attr-dict";
+}
+
+class PP_Instruction<string mnemonic, dag extra, string format>
+    : PP_Op<mnemonic, [HasParent<"ProgramOp">]> {
+  // waits: pairs (queue, count of its completed instructions).
+  let arguments = !con((ins DenseI64ArrayAttr:$slots), extra,
+    (ins I64Attr:$queue, DenseI64ArrayAttr:$waits,
+         DefaultValuedAttr<PP_PhaseAttr, "Phase::Prologue">:$phase,
+         DefaultValuedAttr<I64Attr, "0">:$stage, DefaultValuedAttr<I64Attr, "-1">:$micro_batch));
+  let assemblyFormat = format # [{
+    $slots `on` $queue `after` $waits (`as` $phase^ $stage $micro_batch)? attr-dict
+  }];
+}
+
+def PP_RunOp : PP_Instruction<"run", (ins FlatSymbolRefAttr:$kernel, UnitAttr:$accumulate),
+    "$kernel (`accumulate` $accumulate^)?"> {
+  let summary = "runs a kernel: slots of its operands, results not in place, workspace";
+  let description = [{
+    `accumulate`: the contraction adds to what its result slot holds.
+  }];
+}
+def PP_SendOp : PP_Instruction<"send", (ins I64Attr:$peer), "`to` $peer"> {
+  let summary = "sends a slot to the rank of another stage with the same coordinates";
+}
+def PP_RecvOp : PP_Instruction<"recv", (ins I64Attr:$peer), "`from` $peer"> {
+  let summary = "receives a slot from the rank of another stage with the same coordinates";
+}
+def PP_CollectiveInstructionOp : PP_Instruction<"collective",
+    (ins PP_CollectiveKindAttr:$kind, OptionalAttr<PP_ReductionAttr>:$reduction,
+         StrArrayAttr:$axes, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$stages,
+         DefaultValuedAttr<I64Attr, "0">:$dimension,
+         DefaultValuedAttr<I64Attr, "0">:$split_dimension,
+         DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$permutation),
+    "$kind ($reduction^)? `over` $axes"> {
+  let summary = "a collective: n slots read, then n slots written";
+}
+def PP_CopyOp : PP_Instruction<"copy", (ins), ""> {
+  let summary = "copies the first slot to the second";
+}
+def PP_LoadOp : PP_Instruction<"load", (ins I64Attr:$argument), "`argument` $argument"> {
+  let summary = "fills a slot with this rank's part of an input's micro-batch";
+}
+def PP_EmitOp : PP_Instruction<"emit", (ins I64Attr:$output), "`output` $output"> {
+  let summary = "hands a slot to the driver as a result of the step";
+}
+def PP_FlagOp : PP_Instruction<"flag", (ins), ""> {
+  let summary = "sets the last slot to 1 if any element of the others is not finite, else to 0";
+}
+def PP_GateOp : PP_Instruction<"gate", (ins FlatSymbolRefAttr:$kernel), "$kernel"> {
+  let summary = "as run, unless the last slot, a flag, is set";
+}
+def PP_StepOp : PP_Instruction<"step", (ins), ""> {
+  let summary = "ends a body; waits for every queue";
+}
+
+#endif // PP_IR_PROGRAMOPS_TD

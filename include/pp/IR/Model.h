@@ -32,6 +32,10 @@ inline constexpr llvm::StringLiteral kShardings = "pp.shardings";
 inline constexpr llvm::StringLiteral kKind = "pp.kind";
 inline constexpr llvm::StringLiteral kOrigin = "pp.origin";
 inline constexpr llvm::StringLiteral kStages = "pp.stages";
+inline constexpr llvm::StringLiteral kKernel = "pp.kernel";
+inline constexpr llvm::StringLiteral kInplace = "pp.inplace";
+inline constexpr llvm::StringLiteral kWorkspace = "pp.workspace";
+inline constexpr llvm::StringLiteral kSchedule = "pp.schedule";
 inline constexpr llvm::StringLiteral kPlan = "pp.plan";
 inline constexpr llvm::StringLiteral kLevel = "pp.level";
 } // namespace attrs

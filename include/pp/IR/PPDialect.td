@@ -34,6 +34,10 @@ def PP_Dialect : Dialect {
     | `pp.kind` | level 1 and 2 ops | `#pp.kind<...>`: which part of training |
     | `pp.origin` | level 1 and 2 ops | number of the forward op it derives from |
     | `pp.stages` | level 1 and 2 ops, arguments | stages that compute or hold it |
+    | `pp.kernel` | private functions | `#pp.kernel<...>`: how the kernel is carried out |
+    | `pp.inplace` | kernels | pairs (result, operand) that share memory |
+    | `pp.workspace` | kernels | bytes of scratch memory they ask for |
+    | `pp.schedule` | `@main` | `#pp.schedule<...>` |
     | `pp.plan` | module | the decisions the passes obey |
     | `pp.level` | module | `#pp.level<...>`: the contract that holds |
   }];

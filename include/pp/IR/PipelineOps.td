@@ -60,7 +60,8 @@ def PP_LaunchOp : PP_PureOp<"launch"> {
   let description = [{
     The kernel is a private function of level 1 ops (local shapes) whose body
     says what it computes; level 4 compiles it or maps it to a library call.
-    `inplace` pairs (result, operand) share their memory.
+    A kernel's results listed in its `pp.inplace` (pairs of result and operand)
+    overwrite that operand.
     Constraints:
     - (launch_c1) the callee is a function whose type is the launch's.
 
@@ -68,11 +69,10 @@ def PP_LaunchOp : PP_PureOp<"launch"> {
     %y = pp.launch @gelu(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<PP_Tensor>:$operands,
-                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$inplace);
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<PP_Tensor>:$operands);
   let results = (outs Variadic<PP_Tensor>:$outputs);
   let assemblyFormat = [{
-    $callee `(` $operands `)` (`inplace` $inplace^)? attr-dict `:` functional-type($operands, $outputs)
+    $callee `(` $operands `)` attr-dict `:` functional-type($operands, $outputs)
   }];
 }
 

@@ -44,7 +44,7 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
         line += (line.empty() ? "" : " ") + schedule::print(action);
       ranks.push_back(builder.getStringAttr(line));
     }
-    (*main)->setAttr("pp.schedule",
+    (*main)->setAttr(attrs::kSchedule,
                      ScheduleAttr::get(&getContext(), builder.getStringAttr(result->name), ranks));
   }
 };

@@ -1,0 +1,42 @@
+//===- Kernel.h - the interface of a kernel function ------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel is a private function of level 1 ops on one device's shapes. Its
+// parameters at run time are: its operands in order, its results that are not
+// in place, and its workspace if it has one.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_KERNEL_H
+#define PP_IR_KERNEL_H
+
+#include "pp/IR/Model.h"
+
+namespace pp {
+
+/// One run-time parameter of a kernel.
+struct RunParameter {
+  enum class Source { Operand, Result, Workspace } source;
+  /// Index of the operand or result.
+  unsigned index;
+  bool reads;
+  bool writes;
+  int64_t bytes;
+};
+
+/// Bytes of a dense tensor; i1 takes a byte.
+int64_t getTensorBytes(mlir::Type type);
+
+/// How the kernel is carried out; none when `function` is no kernel.
+std::optional<KernelKind> getKernelKind(mlir::func::FuncOp function);
+
+/// The operand that result `index` overwrites, or -1.
+int64_t getInplaceOperand(mlir::func::FuncOp kernel, unsigned index);
+
+/// Parameters in order. With `accumulate`, results are added to what they hold.
+llvm::SmallVector<RunParameter> getRunParameters(mlir::func::FuncOp kernel,
+                                                       bool accumulate = false);
+
+} // namespace pp
+
+#endif // PP_IR_KERNEL_H

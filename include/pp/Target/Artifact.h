@@ -1,0 +1,22 @@
+//===- Artifact.h - level 4 to .ppx -----------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TARGET_ARTIFACT_H
+#define PP_TARGET_ARTIFACT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "pprt/ppx_generated.h"
+#include <memory>
+
+namespace pp {
+
+/// Translates a module of level 4: mesh, programs, kernels, the table of
+/// arguments and results, the plan. The machine code of loops kernels
+/// (`object`) is left empty: see pp/Target/KernelCompiler.h.
+mlir::FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>> buildArtifact(mlir::ModuleOp module);
+
+} // namespace pp
+
+#endif // PP_TARGET_ARTIFACT_H

@@ -1,0 +1,132 @@
+//===- PlanBuffers.cpp - place slots and make queues wait -----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes level 4 programs with unplaced slots and no waits; leaves them ready to
+// run. Arguments' slots come first and live for ever; then, in a region of its
+// own, what is received (only compute releases it, so that a receive is never
+// posted late because a send is pending, which could close a cycle between two
+// ranks); then everything else.
+//
+//===----------------------------------------------------------------------===//
+#include "ArenaLayout.h"
+#include "QueueWaits.h"
+#include "pp/IR/Kernel.h"
+#include "pp/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_PLANBUFFERS
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+/// Which slots an instruction reads and writes.
+SmallVector<SlotAccess> getAccesses(Operation &op, SymbolTable &symbols) {
+  SmallVector<SlotAccess> accesses;
+  ArrayRef<int64_t> slots = op.getAttrOfType<DenseI64ArrayAttr>("slots");
+  auto add = [&](int64_t slot, bool reads, bool writes) {
+    accesses.push_back({slot, reads, writes});
+  };
+  if (isa<RunOp, GateOp>(op)) {
+    auto kernel = symbols.lookup<func::FuncOp>(
+        op.getAttrOfType<FlatSymbolRefAttr>("kernel").getValue());
+    bool accumulate = isa<RunOp>(op) && cast<RunOp>(op).getAccumulate();
+    for (auto [slot, parameter] : llvm::zip(slots, getRunParameters(kernel, accumulate)))
+      add(slot, parameter.reads, parameter.writes);
+    if (isa<GateOp>(op))
+      add(slots.back(), true, false);
+  } else if (isa<CollectiveInstructionOp>(op)) {
+    for (auto [index, slot] : llvm::enumerate(slots))
+      add(slot, index < slots.size() / 2, index >= slots.size() / 2);
+  } else if (isa<CopyOp, FlagOp>(op)) {
+    for (auto [index, slot] : llvm::enumerate(slots))
+      add(slot, index + 1 < slots.size(), index + 1 == slots.size());
+  } else if (isa<SendOp, EmitOp>(op)) {
+    add(slots[0], true, false);
+  } else if (isa<RecvOp, LoadOp>(op)) {
+    add(slots[0], false, true);
+  }
+  return accesses;
+}
+
+struct PlanBuffersPass : pp::impl::PlanBuffersBase<PlanBuffersPass> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    for (auto program : getOperation().getOps<ProgramOp>())
+      plan(program, symbols);
+  }
+
+private:
+  static void plan(ProgramOp program, SymbolTable &symbols) {
+    SmallVector<SlotOp> slots(program.getSlots().getOps<SlotOp>());
+    SmallVector<Operation *> instructions;
+    SmallVector<SmallVector<SlotAccess>> accesses;
+    for (Operation &op : program.getBody().front()) {
+      instructions.push_back(&op);
+      accesses.push_back(getAccesses(op, symbols));
+    }
+    SmallVector<SlotLifetime> lifetimes = measureLifetimes(slots, accesses);
+    program.setArenaBytes(place(slots, lifetimes));
+    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
+      slot.setOffset(lifetime.offset);
+
+    QueueWaits waits(llvm::range_size(program.getQueues().getOps<QueueOp>()));
+    for (auto [op, list] : llvm::zip_equal(instructions, accesses)) {
+      int64_t queue = op->getAttrOfType<IntegerAttr>("queue").getInt();
+      SmallVector<ByteAccess> bytes;
+      for (SlotAccess access : list)
+        bytes.push_back({lifetimes[access.slot].offset,
+                         lifetimes[access.slot].offset + lifetimes[access.slot].bytes,
+                         access.reads, access.writes});
+      SmallVector<int64_t> pairs =
+          isa<StepOp>(op) ? waits.addBarrier(queue) : waits.add(queue, bytes);
+      op->setAttr("waits", DenseI64ArrayAttr::get(op->getContext(), pairs));
+    }
+  }
+
+  static SmallVector<SlotLifetime>
+  measureLifetimes(MutableArrayRef<SlotOp> slots, ArrayRef<SmallVector<SlotAccess>> accesses) {
+    SmallVector<SlotLifetime> lifetimes(slots.size());
+    for (auto [index, list] : llvm::enumerate(accesses))
+      for (SlotAccess access : list) {
+        SlotLifetime &lifetime = lifetimes[access.slot];
+        if (lifetime.first < 0)
+          lifetime.first = index;
+        lifetime.last = index;
+      }
+    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
+      lifetime.bytes = getTensorBytes(slot.getType());
+    return lifetimes;
+  }
+
+  /// Lays out the three regions one after another; returns the arena's size.
+  static int64_t place(MutableArrayRef<SlotOp> slots, MutableArrayRef<SlotLifetime> lifetimes) {
+    SmallVector<unsigned> received, others;
+    int64_t end = 0;
+    for (auto [index, slot] : llvm::enumerate(slots)) {
+      if (slot.getArgument()) {
+        lifetimes[index].offset = end;
+        end += llvm::alignTo(lifetimes[index].bytes, kSlotAlignment);
+      } else if (slot.getSlotClass() == SlotClass::Communication) {
+        received.push_back(index);
+      } else {
+        others.push_back(index);
+      }
+    }
+    for (ArrayRef<unsigned> region : {ArrayRef<unsigned>(received), ArrayRef<unsigned>(others)}) {
+      SmallVector<SlotLifetime> part;
+      for (unsigned index : region)
+        part.push_back(lifetimes[index]);
+      end = layoutSlots(part, end);
+      for (auto [index, lifetime] : llvm::zip_equal(region, part))
+        lifetimes[index] = lifetime;
+    }
+    return end;
+  }
+};
+
+} // namespace

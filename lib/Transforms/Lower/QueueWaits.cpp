@@ -1,0 +1,107 @@
+//===- QueueWaits.cpp - what an instruction has to wait for ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "QueueWaits.h"
+#include <algorithm>
+
+using namespace llvm;
+using namespace pp;
+
+QueueWaits::QueueWaits(unsigned queues)
+    : known(queues, Clock(queues, 0)), history(queues) {}
+
+void QueueWaits::split(int64_t position) {
+  auto it = segments.upper_bound(position);
+  if (it == segments.begin())
+    return;
+  --it;
+  if (it->first == position || it->second.end <= position)
+    return;
+  Bytes upper = it->second;
+  it->second.end = position;
+  segments.emplace(position, std::move(upper));
+}
+
+void QueueWaits::collect(const ByteAccess &access, Event event, Clock &needed) {
+  if (access.begin >= access.end)
+    return;
+  split(access.begin);
+  split(access.end);
+  auto require = [&](ArrayRef<Event> events) {
+    for (Event other : events)
+      needed[other.queue] = std::max(needed[other.queue], other.count);
+  };
+  auto begin = segments.lower_bound(access.begin), end = segments.lower_bound(access.end);
+  for (auto it = begin; it != end; ++it) {
+    require(it->second.writers);
+    if (access.writes)
+      require(it->second.readers);
+  }
+  if (access.writes) {
+    segments.erase(begin, end);
+    segments[access.begin] = {access.end, {event}, {}};
+    return;
+  }
+  // A reader per queue is enough: queues complete in order.
+  int64_t cursor = access.begin;
+  SmallVector<std::pair<int64_t, int64_t>> gaps;
+  for (auto it = begin; it != end; ++it) {
+    if (cursor < it->first)
+      gaps.push_back({cursor, it->first});
+    cursor = it->second.end;
+    auto &readers = it->second.readers;
+    auto same = find_if(readers, [&](Event other) { return other.queue == event.queue; });
+    if (same != readers.end())
+      same->count = event.count;
+    else
+      readers.push_back(event);
+  }
+  if (cursor < access.end)
+    gaps.push_back({cursor, access.end});
+  for (auto [from, to] : gaps)
+    segments[from] = {to, {}, {event}};
+}
+
+SmallVector<int64_t> QueueWaits::finish(int64_t queue, const Clock &needed) {
+  Clock &clock = known[queue];
+  SmallVector<int64_t> waits;
+  for (int64_t other = 0; other < static_cast<int64_t>(known.size()); ++other) {
+    if (other == queue || needed[other] <= clock[other])
+      continue;
+    waits.append({other, needed[other]});
+  }
+  // What those instructions had waited for is complete too.
+  for (size_t i = 0; i < waits.size(); i += 2) {
+    int64_t other = waits[i], count = waits[i + 1];
+    clock[other] = std::max(clock[other], count);
+    const Clock &theirs = history[other][count - 1];
+    for (size_t q = 0; q < clock.size(); ++q)
+      clock[q] = std::max(clock[q], theirs[q]);
+  }
+  history[queue].push_back(clock);
+  clock[queue] = history[queue].size();
+  history[queue].back()[queue] = history[queue].size();
+  return waits;
+}
+
+SmallVector<int64_t> QueueWaits::add(int64_t queue, ArrayRef<ByteAccess> accesses) {
+  Event event{queue, static_cast<int64_t>(history[queue].size()) + 1};
+  Clock needed(known.size(), 0);
+  // Reads first: an in-place instruction must not wait for itself.
+  for (const ByteAccess &access : accesses)
+    if (!access.writes)
+      collect(access, event, needed);
+  for (const ByteAccess &access : accesses)
+    if (access.writes)
+      collect(access, event, needed);
+  return finish(queue, needed);
+}
+
+SmallVector<int64_t> QueueWaits::addBarrier(int64_t queue) {
+  Clock needed(known.size(), 0);
+  for (size_t other = 0; other < known.size(); ++other)
+    needed[other] = history[other].size();
+  return finish(queue, needed);
+}

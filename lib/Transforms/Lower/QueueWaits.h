@@ -1,0 +1,68 @@
+//===- QueueWaits.h - what an instruction has to wait for -------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Walks a rank's list once. For every byte of the arena it remembers who last
+// wrote it and who has read it since; a conflicting access of another queue
+// waits for them. A wait that earlier waits imply is left out (a vector clock
+// per queue knows). Waits only ever point back in the list.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_LOWER_QUEUEWAITS_H
+#define PP_LIB_TRANSFORMS_LOWER_QUEUEWAITS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace pp {
+
+struct SlotAccess {
+  int64_t slot;
+  bool reads, writes;
+};
+
+/// An access to the bytes [begin, end) of the arena.
+struct ByteAccess {
+  int64_t begin, end;
+  bool reads, writes;
+};
+
+class QueueWaits {
+public:
+  explicit QueueWaits(unsigned queues);
+
+  /// Appends an instruction to `queue`; returns its waits as pairs (queue,
+  /// count of completed instructions).
+  llvm::SmallVector<int64_t> add(int64_t queue, llvm::ArrayRef<ByteAccess> accesses);
+
+  /// Appends an instruction that waits for all that came before.
+  llvm::SmallVector<int64_t> addBarrier(int64_t queue);
+
+private:
+  /// Per queue: how many of its instructions are known to be complete.
+  using Clock = std::vector<int64_t>;
+  struct Event {
+    int64_t queue, count;
+  };
+  struct Bytes {
+    int64_t end;
+    llvm::SmallVector<Event, 1> writers;
+    llvm::SmallVector<Event, 2> readers;
+  };
+
+  void collect(const ByteAccess &access, Event event, Clock &needed);
+  /// Makes `position` a boundary between segments.
+  void split(int64_t position);
+  llvm::SmallVector<int64_t> finish(int64_t queue, const Clock &needed);
+
+  std::map<int64_t, Bytes> segments; ///< by begin; untouched bytes have none
+  std::vector<Clock> known;          ///< per queue, after its last instruction's waits
+  std::vector<std::vector<Clock>> history; ///< `known` of every instruction
+};
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_LOWER_QUEUEWAITS_H

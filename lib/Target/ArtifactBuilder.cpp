@@ -1,0 +1,371 @@
+//===- ArtifactBuilder.cpp - level 4 to .ppx ------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plain translation: every op of the program level has its table in
+// runtime/schema/ppx.fbs. Groups and kernels are numbered in order of use.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Analysis/Contraction.h"
+#include "pp/IR/Kernel.h"
+#include "pp/Target/Artifact.h"
+#include "pp/Target/KernelCompiler.h"
+#include "pprt/Artifact.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace pp;
+namespace ppx = pprt::ppx;
+
+namespace {
+
+ppx::ElementType convertElement(Type type) {
+  return llvm::TypeSwitch<Type, ppx::ElementType>(type)
+      .Case([](Float32Type) { return ppx::ElementType_f32; })
+      .Case([](Float64Type) { return ppx::ElementType_f64; })
+      .Case([](BFloat16Type) { return ppx::ElementType_bf16; })
+      .Default([](Type other) {
+        if (other.isInteger(64))
+          return ppx::ElementType_i64;
+        return other.isInteger(32) ? ppx::ElementType_i32 : ppx::ElementType_i1;
+      });
+}
+
+template <typename To, typename From>
+std::vector<To> toVector(ArrayRef<From> values) {
+  return std::vector<To>(values.begin(), values.end());
+}
+
+class ArtifactBuilder {
+public:
+  ArtifactBuilder(ModuleOp module, func::FuncOp main, MeshAttr mesh)
+      : module(module), main(main), mesh(mesh), symbols(module) {}
+
+  FailureOr<std::unique_ptr<ppx::ArtifactT>> build();
+
+private:
+  void addMesh();
+  LogicalResult addProgram(ProgramOp program);
+  FailureOr<std::unique_ptr<ppx::InstructionT>> convert(Operation &op);
+  FailureOr<uint32_t> getKernel(func::FuncOp function, bool accumulate);
+  uint32_t getGroup(ArrayAttr axes, ArrayRef<int64_t> stages);
+  void addArguments();
+  void addOutputs();
+  std::vector<std::unique_ptr<ppx::DimensionAxesT>> convertSharding(ShardingAttr sharding,
+                                                                    int64_t rank);
+
+  ModuleOp module;
+  func::FuncOp main;
+  MeshAttr mesh;
+  SymbolTable symbols;
+  std::unique_ptr<ppx::ArtifactT> artifact = std::make_unique<ppx::ArtifactT>();
+  llvm::MapVector<std::pair<Operation *, bool>, uint32_t> kernels;
+  llvm::DenseMap<std::pair<Attribute, Attribute>, uint32_t> groups;
+  llvm::DenseMap<int64_t, uint32_t> outputs; ///< result of @main -> output
+};
+
+void ArtifactBuilder::addMesh() {
+  for (MeshAxisAttr axis : mesh.getAxes()) {
+    auto entry = std::make_unique<ppx::AxisT>();
+    entry->name = axis.getName().str();
+    entry->size = axis.getSize();
+    entry->kind = static_cast<ppx::AxisKind>(axis.getKind());
+    artifact->axes.push_back(std::move(entry));
+  }
+}
+
+uint32_t ArtifactBuilder::getGroup(ArrayAttr axes, ArrayRef<int64_t> stages) {
+  auto key = std::make_pair(Attribute(axes),
+                            Attribute(DenseI64ArrayAttr::get(module.getContext(), stages)));
+  auto [it, isNew] = groups.try_emplace(key, artifact->groups.size());
+  if (isNew) {
+    auto group = std::make_unique<ppx::GroupT>();
+    for (StringAttr axis : axes.getAsRange<StringAttr>())
+      group->axes.push_back(mesh.indexOf(axis));
+    group->stages = toVector<uint32_t>(stages);
+    artifact->groups.push_back(std::move(group));
+  }
+  return it->second;
+}
+
+FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function, bool accumulate) {
+  auto [it, isNew] =
+      kernels.try_emplace({function.getOperation(), accumulate}, artifact->kernels.size());
+  if (!isNew)
+    return it->second;
+  auto kernel = std::make_unique<ppx::KernelT>();
+  kernel->name = function.getSymName().str();
+  for (const RunParameter &parameter : getRunParameters(function, accumulate)) {
+    auto entry = std::make_unique<ppx::KernelParameterT>();
+    entry->access = parameter.reads && parameter.writes ? ppx::Access_read_write
+                    : parameter.writes                  ? ppx::Access_write
+                                                        : ppx::Access_read;
+    entry->bytes = parameter.bytes;
+    kernel->parameters.push_back(std::move(entry));
+  }
+  KernelCost cost = getKernelCost(function);
+  kernel->flops = cost.flops;
+  kernel->bytes = cost.bytes;
+  if (getKernelKind(function) == KernelKind::Contraction) {
+    auto contraction = matchContraction(function);
+    if (failed(contraction))
+      return function.emitError("expects a kernel that is one contraction");
+    contraction->accumulate = accumulate;
+    if (auto workspace = function->getAttrOfType<IntegerAttr>(attrs::kWorkspace))
+      contraction->workspace_bytes = workspace.getInt();
+    kernel->body.Set(std::move(*contraction));
+  } else {
+    ppx::CompiledKernelT compiled;
+    compiled.symbol = getKernelSymbol(function);
+    compiled.rows = getKernelRows(function);
+    kernel->body.Set(std::move(compiled));
+  }
+  artifact->kernels.push_back(std::move(kernel));
+  return it->second;
+}
+
+FailureOr<std::unique_ptr<ppx::InstructionT>> ArtifactBuilder::convert(Operation &op) {
+  auto result = std::make_unique<ppx::InstructionT>();
+  auto integer = [&](StringRef name) { return op.getAttrOfType<IntegerAttr>(name).getInt(); };
+  result->queue = integer("queue");
+  ArrayRef<int64_t> waits = op.getAttrOfType<DenseI64ArrayAttr>("waits");
+  for (size_t i = 0; i + 1 < waits.size(); i += 2)
+    result->waits.emplace_back(waits[i], waits[i + 1]);
+  result->arguments = toVector<uint32_t>(ArrayRef<int64_t>(
+      op.getAttrOfType<DenseI64ArrayAttr>("slots")));
+  result->phase = static_cast<ppx::Phase>(op.getAttrOfType<PhaseAttr>("phase").getValue());
+  result->stage = integer("stage");
+  result->micro_batch = integer("micro_batch");
+  llvm::raw_string_ostream(result->location) << op.getLoc();
+
+  auto setKernel = [&](StringRef name, bool accumulate) -> LogicalResult {
+    auto function = symbols.lookup<func::FuncOp>(name);
+    if (!function)
+      return op.emitOpError() << "expects a kernel @" << name;
+    auto index = getKernel(function, accumulate);
+    if (failed(index))
+      return failure();
+    result->kernel = *index;
+    return success();
+  };
+  LogicalResult converted =
+      llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+          .Case([&](RunOp run) {
+            result->opcode = ppx::Opcode_run;
+            return setKernel(run.getKernel(), run.getAccumulate());
+          })
+          .Case([&](GateOp gate) {
+            result->opcode = ppx::Opcode_gate;
+            return setKernel(gate.getKernel(), false);
+          })
+          .Case([&](SendOp send) {
+            result->opcode = ppx::Opcode_send;
+            result->peer_stage = send.getPeer();
+            return success();
+          })
+          .Case([&](RecvOp recv) {
+            result->opcode = ppx::Opcode_recv;
+            result->peer_stage = recv.getPeer();
+            return success();
+          })
+          .Case([&](CollectiveInstructionOp collective) {
+            result->opcode = ppx::Opcode_collective;
+            result->collective = static_cast<ppx::CollectiveKind>(collective.getKind());
+            static constexpr ppx::Reduction kReductions[] = {
+                ppx::Reduction_sum, ppx::Reduction_max,  ppx::Reduction_min,
+                ppx::Reduction_sum, ppx::Reduction_and_, ppx::Reduction_or_};
+            std::optional<Reduction> reduction = collective.getReduction();
+            if (reduction == Reduction::Prod)
+              return LogicalResult(collective.emitOpError(
+                  "expects a reduction the runtime has, got prod"));
+            if (reduction)
+              result->reduction = kReductions[static_cast<int>(*reduction)];
+            result->group = getGroup(collective.getAxes(), collective.getStages());
+            result->dimension = collective.getDimension();
+            result->split_dimension = collective.getSplitDimension();
+            result->permutation = toVector<uint32_t>(collective.getPermutation());
+            return LogicalResult(success());
+          })
+          .Case([&](CopyOp) {
+            result->opcode = ppx::Opcode_copy;
+            return success();
+          })
+          .Case([&](LoadOp load) {
+            result->opcode = ppx::Opcode_load;
+            result->binding = load.getArgument();
+            return success();
+          })
+          .Case([&](EmitOp emit) {
+            result->opcode = ppx::Opcode_emit;
+            result->binding = outputs.lookup(emit.getOutput());
+            return success();
+          })
+          .Case([&](FlagOp) {
+            result->opcode = ppx::Opcode_flag;
+            return success();
+          })
+          .Case([&](StepOp) {
+            result->opcode = ppx::Opcode_step;
+            return success();
+          })
+          .Default([](Operation *other) {
+            return LogicalResult(other->emitOpError("expects an instruction of level 4"));
+          });
+  if (failed(converted))
+    return failure();
+  return result;
+}
+
+LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
+  auto result = std::make_unique<ppx::ProgramT>();
+  result->name = program.getSymName().str();
+  result->ranks = toVector<uint32_t>(program.getRanks());
+  result->arena_bytes = program.getArenaBytes();
+  for (auto [index, slot] : llvm::enumerate(program.getSlots().getOps<SlotOp>())) {
+    auto type = cast<RankedTensorType>(slot.getType());
+    auto entry = std::make_unique<ppx::SlotT>();
+    entry->offset = slot.getOffset();
+    entry->bytes = getTensorBytes(type);
+    entry->element = convertElement(type.getElementType());
+    entry->shape = toVector<uint64_t>(type.getShape());
+    entry->slot_class = static_cast<ppx::SlotClass>(slot.getSlotClass());
+    entry->name = slot.getName().str();
+    result->slots.push_back(std::move(entry));
+    if (std::optional<uint64_t> argument = slot.getArgument())
+      artifact->arguments[*argument]->slots.back() = index;
+  }
+  for (auto queue : program.getQueues().getOps<QueueOp>()) {
+    auto entry = std::make_unique<ppx::QueueT>();
+    entry->name = queue.getName().str();
+    entry->kind = static_cast<ppx::QueueKind>(queue.getKind());
+    result->queues.push_back(std::move(entry));
+  }
+  auto addList = [&](Region &region, auto &list) -> LogicalResult {
+    for (Operation &op : region.front()) {
+      auto instruction = convert(op);
+      if (failed(instruction))
+        return failure();
+      list.push_back(std::move(*instruction));
+    }
+    return success();
+  };
+  if (failed(addList(program.getPrologue(), result->prologue)) ||
+      failed(addList(program.getBody(), result->body)) ||
+      failed(addList(program.getEpilogue(), result->epilogue)))
+    return failure();
+  artifact->programs.push_back(std::move(result));
+  return success();
+}
+
+std::vector<std::unique_ptr<ppx::DimensionAxesT>>
+ArtifactBuilder::convertSharding(ShardingAttr sharding, int64_t rank) {
+  std::vector<std::unique_ptr<ppx::DimensionAxesT>> dims;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    dims.push_back(std::make_unique<ppx::DimensionAxesT>());
+    if (sharding)
+      for (StringAttr axis : sharding.getDims()[dim].getAxes())
+        dims.back()->axes.push_back(mesh.indexOf(axis));
+  }
+  return dims;
+}
+
+/// The shapes of an argument or result: padded (what the shards tile) and the
+/// model's own.
+static std::pair<ArrayRef<int64_t>, ArrayRef<int64_t>> getShapes(DictionaryAttr attributes,
+                                                                 RankedTensorType type) {
+  ArrayRef<int64_t> padded = type.getShape();
+  if (auto global = attributes.getAs<DenseI64ArrayAttr>(attrs::kGlobalShape))
+    padded = global;
+  auto unpadded = attributes.getAs<DenseI64ArrayAttr>(attrs::kUnpaddedShape);
+  return {padded, unpadded ? ArrayRef<int64_t>(unpadded) : padded};
+}
+
+void ArtifactBuilder::addArguments() {
+  FunctionType function = main.getFunctionType();
+  for (auto [index, type] : llvm::enumerate(function.getInputs())) {
+    auto tensor = cast<RankedTensorType>(type);
+    DictionaryAttr attributes = main.getArgAttrDict(index);
+    auto [padded, shape] = getShapes(attributes, tensor);
+    auto entry = std::make_unique<ppx::ArgumentT>();
+    entry->name = getArgName(main, index).str();
+    entry->role = static_cast<ppx::Role>(*getArgRole(main, index));
+    entry->element = convertElement(tensor.getElementType());
+    entry->shape = toVector<uint64_t>(shape);
+    entry->padded_shape = toVector<uint64_t>(padded);
+    auto stored = attributes.getAs<DenseI64ArrayAttr>(attrs::kStoredShape);
+    entry->stored_shape = toVector<uint64_t>(stored ? ArrayRef<int64_t>(stored) : shape);
+    entry->sharding =
+        convertSharding(attributes.getAs<ShardingAttr>(attrs::kSharding), tensor.getRank());
+    if (auto init = attributes.getAs<InitAttr>(attrs::kInit)) {
+      entry->initializer = std::make_unique<ppx::InitializerT>();
+      entry->initializer->kind = static_cast<ppx::InitializerKind>(init.getKind());
+      entry->initializer->a = init.getA();
+      entry->initializer->b = init.getB();
+      entry->initializer->stream = index;
+    }
+    if (auto bound = attributes.getAs<IntegerAttr>(attrs::kBound))
+      entry->bound = bound.getInt();
+    artifact->arguments.push_back(std::move(entry));
+  }
+}
+
+void ArtifactBuilder::addOutputs() {
+  for (auto [index, type] : llvm::enumerate(main.getResultTypes())) {
+    std::optional<Role> role = getResultRole(main, index);
+    if (role != Role::Loss && role != Role::Metric && role != Role::Gradient)
+      continue;
+    auto tensor = cast<RankedTensorType>(type);
+    DictionaryAttr attributes = main.getResultAttrDict(index);
+    auto [padded, shape] = getShapes(attributes, tensor);
+    auto entry = std::make_unique<ppx::OutputT>();
+    entry->name = getResultName(main, index).str();
+    entry->role = role == Role::Loss     ? ppx::OutputRole_loss
+                  : role == Role::Metric ? ppx::OutputRole_metric
+                                         : ppx::OutputRole_gradient;
+    entry->element = convertElement(tensor.getElementType());
+    entry->shape = toVector<uint64_t>(shape);
+    entry->padded_shape = toVector<uint64_t>(padded);
+    entry->sharding =
+        convertSharding(attributes.getAs<ShardingAttr>(attrs::kSharding), tensor.getRank());
+    auto stages = attributes.getAs<DenseI64ArrayAttr>(attrs::kStages);
+    entry->stages = stages ? toVector<uint32_t>(ArrayRef<int64_t>(stages)) : std::vector<uint32_t>{0};
+    outputs[index] = artifact->outputs.size();
+    artifact->outputs.push_back(std::move(entry));
+  }
+}
+
+FailureOr<std::unique_ptr<ppx::ArtifactT>> ArtifactBuilder::build() {
+  artifact->version = pprt::kArtifactVersion;
+  artifact->producer = "pp 0.1.0";
+  if (auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan)) {
+    llvm::raw_string_ostream(artifact->plan) << plan;
+    artifact->threads_per_rank = plan.getThreads();
+  }
+  addMesh();
+  addArguments();
+  addOutputs();
+  for (auto program : module.getOps<ProgramOp>()) {
+    for (auto &argument : artifact->arguments)
+      argument->slots.push_back(-1);
+    if (failed(addProgram(program)))
+      return failure();
+  }
+  for (const auto &argument : artifact->arguments)
+    if (argument->role == ppx::Role_label) {
+      artifact->items_per_step = 1;
+      for (uint64_t size : argument->shape)
+        artifact->items_per_step *= size;
+    }
+  return std::move(artifact);
+}
+
+} // namespace
+
+FailureOr<std::unique_ptr<ppx::ArtifactT>> pp::buildArtifact(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  MeshOp mesh = lookupMesh(module);
+  if (!main || !mesh || module.getOps<ProgramOp>().empty())
+    return module.emitError("expects a module of level 4: @main, a mesh and programs");
+  return ArtifactBuilder(module, main, mesh.getMesh()).build();
+}

@@ -1,0 +1,41 @@
+//===- VerifyPrograms.cpp - prove the programs ----------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Translates level 4 to the artifact and applies the runtime's checks to it, so
+// that the compiler and the loader can never disagree.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Target/Artifact.h"
+#include "pp/Transforms/Passes.h"
+#include "pprt/Checks.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_VERIFYPROGRAMS
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+struct VerifyProgramsPass : pp::impl::VerifyProgramsBase<VerifyProgramsPass> {
+  using VerifyProgramsBase::VerifyProgramsBase;
+
+  void runOnOperation() override {
+    auto artifact = buildArtifact(getOperation());
+    if (failed(artifact))
+      return signalPassFailure();
+    pprt::CheckOptions options;
+    if (memoryLimit > 0)
+      options.memoryLimit = memoryLimit;
+    pprt::CheckResult result = pprt::checkArtifact(**artifact, options);
+    if (result.status().ok())
+      return;
+    getOperation().emitError(result.status().message());
+    signalPassFailure();
+  }
+};
+
+} // namespace

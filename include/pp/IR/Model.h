@@ -33,6 +33,7 @@ inline constexpr llvm::StringLiteral kKind = "pp.kind";
 inline constexpr llvm::StringLiteral kOrigin = "pp.origin";
 inline constexpr llvm::StringLiteral kStages = "pp.stages";
 inline constexpr llvm::StringLiteral kKernel = "pp.kernel";
+inline constexpr llvm::StringLiteral kRows = "pp.rows";
 inline constexpr llvm::StringLiteral kInplace = "pp.inplace";
 inline constexpr llvm::StringLiteral kWorkspace = "pp.workspace";
 inline constexpr llvm::StringLiteral kSchedule = "pp.schedule";

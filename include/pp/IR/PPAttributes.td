@@ -82,6 +82,23 @@ def PP_Phase : PP_I32Enum<"Phase", "the part of a step a fragment is run in", [
 ]>;
 def PP_PhaseAttr : PP_EnumAttr<PP_Phase, "phase"> { let assemblyFormat = "$value"; }
 
+def PP_RowsAttr : PP_Attr<"Rows", "rows"> {
+  let summary = "how the rows of a loops kernel divide its results";
+  let description = [{
+    Per result one (divisor, modulus, tile) for each dimension: row r computes
+    the elements from `tile * ((r / divisor) % modulus)`, `tile` of them. The
+    rows are disjoint and may run in parallel.
+
+    ```mlir
+    // rows of a 16x128x256 tensor
+    #pp.rows<2048, [array<i64: 128, 16, 1, 1, 128, 1, 1, 1, 256>]>
+    ```
+  }];
+  let parameters = (ins "int64_t":$rows,
+                        ArrayRefParameter<"::mlir::DenseI64ArrayAttr">:$layouts);
+  let assemblyFormat = "`<` $rows `,` `[` $layouts `]` `>`";
+}
+
 def PP_InitKind : PP_I32Enum<"InitKind", "how a parameter starts", [
   I32EnumAttrCase<"Zeros", 0, "zeros">, I32EnumAttrCase<"Constant", 1, "constant">,
   I32EnumAttrCase<"Normal", 2, "normal">, I32EnumAttrCase<"Uniform", 3, "uniform">

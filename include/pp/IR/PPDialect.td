@@ -35,6 +35,7 @@ def PP_Dialect : Dialect {
     | `pp.origin` | level 1 and 2 ops | number of the forward op it derives from |
     | `pp.stages` | level 1 and 2 ops, arguments | stages that compute or hold it |
     | `pp.kernel` | private functions | `#pp.kernel<...>`: how the kernel is carried out |
+    | `pp.rows` | loops kernels | `#pp.rows<...>`: the rows it is computed by |
     | `pp.inplace` | kernels | pairs (result, operand) that share memory |
     | `pp.workspace` | kernels | bytes of scratch memory they ask for |
     | `pp.schedule` | `@main` | `#pp.schedule<...>` |

@@ -297,6 +297,25 @@ def Schedule : Pass<"pp-schedule", "::mlir::ModuleOp"> {
   }];
 }
 
+def TrimResiduals : Pass<"pp-trim-residuals", "::mlir::ModuleOp"> {
+  let summary = "keeps the fewest bytes from forward to backward";
+  let description = [{
+    What a backward fragment reads of a forward one is kept in memory between
+    the two. Elementwise ops, views, counters and random bits are computed again
+    instead where that leaves fewer bytes to keep; contractions, reductions,
+    gathers and collectives never are. The choice is a minimum cut, hence the
+    least possible: a GELU keeps its input alone, a softmax two tensors.
+
+    ```mlir
+    // forward:  %t = pp.tanh %x   %y = pp.mul %x, %t   yields %y, %x, %t
+    // backward: reads %x and %t
+    // becomes
+    // forward:  yields %y, %x
+    // backward: reads %x   %t = pp.tanh %x
+    ```
+  }];
+}
+
 def BucketCollectives : Pass<"pp-bucket-collectives", "::mlir::ModuleOp"> {
   let summary = "joins independent all_reduces of a fragment into few calls";
   let description = [{
@@ -320,6 +339,28 @@ def BucketCollectives : Pass<"pp-bucket-collectives", "::mlir::ModuleOp"> {
 //===----------------------------------------------------------------------===//
 // Lower/: level 3 to level 4
 //===----------------------------------------------------------------------===//
+
+def FormKernels : Pass<"pp-form-kernels", "::mlir::ModuleOp"> {
+  let summary = "groups graph ops into kernels";
+  let description = [{
+    Turns the graph ops of every function and fragment into launches of
+    kernels: private functions that say what they compute. A contraction
+    (`@matmul_0`, ...) becomes a library call together with the views and
+    epilogues it can carry, with the scratch memory it asks for on the plan's
+    threads. Everything else is grouped (`@fused_0`, ...) so that tensors that
+    are produced and used row by row never reach memory; rows of a kernel
+    (`pp.rows`) are independent. A kernel that updates a parameter or state
+    works in its place (`pp.inplace`). Equal kernels are one function.
+
+    ```mlir
+    %m = pp.reduce max %x dims [1] : tensor<8x16xf32> -> tensor<8xf32>
+    %b = pp.broadcast %m dims [0] : tensor<8xf32> -> tensor<8x16xf32>
+    %y = pp.sub %x, %b : tensor<8x16xf32>
+    // becomes
+    %y = pp.launch @fused_0(%x) : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    ```
+  }];
+}
 
 def LowerToPrograms : Pass<"pp-lower-to-programs", "::mlir::ModuleOp"> {
   let summary = "unrolls the schedule into one instruction list per stage";

@@ -1,0 +1,30 @@
+//===- Contraction.h - kernels as library contractions ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A contraction kernel is a dot_general, the views it reads its operands
+// through and the view it is written through, a constant factor, and added
+// biases or residuals. This analysis reads one as the record the runtime runs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_ANALYSIS_CONTRACTION_H
+#define PP_ANALYSIS_CONTRACTION_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pprt/ppx_generated.h"
+
+namespace pp {
+
+/// The contraction that `kernel` computes; failure, without a message, if it is
+/// none the library can run. The kernel's arguments are lhs, rhs and what its
+/// epilogues add, in order; its result is the contraction's. The scratchpad's
+/// size stays 0: it depends on the number of threads.
+mlir::FailureOr<pprt::ppx::ContractionT>
+matchContraction(mlir::func::FuncOp kernel);
+
+/// The constant by which `op` multiplies its operand `value`, if it does.
+std::optional<double> getConstantFactor(mlir::Operation *op, mlir::Value value);
+
+} // namespace pp
+
+#endif // PP_ANALYSIS_CONTRACTION_H

@@ -1,0 +1,368 @@
+//===- FormKernels.cpp - groups graph ops into kernels --------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: functions and fragments of graph ops on local shapes. Out: the same with
+// a pp.launch per kernel; a kernel is a private function whose body says what
+// it computes. FormContractions.cpp makes the library calls, KernelClusters.cpp
+// decides which of the other ops share a kernel; this file orders and outlines
+// the clusters.
+//
+//===----------------------------------------------------------------------===//
+#include "FormContractions.h"
+#include "KernelClusters.h"
+#include "mlir/IR/IRMapping.h"
+#include "pp/Transforms/Passes.h"
+#include <set>
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_FORMKERNELS
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+/// Clones `op` and the free ops it reads, without the marks of earlier levels.
+void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+  for (Value operand : op->getOperands())
+    if (!mapping.contains(operand))
+      cloneInto(builder, operand.getDefiningOp(), mapping);
+  builder.clone(*op, mapping)
+      ->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
+}
+
+func::FuncOp outline(const KernelCluster &cluster, ArrayRef<int64_t> inplace) {
+  MLIRContext *context = cluster.live.front()->getContext();
+  OpBuilder builder(context);
+  SmallVector<Type> inputs(ValueRange(cluster.inputs.getArrayRef()).getTypes());
+  SmallVector<Type> outputs(
+      ValueRange(cluster.outputs.getArrayRef()).getTypes());
+  auto kernel = func::FuncOp::create(cluster.live.front()->getLoc(), "kernel",
+                                     builder.getFunctionType(inputs, outputs));
+  kernel.setPrivate();
+  kernel->setAttr(attrs::kKernel,
+                  KernelKindAttr::get(context, KernelKind::Loops));
+  if (!inplace.empty())
+    kernel->setAttr(attrs::kInplace, builder.getDenseI64ArrayAttr(inplace));
+  const RowOption &option = cluster.options.front();
+  SmallVector<DenseI64ArrayAttr> layouts;
+  for (Value output : cluster.outputs)
+    layouts.push_back(encodeRowLayout(context, option.layouts.lookup(output)));
+  kernel->setAttr(attrs::kRows, RowsAttr::get(context, option.rows, layouts));
+  IRMapping mapping;
+  Block *entry = kernel.addEntryBlock();
+  mapping.map(cluster.inputs.getArrayRef(), entry->getArguments());
+  builder.setInsertionPointToStart(entry);
+  for (Operation *op : cluster.live)
+    cloneInto(builder, op, mapping);
+  SmallVector<Value> results;
+  for (Value output : cluster.outputs)
+    results.push_back(mapping.lookup(output));
+  func::ReturnOp::create(builder, kernel.getLoc(), results);
+  return kernel;
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+/// What is left of a block: kernels and ops that are none.
+struct Step {
+  KernelCluster *cluster = nullptr;
+  Operation *other = nullptr;
+  llvm::SetVector<Value> reads;
+  SmallVector<unsigned> users;
+  unsigned numBefore = 0;
+
+  Operation *position() const { return cluster ? cluster->live.back() : other; }
+};
+
+class BlockRewriter {
+public:
+  BlockRewriter(Block &block, KernelTable &table,
+                const DenseMap<Value, Value> &replacements)
+      : block(block), table(table), replacements(replacements),
+        clusters(block) {}
+
+  void run();
+
+private:
+  void buildSteps();
+  void addEdge(unsigned from, unsigned to) {
+    steps[from].users.push_back(to);
+    ++steps[to].numBefore;
+  }
+  bool reaches(unsigned from, unsigned to);
+  void chooseInplace();
+  SmallVector<unsigned> order();
+  void launch(Step &step, ArrayRef<int64_t> inplace);
+
+  Block &block;
+  KernelTable &table;
+  /// Block argument a value of the block takes the place of, for good.
+  const DenseMap<Value, Value> &replacements;
+  KernelClusters clusters;
+  std::vector<Step> steps;
+  DenseMap<unsigned, SmallVector<int64_t>> inplace;
+  IRMapping rewritten;
+};
+
+void BlockRewriter::buildSteps() {
+  DenseMap<KernelCluster *, unsigned> stepOf;
+  DenseMap<Operation *, unsigned> stepOfOther;
+  for (auto &cluster : clusters.getClusters()) {
+    if (cluster->live.empty())
+      continue;
+    stepOf[cluster.get()] = steps.size();
+    steps.emplace_back();
+    steps.back().cluster = cluster.get();
+    steps.back().reads = cluster->inputs;
+  }
+  std::optional<unsigned> previous;
+  for (Operation &op : block.without_terminator()) {
+    if (isKernelOp(&op))
+      continue;
+    unsigned index = steps.size();
+    stepOfOther[&op] = index;
+    steps.emplace_back();
+    steps.back().other = &op;
+    op.walk([&](Operation *nested) {
+      steps.back().reads.insert(nested->operand_begin(), nested->operand_end());
+    });
+    if (isa<LaunchOp>(op))
+      continue;
+    if (previous) // collectives and transfers keep their order
+      addEdge(*previous, index);
+    previous = index;
+  }
+  for (unsigned index = 0; index < steps.size(); ++index)
+    for (Value value : steps[index].reads) {
+      Operation *producer = value.getDefiningOp();
+      if (!producer || producer->getBlock() != &block)
+        continue;
+      KernelCluster *cluster = clusters.clusterOf(producer);
+      addEdge(cluster ? stepOf.lookup(cluster) : stepOfOther.lookup(producer),
+              index);
+    }
+}
+
+bool BlockRewriter::reaches(unsigned from, unsigned to) {
+  SmallVector<unsigned> work{from};
+  DenseSet<unsigned> visited;
+  while (!work.empty()) {
+    unsigned next = work.pop_back_val();
+    if (next == to)
+      return true;
+    if (visited.insert(next).second)
+      llvm::append_range(work, steps[next].users);
+  }
+  return false;
+}
+
+/// True if every op of the cluster that reads `argument` sees it elementwise
+/// under `layout`.
+static bool isReadAlike(const KernelCluster &cluster, Value argument,
+                        const RowLayout &layout) {
+  const RowOption &option = cluster.options.front();
+  for (Operation *user : argument.getUsers()) {
+    if (isKernelOp(user) && isFreeOp(user))
+      return false;
+    if (cluster.live.contains(user) &&
+        (!user->hasTrait<OpTrait::Elementwise>() ||
+         !(option.layouts.lookup(user->getResult(0)) == layout)))
+      return false;
+  }
+  return true;
+}
+
+/// An update overwrites the argument it replaces, once all others have read it.
+void BlockRewriter::chooseInplace() {
+  for (unsigned index = 0; index < steps.size(); ++index) {
+    KernelCluster *cluster = steps[index].cluster;
+    if (!cluster)
+      continue;
+    for (auto [number, output] : llvm::enumerate(cluster->outputs)) {
+      Value argument = replacements.lookup(output);
+      if (!argument || !cluster->inputs.contains(argument) ||
+          argument.getType() != output.getType() ||
+          !isReadAlike(*cluster, argument,
+                       cluster->options.front().layouts.lookup(output)))
+        continue;
+      SmallVector<unsigned> others;
+      for (unsigned reader = 0; reader < steps.size(); ++reader)
+        if (reader != index && steps[reader].reads.contains(argument))
+          others.push_back(reader);
+      if (llvm::any_of(
+              others,
+              [&](unsigned reader) { return reaches(index, reader); }) ||
+          llvm::is_contained(block.getTerminator()->getOperands(), argument))
+        continue;
+      for (unsigned reader : others)
+        addEdge(reader, index);
+      int64_t position = std::distance(cluster->inputs.begin(),
+                                       llvm::find(cluster->inputs, argument));
+      inplace[index].append({static_cast<int64_t>(number), position});
+    }
+  }
+}
+
+/// As near to the order of the block as dependences allow.
+SmallVector<unsigned> BlockRewriter::order() {
+  auto before = [&](unsigned a, unsigned b) {
+    if (steps[a].position() == steps[b].position())
+      return a < b;
+    return steps[a].position()->isBeforeInBlock(steps[b].position());
+  };
+  std::set<unsigned, decltype(before)> ready(before);
+  for (unsigned index = 0; index < steps.size(); ++index)
+    if (steps[index].numBefore == 0)
+      ready.insert(index);
+  SmallVector<unsigned> result;
+  while (!ready.empty()) {
+    unsigned next = *ready.begin();
+    ready.erase(ready.begin());
+    result.push_back(next);
+    for (unsigned user : steps[next].users)
+      if (--steps[user].numBefore == 0)
+        ready.insert(user);
+  }
+  return result;
+}
+
+void BlockRewriter::launch(Step &step, ArrayRef<int64_t> inplacePairs) {
+  KernelCluster &cluster = *step.cluster;
+  OpBuilder builder(block.getTerminator());
+  Location loc = cluster.live.back()->getLoc();
+  func::FuncOp kernel = table.insert(outline(cluster, inplacePairs));
+  SmallVector<Value> operands;
+  for (Value input : cluster.inputs)
+    operands.push_back(rewritten.lookupOrDefault(input));
+  auto launch = LaunchOp::create(
+      builder, loc, kernel.getResultTypes(),
+      FlatSymbolRefAttr::get(kernel.getSymNameAttr()), operands);
+  setKind(launch, getKind(cluster.live.back()));
+  rewritten.map(cluster.outputs.getArrayRef(), launch.getResults());
+}
+
+void BlockRewriter::run() {
+  clusters.clusterOps();
+  clusters.recomputeCheapOps();
+  clusters.finish();
+  buildSteps();
+  chooseInplace();
+  SmallVector<Operation *> old;
+  for (Operation &op : block)
+    if (isKernelOp(&op))
+      old.push_back(&op);
+  Operation *end = block.getTerminator();
+  auto rewire = [&](Operation *op) {
+    op->walk([&](Operation *nested) {
+      for (OpOperand &operand : nested->getOpOperands())
+        operand.set(rewritten.lookupOrDefault(operand.get()));
+    });
+  };
+  for (unsigned index : order()) {
+    Step &step = steps[index];
+    if (step.cluster) {
+      launch(step, inplace.lookup(index));
+      continue;
+    }
+    step.other->moveBefore(end);
+    rewire(step.other);
+  }
+  rewire(end);
+  for (Operation *op : llvm::reverse(old))
+    op->erase();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// Results of @main that are new values of its parameters and states.
+DenseMap<Value, Value> findReplacements(func::FuncOp function) {
+  DenseMap<Value, Value> replacements;
+  Operation *end = function.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(end->getOperands())) {
+    auto role = getResultRole(function, index);
+    if (!role || (*role != Role::Param && *role != Role::State))
+      continue;
+    int64_t argument = findArg(function, getResultName(function, index));
+    if (argument < 0)
+      continue;
+    replacements[value] = function.getArgument(argument);
+    // The same inside the fragment that computes the new value.
+    auto fragment = value.getDefiningOp<FragmentOp>();
+    if (!fragment)
+      continue;
+    Block &body = fragment.getBody().front();
+    Value inner = body.getTerminator()->getOperand(
+        cast<OpResult>(value).getResultNumber());
+    for (auto [operand, entry] :
+         llvm::zip_equal(fragment.getOperands(), body.getArguments()))
+      if (operand == function.getArgument(argument))
+        replacements[inner] = entry;
+  }
+  return replacements;
+}
+
+/// The part of `slice`'s operand that this device keeps, by its coordinates.
+void expandAllSlice(AllSliceOp slice) {
+  OpBuilder builder(slice);
+  Location loc = slice.getLoc();
+  auto scalar = RankedTensorType::get({}, builder.getI32Type());
+  auto literal = [&](int64_t value) -> Value {
+    return ConstantOp::create(
+        builder, loc, scalar,
+        DenseElementsAttr::get(scalar, builder.getI32IntegerAttr(value)));
+  };
+  auto type = cast<RankedTensorType>(slice.getType());
+  Value part = AxisIndexOp::create(builder, loc, scalar, slice.getMesh(),
+                                   slice.getAxes());
+  SmallVector<Value> starts(type.getRank(), literal(0));
+  starts[slice.getDimension()] = MulOp::create(
+      builder, loc, part, literal(type.getDimSize(slice.getDimension())));
+  auto box =
+      DynamicSliceOp::create(builder, loc, type, slice.getOperand(), starts);
+  setKind(box, getKind(slice));
+  slice.replaceAllUsesWith(box.getResult());
+  slice.erase();
+}
+
+void eraseUnused(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
+  void runOnOperation() override {
+    KernelTable table(getOperation());
+    auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
+    unsigned threads = plan ? plan.getThreads() : 1;
+    SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
+    for (func::FuncOp function : functions) {
+      if (function.isExternal() || function->hasAttr(attrs::kKernel))
+        continue;
+      DenseMap<Value, Value> replacements = findReplacements(function);
+      SmallVector<Block *> blocks;
+      function.walk([&](FragmentOp fragment) {
+        blocks.push_back(&fragment.getBody().front());
+      });
+      blocks.push_back(&function.getBody().front());
+      for (Block *block : blocks) {
+        for (auto slice :
+             llvm::make_early_inc_range(block->getOps<AllSliceOp>()))
+          expandAllSlice(slice);
+        formContractions(*block, table, threads);
+        eraseUnused(*block);
+        BlockRewriter(*block, table, replacements).run();
+      }
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,419 @@
+//===- KernelClusters.cpp - which ops share a kernel ----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In block order every op joins the clusters of its operands if there is a way
+// to divide all of them into rows, and if nothing outside would have to run
+// between them; else it starts a cluster. So a tensor that is produced and used
+// row by row never reaches memory. A second round lets clusters compute cheap
+// ops again where reading their operands costs less than reading them.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelClusters.h"
+#include "pp/IR/Model.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+bool isTranscendental(Operation *op) {
+  return isa<ExpOp, LogOp, TanhOp, ErfOp, LogisticOp, SinOp, CosOp, PowOp>(op);
+}
+
+bool isElementwise(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>();
+}
+
+/// Worth computing again rather than stored.
+bool isCheapOp(Operation *op) {
+  return isKernelOp(op) &&
+         ((isElementwise(op) && !isTranscendental(op)) || isa<ReshapeOp>(op));
+}
+
+/// Outside of fragments, forward, backward and update ops run at different
+/// times: a kernel that mixed them would keep its inputs alive in between.
+int phaseOf(Operation *op) {
+  switch (getKind(op)) {
+  case Kind::Forward:
+    return 0;
+  case Kind::InputGradient:
+  case Kind::WeightGradient:
+    return 1;
+  case Kind::Update:
+    return 2;
+  }
+  llvm_unreachable("every kind is handled above");
+}
+
+double bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return static_cast<double>(type.getNumElements()) *
+         llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+}
+
+/// True if the op itself must produce a buffer for something that is no kernel.
+bool isReadOutside(Operation *op) {
+  return llvm::any_of(op->getUsers(),
+                      [](Operation *user) { return !isKernelOp(user); });
+}
+
+} // namespace
+
+bool pp::isKernelOp(Operation *op) {
+  return isGraphOp(op) || isa<AxisIndexOp>(op);
+}
+
+bool pp::isFreeOp(Operation *op) {
+  if (isReadOutside(op))
+    return false;
+  if (isa<ConstantOp, IotaOp, AxisIndexOp, BroadcastOp>(op))
+    return true;
+  // A mask: an elementwise op on nothing but counters and literals.
+  return isElementwise(op) && !isTranscendental(op) &&
+         llvm::all_of(op->getOperands(), [](Value v) {
+           Operation *producer = v.getDefiningOp();
+           if (!producer || !isKernelOp(producer))
+             return false;
+           if (auto broadcast = dyn_cast<BroadcastOp>(producer)) {
+             producer = broadcast.getOperand().getDefiningOp();
+             return producer && isKernelOp(producer) &&
+                    !isa<BroadcastOp>(producer) && isFreeOp(producer);
+           }
+           return isFreeOp(producer);
+         });
+}
+
+void pp::forEachRead(Operation *op, llvm::function_ref<void(Value)> visit) {
+  for (Value operand : op->getOperands()) {
+    Operation *producer = operand.getDefiningOp();
+    if (producer && isKernelOp(producer) && isFreeOp(producer))
+      forEachRead(producer, visit);
+    else
+      visit(operand);
+  }
+}
+
+static SetVector<Value> inputsOf(const KernelCluster &cluster) {
+  SetVector<Value> inputs;
+  for (Operation *op : cluster.ops)
+    forEachRead(op, [&](Value value) {
+      if (!value.getDefiningOp() ||
+          !cluster.ops.contains(value.getDefiningOp()))
+        inputs.insert(value);
+    });
+  return inputs;
+}
+
+KernelCluster *KernelClusters::createCluster(Operation *op) {
+  clusters.push_back(std::make_unique<KernelCluster>());
+  KernelCluster *cluster = clusters.back().get();
+  cluster->ops.insert(op);
+  owner[op] = cluster;
+  return cluster;
+}
+
+/// True if a path leaves the merged clusters and comes back into them or `op`.
+bool KernelClusters::wouldCycle(ArrayRef<KernelCluster *> merged,
+                                Operation *op) {
+  Operation *first = op;
+  for (KernelCluster *cluster : merged)
+    for (Operation *member : cluster->ops)
+      if (member->isBeforeInBlock(first))
+        first = member;
+  SmallVector<Operation *> work;
+  DenseSet<Operation *> visited;
+  bool isInside = true; // ops of the union themselves do not count as reached
+  bool found = false;
+  auto push = [&](Operation *from) {
+    forEachRead(from, [&](Value value) {
+      Operation *producer = value.getDefiningOp();
+      if (!producer || producer->getBlock() != &block)
+        return;
+      KernelCluster *cluster = owner.lookup(producer);
+      if (producer == op || llvm::is_contained(merged, cluster)) {
+        found |= !isInside;
+        return;
+      }
+      // Nothing that ends before the union begins can read from it.
+      if ((cluster ? cluster->ops.back() : producer)->isBeforeInBlock(first))
+        return;
+      if (visited.insert(producer).second)
+        work.push_back(producer);
+    });
+  };
+  push(op);
+  for (KernelCluster *cluster : merged)
+    for (Operation *member : cluster->ops)
+      push(member);
+  isInside = false;
+  while (!work.empty() && !found) {
+    Operation *next = work.pop_back_val();
+    if (KernelCluster *cluster = owner.lookup(next)) {
+      for (Operation *member : cluster->ops)
+        if (visited.insert(member).second || member == next)
+          push(member);
+    } else {
+      push(next);
+    }
+  }
+  return found;
+}
+
+void KernelClusters::absorb(KernelCluster &into, KernelCluster &from) {
+  SmallVector<Operation *> all(into.ops.begin(), into.ops.end());
+  all.append(from.ops.begin(), from.ops.end());
+  llvm::sort(all,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  into.ops.clear();
+  into.ops.insert(all.begin(), all.end());
+  for (Operation *op : from.ops)
+    owner[op] = &into;
+  from.ops.clear();
+  from.options.clear();
+}
+
+/// Every pair of ways to divide `a` and `b`, as one.
+static SmallVector<RowOption> combine(ArrayRef<RowOption> a,
+                                      ArrayRef<RowOption> b) {
+  SmallVector<RowOption> both;
+  for (const RowOption &left : a)
+    for (const RowOption &right : b) {
+      if (left.rows != right.rows)
+        continue;
+      RowOption option = left;
+      for (auto &entry : right.layouts)
+        option.layouts.insert(entry);
+      both.push_back(std::move(option));
+    }
+  return both;
+}
+
+static SmallVector<RowOption> extendOptions(ArrayRef<RowOption> options,
+                                            Operation *op) {
+  SmallVector<RowOption> extended;
+  for (const RowOption &option : options)
+    if (auto layout = extendOption(option, op)) {
+      extended.push_back(option);
+      extended.back().layouts[op->getResult(0)] = *layout;
+    }
+  return extended;
+}
+
+bool KernelClusters::tryJoin(Operation *op) {
+  SmallVector<KernelCluster *> candidates;
+  bool isFragment = isa<FragmentOp>(block.getParentOp());
+  forEachRead(op, [&](Value value) {
+    Operation *producer = value.getDefiningOp();
+    KernelCluster *cluster = producer ? owner.lookup(producer) : nullptr;
+    if (cluster &&
+        (isFragment || phaseOf(cluster->ops.front()) == phaseOf(op)) &&
+        !llvm::is_contained(candidates, cluster))
+      candidates.push_back(cluster);
+  });
+  // The latest producers first: they are the likeliest to be read by op alone.
+  SmallVector<KernelCluster *> merged;
+  SmallVector<RowOption> options;
+  for (KernelCluster *candidate : llvm::reverse(candidates)) {
+    SmallVector<KernelCluster *> attempt(merged);
+    attempt.push_back(candidate);
+    SmallVector<RowOption> trial = merged.empty()
+                                       ? candidate->options
+                                       : combine(options, candidate->options);
+    SmallVector<RowOption> extended = extendOptions(trial, op);
+    if (extended.empty() || wouldCycle(attempt, op))
+      continue;
+    merged = std::move(attempt);
+    for (RowOption &option : extended)
+      option.layouts.erase(op->getResult(0));
+    options = std::move(extended);
+  }
+  if (merged.empty())
+    return false;
+  KernelCluster *into = merged.front();
+  for (KernelCluster *cluster : ArrayRef(merged).drop_front())
+    absorb(*into, *cluster);
+  into->options = extendOptions(options, op);
+  into->ops.insert(op);
+  owner[op] = into;
+  return true;
+}
+
+void KernelClusters::clusterOps() {
+  for (Operation &op : block) {
+    if (!isKernelOp(&op) || isFreeOp(&op) || owner.count(&op))
+      continue;
+    if (!tryJoin(&op))
+      createCluster(&op)->options = startOptions(&op);
+  }
+  for (auto &cluster : clusters)
+    llvm::stable_sort(cluster->options,
+                      [](const RowOption &a, const RowOption &b) {
+                        return scoreOption(a) < scoreOption(b);
+                      });
+}
+
+//===----------------------------------------------------------------------===//
+// Recomputation
+//===----------------------------------------------------------------------===//
+
+/// The ways of `cluster` that still hold when it computes `op` too.
+static SmallVector<RowOption> prependOptions(const KernelCluster &cluster,
+                                             Operation *op) {
+  SmallVector<RowOption> kept;
+  for (const RowOption &option : cluster.options) {
+    // Every use inside must see the value alike; this layout is then its own.
+    std::optional<RowLayout> seen;
+    bool isConsistent = true;
+    std::function<void(Operation *, const RowLayout &)> visit =
+        [&](Operation *user, const RowLayout &layout) {
+          auto operands = operandLayouts(user, layout);
+          if (!operands) {
+            isConsistent = false;
+            return;
+          }
+          for (auto [operand, operandLayout] :
+               llvm::zip_equal(user->getOperands(), *operands)) {
+            Operation *producer = operand.getDefiningOp();
+            if (producer == op) {
+              isConsistent &= !seen || *seen == operandLayout;
+              seen = operandLayout;
+            } else if (producer && isKernelOp(producer) && isFreeOp(producer)) {
+              visit(producer, operandLayout);
+            }
+          }
+        };
+    for (auto &[value, layout] : option.layouts)
+      visit(value.getDefiningOp(), layout);
+    if (!isConsistent || !seen || !operandLayouts(op, *seen))
+      continue;
+    kept.push_back(option);
+    kept.back().layouts[op->getResult(0)] = *seen;
+  }
+  return kept;
+}
+
+/// True if `value` is in memory whatever is decided about `except`.
+bool KernelClusters::isStored(Value value, const KernelCluster &except) const {
+  Operation *producer = value.getDefiningOp();
+  if (!producer || !isKernelOp(producer) || isReadOutside(producer))
+    return true;
+  KernelCluster *own = owner.lookup(producer);
+  auto found = readers.find(value);
+  return found != readers.end() &&
+         llvm::any_of(found->second, [&](KernelCluster *reader) {
+           return reader != &except && reader != own;
+         });
+}
+
+/// Clones the producer of `input` into `cluster` if this saves memory traffic:
+/// a value that is stored anyway is read, any other is written and read.
+bool KernelClusters::recomputeInto(KernelCluster &cluster, Value input) {
+  Operation *producer = input.getDefiningOp();
+  if (!producer || producer->getBlock() != &block || !isCheapOp(producer) ||
+      isFreeOp(producer))
+    return false;
+  if (!owner.lookup(producer))
+    return false;
+  auto traffic = [&](Value value) {
+    return bytesOf(value) * (isStored(value, cluster) ? 1 : 2);
+  };
+  double after = 0;
+  forEachRead(producer, [&](Value value) {
+    bool isOurs =
+        value.getDefiningOp() && cluster.ops.contains(value.getDefiningOp());
+    auto found = readers.find(value);
+    bool isRead = found != readers.end() && found->second.contains(&cluster);
+    if (!isOurs && !isRead)
+      after += traffic(value);
+  });
+  if (after > traffic(input))
+    return false;
+  SmallVector<RowOption> options = prependOptions(cluster, producer);
+  if (options.empty())
+    return false;
+  cluster.options = std::move(options);
+  SmallVector<Operation *> all(cluster.ops.begin(), cluster.ops.end());
+  all.push_back(producer);
+  llvm::sort(all,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  cluster.ops.clear();
+  cluster.ops.insert(all.begin(), all.end());
+  readers[input].erase(&cluster);
+  for (Value value : inputsOf(cluster))
+    readers[value].insert(&cluster);
+  return true;
+}
+
+void KernelClusters::recomputeCheapOps() {
+  for (auto &cluster : clusters)
+    for (Value input : inputsOf(*cluster))
+      readers[input].insert(cluster.get());
+  for (auto &cluster : clusters) {
+    if (cluster->ops.empty())
+      continue;
+    bool changed = true;
+    while (changed)
+      changed = llvm::any_of(inputsOf(*cluster), [&](Value input) {
+        return recomputeInto(*cluster, input);
+      });
+  }
+}
+
+void KernelClusters::finish() {
+  SmallVector<std::pair<KernelCluster *, Operation *>> work;
+  auto need = [&](KernelCluster *cluster, Operation *op) {
+    if (cluster->live.insert(op))
+      work.push_back({cluster, op});
+  };
+  auto handOut = [&](Value value) {
+    Operation *producer = value.getDefiningOp();
+    KernelCluster *cluster = producer ? owner.lookup(producer) : nullptr;
+    if (!cluster)
+      return;
+    cluster->outputs.insert(value);
+    need(cluster, producer);
+  };
+  for (Operation &op : block)
+    if (!isKernelOp(&op))
+      op.walk([&](Operation *nested) {
+        for (Value operand : nested->getOperands())
+          handOut(operand);
+      });
+  while (!work.empty()) {
+    auto [cluster, op] = work.pop_back_val();
+    forEachRead(op, [&, cluster = cluster](Value value) {
+      Operation *producer = value.getDefiningOp();
+      if (producer && cluster->ops.contains(producer)) {
+        need(cluster, producer);
+        return;
+      }
+      cluster->inputs.insert(value);
+      handOut(value);
+    });
+  }
+  auto inBlockOrder = [](auto &set, auto before) {
+    auto vector = set.takeVector();
+    llvm::sort(vector, before);
+    for (auto &entry : vector)
+      set.insert(entry);
+  };
+  auto isEarlier = [](Value a, Value b) {
+    auto argA = dyn_cast<BlockArgument>(a), argB = dyn_cast<BlockArgument>(b);
+    if (argA && argB)
+      return argA.getArgNumber() < argB.getArgNumber();
+    if (argA || argB)
+      return static_cast<bool>(argA);
+    if (a.getDefiningOp() == b.getDefiningOp())
+      return cast<OpResult>(a).getResultNumber() <
+             cast<OpResult>(b).getResultNumber();
+    return a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp());
+  };
+  for (auto &cluster : clusters) {
+    inBlockOrder(cluster->live, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    inBlockOrder(cluster->outputs, isEarlier);
+    inBlockOrder(cluster->inputs, isEarlier);
+  }
+}

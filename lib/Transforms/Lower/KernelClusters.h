@@ -1,0 +1,100 @@
+//===- KernelClusters.h - which ops share a kernel --------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_LOWER_KERNELCLUSTERS_H
+#define PP_LIB_TRANSFORMS_LOWER_KERNELCLUSTERS_H
+
+#include "mlir/IR/Block.h"
+#include "pp/Analysis/RowLayout.h"
+#include "pp/IR/PP.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include <memory>
+
+namespace pp {
+
+/// One way to divide a set of ops into rows: a layout for every value that the
+/// ops compute.
+struct RowOption {
+  int64_t rows = 1;
+  llvm::DenseMap<mlir::Value, RowLayout> layouts;
+};
+
+/// Ops that become one kernel. `ops` are in block order; free ops (isFreeOp)
+/// belong to no cluster and are cloned into every kernel that needs them.
+struct KernelCluster {
+  llvm::SmallSetVector<mlir::Operation *, 8> ops;
+  /// The ways that remain; the first is the best.
+  llvm::SmallVector<RowOption> options;
+  /// Set by finish(): the ops something needs, what they read from elsewhere,
+  /// and which of their values are read elsewhere.
+  llvm::SetVector<mlir::Operation *> live;
+  llvm::SetVector<mlir::Value> inputs, outputs;
+};
+
+/// Calls `visit` for each value that `op` reads, looking through free ops.
+void forEachRead(mlir::Operation *op,
+                 llvm::function_ref<void(mlir::Value)> visit);
+
+/// True for what a kernel may hold: graph ops, and this device's coordinates.
+bool isKernelOp(mlir::Operation *op);
+
+/// Costs nothing to compute again where it is used: literals, counters,
+/// coordinates, masks made of these, and broadcasts.
+bool isFreeOp(mlir::Operation *op);
+
+/// Partitions the kernel ops of a block into clusters.
+class KernelClusters {
+public:
+  explicit KernelClusters(mlir::Block &block) : block(block) {}
+
+  /// Puts every op that is not free into a cluster.
+  void clusterOps();
+  /// Clones cheap ops into the clusters that read them where this saves
+  /// traffic.
+  void recomputeCheapOps();
+
+  /// Finds what each cluster reads and writes, and drops what nothing needs.
+  void finish();
+
+  llvm::ArrayRef<std::unique_ptr<KernelCluster>> getClusters() const {
+    return clusters;
+  }
+  /// The cluster that hands out the value of `op`, or null.
+  KernelCluster *clusterOf(mlir::Operation *op) const {
+    return owner.lookup(op);
+  }
+
+private:
+  KernelCluster *createCluster(mlir::Operation *op);
+  bool tryJoin(mlir::Operation *op);
+  bool wouldCycle(llvm::ArrayRef<KernelCluster *> merged, mlir::Operation *op);
+  bool recomputeInto(KernelCluster &cluster, mlir::Value input);
+  bool isStored(mlir::Value value, const KernelCluster &except) const;
+  void absorb(KernelCluster &into, KernelCluster &from);
+
+  mlir::Block &block;
+  llvm::SmallVector<std::unique_ptr<KernelCluster>> clusters;
+  llvm::DenseMap<mlir::Operation *, KernelCluster *> owner;
+  /// While recomputation is decided: which clusters read a value from memory.
+  llvm::DenseMap<mlir::Value, llvm::SmallPtrSet<KernelCluster *, 4>> readers;
+};
+
+/// The layout that `option` gives the result of `op` if it may join the ops
+/// whose values `option` knows; nothing if rows would need each other.
+std::optional<RowLayout> extendOption(const RowOption &option,
+                                      mlir::Operation *op);
+
+/// Ways to divide one op into rows.
+llvm::SmallVector<RowOption> startOptions(mlir::Operation *op);
+
+/// Lower is better: rows should be many, and their parts fit the first cache
+/// and fill vector registers.
+double scoreOption(const RowOption &option);
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_LOWER_KERNELCLUSTERS_H

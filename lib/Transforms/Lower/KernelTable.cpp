@@ -1,0 +1,31 @@
+//===- KernelTable.cpp - the kernels of a module, each once ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels are equal when they print alike under one name: printing leaves out
+// locations and numbers values in order.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelTable.h"
+#include "pp/IR/Kernel.h"
+
+using namespace mlir;
+using namespace pp;
+
+func::FuncOp KernelTable::insert(func::FuncOp kernel) {
+  kernel.setSymName("kernel");
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  kernel->print(stream, OpPrintingFlags().useLocalScope());
+  auto [entry, isNew] = kernels.try_emplace(text, kernel);
+  if (!isNew) {
+    kernel->erase();
+    return entry->second;
+  }
+  bool isContraction = getKernelKind(kernel) == KernelKind::Contraction;
+  kernel.setSymName(isContraction
+                        ? "matmul_" + std::to_string(numContractions++)
+                        : "fused_" + std::to_string(numLoops++));
+  symbols.insert(kernel);
+  return kernel;
+}

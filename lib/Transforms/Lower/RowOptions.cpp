@@ -1,0 +1,205 @@
+//===- RowOptions.cpp - ways to divide ops into rows ----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A cluster starts with every way to divide its first op; an op that joins
+// strikes out the ways in which one row would need another's values.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelClusters.h"
+#include "pp/IR/Model.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+/// Elements up to which a kernel may be one row, hence run on one core.
+constexpr int64_t kSerialElements = 32 * 1024;
+/// Elements per row that fill vector registers and stay in the first cache.
+constexpr int64_t kRowElements = 1024;
+/// Columns of a block in a reduction over rows: four cache lines of f32.
+constexpr int64_t kColumnBlock = 64;
+
+RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// Largest divisor of `size` that is at most `limit`.
+int64_t largestDivisor(int64_t size, int64_t limit) {
+  for (int64_t divisor = std::min(size, limit); divisor > 1; --divisor)
+    if (size % divisor == 0)
+      return divisor;
+  return 1;
+}
+
+/// Rows index the first `count` dimensions, and dimension `count` in steps of
+/// `tile` when `tile` is not its size.
+RowOption prefixOption(Value value, int64_t count, int64_t tile) {
+  ArrayRef<int64_t> shape = typeOf(value).getShape();
+  RowOption option;
+  RowLayout layout = wholeLayout(typeOf(value));
+  int64_t rank = typeOf(value).getRank();
+  for (int64_t dim = std::min(count, rank - 1); dim >= 0; --dim) {
+    int64_t step = dim == count ? tile : 1;
+    int64_t modulus = shape[dim] / step;
+    if (modulus == 1)
+      continue;
+    layout[dim] = {option.rows, modulus, step};
+    option.rows *= modulus;
+  }
+  option.layouts[value] = std::move(layout);
+  return option;
+}
+
+int64_t elementsOf(Operation *op) {
+  int64_t total = typeOf(op->getResult(0)).getNumElements();
+  for (Value operand : op->getOperands())
+    total += typeOf(operand).getNumElements();
+  return total;
+}
+
+/// A cut of the shape after which about `limit` elements remain.
+RowOption balancedOption(Value value, int64_t limit) {
+  ArrayRef<int64_t> shape = typeOf(value).getShape();
+  int64_t inner = 1, dim = typeOf(value).getRank();
+  while (dim > 0 && inner * shape[dim - 1] <= limit)
+    inner *= shape[--dim];
+  if (dim == 0)
+    return prefixOption(value, 0, shape.empty() ? 1 : shape[0]);
+  return prefixOption(
+      value, dim - 1,
+      largestDivisor(shape[dim - 1], std::max<int64_t>(limit / inner, 1)));
+}
+
+bool isElementwise(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>();
+}
+
+/// What the known layouts say about operand `index` of `op`; looks through one
+/// broadcast. Nothing known is a layout of unknowns; nothing at all: a
+/// conflict.
+std::optional<PartialLayout> knownFrom(const RowOption &option, Operation *op,
+                                       unsigned index) {
+  PartialLayout unknown(typeOf(op->getResult(0)).getRank());
+  Value operand = op->getOperand(index);
+  if (auto found = option.layouts.find(operand); found != option.layouts.end())
+    return resultLayout(op, index, found->second);
+  auto broadcast = operand.getDefiningOp<BroadcastOp>();
+  if (!broadcast || !isElementwise(op))
+    return unknown;
+  auto found = option.layouts.find(broadcast.getOperand());
+  if (found == option.layouts.end())
+    return unknown;
+  return resultLayout(broadcast, 0, found->second);
+}
+
+/// True if seeing `value` under `layout` agrees with what `option` knows, free
+/// ops looked through.
+bool agrees(const RowOption &option, Value value, const RowLayout &layout) {
+  if (auto found = option.layouts.find(value); found != option.layouts.end())
+    return found->second == layout;
+  Operation *op = value.getDefiningOp();
+  if (!op || !isKernelOp(op) || !isFreeOp(op))
+    return true;
+  auto operands = operandLayouts(op, layout);
+  if (!operands)
+    return false;
+  for (auto [operand, operandLayout] :
+       llvm::zip_equal(op->getOperands(), *operands))
+    if (!agrees(option, operand, operandLayout))
+      return false;
+  return true;
+}
+
+bool operandsAgree(const RowOption &option, Operation *op,
+                   const RowLayout &result) {
+  auto operands = operandLayouts(op, result);
+  if (!operands)
+    return false;
+  for (auto [operand, layout] : llvm::zip_equal(op->getOperands(), *operands))
+    if (!agrees(option, operand, layout))
+      return false;
+  return true;
+}
+
+} // namespace
+
+std::optional<RowLayout> pp::extendOption(const RowOption &option,
+                                          Operation *op) {
+  auto type = typeOf(op->getResult(0));
+  PartialLayout known(type.getRank());
+  for (unsigned index = 0; index < op->getNumOperands(); ++index) {
+    auto partial = knownFrom(option, op, index);
+    if (!partial)
+      return std::nullopt;
+    for (auto [digit, other] : llvm::zip_equal(known, *partial)) {
+      if (digit && other && !(*digit == *other))
+        return std::nullopt;
+      if (other)
+        digit = other;
+    }
+  }
+  RowLayout layout;
+  for (auto [digit, size] : llvm::zip_equal(known, type.getShape()))
+    layout.push_back(digit.value_or(RowDigit::whole(size)));
+  if (!coversRows(layout, option.rows) || !operandsAgree(option, op, layout))
+    return std::nullopt;
+  if (option.rows == 1 && elementsOf(op) > kSerialElements)
+    return std::nullopt;
+  return layout;
+}
+
+SmallVector<RowOption> pp::startOptions(Operation *op) {
+  Value result = op->getResult(0);
+  ArrayRef<int64_t> shape = typeOf(result).getShape();
+  SmallVector<RowOption> options;
+  auto add = [&](RowOption option) {
+    const RowLayout &layout = option.layouts[result];
+    bool isKnown = llvm::any_of(options, [&](RowOption &other) {
+      return other.layouts[result] == layout;
+    });
+    bool isSerial = option.rows == 1 && elementsOf(op) > kSerialElements;
+    if (!isKnown && !isSerial && operandsAgree(option, op, layout))
+      options.push_back(std::move(option));
+  };
+  for (int64_t count = 0; count < typeOf(result).getRank(); ++count) {
+    add(prefixOption(result, count, shape[count]));
+    add(prefixOption(result, count, 1));
+  }
+  add(balancedOption(result, isa<ReduceOp, ScatterAddOp>(op) ? kColumnBlock
+                                                             : kRowElements));
+  if (isa<ScatterAddOp>(
+          op)) // rows of a table cannot be divided, its columns can
+    for (int64_t dim = 0; dim < typeOf(result).getRank(); ++dim) {
+      RowOption columns;
+      RowLayout layout = wholeLayout(typeOf(result));
+      int64_t tile = largestDivisor(shape[dim], kColumnBlock);
+      if (tile == shape[dim])
+        continue;
+      layout[dim] = {1, shape[dim] / tile, tile};
+      columns.rows = shape[dim] / tile;
+      columns.layouts[result] = layout;
+      add(std::move(columns));
+    }
+  if (options.empty()) {
+    RowOption serial;
+    serial.layouts[result] = wholeLayout(typeOf(result));
+    options.push_back(std::move(serial));
+  }
+  return options;
+}
+
+double pp::scoreOption(const RowOption &option) {
+  int64_t largest = 1;
+  for (auto &[value, layout] : option.layouts)
+    largest =
+        std::max(largest, localType(typeOf(value), layout).getNumElements());
+  // Small rows waste vector lanes and loop starts, large ones spill the cache.
+  double small = std::max(0.0, std::log2(128.0 / largest));
+  double large = std::max(0.0, std::log2(largest / 4096.0));
+  double few = std::max(0.0, std::log2(8.0 / option.rows));
+  bool isTiny = largest * option.rows <= kSerialElements;
+  return small + 2 * large + (isTiny ? 0.0 : 2 * few);
+}

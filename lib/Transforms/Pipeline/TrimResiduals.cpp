@@ -1,0 +1,280 @@
+//===- TrimResiduals.cpp - keep less from forward to backward -------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In and out: level 3. Backward fragments need values of forward ones. Which
+// of them are kept, and which are computed again from those, is a minimum cut:
+// a node per value of the forward fragment, priced by its bytes, between what
+// cannot be computed again (contractions, reductions, gathers, collectives,
+// received values) and what the backward fragment reads. Arguments are at hand
+// anyway. Of equal bytes, values that memory holds in any case are preferred,
+// then those that need the least computing.
+//
+//===----------------------------------------------------------------------===//
+#include "MinCut.h"
+#include "mlir/IR/IRMapping.h"
+#include "pp/IR/Kernel.h"
+#include "pp/Transforms/Passes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_TRIMRESIDUALS
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+/// Local, and reads no more than it writes: views, counters, elementwise ops.
+bool canRepeat(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>() ||
+         isa<ConstantOp, IotaOp, AxisIndexOp, RandomBitsOp, BroadcastOp,
+             ReshapeOp, TransposeOp, SliceOp, PadOp, ConcatenateOp,
+             DynamicSliceOp, AllSliceOp>(op);
+}
+
+/// What one backward fragment reads of one forward fragment.
+class ResidualTrimmer {
+public:
+  ResidualTrimmer(FragmentOp forward, FragmentOp backward)
+      : forward(forward), backward(backward), body(&forward.getBody().front()),
+        yield(cast<YieldOp>(body->getTerminator())) {}
+
+  void run();
+
+private:
+  Value atYield(Value operand) {
+    return yield.getOperand(cast<OpResult>(operand).getResultNumber());
+  }
+  /// True for values that cost nothing to keep.
+  bool isAtHand(Value value);
+  int64_t priceOf(Value value);
+  unsigned addNode(Value value);
+  /// The values to keep, in the order of the forward fragment.
+  SmallVector<Value> chooseKept();
+  void extendForward(ArrayRef<Value> kept);
+  void rebuildBackward(ArrayRef<Value> kept);
+  Value recompute(OpBuilder &builder, Value value, IRMapping &mapping);
+  Value valueOutside(Value value);
+
+  FragmentOp forward, backward;
+  Block *body;
+  YieldOp yield;
+  NodeCut graph;
+  llvm::MapVector<Value, unsigned> nodes;
+};
+
+bool ResidualTrimmer::isAtHand(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument &&
+         isa<BlockArgument>(forward.getOperand(argument.getArgNumber()));
+}
+
+int64_t ResidualTrimmer::priceOf(Value value) {
+  bool isStored = isa<BlockArgument>(value) ||
+                  !canRepeat(value.getDefiningOp()) ||
+                  llvm::any_of(value.getUsers(), [](Operation *user) {
+                    return !isGraphOp(user) || isa<DotGeneralOp>(user);
+                  });
+  return 2 * getTensorBytes(value.getType()) + (isStored ? 0 : 1);
+}
+
+unsigned ResidualTrimmer::addNode(Value value) {
+  auto known = nodes.find(value);
+  if (known != nodes.end())
+    return known->second;
+  unsigned node = graph.addNode(priceOf(value));
+  nodes.insert({value, node});
+  Operation *op = value.getDefiningOp();
+  if (!op || !canRepeat(op)) {
+    graph.markSource(node);
+    return node;
+  }
+  for (Value operand : op->getOperands())
+    if (!isAtHand(operand))
+      graph.addEdge(addNode(operand), node);
+  return node;
+}
+
+SmallVector<Value> ResidualTrimmer::chooseKept() {
+  for (Value operand : backward.getOperands())
+    if (operand.getDefiningOp() == forward.getOperation())
+      graph.markSink(addNode(atYield(operand)));
+  SmallVector<Value> kept, values;
+  for (auto &[value, node] : nodes)
+    values.push_back(value);
+  for (unsigned node : graph.solve())
+    kept.push_back(values[node]);
+  llvm::sort(kept, [](Value a, Value b) {
+    Operation *left = a.getDefiningOp(), *right = b.getDefiningOp();
+    if (!left || !right)
+      return !left && (right || cast<BlockArgument>(a).getArgNumber() <
+                                    cast<BlockArgument>(b).getArgNumber());
+    if (left == right)
+      return cast<OpResult>(a).getResultNumber() <
+             cast<OpResult>(b).getResultNumber();
+    return left->isBeforeInBlock(right);
+  });
+  return kept;
+}
+
+/// Makes the forward fragment yield what is kept.
+void ResidualTrimmer::extendForward(ArrayRef<Value> kept) {
+  SmallVector<Value> yielded(yield.getOperands());
+  for (Value value : kept)
+    if (!isa<BlockArgument>(value) && !llvm::is_contained(yielded, value))
+      yielded.push_back(value);
+  if (yielded.size() == yield.getNumOperands())
+    return;
+  OpBuilder builder(forward);
+  auto longer = FragmentOp::create(
+      builder, forward.getLoc(), ValueRange(yielded).getTypes(),
+      forward.getPhase(), forward.getStage(), forward.getOperands());
+  longer.getBody().takeBody(forward.getBody());
+  yield->setOperands(yielded);
+  forward->replaceAllUsesWith(
+      longer->getResults().take_front(forward->getNumResults()));
+  forward->erase();
+  forward = longer;
+}
+
+/// A kept value as @main sees it.
+Value ResidualTrimmer::valueOutside(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return forward.getOperand(argument.getArgNumber());
+  for (auto [index, yielded] : llvm::enumerate(yield.getOperands()))
+    if (yielded == value)
+      return forward.getResult(index);
+  llvm_unreachable("the forward fragment yields what is kept");
+}
+
+Value ResidualTrimmer::recompute(OpBuilder &builder, Value value,
+                                 IRMapping &mapping) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  for (Value operand : op->getOperands())
+    recompute(builder, operand, mapping);
+  setKind(builder.clone(*op, mapping), Kind::InputGradient);
+  return mapping.lookup(value);
+}
+
+void ResidualTrimmer::rebuildBackward(ArrayRef<Value> kept) {
+  Block &block = backward.getBody().front();
+  llvm::SetVector<Value> operands;
+  for (Value operand : backward.getOperands())
+    if (operand.getDefiningOp() != forward.getOperation())
+      operands.insert(operand);
+  for (Value value : kept)
+    operands.insert(valueOutside(value));
+  // Arguments that recomputation reads; unused ones are dropped below.
+  for (Value operand : forward.getOperands())
+    if (isa<BlockArgument>(operand))
+      operands.insert(operand);
+
+  IRMapping inner; // values of @main, then those of the forward body
+  DenseMap<Value, Value> old;
+  for (auto [operand, argument] :
+       llvm::zip_equal(backward.getOperands(), block.getArguments()))
+    old[operand] = argument;
+  unsigned numOld = block.getNumArguments();
+  for (Value operand : operands)
+    inner.map(operand, block.addArgument(operand.getType(), operand.getLoc()));
+  IRMapping mapping;
+  for (Value value : kept)
+    mapping.map(value, inner.lookup(valueOutside(value)));
+  for (auto [operand, argument] :
+       llvm::zip_equal(forward.getOperands(), body->getArguments()))
+    if (isa<BlockArgument>(operand) && !mapping.contains(argument))
+      mapping.map(argument, inner.lookup(operand));
+
+  // Each where it is first read, so that it lives no longer than it must.
+  SmallVector<std::pair<Operation *, Value>> firstReads;
+  for (auto [operand, argument] : llvm::zip_equal(
+           backward.getOperands(), block.getArguments().take_front(numOld))) {
+    if (operand.getDefiningOp() != forward.getOperation()) {
+      argument.replaceAllUsesWith(inner.lookup(operand));
+      continue;
+    }
+    Operation *first = block.getTerminator();
+    for (Operation *user : argument.getUsers())
+      if (user->isBeforeInBlock(first))
+        first = user;
+    firstReads.push_back({first, operand});
+  }
+  llvm::stable_sort(firstReads, [](auto &a, auto &b) {
+    return a.first->isBeforeInBlock(b.first);
+  });
+  for (auto [first, operand] : firstReads) {
+    OpBuilder builder(first);
+    old[operand].replaceAllUsesWith(
+        recompute(builder, atYield(operand), mapping));
+  }
+  block.eraseArguments(0, numOld);
+  llvm::BitVector unused(block.getNumArguments());
+  SmallVector<Value> used;
+  for (auto [operand, argument] :
+       llvm::zip_equal(operands, block.getArguments()))
+    if (argument.use_empty())
+      unused.set(argument.getArgNumber());
+    else
+      used.push_back(operand);
+  block.eraseArguments(unused);
+  backward->setOperands(used);
+}
+
+void ResidualTrimmer::run() {
+  SmallVector<Value> kept = chooseKept();
+  extendForward(kept);
+  rebuildBackward(kept);
+}
+
+/// Drops what a fragment yields and nothing reads, and what computes it.
+void dropUnusedResults(FragmentOp fragment) {
+  Block &body = fragment.getBody().front();
+  auto yield = cast<YieldOp>(body.getTerminator());
+  SmallVector<Value> used, yielded;
+  for (auto [result, value] :
+       llvm::zip_equal(fragment.getResults(), yield.getOperands()))
+    if (!result.use_empty()) {
+      used.push_back(result);
+      yielded.push_back(value);
+    }
+  if (used.size() == fragment.getNumResults())
+    return;
+  OpBuilder builder(fragment);
+  auto shorter = FragmentOp::create(
+      builder, fragment.getLoc(), ValueRange(yielded).getTypes(),
+      fragment.getPhase(), fragment.getStage(), fragment.getOperands());
+  shorter.getBody().takeBody(fragment.getBody());
+  yield->setOperands(yielded);
+  for (auto [result, value] : llvm::zip_equal(used, shorter.getResults()))
+    result.replaceAllUsesWith(value);
+  fragment->erase();
+}
+
+struct TrimResidualsPass : pp::impl::TrimResidualsBase<TrimResidualsPass> {
+  void runOnOperation() override {
+    auto main = lookupMain(getOperation());
+    if (failed(main))
+      return signalPassFailure();
+    auto fragments = [&](Phase phase) {
+      return llvm::to_vector(llvm::make_filter_range(
+          main->getOps<FragmentOp>(),
+          [&](FragmentOp op) { return op.getPhase() == phase; }));
+    };
+    for (FragmentOp backward : fragments(Phase::Backward))
+      for (FragmentOp forward : fragments(Phase::Forward))
+        if (llvm::any_of(backward.getOperands(), [&](Value operand) {
+              return operand.getDefiningOp() == forward.getOperation();
+            }))
+          ResidualTrimmer(forward, backward).run();
+    for (FragmentOp forward : fragments(Phase::Forward))
+      dropUnusedResults(forward);
+  }
+};
+
+} // namespace

@@ -74,7 +74,7 @@ private:
   bool addEpilogue(Operation *op, Value value);
   /// A view of the result's current form as one of the dot's result.
   std::optional<StridedView> viewOfDot(StridedView view) const;
-  std::unique_ptr<ppx::MatrixViewT> matrixOfDot(const StridedView &view) const;
+  std::unique_ptr<ppx::MatrixViewT> matrixOfDot(const StridedView &view);
   static std::unique_ptr<ppx::MatrixViewT> matrix(const StridedView &view,
                                                   ArrayRef<int64_t> batch,
                                                   ArrayRef<int64_t> rows,
@@ -135,7 +135,7 @@ ContractionMatcher::viewOfDot(StridedView view) const {
 }
 
 std::unique_ptr<ppx::MatrixViewT>
-ContractionMatcher::matrixOfDot(const StridedView &view) const {
+ContractionMatcher::matrixOfDot(const StridedView &view) {
   auto inDot = viewOfDot(view);
   if (!inDot)
     return nullptr;

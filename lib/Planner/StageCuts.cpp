@@ -77,11 +77,11 @@ FailureOr<Sequence> measure(func::FuncOp main) {
 } // namespace
 
 FailureOr<SmallVector<int64_t>> pp::chooseStageCuts(func::FuncOp main, int64_t stages) {
+  if (stages == 1)
+    return SmallVector<int64_t>();
   FailureOr<Sequence> sequence = measure(main);
   if (failed(sequence))
     return failure();
-  if (stages == 1)
-    return SmallVector<int64_t>();
   int64_t count = sequence->cost.size();
 
   double fewest = std::numeric_limits<double>::max();

@@ -11,7 +11,6 @@
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pprt/Artifact.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -60,7 +59,7 @@ private:
   MeshAttr mesh;
   SymbolTable symbols;
   std::unique_ptr<ppx::ArtifactT> artifact = std::make_unique<ppx::ArtifactT>();
-  llvm::MapVector<std::pair<Operation *, bool>, uint32_t> kernels;
+  llvm::DenseMap<std::pair<Operation *, int>, uint32_t> kernels; ///< (function, accumulate)
   llvm::DenseMap<std::pair<Attribute, Attribute>, uint32_t> groups;
   llvm::DenseMap<int64_t, uint32_t> outputs; ///< result of @main -> output
 };
@@ -91,7 +90,7 @@ uint32_t ArtifactBuilder::getGroup(ArrayAttr axes, ArrayRef<int64_t> stages) {
 
 FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function, bool accumulate) {
   auto [it, isNew] =
-      kernels.try_emplace({function.getOperation(), accumulate}, artifact->kernels.size());
+      kernels.try_emplace({function.getOperation(), int(accumulate)}, artifact->kernels.size());
   if (!isNew)
     return it->second;
   auto kernel = std::make_unique<ppx::KernelT>();

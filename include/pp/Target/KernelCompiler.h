@@ -1,0 +1,93 @@
+//===- KernelCompiler.h - kernels to machine code ---------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: loops kernels as pp-form-kernels leaves them. Out: functions of the ABI
+// that runtime/schema/ppx.fbs gives CompiledKernel, to call in this process or
+// as a shared object to put into an artifact.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TARGET_KERNELCOMPILER_H
+#define PP_TARGET_KERNELCOMPILER_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SmallVector.h"
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pp {
+
+/// As in ppx.fbs.
+enum class Access { Read, Write, ReadWrite };
+
+/// The buffers a kernel is called with: its arguments in order, then those
+/// results that do not share an argument's memory (`pp.inplace`).
+struct KernelParameters {
+  llvm::SmallVector<mlir::Type> types;
+  llvm::SmallVector<Access> access;
+  llvm::SmallVector<int64_t> bytes;
+  /// Parameter of each result. Argument i is parameter i.
+  llvm::SmallVector<unsigned> ofResult;
+};
+KernelParameters getKernelParameters(mlir::func::FuncOp kernel);
+
+/// What one launch costs, for predictions.
+struct KernelCost {
+  double flops = 0, bytes = 0;
+};
+KernelCost getKernelCost(mlir::func::FuncOp kernel);
+
+/// Rows of a loops kernel; 0 for others.
+int64_t getKernelRows(mlir::func::FuncOp kernel);
+
+/// The function of CompiledKernel.
+using KernelFunction = void (*)(void *const *arguments, const int64_t *scalars,
+                                int64_t begin, int64_t end);
+
+struct CompileOptions {
+  /// Where objects are kept between runs; empty: $XDG_CACHE_HOME/pp or
+  /// ~/.cache/pp. A cache that cannot be used is passed over silently.
+  std::string cacheDirectory;
+  bool useCache = true;
+  /// 0: one per core.
+  unsigned threads = 0;
+};
+
+/// Name of a kernel's function in machine code. It depends on what the kernel
+/// computes alone, so that equal kernels of different programs share objects.
+std::string getKernelSymbol(mlir::func::FuncOp kernel);
+
+/// Machine code of a set of kernels.
+class CompiledKernels {
+public:
+  /// Compiles loops kernels; reports what cannot be compiled.
+  static mlir::FailureOr<CompiledKernels>
+  compile(llvm::ArrayRef<mlir::func::FuncOp> kernels,
+          const CompileOptions &options = {});
+
+  CompiledKernels(CompiledKernels &&);
+  CompiledKernels &operator=(CompiledKernels &&);
+  ~CompiledKernels();
+
+  /// Loads the code into this process, where it stays as long as this object.
+  mlir::LogicalResult load();
+  /// A function of a loaded kernel; null if there is none.
+  KernelFunction lookup(llvm::StringRef symbol) const;
+
+  /// Links everything into one ELF shared object.
+  mlir::FailureOr<std::vector<uint8_t>> linkSharedObject() const;
+
+  /// How many objects came from the cache.
+  unsigned getNumCached() const;
+
+private:
+  struct State;
+  explicit CompiledKernels(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace pp
+
+#endif // PP_TARGET_KERNELCOMPILER_H

@@ -1,0 +1,165 @@
+//===- KernelObject.cpp - from the LLVM dialect to machine code -----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A short list of LLVM passes does for these loop nests what -O3 does, in a
+// third of its time. The module carries the host's triple and data layout:
+// without them LLVM silently does not vectorise.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelObject.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include <mutex>
+
+using namespace mlir;
+
+/// To be raised when any change to the lowering changes the code it makes.
+static constexpr const char *kPipelineVersion = "1";
+
+static constexpr const char *kPasses =
+    "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-"
+    "simplify,lcssa,"
+    "loop(loop-rotate),loop-mssa(licm),loop(indvars),gvn,loop-vectorize,"
+    "instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
+
+static std::string hostFeatures() {
+  llvm::SubtargetFeatures features;
+  for (auto &feature : llvm::sys::getHostCPUFeatures())
+    features.AddFeature(feature.first(), feature.second);
+  std::vector<std::string> list = features.getFeatures();
+  llvm::sort(list);
+  return llvm::join(list, ",");
+}
+
+std::string pp::describeTarget() {
+  return llvm::join_items("\n", kPipelineVersion, LLVM_VERSION_STRING, kPasses,
+                          llvm::sys::getProcessTriple(),
+                          llvm::sys::getHostCPUName(), hostFeatures());
+}
+
+static std::unique_ptr<llvm::TargetMachine>
+createHostMachine(std::string &error) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, llvm::sys::getHostCPUName(), hostFeatures(),
+      llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Less));
+}
+
+/// void name(ptr arguments, ptr scalars, i64 begin, i64 end): unpacks the
+/// buffers, whose noalias attributes sit on the function called.
+static void addEntry(llvm::Module &module, llvm::StringRef name) {
+  llvm::Function *rows = module.getFunction((name + ".rows").str());
+  rows->setLinkage(llvm::GlobalValue::InternalLinkage);
+  llvm::LLVMContext &context = module.getContext();
+  auto *pointer = llvm::PointerType::getUnqual(context);
+  auto *i64 = llvm::Type::getInt64Ty(context);
+  auto *type =
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                              {pointer, pointer, i64, i64}, /*isVarArg=*/false);
+  auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
+                                       name, module);
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", entry));
+  llvm::SmallVector<llvm::Value *> arguments;
+  for (unsigned index = 0; index + 2 < rows->arg_size(); ++index) {
+    llvm::Value *slot =
+        builder.CreateConstInBoundsGEP1_64(pointer, entry->getArg(0), index);
+    arguments.push_back(builder.CreateLoad(pointer, slot));
+  }
+  arguments.push_back(entry->getArg(2));
+  arguments.push_back(entry->getArg(3));
+  builder.CreateCall(rows, arguments);
+  builder.CreateRetVoid();
+}
+
+/// Moves bf16 through memory as bits. Conversions are integer arithmetic by now
+/// (arith-expand), so no bf16 value is left that a processor without it would
+/// need library functions for.
+static void loadHalvesAsBits(llvm::Module &module) {
+  llvm::Type *half = llvm::Type::getBFloatTy(module.getContext());
+  llvm::Type *bits = llvm::Type::getInt16Ty(module.getContext());
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction :
+         llvm::make_early_inc_range(llvm::instructions(function))) {
+      llvm::IRBuilder<> builder(&instruction);
+      if (auto *load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+          load && load->getType() == half) {
+        auto *raw = builder.CreateAlignedLoad(bits, load->getPointerOperand(),
+                                              load->getAlign());
+        load->replaceAllUsesWith(builder.CreateBitCast(raw, half));
+        load->eraseFromParent();
+      } else if (auto *store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+                 store && store->getValueOperand()->getType() == half) {
+        auto *raw = builder.CreateBitCast(store->getValueOperand(), bits);
+        builder.CreateAlignedStore(raw, store->getPointerOperand(),
+                                   store->getAlign());
+        store->eraseFromParent();
+      }
+    }
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PassBuilder passBuilder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  passBuilder.registerModuleAnalyses(modules);
+  passBuilder.registerCGSCCAnalyses(components);
+  passBuilder.registerFunctionAnalyses(functions);
+  passBuilder.registerLoopAnalyses(loops);
+  passBuilder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::ModulePassManager passes;
+  llvm::cantFail(passBuilder.parsePassPipeline(passes, kPasses));
+  passes.run(module, modules);
+}
+
+FailureOr<pp::ObjectCode> pp::compileObject(ModuleOp module,
+                                            llvm::StringRef name) {
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = createHostMachine(error);
+  if (!machine)
+    return module.emitError("expects a processor that LLVM can compile for: ")
+           << error;
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
+  if (!code)
+    return failure();
+  code->setTargetTriple(machine->getTargetTriple());
+  code->setDataLayout(machine->createDataLayout());
+  addEntry(*code, name);
+  loadHalvesAsBits(*code);
+  for (llvm::Function &function : *code)
+    if (!function.isDeclaration())
+      function.addFnAttr("target-cpu", machine->getTargetCPU());
+  optimize(*code, *machine);
+
+  ObjectCode object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager emitter;
+  if (machine->addPassesToEmitFile(emitter, stream, nullptr,
+                                   llvm::CodeGenFileType::ObjectFile))
+    return module.emitError("expects a target that can emit object files");
+  emitter.run(*code);
+  return object;
+}

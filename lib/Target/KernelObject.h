@@ -1,0 +1,28 @@
+//===- KernelObject.h - from the LLVM dialect to machine code ---*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TARGET_KERNELOBJECT_H
+#define PP_LIB_TARGET_KERNELOBJECT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallVector.h"
+#include <string>
+
+namespace pp {
+
+using ObjectCode = llvm::SmallVector<char, 0>;
+
+/// Everything but the kernel that machine code depends on: the versions of
+/// LLVM and of this pipeline, the processor and its features.
+std::string describeTarget();
+
+/// Compiles a module whose function `name`.rows takes bare pointers, begin and
+/// end, and adds the entry `name` of CompiledKernel's ABI.
+mlir::FailureOr<ObjectCode> compileObject(mlir::ModuleOp module,
+                                          llvm::StringRef name);
+
+} // namespace pp
+
+#endif // PP_LIB_TARGET_KERNELOBJECT_H

@@ -1,0 +1,243 @@
+//===- KernelPipeline.cpp - from linalg to the LLVM dialect ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a function with one loop over rows, whose body is linalg on the tensors
+// of a row. Out: the same in the LLVM dialect, without calls but to libm and
+// without memory but its arguments and its stack. The order of the steps
+// matters: elementwise ops are fused while they are tensors, results are
+// written where they belong before buffers are made, and math functions are
+// replaced by polynomials once loops are scalar.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelPipeline.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Linalg/Transforms/SubsetInsertionOpInterfaceImpl.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/IR/TensorInferTypeOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/SubsetInsertionOpInterfaceImpl.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+/// Scratch of one row beyond this goes to the heap, once per call.
+static constexpr int64_t kMaxStackBytes = 512 * 1024;
+
+void pp::registerKernelDialects(DialectRegistry &registry) {
+  registry.insert<arith::ArithDialect, bufferization::BufferizationDialect,
+                  func::FuncDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
+                  math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                  tensor::TensorDialect>();
+  arith::registerBufferizableOpInterfaceExternalModels(registry);
+  linalg::registerBufferizableOpInterfaceExternalModels(registry);
+  linalg::registerSubsetOpInterfaceExternalModels(registry);
+  scf::registerBufferizableOpInterfaceExternalModels(registry);
+  tensor::registerBufferizableOpInterfaceExternalModels(registry);
+  tensor::registerSubsetOpInterfaceExternalModels(registry);
+  tensor::registerInferTypeOpInterfaceExternalModels(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}
+
+namespace {
+
+/// Copies are free to repeat; anything else is fused into its only user.
+bool shouldFuse(OpOperand *operand) {
+  auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+  if (!producer)
+    return false;
+  bool isCopy = producer.getBody()->without_terminator().empty();
+  return isCopy ||
+         llvm::all_of(operand->get().getUsers(), [&](Operation *user) {
+           return user == operand->getOwner();
+         });
+}
+
+LogicalResult fuseElementwise(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  RewritePatternSet patterns(context);
+  linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
+  linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
+  linalg::FillOp::getCanonicalizationPatterns(patterns, context);
+  linalg::GenericOp::getCanonicalizationPatterns(patterns, context);
+  tensor::ExtractSliceOp::getCanonicalizationPatterns(patterns, context);
+  tensor::ExtractOp::getCanonicalizationPatterns(patterns, context);
+  return applyPatternsGreedily(module, std::move(patterns));
+}
+
+Value baseOf(Value buffer) {
+  while (auto view = buffer.getDefiningOp<memref::SubViewOp>())
+    buffer = view.getSource();
+  return buffer;
+}
+
+/// True if every use of `load` happens before `writer` overwrites its memory,
+/// or in `writer` itself at the element it writes.
+bool isReadInTime(bufferization::ToTensorOp load, Operation *writer) {
+  return llvm::all_of(load->getUses(), [&](OpOperand &use) {
+    auto reader = dyn_cast<linalg::GenericOp>(use.getOwner());
+    if (!reader || reader->getBlock() != writer->getBlock())
+      return false;
+    if (reader != writer)
+      return reader->isBeforeInBlock(writer);
+    return reader.getNumReductionLoops() == 0 &&
+           reader.getMatchingIndexingMap(&use).isIdentity();
+  });
+}
+
+/// A result that shares an argument's memory overwrites it; a late reader of
+/// the argument gets a copy made in time.
+void protectInplaceArguments(func::FuncOp function) {
+  function.walk([&](bufferization::MaterializeInDestinationOp store) {
+    Operation *writer = store.getSource().getDefiningOp();
+    if (!writer || writer->getBlock() != store->getBlock() ||
+        !isa<linalg::GenericOp>(writer))
+      writer = store;
+    store->getBlock()->walk([&](bufferization::ToTensorOp load) {
+      if (baseOf(load.getBuffer()) != baseOf(store.getDest()) ||
+          isReadInTime(load, writer))
+        return;
+      OpBuilder builder(load->getContext());
+      builder.setInsertionPointAfter(load);
+      auto copy = bufferization::AllocTensorOp::create(
+          builder, load.getLoc(), cast<RankedTensorType>(load.getType()),
+          ValueRange(), load.getResult());
+      load.getResult().replaceAllUsesExcept(copy.getResult(), copy);
+    });
+  });
+}
+
+LogicalResult bufferize(ModuleOp module) {
+  IRRewriter rewriter(module.getContext());
+  if (failed(bufferization::eliminateEmptyTensors(rewriter, module)))
+    return failure();
+  bufferization::OneShotBufferizationOptions options;
+  bufferization::BufferizationState state;
+  return bufferization::runOneShotBufferize(module, options, state);
+}
+
+/// Scratch is allocated once, before the loop over rows.
+void hoistScratch(func::FuncOp function) {
+  SmallVector<memref::AllocOp> allocs;
+  int64_t total = 0;
+  function.walk([&](memref::AllocOp alloc) {
+    allocs.push_back(alloc);
+    MemRefType type = alloc.getType();
+    total += type.getNumElements() *
+             llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+  });
+  IRRewriter rewriter(function.getContext());
+  Block &entry = function.getBody().front();
+  for (memref::AllocOp alloc : allocs) {
+    rewriter.setInsertionPointToStart(&entry);
+    if (total <= kMaxStackBytes) {
+      rewriter.replaceOp(alloc, memref::AllocaOp::create(
+                                    rewriter, alloc.getLoc(), alloc.getType(),
+                                    rewriter.getI64IntegerAttr(64)));
+      continue;
+    }
+    rewriter.moveOpBefore(alloc, &entry, entry.begin());
+    rewriter.setInsertionPoint(entry.getTerminator());
+    memref::DeallocOp::create(rewriter, alloc.getLoc(), alloc);
+  }
+}
+
+LogicalResult convertToLoops(func::FuncOp function) {
+  IRRewriter rewriter(function.getContext());
+  SmallVector<memref::CopyOp> copies;
+  function.walk([&](memref::CopyOp copy) { copies.push_back(copy); });
+  for (memref::CopyOp copy : copies) {
+    rewriter.setInsertionPoint(copy);
+    linalg::makeMemRefCopyOp(rewriter, copy.getLoc(), copy.getSource(),
+                             copy.getTarget());
+    rewriter.eraseOp(copy);
+  }
+  SmallVector<linalg::LinalgOp> ops;
+  function.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+  for (linalg::LinalgOp op : ops) {
+    rewriter.setInsertionPoint(op);
+    if (failed(linalg::linalgOpToLoops(rewriter, op)))
+      return op->emitError("expects an op that loops can compute");
+    rewriter.eraseOp(op);
+  }
+  return success();
+}
+
+/// f32 functions become polynomials that vectorise; f64 keeps libm's accuracy.
+LogicalResult approximateMath(ModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+    return llvm::is_contained(
+        {math::ExpOp::getOperationName(), math::LogOp::getOperationName(),
+         math::TanhOp::getOperationName(), math::ErfOp::getOperationName(),
+         math::SinOp::getOperationName(), math::CosOp::getOperationName()},
+        name);
+  });
+  return applyPatternsGreedily(module, std::move(patterns));
+}
+
+LogicalResult convertToLLVM(ModuleOp module) {
+  PassManager passes(module.getContext());
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  passes.addPass(createCSEPass());
+  passes.addPass(createLoopInvariantCodeMotionPass());
+  passes.addPass(memref::createExpandStridedMetadataPass());
+  passes.addPass(createLowerAffinePass());
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(arith::createArithExpandOpsPass(expand));
+  passes.addPass(createConvertMathToLLVMPass());
+  passes.addPass(createConvertMathToLibmPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createFinalizeMemRefToLLVMConversionPass());
+  ConvertFuncToLLVMPassOptions functions;
+  functions.useBarePtrCallConv = true;
+  passes.addPass(createConvertFuncToLLVMPass(functions));
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createUBToLLVMConversionPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+  return passes.run(module);
+}
+
+} // namespace
+
+LogicalResult pp::lowerToLLVM(ModuleOp module) {
+  if (failed(fuseElementwise(module)))
+    return failure();
+  for (auto function : module.getOps<func::FuncOp>())
+    protectInplaceArguments(function);
+  if (failed(bufferize(module)))
+    return failure();
+  for (auto function : module.getOps<func::FuncOp>()) {
+    hoistScratch(function);
+    if (failed(convertToLoops(function)))
+      return failure();
+  }
+  if (failed(approximateMath(module)))
+    return failure();
+  return convertToLLVM(module);
+}

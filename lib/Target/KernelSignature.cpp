@@ -1,0 +1,95 @@
+//===- KernelSignature.cpp - how a kernel is called and what it costs -----===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/IR/Model.h"
+#include "pp/Target/KernelCompiler.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
+
+using namespace mlir;
+using namespace pp;
+
+/// i1 takes a byte.
+static int64_t bytesOf(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.getNumElements() *
+         llvm::divideCeil(tensor.getElementType().getIntOrFloatBitWidth(), 8);
+}
+
+KernelParameters pp::getKernelParameters(func::FuncOp kernel) {
+  KernelParameters parameters;
+  for (Type type : kernel.getArgumentTypes()) {
+    parameters.types.push_back(type);
+    parameters.access.push_back(Access::Read);
+  }
+  SmallVector<int64_t> shared(kernel.getNumResults(), -1);
+  if (auto pairs = kernel->getAttrOfType<DenseI64ArrayAttr>(attrs::kInplace))
+    for (int64_t index = 0; index + 1 < pairs.size(); index += 2)
+      shared[pairs[index]] = pairs[index + 1];
+  for (auto [index, type] : llvm::enumerate(kernel.getResultTypes())) {
+    if (shared[index] >= 0) {
+      parameters.access[shared[index]] = Access::ReadWrite;
+      parameters.ofResult.push_back(shared[index]);
+      continue;
+    }
+    parameters.ofResult.push_back(parameters.types.size());
+    parameters.types.push_back(type);
+    parameters.access.push_back(Access::Write);
+  }
+  for (Type type : parameters.types)
+    parameters.bytes.push_back(bytesOf(type));
+  return parameters;
+}
+
+/// Operations per element of a graph op. Transcendental functions count as
+/// the polynomials they become.
+static double flopsOf(Operation &op) {
+  auto elements = [](Value value) {
+    return static_cast<double>(
+        cast<RankedTensorType>(value.getType()).getNumElements());
+  };
+  if (auto dot = dyn_cast<DotGeneralOp>(op)) {
+    double depth = 1;
+    for (int64_t dim : dot.getLhsContract())
+      depth *= cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(dim);
+    return 2 * depth * elements(dot.getResult());
+  }
+  if (isa<ConstantOp, IotaOp, BroadcastOp, ReshapeOp, TransposeOp, SliceOp>(op))
+    return 0;
+  if (isa<ReduceOp, ArgmaxOp>(op))
+    return elements(op.getOperand(0));
+  if (isa<ExpOp, LogOp, TanhOp, ErfOp, LogisticOp, SinOp, CosOp, PowOp>(op))
+    return 16 * elements(op.getResult(0));
+  return elements(op.getResult(0));
+}
+
+KernelCost pp::getKernelCost(func::FuncOp kernel) {
+  KernelCost cost;
+  KernelParameters parameters = getKernelParameters(kernel);
+  for (auto [bytes, access] :
+       llvm::zip_equal(parameters.bytes, parameters.access))
+    cost.bytes += access == Access::ReadWrite ? 2.0 * bytes : 1.0 * bytes;
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    cost.flops += flopsOf(op);
+  return cost;
+}
+
+int64_t pp::getKernelRows(func::FuncOp kernel) {
+  auto rows = kernel->getAttrOfType<RowsAttr>(attrs::kRows);
+  return rows ? rows.getRows() : 0;
+}
+
+std::string pp::getKernelSymbol(func::FuncOp kernel) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  kernel->print(stream, OpPrintingFlags().useLocalScope());
+  std::string name = ("@" + kernel.getSymName()).str();
+  if (size_t position = text.find(name); position != std::string::npos)
+    text.erase(position, name.size());
+  auto digest = llvm::SHA256::hash(
+      ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+  return "pp_" +
+         llvm::toHex(ArrayRef(digest).take_front(12), /*LowerCase=*/true);
+}

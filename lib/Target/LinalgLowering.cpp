@@ -1,0 +1,287 @@
+//===- LinalgLowering.cpp - graph ops as linalg ---------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The lowering aspect of every graph op. Each op becomes one linalg.generic
+// where it can, so that upstream fusion may merge it with its neighbours; the
+// rest become slices, or loops around slices. Shapes are those of one row of a
+// kernel as a rule (RowLoop.cpp), but any shape is right.
+//
+//===----------------------------------------------------------------------===//
+#include "LinalgLowering.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "pp/IR/Aspects.h"
+
+using namespace mlir;
+using namespace pp;
+
+//===----------------------------------------------------------------------===//
+// LinalgBuilder
+//===----------------------------------------------------------------------===//
+
+Value LinalgBuilder::empty(RankedTensorType type) {
+  return tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                 type.getElementType());
+}
+
+Value LinalgBuilder::fill(RankedTensorType type, TypedAttr value) {
+  Value scalar = arith::ConstantOp::create(builder, loc, value);
+  return linalg::FillOp::create(builder, loc, scalar, empty(type)).getResult(0);
+}
+
+Value LinalgBuilder::index(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+Value LinalgBuilder::iteration(int64_t dim) {
+  return linalg::IndexOp::create(builder, loc, dim);
+}
+
+Value LinalgBuilder::clampedIndex(Value scalar, int64_t limit) {
+  Value value =
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), scalar);
+  value = arith::MaxSIOp::create(builder, loc, value, index(0));
+  return arith::MinSIOp::create(builder, loc, value, index(limit));
+}
+
+AffineMap LinalgBuilder::projection(int64_t rank, ArrayRef<int64_t> dims) {
+  SmallVector<AffineExpr> exprs;
+  for (int64_t dim : dims)
+    exprs.push_back(builder.getAffineDimExpr(dim));
+  return AffineMap::get(rank, 0, exprs, builder.getContext());
+}
+
+Value LinalgBuilder::map(RankedTensorType type, ValueRange operands,
+                         ArrayRef<AffineMap> maps, Body body) {
+  SmallVector<AffineMap> allMaps(maps);
+  allMaps.push_back(builder.getMultiDimIdentityMap(type.getRank()));
+  SmallVector<utils::IteratorType> iterators(type.getRank(),
+                                             utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(
+      builder, loc, type, operands, empty(type), allMaps, iterators,
+      [&](OpBuilder &nested, Location loc, ValueRange scalars) {
+        Value result = body(LinalgBuilder{nested, loc}, scalars.drop_back());
+        linalg::YieldOp::create(nested, loc, result);
+      });
+  return generic.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise, sources, reductions, contractions
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+Value lowerElementwise(Operation *op, LinalgBuilder b, ValueRange operands) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  SmallVector<AffineMap> maps(operands.size(),
+                              b.builder.getMultiDimIdentityMap(type.getRank()));
+  return b.map(type, operands, maps,
+               [&](LinalgBuilder inner, ValueRange scalars) {
+                 return emitScalar(inner.builder, op, scalars);
+               });
+}
+
+Value lowerSource(ConstantOp op, LinalgBuilder b, ValueRange) {
+  return arith::ConstantOp::create(b.builder, b.loc, op.getType(),
+                                   cast<TypedAttr>(op.getValue()));
+}
+
+Value lowerSource(IotaOp op, LinalgBuilder b, ValueRange) {
+  Type element = op.getType().getElementType();
+  return b.map(op.getType(), {}, {}, [&](LinalgBuilder inner, ValueRange) {
+    Value position = arith::IndexCastOp::create(
+        inner.builder, inner.loc, inner.builder.getI64Type(),
+        inner.iteration(op.getDimension()));
+    return emitConvert(inner.builder, inner.loc, position, element);
+  });
+}
+
+/// bf16 is summed in f32 and rounded once.
+Value lowerReduce(ReduceOp op, LinalgBuilder b, ValueRange operands) {
+  Type element = op.getType().getElementType(),
+       compute = getComputeType(element);
+  auto sumType = RankedTensorType::get(op.getType().getShape(), compute);
+  int64_t rank = ranked(operands[0]).getRank();
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  SmallVector<int64_t> kept;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    if (llvm::is_contained(op.getDimensions(), dim))
+      iterators[dim] = utils::IteratorType::reduction;
+    else
+      kept.push_back(dim);
+  }
+  SmallVector<AffineMap> maps{b.builder.getMultiDimIdentityMap(rank),
+                              b.projection(rank, kept)};
+  Value start = b.fill(sumType, getIdentity(op.getReduction(), compute));
+  auto sum = linalg::GenericOp::create(
+      b.builder, b.loc, sumType, operands[0], start, maps, iterators,
+      [&](OpBuilder &nested, Location loc, ValueRange scalars) {
+        Value wide = emitConvert(nested, loc, scalars[0], compute);
+        Value next =
+            emitCombine(nested, loc, op.getReduction(), scalars[1], wide);
+        linalg::YieldOp::create(nested, loc, next);
+      });
+  if (compute == element)
+    return sum.getResult(0);
+  return b.map(op.getType(), sum.getResult(0),
+               b.builder.getMultiDimIdentityMap(op.getType().getRank()),
+               [&](LinalgBuilder inner, ValueRange scalars) {
+                 return emitConvert(inner.builder, inner.loc, scalars[0],
+                                    element);
+               });
+}
+
+/// Keeps the largest element and its index; only a strictly larger one replaces
+/// it, so the first wins.
+Value lowerArgmax(ArgmaxOp op, LinalgBuilder b, ValueRange operands) {
+  auto from = ranked(operands[0]);
+  Type element = getComputeType(from.getElementType()),
+       index = op.getType().getElementType();
+  int64_t rank = from.getRank();
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  iterators[op.getDimension()] = utils::IteratorType::reduction;
+  SmallVector<int64_t> kept;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (dim != static_cast<int64_t>(op.getDimension()))
+      kept.push_back(dim);
+  AffineMap keptMap = b.projection(rank, kept);
+  auto bestType = RankedTensorType::get(op.getType().getShape(), element);
+  Value best = b.fill(bestType, getIdentity(Reduction::Max, element));
+  Value where = b.fill(op.getType(), b.builder.getIntegerAttr(index, 0));
+  auto generic = linalg::GenericOp::create(
+      b.builder, b.loc, TypeRange{bestType, op.getType()}, operands[0],
+      ValueRange{best, where},
+      {b.builder.getMultiDimIdentityMap(rank), keptMap, keptMap}, iterators,
+      [&](OpBuilder &nested, Location loc, ValueRange scalars) {
+        Value position =
+            linalg::IndexOp::create(nested, loc, op.getDimension());
+        position = arith::IndexCastOp::create(nested, loc, index, position);
+        Value next = emitConvert(nested, loc, scalars[0], element),
+              best = scalars[1];
+        Value isLarger =
+            isa<FloatType>(element)
+                ? Value(arith::CmpFOp::create(
+                      nested, loc, arith::CmpFPredicate::OGT, next, best))
+                : Value(arith::CmpIOp::create(
+                      nested, loc, arith::CmpIPredicate::sgt, next, best));
+        Value value =
+            arith::SelectOp::create(nested, loc, isLarger, next, best);
+        Value place = arith::SelectOp::create(nested, loc, isLarger, position,
+                                              scalars[2]);
+        linalg::YieldOp::create(nested, loc, ValueRange{value, place});
+      });
+  return generic.getResult(1);
+}
+
+/// Plain loops: floating contractions of any size go to a library
+/// (ContractionLowering.cpp); integers and odd layouts come here.
+Value lowerDot(DotGeneralOp op, LinalgBuilder b, ValueRange operands) {
+  Type element = op.getType().getElementType(),
+       compute = getComputeType(element);
+  int64_t lhsRank = ranked(operands[0]).getRank(),
+          rhsRank = ranked(operands[1]).getRank();
+  int64_t resultRank = op.getType().getRank();
+  int64_t loops = resultRank + op.getLhsContract().size();
+  SmallVector<int64_t> lhs(lhsRank), rhs(rhsRank), result;
+  int64_t next = 0;
+  for (auto [left, right] : llvm::zip_equal(op.getLhsBatch(), op.getRhsBatch()))
+    lhs[left] = rhs[right] = next++;
+  for (int64_t dim : op.getLhsFree())
+    lhs[dim] = next++;
+  for (int64_t dim : op.getRhsFree())
+    rhs[dim] = next++;
+  result = llvm::to_vector(llvm::seq<int64_t>(resultRank));
+  for (auto [left, right] :
+       llvm::zip_equal(op.getLhsContract(), op.getRhsContract()))
+    lhs[left] = rhs[right] = next++;
+  SmallVector<utils::IteratorType> iterators(resultRank,
+                                             utils::IteratorType::parallel);
+  iterators.resize(loops, utils::IteratorType::reduction);
+  auto sumType = RankedTensorType::get(op.getType().getShape(), compute);
+  Value start = b.fill(sumType, getIdentity(Reduction::Sum, compute));
+  auto generic = linalg::GenericOp::create(
+      b.builder, b.loc, sumType, operands, start,
+      {b.projection(loops, lhs), b.projection(loops, rhs),
+       b.projection(loops, result)},
+      iterators, [&](OpBuilder &nested, Location loc, ValueRange scalars) {
+        Value left = emitConvert(nested, loc, scalars[0], compute);
+        Value right = emitConvert(nested, loc, scalars[1], compute);
+        Value product = emitCombine(nested, loc, Reduction::Prod, left, right);
+        linalg::YieldOp::create(
+            nested, loc,
+            emitCombine(nested, loc, Reduction::Sum, scalars[2], product));
+      });
+  if (compute == element)
+    return generic.getResult(0);
+  return b.map(op.getType(), generic.getResult(0),
+               b.builder.getMultiDimIdentityMap(resultRank),
+               [&](LinalgBuilder inner, ValueRange scalars) {
+                 return emitConvert(inner.builder, inner.loc, scalars[0],
+                                    element);
+               });
+}
+
+//===----------------------------------------------------------------------===//
+// Registration
+//===----------------------------------------------------------------------===//
+
+template <typename OpT, auto function>
+struct Model : LinalgOpInterface::ExternalModel<Model<OpT, function>, OpT> {
+  FailureOr<SmallVector<Value>> lowerToLinalg(Operation *op, OpBuilder &builder,
+                                              ValueRange operands) const {
+    Value result =
+        function(cast<OpT>(op), LinalgBuilder{builder, op->getLoc()}, operands);
+    if (!result)
+      return op->emitError("expects element types that ")
+             << op->getName() << " can compute on";
+    return SmallVector<Value>{result};
+  }
+};
+
+template <typename OpT>
+Value elementwise(OpT op, LinalgBuilder b, ValueRange operands) {
+  return lowerElementwise(op, b, operands);
+}
+template <typename... Ops> void attachElementwise(MLIRContext *context) {
+  (Ops::template attachInterface<Model<Ops, elementwise<Ops>>>(*context), ...);
+}
+
+/// Names the overload of `lower` for OpT.
+template <typename OpT>
+Value byOverload(OpT op, LinalgBuilder b, ValueRange operands) {
+  return lower(op, b, operands);
+}
+template <typename... Ops> void attachOverloads(MLIRContext *context) {
+  (Ops::template attachInterface<Model<Ops, byOverload<Ops>>>(*context), ...);
+}
+
+template <typename OpT>
+Value source(OpT op, LinalgBuilder b, ValueRange operands) {
+  return lowerSource(op, b, operands);
+}
+
+} // namespace
+
+void pp::registerLinalgModels(DialectRegistry &registry) {
+  registry.insert<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
+                  scf::SCFDialect, tensor::TensorDialect>();
+  registry.addExtension(+[](MLIRContext *context, PPDialect *) {
+    attachElementwise<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp,
+                      ErfOp, LogisticOp, SinOp, CosOp, SignOp, NotOp, AddOp,
+                      SubOp, MulOp, DivOp, MaxOp, MinOp, PowOp, AndOp, OrOp,
+                      CompareOp, SelectOp, ConvertOp, StopGradientOp,
+                      ShardingConstraintOp>(context);
+    attachOverloads<BroadcastOp, ReshapeOp, TransposeOp, SliceOp, PadOp,
+                    ConcatenateOp, DynamicSliceOp, DynamicUpdateSliceOp,
+                    GatherOp, ScatterAddOp, CumsumOp, RandomBitsOp>(context);
+    ConstantOp::attachInterface<Model<ConstantOp, source<ConstantOp>>>(
+        *context);
+    IotaOp::attachInterface<Model<IotaOp, source<IotaOp>>>(*context);
+    ReduceOp::attachInterface<Model<ReduceOp, lowerReduce>>(*context);
+    ArgmaxOp::attachInterface<Model<ArgmaxOp, lowerArgmax>>(*context);
+    DotGeneralOp::attachInterface<Model<DotGeneralOp, lowerDot>>(*context);
+  });
+}

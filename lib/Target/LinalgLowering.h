@@ -1,0 +1,65 @@
+//===- LinalgLowering.h - graph ops as linalg, one function each -*- C++
+//-*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every function builds the op's result from its already lowered operands.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TARGET_LINALGLOWERING_H
+#define PP_LIB_TARGET_LINALGLOWERING_H
+
+#include "LinalgScalars.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace pp {
+
+/// Where and what a lowering builds.
+struct LinalgBuilder {
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+
+  using Body = llvm::function_ref<mlir::Value(LinalgBuilder, mlir::ValueRange)>;
+
+  mlir::Value empty(mlir::RankedTensorType type);
+  mlir::Value fill(mlir::RankedTensorType type, mlir::TypedAttr value);
+  mlir::Value index(int64_t value);
+  /// linalg.index, inside a body.
+  mlir::Value iteration(int64_t dim);
+  /// A scalar integer as an index, clamped into [0, limit].
+  mlir::Value clampedIndex(mlir::Value scalar, int64_t limit);
+  /// A parallel loop over `type`; `maps[i]` says where operand i is read.
+  mlir::Value map(mlir::RankedTensorType type, mlir::ValueRange operands,
+                  llvm::ArrayRef<mlir::AffineMap> maps, Body body);
+  /// The projection of `rank` loop dimensions onto `dims`.
+  mlir::AffineMap projection(int64_t rank, llvm::ArrayRef<int64_t> dims);
+};
+
+inline mlir::RankedTensorType ranked(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+
+// LinalgLoweringShape.cpp
+mlir::Value lower(BroadcastOp op, LinalgBuilder b, mlir::ValueRange operands);
+mlir::Value lower(ReshapeOp op, LinalgBuilder b, mlir::ValueRange operands);
+mlir::Value lower(TransposeOp op, LinalgBuilder b, mlir::ValueRange operands);
+mlir::Value lower(SliceOp op, LinalgBuilder b, mlir::ValueRange operands);
+mlir::Value lower(PadOp op, LinalgBuilder b, mlir::ValueRange operands);
+mlir::Value lower(ConcatenateOp op, LinalgBuilder b, mlir::ValueRange operands);
+mlir::Value lower(DynamicSliceOp op, LinalgBuilder b,
+                  mlir::ValueRange operands);
+mlir::Value lower(DynamicUpdateSliceOp op, LinalgBuilder b,
+                  mlir::ValueRange operands);
+
+// LinalgLoweringIndexing.cpp
+mlir::Value lower(GatherOp op, LinalgBuilder b, mlir::ValueRange operands);
+mlir::Value lower(ScatterAddOp op, LinalgBuilder b, mlir::ValueRange operands);
+mlir::Value lower(CumsumOp op, LinalgBuilder b, mlir::ValueRange operands);
+mlir::Value lower(RandomBitsOp op, LinalgBuilder b, mlir::ValueRange operands);
+
+} // namespace pp
+
+#endif // PP_LIB_TARGET_LINALGLOWERING_H

@@ -1,0 +1,256 @@
+//===- LinalgLoweringIndexing.cpp - indexed and serial ops, as linalg -----===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// gather reads at computed places inside one loop; scatter_add and cumsum are
+// loops that carry their result, so that they add in index order; random_bits
+// is Philox4x32-10 on the global row-major index.
+//
+//===----------------------------------------------------------------------===//
+#include "LinalgLowering.h"
+
+using namespace mlir;
+using namespace pp;
+
+Value pp::lower(GatherOp op, LinalgBuilder b, ValueRange operands) {
+  int64_t batch = op.getBatchDims(), rank = op.getType().getRank();
+  int64_t indexRank = ranked(operands[1]).getRank();
+  int64_t tableSize = ranked(operands[0]).getDimSize(batch);
+  SmallVector<int64_t> indexDims =
+      llvm::to_vector(llvm::seq<int64_t>(indexRank));
+  Value table = operands[0];
+  return b.map(op.getType(), operands[1], b.projection(rank, indexDims),
+               [&](LinalgBuilder inner, ValueRange scalars) -> Value {
+                 SmallVector<Value> place;
+                 for (int64_t dim = 0; dim < batch; ++dim)
+                   place.push_back(inner.iteration(dim));
+                 place.push_back(inner.clampedIndex(scalars[0], tableSize - 1));
+                 for (int64_t dim = indexRank; dim < rank; ++dim)
+                   place.push_back(inner.iteration(dim));
+                 return tensor::ExtractOp::create(inner.builder, inner.loc,
+                                                  table, place);
+               });
+}
+
+/// Calls `body` inside loops over `sizes`, carrying one tensor.
+static Value
+carryThrough(LinalgBuilder b, ArrayRef<int64_t> sizes, Value carried,
+             function_ref<Value(LinalgBuilder, ValueRange, Value)> body) {
+  SmallVector<Value> lower(sizes.size(), b.index(0)),
+      step(sizes.size(), b.index(1)), upper;
+  for (int64_t size : sizes)
+    upper.push_back(b.index(size));
+  if (sizes.empty())
+    return body(b, {}, carried);
+  auto nest =
+      scf::buildLoopNest(b.builder, b.loc, lower, upper, step, carried,
+                         [&](OpBuilder &nested, Location loc, ValueRange ivs,
+                             ValueRange iterArgs) {
+                           return scf::ValueVector{body(
+                               LinalgBuilder{nested, loc}, ivs, iterArgs[0])};
+                         });
+  return nest.results[0];
+}
+
+/// A box of size 1 in all dimensions but the last ones, as a tensor of these.
+static RankedTensorType rowType(RankedTensorType type, int64_t leading) {
+  return RankedTensorType::get(type.getShape().drop_front(leading),
+                               type.getElementType());
+}
+
+/// Updates outside the table add zero to a row inside it.
+Value pp::lower(ScatterAddOp op, LinalgBuilder b, ValueRange operands) {
+  Value indices = operands[1], updates = operands[2];
+  RankedTensorType tableType = op.getType();
+  int64_t batch = op.getBatchDims(), indexRank = ranked(indices).getRank();
+  RankedTensorType row = rowType(tableType, batch + 1);
+  Type element = row.getElementType();
+  return carryThrough(
+      b, ranked(indices).getShape(), operands[0],
+      [&](LinalgBuilder inner, ValueRange ivs, Value table) -> Value {
+        OpBuilder &builder = inner.builder;
+        Value raw = tensor::ExtractOp::create(builder, inner.loc, indices, ivs);
+        Value wanted = arith::IndexCastOp::create(builder, inner.loc,
+                                                  builder.getIndexType(), raw);
+        Value place = inner.clampedIndex(raw, tableType.getDimSize(batch) - 1);
+        Value isInside = arith::CmpIOp::create(
+            builder, inner.loc, arith::CmpIPredicate::eq, wanted, place);
+        auto slice = [&](ArrayRef<Value> leading, int64_t rank,
+                         ArrayRef<int64_t> rest) {
+          SmallVector<OpFoldResult> offsets(leading.begin(), leading.end());
+          offsets.resize(rank, builder.getIndexAttr(0));
+          SmallVector<OpFoldResult> sizes(leading.size(),
+                                          builder.getIndexAttr(1));
+          llvm::append_range(
+              sizes, getAsIndexOpFoldResult(builder.getContext(), rest));
+          return std::make_pair(offsets, sizes);
+        };
+        SmallVector<Value> tablePlace(ivs.take_front(batch));
+        tablePlace.push_back(place);
+        SmallVector<Value> updatePlace(ivs);
+        auto [tableOffsets, tableSizes] =
+            slice(tablePlace, tableType.getRank(), row.getShape());
+        auto [updateOffsets, updateSizes] =
+            slice(updatePlace, indexRank + row.getRank(), row.getShape());
+        SmallVector<OpFoldResult> tableOnes(tableOffsets.size(),
+                                            builder.getIndexAttr(1));
+        SmallVector<OpFoldResult> updateOnes(updateOffsets.size(),
+                                             builder.getIndexAttr(1));
+        Value old =
+            tensor::ExtractSliceOp::create(builder, inner.loc, row, table,
+                                           tableOffsets, tableSizes, tableOnes);
+        Value update = tensor::ExtractSliceOp::create(builder, inner.loc, row,
+                                                      updates, updateOffsets,
+                                                      updateSizes, updateOnes);
+        AffineMap identity = builder.getMultiDimIdentityMap(row.getRank());
+        SmallVector<AffineMap> maps{identity, identity};
+        auto sum = linalg::GenericOp::create(
+            builder, inner.loc, row, update, old, maps,
+            SmallVector<utils::IteratorType>(row.getRank(),
+                                             utils::IteratorType::parallel),
+            [&](OpBuilder &nested, Location loc, ValueRange scalars) {
+              Value zero = arith::ConstantOp::create(
+                  nested, loc, getIdentity(Reduction::Sum, element));
+              Value addend = arith::SelectOp::create(nested, loc, isInside,
+                                                     scalars[0], zero);
+              Value next =
+                  emitCombine(nested, loc, Reduction::Sum, scalars[1], addend);
+              linalg::YieldOp::create(nested, loc, next);
+            });
+        return tensor::InsertSliceOp::create(
+            builder, inner.loc, sum.getResult(0), table, tableOffsets,
+            tableSizes, tableOnes);
+      });
+}
+
+/// Adds the previous position's sum to each position, front to back or back to
+/// front; the copy of the operand is the carried tensor.
+Value pp::lower(CumsumOp op, LinalgBuilder b, ValueRange operands) {
+  RankedTensorType type = op.getType();
+  int64_t dim = op.getDimension(), size = type.getDimSize(dim);
+  if (size < 2)
+    return operands[0];
+  SmallVector<int64_t> crossShape(type.getShape());
+  crossShape[dim] = 1;
+  auto cross = RankedTensorType::get(crossShape, type.getElementType());
+  return carryThrough(
+      b, size - 1, operands[0],
+      [&](LinalgBuilder inner, ValueRange ivs, Value sums) -> Value {
+        OpBuilder &builder = inner.builder;
+        Value one = inner.index(1);
+        Value previous = ivs[0], current;
+        if (op.getReverse()) {
+          previous = arith::SubIOp::create(builder, inner.loc,
+                                           inner.index(size - 1), ivs[0]);
+          current = arith::SubIOp::create(builder, inner.loc, previous, one);
+        } else {
+          current = arith::AddIOp::create(builder, inner.loc, previous, one);
+        }
+        SmallVector<OpFoldResult> sizes =
+            getAsIndexOpFoldResult(builder.getContext(), crossShape);
+        SmallVector<OpFoldResult> ones(type.getRank(), builder.getIndexAttr(1));
+        auto at = [&](Value position) {
+          SmallVector<OpFoldResult> offsets(type.getRank(),
+                                            builder.getIndexAttr(0));
+          offsets[dim] = position;
+          return offsets;
+        };
+        Value before = tensor::ExtractSliceOp::create(
+            builder, inner.loc, cross, sums, at(previous), sizes, ones);
+        Value here = tensor::ExtractSliceOp::create(
+            builder, inner.loc, cross, sums, at(current), sizes, ones);
+        AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+        Value sum = inner.map(cross, {before, here}, {identity, identity},
+                              [&](LinalgBuilder body, ValueRange x) {
+                                return emitCombine(body.builder, body.loc,
+                                                   Reduction::Sum, x[0], x[1]);
+                              });
+        return tensor::InsertSliceOp::create(builder, inner.loc, sum, sums,
+                                             at(current), sizes, ones);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// random_bits
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// 32-bit arithmetic of Philox4x32-10 (Salmon et al., 2011).
+struct Philox {
+  OpBuilder &b;
+  Location loc;
+
+  Value literal(uint32_t value) {
+    return arith::ConstantOp::create(
+        b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+  }
+  Value low(Value wide) {
+    return arith::TruncIOp::create(b, loc, b.getI32Type(), wide);
+  }
+  Value high(Value wide) {
+    Value shift = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(32));
+    return low(arith::ShRUIOp::create(b, loc, wide, shift));
+  }
+  Value exclusiveOr(Value x, Value y) {
+    return arith::XOrIOp::create(b, loc, x, y);
+  }
+
+  SmallVector<Value, 4> run(SmallVector<Value, 4> counter, Value key0,
+                            Value key1) {
+    for (int round = 0; round < 10; ++round) {
+      auto first = arith::MulUIExtendedOp::create(b, loc, literal(0xD2511F53),
+                                                  counter[0]);
+      auto second = arith::MulUIExtendedOp::create(b, loc, literal(0xCD9E8D57),
+                                                   counter[2]);
+      counter = {exclusiveOr(exclusiveOr(second.getHigh(), counter[1]), key0),
+                 second.getLow(),
+                 exclusiveOr(exclusiveOr(first.getHigh(), counter[3]), key1),
+                 first.getLow()};
+      key0 = arith::AddIOp::create(b, loc, key0, literal(0x9E3779B9));
+      key1 = arith::AddIOp::create(b, loc, key1, literal(0xBB67AE85));
+    }
+    return counter;
+  }
+};
+
+Value toI64(LinalgBuilder b, Value value) {
+  Type i64 = b.builder.getI64Type();
+  if (value.getType().isIndex())
+    return arith::IndexCastOp::create(b.builder, b.loc, i64, value);
+  return emitConvert(b.builder, b.loc, value, i64);
+}
+
+} // namespace
+
+Value pp::lower(RandomBitsOp op, LinalgBuilder b, ValueRange operands) {
+  RankedTensorType type = op.getType();
+  ArrayRef<int64_t> whole =
+      op.getGlobalShape() ? *op.getGlobalShape() : type.getShape();
+  SmallVector<Value> scalars;
+  for (Value operand : operands)
+    scalars.push_back(toI64(
+        b, tensor::ExtractOp::create(b.builder, b.loc, operand, ValueRange())));
+  return b.map(type, {}, {}, [&](LinalgBuilder inner, ValueRange) -> Value {
+    OpBuilder &builder = inner.builder;
+    Location loc = inner.loc;
+    Value index =
+        arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(0));
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      Value size = arith::ConstantOp::create(
+          builder, loc, builder.getI64IntegerAttr(whole[dim]));
+      Value position = toI64(inner, inner.iteration(dim));
+      if (op.getGlobalShape())
+        position =
+            arith::AddIOp::create(builder, loc, position, scalars[2 + dim]);
+      index = arith::MulIOp::create(builder, loc, index, size);
+      index = arith::AddIOp::create(builder, loc, index, position);
+    }
+    Philox philox{builder, loc};
+    Value stream = philox.literal(static_cast<uint32_t>(op.getStream()));
+    SmallVector<Value, 4> counter{philox.low(index), philox.high(index),
+                                  philox.low(scalars[1]), stream};
+    return philox.run(counter, philox.low(scalars[0]),
+                      philox.high(scalars[0]))[0];
+  });
+}

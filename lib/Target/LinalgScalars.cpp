@@ -1,0 +1,303 @@
+//===- LinalgScalars.cpp - elementwise ops on scalars ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bodies of linalg ops. Fast-math flags allow reassociation (without it no
+// reduction is vectorised) but never assume that infinities are absent: masks
+// are made of them. max and min keep NaN, hence carry no flags at all.
+//
+//===----------------------------------------------------------------------===//
+#include "LinalgScalars.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+arith::FastMathFlagsAttr fastMath(OpBuilder &builder) {
+  using Flags = arith::FastMathFlags;
+  return arith::FastMathFlagsAttr::get(
+      builder.getContext(), Flags::reassoc | Flags::nnan | Flags::nsz |
+                                Flags::arcp | Flags::contract | Flags::afn);
+}
+
+template <typename FloatOp>
+Value floating(OpBuilder &b, Location loc, ValueRange operands) {
+  return FloatOp::create(b, loc, TypeRange(operands.front().getType()),
+                         operands, b.getNamedAttr("fastmath", fastMath(b)))
+      ->getResult(0);
+}
+
+Value literal(OpBuilder &b, Location loc, Type type, double value) {
+  TypedAttr attr =
+      isa<FloatType>(type)
+          ? TypedAttr(b.getFloatAttr(type, value))
+          : TypedAttr(b.getIntegerAttr(type, static_cast<int64_t>(value)));
+  return arith::ConstantOp::create(b, loc, attr);
+}
+
+/// Integer division that never traps: x / 0 is -1, the smallest integer
+/// divided by -1 wraps.
+Value divideIntegers(OpBuilder &b, Location loc, Value lhs, Value rhs) {
+  Type type = lhs.getType();
+  using P = arith::CmpIPredicate;
+  Value zero = literal(b, loc, type, 0), one = literal(b, loc, type, 1);
+  Value minusOne = literal(b, loc, type, -1);
+  Value isZero = arith::CmpIOp::create(b, loc, P::eq, rhs, zero);
+  Value isMinusOne = arith::CmpIOp::create(b, loc, P::eq, rhs, minusOne);
+  Value isSpecial = arith::OrIOp::create(b, loc, isZero, isMinusOne);
+  Value safe = arith::SelectOp::create(b, loc, isSpecial, one, rhs);
+  Value quotient = arith::DivSIOp::create(b, loc, lhs, safe);
+  Value negated = arith::SubIOp::create(b, loc, zero, lhs);
+  quotient = arith::SelectOp::create(b, loc, isMinusOne, negated, quotient);
+  return arith::SelectOp::create(b, loc, isZero, minusOne, quotient);
+}
+
+Value sign(OpBuilder &b, Location loc, Value x) {
+  Type type = x.getType();
+  Value zero = literal(b, loc, type, 0), one = literal(b, loc, type, 1);
+  Value minusOne = literal(b, loc, type, -1);
+  Value above, below;
+  if (isa<FloatType>(type)) {
+    above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, zero);
+    below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, zero);
+  } else {
+    above = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, x, zero);
+    below = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, zero);
+  }
+  Value rest = arith::SelectOp::create(b, loc, below, minusOne, zero);
+  return arith::SelectOp::create(b, loc, above, one, rest);
+}
+
+Value compare(OpBuilder &b, Location loc, Direction direction, Value lhs,
+              Value rhs) {
+  if (isa<FloatType>(lhs.getType())) {
+    using P = arith::CmpFPredicate;
+    // Indexed by Direction: EQ NE LT LE GT GE.
+    constexpr P kPredicates[] = {P::OEQ, P::UNE, P::OLT,
+                                 P::OLE, P::OGT, P::OGE};
+    return arith::CmpFOp::create(
+        b, loc, kPredicates[static_cast<int>(direction)], lhs, rhs);
+  }
+  using P = arith::CmpIPredicate;
+  constexpr P kSigned[] = {P::eq, P::ne, P::slt, P::sle, P::sgt, P::sge};
+  constexpr P kUnsigned[] = {P::eq, P::ne, P::ult, P::ule, P::ugt, P::uge};
+  bool isBool = lhs.getType().isInteger(1);
+  P predicate = (isBool ? kUnsigned : kSigned)[static_cast<int>(direction)];
+  return arith::CmpIOp::create(b, loc, predicate, lhs, rhs);
+}
+
+Value logistic(OpBuilder &b, Location loc, Value x) {
+  Value one = literal(b, loc, x.getType(), 1);
+  Value exp = floating<math::ExpOp>(b, loc, floating<arith::NegFOp>(b, loc, x));
+  return floating<arith::DivFOp>(
+      b, loc, {one, floating<arith::AddFOp>(b, loc, {one, exp})});
+}
+
+/// bf16 is chosen as bits: processors without bf16 cannot hold it.
+Value select(OpBuilder &b, Location loc, ValueRange x) {
+  if (!x[1].getType().isBF16())
+    return arith::SelectOp::create(b, loc, x[0], x[1], x[2]);
+  Type bits = b.getI16Type();
+  Value onTrue = arith::BitcastOp::create(b, loc, bits, x[1]);
+  Value onFalse = arith::BitcastOp::create(b, loc, bits, x[2]);
+  Value chosen = arith::SelectOp::create(b, loc, x[0], onTrue, onFalse);
+  return arith::BitcastOp::create(b, loc, x[1].getType(), chosen);
+}
+
+Value emitFloat(OpBuilder &b, Operation *op, ValueRange x) {
+  Location loc = op->getLoc();
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<NegOp>([&](auto) { return floating<arith::NegFOp>(b, loc, x); })
+      .Case<AbsOp>([&](auto) { return floating<math::AbsFOp>(b, loc, x); })
+      .Case<ExpOp>([&](auto) { return floating<math::ExpOp>(b, loc, x); })
+      .Case<LogOp>([&](auto) { return floating<math::LogOp>(b, loc, x); })
+      .Case<SqrtOp>([&](auto) { return floating<math::SqrtOp>(b, loc, x); })
+      .Case<RsqrtOp>([&](auto) {
+        Value one = literal(b, loc, x[0].getType(), 1);
+        return floating<arith::DivFOp>(
+            b, loc, {one, floating<math::SqrtOp>(b, loc, x)});
+      })
+      .Case<TanhOp>([&](auto) { return floating<math::TanhOp>(b, loc, x); })
+      .Case<ErfOp>([&](auto) { return floating<math::ErfOp>(b, loc, x); })
+      .Case<LogisticOp>([&](auto) { return logistic(b, loc, x[0]); })
+      .Case<SinOp>([&](auto) { return floating<math::SinOp>(b, loc, x); })
+      .Case<CosOp>([&](auto) { return floating<math::CosOp>(b, loc, x); })
+      .Case<SignOp>([&](auto) { return sign(b, loc, x[0]); })
+      .Case<AddOp>([&](auto) { return floating<arith::AddFOp>(b, loc, x); })
+      .Case<SubOp>([&](auto) { return floating<arith::SubFOp>(b, loc, x); })
+      .Case<MulOp>([&](auto) { return floating<arith::MulFOp>(b, loc, x); })
+      .Case<DivOp>([&](auto) { return floating<arith::DivFOp>(b, loc, x); })
+      .Case<PowOp>([&](auto) { return floating<math::PowFOp>(b, loc, x); })
+      .Case<MaxOp>(
+          [&](auto) { return arith::MaximumFOp::create(b, loc, x[0], x[1]); })
+      .Case<MinOp>(
+          [&](auto) { return arith::MinimumFOp::create(b, loc, x[0], x[1]); })
+      .Default([](Operation *) { return Value(); });
+}
+
+Value emitInteger(OpBuilder &b, Operation *op, ValueRange x) {
+  Location loc = op->getLoc();
+  auto zero = [&] { return literal(b, loc, x[0].getType(), 0); };
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<NegOp>(
+          [&](auto) { return arith::SubIOp::create(b, loc, zero(), x[0]); })
+      .Case<AbsOp>([&](auto) { return math::AbsIOp::create(b, loc, x[0]); })
+      .Case<SignOp>([&](auto) { return sign(b, loc, x[0]); })
+      .Case<NotOp>([&](auto) {
+        Value ones = literal(b, loc, x[0].getType(), -1);
+        return arith::XOrIOp::create(b, loc, x[0], ones);
+      })
+      .Case<AddOp>(
+          [&](auto) { return arith::AddIOp::create(b, loc, x[0], x[1]); })
+      .Case<SubOp>(
+          [&](auto) { return arith::SubIOp::create(b, loc, x[0], x[1]); })
+      .Case<MulOp>(
+          [&](auto) { return arith::MulIOp::create(b, loc, x[0], x[1]); })
+      .Case<DivOp>([&](auto) { return divideIntegers(b, loc, x[0], x[1]); })
+      .Case<MaxOp>(
+          [&](auto) { return arith::MaxSIOp::create(b, loc, x[0], x[1]); })
+      .Case<MinOp>(
+          [&](auto) { return arith::MinSIOp::create(b, loc, x[0], x[1]); })
+      .Case<AndOp>(
+          [&](auto) { return arith::AndIOp::create(b, loc, x[0], x[1]); })
+      .Case<OrOp>(
+          [&](auto) { return arith::OrIOp::create(b, loc, x[0], x[1]); })
+      .Default([](Operation *) { return Value(); });
+}
+
+} // namespace
+
+Type pp::getComputeType(Type element) {
+  return element.isBF16() ? Float32Type::get(element.getContext()) : element;
+}
+
+Value pp::emitConvert(OpBuilder &b, Location loc, Value value, Type to) {
+  Type from = value.getType();
+  if (from == to)
+    return value;
+  if (isa<FloatType>(from) && isa<FloatType>(to)) {
+    unsigned fromWidth = from.getIntOrFloatBitWidth(),
+             toWidth = to.getIntOrFloatBitWidth();
+    auto flags = fastMath(b);
+    if (fromWidth < toWidth)
+      return arith::ExtFOp::create(b, loc, to, value, flags);
+    return arith::TruncFOp::create(b, loc, to, value, arith::RoundingModeAttr(),
+                                   flags);
+  }
+  if (to.isInteger(1)) {
+    Value zero = literal(b, loc, from, 0);
+    if (isa<FloatType>(from))
+      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, value,
+                                   zero);
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, value, zero);
+  }
+  if (isa<FloatType>(from)) {
+    Value wide = emitConvert(b, loc, value, getComputeType(from));
+    return arith::FPToSIOp::create(b, loc, to, wide);
+  }
+  if (isa<FloatType>(to)) {
+    Type compute = getComputeType(to);
+    Value wide = from.isInteger(1)
+                     ? Value(arith::UIToFPOp::create(b, loc, compute, value))
+                     : Value(arith::SIToFPOp::create(b, loc, compute, value));
+    return emitConvert(b, loc, wide, to);
+  }
+  if (from.isInteger(1))
+    return arith::ExtUIOp::create(b, loc, to, value);
+  if (from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth())
+    return arith::ExtSIOp::create(b, loc, to, value);
+  return arith::TruncIOp::create(b, loc, to, value);
+}
+
+Value pp::emitScalar(OpBuilder &b, Operation *op, ValueRange operands) {
+  Location loc = op->getLoc();
+  if (isa<StopGradientOp, ShardingConstraintOp>(op))
+    return operands[0];
+  if (isa<SelectOp>(op))
+    return select(b, loc, operands);
+  if (isa<ConvertOp>(op))
+    return emitConvert(b, loc, operands[0],
+                       getElementTypeOrSelf(op->getResult(0).getType()));
+  if (auto cmp = dyn_cast<CompareOp>(op))
+    return compare(b, loc, cmp.getDirection(), operands[0], operands[1]);
+  Type element = operands.front().getType();
+  if (!isa<FloatType>(element))
+    return emitInteger(b, op, operands);
+  SmallVector<Value> wide;
+  for (Value operand : operands)
+    wide.push_back(emitConvert(b, loc, operand, getComputeType(element)));
+  Value result = emitFloat(b, op, wide);
+  return result ? emitConvert(b, loc, result, element) : result;
+}
+
+Value pp::emitCombine(OpBuilder &b, Location loc, Reduction reduction,
+                      Value lhs, Value rhs) {
+  Type element = lhs.getType(), compute = getComputeType(element);
+  if (element != compute) {
+    Value wide =
+        emitCombine(b, loc, reduction, emitConvert(b, loc, lhs, compute),
+                    emitConvert(b, loc, rhs, compute));
+    return emitConvert(b, loc, wide, element);
+  }
+  bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1);
+  SmallVector<Value> x{lhs, rhs};
+  switch (reduction) {
+  case Reduction::Sum:
+    return isFloat ? floating<arith::AddFOp>(b, loc, x)
+                   : Value(arith::AddIOp::create(b, loc, lhs, rhs));
+  case Reduction::Prod:
+    return isFloat ? floating<arith::MulFOp>(b, loc, x)
+                   : Value(arith::MulIOp::create(b, loc, lhs, rhs));
+  case Reduction::Max:
+    // A row maximum is a loop of its own: the plain machine instruction.
+    return isFloat  ? floating<arith::MaxNumFOp>(b, loc, x)
+           : isBool ? Value(arith::OrIOp::create(b, loc, lhs, rhs))
+                    : Value(arith::MaxSIOp::create(b, loc, lhs, rhs));
+  case Reduction::Min:
+    return isFloat  ? floating<arith::MinNumFOp>(b, loc, x)
+           : isBool ? Value(arith::AndIOp::create(b, loc, lhs, rhs))
+                    : Value(arith::MinSIOp::create(b, loc, lhs, rhs));
+  case Reduction::And:
+    return arith::AndIOp::create(b, loc, lhs, rhs);
+  case Reduction::Or:
+    return arith::OrIOp::create(b, loc, lhs, rhs);
+  }
+  llvm_unreachable("every reduction is handled above");
+}
+
+TypedAttr pp::getIdentity(Reduction reduction, Type element) {
+  Builder b(element.getContext());
+  if (auto type = dyn_cast<FloatType>(element)) {
+    const llvm::fltSemantics &semantics = type.getFloatSemantics();
+    switch (reduction) {
+    case Reduction::Max:
+      return b.getFloatAttr(type,
+                            APFloat::getInf(semantics, /*Negative=*/true));
+    case Reduction::Min:
+      return b.getFloatAttr(type, APFloat::getInf(semantics));
+    case Reduction::Prod:
+      return b.getFloatAttr(type, 1.0);
+    default:
+      return b.getFloatAttr(type, 0.0);
+    }
+  }
+  unsigned width = element.getIntOrFloatBitWidth();
+  switch (reduction) {
+  case Reduction::Max:
+    return b.getIntegerAttr(
+        element, width == 1 ? APInt(1, 0) : APInt::getSignedMinValue(width));
+  case Reduction::Min:
+    return b.getIntegerAttr(
+        element, width == 1 ? APInt(1, 1) : APInt::getSignedMaxValue(width));
+  case Reduction::Prod:
+    return b.getIntegerAttr(element, APInt(width, 1));
+  case Reduction::And:
+    return b.getIntegerAttr(element, APInt::getAllOnes(width));
+  default:
+    return b.getIntegerAttr(element, APInt(width, 0));
+  }
+}

@@ -1,0 +1,35 @@
+//===- LinalgScalars.h - elementwise ops on scalars -------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TARGET_LINALGSCALARS_H
+#define PP_LIB_TARGET_LINALGSCALARS_H
+
+#include "mlir/IR/Builders.h"
+#include "pp/IR/PP.h"
+
+namespace pp {
+
+/// Builds one element of an elementwise graph op from one element of each
+/// operand. bf16 is computed in f32 and rounded at the end.
+mlir::Value emitScalar(mlir::OpBuilder &builder, mlir::Operation *op,
+                       mlir::ValueRange operands);
+
+/// `lhs (reduction) rhs` on scalars of one type.
+mlir::Value emitCombine(mlir::OpBuilder &builder, mlir::Location loc,
+                        Reduction reduction, mlir::Value lhs, mlir::Value rhs);
+
+/// The value that leaves others unchanged under `reduction`.
+mlir::TypedAttr getIdentity(Reduction reduction, mlir::Type element);
+
+/// Converts a scalar between element types as pp.convert does.
+mlir::Value emitConvert(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value value, mlir::Type to);
+
+/// The type in which `element` is computed and summed: f32 for bf16.
+mlir::Type getComputeType(mlir::Type element);
+
+} // namespace pp
+
+#endif // PP_LIB_TARGET_LINALGSCALARS_H

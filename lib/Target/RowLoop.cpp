@@ -1,0 +1,255 @@
+//===- RowLoop.cpp - a kernel as a loop over its rows ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a loops kernel of graph ops and its `pp.rows`. Out: tile-and-fuse by
+// construction. The layouts of the results say, op by op from the end, which
+// part of each value a row needs; each op is then built once on that part.
+// Nothing but arguments and results lives outside a row.
+//
+//===----------------------------------------------------------------------===//
+#include "RowLoop.h"
+#include "LocalOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "pp/IR/Model.h"
+#include "pp/Target/KernelCompiler.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+class RowLoop {
+public:
+  RowLoop(OpBuilder &builder, func::FuncOp kernel)
+      : b(builder), kernel(kernel) {}
+
+  FailureOr<func::FuncOp> build(StringRef name);
+
+private:
+  LogicalResult demandLayouts();
+  LogicalResult emitOps(ValueRange buffers);
+  LogicalResult emitOp(Operation *op, const RowLayout &layout);
+  Value emitSlice(Value buffer, const RowLayout &layout);
+  Value startOf(RowDigit digit);
+  /// The part of `value` that a row sees under `layout`.
+  Value lookup(Value value, const RowLayout &layout);
+  void demand(Value value, const RowLayout &layout);
+
+  OpBuilder &b;
+  func::FuncOp kernel;
+  int64_t rows = 1;
+  Value row;
+  SmallVector<RowLayout> resultLayouts;
+  /// In which layouts a value is needed, and the parts once they are built.
+  DenseMap<Value, SmallVector<std::pair<RowLayout, Value>>> parts;
+  SmallVector<std::pair<RowDigit, Value>> starts;
+};
+
+void RowLoop::demand(Value value, const RowLayout &layout) {
+  if (!llvm::any_of(parts[value],
+                    [&](auto &part) { return part.first == layout; }))
+    parts[value].push_back({layout, Value()});
+}
+
+Value RowLoop::lookup(Value value, const RowLayout &layout) {
+  for (auto &[known, part] : parts[value])
+    if (known == layout)
+      return part;
+  llvm_unreachable("every part was demanded before it is used");
+}
+
+LogicalResult RowLoop::demandLayouts() {
+  Operation *end = kernel.getBody().front().getTerminator();
+  for (auto [value, layout] :
+       llvm::zip_equal(end->getOperands(), resultLayouts)) {
+    if (!coversRows(layout, rows))
+      return kernel.emitError("expects a pp.rows whose rows tile every result");
+    demand(value, layout);
+  }
+  for (Operation &op :
+       llvm::reverse(kernel.getBody().front().without_terminator())) {
+    auto needed = parts.find(op.getResult(0));
+    if (needed == parts.end())
+      continue;
+    SmallVector<std::pair<RowLayout, Value>> wanted = needed->second;
+    for (auto &[layout, part] : wanted) {
+      auto operands = operandLayouts(&op, layout);
+      if (!operands)
+        return op.emitError(
+            "expects rows that can compute this op apart (pp.rows)");
+      for (auto [operand, operandLayout] :
+           llvm::zip_equal(op.getOperands(), *operands))
+        demand(operand, operandLayout);
+    }
+  }
+  return success();
+}
+
+Value RowLoop::startOf(RowDigit digit) {
+  for (auto &[known, start] : starts)
+    if (known == digit)
+      return start;
+  Location loc = kernel.getLoc();
+  auto literal = [&](int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value start = row;
+  if (digit.divisor != 1)
+    start = arith::DivUIOp::create(b, loc, start, literal(digit.divisor));
+  if (digit.divisor * digit.modulus != rows)
+    start = arith::RemUIOp::create(b, loc, start, literal(digit.modulus));
+  if (digit.tile != 1)
+    start = arith::MulIOp::create(b, loc, start, literal(digit.tile));
+  starts.push_back({digit, start});
+  return start;
+}
+
+Value RowLoop::emitSlice(Value buffer, const RowLayout &layout) {
+  auto type = cast<MemRefType>(buffer.getType());
+  if (isWholeLayout(layout))
+    return buffer;
+  SmallVector<OpFoldResult> offsets, sizes,
+      strides(layout.size(), b.getIndexAttr(1));
+  SmallVector<int64_t> shape;
+  for (RowDigit digit : layout) {
+    offsets.push_back(digit.isWhole() ? OpFoldResult(b.getIndexAttr(0))
+                                      : OpFoldResult(startOf(digit)));
+    sizes.push_back(b.getIndexAttr(digit.tile));
+    if (!digit.isDropped())
+      shape.push_back(digit.tile);
+  }
+  auto sliceType = memref::SubViewOp::inferRankReducedResultType(
+      shape, type, offsets, sizes, strides);
+  return memref::SubViewOp::create(b, kernel.getLoc(), sliceType, buffer,
+                                   offsets, sizes, strides);
+}
+
+LogicalResult RowLoop::emitOp(Operation *op, const RowLayout &layout) {
+  SmallVector<RowLayout> layouts = *operandLayouts(op, layout);
+  SmallVector<Value> operands;
+  for (auto [operand, operandLayout] :
+       llvm::zip_equal(op->getOperands(), layouts))
+    operands.push_back(lookup(operand, operandLayout));
+
+  // The local op may be several; all of them are lowered and then dropped.
+  Operation *before = b.getInsertionBlock()->getTerminator()->getPrevNode();
+  Value result = buildLocalOp(b, op, layout, layouts, operands,
+                              [&](RowDigit digit) { return startOf(digit); });
+  IRMapping lowered;
+  SmallVector<Operation *> graphOps;
+  Block *block = b.getInsertionBlock();
+  for (auto it = before ? std::next(Block::iterator(before)) : block->begin();
+       it != Block::iterator(block->getTerminator()); ++it)
+    if (isGraphOp(&*it))
+      graphOps.push_back(&*it);
+  for (Operation *graphOp : graphOps) {
+    auto lowering = dyn_cast<LinalgOpInterface>(graphOp);
+    if (!lowering)
+      return op->emitError("expects an op that can be lowered to loops, got ")
+             << op->getName();
+    SmallVector<Value> inputs;
+    for (Value operand : graphOp->getOperands())
+      inputs.push_back(lowered.lookupOrDefault(operand));
+    auto values = lowering.lowerToLinalg(b, inputs);
+    if (failed(values))
+      return failure();
+    lowered.map(graphOp->getResults(), *values);
+  }
+  result = lowered.lookupOrDefault(result);
+  for (Operation *graphOp : llvm::reverse(graphOps))
+    graphOp->erase();
+  for (auto &[known, part] : parts[op->getResult(0)])
+    if (known == layout)
+      part = result;
+  return success();
+}
+
+LogicalResult RowLoop::emitOps(ValueRange buffers) {
+  Location loc = kernel.getLoc();
+  KernelParameters parameters = getKernelParameters(kernel);
+  // Destinations first: what computes a result writes it in place.
+  SmallVector<Value> destinations;
+  for (auto [index, layout] : llvm::enumerate(resultLayouts))
+    destinations.push_back(
+        emitSlice(buffers[parameters.ofResult[index]], layout));
+  for (BlockArgument argument : kernel.getArguments())
+    for (auto &[layout, part] : parts[argument]) {
+      Value slice = emitSlice(buffers[argument.getArgNumber()], layout);
+      auto type = localType(cast<RankedTensorType>(argument.getType()), layout);
+      part = bufferization::ToTensorOp::create(b, loc, type, slice,
+                                               /*restrict=*/true);
+    }
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    auto needed = parts.find(op.getResult(0));
+    if (needed == parts.end())
+      continue;
+    SmallVector<std::pair<RowLayout, Value>> wanted = needed->second;
+    for (auto &[layout, part] : wanted)
+      if (failed(emitOp(&op, layout)))
+        return failure();
+  }
+  Operation *end = kernel.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(end->getOperands()))
+    bufferization::MaterializeInDestinationOp::create(
+        b, loc, Type(), lookup(value, resultLayouts[index]),
+        destinations[index],
+        /*restrict=*/true, /*writable=*/true);
+  return success();
+}
+
+FailureOr<func::FuncOp> RowLoop::build(StringRef name) {
+  auto attr = kernel->getAttrOfType<RowsAttr>(attrs::kRows);
+  if (!attr || attr.getLayouts().size() != kernel.getNumResults())
+    return kernel.emitError("expects pp.rows with a layout per result");
+  rows = attr.getRows();
+  for (auto [flat, type] :
+       llvm::zip_equal(attr.getLayouts(), kernel.getResultTypes())) {
+    auto layout = decodeRowLayout(flat, cast<RankedTensorType>(type));
+    if (!layout)
+      return kernel.emitError("expects pp.rows to divide ")
+             << type << ", got " << flat;
+    resultLayouts.push_back(*layout);
+  }
+  if (failed(demandLayouts()))
+    return failure();
+
+  Location loc = kernel.getLoc();
+  SmallVector<Type> types;
+  for (Type type : getKernelParameters(kernel).types) {
+    auto tensor = cast<RankedTensorType>(type);
+    types.push_back(
+        MemRefType::get(tensor.getShape(), tensor.getElementType()));
+  }
+  unsigned numBuffers = types.size();
+  types.append(2, b.getIndexType());
+  auto function =
+      func::FuncOp::create(b, loc, name, b.getFunctionType(types, {}));
+  for (unsigned index = 0; index < numBuffers; ++index)
+    function.setArgAttr(index, "llvm.noalias", b.getUnitAttr());
+  Block *entry = function.addEntryBlock();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(entry);
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  auto loop = scf::ForOp::create(b, loc, entry->getArgument(numBuffers),
+                                 entry->getArgument(numBuffers + 1), one);
+  func::ReturnOp::create(b, loc);
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  row = loop.getInductionVar();
+  if (failed(emitOps(entry->getArguments().take_front(numBuffers)))) {
+    function.erase();
+    return failure();
+  }
+  return function;
+}
+
+} // namespace
+
+FailureOr<func::FuncOp> pp::buildRowLoop(OpBuilder &builder,
+                                         func::FuncOp kernel, StringRef name) {
+  return RowLoop(builder, kernel).build(name);
+}

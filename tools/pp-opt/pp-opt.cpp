@@ -14,6 +14,7 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
+  pp::registerCostModels(registry);
   pp::registerGradientModels(registry);
   pp::registerShardingModels(registry);
   mlir::registerTransformsPasses();

@@ -17,6 +17,8 @@ namespace pp {
 void registerGradientModels(mlir::DialectRegistry &registry);
 /// Attaches ShardingOpInterface to every graph op (ShardingRules*.cpp).
 void registerShardingModels(mlir::DialectRegistry &registry);
+/// Attaches CostOpInterface to every graph op (Costs.cpp).
+void registerCostModels(mlir::DialectRegistry &registry);
 /// Attaches LinalgOpInterface to every graph op (lib/Target/LinalgLowering*.cpp).
 void registerLinalgModels(mlir::DialectRegistry &registry);
 

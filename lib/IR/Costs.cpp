@@ -1,0 +1,113 @@
+//===- Costs.cpp - what every op costs ------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts on the shapes an op has: global ones at level 1, a device's at level
+// 2. Only their proportions matter, to whoever balances stages or compares
+// plans; times come from a topology.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/IR/Aspects.h"
+#include "pp/IR/PP.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+/// Arithmetic in one element of a vectorised exp, tanh, ...: a polynomial of
+/// about this many terms.
+constexpr double kTranscendental = 16.0;
+/// Ten rounds of two wide products and two exclusive ors.
+constexpr double kPhilox = 80.0;
+
+double elementsOf(Value value) {
+  return static_cast<double>(
+      cast<RankedTensorType>(value.getType()).getNumElements());
+}
+
+double bytesOf(Value value) {
+  Type element = cast<RankedTensorType>(value.getType()).getElementType();
+  return elementsOf(value) *
+         llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+double none(Operation *) { return 0.0; }
+double onePerResult(Operation *op) { return elementsOf(op->getResult(0)); }
+double onePerOperand(Operation *op) { return elementsOf(op->getOperand(0)); }
+double transcendental(Operation *op) {
+  return kTranscendental * onePerResult(op);
+}
+double philox(Operation *op) { return kPhilox * onePerResult(op); }
+/// Two for each product of a contraction.
+double contraction(Operation *op) {
+  auto dot = cast<DotGeneralOp>(op);
+  auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
+  double depth = 1.0;
+  for (int64_t dim : dot.getLhsContract())
+    depth *= static_cast<double>(lhs.getDimSize(dim));
+  return 2.0 * depth * onePerResult(op);
+}
+double onePerUpdate(Operation *op) {
+  return elementsOf(cast<ScatterAddOp>(op).getUpdates());
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+/// Everything once.
+double everything(Operation *op) {
+  double bytes = bytesOf(op->getResult(0));
+  for (Value operand : op->getOperands())
+    bytes += bytesOf(operand);
+  return bytes;
+}
+/// What is picked is read and written; the rest stays untouched.
+double picked(Operation *op) {
+  double bytes = 2.0 * bytesOf(op->getResult(0));
+  for (Value operand : op->getOperands().drop_front())
+    bytes += bytesOf(operand);
+  return bytes;
+}
+
+template <typename OpTy, double (*flops)(Operation *),
+          double (*bytes)(Operation *)>
+struct CostModel
+    : CostOpInterface::ExternalModel<CostModel<OpTy, flops, bytes>, OpTy> {
+  double getFlops(Operation *op) const { return flops(op); }
+  double getBytes(Operation *op) const { return bytes(op); }
+};
+
+template <double (*flops)(Operation *), double (*bytes)(Operation *),
+          typename... OpTys>
+void attach(MLIRContext *context) {
+  (OpTys::template attachInterface<CostModel<OpTys, flops, bytes>>(*context),
+   ...);
+}
+
+} // namespace
+
+void pp::registerCostModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, PPDialect *) {
+    attach<onePerResult, everything, NegOp, AbsOp, SignOp, NotOp, AddOp, SubOp,
+           MulOp, DivOp, MaxOp, MinOp, AndOp, OrOp, CompareOp, SelectOp,
+           ConvertOp, CumsumOp>(context);
+    attach<transcendental, everything, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp,
+           ErfOp, LogisticOp, SinOp, CosOp, PowOp>(context);
+    attach<onePerOperand, everything, ReduceOp, ArgmaxOp>(context);
+    attach<contraction, everything, DotGeneralOp>(context);
+    attach<onePerUpdate, everything, ScatterAddOp>(context);
+    attach<philox, everything, RandomBitsOp>(context);
+    attach<none, everything, IotaOp, BroadcastOp, TransposeOp, PadOp,
+           ConcatenateOp, DynamicUpdateSliceOp>(context);
+    attach<none, picked, SliceOp, DynamicSliceOp, GatherOp>(context);
+    // A literal is there already, and the others name what exists.
+    attach<none, none, ConstantOp, ReshapeOp, StopGradientOp,
+           ShardingConstraintOp>(context);
+  });
+}

@@ -1,3 +1,4 @@
+// Shardings and ops that propagation cannot work with are refused by name.
 // RUN: pp-opt %s --split-input-file --verify-diagnostics --pp-propagate-shardings
 
 module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {

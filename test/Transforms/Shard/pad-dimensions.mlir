@@ -1,0 +1,62 @@
+// Dimensions are padded per class of one factor; consuming reductions are
+// masked by select, whole dimensions cut back, indices count as before.
+// RUN: pp-opt %s --split-input-file --pp-propagate-shardings --pp-pad-dimensions | FileCheck %s
+
+// Every tensor with the factor is padded; the state stays zero in its padding.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[X:.*]]: tensor<9xf32> {pp.name = "x", {{.*}}pp.unpadded_shape = array<i64: 8>}
+// CHECK-SAME: -> (tensor<f32>
+// CHECK-SAME: tensor<9xf32> {pp.name = "m", pp.role = #pp.role<state>, {{.*}}pp.unpadded_shape = array<i64: 8>}
+// CHECK: %[[E:.*]] = pp.exp %[[X]] {{.*}} : tensor<9xf32>
+// CHECK: %[[I:.*]] = pp.iota dim 0 {pp.shardings = [#pp.sharding<@mesh, [{"tp"}]>]} : tensor<9xi32>
+// CHECK: %[[EIGHT:.*]] = pp.constant {{.*}}dense<8> : tensor<9xi32>
+// CHECK: %[[IN:.*]] = pp.compare lt %[[I]], %[[EIGHT]]
+// CHECK: %[[MASK:.*]] = pp.broadcast %[[IN]] dims [0]
+// CHECK: %[[ZERO:.*]] = pp.constant {{.*}}dense<0.000000e+00> : tensor<9xf32>
+// CHECK: %[[MASKED:.*]] = pp.select %[[MASK]], %[[E]], %[[ZERO]]
+// CHECK: pp.reduce sum %[[MASKED]]
+// CHECK: dense<0xFF800000> : tensor<9xf32>
+// CHECK: pp.reduce max
+// CHECK: %[[NEW:.*]] = pp.add
+// CHECK: %[[KEPT:.*]] = pp.select %{{.*}}, %[[NEW]]
+// CHECK: return %{{.*}}, %{{.*}}, %[[KEPT]]
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=3]>, threads = 1>} {
+  pp.mesh @mesh = <["tp"=3]>
+  func.func @main(%x: tensor<8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"tp"}]>},
+                  %m: tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>})
+      -> (tensor<f32>, tensor<f32>, tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>}) {
+    %e = pp.exp %x : tensor<8xf32>
+    %s = pp.reduce sum %e dims [0] : tensor<8xf32> -> tensor<f32>
+    %t = pp.reduce max %e dims [0] : tensor<8xf32> -> tensor<f32>
+    %n = pp.add %m, %e : tensor<8xf32>
+    return %s, %t, %n : tensor<f32>, tensor<f32>, tensor<8xf32>
+  }
+}
+
+// -----
+
+// Heads merged with their size: the merged dimension is 9 x 4. What needs a
+// dimension whole gets it without padding. A look-up clamps to the model's rows.
+// CHECK-LABEL: func.func @main
+// CHECK: pp.reshape {{.*}} : tensor<3x9x4xf32> -> tensor<3x36xf32>
+// CHECK: %[[CUT:.*]] = pp.slice {{.*}} : tensor<3x36xf32> -> tensor<3x32xf32>
+// CHECK: %[[SUM:.*]] = pp.cumsum %[[CUT]] dim 1 {{.*}} : tensor<3x32xf32>
+// CHECK: pp.pad %[[SUM]], {{.*}} : tensor<3x32xf32>, tensor<f32> -> tensor<3x36xf32>
+// CHECK: %[[LAST:.*]] = pp.constant {{.*}}dense<7> : tensor<5xi32>
+// CHECK: %[[INDEX:.*]] = pp.min %{{.*}}, %[[LAST]]
+// CHECK: pp.gather %{{.*}}[%[[INDEX]]] {{.*}} : tensor<9xf32>, tensor<5xi32> -> tensor<5xf32>
+// CHECK: pp.random_bits %{{.*}} offsets(%{{.*}} : tensor<i64>) of [8] stream 1 {{.*}} -> tensor<9xi32>
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=3]>, threads = 1>} {
+  pp.mesh @mesh = <["tp"=3]>
+  func.func @main(%x: tensor<3x8x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}, {}]>},
+                  %table: tensor<8xf32> {pp.name = "table", pp.sharding = #pp.sharding<@mesh, [{"tp"}]>},
+                  %i: tensor<5xi32> {pp.name = "i"}, %seed: tensor<i64> {pp.name = "seed"})
+      -> (tensor<3x32xf32>, tensor<5xf32>, tensor<8xi32>) {
+    %merged = pp.reshape %x : tensor<3x8x4xf32> -> tensor<3x32xf32>
+    %sums = pp.cumsum %merged dim 1 : tensor<3x32xf32>
+    %rows = pp.gather %table[%i] batch 0 : tensor<8xf32>, tensor<5xi32> -> tensor<5xf32>
+    %bits = pp.random_bits %seed, %seed stream 1 : tensor<i64>, tensor<i64> -> tensor<8xi32>
+    %same = pp.sharding_constraint %bits to <@mesh, [{"tp"}]> : tensor<8xi32>
+    return %sums, %rows, %same : tensor<3x32xf32>, tensor<5xf32>, tensor<8xi32>
+  }
+}

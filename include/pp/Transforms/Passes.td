@@ -156,9 +156,9 @@ def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
     A fixed point over the factors of the ops' rules, in rounds of ascending
     seed priority. Writes `pp.shardings` on every op and `pp.sharding` on every
     argument and result. Open dimensions may gain axes, closed ones never.
-    Where an operand is laid out otherwise than its op computes, the results
-    decide first, then the operands in order; `--remarks-filter=pp-propagate`
-    lists these places.
+    Where an operand is laid out otherwise than its op computes, reductions over
+    which all operands agree come first, then the results, then the operands in
+    order; `--remarks-filter=pp-propagate-shardings` lists these places.
 
     ```mlir
     // %w has #pp.sharding<@mesh, [{?}, {"tp"} ]>

@@ -159,6 +159,28 @@ public:
       : rule(rule), mesh(mesh), chosen(rule.factors.size()),
         owner(mesh.numAxes(), -1) {}
 
+  /// Takes the axes of every reduction over which all operands are split alike:
+  /// their addends need no resharding, and partial results are cheap to
+  /// scatter.
+  void addReductions(ArrayRef<TensorFactors> tensors,
+                     ArrayRef<const Layout *> layouts) {
+    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+      if (factor.kind != FactorKind::Reduction)
+        continue;
+      const AxisList *common = nullptr;
+      bool agrees = true;
+      for (auto [tensor, layout] : llvm::zip_equal(tensors, layouts))
+        for (auto [factors, axes] : llvm::zip_equal(tensor, *layout)) {
+          if (!llvm::is_contained(factors, static_cast<int64_t>(number)))
+            continue;
+          agrees &= factors.size() == 1 && (!common || *common == axes);
+          common = &axes;
+        }
+      if (agrees && common)
+        extend(number, *common);
+    }
+  }
+
   /// Takes over what `layout` says; false if some of it cannot be had.
   bool add(const TensorFactors &tensor, const Layout &layout) {
     bool agrees = true;
@@ -224,6 +246,7 @@ Layout pp::chooseFactorAxes(const ShardingRule &rule,
                             ArrayRef<const Layout *> operands,
                             const MeshView &mesh, int *conflict) {
   FactorChoice choice(rule, mesh);
+  choice.addReductions(rule.operands, operands);
   int tensor = 0, loser = -1;
   auto add = [&](const TensorFactors &factors, const Layout &layout) {
     if (!choice.add(factors, layout) && loser < 0)

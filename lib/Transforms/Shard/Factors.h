@@ -69,10 +69,11 @@ Layout splitAxes(const AxisList &axes, llvm::ArrayRef<int64_t> sizes,
 Layout layoutOf(const ShardingRule &rule, const TensorFactors &tensor,
                 const Layout &factorAxes, const MeshView &mesh);
 
-/// Chooses the axes of every factor of an op from the layouts of its results
-/// and operands, in this order: the first layout that splits a factor decides,
-/// later ones may extend it, and no axis serves two factors. The order is the
-/// fixed rule that settles conflicts; `conflict`, if given, is set to the
+/// Chooses the axes of every factor of an op: first reductions over which all
+/// operands are split alike, then what the results have, then the operands in
+/// order. The first that splits a factor decides, later ones may extend it, and
+/// no axis serves two factors. This order is the fixed rule that settles
+/// conflicts; `conflict`, if given, is set to the
 /// number of a tensor (results first) that lost one, or -1.
 Layout chooseFactorAxes(const ShardingRule &rule,
                         llvm::ArrayRef<const Layout *> results,

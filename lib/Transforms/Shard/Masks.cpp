@@ -134,12 +134,12 @@ Value MaskBuilder::mask(Value value, const llvm::SmallBitVector &dims,
 
 namespace {
 
-/// A tensor with some dimensions split into their factors, so that padding of
-/// every factor lies at the end of a dimension.
+/// A tensor of which some dimensions lose or get their padding. Where padding
+/// lies between the elements, the dimension is split into its factors.
 struct SplitShape {
   SmallVector<int64_t> model, padded;
   Layout layout; // of the padded tensor
-  Layout whole;  // with the split dimensions unsharded
+  Layout whole;  // with these dimensions unsharded
 };
 
 } // namespace
@@ -157,10 +157,16 @@ static SplitShape splitShape(ArrayRef<int64_t> shape,
       split.whole.push_back(layout[dim]);
       continue;
     }
-    llvm::append_range(split.model, padding[dim].sizes);
-    llvm::append_range(split.padded, padding[dim].padded);
-    llvm::append_range(split.layout,
-                       splitAxes(layout[dim], padding[dim].padded, mesh));
+    if (padding[dim].isAtEnd()) {
+      split.model.push_back(padding[dim].size());
+      split.padded.push_back(padding[dim].paddedSize());
+      split.layout.push_back(layout[dim]);
+    } else {
+      llvm::append_range(split.model, padding[dim].sizes);
+      llvm::append_range(split.padded, padding[dim].padded);
+      llvm::append_range(split.layout,
+                         splitAxes(layout[dim], padding[dim].padded, mesh));
+    }
     split.whole.resize(split.layout.size());
   }
   return split;

@@ -69,9 +69,10 @@ private:
                              ValueRange values, bool isAccumulated);
   LogicalResult leave(Operation *terminator);
 
-  /// The set of operands whose partial sums pass through `op`, if any.
+  /// The set of operands whose partial sums pass through `op`, if any; takes
+  /// the axes of these sums from the op's factors.
   ArrayRef<unsigned> findPassing(Operation *op, const ShardingRule &rule,
-                                 const Layout &factors);
+                                 Layout &factors);
   FailureOr<Value> getOperand(OpOperand &operand, const Layout &layout);
   FailureOr<LocalValue> reduceAtDefinition(Value value, OpOperand &use,
                                            const Layout &layout);
@@ -190,38 +191,37 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
 
 ArrayRef<unsigned> Partitioner::findPassing(Operation *op,
                                             const ShardingRule &rule,
-                                            const Layout &factors) {
+                                            Layout &factors) {
   auto isPartial = [&](unsigned index) {
     return !lookup(op->getOperand(index)).forms.front().partial.empty();
   };
   if (llvm::none_of(llvm::seq<unsigned>(0, op->getNumOperands()), isPartial))
     return {};
-  auto isUsed = [&](int axis) {
-    return llvm::any_of(factors, [&](const AxisList &axes) {
-      return llvm::is_contained(axes, axis);
-    });
-  };
-  Layout result = layoutOf(rule, rule.results.front(), factors, mesh);
-  int64_t resultSize =
-      mesh.localType(ranked(op->getResult(0).getType()), result)
-          .getNumElements();
   for (const SmallVector<unsigned, 2> &set : rule.additive) {
     const PartialAxes &axes =
         lookup(op->getOperand(set.front())).forms.front().partial;
-    bool passes = llvm::all_of(set, [&](unsigned index) {
-      Value operand = op->getOperand(index);
-      const LocalValue &form = lookup(operand).forms.front();
-      return operand.hasOneUse() && !form.partial.empty() &&
+    // The op computes whole what is partial; the reduction may split it.
+    Layout kept = factors;
+    for (AxisList &ofFactor : kept)
+      llvm::erase_if(ofFactor, [&](int axis) {
+        return llvm::is_contained(llvm::make_first_range(axes), axis);
+      });
+    Layout result = layoutOf(rule, rule.results.front(), kept, mesh);
+    int64_t size = mesh.localType(ranked(op->getResult(0).getType()), result)
+                       .getNumElements();
+    auto passes = [&](unsigned index) {
+      const LocalValue &form = lookup(op->getOperand(index)).forms.front();
+      return op->getOperand(index).hasOneUse() && !form.partial.empty() &&
              form.partial == axes &&
-             form.layout ==
-                 layoutOf(rule, rule.operands[index], factors, mesh) &&
-             resultSize <= ranked(form.value.getType()).getNumElements();
-    });
-    passes = passes && llvm::all_of(axes, [&](auto axis) {
-               return axis.second == Reduction::Sum && !isUsed(axis.first);
-             });
-    if (passes)
-      return set;
+             form.layout == layoutOf(rule, rule.operands[index], kept, mesh) &&
+             size <= ranked(form.value.getType()).getNumElements();
+    };
+    bool isSum = llvm::all_of(llvm::make_second_range(axes),
+                              [](Reduction r) { return r == Reduction::Sum; });
+    if (!isSum || !llvm::all_of(set, passes))
+      continue;
+    factors = kept;
+    return set;
   }
   return {};
 }
@@ -294,6 +294,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
                          "sum over all of them: what mixes the two (batch "
                          "norm, for one) cannot be split over micro-batches");
 
+  ArrayRef<unsigned> passing = findPassing(op, rule, factors);
   SmallVector<Type> types;
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     Layout layout = layoutOf(rule, rule.results[index], factors, mesh);
@@ -301,7 +302,6 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
       return failure();
     types.push_back(mesh.localType(ranked(result.getType()), layout));
   }
-  ArrayRef<unsigned> passing = findPassing(op, rule, factors);
   PartialAxes passed;
   SmallVector<Value> locals;
   for (OpOperand &operand : op->getOpOperands()) {

@@ -287,13 +287,12 @@ void Propagation::writeShardings() {
                      all.drop_front(numResults), mesh, &loser);
     if (loser < static_cast<int>(numResults))
       continue;
-    unsigned operand = loser - numResults;
     remark::missed(
         node.op->getLoc(),
         remark::RemarkOpts::name("conflict").category("pp-propagate-shardings"))
-        << "operand " << std::to_string(operand) << " of "
-        << node.op->getName().getStringRef()
-        << " is laid out otherwise than the op computes; it will be resharded";
+        << remark::metric("op", node.op->getName().getStringRef())
+        << remark::metric("resharded_operand",
+                          std::to_string(loser - numResults));
   }
   SmallVector<Attribute> ofArguments, ofResults;
   for (BlockArgument argument : main.getArguments())

@@ -152,8 +152,9 @@ FailureOr<LocalValue> Resharder::buildPlanned(OpBuilder &builder, Location loc,
       group *= mesh.size(axis);
     remark::analysis(
         loc, remark::RemarkOpts::name("collective").category("pp-partition"))
-        << value.getDefiningOp()->getName().getStringRef() << " because "
-        << cause << remark::metric("group", std::to_string(group))
+        << remark::metric("op", value.getDefiningOp()->getName().getStringRef())
+        << remark::metric("cause", cause)
+        << remark::metric("group", std::to_string(group))
         << remark::metric("wire_bytes",
                           std::to_string(int64_t(step.wireBytes)));
   }

@@ -4,9 +4,9 @@
 
 // Every tensor with the factor is padded; the state stays zero in its padding.
 // CHECK-LABEL: func.func @main
-// CHECK-SAME: %[[X:.*]]: tensor<9xf32> {pp.name = "x", {{.*}}pp.unpadded_shape = array<i64: 8>}
+// CHECK-SAME: %[[X:.*]]: tensor<9xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"tp"}]>, pp.unpadded_shape = array<i64: 8>}
 // CHECK-SAME: -> (tensor<f32>
-// CHECK-SAME: tensor<9xf32> {pp.name = "m", pp.role = #pp.role<state>, {{.*}}pp.unpadded_shape = array<i64: 8>}
+// CHECK-SAME: tensor<9xf32> {pp.name = "m", pp.role = #pp.role<state>, pp.sharding = #pp.sharding<@mesh, [{"tp"}]>, pp.unpadded_shape = array<i64: 8>}
 // CHECK: %[[E:.*]] = pp.exp %[[X]] {{.*}} : tensor<9xf32>
 // CHECK: %[[I:.*]] = pp.iota dim 0 {pp.shardings = [#pp.sharding<@mesh, [{"tp"}]>]} : tensor<9xi32>
 // CHECK: %[[EIGHT:.*]] = pp.constant {{.*}}dense<8> : tensor<9xi32>

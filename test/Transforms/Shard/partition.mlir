@@ -3,21 +3,75 @@
 // RUN: pp-opt %s --split-input-file --pp-propagate-shardings --pp-partition \
 // RUN:   --remark-format=emitRemark --remarks-filter=pp-partition 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// Two partial products are added, then reduced once; over micro-batches a sum
-// is accumulated at once, before the devices' sums.
+// Two partial products are added, then reduced once, straight into the shards
+// that the result wants.
 // CHECK-LABEL: func.func @main
-// CHECK-SAME: tensor<2x4xf32> {pp.global_shape = array<i64: 8, 4>, pp.name = "x"
-// CHECK-SAME: -> (tensor<2x4xf32> {pp.global_shape = array<i64: 8, 4>
+// CHECK-SAME: (%arg0: tensor<8x2xf32> {pp.global_shape = array<i64: 8, 4>, pp.name = "x"
+// CHECK-SAME: -> (tensor<4x4xf32> {pp.global_shape = array<i64: 8, 4>, pp.sharding = #pp.sharding<@mesh, [{"tp"}, {}]>})
 // CHECK: %[[A:.*]] = pp.dot_general
 // CHECK: %[[B:.*]] = pp.dot_general
-// CHECK: %[[AB:.*]] = pp.add %[[A]], %[[B]] : tensor<4x4xf32>
-// CHECK: %[[SUM:.*]] = pp.accumulate %[[AB]] over "mb"
-// CHECK: pp.reduce_scatter sum %[[SUM]]
+// CHECK-NEXT: %[[AB:.*]] = pp.add %[[A]], %[[B]] : tensor<8x4xf32>
+// CHECK-NEXT: %[[SUM:.*]] = pp.reduce_scatter sum %[[AB]] dim 0 over @mesh ["tp"]
+// CHECK-NEXT: %[[TANH:.*]] = pp.tanh %[[SUM]] : tensor<4x4xf32>
+// CHECK-NEXT: return %[[TANH]]
+// REMARK: remark: [Analysis] collective
+// REMARK-SAME: cause="operand 0 of pp.tanh wants [{"tp"}, {}]", group=2, op=pp.reduce_scatter, wire_bytes=64
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["tp"=2]>
+  func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}]>},
+                  %w: tensor<4x4xf32> {pp.name = "w"}) -> tensor<8x4xf32> {
+    %a = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32>
+    %y = pp.neg %x : tensor<8x4xf32>
+    %b = pp.dot_general %y, %w batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32>
+    %c = pp.add %a, %b : tensor<8x4xf32>
+    %t = pp.tanh %c : tensor<8x4xf32>
+    %s = pp.sharding_constraint %t to <@mesh, [{"tp"}, {}]> : tensor<8x4xf32>
+    return %s : tensor<8x4xf32>
+  }
+}
+
+// -----
+
+// A bias added to a partial value would be added on every device: reduced
+// first. Over micro-batches a sum is accumulated at once, then over devices;
+// the invariant bias is cut into micro-batches without communication.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[BIAS:.*]] = pp.all_slice %arg1 dim 0 over @mesh ["mb"] : tensor<8xf32> -> tensor<4xf32>
+// CHECK-NEXT: %[[MINE:.*]] = pp.all_slice %[[BIAS]] dim 0 over @mesh ["dp"] : tensor<4xf32> -> tensor<2xf32>
+// CHECK-NEXT: %[[ADD:.*]] = pp.add %arg0, %[[MINE]] : tensor<2xf32>
+// CHECK-NEXT: %[[SUM:.*]] = pp.reduce sum %[[ADD]]
+// CHECK-NEXT: %[[ALL:.*]] = pp.accumulate %[[SUM]] over "mb"
+// CHECK-NEXT: %[[R:.*]] = pp.all_reduce sum %[[ALL]] over @mesh ["dp"]
+// CHECK-NEXT: pp.add %[[R]], %arg2 {pp.kind = #pp.kind<update>}
 module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "dp"=2]>, threads = 1>} {
   pp.mesh @mesh = <["mb"=2 : time, "dp"=2]>
-  func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"mb", "dp"}, {}]>},
-                  %y: tensor<8x4xf32> {pp.name = "y", pp.sharding = #pp.sharding<@mesh, [{"mb", "dp"}, {}]>}) -> tensor<8x4xf32> {
-    %0 = pp.neg %x : tensor<8x4xf32>
-    return %0 : tensor<8x4xf32>
+  func.func @main(%x: tensor<8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"mb", "dp"}]>},
+                  %b: tensor<8xf32> {pp.name = "b", pp.sharding = #pp.sharding<@mesh, [{}]>},
+                  %c: tensor<f32> {pp.name = "c"}) -> tensor<f32> {
+    %0 = pp.add %x, %b : tensor<8xf32>
+    %1 = pp.reduce sum %0 dims [0] : tensor<8xf32> -> tensor<f32>
+    %2 = pp.add %1, %c {pp.kind = #pp.kind<update>} : tensor<f32>
+    return %2 : tensor<f32>
+  }
+}
+
+// -----
+
+// A look-up in a sharded table: every device adds what lies in its rows. A
+// stored sharding is gathered where the parameter is used, and kept at rest.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: tensor<2x4xf32> {{.*}}tensor<3xi32>
+// CHECK: pp.all_gather %arg0 dim 0 over @mesh ["dp"] : tensor<2x4xf32> -> tensor<4x4xf32>
+// CHECK: %[[INDEX:.*]] = pp.axis_index @mesh ["tp"] : tensor<i32>
+// CHECK: %[[ROWS:.*]] = pp.gather
+// CHECK: %[[HERE:.*]] = pp.select %{{.*}}, %[[ROWS]]
+// CHECK: pp.all_reduce sum %[[HERE]] over @mesh ["tp"]
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["dp"=2, "tp"=2]>
+  func.func @main(%table: tensor<8x4xf32> {pp.name = "t", pp.sharding = #pp.sharding<@mesh, [{"tp"}, {}]>,
+                                           pp.stored = #pp.sharding<@mesh, [{"tp", "dp"}, {}]>},
+                  %i: tensor<3xi32> {pp.name = "i"}) -> tensor<3x4xf32> {
+    %0 = pp.gather %table[%i] batch 0 : tensor<8x4xf32>, tensor<3xi32> -> tensor<3x4xf32>
+    return %0 : tensor<3x4xf32>
   }
 }

@@ -1,5 +1,7 @@
 // A fixed point over factors, forwards and backwards, in rounds of priority.
 // RUN: pp-opt %s --split-input-file --pp-propagate-shardings | FileCheck %s
+// RUN: pp-opt %s --split-input-file --pp-propagate-shardings \
+// RUN:   --remark-format=emitRemark --remarks-filter=pp-propagate-shardings 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // Forwards through a contraction, backwards to the other operand.
 // CHECK-LABEL: func.func @main
@@ -42,6 +44,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
 // it belongs to the second operand; an earlier round is never undone.
 // CHECK-LABEL: func.func @main
 // CHECK: pp.add {{.*}}#pp.sharding<@mesh, [{"b"}]>
+// REMARK: remark: [Missed] conflict {{.*}} op=pp.add, resharded_operand=0
 module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
     seeds = [#pp.seed<"x", [{"a"}], 1>, #pp.seed<"y", [{"b"}], 0>], threads = 1>} {
   pp.mesh @mesh = <["a"=2, "b"=2]>

@@ -5,7 +5,7 @@
 // Takes a differentiated level 1 function: forward ops are numbered by
 // pp.origin in their order, derived ops carry the number of theirs. Gives a
 // partition of that sequence into contiguous stages of least bottleneck, by
-// dynamic programming over the boundaries that few bytes cross.
+// dynamic programming over all boundaries.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/StageCuts.h"
@@ -76,7 +76,8 @@ FailureOr<Sequence> measure(func::FuncOp main) {
 
 } // namespace
 
-FailureOr<SmallVector<int64_t>> pp::chooseStageCuts(func::FuncOp main, int64_t stages) {
+FailureOr<SmallVector<int64_t>> pp::chooseStageCuts(func::FuncOp main, int64_t stages,
+                                                    double flopsPerByte) {
   if (stages == 1)
     return SmallVector<int64_t>();
   FailureOr<Sequence> sequence = measure(main);
@@ -84,45 +85,36 @@ FailureOr<SmallVector<int64_t>> pp::chooseStageCuts(func::FuncOp main, int64_t s
     return failure();
   int64_t count = sequence->cost.size();
 
-  double fewest = std::numeric_limits<double>::max();
-  for (int64_t i = 1; i < count; ++i)
-    if (sequence->crossing[i] > 0)
-      fewest = std::min(fewest, sequence->crossing[i]);
-  SmallVector<int64_t> boundaries{0};
-  for (int64_t i = 1; i < count; ++i)
-    if (sequence->crossing[i] > 0 && sequence->crossing[i] <= 2 * fewest)
-      boundaries.push_back(i);
-  boundaries.push_back(count);
-  int64_t last = boundaries.size() - 1;
-  if (last < stages)
+  if (count < stages)
     return main.emitError("expects at least ")
-           << stages << " parts for " << stages << " stages, got " << last
+           << stages << " forward ops for " << stages << " stages, got " << count
            << ": a stage would be empty";
-
   SmallVector<double> prefix(count + 1, 0.0);
   for (int64_t i = 0; i < count; ++i)
     prefix[i + 1] = prefix[i] + sequence->cost[i];
-  auto span = [&](int64_t from, int64_t to) {
-    return prefix[boundaries[to]] - prefix[boundaries[from]];
+  // What a stage pays: its own work and what it receives, forward and backward.
+  auto price = [&](int64_t begin, int64_t end) {
+    return prefix[end] - prefix[begin] +
+           (begin == 0 ? 0.0 : 2 * flopsPerByte * sequence->crossing[begin]);
   };
-  // best[s][b]: least bottleneck of s stages that end at boundary b.
+  // best[s][b]: least bottleneck of s stages that end before op b.
   double infinity = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> best(stages + 1, std::vector<double>(last + 1, infinity));
-  std::vector<std::vector<int64_t>> previous(stages + 1, std::vector<int64_t>(last + 1, 0));
+  std::vector<std::vector<double>> best(stages + 1, std::vector<double>(count + 1, infinity));
+  std::vector<std::vector<int64_t>> previous(stages + 1, std::vector<int64_t>(count + 1, 0));
   best[0][0] = 0.0;
   for (int64_t stage = 1; stage <= stages; ++stage)
-    for (int64_t end = stage; end <= last; ++end)
+    for (int64_t end = stage; end <= count; ++end)
       for (int64_t begin = stage - 1; begin < end; ++begin) {
-        double bottleneck = std::max(best[stage - 1][begin], span(begin, end));
+        double bottleneck = std::max(best[stage - 1][begin], price(begin, end));
         if (bottleneck < best[stage][end]) {
           best[stage][end] = bottleneck;
           previous[stage][end] = begin;
         }
       }
   SmallVector<int64_t> cuts(stages - 1);
-  for (int64_t stage = stages, end = last; stage > 1; --stage) {
+  for (int64_t stage = stages, end = count; stage > 1; --stage) {
     end = previous[stage][end];
-    cuts[stage - 2] = boundaries[end];
+    cuts[stage - 2] = end;
   }
   return cuts;
 }

@@ -11,13 +11,16 @@
 namespace pp {
 
 /// Origins at which stages 1 .. stages-1 begin, chosen so that the most
-/// expensive stage (FLOPs of its forward ops and of all that derives from them)
-/// is as cheap as possible. Only boundaries that few bytes cross are considered
-/// (at most twice the fewest), and among equally good cuts the earlier one
-/// wins, so the choice is deterministic. Fails with a diagnostic when the model
-/// has too few such boundaries: a stage would be empty.
+/// expensive stage is as cheap as possible: FLOPs of its forward ops and of all
+/// that derives from them, plus `flopsPerByte` for every byte that crosses into
+/// it (and back, as a gradient). Among equally good cuts the earlier one wins,
+/// so the choice is deterministic. Fails with a diagnostic when there are fewer
+/// ops than stages.
+///
+/// The default figure is a link of 1 GB/s between devices of 100 GFLOP/s.
 mlir::FailureOr<llvm::SmallVector<int64_t>> chooseStageCuts(mlir::func::FuncOp main,
-                                                            int64_t stages);
+                                                            int64_t stages,
+                                                            double flopsPerByte = 100.0);
 
 } // namespace pp
 

@@ -295,7 +295,7 @@ void StageSplitter::emit(Draft &draft) {
 /// Results keep their order; copies of a parameter on further stages follow.
 void StageSplitter::emitReturn() {
   SmallVector<Value> values;
-  SmallVector<DictionaryAttr> attributes;
+  SmallVector<Attribute> attributes;
   SmallVector<std::pair<unsigned, int64_t>> copies;
   auto add = [&](unsigned index, int64_t stage) {
     values.push_back(resolve(returned[index], stage));
@@ -320,8 +320,7 @@ void StageSplitter::emitReturn() {
   main.getBody().front().getTerminator()->setOperands(values);
   main.setFunctionType(builder.getFunctionType(main.getArgumentTypes(),
                                                ValueRange(values).getTypes()));
-  for (auto [index, dict] : llvm::enumerate(attributes))
-    main.setResultAttrs(index, dict);
+  main.setResAttrsAttr(builder.getArrayAttr(attributes));
 }
 
 struct SplitStagesPass : pp::impl::SplitStagesBase<SplitStagesPass> {

@@ -56,6 +56,12 @@ const CrossStageSum *StepPlacement::getSum(Operation *op) const {
   return it == sums.end() ? nullptr : &it->second;
 }
 
+/// A sum of gradients of different stages, as a tied parameter has it.
+bool StepPlacement::addsAcrossStages(Operation &op) const {
+  return isa<AddOp>(op) && getKind(&op) == Kind::WeightGradient &&
+         intersect(getHome(op.getOperand(0)), getHome(op.getOperand(1))).empty();
+}
+
 LogicalResult StepPlacement::classify(Operation &op) {
   bool perMicroBatch = false, perStep = isa<AccumulateOp>(op);
   if (auto index = dyn_cast<AxisIndexOp>(op))
@@ -65,9 +71,9 @@ LogicalResult StepPlacement::classify(Operation &op) {
     perMicroBatch |= operandClass == TimeClass::PerMicroBatch;
     perStep |= operandClass == TimeClass::PerStep;
   }
-  // Without micro-batches nothing is accumulated: what belongs to no stage is
-  // then the update.
-  bool belongsToStage = !pp::getStages(&op).empty();
+  // Without micro-batches nothing is accumulated: the update is then what
+  // belongs to no stage, or adds what different stages computed.
+  bool belongsToStage = !pp::getStages(&op).empty() && !addsAcrossStages(op);
   if (!timeAxis && perMicroBatch && !belongsToStage) {
     perStep = true;
     perMicroBatch = false;

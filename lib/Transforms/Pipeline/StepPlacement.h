@@ -46,6 +46,7 @@ public:
   bool isInsideSum(mlir::Operation *op) const { return insideSum.contains(op); }
 
 private:
+  bool addsAcrossStages(mlir::Operation &op) const;
   mlir::LogicalResult classify(mlir::Operation &op);
   mlir::LogicalResult place(mlir::Operation &op);
   void collectAddends(mlir::Value value, llvm::SmallVectorImpl<mlir::Value> &addends) const;

@@ -68,6 +68,10 @@ static void addGraphPasses(OpPassManager &manager,
 
 /// From global tensors to one device's tensors and collectives.
 static void addSpmdPasses(OpPassManager &manager) {
+  // Stages first: the cut looks at whole layers, which a partitioned graph no
+  // longer shows, and a cut value has one sharding on both sides.
+  manager.addPass(createCutStages());
+
   // Few seeds on arguments, then a fixed point. Every op has its sharding in
   // the IR before the partitioner runs, so that it decides nothing.
   manager.addPass(createAnnotateShardings());
@@ -85,6 +89,36 @@ static void addSpmdPasses(OpPassManager &manager) {
   manager.addPass(createVerifySpmd());
 }
 
+/// From a step to fragments per stage and their order.
+static void addPipelinePasses(OpPassManager &manager) {
+  // Fragments need local sizes and all collectives, hence after partitioning:
+  // what crosses a stage is sent in the form in which it lies on the devices.
+  manager.addPass(createSplitStages());
+  manager.addPass(createSchedule());
+
+  // What one fragment keeps for another is known now; a kernel that is formed
+  // later reads what is left.
+  manager.addPass(createTrimResiduals());
+
+  // Only now is it known which reductions run in one fragment.
+  manager.addPass(createBucketCollectives());
+}
+
+/// From fragments to an instruction list per rank.
+static void addProgramPasses(OpPassManager &manager,
+                             const PipelineOptions &options) {
+  // Kernels first: they decide which values exist in memory at all.
+  manager.addPass(createFormKernels());
+
+  // The lists in order, then the places in memory: a slot's life is a range of
+  // its list. Places create the waits between queues, so that checks come last
+  // and see everything that will run.
+  manager.addPass(createLowerToPrograms());
+  manager.addPass(createPlanBuffers());
+  if (!options.skipProgramChecks)
+    manager.addPass(createVerifyPrograms());
+}
+
 void pp::buildPipeline(OpPassManager &manager, const PipelineOptions &options,
                        std::optional<Level> from) {
   auto isNeeded = [&](Level level) {
@@ -94,6 +128,10 @@ void pp::buildPipeline(OpPassManager &manager, const PipelineOptions &options,
     addGraphPasses(manager, options);
   if (isNeeded(Level::Spmd))
     addSpmdPasses(manager);
+  if (isNeeded(Level::Pipeline))
+    addPipelinePasses(manager);
+  if (isNeeded(Level::Program))
+    addProgramPasses(manager, options);
 }
 
 std::optional<Level> pp::getLevel(ModuleOp module) {

@@ -13,6 +13,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/IR/Aspects.h"
+#include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
 #include "pp/Reference/Interpreter.h"
@@ -152,7 +153,10 @@ struct SourceModule::State {
   static mlir::DialectRegistry registry() {
     mlir::DialectRegistry registry;
     registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
-    pp::registerAllAspects(registry);
+    pp::registerCostModels(registry);
+    pp::registerGradientModels(registry);
+    pp::registerShardingModels(registry);
+    pp::registerLinalgModels(registry);
     return registry;
   }
 
@@ -237,7 +241,11 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   result.passesMs = passes.ms();
 
   Stopwatch kernels;
-  auto compiled = pp::CompiledKernels::compile(pp::getLoopsKernels(**module));
+  llvm::SmallVector<mlir::func::FuncOp> loops;
+  for (auto function : (**module).getOps<mlir::func::FuncOp>())
+    if (pp::getKernelKind(function) == pp::KernelKind::Loops)
+      loops.push_back(function);
+  auto compiled = pp::CompiledKernels::compile(loops);
   if (mlir::failed(compiled) || mlir::failed(compiled->load()))
     return diagnostics.failure();
   auto code = std::make_shared<pp::CompiledKernels>(std::move(*compiled));
@@ -254,7 +262,7 @@ double SourceModule::stepFlops() const {
   double flops = 0;
   state->module->walk([&](pp::DotGeneralOp op) {
     double terms = op.getResult().getType().getNumElements();
-    for (int64_t dim : op.getLhsContracting())
+    for (int64_t dim : op.getLhsContract())
       terms *= op.getLhs().getType().getDimSize(dim);
     flops += 2 * terms;
   });

@@ -1,0 +1,199 @@
+//===- FormKernelsTest.cpp - kernels compute what the graph computed ------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole training steps before and after pp-form-kernels under the reference
+// interpreter, and every contraction's record against its kernel's body.
+//
+//===----------------------------------------------------------------------===//
+#include "Testing.h"
+#include "mlir/Pass/PassManager.h"
+#include "pp/Analysis/Contraction.h"
+#include "pp/IR/Aspects.h"
+#include "pp/IR/Kernel.h"
+#include "pp/Models/Models.h"
+#include "pp/Transforms/Passes.h"
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace mlir;
+using namespace pp;
+using reference::HostTensor;
+
+namespace {
+
+struct TrainingContext : pp::testing::Context {
+  TrainingContext() {
+    DialectRegistry registry;
+    registerGradientModels(registry);
+    appendDialectRegistry(registry);
+  }
+};
+
+/// Values in [-1, 1], or small indices.
+std::vector<HostTensor> randomInputs(func::FuncOp function) {
+  std::mt19937 random(7);
+  std::vector<HostTensor> inputs;
+  for (Type type : function.getArgumentTypes()) {
+    HostTensor tensor(cast<RankedTensorType>(type));
+    bool isInteger = tensor.elementType().isInteger();
+    for (double &value : tensor.values)
+      value = isInteger ? static_cast<double>(random() % 4)
+                        : static_cast<double>(random() % 2001) / 1000 - 1;
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+void expectEqualResults(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  std::vector<HostTensor> inputs = randomInputs(main);
+  auto before = reference::evaluate(main, inputs);
+  ASSERT_TRUE(succeeded(before));
+  PassManager passes(module.getContext());
+  passes.addPass(createFormKernels());
+  ASSERT_TRUE(succeeded(passes.run(module)));
+  for (Operation &op : main.getBody().front().without_terminator())
+    EXPECT_TRUE(isa<LaunchOp>(op)) << op.getName().getStringRef().str();
+  auto after = reference::evaluate(main, inputs);
+  ASSERT_TRUE(succeeded(after));
+  ASSERT_EQ(before->size(), after->size());
+  for (size_t index = 0; index < before->size(); ++index)
+    EXPECT_EQ((*before)[index].values, (*after)[index].values) << "result " << index;
+}
+
+double at(const HostTensor &tensor, const pprt::ppx::MatrixViewT &view, uint64_t batchOffset,
+          uint64_t row, uint64_t column) {
+  return tensor.values.at(view.offset + batchOffset + row * view.row_stride +
+                          column * view.column_stride);
+}
+
+/// What the record says, in plain loops.
+HostTensor computeRecord(const pprt::ppx::ContractionT &c, const std::vector<HostTensor> &inputs,
+                         RankedTensorType type) {
+  HostTensor result(type, std::nan(""));
+  uint64_t items = 1;
+  for (uint64_t size : c.batch)
+    items *= size;
+  for (uint64_t item = 0; item < items; ++item) {
+    auto batchOffset = [&](const pprt::ppx::MatrixViewT &view) {
+      uint64_t offset = 0, rest = item;
+      for (size_t dim = c.batch.size(); dim-- > 0; rest /= c.batch[dim])
+        offset += rest % c.batch[dim] * view.batch[dim];
+      return offset;
+    };
+    for (uint64_t row = 0; row < c.m; ++row)
+      for (uint64_t column = 0; column < c.n; ++column) {
+        double sum = 0;
+        for (uint64_t step = 0; step < c.k; ++step)
+          sum += at(inputs[0], *c.lhs, batchOffset(*c.lhs), row, step) *
+                 at(inputs[1], *c.rhs, batchOffset(*c.rhs), step, column);
+        sum *= c.alpha;
+        for (const auto &epilogue : c.epilogues)
+          sum += at(inputs[epilogue->parameter], *epilogue->view, batchOffset(*epilogue->view),
+                    row, column);
+        result.values.at(c.out->offset + batchOffset(*c.out) + row * c.out->row_stride +
+                         column * c.out->column_stride) = sum;
+      }
+  }
+  return result;
+}
+
+void expectContractionsMatch(ModuleOp module) {
+  unsigned count = 0;
+  for (auto kernel : module.getOps<func::FuncOp>()) {
+    if (getKernelKind(kernel) != KernelKind::Contraction)
+      continue;
+    ++count;
+    auto record = matchContraction(kernel);
+    ASSERT_TRUE(succeeded(record));
+    std::vector<HostTensor> inputs = randomInputs(kernel);
+    auto expected = reference::evaluate(kernel, inputs);
+    ASSERT_TRUE(succeeded(expected));
+    HostTensor actual =
+        computeRecord(*record, inputs, cast<RankedTensorType>(kernel.getResultTypes().front()));
+    for (int64_t index = 0; index < actual.size(); ++index)
+      ASSERT_NEAR((*expected)[0].values[index], actual.values[index], 1e-12)
+          << kernel.getSymName().str() << " element " << index;
+  }
+  EXPECT_GT(count, 0u);
+}
+
+void check(OwningOpRef<ModuleOp> module) {
+  ASSERT_TRUE(module);
+  PassManager passes(module->getContext());
+  passes.addPass(createDifferentiate());
+  ASSERT_TRUE(succeeded(passes.run(*module)));
+  expectEqualResults(*module);
+  expectContractionsMatch(*module);
+}
+
+TEST(FormKernels, MlpStep) {
+  TrainingContext context;
+  MlpConfig config;
+  config.layers = 2;
+  config.input = config.hidden = 6;
+  config.classes = 4;
+  config.batch = 5;
+  check(buildMlp(context, config, Float64Type::get(&context)));
+}
+
+TEST(FormKernels, GptStep) {
+  TrainingContext context;
+  for (bool tied : {false, true}) {
+    GptConfig config;
+    config.layers = 2;
+    config.hidden = 8;
+    config.heads = 2;
+    config.seq = 5;
+    config.batch = 3;
+    config.vocab = 7;
+    config.tied = tied;
+    check(buildGpt(context, config, Float64Type::get(&context)));
+  }
+}
+
+TEST(Contraction, TransposesWhatHasNoStride) {
+  TrainingContext context;
+  auto module = context.parse(R"(
+    func.func @main(%a: tensor<2x3x4xf64>, %b: tensor<2x4x5xf64>) -> tensor<3x5xf64> {
+      %c = pp.dot_general %a, %b batch [] x [] contract [2, 0] x [1, 0]
+        : tensor<2x3x4xf64>, tensor<2x4x5xf64> -> tensor<3x5xf64>
+      return %c : tensor<3x5xf64>
+    })");
+  expectEqualResults(*module);
+  expectContractionsMatch(*module);
+}
+
+TEST(Contraction, TakesAlongViewsFactorsAndAddends) {
+  TrainingContext context;
+  auto module = context.parse(R"(
+    func.func @main(%qkv: tensor<2x3x2x4xf64>, %bias: tensor<4xf64>, %rest: tensor<2x4x3xf64>)
+        -> tensor<2x4x3xf64> {
+      %0 = pp.slice %qkv [0, 0, 0, 0], [2, 3, 1, 4], [1, 1, 1, 1]
+        : tensor<2x3x2x4xf64> -> tensor<2x3x1x4xf64>
+      %q = pp.reshape %0 : tensor<2x3x1x4xf64> -> tensor<2x3x4xf64>
+      %1 = pp.slice %qkv [0, 0, 1, 0], [2, 3, 2, 4], [1, 1, 1, 1]
+        : tensor<2x3x2x4xf64> -> tensor<2x3x1x4xf64>
+      %k = pp.reshape %1 : tensor<2x3x1x4xf64> -> tensor<2x3x4xf64>
+      %s = pp.dot_general %q, %k batch [0] x [0] contract [1] x [1]
+        : tensor<2x3x4xf64>, tensor<2x3x4xf64> -> tensor<2x4x4xf64>
+      %half = pp.constant dense<5.0e-01> : tensor<f64>
+      %factor = pp.broadcast %half dims [] : tensor<f64> -> tensor<2x4x4xf64>
+      %t = pp.mul %s, %factor : tensor<2x4x4xf64>
+      %row = pp.broadcast %bias dims [2] : tensor<4xf64> -> tensor<2x4x4xf64>
+      %u = pp.add %row, %t : tensor<2x4x4xf64>
+      %v = pp.dot_general %u, %q batch [0] x [0] contract [2] x [2]
+        : tensor<2x4x4xf64>, tensor<2x3x4xf64> -> tensor<2x4x3xf64>
+      %w = pp.transpose %v perm [0, 2, 1] : tensor<2x4x3xf64> -> tensor<2x3x4xf64>
+      %x = pp.reshape %rest : tensor<2x4x3xf64> -> tensor<2x3x4xf64>
+      %y = pp.add %w, %x : tensor<2x3x4xf64>
+      %z = pp.reshape %y : tensor<2x3x4xf64> -> tensor<2x4x3xf64>
+      return %z : tensor<2x4x3xf64>
+    })");
+  expectEqualResults(*module);
+  expectContractionsMatch(*module);
+  EXPECT_EQ(llvm::range_size(module->getOps<func::FuncOp>()), 3); // main and two contractions
+}
+
+} // namespace

@@ -1,0 +1,98 @@
+// Contractions take along what the library can do; the rest is fused by rows.
+// RUN: pp-opt %s --pp-form-kernels --split-input-file | FileCheck %s
+
+// A softmax is one kernel whose rows are those of its input.
+// CHECK-LABEL: func.func @softmax
+// CHECK-NEXT: %[[Y:.*]] = pp.launch @fused_0(%{{.*}}) {{.*}}: (tensor<64x128xf32>) -> tensor<64x128xf32>
+// CHECK-NEXT: return %[[Y]]
+func.func @softmax(%x: tensor<64x128xf32>) -> tensor<64x128xf32> {
+  %m = pp.reduce max %x dims [1] : tensor<64x128xf32> -> tensor<64xf32>
+  %mb = pp.broadcast %m dims [0] : tensor<64xf32> -> tensor<64x128xf32>
+  %s = pp.sub %x, %mb : tensor<64x128xf32>
+  %e = pp.exp %s : tensor<64x128xf32>
+  %d = pp.reduce sum %e dims [1] : tensor<64x128xf32> -> tensor<64xf32>
+  %db = pp.broadcast %d dims [0] : tensor<64xf32> -> tensor<64x128xf32>
+  %y = pp.div %e, %db : tensor<64x128xf32>
+  return %y : tensor<64x128xf32>
+}
+// CHECK: func.func private @fused_0
+// CHECK-SAME: pp.kernel = #pp.kernel<loops>
+// CHECK-SAME: pp.rows = #pp.rows<64, {{\[\[}}1, 64, 1, 1, 1, 128]]>
+
+// -----
+
+// Bias and residual go into the product, the transposed operand is read as it
+// lies; equal kernels are one function.
+// CHECK-LABEL: func.func @linear
+// CHECK-NEXT: %[[A:.*]] = pp.launch @matmul_0(%[[X:.*]], %[[W:.*]], %[[B:.*]], %[[X]])
+// CHECK-NEXT: %[[C:.*]] = pp.launch @matmul_0(%[[A]], %[[W]], %[[B]], %[[A]])
+// CHECK-NEXT: return %[[C]]
+func.func @linear(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>, %b: tensor<16xf32>) -> tensor<8x16xf32> {
+  %t = pp.transpose %w perm [1, 0] : tensor<16x16xf32> -> tensor<16x16xf32>
+  %bb = pp.broadcast %b dims [1] : tensor<16xf32> -> tensor<8x16xf32>
+  %0 = pp.dot_general %x, %t batch [] x [] contract [1] x [0] : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %1 = pp.add %0, %bb : tensor<8x16xf32>
+  %2 = pp.add %1, %x : tensor<8x16xf32>
+  %3 = pp.dot_general %2, %t batch [] x [] contract [1] x [0] : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %4 = pp.add %3, %bb : tensor<8x16xf32>
+  %5 = pp.add %4, %2 : tensor<8x16xf32>
+  return %5 : tensor<8x16xf32>
+}
+// CHECK: func.func private @matmul_0
+// CHECK-SAME: pp.kernel = #pp.kernel<contraction>
+// CHECK-SAME: pp.workspace = {{[0-9]+}} : i64
+// CHECK-NEXT: pp.transpose
+// CHECK-NEXT: pp.dot_general
+// CHECK-NEXT: pp.broadcast
+// CHECK-NEXT: pp.add
+// CHECK-NEXT: pp.add
+// CHECK-NOT: func.func
+
+// -----
+
+// Integers have no library.
+// CHECK-LABEL: func.func @integers
+// CHECK: pp.launch @fused_0
+// CHECK: pp.dot_general
+func.func @integers(%x: tensor<4x4xi32>) -> tensor<4x4xi32> {
+  %0 = pp.dot_general %x, %x batch [] x [] contract [1] x [0] : tensor<4x4xi32>, tensor<4x4xi32> -> tensor<4x4xi32>
+  return %0 : tensor<4x4xi32>
+}
+
+// -----
+
+// An update writes where the parameter was; the norm has read it before.
+// CHECK-LABEL: func.func @main
+// CHECK: pp.launch @fused_0
+// CHECK: pp.launch @fused_1
+// CHECK: func.func private @fused_0
+// CHECK-NOT: pp.inplace
+// CHECK: func.func private @fused_1
+// CHECK-SAME: pp.inplace = array<i64: 0, 0>
+func.func @main(%p: tensor<256x256xf32> {pp.role = #pp.role<param>, pp.name = "p"},
+                %g: tensor<256x256xf32> {pp.role = #pp.role<input>, pp.name = "g"})
+    -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"},
+        tensor<256x256xf32> {pp.role = #pp.role<param>, pp.name = "p"}) {
+  %lr = pp.constant dense<1.000000e-03> : tensor<f32>
+  %b = pp.broadcast %lr dims [] : tensor<f32> -> tensor<256x256xf32>
+  %s = pp.mul %b, %g {pp.kind = #pp.kind<update>} : tensor<256x256xf32>
+  %n = pp.sub %p, %s {pp.kind = #pp.kind<update>} : tensor<256x256xf32>
+  %q = pp.mul %p, %p : tensor<256x256xf32>
+  %l = pp.reduce sum %q dims [0, 1] : tensor<256x256xf32> -> tensor<f32>
+  return %l, %n : tensor<f32>, tensor<256x256xf32>
+}
+
+// -----
+
+// This device's part of a tensor is found inside a kernel.
+// CHECK-LABEL: func.func @sliced
+// CHECK-NEXT: pp.launch @fused_0
+// CHECK: func.func private @fused_0
+// CHECK: pp.axis_index @mesh ["tp"] : tensor<i32>
+// CHECK: pp.dynamic_slice
+pp.mesh @mesh = <["tp"=2]>
+func.func @sliced(%x: tensor<8x4xf32>) -> tensor<4x4xf32> {
+  %0 = pp.all_slice %x dim 0 over @mesh ["tp"] : tensor<8x4xf32> -> tensor<4x4xf32>
+  %1 = pp.neg %0 : tensor<4x4xf32>
+  return %1 : tensor<4x4xf32>
+}

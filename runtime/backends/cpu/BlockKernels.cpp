@@ -13,7 +13,6 @@
 #include "BlockKernelTables.h"
 
 #include <cmath>
-#include <type_traits>
 
 using namespace pprt;
 using namespace pprt::cpu;
@@ -52,6 +51,11 @@ PPRT_INLINE uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 template <typename Type> struct Plain {
   using Stored = Type;
   template <typename T> PPRT_INLINE T load(Type value) { return T(value); }
+  template <typename T, uint64_t Count>
+  PPRT_INLINE Vector<T, Count> loadMany(const Type *from) {
+    return __builtin_convertvector((loadVector<Vector<Type, Count>>(from)),
+                                   Vector<T, Count>);
+  }
   template <typename T> PPRT_INLINE Type store(T value) { return Type(value); }
 };
 /// The upper half of an f32, rounded to nearest even; a NaN stays one.
@@ -62,6 +66,16 @@ struct BFloat16 {
     float result;
     __builtin_memcpy(&result, &bits, sizeof(result));
     return T(result);
+  }
+  template <typename T, uint64_t Count>
+  PPRT_INLINE Vector<T, Count> loadMany(const uint16_t *from) {
+    const auto bits =
+        __builtin_convertvector((loadVector<Vector<uint16_t, Count>>(from)),
+                                Vector<uint32_t, Count>)
+        << 16;
+    return __builtin_convertvector((loadVector<Vector<float, Count>>(
+                                       reinterpret_cast<const float *>(&bits))),
+                                   Vector<T, Count>);
   }
   template <typename T> PPRT_INLINE uint16_t store(T value) {
     const float single = float(value);
@@ -89,12 +103,12 @@ PPRT_INLINE void withFormat(ppx::ElementType element, Function &&function) {
 //===----------------------------------------------------------------------===//
 
 /// Four rows of four steps each, written as four steps of four rows.
-template <typename T>
-PPRT_INLINE void transpose4(const T *from, uint64_t rowStride, T scale, T *to,
-                            uint64_t tile) {
+template <typename Format, typename T>
+PPRT_INLINE void transpose4(const typename Format::Stored *from,
+                            uint64_t rowStride, T scale, T *to, uint64_t tile) {
   using Four = Vector<T, 4>;
   const auto row = [&](uint64_t r) PPRT_LAMBDA {
-    return loadVector<Four>(from + r * rowStride) * scale;
+    return Format::template loadMany<T, 4>(from + r * rowStride) * scale;
   };
   const Four a = row(0), b = row(1), c = row(2), d = row(3);
   const Four ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5);
@@ -108,13 +122,12 @@ PPRT_INLINE void transpose4(const T *from, uint64_t rowStride, T scale, T *to,
 }
 
 /// The same of two rows.
-template <typename T>
-PPRT_INLINE void transpose2(const T *from, uint64_t rowStride, T scale, T *to,
-                            uint64_t tile) {
-  using Four = Vector<T, 4>;
+template <typename Format, typename T>
+PPRT_INLINE void transpose2(const typename Format::Stored *from,
+                            uint64_t rowStride, T scale, T *to, uint64_t tile) {
   using Two = Vector<T, 2>;
-  const Four a = loadVector<Four>(from) * scale;
-  const Four b = loadVector<Four>(from + rowStride) * scale;
+  const auto a = Format::template loadMany<T, 4>(from) * scale;
+  const auto b = Format::template loadMany<T, 4>(from + rowStride) * scale;
   storeVector(to, Two(__builtin_shufflevector(a, b, 0, 4)));
   storeVector(to + tile, Two(__builtin_shufflevector(a, b, 1, 5)));
   storeVector(to + 2 * tile, Two(__builtin_shufflevector(a, b, 2, 6)));
@@ -122,23 +135,23 @@ PPRT_INLINE void transpose2(const T *from, uint64_t rowStride, T scale, T *to,
 }
 
 /// Whole panels of rows that lie side by side: memory is read in its order.
-template <uint64_t Tile, typename T>
-PPRT_INLINE void packSideBySide(const T *from, uint64_t stepStride,
-                                uint64_t panels, uint64_t steps, T scale,
-                                T *to) {
+template <typename Format, uint64_t Tile, typename T>
+PPRT_INLINE void packSideBySide(const typename Format::Stored *from,
+                                uint64_t stepStride, uint64_t panels,
+                                uint64_t steps, T scale, T *to) {
+  static_assert(Tile % 2 == 0, "copies fours, then a pair");
   constexpr uint64_t fours = Tile / 4 * 4;
   for (uint64_t step = 0; step < steps; ++step)
     for (uint64_t panel = 0; panel < panels; ++panel) {
-      const T *source = from + step * stepStride + panel * Tile;
+      const auto *source = from + step * stepStride + panel * Tile;
       T *target = to + (panel * steps + step) * Tile;
 #pragma clang loop unroll(full)
       for (uint64_t r = 0; r < fours; r += 4)
-        storeVector(target + r, loadVector<Vector<T, 4>>(source + r) * scale);
-      if constexpr (Tile % 4 >= 2)
+        storeVector(target + r,
+                    Format::template loadMany<T, 4>(source + r) * scale);
+      if constexpr (Tile % 4 != 0)
         storeVector(target + fours,
-                    loadVector<Vector<T, 2>>(source + fours) * scale);
-      if constexpr (Tile % 2 == 1)
-        target[Tile - 1] = source[Tile - 1] * scale;
+                    Format::template loadMany<T, 2>(source + fours) * scale);
     }
 }
 
@@ -148,36 +161,37 @@ PPRT_INLINE void packPanel(const typename Format::Stored *from,
                            uint64_t rowStride, uint64_t stepStride,
                            uint64_t rows, uint64_t steps, uint64_t tile,
                            T scale, T *to) {
+  const auto one = [&](uint64_t row, uint64_t step) PPRT_LAMBDA {
+    to[step * tile + row] =
+        Format::template load<T>(from[row * rowStride + step * stepStride]) *
+        scale;
+  };
   // Steps that lie side by side are transposed in registers.
-  uint64_t done = 0;
-  if constexpr (std::is_same_v<typename Format::Stored, T>)
-    if (stepStride == 1) {
-      done = steps / 4 * 4;
-      uint64_t row = 0;
-      for (; row + 4 <= rows; row += 4) {
-        for (uint64_t r = row + 4; r < row + 8; ++r)
-          __builtin_prefetch(from + r * rowStride);
-        for (uint64_t step = 0; step < done; step += 4)
-          transpose4(from + row * rowStride + step, rowStride, scale,
-                     to + step * tile + row, tile);
-      }
-      for (; row + 2 <= rows; row += 2)
-        for (uint64_t step = 0; step < done; step += 4)
-          transpose2(from + row * rowStride + step, rowStride, scale,
-                     to + step * tile + row, tile);
-      for (; row < rows; ++row)
-        for (uint64_t step = 0; step < done; ++step)
-          to[step * tile + row] = from[row * rowStride + step] * scale;
+  const uint64_t transposed = stepStride == 1 ? steps / 4 * 4 : 0;
+  for (uint64_t row = 0; row < rows && transposed > 0;) {
+    const auto *source = from + row * rowStride;
+    const uint64_t count = rows - row >= 4 ? 4 : rows - row >= 2 ? 2 : 1;
+    for (uint64_t r = count; r < 2 * count; ++r)
+      __builtin_prefetch(source + r * rowStride);
+    for (uint64_t step = 0; step < transposed; step += 4) {
+      T *target = to + step * tile + row;
+      if (count == 4)
+        transpose4<Format>(source + step, rowStride, scale, target, tile);
+      else if (count == 2)
+        transpose2<Format>(source + step, rowStride, scale, target, tile);
+      else
+        for (uint64_t s = step; s < step + 4; ++s)
+          one(row, s);
     }
-  for (uint64_t step = done; step < steps; ++step)
-    for (uint64_t r = 0; r < rows; ++r)
-      to[step * tile + r] =
-          Format::template load<T>(from[r * rowStride + step * stepStride]) *
-          scale;
+    row += count;
+  }
+  for (uint64_t step = transposed; step < steps; ++step)
+    for (uint64_t row = 0; row < rows; ++row)
+      one(row, step);
   if (rows < tile)
     for (uint64_t step = 0; step < steps; ++step)
-      for (uint64_t r = rows; r < tile; ++r)
-        to[step * tile + r] = 0;
+      for (uint64_t row = rows; row < tile; ++row)
+        to[step * tile + row] = 0;
 }
 
 template <typename T>
@@ -188,17 +202,16 @@ void pack(const StridedInput &from, uint64_t rows, uint64_t steps,
     const auto *data =
         reinterpret_cast<const typename Format::Stored *>(from.data);
     uint64_t begin = 0;
-    if constexpr (std::is_same_v<typename Format::Stored, T>)
-      if (from.rowStride == 1) {
-        const uint64_t panels = rows / tile;
-        begin = panels * tile;
-        if (tile == kTileColumns<T>)
-          packSideBySide<kTileColumns<T>>(data, from.columnStride, panels,
+    if (from.rowStride == 1) {
+      const uint64_t panels = rows / tile;
+      begin = panels * tile;
+      if (tile == kTileColumns<T>)
+        packSideBySide<Format, kTileColumns<T>>(data, from.columnStride, panels,
+                                                steps, scale, to);
+      else
+        packSideBySide<Format, kTileRows>(data, from.columnStride, panels,
                                           steps, scale, to);
-        else
-          packSideBySide<kTileRows>(data, from.columnStride, panels, steps,
-                                    scale, to);
-      }
+    }
     for (; begin < rows; begin += tile)
       packPanel<Format>(data + begin * from.rowStride, from.rowStride,
                         from.columnStride, smaller(tile, rows - begin), steps,

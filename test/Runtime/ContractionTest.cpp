@@ -287,6 +287,34 @@ TEST(Contraction, AppliesEpiloguesInOrder) {
     }
 }
 
+TEST(Contraction, ThreadsDoNotChangeTheBits) {
+  constexpr uint64_t m = 130, n = 150, k = 700;
+  ppx::ContractionT contraction;
+  contraction.m = m;
+  contraction.n = n;
+  contraction.k = k;
+  contraction.alpha = 0.3;
+  contraction.out_parameter = 2;
+  contraction.lhs = std::move(makeView(Layout::columns, {}, m, k).view);
+  contraction.rhs = std::move(makeView(Layout::rows, {}, k, n).view);
+  contraction.out = std::move(makeView(Layout::rows, {}, m, n).view);
+  std::mt19937 random(1);
+  std::vector<float> lhs(m * k + 3), rhs(k * n + 3), expected;
+  for (auto *values : {&lhs, &rhs})
+    for (float &value : *values)
+      value = float(random()) / float(random.max()) - 0.5f;
+  for (unsigned threads : {1, 2, 3, 5}) {
+    std::vector<float> out(m * n + 3);
+    std::vector<std::byte> workspace(cpu::workspaceBytes(contraction, threads));
+    void *arguments[] = {lhs.data(), rhs.data(), out.data(), workspace.data()};
+    cpu::Team team(threads);
+    cpu::Contraction::create(contraction, threads)->run(arguments, team);
+    if (expected.empty())
+      expected = out;
+    EXPECT_TRUE(out == expected) << threads << " threads";
+  }
+}
+
 TEST(Contraction, RefusesIntegers) {
   ppx::ContractionT contraction;
   contraction.element = ppx::ElementType_i32;

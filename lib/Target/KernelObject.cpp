@@ -81,13 +81,13 @@ static void addEntry(llvm::Module &module, llvm::StringRef name) {
                                        name, module);
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", entry));
   llvm::SmallVector<llvm::Value *> arguments;
-  for (unsigned index = 0; index + 2 < rows->arg_size(); ++index) {
+  for (unsigned index = 0; index + 3 < rows->arg_size(); ++index) {
     llvm::Value *slot =
         builder.CreateConstInBoundsGEP1_64(pointer, entry->getArg(0), index);
     arguments.push_back(builder.CreateLoad(pointer, slot));
   }
-  arguments.push_back(entry->getArg(2));
-  arguments.push_back(entry->getArg(3));
+  for (unsigned index = 1; index < 4; ++index)
+    arguments.push_back(entry->getArg(index));
   builder.CreateCall(rows, arguments);
   builder.CreateRetVoid();
 }

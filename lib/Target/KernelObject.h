@@ -18,8 +18,8 @@ using ObjectCode = llvm::SmallVector<char, 0>;
 /// LLVM and of this pipeline, the processor and its features.
 std::string describeTarget();
 
-/// Compiles a module whose function `name`.rows takes bare pointers, begin and
-/// end, and adds the entry `name` of CompiledKernel's ABI.
+/// Compiles a module whose function `name`.rows takes bare pointers, scalars,
+/// begin and end, and adds the entry `name` of CompiledKernel's ABI.
 mlir::FailureOr<ObjectCode> compileObject(mlir::ModuleOp module,
                                           llvm::StringRef name);
 

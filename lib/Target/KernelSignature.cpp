@@ -76,11 +76,6 @@ KernelCost pp::getKernelCost(func::FuncOp kernel) {
   return cost;
 }
 
-int64_t pp::getKernelRows(func::FuncOp kernel) {
-  auto rows = kernel->getAttrOfType<RowsAttr>(attrs::kRows);
-  return rows ? rows.getRows() : 0;
-}
-
 std::string pp::getKernelSymbol(func::FuncOp kernel) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -88,6 +83,9 @@ std::string pp::getKernelSymbol(func::FuncOp kernel) {
   std::string name = ("@" + kernel.getSymName()).str();
   if (size_t position = text.find(name); position != std::string::npos)
     text.erase(position, name.size());
+  if (!kernel.getOps<AxisIndexOp>().empty())
+    if (MeshOp mesh = lookupMesh(kernel->getParentOfType<ModuleOp>()))
+      mesh->print(stream); // positions of axes are compiled in
   auto digest = llvm::SHA256::hash(
       ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
   return "pp_" +

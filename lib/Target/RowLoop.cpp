@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "pp/IR/Model.h"
 #include "pp/Target/KernelCompiler.h"
 #include "llvm/ADT/MapVector.h"
@@ -29,11 +30,18 @@ public:
       : b(builder), kernel(kernel) {}
 
   FailureOr<func::FuncOp> build(StringRef name);
+  /// Finds the rows; reports a `pp.rows` that does not fit the kernel.
+  FailureOr<int64_t> countRows();
 
 private:
+  /// Finds which parts of which values a row needs; fails if rows need each
+  /// other's.
   LogicalResult demandLayouts();
+  LogicalResult readRows(RowsAttr attr);
+  void chooseRows();
   LogicalResult emitOps(ValueRange buffers);
   LogicalResult emitOp(Operation *op, const RowLayout &layout);
+  Value emitAxisIndex(AxisIndexOp op);
   Value emitSlice(Value buffer, const RowLayout &layout);
   Value startOf(RowDigit digit);
   /// The part of `value` that a row sees under `layout`.
@@ -43,7 +51,7 @@ private:
   OpBuilder &b;
   func::FuncOp kernel;
   int64_t rows = 1;
-  Value row;
+  Value row, scalars;
   SmallVector<RowLayout> resultLayouts;
   /// In which layouts a value is needed, and the parts once they are built.
   DenseMap<Value, SmallVector<std::pair<RowLayout, Value>>> parts;
@@ -64,11 +72,12 @@ Value RowLoop::lookup(Value value, const RowLayout &layout) {
 }
 
 LogicalResult RowLoop::demandLayouts() {
+  parts.clear();
   Operation *end = kernel.getBody().front().getTerminator();
   for (auto [value, layout] :
        llvm::zip_equal(end->getOperands(), resultLayouts)) {
     if (!coversRows(layout, rows))
-      return kernel.emitError("expects a pp.rows whose rows tile every result");
+      return failure();
     demand(value, layout);
   }
   for (Operation &op :
@@ -80,14 +89,60 @@ LogicalResult RowLoop::demandLayouts() {
     for (auto &[layout, part] : wanted) {
       auto operands = operandLayouts(&op, layout);
       if (!operands)
-        return op.emitError(
-            "expects rows that can compute this op apart (pp.rows)");
+        return failure();
       for (auto [operand, operandLayout] :
            llvm::zip_equal(op.getOperands(), *operands))
         demand(operand, operandLayout);
     }
   }
   return success();
+}
+
+LogicalResult RowLoop::readRows(RowsAttr attr) {
+  if (attr.getLayouts().size() != kernel.getNumResults())
+    return kernel.emitError("expects a layout per result in pp.rows, got ")
+           << attr;
+  rows = attr.getRows();
+  for (auto [flat, type] :
+       llvm::zip_equal(attr.getLayouts(), kernel.getResultTypes())) {
+    auto layout = decodeRowLayout(flat, cast<RankedTensorType>(type));
+    if (!layout)
+      return kernel.emitError("expects pp.rows to divide ")
+             << type << ", got " << flat;
+    resultLayouts.push_back(*layout);
+  }
+  if (failed(demandLayouts()))
+    return kernel.emitError("expects rows that can be computed apart, got ")
+           << attr;
+  return success();
+}
+
+/// Without `pp.rows`: the leading dimensions if rows of these are independent
+/// and all results have them, else one row.
+void RowLoop::chooseRows() {
+  auto first = cast<RankedTensorType>(kernel.getResultTypes().front());
+  bool areAlike = llvm::all_of(kernel.getResultTypes(), [&](Type type) {
+    return cast<RankedTensorType>(type).getShape() == first.getShape();
+  });
+  for (int64_t leading = areAlike ? first.getRank() - 1 : 0; leading >= 0;
+       --leading) {
+    RowLayout layout = wholeLayout(first);
+    rows = 1;
+    for (int64_t dim = leading - 1; dim >= 0; --dim) {
+      int64_t size = first.getDimSize(dim);
+      if (size != 1)
+        layout[dim] = {rows, size, 1};
+      rows *= size;
+    }
+    resultLayouts.assign(kernel.getNumResults(), layout);
+    if (leading == 0)
+      resultLayouts =
+          llvm::map_to_vector<4>(kernel.getResultTypes(), [](Type type) {
+            return wholeLayout(cast<RankedTensorType>(type));
+          });
+    if (succeeded(demandLayouts()))
+      return;
+  }
 }
 
 Value RowLoop::startOf(RowDigit digit) {
@@ -129,12 +184,44 @@ Value RowLoop::emitSlice(Value buffer, const RowLayout &layout) {
                                    offsets, sizes, strides);
 }
 
+/// The coordinate over `axes` (major to minor), from the scalars of the launch:
+/// a coordinate per mesh axis, then the micro-batch.
+Value RowLoop::emitAxisIndex(AxisIndexOp op) {
+  Location loc = op.getLoc();
+  MeshAttr mesh = lookupMesh(kernel->getParentOfType<ModuleOp>()).getMesh();
+  Value index = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(0));
+  for (StringAttr name : op.getAxes().getAsRange<StringAttr>()) {
+    MeshAxisAttr axis = mesh.lookup(name);
+    bool isTime = axis.getKind() == AxisKind::Time;
+    int64_t place = isTime ? mesh.getAxes().size() : mesh.indexOf(name);
+    Value position = arith::ConstantIndexOp::create(b, loc, place);
+    Value coordinate = memref::LoadOp::create(b, loc, scalars, position);
+    Value size =
+        arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(axis.getSize()));
+    index = arith::AddIOp::create(
+        b, loc, arith::MulIOp::create(b, loc, index, size), coordinate);
+  }
+  auto type = cast<RankedTensorType>(op.getType());
+  if (!type.getElementType().isInteger(64))
+    index = arith::TruncIOp::create(b, loc, type.getElementType(), index);
+  return tensor::FromElementsOp::create(b, loc, type, index);
+}
+
 LogicalResult RowLoop::emitOp(Operation *op, const RowLayout &layout) {
   SmallVector<RowLayout> layouts = *operandLayouts(op, layout);
   SmallVector<Value> operands;
   for (auto [operand, operandLayout] :
        llvm::zip_equal(op->getOperands(), layouts))
     operands.push_back(lookup(operand, operandLayout));
+
+  auto setPart = [&](Value part) {
+    for (auto &[known, value] : parts[op->getResult(0)])
+      if (known == layout)
+        value = part;
+    return success();
+  };
+  if (auto axisIndex = dyn_cast<AxisIndexOp>(op))
+    return setPart(emitAxisIndex(axisIndex));
 
   // The local op may be several; all of them are lowered and then dropped.
   Operation *before = b.getInsertionBlock()->getTerminator()->getPrevNode();
@@ -163,10 +250,7 @@ LogicalResult RowLoop::emitOp(Operation *op, const RowLayout &layout) {
   result = lowered.lookupOrDefault(result);
   for (Operation *graphOp : llvm::reverse(graphOps))
     graphOp->erase();
-  for (auto &[known, part] : parts[op->getResult(0)])
-    if (known == layout)
-      part = result;
-  return success();
+  return setPart(result);
 }
 
 LogicalResult RowLoop::emitOps(ValueRange buffers) {
@@ -202,22 +286,18 @@ LogicalResult RowLoop::emitOps(ValueRange buffers) {
   return success();
 }
 
-FailureOr<func::FuncOp> RowLoop::build(StringRef name) {
+FailureOr<int64_t> RowLoop::countRows() {
   auto attr = kernel->getAttrOfType<RowsAttr>(attrs::kRows);
-  if (!attr || attr.getLayouts().size() != kernel.getNumResults())
-    return kernel.emitError("expects pp.rows with a layout per result");
-  rows = attr.getRows();
-  for (auto [flat, type] :
-       llvm::zip_equal(attr.getLayouts(), kernel.getResultTypes())) {
-    auto layout = decodeRowLayout(flat, cast<RankedTensorType>(type));
-    if (!layout)
-      return kernel.emitError("expects pp.rows to divide ")
-             << type << ", got " << flat;
-    resultLayouts.push_back(*layout);
-  }
-  if (failed(demandLayouts()))
+  if (attr && failed(readRows(attr)))
     return failure();
+  if (!attr)
+    chooseRows();
+  return rows;
+}
 
+FailureOr<func::FuncOp> RowLoop::build(StringRef name) {
+  if (failed(countRows()))
+    return failure();
   Location loc = kernel.getLoc();
   SmallVector<Type> types;
   for (Type type : getKernelParameters(kernel).types) {
@@ -226,6 +306,9 @@ FailureOr<func::FuncOp> RowLoop::build(StringRef name) {
         MemRefType::get(tensor.getShape(), tensor.getElementType()));
   }
   unsigned numBuffers = types.size();
+  MeshOp mesh = lookupMesh(kernel->getParentOfType<ModuleOp>());
+  int64_t numScalars = (mesh ? mesh.getMesh().getAxes().size() : 0) + 2;
+  types.push_back(MemRefType::get(numScalars, b.getI64Type()));
   types.append(2, b.getIndexType());
   auto function =
       func::FuncOp::create(b, loc, name, b.getFunctionType(types, {}));
@@ -235,11 +318,12 @@ FailureOr<func::FuncOp> RowLoop::build(StringRef name) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(entry);
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
-  auto loop = scf::ForOp::create(b, loc, entry->getArgument(numBuffers),
-                                 entry->getArgument(numBuffers + 1), one);
+  auto loop = scf::ForOp::create(b, loc, entry->getArgument(numBuffers + 1),
+                                 entry->getArgument(numBuffers + 2), one);
   func::ReturnOp::create(b, loc);
   b.setInsertionPoint(loop.getBody()->getTerminator());
   row = loop.getInductionVar();
+  scalars = entry->getArgument(numBuffers);
   if (failed(emitOps(entry->getArguments().take_front(numBuffers)))) {
     function.erase();
     return failure();
@@ -252,4 +336,10 @@ FailureOr<func::FuncOp> RowLoop::build(StringRef name) {
 FailureOr<func::FuncOp> pp::buildRowLoop(OpBuilder &builder,
                                          func::FuncOp kernel, StringRef name) {
   return RowLoop(builder, kernel).build(name);
+}
+
+int64_t pp::getKernelRows(func::FuncOp kernel) {
+  OpBuilder builder(kernel.getContext());
+  auto rows = RowLoop(builder, kernel).countRows();
+  return succeeded(rows) ? *rows : 0;
 }

@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: loops kernels as pp-form-kernels leaves them. Out: functions of the ABI
+// In: loops kernels, private functions of graph ops that compute row by row
+// (`pp.rows`). Out: functions of the ABI
 // that runtime/schema/ppx.fbs gives CompiledKernel, to call in this process or
 // as a shared object to put into an artifact.
 //
@@ -39,7 +40,8 @@ struct KernelCost {
 };
 KernelCost getKernelCost(mlir::func::FuncOp kernel);
 
-/// Rows of a loops kernel; 0 for others.
+/// Rows of a loops kernel: those of `pp.rows`, or, without it, of its leading
+/// dimensions; 0 when `pp.rows` does not fit the kernel.
 int64_t getKernelRows(mlir::func::FuncOp kernel);
 
 /// The function of CompiledKernel.

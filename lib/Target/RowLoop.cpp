@@ -124,7 +124,8 @@ void RowLoop::chooseRows() {
   bool areAlike = llvm::all_of(kernel.getResultTypes(), [&](Type type) {
     return cast<RankedTensorType>(type).getShape() == first.getShape();
   });
-  for (int64_t leading = areAlike ? first.getRank() - 1 : 0; leading >= 0;
+  for (int64_t leading = areAlike ? std::max<int64_t>(first.getRank() - 1, 0) : 0;
+       leading >= 0;
        --leading) {
     RowLayout layout = wholeLayout(first);
     rows = 1;

@@ -47,6 +47,27 @@ using namespace mlir;
 /// Scratch of one row beyond this goes to the heap, once per call.
 static constexpr int64_t kMaxStackBytes = 512 * 1024;
 
+static void addConversions(OpPassManager &passes) {
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  passes.addPass(createCSEPass());
+  passes.addPass(createLoopInvariantCodeMotionPass());
+  passes.addPass(memref::createExpandStridedMetadataPass());
+  passes.addPass(createLowerAffinePass());
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(arith::createArithExpandOpsPass(expand));
+  passes.addPass(createConvertMathToLLVMPass());
+  passes.addPass(createConvertMathToLibmPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createFinalizeMemRefToLLVMConversionPass());
+  ConvertFuncToLLVMPassOptions functions;
+  functions.useBarePtrCallConv = true;
+  passes.addPass(createConvertFuncToLLVMPass(functions));
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createUBToLLVMConversionPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+}
+
 void pp::registerKernelDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, bufferization::BufferizationDialect,
                   func::FuncDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
@@ -61,6 +82,11 @@ void pp::registerKernelDialects(DialectRegistry &registry) {
   tensor::registerInferTypeOpInterfaceExternalModels(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
+  // Kernels are compiled in parallel, and a context may not load a dialect
+  // while another thread reads it.
+  OpPassManager passes(ModuleOp::getOperationName());
+  addConversions(passes);
+  passes.getDependentDialects(registry);
 }
 
 namespace {
@@ -202,24 +228,7 @@ LogicalResult approximateMath(ModuleOp module) {
 
 LogicalResult convertToLLVM(ModuleOp module) {
   PassManager passes(module.getContext());
-  arith::ArithExpandOpsPassOptions expand;
-  expand.includeBf16 = true;
-  passes.addPass(createCSEPass());
-  passes.addPass(createLoopInvariantCodeMotionPass());
-  passes.addPass(memref::createExpandStridedMetadataPass());
-  passes.addPass(createLowerAffinePass());
-  passes.addPass(createSCFToControlFlowPass());
-  passes.addPass(arith::createArithExpandOpsPass(expand));
-  passes.addPass(createConvertMathToLLVMPass());
-  passes.addPass(createConvertMathToLibmPass());
-  passes.addPass(createArithToLLVMConversionPass());
-  passes.addPass(createFinalizeMemRefToLLVMConversionPass());
-  ConvertFuncToLLVMPassOptions functions;
-  functions.useBarePtrCallConv = true;
-  passes.addPass(createConvertFuncToLLVMPass(functions));
-  passes.addPass(createConvertControlFlowToLLVMPass());
-  passes.addPass(createUBToLLVMConversionPass());
-  passes.addPass(createReconcileUnrealizedCastsPass());
+  addConversions(passes);
   return passes.run(module);
 }
 

@@ -52,6 +52,10 @@ double bytesOf(Value value) {
          llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
 }
 
+bool isScalar(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements() == 1;
+}
+
 /// True if the op itself must produce a buffer for something that is no kernel.
 bool isReadOutside(Operation *op) {
   return llvm::any_of(op->getUsers(),
@@ -204,6 +208,10 @@ bool KernelClusters::tryJoin(Operation *op) {
   SmallVector<KernelCluster *> candidates;
   bool isFragment = isa<FragmentOp>(block.getParentOp());
   forEachRead(op, [&](Value value) {
+    // A scalar is computed once, and read by the kernels that spread it: else
+    // the step count would tie all updates together.
+    if (isScalar(value) && !isScalar(op->getResult(0)))
+      return;
     Operation *producer = value.getDefiningOp();
     KernelCluster *cluster = producer ? owner.lookup(producer) : nullptr;
     if (cluster &&

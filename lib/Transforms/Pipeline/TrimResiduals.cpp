@@ -4,15 +4,18 @@
 //
 // In and out: level 3. Backward fragments need values of forward ones. Which
 // of them are kept, and which are computed again from those, is a minimum cut:
-// a node per value of the forward fragment, priced by its bytes, between what
-// cannot be computed again (contractions, reductions, gathers, collectives,
-// received values) and what the backward fragment reads. Arguments are at hand
-// anyway. Of equal bytes, values that memory holds in any case are preferred,
-// then those that need the least computing.
+// a node per value of the forward fragment, between what cannot be computed
+// again (contractions, reductions, gathers, collectives, received values) and
+// what the backward fragment reads. A node's price is its bytes, twice those
+// if only keeping it brings it to memory. What memory holds already and a
+// contraction will read again is kept for nothing, for computing it again would
+// write it again; so are arguments.
 //
 //===----------------------------------------------------------------------===//
 #include "MinCut.h"
 #include "mlir/IR/IRMapping.h"
+#include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/StridedView.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/MapVector.h"
@@ -36,6 +39,12 @@ bool canRepeat(Operation *op) {
              DynamicSliceOp, AllSliceOp>(op);
 }
 
+/// True for what is computed apart, from memory to memory.
+bool readsMemory(Operation *op) {
+  return isa<DotGeneralOp>(op) ||
+         (!isGraphOp(op) && !isa<AxisIndexOp, YieldOp>(op));
+}
+
 /// What one backward fragment reads of one forward fragment.
 class ResidualTrimmer {
 public:
@@ -49,8 +58,17 @@ private:
   Value atYield(Value operand) {
     return yield.getOperand(cast<OpResult>(operand).getResultNumber());
   }
-  /// True for values that cost nothing to keep.
-  bool isAtHand(Value value);
+  /// Finds the values of the forward fragment that memory holds in any case:
+  /// what contractions and collectives read and write, and what goes elsewhere.
+  void findStored();
+  void addContraction(DotGeneralOp dot);
+  /// The value in memory that `value` is a view of.
+  Value baseOf(Value value);
+  /// Finds those of them that the backward fragment reads from memory again.
+  void findReread();
+  /// A numerator is its quotient, when that is kept, times its denominator.
+  void replaceNumerators();
+  bool isArgument(Value value);
   int64_t priceOf(Value value);
   unsigned addNode(Value value);
   /// The values to keep, in the order of the forward fragment.
@@ -63,23 +81,101 @@ private:
   FragmentOp forward, backward;
   Block *body;
   YieldOp yield;
+  DenseSet<Value> stored, reread;
   NodeCut graph;
   llvm::MapVector<Value, unsigned> nodes;
 };
 
-bool ResidualTrimmer::isAtHand(Value value) {
+Value ResidualTrimmer::baseOf(Value value) {
+  while (!stored.contains(value) && isViewOp(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// The contraction writes what it hands on after all it takes along
+/// (FormContractions.cpp).
+void ResidualTrimmer::addContraction(DotGeneralOp dot) {
+  Value value = dot.getResult();
+  while (value.hasOneUse()) {
+    Operation *op = *value.user_begin();
+    if (!isa<TransposeOp, ReshapeOp, AddOp>(op) &&
+        !getConstantFactor(op, value))
+      break;
+    for (Value operand : op->getOperands())
+      if (operand != value)
+        stored.insert(baseOf(operand));
+    value = op->getResult(0);
+  }
+  stored.insert(value);
+}
+
+void ResidualTrimmer::findStored() {
+  for (Operation &op : body->without_terminator()) {
+    if (!readsMemory(&op))
+      continue;
+    for (Value operand : op.getOperands())
+      stored.insert(baseOf(operand));
+    if (auto dot = dyn_cast<DotGeneralOp>(op))
+      addContraction(dot);
+    else
+      stored.insert(op.result_begin(), op.result_end());
+  }
+  for (auto [result, value] :
+       llvm::zip_equal(forward.getResults(), yield.getOperands()))
+    if (llvm::any_of(result.getUsers(),
+                     [&](Operation *user) { return user != backward; }))
+      stored.insert(value);
+  stored.insert(body->args_begin(), body->args_end());
+}
+
+void ResidualTrimmer::findReread() {
+  Block &block = backward.getBody().front();
+  for (auto [operand, argument] :
+       llvm::zip_equal(backward.getOperands(), block.getArguments())) {
+    if (operand.getDefiningOp() != forward.getOperation())
+      continue;
+    Value base = baseOf(atYield(operand));
+    SmallVector<Value> views{argument};
+    bool isRead = false;
+    while (!views.empty())
+      for (Operation *user : views.pop_back_val().getUsers()) {
+        isRead |= readsMemory(user);
+        if (isViewOp(user))
+          views.push_back(user->getResult(0));
+      }
+    if (isRead && stored.contains(base))
+      reread.insert(base);
+  }
+}
+
+void ResidualTrimmer::replaceNumerators() {
+  for (OpOperand &kept : yield->getOpOperands()) {
+    Value numerator = kept.get();
+    if (stored.contains(numerator))
+      continue;
+    for (Operation *user : numerator.getUsers()) {
+      auto quotient = dyn_cast<DivOp>(user);
+      if (!quotient || quotient.getLhs() != numerator ||
+          !reread.contains(quotient.getResult()))
+        continue;
+      OpBuilder builder(yield);
+      kept.set(MulOp::create(builder, quotient.getLoc(), quotient.getType(),
+                             quotient.getResult(), quotient.getRhs()));
+      break;
+    }
+  }
+}
+
+bool ResidualTrimmer::isArgument(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   return argument &&
          isa<BlockArgument>(forward.getOperand(argument.getArgNumber()));
 }
 
 int64_t ResidualTrimmer::priceOf(Value value) {
-  bool isStored = isa<BlockArgument>(value) ||
-                  !canRepeat(value.getDefiningOp()) ||
-                  llvm::any_of(value.getUsers(), [](Operation *user) {
-                    return !isGraphOp(user) || isa<DotGeneralOp>(user);
-                  });
-  return 2 * getTensorBytes(value.getType()) + (isStored ? 0 : 1);
+  if (reread.contains(value))
+    return 0;
+  return getTensorBytes(value.getType()) * (stored.contains(value) ? 1 : 2);
 }
 
 unsigned ResidualTrimmer::addNode(Value value) {
@@ -94,7 +190,7 @@ unsigned ResidualTrimmer::addNode(Value value) {
     return node;
   }
   for (Value operand : op->getOperands())
-    if (!isAtHand(operand))
+    if (!isArgument(operand))
       graph.addEdge(addNode(operand), node);
   return node;
 }
@@ -227,6 +323,9 @@ void ResidualTrimmer::rebuildBackward(ArrayRef<Value> kept) {
 }
 
 void ResidualTrimmer::run() {
+  findStored();
+  findReread();
+  replaceNumerators();
   SmallVector<Value> kept = chooseKept();
   extendForward(kept);
   rebuildBackward(kept);

@@ -66,7 +66,8 @@ def run_ours(args, row, scratch):
     report = os.path.join(scratch, "report.json")
     command = [
         args.tool("pp-run"), os.path.join(scratch, "gpt.mlir"),
-        f"--parallelize={row.parallelize} optimizer=adamw lr=1e-3".strip(),
+        "--parallelize=" +
+        f"{row.parallelize} optimizer=adamw lr=1e-3".strip(),
         f"--data=text:{TEXT}", f"--steps={args.warmup + args.steps}",
         f"--report={report}", "--quiet"
     ]

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Compares partitioned training steps with the unpartitioned one.
+
+SPDX-License-Identifier: Apache-2.0
+
+For every mesh of dp, tp and pp with degrees 1 to 4 and at most eight devices
+(a batch, heads and a hidden size that do not divide among them), both
+schedules, tied and untied: `pp-run --verify` in f64 must accept loss, every
+gradient and every updated parameter. A sample runs in f32.
+
+  verify_matrix.py --bin=build/bin [--dtype=f64|f32] [--jobs=2]
+"""
+import argparse
+import concurrent.futures
+import itertools
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SIZES = "--layers=3 --hidden=20 --heads=4 --seq=8 --batch=16 --vocab=32".split()
+OPTIMIZERS = ["sgd lr=0.1", "adamw lr=1e-3", "adamw lr=1e-3 clip=0.5", "momentum lr=0.05"]
+
+
+def meshes():
+    for dp, tp, pp in itertools.product(range(1, 5), repeat=3):
+        if dp * tp * pp <= 8 and pp <= 3:
+            yield dp, tp, pp
+
+
+def cases(dtype):
+    count = 0
+    for tied in ("true", "false"):
+        for dp, tp, pp in meshes():
+            schedules = ("gpipe", "1f1b") if pp > 1 else ("1f1b",)
+            for schedule in schedules:
+                count += 1
+                if dtype == "f32" and count % 4:
+                    continue
+                microbatches = (1, 2, 3, 4)[count % 4]
+                optimizer = OPTIMIZERS[count % len(OPTIMIZERS)]
+                yield tied, (f"dp={dp} tp={tp} pp={pp} microbatches={microbatches} "
+                             f"schedule={schedule} optimizer={optimizer}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--dtype", choices=("f64", "f32"), default="f64")
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+
+    with tempfile.TemporaryDirectory() as folder:
+        models = {}
+        for tied in ("true", "false"):
+            models[tied] = f"{folder}/tied-{tied}.mlir"
+            subprocess.run([args.bin / "pp-model", "gpt", f"--dtype={args.dtype}",
+                            f"--tied={tied}", *SIZES, "-o", models[tied]], check=True)
+
+        def run(case):
+            tied, partition = case
+            result = subprocess.run(
+                [args.bin / "pp-run", models[tied], f"--parallelize={partition}", "--verify",
+                 "--steps=1", "--data=random"],
+                capture_output=True, text=True, timeout=120)
+            return case, result
+
+        failed = total = 0
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            for (tied, partition), result in pool.map(run, cases(args.dtype)):
+                total += 1
+                if result.returncode != 0:
+                    failed += 1
+                    print(f"FAILED tied={tied} {partition}: exit {result.returncode}\n"
+                          f"{result.stdout[-2000:]}{result.stderr[-2000:]}")
+    print(f"{total - failed} of {total} partitions agree with the unpartitioned step in {args.dtype}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

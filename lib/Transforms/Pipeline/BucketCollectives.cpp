@@ -48,12 +48,23 @@ struct BucketCollectivesPass : pp::impl::BucketCollectivesBase<BucketCollectives
     auto main = lookupMain(getOperation());
     if (failed(main))
       return signalPassFailure();
+    if (MeshOp mesh = lookupMesh(getOperation()))
+      if (MeshAxisAttr axis = mesh.getMesh().getStageAxis())
+        stageAxis = axis.getName();
     for (auto fragment : main->getOps<FragmentOp>())
       if (fragment.getPhase() == Phase::Update)
         bucket(fragment.getBody().front());
   }
 
 private:
+  /// Members of a group over the stage axis run different fragments, which
+  /// might be joined differently: such calls stay as they are.
+  bool mayJoin(AllReduceOp op) const {
+    return op.getNumOperands() > 0 && !llvm::is_contained(op.getAxes(), stageAxis);
+  }
+
+  StringAttr stageAxis;
+
   /// Depth counts the all_reduces on the longest path to a call. Calls of equal
   /// depth do not depend on each other, so any of them may be joined.
   void bucket(Block &block) {
@@ -65,7 +76,7 @@ private:
         if (Operation *def = operand.getDefiningOp())
           depth = std::max(depth, depths.lookup(def) + isa<AllReduceOp>(def));
       depths[&op] = depth;
-      if (auto reduce = dyn_cast<AllReduceOp>(op); reduce && reduce.getNumOperands() > 0)
+      if (auto reduce = dyn_cast<AllReduceOp>(op); reduce && mayJoin(reduce))
         groups[{depth, keyOf(reduce)}].push_back(reduce);
     }
     for (auto &[key, calls] : groups) {

@@ -30,7 +30,8 @@ bool pp::coversRows(const RowLayout &layout, int64_t rows) {
   for (RowDigit digit : layout)
     if (!digit.isWhole())
       digits.push_back(digit);
-  llvm::sort(digits, [](RowDigit a, RowDigit b) { return a.divisor < b.divisor; });
+  llvm::sort(digits,
+             [](RowDigit a, RowDigit b) { return a.divisor < b.divisor; });
   int64_t next = 1;
   for (RowDigit digit : digits) {
     if (digit.divisor != next)
@@ -40,14 +41,16 @@ bool pp::coversRows(const RowLayout &layout, int64_t rows) {
   return next == rows;
 }
 
-DenseI64ArrayAttr pp::encodeRowLayout(MLIRContext *context, const RowLayout &layout) {
+DenseI64ArrayAttr pp::encodeRowLayout(MLIRContext *context,
+                                      const RowLayout &layout) {
   SmallVector<int64_t> flat;
   for (RowDigit digit : layout)
     flat.append({digit.divisor, digit.modulus, digit.tile});
   return DenseI64ArrayAttr::get(context, flat);
 }
 
-std::optional<RowLayout> pp::decodeRowLayout(DenseI64ArrayAttr flat, RankedTensorType type) {
+std::optional<RowLayout> pp::decodeRowLayout(DenseI64ArrayAttr flat,
+                                             RankedTensorType type) {
   ArrayRef<int64_t> values = flat.asArrayRef();
   if (static_cast<int64_t>(values.size()) != 3 * type.getRank())
     return std::nullopt;
@@ -55,7 +58,8 @@ std::optional<RowLayout> pp::decodeRowLayout(DenseI64ArrayAttr flat, RankedTenso
   for (int64_t size : type.getShape()) {
     RowDigit digit{values[0], values[1], values[2]};
     values = values.drop_front(3);
-    if (digit.divisor < 1 || digit.modulus < 1 || digit.modulus * digit.tile != size)
+    if (digit.divisor < 1 || digit.modulus < 1 ||
+        digit.modulus * digit.tile != size)
       return std::nullopt;
     layout.push_back(digit);
   }
@@ -81,7 +85,9 @@ struct DimMap {
   llvm::SmallBitVector whole;
 };
 
-int64_t rankOf(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
+int64_t rankOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getRank();
+}
 int64_t sizeOf(Value value, int64_t dim) {
   return cast<RankedTensorType>(value.getType()).getDimSize(dim);
 }
@@ -109,7 +115,8 @@ struct DimMapBuilder {
   void dropping(ArrayRef<int64_t> dropped) {
     int64_t next = 0;
     for (auto [dim, target] : llvm::enumerate(map.operands[0]))
-      target = llvm::is_contained(dropped, static_cast<int64_t>(dim)) ? kNone : next++;
+      target = llvm::is_contained(dropped, static_cast<int64_t>(dim)) ? kNone
+                                                                      : next++;
   }
   void gather(GatherOp gather);
   void scatterAdd(ScatterAddOp scatter);
@@ -118,7 +125,8 @@ struct DimMapBuilder {
 };
 
 void DimMapBuilder::gather(GatherOp gather) {
-  int64_t batch = gather.getBatchDims(), indexRank = rankOf(gather.getIndices());
+  int64_t batch = gather.getBatchDims(),
+          indexRank = rankOf(gather.getIndices());
   for (int64_t dim = 0; dim < batch; ++dim)
     map.operands[0][dim] = dim;
   for (int64_t dim = batch + 1; dim < rankOf(gather.getOperand()); ++dim)
@@ -127,7 +135,8 @@ void DimMapBuilder::gather(GatherOp gather) {
 }
 
 void DimMapBuilder::scatterAdd(ScatterAddOp scatter) {
-  int64_t batch = scatter.getBatchDims(), indexRank = rankOf(scatter.getIndices());
+  int64_t batch = scatter.getBatchDims(),
+          indexRank = rankOf(scatter.getIndices());
   identity(0);
   for (int64_t dim = 0; dim < batch; ++dim)
     map.operands[1][dim] = map.operands[2][dim] = dim;
@@ -139,7 +148,8 @@ void DimMapBuilder::scatterAdd(ScatterAddOp scatter) {
 
 void DimMapBuilder::dot(DotGeneralOp dot) {
   int64_t next = 0;
-  for (auto [left, right] : llvm::zip_equal(dot.getLhsBatch(), dot.getRhsBatch()))
+  for (auto [left, right] :
+       llvm::zip_equal(dot.getLhsBatch(), dot.getRhsBatch()))
     map.operands[0][left] = map.operands[1][right] = next++;
   for (int64_t dim : dot.getLhsFree())
     map.operands[0][dim] = next++;
@@ -169,7 +179,8 @@ DimMap buildDimMap(Operation *op) {
         for (auto [dim, source] : llvm::enumerate(transpose.getPermutation()))
           b.map.operands[0][source] = dim;
       })
-      .Case<ReduceOp>([&](ReduceOp reduce) { b.dropping(reduce.getDimensions()); })
+      .Case<ReduceOp>(
+          [&](ReduceOp reduce) { b.dropping(reduce.getDimensions()); })
       .Case<ArgmaxOp>([&](ArgmaxOp argmax) {
         b.dropping(static_cast<int64_t>(argmax.getDimension()));
       })
@@ -177,12 +188,11 @@ DimMap buildDimMap(Operation *op) {
         b.identity(0);
         b.keepWhole(cumsum.getDimension());
       })
-      .Case<SliceOp>([&](SliceOp slice) {
-        b.boxes({0u});
-      })
+      .Case<SliceOp>([&](SliceOp slice) { b.boxes({0u}); })
       .Case<PadOp>([&](PadOp) { b.boxes({0u}); })
       .Case<DynamicSliceOp>([&](DynamicSliceOp) { b.boxes({0u}); })
-      .Case<DynamicUpdateSliceOp>([&](DynamicUpdateSliceOp) { b.boxes({0, 1}); })
+      .Case<DynamicUpdateSliceOp>(
+          [&](DynamicUpdateSliceOp) { b.boxes({0, 1}); })
       .Case<ConcatenateOp>([&](ConcatenateOp concatenate) {
         for (unsigned index = 0; index < concatenate->getNumOperands(); ++index)
           b.identity(index);
@@ -217,7 +227,8 @@ std::optional<MergedDigits> mergeDigits(ArrayRef<RowDigit> digits) {
       isOver |= digit.tile != 1;
       continue;
     }
-    bool isNext = merged.modulus == 1 || merged.divisor == digit.divisor * digit.modulus;
+    bool isNext =
+        merged.modulus == 1 || merged.divisor == digit.divisor * digit.modulus;
     if (isOver || !isNext)
       return std::nullopt;
     merged.divisor = digit.divisor;
@@ -227,7 +238,8 @@ std::optional<MergedDigits> mergeDigits(ArrayRef<RowDigit> digits) {
   return merged;
 }
 
-bool splitDigits(MergedDigits merged, ArrayRef<int64_t> sizes, MutableArrayRef<RowDigit> digits) {
+bool splitDigits(MergedDigits merged, ArrayRef<int64_t> sizes,
+                 MutableArrayRef<RowDigit> digits) {
   int64_t left = merged.modulus;
   for (auto [size, digit] : llvm::zip_equal(sizes, digits)) {
     if (left == 1 || size == 1) {
@@ -246,14 +258,17 @@ bool splitDigits(MergedDigits merged, ArrayRef<int64_t> sizes, MutableArrayRef<R
 }
 
 /// Carries a layout of a tensor of shape `from` to the same elements as `to`.
-std::optional<RowLayout> carryThroughReshape(ArrayRef<int64_t> from, const RowLayout &layout,
+std::optional<RowLayout> carryThroughReshape(ArrayRef<int64_t> from,
+                                             const RowLayout &layout,
                                              ArrayRef<int64_t> to) {
   RowLayout result(to.size());
   size_t i = 0, j = 0;
   while (i < from.size() || j < to.size()) {
-    // The smallest group of dimensions with equally many elements on both sides.
+    // The smallest group of dimensions with equally many elements on both
+    // sides.
     size_t firstFrom = i, firstTo = j;
-    int64_t left = i < from.size() ? from[i++] : 1, right = j < to.size() ? to[j++] : 1;
+    int64_t left = i < from.size() ? from[i++] : 1,
+            right = j < to.size() ? to[j++] : 1;
     while (left != right) {
       if (left < right && i < from.size())
         left *= from[i++];
@@ -267,8 +282,9 @@ std::optional<RowLayout> carryThroughReshape(ArrayRef<int64_t> from, const RowLa
       result[firstTo] = layout[firstFrom];
       continue;
     }
-    if (!merged || !splitDigits(*merged, to.slice(firstTo, j - firstTo),
-                                MutableArrayRef(result).slice(firstTo, j - firstTo)))
+    if (!merged ||
+        !splitDigits(*merged, to.slice(firstTo, j - firstTo),
+                     MutableArrayRef(result).slice(firstTo, j - firstTo)))
       return std::nullopt;
   }
   return result;
@@ -280,7 +296,8 @@ ArrayRef<int64_t> shapeOf(Value value) {
 
 } // namespace
 
-std::optional<SmallVector<RowLayout>> pp::operandLayouts(Operation *op, const RowLayout &result) {
+std::optional<SmallVector<RowLayout>>
+pp::operandLayouts(Operation *op, const RowLayout &result) {
   if (auto reshape = dyn_cast<ReshapeOp>(op)) {
     auto layout = carryThroughReshape(reshape.getType().getShape(), result,
                                       shapeOf(reshape.getOperand()));
@@ -293,7 +310,8 @@ std::optional<SmallVector<RowLayout>> pp::operandLayouts(Operation *op, const Ro
     if (!result[dim].isWhole())
       return std::nullopt;
   SmallVector<RowLayout> layouts;
-  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), map.operands)) {
+  for (auto [operand, dims] :
+       llvm::zip_equal(op->getOperands(), map.operands)) {
     RowLayout layout = wholeLayout(cast<RankedTensorType>(operand.getType()));
     for (auto [dim, target] : llvm::enumerate(dims))
       if (target != kNone)
@@ -308,7 +326,8 @@ std::optional<PartialLayout> pp::resultLayout(Operation *op, unsigned index,
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   PartialLayout result(type.getRank());
   if (isa<ReshapeOp>(op)) {
-    auto layout = carryThroughReshape(shapeOf(op->getOperand(0)), operand, type.getShape());
+    auto layout = carryThroughReshape(shapeOf(op->getOperand(0)), operand,
+                                      type.getShape());
     if (!layout)
       return std::nullopt;
     llvm::copy(*layout, result.begin());

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// The first half of pp-form-kernels: what a library computes.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_FORMCONTRACTIONS_H
 #define PP_LIB_TRANSFORMS_LOWER_FORMCONTRACTIONS_H

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
-#include "pp/IR/Model.h"
+#include "pp/IR/Kernel.h"
 
 using namespace mlir;
 using namespace pp;
@@ -46,11 +46,7 @@ int phaseOf(Operation *op) {
   llvm_unreachable("every kind is handled above");
 }
 
-double bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return static_cast<double>(type.getNumElements()) *
-         llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
-}
+double bytesOf(Value value) { return getTensorBytes(value.getType()); }
 
 bool isScalar(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements() == 1;

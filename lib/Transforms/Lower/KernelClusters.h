@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// The second half of pp-form-kernels decides here: in, a block of kernel ops on
+// static shapes; out, a partition of them into kernels and the rows of each.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_KERNELCLUSTERS_H
 #define PP_LIB_TRANSFORMS_LOWER_KERNELCLUSTERS_H

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Kernels of all functions and fragments of a module share one name space and,
+// where they are equal, one function.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_KERNELTABLE_H
 #define PP_LIB_TRANSFORMS_LOWER_KERNELTABLE_H

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What pp-trim-residuals chooses by. Prices are not negative.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_PIPELINE_MINCUT_H
 #define PP_LIB_TRANSFORMS_PIPELINE_MINCUT_H

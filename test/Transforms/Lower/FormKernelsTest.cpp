@@ -59,17 +59,19 @@ void expectEqualResults(ModuleOp module) {
   ASSERT_TRUE(succeeded(after));
   ASSERT_EQ(before->size(), after->size());
   for (size_t index = 0; index < before->size(); ++index)
-    EXPECT_EQ((*before)[index].values, (*after)[index].values) << "result " << index;
+    EXPECT_EQ((*before)[index].values, (*after)[index].values)
+        << "result " << index;
 }
 
-double at(const HostTensor &tensor, const pprt::ppx::MatrixViewT &view, uint64_t batchOffset,
-          uint64_t row, uint64_t column) {
+double at(const HostTensor &tensor, const pprt::ppx::MatrixViewT &view,
+          uint64_t batchOffset, uint64_t row, uint64_t column) {
   return tensor.values.at(view.offset + batchOffset + row * view.row_stride +
                           column * view.column_stride);
 }
 
 /// What the record says, in plain loops.
-HostTensor computeRecord(const pprt::ppx::ContractionT &c, const std::vector<HostTensor> &inputs,
+HostTensor computeRecord(const pprt::ppx::ContractionT &c,
+                         const std::vector<HostTensor> &inputs,
                          RankedTensorType type) {
   HostTensor result(type, std::nan(""));
   uint64_t items = 1;
@@ -90,9 +92,10 @@ HostTensor computeRecord(const pprt::ppx::ContractionT &c, const std::vector<Hos
                  at(inputs[1], *c.rhs, batchOffset(*c.rhs), step, column);
         sum *= c.alpha;
         for (const auto &epilogue : c.epilogues)
-          sum += at(inputs[epilogue->parameter], *epilogue->view, batchOffset(*epilogue->view),
-                    row, column);
-        result.values.at(c.out->offset + batchOffset(*c.out) + row * c.out->row_stride +
+          sum += at(inputs[epilogue->parameter], *epilogue->view,
+                    batchOffset(*epilogue->view), row, column);
+        result.values.at(c.out->offset + batchOffset(*c.out) +
+                         row * c.out->row_stride +
                          column * c.out->column_stride) = sum;
       }
   }
@@ -111,7 +114,8 @@ void expectContractionsMatch(ModuleOp module) {
     auto expected = reference::evaluate(kernel, inputs);
     ASSERT_TRUE(succeeded(expected));
     HostTensor actual =
-        computeRecord(*record, inputs, cast<RankedTensorType>(kernel.getResultTypes().front()));
+        computeRecord(*record, inputs,
+                      cast<RankedTensorType>(kernel.getResultTypes().front()));
     for (int64_t index = 0; index < actual.size(); ++index)
       ASSERT_NEAR((*expected)[0].values[index], actual.values[index], 1e-12)
           << kernel.getSymName().str() << " element " << index;
@@ -193,7 +197,8 @@ TEST(Contraction, TakesAlongViewsFactorsAndAddends) {
     })");
   expectEqualResults(*module);
   expectContractionsMatch(*module);
-  EXPECT_EQ(llvm::range_size(module->getOps<func::FuncOp>()), 3); // main and two contractions
+  EXPECT_EQ(llvm::range_size(module->getOps<func::FuncOp>()),
+            3); // main and two contractions
 }
 
 } // namespace

@@ -45,7 +45,7 @@ def check_head(path, lines):
         if not re.match(r"(//|#) [A-Z`]", first) or "RUN:" in first:
             yield 1, f"expects a sentence of purpose, got '{first}'"
         return
-    elif not any(re.match(r"(#|//) \S", line) for line in lines[:2]):
+    elif not any(re.match(r"(#|//) \S|\"\"\"\S", line) for line in lines[:2]):
         yield 1, f"expects a comment with the purpose, got '{first}'"
     if not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:8]):
         yield 1, "expects 'SPDX-License-Identifier: Apache-2.0' in the first 8 lines, got none"

@@ -82,28 +82,39 @@ Layout pp::getLayout(Value value, const MeshView &mesh) {
       argument.getArgNumber(), attrs::kSharding));
 }
 
-LogicalResult pp::verifyShardings(func::FuncOp main) {
-  auto fits = [](Attribute attr, Type type) {
+bool pp::fits(ShardingAttr sharding, Type type, const MeshView &mesh) {
+  return sharding.getRank() == cast<RankedTensorType>(type).getRank() &&
+         llvm::all_of(sharding.getDims(), [&](DimShardingAttr dim) {
+           return llvm::all_of(dim.getAxes(), [&](StringAttr axis) {
+             return mesh.attr().indexOf(axis) >= 0;
+           });
+         });
+}
+
+LogicalResult pp::verifyShardings(func::FuncOp main, const MeshView &mesh) {
+  auto isSharding = [&](Attribute attr, Type type) {
     auto sharding = dyn_cast_or_null<ShardingAttr>(attr);
-    return sharding &&
-           sharding.getRank() == cast<RankedTensorType>(type).getRank();
+    return sharding && fits(sharding, type, mesh);
   };
-  for (unsigned index = 0; index < main.getNumArguments(); ++index)
-    if (!fits(main.getArgAttr(index, attrs::kSharding),
-              main.getArgumentTypes()[index]))
+  for (unsigned index = 0; index < main.getNumArguments(); ++index) {
+    Type type = main.getArgumentTypes()[index];
+    Attribute stored = main.getArgAttr(index, attrs::kStored);
+    if (!isSharding(main.getArgAttr(index, attrs::kSharding), type) ||
+        (stored && !isSharding(stored, type)))
       return main.emitError("argument \"")
              << getArgName(main, index)
              << "\" expects pp.sharding; pp-propagate-shardings writes it";
+  }
   for (unsigned index = 0; index < main.getNumResults(); ++index)
-    if (!fits(main.getResultAttr(index, attrs::kSharding),
-              main.getResultTypes()[index]))
+    if (!isSharding(main.getResultAttr(index, attrs::kSharding),
+                    main.getResultTypes()[index]))
       return main.emitError("result ")
              << index
              << " expects pp.sharding; pp-propagate-shardings writes it";
   for (Operation &op : main.getBody().front().without_terminator()) {
     auto shardings = op.getAttrOfType<ArrayAttr>(attrs::kShardings);
     if (!shardings || shardings.size() != op.getNumResults() ||
-        !llvm::all_of_zip(shardings, op.getResultTypes(), fits))
+        !llvm::all_of_zip(shardings, op.getResultTypes(), isSharding))
       return op.emitError("expects a sharding per result (pp.shardings); "
                           "pp-propagate-shardings writes them");
   }

@@ -51,8 +51,12 @@ private:
 /// The layout that propagation wrote for an argument or an op's result.
 Layout getLayout(mlir::Value value, const MeshView &mesh);
 
-/// Checks that every argument, op and result of `main` has its shardings.
-mlir::LogicalResult verifyShardings(mlir::func::FuncOp main);
+/// True if `sharding` has the rank of `type` and names axes of the mesh only.
+bool fits(ShardingAttr sharding, mlir::Type type, const MeshView &mesh);
+
+/// Checks that every argument, op and result of `main` has shardings that fit.
+mlir::LogicalResult verifyShardings(mlir::func::FuncOp main,
+                                    const MeshView &mesh);
 
 /// True if `a` begins `b`.
 bool isPrefix(const AxisList &a, const AxisList &b);

@@ -383,10 +383,10 @@ struct PadDimensionsPass : pp::impl::PadDimensionsBase<PadDimensionsPass> {
           "expects a pp.mesh; pp-annotate-shardings adds it");
       return signalPassFailure();
     }
-    if (failed(verifyShardings(*main)))
-      return signalPassFailure();
     MeshView view(mesh.getMesh(),
                   FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+    if (failed(verifyShardings(*main, view)))
+      return signalPassFailure();
     if (failed(Padding(*main, view).run()))
       signalPassFailure();
   }

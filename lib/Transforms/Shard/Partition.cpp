@@ -432,8 +432,6 @@ struct PartitionPass : pp::impl::PartitionBase<PartitionPass> {
           "expects a pp.mesh; pp-annotate-shardings adds it");
       return signalPassFailure();
     }
-    if (failed(verifyShardings(*main)))
-      return signalPassFailure();
     if (!(linkLatency >= 0 && linkBandwidth > 0)) {
       getOperation().emitError("expects link-latency of at least 0 and "
                                "link-bandwidth above 0, got ")
@@ -442,6 +440,8 @@ struct PartitionPass : pp::impl::PartitionBase<PartitionPass> {
     }
     MeshView view(mesh.getMesh(),
                   FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+    if (failed(verifyShardings(*main, view)))
+      return signalPassFailure();
     if (failed(Partitioner(*main, view, linkLatency, linkBandwidth).run()))
       return signalPassFailure();
     getOperation()->setAttr(attrs::kLevel,

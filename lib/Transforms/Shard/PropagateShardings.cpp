@@ -177,8 +177,12 @@ LogicalResult Propagation::collectSeeds() {
              << sharding;
     close(numberOf(argument), sharding, name);
   }
-  for (auto constraint : main.getOps<ShardingConstraintOp>())
+  for (auto constraint : main.getOps<ShardingConstraintOp>()) {
+    if (!fits(constraint.getSharding(), constraint.getType(), mesh))
+      return constraint.emitError("expects axes of ")
+             << mesh.attr() << ", got " << constraint.getSharding();
     close(numberOf(constraint.getResult()), constraint.getSharding(), "");
+  }
   return success();
 }
 

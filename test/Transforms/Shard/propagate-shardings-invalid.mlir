@@ -38,3 +38,14 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
     return
   }
 }
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=2]>
+  func.func @main(%x: tensor<4xf32> {pp.name = "x"}) -> tensor<4xf32> {
+    // expected-error @below {{expects axes of #pp.mesh<["a"=2]>, got #pp.sharding<@mesh, [{"b"}]>}}
+    %0 = pp.sharding_constraint %x to <@mesh, [{"b"}]> : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}

@@ -6,7 +6,9 @@
 // run. Arguments' slots come first and live for ever; then, in a region of its
 // own, what is received (only compute releases it, so that a receive is never
 // posted late because a send is pending, which could close a cycle between two
-// ranks); then everything else.
+// ranks); then one scratchpad for all kernels, which run one after another;
+// then everything else. The last slot is thus one that is written whole, and
+// the arena's end is a byte that a run touches.
 //
 //===----------------------------------------------------------------------===//
 #include "ArenaLayout.h"
@@ -35,7 +37,8 @@ SmallVector<SlotAccess> getAccesses(Operation &op, SymbolTable &symbols) {
     auto kernel = symbols.lookup<func::FuncOp>(
         op.getAttrOfType<FlatSymbolRefAttr>("kernel").getValue());
     bool accumulate = isa<RunOp>(op) && cast<RunOp>(op).getAccumulate();
-    for (auto [slot, parameter] : llvm::zip(slots, getRunParameters(kernel, accumulate)))
+    for (auto [slot, parameter] :
+         llvm::zip(slots, getRunParameters(kernel, accumulate)))
       add(slot, parameter.reads, parameter.writes);
     if (isa<GateOp>(op))
       add(slots.back(), true, false);
@@ -79,9 +82,10 @@ private:
       int64_t queue = op->getAttrOfType<IntegerAttr>("queue").getInt();
       SmallVector<ByteAccess> bytes;
       for (SlotAccess access : list)
-        bytes.push_back({lifetimes[access.slot].offset,
-                         lifetimes[access.slot].offset + lifetimes[access.slot].bytes,
-                         access.reads, access.writes});
+        bytes.push_back(
+            {lifetimes[access.slot].offset,
+             lifetimes[access.slot].offset + lifetimes[access.slot].bytes,
+             access.reads, access.writes});
       SmallVector<int64_t> pairs =
           isa<StepOp>(op) ? waits.addBarrier(queue) : waits.add(queue, bytes);
       op->setAttr("waits", DenseI64ArrayAttr::get(op->getContext(), pairs));
@@ -89,7 +93,8 @@ private:
   }
 
   static SmallVector<SlotLifetime>
-  measureLifetimes(MutableArrayRef<SlotOp> slots, ArrayRef<SmallVector<SlotAccess>> accesses) {
+  measureLifetimes(MutableArrayRef<SlotOp> slots,
+                   ArrayRef<SmallVector<SlotAccess>> accesses) {
     SmallVector<SlotLifetime> lifetimes(slots.size());
     for (auto [index, list] : llvm::enumerate(accesses))
       for (SlotAccess access : list) {
@@ -103,9 +108,10 @@ private:
     return lifetimes;
   }
 
-  /// Lays out the three regions one after another; returns the arena's size.
-  static int64_t place(MutableArrayRef<SlotOp> slots, MutableArrayRef<SlotLifetime> lifetimes) {
-    SmallVector<unsigned> received, others;
+  /// Lays out the regions one after another; returns the arena's size.
+  static int64_t place(MutableArrayRef<SlotOp> slots,
+                       MutableArrayRef<SlotLifetime> lifetimes) {
+    SmallVector<unsigned> received, workspaces, others;
     int64_t end = 0;
     for (auto [index, slot] : llvm::enumerate(slots)) {
       if (slot.getArgument()) {
@@ -113,11 +119,15 @@ private:
         end += llvm::alignTo(lifetimes[index].bytes, kSlotAlignment);
       } else if (slot.getSlotClass() == SlotClass::Communication) {
         received.push_back(index);
+      } else if (slot.getSlotClass() == SlotClass::Workspace) {
+        workspaces.push_back(index);
       } else {
         others.push_back(index);
       }
     }
-    for (ArrayRef<unsigned> region : {ArrayRef<unsigned>(received), ArrayRef<unsigned>(others)}) {
+    for (ArrayRef<unsigned> region :
+         {ArrayRef<unsigned>(received), ArrayRef<unsigned>(workspaces),
+          ArrayRef<unsigned>(others)}) {
       SmallVector<SlotLifetime> part;
       for (unsigned index : region)
         part.push_back(lifetimes[index]);

@@ -1,0 +1,186 @@
+//===- KernelRunner.cpp - runs a function of launches ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "KernelRunner.h"
+#include "mlir/Pass/PassManager.h"
+#include "pp/Analysis/Contraction.h"
+#include "pp/IR/Kernel.h"
+#include "pp/Transforms/Passes.h"
+#include <cstring>
+
+using namespace mlir;
+using namespace pp;
+using pp::reference::HostTensor;
+using Bytes = pp::testing::Bytes;
+
+template <typename T>
+static void writeAs(const HostTensor &tensor, Bytes &bytes) {
+  bytes.resize(tensor.values.size() * sizeof(T));
+  for (size_t index = 0; index < tensor.values.size(); ++index) {
+    T value = static_cast<T>(tensor.values[index]);
+    std::memcpy(bytes.data() + index * sizeof(T), &value, sizeof(T));
+  }
+}
+
+template <typename T>
+static void readAs(const Bytes &bytes, HostTensor &tensor) {
+  for (size_t index = 0; index < tensor.values.size(); ++index) {
+    T value;
+    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+    tensor.values[index] = static_cast<double>(value);
+  }
+}
+
+Bytes pp::testing::toBytes(const HostTensor &tensor) {
+  Bytes bytes;
+  Type element = tensor.elementType();
+  if (element.isF64())
+    writeAs<double>(tensor, bytes);
+  else if (element.isF32())
+    writeAs<float>(tensor, bytes);
+  else if (element.isInteger(64))
+    writeAs<int64_t>(tensor, bytes);
+  else if (element.isInteger(32))
+    writeAs<int32_t>(tensor, bytes);
+  else if (element.isInteger(1))
+    writeAs<uint8_t>(tensor, bytes);
+  else {
+    bytes.resize(2 * tensor.values.size());
+    for (size_t index = 0; index < tensor.values.size(); ++index) {
+      auto value =
+          static_cast<float>(reference::roundTo(element, tensor.values[index]));
+      std::memcpy(bytes.data() + 2 * index,
+                  reinterpret_cast<char *>(&value) + 2, 2);
+    }
+  }
+  return bytes;
+}
+
+HostTensor pp::testing::fromBytes(RankedTensorType type, const Bytes &bytes) {
+  HostTensor tensor(type);
+  Type element = type.getElementType();
+  if (element.isF64())
+    readAs<double>(bytes, tensor);
+  else if (element.isF32())
+    readAs<float>(bytes, tensor);
+  else if (element.isInteger(64))
+    readAs<int64_t>(bytes, tensor);
+  else if (element.isInteger(32))
+    readAs<int32_t>(bytes, tensor);
+  else if (element.isInteger(1))
+    readAs<uint8_t>(bytes, tensor);
+  else
+    for (size_t index = 0; index < tensor.values.size(); ++index) {
+      float value = 0;
+      std::memcpy(reinterpret_cast<char *>(&value) + 2,
+                  bytes.data() + 2 * index, 2);
+      tensor.values[index] = value;
+    }
+  return tensor;
+}
+
+bool pp::testing::formKernels(ModuleOp module) {
+  PassManager passes(module.getContext());
+  passes.addPass(createFormKernels());
+  return succeeded(passes.run(module));
+}
+
+SmallVector<func::FuncOp> pp::testing::loopsKernels(ModuleOp module) {
+  SmallVector<func::FuncOp> kernels;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (getKernelKind(function) == KernelKind::Loops)
+      kernels.push_back(function);
+  return kernels;
+}
+
+/// Place of an element of batch `index` (row-major) in the view's buffer.
+static uint64_t place(const pprt::ppx::MatrixViewT &view,
+                      ArrayRef<uint64_t> batch, uint64_t index, uint64_t row,
+                      uint64_t column) {
+  uint64_t offset =
+      view.offset + row * view.row_stride + column * view.column_stride;
+  for (size_t dim = batch.size(); dim-- > 0;) {
+    offset += index % batch[dim] * view.batch[dim];
+    index /= batch[dim];
+  }
+  return offset;
+}
+
+/// Plain loops over the strides. Epilogues read the operands after the second.
+static HostTensor runContraction(const pprt::ppx::ContractionT &c,
+                                 RankedTensorType type,
+                                 ArrayRef<HostTensor> arguments) {
+  HostTensor out(type);
+  uint64_t numBatch = 1;
+  for (uint64_t size : c.batch)
+    numBatch *= size;
+  for (uint64_t b = 0; b < numBatch; ++b)
+    for (uint64_t row = 0; row < c.m; ++row)
+      for (uint64_t column = 0; column < c.n; ++column) {
+        double sum = 0;
+        for (uint64_t k = 0; k < c.k; ++k)
+          sum += arguments[0].values.at(place(*c.lhs, c.batch, b, row, k)) *
+                 arguments[1].values.at(place(*c.rhs, c.batch, b, k, column));
+        sum *= c.alpha;
+        for (auto &epilogue : c.epilogues)
+          sum += arguments[epilogue->parameter].values.at(
+              place(*epilogue->view, c.batch, b, row, column));
+        out.values.at(place(*c.out, c.batch, b, row, column)) = sum;
+      }
+  return out;
+}
+
+static void runLoops(func::FuncOp kernel, const CompiledKernels &kernels,
+                     ArrayRef<std::shared_ptr<Bytes>> buffers) {
+  SmallVector<void *> arguments;
+  for (const std::shared_ptr<Bytes> &buffer : buffers)
+    arguments.push_back(buffer->data());
+  KernelFunction function = kernels.lookup(getKernelSymbol(kernel));
+  int64_t rows = getKernelRows(kernel);
+  function(arguments.data(), nullptr, rows / 2, rows);
+  function(arguments.data(), nullptr, 0, rows / 2);
+}
+
+std::vector<HostTensor> pp::testing::runLaunches(ModuleOp module,
+                                                 const CompiledKernels &kernels,
+                                                 ArrayRef<HostTensor> inputs) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  DenseMap<Value, std::shared_ptr<Bytes>> values;
+  for (auto [argument, tensor] : llvm::zip_equal(main.getArguments(), inputs))
+    values[argument] = std::make_shared<Bytes>(toBytes(tensor));
+  for (Operation &op : main.getBody().front().without_terminator()) {
+    auto launch = cast<LaunchOp>(op);
+    auto kernel = module.lookupSymbol<func::FuncOp>(launch.getCallee());
+    if (getKernelKind(kernel) == KernelKind::Contraction) {
+      std::vector<HostTensor> arguments;
+      for (Value operand : launch.getOperands())
+        arguments.push_back(fromBytes(cast<RankedTensorType>(operand.getType()),
+                                      *values[operand]));
+      auto type = cast<RankedTensorType>(launch->getResult(0).getType());
+      auto contraction = matchContraction(kernel);
+      if (failed(contraction))
+        return {};
+      values[launch->getResult(0)] = std::make_shared<Bytes>(
+          toBytes(runContraction(*contraction, type, arguments)));
+      continue;
+    }
+    KernelParameters parameters = getKernelParameters(kernel);
+    SmallVector<std::shared_ptr<Bytes>> buffers;
+    for (Value operand : launch.getOperands())
+      buffers.push_back(values[operand]);
+    for (size_t index = buffers.size(); index < parameters.types.size();
+         ++index)
+      buffers.push_back(std::make_shared<Bytes>(parameters.bytes[index], 0xA5));
+    runLoops(kernel, kernels, buffers);
+    for (auto [result, parameter] :
+         llvm::zip_equal(launch.getResults(), parameters.ofResult))
+      values[result] = buffers[parameter];
+  }
+  std::vector<HostTensor> results;
+  for (Value value : main.getBody().front().getTerminator()->getOperands())
+    results.push_back(
+        fromBytes(cast<RankedTensorType>(value.getType()), *values[value]));
+  return results;
+}

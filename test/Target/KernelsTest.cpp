@@ -1,0 +1,285 @@
+//===- KernelsTest.cpp - compiled kernels against the reference -----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every op and typical clusters: formed, compiled, run, and compared with the
+// reference interpreter on the unformed function.
+//
+//===----------------------------------------------------------------------===//
+#include "../Reference/Testing.h"
+#include "KernelRunner.h"
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace mlir;
+using namespace pp;
+using pp::reference::HostTensor;
+
+namespace {
+
+struct Case {
+  const char *name;
+  /// %f: the float type, such as f32.
+  std::string text;
+  double low = -2, high = 2;
+};
+
+std::string replaceAll(std::string text, const std::string &from,
+                       const std::string &to) {
+  for (size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+HostTensor randomTensor(RankedTensorType type, std::mt19937 &random, double low,
+                        double high) {
+  HostTensor tensor(type);
+  std::uniform_real_distribution<double> uniform(low, high);
+  for (double &value : tensor.values)
+    value = isa<FloatType>(type.getElementType()) ? uniform(random)
+            : type.getElementType().isInteger(1)  ? double(random() % 2)
+                                                  : double(random() % 7);
+  tensor.roundToElement();
+  return tensor;
+}
+
+/// Runs `text` both ways and compares to `tolerance`, relative to the largest.
+void compare(const std::string &text, double low, double high,
+             double tolerance) {
+  pp::testing::Context context;
+  auto module = context.parse(text);
+  ASSERT_TRUE(module) << text;
+  auto main = module->lookupSymbol<func::FuncOp>("main");
+  std::mt19937 random(7);
+  std::vector<HostTensor> inputs;
+  for (Type type : main.getArgumentTypes())
+    inputs.push_back(
+        randomTensor(cast<RankedTensorType>(type), random, low, high));
+  auto expected = reference::evaluate(main, inputs);
+  ASSERT_TRUE(succeeded(expected));
+  ASSERT_TRUE(pp::testing::formKernels(*module));
+  std::string formed;
+  llvm::raw_string_ostream(formed) << *module;
+  CompileOptions options;
+  options.useCache = false;
+  auto kernels =
+      CompiledKernels::compile(pp::testing::loopsKernels(*module), options);
+  ASSERT_TRUE(succeeded(kernels)) << formed;
+  ASSERT_TRUE(succeeded(kernels->load()));
+  auto actual = pp::testing::runLaunches(*module, *kernels, inputs);
+  ASSERT_EQ(actual.size(), expected->size()) << formed;
+  for (size_t index = 0; index < actual.size(); ++index) {
+    const HostTensor &want = (*expected)[index], &got = actual[index];
+    double largest = 1e-30;
+    for (double value : want.values)
+      if (std::isfinite(value))
+        largest = std::max(largest, std::abs(value));
+    for (size_t at = 0; at < want.values.size(); ++at) {
+      if (std::isnan(want.values[at]) || std::isinf(want.values[at])) {
+        EXPECT_EQ(std::isnan(got.values[at]), std::isnan(want.values[at]))
+            << formed;
+        continue;
+      }
+      ASSERT_NEAR(got.values[at], want.values[at], tolerance * largest)
+          << "result " << index << " element " << at << "\n"
+          << formed;
+    }
+  }
+}
+
+class Kernels : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Kernels, F32) {
+  compare(replaceAll(GetParam().text, "%f", "f32"), GetParam().low,
+          GetParam().high, 3e-6);
+}
+TEST_P(Kernels, F64) {
+  compare(replaceAll(GetParam().text, "%f", "f64"), GetParam().low,
+          GetParam().high, 1e-13);
+}
+TEST_P(Kernels, BF16) {
+  compare(replaceAll(GetParam().text, "%f", "bf16"), GetParam().low,
+          GetParam().high, 4e-2);
+}
+
+std::string unary(const std::string &op) {
+  return "func.func @main(%x: tensor<6x40x%f>) -> tensor<6x40x%f> {\n"
+         "  %y = pp." +
+         op + " %x : tensor<6x40x%f>\n  return %y : tensor<6x40x%f>\n}";
+}
+std::string binary(const std::string &op, const std::string &element = "%f") {
+  std::string type = "tensor<6x40x" + element + ">";
+  return "func.func @main(%x: " + type + ", %y: " + type + ") -> " + type +
+         " {\n  %z = pp." + op + " %x, %y : " + type +
+         "\n  return %z : " + type + "\n}";
+}
+std::string body(const std::string &arguments, const std::string &ops,
+                 const std::string &value, const std::string &type) {
+  return "func.func @main(" + arguments + ") -> " + type + " {\n" + ops +
+         "\n  return " + value + " : " + type + "\n}";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Elementwise, Kernels,
+    ::testing::Values(
+        Case{"neg", unary("neg")}, Case{"abs", unary("abs")},
+        Case{"exp", unary("exp")}, Case{"log", unary("log"), 0.1, 5},
+        Case{"sqrt", unary("sqrt"), 0.1, 5},
+        Case{"rsqrt", unary("rsqrt"), 0.1, 5}, Case{"tanh", unary("tanh")},
+        Case{"erf", unary("erf")}, Case{"logistic", unary("logistic")},
+        Case{"sin", unary("sin")}, Case{"cos", unary("cos")},
+        Case{"sign", unary("sign")}, Case{"add", binary("add")},
+        Case{"sub", binary("sub")}, Case{"mul", binary("mul")},
+        Case{"div", binary("div"), 0.5, 2}, Case{"max", binary("max")},
+        Case{"min", binary("min")}, Case{"pow", binary("pow"), 0.5, 2},
+        Case{"divInts", binary("div", "i32")},
+        Case{"andInts", binary("and", "i64")},
+        Case{"orBools", binary("or", "i1")}),
+    [](const auto &info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Shape, Kernels,
+    ::testing::Values(
+        Case{"broadcast", body("%x: tensor<6x%f>",
+                               "  %y = pp.broadcast %x dims [1] : tensor<6x%f> "
+                               "-> tensor<4x6x8x%f>",
+                               "%y", "tensor<4x6x8x%f>")},
+        Case{
+            "reshape",
+            body("%x: tensor<6x40x%f>",
+                 "  %y = pp.reshape %x : tensor<6x40x%f> -> tensor<2x3x5x8x%f>",
+                 "%y", "tensor<2x3x5x8x%f>")},
+        Case{"reshapeOdd",
+             body("%x: tensor<6x10x%f>",
+                  "  %y = pp.reshape %x : tensor<6x10x%f> -> tensor<4x15x%f>",
+                  "%y", "tensor<4x15x%f>")},
+        Case{"transpose", body("%x: tensor<4x6x8x%f>",
+                               "  %y = pp.transpose %x perm [2, 0, 1] : "
+                               "tensor<4x6x8x%f> -> tensor<8x4x6x%f>",
+                               "%y", "tensor<8x4x6x%f>")},
+        Case{"slice", body("%x: tensor<4x6x8x%f>",
+                           "  %y = pp.slice %x [0, 1, 2], [4, 6, 8], [1, 2, 3] "
+                           ": tensor<4x6x8x%f> -> tensor<4x3x2x%f>",
+                           "%y", "tensor<4x3x2x%f>")},
+        Case{"pad",
+             body("%x: tensor<4x6x%f>, %v: tensor<%f>",
+                  "  %y = pp.pad %x, %v low [1, 0] high [0, 2] interior [0, 1] "
+                  ": tensor<4x6x%f>, tensor<%f> -> tensor<5x13x%f>",
+                  "%y", "tensor<5x13x%f>")},
+        Case{"concatenate",
+             body("%x: tensor<4x6x%f>, %z: tensor<4x3x%f>",
+                  "  %y = pp.concatenate %x, %z dim 1 : tensor<4x6x%f>, "
+                  "tensor<4x3x%f> -> tensor<4x9x%f>",
+                  "%y", "tensor<4x9x%f>")},
+        Case{"dynamicSlice",
+             body("%x: tensor<4x9x%f>, %i: tensor<i32>, %j: tensor<i32>",
+                  "  %y = pp.dynamic_slice %x[%i, %j] : tensor<4x9x%f>, "
+                  "tensor<i32>, tensor<i32> -> tensor<4x3x%f>",
+                  "%y", "tensor<4x3x%f>")},
+        Case{"dynamicUpdateSlice",
+             body("%x: tensor<4x9x%f>, %u: tensor<4x3x%f>, %i: tensor<i32>, "
+                  "%j: tensor<i32>",
+                  "  %y = pp.dynamic_update_slice %x, %u[%i, %j] : "
+                  "tensor<4x9x%f>, tensor<4x3x%f>, tensor<i32>, tensor<i32>",
+                  "%y", "tensor<4x9x%f>")},
+        Case{"iota", body("%x: tensor<4x6x%f>",
+                          "  %i = pp.iota dim 0 : tensor<4x6x%f>\n  %y = "
+                          "pp.add %x, %i : tensor<4x6x%f>",
+                          "%y", "tensor<4x6x%f>")},
+        Case{"constant", body("",
+                              "  %y = pp.constant dense<[[1.0, 2.0], [3.0, "
+                              "4.0]]> : tensor<2x2x%f>",
+                              "%y", "tensor<2x2x%f>")},
+        Case{"convert",
+             body("%x: tensor<4x6xi32>",
+                  "  %y = pp.convert %x : tensor<4x6xi32> -> tensor<4x6x%f>",
+                  "%y", "tensor<4x6x%f>")},
+        Case{"select",
+             body("%p: tensor<4x6xi1>, %x: tensor<4x6x%f>, %y: tensor<4x6x%f>",
+                  "  %c = pp.compare lt %x, %y : tensor<4x6x%f> -> "
+                  "tensor<4x6xi1>\n  %d = pp.and %c, %p : tensor<4x6xi1>\n  %z "
+                  "= pp.select %d, %x, %y : tensor<4x6xi1>, tensor<4x6x%f>",
+                  "%z", "tensor<4x6x%f>")}),
+    [](const auto &info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Reductions, Kernels,
+    ::testing::Values(
+        Case{"sumRows", body("%x: tensor<6x40x%f>",
+                             "  %y = pp.reduce sum %x dims [1] : "
+                             "tensor<6x40x%f> -> tensor<6x%f>",
+                             "%y", "tensor<6x%f>")},
+        Case{"sumColumns", body("%x: tensor<600x128x%f>",
+                                "  %y = pp.reduce sum %x dims [0] : "
+                                "tensor<600x128x%f> -> tensor<128x%f>",
+                                "%y", "tensor<128x%f>")},
+        Case{"sumAll",
+             body("%x: tensor<600x128x%f>",
+                  "  %y = pp.reduce sum %x dims [0, 1] : tensor<600x128x%f> -> "
+                  "tensor<%f>",
+                  "%y", "tensor<%f>"),
+             0, 1},
+        Case{"maxMiddle", body("%x: tensor<4x6x8x%f>",
+                               "  %y = pp.reduce max %x dims [1] : "
+                               "tensor<4x6x8x%f> -> tensor<4x8x%f>",
+                               "%y", "tensor<4x8x%f>")},
+        Case{"prod", body("%x: tensor<4x6x%f>",
+                          "  %y = pp.reduce prod %x dims [1] : tensor<4x6x%f> "
+                          "-> tensor<4x%f>",
+                          "%y", "tensor<4x%f>")},
+        Case{"argmax",
+             body("%x: tensor<4x6x%f>",
+                  "  %y = pp.argmax %x dim 1 : tensor<4x6x%f> -> tensor<4xi32>",
+                  "%y", "tensor<4xi32>")},
+        Case{"cumsum", body("%x: tensor<4x6x%f>",
+                            "  %y = pp.cumsum %x dim 1 : tensor<4x6x%f>", "%y",
+                            "tensor<4x6x%f>")},
+        Case{"cumsumReverse",
+             body("%x: tensor<4x6x%f>",
+                  "  %y = pp.cumsum %x dim 0 reverse : tensor<4x6x%f>", "%y",
+                  "tensor<4x6x%f>")},
+        Case{"embedding",
+             body("%x: tensor<7x40x%f>, %i: tensor<4x5xi32>",
+                  "  %y = pp.gather %x[%i] batch 0 : tensor<7x40x%f>, "
+                  "tensor<4x5xi32> -> tensor<4x5x40x%f>",
+                  "%y", "tensor<4x5x40x%f>")},
+        Case{"pick", body("%x: tensor<4x5x7x%f>, %i: tensor<4x5xi32>",
+                          "  %y = pp.gather %x[%i] batch 2 : tensor<4x5x7x%f>, "
+                          "tensor<4x5xi32> -> tensor<4x5x%f>",
+                          "%y", "tensor<4x5x%f>")},
+        Case{"scatter",
+             body("%x: tensor<7x256x%f>, %i: tensor<4x5xi32>, %u: "
+                  "tensor<4x5x256x%f>",
+                  "  %y = pp.scatter_add %x[%i], %u batch 0 : "
+                  "tensor<7x256x%f>, tensor<4x5xi32>, tensor<4x5x256x%f>",
+                  "%y", "tensor<7x256x%f>")},
+        Case{
+            "scatterLabels",
+            body(
+                "%x: tensor<4x5x7x%f>, %i: tensor<4x5xi32>, %u: tensor<4x5x%f>",
+                "  %y = pp.scatter_add %x[%i], %u batch 2 : tensor<4x5x7x%f>, "
+                "tensor<4x5xi32>, tensor<4x5x%f>",
+                "%y", "tensor<4x5x7x%f>")},
+        Case{"dotInts",
+             body("%x: tensor<4x6xi32>, %y: tensor<6x5xi32>",
+                  "  %z = pp.dot_general %x, %y batch [] x [] contract [1] x "
+                  "[0] : tensor<4x6xi32>, tensor<6x5xi32> -> tensor<4x5xi32>",
+                  "%z", "tensor<4x5xi32>")},
+        Case{"dot",
+             body("%x: tensor<3x4x6x%f>, %y: tensor<6x3x5x%f>, %r: "
+                  "tensor<4x3x5x%f>",
+                  "  %z = pp.dot_general %x, %y batch [0] x [1] contract [2] x "
+                  "[0] : tensor<3x4x6x%f>, tensor<6x3x5x%f> -> "
+                  "tensor<3x4x5x%f>\n  %t = pp.transpose %z perm [1, 0, 2] : "
+                  "tensor<3x4x5x%f> -> tensor<4x3x5x%f>\n  %s = pp.add %t, %r "
+                  ": tensor<4x3x5x%f>",
+                  "%s", "tensor<4x3x5x%f>")},
+        Case{"randomBits", body("%s: tensor<i64>, %t: tensor<i32>",
+                                "  %y = pp.random_bits %s, %t stream 7 : "
+                                "tensor<i64>, tensor<i32> -> tensor<64x96xi32>",
+                                "%y", "tensor<64x96xi32>")}),
+    [](const auto &info) { return info.param.name; });
+
+} // namespace

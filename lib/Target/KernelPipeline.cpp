@@ -48,14 +48,11 @@ using namespace mlir;
 static constexpr int64_t kMaxStackBytes = 512 * 1024;
 
 static void addConversions(OpPassManager &passes) {
-  arith::ArithExpandOpsPassOptions expand;
-  expand.includeBf16 = true;
   passes.addPass(createCSEPass());
   passes.addPass(createLoopInvariantCodeMotionPass());
   passes.addPass(memref::createExpandStridedMetadataPass());
   passes.addPass(createLowerAffinePass());
   passes.addPass(createSCFToControlFlowPass());
-  passes.addPass(arith::createArithExpandOpsPass(expand));
   passes.addPass(createConvertMathToLLVMPass());
   passes.addPass(createConvertMathToLibmPass());
   passes.addPass(createArithToLLVMConversionPass());
@@ -214,7 +211,9 @@ LogicalResult convertToLoops(func::FuncOp function) {
 }
 
 /// f32 functions become polynomials that vectorise; f64 keeps libm's accuracy.
-LogicalResult approximateMath(ModuleOp module) {
+/// Conversions of bf16 become integer arithmetic. No other expansion is wanted:
+/// without its fast-math flags a maximum would no longer be vectorised.
+LogicalResult expandScalars(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
     return llvm::is_contained(
@@ -223,6 +222,7 @@ LogicalResult approximateMath(ModuleOp module) {
          math::SinOp::getOperationName(), math::CosOp::getOperationName()},
         name);
   });
+  arith::populateExpandBFloat16Patterns(patterns);
   return applyPatternsGreedily(module, std::move(patterns));
 }
 
@@ -246,7 +246,7 @@ LogicalResult pp::lowerToLLVM(ModuleOp module) {
     if (failed(convertToLoops(function)))
       return failure();
   }
-  if (failed(approximateMath(module)))
+  if (failed(expandScalars(module)))
     return failure();
   return convertToLLVM(module);
 }

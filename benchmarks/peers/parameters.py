@@ -6,7 +6,7 @@
 # Hugging Face's GPT-2. A value depends on its parameter's name alone, so that
 # every stage of a pipeline, and every framework, starts from the same model
 # and must report the same loss.
-"""GPT-2's initial parameters as numpy arrays."""
+"""GPT's initial parameters as numpy arrays."""
 
 import zlib
 
@@ -40,12 +40,14 @@ def shapes(args):
 
 
 def initial_value(name, shape, layers):
-    """GPT-2's rule: normal(0.02), residual projections by 1/sqrt(2 layers)."""
+    """The rule of pp-model: embeddings normal(0.02), matrices
+    normal(1/sqrt(inputs)), residual projections also by 1/sqrt(2 layers)."""
     if name.endswith("bias"):
         return np.zeros(shape, np.float32)
     if "ln_" in name:
         return np.ones(shape, np.float32)
-    deviation = 0.02
+    embedding = name.startswith(("wte", "wpe", "lm_head"))
+    deviation = 0.02 if embedding else shape[0]**-0.5
     if name.endswith("c_proj.weight"):
         deviation /= (2 * layers)**0.5
     generator = np.random.default_rng(zlib.crc32(name.encode()))

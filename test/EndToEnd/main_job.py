@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Compares the main job's losses with those that PyTorch recorded.
+
+SPDX-License-Identifier: Apache-2.0
+
+The same model from the same initial values on the same batches: every loss is
+within 0.05 nats of pytorch/curve.json, and once 800 steps are done the loss is
+below 2.1. Trains 2 x 2 x 2 ranks, or judges the report of a finished run.
+
+  main_job.py --bin=build/bin --text=FILE [--steps=N]
+  main_job.py --report=FILE
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+CURVE = pathlib.Path(__file__).parent / "pytorch/curve.json"
+PARTITION = "dp=2 tp=2 pp=2 microbatches=4 schedule=1f1b optimizer=adamw lr=1e-3"
+BOUND = 0.05
+END = 2.1
+
+
+def train(args):
+    model = json.load(open(CURVE))["model"]
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = [f"--{key}={model[key]}"
+                 for key in ("layers", "hidden", "heads", "seq", "batch", "vocab")]
+        subprocess.run([args.bin / "pp-model", "gpt", *sizes, "-o", f"{folder}/gpt.mlir"],
+                       check=True)
+        subprocess.run([args.bin / "pp-run", f"{folder}/gpt.mlir", f"--parallelize={PARTITION}",
+                        f"--data=text:{args.text}", f"--steps={args.steps}", "--quiet",
+                        f"--report={folder}/report.json"], check=True, timeout=850)
+        return json.load(open(f"{folder}/report.json"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path)
+    parser.add_argument("--text")
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--report", help="of a run that is over")
+    args = parser.parse_args()
+    if not args.report and not (args.bin and args.text):
+        parser.error("expects --report, or --bin and --text")
+
+    recorded = json.load(open(CURVE))["losses"]
+    report = json.load(open(args.report)) if args.report else train(args)
+    losses = [step["loss"] for step in report["steps"]]
+    compared = min(len(losses), len(recorded))
+    differences = [abs(a - b) for a, b in zip(losses, recorded)]
+    worst = max(range(compared), key=differences.__getitem__)
+    print(f"{compared} steps beside PyTorch: loss {losses[0]:.4f} to {losses[-1]:.4f} "
+          f"(PyTorch {recorded[compared - 1]:.4f}), largest difference "
+          f"{differences[worst]:.1e} at step {worst + 1}, bound {BOUND}")
+    if not differences[worst] <= BOUND:
+        sys.exit("error: the curve leaves PyTorch's")
+    if compared == len(recorded) and not losses[-1] < END:
+        sys.exit(f"error: expects a last loss below {END}")
+
+
+if __name__ == "__main__":
+    main()

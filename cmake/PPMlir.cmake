@@ -13,10 +13,11 @@ include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
 separate_arguments(PP_LLVM_DEFINITIONS NATIVE_COMMAND ${LLVM_DEFINITIONS})
 add_definitions(${PP_LLVM_DEFINITIONS})
 
-# The one precompiled header: MLIR's own headers, never ours.
-file(WRITE ${PROJECT_BINARY_DIR}/PPPrecompiled.cpp "// carries the precompiled header\n")
+# The compiler's precompiled header: MLIR's own headers and the dialect's.
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/PPPrecompiled.cpp CONTENT "// carries the precompiled header\n")
 add_library(PPPrecompiled OBJECT ${PROJECT_BINARY_DIR}/PPPrecompiled.cpp)
 target_precompile_headers(PPPrecompiled PRIVATE ${PROJECT_SOURCE_DIR}/cmake/Precompiled.h)
+add_dependencies(PPPrecompiled PPGenerated)
 
 # pp_add_library(NAME SOURCES... [LINK libs...]): a static library of ours that
 # uses MLIR. It may be built as soon as all generated headers exist.

@@ -21,15 +21,28 @@ endif()
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# pp_add_gtest(NAME SOURCES... LIBS...): one GoogleTest binary, known to CTest
-# as one test with a time limit.
+# Carries the precompiled header of tests without MLIR.
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/PPTestPrecompiled.cpp CONTENT "// carries the precompiled header\n")
+add_library(PPTestPrecompiled OBJECT ${PROJECT_BINARY_DIR}/PPTestPrecompiled.cpp)
+target_include_directories(PPTestPrecompiled PRIVATE ${PROJECT_BINARY_DIR}/include)
+target_link_libraries(PPTestPrecompiled PRIVATE GTest::gtest)
+target_precompile_headers(PPTestPrecompiled PRIVATE ${PROJECT_SOURCE_DIR}/test/Precompiled.h)
+add_dependencies(PPTestPrecompiled PPXSchema)
+
+# pp_add_gtest(NAME SOURCES... LIBS... [MLIR]): one GoogleTest binary, known to
+# CTest as one test with a time limit. MLIR: the sources use MLIR's headers.
 function(pp_add_gtest name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main)
+  if(ARG_MLIR)
+    target_precompile_headers(${name} REUSE_FROM PPPrecompiled)
+  else()
+    target_precompile_headers(${name} REUSE_FROM PPTestPrecompiled)
+  endif()
   set_target_properties(${name} PROPERTIES
                         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
   add_test(NAME ${name} COMMAND ${name})

@@ -1,0 +1,21 @@
+//===- Precompiled.h - what most files of the runtime need ------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Precompiled once for everything that knows no MLIR: the artifact's generated
+// header and what it stands on, 2 s a file otherwise.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/ppx_generated.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>

@@ -1,5 +1,4 @@
-//===- contractions.cpp - the floor: a GPT step's contractions in oneDNN
-//---===//
+//===- contractions.cpp - the floor: a GPT step's contractions alone ------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -8,7 +7,11 @@
 // JSON with the median time of all contractions of a training step, run one by
 // one, each with its operands where a step would leave them: transposed ones
 // are read transposed, in the layout of their producer. Nothing but matrix
-// products runs, so no step that calls the same library can be faster.
+// products runs, so no step that calls the same library can be faster. The
+// floor is oneDNN's time; pp's own contractions, which call OpenBLAS, take
+// turns with it on the same operands and as many threads.
+
+#include "backends/cpu/Contraction.h"
 
 #include <dnnl.hpp>
 
@@ -18,10 +21,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 using dnnl::memory;
+using pprt::cpu::Team;
+namespace ppx = pprt::ppx;
 using Dims = memory::dims;
 
 namespace {
@@ -70,7 +77,22 @@ struct View {
     return view;
   }
   memory::desc desc() const { return {shape, memory::data_type::f32, strides}; }
+
+  std::unique_ptr<ppx::MatrixViewT> matrix() const {
+    auto view = std::make_unique<ppx::MatrixViewT>();
+    view->batch.assign(strides.begin(), strides.end() - 2);
+    view->row_stride = uint64_t(strides.end()[-2]);
+    view->column_stride = uint64_t(strides.end()[-1]);
+    return view;
+  }
 };
+
+/// As many as oneDNN's OpenMP takes.
+unsigned threads() {
+  const char *wanted = std::getenv("OMP_NUM_THREADS");
+  return wanted ? unsigned(std::max(1, std::atoi(wanted)))
+                : std::thread::hardware_concurrency();
+}
 
 /// A row-major matrix.
 View dense(int64_t rows, int64_t columns) {
@@ -85,12 +107,23 @@ public:
       : flops(2 * lhs.shape.back()), primitive(describe(engine, lhs, rhs, out)),
         arguments{{DNNL_ARG_SRC, filled(engine, lhs)},
                   {DNNL_ARG_WEIGHTS, filled(engine, rhs)},
-                  {DNNL_ARG_DST, filled(engine, out)}} {
+                  {DNNL_ARG_DST, filled(engine, out)}},
+        ours(create(lhs, rhs, out)) {
     for (int64_t size : out.shape)
       flops *= size;
   }
 
-  void run(dnnl::stream &stream) { primitive.execute(stream, arguments); }
+  void run(dnnl::stream &stream) {
+    primitive.execute(stream, arguments);
+    stream.wait();
+  }
+  /// f32 whose rows or columns have unit stride needs no workspace.
+  void run(Team &team) {
+    void *operands[] = {arguments[DNNL_ARG_SRC].get_data_handle(),
+                        arguments[DNNL_ARG_WEIGHTS].get_data_handle(),
+                        arguments[DNNL_ARG_DST].get_data_handle()};
+    ours->run(operands, team);
+  }
   int64_t flops;
 
 private:
@@ -107,8 +140,23 @@ private:
     return buffer;
   }
 
+  static std::unique_ptr<pprt::cpu::Contraction>
+  create(const View &lhs, const View &rhs, const View &out) {
+    ppx::ContractionT contraction;
+    contraction.batch.assign(out.shape.begin(), out.shape.end() - 2);
+    contraction.m = uint64_t(out.shape.end()[-2]);
+    contraction.n = uint64_t(out.shape.end()[-1]);
+    contraction.k = uint64_t(lhs.shape.back());
+    contraction.lhs = lhs.matrix();
+    contraction.rhs = rhs.matrix();
+    contraction.out = out.matrix();
+    contraction.out_parameter = 2;
+    return pprt::cpu::Contraction::create(contraction, threads());
+  }
+
   dnnl::matmul primitive;
   std::unordered_map<int, memory> arguments;
+  std::unique_ptr<pprt::cpu::Contraction> ours;
 };
 
 /// The list of a step: every forward contraction Y = X W with the two that its
@@ -168,15 +216,21 @@ private:
   const dnnl::engine &engine;
 };
 
-double milliseconds(std::vector<Contraction> &contractions,
-                    dnnl::stream &stream) {
+/// `on` is a dnnl::stream or a Team.
+template <typename Executor>
+double milliseconds(std::vector<Contraction> &contractions, Executor &on) {
   auto start = std::chrono::steady_clock::now();
   for (Contraction &contraction : contractions)
-    contraction.run(stream);
-  stream.wait();
+    contraction.run(on);
   return std::chrono::duration<double, std::milli>(
              std::chrono::steady_clock::now() - start)
       .count();
+}
+
+double median(std::vector<double> &times) {
+  auto middle = times.begin() + times.size() / 2;
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
 }
 
 /// The rate of one square product, the best of some: what the peers report.
@@ -203,19 +257,20 @@ int main(int argc, char **argv) {
   for (const Contraction &contraction : step.contractions)
     flops += contraction.flops;
 
-  std::vector<double> times;
+  Team team(threads());
+  std::vector<double> theirs, ours;
   milliseconds(step.contractions, stream); // generates the library's kernels
-  for (int64_t i = 0; i < options["repeats"]; ++i)
-    times.push_back(milliseconds(step.contractions, stream));
-  std::nth_element(times.begin(), times.begin() + times.size() / 2,
-                   times.end());
-  double median = times[times.size() / 2];
+  for (int64_t i = 0; i < options["repeats"]; ++i) {
+    theirs.push_back(milliseconds(step.contractions, stream));
+    ours.push_back(milliseconds(step.contractions, team));
+  }
+  const double floor = median(theirs);
   const dnnl_version_t *version = dnnl_version();
   std::printf("{\"median_ms\": %.3f, \"gflops\": %.1f, \"gflop\": %.3f, "
               "\"contractions\": %zu, \"matmul_gflops\": %.1f, "
-              "\"version\": \"oneDNN %d.%d.%d\"}\n",
-              median, flops / median / 1e6, flops / 1e9,
-              step.contractions.size(), squareRate(engine, stream),
-              version->major, version->minor, version->patch);
+              "\"openblas_ms\": %.3f, \"version\": \"oneDNN %d.%d.%d\"}\n",
+              floor, flops / floor / 1e6, flops / 1e9, step.contractions.size(),
+              squareRate(engine, stream), median(ours), version->major,
+              version->minor, version->patch);
   return 0;
 }

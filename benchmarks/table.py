@@ -95,6 +95,11 @@ def render(result):
           cell(row["over_floor"], 2), cell(row["floor_rate"]),
           cell(row["peer_rate"]), cell(row["met"]))
          for row in result["rows"]])
+    floor = result["runs"]["floor"]
+    if floor:
+        text += ["", f"the floor's contractions alone: oneDNN "
+                     f"{median(floor):.1f} ms, ours through OpenBLAS "
+                     f"{median(floor, 'openblas_ms'):.1f} ms"]
     if "compile" in result:
         text.append("")
         text += lines(

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/Contraction.h"
+#include "backends/cpu/MatrixBlocks.h"
 
 #include "pprt/BFloat16.h"
 #include "pprt/Program.h"
@@ -313,6 +314,22 @@ TEST(Contraction, ThreadsDoNotChangeTheBits) {
       expected = out;
     EXPECT_TRUE(out == expected) << threads << " threads";
   }
+}
+
+/// The library has buffers for some calls at a time, and makes more.
+TEST(Contraction, TakesManyThreadsAtATime) { check({{128}, 32, 32, 32}, 64); }
+
+TEST(Contraction, ApproximatesTanhClosely) {
+  std::vector<float> values;
+  for (int i = -1200; i <= 1200; ++i)
+    values.push_back(float(i) / 100);
+  std::vector<float> results = values;
+  cpu::finish(
+      ppx::EpilogueKind_tanh, {},
+      cpu::Block<float>{results.data(), 1, results.size(), results.size()});
+  for (size_t i = 0; i < values.size(); ++i)
+    ASSERT_NEAR(results[i], std::tanh(double(values[i])), 3e-7)
+        << "at " << values[i];
 }
 
 TEST(Contraction, RefusesIntegers) {

@@ -2,26 +2,22 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops around the block kernels, as in BLIS (Van Zee and van de Geijn,
-// 2015): columns by what the outer cache holds, steps by what keeps a packed
-// panel in the inner one, rows by what lies between. Packing takes operands of
-// any strides and types; epilogues are applied to a block of the result while
-// it is in the cache. The order of additions of an element depends on k alone,
-// so the bits are the same on any number of threads.
+// Matrix products are OpenBLAS's, one thread per call. The result is cut into
+// blocks by its shape alone, and the team shares out the blocks: the library
+// rounds differently at the edges of what it is given, so this is what makes
+// the bits the same on any number of threads. It also keeps a block in the
+// cache from its product to its last epilogue.
 //
-// Why no library: oneDNN 2.6.3 allocates inside of every call, has no bf16
-// without AVX-512, and falls from 95 to 40 GFLOP/s (one core of Zen 3) where
-// the left operand is transposed, as in every weight gradient; OpenBLAS 0.3.21
-// needs a third more time for attention's small matrices. These kernels measure 82
-// to 97 GFLOP/s on the layers of a transformer and equal oneDNN on its
-// attention, in memory that is known beforehand.
+// Operands go to the library as they lie if rows or columns have unit stride;
+// others, and bf16, are first loaded into the workspace, some steps at a time.
 //
 //===----------------------------------------------------------------------===//
 #include "Contraction.h"
-#include "BlockKernels.h"
+#include "MatrixBlocks.h"
 #include "pprt/Program.h"
 
 #include <algorithm>
+#include <cblas.h>
 #include <vector>
 
 using namespace pprt;
@@ -29,22 +25,25 @@ using namespace pprt::cpu;
 
 namespace {
 
-// Elements of f32: 512 KiB of packed columns, 192 KiB of rows.
-constexpr uint64_t kColumns = 512, kSteps = 256, kRows = 192;
-/// Multiples of every tile of every instruction set, so that the scratchpad's
-/// size does not depend on the machine.
-constexpr uint64_t kRowUnit = 12, kColumnUnit = 32;
+/// Of a block: 1 MiB of f32. Half of that costs a tenth of the library's speed.
+constexpr uint64_t kRows = 512, kColumns = 512;
+/// That are loaded at a time.
+constexpr uint64_t kSteps = 512;
+/// Blocks that a team should find, and the edge below which they are not cut.
+constexpr uint64_t kBlocks = 4, kEdge = 128;
+/// What the library's 32-bit sizes surely hold.
+constexpr uint64_t kLargest = 1 << 30;
 /// Multiply-adds from which a team is worth its fork.
 constexpr uint64_t kParallelWork = 1 << 17;
 
-uint64_t roundUp(uint64_t value, uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
+uint64_t ceilDiv(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
 
-/// The largest block that cuts `size` in equal blocks of at most `limit`.
-uint64_t evenBlock(uint64_t size, uint64_t limit, uint64_t unit) {
-  const uint64_t blocks = std::max<uint64_t>(1, (size + limit - 1) / limit);
-  return std::max(unit, roundUp((size + blocks - 1) / blocks, unit));
+/// The largest block that cuts `size` into equal blocks of at most `limit`;
+/// whole tiles of the library's.
+uint64_t evenBlock(uint64_t size, uint64_t limit) {
+  constexpr uint64_t tile = 16;
+  const uint64_t blocks = std::max<uint64_t>(1, ceilDiv(size, limit));
+  return ceilDiv(std::max<uint64_t>(1, ceilDiv(size, blocks)), tile) * tile;
 }
 
 struct Range {
@@ -52,11 +51,16 @@ struct Range {
   uint64_t size() const { return end - begin; }
 };
 
-/// Part `index` of `count` of [0, size), cut at multiples of `unit`.
-Range part(uint64_t size, uint64_t count, uint64_t index, uint64_t unit) {
-  const uint64_t units = (size + unit - 1) / unit;
-  return {std::min(size, units * index / count * unit),
-          std::min(size, units * (index + 1) / count * unit)};
+/// Block `index` of [0, size).
+Range blockOf(uint64_t size, uint64_t block, uint64_t index) {
+  return {index * block, std::min(size, (index + 1) * block)};
+}
+
+/// Whether the library takes such a matrix as one of rows.
+bool liesInRows(uint64_t rows, uint64_t columns, uint64_t rowStride,
+                uint64_t columnStride) {
+  return columnStride == 1 && rowStride <= kLargest &&
+         (rows == 1 || rowStride >= columns);
 }
 
 /// A view, the parameter it lies in, and its type.
@@ -75,8 +79,8 @@ struct Operand {
 
   void transpose() { std::swap(rowStride, columnStride); }
 
-  Strided<std::byte *> at(void *const *arguments, uint64_t itemOffset,
-                          uint64_t row, uint64_t column) const {
+  StridedMatrix at(void *const *arguments, uint64_t itemOffset, uint64_t row,
+                   uint64_t column) const {
     const uint64_t position =
         offset + itemOffset + row * rowStride + column * columnStride;
     return {static_cast<std::byte *>(arguments[parameter]) +
@@ -85,17 +89,50 @@ struct Operand {
   }
 };
 
-StridedInput readable(const Strided<std::byte *> &view) {
-  return {view.data, view.element, view.rowStride, view.columnStride};
+/// An operand that is multiplied: where it lies, or from a block of scratch
+/// memory that keeps its order.
+struct Factor : Operand {
+  bool inPlace = false, transposed = false;
+
+  void place(ppx::ElementType computed, uint64_t rows, uint64_t columns) {
+    const bool inRows = liesInRows(rows, columns, rowStride, columnStride);
+    inPlace = element == computed &&
+              (inRows || liesInRows(columns, rows, columnStride, rowStride));
+    transposed = !inRows && rowStride == 1;
+  }
+};
+
+/// What the library is told of a factor.
+template <typename T> struct FactorBlock {
+  CBLAS_TRANSPOSE transpose;
+  const T *data;
+  uint64_t leading;
+};
+
+/// out = alpha * lhs * rhs, or out += that.
+void multiply(const FactorBlock<float> &lhs, const FactorBlock<float> &rhs,
+              uint64_t steps, float alpha, const Block<float> &out, bool add) {
+  cblas_sgemm(CblasRowMajor, lhs.transpose, rhs.transpose, blasint(out.rows),
+              blasint(out.columns), blasint(steps), alpha, lhs.data,
+              blasint(lhs.leading), rhs.data, blasint(rhs.leading), add ? 1 : 0,
+              out.data, blasint(out.leading));
+}
+void multiply(const FactorBlock<double> &lhs, const FactorBlock<double> &rhs,
+              uint64_t steps, double alpha, const Block<double> &out,
+              bool add) {
+  cblas_dgemm(CblasRowMajor, lhs.transpose, rhs.transpose, blasint(out.rows),
+              blasint(out.columns), blasint(steps), alpha, lhs.data,
+              blasint(lhs.leading), rhs.data, blasint(rhs.leading), add ? 1 : 0,
+              out.data, blasint(out.leading));
 }
 
-struct Finish {
+struct Epilogue {
   ppx::EpilogueKind kind;
   bool hasOperand;
   Operand operand;
 };
 
-/// `T` is what is computed in.
+/// `T` is what is computed in: f64 in double, f32 and bf16 in float.
 template <typename T> class BlockedContraction final : public cpu::Contraction {
 public:
   BlockedContraction(const ppx::ContractionT &contraction, unsigned threads);
@@ -118,26 +155,24 @@ private:
   uint64_t partElements() const {
     return lhsElements + rhsElements + outElements;
   }
-  void runPart(void *const *arguments, T *scratch, uint64_t item, Range rows,
-               Range columns) const;
-  void finishBlock(void *const *arguments, T *block, uint64_t leading,
-                   uint64_t item, Range rows, Range columns) const;
+  FactorBlock<T> factorBlock(const Factor &factor, void *const *arguments,
+                             uint64_t item, Range rows, Range columns,
+                             T *scratch) const;
+  void runBlock(void *const *arguments, T *scratch, uint64_t item, Range rows,
+                Range columns) const;
 
-  const BlockKernels<T> &kernels = blockKernels<T>();
   std::vector<uint64_t> batch;
   uint64_t items = 1, m, n, k;
   T alpha;
   bool accumulate;
-  Operand lhs, rhs, out;
-  std::vector<Finish> finishes;
+  Factor lhs, rhs;
+  Operand out;
+  std::vector<Epilogue> epilogues;
   uint32_t workspace;
 
-  unsigned parts; ///< that run at the same time
-  bool splitItems, splitRows;
-  /// Whether the rows of lhs are multiplied where they lie, and whether sums
-  /// are kept where the result will be.
-  bool lhsInPlace, outInPlace;
+  bool outInPlace; ///< whether sums are kept where the result will be
   uint64_t rowBlock, columnBlock, stepBlock;
+  unsigned parts; ///< that run at the same time
   /// Scratch elements of one part.
   uint64_t lhsElements, rhsElements, outElements;
 };
@@ -146,135 +181,126 @@ template <typename T>
 BlockedContraction<T>::BlockedContraction(const ppx::ContractionT &c,
                                           unsigned threads)
     : batch(c.batch), m(c.m), n(c.n), k(c.k), alpha(T(c.alpha)),
-      accumulate(c.accumulate), lhs(0, c.element, *c.lhs),
-      rhs(1, c.element, *c.rhs), out(c.out_parameter, c.out_element, *c.out),
+      accumulate(c.accumulate), lhs{{0, c.element, *c.lhs}},
+      rhs{{1, c.element, *c.rhs}}, out(c.out_parameter, c.out_element, *c.out),
       workspace(c.out_parameter + 1) {
   for (const std::unique_ptr<ppx::EpilogueT> &epilogue : c.epilogues) {
     const bool reads = epilogue->kind == ppx::EpilogueKind_add ||
                        epilogue->kind == ppx::EpilogueKind_multiply;
-    finishes.push_back(
+    epilogues.push_back(
         {epilogue->kind, reads,
          reads ? Operand(epilogue->parameter, c.out_element, *epilogue->view)
                : Operand()});
   }
   for (uint64_t extent : batch)
     items *= extent;
-  // Kernels write rows: a result that lies in columns is transposed.
+  // Results are rows: one that lies in columns is transposed.
   if (out.columnStride != 1 && out.rowStride == 1) {
     std::swap(m, n);
     std::swap(lhs, rhs);
-    for (Operand *operand : {&lhs, &rhs, &out})
-      operand->transpose();
-    for (Finish &finish : finishes)
-      finish.operand.transpose();
+    lhs.transpose();
+    rhs.transpose();
+    out.transpose();
+    for (Epilogue &epilogue : epilogues)
+      epilogue.operand.transpose();
   }
-  // Rows a multiple of 4 KiB apart fall into the same sets of the caches: with
-  // enough columns to pay for it, they are packed.
-  const bool aliases = lhs.rowStride * sizeof(T) % 4096 == 0 && m > 1;
-  lhsInPlace = lhs.element == kElement && lhs.columnStride == 1 &&
-               !(aliases && n >= 128);
-  outInPlace = out.element == kElement && out.columnStride == 1 &&
-               !(accumulate && !finishes.empty());
+  lhs.place(kElement, m, k);
+  rhs.place(kElement, k, n);
+  outInPlace = out.element == kElement &&
+               liesInRows(m, n, out.rowStride, out.columnStride) &&
+               !(accumulate && !epilogues.empty());
 
-  parts = items * m * n * k < kParallelWork ? 1 : threads;
-  splitItems = items % parts == 0 || items >= 4 * parts;
-  splitRows = m >= n;
-  uint64_t rows = m, columns = n;
-  if (!splitItems)
-    for (unsigned i = 0, end = parts; i < end; ++i) {
-      uint64_t &size = splitRows ? rows : columns;
-      const uint64_t unit = splitRows ? kRowUnit : kColumnUnit;
-      const uint64_t own = part(splitRows ? m : n, parts, i, unit).size();
-      size = i == 0 ? own : std::max(size, own);
-    }
-  rowBlock = evenBlock(rows, kRows, kRowUnit);
-  columnBlock = evenBlock(columns, kColumns, kColumnUnit);
-  stepBlock = evenBlock(k, kSteps, 1);
-  lhsElements = lhsInPlace ? 0 : rowBlock * stepBlock;
-  rhsElements = columnBlock * stepBlock;
-  outElements = outInPlace ? 0 : roundUp(rows, kRowUnit) * columnBlock;
+  rowBlock = evenBlock(m, kRows);
+  columnBlock = evenBlock(n, kColumns);
+  const auto blocks = [&] {
+    return items * ceilDiv(m, rowBlock) * ceilDiv(n, columnBlock);
+  };
+  const bool shared = items * m * n * k >= kParallelWork;
+  while (shared && blocks() < kBlocks &&
+         std::max(rowBlock, columnBlock) > kEdge) {
+    uint64_t &larger = rowBlock > columnBlock ? rowBlock : columnBlock;
+    larger = evenBlock(larger, ceilDiv(larger, 2));
+  }
+  stepBlock = lhs.inPlace && rhs.inPlace ? kLargest : evenBlock(k, kSteps);
+  parts = shared ? threads : 1;
+  lhsElements = lhs.inPlace ? 0 : rowBlock * stepBlock;
+  rhsElements = rhs.inPlace ? 0 : columnBlock * stepBlock;
+  outElements = outInPlace ? 0 : rowBlock * columnBlock;
 }
 
 template <typename T>
-void BlockedContraction<T>::finishBlock(void *const *arguments, T *block,
-                                        uint64_t leading, uint64_t item,
-                                        Range rows, Range columns) const {
-  for (const Finish &finish : finishes) {
-    StridedInput operand = {};
-    if (finish.hasOperand)
-      operand = readable(finish.operand.at(arguments,
-                                           itemOffset(finish.operand, item),
-                                           rows.begin, columns.begin));
-    kernels.finish(finish.kind, operand, rows.size(), columns.size(), block,
-                   leading);
+FactorBlock<T>
+BlockedContraction<T>::factorBlock(const Factor &factor, void *const *arguments,
+                                   uint64_t item, Range rows, Range columns,
+                                   T *scratch) const {
+  StridedMatrix matrix =
+      factor.at(arguments, itemOffset(factor, item), rows.begin, columns.begin);
+  if (factor.transposed) {
+    std::swap(rows, columns);
+    std::swap(matrix.rowStride, matrix.columnStride);
+  }
+  uint64_t leading = std::max<uint64_t>(1, columns.size());
+  const T *data = scratch;
+  if (factor.inPlace) {
+    leading = std::max(leading, matrix.rowStride);
+    data = reinterpret_cast<const T *>(matrix.data);
+  } else {
+    load(matrix, Block<T>{scratch, rows.size(), columns.size(), leading});
+  }
+  return {factor.transposed ? CblasTrans : CblasNoTrans, data, leading};
+}
+
+/// One block of the result, from the first product to the last epilogue.
+template <typename T>
+void BlockedContraction<T>::runBlock(void *const *arguments, T *scratch,
+                                     uint64_t item, Range rows,
+                                     Range columns) const {
+  const StridedMatrix result =
+      out.at(arguments, itemOffset(out, item), rows.begin, columns.begin);
+  Block<T> block = {scratch + lhsElements + rhsElements, rows.size(),
+                    columns.size(), columnBlock};
+  if (outInPlace) {
+    block.data = reinterpret_cast<T *>(result.data);
+    block.leading = std::max(out.rowStride, columns.size());
+  }
+  // At least once: an empty sum is zero.
+  for (uint64_t step = 0; step == 0 || step < k; step += stepBlock) {
+    const Range steps = {step, std::min(step + stepBlock, k)};
+    const FactorBlock<T> left =
+        factorBlock(lhs, arguments, item, rows, steps, scratch);
+    const FactorBlock<T> right = factorBlock(rhs, arguments, item, steps,
+                                             columns, scratch + lhsElements);
+    multiply(left, right, steps.size(), alpha, block,
+             step > 0 || (outInPlace && accumulate));
+  }
+  for (const Epilogue &epilogue : epilogues) {
+    StridedMatrix operand = {};
+    if (epilogue.hasOperand)
+      operand =
+          epilogue.operand.at(arguments, itemOffset(epilogue.operand, item),
+                              rows.begin, columns.begin);
+    finish(epilogue.kind, operand, block);
   }
   if (!outInPlace)
-    kernels.store(
-        block, leading, rows.size(), columns.size(),
-        out.at(arguments, itemOffset(out, item), rows.begin, columns.begin),
-        accumulate);
-}
-
-template <typename T>
-void BlockedContraction<T>::runPart(void *const *arguments, T *scratch,
-                                    uint64_t item, Range rows,
-                                    Range columns) const {
-  T *packedLhs = scratch, *packedRhs = scratch + lhsElements;
-  T *sums = packedRhs + rhsElements;
-  const uint64_t lhsItem = itemOffset(lhs, item);
-  const uint64_t rhsItem = itemOffset(rhs, item);
-  const uint64_t outItem = itemOffset(out, item);
-  for (uint64_t column = columns.begin; column < columns.end;
-       column += columnBlock) {
-    const uint64_t width = std::min(columnBlock, columns.end - column);
-    // At least once: an empty sum is zero.
-    for (uint64_t step = 0; step == 0 || step < k; step += stepBlock) {
-      const uint64_t steps = std::min(stepBlock, k - step);
-      StridedInput right = readable(rhs.at(arguments, rhsItem, step, column));
-      std::swap(right.rowStride, right.columnStride);
-      kernels.pack(right, width, steps, kernels.tileColumns, alpha, packedRhs);
-      for (uint64_t row = rows.begin; row < rows.end; row += rowBlock) {
-        const uint64_t height = std::min(rowBlock, rows.end - row);
-        const StridedInput left =
-            readable(lhs.at(arguments, lhsItem, row, step));
-        Panels<T> panels = {reinterpret_cast<const T *>(left.data),
-                            kernels.tileRows * left.rowStride, left.rowStride,
-                            1};
-        if (!lhsInPlace) {
-          kernels.pack(left, height, steps, kernels.tileRows, T(1), packedLhs);
-          panels = {packedLhs, kernels.tileRows * steps, 1, kernels.tileRows};
-        }
-        T *block = sums + (row - rows.begin) * columnBlock;
-        uint64_t leading = columnBlock;
-        if (outInPlace) {
-          block = reinterpret_cast<T *>(
-              out.at(arguments, outItem, row, column).data);
-          leading = out.rowStride;
-        }
-        kernels.multiply(height, width, steps, panels, packedRhs, block,
-                         leading, step > 0 || (outInPlace && accumulate));
-        if (step + steps == k)
-          finishBlock(arguments, block, leading, item, {row, row + height},
-                      {column, column + width});
-      }
-    }
-  }
+    store(block, result, accumulate);
 }
 
 template <typename T>
 void BlockedContraction<T>::run(void *const *arguments, Team &team) const {
-  T *memory = static_cast<T *>(arguments[workspace]);
+  T *memory =
+      partElements() == 0 ? nullptr : static_cast<T *>(arguments[workspace]);
+  const uint64_t rowBlocks = ceilDiv(m, rowBlock);
+  const uint64_t columnBlocks = ceilDiv(n, columnBlock);
+  const uint64_t blocks = items * columnBlocks * rowBlocks;
   const auto work = [&](unsigned index) {
-    T *scratch = memory + index * partElements();
-    const Range own =
-        splitItems ? part(items, parts, index, 1) : Range{0, items};
-    Range rows = {0, m}, columns = {0, n};
-    if (!splitItems && splitRows)
-      rows = part(m, parts, index, kRowUnit);
-    else if (!splitItems)
-      columns = part(n, parts, index, kColumnUnit);
-    for (uint64_t item = own.begin; item < own.end; ++item)
-      runPart(arguments, scratch, item, rows, columns);
+    for (uint64_t block = blocks * index / parts,
+                  end = blocks * (index + 1) / parts;
+         block < end; ++block) {
+      const uint64_t item = block / rowBlocks / columnBlocks;
+      runBlock(arguments, memory + index * partElements(), item,
+               blockOf(m, rowBlock, block % rowBlocks),
+               blockOf(n, columnBlock, block / rowBlocks % columnBlocks));
+    }
   };
   if (parts == 1)
     work(0);
@@ -301,6 +327,7 @@ Status cpu::verifyContraction(const ppx::ContractionT &contraction) {
 std::unique_ptr<cpu::Contraction>
 cpu::Contraction::create(const ppx::ContractionT &contraction,
                          unsigned threads) {
+  openblas_set_num_threads(1); // of a call: a team makes several at a time
   if (contraction.element == ppx::ElementType_f64)
     return std::make_unique<BlockedContraction<double>>(contraction, threads);
   return std::make_unique<BlockedContraction<float>>(contraction, threads);

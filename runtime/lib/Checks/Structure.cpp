@@ -16,7 +16,7 @@
 using namespace pprt;
 using namespace pprt::checks;
 
-/// Slots start on cache lines, which every vector load and oneDNN can rely on.
+/// Slots start on cache lines, which every vector load can rely on.
 static constexpr uint64_t kSlotAlignment = 64;
 
 std::optional<uint64_t> checks::denseBytes(ppx::ElementType element,

@@ -1,0 +1,192 @@
+//===- MatrixBlocks.cpp - what contractions do beside products ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plain loops that the compiler vectorises, once per instruction set: what is
+// called inside of them has to be inlined.
+//
+//===----------------------------------------------------------------------===//
+#include "MatrixBlocks.h"
+#include "pprt/BFloat16.h"
+
+#include <cmath>
+
+using namespace pprt;
+using namespace pprt::cpu;
+
+#define PPRT_LAMBDA __attribute__((always_inline))
+#define PPRT_INLINE static inline PPRT_LAMBDA
+#if defined(__x86_64__)
+#define PPRT_CLONES                                                            \
+  __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define PPRT_CLONES
+#endif
+
+//===----------------------------------------------------------------------===//
+// Elements as they are stored
+//===----------------------------------------------------------------------===//
+
+namespace {
+template <typename Type> struct Plain {
+  using Stored = Type;
+  PPRT_INLINE Type load(Type value) { return value; }
+  PPRT_INLINE Type store(Type value) { return value; }
+};
+struct BFloat16 {
+  using Stored = uint16_t;
+  PPRT_INLINE float load(uint16_t value) { return fromBFloat16(value); }
+  PPRT_INLINE uint16_t store(float value) { return toBFloat16(value); }
+};
+} // namespace
+
+template <typename Function>
+PPRT_INLINE void withFormat(ppx::ElementType element, Function &&function) {
+  switch (element) {
+  case ppx::ElementType_f64:
+    return function(Plain<double>());
+  case ppx::ElementType_bf16:
+    return function(BFloat16());
+  default:
+    return function(Plain<float>());
+  }
+}
+
+/// Calls function(element of the block, element of the matrix) for all; both by
+/// reference, the latter as it is stored. Unit strides have a loop of their
+/// own, which is vectorised.
+template <typename Format, typename T, typename Function>
+PPRT_INLINE void forEach(const Block<T> &block, const StridedMatrix &matrix,
+                         Function &&function) {
+  auto *data = reinterpret_cast<typename Format::Stored *>(matrix.data);
+  for (uint64_t r = 0; r < block.rows; ++r) {
+    T *row = block.data + r * block.leading;
+    auto *other = data + r * matrix.rowStride;
+    if (matrix.columnStride == 1)
+      for (uint64_t c = 0; c < block.columns; ++c)
+        function(row[c], other[c]);
+    else
+      for (uint64_t c = 0; c < block.columns; ++c)
+        function(row[c], other[c * matrix.columnStride]);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+template <typename T>
+PPRT_INLINE void loadAny(const StridedMatrix &from, const Block<T> &to) {
+  withFormat(from.element, [&](auto format) PPRT_LAMBDA {
+    using Format = decltype(format);
+    forEach<Format>(to, from, [](T &value, auto &stored) PPRT_LAMBDA {
+      value = T(Format::load(stored));
+    });
+  });
+}
+
+template <typename T>
+PPRT_INLINE void storeAny(const Block<T> &from, const StridedMatrix &to,
+                          bool add) {
+  withFormat(to.element, [&](auto format) PPRT_LAMBDA {
+    using Format = decltype(format);
+    if (add)
+      forEach<Format>(from, to, [](T &value, auto &stored) PPRT_LAMBDA {
+        stored = Format::store(T(Format::load(stored)) + value);
+      });
+    else
+      forEach<Format>(from, to, [](T &value, auto &stored) PPRT_LAMBDA {
+        stored = Format::store(value);
+      });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Epilogues
+//===----------------------------------------------------------------------===//
+
+PPRT_INLINE double hyperbolicTangent(double x) { return std::tanh(x); }
+
+/// Branch-free, so that loops over it are vectorised: a rational minimax
+/// approximation, within 4 units in the last place, +-1 beyond +-7.9.
+PPRT_INLINE float hyperbolicTangent(float x) {
+  constexpr float bound = 7.90531110763549805f;
+  const float low = x < -bound ? -bound : x;
+  const float c = low > bound ? bound : low;
+  const float s = c * c;
+  float p = -2.76076847742355e-16f;
+  p = p * s + 2.00018790482477e-13f;
+  p = p * s + -8.60467152213735e-11f;
+  p = p * s + 5.12229709037114e-08f;
+  p = p * s + 1.48572235717979e-05f;
+  p = p * s + 6.37261928875436e-04f;
+  p = p * s + 4.89352455891786e-03f;
+  float q = 1.19825839466702e-06f;
+  q = q * s + 1.18534705686654e-04f;
+  q = q * s + 2.26843463243900e-03f;
+  q = q * s + 4.89352518554385e-03f;
+  return c * p / q;
+}
+
+template <typename T> PPRT_INLINE T geluTanh(T x) {
+  const T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
+  return T(0.5) * x * (T(1) + hyperbolicTangent(inner));
+}
+
+template <typename T, typename Function>
+PPRT_INLINE void map(const Block<T> &block, Function &&function) {
+  for (uint64_t r = 0; r < block.rows; ++r)
+    for (uint64_t c = 0; c < block.columns; ++c) {
+      T &value = block.data[r * block.leading + c];
+      value = function(value);
+    }
+}
+
+template <typename T, typename Function>
+PPRT_INLINE void combine(const Block<T> &block, const StridedMatrix &operand,
+                         Function &&function) {
+  withFormat(operand.element, [&](auto format) PPRT_LAMBDA {
+    using Format = decltype(format);
+    forEach<Format>(block, operand, [&](T &value, auto &stored) PPRT_LAMBDA {
+      value = function(value, T(Format::load(stored)));
+    });
+  });
+}
+
+template <typename T>
+PPRT_INLINE void finishAny(ppx::EpilogueKind kind, const StridedMatrix &operand,
+                           const Block<T> &block) {
+  switch (kind) {
+  case ppx::EpilogueKind_add:
+    return combine(block, operand, [](T a, T b) PPRT_LAMBDA { return a + b; });
+  case ppx::EpilogueKind_multiply:
+    return combine(block, operand, [](T a, T b) PPRT_LAMBDA { return a * b; });
+  case ppx::EpilogueKind_gelu_tanh:
+    return map(block, [](T x) PPRT_LAMBDA { return geluTanh(x); });
+  case ppx::EpilogueKind_tanh:
+    return map(block, [](T x) PPRT_LAMBDA { return hyperbolicTangent(x); });
+  case ppx::EpilogueKind_relu:
+    return map(block, [](T x) PPRT_LAMBDA { return x < T(0) ? T(0) : x; });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The entries, once per instruction set
+//===----------------------------------------------------------------------===//
+
+#define PPRT_ENTRIES(type)                                                     \
+  PPRT_CLONES void cpu::load(const StridedMatrix &from,                        \
+                             const Block<type> &to) {                          \
+    loadAny(from, to);                                                         \
+  }                                                                            \
+  PPRT_CLONES void cpu::store(const Block<type> &from,                         \
+                              const StridedMatrix &to, bool add) {             \
+    storeAny(from, to, add);                                                   \
+  }                                                                            \
+  PPRT_CLONES void cpu::finish(ppx::EpilogueKind kind,                         \
+                               const StridedMatrix &operand,                   \
+                               const Block<type> &block) {                     \
+    finishAny(kind, operand, block);                                           \
+  }
+PPRT_ENTRIES(float)
+PPRT_ENTRIES(double)

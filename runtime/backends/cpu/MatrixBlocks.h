@@ -1,0 +1,49 @@
+//===- MatrixBlocks.h - what contractions do beside products ----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads and stores between matrices of any type and strides and dense blocks
+// of f32 or f64, and the epilogues on such blocks. The loops are compiled for
+// several instruction sets; the loader takes the one of the machine.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CPU_MATRIXBLOCKS_H
+#define PPRT_BACKENDS_CPU_MATRIXBLOCKS_H
+
+#include "pprt/ppx_generated.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pprt::cpu {
+
+/// A matrix of any element type, anywhere in memory; strides in elements.
+struct StridedMatrix {
+  std::byte *data;
+  ppx::ElementType element;
+  uint64_t rowStride, columnStride;
+};
+
+/// Rows of `columns` elements, `leading` elements apart.
+template <typename T> struct Block {
+  T *data;
+  uint64_t rows, columns, leading;
+};
+
+/// to = from
+void load(const StridedMatrix &from, const Block<float> &to);
+void load(const StridedMatrix &from, const Block<double> &to);
+
+/// to = from, or to += from.
+void store(const Block<float> &from, const StridedMatrix &to, bool add);
+void store(const Block<double> &from, const StridedMatrix &to, bool add);
+
+/// Applies an epilogue in place. Only add and multiply read `operand`.
+void finish(ppx::EpilogueKind kind, const StridedMatrix &operand,
+            const Block<float> &block);
+void finish(ppx::EpilogueKind kind, const StridedMatrix &operand,
+            const Block<double> &block);
+
+} // namespace pprt::cpu
+
+#endif // PPRT_BACKENDS_CPU_MATRIXBLOCKS_H

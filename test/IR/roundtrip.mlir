@@ -10,6 +10,28 @@ module attributes {pp.plan = #pp.plan<
   // CHECK: pp.mesh @mesh = <["mb"=4 : time, "dp"=2, "tp"=2]>
   pp.mesh @mesh = <["mb"=4 : time, "dp"=2, "tp"=2]>
 
+  // CHECK: pp.program @stage0 ranks [0] arena 64 slots {
+  // CHECK-NEXT: pp.slot "w" parameter at 0 argument 0 : tensor<4x4xf32>
+  // CHECK: prologue {
+  // CHECK-NEXT: } body {
+  // CHECK-NEXT: pp.send to 1 [0] on 0 after [0, 1] as forward 0 1
+  // CHECK-NEXT: pp.collective all_reduce sum over ["dp"] [0, 0] on 0
+  // CHECK-NEXT: pp.collective permute over ["dp"] [0, 0] on 0
+  // CHECK: } epilogue {
+  // CHECK-NEXT: }
+  pp.program @stage0 ranks [0] arena 64 slots {
+    pp.slot "w" parameter at 0 argument 0 : tensor<4x4xf32>
+  } queues {
+    pp.queue "send 1" send
+  } prologue {
+  } body {
+    pp.send to 1 [0] on 0 after [0, 1] as forward 0 1
+    pp.collective all_reduce sum over ["dp"] [0, 0] on 0 after []
+    pp.collective permute over ["dp"] [0, 0] on 0 after [] {permutation = array<i64: 1, 0>}
+    pp.step [] on 0 after []
+  } epilogue {
+  }
+
   // CHECK-LABEL: func.func @main
   // CHECK-SAME: pp.init = #pp.init<normal, 0.000000e+00, 2.000000e-02>
   // CHECK-SAME: pp.sharding = #pp.sharding<@mesh, [{"dp"}, {"tp", ?}], partial = {"mb"=sum}>

@@ -64,7 +64,9 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
                         SizedRegion<1>:$body, SizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     $sym_name `ranks` $ranks `arena` $arena_bytes attr-dict-with-keyword
-    `slots` $slots `queues` $queues `prologue` $prologue `body` $body `epilogue` $epilogue
+    `slots` custom<Section>($slots) `queues` custom<Section>($queues)
+    `prologue` custom<Section>($prologue) `body` custom<Section>($body)
+    `epilogue` custom<Section>($epilogue)
   }];
 }
 
@@ -75,13 +77,13 @@ def PP_SlotOp : PP_Op<"slot", [HasParent<"ProgramOp">]> {
   }];
   let arguments = (ins StrAttr:$name, PP_SlotClassAttr:$slot_class, I64Attr:$offset,
                        TypeAttr:$type, OptionalAttr<I64Attr>:$argument);
-  let assemblyFormat = "$name $slot_class `at` $offset (`argument` $argument^)? attr-dict `:` $type";
+  let assemblyFormat = "$name `` $slot_class `at` $offset (`argument` $argument^)? attr-dict `:` $type";
 }
 
 def PP_QueueOp : PP_Op<"queue", [HasParent<"ProgramOp">]> {
   let summary = "instructions that start and complete in order";
   let arguments = (ins StrAttr:$name, PP_QueueKindAttr:$kind);
-  let assemblyFormat = "$name $kind attr-dict";
+  let assemblyFormat = "$name `` $kind attr-dict";
 }
 
 class PP_Instruction<string mnemonic, dag extra, string format>
@@ -92,7 +94,7 @@ class PP_Instruction<string mnemonic, dag extra, string format>
          DefaultValuedAttr<PP_PhaseAttr, "Phase::Prologue">:$phase,
          DefaultValuedAttr<I64Attr, "0">:$stage, DefaultValuedAttr<I64Attr, "-1">:$micro_batch));
   let assemblyFormat = format # [{
-    $slots `on` $queue `after` $waits (`as` $phase^ $stage $micro_batch)? attr-dict
+    $slots `on` $queue `after` $waits (`as` `` $phase^ $stage $micro_batch)? attr-dict
   }];
 }
 
@@ -115,7 +117,7 @@ def PP_CollectiveInstructionOp : PP_Instruction<"collective",
          DefaultValuedAttr<I64Attr, "0">:$dimension,
          DefaultValuedAttr<I64Attr, "0">:$split_dimension,
          DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$permutation),
-    "$kind ($reduction^)? `over` $axes"> {
+    "`` $kind `` custom<OptionalReduction>($reduction) `over` $axes"> {
   let summary = "a collective: n slots read, then n slots written";
 }
 def PP_CopyOp : PP_Instruction<"copy", (ins), ""> {

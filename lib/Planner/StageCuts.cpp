@@ -18,11 +18,13 @@ using namespace pp;
 
 namespace {
 
-/// Per forward op, in order: what its stage pays for it, and what crosses the
-/// boundary before it.
+/// Per forward op, in order: what its stage pays for it, what crosses the
+/// boundary before it, and whether it is work: it depends on an input, so that
+/// it is not cloned to wherever it is used.
 struct Sequence {
   SmallVector<double> cost;
   SmallVector<double> crossing;
+  SmallVector<bool> isWork;
 };
 
 double bytesOf(Value value) {
@@ -38,6 +40,7 @@ FailureOr<Sequence> measure(func::FuncOp main) {
   Sequence sequence;
   sequence.cost.assign(count, 0.0);
   sequence.crossing.assign(count + 1, 0.0);
+  sequence.isWork.assign(count, false);
 
   // Only what depends on an input crosses: parameters live where they are used
   // and constants are cloned.
@@ -58,6 +61,7 @@ FailureOr<Sequence> measure(func::FuncOp main) {
     if (getKind(&op) != Kind::Forward ||
         llvm::none_of(op.getOperands(), [&](Value v) { return activations.contains(v); }))
       continue;
+    sequence.isWork[origin] = true;
     for (Value result : op.getResults()) {
       activations.insert(result);
       int64_t last = origin;
@@ -85,13 +89,16 @@ FailureOr<SmallVector<int64_t>> pp::chooseStageCuts(func::FuncOp main, int64_t s
     return failure();
   int64_t count = sequence->cost.size();
 
-  if (count < stages)
-    return main.emitError("expects at least ")
-           << stages << " forward ops for " << stages << " stages, got " << count
-           << ": a stage would be empty";
   SmallVector<double> prefix(count + 1, 0.0);
-  for (int64_t i = 0; i < count; ++i)
+  SmallVector<int64_t> work(count + 1, 0);
+  for (int64_t i = 0; i < count; ++i) {
     prefix[i + 1] = prefix[i] + sequence->cost[i];
+    work[i + 1] = work[i] + sequence->isWork[i];
+  }
+  if (work.back() < stages)
+    return main.emitError("expects at most ")
+           << work.back() << " stages, one for each forward op that depends on an input, got "
+           << stages << ": a stage would be empty";
   // What a stage pays: its own work and what it receives, forward and backward.
   auto price = [&](int64_t begin, int64_t end) {
     return prefix[end] - prefix[begin] +
@@ -105,6 +112,8 @@ FailureOr<SmallVector<int64_t>> pp::chooseStageCuts(func::FuncOp main, int64_t s
   for (int64_t stage = 1; stage <= stages; ++stage)
     for (int64_t end = stage; end <= count; ++end)
       for (int64_t begin = stage - 1; begin < end; ++begin) {
+        if (work[begin] == work[end])
+          continue;
         double bottleneck = std::max(best[stage - 1][begin], price(begin, end));
         if (bottleneck < best[stage][end]) {
           best[stage][end] = bottleneck;

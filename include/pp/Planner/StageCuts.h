@@ -14,8 +14,8 @@ namespace pp {
 /// expensive stage is as cheap as possible: FLOPs of its forward ops and of all
 /// that derives from them, plus `flopsPerByte` for every byte that crosses into
 /// it (and back, as a gradient). Among equally good cuts the earlier one wins,
-/// so the choice is deterministic. Fails with a diagnostic when there are fewer
-/// ops than stages.
+/// so the choice is deterministic. Every stage gets a forward op
+/// that depends on an input; fails with a diagnostic when there are too few.
 ///
 /// The default figure is a link of 1 GB/s between devices of 100 GFLOP/s.
 mlir::FailureOr<llvm::SmallVector<int64_t>> chooseStageCuts(mlir::func::FuncOp main,

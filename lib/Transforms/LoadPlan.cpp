@@ -33,18 +33,36 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
                          << "': " << buffer.getError().message();
       return signalPassFailure();
     }
-    auto plan = dyn_cast_or_null<PlanAttr>(
-        parseAttribute((*buffer)->getBuffer().trim(), module.getContext()));
-    if (!plan || !plan.getMesh()) {
-      module.emitError() << "expects a #pp.plan with a mesh in '" << file
-                         << "'";
+    PlanAttr plan = parse((*buffer)->getBuffer());
+    if (!plan)
       return signalPassFailure();
-    }
     module->setAttr(attrs::kPlan, plan);
     if (MeshOp old = lookupMesh(module))
       old->erase();
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
     MeshOp::create(builder, module.getLoc(), "mesh", plan.getMesh());
+  }
+
+  /// The plan that `text` holds; reports why there is none.
+  PlanAttr parse(StringRef text) {
+    ModuleOp module = getOperation();
+    // The parser does not know the file: only its reason is shown.
+    std::string reason;
+    PlanAttr plan;
+    {
+      ScopedDiagnosticHandler handler(
+          module.getContext(), [&](Diagnostic &diagnostic) {
+            reason += (reason.empty() ? ": " : "; ") + diagnostic.str();
+            return success();
+          });
+      plan = dyn_cast_or_null<PlanAttr>(
+          parseAttribute(text.trim(), module.getContext()));
+    }
+    if (plan && plan.getMesh())
+      return plan;
+    module.emitError() << "expects a #pp.plan with a mesh in '" << file << "'"
+                       << reason;
+    return {};
   }
 };
 

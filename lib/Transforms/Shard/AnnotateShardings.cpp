@@ -97,6 +97,10 @@ LogicalResult applySeeds(func::FuncOp main, PlanAttr plan,
   llvm::SmallBitVector isUsed(plan.getSeeds().size());
   SmallVector<Attribute> shardings;
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {
+    if (Attribute given = main.getArgAttr(index, attrs::kSharding))
+      return main.emitError("argument \"")
+             << getArgName(main, index)
+             << "\" expects its sharding from a seed of the plan, got " << given;
     ArgumentSeed argument(main, index, plan.getMesh());
     for (auto [number, seed] : llvm::enumerate(plan.getSeeds())) {
       if (!matchesPattern(seed.getPattern(), getArgName(main, index)))

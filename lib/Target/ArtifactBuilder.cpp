@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Contraction.h"
+#include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
@@ -136,7 +137,7 @@ FailureOr<std::unique_ptr<ppx::InstructionT>> ArtifactBuilder::convert(Operation
   result->phase = static_cast<ppx::Phase>(op.getAttrOfType<PhaseAttr>("phase").getValue());
   result->stage = integer("stage");
   result->micro_batch = integer("micro_batch");
-  llvm::raw_string_ostream(result->location) << op.getLoc();
+  result->location = describeLocation(op.getLoc());
 
   auto setKernel = [&](StringRef name, bool accumulate) -> LogicalResult {
     auto function = symbols.lookup<func::FuncOp>(name);

@@ -12,6 +12,7 @@
 #include "KernelPipeline.h"
 #include "RowLoop.h"
 #include "pp/IR/Aspects.h"
+#include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringMap.h"
@@ -112,6 +113,15 @@ CompiledKernels::compile(ArrayRef<func::FuncOp> kernels,
     state->objects[task.symbol] = std::move(*task.object);
   }
   return CompiledKernels(std::move(state));
+}
+
+FailureOr<CompiledKernels>
+CompiledKernels::compile(ModuleOp module, const CompileOptions &options) {
+  SmallVector<func::FuncOp> kernels;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (getKernelKind(function) == KernelKind::Loops)
+      kernels.push_back(function);
+  return compile(kernels, options);
 }
 
 //===----------------------------------------------------------------------===//

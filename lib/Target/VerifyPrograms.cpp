@@ -6,6 +6,7 @@
 // that the compiler and the loader can never disagree.
 //
 //===----------------------------------------------------------------------===//
+#include "pp/IR/Diagnostics.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Transforms/Passes.h"
 #include "pprt/Checks.h"
@@ -33,7 +34,9 @@ struct VerifyProgramsPass : pp::impl::VerifyProgramsBase<VerifyProgramsPass> {
     pprt::CheckResult result = pprt::checkArtifact(**artifact, options);
     if (result.status().ok())
       return;
-    getOperation().emitError(result.status().message());
+    InFlightDiagnostic diagnostic =
+        getOperation().emitError(result.status().message());
+    setExitCode(diagnostic, int(result.status().code()));
     signalPassFailure();
   }
 };

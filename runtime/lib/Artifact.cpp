@@ -180,6 +180,11 @@ static bool writeFile(const std::string &path,
 
 Status pprt::saveArtifact(const ppx::ArtifactT &artifact,
                           const std::string &path) {
+  // A rename would replace a device, as /dev/null, by a file.
+  struct stat properties;
+  if (::stat(path.c_str(), &properties) == 0 && !S_ISREG(properties.st_mode) &&
+      !S_ISDIR(properties.st_mode))
+    return Status(ExitCode::io, path + ": expects a file, got a device");
   // In the same folder, so that the rename stays within one file system; with
   // the process in its name, so that two writers do not meet.
   const std::string temporary = path + ".tmp." + std::to_string(::getpid());

@@ -6,12 +6,12 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Support/FileUtilities.h"
 #include "pp/IR/PP.h"
 #include "pp/Models/Models.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace cl = llvm::cl;
 
@@ -65,11 +65,13 @@ int main(int argc, char **argv) {
       cl::sub(cl::SubCommand::getAll()));
   // libLLVM brings hundreds of options of its own into --help.
   cl::HideUnrelatedOptions(shared);
-  cl::ParseCommandLineOptions(
-      argc, argv,
-      "pp-model: writes an example model as a level 1 module\n\n"
-      "  pp-model gpt --layers=4 --hidden=256 --heads=8 --seq=128 --batch=16 "
-      "--vocab=256 -o gpt.mlir\n");
+  if (!cl::ParseCommandLineOptions(
+          argc, argv,
+          "pp-model: writes an example model as a level 1 module\n\n"
+          "  pp-model gpt --layers=4 --hidden=256 --heads=8 --seq=128 "
+          "--batch=16 --vocab=256 -o gpt.mlir\n",
+          &llvm::errs()))
+    return 2;
   if (!gptCommand && !mlpCommand) {
     llvm::errs()
         << "pp-model: expects a family, gpt or mlp; try pp-model --help\n";
@@ -85,16 +87,20 @@ int main(int argc, char **argv) {
     element = mlir::BFloat16Type::get(&context);
   auto module = gptCommand ? pp::buildGpt(context, gpt, element)
                            : pp::buildMlp(context, mlp, element);
-  if (!module || failed(mlir::verify(*module)))
+  if (!module)
+    return 2;
+  if (failed(mlir::verify(*module)))
     return 1;
-  std::string error;
-  auto file = mlir::openOutputFile(output, &error);
-  if (!file) {
-    llvm::errs() << "pp-model: " << error << "\n";
+  // Appears under its name complete or not at all.
+  if (auto error = llvm::writeToOutput(
+          output, [&](llvm::raw_ostream &file) -> llvm::Error {
+            module->print(file, mlir::OpPrintingFlags().enableDebugInfo(
+                                    true, /*prettyForm=*/false));
+            return llvm::Error::success();
+          })) {
+    llvm::errs() << "pp-model: error: " << llvm::toString(std::move(error))
+                 << "\n";
     return 14;
   }
-  module->print(file->os(), mlir::OpPrintingFlags().enableDebugInfo(
-                                true, /*prettyForm=*/false));
-  file->keep();
   return 0;
 }

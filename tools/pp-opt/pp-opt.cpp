@@ -2,24 +2,85 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What is written appears under its name complete or not at all.
+//
 //===----------------------------------------------------------------------===//
+#include "CommandLine.h"
+#include "EmitArtifact.h"
+#include "Reporter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Transforms/Passes.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/PP.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Pipelines.h"
+#include "pprt/Status.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using pprt::ExitCode;
+
+static int fail(const llvm::Twine &message, ExitCode code) {
+  llvm::errs() << "pp-opt: error: " << message << "\n";
+  return int(code);
+}
 
 int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
   mlir::DialectRegistry registry;
   registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
   pp::registerCostModels(registry);
   pp::registerGradientModels(registry);
   pp::registerShardingModels(registry);
-  mlir::registerTransformsPasses();
+  mlir::registerCanonicalizerPass();
+  mlir::registerCSEPass();
   pp::registerPPPasses();
   pp::registerPipelines();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "pp: a graph partitioner for training\n", registry));
+
+  auto options = pp::opt::parseCommandLine(argc, argv, registry);
+  if (failed(options))
+    return int(ExitCode::usage);
+  mlir::MlirOptMainConfig &config = options->config;
+  std::string message;
+  auto input = mlir::openInputFile(options->input, &message);
+  if (!input)
+    return fail(message, ExitCode::io);
+  pp::opt::Reporter reporter(input->getBufferIdentifier().str(),
+                             input->getBuffer(),
+                             config.shouldVerifyDiagnostics());
+  reporter.attachTo(registry);
+
+  // A pass list that cannot be read is no fault of the module.
+  bool isUnderstood = true;
+  config.setPassPipelineSetupFn(
+      [&isUnderstood, list = config](mlir::PassManager &manager) {
+        isUnderstood = succeeded(list.setupPassPipeline(manager));
+        return mlir::success(isUnderstood);
+      });
+
+  // Between the passes and the artifact the module is bytecode: it keeps the
+  // locations.
+  if (options->emitsArtifact)
+    config.emitBytecode(true);
+  std::string module;
+  llvm::raw_string_ostream stream(module);
+  if (failed(mlir::MlirOptMain(
+          stream, llvm::MemoryBuffer::getMemBuffer(input->getMemBufferRef()),
+          registry, config)))
+    return isUnderstood ? reporter.exitCode() : int(ExitCode::usage);
+  if (options->emitsArtifact) {
+    reporter.forgetSource();
+    bool isWritten =
+        succeeded(pp::opt::emitArtifact(module, options->output, registry));
+    return isWritten ? 0 : reporter.exitCode();
+  }
+  if (auto error = llvm::writeToOutput(
+          options->output, [&](llvm::raw_ostream &file) -> llvm::Error {
+            file << module;
+            return llvm::Error::success();
+          }))
+    return fail(llvm::toString(std::move(error)), ExitCode::io);
+  return 0;
 }

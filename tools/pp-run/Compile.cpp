@@ -13,7 +13,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/IR/Aspects.h"
-#include "pp/IR/Kernel.h"
+#include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
 #include "pp/Reference/Interpreter.h"
@@ -37,7 +37,14 @@ namespace {
 class Diagnostics {
 public:
   Diagnostics(llvm::SourceMgr &sources, mlir::MLIRContext &context)
-      : stream(text), handler(sources, &context, stream) {}
+      : stream(text), handler(sources, &context, stream),
+        plain(&context, [this, &sources](mlir::Diagnostic &diagnostic) {
+          const llvm::MemoryBuffer *source =
+              sources.getMemoryBuffer(sources.getMainFileID());
+          return mlir::success(pp::printPlainly(diagnostic,
+                                                source->getBufferIdentifier(),
+                                                source->getBuffer(), stream));
+        }) {}
 
   Status failure() {
     llvm::StringRef all = text;
@@ -48,6 +55,7 @@ private:
   std::string text;
   llvm::raw_string_ostream stream;
   mlir::SourceMgrDiagnosticHandler handler;
+  mlir::ScopedDiagnosticHandler plain; ///< is asked first
 };
 
 class Stopwatch {
@@ -241,11 +249,7 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   result.passesMs = passes.ms();
 
   Stopwatch kernels;
-  llvm::SmallVector<mlir::func::FuncOp> loops;
-  for (auto function : (**module).getOps<mlir::func::FuncOp>())
-    if (pp::getKernelKind(function) == pp::KernelKind::Loops)
-      loops.push_back(function);
-  auto compiled = pp::CompiledKernels::compile(loops);
+  auto compiled = pp::CompiledKernels::compile(**module);
   if (mlir::failed(compiled) || mlir::failed(compiled->load()))
     return diagnostics.failure();
   auto code = std::make_shared<pp::CompiledKernels>(std::move(*compiled));

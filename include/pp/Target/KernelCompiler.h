@@ -68,6 +68,9 @@ public:
   static mlir::FailureOr<CompiledKernels>
   compile(llvm::ArrayRef<mlir::func::FuncOp> kernels,
           const CompileOptions &options = {});
+  /// Compiles all loops kernels of a module.
+  static mlir::FailureOr<CompiledKernels>
+  compile(mlir::ModuleOp module, const CompileOptions &options = {});
 
   CompiledKernels(CompiledKernels &&);
   CompiledKernels &operator=(CompiledKernels &&);

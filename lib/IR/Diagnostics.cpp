@@ -1,0 +1,80 @@
+//===- Diagnostics.cpp - what tools add to MLIR's diagnostics -------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+/// Whether the place can be shown as a line of `source` with a caret below.
+static bool canBeShown(Location location, StringRef source) {
+  constexpr size_t widest = 200;
+  auto place = location->findInstanceOf<FileLineColLoc>();
+  if (!place || source.empty())
+    return false;
+  for (unsigned line = 1; line < place.getLine(); ++line)
+    source = source.split('\n').second;
+  return source.split('\n').first.size() <= widest;
+}
+
+static StringRef describeSeverity(DiagnosticSeverity severity) {
+  switch (severity) {
+  case DiagnosticSeverity::Error:
+    return "error: ";
+  case DiagnosticSeverity::Warning:
+    return "warning: ";
+  case DiagnosticSeverity::Remark:
+    return "remark: ";
+  case DiagnosticSeverity::Note:
+    return "note: ";
+  }
+  llvm_unreachable("not a severity");
+}
+
+static void print(Diagnostic &diagnostic, StringRef file, raw_ostream &out) {
+  Location location = diagnostic.getLocation();
+  StringRef severity = describeSeverity(diagnostic.getSeverity());
+  if (location->findInstanceOf<FileLineColLoc>())
+    out << pp::describeLocation(location) << ": " << severity;
+  else if (auto name = location->findInstanceOf<NameLoc>())
+    out << file << ": " << severity << "at " << name.getName() << ": ";
+  else
+    out << file << ": " << severity;
+  out << diagnostic << "\n";
+}
+
+bool pp::printPlainly(Diagnostic &diagnostic, StringRef file, StringRef source,
+                      raw_ostream &out) {
+  if (canBeShown(diagnostic.getLocation(), source))
+    return false;
+  print(diagnostic, file, out);
+  for (Diagnostic &note : diagnostic.getNotes())
+    print(note, file, out);
+  return true;
+}
+
+std::string pp::describeLocation(Location location) {
+  if (auto line = location->findInstanceOf<FileLineColLoc>())
+    return llvm::formatv("{0}:{1}:{2}", line.getFilename().getValue(),
+                         line.getLine(), line.getColumn());
+  auto name = location->findInstanceOf<NameLoc>();
+  return name ? name.getName().str() : "";
+}
+
+void pp::setExitCode(InFlightDiagnostic &diagnostic, int code) {
+  if (Diagnostic *underlying = diagnostic.getUnderlyingDiagnostic())
+    underlying->getMetadata().push_back(DiagnosticArgument(int64_t(code)));
+}
+
+int pp::getExitCode(Diagnostic &diagnostic) {
+  for (const DiagnosticArgument &argument : diagnostic.getMetadata())
+    if (argument.getKind() ==
+        DiagnosticArgument::DiagnosticArgumentKind::Integer)
+      return int(argument.getAsInteger());
+  return 1;
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Checks what the tools hand to one another.
+
+SPDX-License-Identifier: Apache-2.0
+
+A module may rest between any two levels: printed, parsed and printed again it is
+the same text, and going on from it gives the same program. An artifact computes,
+bit by bit, what pp-run computes from the module.
+
+  artifacts.py --bin=build/bin
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+MODELS = {"mlp": "mlp --layers=4",
+          "gpt": "gpt --layers=2 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=64"}
+PARTITIONS = ["", "dp=2", "tp=2", "pp=2 microbatches=2 schedule=gpipe",
+              "dp=2 tp=2 pp=2 microbatches=4 clip=1"]
+LEVELS = ["graph", "spmd", "pipeline", "program"]
+STEPS = "--steps=4"
+
+
+class Tools:
+    def __init__(self, folder, tools, errors):
+        self.folder, self.tools, self.errors = folder, tools, errors
+
+    def call(self, tool, *arguments):
+        return subprocess.run([self.tools / tool, *arguments], cwd=self.folder, timeout=120,
+                              capture_output=True, text=True)
+
+    def run(self, tool, *arguments):
+        done = self.call(tool, *arguments)
+        if done.returncode:
+            self.errors.append(f"{tool} {' '.join(arguments)}: exit {done.returncode}\n{done.stderr}")
+        return done.stdout
+
+    def text(self, name):
+        return (self.folder / name).read_text()
+
+    def losses(self, *arguments):
+        self.run("pp-run", *arguments, STEPS, "--quiet", f"--report={arguments[0]}.json")
+        report = self.folder / f"{arguments[0]}.json"
+        if not report.exists():
+            return None
+        return [step["loss"] for step in json.loads(report.read_text())["steps"]]
+
+
+def check_levels(tools, model, partition):
+    """Every level as text; the last one is left in program.mlir."""
+    source = f"{model}.mlir"
+    for level in LEVELS:
+        tools.run("pp-opt", f"{model}.mlir", "-o", "direct.mlir", "--mlir-print-debuginfo",
+                  f"--pp-parallelize={partition} optimizer=sgd stop-after={level}")
+        goal = "" if source != f"{model}.mlir" else f"{partition} optimizer=sgd "
+        tools.run("pp-opt", source, "-o", f"{level}.mlir", "--mlir-print-debuginfo",
+                  f"--pp-parallelize={goal}stop-after={level}")
+        tools.run("pp-opt", f"{level}.mlir", "-o", "again.mlir", "--mlir-print-debuginfo")
+        if tools.text(f"{level}.mlir") != tools.text("again.mlir"):
+            tools.errors.append(f"{model} [{partition}] {level}: prints otherwise than it parses")
+        if tools.text(f"{level}.mlir") != tools.text("direct.mlir"):
+            tools.errors.append(f"{model} [{partition}] {level}: going on from a file gives "
+                                "another module than going on in memory")
+        source = f"{level}.mlir"
+
+
+def check_artifact(tools, model, partition):
+    for old in tools.folder.glob("*.json"):
+        old.unlink()
+    expected = tools.losses(f"{model}.mlir", f"--parallelize={partition} optimizer=sgd")
+    tools.run("pp-opt", f"{model}.mlir", f"--pp-parallelize={partition} optimizer=sgd",
+              "--emit=ppx", "-o", "model.ppx")
+    tools.run("pp-opt", "program.mlir", "--emit=ppx", "-o", "program.ppx")
+    for name in ("program.mlir", "model.ppx", "program.ppx"):
+        losses = tools.losses(name)
+        if losses != expected:
+            tools.errors.append(f"{model} [{partition}]: expects {expected} from {name}, "
+                                f"got {losses}")
+    print(f"{model} [{partition}]: losses {expected}")
+
+
+def check_refusals(tools):
+    """Only level program becomes an artifact; a refused one leaves no file."""
+    before = sorted(os.listdir(tools.folder))
+    for arguments, expected in (
+            (["mlp.mlir", "-o", "bad.ppx"], "expects a module of level program"),
+            (["mlp.mlir", "-o", "missing/bad.ppx", "--pp-parallelize="], "missing/bad.ppx"),
+            (["program.mlir"], "-o FILE.ppx")):
+        done = tools.call("pp-opt", "--emit=ppx", *arguments)
+        if done.returncode not in (2, 14) or expected not in done.stderr:
+            tools.errors.append(f"pp-opt --emit=ppx {' '.join(arguments)}: expects '{expected}', "
+                                f"got exit {done.returncode}: {done.stderr}")
+    if sorted(os.listdir(tools.folder)) != before:
+        tools.errors.append(f"expects no new files after refusals, got {os.listdir(tools.folder)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    args = parser.parse_args()
+    errors = []
+    with tempfile.TemporaryDirectory() as folder:
+        tools = Tools(pathlib.Path(folder), args.bin.resolve(), errors)
+        for model, sizes in MODELS.items():
+            tools.run("pp-model", *sizes.split(), "-o", f"{model}.mlir")
+            for partition in PARTITIONS:
+                check_levels(tools, model, partition)
+                check_artifact(tools, model, partition)
+        check_refusals(tools)
+    print("\n".join(errors))
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Feeds the tools what they must refuse.
+
+SPDX-License-Identifier: Apache-2.0
+
+Every case ends with the documented exit code and a short message that names the
+place and what was expected; it leaves no file, and no half of one.
+
+  bad_input.py --bin=build/bin
+"""
+import argparse
+import dataclasses
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SGD = "optimizer=sgd lr=0.1"
+MODELS = {"gpt.mlir": "gpt --layers=2 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=256",
+          "mlp.mlir": "mlp --layers=2", "other.mlir": "mlp --layers=2 --hidden=48"}
+
+GRAPH = """
+module {{
+  {before}
+  func.func @main(%x: tensor<4x4xf32> {{pp.name = "x", pp.role = #pp.role<input>{sharding}}},
+                  %w: tensor<4x4xf32> {{pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<zeros>}})
+      -> (tensor<f32> {{pp.name = "loss", pp.role = #pp.role<loss>}}) {{
+    %y = {op} : tensor<4x4xf32>
+    %l = pp.reduce sum %y dims [0, 1] : tensor<4x4xf32> -> tensor<f32>
+    return %l : tensor<f32>
+  }}
+}}
+"""
+PLAN = ('#pp.plan<mesh = <["dp"=2]>, schedule = "1f1b", {decisions}'
+        'optimizer = #pp.optimizer<sgd>, threads = 1>')
+
+
+@dataclasses.dataclass
+class Case:
+    what: str
+    code: int
+    expected: list  # what the message must hold
+    command: list
+
+
+def graph(op="pp.mul %x, %w", sharding="", before=""):
+    return GRAPH.format(op=op, sharding=sharding, before=before)
+
+
+def write_files(folder, tools):
+    """The inputs, good and bad."""
+    for name, options in MODELS.items():
+        subprocess.run([tools / "pp-model", *options.split(), "-o", name], cwd=folder, check=True)
+    run = [tools / "pp-run", "mlp.mlir", "--quiet", "--steps=0"]
+    subprocess.run([*run, "--save=good.safetensors"], cwd=folder, check=True)
+    subprocess.run([tools / "pp-run", "other.mlir", "--quiet", "--steps=0",
+                    "--save=other.safetensors"], cwd=folder, check=True)
+    subprocess.run([tools / "pp-opt", "mlp.mlir", f"--pp-parallelize={SGD}", "--emit=ppx", "-o",
+                    "good.ppx"], cwd=folder, check=True)
+    for name in ("good.safetensors", "good.ppx"):
+        content = (folder / name).read_bytes()
+        (folder / name.replace("good", "short")).write_bytes(content[:len(content) * 2 // 3])
+        (folder / name.replace("good", "empty")).write_bytes(b"")
+    (folder / "text.ppx").write_text("not an artifact, but some text of some length\n")
+    (folder / "short.txt").write_text("too short")
+    (folder / "long.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 200)
+    (folder / "npy").mkdir()
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (64, 32), }"
+    header += b" " * (117 - len(header)) + b"\n"
+    (folder / "npy/x.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + header + bytes(100))
+    texts = {
+        "syntax.mlir": graph(op="pp.mul %x %w"),
+        "type.mlir": graph(op="pp.mul %x, %l"),
+        "unknown-op.mlir": graph(op="pp.conv %x, %w"),
+        "no-main.mlir": graph().replace("@main", "@step"),
+        "no-role.mlir": graph().replace(", pp.role = #pp.role<input>", ""),
+        "no-rule.mlir": graph(op="func.call @f(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32>\n"
+                                 "    %z = pp.mul %y, %w",
+                              before="func.func private @f(tensor<4x4xf32>) -> tensor<4x4xf32>")
+                        .replace("sum %y", "sum %z"),
+        "axis.mlir": graph(before='pp.mesh @mesh = <["dp"=2]>',
+                           sharding=', pp.sharding = #pp.sharding<@mesh, [{"rows"}, {}]>'),
+        "twice.mlir": graph(before='pp.mesh @mesh = <["dp"=2]>',
+                            sharding=', pp.sharding = #pp.sharding<@mesh, [{"dp"}, {"dp"}]>'),
+        "axis.plan": PLAN.format(decisions='seeds = [#pp.seed<"x", [{"rows"}, {}], 0>], '),
+        "twice.plan": PLAN.format(decisions='seeds = [#pp.seed<"x", [{"dp"}, {"dp"}], 0>], '),
+        "stages.plan": PLAN.replace('"dp"=2', '"pp"=2 : stage').format(decisions="cuts = [999], "),
+        "broken.plan": "#pp.plan<mesh = ",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+
+
+def cases():
+    def run(what, code, expected, *command):
+        return Case(what, code, expected.split("|"), ["pp-run", *command])
+
+    def opt(what, code, expected, *command):
+        return Case(what, code, expected.split("|"), ["pp-opt", *command])
+
+    for tool, goal in ((run, "--parallelize=dp=2"), (opt, "--pp-parallelize=dp=2")):
+        yield tool("a comma is missing", 1, "syntax.mlir:7:", "syntax.mlir", goal)
+        yield tool("types differ", 1, "type.mlir:7:", "type.mlir", goal)
+        yield tool("no such op", 1, "unknown-op.mlir:7:|pp.conv", "unknown-op.mlir", goal)
+        yield tool("no main", 1, "no-main.mlir|@main", "no-main.mlir", goal)
+        yield tool("no role", 1, "no-role.mlir:|argument 0|role", "no-role.mlir", goal)
+        yield tool("op without a rule", 1, "no-rule.mlir:7:|func.call", "no-rule.mlir", goal)
+        yield tool("sharding beside the plan", 1, "axis.mlir|\"x\"|seed", "axis.mlir", goal)
+        yield tool("axis twice in a sharding", 1, "twice.mlir|dp|once", "twice.mlir", goal)
+    for tool, key in ((run, "--parallelize="), (opt, "--pp-parallelize=")):
+        yield tool("no such axis in a plan", 1, 'mlp.mlir|rows', "mlp.mlir", key + "plan=axis.plan")
+        yield tool("axis twice in a plan", 1, "mlp.mlir|dp", "mlp.mlir", key + "plan=twice.plan")
+        yield tool("cut behind the last op", 1, "mlp.mlir|cut|empty", "mlp.mlir",
+                   key + "plan=stages.plan")
+        yield tool("half a plan", 1, "broken.plan", "mlp.mlir", key + "plan=broken.plan")
+        yield tool("no plan", 1, "missing.plan", "mlp.mlir", key + "plan=missing.plan")
+        yield tool("mesh larger than the batch", 1, "gpt.mlir|8|dp", "gpt.mlir", key + "dp=16")
+        yield tool("more micro-batches than samples", 1, "gpt.mlir|8|mb", "gpt.mlir",
+                   key + "microbatches=16")
+        yield tool("more heads than a model has", 1, "gpt.mlir|4|tp", "gpt.mlir", key + "tp=64")
+        yield tool("more stages than ops", 1, "mlp.mlir|stages|empty", "mlp.mlir", key + "pp=500")
+        yield tool("no such key", 2, "unknown key 'fsdp'", "mlp.mlir", key + "fsdp=2")
+        yield tool("no such value", 2, "'dp' expects|'two'", "mlp.mlir", key + "dp=two")
+        yield tool("no such option", 2, "--paralelize", "mlp.mlir", "--paralelize=dp=2")
+        yield tool("no such file", 14, "missing.mlir", "missing.mlir", key)
+
+    yield opt("no such axis in a sharding", 1, "axis.mlir|rows", "axis.mlir",
+              "--pass-pipeline=builtin.module(pp-make-plan{dp=2},pp-propagate-shardings)")
+    yield run("no text", 14, "missing.txt", "gpt.mlir", "--data=text:missing.txt")
+    yield run("short text", 14, "short.txt|9", "gpt.mlir", "--data=text:short.txt")
+    yield run("text for a model of vectors", 14, "long.txt", "mlp.mlir", "--data=text:long.txt")
+    yield run("no array", 14, "missing", "mlp.mlir", "--data=npy:missing")
+    yield run("truncated array", 14, "npy/x.npy|8192|100", "mlp.mlir", "--data=npy:npy")
+    yield run("no such kind of data", 2, "csv:x", "mlp.mlir", "--data=csv:x")
+    for name, expected in (("missing", "missing.safetensors"), ("short", "short.safetensors"),
+                           ("empty", "empty.safetensors"),
+                           ("other", "other.safetensors|layers.0.|48|64")):
+        code = 14 if name == "missing" else 13
+        yield run(f"{name} parameters", code, expected, "mlp.mlir",
+                  f"--parameters={name}.safetensors")
+    yield run("no artifact", 14, "missing.ppx", "missing.ppx")
+    for name in ("short", "empty", "text"):
+        yield run(f"{name} artifact", 3, f"{name}.ppx|expects", f"{name}.ppx")
+    yield run("artifact with a goal", 2, "good.ppx|--parallelize", "good.ppx", "--parallelize=dp=2")
+    yield run("too little memory", 4, "1000", "mlp.mlir", "--memory-limit=1000")
+    yield run("unwritable results", 14, "missing/out", "mlp.mlir", "--save=missing/out")
+    yield run("the loss overflows", 12, "finite", "gpt.mlir", "--steps=50", "--save=out.safetensors",
+              "--parallelize=optimizer=sgd lr=1e6")
+
+
+def judge(case, done, before, after):
+    """What is wrong with how a case ended."""
+    message = done.stderr
+    if done.returncode != case.code:
+        yield f"expects exit {case.code}, got {done.returncode}"
+    for text in case.expected:
+        if text not in message:
+            yield f"expects '{text}' in the message"
+    for text in ("<unknown>", "Stack dump", "loc(", "PLEASE submit"):
+        if text in message:
+            yield f"expects no '{text}' in the message"
+    if len(message.splitlines()) > 8:
+        yield f"expects a short message, got {len(message.splitlines())} lines"
+    if after != before:
+        yield f"expects no new file, got {sorted(after - before)}"
+
+
+def check_interrupt(folder, tools):
+    """SIGINT ends a run after its step: what it learnt is saved, whole."""
+    process = subprocess.Popen(
+        [tools / "pp-run", "gpt.mlir", "--steps=1000000", "--save=kept.safetensors"], cwd=folder,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate(timeout=60)
+    if process.returncode != 130 or "interrupted after" not in message:
+        yield f"SIGINT: expects exit 130, got {process.returncode}: {message}"
+    if list(folder.glob("*.tmp*")):
+        yield "SIGINT: expects no half-written file"
+    again = subprocess.run([tools / "pp-run", "gpt.mlir", "--steps=0",
+                            "--parameters=kept.safetensors"], cwd=folder, capture_output=True)
+    if again.returncode:
+        yield f"SIGINT: expects parameters that can be read, got {again.stderr}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    args = parser.parse_args()
+    tools = args.bin.resolve()
+    failures = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        write_files(folder, tools)
+        for case in cases():
+            before = set(os.listdir(folder))
+            start = time.monotonic()
+            done = subprocess.run([tools / case.command[0], *case.command[1:]], cwd=folder,
+                                  capture_output=True, text=True, timeout=60)
+            errors = list(judge(case, done, before, set(os.listdir(folder))))
+            failures += bool(errors)
+            print(f"{'FAILED' if errors else 'ok'}: {case.what} "
+                  f"[{' '.join(map(str, case.command))}] {time.monotonic() - start:.1f} s\n"
+                  f"    {done.stderr.strip()}")
+            for error in errors:
+                print(f"  {error}")
+        for error in check_interrupt(folder, tools):
+            failures += 1
+            print(error)
+    print(f"{failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

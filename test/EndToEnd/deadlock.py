@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Swaps two instructions of a program, so that it would hang or mix up messages.
+
+SPDX-License-Identifier: Apache-2.0
+
+pp-opt and pp-run must refuse the edited program before anything runs, with exit
+code 5, and say why: the cycle of instructions that wait for one another, or the
+messages that do not match. pp-opt leaves no artifact.
+
+  deadlock.py --bin=build/bin
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+MODEL = "mlp --layers=4 --input=48 --hidden=64 --classes=16 --batch=32"
+GOAL = "pp=2 microbatches=4 schedule=1f1b optimizer=sgd lr=0.1"
+
+# What is swapped in the first stage's program, what the tools must say.
+SWAPS = {
+    # The first message to the next stage would wait for the last answer to it.
+    "deadlock": (r"pp\.run .*after \[\] as forward 0 0$(?=\n *pp\.send)",
+                 r"pp\.run .*after \[2, 4\] as backward 0 3$",
+                 [r"rank 0, body #\d+ '0B3 run'", "got a cycle", r"waits for rank 0, .* recv'",
+                  "which meets rank 1"]),
+    "order of messages": (r"pp\.send to 1 .* as forward 0 0$", r"pp\.send to 1 .* as forward 0 1$",
+                          ["rank 1", "0F0", "0F1"]),
+}
+
+
+def swap(text, first, second):
+    a = re.search(first, text, re.MULTILINE)
+    b = re.search(second, text, re.MULTILINE)
+    assert a and b and a.end() <= b.start(), (a, b)
+    return (text[:a.start()] + b.group() + text[a.end():b.start()] + a.group() + text[b.end():])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    tools = parser.parse_args().bin.resolve()
+    errors = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+
+        def call(*command):
+            return subprocess.run([tools / command[0], *command[1:]], cwd=folder, timeout=60,
+                                  capture_output=True, text=True)
+
+        call("pp-model", *MODEL.split(), "-o", "mlp.mlir").check_returncode()
+        call("pp-opt", "mlp.mlir", f"--pp-parallelize={GOAL}", "-o", "sound.mlir").check_returncode()
+        call("pp-run", "sound.mlir", "--steps=1").check_returncode()
+        for what, (first, second, expected) in SWAPS.items():
+            (folder / "edited.mlir").write_text(
+                swap((folder / "sound.mlir").read_text(), first, second))
+            for command in (["pp-run", "edited.mlir", "--steps=1"],
+                            ["pp-opt", "edited.mlir", "--pp-verify-programs"],
+                            ["pp-opt", "edited.mlir", "--emit=ppx", "-o", "edited.ppx"]):
+                done = call(*command)
+                print(f"{what}: {' '.join(command)}: exit {done.returncode}\n{done.stderr}")
+                if done.returncode != 5:
+                    errors.append(f"{what}: {' '.join(command)} expects exit 5, got {done.returncode}")
+                for pattern in expected:
+                    if not re.search(pattern, done.stderr):
+                        errors.append(f"{what}: {' '.join(command)} expects '{pattern}'")
+        if (folder / "edited.ppx").exists():
+            errors.append("expects no artifact of a refused program")
+    print("\n".join(errors))
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+//===- CommandLine.cpp - the options of pp-opt ----------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// pp-opt has all options of mlir-opt; --help shows the few that its users need
+// and --help-hidden the rest.
+//
+//===----------------------------------------------------------------------===//
+#include "CommandLine.h"
+#include "pp/Transforms/Pipelines.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace pp::opt;
+namespace cl = llvm::cl;
+
+/// The options of LLVM and MLIR that --help shows. A pass stands for all.
+static constexpr llvm::StringLiteral kShown[] = {"pp-parallelize",
+                                                 "pass-pipeline",
+                                                 "mlir-print-debuginfo",
+                                                 "mlir-print-ir-after-all",
+                                                 "mlir-print-op-on-diagnostic",
+                                                 "mlir-timing",
+                                                 "remarks-filter",
+                                                 "split-input-file",
+                                                 "verify-diagnostics",
+                                                 "help",
+                                                 "help-hidden",
+                                                 "version"};
+
+static void adjustOptions() {
+  llvm::SmallPtrSet<const cl::Option *, 16> shown;
+  auto &all = cl::getRegisteredOptions();
+  for (llvm::StringRef name : kShown)
+    if (auto found = all.find(name); found != all.end())
+      shown.insert(found->second);
+  for (auto &entry : all)
+    if (!shown.contains(entry.second) &&
+        entry.second->getOptionHiddenFlag() == cl::NotHidden)
+      entry.second->setHiddenFlag(cl::Hidden);
+  // An error is a line. Its op, which may be a whole model, stays out unless
+  // asked for.
+  if (auto found = all.find("mlir-print-op-on-diagnostic"); found != all.end())
+    static_cast<cl::opt<bool> *>(found->second)->setInitialValue(false);
+}
+
+mlir::FailureOr<CommandLine>
+pp::opt::parseCommandLine(int argc, char **argv,
+                          mlir::DialectRegistry &registry) {
+  (void)mlir::registerCLIOptions("pp-opt", registry);
+  adjustOptions();
+  cl::opt<std::string> input(cl::Positional, cl::desc("<input file>"),
+                             cl::init("-"));
+  cl::opt<std::string> output("o", cl::value_desc("file"), cl::init("-"),
+                              cl::desc("file to write; - is standard output"));
+  enum class Emit { MLIR, PPX };
+  cl::opt<Emit> emit(
+      "emit", cl::desc("what to write"), cl::init(Emit::MLIR),
+      cl::values(clEnumValN(Emit::MLIR, "mlir", "a module (default)"),
+                 clEnumValN(Emit::PPX, "ppx",
+                            "an artifact for pp-run, from a module of level "
+                            "program")));
+  const std::string overview =
+      "pp-opt: runs passes over a module\n\n"
+      "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2 pp=2 microbatches=4 "
+      "stop-after=spmd\" -o spmd.mlir\n"
+      "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 optimizer=adamw lr=1e-3\" "
+      "--emit=ppx -o gpt.ppx\n\n"
+      "--pp-parallelize=\"KEY=VALUE ...\" runs every pass from the module's "
+      "level to programs. Keys:\n" +
+      describeParallelizeKeys();
+  if (!cl::ParseCommandLineOptions(argc, argv, overview, &llvm::errs()))
+    return mlir::failure();
+
+  CommandLine result;
+  result.input = input;
+  result.output = output;
+  result.emitsArtifact = emit == Emit::PPX;
+  result.config = mlir::MlirOptMainConfig::createFromCLOptions();
+  auto refuse = [](const char *message) {
+    llvm::errs() << "pp-opt: error: " << message << "\n";
+    return mlir::failure();
+  };
+  if (result.emitsArtifact && result.output == "-")
+    return refuse("--emit=ppx expects a file to write: -o FILE.ppx");
+  if (result.emitsArtifact && !result.config.inputSplitMarker().empty())
+    return refuse("--emit=ppx expects one module, got --split-input-file");
+  return result;
+}

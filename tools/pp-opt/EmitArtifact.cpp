@@ -1,0 +1,54 @@
+//===- EmitArtifact.cpp - pp-opt --emit=ppx -------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: what the passes left, as MlirOptMain writes it. Out: a .ppx file that
+// passed every check, since nobody can repair it afterwards.
+//
+//===----------------------------------------------------------------------===//
+#include "EmitArtifact.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "pp/IR/Diagnostics.h"
+#include "pp/Target/Artifact.h"
+#include "pp/Target/KernelCompiler.h"
+#include "pp/Transforms/Pipelines.h"
+#include "pprt/Artifact.h"
+#include "pprt/Checks.h"
+
+using namespace mlir;
+
+static LogicalResult report(ModuleOp module, const pprt::Status &status) {
+  if (status.ok())
+    return success();
+  InFlightDiagnostic diagnostic = module.emitError(status.message());
+  pp::setExitCode(diagnostic, int(status.code()));
+  return diagnostic;
+}
+
+LogicalResult pp::opt::emitArtifact(StringRef bytecode, const std::string &path,
+                                    const DialectRegistry &registry) {
+  MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(bytecode, &context);
+  if (!module)
+    return failure();
+  if (pp::getLevel(*module) != pp::Level::Program)
+    return report(*module, {pprt::ExitCode::usage,
+                            "--emit=ppx expects a module of level program, as "
+                            "--pp-parallelize makes"});
+
+  auto artifact = pp::buildArtifact(*module);
+  if (failed(artifact) ||
+      failed(report(*module, pprt::checkArtifact(**artifact).status())))
+    return failure();
+  auto kernels = pp::CompiledKernels::compile(*module);
+  if (failed(kernels))
+    return failure();
+  auto object = kernels->linkSharedObject();
+  if (failed(object))
+    return failure();
+  (*artifact)->object = std::move(*object);
+  return report(*module, pprt::saveArtifact(**artifact, path));
+}

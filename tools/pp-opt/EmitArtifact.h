@@ -1,0 +1,23 @@
+//===- EmitArtifact.h - pp-opt --emit=ppx -----------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_OPT_EMITARTIFACT_H
+#define PP_OPT_EMITARTIFACT_H
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Support/LLVM.h"
+
+namespace pp::opt {
+
+/// Reads a module of level 4 and writes it with the machine code of its kernels
+/// to the artifact `path`, whole or not at all. Reports what is wrong, with an
+/// exit code.
+mlir::LogicalResult emitArtifact(llvm::StringRef module,
+                                 const std::string &path,
+                                 const mlir::DialectRegistry &registry);
+
+} // namespace pp::opt
+
+#endif // PP_OPT_EMITARTIFACT_H

@@ -42,6 +42,11 @@ static void adjustOptions() {
   // asked for.
   if (auto found = all.find("mlir-print-op-on-diagnostic"); found != all.end())
     static_cast<cl::opt<bool> *>(found->second)->setInitialValue(false);
+  // -p, short for --pass-pipeline, would be seen in every misspelt --pp-...
+  if (auto found = all.find("p"); found != all.end()) {
+    cl::Option *alias = found->second;
+    alias->removeArgument();
+  }
 }
 
 mlir::FailureOr<CommandLine>

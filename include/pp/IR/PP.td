@@ -21,6 +21,10 @@ def PP_PipelineGroup : OpDocGroup {
   let summary = "Level 3: pipeline";
   let description = [{Pieces of a step, and what travels between them.}];
 }
+def PP_ProgramGroup : OpDocGroup {
+  let summary = "Level 4: program";
+  let description = [{The instruction list of each stage's ranks; runtime/schema/ppx.fbs, readable.}];
+}
 
 let opDocGroup = PP_GraphGroup in {
 include "pp/IR/GraphOps.td"
@@ -31,4 +35,6 @@ include "pp/IR/SpmdOps.td"
 let opDocGroup = PP_PipelineGroup in {
 include "pp/IR/PipelineOps.td"
 }
+let opDocGroup = PP_ProgramGroup in {
 include "pp/IR/ProgramOps.td"
+}

@@ -13,34 +13,6 @@
 
 include "pp/IR/OpBase.td"
 
-def PP_SlotClass : PP_I32Enum<"SlotClass", "what a slot holds, for memory reports", [
-  I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"Optimizer", 1, "optimizer">,
-  I32EnumAttrCase<"Gradient", 2, "gradient">, I32EnumAttrCase<"Activation", 3, "activation">,
-  I32EnumAttrCase<"Input", 4, "input">, I32EnumAttrCase<"Workspace", 5, "workspace">,
-  I32EnumAttrCase<"Communication", 6, "communication">
-]>;
-def PP_SlotClassAttr : PP_EnumAttr<PP_SlotClass, "slot_class"> { let assemblyFormat = "$value"; }
-
-def PP_QueueKind : PP_I32Enum<"QueueKind", "what a queue's instructions occupy", [
-  I32EnumAttrCase<"Compute", 0, "compute">, I32EnumAttrCase<"Send", 1, "send">,
-  I32EnumAttrCase<"Recv", 2, "recv">, I32EnumAttrCase<"Collective", 3, "collective">,
-  I32EnumAttrCase<"Copy", 4, "copy">
-]>;
-def PP_QueueKindAttr : PP_EnumAttr<PP_QueueKind, "queue_kind"> { let assemblyFormat = "$value"; }
-
-def PP_CollectiveKind : PP_I32Enum<"CollectiveKind", "a collective", [
-  I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">,
-  I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">,
-  I32EnumAttrCase<"Permute", 4, "permute">
-]>;
-def PP_CollectiveKindAttr : PP_EnumAttr<PP_CollectiveKind, "collective_kind"> { let assemblyFormat = "$value"; }
-
-def PP_KernelKind : PP_I32Enum<"KernelKind", "how a kernel is carried out", [
-  I32EnumAttrCase<"Loops", 0, "loops">,            // compiled from its body
-  I32EnumAttrCase<"Contraction", 1, "contraction"> // a library's matrix product
-]>;
-def PP_KernelKindAttr : PP_EnumAttr<PP_KernelKind, "kernel">;
-
 def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
   let summary = "what every rank of one stage runs";
   let description = [{

@@ -193,5 +193,6 @@ double pp::run::idleShare(const ppx::ArtifactT &artifact,
     }
   }
   const double total = (end - begin) * double(timeline.size());
-  return total > 0 ? 1 - busy / total : 0;
+  // Sums in different orders: a full timeline may seem busier than it is long.
+  return total > 0 ? std::max(0.0, 1 - busy / total) : 0;
 }

@@ -61,7 +61,9 @@ FailureOr<Sequence> measure(func::FuncOp main) {
     if (getKind(&op) != Kind::Forward ||
         llvm::none_of(op.getOperands(), [&](Value v) { return activations.contains(v); }))
       continue;
-    sequence.isWork[origin] = true;
+    // A scalar is of all examples together, and adding scalars no stage's work.
+    if (cast<RankedTensorType>(op.getResult(0).getType()).getRank() > 0)
+      sequence.isWork[origin] = true;
     for (Value result : op.getResults()) {
       activations.insert(result);
       int64_t last = origin;

@@ -6,6 +6,7 @@
 // reference interpreter on the unformed function.
 //
 //===----------------------------------------------------------------------===//
+#include "../Random/RandomProgram.h"
 #include "../Reference/Testing.h"
 #include "KernelRunner.h"
 #include <cmath>
@@ -281,5 +282,25 @@ INSTANTIATE_TEST_SUITE_P(
                                 "tensor<i64>, tensor<i32> -> tensor<64x96xi32>",
                                 "%y", "tensor<64x96xi32>")}),
     [](const auto &info) { return info.param.name; });
+
+/// Clusters that nobody thought of.
+TEST(RandomKernels, AgreeWithTheInterpreter) {
+  pp::testing::RandomProgramOptions options;
+  options.numOps = 10;
+  options.sizes = {1, 2, 3, 5, 8, 17};
+  options.maxElements = 2000;
+  options.numMetrics = 4;
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    pp::testing::Context context;
+    auto module = pp::testing::makeRandomProgram(context, seed, options);
+    std::string text;
+    llvm::raw_string_ostream(text) << *module;
+    compare(text, -1, 1, 1e-11);
+    compare(replaceAll(text, "f64", "f32"), -1, 1, 1e-3);
+    if (HasFailure())
+      return;
+  }
+}
 
 } // namespace

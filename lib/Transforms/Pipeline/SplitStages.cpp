@@ -45,6 +45,7 @@ public:
 
 private:
   LogicalResult collect();
+  LogicalResult verifyHomes();
   /// Adds `op` and, before it, what it needs that no other fragment provides.
   void addTo(Draft &draft, Operation *op);
   /// Makes `value` available to `draft`: as an op of it or as an input.
@@ -83,7 +84,7 @@ private:
 };
 
 LogicalResult StageSplitter::run() {
-  if (failed(collect()))
+  if (failed(collect()) || failed(verifyHomes()))
     return failure();
   connect();
   Block &old = main.getBody().front();
@@ -179,6 +180,28 @@ LogicalResult StageSplitter::collect() {
         addTo(draftOf(Phase::Update, stage), op);
     }
   }
+  return success();
+}
+
+/// Checks that a stage holds the parameters and states it reads, through what
+/// is computed from them alone, too: that is repeated wherever it is used.
+LogicalResult StageSplitter::verifyHomes() {
+  for (const Draft &draft : drafts)
+    for (Value input : draft.inputs) {
+      auto argument = dyn_cast<BlockArgument>(input);
+      if (!argument)
+        continue;
+      unsigned index = argument.getArgNumber();
+      std::optional<Role> role = getArgRole(main, index);
+      bool isHeld = role == Role::Param || role == Role::State;
+      ArrayRef<int64_t> home = placement.getHome(argument);
+      if (isHeld && !llvm::is_contained(home, draft.stage))
+        return main.emitError("expects every stage that uses \"")
+               << getArgName(main, index) << "\" to hold it, got a use on stage "
+               << draft.stage << " and it on stages [" << home
+               << "]; what is computed from parameters alone has to be cut "
+                  "together with its use";
+    }
   return success();
 }
 

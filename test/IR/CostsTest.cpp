@@ -1,0 +1,51 @@
+//===- CostsTest.cpp - operations and bytes of ops ------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "pp/IR/Aspects.h"
+#include "pp/IR/PP.h"
+#include <gtest/gtest.h>
+
+namespace {
+
+struct Costs : ::testing::Test {
+  Costs() {
+    mlir::DialectRegistry registry;
+    pp::registerCostModels(registry);
+    context.appendDialectRegistry(registry);
+    context.loadDialect<pp::PPDialect, mlir::func::FuncDialect>();
+  }
+  mlir::MLIRContext context;
+};
+
+TEST_F(Costs, CountsOperationsAndBytes) {
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+    func.func @main(%a: tensor<2x3x4xbf16>, %b: tensor<4x5xbf16>, %t: tensor<100x8xf32>, %i: tensor<6xi32>) {
+      %0 = pp.dot_general %a, %b batch [] x [] contract [2] x [0] : tensor<2x3x4xbf16>, tensor<4x5xbf16> -> tensor<2x3x5xf32>
+      %1 = pp.add %b, %b : tensor<4x5xbf16>
+      %2 = pp.reduce sum %t dims [0] : tensor<100x8xf32> -> tensor<8xf32>
+      %3 = pp.gather %t[%i] batch 0 : tensor<100x8xf32>, tensor<6xi32> -> tensor<6x8xf32>
+      %4 = pp.reshape %t : tensor<100x8xf32> -> tensor<800xf32>
+      return
+    })",
+                                                      &context);
+  ASSERT_TRUE(module);
+  std::vector<std::pair<double, double>> costs;
+  module->walk([&](pp::CostOpInterface op) {
+    costs.emplace_back(op.getFlops(), op.getBytes());
+  });
+  std::vector<std::pair<double, double>> expected = {
+      {2. * 2 * 3 * 5 * 4, 2. * (24 + 20) + 4. * 30},
+      {20, 2. * 60},
+      {800, 4. * 808},
+      // Only the rows picked are touched.
+      {0, 2 * 4. * 48 + 4. * 6},
+      {0, 0}};
+  EXPECT_EQ(costs, expected);
+}
+
+} // namespace

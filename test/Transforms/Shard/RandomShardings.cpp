@@ -1,0 +1,102 @@
+//===- RandomShardings.cpp - a mesh and shardings to start from -----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "RandomShardings.h"
+#include "mlir/IR/Builders.h"
+#include "pp/IR/Model.h"
+#include <random>
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+class Sharder {
+public:
+  Sharder(ModuleOp module, unsigned seed)
+      : module(module), builder(module.getContext()), random(seed) {}
+
+  void run();
+
+private:
+  int64_t below(int64_t limit) { return random() % limit; }
+  bool chance(int64_t percent) { return below(100) < percent; }
+  MeshAttr drawMesh();
+  ShardingAttr drawSharding(RankedTensorType type);
+
+  ModuleOp module;
+  OpBuilder builder;
+  std::mt19937 random;
+  MeshAttr mesh;
+  FlatSymbolRefAttr symbol;
+};
+
+MeshAttr Sharder::drawMesh() {
+  SmallVector<MeshAxisAttr> axes;
+  int64_t devices = 1;
+  for (StringRef name : {"a", "b", "c"}) {
+    int64_t size = 2 + below(2);
+    if (devices * size > 12)
+      continue;
+    devices *= size;
+    axes.push_back(MeshAxisAttr::get(builder.getContext(),
+                                     builder.getStringAttr(name), size,
+                                     AxisKind::Space));
+    if (chance(40))
+      break;
+  }
+  return MeshAttr::get(builder.getContext(), axes);
+}
+
+ShardingAttr Sharder::drawSharding(RankedTensorType type) {
+  SmallVector<SmallVector<StringAttr>> dims(type.getRank());
+  SmallVector<int64_t> shards(type.getRank(), 1);
+  SmallVector<MeshAxisAttr> axes(mesh.getAxes());
+  std::shuffle(axes.begin(), axes.end(), random);
+  for (MeshAxisAttr axis : axes) {
+    if (type.getRank() == 0 || chance(40))
+      continue;
+    int64_t dim = below(type.getRank());
+    if (shards[dim] * axis.getSize() > type.getDimSize(dim))
+      continue;
+    shards[dim] *= axis.getSize();
+    dims[dim].push_back(axis.getName());
+  }
+  return ShardingAttr::fromAxes(symbol, dims, /*open=*/chance(70));
+}
+
+void Sharder::run() {
+  mesh = drawMesh();
+  builder.setInsertionPointToStart(module.getBody());
+  auto meshOp = MeshOp::create(builder, module.getLoc(), "mesh", mesh);
+  symbol = FlatSymbolRefAttr::get(meshOp.getSymNameAttr());
+  module->setAttr(attrs::kPlan,
+                  PlanAttr::get(builder.getContext(), mesh,
+                                builder.getStringAttr(""), {}, {}, {}, 1));
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  for (auto [index, type] : llvm::enumerate(main.getArgumentTypes()))
+    if (chance(80))
+      main.setArgAttr(index, attrs::kSharding,
+                      drawSharding(cast<RankedTensorType>(type)));
+  SmallVector<Operation *> ops;
+  for (Operation &op : main.getBody().front().without_terminator())
+    ops.push_back(&op);
+  for (Operation *op : ops) {
+    if (!chance(8))
+      continue;
+    Value value = op->getResult(0);
+    builder.setInsertionPointAfter(op);
+    auto constraint = ShardingConstraintOp::create(
+        builder, op->getLoc(), value.getType(), value,
+        drawSharding(cast<RankedTensorType>(value.getType())));
+    value.replaceAllUsesExcept(constraint, constraint);
+  }
+}
+
+} // namespace
+
+void pp::testing::addRandomShardings(ModuleOp module, unsigned seed) {
+  Sharder(module, seed).run();
+}

@@ -1,0 +1,20 @@
+//===- RandomShardings.h - a mesh and shardings to start from ---*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_TRANSFORMS_SHARD_RANDOMSHARDINGS_H
+#define PP_TEST_TRANSFORMS_SHARD_RANDOMSHARDINGS_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace pp::testing {
+
+/// Gives a level 1 module a mesh of one to three axes, random shardings on
+/// arguments, and sharding constraints on some values in between. Dimensions
+/// often do not divide.
+void addRandomShardings(mlir::ModuleOp module, unsigned seed);
+
+} // namespace pp::testing
+
+#endif // PP_TEST_TRANSFORMS_SHARD_RANDOMSHARDINGS_H

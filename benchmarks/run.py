@@ -139,9 +139,8 @@ def main():
         print(f"warning: expects an idle machine, got a load of "
               f"{result['load']:.1f}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as scratch:
-        if "ours" in args.sides:
-            subprocess.run([args.tool("pp-model"), "gpt", *dimensions(), "-o",
-                            os.path.join(scratch, "gpt.mlir")], check=True)
+        subprocess.run([args.tool("pp-model"), "gpt", *dimensions(), "-o",
+                        os.path.join(scratch, "gpt.mlir")], check=True)
         result["runs"] = measure_steps(args, scratch)
         if "compile" in args.sides:
             result["compile"] = compile_time.measure(

@@ -59,7 +59,9 @@ static std::array<double, 2> valuePair(const ppx::InitializerT &initializer,
     const auto u = uniformPair(seed, initializer.stream, pair);
     const double radius = std::sqrt(-2 * std::log(1 - u[0]));
     const double angle = 6.283185307179586476925 * u[1];
-    return {a + b * radius * std::cos(angle), a + b * radius * std::sin(angle)};
+    double sine, cosine;
+    __builtin_sincos(angle, &sine, &cosine);
+    return {a + b * radius * cosine, a + b * radius * sine};
   }
   }
   return {0, 0};
@@ -70,34 +72,54 @@ double pprt::initialValue(const ppx::InitializerT &initializer, uint64_t seed,
   return valuePair(initializer, seed, index / 2)[index % 2];
 }
 
-static void store(ppx::ElementType element, std::byte *to, double value) {
-  const auto put = [to](auto typed) { std::memcpy(to, &typed, sizeof(typed)); };
+/// Writes elements [begin, end), begin even, converted to T.
+template <typename T, typename Convert>
+static void fill(const ppx::InitializerT &initializer, uint64_t seed,
+                 uint64_t begin, uint64_t end, std::byte *values,
+                 const Convert &convert) {
+  for (uint64_t i = begin; i < end; i += 2) {
+    const std::array<double, 2> pair = valuePair(initializer, seed, i / 2);
+    for (uint64_t j = i; j < std::min(i + 2, end); ++j) {
+      const T value = convert(pair[j - i]);
+      std::memcpy(values + j * sizeof(T), &value, sizeof(T));
+    }
+  }
+}
+
+static void fill(const ppx::InitializerT &initializer, uint64_t seed,
+                 ppx::ElementType element, uint64_t begin, uint64_t end,
+                 std::byte *values) {
+  const auto as = [&](auto typed, const auto &convert) {
+    fill<decltype(typed)>(initializer, seed, begin, end, values, convert);
+  };
   switch (element) {
   case ppx::ElementType_f32:
-    return put(float(value));
+    return as(float(), [](double value) { return float(value); });
   case ppx::ElementType_f64:
-    return put(value);
+    return as(double(), [](double value) { return value; });
   case ppx::ElementType_bf16:
-    return put(toBFloat16(float(value)));
+    return as(uint16_t(),
+              [](double value) { return toBFloat16(float(value)); });
   case ppx::ElementType_i32:
-    return put(int32_t(value));
+    return as(int32_t(), [](double value) { return int32_t(value); });
   case ppx::ElementType_i64:
-    return put(int64_t(value));
+    return as(int64_t(), [](double value) { return int64_t(value); });
   case ppx::ElementType_i1:
-    return put(uint8_t(value != 0));
+    return as(uint8_t(), [](double value) { return uint8_t(value != 0); });
   }
 }
 
 void pprt::initialize(const ppx::InitializerT &initializer, uint64_t seed,
                       ppx::ElementType element, uint64_t count,
                       std::byte *values) {
-  const uint64_t width = elementSize(element);
-  const auto fill = [&](uint64_t begin, uint64_t end) {
-    for (uint64_t i = begin; i < end; i += 2) {
-      const std::array<double, 2> pair = valuePair(initializer, seed, i / 2);
-      for (uint64_t j = i; j < std::min(i + 2, end); ++j)
-        store(element, values + j * width, pair[j - i]);
-    }
+  // Zero is all bits zero in every type; most of an optimizer's state starts
+  // so.
+  if (initializer.kind == ppx::InitializerKind_zeros) {
+    std::memset(values, 0, count * elementSize(element));
+    return;
+  }
+  const auto part = [&](uint64_t begin, uint64_t end) {
+    fill(initializer, seed, element, begin, end, values);
   };
   // Parts of an even number of elements, each worth a thread.
   constexpr uint64_t kPart = 1 << 17;
@@ -105,10 +127,10 @@ void pprt::initialize(const ppx::InitializerT &initializer, uint64_t seed,
       count / kPart, 1, std::max(1u, std::thread::hardware_concurrency()));
   const uint64_t size = (count / parts + 1) / 2 * 2;
   std::vector<std::thread> threads;
-  for (uint64_t part = 1; part < parts; ++part)
-    threads.emplace_back(fill, part * size,
-                         part + 1 == parts ? count : (part + 1) * size);
-  fill(0, parts == 1 ? count : size);
+  for (uint64_t i = 1; i < parts; ++i)
+    threads.emplace_back(part, i * size,
+                         i + 1 == parts ? count : (i + 1) * size);
+  part(0, parts == 1 ? count : size);
   for (std::thread &thread : threads)
     thread.join();
 }

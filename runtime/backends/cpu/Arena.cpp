@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Arena.h"
+#include "Team.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -35,9 +36,17 @@ bool Arena::allocate(uint64_t size) {
   return memory != nullptr;
 }
 
-void Arena::poison() {
+void Arena::poison(Team &team) {
   auto *words = reinterpret_cast<uint64_t *>(memory.get());
-  std::fill(words, words + bytes / sizeof(uint64_t), kPoison);
+  const uint64_t pages = roundUp(bytes, kHugePage) / kHugePage;
+  team.run([&](unsigned index) {
+    // Whole pages: the first to write to one has it cleared by the system.
+    const auto end = [&](unsigned part) {
+      return std::min(bytes, pages * part / team.size() * kHugePage) /
+             sizeof(uint64_t);
+    };
+    std::fill(words + end(index), words + end(index + 1), kPoison);
+  });
 }
 
 uint64_t Arena::writtenBytes() const {

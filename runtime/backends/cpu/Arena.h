@@ -16,6 +16,8 @@
 
 namespace pprt::cpu {
 
+class Team;
+
 class Arena {
 public:
   /// Slots are aligned to this, and so is the arena: a cache line.
@@ -23,9 +25,9 @@ public:
 
   /// False if the memory cannot be had.
   bool allocate(uint64_t bytes);
-  /// Fills the arena; call it from the thread that will use it, so that the
-  /// pages are placed close to it.
-  void poison();
+  /// Fills the arena; call it with the team that will use it, so that the pages
+  /// are placed close to its threads.
+  void poison(Team &team);
 
   std::byte *data() const { return memory.get(); }
   uint64_t size() const { return bytes; }

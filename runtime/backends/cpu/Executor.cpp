@@ -173,7 +173,7 @@ void Executor::rankThread(std::shared_ptr<State> state, uint32_t index) {
   Rank &rank = *state->ranks[index];
   const uint32_t spins = state->options.spin ? kSpins : 0;
   Team team(state->options.threadsPerRank, spins, &rank.allocations);
-  rank.arena.poison();
+  rank.arena.poison(team);
   uint64_t seen = 0;
   std::unique_lock<std::mutex> lock(state->mutex);
   while (true) {

@@ -57,8 +57,13 @@ void FactorClasses::unite(ArrayRef<int> a, ArrayRef<int> b) {
     appendLeaves(node, left);
   for (int node : b)
     appendLeaves(node, right);
+  // A leaf may have been united or split since it was listed.
+  auto pop = [&](SmallVectorImpl<int> &list) {
+    appendLeaves(list.pop_back_val(), list);
+    return list.pop_back_val();
+  };
   while (!left.empty() && !right.empty()) {
-    int x = left.pop_back_val(), y = right.pop_back_val();
+    int x = pop(left), y = pop(right);
     if (nodes[x].size == nodes[y].size) {
       unite(x, y);
       continue;

@@ -9,7 +9,8 @@
 // masked by `select` to its identity (never by multiplication: 0 x NaN), an op
 // that needs a dimension whole gets it cut back, and an updated parameter or
 // state is masked to zero, which is what arguments hold there. Indices count
-// as if there were no padding.
+// as if there were no padding. Where reshapes split one dimension in ways that
+// do not refine each other, padding cannot agree: they get it cut back, too.
 //
 //===----------------------------------------------------------------------===//
 #include "FactorClasses.h"
@@ -31,6 +32,15 @@ namespace pp {
 
 namespace {
 
+/// An op, and which of its factors cannot be padded: some tensor of the op has
+/// them in a dimension that other ops factorize differently, as [24] between
+/// [4, 6] and [6, 4].
+struct PaddedOp {
+  Operation *op;
+  ShardingRule rule;
+  llvm::SmallBitVector divergent;
+};
+
 class Padding {
 public:
   Padding(func::FuncOp main, MeshView mesh)
@@ -42,8 +52,9 @@ public:
 private:
   bool everythingDivides();
   LogicalResult decide();
+  void findDivergent(PaddedOp &padded);
   LogicalResult padArguments();
-  void padOp(Operation *op, const ShardingRule &rule);
+  void padOp(const PaddedOp &padded);
   void padResults();
 
   bool require(Value value, const Layout &layout);
@@ -56,9 +67,11 @@ private:
   llvm::SmallBitVector reducedDims(Operation *op, const ShardingRule &rule,
                                    const TensorFactors &tensor);
   /// Padded dimensions of an op's tensor that it can only take without: it
-  /// needs them whole, or their indices, between which padding would lie.
-  llvm::SmallBitVector wholeDims(Operation *op, const ShardingRule &rule,
-                                 const TensorFactors &tensor);
+  /// needs them whole, or their indices, between which padding would lie, or
+  /// they diverge.
+  llvm::SmallBitVector wholeDims(const PaddedOp &padded,
+                                 const TensorFactors &tensor,
+                                 ArrayRef<DimPadding> padding);
   void adjustAttributes(Operation *op, const ShardingRule &rule);
 
   func::FuncOp main;
@@ -66,7 +79,7 @@ private:
   OpBuilder builder;
   MaskBuilder masks;
   FactorClasses classes;
-  std::vector<std::pair<Operation *, ShardingRule>> ops;
+  std::vector<PaddedOp> ops;
   /// Per class: what its size must be a multiple of, and its padded size.
   std::vector<int64_t> multiples, padded;
 };
@@ -132,8 +145,8 @@ LogicalResult Padding::decide() {
     if (!shardable)
       return op.emitError("expects an op with a sharding rule, got ")
              << op.getName();
-    ops.push_back({&op, shardable.getShardingRule()});
-    classes.addOp(&op, ops.back().second);
+    ops.push_back({&op, shardable.getShardingRule(), {}});
+    classes.addOp(&op, ops.back().rule);
   }
   for (BlockArgument argument : body.getArguments())
     classes.addValue(argument);
@@ -147,6 +160,8 @@ LogicalResult Padding::decide() {
     if (argument.getType() == value.getType())
       classes.tie(argument, value);
   }
+  for (PaddedOp &op : ops)
+    findDivergent(op);
   multiples.assign(classes.numClasses(), 1);
   for (FactorClasses::Class number = 0; number < classes.numClasses(); ++number)
     padded.push_back(classes.size(number));
@@ -154,6 +169,43 @@ LogicalResult Padding::decide() {
   while (requireAll())
     ;
   return success();
+}
+
+/// A dimension diverges if its classes are not those of its factors; then all
+/// of them do, and all dimensions that share one.
+void Padding::findDivergent(PaddedOp &padded) {
+  auto &[op, rule, divergent] = padded;
+  divergent.resize(rule.factors.size());
+  auto visit = [&](auto isDivergent) {
+    bool grew = false;
+    auto ofTensor = [&](Value value, const TensorFactors &tensor) {
+      for (auto [dim, factors] : llvm::enumerate(tensor)) {
+        if (factors.empty() || !isDivergent(value, dim, factors))
+          continue;
+        for (int64_t factor : factors) {
+          grew |= !divergent.test(factor);
+          divergent.set(factor);
+        }
+      }
+    };
+    for (auto [value, tensor] :
+         llvm::zip_equal(op->getOperands(), rule.operands))
+      ofTensor(value, tensor);
+    for (auto [value, tensor] : llvm::zip_equal(op->getResults(), rule.results))
+      ofTensor(value, tensor);
+    return grew;
+  };
+  bool grew = visit([&](Value value, unsigned dim, const DimFactors &factors) {
+    SmallVector<FactorClasses::Class> ofFactors;
+    for (int64_t factor : factors)
+      llvm::append_range(ofFactors, classes.classesOf(op, factor));
+    return ArrayRef(classes.classesOf(value, dim)) != ArrayRef(ofFactors);
+  });
+  while (grew)
+    grew = visit([&](Value, unsigned, const DimFactors &factors) {
+      return llvm::any_of(
+          factors, [&](int64_t factor) { return divergent.test(factor); });
+    });
 }
 
 bool Padding::requireAll() {
@@ -164,8 +216,8 @@ bool Padding::requireAll() {
             argument.getArgNumber(), attrs::kStored))
       grew |= require(argument, mesh.toLayout(stored));
   }
-  for (auto &[op, rule] : ops)
-    for (Value result : op->getResults())
+  for (const PaddedOp &entry : ops)
+    for (Value result : entry.op->getResults())
       grew |= require(result, getLayout(result, mesh));
   return grew;
 }
@@ -237,17 +289,20 @@ llvm::SmallBitVector Padding::reducedDims(Operation *op,
   return dims;
 }
 
-llvm::SmallBitVector Padding::wholeDims(Operation *op, const ShardingRule &rule,
-                                        const TensorFactors &tensor) {
+llvm::SmallBitVector Padding::wholeDims(const PaddedOp &padded,
+                                        const TensorFactors &tensor,
+                                        ArrayRef<DimPadding> padding) {
   llvm::SmallBitVector dims(tensor.size());
-  for (auto [dim, factors] : llvm::enumerate(tensor))
-    for (int64_t number : factors) {
-      const Factor &factor = rule.factors[number];
-      DimPadding padding = paddingOf(op, number);
-      if (padding.isPadded() && (factor.kind == FactorKind::Replicated ||
-                                 (factor.needsLocalize && !padding.isAtEnd())))
-        dims.set(dim);
-    }
+  auto isWhole = [&](int64_t number) {
+    const Factor &factor = padded.rule.factors[number];
+    return padded.divergent.test(number) ||
+           factor.kind == FactorKind::Replicated ||
+           (factor.needsLocalize && !paddingOf(padded.op, number).isAtEnd());
+  };
+  // A reshape gives dimensions of one element no factor.
+  for (auto [dim, ofDim] : llvm::enumerate(padding))
+    dims[dim] = ofDim.isPadded() &&
+                (tensor[dim].empty() || llvm::any_of(tensor[dim], isWhole));
   return dims;
 }
 
@@ -280,7 +335,8 @@ void Padding::adjustAttributes(Operation *op, const ShardingRule &rule) {
   }
 }
 
-void Padding::padOp(Operation *op, const ShardingRule &rule) {
+void Padding::padOp(const PaddedOp &padded) {
+  const auto &[op, rule, divergent] = padded;
   builder.setInsertionPoint(op);
   masks.enter(op);
   SmallVector<SmallVector<DimPadding>> paddings;
@@ -289,7 +345,9 @@ void Padding::padOp(Operation *op, const ShardingRule &rule) {
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
     const TensorFactors &tensor = rule.operands[index];
-    llvm::SmallBitVector whole = wholeDims(op, rule, tensor);
+    llvm::SmallBitVector whole;
+    if (const auto *padding = masks.paddingOf(operand.get()))
+      whole = wholeDims(padded, tensor, *padding);
     if (whole.any())
       operand.set(masks.cutBack(operand.get(), whole));
     // A look-up reads the rows that its indices name, and adds all updates.
@@ -307,7 +365,8 @@ void Padding::padOp(Operation *op, const ShardingRule &rule) {
     RankedTensorType type = paddedType(result), original = ranked(result);
     if (type == original)
       continue;
-    llvm::SmallBitVector whole = wholeDims(op, rule, rule.results[index]);
+    llvm::SmallBitVector whole =
+        wholeDims(padded, rule.results[index], paddings[index]);
     SmallVector<int64_t> shape(type.getShape());
     for (unsigned dim : whole.set_bits())
       shape[dim] = original.getDimSize(dim);
@@ -361,8 +420,8 @@ LogicalResult Padding::run() {
     return success();
   if (failed(decide()) || failed(padArguments()))
     return failure();
-  for (auto &[op, rule] : ops)
-    padOp(op, rule);
+  for (const PaddedOp &op : ops)
+    padOp(op);
   padResults();
   Block &body = main.getBody().front();
   main.setFunctionType(builder.getFunctionType(

@@ -286,6 +286,12 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
     isAccumulated |= global.isAccumulated;
   }
   Layout factors = chooseFactorAxes(rule, results, operands, mesh);
+  // Where reshapes split one dimension in ways that do not refine each other, a
+  // factor may not divide although every dimension does: it stays whole.
+  if (isa<ReshapeOp>(op))
+    for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors))
+      while (factor.size % mesh.size(axes))
+        axes.pop_back();
   bool isPerStep = llvm::none_of(factors, [&](const AxisList &axes) {
     return llvm::is_contained(axes, mesh.timeAxis());
   });
@@ -298,7 +304,8 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   SmallVector<Type> types;
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     Layout layout = layoutOf(rule, rule.results[index], factors, mesh);
-    if (failed(checkDivides(op->getLoc(), result.getType(), layout)))
+    if (failed(checkDivides(op->getLoc(), result.getType(), *results[index])) ||
+        failed(checkDivides(op->getLoc(), result.getType(), layout)))
       return failure();
     types.push_back(mesh.localType(ranked(result.getType()), layout));
   }

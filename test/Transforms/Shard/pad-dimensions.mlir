@@ -60,3 +60,21 @@ module attributes {pp.plan = #pp.plan<mesh = <["tp"=3]>, threads = 1>} {
     return %sums, %rows, %same : tensor<3x32xf32>, tensor<5xf32>, tensor<8xi32>
   }
 }
+
+// -----
+
+// Two reshapes split [24] in ways that do not refine each other, so padding the
+// 4 to 6 means nothing to the second: it gets the elements of the model.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[MERGED:.*]] = pp.reshape %{{.*}} : tensor<6x6xf32> -> tensor<36xf32>
+// CHECK: %[[MODEL:.*]] = pp.slice %[[MERGED]] [0], [24], [1] {{.*}} : tensor<36xf32> -> tensor<24xf32>
+// CHECK: pp.reshape %[[MODEL]] {{.*}} : tensor<24xf32> -> tensor<6x4xf32>
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=3]>, threads = 1>} {
+  pp.mesh @mesh = <["tp"=3]>
+  func.func @main(%x: tensor<4x6xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"tp"}, {}]>})
+      -> tensor<6x4xf32> {
+    %merged = pp.reshape %x : tensor<4x6xf32> -> tensor<24xf32>
+    %split = pp.reshape %merged : tensor<24xf32> -> tensor<6x4xf32>
+    return %split : tensor<6x4xf32>
+  }
+}

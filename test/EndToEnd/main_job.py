@@ -5,7 +5,8 @@ SPDX-License-Identifier: Apache-2.0
 
 The same model from the same initial values on the same batches: every loss is
 within 0.05 nats of pytorch/curve.json, and once 800 steps are done the loss is
-below 2.1. Trains 2 x 2 x 2 ranks, or judges the report of a finished run.
+below 2.1. Trains 2 x 2 x 2 ranks, compared with one device by --verify, or
+judges the report of a finished run.
 
   main_job.py --bin=build/bin --text=FILE [--steps=N]
   main_job.py --report=FILE
@@ -32,7 +33,7 @@ def train(args):
                        check=True)
         subprocess.run([args.bin / "pp-run", f"{folder}/gpt.mlir", f"--parallelize={PARTITION}",
                         f"--data=text:{args.text}", f"--steps={args.steps}", "--quiet",
-                        f"--report={folder}/report.json"], check=True, timeout=850)
+                        "--verify", f"--report={folder}/report.json"], check=True, timeout=850)
         return json.load(open(f"{folder}/report.json"))
 
 

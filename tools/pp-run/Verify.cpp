@@ -6,6 +6,11 @@
 // b the judge's tensor and `all` everything of its class together: a gradient
 // that is zero up to rounding is measured by the others.
 //
+// Parameters after Adam in f32 are compared element by element, in units of the
+// learning rate: Adam divides by the gradient's size, so that where a gradient
+// happens to vanish its rounding is as large as any step. What the difference
+// of the two gradients explains is not counted again; see AdamComparison.
+//
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
 #include "Parameters.h"
@@ -44,9 +49,7 @@ struct Worst {
 
 struct Bounds {
   double loss, gradients, parameters;
-  /// Parameters are compared by their largest difference, in units of the
-  /// learning rate per step: Adam divides by the gradient's size, so that the
-  /// rounding of a zero gradient is as large as any step.
+  /// Parameters are compared by AdamComparison.
   bool byLearningRate = false;
 };
 
@@ -87,18 +90,63 @@ void compareRelative(const Values &ours, const Values &judged, Worst &worst) {
   }
 }
 
-void compareAbsolute(const Values &ours, const Values &judged, double unit,
-                     Worst &worst) {
-  for (const auto &[name, values] : judged) {
-    const auto found = ours.find(name);
-    const std::vector<double> none;
-    double largest = 0;
-    for (double d :
-         subtract(found == ours.end() ? none : found->second, values))
-      largest = std::isnan(d) ? d : std::max(largest, std::abs(d));
-    worst.add(largest / unit, name);
+/// Adam's update of an element is u = m / sqrt(v), with m and v averages of its
+/// gradients and their squares, at first plain ones. Gradients that differ by
+/// at most d change m and sqrt(v) by at most d, and so u by about 2 d /
+/// sqrt(v), never by more than 2. The rest of a difference is the update's own.
+class AdamComparison {
+public:
+  /// The gradients of the next step. d is the largest difference in a tensor so
+  /// far: programs that round differently may agree in an element by chance.
+  void addGradients(const Values &ours, const Values &judged) {
+    ++steps;
+    for (const auto &[name, values] : judged) {
+      const auto found = ours.find(name);
+      if (found == ours.end() || found->second.size() != values.size())
+        continue; // compareRelative() tells
+      Tensor &tensor = tensors[name];
+      tensor.squares.resize(values.size());
+      tensor.explained.resize(values.size());
+      for (double difference : subtract(found->second, values))
+        tensor.difference = std::max(tensor.difference, std::abs(difference));
+      for (size_t i = 0; i < values.size(); ++i) {
+        tensor.squares[i] += values[i] * values[i];
+        const double size = std::sqrt(tensor.squares[i] / double(steps));
+        if (tensor.difference > 0)
+          tensor.explained[i] += 2 * std::min(1.0, tensor.difference / size);
+      }
+    }
   }
-}
+
+  /// In units of the learning rate per step, beyond what gradients explain.
+  void compare(const Values &ours, const Values &judged, double learningRate,
+               Worst &worst) const {
+    for (const auto &[name, values] : judged) {
+      const auto found = ours.find(name);
+      const std::vector<double> differences = subtract(
+          found == ours.end() ? std::vector<double>() : found->second, values);
+      const auto tensor = tensors.find(name);
+      double largest = 0;
+      for (size_t i = 0; i < differences.size(); ++i) {
+        double error = std::abs(differences[i]) / learningRate;
+        if (tensor != tensors.end() && differences.size() == values.size())
+          error -= tensor->second.explained[i];
+        error /= double(steps);
+        largest = std::isnan(error) ? error : std::max(largest, error);
+      }
+      worst.add(largest, name);
+    }
+  }
+
+private:
+  struct Tensor {
+    /// Sums over the steps, by element.
+    std::vector<double> squares, explained;
+    double difference = 0;
+  };
+  std::map<std::string, Tensor> tensors;
+  uint64_t steps = 0;
+};
 
 Bounds boundsFor(const ppx::ArtifactT &artifact, const UpdateRule &rule) {
   bool isDouble = true;
@@ -200,6 +248,7 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
   const Bounds bounds = boundsFor(*program.artifact, *rule);
   const uint64_t steps = std::min(options.steps, comparedSteps);
   Worst loss, gradients, parameters;
+  AdamComparison adam;
   Batch batch;
   for (uint64_t step = 0; step < steps; ++step) {
     if (Status status = batches.read(step, batch); !status.ok())
@@ -212,9 +261,10 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
     loss.add(std::abs(a->loss - b->loss) / std::abs(b->loss),
              "step " + std::to_string(step + 1));
     compareRelative(t->gradients, b->gradients, gradients);
+    adam.addGradients(t->gradients, b->gradients);
     if (bounds.byLearningRate)
-      compareAbsolute(a->parameters, b->parameters,
-                      rule->learningRate * double(step + 1), parameters);
+      adam.compare(a->parameters, b->parameters, rule->learningRate,
+                   parameters);
     else
       compareRelative(a->parameters, b->parameters, parameters);
   }

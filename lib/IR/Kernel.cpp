@@ -10,7 +10,8 @@ using namespace pp;
 
 int64_t pp::getTensorBytes(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() * std::max(8u, tensor.getElementTypeBitWidth()) / 8;
+  return tensor.getNumElements() *
+         std::max(8u, tensor.getElementTypeBitWidth()) / 8;
 }
 
 std::optional<KernelKind> pp::getKernelKind(func::FuncOp function) {
@@ -28,23 +29,26 @@ int64_t pp::getInplaceOperand(func::FuncOp kernel, unsigned index) {
   return -1;
 }
 
-SmallVector<RunParameter> pp::getRunParameters(func::FuncOp kernel, bool accumulate) {
+SmallVector<RunParameter> pp::getRunParameters(func::FuncOp kernel,
+                                               bool accumulate) {
   using Source = RunParameter::Source;
   SmallVector<RunParameter> parameters;
   for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
-    parameters.push_back({Source::Operand, static_cast<unsigned>(index), /*reads=*/true,
+    parameters.push_back({Source::Operand, static_cast<unsigned>(index),
+                          /*reads=*/true,
                           /*writes=*/false, getTensorBytes(type)});
   for (auto [index, type] : llvm::enumerate(kernel.getResultTypes())) {
     int64_t operand = getInplaceOperand(kernel, index);
     if (operand >= 0)
       parameters[operand].writes = true;
     else
-      parameters.push_back({Source::Result, static_cast<unsigned>(index), /*reads=*/accumulate,
+      parameters.push_back({Source::Result, static_cast<unsigned>(index),
+                            /*reads=*/accumulate,
                             /*writes=*/true, getTensorBytes(type)});
   }
   auto workspace = kernel->getAttrOfType<IntegerAttr>(attrs::kWorkspace);
   if (workspace && workspace.getInt() > 0)
-    parameters.push_back({Source::Workspace, 0, /*reads=*/false, /*writes=*/true,
-                          workspace.getInt()});
+    parameters.push_back({Source::Workspace, 0, /*reads=*/false,
+                          /*writes=*/true, workspace.getInt()});
   return parameters;
 }

@@ -19,7 +19,8 @@ FailureOr<func::FuncOp> pp::lookupMain(ModuleOp module) {
 FailureOr<PlanAttr> pp::lookupPlan(ModuleOp module) {
   if (auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan))
     return plan;
-  return module.emitError("expects a plan (pp.plan) on the module; pp-make-plan writes one");
+  return module.emitError(
+      "expects a plan (pp.plan) on the module; pp-make-plan writes one");
 }
 
 MeshOp pp::lookupMesh(ModuleOp module) {
@@ -59,9 +60,10 @@ llvm::StringMap<unsigned> pp::getArgsByName(func::FuncOp main) {
 }
 
 /// `dicts` with entry `name` of each set to `values` where these are not null.
-static SmallVector<DictionaryAttr>
-withEntries(MLIRContext *context, ArrayRef<DictionaryAttr> dicts,
-            StringRef name, ArrayRef<Attribute> values) {
+static SmallVector<DictionaryAttr> withEntries(MLIRContext *context,
+                                               ArrayRef<DictionaryAttr> dicts,
+                                               StringRef name,
+                                               ArrayRef<Attribute> values) {
   SmallVector<DictionaryAttr> result(dicts);
   for (auto [dict, value] : llvm::zip_equal(result, values)) {
     if (!value)
@@ -89,7 +91,8 @@ void pp::setResultAttrs(func::FuncOp main, StringRef name,
   main.setAllResultAttrs(withEntries(main.getContext(), dicts, name, values));
 }
 
-void pp::setResult(func::FuncOp main, unsigned index, Role role, StringRef name) {
+void pp::setResult(func::FuncOp main, unsigned index, Role role,
+                   StringRef name) {
   MLIRContext *context = main.getContext();
   main.setResultAttr(index, attrs::kRole, RoleAttr::get(context, role));
   main.setResultAttr(index, attrs::kName, StringAttr::get(context, name));
@@ -107,7 +110,8 @@ int64_t pp::getOrigin(Operation *op) {
   return origin ? origin.getInt() : -1;
 }
 void pp::setOrigin(Operation *op, int64_t origin) {
-  op->setAttr(attrs::kOrigin, Builder(op->getContext()).getI64IntegerAttr(origin));
+  op->setAttr(attrs::kOrigin,
+              Builder(op->getContext()).getI64IntegerAttr(origin));
 }
 ArrayRef<int64_t> pp::getStages(Operation *op) {
   auto stages = op->getAttrOfType<DenseI64ArrayAttr>(attrs::kStages);
@@ -119,6 +123,7 @@ void pp::setStages(Operation *op, ArrayRef<int64_t> stages) {
 
 bool pp::isGraphOp(Operation *op) {
   return isa_and_present<PPDialect>(op->getDialect()) &&
-         !isa<MeshOp, AxisIndexOp, AccumulateOp, AllReduceOp, AllGatherOp, ReduceScatterOp,
-              AllToAllOp, PermuteOp, AllSliceOp, FragmentOp, YieldOp, TransferOp, LaunchOp, ProgramOp>(op);
+         !isa<MeshOp, AxisIndexOp, AccumulateOp, AllReduceOp, AllGatherOp,
+              ReduceScatterOp, AllToAllOp, PermuteOp, AllSliceOp, FragmentOp,
+              YieldOp, TransferOp, LaunchOp, ProgramOp>(op);
 }

@@ -52,15 +52,16 @@ private:
   uint32_t getGroup(ArrayAttr axes, ArrayRef<int64_t> stages);
   void addArguments();
   void addOutputs();
-  std::vector<std::unique_ptr<ppx::DimensionAxesT>> convertSharding(ShardingAttr sharding,
-                                                                    int64_t rank);
+  std::vector<std::unique_ptr<ppx::DimensionAxesT>>
+  convertSharding(ShardingAttr sharding, int64_t rank);
 
   ModuleOp module;
   func::FuncOp main;
   MeshAttr mesh;
   SymbolTable symbols;
   std::unique_ptr<ppx::ArtifactT> artifact = std::make_unique<ppx::ArtifactT>();
-  llvm::DenseMap<std::pair<Operation *, int>, uint32_t> kernels; ///< (function, accumulate)
+  llvm::DenseMap<std::pair<Operation *, int>, uint32_t>
+      kernels; ///< (function, accumulate)
   llvm::DenseMap<std::pair<Attribute, Attribute>, uint32_t> groups;
   llvm::DenseMap<int64_t, uint32_t> outputs; ///< result of @main -> output
 };
@@ -76,8 +77,8 @@ void ArtifactBuilder::addMesh() {
 }
 
 uint32_t ArtifactBuilder::getGroup(ArrayAttr axes, ArrayRef<int64_t> stages) {
-  auto key = std::make_pair(Attribute(axes),
-                            Attribute(DenseI64ArrayAttr::get(module.getContext(), stages)));
+  auto key = std::make_pair(Attribute(axes), Attribute(DenseI64ArrayAttr::get(
+                                                 module.getContext(), stages)));
   auto [it, isNew] = groups.try_emplace(key, artifact->groups.size());
   if (isNew) {
     auto group = std::make_unique<ppx::GroupT>();
@@ -89,9 +90,10 @@ uint32_t ArtifactBuilder::getGroup(ArrayAttr axes, ArrayRef<int64_t> stages) {
   return it->second;
 }
 
-FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function, bool accumulate) {
-  auto [it, isNew] =
-      kernels.try_emplace({function.getOperation(), int(accumulate)}, artifact->kernels.size());
+FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function,
+                                               bool accumulate) {
+  auto [it, isNew] = kernels.try_emplace(
+      {function.getOperation(), int(accumulate)}, artifact->kernels.size());
   if (!isNew)
     return it->second;
   auto kernel = std::make_unique<ppx::KernelT>();
@@ -112,7 +114,8 @@ FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function, bool accum
     if (failed(contraction))
       return function.emitError("expects a kernel that is one contraction");
     contraction->accumulate = accumulate;
-    if (auto workspace = function->getAttrOfType<IntegerAttr>(attrs::kWorkspace))
+    if (auto workspace =
+            function->getAttrOfType<IntegerAttr>(attrs::kWorkspace))
       contraction->workspace_bytes = workspace.getInt();
     kernel->body.Set(std::move(*contraction));
   } else {
@@ -125,16 +128,20 @@ FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function, bool accum
   return it->second;
 }
 
-FailureOr<std::unique_ptr<ppx::InstructionT>> ArtifactBuilder::convert(Operation &op) {
+FailureOr<std::unique_ptr<ppx::InstructionT>>
+ArtifactBuilder::convert(Operation &op) {
   auto result = std::make_unique<ppx::InstructionT>();
-  auto integer = [&](StringRef name) { return op.getAttrOfType<IntegerAttr>(name).getInt(); };
+  auto integer = [&](StringRef name) {
+    return op.getAttrOfType<IntegerAttr>(name).getInt();
+  };
   result->queue = integer("queue");
   ArrayRef<int64_t> waits = op.getAttrOfType<DenseI64ArrayAttr>("waits");
   for (size_t i = 0; i + 1 < waits.size(); i += 2)
     result->waits.emplace_back(waits[i], waits[i + 1]);
-  result->arguments = toVector<uint32_t>(ArrayRef<int64_t>(
-      op.getAttrOfType<DenseI64ArrayAttr>("slots")));
-  result->phase = static_cast<ppx::Phase>(op.getAttrOfType<PhaseAttr>("phase").getValue());
+  result->arguments = toVector<uint32_t>(
+      ArrayRef<int64_t>(op.getAttrOfType<DenseI64ArrayAttr>("slots")));
+  result->phase =
+      static_cast<ppx::Phase>(op.getAttrOfType<PhaseAttr>("phase").getValue());
   result->stage = integer("stage");
   result->micro_batch = integer("micro_batch");
   result->location = describeLocation(op.getLoc());
@@ -171,7 +178,8 @@ FailureOr<std::unique_ptr<ppx::InstructionT>> ArtifactBuilder::convert(Operation
           })
           .Case([&](CollectiveInstructionOp collective) {
             result->opcode = ppx::Opcode_collective;
-            result->collective = static_cast<ppx::CollectiveKind>(collective.getKind());
+            result->collective =
+                static_cast<ppx::CollectiveKind>(collective.getKind());
             static constexpr ppx::Reduction kReductions[] = {
                 ppx::Reduction_sum, ppx::Reduction_max,  ppx::Reduction_min,
                 ppx::Reduction_sum, ppx::Reduction_and_, ppx::Reduction_or_};
@@ -181,10 +189,12 @@ FailureOr<std::unique_ptr<ppx::InstructionT>> ArtifactBuilder::convert(Operation
                   "expects a reduction the runtime has, got prod"));
             if (reduction)
               result->reduction = kReductions[static_cast<int>(*reduction)];
-            result->group = getGroup(collective.getAxes(), collective.getStages());
+            result->group =
+                getGroup(collective.getAxes(), collective.getStages());
             result->dimension = collective.getDimension();
             result->split_dimension = collective.getSplitDimension();
-            result->permutation = toVector<uint32_t>(collective.getPermutation());
+            result->permutation =
+                toVector<uint32_t>(collective.getPermutation());
             return LogicalResult(success());
           })
           .Case([&](CopyOp) {
@@ -210,7 +220,8 @@ FailureOr<std::unique_ptr<ppx::InstructionT>> ArtifactBuilder::convert(Operation
             return success();
           })
           .Default([](Operation *other) {
-            return LogicalResult(other->emitOpError("expects an instruction of level 4"));
+            return LogicalResult(
+                other->emitOpError("expects an instruction of level 4"));
           });
   if (failed(converted))
     return failure();
@@ -222,7 +233,8 @@ LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
   result->name = program.getSymName().str();
   result->ranks = toVector<uint32_t>(program.getRanks());
   result->arena_bytes = program.getArenaBytes();
-  for (auto [index, slot] : llvm::enumerate(program.getSlots().getOps<SlotOp>())) {
+  for (auto [index, slot] :
+       llvm::enumerate(program.getSlots().getOps<SlotOp>())) {
     auto type = cast<RankedTensorType>(slot.getType());
     auto entry = std::make_unique<ppx::SlotT>();
     entry->offset = slot.getOffset();
@@ -272,8 +284,8 @@ ArtifactBuilder::convertSharding(ShardingAttr sharding, int64_t rank) {
 
 /// The shapes of an argument or result: padded (what the shards tile) and the
 /// model's own.
-static std::pair<ArrayRef<int64_t>, ArrayRef<int64_t>> getShapes(DictionaryAttr attributes,
-                                                                 RankedTensorType type) {
+static std::pair<ArrayRef<int64_t>, ArrayRef<int64_t>>
+getShapes(DictionaryAttr attributes, RankedTensorType type) {
   ArrayRef<int64_t> padded = type.getShape();
   if (auto global = attributes.getAs<DenseI64ArrayAttr>(attrs::kGlobalShape))
     padded = global;
@@ -294,12 +306,14 @@ void ArtifactBuilder::addArguments() {
     entry->shape = toVector<uint64_t>(shape);
     entry->padded_shape = toVector<uint64_t>(padded);
     auto stored = attributes.getAs<DenseI64ArrayAttr>(attrs::kStoredShape);
-    entry->stored_shape = toVector<uint64_t>(stored ? ArrayRef<int64_t>(stored) : shape);
-    entry->sharding =
-        convertSharding(attributes.getAs<ShardingAttr>(attrs::kSharding), tensor.getRank());
+    entry->stored_shape =
+        toVector<uint64_t>(stored ? ArrayRef<int64_t>(stored) : shape);
+    entry->sharding = convertSharding(
+        attributes.getAs<ShardingAttr>(attrs::kSharding), tensor.getRank());
     if (auto init = attributes.getAs<InitAttr>(attrs::kInit)) {
       entry->initializer = std::make_unique<ppx::InitializerT>();
-      entry->initializer->kind = static_cast<ppx::InitializerKind>(init.getKind());
+      entry->initializer->kind =
+          static_cast<ppx::InitializerKind>(init.getKind());
       entry->initializer->a = init.getA();
       entry->initializer->b = init.getB();
       entry->initializer->stream = index;
@@ -326,10 +340,11 @@ void ArtifactBuilder::addOutputs() {
     entry->element = convertElement(tensor.getElementType());
     entry->shape = toVector<uint64_t>(shape);
     entry->padded_shape = toVector<uint64_t>(padded);
-    entry->sharding =
-        convertSharding(attributes.getAs<ShardingAttr>(attrs::kSharding), tensor.getRank());
+    entry->sharding = convertSharding(
+        attributes.getAs<ShardingAttr>(attrs::kSharding), tensor.getRank());
     auto stages = attributes.getAs<DenseI64ArrayAttr>(attrs::kStages);
-    entry->stages = stages ? toVector<uint32_t>(ArrayRef<int64_t>(stages)) : std::vector<uint32_t>{0};
+    entry->stages = stages ? toVector<uint32_t>(ArrayRef<int64_t>(stages))
+                           : std::vector<uint32_t>{0};
     outputs[index] = artifact->outputs.size();
     artifact->outputs.push_back(std::move(entry));
   }
@@ -366,6 +381,7 @@ FailureOr<std::unique_ptr<ppx::ArtifactT>> pp::buildArtifact(ModuleOp module) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   MeshOp mesh = lookupMesh(module);
   if (!main || !mesh || module.getOps<ProgramOp>().empty())
-    return module.emitError("expects a module of level 4: @main, a mesh and programs");
+    return module.emitError(
+        "expects a module of level 4: @main, a mesh and programs");
   return ArtifactBuilder(module, main, mesh.getMesh()).build();
 }

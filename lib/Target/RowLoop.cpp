@@ -124,9 +124,9 @@ void RowLoop::chooseRows() {
   bool areAlike = llvm::all_of(kernel.getResultTypes(), [&](Type type) {
     return cast<RankedTensorType>(type).getShape() == first.getShape();
   });
-  for (int64_t leading = areAlike ? std::max<int64_t>(first.getRank() - 1, 0) : 0;
-       leading >= 0;
-       --leading) {
+  for (int64_t leading = areAlike ? std::max<int64_t>(first.getRank() - 1, 0)
+                                  : 0;
+       leading >= 0; --leading) {
     RowLayout layout = wholeLayout(first);
     rows = 1;
     for (int64_t dim = leading - 1; dim >= 0; --dim) {

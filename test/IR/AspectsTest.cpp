@@ -7,8 +7,8 @@
 // is an op that somebody forgot.
 //
 //===----------------------------------------------------------------------===//
-#include "mlir/IR/MLIRContext.h"
 #include "pp/IR/Aspects.h"
+#include "mlir/IR/MLIRContext.h"
 #include "pp/IR/PP.h"
 #include <gtest/gtest.h>
 #include <set>

@@ -32,7 +32,7 @@ TEST_F(Costs, CountsOperationsAndBytes) {
       %4 = pp.reshape %t : tensor<100x8xf32> -> tensor<800xf32>
       return
     })",
-                                                      &context);
+                                                        &context);
   ASSERT_TRUE(module);
   std::vector<std::pair<double, double>> costs;
   module->walk([&](pp::CostOpInterface op) {

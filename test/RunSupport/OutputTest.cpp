@@ -33,7 +33,8 @@ TEST(Report, HasTheKeysOfVersion1) {
   report.memory = {{0, 100, 100, 10, 20, 30, 40, 0, 0}};
   report.communication = {{0, {{"all_reduce", {2, 64, 96}}}}};
   report.bubble = BubbleReport{0.25, 0.5};
-  report.verify = VerifyReport{true, "exact", "interpreter", 1e-12, 2e-12, 3e-12};
+  report.verify =
+      VerifyReport{true, "exact", "interpreter", 1e-12, 2e-12, 3e-12};
   EXPECT_EQ(parse(printReport(report)), parse(R"({
     "version": 1, "world": 8, "device": "cpu", "oversubscribed": true,
     "steps": [{"step": 0, "loss": 5.5, "ms": 900.0},

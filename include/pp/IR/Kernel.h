@@ -35,7 +35,7 @@ int64_t getInplaceOperand(mlir::func::FuncOp kernel, unsigned index);
 
 /// Parameters in order. With `accumulate`, results are added to what they hold.
 llvm::SmallVector<RunParameter> getRunParameters(mlir::func::FuncOp kernel,
-                                                       bool accumulate = false);
+                                                 bool accumulate = false);
 
 } // namespace pp
 

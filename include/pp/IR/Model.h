@@ -69,7 +69,8 @@ void setResultAttrs(mlir::func::FuncOp main, llvm::StringRef name,
                     llvm::ArrayRef<mlir::Attribute> values);
 
 /// Marks result `index`.
-void setResult(mlir::func::FuncOp main, unsigned index, Role role, llvm::StringRef name);
+void setResult(mlir::func::FuncOp main, unsigned index, Role role,
+               llvm::StringRef name);
 
 /// The op's part of training; forward when unmarked.
 Kind getKind(mlir::Operation *op);

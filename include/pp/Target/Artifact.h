@@ -15,7 +15,8 @@ namespace pp {
 /// Translates a module of level 4: mesh, programs, kernels, the table of
 /// arguments and results, the plan. The machine code of loops kernels
 /// (`object`) is left empty: see pp/Target/KernelCompiler.h.
-mlir::FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>> buildArtifact(mlir::ModuleOp module);
+mlir::FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>>
+buildArtifact(mlir::ModuleOp module);
 
 } // namespace pp
 

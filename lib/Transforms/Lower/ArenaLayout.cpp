@@ -18,10 +18,12 @@ using namespace pp;
 
 namespace {
 
-int64_t alignedBytes(const SlotLifetime &slot) { return alignTo(slot.bytes, kSlotAlignment); }
+int64_t alignedBytes(const SlotLifetime &slot) {
+  return alignTo(slot.bytes, kSlotAlignment);
+}
 
-int64_t placeInOrder(MutableArrayRef<SlotLifetime> slots, ArrayRef<unsigned> order,
-                     int64_t base) {
+int64_t placeInOrder(MutableArrayRef<SlotLifetime> slots,
+                     ArrayRef<unsigned> order, int64_t base) {
   int64_t end = base;
   SmallVector<unsigned> placed; // by offset
   for (unsigned index : order) {
@@ -37,9 +39,10 @@ int64_t placeInOrder(MutableArrayRef<SlotLifetime> slots, ArrayRef<unsigned> ord
     }
     slot.offset = offset;
     end = std::max(end, offset + alignedBytes(slot));
-    auto position = upper_bound(placed, offset, [&](int64_t value, unsigned other) {
-      return value < slots[other].offset;
-    });
+    auto position =
+        upper_bound(placed, offset, [&](int64_t value, unsigned other) {
+          return value < slots[other].offset;
+        });
     placed.insert(position, index);
   }
   return end;
@@ -55,8 +58,12 @@ int64_t pp::layoutSlots(MutableArrayRef<SlotLifetime> slots, int64_t base) {
       bySize.push_back(index);
   }
   SmallVector<unsigned> byStart(bySize);
-  stable_sort(bySize, [&](unsigned a, unsigned b) { return slots[a].bytes > slots[b].bytes; });
-  stable_sort(byStart, [&](unsigned a, unsigned b) { return slots[a].first < slots[b].first; });
+  stable_sort(bySize, [&](unsigned a, unsigned b) {
+    return slots[a].bytes > slots[b].bytes;
+  });
+  stable_sort(byStart, [&](unsigned a, unsigned b) {
+    return slots[a].first < slots[b].first;
+  });
 
   SmallVector<SlotLifetime> other(slots.begin(), slots.end());
   int64_t endBySize = placeInOrder(slots, bySize, base);

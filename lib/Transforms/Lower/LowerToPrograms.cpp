@@ -22,15 +22,17 @@ namespace pp {
 namespace {
 
 bool isCollective(Operation &op) {
-  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp>(op);
+  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp>(
+      op);
 }
 
 /// Writes the program of one stage.
 class StageLowering {
 public:
-  StageLowering(func::FuncOp main, MeshAttr mesh, int64_t stage, ArrayRef<int64_t> ranks)
-      : main(main), module(main->getParentOfType<ModuleOp>()), mesh(mesh), stage(stage),
-        writer(module, ("stage" + Twine(stage)).str(), ranks) {}
+  StageLowering(func::FuncOp main, MeshAttr mesh, int64_t stage,
+                ArrayRef<int64_t> ranks)
+      : main(main), module(main->getParentOfType<ModuleOp>()), mesh(mesh),
+        stage(stage), writer(module, ("stage" + Twine(stage)).str(), ranks) {}
 
   LogicalResult run(StringRef actions);
 
@@ -60,11 +62,14 @@ private:
   MeshAttr mesh;
   int64_t stage;
   ProgramWriter writer;
-  llvm::DenseMap<std::pair<Value, int64_t>, int64_t> instances; ///< values of @main
-  llvm::DenseMap<Value, int64_t> local;      ///< values of the current fragment
-  llvm::DenseMap<Value, int64_t> destination; ///< slots chosen before they are written
+  llvm::DenseMap<std::pair<Value, int64_t>, int64_t>
+      instances;                        ///< values of @main
+  llvm::DenseMap<Value, int64_t> local; ///< values of the current fragment
+  llvm::DenseMap<Value, int64_t>
+      destination; ///< slots chosen before they are written
   llvm::DenseMap<Value, int64_t> accumulators; ///< by fragment result
-  llvm::DenseSet<Operation *> started; ///< fragments that have contributed to them
+  llvm::DenseSet<Operation *>
+      started; ///< fragments that have contributed to them
 };
 
 int64_t StageLowering::instanceOf(Value value, int64_t microBatch) {
@@ -79,18 +84,22 @@ void StageLowering::addArguments() {
   for (BlockArgument arg : main.getArguments()) {
     unsigned index = arg.getArgNumber();
     std::optional<Role> role = getArgRole(main, index);
-    auto stages = main.getArgAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
+    auto stages =
+        main.getArgAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
     if ((role != Role::Param && role != Role::State) ||
         (stages && !llvm::is_contained(stages.asArrayRef(), stage)))
       continue;
-    SlotClass slotClass = role == Role::Param ? SlotClass::Parameter : SlotClass::Optimizer;
-    instances[{arg, -1}] = writer.addSlot(getArgName(main, index), slotClass, arg.getType(), index);
+    SlotClass slotClass =
+        role == Role::Param ? SlotClass::Parameter : SlotClass::Optimizer;
+    instances[{arg, -1}] = writer.addSlot(getArgName(main, index), slotClass,
+                                          arg.getType(), index);
   }
 }
 
 FragmentOp StageLowering::findFragment(Phase phase) {
   for (auto fragment : main.getOps<FragmentOp>())
-    if (fragment.getPhase() == phase && static_cast<int64_t>(fragment.getStage()) == stage)
+    if (fragment.getPhase() == phase &&
+        static_cast<int64_t>(fragment.getStage()) == stage)
       return fragment;
   return {};
 }
@@ -102,7 +111,8 @@ LogicalResult StageLowering::run(StringRef actions) {
   for (StringRef word : words) {
     std::optional<schedule::Action> action = schedule::parseAction(word.str());
     if (!action || static_cast<int64_t>(action->stage) != stage)
-      return main.emitError("expects actions of stage ") << stage << ", got " << word;
+      return main.emitError("expects actions of stage ")
+             << stage << ", got " << word;
     Phase phase = action->kind == schedule::Kind::Forward    ? Phase::Forward
                   : action->kind == schedule::Kind::Backward ? Phase::Backward
                                                              : Phase::Weight;
@@ -129,8 +139,8 @@ int64_t StageLowering::obtain(Value value, int64_t microBatch) {
     microBatch = std::max<int64_t>(microBatch, 0);
     auto [it, isNew] = instances.try_emplace({value, microBatch}, -1);
     if (isNew) {
-      int64_t slot =
-          writer.addSlot(getArgName(main, arg.getArgNumber()), SlotClass::Input, value.getType());
+      int64_t slot = writer.addSlot(getArgName(main, arg.getArgNumber()),
+                                    SlotClass::Input, value.getType());
       writer.load(slot, arg.getArgNumber());
       instances[{value, microBatch}] = slot;
       return slot;
@@ -138,7 +148,8 @@ int64_t StageLowering::obtain(Value value, int64_t microBatch) {
     return it->second;
   }
   int64_t instance = instanceOf(value, microBatch);
-  if (!value.getDefiningOp<TransferOp>() || instances.contains({value, instance})) {
+  if (!value.getDefiningOp<TransferOp>() ||
+      instances.contains({value, instance})) {
     auto it = instances.find({value, instance});
     return it != instances.end() ? it->second : instances.lookup({value, 0});
   }
@@ -152,12 +163,14 @@ void StageLowering::receiveGroup(TransferOp transfer, int64_t microBatch) {
   auto source = transfer.getOperand().getDefiningOp<FragmentOp>();
   InstructionTag own = writer.getTag();
   // Both ends of a transfer are named after the work that sends.
-  writer.setTag({source.getPhase(), static_cast<int64_t>(source.getStage()), microBatch});
+  writer.setTag(
+      {source.getPhase(), static_cast<int64_t>(source.getStage()), microBatch});
   for (auto other : main.getOps<TransferOp>()) {
     if (other.getOperand().getDefiningOp() != source.getOperation() ||
         other.getTarget() != transfer.getTarget())
       continue;
-    int64_t slot = writer.addSlot("recv", SlotClass::Communication, other.getType());
+    int64_t slot =
+        writer.addSlot("recv", SlotClass::Communication, other.getType());
     writer.recv(slot, other.getSource());
     instances[{other.getResult(), microBatch}] = slot;
   }
@@ -167,7 +180,8 @@ void StageLowering::receiveGroup(TransferOp transfer, int64_t microBatch) {
 void StageLowering::sendResults(FragmentOp fragment, int64_t microBatch) {
   for (auto transfer : main.getOps<TransferOp>())
     if (transfer.getOperand().getDefiningOp() == fragment.getOperation())
-      writer.send(instances.lookup({transfer.getOperand(), microBatch}), transfer.getTarget());
+      writer.send(instances.lookup({transfer.getOperand(), microBatch}),
+                  transfer.getTarget());
 }
 
 SlotClass StageLowering::classOf(FragmentOp fragment, Value bodyValue) {
@@ -176,41 +190,49 @@ SlotClass StageLowering::classOf(FragmentOp fragment, Value bodyValue) {
   for (OpOperand &use : bodyValue.getUses()) {
     if (!isa<YieldOp>(use.getOwner()))
       continue;
-    for (Operation *user : fragment.getResult(use.getOperandNumber()).getUsers()) {
+    for (Operation *user :
+         fragment.getResult(use.getOperandNumber()).getUsers()) {
       auto consumer = dyn_cast<FragmentOp>(user);
-      if (isa<AccumulateOp>(user) || (consumer && consumer.getPhase() == Phase::Update))
+      if (isa<AccumulateOp>(user) ||
+          (consumer && consumer.getPhase() == Phase::Update))
         return SlotClass::Gradient;
     }
   }
   return SlotClass::Activation;
 }
 
-LogicalResult StageLowering::lowerFragment(FragmentOp fragment, int64_t microBatch) {
+LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
+                                           int64_t microBatch) {
   Block &body = fragment.getBody().front();
   auto yield = cast<YieldOp>(body.getTerminator());
   writer.setTag({fragment.getPhase(), stage, microBatch});
   local.clear();
   destination.clear();
-  for (auto [operand, arg] : llvm::zip_equal(fragment.getOperands(), body.getArguments()))
+  for (auto [operand, arg] :
+       llvm::zip_equal(fragment.getOperands(), body.getArguments()))
     local[arg] = obtain(operand, microBatch);
 
   // The first contribution to an accumulator is written into it.
   for (OpResult result : fragment->getResults()) {
-    bool isAccumulated = llvm::any_of(result.getUsers(), llvm::IsaPred<AccumulateOp>);
+    bool isAccumulated =
+        llvm::any_of(result.getUsers(), llvm::IsaPred<AccumulateOp>);
     Value value = yield.getOperand(result.getResultNumber());
     auto launch = value.getDefiningOp<LaunchOp>();
     if (!isAccumulated)
       continue;
     auto it = accumulators.find(result);
     if (it == accumulators.end()) {
-      int64_t slot = writer.addSlot("gradient", SlotClass::Gradient, result.getType());
+      int64_t slot =
+          writer.addSlot("gradient", SlotClass::Gradient, result.getType());
       accumulators[result] = slot;
       if (launch && value.hasOneUse())
         destination[value] = slot;
       continue;
     }
-    auto kernel = launch ? module.lookupSymbol<func::FuncOp>(launch.getCallee()) : func::FuncOp();
-    if (kernel && value.hasOneUse() && getKernelKind(kernel) == KernelKind::Contraction)
+    auto kernel = launch ? module.lookupSymbol<func::FuncOp>(launch.getCallee())
+                         : func::FuncOp();
+    if (kernel && value.hasOneUse() &&
+        getKernelKind(kernel) == KernelKind::Contraction)
       destination[value] = it->second;
   }
 
@@ -222,11 +244,13 @@ LogicalResult StageLowering::lowerFragment(FragmentOp fragment, int64_t microBat
     } else if (isCollective(op)) {
       lowerCollective(op, fragment);
     } else {
-      return op.emitOpError() << "expects a launch or a collective in a fragment; "
-                                 "pp-form-kernels should have put it into a kernel";
+      return op.emitOpError()
+             << "expects a launch or a collective in a fragment; "
+                "pp-form-kernels should have put it into a kernel";
     }
   }
-  for (auto [result, value] : llvm::zip_equal(fragment.getResults(), yield.getOperands()))
+  for (auto [result, value] :
+       llvm::zip_equal(fragment.getResults(), yield.getOperands()))
     instances[{result, microBatch}] = local.lookup(value);
   accumulate(fragment, microBatch);
   sendResults(fragment, microBatch);
@@ -238,14 +262,15 @@ LogicalResult StageLowering::lowerLaunch(LaunchOp launch, int64_t microBatch) {
   auto type = FunctionType::get(launch.getContext(), launch.getOperandTypes(),
                                 launch.getResultTypes());
   if (!kernel || kernel.getFunctionType() != type)
-    return launch.emitOpError() << "expects a kernel " << launch.getCallee() << " of type "
-                                << type << " (launch_c1)";
+    return launch.emitOpError() << "expects a kernel " << launch.getCallee()
+                                << " of type " << type << " (launch_c1)";
   // A contraction adds to its destination from the second micro-batch on.
   bool adds = false;
   auto fragment = launch->getParentOfType<FragmentOp>();
   for (Value result : launch.getResults())
     adds |= destination.contains(result) && microBatch >= 0 &&
-            getKernelKind(kernel) == KernelKind::Contraction && started.contains(fragment);
+            getKernelKind(kernel) == KernelKind::Contraction &&
+            started.contains(fragment);
   SmallVector<int64_t> slots;
   for (const RunParameter &parameter : getRunParameters(kernel)) {
     switch (parameter.source) {
@@ -255,17 +280,18 @@ LogicalResult StageLowering::lowerLaunch(LaunchOp launch, int64_t microBatch) {
     case RunParameter::Source::Result: {
       Value result = launch.getResult(parameter.index);
       auto chosen = destination.find(result);
-      int64_t slot = chosen != destination.end()
-                         ? chosen->second
-                         : writer.addSlot(kernel.getSymName(), classOf(fragment, result),
-                                          result.getType());
+      int64_t slot =
+          chosen != destination.end()
+              ? chosen->second
+              : writer.addSlot(kernel.getSymName(), classOf(fragment, result),
+                               result.getType());
       local[result] = slot;
       slots.push_back(slot);
       break;
     }
     case RunParameter::Source::Workspace: {
-      auto bytes = RankedTensorType::get({parameter.bytes},
-                                         IntegerType::get(module.getContext(), 1));
+      auto bytes = RankedTensorType::get(
+          {parameter.bytes}, IntegerType::get(module.getContext(), 1));
       slots.push_back(writer.addSlot("workspace", SlotClass::Workspace, bytes));
       break;
     }
@@ -294,10 +320,11 @@ void StageLowering::lowerCollective(Operation &op, FragmentOp fragment) {
     slots.push_back(local.lookup(operand));
   for (OpResult result : op.getResults()) {
     Value operand = op.getOperand(result.getResultNumber());
-    int64_t slot = mayOverwrite(operand)
-                       ? local.lookup(operand)
-                       : writer.addSlot(op.getName().stripDialect(), classOf(fragment, result),
-                                        result.getType());
+    int64_t slot =
+        mayOverwrite(operand)
+            ? local.lookup(operand)
+            : writer.addSlot(op.getName().stripDialect(),
+                             classOf(fragment, result), result.getType());
     local[result] = slot;
     slots.push_back(slot);
   }
@@ -313,10 +340,12 @@ func::FuncOp StageLowering::accumulationKernel(Type type) {
   if (auto existing = module.lookupSymbol<func::FuncOp>(name))
     return existing;
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  auto kernel = func::FuncOp::create(builder, main.getLoc(), name,
-                                     builder.getFunctionType({type, type}, {type}));
+  auto kernel =
+      func::FuncOp::create(builder, main.getLoc(), name,
+                           builder.getFunctionType({type, type}, {type}));
   kernel.setPrivate();
-  kernel->setAttr(attrs::kKernel, KernelKindAttr::get(builder.getContext(), KernelKind::Loops));
+  kernel->setAttr(attrs::kKernel,
+                  KernelKindAttr::get(builder.getContext(), KernelKind::Loops));
   kernel->setAttr(attrs::kInplace, builder.getDenseI64ArrayAttr({0, 0}));
   Block *block = kernel.addEntryBlock();
   builder.setInsertionPointToStart(block);
@@ -339,7 +368,8 @@ void StageLowering::accumulate(FragmentOp fragment, int64_t microBatch) {
     if (isFirst)
       writer.copy(slot, accumulator->second);
     else
-      writer.run(accumulationKernel(result.getType()), {accumulator->second, slot});
+      writer.run(accumulationKernel(result.getType()),
+                 {accumulator->second, slot});
   }
 }
 
@@ -349,7 +379,8 @@ void StageLowering::lowerReturn() {
   writer.setLoc(terminator->getLoc());
   writer.setTag({Phase::Update, stage, -1});
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
-    auto stages = main.getResultAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
+    auto stages =
+        main.getResultAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
     if (stages && !llvm::is_contained(stages.asArrayRef(), stage))
       continue;
     std::optional<Role> role = getResultRole(main, index);
@@ -365,7 +396,8 @@ void StageLowering::lowerReturn() {
   }
 }
 
-struct LowerToProgramsPass : pp::impl::LowerToProgramsBase<LowerToProgramsPass> {
+struct LowerToProgramsPass
+    : pp::impl::LowerToProgramsBase<LowerToProgramsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto main = lookupMain(module);
@@ -374,16 +406,19 @@ struct LowerToProgramsPass : pp::impl::LowerToProgramsBase<LowerToProgramsPass> 
       return signalPassFailure();
     auto schedule = (*main)->getAttrOfType<ScheduleAttr>(attrs::kSchedule);
     if (!mesh || !schedule) {
-      module.emitError("expects a mesh and a schedule; pp-make-plan and pp-schedule add them");
+      module.emitError("expects a mesh and a schedule; pp-make-plan and "
+                       "pp-schedule add them");
       return signalPassFailure();
     }
     for (auto [stage, actions] : llvm::enumerate(schedule.getRanks())) {
-      StageLowering lowering(*main, mesh.getMesh(), stage, ranksOf(mesh.getMesh(), stage));
+      StageLowering lowering(*main, mesh.getMesh(), stage,
+                             ranksOf(mesh.getMesh(), stage));
       if (failed(lowering.run(actions.getValue())))
         return signalPassFailure();
     }
     dropBody(*main);
-    module->setAttr(attrs::kLevel, LevelAttr::get(&getContext(), Level::Program));
+    module->setAttr(attrs::kLevel,
+                    LevelAttr::get(&getContext(), Level::Program));
   }
 
   /// Ranks whose coordinate on the stage axis is `stage`, ascending.

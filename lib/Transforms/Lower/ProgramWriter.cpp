@@ -9,20 +9,24 @@
 using namespace mlir;
 using namespace pp;
 
-ProgramWriter::ProgramWriter(ModuleOp module, StringRef name, ArrayRef<int64_t> ranks)
+ProgramWriter::ProgramWriter(ModuleOp module, StringRef name,
+                             ArrayRef<int64_t> ranks)
     : builder(module.getContext()), loc(module.getLoc()) {
   builder.setInsertionPointToEnd(module.getBody());
   program = ProgramOp::create(builder, loc, builder.getStringAttr(name),
-                              builder.getDenseI64ArrayAttr(ranks), builder.getI64IntegerAttr(0));
+                              builder.getDenseI64ArrayAttr(ranks),
+                              builder.getI64IntegerAttr(0));
   for (Region &region : program->getRegions())
     region.emplaceBlock();
   queue("compute", QueueKind::Compute);
 }
 
-int64_t ProgramWriter::addSlot(StringRef name, SlotClass slotClass, Type type, int64_t argument) {
+int64_t ProgramWriter::addSlot(StringRef name, SlotClass slotClass, Type type,
+                               int64_t argument) {
   OpBuilder inner = OpBuilder::atBlockEnd(&program.getSlots().front());
   SlotOp::create(inner, loc, name, slotClass, /*offset=*/-1, type,
-                 argument < 0 ? IntegerAttr() : builder.getI64IntegerAttr(argument));
+                 argument < 0 ? IntegerAttr()
+                              : builder.getI64IntegerAttr(argument));
   slotTypes.push_back(type);
   return slotTypes.size() - 1;
 }
@@ -38,25 +42,35 @@ int64_t ProgramWriter::queue(StringRef name, QueueKind kind) {
 
 /// Every instruction ends with queue, waits and tag.
 template <typename Op, typename... Args>
-void ProgramWriter::append(ArrayRef<int64_t> slots, int64_t queue, Args &&...args) {
+void ProgramWriter::append(ArrayRef<int64_t> slots, int64_t queue,
+                           Args &&...args) {
   OpBuilder inner = OpBuilder::atBlockEnd(&program.getBody().front());
-  Op::create(inner, loc, slots, std::forward<Args>(args)..., queue, ArrayRef<int64_t>(),
-             tag.phase, tag.stage, tag.microBatch);
+  Op::create(inner, loc, slots, std::forward<Args>(args)..., queue,
+             ArrayRef<int64_t>(), tag.phase, tag.stage, tag.microBatch);
 }
 
-void ProgramWriter::run(func::FuncOp kernel, ArrayRef<int64_t> slots, bool accumulate) {
+void ProgramWriter::run(func::FuncOp kernel, ArrayRef<int64_t> slots,
+                        bool accumulate) {
   append<RunOp>(slots, 0, kernel.getSymName(), accumulate);
 }
 
 void ProgramWriter::send(int64_t slot, int64_t peer) {
-  append<SendOp>(slot, queue(("send " + Twine(peer)).str(), QueueKind::Send), peer);
+  append<SendOp>(slot, queue(("send " + Twine(peer)).str(), QueueKind::Send),
+                 peer);
 }
 void ProgramWriter::recv(int64_t slot, int64_t peer) {
-  append<RecvOp>(slot, queue(("recv " + Twine(peer)).str(), QueueKind::Recv), peer);
+  append<RecvOp>(slot, queue(("recv " + Twine(peer)).str(), QueueKind::Recv),
+                 peer);
 }
-void ProgramWriter::copy(int64_t source, int64_t target) { append<CopyOp>({source, target}, 0); }
-void ProgramWriter::load(int64_t slot, int64_t argument) { append<LoadOp>(slot, 0, argument); }
-void ProgramWriter::emit(int64_t slot, int64_t output) { append<EmitOp>(slot, 0, output); }
+void ProgramWriter::copy(int64_t source, int64_t target) {
+  append<CopyOp>({source, target}, 0);
+}
+void ProgramWriter::load(int64_t slot, int64_t argument) {
+  append<LoadOp>(slot, 0, argument);
+}
+void ProgramWriter::emit(int64_t slot, int64_t output) {
+  append<EmitOp>(slot, 0, output);
+}
 void ProgramWriter::step() {
   setTag({});
   append<StepOp>({}, 0);
@@ -69,12 +83,15 @@ void ProgramWriter::collective(Operation *op, ArrayRef<int64_t> slots) {
     name += " " + cast<StringAttr>(axis).getValue().str();
   int64_t index = queue(name, QueueKind::Collective);
   auto add = [&](CollectiveKind kind, std::optional<Reduction> reduction,
-                 ArrayRef<int64_t> stages = {}, int64_t dimension = 0, int64_t splitDimension = 0,
+                 ArrayRef<int64_t> stages = {}, int64_t dimension = 0,
+                 int64_t splitDimension = 0,
                  ArrayRef<int64_t> permutation = {}) {
-    auto reductionAttr =
-        reduction ? ReductionAttr::get(op->getContext(), *reduction) : ReductionAttr();
-    append<CollectiveInstructionOp>(slots, index, kind, reductionAttr, axes, stages, dimension,
-                                    splitDimension, permutation);
+    auto reductionAttr = reduction
+                             ? ReductionAttr::get(op->getContext(), *reduction)
+                             : ReductionAttr();
+    append<CollectiveInstructionOp>(slots, index, kind, reductionAttr, axes,
+                                    stages, dimension, splitDimension,
+                                    permutation);
   };
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](AllReduceOp reduce) {
@@ -85,13 +102,15 @@ void ProgramWriter::collective(Operation *op, ArrayRef<int64_t> slots) {
         add(CollectiveKind::AllGather, std::nullopt, {}, gather.getDimension());
       })
       .Case([&](ReduceScatterOp scatter) {
-        add(CollectiveKind::ReduceScatter, scatter.getReduction(), {}, scatter.getDimension());
+        add(CollectiveKind::ReduceScatter, scatter.getReduction(), {},
+            scatter.getDimension());
       })
       .Case([&](AllToAllOp exchange) {
-        add(CollectiveKind::AllToAll, std::nullopt, {}, exchange.getConcatDimension(),
-            exchange.getSplitDimension());
+        add(CollectiveKind::AllToAll, std::nullopt, {},
+            exchange.getConcatDimension(), exchange.getSplitDimension());
       })
       .Case([&](PermuteOp permute) {
-        add(CollectiveKind::Permute, std::nullopt, {}, 0, 0, permute.getPermutation());
+        add(CollectiveKind::Permute, std::nullopt, {}, 0, 0,
+            permute.getPermutation());
       });
 }

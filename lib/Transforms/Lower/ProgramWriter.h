@@ -24,7 +24,8 @@ struct InstructionTag {
 
 class ProgramWriter {
 public:
-  ProgramWriter(mlir::ModuleOp module, llvm::StringRef name, llvm::ArrayRef<int64_t> ranks);
+  ProgramWriter(mlir::ModuleOp module, llvm::StringRef name,
+                llvm::ArrayRef<int64_t> ranks);
 
   int64_t addSlot(llvm::StringRef name, SlotClass slotClass, mlir::Type type,
                   int64_t argument = -1);
@@ -34,7 +35,8 @@ public:
   void setTag(InstructionTag tag) { this->tag = tag; }
   void setLoc(mlir::Location loc) { this->loc = loc; }
 
-  void run(mlir::func::FuncOp kernel, llvm::ArrayRef<int64_t> slots, bool accumulate = false);
+  void run(mlir::func::FuncOp kernel, llvm::ArrayRef<int64_t> slots,
+           bool accumulate = false);
   void send(int64_t slot, int64_t peer);
   void recv(int64_t slot, int64_t peer);
   void collective(mlir::Operation *op, llvm::ArrayRef<int64_t> slots);

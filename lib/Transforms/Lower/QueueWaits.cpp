@@ -33,7 +33,8 @@ void QueueWaits::collect(const ByteAccess &access, Event event, Clock &needed) {
     for (Event other : events)
       needed[other.queue] = std::max(needed[other.queue], other.count);
   };
-  auto begin = segments.lower_bound(access.begin), end = segments.lower_bound(access.end);
+  auto begin = segments.lower_bound(access.begin),
+       end = segments.lower_bound(access.end);
   for (auto it = begin; it != end; ++it) {
     require(it->second.writers);
     if (access.writes)
@@ -52,7 +53,8 @@ void QueueWaits::collect(const ByteAccess &access, Event event, Clock &needed) {
       gaps.push_back({cursor, it->first});
     cursor = it->second.end;
     auto &readers = it->second.readers;
-    auto same = find_if(readers, [&](Event other) { return other.queue == event.queue; });
+    auto same = find_if(
+        readers, [&](Event other) { return other.queue == event.queue; });
     if (same != readers.end())
       same->count = event.count;
     else
@@ -86,7 +88,8 @@ SmallVector<int64_t> QueueWaits::finish(int64_t queue, const Clock &needed) {
   return waits;
 }
 
-SmallVector<int64_t> QueueWaits::add(int64_t queue, ArrayRef<ByteAccess> accesses) {
+SmallVector<int64_t> QueueWaits::add(int64_t queue,
+                                     ArrayRef<ByteAccess> accesses) {
   Event event{queue, static_cast<int64_t>(history[queue].size()) + 1};
   Clock needed(known.size(), 0);
   // Reads first: an in-place instruction must not wait for itself.

@@ -36,7 +36,8 @@ public:
 
   /// Appends an instruction to `queue`; returns its waits as pairs (queue,
   /// count of completed instructions).
-  llvm::SmallVector<int64_t> add(int64_t queue, llvm::ArrayRef<ByteAccess> accesses);
+  llvm::SmallVector<int64_t> add(int64_t queue,
+                                 llvm::ArrayRef<ByteAccess> accesses);
 
   /// Appends an instruction that waits for all that came before.
   llvm::SmallVector<int64_t> addBarrier(int64_t queue);
@@ -59,7 +60,7 @@ private:
   llvm::SmallVector<int64_t> finish(int64_t queue, const Clock &needed);
 
   std::map<int64_t, Bytes> segments; ///< by begin; untouched bytes have none
-  std::vector<Clock> known;          ///< per queue, after its last instruction's waits
+  std::vector<Clock> known; ///< per queue, after its last instruction's waits
   std::vector<std::vector<Clock>> history; ///< `known` of every instruction
 };
 

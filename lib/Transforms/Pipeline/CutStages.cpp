@@ -24,9 +24,10 @@ namespace pp {
 
 namespace {
 
-/// Checks the user's cuts: strictly increasing origins that leave no stage empty.
-LogicalResult verifyCuts(func::FuncOp main, ArrayRef<int64_t> cuts, int64_t stages,
-                         int64_t origins) {
+/// Checks the user's cuts: strictly increasing origins that leave no stage
+/// empty.
+LogicalResult verifyCuts(func::FuncOp main, ArrayRef<int64_t> cuts,
+                         int64_t stages, int64_t origins) {
   int64_t last = 0;
   if (static_cast<int64_t>(cuts.size()) != stages - 1)
     return main.emitError("expects ") << stages - 1 << " cuts for " << stages
@@ -34,8 +35,8 @@ LogicalResult verifyCuts(func::FuncOp main, ArrayRef<int64_t> cuts, int64_t stag
   for (auto [index, cut] : llvm::enumerate(cuts)) {
     if (cut <= last || cut >= origins)
       return main.emitError("expects cut ")
-             << index << " between " << last + 1 << " and " << origins - 1 << ", got " << cut
-             << ": a stage would be empty";
+             << index << " between " << last + 1 << " and " << origins - 1
+             << ", got " << cut << ": a stage would be empty";
     last = cut;
   }
   return success();
@@ -83,7 +84,8 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
     llvm::DenseSet<Operation *> free;
     for (Operation &op : body.without_terminator()) {
       bool isFree = llvm::all_of(op.getOperands(), [&](Value operand) {
-        return operand.getDefiningOp() && free.contains(operand.getDefiningOp());
+        return operand.getDefiningOp() &&
+               free.contains(operand.getDefiningOp());
       });
       if (!isFree)
         continue;
@@ -98,19 +100,22 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
     SmallVector<std::set<int64_t>> homes(main.getNumArguments());
     for (BlockArgument arg : main.getArguments())
       for (Operation *user : arg.getUsers())
-        homes[arg.getArgNumber()].insert(getStages(user).begin(), getStages(user).end());
+        homes[arg.getArgNumber()].insert(getStages(user).begin(),
+                                         getStages(user).end());
     for (unsigned index = 0; index < main.getNumArguments(); ++index) {
       if (homes[index].empty())
         homes[index] = homesOfState(main, index, homes, stages);
       SmallVector<int64_t> list(homes[index].begin(), homes[index].end());
-      main.setArgAttr(index, attrs::kStages, DenseI64ArrayAttr::get(&getContext(), list));
+      main.setArgAttr(index, attrs::kStages,
+                      DenseI64ArrayAttr::get(&getContext(), list));
     }
   }
 
   /// Stages of an argument that only the update uses: those of the parameter
   /// whose dotted name ends its own, or all of them (a step counter).
   static std::set<int64_t> homesOfState(func::FuncOp main, unsigned index,
-                                        ArrayRef<std::set<int64_t>> homes, int64_t stages) {
+                                        ArrayRef<std::set<int64_t>> homes,
+                                        int64_t stages) {
     StringRef name = getArgName(main, index);
     if (getArgRole(main, index) != Role::State)
       return {0};

@@ -5,10 +5,10 @@
 // Asks the schedule library and writes its answer down as `pp.schedule`.
 //
 //===----------------------------------------------------------------------===//
+#include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
 #include "pp/Schedule/Algorithms.h"
 #include "pp/Transforms/Passes.h"
-#include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace pp;
@@ -29,9 +29,11 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
     MeshAttr mesh = plan->getMesh();
     schedule::ScheduleProblem problem;
     problem.ranks = mesh.getStageAxis() ? mesh.getStageAxis().getSize() : 1;
-    problem.microBatches = mesh.getTimeAxis() ? mesh.getTimeAxis().getSize() : 1;
+    problem.microBatches =
+        mesh.getTimeAxis() ? mesh.getTimeAxis().getSize() : 1;
     std::string name = plan->getSchedule().str(), error;
-    auto result = schedule::generate(name.empty() ? "1f1b" : name, problem, error);
+    auto result =
+        schedule::generate(name.empty() ? "1f1b" : name, problem, error);
     if (!result) {
       main->emitError(error);
       return signalPassFailure();
@@ -45,7 +47,9 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
       ranks.push_back(builder.getStringAttr(line));
     }
     (*main)->setAttr(attrs::kSchedule,
-                     ScheduleAttr::get(&getContext(), builder.getStringAttr(result->name), ranks));
+                     ScheduleAttr::get(&getContext(),
+                                       builder.getStringAttr(result->name),
+                                       ranks));
   }
 };
 

@@ -100,7 +100,8 @@ LogicalResult applySeeds(func::FuncOp main, PlanAttr plan,
     if (Attribute given = main.getArgAttr(index, attrs::kSharding))
       return main.emitError("argument \"")
              << getArgName(main, index)
-             << "\" expects its sharding from a seed of the plan, got " << given;
+             << "\" expects its sharding from a seed of the plan, got "
+             << given;
     ArgumentSeed argument(main, index, plan.getMesh());
     for (auto [number, seed] : llvm::enumerate(plan.getSeeds())) {
       if (!matchesPattern(seed.getPattern(), getArgName(main, index)))

@@ -6,30 +6,36 @@
 // check names the label of the constraint in the op's description.
 //
 //===----------------------------------------------------------------------===//
-#include "pp/IR/PP.h"
 #include "mlir/IR/Builders.h"
+#include "pp/IR/PP.h"
 
 using namespace mlir;
 using namespace pp;
 
 namespace {
 
-RankedTensorType ranked(Value value) { return cast<RankedTensorType>(value.getType()); }
+RankedTensorType ranked(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
 
 /// Checks that `value` has this shape.
-LogicalResult expectShape(Operation *op, Value value, ArrayRef<int64_t> shape, StringRef label) {
+LogicalResult expectShape(Operation *op, Value value, ArrayRef<int64_t> shape,
+                          StringRef label) {
   auto type = ranked(value);
   if (type.getShape() == shape)
     return success();
-  return op->emitOpError() << "expects type " << RankedTensorType::get(shape, type.getElementType())
+  return op->emitOpError() << "expects type "
+                           << RankedTensorType::get(shape,
+                                                    type.getElementType())
                            << ", got " << type << " (" << label << ")";
 }
 
-LogicalResult expectDimension(Operation *op, int64_t dimension, int64_t rank, StringRef label) {
+LogicalResult expectDimension(Operation *op, int64_t dimension, int64_t rank,
+                              StringRef label) {
   if (dimension >= 0 && dimension < rank)
     return success();
-  return op->emitOpError() << "expects a dimension from 0 to " << rank - 1 << ", got "
-                           << dimension << " (" << label << ")";
+  return op->emitOpError() << "expects a dimension from 0 to " << rank - 1
+                           << ", got " << dimension << " (" << label << ")";
 }
 
 SmallVector<int64_t> dropDims(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
@@ -49,11 +55,15 @@ LogicalResult IotaOp::verify() {
 LogicalResult RandomBitsOp::verify() {
   size_t rank = getType().getRank();
   bool whole = getOffsets().empty() && !getGlobalShape();
-  bool part = getOffsets().size() == rank && getGlobalShape() && getGlobalShape()->size() == rank;
+  bool part = getOffsets().size() == rank && getGlobalShape() &&
+              getGlobalShape()->size() == rank;
   if (whole || part)
     return success();
   return emitOpError() << "expects no offsets, or " << rank
-                       << " together with as many global sizes (random_bits_c1)";
+                       << " together with as many global sizes, got "
+                       << getOffsets().size() << " and "
+                       << (getGlobalShape() ? getGlobalShape()->size() : 0)
+                       << " (random_bits_c1)";
 }
 
 LogicalResult ReduceOp::verify() {
@@ -61,11 +71,13 @@ LogicalResult ReduceOp::verify() {
   int64_t last = -1;
   for (int64_t dimension : getDimensions()) {
     if (dimension <= last || dimension >= type.getRank())
-      return emitOpError() << "expects strictly increasing dimensions below " << type.getRank()
-                           << ", got [" << getDimensions() << "] (reduce_c1)";
+      return emitOpError() << "expects strictly increasing dimensions below "
+                           << type.getRank() << ", got [" << getDimensions()
+                           << "] (reduce_c1)";
     last = dimension;
   }
-  return expectShape(*this, getResult(), dropDims(type.getShape(), getDimensions()), "reduce_c2");
+  return expectShape(*this, getResult(),
+                     dropDims(type.getShape(), getDimensions()), "reduce_c2");
 }
 
 LogicalResult ArgmaxOp::verify() {
@@ -73,11 +85,13 @@ LogicalResult ArgmaxOp::verify() {
   int64_t dimension = getDimension();
   if (failed(expectDimension(*this, dimension, type.getRank(), "argmax_c1")))
     return failure();
-  return expectShape(*this, getResult(), dropDims(type.getShape(), dimension), "argmax_c1");
+  return expectShape(*this, getResult(), dropDims(type.getShape(), dimension),
+                     "argmax_c1");
 }
 
 LogicalResult CumsumOp::verify() {
-  return expectDimension(*this, getDimension(), getType().getRank(), "cumsum_c1");
+  return expectDimension(*this, getDimension(), getType().getRank(),
+                         "cumsum_c1");
 }
 
 static SmallVector<int64_t> freeDims(int64_t rank, ArrayRef<int64_t> batch,
@@ -102,24 +116,29 @@ LogicalResult DotGeneralOp::verify() {
     all.append(b.begin(), b.end());
     llvm::sort(all);
     return std::adjacent_find(all.begin(), all.end()) == all.end() &&
-           llvm::all_of(all, [&](int64_t dim) { return dim >= 0 && dim < rank; });
+           llvm::all_of(all,
+                        [&](int64_t dim) { return dim >= 0 && dim < rank; });
   };
   if (getLhsBatch().size() != getRhsBatch().size() ||
       getLhsContract().size() != getRhsContract().size() ||
       !distinct(getLhsBatch(), getLhsContract(), lhs.getRank()) ||
       !distinct(getRhsBatch(), getRhsContract(), rhs.getRank()))
-    return emitOpError() << "expects paired, distinct batch and contracting dimensions, got batch ["
-                         << getLhsBatch() << "] x [" << getRhsBatch() << "], contract ["
-                         << getLhsContract() << "] x [" << getRhsContract()
-                         << "] (dot_general_c1)";
+    return emitOpError() << "expects paired, distinct batch and contracting "
+                            "dimensions, got batch ["
+                         << getLhsBatch() << "] x [" << getRhsBatch()
+                         << "], contract [" << getLhsContract() << "] x ["
+                         << getRhsContract() << "] (dot_general_c1)";
   auto sameSizes = [&](ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
     return llvm::all_of(llvm::zip_equal(a, b), [&](auto pair) {
-      return lhs.getDimSize(std::get<0>(pair)) == rhs.getDimSize(std::get<1>(pair));
+      return lhs.getDimSize(std::get<0>(pair)) ==
+             rhs.getDimSize(std::get<1>(pair));
     });
   };
-  if (!sameSizes(getLhsBatch(), getRhsBatch()) || !sameSizes(getLhsContract(), getRhsContract()) ||
+  if (!sameSizes(getLhsBatch(), getRhsBatch()) ||
+      !sameSizes(getLhsContract(), getRhsContract()) ||
       lhs.getElementType() != rhs.getElementType())
-    return emitOpError() << "expects equal sizes of paired dimensions and one element type, got "
+    return emitOpError() << "expects equal sizes of paired dimensions and one "
+                            "element type, got "
                          << lhs << " and " << rhs << " (dot_general_c2)";
   SmallVector<int64_t> shape;
   for (int64_t dim : getLhsBatch())
@@ -133,43 +152,47 @@ LogicalResult DotGeneralOp::verify() {
 
 /// Checks the common form of gather and scatter_add and returns the shape of
 /// the rows: batch, index, rest.
-static FailureOr<SmallVector<int64_t>> rowsShape(Operation *op, RankedTensorType table,
-                                                 RankedTensorType indices, int64_t batch,
-                                                 StringRef label) {
+static FailureOr<SmallVector<int64_t>>
+rowsShape(Operation *op, RankedTensorType table, RankedTensorType indices,
+          int64_t batch, StringRef label) {
   if (batch < 0 || table.getRank() <= batch || indices.getRank() < batch ||
-      table.getShape().take_front(batch) != indices.getShape().take_front(batch))
-    return op->emitOpError() << "expects " << batch
-                             << " equal leading dimensions and a table dimension after them, got "
-                             << table << " and " << indices << " (" << label << ")";
+      table.getShape().take_front(batch) !=
+          indices.getShape().take_front(batch))
+    return op->emitOpError()
+           << "expects " << batch
+           << " equal leading dimensions and a table dimension after them, got "
+           << table << " and " << indices << " (" << label << ")";
   SmallVector<int64_t> shape(indices.getShape());
   llvm::append_range(shape, table.getShape().drop_front(batch + 1));
   return shape;
 }
 
 LogicalResult GatherOp::verify() {
-  auto shape = rowsShape(*this, ranked(getOperand()), ranked(getIndices()), getBatchDims(),
-                         "gather_c1");
+  auto shape = rowsShape(*this, ranked(getOperand()), ranked(getIndices()),
+                         getBatchDims(), "gather_c1");
   if (failed(shape))
     return failure();
   if (getType().getElementType() != ranked(getOperand()).getElementType())
-    return emitOpError() << "expects the operand's element type, got " << getType()
-                         << " (gather_c2)";
+    return emitOpError() << "expects the operand's element type, got "
+                         << getType() << " (gather_c2)";
   return expectShape(*this, getResult(), *shape, "gather_c2");
 }
 
 LogicalResult ScatterAddOp::verify() {
-  auto shape = rowsShape(*this, ranked(getOperand()), ranked(getIndices()), getBatchDims(),
-                         "scatter_add_c1");
+  auto shape = rowsShape(*this, ranked(getOperand()), ranked(getIndices()),
+                         getBatchDims(), "scatter_add_c1");
   if (failed(shape))
     return failure();
   if (ranked(getUpdates()).getElementType() != getType().getElementType())
-    return emitOpError() << "expects updates of the operand's element type, got "
-                         << getUpdates().getType() << " (scatter_add_c2)";
+    return emitOpError()
+           << "expects updates of the operand's element type, got "
+           << getUpdates().getType() << " (scatter_add_c2)";
   return expectShape(*this, getUpdates(), *shape, "scatter_add_c2");
 }
 
 LogicalResult ShardingConstraintOp::verify() {
-  if (getSharding().getRank() != getType().getRank() || !getSharding().getPartial().empty())
+  if (getSharding().getRank() != getType().getRank() ||
+      !getSharding().getPartial().empty())
     return emitOpError() << "expects a sharding of rank " << getType().getRank()
                          << " that is not partial, got " << getSharding()
                          << " (sharding_constraint_c1)";

@@ -1,10 +1,14 @@
-//===- PipelineOps.cpp - fragments and programs: text and verifiers -------===//
+//===- PipelineOps.cpp - fragments, launches; text of programs ------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Verifiers of level 3, each check named by its label in the description of the
+// op, and the spellings of level 4 that the declarative format cannot express.
+//
 //===----------------------------------------------------------------------===//
-#include "pp/IR/PP.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "pp/IR/PP.h"
 
 using namespace mlir;
 using namespace pp;
@@ -28,7 +32,8 @@ static ParseResult parseOptionalReduction(OpAsmParser &parser,
                                           ReductionAttr &reduction) {
   for (uint32_t value = 0; value <= getMaxEnumValForReduction(); ++value)
     if (auto named = symbolizeReduction(value);
-        named && succeeded(parser.parseOptionalKeyword(stringifyReduction(*named))))
+        named &&
+        succeeded(parser.parseOptionalKeyword(stringifyReduction(*named))))
       reduction = ReductionAttr::get(parser.getContext(), *named);
   return success();
 }
@@ -45,9 +50,30 @@ static void printOptionalReduction(OpAsmPrinter &printer, Operation *,
 LogicalResult FragmentOp::verify() {
   Block &body = getBody().front();
   if (body.getArgumentTypes() != getOperandTypes())
-    return emitOpError() << "expects block arguments of the operands' types (fragment_c1)";
+    return emitOpError() << "expects block arguments of types "
+                         << getOperandTypes() << ", got "
+                         << body.getArgumentTypes() << " (fragment_c1)";
   auto yield = dyn_cast<YieldOp>(body.back());
-  if (!yield || yield.getOperandTypes() != getResultTypes())
-    return emitOpError() << "expects a yield of the results' types (fragment_c1)";
+  if (!yield)
+    return emitOpError() << "expects a yield at its end, got "
+                         << body.back().getName() << " (fragment_c1)";
+  if (yield.getOperandTypes() != getResultTypes())
+    return emitOpError() << "expects a yield of types " << getResultTypes()
+                         << ", got " << yield.getOperandTypes()
+                         << " (fragment_c1)";
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto callee =
+      symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
+  if (!callee)
+    return emitOpError() << "expects a function named " << getCalleeAttr()
+                         << ", got none (launch_c1)";
+  auto type =
+      FunctionType::get(getContext(), getOperandTypes(), getResultTypes());
+  if (callee.getFunctionType() != type)
+    return emitOpError() << "expects a callee of type " << type << ", got "
+                         << callee.getFunctionType() << " (launch_c1)";
   return success();
 }

@@ -68,7 +68,9 @@ LogicalResult SliceOp::verify() {
   if (getStarts().size() != rank || getLimits().size() != rank ||
       getStrides().size() != rank)
     return emitOpError() << "expects " << rank
-                         << " starts, limits and strides (slice_c1)";
+                         << " starts, limits and strides, got [" << getStarts()
+                         << "], [" << getLimits() << "], [" << getStrides()
+                         << "] (slice_c1)";
   SmallVector<int64_t> shape;
   for (size_t dim = 0; dim < rank; ++dim) {
     int64_t start = getStarts()[dim], limit = getLimits()[dim],
@@ -101,7 +103,10 @@ LogicalResult PadOp::verify() {
       ranked(getValue()).getRank() != 0)
     return emitOpError() << "expects " << rank
                          << " low, high and interior amounts of at least 0 and "
-                            "a scalar (pad_c1)";
+                            "a scalar, got ["
+                         << getLow() << "], [" << getHigh() << "], ["
+                         << getInterior() << "] and " << getValue().getType()
+                         << " (pad_c1)";
   SmallVector<int64_t> shape;
   for (size_t dim = 0; dim < rank; ++dim) {
     int64_t size = from.getDimSize(dim);
@@ -121,7 +126,9 @@ LogicalResult ConcatenateOp::verify() {
       llvm::any_of(
           getOperands(), [&](Value v) { return ranked(v).getRank() != rank; }))
     return emitOpError() << "expects operands of rank " << rank
-                         << " and a dimension below it (concatenate_c1)";
+                         << " and a dimension below it, got "
+                         << getOperandTypes() << " and " << dimension
+                         << " (concatenate_c1)";
   SmallVector<int64_t> shape(ranked(getOperands().front()).getShape());
   shape[dimension] = 0;
   for (Value operand : getOperands()) {

@@ -19,8 +19,8 @@ FailureOr<int64_t> verifyGroup(Operation *op, FlatSymbolRefAttr meshName,
                                bool allowTime) {
   auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, meshName);
   if (!mesh)
-    return op->emitOpError()
-           << "expects a mesh named " << meshName << " (" << label << ")";
+    return op->emitOpError() << "expects a mesh named " << meshName
+                             << ", got none (" << label << ")";
   llvm::StringSet<> used;
   int64_t size = 1;
   for (StringAttr name : axes.getAsRange<StringAttr>()) {
@@ -52,10 +52,9 @@ LogicalResult verifyScaled(Operation *op, Value operand, Value result,
       return op->emitOpError() << "expects a dimension below " << from.getRank()
                                << ", got " << dimension << " (" << label << ")";
     if (shape[dimension] % factor)
-      return op->emitOpError()
-             << "expects dimension " << dimension << " of size "
-             << shape[dimension] << " to divide by " << factor << " (" << label
-             << ")";
+      return op->emitOpError() << "expects a size that divides by " << factor
+                               << " in dimension " << dimension << ", got "
+                               << shape[dimension] << " (" << label << ")";
     shape[dimension] /= factor;
   }
   for (auto [dimension, factor] : multiplied) {
@@ -84,8 +83,9 @@ void AllReduceOp::build(OpBuilder &builder, OperationState &state,
 
 LogicalResult AllReduceOp::verify() {
   if (getOperandTypes() != getResultTypes())
-    return emitOpError()
-           << "expects results of the operands' types (all_reduce_c1)";
+    return emitOpError() << "expects results of the operands' types, got "
+                         << getResultTypes() << " for " << getOperandTypes()
+                         << " (all_reduce_c1)";
   return success(succeeded(
       verifyGroup(*this, getMeshAttr(), getAxes(), "all_reduce_c2", false)));
 }

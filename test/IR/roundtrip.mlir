@@ -10,8 +10,8 @@ module attributes {pp.plan = #pp.plan<
   // CHECK: pp.mesh @mesh = <["mb"=4 : time, "dp"=2, "tp"=2]>
   pp.mesh @mesh = <["mb"=4 : time, "dp"=2, "tp"=2]>
 
-  // CHECK: pp.program @stage0 ranks [0] arena 64 slots {
-  // CHECK-NEXT: pp.slot "w" parameter at 0 argument 0 : tensor<4x4xf32>
+  // CHECK: pp.program @stage0 ranks [0] arena 128 slots {
+  // CHECK-NEXT: pp.slot "w" parameter at 0 argument 0 : tensor<4x8xf32>
   // CHECK: prologue {
   // CHECK-NEXT: } body {
   // CHECK-NEXT: pp.send to 1 [0] on 0 after [0, 1] as forward 0 1
@@ -19,8 +19,8 @@ module attributes {pp.plan = #pp.plan<
   // CHECK-NEXT: pp.collective permute over ["dp"] [0, 0] on 0
   // CHECK: } epilogue {
   // CHECK-NEXT: }
-  pp.program @stage0 ranks [0] arena 64 slots {
-    pp.slot "w" parameter at 0 argument 0 : tensor<4x4xf32>
+  pp.program @stage0 ranks [0] arena 128 slots {
+    pp.slot "w" parameter at 0 argument 0 : tensor<4x8xf32>
   } queues {
     pp.queue "send 1" send
   } prologue {

@@ -55,7 +55,7 @@ def PP_TransferOp : PP_Op<"transfer", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$operand `from` $source `to` $target attr-dict `:` type($result)";
 }
 
-def PP_LaunchOp : PP_PureOp<"launch"> {
+def PP_LaunchOp : PP_PureOp<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel";
   let description = [{
     The kernel is a private function of level 1 ops (local shapes) whose body

@@ -18,6 +18,9 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
   let description = [{
     Slots and queues are numbered in order of their ops. `prologue` runs once,
     `body` once per step and ends with `pp.step`, `epilogue` once.
+    Constraints:
+    - (program_c1) `slots` holds slots, `queues` queues, every section instructions.
+    - (program_c2) instructions name slots and queues that exist; waits are pairs of a queue and a count.
 
     ```mlir
     pp.program @stage0 ranks [0, 1] arena 4096 slots {
@@ -40,15 +43,20 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
     `prologue` custom<Section>($prologue) `body` custom<Section>($body)
     `epilogue` custom<Section>($epilogue)
   }];
+  let hasVerifier = 1;
 }
 
-def PP_SlotOp : PP_Op<"slot", [HasParent<"ProgramOp">]> {
+def PP_SlotOp : PP_Op<"slot", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "memory for one tensor; unplaced at offset -1";
   let description = [{
     `argument`: the argument of @main it holds between steps.
+    Constraints:
+    - (slot_c1) `type` is a ranked tensor of static shape.
+    - (slot_c2) `argument` is an argument of @main of this type.
   }];
   let arguments = (ins StrAttr:$name, PP_SlotClassAttr:$slot_class, I64Attr:$offset,
                        TypeAttr:$type, OptionalAttr<I64Attr>:$argument);
+  let hasVerifier = 1;
   let assemblyFormat = "$name `` $slot_class `at` $offset (`argument` $argument^)? attr-dict `:` $type";
 }
 

@@ -1,0 +1,102 @@
+//===- ProgramOps.cpp - verifiers of programs and slots -------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What must hold before a program can be translated to an artifact; whether it
+// runs without races and deadlocks is proved there (pprt/Checks.h). Each failed
+// check names the label of the constraint in the op's description.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/IR/PP.h"
+
+using namespace mlir;
+using namespace pp;
+
+static bool isInstruction(Operation &op) {
+  return isa<RunOp, SendOp, RecvOp, CollectiveInstructionOp, CopyOp, LoadOp,
+             EmitOp, FlagOp, GateOp, StepOp>(op);
+}
+
+/// Checks that every op of a region is of the right kind (program_c1).
+static LogicalResult verifyRegion(Region &region, StringRef expected,
+                                  function_ref<bool(Operation &)> isExpected) {
+  for (Operation &op : region.getOps())
+    if (!isExpected(op))
+      return op.emitOpError() << "expects to be " << expected << " here, got "
+                              << op.getName() << " (program_c1)";
+  return success();
+}
+
+/// Checks the numbers by which an instruction refers to others (program_c2).
+/// The program is verified before its instructions: what one lacks is left to
+/// its own verifier.
+static LogicalResult verifyInstruction(Operation &op, int64_t slots,
+                                       int64_t queues) {
+  auto slotNumbers = op.getAttrOfType<DenseI64ArrayAttr>("slots");
+  auto queueNumber = op.getAttrOfType<IntegerAttr>("queue");
+  auto waitNumbers = op.getAttrOfType<DenseI64ArrayAttr>("waits");
+  if (!slotNumbers || !queueNumber || !waitNumbers)
+    return success();
+  for (int64_t slot : slotNumbers.asArrayRef())
+    if (slot < 0 || slot >= slots)
+      return op.emitOpError() << "expects slots below " << slots << ", got "
+                              << slot << " (program_c2)";
+  SmallVector<int64_t> used{queueNumber.getInt()};
+  ArrayRef<int64_t> waits = waitNumbers.asArrayRef();
+  if (waits.size() % 2)
+    return op.emitOpError() << "expects pairs of a queue and a count, got ["
+                            << waits << "] (program_c2)";
+  for (size_t index = 0; index < waits.size(); index += 2)
+    used.push_back(waits[index]);
+  for (int64_t queue : used)
+    if (queue < 0 || queue >= queues)
+      return op.emitOpError() << "expects queues below " << queues << ", got "
+                              << queue << " (program_c2)";
+  return success();
+}
+
+LogicalResult ProgramOp::verify() {
+  if (failed(verifyRegion(getSlots(), "a pp.slot",
+                          [](Operation &op) { return isa<SlotOp>(op); })) ||
+      failed(verifyRegion(getQueues(), "a pp.queue",
+                          [](Operation &op) { return isa<QueueOp>(op); })))
+    return failure();
+  auto count = [](Region &region) {
+    return static_cast<int64_t>(llvm::range_size(region.getOps()));
+  };
+  int64_t slots = count(getSlots()), queues = count(getQueues());
+  for (Region *section : {&getPrologue(), &getBody(), &getEpilogue()}) {
+    if (failed(verifyRegion(*section, "an instruction", isInstruction)))
+      return failure();
+    for (Operation &op : section->getOps())
+      if (failed(verifyInstruction(op, slots, queues)))
+        return failure();
+  }
+  return success();
+}
+
+LogicalResult SlotOp::verify() {
+  auto type = dyn_cast<RankedTensorType>(getType());
+  if (type && type.hasStaticShape())
+    return success();
+  return emitOpError() << "expects a ranked tensor of static shape, got "
+                       << getType() << " (slot_c1)";
+}
+
+LogicalResult SlotOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  std::optional<uint64_t> argument = getArgument();
+  if (!argument)
+    return success();
+  auto main = symbols.lookupNearestSymbolFrom<func::FuncOp>(
+      getOperation()->getParentOp(), StringAttr::get(getContext(), "main"));
+  if (!main || *argument >= main.getNumArguments())
+    return emitOpError() << "expects an argument below "
+                         << (main ? main.getNumArguments() : 0)
+                         << " of @main, got " << *argument << " (slot_c2)";
+  if (main.getArgumentTypes()[*argument] != getType())
+    return emitOpError() << "expects the type of argument " << *argument << ", "
+                         << main.getArgumentTypes()[*argument] << ", got "
+                         << getType() << " (slot_c2)";
+  return success();
+}

@@ -1,0 +1,113 @@
+// Every constraint of ops that compute, by its label.
+// RUN: pp-opt %s --split-input-file --verify-diagnostics
+
+func.func @iota_c1() {
+  // expected-error@+1 {{expects a dimension from 0 to 1, got 2 (iota_c1)}}
+  %0 = pp.iota dim 2 : tensor<4x8xi32>
+  return
+}
+
+// -----
+
+func.func @random_bits_c1(%s: tensor<i64>, %t: tensor<i32>) {
+  // expected-error@+1 {{expects no offsets, or 2 together with as many global sizes, got 1 and 1 (random_bits_c1)}}
+  %0 = pp.random_bits %s, %t offsets(%t : tensor<i32>) of [8] stream 7 : tensor<i64>, tensor<i32> -> tensor<4x8xi32>
+  return
+}
+
+// -----
+
+func.func @reduce_c1(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects strictly increasing dimensions below 2, got [1, 0] (reduce_c1)}}
+  %0 = pp.reduce sum %x dims [1, 0] : tensor<4x8xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @reduce_c2(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects type 'tensor<4xf32>', got 'tensor<8xf32>' (reduce_c2)}}
+  %0 = pp.reduce sum %x dims [1] : tensor<4x8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @argmax_c1(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects a dimension from 0 to 1, got -1 (argmax_c1)}}
+  %0 = pp.argmax %x dim -1 : tensor<4x8xf32> -> tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @cumsum_c1(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects a dimension from 0 to 1, got 2 (cumsum_c1)}}
+  %0 = pp.cumsum %x dim 2 : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @dot_general_c1(%x: tensor<4x8xf32>, %y: tensor<8x4xf32>) {
+  // expected-error@+1 {{expects paired, distinct batch and contracting dimensions, got batch [0] x [0], contract [0] x [1] (dot_general_c1)}}
+  %0 = pp.dot_general %x, %y batch [0] x [0] contract [0] x [1] : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @dot_general_c2(%x: tensor<4x8xf32>, %y: tensor<8x4xf32>) {
+  // expected-error@+1 {{expects equal sizes of paired dimensions and one element type, got 'tensor<4x8xf32>' and 'tensor<8x4xf32>' (dot_general_c2)}}
+  %0 = pp.dot_general %x, %y batch [] x [] contract [1] x [1] : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @dot_general_c3(%x: tensor<4x8xf32>, %y: tensor<8x5xf32>) {
+  // expected-error@+1 {{expects type 'tensor<4x5xf32>', got 'tensor<5x4xf32>' (dot_general_c3)}}
+  %0 = pp.dot_general %x, %y batch [] x [] contract [1] x [0] : tensor<4x8xf32>, tensor<8x5xf32> -> tensor<5x4xf32>
+  return
+}
+
+// -----
+
+func.func @gather_c1(%x: tensor<4x8xf32>, %i: tensor<5xi32>) {
+  // expected-error@+1 {{expects 1 equal leading dimensions and a table dimension after them, got 'tensor<4x8xf32>' and 'tensor<5xi32>' (gather_c1)}}
+  %0 = pp.gather %x[%i] batch 1 : tensor<4x8xf32>, tensor<5xi32> -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @gather_c2(%x: tensor<4x8xf32>, %i: tensor<5xi32>) {
+  // expected-error@+1 {{expects type 'tensor<5x8xf32>', got 'tensor<5xf32>' (gather_c2)}}
+  %0 = pp.gather %x[%i] batch 0 : tensor<4x8xf32>, tensor<5xi32> -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_c1(%x: tensor<4x8xf32>, %i: tensor<5xi32>, %u: tensor<5xf32>) {
+  // expected-error@+1 {{expects 1 equal leading dimensions and a table dimension after them, got 'tensor<4x8xf32>' and 'tensor<5xi32>' (scatter_add_c1)}}
+  %0 = pp.scatter_add %x[%i], %u batch 1 : tensor<4x8xf32>, tensor<5xi32>, tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_c2(%x: tensor<4x8xf32>, %i: tensor<5xi32>, %u: tensor<5xf32>) {
+  // expected-error@+1 {{expects type 'tensor<5x8xf32>', got 'tensor<5xf32>' (scatter_add_c2)}}
+  %0 = pp.scatter_add %x[%i], %u batch 0 : tensor<4x8xf32>, tensor<5xi32>, tensor<5xf32>
+  return
+}
+
+// -----
+
+pp.mesh @mesh = <["dp"=2]>
+func.func @sharding_constraint_c1(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects a sharding of rank 2 that is not partial, got #pp.sharding<@mesh, [{"dp"}]> (sharding_constraint_c1)}}
+  %0 = pp.sharding_constraint %x to <@mesh, [{"dp"}]> : tensor<4x8xf32>
+  return
+}

@@ -1,0 +1,123 @@
+// Every constraint of programs and slots, by its label.
+// RUN: pp-opt %s --split-input-file --verify-diagnostics
+
+func.func @main() {
+  return
+}
+pp.program @program_c1_slots ranks [0] arena 64 slots {
+  // expected-error@+1 {{expects to be a pp.slot here, got pp.queue (program_c1)}}
+  pp.queue "compute" compute
+} queues {
+} prologue {
+} body {
+} epilogue {
+}
+
+// -----
+
+pp.program @program_c1_queues ranks [0] arena 64 slots {
+} queues {
+  // expected-error@+1 {{expects to be a pp.queue here, got pp.slot (program_c1)}}
+  pp.slot "x" activation at 0 : tensor<4xf32>
+} prologue {
+} body {
+} epilogue {
+}
+
+// -----
+
+pp.program @program_c1_body ranks [0] arena 64 slots {
+} queues {
+} prologue {
+} body {
+  // expected-error@+1 {{expects to be an instruction here, got pp.constant (program_c1)}}
+  %0 = pp.constant dense<0.0> : tensor<f32>
+} epilogue {
+}
+
+// -----
+
+pp.program @program_c2_slot ranks [0] arena 64 slots {
+  pp.slot "x" activation at 0 : tensor<4xf32>
+} queues {
+  pp.queue "compute" compute
+} prologue {
+} body {
+  // expected-error@+1 {{expects slots below 1, got 1 (program_c2)}}
+  pp.copy [0, 1] on 0 after []
+} epilogue {
+}
+
+// -----
+
+pp.program @program_c2_queue ranks [0] arena 64 slots {
+} queues {
+  pp.queue "compute" compute
+} prologue {
+} body {
+  // expected-error@+1 {{expects queues below 1, got 2 (program_c2)}}
+  pp.step [] on 0 after [2, 1]
+} epilogue {
+}
+
+// -----
+
+pp.program @program_c2_waits ranks [0] arena 64 slots {
+} queues {
+  pp.queue "compute" compute
+} prologue {
+} body {
+  // expected-error@+1 {{expects pairs of a queue and a count, got [0] (program_c2)}}
+  pp.step [] on 0 after [0]
+} epilogue {
+}
+
+// -----
+
+pp.program @incomplete ranks [0] arena 64 slots {
+} queues {
+} prologue {
+} body {
+  // expected-error@+1 {{requires attribute 'queue'}}
+  "pp.step"() : () -> ()
+} epilogue {
+}
+
+// -----
+
+pp.program @slot_c1 ranks [0] arena 64 slots {
+  // expected-error@+1 {{expects a ranked tensor of static shape, got 'f32' (slot_c1)}}
+  pp.slot "x" activation at 0 : f32
+} queues {
+} prologue {
+} body {
+} epilogue {
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  return
+}
+pp.program @slot_c2 ranks [0] arena 64 slots {
+  // expected-error@+1 {{expects an argument below 1 of @main, got 1 (slot_c2)}}
+  pp.slot "x" parameter at 0 argument 1 : tensor<4xf32>
+} queues {
+} prologue {
+} body {
+} epilogue {
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  return
+}
+pp.program @slot_c2_type ranks [0] arena 64 slots {
+  // expected-error@+1 {{expects the type of argument 0, 'tensor<4xf32>', got 'tensor<8xf32>' (slot_c2)}}
+  pp.slot "x" parameter at 0 argument 0 : tensor<8xf32>
+} queues {
+} prologue {
+} body {
+} epilogue {
+}

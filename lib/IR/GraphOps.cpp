@@ -198,5 +198,3 @@ LogicalResult ShardingConstraintOp::verify() {
                          << " (sharding_constraint_c1)";
   return success();
 }
-
-OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }

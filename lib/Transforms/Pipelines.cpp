@@ -60,8 +60,12 @@ static void addGraphPasses(OpPassManager &manager,
 
   // The optimizer is ordinary ops over state arguments, so that states are
   // sharded, placed and counted as everything else. What gradients nobody asks
-  // for is dropped with the unused work that led to them.
+  // for is dropped with the unused work that led to them, and what rules that
+  // know nothing of each other wrote (zeros added, moves undone) is folded
+  // while it is one graph. Equal constants stay apart: each has its stage.
   manager.addPass(createAddOptimizer({options.keepGradients}));
+  manager.addPass(
+      createCanonicalizerPass(GreedyRewriteConfig().enableConstantCSE(false)));
   manager.addPass(createCSEPass());
   manager.addPass(createVerifyGraph());
 }

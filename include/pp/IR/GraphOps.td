@@ -29,6 +29,7 @@ class PP_BinaryOp<string mnemonic, Type type = PP_NumberTensor, list<Trait> trai
 }
 
 def PP_NegOp : PP_UnaryOp<"neg", PP_NumberTensor> {
+  let hasFolder = 1;
   let summary = "-x";
 }
 def PP_AbsOp : PP_UnaryOp<"abs", PP_NumberTensor> {
@@ -65,19 +66,25 @@ def PP_SignOp : PP_UnaryOp<"sign", PP_NumberTensor> {
   let summary = "-1, 0 or 1";
 }
 def PP_NotOp : PP_UnaryOp<"not", PP_LogicTensor> {
+  let hasFolder = 1;
   let summary = "logical or bitwise not";
 }
 
 def PP_AddOp : PP_BinaryOp<"add", PP_NumberTensor, [Commutative]> {
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
   let summary = "x + y";
 }
 def PP_SubOp : PP_BinaryOp<"sub", PP_NumberTensor> {
+  let hasFolder = 1;
   let summary = "x - y";
 }
 def PP_MulOp : PP_BinaryOp<"mul", PP_NumberTensor, [Commutative]> {
+  let hasFolder = 1;
   let summary = "x * y";
 }
 def PP_DivOp : PP_BinaryOp<"div", PP_NumberTensor> {
+  let hasFolder = 1;
   let summary = "x / y; integers round towards zero";
 }
 def PP_MaxOp : PP_BinaryOp<"max", PP_NumberTensor, [Commutative]> {
@@ -110,6 +117,7 @@ def PP_CompareOp : PP_PureOp<"compare", [Elementwise, SameTypeOperands, SameOper
 
 def PP_SelectOp : PP_PureOp<"select", [Elementwise, AllTypesMatch<["on_true", "on_false", "result"]>,
                                        AllShapesMatch<["predicate", "result"]>]> {
+  let hasFolder = 1;
   let summary = "`on_true` where `predicate` holds, `on_false` elsewhere";
   let arguments = (ins PP_BoolTensor:$predicate, PP_Tensor:$on_true, PP_Tensor:$on_false);
   let results = (outs PP_Tensor:$result);
@@ -117,6 +125,7 @@ def PP_SelectOp : PP_PureOp<"select", [Elementwise, AllTypesMatch<["on_true", "o
 }
 
 def PP_ConvertOp : PP_PureOp<"convert", [Elementwise, SameOperandsAndResultShape]> {
+  let hasFolder = 1;
   let summary = "changes the element type; floats round to nearest even, float to integer truncates";
   let arguments = (ins PP_Tensor:$operand);
   let results = (outs PP_Tensor:$result);
@@ -191,6 +200,7 @@ def PP_RandomBitsOp : PP_PureOp<"random_bits"> {
 //===----------------------------------------------------------------------===//
 
 def PP_BroadcastOp : PP_PureOp<"broadcast", [SameOperandsAndResultElementType]> {
+  let hasFolder = 1;
   let summary = "repeats a tensor along new dimensions";
   let description = [{
     Operand dimension i becomes result dimension `dimensions[i]`; the others are new.
@@ -209,6 +219,7 @@ def PP_BroadcastOp : PP_PureOp<"broadcast", [SameOperandsAndResultElementType]> 
 }
 
 def PP_ReshapeOp : PP_PureOp<"reshape", [SameOperandsAndResultElementType]> {
+  let hasFolder = 1;
   let summary = "the same elements, row-major, under another shape";
   let description = [{
     Constraints:
@@ -221,6 +232,7 @@ def PP_ReshapeOp : PP_PureOp<"reshape", [SameOperandsAndResultElementType]> {
 }
 
 def PP_TransposeOp : PP_PureOp<"transpose", [SameOperandsAndResultElementType]> {
+  let hasFolder = 1;
   let summary = "permutes dimensions: result dimension i is operand dimension `permutation[i]`";
   let description = [{
     Constraints:
@@ -234,6 +246,7 @@ def PP_TransposeOp : PP_PureOp<"transpose", [SameOperandsAndResultElementType]> 
 }
 
 def PP_SliceOp : PP_PureOp<"slice", [SameOperandsAndResultElementType]> {
+  let hasFolder = 1;
   let summary = "a box of a tensor, with strides";
   let description = [{
     Result dimension d holds operand elements `starts[d]`, `starts[d] + strides[d]`, ... below `limits[d]`.
@@ -256,6 +269,7 @@ def PP_SliceOp : PP_PureOp<"slice", [SameOperandsAndResultElementType]> {
 }
 
 def PP_PadOp : PP_PureOp<"pad", [SameOperandsAndResultElementType]> {
+  let hasFolder = 1;
   let summary = "surrounds and interleaves a tensor with a value";
   let description = [{
     Constraints:
@@ -273,6 +287,7 @@ def PP_PadOp : PP_PureOp<"pad", [SameOperandsAndResultElementType]> {
 }
 
 def PP_ConcatenateOp : PP_PureOp<"concatenate", [SameOperandsAndResultElementType]> {
+  let hasFolder = 1;
   let summary = "joins tensors along one dimension";
   let description = [{
     Constraints:
@@ -314,6 +329,7 @@ def PP_DynamicUpdateSliceOp : PP_PureOp<"dynamic_update_slice", [AllTypesMatch<[
 //===----------------------------------------------------------------------===//
 
 def PP_ReduceOp : PP_PureOp<"reduce", [SameOperandsAndResultElementType]> {
+  let hasFolder = 1;
   let summary = "reduces over dimensions, which the result drops";
   let description = [{
     `sum` and `prod` take numbers, `max` and `min` numbers (ties share the

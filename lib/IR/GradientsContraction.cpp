@@ -97,9 +97,17 @@ struct Side {
   SmallVector<int64_t> inResult;
 };
 
+/// Price of bringing dimensions in the order `dims` into ascending order: none,
+/// a transpose of rows, a transpose of elements.
+int64_t disorder(ArrayRef<int64_t> dims) {
+  if (llvm::is_sorted(dims))
+    return 0;
+  return dims.back() + 1 == static_cast<int64_t>(dims.size()) ? 1 : 2;
+}
+
 /// The gradient of `self`: the upstream contracted with `other` over what is
-/// free there. Of the two operand orders, the one that yields the dimensions
-/// in the order of `self` is taken; else a transpose puts them there.
+/// free there. Of the two operand orders, the one is taken that yields the
+/// dimensions closer to the order of `self`.
 Value contract(Vjp &vjp, const Side &self, const Side &other) {
   auto type = rankedType(self.value);
   Value upstream = vjp.convert(vjp.upstream, type.getElementType());
@@ -117,7 +125,7 @@ Value contract(Vjp &vjp, const Side &self, const Side &other) {
   upstreamFirst.append(paired);
   otherFirst.append(paired);
   otherFirst.append(self.free);
-  bool swap = llvm::is_sorted(otherFirst) && !llvm::is_sorted(upstreamFirst);
+  bool swap = disorder(otherFirst) < disorder(upstreamFirst);
   ArrayRef<int64_t> dims = swap ? otherFirst : upstreamFirst;
   SmallVector<int64_t> shape;
   for (int64_t dim : dims)

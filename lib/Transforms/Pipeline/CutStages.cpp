@@ -95,16 +95,22 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
   }
 
   /// An argument lives on every stage with an op that uses it; optimizer state
-  /// lives with its parameter, and what no stage uses on the first one.
+  /// lives with its parameter, and what no stage uses on the first one that has
+  /// parameters: there a norm of all gradients can be had.
   void placeArguments(func::FuncOp main, int64_t stages) {
     SmallVector<std::set<int64_t>> homes(main.getNumArguments());
     for (BlockArgument arg : main.getArguments())
       for (Operation *user : arg.getUsers())
         homes[arg.getArgNumber()].insert(getStages(user).begin(),
                                          getStages(user).end());
+    std::set<int64_t> used;
+    for (unsigned index = 0; index < main.getNumArguments(); ++index)
+      if (getArgRole(main, index) == Role::Param)
+        used.insert(homes[index].begin(), homes[index].end());
+    int64_t fallback = used.empty() ? 0 : *used.begin();
     for (unsigned index = 0; index < main.getNumArguments(); ++index) {
       if (homes[index].empty())
-        homes[index] = homesOfState(main, index, homes, stages);
+        homes[index] = homesOfState(main, index, homes, stages, fallback);
       SmallVector<int64_t> list(homes[index].begin(), homes[index].end());
       main.setArgAttr(index, attrs::kStages,
                       DenseI64ArrayAttr::get(&getContext(), list));
@@ -115,14 +121,15 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
   /// whose dotted name ends its own, or all of them (a step counter).
   static std::set<int64_t> homesOfState(func::FuncOp main, unsigned index,
                                         ArrayRef<std::set<int64_t>> homes,
-                                        int64_t stages) {
+                                        int64_t stages, int64_t fallback) {
     StringRef name = getArgName(main, index);
     if (getArgRole(main, index) != Role::State)
-      return {0};
+      return {fallback};
     for (unsigned other = 0; other < main.getNumArguments(); ++other)
       if (getArgRole(main, other) == Role::Param &&
           name.ends_with(("." + getArgName(main, other)).str()))
-        return homes[other].empty() ? std::set<int64_t>{0} : homes[other];
+        return homes[other].empty() ? std::set<int64_t>{fallback}
+                                    : homes[other];
     std::set<int64_t> all;
     for (int64_t stage = 0; stage < stages; ++stage)
       all.insert(stage);

@@ -9,9 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "StepPlacement.h"
-#include "pp/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
+#include "pp/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -45,6 +45,7 @@ public:
 
 private:
   LogicalResult collect();
+  void sortUpdates();
   LogicalResult verifyHomes();
   /// Adds `op` and, before it, what it needs that no other fragment provides.
   void addTo(Draft &draft, Operation *op);
@@ -55,7 +56,8 @@ private:
 
   void emit(Draft &draft);
   void emitBody(Draft &draft, Block &block);
-  Value emitSum(OpBuilder &builder, Operation *root, const Draft &draft, IRMapping &mapping);
+  Value emitSum(OpBuilder &builder, Operation *root, const Draft &draft,
+                IRMapping &mapping);
   /// The value of the new function that `stage` sees for `value`.
   Value resolve(Value value, int64_t stage);
   void emitReturn();
@@ -109,7 +111,8 @@ bool StageSplitter::belongsTo(const Draft &draft, Operation *op) const {
     return true;
   if (timeClass == TimeClass::PerStep)
     return draft.isUpdate();
-  if (draft.isUpdate() || placement.getHome(op->getResult(0)).front() != draft.stage)
+  if (draft.isUpdate() ||
+      placement.getHome(op->getResult(0)).front() != draft.stage)
     return false;
   return (getKind(op) == Kind::Forward) == (draft.phase == Phase::Forward);
 }
@@ -134,6 +137,10 @@ void StageSplitter::addTo(Draft &draft, Operation *op) {
       require(draft, operand);
   }
   draft.ops.insert(op);
+  // All members of a sum take part in it, also where nobody asks for it.
+  if (const CrossStageSum *sum = placement.getSum(op))
+    for (int64_t stage : sum->stages)
+      addTo(draftOf(Phase::Update, stage), op);
 }
 
 LogicalResult StageSplitter::collect() {
@@ -150,16 +157,19 @@ LogicalResult StageSplitter::collect() {
     if (!op.getNumResults() ||
         placement.getTimeClass(op.getResult(0)) != TimeClass::PerMicroBatch)
       continue;
-    Phase phase = getKind(&op) == Kind::Forward ? Phase::Forward : Phase::Backward;
+    Phase phase =
+        getKind(&op) == Kind::Forward ? Phase::Forward : Phase::Backward;
     addTo(draftOf(phase, placement.getHome(op.getResult(0)).front()), &op);
   }
   for (int64_t stage = 0; stage < stages; ++stage)
     if (draftOf(Phase::Forward, stage).ops.empty())
-      return main.emitError("expects work on every stage, got none on stage ") << stage;
+      return main.emitError("expects work on every stage, got none on stage ")
+             << stage;
 
   // The update of a parameter runs on every stage that holds it; everything
   // else that is returned is taken from the first stage that has it.
-  returned.assign(body.getTerminator()->operand_begin(), body.getTerminator()->operand_end());
+  returned.assign(body.getTerminator()->operand_begin(),
+                  body.getTerminator()->operand_end());
   for (auto [index, value] : llvm::enumerate(returned)) {
     std::optional<Role> role = getResultRole(main, index);
     ArrayRef<int64_t> home = placement.getHome(value);
@@ -180,7 +190,21 @@ LogicalResult StageSplitter::collect() {
         addTo(draftOf(Phase::Update, stage), op);
     }
   }
+  sortUpdates();
   return success();
+}
+
+/// Puts the updates into the order of the step: stages that meet in several
+/// sums must do so in one order.
+void StageSplitter::sortUpdates() {
+  for (Draft &draft : drafts) {
+    if (!draft.isUpdate())
+      continue;
+    SmallVector<Operation *> ops = draft.ops.takeVector();
+    llvm::sort(
+        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    draft.ops.insert(ops.begin(), ops.end());
+  }
 }
 
 /// Checks that a stage holds the parameters and states it reads, through what
@@ -197,8 +221,9 @@ LogicalResult StageSplitter::verifyHomes() {
       ArrayRef<int64_t> home = placement.getHome(argument);
       if (isHeld && !llvm::is_contained(home, draft.stage))
         return main.emitError("expects every stage that uses \"")
-               << getArgName(main, index) << "\" to hold it, got a use on stage "
-               << draft.stage << " and it on stages [" << home
+               << getArgName(main, index)
+               << "\" to hold it, got a use on stage " << draft.stage
+               << " and it on stages [" << home
                << "]; what is computed from parameters alone has to be cut "
                   "together with its use";
     }
@@ -248,21 +273,23 @@ Value StageSplitter::resolve(Value value, int64_t stage) {
   Value &copy = transferred[{value, stage}];
   if (!copy) {
     int64_t source = placement.getHome(value).front();
-    copy = TransferOp::create(builder, value.getLoc(), produced.at({value, source}), source, stage);
+    copy = TransferOp::create(builder, value.getLoc(),
+                              produced.at({value, source}), source, stage);
   }
   return copy;
 }
 
 /// This stage's addends in order, then the reduction over the stages.
-Value StageSplitter::emitSum(OpBuilder &builder, Operation *root, const Draft &draft,
-                             IRMapping &mapping) {
+Value StageSplitter::emitSum(OpBuilder &builder, Operation *root,
+                             const Draft &draft, IRMapping &mapping) {
   const CrossStageSum &sum = *placement.getSum(root);
   Value local;
   for (auto [addend, owner] : sum.addends) {
     if (owner != draft.stage)
       continue;
     Value value = mapping.lookup(addend);
-    local = local ? AddOp::create(builder, root->getLoc(), local.getType(), local, value)
+    local = local ? AddOp::create(builder, root->getLoc(), local.getType(),
+                                  local, value)
                   : value;
     if (Operation *op = local.getDefiningOp())
       if (!op->hasAttr(attrs::kKind))
@@ -271,12 +298,14 @@ Value StageSplitter::emitSum(OpBuilder &builder, Operation *root, const Draft &d
   MLIRContext *context = builder.getContext();
   auto meshName = FlatSymbolRefAttr::get(context, mesh.getSymName());
   auto axes = builder.getArrayAttr({mesh.getMesh().getStageAxis().getName()});
-  auto stages = static_cast<int64_t>(sum.stages.size()) == placement.getNumStages()
-                    ? DenseI64ArrayAttr()
-                    : DenseI64ArrayAttr::get(context, sum.stages);
-  auto reduce = AllReduceOp::create(builder, root->getLoc(), TypeRange(local.getType()),
-                                    ReductionAttr::get(context, Reduction::Sum),
-                                    ValueRange(local), meshName, axes, stages);
+  auto stages =
+      static_cast<int64_t>(sum.stages.size()) == placement.getNumStages()
+          ? DenseI64ArrayAttr()
+          : DenseI64ArrayAttr::get(context, sum.stages);
+  auto reduce =
+      AllReduceOp::create(builder, root->getLoc(), TypeRange(local.getType()),
+                          ReductionAttr::get(context, Reduction::Sum),
+                          ValueRange(local), meshName, axes, stages);
   setKind(reduce, Kind::Update);
   return reduce.getResult(0);
 }
@@ -308,10 +337,11 @@ void StageSplitter::emit(Draft &draft) {
   SmallVector<Type> types;
   for (Value output : draft.outputs)
     types.push_back(output.getType());
-  auto fragment =
-      FragmentOp::create(builder, main.getLoc(), types, draft.phase, draft.stage, operands);
+  auto fragment = FragmentOp::create(builder, main.getLoc(), types, draft.phase,
+                                     draft.stage, operands);
   emitBody(draft, fragment.getBody().emplaceBlock());
-  for (auto [output, result] : llvm::zip_equal(draft.outputs, fragment.getResults()))
+  for (auto [output, result] :
+       llvm::zip_equal(draft.outputs, fragment.getResults()))
     produced[{output, draft.stage}] = result;
 }
 
@@ -361,7 +391,8 @@ struct SplitStagesPass : pp::impl::SplitStagesBase<SplitStagesPass> {
     if (failed(placement) ||
         failed(StageSplitter(*main, mesh, std::move(*placement)).run()))
       return signalPassFailure();
-    module->setAttr(attrs::kLevel, LevelAttr::get(&getContext(), Level::Pipeline));
+    module->setAttr(attrs::kLevel,
+                    LevelAttr::get(&getContext(), Level::Pipeline));
   }
 };
 

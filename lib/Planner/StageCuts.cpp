@@ -29,7 +29,8 @@ struct Sequence {
 
 double bytesOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * std::max(1.0, type.getElementTypeBitWidth() / 8.0);
+  return type.getNumElements() *
+         std::max(1.0, type.getElementTypeBitWidth() / 8.0);
 }
 
 FailureOr<Sequence> measure(func::FuncOp main) {
@@ -56,10 +57,12 @@ FailureOr<Sequence> measure(func::FuncOp main) {
       continue;
     auto cost = dyn_cast<CostOpInterface>(&op);
     if (!cost)
-      return op.emitError("expects an op that knows its cost, got ") << op.getName();
+      return op.emitError("expects an op that knows its cost, got ")
+             << op.getName();
     sequence.cost[origin] += cost.getFlops();
     if (getKind(&op) != Kind::Forward ||
-        llvm::none_of(op.getOperands(), [&](Value v) { return activations.contains(v); }))
+        llvm::none_of(op.getOperands(),
+                      [&](Value v) { return activations.contains(v); }))
       continue;
     // A scalar is of all examples together, and adding scalars no stage's work.
     if (cast<RankedTensorType>(op.getResult(0).getType()).getRank() > 0)
@@ -72,7 +75,8 @@ FailureOr<Sequence> measure(func::FuncOp main) {
           last = std::max(last, getOrigin(user));
       // Crosses the boundaries before ops origin+1 .. last.
       sequence.crossing[origin + 1] += bytesOf(result);
-      sequence.crossing[last + 1 <= count ? last + 1 : count] -= bytesOf(result);
+      sequence.crossing[last + 1 <= count ? last + 1 : count] -=
+          bytesOf(result);
     }
   }
   for (int64_t i = 1; i <= count; ++i)
@@ -82,8 +86,8 @@ FailureOr<Sequence> measure(func::FuncOp main) {
 
 } // namespace
 
-FailureOr<SmallVector<int64_t>> pp::chooseStageCuts(func::FuncOp main, int64_t stages,
-                                                    double flopsPerByte) {
+FailureOr<SmallVector<int64_t>>
+pp::chooseStageCuts(func::FuncOp main, int64_t stages, double flopsPerByte) {
   if (stages == 1)
     return SmallVector<int64_t>();
   FailureOr<Sequence> sequence = measure(main);
@@ -99,7 +103,8 @@ FailureOr<SmallVector<int64_t>> pp::chooseStageCuts(func::FuncOp main, int64_t s
   }
   if (work.back() < stages)
     return main.emitError("expects at most ")
-           << work.back() << " stages, one for each forward op that depends on an input, got "
+           << work.back()
+           << " stages, one for each forward op that depends on an input, got "
            << stages << ": a stage would be empty";
   // What a stage pays: its own work and what it receives, forward and backward.
   auto price = [&](int64_t begin, int64_t end) {
@@ -108,8 +113,10 @@ FailureOr<SmallVector<int64_t>> pp::chooseStageCuts(func::FuncOp main, int64_t s
   };
   // best[s][b]: least bottleneck of s stages that end before op b.
   double infinity = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> best(stages + 1, std::vector<double>(count + 1, infinity));
-  std::vector<std::vector<int64_t>> previous(stages + 1, std::vector<int64_t>(count + 1, 0));
+  std::vector<std::vector<double>> best(
+      stages + 1, std::vector<double>(count + 1, infinity));
+  std::vector<std::vector<int64_t>> previous(
+      stages + 1, std::vector<int64_t>(count + 1, 0));
   best[0][0] = 0.0;
   for (int64_t stage = 1; stage <= stages; ++stage)
     for (int64_t end = stage; end <= count; ++end)

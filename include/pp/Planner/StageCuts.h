@@ -18,9 +18,9 @@ namespace pp {
 /// that depends on an input; fails with a diagnostic when there are too few.
 ///
 /// The default figure is a link of 1 GB/s between devices of 100 GFLOP/s.
-mlir::FailureOr<llvm::SmallVector<int64_t>> chooseStageCuts(mlir::func::FuncOp main,
-                                                            int64_t stages,
-                                                            double flopsPerByte = 100.0);
+mlir::FailureOr<llvm::SmallVector<int64_t>>
+chooseStageCuts(mlir::func::FuncOp main, int64_t stages,
+                double flopsPerByte = 100.0);
 
 } // namespace pp
 

@@ -7,11 +7,11 @@
 // pass, so joining them delays none.
 //
 //===----------------------------------------------------------------------===//
+#include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
-#include "mlir/IR/Builders.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace pp;
@@ -28,20 +28,22 @@ using GroupKey = std::tuple<int, Attribute, Attribute, Attribute, Type>;
 
 GroupKey keyOf(AllReduceOp op) {
   auto type = cast<RankedTensorType>(op.getOperand(0).getType());
-  return {static_cast<int>(op.getReduction()), op.getMeshAttr(), op.getAxesAttr(),
-          op.getStagesAttr(), type.getElementType()};
+  return {static_cast<int>(op.getReduction()), op.getMeshAttr(),
+          op.getAxesAttr(), op.getStagesAttr(), type.getElementType()};
 }
 
 int64_t bytesOf(AllReduceOp op) {
   int64_t bytes = 0;
   for (Value operand : op.getOperands()) {
     auto type = cast<RankedTensorType>(operand.getType());
-    bytes += type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
+    bytes +=
+        type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
   }
   return bytes;
 }
 
-struct BucketCollectivesPass : pp::impl::BucketCollectivesBase<BucketCollectivesPass> {
+struct BucketCollectivesPass
+    : pp::impl::BucketCollectivesBase<BucketCollectivesPass> {
   using BucketCollectivesBase::BucketCollectivesBase;
 
   void runOnOperation() override {
@@ -60,7 +62,8 @@ private:
   /// Members of a group over the stage axis run different fragments, which
   /// might be joined differently: such calls stay as they are.
   bool mayJoin(AllReduceOp op) const {
-    return op.getNumOperands() > 0 && !llvm::is_contained(op.getAxes(), stageAxis);
+    return op.getNumOperands() > 0 &&
+           !llvm::is_contained(op.getAxes(), stageAxis);
   }
 
   StringAttr stageAxis;
@@ -69,7 +72,8 @@ private:
   /// depth do not depend on each other, so any of them may be joined.
   void bucket(Block &block) {
     llvm::DenseMap<Operation *, int64_t> depths;
-    llvm::MapVector<std::pair<int64_t, GroupKey>, SmallVector<AllReduceOp>> groups;
+    llvm::MapVector<std::pair<int64_t, GroupKey>, SmallVector<AllReduceOp>>
+        groups;
     for (Operation &op : block.without_terminator()) {
       int64_t depth = 0;
       for (Value operand : op.getOperands())
@@ -108,9 +112,9 @@ private:
     }
     OpBuilder builder(last);
     auto joined = AllReduceOp::create(
-        builder, builder.getFusedLoc(locations), ValueRange(operands).getTypes(),
-        last.getReductionAttr(), operands, last.getMeshAttr(), last.getAxesAttr(),
-        last.getStagesAttr());
+        builder, builder.getFusedLoc(locations),
+        ValueRange(operands).getTypes(), last.getReductionAttr(), operands,
+        last.getMeshAttr(), last.getAxesAttr(), last.getStagesAttr());
     joined->setDiscardableAttrs(last->getDiscardableAttrDictionary());
     unsigned next = 0;
     for (AllReduceOp call : calls)

@@ -13,7 +13,8 @@ namespace {
 
 SmallVector<int64_t> intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   SmallVector<int64_t> both;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(),
+                        std::back_inserter(both));
   return both;
 }
 
@@ -24,21 +25,25 @@ bool feedsOneAdd(Operation *op) {
 
 } // namespace
 
-FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main, MeshAttr mesh) {
+FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
+                                                MeshAttr mesh) {
   StepPlacement placement;
   if (MeshAxisAttr axis = mesh.getStageAxis())
     placement.numStages = axis.getSize();
   if (MeshAxisAttr axis = mesh.getTimeAxis())
     placement.timeAxis = axis.getName();
-  placement.allStages = llvm::to_vector(llvm::seq<int64_t>(placement.numStages));
+  placement.allStages =
+      llvm::to_vector(llvm::seq<int64_t>(placement.numStages));
 
   for (BlockArgument arg : main.getArguments()) {
     std::optional<Role> role = getArgRole(main, arg.getArgNumber());
     bool isBatch = role == Role::Input || role == Role::Label;
-    placement.timeClasses[arg] = isBatch ? TimeClass::PerMicroBatch : TimeClass::Invariant;
-    auto stages = main.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(), attrs::kStages);
-    placement.homes[arg] =
-        stages ? SmallVector<int64_t>(stages.asArrayRef()) : placement.allStages;
+    placement.timeClasses[arg] =
+        isBatch ? TimeClass::PerMicroBatch : TimeClass::Invariant;
+    auto stages = main.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(),
+                                                           attrs::kStages);
+    placement.homes[arg] = stages ? SmallVector<int64_t>(stages.asArrayRef())
+                                  : placement.allStages;
   }
   for (Operation &op : main.getBody().front().without_terminator())
     if (failed(placement.classify(op)) || failed(placement.place(op)))
@@ -48,7 +53,8 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main, MeshAttr mesh
 
 ArrayRef<int64_t> StepPlacement::getHome(Value value) const {
   auto it = homes.find(value);
-  return it == homes.end() ? ArrayRef<int64_t>(allStages) : ArrayRef<int64_t>(it->second);
+  return it == homes.end() ? ArrayRef<int64_t>(allStages)
+                           : ArrayRef<int64_t>(it->second);
 }
 
 const CrossStageSum *StepPlacement::getSum(Operation *op) const {
@@ -59,7 +65,8 @@ const CrossStageSum *StepPlacement::getSum(Operation *op) const {
 /// A sum of gradients of different stages, as a tied parameter has it.
 bool StepPlacement::addsAcrossStages(Operation &op) const {
   return isa<AddOp>(op) && getKind(&op) == Kind::WeightGradient &&
-         intersect(getHome(op.getOperand(0)), getHome(op.getOperand(1))).empty();
+         intersect(getHome(op.getOperand(0)), getHome(op.getOperand(1)))
+             .empty();
 }
 
 LogicalResult StepPlacement::classify(Operation &op) {
@@ -79,8 +86,9 @@ LogicalResult StepPlacement::classify(Operation &op) {
     perMicroBatch = false;
   }
   if (perStep && perMicroBatch && !isa<AccumulateOp>(op) && timeAxis)
-    return op.emitOpError() << "expects values of one micro-batch or values accumulated over "
-                               "all of them, got both";
+    return op.emitOpError()
+           << "expects values of one micro-batch or values accumulated over "
+              "all of them, got both";
   TimeClass result = perStep         ? TimeClass::PerStep
                      : perMicroBatch ? TimeClass::PerMicroBatch
                                      : TimeClass::Invariant;
@@ -89,7 +97,8 @@ LogicalResult StepPlacement::classify(Operation &op) {
   return success();
 }
 
-void StepPlacement::collectAddends(Value value, SmallVectorImpl<Value> &addends) const {
+void StepPlacement::collectAddends(Value value,
+                                   SmallVectorImpl<Value> &addends) const {
   auto add = value.getDefiningOp<AddOp>();
   if (!add || !feedsOneAdd(add) || getTimeClass(value) != TimeClass::PerStep) {
     addends.push_back(value);
@@ -102,11 +111,13 @@ void StepPlacement::collectAddends(Value value, SmallVectorImpl<Value> &addends)
 LogicalResult StepPlacement::place(Operation &op) {
   SmallVector<int64_t> home = allStages;
   ArrayRef<int64_t> assigned = pp::getStages(&op);
-  TimeClass timeClass = op.getNumResults() ? getTimeClass(op.getResult(0)) : TimeClass::Invariant;
+  TimeClass timeClass =
+      op.getNumResults() ? getTimeClass(op.getResult(0)) : TimeClass::Invariant;
   if (timeClass == TimeClass::PerMicroBatch) {
     if (assigned.size() != 1)
-      return op.emitOpError() << "expects one stage (pp.stages), got " << assigned.size()
-                              << "; pp-cut-stages assigns it";
+      return op.emitOpError()
+             << "expects one stage (pp.stages), got " << assigned.size()
+             << "; pp-cut-stages assigns it";
     home.assign(assigned.begin(), assigned.end());
   } else {
     for (Value operand : op.getOperands())
@@ -134,7 +145,8 @@ LogicalResult StepPlacement::place(Operation &op) {
       SmallVector<Value> inner{add.getLhs(), add.getRhs()};
       while (!inner.empty()) {
         auto part = inner.pop_back_val().getDefiningOp<AddOp>();
-        if (!part || !feedsOneAdd(part) || getTimeClass(part) != TimeClass::PerStep)
+        if (!part || !feedsOneAdd(part) ||
+            getTimeClass(part) != TimeClass::PerStep)
           continue;
         insideSum.insert(part);
         inner.append({part.getLhs(), part.getRhs()});
@@ -143,8 +155,9 @@ LogicalResult StepPlacement::place(Operation &op) {
   }
   bool isPartOfSum = add && timeClass == TimeClass::PerStep && !isRoot;
   if (home.empty() && !isPartOfSum)
-    return op.emitOpError() << "expects operands that live on one stage, or a sum of values of "
-                               "different stages";
+    return op.emitOpError()
+           << "expects operands that live on one stage, or a sum of values of "
+              "different stages";
   for (Value result : op.getResults())
     homes[result] = home;
   return success();

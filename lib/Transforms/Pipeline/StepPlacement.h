@@ -34,10 +34,13 @@ struct CrossStageSum {
 class StepPlacement {
 public:
   /// Fails with a diagnostic when a value has no place.
-  static mlir::FailureOr<StepPlacement> compute(mlir::func::FuncOp main, MeshAttr mesh);
+  static mlir::FailureOr<StepPlacement> compute(mlir::func::FuncOp main,
+                                                MeshAttr mesh);
 
   int64_t getNumStages() const { return numStages; }
-  TimeClass getTimeClass(mlir::Value value) const { return timeClasses.lookup(value); }
+  TimeClass getTimeClass(mlir::Value value) const {
+    return timeClasses.lookup(value);
+  }
   /// Stages on which `value` can be had without a transfer, ascending.
   llvm::ArrayRef<int64_t> getHome(mlir::Value value) const;
   /// The sum rooted at `op`, or null.
@@ -49,7 +52,8 @@ private:
   bool addsAcrossStages(mlir::Operation &op) const;
   mlir::LogicalResult classify(mlir::Operation &op);
   mlir::LogicalResult place(mlir::Operation &op);
-  void collectAddends(mlir::Value value, llvm::SmallVectorImpl<mlir::Value> &addends) const;
+  void collectAddends(mlir::Value value,
+                      llvm::SmallVectorImpl<mlir::Value> &addends) const;
 
   int64_t numStages = 1;
   mlir::StringAttr timeAxis;

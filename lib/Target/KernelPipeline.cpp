@@ -163,10 +163,9 @@ void protectInplaceArguments(func::FuncOp function) {
   });
 }
 
+/// Empty tensors are not eliminated: that merges the destinations of two
+/// insertions whose results are added.
 LogicalResult bufferize(ModuleOp module) {
-  IRRewriter rewriter(module.getContext());
-  if (failed(bufferization::eliminateEmptyTensors(rewriter, module)))
-    return failure();
   bufferization::OneShotBufferizationOptions options;
   bufferization::BufferizationState state;
   return bufferization::runOneShotBufferize(module, options, state);

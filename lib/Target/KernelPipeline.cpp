@@ -141,30 +141,68 @@ bool isReadInTime(bufferization::ToTensorOp load, Operation *writer) {
   });
 }
 
-/// A result that shares an argument's memory overwrites it; a late reader of
-/// the argument gets a copy made in time.
-void protectInplaceArguments(func::FuncOp function) {
-  function.walk([&](bufferization::MaterializeInDestinationOp store) {
-    Operation *writer = store.getSource().getDefiningOp();
-    if (!writer || writer->getBlock() != store->getBlock() ||
-        !isa<linalg::GenericOp>(writer))
-      writer = store;
-    store->getBlock()->walk([&](bufferization::ToTensorOp load) {
-      if (baseOf(load.getBuffer()) != baseOf(store.getDest()) ||
-          isReadInTime(load, writer))
-        return;
-      OpBuilder builder(load->getContext());
-      builder.setInsertionPointAfter(load);
-      auto copy = bufferization::AllocTensorOp::create(
-          builder, load.getLoc(), cast<RankedTensorType>(load.getType()),
-          ValueRange(), load.getResult());
-      load.getResult().replaceAllUsesExcept(copy.getResult(), copy);
-    });
+/// What the op that computes `value` writes over; null for other values.
+OpOperand *destinationOf(Value value) {
+  if (auto op = value.getDefiningOp<DestinationStyleOpInterface>())
+    return op.getTiedOpOperand(cast<OpResult>(value));
+  if (auto loop = value.getDefiningOp<scf::ForOp>())
+    return loop.getTiedLoopInit(cast<OpResult>(value));
+  return nullptr;
+}
+
+/// The use of an empty tensor with which the computation of the stored value
+/// begins, if all of it may happen in the memory that `store` writes; else
+/// null.
+///
+/// Bufferization knows what tensors read and write of each other, but not that
+/// a store overwrites every tensor that lies in its memory. So only the stored
+/// value may lie there, and what nothing but the next step towards it reads.
+/// `bufferization::eliminateEmptyTensors` does not ask for that: of two results
+/// inserted into one base it puts the base where the first one is stored; the
+/// second is inserted there, and lost when the first is stored.
+OpOperand *findScratch(bufferization::MaterializeInDestinationOp store) {
+  Value value = store.getSource();
+  while (OpOperand *destination = destinationOf(value)) {
+    value = destination->get();
+    if (!value.hasOneUse())
+      return nullptr;
+    if (value.getDefiningOp<tensor::EmptyOp>())
+      return destination;
+  }
+  return nullptr;
+}
+
+/// A result that shares an argument's memory overwrites it, from `writer` on; a
+/// late reader of the argument gets a copy made in time.
+void protectInplaceArguments(bufferization::MaterializeInDestinationOp store,
+                             Operation *writer) {
+  store->getBlock()->walk([&](bufferization::ToTensorOp load) {
+    if (baseOf(load.getBuffer()) != baseOf(store.getDest()) ||
+        isReadInTime(load, writer))
+      return;
+    OpBuilder builder(load->getContext());
+    builder.setInsertionPointAfter(load);
+    auto copy = bufferization::AllocTensorOp::create(
+        builder, load.getLoc(), cast<RankedTensorType>(load.getType()),
+        ValueRange(), load.getResult());
+    load.getResult().replaceAllUsesExcept(copy.getResult(), copy);
   });
 }
 
-/// Empty tensors are not eliminated: that merges the destinations of two
-/// insertions whose results are added.
+/// Computes results where they belong, rather than in scratch that is copied.
+void computeInDestinations(func::FuncOp function) {
+  OpBuilder builder(function.getContext());
+  function.walk([&](bufferization::MaterializeInDestinationOp store) {
+    OpOperand *scratch = findScratch(store);
+    Operation *writer = scratch ? scratch->getOwner() : store;
+    protectInplaceArguments(store, writer);
+    if (!scratch)
+      return;
+    builder.setInsertionPoint(writer);
+    scratch->set(store.buildSubsetExtraction(builder, store.getLoc()));
+  });
+}
+
 LogicalResult bufferize(ModuleOp module) {
   bufferization::OneShotBufferizationOptions options;
   bufferization::BufferizationState state;
@@ -246,7 +284,7 @@ LogicalResult pp::lowerToLLVM(ModuleOp module) {
   if (failed(fuseElementwise(module)))
     return failure();
   for (auto function : module.getOps<func::FuncOp>())
-    protectInplaceArguments(function);
+    computeInDestinations(function);
   if (failed(bufferize(module)))
     return failure();
   for (auto function : module.getOps<func::FuncOp>()) {

@@ -118,7 +118,7 @@ std::string binary(const std::string &op, const std::string &element = "%f") {
 }
 std::string body(const std::string &arguments, const std::string &ops,
                  const std::string &value, const std::string &type) {
-  return "func.func @main(" + arguments + ") -> " + type + " {\n" + ops +
+  return "func.func @main(" + arguments + ") -> (" + type + ") {\n" + ops +
          "\n  return " + value + " : " + type + "\n}";
 }
 
@@ -185,6 +185,35 @@ INSTANTIATE_TEST_SUITE_P(
                   "  %y = pp.dynamic_update_slice %x, %u[%i, %j] : "
                   "tensor<4x9x%f>, tensor<4x3x%f>, tensor<i32>, tensor<i32>",
                   "%y", "tensor<4x9x%f>")},
+        // Both insertions and their sum are results: one base, three
+        // destinations.
+        Case{"insertionsAdded",
+             body("%u: tensor<4x3x%f>, %v: tensor<4x5x%f>, %i: tensor<i32>, "
+                  "%j: tensor<i32>",
+                  "  %z = pp.constant dense<0.0> : tensor<%f>\n"
+                  "  %c = pp.broadcast %z dims [] : tensor<%f> -> "
+                  "tensor<4x9x%f>\n"
+                  "  %a = pp.dynamic_update_slice %c, %u[%i, %j] : "
+                  "tensor<4x9x%f>, tensor<4x3x%f>, tensor<i32>, tensor<i32>\n"
+                  "  %b = pp.dynamic_update_slice %c, %v[%j, %i] : "
+                  "tensor<4x9x%f>, tensor<4x5x%f>, tensor<i32>, tensor<i32>\n"
+                  "  %y = pp.add %a, %b : tensor<4x9x%f>",
+                  "%a, %b, %y",
+                  "tensor<4x9x%f>, tensor<4x9x%f>, tensor<4x9x%f>")},
+        // The base of the insertion lies in the parameter it replaces, but not
+        // before that has been read.
+        Case{"insertionReplacesParameter",
+             "func.func @main(%p: tensor<4x9x%f> {pp.role = #pp.role<param>, "
+             "pp.name = \"p\"}, %x: tensor<4x9x%f>, %i: tensor<i32>, %j: "
+             "tensor<i32>) -> (tensor<4x9x%f> {pp.role = #pp.role<param>, "
+             "pp.name = \"p\"}) {\n"
+             "  %base = pp.exp %x : tensor<4x9x%f>\n"
+             "  %e = pp.exp %p : tensor<4x9x%f>\n"
+             "  %s = pp.slice %e [0, 0], [4, 3], [1, 1] : tensor<4x9x%f> -> "
+             "tensor<4x3x%f>\n"
+             "  %y = pp.dynamic_update_slice %base, %s[%i, %j] : "
+             "tensor<4x9x%f>, tensor<4x3x%f>, tensor<i32>, tensor<i32>\n"
+             "  return %y : tensor<4x9x%f>\n}"},
         Case{"iota", body("%x: tensor<4x6x%f>",
                           "  %i = pp.iota dim 0 : tensor<4x6x%f>\n  %y = "
                           "pp.add %x, %i : tensor<4x6x%f>",

@@ -13,7 +13,19 @@ FailureOr<func::FuncOp> pp::lookupMain(ModuleOp module) {
   if (auto main = module.lookupSymbol<func::FuncOp>("main"))
     if (!main.isExternal())
       return main;
+  if (!module.getOps<ProgramOp>().empty())
+    return module.emitError(
+        "expects @main with a body (levels 1 to 3), got "
+        "the programs that pp-lower-to-programs made of it");
   return module.emitError("expects a function @main with a body");
+}
+
+FailureOr<func::FuncOp> pp::lookupSplitMain(ModuleOp module) {
+  auto main = lookupMain(module);
+  if (succeeded(main) && main->getOps<FragmentOp>().empty())
+    return main->emitError("expects fragments (level 3), got none; "
+                           "pp-split-stages makes them");
+  return main;
 }
 
 FailureOr<PlanAttr> pp::lookupPlan(ModuleOp module) {

@@ -382,6 +382,7 @@ FailureOr<std::unique_ptr<ppx::ArtifactT>> pp::buildArtifact(ModuleOp module) {
   MeshOp mesh = lookupMesh(module);
   if (!main || !mesh || module.getOps<ProgramOp>().empty())
     return module.emitError(
-        "expects a module of level 4: @main, a mesh and programs");
+        "expects @main, a mesh and programs (level 4); pp-lower-to-programs "
+        "writes programs");
   return ArtifactBuilder(module, main, mesh.getMesh()).build();
 }

@@ -27,19 +27,27 @@ void writeFile(const std::string &path, const std::string &content) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
 
-TEST(KernelCache, CompilesDamagedEntriesAgain) {
+class KernelCache : public ::testing::Test {
+protected:
+  void SetUp() override {
+    module = context.parse(R"(
+      func.func @main(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
+        %y = pp.neg %x : tensor<3x5xf32>
+        return %y : tensor<3x5xf32>
+      })");
+    ASSERT_TRUE(module && pp::testing::formKernels(*module));
+  }
+
+  pp::testing::Context context;
+  OwningOpRef<ModuleOp> module;
+  CompileOptions options;
+};
+
+TEST_F(KernelCache, CompilesDamagedEntriesAgain) {
   llvm::SmallString<128> directory;
   ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("pp-cache", directory));
   llvm::scope_exit cleanup(
       [&] { llvm::sys::fs::remove_directories(directory); });
-  pp::testing::Context context;
-  auto module = context.parse(R"(
-    func.func @main(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
-      %y = pp.neg %x : tensor<3x5xf32>
-      return %y : tensor<3x5xf32>
-    })");
-  ASSERT_TRUE(module && pp::testing::formKernels(*module));
-  CompileOptions options;
   options.cacheDirectory = directory.str().str();
   /// The number of objects that came from the cache, after a run that must be
   /// right.
@@ -74,15 +82,7 @@ TEST(KernelCache, CompilesDamagedEntriesAgain) {
   }
 }
 
-TEST(KernelCache, DoesWithoutADirectory) {
-  pp::testing::Context context;
-  auto module = context.parse(R"(
-    func.func @main(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
-      %y = pp.neg %x : tensor<3x5xf32>
-      return %y : tensor<3x5xf32>
-    })");
-  ASSERT_TRUE(module && pp::testing::formKernels(*module));
-  CompileOptions options;
+TEST_F(KernelCache, DoesWithoutADirectory) {
   options.cacheDirectory = "/dev/null/cache";
   for (int run = 0; run < 2; ++run) {
     auto kernels =

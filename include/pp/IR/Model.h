@@ -44,6 +44,10 @@ inline constexpr llvm::StringLiteral kLevel = "pp.level";
 /// The function `main` of a module; reports its absence.
 mlir::FailureOr<mlir::func::FuncOp> lookupMain(mlir::ModuleOp module);
 
+/// The same at level 3, where its work lies in fragments; reports their
+/// absence, naming pp-split-stages.
+mlir::FailureOr<mlir::func::FuncOp> lookupSplitMain(mlir::ModuleOp module);
+
 /// The plan on a module; reports its absence, naming pp-make-plan.
 mlir::FailureOr<PlanAttr> lookupPlan(mlir::ModuleOp module);
 

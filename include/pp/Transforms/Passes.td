@@ -258,7 +258,8 @@ def CutStages : Pass<"pp-cut-stages", "::mlir::ModuleOp"> {
     %0 = pp.exp %x {pp.origin = 0} : ...   // -> pp.stages = [0]
     %1 = pp.log %0 {pp.origin = 1} : ...   // -> pp.stages = [1]
     ```
-    Errors: cuts that leave a stage empty, an op without a cost.
+    Errors: cuts that leave a stage empty, an op without a cost, no op with a
+    `pp.origin`.
   }];
 }
 
@@ -293,7 +294,8 @@ def Schedule : Pass<"pp-schedule", "::mlir::ModuleOp"> {
     Asks the schedule library for the plan's schedule (`gpipe`, `1f1b`) and puts
     it on @main as `pp.schedule`. With one stage and no name in the plan the
     micro-batches run one after another.
-    Errors: an unknown schedule, one that the sizes do not allow.
+    Errors: an unknown schedule, one that the sizes do not allow, a step
+    without fragments.
   }];
 }
 
@@ -313,6 +315,7 @@ def TrimResiduals : Pass<"pp-trim-residuals", "::mlir::ModuleOp"> {
     // forward:  yields %y, %x
     // backward: reads %x   %t = pp.tanh %x
     ```
+    Errors: a step without fragments.
   }];
 }
 
@@ -329,6 +332,7 @@ def BucketCollectives : Pass<"pp-bucket-collectives", "::mlir::ModuleOp"> {
     // becomes
     %0:2 = pp.all_reduce sum %a, %b over @mesh ["dp"] : ...
     ```
+    Errors: a step without fragments.
   }];
   let options = [
     Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"26214400",
@@ -350,7 +354,8 @@ def FormKernels : Pass<"pp-form-kernels", "::mlir::ModuleOp"> {
     threads. Everything else is grouped (`@fused_0`, ...) so that tensors that
     are produced and used row by row never reach memory; rows of a kernel
     (`pp.rows`) are independent. A kernel that updates a parameter or state
-    works in its place (`pp.inplace`). Equal kernels are one function.
+    works in its place (`pp.inplace`). Equal kernels are one function. Kernels
+    stay as they are: a module that has nothing else is not changed.
 
     ```mlir
     %m = pp.reduce max %x dims [1] : tensor<8x16xf32> -> tensor<8xf32>
@@ -369,7 +374,8 @@ def LowerToPrograms : Pass<"pp-lower-to-programs", "::mlir::ModuleOp"> {
     (one per micro-batch where it differs), every launch a run, every transfer a
     send and a recv, every argument that is read a load or a slot that persists.
     Slots have no place yet: pp-plan-buffers gives them one.
-    Errors: an op in a fragment that is neither a launch nor a collective.
+    Errors: an op in a fragment that is neither a launch nor a collective, no
+    mesh or schedule, a step without fragments.
   }];
 }
 
@@ -382,6 +388,7 @@ def PlanBuffers : Pass<"pp-plan-buffers", "::mlir::ModuleOp"> {
     or overwrites, and for no others. Received values have a region of their own
     that only compute releases, so that no reuse can close a cycle through a
     send.
+    Errors: a module without programs.
   }];
 }
 

@@ -400,7 +400,7 @@ struct LowerToProgramsPass
     : pp::impl::LowerToProgramsBase<LowerToProgramsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto main = lookupMain(module);
+    auto main = lookupSplitMain(module);
     MeshOp mesh = lookupMesh(module);
     if (failed(main))
       return signalPassFailure();

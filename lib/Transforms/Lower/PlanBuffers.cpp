@@ -58,8 +58,14 @@ SmallVector<SlotAccess> getAccesses(Operation &op, SymbolTable &symbols) {
 
 struct PlanBuffersPass : pp::impl::PlanBuffersBase<PlanBuffersPass> {
   void runOnOperation() override {
+    auto programs = getOperation().getOps<ProgramOp>();
+    if (programs.empty()) {
+      getOperation().emitError("expects programs (level 4), got none; "
+                               "pp-lower-to-programs writes them");
+      return signalPassFailure();
+    }
     SymbolTable symbols(getOperation());
-    for (auto program : getOperation().getOps<ProgramOp>())
+    for (ProgramOp program : programs)
       plan(program, symbols);
   }
 

@@ -47,7 +47,7 @@ struct BucketCollectivesPass
   using BucketCollectivesBase::BucketCollectivesBase;
 
   void runOnOperation() override {
-    auto main = lookupMain(getOperation());
+    auto main = lookupSplitMain(getOperation());
     if (failed(main))
       return signalPassFailure();
     if (MeshOp mesh = lookupMesh(getOperation()))

@@ -56,6 +56,11 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
     int64_t origins = 0;
     for (Operation &op : body)
       origins = std::max(origins, getOrigin(&op) + 1);
+    if (origins == 0) {
+      main->emitError("expects forward ops that pp-differentiate numbered "
+                      "(pp.origin), got none");
+      return signalPassFailure();
+    }
     SmallVector<int64_t> cuts(plan->getCuts());
     if (cuts.empty()) {
       auto chosen = chooseStageCuts(*main, stages);

@@ -22,7 +22,7 @@ namespace {
 
 struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
   void runOnOperation() override {
-    auto main = lookupMain(getOperation());
+    auto main = lookupSplitMain(getOperation());
     auto plan = lookupPlan(getOperation());
     if (failed(main) || failed(plan))
       return signalPassFailure();

@@ -357,7 +357,7 @@ void dropUnusedResults(FragmentOp fragment) {
 
 struct TrimResidualsPass : pp::impl::TrimResidualsBase<TrimResidualsPass> {
   void runOnOperation() override {
-    auto main = lookupMain(getOperation());
+    auto main = lookupSplitMain(getOperation());
     if (failed(main))
       return signalPassFailure();
     auto fragments = [&](Phase phase) {

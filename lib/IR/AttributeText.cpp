@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "AttributeText.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace pp;
@@ -84,12 +85,18 @@ void pp::printDims(AsmPrinter &printer, ArrayRef<DimShardingAttr> dims) {
 
 ParseResult
 pp::parseEntries(AsmParser &parser,
-                 llvm::function_ref<ParseResult(StringRef, SMLoc)> parseValue) {
+                 llvm::function_ref<ParseResult(StringRef, SMLoc)> parseValue,
+                 StringRef first) {
+  llvm::StringSet<> seen;
+  seen.insert(first);
   while (succeeded(parser.parseOptionalComma())) {
     SMLoc loc = parser.getCurrentLocation();
     StringRef key;
-    if (parser.parseKeyword(&key) || parser.parseEqual() ||
-        parseValue(key, loc))
+    if (parser.parseKeyword(&key) || parser.parseEqual())
+      return failure();
+    if (!seen.insert(key).second)
+      return parser.emitError(loc) << "expects " << key << " once";
+    if (parseValue(key, loc))
       return failure();
   }
   return parser.parseGreater();

@@ -43,11 +43,13 @@ mlir::ParseResult parseDims(mlir::AsmParser &parser,
                             llvm::SmallVectorImpl<DimShardingAttr> &dims);
 void printDims(mlir::AsmPrinter &printer, llvm::ArrayRef<DimShardingAttr> dims);
 
-/// `, key = ` repeated until `>`; `parseValue` handles one key.
+/// `, key = ` repeated until `>`, no key twice, nor `first`, which was read
+/// before; `parseValue` handles one key.
 mlir::ParseResult
 parseEntries(mlir::AsmParser &parser,
              llvm::function_ref<mlir::ParseResult(llvm::StringRef, llvm::SMLoc)>
-                 parseValue);
+                 parseValue,
+             llvm::StringRef first = "");
 
 } // namespace pp
 

@@ -61,7 +61,7 @@ void MeshAttr::print(AsmPrinter &printer) const {
 LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<MeshAxisAttr> axes) {
   llvm::StringSet<> names;
-  int64_t stageAxes = 0, timeAxes = 0;
+  int64_t stageAxes = 0, timeAxes = 0, positions = 1;
   for (MeshAxisAttr axis : axes) {
     if (!names.insert(axis.getName().getValue()).second)
       return emitError() << "expects every mesh axis once, got "
@@ -69,6 +69,11 @@ LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (axis.getSize() < 1)
       return emitError() << "expects a size of at least 1 for mesh axis "
                          << axis.getName() << ", got " << axis.getSize();
+    if (axis.getSize() > kMaxPositions / positions)
+      return emitError() << "expects a mesh of at most " << kMaxPositions
+                         << " positions, got more with axis " << axis.getName()
+                         << " of size " << axis.getSize();
+    positions *= axis.getSize();
     stageAxes += axis.getKind() == AxisKind::Stage;
     timeAxes += axis.getKind() == AxisKind::Time;
   }

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "AttributeText.h"
 #include "llvm/ADT/StringSwitch.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace pp;
@@ -51,6 +52,24 @@ OptimizerAttr OptimizerAttr::getDefault(MLIRContext *context,
              Decay::Constant,
              /*steps=*/0);
 }
+LogicalResult
+OptimizerAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                      OptimizerKind, Real lr, Real weightDecay, Real momentum,
+                      Real beta1, Real beta2, Real eps, Real clip,
+                      int64_t warmup, Decay, int64_t steps) {
+  for (double number : {lr, weightDecay, momentum, beta1, beta2, eps, clip})
+    if (!(number >= 0 && std::isfinite(number)))
+      return emitError() << "expects finite hyperparameters of at least 0, got "
+                         << number;
+  for (double beta : {beta1, beta2})
+    if (beta >= 1)
+      return emitError() << "expects betas below 1, got " << beta;
+  if (warmup < 0 || steps < 0)
+    return emitError() << "expects warmup and steps of at least 0, got "
+                       << warmup << " and " << steps;
+  return success();
+}
+
 Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
   OptimizerKind kind;
   if (parser.parseLess() ||
@@ -86,8 +105,9 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
   };
   if (parseEntries(parser, parseValue))
     return {};
-  return get(parser.getContext(), kind, lr, weightDecay, momentum, beta1, beta2,
-             eps, clip, warmup, decay, steps);
+  return parser.getChecked<OptimizerAttr>(
+      parser.getContext(), kind, Real(lr), Real(weightDecay), Real(momentum),
+      Real(beta1), Real(beta2), Real(eps), Real(clip), warmup, decay, steps);
 }
 void OptimizerAttr::print(AsmPrinter &printer) const {
   OptimizerAttr base = getDefault(getContext(), getKind());
@@ -130,6 +150,16 @@ void SeedAttr::print(AsmPrinter &printer) const {
   printer << ", " << getPriority() << ">";
 }
 
+LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               MeshAttr, StringAttr, ArrayRef<SeedAttr>,
+                               ArrayRef<int64_t>, OptimizerAttr,
+                               int64_t threads) {
+  if (threads < 1 || threads > kMaxThreads)
+    return emitError() << "expects threads from 1 to " << kMaxThreads
+                       << ", got " << threads;
+  return success();
+}
+
 Attribute PlanAttr::parse(AsmParser &parser, Type) {
   MeshAttr mesh = MeshAttr::get(parser.getContext(), {});
   StringAttr schedule = StringAttr::get(parser.getContext(), "");
@@ -164,10 +194,11 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
            << "expects mesh, schedule, seeds, cuts, optimizer or threads, got "
            << key;
   };
-  if (parseValue(first, loc) || parseEntries(parser, parseValue))
+  if (parseValue(first, loc) || parseEntries(parser, parseValue, first))
     return {};
-  return get(parser.getContext(), mesh, schedule, seeds, cuts, optimizer,
-             threads);
+  return parser.getChecked<PlanAttr>(
+      parser.getContext(), mesh, schedule, ArrayRef<SeedAttr>(seeds),
+      ArrayRef<int64_t>(cuts), optimizer, threads);
 }
 void PlanAttr::print(AsmPrinter &printer) const {
   printer << "<mesh = ";

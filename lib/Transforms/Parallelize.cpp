@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// One table holds every key with its help and its reader. Ranges that concern
-// several values together are checked by buildPlan.
+// One table holds every key with its help and its reader. What concerns several
+// values together is checked by checkOptions.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Transforms/Pipelines.h"
@@ -43,11 +43,20 @@ const char *readReal(StringRef value, std::optional<double> &real) {
   return nullptr;
 }
 
+const char *readThreads(StringRef value, std::optional<int64_t> &threads) {
+  int64_t number = 0;
+  const char *expected = readSize(value, number);
+  threads = number;
+  return expected;
+}
+
 const char *readBetas(StringRef value, PipelineOptions &options) {
   auto [first, second] = value.split(',');
   bool areReal = !readReal(first, options.plan.beta1) &&
                  !readReal(second, options.plan.beta2);
-  return areReal ? nullptr : "two numbers, as 0.9,0.999";
+  bool areBelow1 =
+      areReal && *options.plan.beta1 < 1 && *options.plan.beta2 < 1;
+  return areBelow1 ? nullptr : "two numbers below 1, as 0.9,0.999";
 }
 
 /// Takes one of `words`, named in `expected`.
@@ -55,6 +64,11 @@ const char *readWord(StringRef value, std::string &word,
                      ArrayRef<StringRef> words, const char *expected) {
   word = value.str();
   return llvm::is_contained(words, value) ? nullptr : expected;
+}
+
+const char *readFile(StringRef value, std::string &file) {
+  file = value.str();
+  return value.empty() ? "a file" : nullptr;
 }
 
 const char *readLevel(StringRef value, Level &level) {
@@ -79,7 +93,7 @@ const Key keys[] = {
      PP_READ(readWord(value, options.plan.schedule, {"gpipe", "1f1b"},
                       "gpipe or 1f1b"))},
     {"threads", "threads inside a rank",
-     PP_READ(readSize(value, options.plan.threads))},
+     PP_READ(readThreads(value, options.plan.threads))},
     {"optimizer",
      "sgd, momentum, adam or adamw (default), as torch.optim defines them",
      PP_READ(readWord(value, options.plan.optimizer,
@@ -104,7 +118,7 @@ const Key keys[] = {
     {"steps", "step at which the cosine reaches 0",
      PP_READ(readCount(value, options.plan.steps))},
     {"plan", "file with a #pp.plan to obey instead of the keys above",
-     PP_READ(readWord(value, options.planFile, {value}, ""))},
+     PP_READ(readFile(value, options.planFile))},
     {"stop-after",
      "level to end at: graph, spmd, pipeline or program (default)",
      PP_READ(readLevel(value, options.stopAfter))},
@@ -141,7 +155,9 @@ std::string describeUnknown(StringRef name) {
 
 LogicalResult pp::parseParallelize(StringRef text, PipelineOptions &options,
                                    std::string &error) {
+  error.clear();
   llvm::StringSet<> seen;
+  StringRef planKey; // the last one that says something about the plan
   SmallVector<StringRef> words;
   text.split(words, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef word : words) {
@@ -161,8 +177,16 @@ LogicalResult pp::parseParallelize(StringRef text, PipelineOptions &options,
               value.str() + "'";
       return failure();
     }
+    if (name != "stop-after" && name != "plan")
+      planKey = name;
   }
-  return success();
+  options.givesPlan = !planKey.empty() || !options.planFile.empty();
+  if (!planKey.empty() && !options.planFile.empty())
+    error = "'plan' expects no key but stop-after beside it, got '" +
+            planKey.str() + "'";
+  else if (options.planFile.empty())
+    error = checkOptions(options.plan);
+  return success(error.empty());
 }
 
 std::string pp::describeParallelizeKeys() {

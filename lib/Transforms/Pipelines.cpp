@@ -9,6 +9,7 @@
 #include "pp/Transforms/Pipelines.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
 
@@ -34,7 +35,7 @@ static MakePlanOptions toPassOptions(const ParallelizeOptions &plan) {
   options.warmup = plan.warmup;
   options.decay = plan.decay;
   options.steps = plan.steps;
-  options.threads = plan.threads;
+  options.threads = plan.threads.value_or(1);
   return options;
 }
 
@@ -161,12 +162,33 @@ struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() override {
+    std::optional<Level> level = getLevel(getOperation());
+    if (level && failed(checkGoesOn(*level)))
+      return signalPassFailure();
     OpPassManager remaining(ModuleOp::getOperationName());
-    buildPipeline(remaining, options, getLevel(getOperation()));
+    buildPipeline(remaining, options, level);
     if (failed(runPipeline(remaining, getOperation())))
       signalPassFailure();
   }
 
+  /// A module of `level` has its plan, and no pass leads back.
+  LogicalResult checkGoesOn(Level level) {
+    if (!options.givesPlan && options.stopAfter >= level)
+      return success();
+    InFlightDiagnostic diagnostic = getOperation().emitError("pp-parallelize ");
+    if (options.givesPlan)
+      diagnostic << "expects no key but stop-after for a module that has a "
+                    "plan, as one of level "
+                 << stringifyLevel(level) << " does";
+    else
+      diagnostic << "expects stop-after=" << stringifyLevel(level)
+                 << " or a later level for a module of that level, got "
+                 << stringifyLevel(options.stopAfter);
+    setExitCode(diagnostic, kUsage);
+    return diagnostic;
+  }
+
+  static constexpr int kUsage = 2;
   PipelineOptions options;
 };
 

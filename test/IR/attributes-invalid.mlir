@@ -27,3 +27,38 @@ func.func @sharding(%x: tensor<4x4xf32> {pp.sharding = #pp.sharding<@mesh, [{"dp
 func.func @partial(%x: tensor<4x4xf32> {pp.sharding = #pp.sharding<@mesh, [{"dp"}, {}], partial = {"dp"=sum}>}) {
   return
 }
+
+// -----
+
+// expected-error@+1 {{expects a mesh of at most 2147483648 positions, got more with axis "tp" of size 2}}
+module @huge attributes {pp.plan = #pp.plan<mesh = <["dp"=2147483648, "tp"=2]>, threads = 1>} {}
+
+// -----
+
+// expected-error@+1 {{expects threads from 1 to 1024, got 0}}
+module @threads attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, threads = 0>} {}
+
+// -----
+
+// expected-error@+1 {{expects threads once}}
+module @twice attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, threads = 1, threads = 2>} {}
+
+// -----
+
+// expected-error@+1 {{expects mesh once}}
+module @first attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, mesh = <["dp"=2]>>} {}
+
+// -----
+
+// expected-error@+1 {{expects finite hyperparameters of at least 0, got -1}}
+module @rate attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, optimizer = #pp.optimizer<sgd, lr = -1.0>, threads = 1>} {}
+
+// -----
+
+// expected-error@+1 {{expects betas below 1, got 1}}
+module @beta attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, optimizer = #pp.optimizer<adam, beta1 = 1.0>, threads = 1>} {}
+
+// -----
+
+// expected-error@+1 {{expects warmup and steps of at least 0, got -5 and 0}}
+module @warmup attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, optimizer = #pp.optimizer<sgd, warmup = -5>, threads = 1>} {}

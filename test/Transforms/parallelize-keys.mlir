@@ -20,10 +20,19 @@
 // REAL: 'lr' expects a finite number from 0 on, got 'fast'
 
 // RUN: not pp-opt %s --pp-parallelize="betas=0.9" 2>&1 | FileCheck %s --check-prefix=BETAS
-// BETAS: 'betas' expects two numbers, as 0.9,0.999, got '0.9'
+// BETAS: 'betas' expects two numbers below 1, as 0.9,0.999, got '0.9'
 
 // RUN: not pp-opt %s --pp-parallelize="dp=2 dp=4" 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: expects 'dp' once, got it twice
+
+// RUN: not pp-opt %s --pp-parallelize="optimizer=sgd momentum=0.5" 2>&1 | FileCheck %s --check-prefix=UNUSED
+// UNUSED: expects momentum with optimizer=momentum only, got optimizer=sgd and decay=constant
+
+// RUN: not pp-opt %s --pp-parallelize="plan=%t.plan dp=2" 2>&1 | FileCheck %s --check-prefix=BESIDE
+// BESIDE: 'plan' expects no key but stop-after beside it, got 'dp'
+
+// RUN: not pp-opt %s --pp-parallelize="plan=" 2>&1 | FileCheck %s --check-prefix=EMPTY
+// EMPTY: 'plan' expects a file, got ''
 
 // RUN: not pp-opt %s --pp-parallelize="plan=%t.missing" 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: expects a file with a plan, got '{{.*}}.missing': No such file or directory

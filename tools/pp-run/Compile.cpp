@@ -171,17 +171,25 @@ struct SourceModule::State {
   /// A copy of the module, after the passes of `options`.
   Expected<mlir::OwningOpRef<mlir::ModuleOp>>
   transform(const pp::PipelineOptions &options);
+  /// `module`, after those passes of `options` that remain.
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+  runPasses(mlir::OwningOpRef<mlir::ModuleOp> module,
+            const pp::PipelineOptions &options);
 };
 
 /// Ranks and the threads inside them share the machine's cores.
 static Expected<pp::PipelineOptions> readOptions(const std::string &text) {
   pp::PipelineOptions options;
-  options.plan.threads = 0;
   std::string error;
   if (mlir::failed(pp::parseParallelize(text, options, error)))
     return Status(ExitCode::usage, "--parallelize: " + error);
+  if (options.stopAfter != pp::Level::Program)
+    return Status(ExitCode::usage,
+                  "--parallelize: 'stop-after' expects program, which is what "
+                  "pp-run runs, got '" +
+                      pp::stringifyLevel(options.stopAfter).str() + "'");
   options.skipProgramChecks = true; // checkArtifact follows, with exit codes
-  if (options.plan.threads == 0) {
+  if (!options.plan.threads) {
     const int64_t ranks = options.plan.dp * options.plan.tp * options.plan.pp;
     const int64_t cores = std::thread::hardware_concurrency();
     options.plan.threads = std::max<int64_t>(1, cores / ranks);
@@ -207,15 +215,33 @@ SourceModule::parse(const std::string &name, const std::string &text) {
 }
 
 Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-SourceModule::State::transform(const pp::PipelineOptions &options) {
+SourceModule::State::runPasses(mlir::OwningOpRef<mlir::ModuleOp> module,
+                               const pp::PipelineOptions &options) {
   Diagnostics diagnostics(sources, context);
-  mlir::OwningOpRef<mlir::ModuleOp> copy = module->clone();
   mlir::PassManager manager(&context);
   manager.enableVerifier(false); // each level ends with its own verify pass
-  pp::buildPipeline(manager, options, pp::getLevel(*copy));
-  if (mlir::failed(manager.run(*copy)))
+  pp::buildPipeline(manager, options, pp::getLevel(*module));
+  if (mlir::failed(manager.run(*module)))
     return diagnostics.failure();
-  return copy;
+  return module;
+}
+
+Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+SourceModule::State::transform(const pp::PipelineOptions &options) {
+  return runPasses(module->clone(), options);
+}
+
+/// Takes the mesh, and what speaks of it, out of the plan of a level 1 module.
+/// One device gets the threads of all.
+static void moveToOneDevice(mlir::ModuleOp module) {
+  auto plan = module->getAttrOfType<pp::PlanAttr>(pp::attrs::kPlan);
+  auto mesh = pp::MeshAttr::get(module.getContext(), {});
+  const int64_t threads = plan.getThreads() * plan.getMesh().getNumDevices();
+  module->setAttr(pp::attrs::kPlan,
+                  pp::PlanAttr::get(module.getContext(), mesh,
+                                    plan.getSchedule(), {}, {},
+                                    plan.getOptimizer(), threads));
+  pp::lookupMesh(module).setMeshAttr(mesh);
 }
 
 Expected<Compiled> SourceModule::compile(const std::string &parallelize,
@@ -228,14 +254,16 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   if (!options)
     return options.status();
   options->keepGradients = variant != Variant::asAsked;
-  if (variant == Variant::oneDevice) {
-    pp::ParallelizeOptions &plan = options->plan;
-    plan.threads *= plan.dp * plan.tp * plan.pp;
-    plan.dp = plan.tp = plan.pp = plan.microbatches = 1;
-  }
+  if (variant == Variant::oneDevice)
+    options->stopAfter = pp::Level::Graph;
   Stopwatch passes;
   Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
       state->transform(*options);
+  if (module && variant == Variant::oneDevice) {
+    moveToOneDevice(**module);
+    options->stopAfter = pp::Level::Program;
+    module = state->runPasses(std::move(*module), *options);
+  }
   if (!module)
     return module.status();
   Diagnostics diagnostics(state->sources, state->context);

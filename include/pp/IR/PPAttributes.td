@@ -143,6 +143,8 @@ def PP_MeshAttr : PP_Attr<"Mesh", "mesh"> {
     int64_t indexOf(::llvm::StringRef name) const;
     /// Size of the axis called `name`; 1 when the mesh has none.
     int64_t sizeOf(::llvm::StringRef name) const;
+    /// More than any machine has, time included.
+    static constexpr int64_t kMaxPositions = int64_t(1) << 31;
     /// Product of the sizes of `names`.
     int64_t sizeOf(::llvm::ArrayRef<::mlir::StringAttr> names) const;
     /// The stage axis and the time axis, or null.
@@ -245,6 +247,7 @@ def PP_OptimizerAttr : PP_Attr<"Optimizer", "optimizer"> {
     "::pp::Real":$eps, "::pp::Real":$clip, "int64_t":$warmup, "::pp::Decay":$decay,
     "int64_t":$steps);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// `kind` with the defaults of torch.optim.
     static OptimizerAttr getDefault(::mlir::MLIRContext *context, OptimizerKind kind);
@@ -285,7 +288,10 @@ def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
     ArrayRefParameter<"::pp::SeedAttr">:$seeds, ArrayRefParameter<"int64_t">:$cuts,
     "::pp::OptimizerAttr":$optimizer, "int64_t":$threads);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    /// More than any rank can use: a slip of the keyboard, not a plan.
+    static constexpr int64_t kMaxThreads = 1024;
     PlanAttr withSeeds(::llvm::ArrayRef<SeedAttr> seeds) const;
     PlanAttr withCuts(::llvm::ArrayRef<int64_t> cuts) const;
   }];

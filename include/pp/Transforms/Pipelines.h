@@ -22,6 +22,8 @@ struct PipelineOptions {
   ParallelizeOptions plan;
   /// A file with a `#pp.plan` to obey instead; empty: none.
   std::string planFile;
+  /// Whether anything was said about the plan: then there must be none yet.
+  bool givesPlan = false;
   /// The level to end at.
   Level stopAfter = Level::Program;
   /// Return every gradient from the step, for comparisons.

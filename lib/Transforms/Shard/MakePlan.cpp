@@ -11,6 +11,7 @@
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace pp;
@@ -23,7 +24,8 @@ namespace pp {
 /// Axes major to minor: time, then depth, then the axes that share work, the
 /// busiest of them (tp) on the closest devices.
 static MeshAttr buildMesh(MLIRContext *context,
-                          const ParallelizeOptions &options) {
+                          const ParallelizeOptions &options,
+                          function_ref<InFlightDiagnostic()> emitError) {
   SmallVector<MeshAxisAttr> axes;
   auto add = [&](StringRef name, int64_t size, AxisKind kind) {
     if (size > 1)
@@ -34,72 +36,122 @@ static MeshAttr buildMesh(MLIRContext *context,
   add("pp", options.pp, AxisKind::Stage);
   add("dp", options.dp, AxisKind::Space);
   add("tp", options.tp, AxisKind::Space);
-  return MeshAttr::get(context, axes);
+  return MeshAttr::getChecked(emitError, context, ArrayRef<MeshAxisAttr>(axes));
 }
 
-static FailureOr<OptimizerAttr>
-buildOptimizer(ModuleOp module, const ParallelizeOptions &options) {
-  MLIRContext *context = module.getContext();
-  if (options.optimizer.empty())
-    return OptimizerAttr();
-  std::optional<OptimizerKind> kind = symbolizeOptimizerKind(options.optimizer);
-  if (!kind)
-    return module.emitError("expects optimizer=sgd, momentum, adam or adamw, ")
-           << "got " << options.optimizer;
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+/// More shards than any tensor has: a slip of the keyboard, not a plan.
+static constexpr int64_t kMaxDegree = 1 << 24;
+
+static std::string checkSizes(const ParallelizeOptions &options) {
+  struct Size {
+    const char *key;
+    int64_t value, most;
+  };
+  for (Size size :
+       {Size{"dp", options.dp, kMaxDegree},
+        {"tp", options.tp, kMaxDegree},
+        {"pp", options.pp, kMaxDegree},
+        {"microbatches", options.microbatches, kMaxDegree},
+        {"threads", options.threads.value_or(1), PlanAttr::kMaxThreads}})
+    if (size.value < 1 || size.value > size.most)
+      return llvm::formatv("expects {0} from 1 to {1}, got {2}", size.key,
+                           size.most, size.value);
+  return "";
+}
+
+/// A hyperparameter that the optimizer would not look at is a mistake.
+static std::string checkIsUsed(const ParallelizeOptions &options) {
+  bool hasAny = !options.optimizer.empty();
+  bool isAdam = options.optimizer == "adam" || options.optimizer == "adamw";
+  struct Use {
+    const char *key;
+    bool isGiven, isUsed;
+    const char *user;
+  };
+  for (Use use :
+       {Use{"lr", options.lr.has_value(), hasAny, "an optimizer"},
+        {"weight_decay", options.weightDecay.has_value(), hasAny,
+         "an optimizer"},
+        {"clip", options.clip.has_value(), hasAny, "an optimizer"},
+        {"warmup", options.warmup != 0, hasAny, "an optimizer"},
+        {"momentum", options.momentum.has_value(),
+         options.optimizer == "momentum", "optimizer=momentum"},
+        {"betas", options.beta1.has_value(), isAdam, "optimizer=adam or adamw"},
+        {"eps", options.eps.has_value(), isAdam, "optimizer=adam or adamw"},
+        {"steps", options.steps != 0, options.decay == "cosine",
+         "decay=cosine"}})
+    if (use.isGiven && !use.isUsed)
+      return llvm::formatv("expects {0} with {1} only, got optimizer={2} and "
+                           "decay={3}",
+                           use.key, use.user,
+                           hasAny ? options.optimizer : "none", options.decay);
+  return "";
+}
+
+static std::string checkOptimizer(const ParallelizeOptions &options) {
+  if (!options.optimizer.empty() && !symbolizeOptimizerKind(options.optimizer))
+    return "expects optimizer=sgd, momentum, adam or adamw, got " +
+           options.optimizer;
   std::optional<Decay> decay = symbolizeDecay(options.decay);
   if (!decay)
-    return module.emitError("expects decay=constant or cosine, got ")
-           << options.decay;
-  if (options.warmup < 0 || options.steps < 0)
-    return module.emitError("expects warmup and steps of at least 0, got ")
-           << options.warmup << " and " << options.steps;
+    return "expects decay=constant or cosine, got " + options.decay;
   if (*decay == Decay::Cosine && options.steps <= options.warmup)
-    return module.emitError("expects steps above warmup for decay=cosine, got ")
-           << options.steps << " and " << options.warmup;
-  for (const std::optional<double> &number :
-       {options.lr, options.weightDecay, options.momentum, options.beta1,
-        options.beta2, options.eps, options.clip})
-    if (number && !(*number >= 0))
-      return module.emitError("expects hyperparameters of at least 0, got ")
-             << *number;
-  for (const std::optional<double> &beta : {options.beta1, options.beta2})
-    if (beta && *beta >= 1)
-      return module.emitError("expects betas below 1, got ") << *beta;
-  OptimizerAttr base = OptimizerAttr::getDefault(context, *kind);
-  return OptimizerAttr::get(context, *kind, options.lr.value_or(base.getLr()),
-                            options.weightDecay.value_or(base.getWeightDecay()),
-                            options.momentum.value_or(base.getMomentum()),
-                            options.beta1.value_or(base.getBeta1()),
-                            options.beta2.value_or(base.getBeta2()),
-                            options.eps.value_or(base.getEps()),
-                            options.clip.value_or(base.getClip()),
-                            options.warmup, *decay, options.steps);
+    return llvm::formatv(
+        "expects steps above warmup for decay=cosine, got {0} and {1}",
+        options.steps, options.warmup);
+  return checkIsUsed(options);
+}
+
+std::string pp::checkOptions(const ParallelizeOptions &options) {
+  if (std::string wrong = checkSizes(options); !wrong.empty())
+    return wrong;
+  if (options.schedule != "gpipe" && options.schedule != "1f1b")
+    return "expects schedule=gpipe or 1f1b, got " + options.schedule;
+  return checkOptimizer(options);
+}
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+static OptimizerAttr
+buildOptimizer(MLIRContext *context, const ParallelizeOptions &options,
+               function_ref<InFlightDiagnostic()> emitError) {
+  OptimizerKind kind = *symbolizeOptimizerKind(options.optimizer);
+  OptimizerAttr base = OptimizerAttr::getDefault(context, kind);
+  auto choose = [](std::optional<double> given, Real byDefault) {
+    return Real(given.value_or(byDefault));
+  };
+  return OptimizerAttr::getChecked(
+      emitError, context, kind, choose(options.lr, base.getLr()),
+      choose(options.weightDecay, base.getWeightDecay()),
+      choose(options.momentum, base.getMomentum()),
+      choose(options.beta1, base.getBeta1()),
+      choose(options.beta2, base.getBeta2()),
+      choose(options.eps, base.getEps()), choose(options.clip, base.getClip()),
+      options.warmup, *symbolizeDecay(options.decay), options.steps);
 }
 
 LogicalResult pp::buildPlan(ModuleOp module,
                             const ParallelizeOptions &options) {
   MLIRContext *context = module.getContext();
-  std::pair<StringRef, int64_t> sizes[] = {
-      {"dp", options.dp},
-      {"tp", options.tp},
-      {"pp", options.pp},
-      {"microbatches", options.microbatches},
-      {"threads", options.threads}};
-  for (auto [key, size] : sizes)
-    if (size < 1)
-      return module.emitError("expects ")
-             << key << " of at least 1, got " << size;
-  if (options.schedule != "gpipe" && options.schedule != "1f1b")
-    return module.emitError("expects schedule=gpipe or 1f1b, got ")
-           << options.schedule;
-  FailureOr<OptimizerAttr> optimizer = buildOptimizer(module, options);
-  if (failed(optimizer))
+  if (std::string wrong = checkOptions(options); !wrong.empty())
+    return module.emitError(wrong);
+  auto emitError = [&] { return module.emitError(); };
+  MeshAttr mesh = buildMesh(context, options, emitError);
+  OptimizerAttr optimizer;
+  if (!options.optimizer.empty())
+    optimizer = buildOptimizer(context, options, emitError);
+  if (!mesh || (!optimizer && !options.optimizer.empty()))
     return failure();
-  MeshAttr mesh = buildMesh(context, options);
   module->setAttr(attrs::kPlan,
                   PlanAttr::get(context, mesh,
                                 StringAttr::get(context, options.schedule), {},
-                                {}, *optimizer, options.threads));
+                                {}, optimizer, options.threads.value_or(1)));
   if (MeshOp old = lookupMesh(module))
     old->erase();
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());

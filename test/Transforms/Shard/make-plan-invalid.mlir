@@ -5,11 +5,22 @@
 // RUN: not pp-opt %s --pp-make-plan="optimizer=adam betas=0.9" 2>&1 | FileCheck %s --check-prefix=BETAS
 // RUN: not pp-opt %s --pp-make-plan="optimizer=adam betas=0.9,1.5" 2>&1 | FileCheck %s --check-prefix=BETA
 // RUN: not pp-opt %s --pp-make-plan="optimizer=sgd decay=cosine" 2>&1 | FileCheck %s --check-prefix=COSINE
+// RUN: not pp-opt %s --pp-make-plan="optimizer=adam lr=inf" 2>&1 | FileCheck %s --check-prefix=FINITE
+// RUN: not pp-opt %s --pp-make-plan="threads=1025" 2>&1 | FileCheck %s --check-prefix=THREADS
+// RUN: not pp-opt %s --pp-make-plan="dp=65536 tp=65536" 2>&1 | FileCheck %s --check-prefix=MESH
+// What the others leave without use is a mistake, too.
+// RUN: not pp-opt %s --pp-make-plan="lr=0.1" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not pp-opt %s --pp-make-plan="optimizer=sgd betas=0.9,0.9" 2>&1 | FileCheck %s --check-prefix=UNUSED
 
-// DEGREE: error: expects dp of at least 1, got 0
+// DEGREE: error: expects dp from 1 to 16777216, got 0
 // SCHEDULE: error: expects schedule=gpipe or 1f1b, got zigzag
 // OPTIMIZER: error: expects optimizer=sgd, momentum, adam or adamw, got lion
 // BETAS: error: expects two betas, got 1
 // BETA: error: expects betas below 1, got 1.5
 // COSINE: error: expects steps above warmup for decay=cosine, got 0 and 0
+// FINITE: error: expects finite hyperparameters of at least 0, got INF
+// THREADS: error: expects threads from 1 to 1024, got 1025
+// MESH: error: expects a mesh of at most 2147483648 positions, got more with axis "tp" of size 65536
+// NONE: error: expects lr with an optimizer only, got optimizer=none and decay=constant
+// UNUSED: error: expects betas with optimizer=adam or adamw only, got optimizer=sgd and decay=constant
 module {}

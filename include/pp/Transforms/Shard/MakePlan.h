@@ -30,11 +30,17 @@ struct ParallelizeOptions {
   /// "constant" or "cosine"; cosine needs `steps`.
   std::string decay = "constant";
   int64_t steps = 0;
-  int64_t threads = 1;
+  /// Threads of a rank; absent: one.
+  std::optional<int64_t> threads;
 };
 
-/// Writes the plan onto the module and adds its `pp.mesh @mesh`. Options that
-/// make no sense are reported as `expects X, got Y`.
+/// What is wrong with the options, whatever the module: a number out of range,
+/// a word that means nothing, a value that the others leave without use. Empty
+/// when nothing is.
+std::string checkOptions(const ParallelizeOptions &options);
+
+/// Writes the plan onto the module and adds its `pp.mesh @mesh`. Reports what
+/// checkOptions() finds.
 mlir::LogicalResult buildPlan(mlir::ModuleOp module,
                               const ParallelizeOptions &options);
 

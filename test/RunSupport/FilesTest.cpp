@@ -64,6 +64,19 @@ TEST_F(FilesTest, OutputThroughALinkReplacesItsTarget) {
   EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
 }
 
+TEST_F(FilesTest, WritableIsKnownWithoutWriting) {
+  put("out", "old");
+  EXPECT_TRUE(checkWritable(path("out")).ok());
+  EXPECT_TRUE(checkWritable(path("new")).ok());
+  EXPECT_EQ(get("out"), "old");
+  EXPECT_EQ(fileCount(), 1u);
+  EXPECT_EQ(checkWritable(path("no/such/folder")).code(), ExitCode::io);
+  EXPECT_EQ(checkWritable(folder).code(), ExitCode::io);
+  // Nobody reads: opening it would wait for ever.
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(checkWritable(path("pipe")).ok());
+}
+
 TEST_F(FilesTest, OutputsThatCannotBeWritten) {
   EXPECT_EQ(writeFile(folder, "x").message(),
             folder + ": expects a file, got a directory");

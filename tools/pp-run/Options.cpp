@@ -89,7 +89,7 @@ const Option options[] = {
      [](std::string_view v, Options &o) { return readText(v, o.trace); }},
     {"memory-limit", "BYTES", "refuse a program that needs more on any device",
      [](std::string_view v, Options &o) {
-       return readNumber(v, o.memoryLimit);
+       return readNumber(v, o.memoryLimit.emplace());
      }},
     {"device", "cpu", "what the ranks run on",
      [](std::string_view v, Options &) { return readOnly(v, "cpu"); }},
@@ -127,6 +127,22 @@ Status unknownOption(std::string_view name) {
       return usageError(message + ", did you mean '--" +
                         std::string(option.name) + "'?");
   return usageError(message);
+}
+
+/// What no option can tell alone.
+Status checkTogether(const Options &result) {
+  if (result.input.empty())
+    return usageError("expects a module or an artifact");
+  if (result.verify && result.steps == 0)
+    return usageError("'--verify' expects --steps of at least 1, got 0");
+  const std::string *outputs[] = {&result.save, &result.report, &result.trace};
+  for (const std::string *output : outputs)
+    for (const std::string *other : outputs)
+      if (output != other && !output->empty() && *output == *other)
+        return usageError("expects a file of its own for each of --save, "
+                          "--report and --trace, got '" +
+                          *output + "' twice");
+  return {};
 }
 
 } // namespace
@@ -169,8 +185,10 @@ Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
       return usageError(spelling + " expects " + expected + ", got '" +
                         std::string(value) + "'");
   }
-  if (result.input.empty() && !result.help)
-    return usageError("expects a module or an artifact");
+  if (result.help)
+    return result;
+  if (Status status = checkTogether(result); !status.ok())
+    return status;
   return result;
 }
 
@@ -193,6 +211,7 @@ std::string pp::run::describeOptions() {
       "not fit the\n"
       "memory limit; 5 a program check failed; 7 --verify found a difference; "
       "11 hang;\n"
-      "12 non-finite loss; 13 bad parameter file; 14 I/O; 130 interrupted.\n";
+      "12 non-finite loss; 13 bad parameter file; 14 I/O; 15 device; 130 "
+      "interrupted.\n";
   return text;
 }

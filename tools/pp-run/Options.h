@@ -12,6 +12,7 @@
 #include "pprt/Status.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace pp::run {
@@ -26,10 +27,8 @@ struct Options {
   /// Files; empty: none.
   std::string parameters, save, report, trace;
   bool verify = false;
-  /// Bytes a rank may use; 0: no limit.
-  uint64_t memoryLimit = 0;
-  std::string device = "cpu";
-  std::string launcher = "threads";
+  /// Bytes a rank may use.
+  std::optional<uint64_t> memoryLimit;
   bool quiet = false;
   bool help = false;
 };

@@ -146,6 +146,15 @@ Status train(Session &session, const Batches &batches, const Options &options,
   return session.end();
 }
 
+/// A result that cannot be written is better known before hours of training.
+Status checkResultsAreWritable(const Options &options) {
+  for (const std::string &path : {options.save, options.report, options.trace})
+    if (Status status = path.empty() ? Status() : checkWritable(path);
+        !status.ok())
+      return status;
+  return {};
+}
+
 Status writeResults(const Options &options, const Session &session,
                     const Report &report) {
   if (!options.save.empty())
@@ -167,8 +176,7 @@ Status pp::run::run(const Options &options) {
     return source.status();
   const Compiled &program = source->program;
   CheckOptions checks;
-  if (options.memoryLimit != 0)
-    checks.memoryLimit = options.memoryLimit;
+  checks.memoryLimit = options.memoryLimit;
   if (CheckResult result = checkArtifact(*program.artifact, checks);
       !result.ok())
     return Status(result.status().code(),
@@ -178,11 +186,14 @@ Status pp::run::run(const Options &options) {
   if (!batches)
     return batches.status();
 
+  if (Status status = checkResultsAreWritable(options); !status.ok())
+    return status;
+
   Report report;
   report.compileMs = program.passesMs + program.kernelsMs;
   report.passesMs = program.passesMs;
   report.kernelsMs = program.kernelsMs;
-  if (options.verify && options.steps > 0) {
+  if (options.verify) {
     Expected<VerifyReport> verified =
         verify(*source->module, program, *batches, options, std::cout);
     if (!verified)

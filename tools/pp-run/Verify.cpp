@@ -128,7 +128,9 @@ public:
       const auto tensor = tensors.find(name);
       double largest = 0;
       for (size_t i = 0; i < differences.size(); ++i) {
-        double error = std::abs(differences[i]) / learningRate;
+        // Without a rate nothing moves, and 0 / 0 is no difference.
+        double error =
+            differences[i] == 0 ? 0.0 : std::abs(differences[i]) / learningRate;
         if (tensor != tensors.end() && differences.size() == values.size())
           error -= tensor->second.explained[i];
         error /= double(steps);

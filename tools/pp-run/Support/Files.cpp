@@ -163,6 +163,13 @@ Status OutputFile::commit() {
   return Status();
 }
 
+Status pp::run::checkWritable(const std::string &path) {
+  std::error_code error;
+  if (std::filesystem::is_other(std::filesystem::status(path, error)))
+    return Status();
+  return OutputFile::create(path).status();
+}
+
 Status pp::run::writeFile(const std::string &path, const std::string &content) {
   Expected<OutputFile> file = OutputFile::create(path);
   if (!file)

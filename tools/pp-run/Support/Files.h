@@ -70,6 +70,10 @@ private:
   int descriptor = -1;
 };
 
+/// Fails (io) if OutputFile could not create `path`. Leaves pipes and devices
+/// alone: their other end would take this for the output.
+pprt::Status checkWritable(const std::string &path);
+
 /// Writes `content` as the whole of `path`, as OutputFile does.
 pprt::Status writeFile(const std::string &path, const std::string &content);
 

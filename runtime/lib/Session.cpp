@@ -94,6 +94,10 @@ struct Session::State {
   void forEachShard(uint32_t argument, Function &&f) const;
 };
 
+/// Beyond this the system refuses threads, which cannot be handled, sooner than
+/// anybody's program ends.
+static constexpr uint64_t kMaxThreads = 4096;
+
 /// The cores that this process may use.
 static unsigned coreCount() {
   cpu_set_t set;
@@ -140,6 +144,12 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                    : artifact->threads_per_rank
                        ? artifact->threads_per_rank
                        : std::max(1u, state->cores / mesh->worldSize());
+  if (uint64_t(state->threads) * mesh->worldSize() > kMaxThreads)
+    return Status(ExitCode::device,
+                  "expects at most " + std::to_string(kMaxThreads) +
+                      " threads in one process, got " +
+                      std::to_string(mesh->worldSize()) + " ranks of " +
+                      std::to_string(state->threads));
   cpu::ExecutorOptions executor;
   executor.resolver = options.resolver;
   executor.threadsPerRank = state->threads;

@@ -48,6 +48,22 @@ LogicalResult verifyArguments(func::FuncOp main) {
   return success();
 }
 
+/// More than any machine holds, and few enough to be added up.
+constexpr int64_t kMaxTensorBytes = int64_t(1) << 50;
+
+/// Sizes and costs are computed in 64 bits.
+LogicalResult verifySize(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
+  for (int64_t size : type.getShape()) {
+    if (size > 0 && bytes > kMaxTensorBytes / size)
+      return emitError(value.getLoc(), "expects a tensor of at most ")
+             << kMaxTensorBytes << " bytes, got " << type;
+    bytes *= size;
+  }
+  return success();
+}
+
 struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
   void runOnOperation() override {
     auto main = lookupMain(getOperation());
@@ -62,12 +78,19 @@ struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
           "expects a scalar float loss as the first result of @main");
       return signalPassFailure();
     }
-    for (Operation &op : main->getBody().front().without_terminator()) {
+    Block &body = main->getBody().front();
+    for (Operation &op : body.without_terminator()) {
       if (isGraphOp(&op))
         continue;
       op.emitError("expects an op of level 1, got ") << op.getName();
       return signalPassFailure();
     }
+    SmallVector<Value> values(body.getArguments());
+    for (Operation &op : body.without_terminator())
+      llvm::append_range(values, op.getResults());
+    for (Value value : values)
+      if (failed(verifySize(value)))
+        return signalPassFailure();
   }
 };
 

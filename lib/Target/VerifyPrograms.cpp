@@ -29,6 +29,11 @@ struct VerifyProgramsPass : pp::impl::VerifyProgramsBase<VerifyProgramsPass> {
     if (failed(artifact))
       return signalPassFailure();
     pprt::CheckOptions options;
+    if (memoryLimit < 0) {
+      getOperation().emitError("expects a memory-limit of at least 0, got ")
+          << memoryLimit.getValue();
+      return signalPassFailure();
+    }
     if (memoryLimit > 0)
       options.memoryLimit = memoryLimit;
     pprt::CheckResult result = pprt::checkArtifact(**artifact, options);

@@ -105,13 +105,18 @@ Value Gpt::feedForward(Value x, const std::string &prefix) {
 
 OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context,
                                    const GptConfig &config, Type element) {
-  if (config.layers < 1 || config.hidden < 1 || config.heads < 1 ||
-      config.seq < 1 || config.batch < 1 || config.vocab < 1 ||
-      config.hidden % config.heads) {
+  if (failed(verifySizes(context, "gpt",
+                         {{"layers", config.layers, kMaxLayers},
+                          {"hidden", config.hidden},
+                          {"heads", config.heads},
+                          {"seq", config.seq},
+                          {"batch", config.batch},
+                          {"vocab", config.vocab}})))
+    return {};
+  if (config.hidden % config.heads) {
     emitError(UnknownLoc::get(&context))
-        << "gpt expects sizes of at least 1 and heads that divide hidden, got "
-           "hidden "
-        << config.hidden << " and " << config.heads << " heads";
+        << "gpt expects heads that divide hidden, got " << config.heads
+        << " heads and hidden " << config.hidden;
     return {};
   }
   GraphBuilder graph(context, element);

@@ -10,6 +10,16 @@
 using namespace mlir;
 using namespace pp;
 
+LogicalResult pp::verifySizes(MLIRContext &context, StringRef family,
+                              ArrayRef<ConfigSize> sizes) {
+  for (const ConfigSize &size : sizes)
+    if (size.value < 1 || size.value > size.most)
+      return emitError(UnknownLoc::get(&context))
+             << family << " expects " << size.name << " from 1 to " << size.most
+             << ", got " << size.value;
+  return success();
+}
+
 GraphBuilder::GraphBuilder(MLIRContext &context, Type element)
     : builder(&context), loc(UnknownLoc::get(&context)), element(element),
       module(ModuleOp::create(loc)) {

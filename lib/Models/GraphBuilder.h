@@ -16,6 +16,19 @@
 
 namespace pp {
 
+/// A size of a model's configuration, and the largest that is no slip of the
+/// keyboard.
+struct ConfigSize {
+  const char *name;
+  int64_t value, most = 1 << 24;
+};
+constexpr int64_t kMaxLayers = 10000;
+
+/// Reports a size that is not from 1 to its largest.
+mlir::LogicalResult verifySizes(mlir::MLIRContext &context,
+                                llvm::StringRef family,
+                                llvm::ArrayRef<ConfigSize> sizes);
+
 class GraphBuilder {
 public:
   GraphBuilder(mlir::MLIRContext &context, mlir::Type element);

@@ -13,11 +13,13 @@ using namespace pp;
 
 OwningOpRef<ModuleOp> pp::buildMlp(MLIRContext &context,
                                    const MlpConfig &config, Type element) {
-  if (config.layers < 1 || config.input < 1 || config.hidden < 1 ||
-      config.classes < 1 || config.batch < 1) {
-    emitError(UnknownLoc::get(&context)) << "mlp expects sizes of at least 1";
+  if (failed(verifySizes(context, "mlp",
+                         {{"layers", config.layers, kMaxLayers},
+                          {"input", config.input},
+                          {"hidden", config.hidden},
+                          {"classes", config.classes},
+                          {"batch", config.batch}})))
     return {};
-  }
   GraphBuilder graph(context, element);
   Value x =
       graph.input("x", {config.batch, config.input}, Role::Input, element);

@@ -20,7 +20,9 @@ import time
 
 SGD = "optimizer=sgd lr=0.1"
 MODELS = {"gpt.mlir": "gpt --layers=2 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=256",
-          "mlp.mlir": "mlp --layers=2", "other.mlir": "mlp --layers=2 --hidden=48"}
+          "mlp.mlir": "mlp --layers=2", "other.mlir": "mlp --layers=2 --hidden=48",
+          "wide.mlir": "mlp --layers=1 --batch=64",
+          "vast.mlir": "gpt --layers=1 --seq=16777216 --batch=16777216"}
 
 GRAPH = """
 module {{
@@ -60,6 +62,9 @@ def write_files(folder, tools):
                     "--save=other.safetensors"], cwd=folder, check=True)
     subprocess.run([tools / "pp-opt", "mlp.mlir", f"--pp-parallelize={SGD}", "--emit=ppx", "-o",
                     "good.ppx"], cwd=folder, check=True)
+    for source, level in ("mlp", "graph"), ("graph", "spmd"):
+        subprocess.run([tools / "pp-opt", f"{source}.mlir", "-o", f"{level}.mlir",
+                        f"--pp-parallelize=stop-after={level}"], cwd=folder, check=True)
     for name in ("good.safetensors", "good.ppx"):
         content = (folder / name).read_bytes()
         (folder / name.replace("good", "short")).write_bytes(content[:len(content) * 2 // 3])
@@ -101,6 +106,16 @@ def cases():
     def opt(what, code, expected, *command):
         return Case(what, code, expected.split("|"), ["pp-opt", *command])
 
+    def model(what, expected, *command):
+        return Case(what, 2, expected.split("|"), ["pp-model", *command])
+
+    yield model("no such family", "moe", "moe")
+    yield model("a family's option for another", "--heads", "mlp", "--heads=2", "-o", "out")
+    yield model("nothing of a model", "layers from 1 to 10000|got 0", "gpt", "--layers=0")
+    yield model("too much of a model", "batch from 1 to 16777216|got 9", "mlp", "--batch=99999999")
+    yield model("heads that do not divide", "3 heads and hidden 10", "gpt", "--hidden=10",
+                "--heads=3")
+    yield model("an option twice", "'--seq' once", "gpt", "--seq=2", "--seq=3")
     for tool, goal in ((run, "--parallelize=dp=2"), (opt, "--pp-parallelize=dp=2")):
         yield tool("a comma is missing", 1, "syntax.mlir:7:", "syntax.mlir", goal)
         yield tool("types differ", 1, "type.mlir:7:", "type.mlir", goal)
@@ -124,11 +139,34 @@ def cases():
         yield tool("more stages than ops", 1, "mlp.mlir|stages|empty", "mlp.mlir", key + "pp=500")
         yield tool("no such key", 2, "unknown key 'fsdp'", "mlp.mlir", key + "fsdp=2")
         yield tool("no such value", 2, "'dp' expects|'two'", "mlp.mlir", key + "dp=two")
+        yield tool("key that the optimizer has no use for", 2, "momentum|sgd", "mlp.mlir",
+                   key + "optimizer=sgd momentum=0.5")
+        yield tool("cosine without an end", 2, "steps", "mlp.mlir", key + "decay=cosine")
+        yield tool("threads of a data centre", 2, "1024|99999", "mlp.mlir", key + "threads=99999")
+        yield tool("keys beside a plan", 2, "'plan' expects|'dp'", "mlp.mlir",
+                   key + "plan=axis.plan dp=2")
+        yield tool("empty plan", 2, "'plan' expects a file", "mlp.mlir", key + "plan=")
+        yield tool("goal for what has a plan", 2, "plan", "graph.mlir", key + "dp=4")
+        yield tool("tensors of exabytes", 1, "vast.mlir|bytes|16777216", "vast.mlir", key)
         yield tool("no such option", 2, "--paralelize", "mlp.mlir", "--paralelize=dp=2")
         yield tool("no such file", 14, "missing.mlir", "missing.mlir", key)
 
     yield opt("no such axis in a sharding", 1, "axis.mlir|rows", "axis.mlir",
               "--pass-pipeline=builtin.module(pp-make-plan{dp=2},pp-propagate-shardings)")
+    yield opt("back to a lower level", 2, "stop-after=spmd|got graph", "spmd.mlir",
+              "--pp-parallelize=stop-after=graph")
+    yield opt("an option twice", 2, "-o and --emit once", "mlp.mlir", "-o", "a", "-o", "b")
+    yield opt("the beginning of --help", 2, "--hel", "mlp.mlir", "--hel=2")
+    yield opt("buckets below nothing", 1, "bucket-bytes|-1", "mlp.mlir",
+              "--pp-bucket-collectives=bucket-bytes=-1")
+    yield run("a level to stop at", 2, "'stop-after' expects program|spmd", "mlp.mlir",
+              "--parallelize=stop-after=spmd")
+    yield run("more threads than a process has", 15, "4096|64 ranks of 100", "wide.mlir",
+              "--parallelize=dp=64 threads=100")
+    yield run("verify without a step", 2, "--verify|--steps", "mlp.mlir", "--verify", "--steps=0")
+    yield run("two results in one file", 2, "out", "mlp.mlir", "--save=out", "--report=out")
+    yield run("no memory at all", 4, "limit of 0 bytes", "mlp.mlir", "--memory-limit=0")
+    yield run("an option twice", 2, "'--seed'", "mlp.mlir", "--seed=1", "--seed=2")
     yield run("no text", 14, "missing.txt", "gpt.mlir", "--data=text:missing.txt")
     yield run("short text", 14, "short.txt|9", "gpt.mlir", "--data=text:short.txt")
     yield run("text for a model of vectors", 14, "long.txt", "mlp.mlir", "--data=text:long.txt")

@@ -8,12 +8,19 @@
 #include "mlir/IR/Verifier.h"
 #include "pp/IR/PP.h"
 #include "pp/Models/Models.h"
+#include "pprt/Status.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace cl = llvm::cl;
+using pprt::ExitCode;
+
+static int fail(const llvm::Twine &message, ExitCode code) {
+  llvm::errs() << "pp-model: error: " << message << "\n";
+  return int(code);
+}
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
@@ -65,18 +72,27 @@ int main(int argc, char **argv) {
       cl::sub(cl::SubCommand::getAll()));
   // libLLVM brings hundreds of options of its own into --help.
   cl::HideUnrelatedOptions(shared);
+  // LLVM's own -h would print help for every misspelt --h...
+  cl::opt<bool> help("h", cl::ReallyHidden, cl::sub(cl::SubCommand::getAll()));
   if (!cl::ParseCommandLineOptions(
           argc, argv,
           "pp-model: writes an example model as a level 1 module\n\n"
           "  pp-model gpt --layers=4 --hidden=256 --heads=8 --seq=128 "
           "--batch=16 --vocab=256 -o gpt.mlir\n",
           &llvm::errs()))
-    return 2;
-  if (!gptCommand && !mlpCommand) {
-    llvm::errs()
-        << "pp-model: expects a family, gpt or mlp; try pp-model --help\n";
-    return 2;
+    return int(ExitCode::usage);
+  if (help) {
+    cl::PrintHelpMessage();
+    return 0;
   }
+  if (!gptCommand && !mlpCommand)
+    return fail("expects a family, gpt or mlp; try pp-model --help",
+                ExitCode::usage);
+  for (const auto &entry :
+       cl::getRegisteredOptions(gptCommand ? gptCommand : mlpCommand))
+    if (entry.second->getNumOccurrences() > 1)
+      return fail("expects '--" + entry.first + "' once, got it more often",
+                  ExitCode::usage);
 
   mlir::MLIRContext context;
   context.loadDialect<pp::PPDialect, mlir::func::FuncDialect>();
@@ -88,19 +104,16 @@ int main(int argc, char **argv) {
   auto module = gptCommand ? pp::buildGpt(context, gpt, element)
                            : pp::buildMlp(context, mlp, element);
   if (!module)
-    return 2;
+    return int(ExitCode::usage);
   if (failed(mlir::verify(*module)))
-    return 1;
+    return int(ExitCode::doesNotCompile);
   // Appears under its name complete or not at all.
   if (auto error = llvm::writeToOutput(
           output, [&](llvm::raw_ostream &file) -> llvm::Error {
             module->print(file, mlir::OpPrintingFlags().enableDebugInfo(
                                     true, /*prettyForm=*/false));
             return llvm::Error::success();
-          })) {
-    llvm::errs() << "pp-model: error: " << llvm::toString(std::move(error))
-                 << "\n";
-    return 14;
-  }
+          }))
+    return fail(output + ": " + llvm::toString(std::move(error)), ExitCode::io);
   return 0;
 }

@@ -42,11 +42,9 @@ static void adjustOptions() {
   // asked for.
   if (auto found = all.find("mlir-print-op-on-diagnostic"); found != all.end())
     static_cast<cl::opt<bool> *>(found->second)->setInitialValue(false);
-  // -p, short for --pass-pipeline, would be seen in every misspelt --pp-...
-  if (auto found = all.find("p"); found != all.end()) {
-    cl::Option *alias = found->second;
+  // -p, short for --pass-pipeline, would be seen in every misspelt --p...
+  if (cl::Option *alias = all.lookup("p"))
     alias->removeArgument();
-  }
 }
 
 mlir::FailureOr<CommandLine>
@@ -54,6 +52,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
                           mlir::DialectRegistry &registry) {
   (void)mlir::registerCLIOptions("pp-opt", registry);
   adjustOptions();
+  // LLVM's own -h would print help for every misspelt --h...
+  cl::opt<bool> help("h", cl::ReallyHidden);
   cl::opt<std::string> input(cl::Positional, cl::desc("<input file>"),
                              cl::init("-"));
   cl::opt<std::string> output("o", cl::value_desc("file"), cl::init("-"),
@@ -77,6 +77,11 @@ pp::opt::parseCommandLine(int argc, char **argv,
   if (!cl::ParseCommandLineOptions(argc, argv, overview, &llvm::errs()))
     return mlir::failure();
 
+  if (help) {
+    cl::PrintHelpMessage();
+    std::exit(0);
+  }
+
   CommandLine result;
   result.input = input;
   result.output = output;
@@ -86,6 +91,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
     llvm::errs() << "pp-opt: error: " << message << "\n";
     return mlir::failure();
   };
+  if (output.getNumOccurrences() > 1 || emit.getNumOccurrences() > 1)
+    return refuse("expects -o and --emit once, got one more often");
   if (result.emitsArtifact && result.output == "-")
     return refuse("--emit=ppx expects a file to write: -o FILE.ppx");
   if (result.emitsArtifact && !result.config.inputSplitMarker().empty())

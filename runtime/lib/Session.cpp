@@ -98,8 +98,7 @@ struct Session::State {
 /// anybody's program ends.
 static constexpr uint64_t kMaxThreads = 4096;
 
-/// The cores that this process may use.
-static unsigned coreCount() {
+unsigned pprt::coreCount() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0)

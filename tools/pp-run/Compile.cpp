@@ -20,11 +20,11 @@
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pp/Transforms/Pipelines.h"
+#include "pprt/Session.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
-#include <thread>
 
 using namespace pp::run;
 using pprt::ExitCode;
@@ -191,7 +191,7 @@ static Expected<pp::PipelineOptions> readOptions(const std::string &text) {
   options.skipProgramChecks = true; // checkArtifact follows, with exit codes
   if (!options.plan.threads) {
     const int64_t ranks = options.plan.dp * options.plan.tp * options.plan.pp;
-    const int64_t cores = std::thread::hardware_concurrency();
+    const int64_t cores = pprt::coreCount();
     options.plan.threads = std::max<int64_t>(1, cores / ranks);
   }
   return options;

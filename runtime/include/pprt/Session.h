@@ -27,6 +27,10 @@
 
 namespace pprt {
 
+/// The cores that this process may use: of a container or taskset, fewer than
+/// the machine has.
+unsigned coreCount();
+
 struct SessionOptions {
   /// Finds compiled kernels; if empty they come from the artifact's object.
   KernelResolver resolver;

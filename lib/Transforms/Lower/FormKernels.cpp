@@ -132,9 +132,9 @@ void BlockRewriter::buildSteps() {
     op.walk([&](Operation *nested) {
       steps.back().reads.insert(nested->operand_begin(), nested->operand_end());
     });
-    if (isa<LaunchOp>(op))
+    if (!isOrderedOp(&op))
       continue;
-    if (previous) // collectives and transfers keep their order
+    if (previous)
       addEdge(*previous, index);
     previous = index;
   }

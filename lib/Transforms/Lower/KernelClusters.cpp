@@ -64,6 +64,10 @@ bool pp::isKernelOp(Operation *op) {
   return isGraphOp(op) || isa<AxisIndexOp>(op);
 }
 
+bool pp::isOrderedOp(Operation *op) {
+  return !isKernelOp(op) && !isa<LaunchOp>(op);
+}
+
 bool pp::isFreeOp(Operation *op) {
   if (isReadOutside(op))
     return false;
@@ -105,6 +109,15 @@ static SetVector<Value> inputsOf(const KernelCluster &cluster) {
   return inputs;
 }
 
+KernelClusters::KernelClusters(Block &block) : block(block) {
+  Operation *previous = nullptr;
+  for (Operation &op : block)
+    if (isOrderedOp(&op)) {
+      previousOf[&op] = previous;
+      previous = &op;
+    }
+}
+
 KernelCluster *KernelClusters::createCluster(Operation *op) {
   clusters.push_back(std::make_unique<KernelCluster>());
   KernelCluster *cluster = clusters.back().get();
@@ -113,7 +126,8 @@ KernelCluster *KernelClusters::createCluster(Operation *op) {
   return cluster;
 }
 
-/// True if a path leaves the merged clusters and comes back into them or `op`.
+/// True if a path, of reads or from an ordered op to the next, leaves the
+/// merged clusters and comes back into them or `op`.
 bool KernelClusters::wouldCycle(ArrayRef<KernelCluster *> merged,
                                 Operation *op) {
   Operation *first = op;
@@ -125,22 +139,23 @@ bool KernelClusters::wouldCycle(ArrayRef<KernelCluster *> merged,
   DenseSet<Operation *> visited;
   bool isInside = true; // ops of the union themselves do not count as reached
   bool found = false;
+  auto visit = [&](Operation *producer) {
+    if (!producer || producer->getBlock() != &block)
+      return;
+    KernelCluster *cluster = owner.lookup(producer);
+    if (producer == op || llvm::is_contained(merged, cluster)) {
+      found |= !isInside;
+      return;
+    }
+    // Nothing that ends before the union begins can read from it.
+    if ((cluster ? cluster->ops.back() : producer)->isBeforeInBlock(first))
+      return;
+    if (visited.insert(producer).second)
+      work.push_back(producer);
+  };
   auto push = [&](Operation *from) {
-    forEachRead(from, [&](Value value) {
-      Operation *producer = value.getDefiningOp();
-      if (!producer || producer->getBlock() != &block)
-        return;
-      KernelCluster *cluster = owner.lookup(producer);
-      if (producer == op || llvm::is_contained(merged, cluster)) {
-        found |= !isInside;
-        return;
-      }
-      // Nothing that ends before the union begins can read from it.
-      if ((cluster ? cluster->ops.back() : producer)->isBeforeInBlock(first))
-        return;
-      if (visited.insert(producer).second)
-        work.push_back(producer);
-    });
+    forEachRead(from, [&](Value value) { visit(value.getDefiningOp()); });
+    visit(previousOf.lookup(from));
   };
   push(op);
   for (KernelCluster *cluster : merged)

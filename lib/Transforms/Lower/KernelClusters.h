@@ -45,6 +45,10 @@ void forEachRead(mlir::Operation *op,
 /// True for what a kernel may hold: graph ops, and this device's coordinates.
 bool isKernelOp(mlir::Operation *op);
 
+/// True for what keeps its order in a block whatever it reads: collectives,
+/// transfers, fragments.
+bool isOrderedOp(mlir::Operation *op);
+
 /// Costs nothing to compute again where it is used: literals, counters,
 /// coordinates, masks made of these, and broadcasts.
 bool isFreeOp(mlir::Operation *op);
@@ -52,7 +56,7 @@ bool isFreeOp(mlir::Operation *op);
 /// Partitions the kernel ops of a block into clusters.
 class KernelClusters {
 public:
-  explicit KernelClusters(mlir::Block &block) : block(block) {}
+  explicit KernelClusters(mlir::Block &block);
 
   /// Puts every op that is not free into a cluster.
   void clusterOps();
@@ -82,6 +86,8 @@ private:
   mlir::Block &block;
   llvm::SmallVector<std::unique_ptr<KernelCluster>> clusters;
   llvm::DenseMap<mlir::Operation *, KernelCluster *> owner;
+  /// For ops that keep their order, the one before.
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> previousOf;
   /// While recomputation is decided: which clusters read a value from memory.
   llvm::DenseMap<mlir::Value, llvm::SmallPtrSet<KernelCluster *, 4>> readers;
 };

@@ -96,3 +96,21 @@ func.func @sliced(%x: tensor<8x4xf32>) -> tensor<4x4xf32> {
   %1 = pp.neg %0 : tensor<4x4xf32>
   return %1 : tensor<4x4xf32>
 }
+
+// -----
+
+// Collectives keep their order: what feeds the first shares no kernel with what
+// reads the second.
+// CHECK-LABEL: func.func @ordered
+// CHECK-NEXT: %[[A:.*]] = pp.launch @fused_0
+// CHECK-NEXT: pp.all_reduce sum %[[A]]
+// CHECK-NEXT: %[[B:.*]] = pp.all_reduce
+// CHECK-NEXT: pp.launch @fused_1({{.*}}%[[B]]
+pp.mesh @mesh = <["tp"=2]>
+func.func @ordered(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = pp.exp %x : tensor<4xf32>
+  %1 = pp.all_reduce sum %0 over @mesh ["tp"] : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = pp.all_reduce sum %y over @mesh ["tp"] : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = pp.add %0, %2 : tensor<4xf32>
+  return %1, %3 : tensor<4xf32>, tensor<4xf32>
+}

@@ -65,28 +65,35 @@ struct BucketCollectivesPass
 
 private:
   /// Members of a group over the stage axis run different fragments, which
-  /// might be joined differently: such calls stay as they are.
-  bool mayJoin(AllReduceOp op) const {
-    return op.getNumOperands() > 0 &&
-           !llvm::is_contained(op.getAxes(), stageAxis);
+  /// might be joined differently: such calls stay as they are, and in order.
+  bool isOverStages(Operation *op) const {
+    auto reduce = dyn_cast<AllReduceOp>(op);
+    return reduce && llvm::is_contained(reduce.getAxes(), stageAxis);
   }
 
   StringAttr stageAxis;
 
-  /// Depth counts the all_reduces on the longest path to a call. Calls of equal
-  /// depth do not depend on each other, so any of them may be joined.
+  /// Depth counts the all_reduces on the longest path to a call, where a call
+  /// over stages follows the one before it. Calls of equal depth do not depend
+  /// on each other, so any of them may be joined.
   void bucket(Block &block) {
     llvm::DenseMap<Operation *, int64_t> depths;
     llvm::MapVector<std::pair<int64_t, GroupKey>, SmallVector<AllReduceOp>>
         groups;
+    int64_t depthOverStages = 0;
     for (Operation &op : block.without_terminator()) {
       int64_t depth = 0;
       for (Value operand : op.getOperands())
         if (Operation *def = operand.getDefiningOp())
           depth = std::max(depth, depths.lookup(def) + isa<AllReduceOp>(def));
-      depths[&op] = depth;
-      if (auto reduce = dyn_cast<AllReduceOp>(op); reduce && mayJoin(reduce))
+      if (isOverStages(&op)) {
+        depth = std::max(depth, depthOverStages);
+        depthOverStages = depth + 1;
+      } else if (auto reduce = dyn_cast<AllReduceOp>(op);
+                 reduce && reduce.getNumOperands() > 0) {
         groups[{depth, keyOf(reduce)}].push_back(reduce);
+      }
+      depths[&op] = depth;
     }
     for (auto &[key, calls] : groups) {
       SmallVector<AllReduceOp> bucket;
@@ -131,15 +138,24 @@ private:
 
   /// Users of a call that was joined further down move behind it; the order is
   /// otherwise kept.
-  static void sortTopologically(Block &block) {
+  void sortTopologically(Block &block) const {
     SmallVector<Operation *> order;
     llvm::DenseSet<Operation *> done;
     SmallVector<Operation *> originals;
-    for (Operation &op : block.without_terminator())
+    Operation *last = nullptr;
+    llvm::DenseMap<Operation *, Operation *> previousOverStages;
+    for (Operation &op : block.without_terminator()) {
       originals.push_back(&op);
+      if (!isOverStages(&op))
+        continue;
+      previousOverStages[&op] = last;
+      last = &op;
+    }
     std::function<void(Operation *)> visit = [&](Operation *op) {
       if (!done.insert(op).second)
         return;
+      if (Operation *previous = previousOverStages.lookup(op))
+        visit(previous);
       for (Value operand : op->getOperands())
         if (Operation *def = operand.getDefiningOp())
           visit(def);

@@ -41,6 +41,8 @@ public:
 
 private:
   LogicalResult check();
+  void removeDeadForwardOps();
+  void separateBroadcasts();
   void numberForwardOps();
   void findDependences();
   LogicalResult differentiate(Operation *op);
@@ -88,13 +90,55 @@ LogicalResult Differentiator::check() {
   return success();
 }
 
-void Differentiator::numberForwardOps() {
+void Differentiator::removeDeadForwardOps() {
   SmallVector<Operation *> all;
   for (Operation &op : main.getBody().front().without_terminator())
     all.push_back(&op);
   for (Operation *op : llvm::reverse(all))
     if (isOpTriviallyDead(op))
       op->erase();
+}
+
+static bool isEarlier(OpOperand &a, OpOperand &b) {
+  if (a.getOwner() == b.getOwner())
+    return a.getOperandNumber() < b.getOperandNumber();
+  return a.getOwner()->isBeforeInBlock(b.getOwner());
+}
+
+/// Gives each use of a broadcast of parameters its own: their gradients, as
+/// large as activations, are then reduced before they are added up, each on the
+/// stage of its use.
+void Differentiator::separateBroadcasts() {
+  llvm::DenseSet<Value> ofParameters, ofOthers;
+  for (BlockArgument argument : main.getArguments()) {
+    bool isParameter = getArgRole(main, argument.getArgNumber()) == Role::Param;
+    (isParameter ? ofParameters : ofOthers).insert(argument);
+  }
+  for (Operation &op : main.getBody().front().without_terminator()) {
+    auto dependsOn = [&](const llvm::DenseSet<Value> &set) {
+      return llvm::any_of(op.getOperands(),
+                          [&](Value operand) { return set.contains(operand); });
+    };
+    if (dependsOn(ofOthers)) {
+      ofOthers.insert_range(op.getResults());
+      continue;
+    }
+    if (!dependsOn(ofParameters))
+      continue;
+    ofParameters.insert_range(op.getResults());
+    // A copy is visited next, and leaves all uses but one to a copy of its own.
+    if (!isa<BroadcastOp>(op) || op.use_empty() || op.hasOneUse())
+      continue;
+    builder.setInsertionPointAfter(&op);
+    Operation *copy = builder.clone(op);
+    OpOperand &first = *llvm::min_element(op.getUses(), isEarlier);
+    op.replaceUsesWithIf(copy->getResults(),
+                         [&](OpOperand &use) { return &use != &first; });
+  }
+  builder.setInsertionPoint(terminator);
+}
+
+void Differentiator::numberForwardOps() {
   for (Operation &op : main.getBody().front().without_terminator()) {
     setOrigin(&op, static_cast<int64_t>(forwardOps.size()));
     forwardOps.push_back(&op);
@@ -246,6 +290,8 @@ void Differentiator::classify() {
 LogicalResult Differentiator::run() {
   if (failed(check()))
     return failure();
+  removeDeadForwardOps();
+  separateBroadcasts();
   numberForwardOps();
   findDependences();
   Value loss = terminator->getOperand(0);

@@ -25,7 +25,8 @@ def Differentiate : Pass<"pp-differentiate", "::mlir::ModuleOp"> {
     the op it is the gradient of, and a kind: `input_gradient` if an
     activation's gradient is computed from it, else `weight_gradient`. The sum
     of several contributions to a value belongs to the op that produced it, that
-    of a parameter to its first use.
+    of a parameter to its first use. Each use of a broadcast of parameters gets
+    its own: its gradient is reduced before it is added to others.
 
     ```mlir
     func.func @main(%w: tensor<f32> {param "w"}, %x: tensor<f32> {input "x"}) -> tensor<f32> {
@@ -251,12 +252,14 @@ def CutStages : Pass<"pp-cut-stages", "::mlir::ModuleOp"> {
     Runs on level 1, before sharding: stages are assigned to forward ops and
     inherited by what derives from them, so that backward work lands where its
     residuals are. Obeys `cuts` of the plan; without them the planner chooses
-    and the plan is completed.
+    and the plan is completed. What depends on parameters alone gets all stages
+    that use it, and the parameters these, too.
 
     ```mlir
-    // plan: cuts = [1]
-    %0 = pp.exp %x {pp.origin = 0} : ...   // -> pp.stages = [0]
-    %1 = pp.log %0 {pp.origin = 1} : ...   // -> pp.stages = [1]
+    // plan: cuts = [2]
+    %0 = pp.sin %w     {pp.origin = 0} : ...   // -> pp.stages = [0, 1]
+    %1 = pp.mul %x, %0 {pp.origin = 1} : ...   // -> pp.stages = [0]
+    %2 = pp.mul %1, %0 {pp.origin = 2} : ...   // -> pp.stages = [1]
     ```
     Errors: cuts that leave a stage empty, an op without a cost, no op with a
     `pp.origin`.
@@ -272,8 +275,8 @@ def SplitStages : Pass<"pp-split-stages", "::mlir::ModuleOp"> {
     target; step-invariant ops (constants, broadcasts of parameters) are cloned
     into the fragments that use them. A sum whose addends live on different
     stages (the norm of all gradients, the gradient of a tied parameter) becomes
-    a sum per stage and an all_reduce over these stages. A parameter held by
-    several stages is updated on each.
+    a sum per stage and an all_reduce over these stages and those that need it.
+    A parameter held by several stages is updated on each.
 
     ```mlir
     %y = pp.exp %x {pp.stages = array<i64: 0>} : tensor<4xf32>
@@ -283,8 +286,7 @@ def SplitStages : Pass<"pp-split-stages", "::mlir::ModuleOp"> {
     %t = pp.transfer %y from 0 to 1 : tensor<4xf32>
     %z = pp.fragment forward stage 1 (%t) { ... pp.log ... }
     ```
-    Errors: a stage without work, an update that needs values of two stages
-    other than as addends.
+    Errors: a stage without work, one that reads a parameter it does not hold.
   }];
 }
 

@@ -3,10 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes a level 1 training step (origins and kinds set) and a plan. Sets
-// pp.stages on every op that derives from a forward op, and on every argument
-// the stages that use it. Without `cuts` in the plan the planner chooses them.
-// Constants and what is computed from constants alone, and the ops of the
-// update, stay unassigned: they are placed with their users.
+// pp.stages on every op of forward and backward pass, and on every argument.
+// Without `cuts` in the plan the planner chooses them. The ops of the update
+// stay unassigned: they are placed with their users.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/IR/Model.h"
@@ -42,6 +41,147 @@ LogicalResult verifyCuts(func::FuncOp main, ArrayRef<int64_t> cuts,
   return success();
 }
 
+using StageSet = std::set<int64_t>;
+
+/// Obeys the cuts. What depends on the batch runs where they put its forward
+/// op. What depends on parameters alone is repeated on every stage that uses
+/// it, and so each of these may compute its gradient.
+class StagePlacer {
+public:
+  StagePlacer(func::FuncOp main, ArrayRef<int64_t> cuts);
+  void placeOps();
+  void placeArguments(int64_t stages);
+
+private:
+  void placeForward();
+  void placeGradients();
+  bool dependsOnBatch(Operation &op) const {
+    return llvm::any_of(op.getOperands(), [&](Value operand) {
+      return batchDependent.contains(operand);
+    });
+  }
+  StageSet stageOf(int64_t origin) const {
+    return {llvm::upper_bound(cuts, origin) - cuts.begin()};
+  }
+  /// All stages of the ops that use `value`, as far as these are placed.
+  StageSet stagesOfUsers(Value value) const;
+  StageSet homeOfUnused(unsigned index, ArrayRef<StageSet> argumentHomes,
+                        int64_t stages);
+
+  func::FuncOp main;
+  Block &body;
+  ArrayRef<int64_t> cuts;
+  llvm::DenseSet<Value> batchDependent;
+  llvm::DenseMap<Operation *, StageSet> homes;
+  /// The homes of forward ops by their number.
+  llvm::DenseMap<int64_t, StageSet> homesOfOrigins;
+};
+
+StagePlacer::StagePlacer(func::FuncOp main, ArrayRef<int64_t> cuts)
+    : main(main), body(main.getBody().front()), cuts(cuts) {
+  for (BlockArgument argument : main.getArguments()) {
+    std::optional<Role> role = getArgRole(main, argument.getArgNumber());
+    if (role == Role::Input || role == Role::Label)
+      batchDependent.insert(argument);
+  }
+  for (Operation &op : body.without_terminator())
+    if (dependsOnBatch(op))
+      batchDependent.insert_range(op.getResults());
+}
+
+StageSet StagePlacer::stagesOfUsers(Value value) const {
+  StageSet stages;
+  for (Operation *user : value.getUsers())
+    if (auto home = homes.find(user); home != homes.end())
+      stages.insert(home->second.begin(), home->second.end());
+  return stages;
+}
+
+void StagePlacer::placeOps() {
+  placeForward();
+  placeGradients();
+  // What these share is needed wherever anyone uses it.
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    if (getKind(&op) == Kind::Update)
+      continue;
+    if (!dependsOnBatch(op))
+      homes[&op].merge(stagesOfUsers(op.getResult(0)));
+    setStages(&op, llvm::to_vector(homes[&op]));
+  }
+}
+
+/// Users come before operands. What only results use stays where the cuts put
+/// it: its parameters meet there.
+void StagePlacer::placeForward() {
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    int64_t origin = getOrigin(&op);
+    if (origin < 0 || getKind(&op) != Kind::Forward)
+      continue;
+    StageSet &home = homes[&op];
+    if (!dependsOnBatch(op))
+      home = stagesOfUsers(op.getResult(0));
+    if (home.empty())
+      home = stageOf(origin);
+    homesOfOrigins[origin] = home;
+  }
+}
+
+/// Gradients are placed like their forward ops, or where these were if they
+/// were simplified away; the sum of a parameter's gradients, which belongs to
+/// none of its users, where its addends are.
+void StagePlacer::placeGradients() {
+  for (Operation &op : body.without_terminator()) {
+    Kind kind = getKind(&op);
+    if (kind == Kind::Forward || kind == Kind::Update || !dependsOnBatch(op))
+      continue;
+    StageSet home;
+    if (isa<AddOp>(op) && kind == Kind::WeightGradient)
+      for (Value operand : op.getOperands())
+        if (batchDependent.contains(operand))
+          home.merge(homes.lookup(operand.getDefiningOp()));
+    if (home.empty()) {
+      auto forward = homesOfOrigins.find(getOrigin(&op));
+      home = forward == homesOfOrigins.end() ? stageOf(getOrigin(&op))
+                                             : forward->second;
+    }
+    homes[&op] = home;
+  }
+}
+
+/// An argument lives on every stage with an op that uses it.
+void StagePlacer::placeArguments(int64_t stages) {
+  SmallVector<StageSet> argumentHomes;
+  for (BlockArgument argument : main.getArguments())
+    argumentHomes.push_back(stagesOfUsers(argument));
+  for (unsigned index = 0; index < main.getNumArguments(); ++index) {
+    StageSet home = argumentHomes[index];
+    if (home.empty())
+      home = homeOfUnused(index, argumentHomes, stages);
+    main.setArgAttr(
+        index, attrs::kStages,
+        DenseI64ArrayAttr::get(main.getContext(), llvm::to_vector(home)));
+  }
+}
+
+/// Stages of an argument that at most the update uses: optimizer state lives
+/// with the parameter whose dotted name ends its own, other states (a step
+/// counter) on all stages, the rest on the first.
+StageSet StagePlacer::homeOfUnused(unsigned index,
+                                   ArrayRef<StageSet> argumentHomes,
+                                   int64_t stages) {
+  if (getArgRole(main, index) != Role::State)
+    return {0};
+  StringRef name = getArgName(main, index);
+  for (unsigned other = 0; other < main.getNumArguments(); ++other)
+    if (getArgRole(main, other) == Role::Param &&
+        name.ends_with(("." + getArgName(main, other)).str()))
+      return argumentHomes[other].empty() ? StageSet{0} : argumentHomes[other];
+  StageSet all;
+  for (int64_t stage = 0; stage < stages; ++stage)
+    all.insert(stage);
+  return all;
+}
+
 struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -72,73 +212,9 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
     if (failed(verifyCuts(*main, cuts, stages, origins)))
       return signalPassFailure();
 
-    for (Operation &op : body.without_terminator()) {
-      int64_t origin = getOrigin(&op);
-      if (origin < 0 || getKind(&op) == Kind::Update)
-        continue;
-      int64_t stage = llvm::upper_bound(cuts, origin) - cuts.begin();
-      setStages(&op, stage);
-    }
-    placeFreeOps(body);
-    placeArguments(*main, stages);
-  }
-
-  /// Ops that depend on no argument lose their stage: they are cloned into
-  /// every fragment that uses them.
-  static void placeFreeOps(Block &body) {
-    llvm::DenseSet<Operation *> free;
-    for (Operation &op : body.without_terminator()) {
-      bool isFree = llvm::all_of(op.getOperands(), [&](Value operand) {
-        return operand.getDefiningOp() &&
-               free.contains(operand.getDefiningOp());
-      });
-      if (!isFree)
-        continue;
-      free.insert(&op);
-      op.removeAttr(attrs::kStages);
-    }
-  }
-
-  /// An argument lives on every stage with an op that uses it; optimizer state
-  /// lives with its parameter, and what no stage uses on the first one that has
-  /// parameters: there a norm of all gradients can be had.
-  void placeArguments(func::FuncOp main, int64_t stages) {
-    SmallVector<std::set<int64_t>> homes(main.getNumArguments());
-    for (BlockArgument arg : main.getArguments())
-      for (Operation *user : arg.getUsers())
-        homes[arg.getArgNumber()].insert(getStages(user).begin(),
-                                         getStages(user).end());
-    std::set<int64_t> used;
-    for (unsigned index = 0; index < main.getNumArguments(); ++index)
-      if (getArgRole(main, index) == Role::Param)
-        used.insert(homes[index].begin(), homes[index].end());
-    int64_t fallback = used.empty() ? 0 : *used.begin();
-    for (unsigned index = 0; index < main.getNumArguments(); ++index) {
-      if (homes[index].empty())
-        homes[index] = homesOfState(main, index, homes, stages, fallback);
-      SmallVector<int64_t> list(homes[index].begin(), homes[index].end());
-      main.setArgAttr(index, attrs::kStages,
-                      DenseI64ArrayAttr::get(&getContext(), list));
-    }
-  }
-
-  /// Stages of an argument that only the update uses: those of the parameter
-  /// whose dotted name ends its own, or all of them (a step counter).
-  static std::set<int64_t> homesOfState(func::FuncOp main, unsigned index,
-                                        ArrayRef<std::set<int64_t>> homes,
-                                        int64_t stages, int64_t fallback) {
-    StringRef name = getArgName(main, index);
-    if (getArgRole(main, index) != Role::State)
-      return {fallback};
-    for (unsigned other = 0; other < main.getNumArguments(); ++other)
-      if (getArgRole(main, other) == Role::Param &&
-          name.ends_with(("." + getArgName(main, other)).str()))
-        return homes[other].empty() ? std::set<int64_t>{fallback}
-                                    : homes[other];
-    std::set<int64_t> all;
-    for (int64_t stage = 0; stage < stages; ++stage)
-      all.insert(stage);
-    return all;
+    StagePlacer placer(*main, cuts);
+    placer.placeOps();
+    placer.placeArguments(stages);
   }
 };
 

@@ -52,12 +52,22 @@ private:
   /// Makes `value` available to `draft`: as an op of it or as an input.
   void require(Draft &draft, Value value);
   bool belongsTo(const Draft &draft, Operation *op) const;
+  /// The sum over stages by which `draft` gets the result of `op`, or null.
+  const CrossStageSum *getSum(const Draft &draft, Operation *op) const {
+    return draft.isUpdate() ? placement.getSum(op->getResult(0)) : nullptr;
+  }
+  /// The addends of a sum that `draft` contributes.
+  SmallVector<Value> getAddends(const Draft &draft,
+                                const CrossStageSum &sum) const;
+  /// True for an op of `draft` that is computed there: of a sum, one that is
+  /// the draft's addend itself.
+  bool isComputedIn(const Draft &draft, Operation *op) const;
   void connect();
 
   void emit(Draft &draft);
   void emitBody(Draft &draft, Block &block);
-  Value emitSum(OpBuilder &builder, Operation *root, const Draft &draft,
-                IRMapping &mapping);
+  Value emitSum(OpBuilder &builder, Value value, const CrossStageSum &sum,
+                const Draft &draft, IRMapping &mapping);
   /// The value of the new function that `stage` sees for `value`.
   Value resolve(Value value, int64_t stage);
   void emitReturn();
@@ -112,14 +122,30 @@ bool StageSplitter::belongsTo(const Draft &draft, Operation *op) const {
   if (timeClass == TimeClass::PerStep)
     return draft.isUpdate();
   if (draft.isUpdate() ||
-      placement.getHome(op->getResult(0)).front() != draft.stage)
+      !llvm::is_contained(placement.getHome(op->getResult(0)), draft.stage))
     return false;
   return (getKind(op) == Kind::Forward) == (draft.phase == Phase::Forward);
 }
 
+SmallVector<Value> StageSplitter::getAddends(const Draft &draft,
+                                             const CrossStageSum &sum) const {
+  SmallVector<Value> addends;
+  for (auto [addend, stage] : sum.addends)
+    if (stage == draft.stage)
+      addends.push_back(addend);
+  return addends;
+}
+
+bool StageSplitter::isComputedIn(const Draft &draft, Operation *op) const {
+  if (!belongsTo(draft, op))
+    return false;
+  const CrossStageSum *sum = getSum(draft, op);
+  return !sum || llvm::is_contained(getAddends(draft, *sum), op->getResult(0));
+}
+
 void StageSplitter::require(Draft &draft, Value value) {
   Operation *op = value.getDefiningOp();
-  if (op && belongsTo(draft, op))
+  if (op && (belongsTo(draft, op) || getSum(draft, op)))
     addTo(draft, op);
   else
     draft.inputs.insert(value);
@@ -128,17 +154,20 @@ void StageSplitter::require(Draft &draft, Value value) {
 void StageSplitter::addTo(Draft &draft, Operation *op) {
   if (draft.ops.contains(op))
     return;
-  if (const CrossStageSum *sum = placement.getSum(op)) {
-    for (auto [addend, owner] : sum->addends)
-      if (owner == draft.stage)
-        require(draft, addend);
-  } else {
+  const CrossStageSum *sum = getSum(draft, op);
+  if (isComputedIn(draft, op)) {
     for (Value operand : op->getOperands())
       require(draft, operand);
+  } else {
+    for (Value addend : getAddends(draft, *sum))
+      if (addend == op->getResult(0))
+        draft.inputs.insert(addend);
+      else
+        require(draft, addend);
   }
   draft.ops.insert(op);
   // All members of a sum take part in it, also where nobody asks for it.
-  if (const CrossStageSum *sum = placement.getSum(op))
+  if (sum)
     for (int64_t stage : sum->stages)
       addTo(draftOf(Phase::Update, stage), op);
 }
@@ -166,30 +195,15 @@ LogicalResult StageSplitter::collect() {
       return main.emitError("expects work on every stage, got none on stage ")
              << stage;
 
-  // The update of a parameter runs on every stage that holds it; everything
-  // else that is returned is taken from the first stage that has it.
   returned.assign(body.getTerminator()->operand_begin(),
                   body.getTerminator()->operand_end());
-  for (auto [index, value] : llvm::enumerate(returned)) {
-    std::optional<Role> role = getResultRole(main, index);
-    ArrayRef<int64_t> home = placement.getHome(value);
-    SmallVector<int64_t> holders(home.take_front(1));
-    int64_t argument = role == Role::Param || role == Role::State
-                           ? findArg(main, getResultName(main, index))
-                           : -1;
-    if (argument >= 0)
-      holders.assign(placement.getHome(main.getArgument(argument)));
-    for (int64_t stage : holders) {
-      if (!llvm::is_contained(home, stage))
-        return main.emitError("expects result \"")
-               << getResultName(main, index) << "\" on stage " << stage
-               << ", which holds the argument, but its value is not there";
+  for (auto [index, value] : llvm::enumerate(returned))
+    for (int64_t stage : placement.getResultStages(index)) {
+      Draft &update = draftOf(Phase::Update, stage);
       Operation *op = value.getDefiningOp();
-      if (op && !isa<AccumulateOp>(op) &&
-          placement.getTimeClass(value) != TimeClass::PerMicroBatch)
-        addTo(draftOf(Phase::Update, stage), op);
+      if (op && (belongsTo(update, op) || getSum(update, op)))
+        addTo(update, op);
     }
-  }
   sortUpdates();
   return success();
 }
@@ -246,30 +260,28 @@ void StageSplitter::connect() {
   for (Draft &draft : drafts)
     for (Value input : draft.inputs)
       exportFrom(input);
-  for (auto [index, value] : llvm::enumerate(returned)) {
-    Operation *op = value.getDefiningOp();
-    if (!op || placement.getTimeClass(value) != TimeClass::Invariant)
-      exportFrom(value);
-    else
-      for (Draft &draft : drafts)
-        if (draft.isUpdate() && draft.ops.contains(op))
-          draft.outputs.insert(value);
-  }
+  for (auto [index, value] : llvm::enumerate(returned))
+    for (int64_t stage : placement.getResultStages(index)) {
+      Draft &update = draftOf(Phase::Update, stage);
+      if (value.getDefiningOp() && update.ops.contains(value.getDefiningOp()))
+        update.outputs.insert(value);
+      else
+        exportFrom(value);
+    }
 }
 
 Value StageSplitter::resolve(Value value, int64_t stage) {
   if (isa<BlockArgument>(value))
     return value;
-  if (auto accumulate = value.getDefiningOp<AccumulateOp>()) {
-    Value &sum = produced[{value, stage}];
-    if (!sum)
-      sum = AccumulateOp::create(builder, accumulate.getLoc(),
-                                 resolve(accumulate.getOperand(), stage),
-                                 accumulate.getAxisAttr());
-    return sum;
-  }
   if (Value here = produced.lookup({value, stage}))
     return here;
+  if (auto accumulate = value.getDefiningOp<AccumulateOp>()) {
+    Value sum = AccumulateOp::create(builder, accumulate.getLoc(),
+                                     resolve(accumulate.getOperand(), stage),
+                                     accumulate.getAxisAttr());
+    produced[{value, stage}] = sum;
+    return sum;
+  }
   Value &copy = transferred[{value, stage}];
   if (!copy) {
     int64_t source = placement.getHome(value).front();
@@ -279,21 +291,25 @@ Value StageSplitter::resolve(Value value, int64_t stage) {
   return copy;
 }
 
-/// This stage's addends in order, then the reduction over the stages.
-Value StageSplitter::emitSum(OpBuilder &builder, Operation *root,
-                             const Draft &draft, IRMapping &mapping) {
-  const CrossStageSum &sum = *placement.getSum(root);
+/// This stage's addends in order, or zeros, then the reduction over the stages.
+Value StageSplitter::emitSum(OpBuilder &builder, Value value,
+                             const CrossStageSum &sum, const Draft &draft,
+                             IRMapping &mapping) {
+  Location loc = value.getLoc();
   Value local;
-  for (auto [addend, owner] : sum.addends) {
-    if (owner != draft.stage)
+  for (Value addend : getAddends(draft, sum)) {
+    Value part = mapping.lookup(addend);
+    if (!local) {
+      local = part;
       continue;
-    Value value = mapping.lookup(addend);
-    local = local ? AddOp::create(builder, root->getLoc(), local.getType(),
-                                  local, value)
-                  : value;
-    if (Operation *op = local.getDefiningOp())
-      if (!op->hasAttr(attrs::kKind))
-        setKind(op, Kind::Update);
+    }
+    local = AddOp::create(builder, loc, local.getType(), local, part);
+    setKind(local.getDefiningOp(), Kind::Update);
+  }
+  if (!local) {
+    auto zeros = cast<ElementsAttr>(builder.getZeroAttr(value.getType()));
+    local = ConstantOp::create(builder, loc, value.getType(), zeros);
+    setKind(local.getDefiningOp(), Kind::Update);
   }
   MLIRContext *context = builder.getContext();
   auto meshName = FlatSymbolRefAttr::get(context, mesh.getSymName());
@@ -302,10 +318,9 @@ Value StageSplitter::emitSum(OpBuilder &builder, Operation *root,
       static_cast<int64_t>(sum.stages.size()) == placement.getNumStages()
           ? DenseI64ArrayAttr()
           : DenseI64ArrayAttr::get(context, sum.stages);
-  auto reduce =
-      AllReduceOp::create(builder, root->getLoc(), TypeRange(local.getType()),
-                          ReductionAttr::get(context, Reduction::Sum),
-                          ValueRange(local), meshName, axes, stages);
+  auto reduce = AllReduceOp::create(builder, loc, TypeRange(local.getType()),
+                                    ReductionAttr::get(context, Reduction::Sum),
+                                    ValueRange(local), meshName, axes, stages);
   setKind(reduce, Kind::Update);
   return reduce.getResult(0);
 }
@@ -316,11 +331,12 @@ void StageSplitter::emitBody(Draft &draft, Block &block) {
     mapping.map(input, block.addArgument(input.getType(), input.getLoc()));
   OpBuilder inner = OpBuilder::atBlockEnd(&block);
   for (Operation *op : draft.ops) {
-    if (placement.getSum(op)) {
-      mapping.map(op->getResult(0), emitSum(inner, op, draft, mapping));
-      continue;
+    if (isComputedIn(draft, op))
+      inner.clone(*op, mapping)->removeAttr(attrs::kStages);
+    if (const CrossStageSum *sum = getSum(draft, op)) {
+      Value value = op->getResult(0);
+      mapping.map(value, emitSum(inner, value, *sum, draft, mapping));
     }
-    inner.clone(*op, mapping)->removeAttr(attrs::kStages);
   }
   SmallVector<Value> yielded;
   for (Value output : draft.outputs)
@@ -356,17 +372,11 @@ void StageSplitter::emitReturn() {
     attrs.set(attrs::kStages, builder.getDenseI64ArrayAttr(stage));
     attributes.push_back(attrs.getDictionary(builder.getContext()));
   };
-  for (auto [index, value] : llvm::enumerate(returned)) {
-    std::optional<Role> role = getResultRole(main, index);
-    int64_t argument = role == Role::Param || role == Role::State
-                           ? findArg(main, getResultName(main, index))
-                           : -1;
-    SmallVector<int64_t> holders(placement.getHome(value).take_front(1));
-    if (argument >= 0)
-      holders.assign(placement.getHome(main.getArgument(argument)));
-    add(index, holders.front());
-    for (int64_t stage : ArrayRef<int64_t>(holders).drop_front())
-      copies.push_back({static_cast<unsigned>(index), stage});
+  for (unsigned index = 0; index < returned.size(); ++index) {
+    ArrayRef<int64_t> stages = placement.getResultStages(index);
+    add(index, stages.front());
+    for (int64_t stage : stages.drop_front())
+      copies.push_back({index, stage});
   }
   for (auto [index, stage] : copies)
     add(index, stage);

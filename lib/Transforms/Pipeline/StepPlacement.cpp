@@ -27,7 +27,7 @@ bool feedsOneAdd(Operation *op) {
 
 FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
                                                 MeshAttr mesh) {
-  StepPlacement placement;
+  StepPlacement placement(main);
   if (MeshAxisAttr axis = mesh.getStageAxis())
     placement.numStages = axis.getSize();
   if (MeshAxisAttr axis = mesh.getTimeAxis())
@@ -42,25 +42,39 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
         isBatch ? TimeClass::PerMicroBatch : TimeClass::Invariant;
     auto stages = main.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(),
                                                            attrs::kStages);
-    placement.homes[arg] = stages ? SmallVector<int64_t>(stages.asArrayRef())
-                                  : placement.allStages;
+    // Any stage can load a part of the batch.
+    placement.homes[arg] =
+        stages && !isBatch ? Stages(stages.asArrayRef()) : placement.allStages;
   }
-  for (Operation &op : main.getBody().front().without_terminator())
-    if (failed(placement.classify(op)) || failed(placement.place(op)))
+  if (failed(placement.placeOps()))
+    return failure();
+  placement.placeResults();
+  // A sum puts what is computed from it within reach, so that the others depend
+  // on the first.
+  while (Value value = placement.findOutOfReach()) {
+    placement.sums[value];
+    if (failed(placement.placeOps()))
       return failure();
+  }
   return placement;
 }
 
-ArrayRef<int64_t> StepPlacement::getHome(Value value) const {
-  auto it = homes.find(value);
-  return it == homes.end() ? ArrayRef<int64_t>(allStages)
-                           : ArrayRef<int64_t>(it->second);
+LogicalResult StepPlacement::placeOps() {
+  for (Operation &op : main.getBody().front().without_terminator()) {
+    if (failed(classify(op)))
+      return failure();
+    bool isPerMicroBatch =
+        op.getNumResults() &&
+        getTimeClass(op.getResult(0)) == TimeClass::PerMicroBatch;
+    if (failed(isPerMicroBatch ? placeInMicroBatch(op) : placeInStep(op)))
+      return failure();
+  }
+  return success();
 }
 
-const CrossStageSum *StepPlacement::getSum(Operation *op) const {
-  auto it = sums.find(op);
-  return it == sums.end() ? nullptr : &it->second;
-}
+//===----------------------------------------------------------------------===//
+// How often, and where alone
+//===----------------------------------------------------------------------===//
 
 /// A sum of gradients of different stages, as a tied parameter has it.
 bool StepPlacement::addsAcrossStages(Operation &op) const {
@@ -78,6 +92,9 @@ LogicalResult StepPlacement::classify(Operation &op) {
     perMicroBatch |= operandClass == TimeClass::PerMicroBatch;
     perStep |= operandClass == TimeClass::PerStep;
   }
+  // What is accumulated is computed once for each, even if always the same.
+  perMicroBatch |=
+      !perStep && llvm::any_of(op.getUsers(), llvm::IsaPred<AccumulateOp>);
   // Without micro-batches nothing is accumulated: the update is then what
   // belongs to no stage, or adds what different stages computed.
   bool belongsToStage = !pp::getStages(&op).empty() && !addsAcrossStages(op);
@@ -97,68 +114,168 @@ LogicalResult StepPlacement::classify(Operation &op) {
   return success();
 }
 
-void StepPlacement::collectAddends(Value value,
-                                   SmallVectorImpl<Value> &addends) const {
-  auto add = value.getDefiningOp<AddOp>();
-  if (!add || !feedsOneAdd(add) || getTimeClass(value) != TimeClass::PerStep) {
-    addends.push_back(value);
-    return;
-  }
-  collectAddends(add.getLhs(), addends);
-  collectAddends(add.getRhs(), addends);
-}
-
-LogicalResult StepPlacement::place(Operation &op) {
-  SmallVector<int64_t> home = allStages;
+/// The gradient of what several stages compute runs where its operands are, or
+/// on the stage whose backward fragment comes last.
+LogicalResult StepPlacement::placeInMicroBatch(Operation &op) {
   ArrayRef<int64_t> assigned = pp::getStages(&op);
-  TimeClass timeClass =
-      op.getNumResults() ? getTimeClass(op.getResult(0)) : TimeClass::Invariant;
-  if (timeClass == TimeClass::PerMicroBatch) {
-    if (assigned.size() != 1)
-      return op.emitOpError()
-             << "expects one stage (pp.stages), got " << assigned.size()
-             << "; pp-cut-stages assigns it";
-    home.assign(assigned.begin(), assigned.end());
-  } else {
-    for (Value operand : op.getOperands())
+  if (assigned.empty())
+    return op.emitOpError() << "expects stages (pp.stages), got none; "
+                               "pp-cut-stages assigns them";
+  Stages home(assigned);
+  bool isRepeated = true;
+  for (Value operand : op.getOperands())
+    if (getTimeClass(operand) == TimeClass::PerMicroBatch) {
+      isRepeated = false;
       home = intersect(home, getHome(operand));
-  }
-
-  auto add = dyn_cast<AddOp>(op);
-  bool isRoot = add && timeClass == TimeClass::PerStep && !feedsOneAdd(&op);
-  if (isRoot) {
-    SmallVector<Value> addends;
-    collectAddends(add.getLhs(), addends);
-    collectAddends(add.getRhs(), addends);
-    home = allStages;
-    for (Value addend : addends)
-      home = intersect(home, getHome(addend));
-    if (home.empty()) {
-      CrossStageSum &sum = sums[&op];
-      std::set<int64_t> owners;
-      for (Value addend : addends) {
-        sum.addends.push_back({addend, getHome(addend).front()});
-        owners.insert(getHome(addend).front());
-      }
-      sum.stages.assign(owners.begin(), owners.end());
-      home = sum.stages;
-      SmallVector<Value> inner{add.getLhs(), add.getRhs()};
-      while (!inner.empty()) {
-        auto part = inner.pop_back_val().getDefiningOp<AddOp>();
-        if (!part || !feedsOneAdd(part) ||
-            getTimeClass(part) != TimeClass::PerStep)
-          continue;
-        insideSum.insert(part);
-        inner.append({part.getLhs(), part.getRhs()});
-      }
     }
-  }
-  bool isPartOfSum = add && timeClass == TimeClass::PerStep && !isRoot;
-  if (home.empty() && !isPartOfSum)
-    return op.emitOpError()
-           << "expects operands that live on one stage, or a sum of values of "
-              "different stages";
+  // Without such operands every stage has it: the index of the micro-batch.
+  if (!isRepeated)
+    home = {home.empty() ? assigned.front() : home.front()};
   for (Value result : op.getResults())
     homes[result] = home;
   return success();
+}
+
+/// What is computed from parameters is computed where they are; what else an op
+/// needs may be brought there.
+LogicalResult StepPlacement::placeInStep(Operation &op) {
+  Stages home = allStages;
+  for (Value operand : op.getOperands())
+    if (getTimeClass(operand) == TimeClass::Invariant)
+      home = intersect(home, getReach(operand));
+  if (home.empty())
+    return op.emitOpError()
+           << "expects a stage that holds every parameter and state this is "
+              "computed from, got none; pp-cut-stages puts them together";
+  for (Value operand : op.getOperands())
+    if (Stages both = intersect(home, getReach(operand)); !both.empty())
+      home = both;
+  if (isa<AccumulateOp>(op))
+    home.resize(1);
+  for (Value result : op.getResults())
+    homes[result] = home;
+  return success();
+}
+
+void StepPlacement::placeResults() {
+  Operation *terminator = main.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+    std::optional<Role> role = getResultRole(main, index);
+    int64_t argument = role == Role::Param || role == Role::State
+                           ? findArg(main, getResultName(main, index))
+                           : -1;
+    resultStages.push_back(argument < 0
+                               ? Stages(getHome(value).take_front(1))
+                               : Stages(getHome(main.getArgument(argument))));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Sums over stages
+//===----------------------------------------------------------------------===//
+
+/// A later sum may have left an earlier one to a single stage.
+const CrossStageSum *StepPlacement::getSum(Value value) const {
+  auto it = sums.find(value);
+  return it == sums.end() || it->second.stages.size() < 2 ? nullptr
+                                                          : &it->second;
+}
+
+/// False for what fragments of a micro-batch hand to the update.
+bool StepPlacement::isComputedInStep(Value value) const {
+  Operation *op = value.getDefiningOp();
+  return op && !isa<AccumulateOp>(op) &&
+         getTimeClass(value) != TimeClass::PerMicroBatch;
+}
+
+void StepPlacement::collectAddends(Value value,
+                                   SmallVectorImpl<Value> &addends) const {
+  auto add = value.getDefiningOp<AddOp>();
+  if (!add || !isComputedInStep(value)) {
+    addends.push_back(value);
+    return;
+  }
+  for (Value operand : add->getOperands()) {
+    Operation *inner = operand.getDefiningOp();
+    if (inner && feedsOneAdd(inner) && !sums.contains(operand))
+      collectAddends(operand, addends);
+    else
+      addends.push_back(operand);
+  }
+}
+
+void StepPlacement::ask(Value value, ArrayRef<int64_t> stages) {
+  Stages &all = asked[value];
+  llvm::append_range(all, stages);
+  llvm::sort(all);
+  all.erase(llvm::unique(all), all.end());
+}
+
+void StepPlacement::askForAddends(Value value, CrossStageSum &sum) {
+  sum.addends.clear();
+  sum.stages = asked[value];
+  SmallVector<Value> addends;
+  collectAddends(value, addends);
+  std::set<int64_t> members(sum.stages.begin(), sum.stages.end());
+  for (Value addend : addends) {
+    ArrayRef<int64_t> reach =
+        addend == value ? getHome(value) : getReach(addend);
+    Stages among = intersect(reach, asked[value]);
+    int64_t owner = among.empty() ? reach.front() : among.front();
+    sum.addends.push_back({addend, owner});
+    members.insert(owner);
+    if (addend != value)
+      ask(addend, owner);
+    else if (isComputedInStep(value))
+      for (Value operand : value.getDefiningOp()->getOperands())
+        ask(operand, owner);
+  }
+  sum.stages.assign(members.begin(), members.end());
+}
+
+/// True if the stages that ask for `value` lack just one of its operands, which
+/// is no larger.
+bool StepPlacement::lacksOneOperand(Value value) const {
+  SmallVector<Value> operands(value.getDefiningOp()->getOperands());
+  if (isa<AddOp>(value.getDefiningOp())) {
+    operands.clear();
+    collectAddends(value, operands);
+  }
+  llvm::erase_if(operands, [&](Value operand) {
+    return llvm::includes(getReach(operand), asked.at(value));
+  });
+  auto size = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getNumElements();
+  };
+  return llvm::all_equal(operands) && operands.front().getDefiningOp() &&
+         size(operands.front()) <= size(value);
+}
+
+/// Follows what is asked for from the results through the update. Returns the
+/// first value that has to come from a sum that is none yet; null if every
+/// stage has what it needs.
+Value StepPlacement::findOutOfReach() {
+  asked.clear();
+  Operation *terminator = main.getBody().front().getTerminator();
+  for (auto [value, stages] :
+       llvm::zip_equal(terminator->getOperands(), resultStages))
+    ask(value, stages);
+  Value first;
+  for (Operation &op :
+       llvm::reverse(main.getBody().front().without_terminator())) {
+    Value value = op.getResult(0);
+    if (!asked.contains(value))
+      continue;
+    if (auto sum = sums.find(value); sum != sums.end()) {
+      askForAddends(value, sum->second);
+      continue;
+    }
+    bool isWithin = llvm::includes(getHome(value), asked[value]);
+    if (!isWithin && (!isComputedInStep(value) || !lacksOneOperand(value)))
+      first = value;
+    else if (isComputedInStep(value))
+      for (Value operand : op.getOperands())
+        ask(operand, Stages(asked[value]));
+  }
+  return first;
 }

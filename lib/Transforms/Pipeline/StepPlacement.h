@@ -5,6 +5,13 @@
 // Reads a level 2 step and answers, for every op, how often it runs (time
 // class) and on which stages. Changes nothing.
 //
+// Values of a micro-batch are sent where they are needed. The update, which runs
+// once a step, is computed wherever something asks for it: the results ask, and
+// an op asks for its operands on the stages on which it is asked for. Where that
+// leads to a value that a stage cannot compute, the stage gets it from a sum
+// over stages, to which it adds zeros. The sum stands at an op that lacks
+// several operands, or one larger than its result; else at what it lacks.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_PIPELINE_STEPPLACEMENT_H
 #define PP_LIB_TRANSFORMS_PIPELINE_STEPPLACEMENT_H
@@ -21,13 +28,14 @@ enum class TimeClass {
   PerStep,       ///< accumulated over all of them, or computed from such
 };
 
-/// A sum whose addends live on different stages: each stage adds what it owns,
-/// in order, then the stages reduce.
+/// How stages come by a value that none of them, or not all that need it, can
+/// compute alone: each adds what it has, in order, or else zeros, and then they
+/// reduce.
 struct CrossStageSum {
-  /// Addend and the stage that owns it (the first of those that hold it, so
-  /// that a parameter held twice counts once).
+  /// What is added, and the one stage that adds it, so that a parameter held
+  /// twice counts once. A value that is no sum is its own only addend.
   llvm::SmallVector<std::pair<mlir::Value, int64_t>> addends;
-  /// The owners, ascending; all of them get the result.
+  /// The stages that add or need something, ascending; all get the result.
   llvm::SmallVector<int64_t> stages;
 };
 
@@ -41,27 +49,55 @@ public:
   TimeClass getTimeClass(mlir::Value value) const {
     return timeClasses.lookup(value);
   }
-  /// Stages on which `value` can be had without a transfer, ascending.
-  llvm::ArrayRef<int64_t> getHome(mlir::Value value) const;
-  /// The sum rooted at `op`, or null.
-  const CrossStageSum *getSum(mlir::Operation *op) const;
-  /// True for adds that a CrossStageSum has absorbed.
-  bool isInsideSum(mlir::Operation *op) const { return insideSum.contains(op); }
+  /// Stages that can compute `value` (for an argument: that hold it) without
+  /// another sum over stages, ascending.
+  llvm::ArrayRef<int64_t> getHome(mlir::Value value) const {
+    return homes.at(value);
+  }
+  /// Stages that return result `index`: for a parameter or state those that
+  /// hold it, else one.
+  llvm::ArrayRef<int64_t> getResultStages(unsigned index) const {
+    return resultStages[index];
+  }
+  /// How the update gets at `value`, or null if every stage that needs it
+  /// computes it.
+  const CrossStageSum *getSum(mlir::Value value) const;
 
 private:
+  using Stages = llvm::SmallVector<int64_t>;
+
+  explicit StepPlacement(mlir::func::FuncOp main) : main(main) {}
+
+  mlir::LogicalResult placeOps();
   bool addsAcrossStages(mlir::Operation &op) const;
   mlir::LogicalResult classify(mlir::Operation &op);
-  mlir::LogicalResult place(mlir::Operation &op);
+  mlir::LogicalResult placeInMicroBatch(mlir::Operation &op);
+  mlir::LogicalResult placeInStep(mlir::Operation &op);
+  void placeResults();
+  /// Stages on which `value` can be had: a sum comes to any that takes part.
+  llvm::ArrayRef<int64_t> getReach(mlir::Value value) const {
+    return sums.contains(value) ? llvm::ArrayRef<int64_t>(allStages)
+                                : getHome(value);
+  }
+  mlir::Value findOutOfReach();
+  /// Notes that the update needs `value` on `stages`.
+  void ask(mlir::Value value, llvm::ArrayRef<int64_t> stages);
+  void askForAddends(mlir::Value value, CrossStageSum &sum);
+  bool lacksOneOperand(mlir::Value value) const;
+  bool isComputedInStep(mlir::Value value) const;
   void collectAddends(mlir::Value value,
                       llvm::SmallVectorImpl<mlir::Value> &addends) const;
 
+  mlir::func::FuncOp main;
   int64_t numStages = 1;
   mlir::StringAttr timeAxis;
-  llvm::SmallVector<int64_t> allStages;
+  Stages allStages;
   llvm::DenseMap<mlir::Value, TimeClass> timeClasses;
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> homes;
-  llvm::DenseMap<mlir::Operation *, CrossStageSum> sums;
-  llvm::DenseSet<mlir::Operation *> insideSum;
+  llvm::DenseMap<mlir::Value, Stages> homes;
+  llvm::SmallVector<Stages> resultStages;
+  /// Where the update needs a value.
+  llvm::DenseMap<mlir::Value, Stages> asked;
+  llvm::DenseMap<mlir::Value, CrossStageSum> sums;
 };
 
 } // namespace pp

@@ -1,16 +1,42 @@
-// A value of parameters alone is repeated on every stage that uses it, which
-// must then hold the parameter.
-// RUN: pp-opt %s --pass-pipeline="builtin.module(pp-differentiate,pp-add-optimizer,pp-cut-stages,pp-annotate-shardings,pp-propagate-shardings,pp-partition,pp-split-stages)" --verify-diagnostics
+// What a stage reads of a parameter has to be there; pp-cut-stages sees to it.
+// RUN: pp-opt %s --pp-split-stages --split-input-file --verify-diagnostics
 
-module attributes {pp.plan = #pp.plan<mesh = <["pp"=2 : stage]>, schedule = "1f1b", cuts = [2], optimizer = #pp.optimizer<sgd, lr = 0.1>, threads = 1>} {
+module {
+  pp.mesh @mesh = <["mb"=2 : time, "pp"=2 : stage]>
   // expected-error@+1 {{expects every stage that uses "w" to hold it, got a use on stage 1 and it on stages [0]}}
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"},
-                  %w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>})
+                  %w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.stages = array<i64: 0>})
       -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
     %a = pp.sin %w : tensor<4xf32>
-    %b = pp.tanh %x : tensor<4xf32>
-    %c = pp.mul %b, %a : tensor<4xf32>
-    %d = pp.reduce sum %c dims [0] : tensor<4xf32> -> tensor<f32>
-    return %d : tensor<f32>
+    %b = pp.tanh %x {pp.stages = array<i64: 0>} : tensor<4xf32>
+    %c = pp.mul %b, %a {pp.stages = array<i64: 1>} : tensor<4xf32>
+    %d = pp.reduce sum %c dims [0] {pp.stages = array<i64: 1>} : tensor<4xf32> -> tensor<f32>
+    %e = pp.accumulate %d over "mb" : tensor<f32>
+    return %e : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  func.func @main(%v: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "v", pp.stages = array<i64: 0>},
+                  %w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.stages = array<i64: 1>})
+      -> (tensor<4xf32> {pp.role = #pp.role<metric>, pp.name = "product"}) {
+    // expected-error@+1 {{expects a stage that holds every parameter and state this is computed from, got none}}
+    %0 = pp.mul %v, %w : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["mb"=2 : time, "pp"=2 : stage]>
+  func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
+      -> (tensor<4xf32> {pp.role = #pp.role<metric>, pp.name = "y"}) {
+    // expected-error@+1 {{expects stages (pp.stages), got none; pp-cut-stages assigns them}}
+    %0 = pp.tanh %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
   }
 }

@@ -47,14 +47,14 @@ struct BucketCollectivesPass
   using BucketCollectivesBase::BucketCollectivesBase;
 
   void runOnOperation() override {
-    auto main = lookupSplitMain(getOperation());
-    if (failed(main))
-      return signalPassFailure();
     if (bucketBytes < 0) {
       getOperation().emitError("expects bucket-bytes of at least 0, got ")
           << bucketBytes.getValue();
       return signalPassFailure();
     }
+    auto main = lookupSplitMain(getOperation());
+    if (failed(main))
+      return signalPassFailure();
     if (MeshOp mesh = lookupMesh(getOperation()))
       if (MeshAxisAttr axis = mesh.getMesh().getStageAxis())
         stageAxis = axis.getName();

@@ -3,7 +3,7 @@
 
 // CHECK-LABEL: func.func @elementwise
 // CHECK-SAME: (%[[X:.*]]: tensor<2x4xf32>, %[[M:.*]]: tensor<2x4xi1>)
-func.func @elementwise(%x: tensor<2x4xf32>, %m: tensor<2x4xi1>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xi1>) {
+func.func @elementwise(%x: tensor<2x4xf32>, %m: tensor<2x4xi1>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xi1>) {
   %zero = pp.constant dense<0.0> : tensor<f32>
   %one = pp.constant dense<1.0> : tensor<f32>
   %zeros = pp.broadcast %zero dims [] : tensor<f32> -> tensor<2x4xf32>
@@ -17,13 +17,15 @@ func.func @elementwise(%x: tensor<2x4xf32>, %m: tensor<2x4xi1>) -> (tensor<2x4xf
   %s = pp.select %m, %p, %p : tensor<2x4xi1>, tensor<2x4xf32>
   %q = pp.not %m : tensor<2x4xi1>
   %r = pp.not %q : tensor<2x4xi1>
-  // A subtraction from zero is no identity.
+  // A subtraction from zero is no identity, nor is a division of one.
   // CHECK: %[[D:.*]] = pp.sub %{{.*}}, %[[X]]
   %t = pp.sub %zeros, %x : tensor<2x4xf32>
+  // CHECK: %[[Q:.*]] = pp.div %{{.*}}, %[[X]]
+  %v = pp.div %ones, %x : tensor<2x4xf32>
   %all = pp.constant dense<true> : tensor<2x4xi1>
   %u = pp.select %all, %x, %t : tensor<2x4xi1>, tensor<2x4xf32>
-  // CHECK: return %[[X]], %[[D]], %[[X]], %[[M]]
-  return %s, %t, %u, %r : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xi1>
+  // CHECK: return %[[X]], %[[D]], %[[X]], %[[Q]], %[[M]]
+  return %s, %t, %u, %v, %r : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xi1>
 }
 
 // Only conversions that lose nothing on the way are skipped.

@@ -112,6 +112,18 @@ TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {
                 " bytes that are truncated or damaged");
 }
 
+// Vectors of 8-byte elements that lie askew could not be read.
+TEST_F(Artifact, MisalignedElementsAreRefused) {
+  const std::vector<uint8_t> whole = packArtifact(sample());
+  std::vector<uint64_t> room(whole.size() / 8 + 2);
+  auto *bytes = reinterpret_cast<uint8_t *>(room.data());
+  std::copy(whole.begin(), whole.end(), bytes);
+  EXPECT_TRUE(parseArtifact(bytes, whole.size(), "x.ppx").ok());
+  std::copy(whole.begin(), whole.end(), bytes + 4);
+  EXPECT_EQ(parseArtifact(bytes + 4, whole.size(), "x.ppx").status().code(),
+            ExitCode::badArtifact);
+}
+
 TEST_F(Artifact, AnUnsoundStructureIsRefusedOnLoading) {
   ppx::ArtifactT broken = sample();
   broken.programs[0]->slots[0]->offset = 32;

@@ -269,6 +269,16 @@ TEST_F(Deadlock, TwoQueuesThatWaitForEachOther) {
                      "    which waits for rank 0, body #0 '0P run'");
 }
 
+// A step completes after everything else of its body.
+TEST_F(Deadlock, AnInstructionThatWaitsForTheStep) {
+  const uint32_t x = program.slot("x", 4);
+  program.run(side, {}, {x}).waits = {ppx::Wait(main, 1)};
+  EXPECT_EQ(check(), "rank 0, body #0 '0P run': expects to complete, got a "
+                     "cycle\n"
+                     "    it waits for rank 0, body #1 '0U step'\n"
+                     "    which waits for rank 0, body #0 '0P run'");
+}
+
 // Two groups, entered in opposite order by ranks that share both.
 TEST(DeadlockOfRanks, CollectivesInOppositeOrder) {
   ArtifactBuilder artifact;

@@ -173,6 +173,33 @@ TEST(Session, MeasuresThePeakOfWrittenMemory) {
   EXPECT_EQ(session->measuredPeakBytes(0), 640u);
 }
 
+TEST(Session, ThePeakCountsWhatKernelsAllocate) {
+  if (!allocationsAreCounted())
+    GTEST_SKIP() << "sanitizers bring their own malloc";
+  ArtifactBuilder builder;
+  ProgramBuilder program = builder.program({0});
+  const uint32_t queue = program.queue("compute");
+  const uint32_t x = program.slot("x", 4);
+  program.begin(Section::body);
+  program.run(queue, {}, {x});
+  program.step(queue);
+  SessionOptions options;
+  options.resolver = [](const std::string &) {
+    return reinterpret_cast<void *>(
+        +[](void *const *arguments, const int64_t *, int64_t, int64_t) {
+          void *volatile memory = std::calloc(250, sizeof(float));
+          std::memcpy(arguments[0], memory, 4 * sizeof(float));
+          std::free(memory);
+        });
+  };
+  auto session = Session::create(
+      std::make_shared<const ppx::ArtifactT>(builder.take()), options);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  ASSERT_TRUE((*session)->step().ok());
+  EXPECT_GE((*session)->measuredPeakBytes(0), 64u + 1000u);
+  EXPECT_LT((*session)->measuredPeakBytes(0), 64u + 1100u);
+}
+
 TEST(Initialize, PhiloxAgreesWithItsAuthorsVectors) {
   // Random123's kat_vectors for philox4x32-10.
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),

@@ -136,6 +136,10 @@ INSTANTIATE_TEST_SUITE_P(
              "program 'program0', slot 0 'master' expects to end within the "
              "arena of 800 bytes, got offset 9223372036854775808 and 48 "
              "bytes"},
+        Case{"slotEndsOutside",
+             [](auto &a) { a.programs[0]->slots[0]->offset = 768; },
+             "program 'program0', slot 0 'master' expects to end within the "
+             "arena of 800 bytes, got offset 768 and 48 bytes"},
         Case{
             "queueKind",
             [](auto &a) { a.programs[0]->queues[0]->kind = ppx::QueueKind(9); },

@@ -2,14 +2,19 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A second compilation takes its objects from the cache; an entry that was
-// damaged is compiled again and mended, whatever the damage.
+// A second compilation takes its objects from the cache, each kernel its own;
+// an entry that was damaged is compiled again and mended, whatever the damage.
+// The key holds all that decides what the machine code is.
 //
 //===----------------------------------------------------------------------===//
+#include "../../lib/Target/KernelObject.h"
 #include "../Reference/Testing.h"
 #include "KernelRunner.h"
-#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/TargetParser/Host.h"
 #include <fstream>
 #include <gtest/gtest.h>
 
@@ -30,36 +35,45 @@ void writeFile(const std::string &path, const std::string &content) {
 class KernelCache : public ::testing::Test {
 protected:
   void SetUp() override {
-    module = context.parse(R"(
-      func.func @main(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
-        %y = pp.neg %x : tensor<3x5xf32>
-        return %y : tensor<3x5xf32>
-      })");
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("pp-cache", directory));
+    options.cacheDirectory = directory.str().str();
+    use("neg");
+  }
+  void TearDown() override { llvm::sys::fs::remove_directories(directory); }
+
+  /// Makes `module` the kernel of a unary op.
+  void use(const std::string &op) {
+    module = context.parse(
+        "func.func @main(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {\n"
+        "  %y = pp." +
+        op + " %x : tensor<3x5xf32>\n  return %y : tensor<3x5xf32>\n}");
     ASSERT_TRUE(module && pp::testing::formKernels(*module));
   }
 
+  /// What the kernel makes of 2; counts what came from the cache.
+  double compileAndRun(size_t &cached) {
+    auto kernels =
+        CompiledKernels::compile(pp::testing::loopsKernels(*module), options);
+    EXPECT_TRUE(succeeded(kernels) && succeeded(kernels->load()));
+    cached = kernels->getNumCached();
+    auto type = RankedTensorType::get({3, 5}, Float32Type::get(&context));
+    reference::HostTensor input(type, 2.0);
+    return pp::testing::runLaunches(*module, *kernels, input)[0].values[14];
+  }
+
+  llvm::SmallString<128> directory;
   pp::testing::Context context;
   OwningOpRef<ModuleOp> module;
   CompileOptions options;
 };
 
 TEST_F(KernelCache, CompilesDamagedEntriesAgain) {
-  llvm::SmallString<128> directory;
-  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("pp-cache", directory));
-  llvm::scope_exit cleanup(
-      [&] { llvm::sys::fs::remove_directories(directory); });
-  options.cacheDirectory = directory.str().str();
   /// The number of objects that came from the cache, after a run that must be
   /// right.
   auto compileAndRun = [&] {
-    auto kernels =
-        CompiledKernels::compile(pp::testing::loopsKernels(*module), options);
-    EXPECT_TRUE(succeeded(kernels) && succeeded(kernels->load()));
-    auto type = RankedTensorType::get({3, 5}, Float32Type::get(&context));
-    reference::HostTensor input(type, 2.0), expected(type, -2.0);
-    auto results = pp::testing::runLaunches(*module, *kernels, input);
-    EXPECT_EQ(results.at(0).values, expected.values);
-    return kernels->getNumCached();
+    size_t cached = 0;
+    EXPECT_EQ(KernelCache::compileAndRun(cached), -2.0);
+    return cached;
   };
 
   EXPECT_EQ(compileAndRun(), 0u);
@@ -80,6 +94,37 @@ TEST_F(KernelCache, CompilesDamagedEntriesAgain) {
     EXPECT_EQ(readFile(path), whole);
     EXPECT_EQ(compileAndRun(), 1u);
   }
+}
+
+TEST_F(KernelCache, KeepsKernelsApart) {
+  for (size_t run = 0; run < 2; ++run)
+    for (std::string op : {"neg", "abs"}) {
+      use(op);
+      size_t cached = 0;
+      EXPECT_EQ(compileAndRun(cached), op == "neg" ? -2.0 : 2.0);
+      EXPECT_EQ(cached, run);
+    }
+}
+
+TEST_F(KernelCache, KnowsCompilerAndProcessor) {
+  const std::string target = describeTarget();
+  for (std::string part :
+       {std::string(LLVM_VERSION_STRING), llvm::sys::getProcessTriple(),
+        llvm::sys::getHostCPUName().str()})
+    EXPECT_NE(target.find("\n" + part + "\n"), std::string::npos) << part;
+  for (auto &feature : llvm::sys::getHostCPUFeatures())
+    EXPECT_NE(target.find((feature.second ? "+" : "-") + feature.first().str()),
+              std::string::npos);
+  // An entry is named by the hash of its kernel and all of that.
+  size_t cached = 0;
+  compileAndRun(cached);
+  const std::string key =
+      getKernelSymbol(pp::testing::loopsKernels(*module).front()) + "\n" +
+      target;
+  const std::string name =
+      llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(key)),
+                  /*LowerCase=*/true);
+  EXPECT_TRUE(llvm::sys::fs::exists(directory + "/" + name + ".o"));
 }
 
 TEST_F(KernelCache, DoesWithoutADirectory) {

@@ -25,7 +25,7 @@
 using namespace mlir;
 
 /// To be raised when any change to the lowering changes the code it makes.
-static constexpr const char *kPipelineVersion = "4";
+static constexpr const char *kPipelineVersion = "5";
 
 static constexpr const char *kPasses =
     "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-"

@@ -64,6 +64,10 @@ Value sign(OpBuilder &b, Location loc, Value x) {
   if (isa<FloatType>(type)) {
     above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, zero);
     below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, zero);
+    // What is neither above, below nor equal stays what it is: NaN.
+    Value equal =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x, zero);
+    zero = arith::SelectOp::create(b, loc, equal, zero, x);
   } else {
     above = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, x, zero);
     below = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, zero);
@@ -117,9 +121,11 @@ Value emitFloat(OpBuilder &b, Operation *op, ValueRange x) {
       .Case<LogOp>([&](auto) { return floating<math::LogOp>(b, loc, x); })
       .Case<SqrtOp>([&](auto) { return floating<math::SqrtOp>(b, loc, x); })
       .Case<RsqrtOp>([&](auto) {
+        // An exact division: the processor's estimate of 1 / sqrt(x) and the
+        // step that refines it make NaN of 0 and of infinity.
         Value one = literal(b, loc, x[0].getType(), 1);
-        return floating<arith::DivFOp>(
-            b, loc, {one, floating<math::SqrtOp>(b, loc, x)});
+        return arith::DivFOp::create(b, loc, one,
+                                     floating<math::SqrtOp>(b, loc, x));
       })
       .Case<TanhOp>([&](auto) { return floating<math::TanhOp>(b, loc, x); })
       .Case<ErfOp>([&](auto) { return floating<math::ErfOp>(b, loc, x); })

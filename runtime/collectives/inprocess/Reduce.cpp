@@ -29,7 +29,7 @@ struct Sum {
       return a + b;
   }
 };
-/// NaN of either side wins, as in the compiled reductions.
+/// NaN of either side wins.
 struct Max {
   template <typename T> T operator()(T a, T b) const {
     return (a > b || a != a) ? a : b;

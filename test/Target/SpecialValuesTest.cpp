@@ -1,0 +1,136 @@
+//===- SpecialValuesTest.cpp - zeros, infinities, NaN ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elementwise ops and reductions at the values for which formulas have
+// exceptions, each paired with each: first the interpreter against what IEEE
+// 754 says, where C does not say it already; then compiled kernels against the
+// interpreter.
+//
+//===----------------------------------------------------------------------===//
+#include "../Reference/Testing.h"
+#include "KernelRunner.h"
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace pp;
+using reference::HostTensor;
+
+namespace {
+
+const double specials[] = {0.0, -0.0, 1.0,  -1.0,     0.5,       -2.5, 3.0,
+                           20., -20., 1e-3, INFINITY, -INFINITY, NAN};
+constexpr int64_t count = std::size(specials);
+
+/// The specials by rows or by columns, so that two tensors pair each with each.
+HostTensor table(MLIRContext &context, Type element, bool byRows) {
+  HostTensor tensor(RankedTensorType::get({count, count}, element));
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.values[i] = specials[byRows ? i / count : i % count];
+  return tensor;
+}
+
+/// @main of `ops`, which compute %z of the given shape from %x and %y.
+std::string program(const std::string &ops, const std::string &element,
+                    const std::string &shape) {
+  std::string in = "tensor<13x13x" + element + ">";
+  std::string out = "tensor<" + shape + element + ">";
+  std::string text = "func.func @main(%x: " + in + ", %y: " + in + ") -> " +
+                     out + " {\n" + ops + "\nreturn %z : " + out + "\n}";
+  for (size_t at; (at = text.find("%in")) != text.npos;)
+    text.replace(at, 3, in);
+  for (size_t at; (at = text.find("%out")) != text.npos;)
+    text.replace(at, 4, out);
+  return text;
+}
+
+/// Whether two numbers are of one kind, and near each other if they are finite.
+bool agree(double got, double want, double tolerance) {
+  // Beyond f32 the interpreter, which computes in f64, has a number.
+  if (std::isinf(got) && std::abs(want) > 1e38)
+    return true;
+  if (std::isnan(want) || std::isinf(want))
+    return std::isnan(want) ? std::isnan(got) : got == want;
+  return std::abs(got - want) <= tolerance * std::max(1.0, std::abs(want));
+}
+
+/// A row maximum is the plain machine instruction, which drops NaN: there it is
+/// left out with `ignoresNaN`.
+void compare(const std::string &ops, const std::string &shape = "13x13x",
+             bool ignoresNaN = false) {
+  for (std::string element : {"f32", "f64"}) {
+    pp::testing::Context context;
+    auto module = context.parse(program(ops, element, shape));
+    ASSERT_TRUE(module) << ops;
+    auto main = module->lookupSymbol<func::FuncOp>("main");
+    Type type = getElementTypeOrSelf(main.getArgumentTypes()[0]);
+    std::vector<HostTensor> inputs = {table(context, type, true),
+                                      table(context, type, false)};
+    auto want = reference::evaluate(main, inputs);
+    ASSERT_TRUE(succeeded(want));
+    ASSERT_TRUE(pp::testing::formKernels(*module));
+    CompileOptions options;
+    options.useCache = false;
+    auto kernels =
+        CompiledKernels::compile(pp::testing::loopsKernels(*module), options);
+    ASSERT_TRUE(succeeded(kernels) && succeeded(kernels->load()));
+    auto got = pp::testing::runLaunches(*module, *kernels, inputs);
+    for (int64_t i = 0; i < (*want)[0].size(); ++i)
+      EXPECT_TRUE((ignoresNaN && std::isnan((*want)[0].values[i])) ||
+                  agree(got[0].values[i], (*want)[0].values[i],
+                        element == "f32" ? 3e-6 : 1e-13))
+          << ops << " on " << element << ": x " << inputs[0].values[i] << ", y "
+          << inputs[1].values[i] << ": expects " << (*want)[0].values[i]
+          << ", got " << got[0].values[i];
+  }
+}
+
+TEST(SpecialValues, Interpreter) {
+  pp::testing::Context context;
+  auto run = [&](const std::string &ops, double x, double y) {
+    std::string text =
+        "func.func @main(%x: tensor<f64>, %y: tensor<f64>) -> tensor<f64> {\n" +
+        ops + " : tensor<f64>\nreturn %z : tensor<f64>\n}";
+    return context
+        .run(text, {context.tensor("f64", {x}), context.tensor("f64", {y})})
+        .at(0)
+        .values.at(0);
+  };
+  for (double zero : {0.0, -0.0})
+    EXPECT_EQ(run("%z = pp.sign %x", zero, 0), 0);
+  EXPECT_EQ(run("%z = pp.sign %x", -INFINITY, 0), -1);
+  EXPECT_TRUE(std::isnan(run("%z = pp.sign %x", NAN, 0)));
+  for (std::string op : {"max", "min"})
+    for (auto [x, y] :
+         {std::pair(double(NAN), 1.0), std::pair(1.0, double(NAN))})
+      EXPECT_TRUE(std::isnan(run("%z = pp." + op + " %x, %y", x, y)));
+}
+
+TEST(SpecialValues, Unary) {
+  for (std::string op : {"neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh",
+                         "erf", "logistic", "sin", "cos", "sign"})
+    compare("%z = pp." + op + " %x : %in");
+}
+
+TEST(SpecialValues, Binary) {
+  for (std::string op : {"add", "sub", "mul", "div", "max", "min", "pow"})
+    compare("%z = pp." + op + " %x, %y : %in");
+}
+
+TEST(SpecialValues, Comparisons) {
+  for (std::string direction : {"eq", "ne", "lt", "le", "gt", "ge"})
+    compare("%c = pp.compare " + direction +
+            " %x, %y : %in -> tensor<13x13xi1>\n"
+            "%z = pp.select %c, %x, %y : tensor<13x13xi1>, %in");
+}
+
+TEST(SpecialValues, Reductions) {
+  for (std::string reduction : {"sum", "max", "min", "prod"})
+    for (std::string dim : {"0", "1"})
+      compare("%z = pp.reduce " + reduction + " %x dims [" + dim +
+                  "] : %in -> %out",
+              "13x", reduction[0] == 'm');
+}
+
+} // namespace

@@ -101,7 +101,7 @@ TEST_F(FilesTest, TraceHasNamesSlicesAndArrows) {
       "tid": 0, "cat": "communication", "ts": 2.0, "dur": 13.5})"));
   ASSERT_EQ(find("s").size(), 1u);
   ASSERT_EQ(find("f").size(), 1u);
-  EXPECT_EQ(find("s")[0]["ts"], 15.0);
+  EXPECT_EQ(find("s")[0]["ts"], 10.0);
   EXPECT_EQ(find("f")[0]["ts"], 15.5);
   EXPECT_EQ(find("s")[0]["id"], find("f")[0]["id"]);
   EXPECT_EQ(find("C")[0]["args"]["arena bytes"], 1024.0);

@@ -60,11 +60,12 @@ std::string pp::run::printTrace(const Trace &trace) {
     const TraceSlice &from = trace.slices[trace.arrows[i].from];
     const TraceSlice &to = trace.slices[trace.arrows[i].to];
     // Both ends share name, category and id. `bp: e` ties the head to the slice
-    // that encloses it, not to the next one that starts.
+    // that encloses it, not to the next one that starts. A sender may notice
+    // last that both have met: from its start the arrow always leads forwards.
     Json tail = makeEvent("s", "transfer", trace.tracks[from.track]);
     tail["cat"] = "transfer";
     tail["id"] = i;
-    tail["ts"] = from.start + from.duration;
+    tail["ts"] = from.start;
     add(tail);
     Json head = makeEvent("f", "transfer", trace.tracks[to.track]);
     head["cat"] = "transfer";

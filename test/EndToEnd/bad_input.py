@@ -206,22 +206,23 @@ def judge(case, done, before, after):
         yield f"expects no new file, got {sorted(after - before)}"
 
 
-def check_interrupt(folder, tools):
-    """SIGINT ends a run after its step: what it learnt is saved, whole."""
+def check_interrupt(folder, tools, signal_name):
+    """A signal ends a run after its step: what it learnt is saved, whole."""
     process = subprocess.Popen(
         [tools / "pp-run", "gpt.mlir", "--steps=1000000", "--save=kept.safetensors"], cwd=folder,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.readline()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.Signals[signal_name])
     _, message = process.communicate(timeout=60)
     if process.returncode != 130 or "interrupted after" not in message:
-        yield f"SIGINT: expects exit 130, got {process.returncode}: {message}"
+        yield f"{signal_name}: expects exit 130, got {process.returncode}: {message}"
     if list(folder.glob("*.tmp*")):
-        yield "SIGINT: expects no half-written file"
+        yield f"{signal_name}: expects no half-written file"
     again = subprocess.run([tools / "pp-run", "gpt.mlir", "--steps=0",
                             "--parameters=kept.safetensors"], cwd=folder, capture_output=True)
     if again.returncode:
-        yield f"SIGINT: expects parameters that can be read, got {again.stderr}"
+        yield f"{signal_name}: expects parameters that can be read, got {again.stderr}"
+    (folder / "kept.safetensors").unlink(missing_ok=True)
 
 
 def main():
@@ -245,9 +246,10 @@ def main():
                   f"    {done.stderr.strip()}")
             for error in errors:
                 print(f"  {error}")
-        for error in check_interrupt(folder, tools):
-            failures += 1
-            print(error)
+        for signal_name in ("SIGINT", "SIGTERM"):
+            for error in check_interrupt(folder, tools, signal_name):
+                failures += 1
+                print(error)
     print(f"{failures} failures")
     return 1 if failures else 0
 

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Asks whether `pp-run --verify` would notice.
+
+SPDX-License-Identifier: Apache-2.0
+
+A model that f32 cannot compute must fail against the interpreter, which uses
+f64. A large model is judged by the program for one device: that adds in another
+order, so that a partitioned program which agrees to the last bit was compared
+with itself.
+
+  judges.py --bin=build/bin
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+# Beside 1e9, which the product adds four times and 4e9 takes away, w x is lost in f32.
+CANCELS = """
+func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.role = #pp.role<input>},
+                %w: tensor<4xf32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<normal, 0.0, 1.0>},
+                %v: tensor<4x1xf32> {pp.name = "v", pp.role = #pp.role<param>, pp.init = #pp.init<constant, 1.0>})
+    -> (tensor<f32> {pp.name = "loss", pp.role = #pp.role<loss>}) {
+  %one = pp.constant dense<1.0e9> : tensor<f32>
+  %four = pp.constant dense<4.0e9> : tensor<f32>
+  %ones = pp.broadcast %one dims [] : tensor<f32> -> tensor<8x4xf32>
+  %fours = pp.broadcast %four dims [] : tensor<f32> -> tensor<8x1xf32>
+  %ws = pp.broadcast %w dims [1] : tensor<4xf32> -> tensor<8x4xf32>
+  %y = pp.mul %x, %ws : tensor<8x4xf32>
+  %far = pp.add %y, %ones : tensor<8x4xf32>
+  %sum = pp.dot_general %far, %v batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x1xf32> -> tensor<8x1xf32>
+  %near = pp.sub %sum, %fours : tensor<8x1xf32>
+  %square = pp.mul %near, %near : tensor<8x1xf32>
+  %loss = pp.reduce sum %square dims [0, 1] : tensor<8x1xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+"""
+LARGE = "gpt --layers=2 --hidden=128 --heads=4 --seq=64 --batch=16 --vocab=256"
+PLAN = """#pp.plan<mesh = <["mb"=2 : time, "pp"=2 : stage, "dp"=2]>, schedule = "1f1b",
+         optimizer = #pp.optimizer<sgd, lr = 1.0e-2>, threads = 1>"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    tools = parser.parse_args().bin.resolve()
+    errors = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+
+        def verify(model, goal):
+            done = subprocess.run(
+                [tools / "pp-run", model, f"--parallelize={goal}", "--verify", "--steps=2",
+                 "--report=report.json"], cwd=folder, timeout=120, capture_output=True, text=True)
+            print(f"{model} [{goal}]: exit {done.returncode}\n{done.stdout}{done.stderr}")
+            return done.returncode, json.loads((folder / "report.json").read_text())["verify"]
+
+        (folder / "cancels.mlir").write_text(CANCELS)
+        (folder / "two-by-two.plan").write_text(PLAN)
+        subprocess.run([tools / "pp-model", *LARGE.split(), "-o", "large.mlir"], cwd=folder,
+                       check=True)
+        code, found = verify("cancels.mlir", "dp=2 optimizer=sgd lr=1e-3")
+        if code != 7 or found["ok"] or found["judge"] != "interpreter":
+            errors.append(f"cancels.mlir: expects exit 7, got {code}: {found}")
+        for goal in ("dp=2 pp=2 microbatches=2 optimizer=sgd lr=1e-2", "plan=two-by-two.plan"):
+            code, found = verify("large.mlir", goal)
+            if code or found["judge"] != "one device" or not found["gradients"] > 0:
+                errors.append(f"large.mlir [{goal}]: expects one device to differ by rounding, "
+                              f"got exit {code}: {found}")
+    print("\n".join(errors))
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Compares what pp-run reports with what the program's text says.
+
+SPDX-License-Identifier: Apache-2.0
+
+Communication is counted from level 3, instructions from level 4: the report's
+figures and the trace's slices must be these. What is printed, and what a seed
+changes, is looked at as a user sees it.
+
+  report.py --bin=build/bin --text=FILE
+"""
+import argparse
+import collections
+import json
+import math
+import os
+import pathlib
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+
+MODEL = "gpt --layers=2 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=256"
+MESH = {"mb": 2, "pp": 2, "dp": 2, "tp": 2}
+GOAL = "dp=2 tp=2 pp=2 microbatches=2 optimizer=adamw clip=1"
+STEPS = 4
+WIDTHS = {"f32": 4, "f64": 8, "i32": 4}
+
+
+def bytes_of(types):
+    """Of all `tensor<2x3xf32>` in a text."""
+    total = 0
+    for sizes, element in re.findall(r"tensor<((?:\d+x)*)(\w+)>", types):
+        total += math.prod(int(size) for size in sizes.split("x")[:-1]) * WIDTHS[element]
+    return total
+
+
+def count_communication(level3):
+    """{stage: {kind: [count, bytes, wire bytes]}} of one step and one rank."""
+    found = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0, 0]))
+
+    def add(stage, kind, times, size, wire):
+        for i, value in enumerate((1, size, wire)):
+            found[stage][kind][i] += times * value
+
+    stage, times = None, 0
+    for line in level3.splitlines():
+        if match := re.search(r"pp\.fragment (\w+) stage (\d+)", line):
+            stage, times = int(match[2]), 1 if match[1] == "update" else MESH["mb"]
+        elif match := re.search(r"pp\.transfer .* from (\d+) to (\d+) : (.*)", line):
+            size = bytes_of(match[3])
+            add(int(match[1]), "send", MESH["mb"], size, size)
+            add(int(match[2]), "recv", MESH["mb"], size, 0)
+        elif match := re.search(r"pp\.all_reduce .* over @mesh \[(.*?)\].* : \((.*)\) -> ", line):
+            members = math.prod(MESH[axis] for axis in re.findall(r'"(\w+)"', match[1]))
+            size = bytes_of(match[2])
+            add(stage, "all_reduce", times, size, 2 * (members - 1) * size / members)
+        elif re.search(r"pp\.(all_|reduce_scatter|permute)", line):
+            raise ValueError(f"this script does not know: {line}")
+    return found
+
+
+def count_instructions(level4):
+    """{stage: instructions of a body}"""
+    return {int(stage): len(re.findall(r"^    pp\.", body, re.MULTILINE))
+            for stage, body in re.findall(
+                r"pp\.program @stage(\d+) .*?\n  } body {\n(.*?)\n  } epilogue", level4, re.DOTALL)}
+
+
+def check_report(report, level3):
+    devices = MESH["pp"] * MESH["dp"] * MESH["tp"]
+    if report["world"] != devices or len(report["steps"]) != STEPS:
+        yield f"expects {devices} ranks and {STEPS} steps"
+    expected = count_communication(level3)
+    for rank, entry in enumerate(report["communication"]):
+        stage = rank * MESH["pp"] // devices
+        found = {kind: list(value.values()) for kind, value in entry.items() if kind != "rank"}
+        if found != expected[stage]:
+            yield f"rank {rank}: expects communication {dict(expected[stage])}, got {found}"
+    for entry in report["memory"]:
+        columns = {key: value for key, value in entry.items()
+                   if key not in ("rank", "predicted_peak_bytes", "measured_peak_bytes")}
+        # Two averages per parameter, and the number of the step.
+        if entry["optimizer"] != 2 * entry["parameters"] + 4:
+            yield f"expects an optimizer of twice the parameters and 4 bytes, got {entry}"
+        if not 0.9 * entry["predicted_peak_bytes"] <= sum(columns.values()) \
+                <= entry["predicted_peak_bytes"]:
+            yield f"expects columns that add up to almost all of the peak, got {entry}"
+        if not columns["activations"] or not columns["gradients"]:
+            yield f"expects activations and gradients, got {entry}"
+    if not all(0 < share < 1 for share in report["bubble"].values()):
+        yield f"expects a bubble between 0 and 1, got {report['bubble']}"
+    times = sorted(step["ms"] for step in report["steps"][1:])
+    if report["step_ms"]["median"] != times[1] or \
+            not math.isclose(report["items_per_s"], 8 * 16 * 1e3 / times[1]):
+        yield f"expects medians of {times}, got {report['step_ms']}, {report['items_per_s']}"
+
+
+def check_trace(trace, report, level4):
+    events = collections.defaultdict(list)
+    for event in trace["traceEvents"]:
+        events[event["ph"]].append(event)
+    slices = collections.Counter(event["pid"] for event in events["X"])
+    instructions = count_instructions(level4)
+    for rank in range(report["world"]):
+        stage = rank * MESH["pp"] // report["world"]
+        if slices[rank] != instructions[stage]:
+            yield f"rank {rank}: expects {instructions[stage]} slices, got {slices[rank]}"
+    names = {event["name"] for event in events["X"]}
+    # A message is called by what its sender computed.
+    for name in ("0F0 run", "0F1 send", "0F1 recv", "1B1 run", "0U collective"):
+        if name not in names:
+            yield f"expects a slice '{name}', got {sorted(names)}"
+    sends = sum(entry["send"]["count"] for entry in report["communication"])
+    heads = {event["id"]: event for event in events["f"]}
+    if len(events["s"]) != sends or len(heads) != sends:
+        yield f"expects {sends} arrows, got {len(events['s'])} and {len(heads)} ends"
+    for tail in events["s"]:
+        if not tail["ts"] <= heads[tail["id"]]["ts"]:
+            yield f"expects arrows that lead forwards, got {tail} to {heads[tail['id']]}"
+
+
+def check_seeds(run):
+    losses = [run(GOAL, f"--seed={seed}") for seed in (0, 1)]
+    if losses[0] == losses[1]:
+        yield f"expects other initial values of another seed, got losses {losses[0]}"
+    for seed in (0, 1):
+        alone = run("optimizer=adamw clip=1", f"--seed={seed}")
+        if abs(alone[0] - losses[seed][0]) > 1e-5:
+            yield f"seed {seed}: expects the same first loss on one device, got {alone[0]}"
+
+
+def check_printed(tools, folder):
+    """Lines for a file, a bar for a terminal, nothing when asked to be quiet."""
+    command = [tools / "pp-run", "gpt.mlir", "--steps=3"]
+    lines = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+    if not re.fullmatch(r"(step \d/3 loss \d\.\d+ \| .* tokens/s.*\n){3}", lines) or "\r" in lines:
+        yield f"expects three lines, got {lines!r}"
+    quiet = subprocess.run([*command, "--quiet"], cwd=folder, check=True, capture_output=True)
+    if quiet.stdout or quiet.stderr:
+        yield f"--quiet expects to print nothing, got {quiet}"
+    master, slave = pty.openpty()
+    subprocess.run(command, cwd=folder, check=True, stdout=slave)
+    os.close(slave)
+    bar = os.read(master, 4096).decode()
+    os.close(master)
+    if not bar.startswith("\rstep 1/3 [") or "[####################]" not in bar:
+        yield f"expects a bar on a terminal, got {bar!r}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--text", type=pathlib.Path, required=True)
+    args = parser.parse_args()
+    tools, text = args.bin.resolve(), args.text.resolve()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+
+        def call(tool, *arguments):
+            subprocess.run([tools / tool, *arguments], cwd=folder, check=True, timeout=60)
+
+        def run(goal, *arguments):
+            call("pp-run", "gpt.mlir", f"--parallelize={goal}", f"--data=text:{text}", "--quiet",
+                 f"--steps={STEPS}", "--report=report.json", "--trace=trace.json", *arguments)
+            report = json.loads((folder / "report.json").read_text())
+            return [step["loss"] for step in report["steps"]]
+
+        call("pp-model", *MODEL.split(), "-o", "gpt.mlir")
+        for level in ("pipeline", "program"):
+            call("pp-opt", "gpt.mlir", f"--pp-parallelize={GOAL} stop-after={level}", "-o",
+                 f"{level}.mlir")
+        errors = [*check_seeds(run), *check_printed(tools, folder)]
+        run(GOAL)
+        report = json.loads((folder / "report.json").read_text())
+        errors += check_report(report, (folder / "pipeline.mlir").read_text())
+        errors += check_trace(json.loads((folder / "trace.json").read_text()), report,
+                              (folder / "program.mlir").read_text())
+    print("\n".join(errors) or "all figures agree")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

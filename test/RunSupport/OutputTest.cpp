@@ -34,7 +34,7 @@ TEST(Report, HasTheKeysOfVersion1) {
   report.communication = {{0, {{"all_reduce", {2, 64, 96}}}}};
   report.bubble = BubbleReport{0.25, 0.5};
   report.verify =
-      VerifyReport{true, "exact", "interpreter", 1e-12, 2e-12, 3e-12};
+      VerifyReport{true, "exact", "interpreter", 1e-12, 2e-12, 3e-12, 4e-12};
   EXPECT_EQ(parse(printReport(report)), parse(R"({
     "version": 1, "world": 8, "device": "cpu", "oversubscribed": true,
     "steps": [{"step": 0, "loss": 5.5, "ms": 900.0},
@@ -52,7 +52,7 @@ TEST(Report, HasTheKeysOfVersion1) {
                                                  "wire_bytes": 96.0}}],
     "bubble": {"predicted": 0.25, "measured": 0.5},
     "verify": {"ok": true, "class": "exact", "judge": "interpreter", "loss": 1e-12,
-               "gradients": 2e-12, "parameters": 3e-12}})"));
+               "gradients": 2e-12, "parameters": 3e-12, "states": 4e-12}})"));
 }
 
 TEST(Report, LeavesOutWhatWasNotMeasured) {

@@ -74,10 +74,11 @@ private:
 class Interpreter final : public Stepper {
 public:
   static Expected<std::unique_ptr<Stepper>>
-  create(mlir::OwningOpRef<mlir::ModuleOp> module, const Values &initial,
+  create(mlir::OwningOpRef<mlir::ModuleOp> module,
          const std::vector<std::string> &inputs);
 
   Expected<StepValues> step(const Batch &batch) override;
+  Status follow(const pprt::Session &leader) override;
 
 private:
   explicit Interpreter(mlir::OwningOpRef<mlir::ModuleOp> owned)
@@ -108,16 +109,10 @@ pprt::ppx::ElementType toElement(mlir::Type type) {
 
 Expected<std::unique_ptr<Stepper>>
 Interpreter::create(mlir::OwningOpRef<mlir::ModuleOp> module,
-                    const Values &initial,
                     const std::vector<std::string> &inputs) {
   std::unique_ptr<Interpreter> result(new Interpreter(std::move(module)));
-  for (unsigned i = 0; i < result->main.getNumArguments(); ++i) {
-    pp::reference::HostTensor &tensor = result->arguments.emplace_back(
-        llvm::cast<mlir::RankedTensorType>(result->main.getArgumentTypes()[i]));
-    auto found = initial.find(pp::getArgName(result->main, i).str());
-    if (found != initial.end() && found->second.size() == tensor.values.size())
-      tensor.values = found->second;
-  }
+  for (mlir::Type type : result->main.getArgumentTypes())
+    result->arguments.emplace_back(llvm::cast<mlir::RankedTensorType>(type));
   for (const std::string &name : inputs)
     result->inputArguments.push_back(pp::findArg(result->main, name));
   return std::unique_ptr<Stepper>(std::move(result));
@@ -142,10 +137,21 @@ Expected<StepValues> Interpreter::step(const Batch &batch) {
       values.gradients[name] = tensor.values;
     if (role == pp::Role::Param)
       values.parameters[name] = tensor.values;
-    if (role == pp::Role::Param || role == pp::Role::State)
-      arguments[pp::findArg(main, name)].values = tensor.values;
+    if (role == pp::Role::State)
+      values.states[name] = tensor.values;
   }
   return values;
+}
+
+Status Interpreter::follow(const pprt::Session &leader) {
+  Expected<StepValues> values = readArguments(leader);
+  if (!values)
+    return values.status();
+  for (Values *tensors : {&values->parameters, &values->states})
+    for (auto &[name, elements] : *tensors)
+      if (int64_t argument = pp::findArg(main, name); argument >= 0)
+        arguments[argument].values = std::move(elements);
+  return {};
 }
 
 struct SourceModule::State {
@@ -320,7 +326,7 @@ Expected<UpdateRule> SourceModule::updateRule(const std::string &parallelize) {
 }
 
 Expected<std::unique_ptr<Stepper>>
-SourceModule::interpret(const std::string &parallelize, const Values &initial,
+SourceModule::interpret(const std::string &parallelize,
                         const std::vector<std::string> &inputs) {
   Expected<pp::PipelineOptions> options = readOptions(parallelize);
   if (!options)
@@ -331,5 +337,5 @@ SourceModule::interpret(const std::string &parallelize, const Values &initial,
       state->transform(*options);
   if (!module)
     return module.status();
-  return Interpreter::create(std::move(*module), initial, inputs);
+  return Interpreter::create(std::move(*module), inputs);
 }

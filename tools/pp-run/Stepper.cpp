@@ -51,15 +51,13 @@ std::vector<double> pp::run::toDoubles(ppx::ElementType element,
   return result;
 }
 
-/// The values of all parameters and states, or of the parameters alone.
-static Expected<Values> readValues(const Session &session,
-                                   bool parametersOnly) {
+/// The session's arguments of a role.
+static Expected<Values> readValues(const Session &session, ppx::Role role) {
   Values values;
   std::vector<std::byte> bytes;
   for (uint32_t i = 0; i < session.artifact().arguments.size(); ++i) {
     const ppx::ArgumentT &argument = *session.artifact().arguments[i];
-    if (argument.role != ppx::Role_param &&
-        (parametersOnly || argument.role != ppx::Role_state))
+    if (argument.role != role)
       continue;
     bytes.resize(session.argumentBytes(i));
     if (Status status = session.getArgument(i, bytes.data(), bytes.size());
@@ -72,8 +70,16 @@ static Expected<Values> readValues(const Session &session,
   return values;
 }
 
-Expected<Values> pp::run::readArguments(const Session &session) {
-  return readValues(session, /*parametersOnly=*/false);
+Expected<StepValues> pp::run::readArguments(const Session &session) {
+  StepValues values;
+  for (auto [role, to] : {std::pair(ppx::Role_param, &values.parameters),
+                          std::pair(ppx::Role_state, &values.states)}) {
+    Expected<Values> read = readValues(session, role);
+    if (!read)
+      return read.status();
+    *to = std::move(*read);
+  }
+  return values;
 }
 
 namespace {
@@ -87,22 +93,40 @@ public:
       return status;
     if (Status status = session.step(); !status.ok())
       return status;
-    StepValues result;
+    Expected<StepValues> result = readArguments(session);
+    if (!result)
+      return result;
     const auto &outputs = session.artifact().outputs;
     for (uint32_t i = 0; i < outputs.size(); ++i) {
       const ppx::OutputT &output = *outputs[i];
       if (output.role == ppx::OutputRole_loss)
-        result.loss = session.scalar(i);
+        result->loss = session.scalar(i);
       if (output.role == ppx::OutputRole_gradient)
-        result.gradients[output.name] =
+        result->gradients[output.name] =
             toDoubles(output.element, session.output(i),
                       session.outputBytes(i) / elementSize(output.element));
     }
-    Expected<Values> parameters = readValues(session, /*parametersOnly=*/true);
-    if (!parameters)
-      return parameters.status();
-    result.parameters = std::move(*parameters);
     return result;
+  }
+
+  Status follow(const Session &leader) override {
+    std::vector<std::byte> bytes;
+    for (uint32_t i = 0; i < session.artifact().arguments.size(); ++i) {
+      const ppx::ArgumentT &argument = *session.artifact().arguments[i];
+      if (argument.role != ppx::Role_param && argument.role != ppx::Role_state)
+        continue;
+      const std::optional<uint32_t> from = leader.findArgument(argument.name);
+      if (!from)
+        continue;
+      bytes.resize(leader.argumentBytes(*from));
+      if (Status status = leader.getArgument(*from, bytes.data(), bytes.size());
+          !status.ok())
+        return status;
+      if (Status status = session.setArgument(i, bytes.data(), bytes.size());
+          !status.ok())
+        return status;
+    }
+    return {};
   }
 
 private:

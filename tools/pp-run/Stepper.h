@@ -10,37 +10,36 @@
 #define PP_RUN_STEPPER_H
 
 #include "Batches.h"
+#include "Compare.h"
 #include "pprt/Session.h"
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace pp::run {
 
-/// Tensors by name, as doubles, row-major.
-using Values = std::map<std::string, std::vector<double>>;
-
 struct StepValues {
   double loss = 0;
   /// By the parameter's name; empty if the step does not tell them.
   Values gradients;
   /// After the step.
-  Values parameters;
+  Values parameters, states;
 };
 
 class Stepper {
 public:
   virtual ~Stepper() = default;
   virtual pprt::Expected<StepValues> step(const Batch &batch) = 0;
+  /// Goes on from the parameters and states of a session.
+  virtual pprt::Status follow(const pprt::Session &leader) = 0;
 };
 
 /// Steps a session that has begun; it must outlive the stepper.
 std::unique_ptr<Stepper> makeSessionStepper(pprt::Session &session);
 
 /// What a session's parameters and states hold.
-pprt::Expected<Values> readArguments(const pprt::Session &session);
+pprt::Expected<StepValues> readArguments(const pprt::Session &session);
 
 /// `count` elements as doubles.
 std::vector<double> toDoubles(pprt::ppx::ElementType element,

@@ -87,7 +87,8 @@ std::string pp::run::printReport(const Report &report) {
                       {"judge", report.verify->judge},
                       {"loss", report.verify->loss},
                       {"gradients", report.verify->gradients},
-                      {"parameters", report.verify->parameters}};
+                      {"parameters", report.verify->parameters},
+                      {"states", report.verify->states}};
   return dumpJson(json, /*indent=*/2) + "\n";
 }
 

@@ -59,7 +59,7 @@ struct VerifyReport {
   std::string errorClass;
   /// What was compared with: "interpreter" or "one device".
   std::string judge;
-  double loss = 0, gradients = 0, parameters = 0;
+  double loss = 0, gradients = 0, parameters = 0, states = 0;
 };
 
 struct Report {

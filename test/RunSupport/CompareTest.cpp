@@ -1,0 +1,89 @@
+//===- CompareTest.cpp - Errors of tensors --------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Compare.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace pp::run;
+
+TEST(Compare, IsRelativeToTheTensor) {
+  Worst worst;
+  compareRelative({{"a", {3, 4}}, {"b", {100}}}, {{"a", {3, 5}}, {"b", {100}}},
+                  worst);
+  EXPECT_DOUBLE_EQ(worst.error, 1 / std::sqrt(34.));
+  EXPECT_EQ(worst.tensor, "a");
+}
+
+TEST(Compare, MeasuresAVanishingTensorByTheOthers) {
+  Worst worst;
+  compareRelative({{"key.bias", {1e-9}}, {"w", {1}}},
+                  {{"key.bias", {0}}, {"w", {1}}}, worst);
+  EXPECT_NEAR(worst.error, 1e-3, 1e-9);
+  EXPECT_EQ(worst.tensor, "key.bias");
+}
+
+TEST(Compare, AMissingTensorIsInfinitelyWrong) {
+  for (const Values &ours :
+       {Values{}, Values{{"w", {1}}}, Values{{"w", {NAN, NAN}}}}) {
+    Worst worst;
+    compareRelative(ours, {{"w", {1, 2}}}, worst);
+    EXPECT_EQ(worst.error, INFINITY);
+    Worst whole, unexplained;
+    AdamComparison(0.1).compare(ours, {{"w", {1, 2}}}, whole, unexplained);
+    EXPECT_EQ(whole.error, INFINITY);
+    EXPECT_EQ(unexplained.error, INFINITY);
+  }
+}
+
+namespace {
+
+/// Compares one element after a step of Adam with lr 0.5.
+struct OneStep {
+  OneStep(double ourGradient, double judgedGradient, double ours,
+          double judged) {
+    AdamComparison adam(0.5);
+    adam.addGradients({{"w", {ourGradient}}}, {{"w", {judgedGradient}}});
+    adam.compare({{"w", {ours}}}, {{"w", {judged}}}, whole, unexplained);
+  }
+  Worst whole, unexplained;
+};
+
+} // namespace
+
+TEST(AdamComparison, ExplainsAVanishingGradientsSign) {
+  const OneStep step(1e-12, -1e-12, -0.5, 0.5);
+  EXPECT_EQ(step.whole.error, 2);
+  EXPECT_EQ(step.unexplained.error, 0);
+}
+
+TEST(AdamComparison, ExplainsNoMoreThanTheGradientsDiffer) {
+  const OneStep step(0.5 + 1e-8, 0.5, -0.45, -0.5);
+  EXPECT_NEAR(step.whole.error, 0.1, 1e-12);
+  EXPECT_NEAR(step.unexplained.error, 0.1, 1e-6);
+}
+
+TEST(AdamComparison, ExplainsNothingIfGradientsAreEqual) {
+  const OneStep step(0, 0, 0.25, 0);
+  EXPECT_EQ(step.unexplained.error, 0.5);
+}
+
+TEST(AdamComparison, ForgetsTheDifferenceOfAnEarlierStep) {
+  AdamComparison adam(1);
+  adam.addGradients({{"w", {2}}}, {{"w", {1}}});
+  adam.addGradients({{"w", {1}}}, {{"w", {1}}});
+  Worst whole, unexplained;
+  adam.compare({{"w", {0.25}}}, {{"w", {0}}}, whole, unexplained);
+  EXPECT_EQ(unexplained.error, 0.25);
+}
+
+TEST(AdamComparison, KnowsRatesOfZero) {
+  AdamComparison adam(0);
+  adam.addGradients({{"w", {1}}}, {{"w", {1}}});
+  Worst whole, unexplained;
+  adam.compare({{"w", {3}}}, {{"w", {3}}}, whole, unexplained);
+  EXPECT_EQ(whole.error, 0);
+}

@@ -1,0 +1,101 @@
+//===- Compare.cpp - how far two sets of tensors are apart ----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace pp::run;
+
+namespace {
+
+double norm(const std::vector<double> &values) {
+  double sum = 0;
+  for (double value : values)
+    sum += value * value;
+  return std::sqrt(sum);
+}
+
+double norm(const Values &tensors) {
+  double sum = 0;
+  for (const auto &[name, values] : tensors)
+    sum += norm(values) * norm(values);
+  return std::sqrt(sum);
+}
+
+/// The differences of the two; not a number if `tensors` has no such tensor of
+/// this size.
+std::vector<double> subtract(const Values &tensors, const std::string &name,
+                             const std::vector<double> &values) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end() || found->second.size() != values.size())
+    return {std::numeric_limits<double>::quiet_NaN()};
+  std::vector<double> result(values.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    result[i] = found->second[i] - values[i];
+  return result;
+}
+
+} // namespace
+
+void Worst::add(double found, const std::string &name) {
+  if (std::isnan(found))
+    found = std::numeric_limits<double>::infinity();
+  if (found < error || (found == error && tensor != "-"))
+    return;
+  error = found;
+  tensor = name;
+}
+
+void pp::run::compareRelative(const Values &ours, const Values &judged,
+                              Worst &worst) {
+  const double floor =
+      std::max(1e-6 * norm(judged), std::numeric_limits<double>::min());
+  for (const auto &[name, values] : judged)
+    worst.add(norm(subtract(ours, name, values)) /
+                  std::max(norm(values), floor),
+              name);
+}
+
+void AdamComparison::addGradients(const Values &ours, const Values &judged) {
+  ++steps;
+  for (const auto &[name, values] : judged) {
+    Tensor &tensor = tensors[name];
+    tensor.squares.resize(values.size());
+    for (size_t i = 0; i < values.size(); ++i)
+      tensor.squares[i] += values[i] * values[i];
+    tensor.difference = 0;
+    for (double difference : subtract(ours, name, values))
+      tensor.difference = std::max(tensor.difference, std::abs(difference));
+  }
+}
+
+double AdamComparison::explained(const std::string &name,
+                                 size_t element) const {
+  const auto tensor = tensors.find(name);
+  if (tensor == tensors.end() || tensor->second.difference == 0)
+    return 0;
+  const double size =
+      std::sqrt(tensor->second.squares.at(element) / double(steps));
+  return 2 * std::min(1.0, tensor->second.difference / size);
+}
+
+void AdamComparison::compare(const Values &ours, const Values &judged,
+                             Worst &whole, Worst &unexplained) const {
+  for (const auto &[name, values] : judged) {
+    const std::vector<double> differences = subtract(ours, name, values);
+    for (size_t i = 0; i < differences.size(); ++i) {
+      // Without a rate nothing moves, and 0 / 0 is no difference.
+      const double error =
+          differences[i] == 0 ? 0 : std::abs(differences[i]) / learningRate;
+      whole.add(error, name);
+      // What is not a number stays so.
+      unexplained.add(
+          error > 0 ? std::max(0.0, error - explained(name, i)) : error, name);
+    }
+  }
+}

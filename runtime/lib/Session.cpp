@@ -325,8 +325,9 @@ const std::vector<InstructionTime> &Session::times(uint32_t rank,
 
 uint64_t Session::measuredPeakBytes(uint32_t rank) const {
   const cpu::Rank &measured = state->executor->rank(rank);
+  const int64_t calls = int64_t(kCallBytes) * state->threads;
   return measured.arena.writtenBytes() +
-         uint64_t(std::max<int64_t>(0, measured.allocations.peak));
+         uint64_t(std::max<int64_t>(0, measured.allocations.peak - calls));
 }
 
 uint64_t Session::allocationCount(uint32_t rank) const {

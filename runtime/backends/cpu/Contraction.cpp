@@ -2,22 +2,21 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix products are OpenBLAS's, one thread per call. The result is cut into
-// blocks by its shape alone, and the team shares out the blocks: the library
-// rounds differently at the edges of what it is given, so this is what makes
-// the bits the same on any number of threads. It also keeps a block in the
-// cache from its product to its last epilogue.
+// Matrix products are a library's, one thread per call. The team shares out the
+// blocks of the result, and each stays in the cache from its product to its
+// last epilogue.
 //
-// Operands go to the library as they lie if rows or columns have unit stride;
-// others, and bf16, are first loaded into the workspace, some steps at a time.
+// Operands go to the library as they lie if it takes them so; others are first
+// loaded into the workspace, some steps at a time.
 //
 //===----------------------------------------------------------------------===//
 #include "Contraction.h"
+#include "Blocking.h"
 #include "MatrixBlocks.h"
+#include "MatrixProduct.h"
 #include "pprt/Program.h"
 
-#include <algorithm>
-#include <cblas.h>
+#include <array>
 #include <vector>
 
 using namespace pprt;
@@ -25,107 +24,51 @@ using namespace pprt::cpu;
 
 namespace {
 
-/// Of a block: 1 MiB of f32 stays in the cache until its epilogues. Larger ones
-/// would be faster by a few percent, as the library packs less often.
-constexpr uint64_t kRows = 512, kColumns = 512;
-/// That are loaded at a time.
-constexpr uint64_t kSteps = 512;
-/// Blocks that a team should find, and the edge below which they are not cut.
-constexpr uint64_t kBlocks = 4, kEdge = 128;
-/// What the library's 32-bit sizes surely hold.
-constexpr uint64_t kLargest = 1 << 30;
-/// Multiply-adds from which a team is worth its fork.
-constexpr uint64_t kParallelWork = 1 << 17;
-
-uint64_t ceilDiv(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
-
-/// The largest block that cuts `size` into equal blocks of at most `limit`;
-/// whole tiles of the library's.
-uint64_t evenBlock(uint64_t size, uint64_t limit) {
-  constexpr uint64_t tile = 16;
-  const uint64_t blocks = std::max<uint64_t>(1, ceilDiv(size, limit));
-  return ceilDiv(std::max<uint64_t>(1, ceilDiv(size, blocks)), tile) * tile;
-}
-
-struct Range {
-  uint64_t begin, end;
-  uint64_t size() const { return end - begin; }
-};
-
-/// Block `index` of [0, size).
-Range blockOf(uint64_t size, uint64_t block, uint64_t index) {
-  return {index * block, std::min(size, (index + 1) * block)};
-}
-
-/// Whether the library takes such a matrix as one of rows.
-bool liesInRows(uint64_t rows, uint64_t columns, uint64_t rowStride,
-                uint64_t columnStride) {
-  return columnStride == 1 && rowStride <= kLargest &&
-         (rows == 1 || rowStride >= columns);
-}
+/// Scratch memory is handed out in cache lines.
+uint64_t alignUp(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /// A view, the parameter it lies in, and its type.
 struct Operand {
   uint32_t parameter = 0;
   ppx::ElementType element = ppx::ElementType_f32;
-  uint64_t offset = 0, rowStride = 0, columnStride = 0;
+  uint64_t offset = 0;
+  Strides strides;
   std::vector<uint64_t> batch;
 
   Operand() = default;
   Operand(uint32_t parameter, ppx::ElementType element,
           const ppx::MatrixViewT &view)
       : parameter(parameter), element(element), offset(view.offset),
-        rowStride(view.row_stride), columnStride(view.column_stride),
-        batch(view.batch) {}
+        strides{view.row_stride, view.column_stride}, batch(view.batch) {}
 
-  void transpose() { std::swap(rowStride, columnStride); }
+  void transpose() { std::swap(strides.row, strides.column); }
 
-  StridedMatrix at(void *const *arguments, uint64_t itemOffset, uint64_t row,
-                   uint64_t column) const {
-    const uint64_t position =
-        offset + itemOffset + row * rowStride + column * columnStride;
+  StridedMatrix at(void *const *arguments, uint64_t itemOffset, Range rows,
+                   Range columns) const {
+    const uint64_t position = offset + itemOffset + rows.begin * strides.row +
+                              columns.begin * strides.column;
     return {static_cast<std::byte *>(arguments[parameter]) +
                 position * elementSize(element),
-            element, rowStride, columnStride};
+            element, strides.row, strides.column};
   }
 };
 
-/// An operand that is multiplied: where it lies, or from a block of scratch
-/// memory that keeps its order.
+/// An operand that is multiplied.
 struct Factor : Operand {
-  bool inPlace = false, transposed = false;
+  FactorPlacement placement;
 
-  void place(ppx::ElementType computed, uint64_t rows, uint64_t columns) {
-    const bool inRows = liesInRows(rows, columns, rowStride, columnStride);
-    inPlace = element == computed &&
-              (inRows || liesInRows(columns, rows, columnStride, rowStride));
-    transposed = !inRows && rowStride == 1;
+  /// As the library sees a block.
+  FactorLayout layout(Range rows, Range columns) const {
+    const bool transposed = placement.transposed;
+    const Range across = transposed ? rows : columns;
+    const Range along = transposed ? columns : rows;
+    const uint64_t stride = transposed ? strides.column : strides.row;
+    const uint64_t width = std::max<uint64_t>(1, across.size());
+    return {transposed, placement.inPlace && along.size() > 1
+                            ? std::max(stride, width)
+                            : width};
   }
 };
-
-/// What the library is told of a factor.
-template <typename T> struct FactorBlock {
-  CBLAS_TRANSPOSE transpose;
-  const T *data;
-  uint64_t leading;
-};
-
-/// out = alpha * lhs * rhs, or out += that.
-void multiply(const FactorBlock<float> &lhs, const FactorBlock<float> &rhs,
-              uint64_t steps, float alpha, const Block<float> &out, bool add) {
-  cblas_sgemm(CblasRowMajor, lhs.transpose, rhs.transpose, blasint(out.rows),
-              blasint(out.columns), blasint(steps), alpha, lhs.data,
-              blasint(lhs.leading), rhs.data, blasint(rhs.leading), add ? 1 : 0,
-              out.data, blasint(out.leading));
-}
-void multiply(const FactorBlock<double> &lhs, const FactorBlock<double> &rhs,
-              uint64_t steps, double alpha, const Block<double> &out,
-              bool add) {
-  cblas_dgemm(CblasRowMajor, lhs.transpose, rhs.transpose, blasint(out.rows),
-              blasint(out.columns), blasint(steps), alpha, lhs.data,
-              blasint(lhs.leading), rhs.data, blasint(rhs.leading), add ? 1 : 0,
-              out.data, blasint(out.leading));
-}
 
 struct Epilogue {
   ppx::EpilogueKind kind;
@@ -136,15 +79,28 @@ struct Epilogue {
 /// `T` is what is computed in: f64 in double, f32 and bf16 in float.
 template <typename T> class BlockedContraction final : public cpu::Contraction {
 public:
-  BlockedContraction(const ppx::ContractionT &contraction, unsigned threads);
+  /// Null if the library does not have what is needed.
+  static std::unique_ptr<BlockedContraction>
+  create(const ppx::ContractionT &contraction, unsigned threads,
+         const MatrixLibrary &library, ppx::ElementType multiplied) {
+    std::unique_ptr<BlockedContraction> result(new BlockedContraction(
+        contraction, threads, library.wantsDense, multiplied));
+    return result->createProducts(library, multiplied) ? std::move(result)
+                                                       : nullptr;
+  }
   void run(void *const *arguments, Team &team) const override;
   uint64_t workspaceBytes() const override {
-    return parts * partElements() * sizeof(T);
+    return parts * (blockBytes + scratchpadBytes);
   }
 
 private:
   static constexpr ppx::ElementType kElement =
       sizeof(T) == 8 ? ppx::ElementType_f64 : ppx::ElementType_f32;
+
+  BlockedContraction(const ppx::ContractionT &contraction, unsigned threads,
+                     bool wantsDense, ppx::ElementType multiplied);
+  bool createProducts(const MatrixLibrary &library,
+                      ppx::ElementType multiplied);
 
   /// The offset of batch item `item` in `operand`, in elements.
   uint64_t itemOffset(const Operand &operand, uint64_t item) const {
@@ -153,37 +109,52 @@ private:
       offset += item % batch[i] * operand.batch[i];
     return offset;
   }
-  uint64_t partElements() const {
-    return lhsElements + rhsElements + outElements;
+  /// Where sums are kept: in the result, or in dense scratch memory.
+  uint64_t outLeading(Range columns) const {
+    return blocking.outInPlace ? std::max(out.strides.row, columns.size())
+                               : columns.size();
   }
-  FactorBlock<T> factorBlock(const Factor &factor, void *const *arguments,
-                             uint64_t item, Range rows, Range columns,
-                             T *scratch) const;
-  void runBlock(void *const *arguments, T *scratch, uint64_t item, Range rows,
-                Range columns) const;
+  /// Whether steps are added to what is already there.
+  bool adds(Range steps) const {
+    return steps.begin > 0 || (blocking.outInPlace && accumulate);
+  }
+  /// Blocks have one of two sizes along each dimension.
+  size_t indexOfProduct(Range rows, Range columns, Range steps) const {
+    return size_t(rows.size() == blocking.rows.block) +
+           2 * size_t(columns.size() == blocking.columns.block) +
+           4 * size_t(steps.size() == blocking.steps.block) +
+           8 * size_t(adds(steps));
+  }
+  const void *place(const Factor &factor, void *const *arguments, uint64_t item,
+                    Range rows, Range columns, T *scratch) const;
+  void runBlock(void *const *arguments, std::byte *scratch, uint64_t item,
+                Range rows, Range columns) const;
 
   std::vector<uint64_t> batch;
-  uint64_t items = 1, m, n, k;
-  T alpha;
+  uint64_t items = 1;
+  double alpha;
   bool accumulate;
   Factor lhs, rhs;
   Operand out;
   std::vector<Epilogue> epilogues;
   uint32_t workspace;
 
-  bool outInPlace; ///< whether sums are kept where the result will be
-  uint64_t rowBlock, columnBlock, stepBlock;
+  Blocking blocking;
   unsigned parts; ///< that run at the same time
   /// Scratch elements of one part.
   uint64_t lhsElements, rhsElements, outElements;
+  /// Of one part: the bytes of those, and the library's.
+  uint64_t blockBytes, scratchpadBytes = 0;
+  std::array<std::unique_ptr<MatrixProduct>, 16> products;
 };
 
 template <typename T>
 BlockedContraction<T>::BlockedContraction(const ppx::ContractionT &c,
-                                          unsigned threads)
-    : batch(c.batch), m(c.m), n(c.n), k(c.k), alpha(T(c.alpha)),
-      accumulate(c.accumulate), lhs{{0, c.element, *c.lhs}},
-      rhs{{1, c.element, *c.rhs}}, out(c.out_parameter, c.out_element, *c.out),
+                                          unsigned threads, bool wantsDense,
+                                          ppx::ElementType multiplied)
+    : batch(c.batch), alpha(c.alpha), accumulate(c.accumulate),
+      lhs{{0, c.element, *c.lhs}, {}}, rhs{{1, c.element, *c.rhs}, {}},
+      out(c.out_parameter, c.out_element, *c.out),
       workspace(c.out_parameter + 1) {
   for (const std::unique_ptr<ppx::EpilogueT> &epilogue : c.epilogues) {
     const bool reads = epilogue->kind == ppx::EpilogueKind_add ||
@@ -195,8 +166,9 @@ BlockedContraction<T>::BlockedContraction(const ppx::ContractionT &c,
   }
   for (uint64_t extent : batch)
     items *= extent;
+  uint64_t m = c.m, n = c.n;
   // Results are rows: one that lies in columns is transposed.
-  if (out.columnStride != 1 && out.rowStride == 1) {
+  if (out.strides.column != 1 && out.strides.row == 1) {
     std::swap(m, n);
     std::swap(lhs, rhs);
     lhs.transpose();
@@ -205,103 +177,120 @@ BlockedContraction<T>::BlockedContraction(const ppx::ContractionT &c,
     for (Epilogue &epilogue : epilogues)
       epilogue.operand.transpose();
   }
-  lhs.place(kElement, m, k);
-  rhs.place(kElement, k, n);
-  outInPlace = out.element == kElement &&
-               liesInRows(m, n, out.rowStride, out.columnStride) &&
-               !(accumulate && !epilogues.empty());
-
-  rowBlock = evenBlock(m, kRows);
-  columnBlock = evenBlock(n, kColumns);
-  const auto blocks = [&] {
-    return items * ceilDiv(m, rowBlock) * ceilDiv(n, columnBlock);
-  };
-  const bool shared = items * m * n * k >= kParallelWork;
-  while (shared && blocks() < kBlocks &&
-         std::max(rowBlock, columnBlock) > kEdge) {
-    uint64_t &larger = rowBlock > columnBlock ? rowBlock : columnBlock;
-    larger = evenBlock(larger, ceilDiv(larger, 2));
-  }
-  stepBlock = lhs.inPlace && rhs.inPlace ? kLargest : evenBlock(k, kSteps);
-  parts = shared ? threads : 1;
-  lhsElements = lhs.inPlace ? 0 : rowBlock * stepBlock;
-  rhsElements = rhs.inPlace ? 0 : columnBlock * stepBlock;
-  outElements = outInPlace ? 0 : rowBlock * columnBlock;
+  const bool mayWrite =
+      out.element == kElement && !(accumulate && !epilogues.empty());
+  blocking =
+      Blocking::choose({items, m, n, c.k, lhs.strides, rhs.strides, out.strides,
+                        c.element == multiplied, mayWrite, wantsDense});
+  lhs.placement = blocking.lhs;
+  rhs.placement = blocking.rhs;
+  parts = blocking.isShared ? threads : 1;
+  const Range rows = blocking.rows.at(0), columns = blocking.columns.at(0),
+              steps = blocking.steps.at(0);
+  lhsElements = blocking.lhs.inPlace ? 0 : rows.size() * steps.size();
+  rhsElements = blocking.rhs.inPlace ? 0 : steps.size() * columns.size();
+  outElements = blocking.outInPlace ? 0 : rows.size() * columns.size();
+  blockBytes = alignUp((lhsElements + rhsElements + outElements) * sizeof(T));
 }
 
 template <typename T>
-FactorBlock<T>
-BlockedContraction<T>::factorBlock(const Factor &factor, void *const *arguments,
-                                   uint64_t item, Range rows, Range columns,
-                                   T *scratch) const {
+bool BlockedContraction<T>::createProducts(const MatrixLibrary &library,
+                                           ppx::ElementType multiplied) {
+  // What is loaded has the type that is computed in.
+  if (multiplied != kElement && !(blocking.lhs.inPlace && blocking.rhs.inPlace))
+    return false;
+  // The first block and the last are of all sizes; so are the first two steps
+  // and the last.
+  for (uint64_t row : {uint64_t(0), blocking.rows.count() - 1})
+    for (uint64_t column : {uint64_t(0), blocking.columns.count() - 1})
+      for (uint64_t step = 0; step < blocking.steps.count(); ++step) {
+        const Range rows = blocking.rows.at(row),
+                    columns = blocking.columns.at(column),
+                    steps = blocking.steps.at(step);
+        std::unique_ptr<MatrixProduct> &product =
+            products[indexOfProduct(rows, columns, steps)];
+        if (product)
+          continue;
+        product = library.create({multiplied, rows.size(), columns.size(),
+                                  steps.size(), lhs.layout(rows, steps),
+                                  rhs.layout(steps, columns),
+                                  outLeading(columns), alpha, adds(steps)});
+        if (!product)
+          return false;
+        scratchpadBytes =
+            std::max(scratchpadBytes, alignUp(product->scratchpadBytes()));
+      }
+  return true;
+}
+
+/// Where the library finds a block of a factor.
+template <typename T>
+const void *BlockedContraction<T>::place(const Factor &factor,
+                                         void *const *arguments, uint64_t item,
+                                         Range rows, Range columns,
+                                         T *scratch) const {
   StridedMatrix matrix =
-      factor.at(arguments, itemOffset(factor, item), rows.begin, columns.begin);
-  if (factor.transposed) {
+      factor.at(arguments, itemOffset(factor, item), rows, columns);
+  if (factor.placement.inPlace)
+    return matrix.data;
+  if (factor.placement.transposed) {
     std::swap(rows, columns);
     std::swap(matrix.rowStride, matrix.columnStride);
   }
-  uint64_t leading = std::max<uint64_t>(1, columns.size());
-  const T *data = scratch;
-  if (factor.inPlace) {
-    leading = std::max(leading, matrix.rowStride);
-    data = reinterpret_cast<const T *>(matrix.data);
-  } else {
-    load(matrix, Block<T>{scratch, rows.size(), columns.size(), leading});
-  }
-  return {factor.transposed ? CblasTrans : CblasNoTrans, data, leading};
+  load(matrix, Block<T>{scratch, rows.size(), columns.size(), columns.size()});
+  return scratch;
 }
 
 /// One block of the result, from the first product to the last epilogue.
 template <typename T>
-void BlockedContraction<T>::runBlock(void *const *arguments, T *scratch,
+void BlockedContraction<T>::runBlock(void *const *arguments, std::byte *scratch,
                                      uint64_t item, Range rows,
                                      Range columns) const {
+  T *elements = reinterpret_cast<T *>(scratch);
+  // A library need not fill its scratchpad; it is in use all the same.
+  if (scratchpadBytes > 0)
+    scratch[blockBytes + scratchpadBytes - 1] = std::byte(0);
   const StridedMatrix result =
-      out.at(arguments, itemOffset(out, item), rows.begin, columns.begin);
-  Block<T> block = {scratch + lhsElements + rhsElements, rows.size(),
-                    columns.size(), columnBlock};
-  if (outInPlace) {
-    block.data = reinterpret_cast<T *>(result.data);
-    block.leading = std::max(out.rowStride, columns.size());
-  }
-  // At least once: an empty sum is zero.
-  for (uint64_t step = 0; step == 0 || step < k; step += stepBlock) {
-    const Range steps = {step, std::min(step + stepBlock, k)};
-    const FactorBlock<T> left =
-        factorBlock(lhs, arguments, item, rows, steps, scratch);
-    const FactorBlock<T> right = factorBlock(rhs, arguments, item, steps,
-                                             columns, scratch + lhsElements);
-    multiply(left, right, steps.size(), alpha, block,
-             step > 0 || (outInPlace && accumulate));
+      out.at(arguments, itemOffset(out, item), rows, columns);
+  const Block<T> block = {blocking.outInPlace
+                              ? reinterpret_cast<T *>(result.data)
+                              : elements + lhsElements + rhsElements,
+                          rows.size(), columns.size(), outLeading(columns)};
+  for (uint64_t step = 0; step < blocking.steps.count(); ++step) {
+    const Range steps = blocking.steps.at(step);
+    const void *left = place(lhs, arguments, item, rows, steps, elements);
+    const void *right =
+        place(rhs, arguments, item, steps, columns, elements + lhsElements);
+    products[indexOfProduct(rows, columns, steps)]->run(left, right, block.data,
+                                                        scratch + blockBytes);
   }
   for (const Epilogue &epilogue : epilogues) {
     StridedMatrix operand = {};
     if (epilogue.hasOperand)
-      operand =
-          epilogue.operand.at(arguments, itemOffset(epilogue.operand, item),
-                              rows.begin, columns.begin);
+      operand = epilogue.operand.at(
+          arguments, itemOffset(epilogue.operand, item), rows, columns);
     finish(epilogue.kind, operand, block);
   }
-  if (!outInPlace)
+  if (!blocking.outInPlace)
     store(block, result, accumulate);
 }
 
 template <typename T>
 void BlockedContraction<T>::run(void *const *arguments, Team &team) const {
-  T *memory =
-      partElements() == 0 ? nullptr : static_cast<T *>(arguments[workspace]);
-  const uint64_t rowBlocks = ceilDiv(m, rowBlock);
-  const uint64_t columnBlocks = ceilDiv(n, columnBlock);
+  const uint64_t partBytes = blockBytes + scratchpadBytes;
+  auto *memory =
+      partBytes == 0 ? nullptr : static_cast<std::byte *>(arguments[workspace]);
+  const uint64_t rowBlocks = blocking.rows.count();
+  const uint64_t columnBlocks = blocking.columns.count();
   const uint64_t blocks = items * columnBlocks * rowBlocks;
   const auto work = [&](unsigned index) {
     for (uint64_t block = blocks * index / parts,
                   end = blocks * (index + 1) / parts;
-         block < end; ++block) {
-      const uint64_t item = block / rowBlocks / columnBlocks;
-      runBlock(arguments, memory + index * partElements(), item,
-               blockOf(m, rowBlock, block % rowBlocks),
-               blockOf(n, columnBlock, block / rowBlocks % columnBlocks));
-    }
+         block < end; ++block)
+      runBlock(arguments, memory + index * partBytes,
+               block / rowBlocks / columnBlocks,
+               blocking.rows.at(block % rowBlocks),
+               blocking.columns.at(block / rowBlocks % columnBlocks));
   };
   if (parts == 1)
     work(0);
@@ -310,6 +299,20 @@ void BlockedContraction<T>::run(void *const *arguments, Team &team) const {
       if (index < parts)
         work(index);
     });
+}
+
+template <typename T>
+std::unique_ptr<cpu::Contraction>
+createFor(const ppx::ContractionT &contraction, unsigned threads,
+          uint64_t workspace, const MatrixLibrary &library,
+          ppx::ElementType multiplied) {
+  for (; threads > 0; --threads) {
+    auto made = BlockedContraction<T>::create(contraction, threads, library,
+                                              multiplied);
+    if (!made || made->workspaceBytes() <= workspace)
+      return made;
+  }
+  return nullptr;
 }
 
 } // namespace
@@ -326,15 +329,25 @@ Status cpu::verifyContraction(const ppx::ContractionT &contraction) {
 }
 
 std::unique_ptr<cpu::Contraction>
-cpu::Contraction::create(const ppx::ContractionT &contraction,
-                         unsigned threads) {
-  openblas_set_num_threads(1); // of a call: a team makes several at a time
+cpu::Contraction::create(const ppx::ContractionT &contraction, unsigned threads,
+                         uint64_t workspace) {
   if (contraction.element == ppx::ElementType_f64)
-    return std::make_unique<BlockedContraction<double>>(contraction, threads);
-  return std::make_unique<BlockedContraction<float>>(contraction, threads);
+    return createFor<double>(contraction, threads, workspace, kOpenBlas,
+                             ppx::ElementType_f64);
+  // As it is, then widened, then by the library with a workspace of its own.
+  auto result = createFor<float>(contraction, threads, workspace, kOneDnn,
+                                 contraction.element);
+  if (!result && contraction.element != ppx::ElementType_f32)
+    result = createFor<float>(contraction, threads, workspace, kOneDnn,
+                              ppx::ElementType_f32);
+  if (!result)
+    result = createFor<float>(contraction, threads, workspace, kOpenBlas,
+                              ppx::ElementType_f32);
+  return result;
 }
 
 uint64_t cpu::workspaceBytes(const ppx::ContractionT &contraction,
                              unsigned threads) {
-  return Contraction::create(contraction, threads)->workspaceBytes();
+  const auto created = Contraction::create(contraction, threads);
+  return created ? created->workspaceBytes() : 0;
 }

@@ -13,15 +13,19 @@
 #include "Team.h"
 #include "pprt/Contraction.h"
 
+#include <limits>
 #include <memory>
 
 namespace pprt::cpu {
 
 class Contraction {
 public:
-  /// Assumes verifyContraction() succeeded. Keeps a reference to the argument.
-  static std::unique_ptr<Contraction> create(const ppx::ContractionT &,
-                                             unsigned threads);
+  /// Assumes verifyContraction() succeeded. If `workspace` bytes do not
+  /// suffice, takes fewer threads, then another library. Null if nothing fits,
+  /// or a library is missing.
+  static std::unique_ptr<Contraction>
+  create(const ppx::ContractionT &contraction, unsigned threads,
+         uint64_t workspace = std::numeric_limits<uint64_t>::max());
   virtual ~Contraction() = default;
 
   /// `arguments` are the kernel's parameters in order. The team has at least

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Executor.h"
 #include "HangReport.h"
+#include "OpenBlas.h"
 
 #include <chrono>
 
@@ -25,18 +26,17 @@ static Status resolveKernels(const ppx::ArtifactT &artifact,
       if (Status status = verifyContraction(*body); !status.ok())
         return Status(status.code(),
                       "kernel '" + kernel->name + "': " + status.message());
-      // The scratchpad was sized for the threads that the compiler knew of: a
-      // larger team leaves some of its threads idle.
-      unsigned threads = options.threadsPerRank;
-      const auto needed = [&] { return workspaceBytes(*body, threads); };
-      while (threads > 1 && needed() > body->workspace_bytes)
-        --threads;
-      if (needed() > body->workspace_bytes)
+      resolved.contraction = Contraction::create(*body, options.threadsPerRank,
+                                                 body->workspace_bytes);
+      if (const Expected<OpenBlas> &library = openBlas();
+          !resolved.contraction && !library)
+        return library.status();
+      if (!resolved.contraction)
         return Status(ExitCode::badArtifact,
                       "kernel '" + kernel->name + "' expects a workspace of " +
-                          std::to_string(needed()) + " bytes, got " +
+                          std::to_string(workspaceBytes(*body, 1)) +
+                          " bytes, got " +
                           std::to_string(body->workspace_bytes));
-      resolved.contraction = Contraction::create(*body, threads);
       continue;
     }
     const ppx::CompiledKernelT &body = *kernel->body.AsCompiledKernel();

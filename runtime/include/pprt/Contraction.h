@@ -18,7 +18,7 @@ namespace pprt::cpu {
 Status verifyContraction(const ppx::ContractionT &contraction);
 
 /// The size of the contraction's scratchpad on `threads` threads: its slot's
-/// bytes, and Contraction.workspace_bytes. All of it is written. Assumes
+/// bytes, and Contraction.workspace_bytes. Its last byte is written. Assumes
 /// verifyContraction() succeeded.
 uint64_t workspaceBytes(const ppx::ContractionT &contraction, unsigned threads);
 

@@ -1,0 +1,93 @@
+//===- Blocking.cpp - how a matrix product is cut into blocks -------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Blocking.h"
+
+using namespace pprt::cpu;
+
+namespace {
+
+/// Of a block: 1 MiB of f32 stays in the cache until its epilogues. Larger ones
+/// would be faster by a few percent, as the library packs less often.
+constexpr uint64_t kRows = 512, kColumns = 512;
+/// Columns up to which a library that wants dense matrices gets all of them.
+constexpr uint64_t kWholeColumns = 2048;
+/// Elements of factors that are loaded at a time.
+constexpr uint64_t kLoaded = 1 << 19;
+/// Blocks that a team should find, and the edge below which they are not cut.
+constexpr uint64_t kBlocks = 4, kEdge = 64;
+/// What the library's 32-bit sizes surely hold.
+constexpr uint64_t kLargest = 1 << 30;
+/// Multiply-adds from which a team is worth its fork.
+constexpr uint64_t kParallelWork = 1 << 17;
+
+/// Equal blocks of at most `limit`; whole tiles of the library's.
+Cut cutEvenly(uint64_t size, uint64_t limit) {
+  constexpr uint64_t tile = 16;
+  const auto ceilDiv = [](uint64_t value, uint64_t by) {
+    return std::max<uint64_t>(1, (value + by - 1) / by);
+  };
+  return {size, ceilDiv(ceilDiv(size, ceilDiv(size, limit)), tile) * tile};
+}
+
+/// Whether the library takes blocks of a matrix where they lie, as rows.
+bool takesRows(const Cut &rows, const Cut &columns, uint64_t rowStride,
+               uint64_t columnStride, bool wantsDense) {
+  if (columnStride != 1 || rowStride > kLargest)
+    return false;
+  if (wantsDense)
+    return columns.isWhole() && (rows.size == 1 || rowStride == columns.size);
+  return rows.size == 1 || rowStride >= columns.size;
+}
+
+FactorPlacement placeFactor(const BlockingProblem &problem, const Cut &rows,
+                            const Cut &columns, Strides strides) {
+  const bool asRows =
+      takesRows(rows, columns, strides.row, strides.column, problem.wantsDense);
+  const bool asColumns =
+      takesRows(columns, rows, strides.column, strides.row, problem.wantsDense);
+  const bool keepsColumns = strides.row == 1 && strides.column != 1;
+  return {problem.mayRead && (asRows || asColumns),
+          !asRows && (asColumns || keepsColumns)};
+}
+
+} // namespace
+
+Blocking Blocking::choose(const BlockingProblem &problem) {
+  Blocking result;
+  Cut &rows = result.rows, &columns = result.columns, &steps = result.steps;
+  // Rows of a dense matrix are dense, columns are not.
+  const bool onlyRows = problem.wantsDense && problem.columns <= kWholeColumns;
+  columns = cutEvenly(problem.columns, onlyRows ? kWholeColumns : kColumns);
+  rows = cutEvenly(
+      problem.rows,
+      std::max(kEdge, kRows * kColumns / std::max(columns.block, kColumns)));
+  result.isShared =
+      problem.items * problem.rows * problem.columns * problem.steps >=
+      kParallelWork;
+  while (result.isShared &&
+         problem.items * rows.count() * columns.count() < kBlocks) {
+    Cut &larger = onlyRows || rows.block > columns.block ? rows : columns;
+    if (larger.block <= kEdge)
+      break;
+    larger = cutEvenly(larger.size, larger.block / 2);
+  }
+
+  const auto place = [&] {
+    result.lhs = placeFactor(problem, rows, steps, problem.lhs);
+    result.rhs = placeFactor(problem, steps, columns, problem.rhs);
+  };
+  steps = {problem.steps, std::max<uint64_t>(1, problem.steps)};
+  place();
+  if (const uint64_t loaded = (result.lhs.inPlace ? 0 : rows.block) +
+                              (result.rhs.inPlace ? 0 : columns.block)) {
+    steps = cutEvenly(problem.steps, std::max<uint64_t>(1, kLoaded / loaded));
+    place();
+  }
+  result.outInPlace =
+      problem.mayWrite && takesRows(rows, columns, problem.out.row,
+                                    problem.out.column, problem.wantsDense);
+  return result;
+}

@@ -1,0 +1,72 @@
+//===- Blocking.h - how a matrix product is cut into blocks -----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the sizes of a product, the strides of its matrices and what a library
+// wants. Out: blocks of the result, and which operands the library reads where
+// they lie. Nothing depends on the number of threads: the library rounds
+// differently at the edges of what it is given, so this is what makes the bits
+// of a result the same on any number of them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CPU_BLOCKING_H
+#define PPRT_BACKENDS_CPU_BLOCKING_H
+
+#include <algorithm>
+#include <cstdint>
+
+namespace pprt::cpu {
+
+struct Range {
+  uint64_t begin, end;
+  uint64_t size() const { return end - begin; }
+};
+
+/// A dimension and the blocks it is cut into: equal ones, but for the last.
+struct Cut {
+  uint64_t size = 0, block = 1;
+
+  bool isWhole() const { return block >= size; }
+  /// At least one: an empty sum is zero.
+  uint64_t count() const {
+    return std::max<uint64_t>(1, (size + block - 1) / block);
+  }
+  Range at(uint64_t index) const {
+    return {index * block, std::min(size, (index + 1) * block)};
+  }
+};
+
+/// In elements.
+struct Strides {
+  uint64_t row = 0, column = 0;
+};
+
+/// A factor keeps its order when it is loaded into scratch memory.
+struct FactorPlacement {
+  bool inPlace = false, transposed = false;
+};
+
+/// What is to be multiplied, `items` times: rows x steps by steps x columns.
+struct BlockingProblem {
+  uint64_t items, rows, columns, steps;
+  Strides lhs, rhs, out;
+  /// Whether the types allow that the library reads factors where they lie, and
+  /// keeps sums where the result will be.
+  bool mayRead, mayWrite;
+  /// MatrixLibrary::wantsDense
+  bool wantsDense;
+};
+
+struct Blocking {
+  Cut rows, columns, steps;
+  FactorPlacement lhs, rhs;
+  bool outInPlace = false;
+  /// Whether a team is worth its fork.
+  bool isShared = false;
+
+  static Blocking choose(const BlockingProblem &problem);
+};
+
+} // namespace pprt::cpu
+
+#endif // PPRT_BACKENDS_CPU_BLOCKING_H

@@ -1,0 +1,115 @@
+//===- OneDnnProduct.cpp - a matrix product by oneDNN ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// oneDNN's matmul primitive, with the caller's scratchpad. It is created for
+// one thread and then computes on whichever thread calls it.
+//
+//===----------------------------------------------------------------------===//
+#include "MatrixProduct.h"
+
+#include <dnnl.hpp>
+#include <string_view>
+#include <unordered_map>
+
+using namespace pprt;
+using namespace pprt::cpu;
+using dnnl::memory;
+
+// Of libgomp, whose threads Debian's oneDNN uses. Not <omp.h>: clang's belongs
+// to another library.
+extern "C" int omp_get_max_threads();
+extern "C" void omp_set_num_threads(int threads);
+
+namespace {
+
+/// Multiply-adds that take about as long as the library needs for a call.
+constexpr uint64_t kWork = 1 << 17;
+
+/// A primitive takes as many threads as its creator could.
+class OneThread {
+public:
+  OneThread() : threads(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(threads); }
+  OneThread(const OneThread &) = delete;
+  OneThread &operator=(const OneThread &) = delete;
+
+private:
+  const int threads;
+};
+
+const dnnl::engine &processor() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+memory::desc describe(uint64_t rows, uint64_t columns, FactorLayout layout,
+                      memory::data_type type) {
+  const auto leading = memory::dim(layout.leading);
+  return {{memory::dim(rows), memory::dim(columns)},
+          type,
+          layout.transposed ? memory::dims{1, leading}
+                            : memory::dims{leading, 1}};
+}
+
+class OneDnnProduct final : public MatrixProduct {
+public:
+  explicit OneDnnProduct(const dnnl::matmul::primitive_desc &description)
+      : primitive(description), lhs(description.src_desc()),
+        rhs(description.weights_desc()), out(description.dst_desc()),
+        scratch(description.scratchpad_desc()) {}
+
+  void run(const void *left, const void *right, void *result,
+           std::byte *scratchpad) const override {
+    dnnl::stream stream(processor());
+    primitive.execute(stream, {{DNNL_ARG_SRC, at(lhs, left)},
+                               {DNNL_ARG_WEIGHTS, at(rhs, right)},
+                               {DNNL_ARG_DST, at(out, result)},
+                               {DNNL_ARG_SCRATCHPAD, at(scratch, scratchpad)}});
+  }
+  uint64_t scratchpadBytes() const override { return scratch.get_size(); }
+
+private:
+  /// The library's interface knows no constant operands.
+  static memory at(const memory::desc &desc, const void *data) {
+    return {desc, processor(), const_cast<void *>(data)};
+  }
+
+  dnnl::matmul primitive;
+  memory::desc lhs, rhs, out, scratch;
+};
+
+} // namespace
+
+static std::unique_ptr<MatrixProduct> create(const ProductShape &shape) {
+  const bool isHalf = shape.element == ppx::ElementType_bf16;
+  if ((!isHalf && shape.element != ppx::ElementType_f32) ||
+      shape.rows * shape.columns * shape.steps < kWork)
+    return nullptr;
+  using Type = memory::data_type;
+  const Type type = isHalf ? Type::bf16 : Type::f32;
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (shape.alpha != 1)
+    attributes.set_output_scales(0, {float(shape.alpha)});
+  if (shape.add) {
+    dnnl::post_ops sum;
+    sum.append_sum();
+    attributes.set_post_ops(sum);
+  }
+  const OneThread scope;
+  const dnnl::matmul::primitive_desc description(
+      {describe(shape.rows, shape.steps, shape.lhs, type),
+       describe(shape.steps, shape.columns, shape.rhs, type),
+       describe(shape.rows, shape.columns, {false, shape.outLeading},
+                Type::f32)},
+      attributes, processor(), /*allow_empty=*/true);
+  // Other implementations pack operands into memory that they allocate.
+  constexpr std::string_view blocked = "brg:";
+  if (!description ||
+      std::string_view(description.impl_info_str()).substr(0, 4) != blocked)
+    return nullptr;
+  return std::make_unique<OneDnnProduct>(description);
+}
+
+const MatrixLibrary cpu::kOneDnn = {create, /*wantsDense=*/true};

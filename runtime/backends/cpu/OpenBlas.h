@@ -1,0 +1,28 @@
+//===- OpenBlas.h - OpenBLAS, loaded when it is needed ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// OpenBLAS starts its threads when it is loaded, and they spin for a while. So
+// it is not linked: programs that need it load it, with one thread.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CPU_OPENBLAS_H
+#define PPRT_BACKENDS_CPU_OPENBLAS_H
+
+#include "pprt/Status.h"
+
+#include <cblas.h>
+
+namespace pprt::cpu {
+
+struct OpenBlas {
+  decltype(&cblas_sgemm) sgemm = nullptr;
+  decltype(&cblas_dgemm) dgemm = nullptr;
+};
+
+/// Loads the library at the first call. Fails (io) if there is none.
+const Expected<OpenBlas> &openBlas();
+
+} // namespace pprt::cpu
+
+#endif // PPRT_BACKENDS_CPU_OPENBLAS_H

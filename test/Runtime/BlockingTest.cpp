@@ -1,0 +1,75 @@
+//===- BlockingTest.cpp - blocks of matrix products -----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "backends/cpu/Blocking.h"
+
+#include <gtest/gtest.h>
+
+using namespace pprt::cpu;
+
+namespace {
+
+/// Dense matrices of rows.
+BlockingProblem dense(uint64_t rows, uint64_t columns, uint64_t steps) {
+  return {1,
+          rows,
+          columns,
+          steps,
+          {steps, 1},
+          {columns, 1},
+          {columns, 1},
+          /*mayRead=*/true,
+          /*mayWrite=*/true,
+          /*wantsDense=*/true};
+}
+
+TEST(Blocking, CutsOnlyRowsOfDenseMatrices) {
+  const Blocking blocking = Blocking::choose(dense(2048, 768, 256));
+  EXPECT_TRUE(blocking.columns.isWhole());
+  EXPECT_GE(blocking.rows.count(), 4u);
+  EXPECT_TRUE(blocking.lhs.inPlace && blocking.rhs.inPlace &&
+              blocking.outInPlace);
+}
+
+TEST(Blocking, ReadsTransposedFactorsWhereTheyLie) {
+  BlockingProblem problem = dense(2048, 256, 1024);
+  problem.rhs = {1, 1024};
+  const Blocking blocking = Blocking::choose(problem);
+  EXPECT_TRUE(blocking.rhs.inPlace && blocking.rhs.transposed);
+}
+
+TEST(Blocking, LoadsRowsWithGapsForALibraryThatWantsDense) {
+  BlockingProblem problem = dense(128, 128, 32);
+  problem.items = 128;
+  problem.lhs = {768, 1};
+  EXPECT_FALSE(Blocking::choose(problem).lhs.inPlace);
+  problem.wantsDense = false;
+  EXPECT_TRUE(Blocking::choose(problem).lhs.inPlace);
+}
+
+TEST(Blocking, BoundsWhatIsLoadedAtATime) {
+  BlockingProblem problem = dense(256, 1024, 1 << 20);
+  problem.lhs = {1, 256};
+  const Blocking blocking = Blocking::choose(problem);
+  EXPECT_FALSE(blocking.lhs.inPlace);
+  EXPECT_LE(blocking.rows.block * blocking.steps.block, uint64_t(1) << 19);
+}
+
+TEST(Blocking, CoversEverythingOnce) {
+  for (uint64_t size : {1, 15, 16, 511, 513, 2049, 5000}) {
+    const Blocking blocking = Blocking::choose(dense(size, size, size));
+    for (const Cut &cut : {blocking.rows, blocking.columns, blocking.steps}) {
+      uint64_t end = 0;
+      for (uint64_t i = 0; i < cut.count(); ++i) {
+        EXPECT_EQ(cut.at(i).begin, end);
+        EXPECT_GT(cut.at(i).size(), 0u);
+        end = cut.at(i).end;
+      }
+      EXPECT_EQ(end, size);
+    }
+  }
+}
+
+} // namespace

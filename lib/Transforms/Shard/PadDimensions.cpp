@@ -174,7 +174,9 @@ LogicalResult Padding::decide() {
 /// A dimension diverges if its classes are not those of its factors; then all
 /// of them do, and all dimensions that share one.
 void Padding::findDivergent(PaddedOp &padded) {
-  auto &[op, rule, divergent] = padded;
+  Operation *op = padded.op;
+  const ShardingRule &rule = padded.rule;
+  llvm::SmallBitVector &divergent = padded.divergent;
   divergent.resize(rule.factors.size());
   auto visit = [&](auto isDivergent) {
     bool grew = false;
@@ -336,7 +338,9 @@ void Padding::adjustAttributes(Operation *op, const ShardingRule &rule) {
 }
 
 void Padding::padOp(const PaddedOp &padded) {
-  const auto &[op, rule, divergent] = padded;
+  Operation *op = padded.op;
+  const ShardingRule &rule = padded.rule;
+  const llvm::SmallBitVector &divergent = padded.divergent;
   builder.setInsertionPoint(op);
   masks.enter(op);
   SmallVector<SmallVector<DimPadding>> paddings;

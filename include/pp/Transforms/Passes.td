@@ -253,7 +253,8 @@ def CutStages : Pass<"pp-cut-stages", "::mlir::ModuleOp"> {
     inherited by what derives from them, so that backward work lands where its
     residuals are. Obeys `cuts` of the plan; without them the planner chooses
     and the plan is completed. What depends on parameters alone gets all stages
-    that use it, and the parameters these, too.
+    that use it, and the parameters these, too. If only results use it (a norm in
+    the loss), it is where its parameters are.
 
     ```mlir
     // plan: cuts = [2]

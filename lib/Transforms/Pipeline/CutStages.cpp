@@ -11,6 +11,7 @@
 #include "pp/IR/Model.h"
 #include "pp/Planner/StageCuts.h"
 #include "pp/Transforms/Passes.h"
+#include "llvm/ADT/SetOperations.h"
 #include <set>
 
 using namespace mlir;
@@ -43,9 +44,14 @@ LogicalResult verifyCuts(func::FuncOp main, ArrayRef<int64_t> cuts,
 
 using StageSet = std::set<int64_t>;
 
+bool isScalarSum(Operation &op) {
+  return isa<AddOp>(op) &&
+         cast<RankedTensorType>(op.getResult(0).getType()).getRank() == 0;
+}
+
 /// Obeys the cuts. What depends on the batch runs where they put its forward
-/// op. What depends on parameters alone is repeated on every stage that uses
-/// it, and so each of these may compute its gradient.
+/// op. What depends on parameters alone is shared: repeated on every stage that
+/// uses it, and so each of these may compute its gradient.
 class StagePlacer {
 public:
   StagePlacer(func::FuncOp main, ArrayRef<int64_t> cuts);
@@ -53,8 +59,11 @@ public:
   void placeArguments(int64_t stages);
 
 private:
+  void findSumsOfResults();
   void placeForward();
   void placeGradients();
+  void placeShared();
+  void placeMeasures();
   bool dependsOnBatch(Operation &op) const {
     return llvm::any_of(op.getOperands(), [&](Value operand) {
       return batchDependent.contains(operand);
@@ -65,6 +74,13 @@ private:
   }
   /// All stages of the ops that use `value`, as far as these are placed.
   StageSet stagesOfUsers(Value value) const;
+  /// Of constants none, of parameters that nothing uses the first stage.
+  StageSet homeOf(Value value) const {
+    if (Operation *op = value.getDefiningOp())
+      return homes.lookup(op);
+    StageSet users = stagesOfUsers(value);
+    return users.empty() ? StageSet{0} : users;
+  }
   StageSet homeOfUnused(unsigned index, ArrayRef<StageSet> argumentHomes,
                         int64_t stages);
 
@@ -72,6 +88,8 @@ private:
   Block &body;
   ArrayRef<int64_t> cuts;
   llvm::DenseSet<Value> batchDependent;
+  /// Additions of terms of the loss and of metrics.
+  llvm::DenseSet<Operation *> sumsOfResults;
   llvm::DenseMap<Operation *, StageSet> homes;
   /// The homes of forward ops by their number.
   llvm::DenseMap<int64_t, StageSet> homesOfOrigins;
@@ -89,40 +107,47 @@ StagePlacer::StagePlacer(func::FuncOp main, ArrayRef<int64_t> cuts)
       batchDependent.insert_range(op.getResults());
 }
 
+/// A sum of results asks nobody to be where it is: its terms may live on any
+/// stage.
 StageSet StagePlacer::stagesOfUsers(Value value) const {
   StageSet stages;
   for (Operation *user : value.getUsers())
-    if (auto home = homes.find(user); home != homes.end())
-      stages.insert(home->second.begin(), home->second.end());
+    if (!sumsOfResults.contains(user))
+      stages.merge(homes.lookup(user));
   return stages;
 }
 
 void StagePlacer::placeOps() {
+  findSumsOfResults();
   placeForward();
   placeGradients();
-  // What these share is needed wherever anyone uses it.
-  for (Operation &op : llvm::reverse(body.without_terminator())) {
-    if (getKind(&op) == Kind::Update)
-      continue;
-    if (!dependsOnBatch(op))
-      homes[&op].merge(stagesOfUsers(op.getResult(0)));
-    setStages(&op, llvm::to_vector(homes[&op]));
-  }
+  placeShared();
+  placeMeasures();
+  placeShared();
+  for (auto &[op, home] : homes)
+    if (!home.empty())
+      setStages(op, llvm::to_vector(home));
 }
 
-/// Users come before operands. What only results use stays where the cuts put
-/// it: its parameters meet there.
+void StagePlacer::findSumsOfResults() {
+  for (Operation &op : llvm::reverse(body.without_terminator()))
+    if (getKind(&op) == Kind::Forward && isScalarSum(op) &&
+        llvm::all_of(op.getUsers(), [&](Operation *user) {
+          return user == body.getTerminator() || sumsOfResults.contains(user);
+        }))
+      sumsOfResults.insert(&op);
+}
+
+/// Users come before operands.
 void StagePlacer::placeForward() {
   for (Operation &op : llvm::reverse(body.without_terminator())) {
     int64_t origin = getOrigin(&op);
     if (origin < 0 || getKind(&op) != Kind::Forward)
       continue;
-    StageSet &home = homes[&op];
-    if (!dependsOnBatch(op))
-      home = stagesOfUsers(op.getResult(0));
-    if (home.empty())
-      home = stageOf(origin);
+    StageSet home =
+        dependsOnBatch(op) ? stageOf(origin) : stagesOfUsers(op.getResult(0));
     homesOfOrigins[origin] = home;
+    homes[&op] = std::move(home);
   }
 }
 
@@ -139,12 +164,49 @@ void StagePlacer::placeGradients() {
       for (Value operand : op.getOperands())
         if (batchDependent.contains(operand))
           home.merge(homes.lookup(operand.getDefiningOp()));
-    if (home.empty()) {
-      auto forward = homesOfOrigins.find(getOrigin(&op));
-      home = forward == homesOfOrigins.end() ? stageOf(getOrigin(&op))
-                                             : forward->second;
+    if (home.empty())
+      home = homesOfOrigins.lookup(getOrigin(&op));
+    if (home.empty())
+      home = stageOf(getOrigin(&op));
+    homes[&op] = std::move(home);
+  }
+}
+
+/// What is shared is needed wherever anyone uses it.
+void StagePlacer::placeShared() {
+  for (Operation &op : llvm::reverse(body.without_terminator()))
+    if (!dependsOnBatch(op) && getKind(&op) != Kind::Update)
+      homes[&op].merge(stagesOfUsers(op.getResult(0)));
+}
+
+/// What measures parameters (their norm, as a term of the loss or a metric) is
+/// computed where these are. A sum of such over several stages has no place,
+/// nor has what is computed from it: the update adds it up. Anything else that
+/// needs parameters of several stages stays where the cuts put it, with these.
+void StagePlacer::placeMeasures() {
+  llvm::DenseSet<Operation *> spread;
+  for (Operation &op : body.without_terminator()) {
+    if (getKind(&op) != Kind::Forward || dependsOnBatch(op) ||
+        !homes.lookup(&op).empty())
+      continue;
+    std::optional<StageSet> common;
+    bool isSpread = false;
+    for (Value operand : op.getOperands()) {
+      isSpread |= spread.contains(operand.getDefiningOp());
+      StageSet home = homeOf(operand);
+      if (home.empty())
+        continue;
+      if (common)
+        llvm::set_intersect(*common, home);
+      else
+        common = std::move(home);
     }
-    homes[&op] = home;
+    if (common && common->empty() && isScalarSum(op))
+      isSpread = true;
+    if (isSpread)
+      spread.insert(&op);
+    else if (common)
+      homes[&op] = common->empty() ? stageOf(getOrigin(&op)) : *common;
   }
 }
 

@@ -76,11 +76,27 @@ LogicalResult StepPlacement::placeOps() {
 // How often, and where alone
 //===----------------------------------------------------------------------===//
 
-/// A sum of gradients of different stages, as a tied parameter has it.
+/// A sum of gradients of different stages, as a tied parameter has it, or of
+/// measures of parameters of different stages.
 bool StepPlacement::addsAcrossStages(Operation &op) const {
-  return isa<AddOp>(op) && getKind(&op) == Kind::WeightGradient &&
+  bool isShared = llvm::all_of(op.getOperands(), [&](Value operand) {
+    return getTimeClass(operand) == TimeClass::Invariant;
+  });
+  return isa<AddOp>(op) && (isShared || getKind(&op) == Kind::WeightGradient) &&
          intersect(getHome(op.getOperand(0)), getHome(op.getOperand(1)))
              .empty();
+}
+
+/// Without micro-batches nothing is accumulated: the update is then what
+/// belongs to no stage, needs parameters that are not there, or adds what
+/// different stages computed.
+bool StepPlacement::belongsToStage(Operation &op) const {
+  ArrayRef<int64_t> assigned = pp::getStages(&op);
+  return !assigned.empty() && !addsAcrossStages(op) &&
+         llvm::all_of(op.getOperands(), [&](Value operand) {
+           return getTimeClass(operand) != TimeClass::Invariant ||
+                  llvm::includes(getHome(operand), assigned);
+         });
 }
 
 LogicalResult StepPlacement::classify(Operation &op) {
@@ -95,10 +111,9 @@ LogicalResult StepPlacement::classify(Operation &op) {
   // What is accumulated is computed once for each, even if always the same.
   perMicroBatch |=
       !perStep && llvm::any_of(op.getUsers(), llvm::IsaPred<AccumulateOp>);
-  // Without micro-batches nothing is accumulated: the update is then what
-  // belongs to no stage, or adds what different stages computed.
-  bool belongsToStage = !pp::getStages(&op).empty() && !addsAcrossStages(op);
-  if (!timeAxis && perMicroBatch && !belongsToStage) {
+  bool isOfUpdate =
+      perMicroBatch ? !timeAxis && !belongsToStage(op) : addsAcrossStages(op);
+  if (isOfUpdate) {
     perStep = true;
     perMicroBatch = false;
   }
@@ -136,20 +151,27 @@ LogicalResult StepPlacement::placeInMicroBatch(Operation &op) {
   return success();
 }
 
-/// What is computed from parameters is computed where they are; what else an op
-/// needs may be brought there.
+/// What is computed from parameters is computed where they are, but for a sum;
+/// what else an op needs may be brought there.
 LogicalResult StepPlacement::placeInStep(Operation &op) {
   Stages home = allStages;
-  for (Value operand : op.getOperands())
-    if (getTimeClass(operand) == TimeClass::Invariant)
-      home = intersect(home, getReach(operand));
-  if (home.empty())
-    return op.emitOpError()
-           << "expects a stage that holds every parameter and state this is "
-              "computed from, got none; pp-cut-stages puts them together";
-  for (Value operand : op.getOperands())
-    if (Stages both = intersect(home, getReach(operand)); !both.empty())
+  auto meet = [&](Value operand) {
+    Stages both = intersect(home, getReach(operand));
+    if (!both.empty())
       home = both;
+    return !both.empty();
+  };
+  auto isShared = [&](Value operand) {
+    return getTimeClass(operand) == TimeClass::Invariant;
+  };
+  for (Value operand : llvm::make_filter_range(op.getOperands(), isShared))
+    if (!meet(operand) && !isa<AddOp>(op))
+      return op.emitOpError()
+             << "expects a stage that holds every parameter and state this is "
+                "computed from, got none; pp-cut-stages puts them together";
+  for (Value operand : op.getOperands())
+    if (!isShared(operand))
+      meet(operand);
   if (isa<AccumulateOp>(op))
     home.resize(1);
   for (Value result : op.getResults())

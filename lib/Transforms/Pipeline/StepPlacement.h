@@ -5,12 +5,12 @@
 // Reads a level 2 step and answers, for every op, how often it runs (time
 // class) and on which stages. Changes nothing.
 //
-// Values of a micro-batch are sent where they are needed. The update, which runs
-// once a step, is computed wherever something asks for it: the results ask, and
-// an op asks for its operands on the stages on which it is asked for. Where that
-// leads to a value that a stage cannot compute, the stage gets it from a sum
-// over stages, to which it adds zeros. The sum stands at an op that lacks
-// several operands, or one larger than its result; else at what it lacks.
+// Values of a micro-batch are sent where they are needed. The update, which
+// runs once a step, is computed wherever something asks for it: the results
+// ask, and an op asks for its operands on the stages on which it is asked for.
+// Where that leads to a value that a stage cannot compute, the stage gets it
+// from a sum over stages, to which it adds zeros. The sum stands at an op that
+// lacks several operands, or one larger than its result; else at what it lacks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_PIPELINE_STEPPLACEMENT_H
@@ -70,6 +70,7 @@ private:
 
   mlir::LogicalResult placeOps();
   bool addsAcrossStages(mlir::Operation &op) const;
+  bool belongsToStage(mlir::Operation &op) const;
   mlir::LogicalResult classify(mlir::Operation &op);
   mlir::LogicalResult placeInMicroBatch(mlir::Operation &op);
   mlir::LogicalResult placeInStep(mlir::Operation &op);

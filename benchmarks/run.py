@@ -7,6 +7,8 @@
 # setup-peers.sh makes. Out: a table on stdout and all figures as JSON. The
 # sides take turns, round by round, so that a slow minute of the machine falls
 # on all of them; a figure is the median over rounds. Nothing else may run.
+# All sides get the same two cores, initial parameters and batches, and must
+# end at the same loss.
 """Compares pp with its peers on this machine."""
 
 import argparse
@@ -26,6 +28,9 @@ ROOT = os.path.dirname(HERE)
 TEXT = os.path.join(ROOT, "examples/data/kjv.txt")
 MODEL = dict(layers=4, hidden=256, heads=8, seq=128, batch=16, vocab=256)
 SIDES = ("ours", "peers", "floor", "compile")
+CORES = 2
+# Rounding grows over tens of steps; another function is further off.
+SAME_LOSS = 0.02
 
 
 @dataclasses.dataclass
@@ -71,6 +76,8 @@ def run_ours(args, row, scratch):
         f"--data=text:{TEXT}", f"--steps={args.warmup + args.steps}",
         f"--report={report}", "--quiet"
     ]
+    if "peers" in args.sides:
+        command.append("--parameters=" + parameters_file(scratch))
     subprocess.run(command, check=True, timeout=900)
     with open(report) as file:
         steps = json.load(file)["steps"]
@@ -79,17 +86,35 @@ def run_ours(args, row, scratch):
             "loss": steps[-1]["loss"]}
 
 
+def parameters_file(scratch):
+    return os.path.join(scratch, "initial.safetensors")
+
+
+def peer_command(args, script):
+    return [os.path.join(args.venv, "bin/python"),
+            os.path.join(HERE, "peers", script), *dimensions()]
+
+
 def run_peer(args, peer):
     script, *flags = peer
     return last_json([
-        os.path.join(args.venv, "bin/python"),
-        os.path.join(HERE, "peers", script), *dimensions(), f"--data={TEXT}",
+        *peer_command(args, script), f"--data={TEXT}", f"--threads={CORES}",
         f"--warmup={args.warmup}", f"--steps={args.steps}", *flags
     ])
 
 
+def check_losses(runs):
+    """A side that computes something else is compared in vain."""
+    for row, ours, peers in zip(ROWS, runs["ours"], runs["peers"]):
+        for run in (run for peer in peers for run in peer):
+            if ours and abs(run["loss"] - ours[0]["loss"]) > SAME_LOSS:
+                sys.exit(f"error: {row.name}: expects one loss, got ours "
+                         f"{ours[0]['loss']:.4f} and {run['peer']}'s "
+                         f"{run['loss']:.4f}")
+
+
 def run_floor(args):
-    env = dict(os.environ, OMP_NUM_THREADS="2")
+    env = dict(os.environ, OMP_NUM_THREADS=str(CORES))
     return last_json([args.tool("pp-contractions"), *dimensions()], env)
 
 
@@ -108,6 +133,14 @@ def measure_steps(args, scratch):
                 for j, peer in enumerate(row.peers):
                     runs["peers"][i][j].append(run_peer(args, peer))
     return runs
+
+
+def share_cores():
+    """This process and all it starts run on the same few cores."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < CORES:
+        sys.exit(f"error: expects {CORES} cores, got {len(cores)}")
+    os.sched_setaffinity(0, cores[:CORES])
 
 
 def parse_arguments():
@@ -133,6 +166,7 @@ def parse_arguments():
 
 def main():
     args = parse_arguments()
+    share_cores()
     result = {"cpu": table.cpu_name(), "load": os.getloadavg()[0],
               "model": MODEL}
     if result["load"] > 0.5:
@@ -141,7 +175,11 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         subprocess.run([args.tool("pp-model"), "gpt", *dimensions(), "-o",
                         os.path.join(scratch, "gpt.mlir")], check=True)
+        if "peers" in args.sides:
+            subprocess.run([*peer_command(args, "parameters.py"),
+                            "--out=" + parameters_file(scratch)], check=True)
         result["runs"] = measure_steps(args, scratch)
+        check_losses(result["runs"])
         if "compile" in args.sides:
             result["compile"] = compile_time.measure(
                 args, os.path.join(scratch, "gpt.mlir"), TEXT)

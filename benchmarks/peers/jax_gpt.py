@@ -44,12 +44,12 @@ def layer_norm(p, name, x):
 
 
 def attention(p, name, x, mask):
-    qkv = jnp.einsum("bsh,htnd->tbnsd", x, p[name + ".c_attn.weight"])
-    qkv += p[name + ".c_attn.bias"][:, None, :, None, :]
-    q, k, v = qkv
-    scores = jnp.einsum("bnqd,bnkd->bnqk", q, k) * (q.shape[-1]**-0.5)
+    qkv = jnp.einsum("bsh,htnd->bstnd", x, p[name + ".c_attn.weight"])
+    qkv += p[name + ".c_attn.bias"]
+    q, k, v = qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2]
+    scores = jnp.einsum("bqnd,bknd->bnqk", q, k) * (q.shape[-1]**-0.5)
     weights = jax.nn.softmax(jnp.where(mask, scores, -jnp.inf), axis=-1)
-    y = jnp.einsum("bnqk,bnkd->bqnd", weights, v)
+    y = jnp.einsum("bnqk,bknd->bqnd", weights, v)
     y = jnp.einsum("bqnd,ndh->bqh", y, p[name + ".c_proj.weight"])
     return y + p[name + ".c_proj.bias"]
 

@@ -5,8 +5,8 @@
 # In: the model's dimensions. Out: arrays under the names and in the shapes of
 # Hugging Face's GPT-2. A value depends on its parameter's name alone, so that
 # every stage of a pipeline, and every framework, starts from the same model
-# and must report the same loss.
-"""GPT's initial parameters as numpy arrays."""
+# and must report the same loss. As a program it writes them for pp-run.
+"""GPT's initial parameters as numpy arrays, or as a safetensors file."""
 
 import zlib
 
@@ -57,3 +57,17 @@ def initial_value(name, shape, layers):
 def initial(args):
     return {name: initial_value(name, shape, args.layers)
             for name, shape in shapes(args).items()}
+
+
+def main():
+    import safetensors.numpy
+
+    import measure
+    parser = measure.options(__doc__)
+    parser.add_argument("--out", required=True, help="file to write")
+    args = parser.parse_args()
+    safetensors.numpy.save_file(initial(args), args.out)
+
+
+if __name__ == "__main__":
+    main()

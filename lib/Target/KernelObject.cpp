@@ -4,11 +4,13 @@
 //
 // A short list of LLVM passes does for these loop nests what -O3 does, in a
 // third of its time. The module carries the host's triple and data layout:
-// without them LLVM silently does not vectorise.
+// without them LLVM silently does not vectorise. Code is for the host's level
+// of its architecture, tuned for the host.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelObject.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "pprt/Processor.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -19,7 +21,6 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/SubtargetFeature.h"
 #include <mutex>
 
 using namespace mlir;
@@ -33,19 +34,16 @@ static constexpr const char *kPasses =
     "loop(loop-rotate),loop-mssa(licm),loop(indvars),gvn,loop-vectorize,"
     "instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
 
-static std::string hostFeatures() {
-  llvm::SubtargetFeatures features;
-  for (auto &feature : llvm::sys::getHostCPUFeatures())
-    features.AddFeature(feature.first(), feature.second);
-  std::vector<std::string> list = features.getFeatures();
-  llvm::sort(list);
-  return llvm::join(list, ",");
+/// Architectures without levels get code for their very processor.
+static std::string targetProcessor() {
+  std::string level = pprt::processorLevel();
+  return level.empty() ? llvm::sys::getHostCPUName().str() : level;
 }
 
 std::string pp::describeTarget() {
   return llvm::join_items("\n", kPipelineVersion, LLVM_VERSION_STRING, kPasses,
-                          llvm::sys::getProcessTriple(),
-                          llvm::sys::getHostCPUName(), hostFeatures());
+                          llvm::sys::getProcessTriple(), targetProcessor(),
+                          llvm::sys::getHostCPUName());
 }
 
 static std::unique_ptr<llvm::TargetMachine>
@@ -61,9 +59,8 @@ createHostMachine(std::string &error) {
   if (!target)
     return nullptr;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, llvm::sys::getHostCPUName(), hostFeatures(),
-      llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
-      llvm::CodeGenOptLevel::Less));
+      triple, targetProcessor(), /*Features=*/"", llvm::TargetOptions(),
+      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Less));
 }
 
 /// void name(ptr arguments, ptr scalars, i64 begin, i64 end): unpacks the
@@ -150,8 +147,10 @@ FailureOr<pp::ObjectCode> pp::compileObject(ModuleOp module,
   addEntry(*code, name);
   loadHalvesAsBits(*code);
   for (llvm::Function &function : *code)
-    if (!function.isDeclaration())
+    if (!function.isDeclaration()) {
       function.addFnAttr("target-cpu", machine->getTargetCPU());
+      function.addFnAttr("tune-cpu", llvm::sys::getHostCPUName());
+    }
   optimize(*code, *machine);
 
   ObjectCode object;

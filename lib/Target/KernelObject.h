@@ -15,7 +15,7 @@ namespace pp {
 using ObjectCode = llvm::SmallVector<char, 0>;
 
 /// Everything but the kernel that machine code depends on: the versions of
-/// LLVM and of this pipeline, the processor and its features.
+/// LLVM and of this pipeline, the processor and its level.
 std::string describeTarget();
 
 /// Compiles a module whose function `name`.rows takes bare pointers, scalars,

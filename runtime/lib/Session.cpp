@@ -10,6 +10,7 @@
 #include "Shards.h"
 #include "pprt/BFloat16.h"
 #include "pprt/Initialize.h"
+#include "pprt/Processor.h"
 
 #include <algorithm>
 #include <cstring>
@@ -155,6 +156,13 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   executor.spin = state->threads * mesh->worldSize() <= state->cores;
   executor.hangTimeoutSeconds = options.hangTimeoutSeconds;
   if (!executor.resolver && !artifact->object.empty()) {
+    if (!hasProcessorLevel(artifact->processor))
+      return Status(ExitCode::badArtifact,
+                    "kernels expect a processor of level " +
+                        artifact->processor + ", got " +
+                        (processorLevel().empty() ? "another architecture"
+                                                  : processorLevel()) +
+                        "; compile the module again on this machine");
     Expected<KernelResolver> object = loadKernelObject(artifact->object);
     if (!object)
       return object.status();
@@ -325,9 +333,8 @@ const std::vector<InstructionTime> &Session::times(uint32_t rank,
 
 uint64_t Session::measuredPeakBytes(uint32_t rank) const {
   const cpu::Rank &measured = state->executor->rank(rank);
-  const int64_t calls = int64_t(kCallBytes) * state->threads;
   return measured.arena.writtenBytes() +
-         uint64_t(std::max<int64_t>(0, measured.allocations.peak - calls));
+         uint64_t(std::max<int64_t>(0, measured.allocations.peak));
 }
 
 uint64_t Session::allocationCount(uint32_t rank) const {

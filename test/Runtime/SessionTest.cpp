@@ -7,6 +7,7 @@
 
 #include "pprt/AllocationCounter.h"
 #include "pprt/Initialize.h"
+#include "pprt/Processor.h"
 #include "pprt/Session.h"
 
 #include <gtest/gtest.h>
@@ -98,6 +99,21 @@ std::unique_ptr<Session> open(const Echo &echo) {
 std::vector<Echo> partitions() {
   return {{10, 7, 1, 1, 1}, {10, 7, 2, 1, 1},        {10, 7, 1, 2, 5},
           {10, 7, 3, 2, 2}, {10, 7, 2, 3, 1, false}, {10, 7, 4, 2, 1}};
+}
+
+TEST(Session, RefusesKernelsForAnotherProcessor) {
+  ppx::ArtifactT artifact(*Echo{10, 7, 1, 1, 1}.make());
+  artifact.object = {1};
+  artifact.processor = "x86-64-v99";
+  Expected<std::unique_ptr<Session>> session =
+      Session::create(std::make_shared<const ppx::ArtifactT>(artifact));
+  ASSERT_FALSE(session.ok());
+  EXPECT_EQ(session.status().code(), ExitCode::badArtifact);
+  EXPECT_NE(
+      session.status().message().find(
+          "expect a processor of level x86-64-v99, got " + processorLevel()),
+      std::string::npos)
+      << session.status().message();
 }
 
 TEST(Session, InitialValuesDoNotDependOnThePartition) {

@@ -15,6 +15,7 @@
 #include "pp/Transforms/Pipelines.h"
 #include "pprt/Artifact.h"
 #include "pprt/Checks.h"
+#include "pprt/Processor.h"
 
 using namespace mlir;
 
@@ -50,5 +51,6 @@ LogicalResult pp::opt::emitArtifact(StringRef bytecode, const std::string &path,
   if (failed(object))
     return failure();
   (*artifact)->object = std::move(*object);
+  (*artifact)->processor = pprt::processorLevel();
   return report(*module, pprt::saveArtifact(**artifact, path));
 }

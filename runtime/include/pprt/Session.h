@@ -42,10 +42,6 @@ struct SessionOptions {
   double hangTimeoutSeconds = 30;
 };
 
-/// That a library may allocate for the time of a call, per thread, to describe
-/// its operands; in no prediction. Buffers for the operands are larger.
-inline constexpr uint64_t kCallBytes = 8192;
-
 class Session {
 public:
   static Expected<std::unique_ptr<Session>>
@@ -91,8 +87,7 @@ public:
   const std::vector<InstructionTime> &times(uint32_t rank,
                                             Section section) const;
   /// The highest arena byte that was ever written, plus the most that the
-  /// rank's threads held from the heap while they ran (if that is counted), as
-  /// far as it is more than kCallBytes for each of them.
+  /// rank's threads held from the heap while they ran (if that is counted).
   uint64_t measuredPeakBytes(uint32_t rank) const;
   /// Heap allocations made by the rank's threads while they ran.
   uint64_t allocationCount(uint32_t rank) const;

@@ -203,7 +203,7 @@ TEST(Session, ThePeakCountsWhatKernelsAllocate) {
   options.resolver = [](const std::string &) {
     return reinterpret_cast<void *>(
         +[](void *const *arguments, const int64_t *, int64_t, int64_t) {
-          void *volatile memory = std::calloc(25'000, sizeof(float));
+          void *volatile memory = std::calloc(250, sizeof(float));
           std::memcpy(arguments[0], memory, 4 * sizeof(float));
           std::free(memory);
         });
@@ -212,9 +212,8 @@ TEST(Session, ThePeakCountsWhatKernelsAllocate) {
       std::make_shared<const ppx::ArtifactT>(builder.take()), options);
   ASSERT_TRUE(session.ok()) << session.status().message();
   ASSERT_TRUE((*session)->step().ok());
-  const uint64_t calls = kCallBytes * (*session)->threadsPerRank();
-  EXPECT_GE((*session)->measuredPeakBytes(0) + calls, 64u + 100'000u);
-  EXPECT_LT((*session)->measuredPeakBytes(0) + calls, 64u + 100'100u);
+  EXPECT_GE((*session)->measuredPeakBytes(0), 64u + 1000u);
+  EXPECT_LT((*session)->measuredPeakBytes(0), 64u + 1100u);
 }
 
 TEST(Initialize, PhiloxAgreesWithItsAuthorsVectors) {

@@ -72,6 +72,7 @@ private:
   StageSet stageOf(int64_t origin) const {
     return {llvm::upper_bound(cuts, origin) - cuts.begin()};
   }
+  StageSet commonHome(Operation &op) const;
   /// All stages of the ops that use `value`, as far as these are placed.
   StageSet stagesOfUsers(Value value) const;
   /// Of constants none, of parameters that nothing uses the first stage.
@@ -153,7 +154,8 @@ void StagePlacer::placeForward() {
 
 /// Gradients are placed like their forward ops, or where these were if they
 /// were simplified away; the sum of a parameter's gradients, which belongs to
-/// none of its users, where its addends are.
+/// none of its users, where its addends are. So is that of a value's gradients
+/// if they are on one stage: it crosses the cut, and not each of them.
 void StagePlacer::placeGradients() {
   for (Operation &op : body.without_terminator()) {
     Kind kind = getKind(&op);
@@ -164,12 +166,26 @@ void StagePlacer::placeGradients() {
       for (Value operand : op.getOperands())
         if (batchDependent.contains(operand))
           home.merge(homes.lookup(operand.getDefiningOp()));
+    if (isa<AddOp>(op) && kind == Kind::InputGradient)
+      home = commonHome(op);
     if (home.empty())
       home = homesOfOrigins.lookup(getOrigin(&op));
     if (home.empty())
       home = stageOf(getOrigin(&op));
     homes[&op] = std::move(home);
   }
+}
+
+/// The one stage where all operands of `op` are computed, or none.
+StageSet StagePlacer::commonHome(Operation &op) const {
+  StageSet common;
+  for (Value operand : op.getOperands()) {
+    StageSet home = homes.lookup(operand.getDefiningOp());
+    if (home.size() != 1 || (!common.empty() && home != common))
+      return {};
+    common = std::move(home);
+  }
+  return common;
 }
 
 /// What is shared is needed wherever anyone uses it.

@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
+#include "pp/Transforms/Shard/MakePlan.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
@@ -27,6 +28,8 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (failed(checkHasNoPlan(module)))
+      return signalPassFailure();
     auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
     if (!buffer) {
       module.emitError() << "expects a file with a plan, got '" << file

@@ -12,4 +12,10 @@
 // RUN: not pp-opt %s --pp-load-plan="file=%t.number" 2>&1 | FileCheck %s --check-prefix=NUMBER
 // NUMBER: expects a #pp.plan with a mesh in '{{.*}}.number'
 
+// Neither this nor options replace the plan that a module has.
+// RUN: pp-opt %s --pp-make-plan="dp=2" -o %t.planned.mlir
+// RUN: not pp-opt %t.planned.mlir --pp-load-plan="file=%t.plan" 2>&1 | FileCheck %s --check-prefix=PLANNED
+// RUN: not pp-opt %t.planned.mlir --pp-make-plan="dp=4" 2>&1 | FileCheck %s --check-prefix=PLANNED
+// PLANNED: expects a module without a plan, got #pp.plan<mesh = <["dp"=2]>
+
 module {}

@@ -91,7 +91,8 @@ def MakePlan : Pass<"pp-make-plan", "::mlir::ModuleOp"> {
              optimizer = #pp.optimizer<adamw, lr = 1.0e-3, beta2 = 0.95>, threads = 1>
     ```
     Fails on a degree below 1, an unknown schedule, optimizer or decay, a
-    hyperparameter out of range or one that the optimizer does not have.
+    hyperparameter out of range or one that the optimizer does not have, a
+    module that has a plan.
   }];
   let dependentDialects = ["::pp::PPDialect"];
   let options = [

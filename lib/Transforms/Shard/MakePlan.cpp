@@ -136,9 +136,17 @@ buildOptimizer(MLIRContext *context, const ParallelizeOptions &options,
       options.warmup, *symbolizeDecay(options.decay), options.steps);
 }
 
+LogicalResult pp::checkHasNoPlan(ModuleOp module) {
+  if (auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan))
+    return module.emitError("expects a module without a plan, got ") << plan;
+  return success();
+}
+
 LogicalResult pp::buildPlan(ModuleOp module,
                             const ParallelizeOptions &options) {
   MLIRContext *context = module.getContext();
+  if (failed(checkHasNoPlan(module)))
+    return failure();
   if (std::string wrong = checkOptions(options); !wrong.empty())
     return module.emitError(wrong);
   auto emitError = [&] { return module.emitError(); };

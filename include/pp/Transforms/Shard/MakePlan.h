@@ -39,6 +39,9 @@ struct ParallelizeOptions {
 /// when nothing is.
 std::string checkOptions(const ParallelizeOptions &options);
 
+/// A plan that is there already was decided for a reason: refuses to replace it.
+mlir::LogicalResult checkHasNoPlan(mlir::ModuleOp module);
+
 /// Writes the plan onto the module and adds its `pp.mesh @mesh`. Reports what
 /// checkOptions() finds.
 mlir::LogicalResult buildPlan(mlir::ModuleOp module,

@@ -83,7 +83,6 @@ TEST_F(FilesTest, TraceHasNamesSlicesAndArrows) {
                   {1, "0F0 send", "communication", 10, 5, ""},
                   {2, "1F0 recv", "communication", 2, 13.5, ""}};
   trace.arrows = {{1, 2}};
-  trace.counters = {{0, "arena bytes", 3, 1024}};
   ASSERT_TRUE(writeTrace(path("t"), trace).ok());
   Json json = parse(get("t"));
   ASSERT_TRUE(json.is_object());
@@ -104,7 +103,6 @@ TEST_F(FilesTest, TraceHasNamesSlicesAndArrows) {
   EXPECT_EQ(find("s")[0]["ts"], 10.0);
   EXPECT_EQ(find("f")[0]["ts"], 15.5);
   EXPECT_EQ(find("s")[0]["id"], find("f")[0]["id"]);
-  EXPECT_EQ(find("C")[0]["args"]["arena bytes"], 1024.0);
 }
 
 TEST(Progress, PlainLinesHaveNoControlCodes) {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The event phases used: M names a process or thread, X is a slice, s and f are
-// the ends of an arrow, C is a counter.
+// the ends of an arrow.
 //
 //===----------------------------------------------------------------------===//
 #include "Trace.h"
@@ -73,12 +73,6 @@ std::string pp::run::printTrace(const Trace &trace) {
     head["bp"] = "e";
     head["ts"] = to.start + to.duration;
     add(head);
-  }
-  for (const TraceCounter &counter : trace.counters) {
-    Json event = makeEvent("C", counter.name, trace.tracks[counter.track]);
-    event["ts"] = counter.time;
-    event["args"] = {{counter.name, counter.value}};
-    add(event);
   }
   return text + "\n]}\n";
 }

@@ -39,24 +39,16 @@ struct TraceSlice {
   std::string detail;
 };
 
-/// An arrow from the end of one slice to the end of another: a receive is
+/// An arrow from the start of one slice to the end of another: a receive may be
 /// posted before its data is sent, but cannot end before.
 struct TraceArrow {
   size_t from = 0, to = 0;
-};
-
-/// A value over time, drawn as a graph under the process of `track`.
-struct TraceCounter {
-  size_t track = 0;
-  std::string name;
-  double time = 0, value = 0;
 };
 
 struct Trace {
   std::vector<TraceTrack> tracks;
   std::vector<TraceSlice> slices;
   std::vector<TraceArrow> arrows;
-  std::vector<TraceCounter> counters;
 };
 
 /// The JSON text, one event per line.

@@ -193,6 +193,13 @@ INSTANTIATE_TEST_SUITE_P(
                contraction(a).epilogues[0]->kind = ppx::EpilogueKind(9);
              },
              "kernel 'linear' expects a known epilogue, got 9"},
+        Case{"factorParameter",
+             [](auto &a) {
+               contraction(a).epilogues[0]->kind = ppx::EpilogueKind_multiply;
+               contraction(a).epilogues[0]->parameter = 8;
+             },
+             "kernel 'linear' expects an epilogue in one of 4 parameters, got "
+             "parameter 8"},
         Case{"epilogueParameter",
              [](auto &a) { contraction(a).epilogues[0]->parameter = 8; },
              "kernel 'linear' expects an epilogue in one of 4 parameters, got "

@@ -57,6 +57,23 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
 
 // -----
 
+// Nor is an axis used twice: what an earlier round gave to one dimension, a seed
+// of a later one does not get for another.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: pp.name = "w", pp.sharding = #pp.sharding<@mesh, [{"a"}, {}]>
+// CHECK: pp.add {{.*}}#pp.sharding<@mesh, [{"a"}, {}]>
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>,
+    seeds = [#pp.seed<"x", [{"a"}, {}], 0>, #pp.seed<"w", [{}, {"a"}], 1>], threads = 1>} {
+  pp.mesh @mesh = <["a"=2]>
+  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"a"}, {?}]>},
+                  %w: tensor<4x4xf32> {pp.name = "w", pp.sharding = #pp.sharding<@mesh, [{?}, {"a"}]>}) -> tensor<4x4xf32> {
+    %0 = pp.add %x, %w : tensor<4x4xf32>
+    return %0 : tensor<4x4xf32>
+  }
+}
+
+// -----
+
 // A constraint is a seed; an updated state has its argument's layout, whatever
 // its name's position; a result is not split over time.
 // CHECK-LABEL: func.func @main

@@ -319,6 +319,24 @@ TEST_F(ExecutorTest, ReportsADeadlock) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
+// An arena that takes longer to fill than ranks may be idle.
+TEST_F(ExecutorTest, PoisoningIsNoHang) {
+  ArtifactBuilder builder;
+  ProgramBuilder program = builder.program({0});
+  program.get().arena_bytes = uint64_t(512) << 20;
+  program.begin(Section::body);
+  program.step(program.queue("compute"));
+  auto artifact = use(builder.take());
+  cpu::ExecutorOptions slow;
+  slow.hangTimeoutSeconds = 0.1;
+  auto executor =
+      cpu::Executor::create(artifact, *Mesh::create(artifact->axes), slow,
+                            std::make_shared<ModelHost>(*artifact));
+  ASSERT_TRUE(executor.ok()) << executor.status().message();
+  const Status status = (*executor)->run(Section::body, 0);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
 TEST_F(ExecutorTest, NamesTheKernelThatDoesNotReturn) {
   static std::atomic<bool> release{false};
   ArtifactBuilder builder;

@@ -104,10 +104,13 @@ Executor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   state.running = state.ranks.size();
   for (uint32_t index = 0; index < state.ranks.size(); ++index)
     executor->threads.emplace_back(rankThread, executor->state, index);
+  {
+    std::unique_lock<std::mutex> lock(state.mutex);
+    state.changed.wait(lock, [&] { return state.running == 0; });
+  }
+  // Not before: poisoning completes no instruction, however long it takes.
   if (options.hangTimeoutSeconds > 0)
     executor->threads.emplace_back(watchdogThread, executor->state);
-  std::unique_lock<std::mutex> lock(state.mutex);
-  state.changed.wait(lock, [&] { return state.running == 0; });
   return executor;
 }
 

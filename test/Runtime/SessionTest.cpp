@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 using namespace pprt;
@@ -180,6 +181,18 @@ TEST(Session, RefusesWhatDoesNotFit) {
   EXPECT_EQ(session->step().message(), "input 'x' expects a batch, got none");
   EXPECT_FALSE(session->findArgument("z"));
   EXPECT_EQ(*session->findArgument("w"), 1u);
+}
+
+TEST(Session, RefusesMoreMemoryThanThereIs) {
+  const uint64_t most = std::numeric_limits<uint64_t>::max();
+  ppx::ArtifactT artifact(*Echo{}.make());
+  artifact.programs[0]->arena_bytes = most;
+  const Status arena =
+      Session::create(std::make_shared<const ppx::ArtifactT>(artifact))
+          .status();
+  EXPECT_EQ(arena.code(), ExitCode::outOfMemory);
+  EXPECT_EQ(arena.message(), "rank 0 expects " + std::to_string(most) +
+                                 " bytes of memory, which the system refuses");
 }
 
 TEST(Session, MeasuresThePeakOfWrittenMemory) {

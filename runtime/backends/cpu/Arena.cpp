@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <sys/mman.h>
 
 using namespace pprt::cpu;
@@ -25,6 +26,9 @@ static uint64_t roundUp(uint64_t value, uint64_t multiple) {
 void Arena::Free::operator()(std::byte *memory) const { std::free(memory); }
 
 bool Arena::allocate(uint64_t size) {
+  // What cannot be rounded up cannot be had.
+  if (size > std::numeric_limits<uint64_t>::max() - kHugePage)
+    return false;
   bytes = std::max(roundUp(size, kAlignment), kAlignment);
   // Huge pages are worth 5 % to strided kernels; without them it works as well.
   const bool huge = bytes >= kHugePage;

@@ -294,4 +294,9 @@ TEST(Collectives, TransferCopiesAllBytes) {
   EXPECT_EQ(from, to);
 }
 
+TEST(Collectives, ATensorWithoutElementsMovesNothing) {
+  Group group(2, {4, 0}, {2, 0}, ppx::ElementType_i32);
+  group.run(instruction(ppx::CollectiveKind_all_to_all, 1, 0));
+}
+
 } // namespace

@@ -120,8 +120,10 @@ Exchange Exchange::collective(const ppx::InstructionT &instruction,
       // output along `dimension`. The dimensions before the first of the two
       // are the outer loop, those between are the middle one.
       const size_t split = instruction.split_dimension;
-      region.outer = product(shape, 0, std::min(split, dimension));
       const uint64_t total = product(shape, 0, rank);
+      if (total == 0)
+        break;
+      region.outer = product(shape, 0, std::min(split, dimension));
       const uint64_t part = total / n;
       uint64_t sourcePart, targetPart;
       if (split <= dimension) {

@@ -53,6 +53,19 @@ uint64_t pprt::elementSize(ppx::ElementType element) {
   return 1;
 }
 
+std::optional<uint64_t> pprt::denseBytes(const std::vector<uint64_t> &shape,
+                                         uint64_t elementBytes) {
+  // An empty dimension makes the tensor empty, however large the others are.
+  for (uint64_t size : shape)
+    if (size == 0)
+      return 0;
+  uint64_t bytes = elementBytes;
+  for (uint64_t size : shape)
+    if (__builtin_mul_overflow(bytes, size, &bytes))
+      return std::nullopt;
+  return bytes >> 63 ? std::nullopt : std::optional<uint64_t>(bytes);
+}
+
 std::string pprt::actionName(const ppx::InstructionT &instruction) {
   static constexpr char letters[] = {'P', 'F', 'B', 'W', 'U'};
   std::string name = std::to_string(instruction.stage);

@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
                a.programs[0]->slots[0]->shape = {1ull << 40, 1ull << 40};
              },
              "program 'program0', slot 0 'master' expects the bytes of its "
-             "shape, more than 2^64, got 48"},
+             "shape, 2^63 or more, got 48"},
         Case{"slotAlignment",
              [](auto &a) { a.programs[0]->slots[0]->offset = 32; },
              "program 'program0', slot 0 'master' expects an offset aligned "

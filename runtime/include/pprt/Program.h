@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ InstructionList &instructionsOf(ppx::ProgramT &program, Section section);
 
 /// Bytes of one element in memory; i1 takes a whole byte.
 uint64_t elementSize(ppx::ElementType element);
+
+/// The bytes of a dense tensor; nothing from 2^63 on.
+std::optional<uint64_t> denseBytes(const std::vector<uint64_t> &shape,
+                                   uint64_t elementBytes);
 
 /// The spelling of schedules: `0F3` is stage 0, forward, micro-batch 3; the
 /// phases are P(rologue), F(orward), B(ackward), W(eight gradient), U(pdate).

@@ -50,9 +50,6 @@ void checkCollectiveTensors(
 std::optional<std::vector<uint64_t>>
 shardShape(const ppx::ArtifactT &artifact, const std::vector<uint64_t> &shape,
            const std::vector<std::unique_ptr<ppx::DimensionAxesT>> &sharding);
-/// The bytes of a dense tensor, or nothing if they exceed 64 bits.
-std::optional<uint64_t> denseBytes(ppx::ElementType element,
-                                   const std::vector<uint64_t> &shape);
 /// Whether an enumeration read from a file holds one of its values.
 template <typename Enum> bool isOneOf(Enum value, Enum first, Enum last) {
   return value >= first && value <= last;

@@ -19,15 +19,6 @@ using namespace pprt::checks;
 /// Slots start on cache lines, which every vector load can rely on.
 static constexpr uint64_t kSlotAlignment = 64;
 
-std::optional<uint64_t> checks::denseBytes(ppx::ElementType element,
-                                           const std::vector<uint64_t> &shape) {
-  uint64_t bytes = elementSize(element);
-  for (uint64_t size : shape)
-    if (__builtin_mul_overflow(bytes, size, &bytes))
-      return std::nullopt;
-  return bytes;
-}
-
 static void checkGroups(const ppx::ArtifactT &artifact, const Mesh &mesh,
                         Report &report) {
   for (size_t i = 0; i < artifact.groups.size(); ++i) {
@@ -80,10 +71,11 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
     return fail(text("expects a known element type, got ", int(slot.element)));
   if (!isOneOf(slot.slot_class, ppx::SlotClass_MIN, ppx::SlotClass_MAX))
     fail(text("expects a known class, got ", int(slot.slot_class)));
-  std::optional<uint64_t> bytes = denseBytes(slot.element, slot.shape);
+  std::optional<uint64_t> bytes =
+      denseBytes(slot.shape, elementSize(slot.element));
   if (bytes != slot.bytes)
     fail(text("expects the bytes of its shape, ",
-              bytes ? std::to_string(*bytes) : "more than 2^64", ", got ",
+              bytes ? std::to_string(*bytes) : "2^63 or more", ", got ",
               slot.bytes));
   if (slot.offset % kSlotAlignment != 0)
     fail(text("expects an offset aligned to ", kSlotAlignment, ", got ",

@@ -73,8 +73,8 @@ static bool checkTensor(const ppx::ArtifactT &artifact, const std::string &what,
     if (tensor.padded_shape[i] < tensor.shape[i])
       return fail(text("dimension ", i, " padded to at least ", tensor.shape[i],
                        ", got ", tensor.padded_shape[i]));
-  if (!denseBytes(tensor.element, tensor.padded_shape))
-    return fail("less than 2^64 bytes, got more");
+  if (!denseBytes(tensor.padded_shape, elementSize(tensor.element)))
+    return fail("less than 2^63 bytes, got more");
   return checkSharding(artifact, what, tensor, report);
 }
 
@@ -90,9 +90,9 @@ static void checkArgumentSlots(const ppx::ArtifactT &artifact,
   if (argument.slots.size() != artifact.programs.size())
     return fail(text("one slot for each of ", artifact.programs.size(),
                      " programs, got ", argument.slots.size()));
-  std::optional<uint64_t> bytes =
-      denseBytes(argument.element, *shardShape(artifact, argument.padded_shape,
-                                               argument.sharding));
+  std::optional<uint64_t> bytes = denseBytes(
+      *shardShape(artifact, argument.padded_shape, argument.sharding),
+      elementSize(argument.element));
   for (size_t i = 0; i < argument.slots.size(); ++i) {
     report.work(1);
     const int32_t index = argument.slots[i];
@@ -153,8 +153,9 @@ static void checkArgument(const ppx::ArtifactT &artifact,
                            int(argument.initializer->kind)));
   if (!checkTensor(artifact, what, argument, report))
     return;
-  if (denseBytes(argument.element, argument.stored_shape) !=
-      denseBytes(argument.element, argument.shape))
+  const uint64_t width = elementSize(argument.element);
+  if (denseBytes(argument.stored_shape, width) !=
+      denseBytes(argument.shape, width))
     return report.add(
         what + " expects a stored shape of as many elements as its shape");
   if (isPersistent(argument))

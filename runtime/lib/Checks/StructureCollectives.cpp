@@ -122,7 +122,7 @@ void checks::checkCollectiveTensors(
       fail(scaled.message());
     else if (shape != output.shape)
       fail(text("expects output ", i, " '", output.name, "' of ",
-                denseBytes(input.element, shape).value_or(0),
+                denseBytes(shape, elementSize(input.element)).value_or(0),
                 " bytes in the shape that the collective gives, got ",
                 output.bytes, " bytes"));
   }

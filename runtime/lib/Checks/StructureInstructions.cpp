@@ -256,7 +256,7 @@ template <typename Tensor>
 void InstructionChecker::checkShard(const Tensor &tensor) {
   const ppx::SlotT &slot = argument(0);
   auto shape = shardShape(artifact, tensor.padded_shape, tensor.sharding);
-  const uint64_t bytes = *denseBytes(tensor.element, *shape);
+  const uint64_t bytes = *denseBytes(*shape, elementSize(tensor.element));
   if (slot.element != tensor.element || slot.bytes != bytes)
     fail(text("expects a slot for one shard of '", tensor.name, "', ", bytes,
               " bytes ", ppx::EnumNameElementType(tensor.element), ", got ",

@@ -10,10 +10,12 @@
 
 #include "Elements.h"
 #include "Npy.h"
+#include "pprt/Program.h"
 
 #include <cstring>
 
 using namespace pp::run;
+using pprt::denseBytes;
 using pprt::ExitCode;
 using pprt::Expected;
 using pprt::Status;

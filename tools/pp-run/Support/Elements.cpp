@@ -6,25 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Elements.h"
+#include "pprt/BFloat16.h"
 
 #include <cmath>
 #include <cstring>
 
 using namespace pp::run;
 using namespace pprt::ppx;
-
-std::optional<uint64_t> pp::run::denseBytes(const std::vector<uint64_t> &shape,
-                                            uint64_t elementBytes) {
-  // An empty dimension makes the tensor empty, however large the others are.
-  for (uint64_t size : shape)
-    if (size == 0)
-      return 0;
-  uint64_t bytes = elementBytes;
-  for (uint64_t size : shape)
-    if (__builtin_mul_overflow(bytes, size, &bytes))
-      return std::nullopt;
-  return bytes >> 63 ? std::nullopt : std::optional<uint64_t>(bytes);
-}
 
 std::string pp::run::printShape(const std::vector<uint64_t> &shape) {
   std::string text = "[";
@@ -54,11 +42,6 @@ static double decodeF16(uint16_t bits) {
   return bits >> 15 ? -magnitude : magnitude;
 }
 
-static double decodeBF16(uint16_t bits) {
-  uint32_t wide = static_cast<uint32_t>(bits) << 16;
-  return load<float>(&wide);
-}
-
 static uint16_t encodeBF16(double value) {
   if (std::isnan(value))
     return 0x7fc0;
@@ -84,7 +67,7 @@ static double decode(FloatType type, const void *from) {
   case FloatType::f16:
     return decodeF16(load<uint16_t>(from));
   case FloatType::bf16:
-    return decodeBF16(load<uint16_t>(from));
+    return pprt::fromBFloat16(load<uint16_t>(from));
   case FloatType::f32:
     return load<float>(from);
   case FloatType::f64:

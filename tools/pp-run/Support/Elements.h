@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes, spellings and floating-point conversions shared by the file formats.
+// Spellings and floating-point conversions shared by the file formats.
 // Elements are little endian everywhere.
 //
 //===----------------------------------------------------------------------===//
@@ -13,15 +13,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace pp::run {
-
-/// The bytes of a dense tensor; nothing from 2^63 on.
-std::optional<uint64_t> denseBytes(const std::vector<uint64_t> &shape,
-                                   uint64_t elementBytes);
 
 /// `[2, 3]`.
 std::string printShape(const std::vector<uint64_t> &shape);

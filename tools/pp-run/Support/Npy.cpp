@@ -11,12 +11,14 @@
 
 #include "Elements.h"
 #include "Json.h"
+#include "pprt/Program.h"
 
 #include <algorithm>
 #include <cstring>
 #include <set>
 
 using namespace pp::run;
+using pprt::denseBytes;
 using pprt::ExitCode;
 using pprt::Expected;
 using pprt::Status;

@@ -10,11 +10,13 @@
 
 #include "Elements.h"
 #include "Json.h"
+#include "pprt/Program.h"
 
 #include <algorithm>
 #include <set>
 
 using namespace pp::run;
+using pprt::denseBytes;
 using pprt::ExitCode;
 using pprt::Expected;
 using pprt::Status;

@@ -4,7 +4,7 @@
 SPDX-License-Identifier: Apache-2.0
 
 A model that f32 cannot compute must fail against the interpreter, which uses
-f64. A large model is judged by the program for one device: that adds in another
+f64. Losses of exactly zero agree. A large model is judged by the program for one device: that adds in another
 order, so that a partitioned program which agrees to the last bit was compared
 with itself.
 
@@ -37,6 +37,17 @@ func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.role = #pp.role<input>},
   return %loss : tensor<f32>
 }
 """
+# Every loss is 0, whatever is learnt.
+ZERO = """
+func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.role = #pp.role<input>},
+                %w: tensor<8x4xf32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<zeros>})
+    -> (tensor<f32> {pp.name = "loss", pp.role = #pp.role<loss>}) {
+  %y = pp.mul %w, %w : tensor<8x4xf32>
+  %z = pp.mul %x, %y : tensor<8x4xf32>
+  %loss = pp.reduce sum %z dims [0, 1] : tensor<8x4xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+"""
 LARGE = "gpt --layers=2 --hidden=128 --heads=4 --seq=64 --batch=16 --vocab=256"
 PLAN = """#pp.plan<mesh = <["mb"=2 : time, "pp"=2 : stage, "dp"=2]>, schedule = "1f1b",
          optimizer = #pp.optimizer<sgd, lr = 1.0e-2>, threads = 1>"""
@@ -58,12 +69,16 @@ def main():
             return done.returncode, json.loads((folder / "report.json").read_text())["verify"]
 
         (folder / "cancels.mlir").write_text(CANCELS)
+        (folder / "zero.mlir").write_text(ZERO)
         (folder / "two-by-two.plan").write_text(PLAN)
         subprocess.run([tools / "pp-model", *LARGE.split(), "-o", "large.mlir"], cwd=folder,
                        check=True)
         code, found = verify("cancels.mlir", "dp=2 optimizer=sgd lr=1e-3")
         if code != 7 or found["ok"] or found["judge"] != "interpreter":
             errors.append(f"cancels.mlir: expects exit 7, got {code}: {found}")
+        code, found = verify("zero.mlir", "dp=2 optimizer=sgd lr=1e-3")
+        if code or found["loss"] != 0:
+            errors.append(f"zero.mlir: expects equal losses, got exit {code}: {found}")
         for goal in ("dp=2 pp=2 microbatches=2 optimizer=sgd lr=1e-2", "plan=two-by-two.plan"):
             code, found = verify("large.mlir", goal)
             if code or found["judge"] != "one device" or not found["gradients"] > 0:

@@ -7,7 +7,6 @@
 #include "Compare.h"
 #include "Parameters.h"
 
-#include <cmath>
 #include <cstdio>
 
 using namespace pp::run;
@@ -180,8 +179,8 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
     for (const Expected<StepValues> *result : {&a, &t, &b})
       if (!*result)
         return result->status();
-    errors.loss.add(std::abs(a->loss - b->loss) / std::abs(b->loss),
-                    "step " + std::to_string(step + 1));
+    const std::string name = "step " + std::to_string(step + 1);
+    compareRelative({{name, {a->loss}}}, {{name, {b->loss}}}, errors.loss);
     compareRelative(t->gradients, b->gradients, errors.gradients);
     adam.addGradients(t->gradients, b->gradients);
     if (bounds.byLearningRate)

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Initialize.h"
+#include "Thread.h"
 #include "pprt/BFloat16.h"
 #include "pprt/Program.h"
 
@@ -126,11 +127,11 @@ void pprt::initialize(const ppx::InitializerT &initializer, uint64_t seed,
   const uint64_t parts = std::clamp<uint64_t>(
       count / kPart, 1, std::max(1u, std::thread::hardware_concurrency()));
   const uint64_t size = (count / parts + 1) / 2 * 2;
-  std::vector<std::thread> threads;
-  for (uint64_t i = 1; i < parts; ++i)
-    threads.emplace_back(part, i * size,
-                         i + 1 == parts ? count : (i + 1) * size);
-  part(0, parts == 1 ? count : size);
-  for (std::thread &thread : threads)
-    thread.join();
+  std::vector<Thread> threads(parts);
+  for (uint64_t i = 0; i < parts; ++i) {
+    const uint64_t begin = i * size,
+                   end = i + 1 == parts ? count : begin + size;
+    if (i + 1 == parts || !threads[i].start([=] { part(begin, end); }))
+      part(begin, end);
+  }
 }

@@ -95,8 +95,7 @@ struct Session::State {
   void forEachShard(uint32_t argument, Function &&f) const;
 };
 
-/// Beyond this the system refuses threads, which cannot be handled, sooner than
-/// anybody's program ends.
+/// More threads than this in one process are a mistake.
 static constexpr uint64_t kMaxThreads = 4096;
 
 unsigned pprt::coreCount() {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
 
+#include "backends/cpu/Team.h"
 #include "pprt/AllocationCounter.h"
 #include "pprt/Initialize.h"
 #include "pprt/Processor.h"
@@ -193,6 +194,23 @@ TEST(Session, RefusesMoreMemoryThanThereIs) {
   EXPECT_EQ(arena.code(), ExitCode::outOfMemory);
   EXPECT_EQ(arena.message(), "rank 0 expects " + std::to_string(most) +
                                  " bytes of memory, which the system refuses");
+}
+
+TEST(Session, RefusesMoreThreadsThanThereAre) {
+  pthread_attr_t usual, vast;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(pthread_getattr_default_np(&vast), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&vast, size_t(1) << 46), 0);
+  // Nobody has room for the stack of a thread.
+  ASSERT_EQ(pthread_setattr_default_np(&vast), 0);
+  const Status status = Session::create(Echo{}.make()).status();
+  const cpu::Team team(3);
+  ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
+  EXPECT_EQ(status.code(), ExitCode::device);
+  EXPECT_NE(status.message().find("give fewer ranks or threads"),
+            std::string::npos)
+      << status.message();
+  EXPECT_EQ(team.size(), 1u);
 }
 
 TEST(Session, MeasuresThePeakOfWrittenMemory) {

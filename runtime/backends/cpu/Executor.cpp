@@ -53,6 +53,12 @@ static Status resolveKernels(const ppx::ArtifactT &artifact,
   return {};
 }
 
+static Status refusedThread() {
+  return Status(ExitCode::device,
+                "expects a thread for each rank and its team, which the system "
+                "refuses; give fewer ranks or threads");
+}
+
 Expected<std::unique_ptr<Executor>>
 Executor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                  const Mesh &mesh, const ExecutorOptions &options,
@@ -103,14 +109,20 @@ Executor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   // The threads poison their arenas first; the executor is ready when all have.
   state.running = state.ranks.size();
   for (uint32_t index = 0; index < state.ranks.size(); ++index)
-    executor->threads.emplace_back(rankThread, executor->state, index);
+    if (!executor->threads.emplace_back().start(
+            [shared = executor->state, index] { rankThread(shared, index); }))
+      return refusedThread();
   {
     std::unique_lock<std::mutex> lock(state.mutex);
     state.changed.wait(lock, [&] { return state.running == 0; });
+    if (!state.failure.ok())
+      return state.failure;
   }
   // Not before: poisoning completes no instruction, however long it takes.
-  if (options.hangTimeoutSeconds > 0)
-    executor->threads.emplace_back(watchdogThread, executor->state);
+  if (options.hangTimeoutSeconds > 0 &&
+      !executor->threads.emplace_back().start(
+          [shared = executor->state] { watchdogThread(shared); }))
+    return refusedThread();
   return executor;
 }
 
@@ -122,7 +134,7 @@ Executor::~Executor() {
     state->quit = true;
   }
   state->changed.notify_all();
-  for (std::thread &thread : threads)
+  for (Thread &thread : threads)
     if (hung)
       thread.detach();
     else
@@ -176,6 +188,8 @@ void Executor::rankThread(std::shared_ptr<State> state, uint32_t index) {
   Rank &rank = *state->ranks[index];
   const uint32_t spins = state->options.spin ? kSpins : 0;
   Team team(state->options.threadsPerRank, spins, &rank.allocations);
+  if (team.size() < state->options.threadsPerRank)
+    state->fail(refusedThread());
   rank.arena.poison(team);
   uint64_t seen = 0;
   std::unique_lock<std::mutex> lock(state->mutex);

@@ -11,12 +11,12 @@
 #ifndef PPRT_BACKENDS_CPU_EXECUTOR_H
 #define PPRT_BACKENDS_CPU_EXECUTOR_H
 
+#include "../../lib/Thread.h"
 #include "Matching.h"
 #include "pprt/Execution.h"
 
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
 namespace pprt::cpu {
 
@@ -30,7 +30,8 @@ struct ExecutorOptions {
 class Executor {
 public:
   /// The artifact and the host data must outlive the executor, and after a
-  /// hang the process: a stuck thread may still use them.
+  /// hang the process: a stuck thread may still use them. Fails (device) if the
+  /// system refuses a thread.
   static Expected<std::unique_ptr<Executor>>
   create(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
          const ExecutorOptions &options, std::shared_ptr<HostData> host);
@@ -72,7 +73,7 @@ private:
   static void watchdogThread(std::shared_ptr<State> state);
 
   std::shared_ptr<State> state;
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   bool hung = false;
 };
 

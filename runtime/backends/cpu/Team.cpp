@@ -10,14 +10,18 @@ using namespace pprt::cpu;
 
 Team::Team(unsigned threads, uint32_t spins, AllocationCounter *allocations)
     : spins(spins) {
-  for (unsigned index = 1; index < threads; ++index)
-    workers.emplace_back(&Team::work, this, index, allocations);
+  for (unsigned index = 1; index < threads; ++index) {
+    Thread worker;
+    if (!worker.start([=] { work(index, allocations); }))
+      return;
+    workers.push_back(std::move(worker));
+  }
 }
 
 Team::~Team() {
   quit = true;
   start.notify();
-  for (std::thread &worker : workers)
+  for (Thread &worker : workers)
     worker.join();
 }
 

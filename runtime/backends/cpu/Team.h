@@ -10,9 +10,9 @@
 #define PPRT_BACKENDS_CPU_TEAM_H
 
 #include "../../collectives/inprocess/Event.h"
+#include "../../lib/Thread.h"
 #include "pprt/AllocationCounter.h"
 
-#include <thread>
 #include <vector>
 
 namespace pprt::cpu {
@@ -20,6 +20,7 @@ namespace pprt::cpu {
 class Team {
 public:
   /// `spins`: see Event. What the workers allocate counts in `allocations`.
+  /// Of fewer threads, if the system refuses some.
   explicit Team(unsigned threads, uint32_t spins = 0,
                 AllocationCounter *allocations = nullptr);
   ~Team();
@@ -50,7 +51,7 @@ private:
   bool quit = false;
   inprocess::Event start, finished;
   std::atomic<unsigned> running{0};
-  std::vector<std::thread> workers;
+  std::vector<Thread> workers;
 };
 
 } // namespace pprt::cpu

@@ -1,0 +1,42 @@
+//===- Thread.cpp - a thread that may be refused --------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Thread.h"
+
+#include <memory>
+#include <utility>
+
+using namespace pprt;
+
+using Body = std::function<void()>;
+
+static void *call(void *argument) {
+  const std::unique_ptr<Body> body(static_cast<Body *>(argument));
+  (*body)();
+  return nullptr;
+}
+
+Thread::Thread(Thread &&other) noexcept
+    : handle(std::exchange(other.handle, std::nullopt)) {}
+
+bool Thread::start(Body body) {
+  auto owned = std::make_unique<Body>(std::move(body));
+  pthread_t created;
+  if (pthread_create(&created, nullptr, call, owned.get()) != 0)
+    return false;
+  owned.release(); // call() frees it
+  handle = created;
+  return true;
+}
+
+void Thread::join() {
+  if (handle)
+    pthread_join(*std::exchange(handle, std::nullopt), nullptr);
+}
+
+void Thread::detach() {
+  if (handle)
+    pthread_detach(*std::exchange(handle, std::nullopt));
+}

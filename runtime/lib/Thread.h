@@ -1,0 +1,38 @@
+//===- Thread.h - a thread that may be refused ------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// std::thread throws when the system has no thread left, and containers often
+// allow few. This one tells.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_LIB_THREAD_H
+#define PPRT_LIB_THREAD_H
+
+#include <functional>
+#include <optional>
+#include <pthread.h>
+
+namespace pprt {
+
+class Thread {
+public:
+  Thread() = default;
+  Thread(Thread &&other) noexcept;
+  Thread &operator=(Thread &&) = delete;
+  ~Thread() { join(); }
+
+  /// Calls `body` on a new thread. False if the system refuses one.
+  [[nodiscard]] bool start(std::function<void()> body);
+  /// Waits for the end of `body`, if it was started and not detached.
+  void join();
+  /// From now on nobody waits for it.
+  void detach();
+
+private:
+  std::optional<pthread_t> handle;
+};
+
+} // namespace pprt
+
+#endif // PPRT_LIB_THREAD_H

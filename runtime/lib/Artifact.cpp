@@ -128,6 +128,11 @@ static bool readFile(const std::string &path, std::vector<uint8_t> &bytes) {
     errno = S_ISDIR(properties.st_mode) ? EISDIR : EINVAL;
     return false;
   }
+  // Longer ones need not be read to be refused.
+  if (uint64_t(properties.st_size) > FLATBUFFERS_MAX_BUFFER_SIZE) {
+    errno = EFBIG;
+    return false;
+  }
   bytes.resize(size_t(properties.st_size));
   size_t done = 0;
   while (done < bytes.size()) {

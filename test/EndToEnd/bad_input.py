@@ -12,6 +12,7 @@ import argparse
 import dataclasses
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -46,6 +47,10 @@ class Case:
     code: int
     expected: list  # what the message must hold
     command: list
+    memory: int = resource.RLIM_INFINITY  # bytes of address space
+
+    def limit_memory(self):
+        resource.setrlimit(resource.RLIMIT_AS, (self.memory, resource.RLIM_INFINITY))
 
 
 def graph(op="pp.mul %x, %w", sharding="", before=""):
@@ -70,6 +75,10 @@ def write_files(folder, tools):
         (folder / name.replace("good", "short")).write_bytes(content[:len(content) * 2 // 3])
         (folder / name.replace("good", "empty")).write_bytes(b"")
     (folder / "text.ppx").write_text("not an artifact, but some text of some length\n")
+    # Zeros that take no room on the disk.
+    for name, size in ("sparse.ppx", 1 << 40), ("sparse.mlir", 3 << 29):
+        (folder / name).touch()
+        os.truncate(folder / name, size)
     (folder / "short.txt").write_text("too short")
     (folder / "long.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 200)
     (folder / "npy").mkdir()
@@ -182,6 +191,10 @@ def cases():
     yield run("no artifact", 14, "missing.ppx", "missing.ppx")
     for name in ("short", "empty", "text"):
         yield run(f"{name} artifact", 3, f"{name}.ppx|expects", f"{name}.ppx")
+    yield run("an artifact of a terabyte", 14, "sparse.ppx|2147483647|1099511627776",
+              "sparse.ppx")
+    yield Case("more memory than there is", 4, ["out of memory"], ["pp-run", "sparse.mlir"],
+               memory=1 << 30)
     yield run("artifact with a goal", 2, "good.ppx|--parallelize", "good.ppx", "--parallelize=dp=2")
     yield run("too little memory", 4, "1000", "mlp.mlir", "--memory-limit=1000")
     yield run("unwritable results", 14, "missing/out", "mlp.mlir", "--save=missing/out")
@@ -238,7 +251,8 @@ def main():
             before = set(os.listdir(folder))
             start = time.monotonic()
             done = subprocess.run([tools / case.command[0], *case.command[1:]], cwd=folder,
-                                  capture_output=True, text=True, timeout=60)
+                                  capture_output=True, text=True, timeout=60,
+                                  preexec_fn=case.limit_memory)
             errors = list(judge(case, done, before, set(os.listdir(folder))))
             failures += bool(errors)
             print(f"{'FAILED' if errors else 'ok'}: {case.what} "

@@ -96,6 +96,15 @@ TEST_F(Artifact, MissingOrNoFile) {
                 ": expects a readable artifact, got: Is a directory");
 }
 
+// Its zeros take no room on the disk, but would in memory.
+TEST_F(Artifact, AVastFileIsNotRead) {
+  const std::string path = folder / "a.ppx";
+  std::ofstream(path) << "PPX";
+  std::filesystem::resize_file(path, uint64_t(1) << 40);
+  EXPECT_EQ(loadArtifact(path).status().message(),
+            path + ": expects a readable artifact, got: File too large");
+}
+
 TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {
   const std::string path = folder / "a.ppx";
   std::ofstream(path) << "PPX";

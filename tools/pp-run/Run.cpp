@@ -21,7 +21,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <iostream>
 #include <unistd.h>
 
@@ -47,6 +46,11 @@ Expected<std::string> readInput(const std::string &path) {
   Expected<InputFile> file = InputFile::open(path);
   if (!file)
     return file.status();
+  if (file->size() > FLATBUFFERS_MAX_BUFFER_SIZE)
+    return Status(ExitCode::io,
+                  path + ": expects at most " +
+                      std::to_string(FLATBUFFERS_MAX_BUFFER_SIZE) +
+                      " bytes, got " + std::to_string(file->size()));
   content.resize(file->size());
   if (Status status = file->read(0, content.data(), content.size());
       !status.ok())

@@ -7,8 +7,18 @@
 #include "Run.h"
 
 #include <iostream>
+#include <new>
+#include <unistd.h>
+
+/// Memory that cannot be had ends the process here, as nothing throws.
+[[noreturn]] static void endWithoutMemory() {
+  static constexpr char message[] = "pp-run: error: out of memory\n";
+  (void)!write(STDERR_FILENO, message, sizeof(message) - 1);
+  _exit(int(pprt::ExitCode::outOfMemory));
+}
 
 int main(int argc, char **argv) {
+  std::set_new_handler(endWithoutMemory);
   pprt::Expected<pp::run::Options> options = pp::run::parseOptions(argc, argv);
   if (options && options->help) {
     std::cout << pp::run::describeOptions();
@@ -22,5 +32,10 @@ int main(int argc, char **argv) {
   const bool isDiagnostic = status.code() == pprt::ExitCode::doesNotCompile;
   std::cerr << (isDiagnostic ? "" : "pp-run: error: ") << status.message()
             << std::endl;
+  // A kernel that hangs may still use what a proper end would destroy.
+  if (status.code() == pprt::ExitCode::hang) {
+    std::cout.flush();
+    _exit(int(status.code()));
+  }
   return static_cast<int>(status.code());
 }

@@ -222,7 +222,7 @@ ppx::ArtifactT test::makePipeline(const PipelineShape &shape) {
   shared.stages = artifact.group({stages});
   shared.master = artifact.argument("master", ppx::Role_param, kElements);
   shared.input = artifact.argument("input", ppx::Role_input, kElements);
-  shared.loss = artifact.output("loss", 1);
+  shared.loss = artifact.output("loss", 1, ppx::OutputRole_loss);
   shared.weights = artifact.output("weights", kElements);
   for (uint32_t stage = 0; stage < shape.stages; ++stage) {
     std::vector<uint32_t> ranks(shape.replicas);

@@ -270,9 +270,11 @@ uint32_t ArtifactBuilder::argument(const std::string &name, ppx::Role role,
   return uint32_t(artifact.arguments.size() - 1);
 }
 
-uint32_t ArtifactBuilder::output(const std::string &name, uint64_t elements) {
+uint32_t ArtifactBuilder::output(const std::string &name, uint64_t elements,
+                                 ppx::OutputRole role) {
   auto output = std::make_unique<ppx::OutputT>();
   output->name = name;
+  output->role = role;
   output->shape = output->padded_shape = {elements};
   output->sharding.push_back(std::make_unique<ppx::DimensionAxesT>());
   artifact.outputs.push_back(std::move(output));

@@ -101,7 +101,8 @@ public:
   ProgramBuilder program(std::vector<uint32_t> ranks, uint32_t stage = 0);
   /// An argument of `elements` f32, and an output. Its slots are set by hold().
   uint32_t argument(const std::string &name, ppx::Role role, uint64_t elements);
-  uint32_t output(const std::string &name, uint64_t elements);
+  uint32_t output(const std::string &name, uint64_t elements,
+                  ppx::OutputRole role = ppx::OutputRole_metric);
   /// `slot` of the last program holds `argument`.
   void hold(uint32_t argument, uint32_t slot);
 

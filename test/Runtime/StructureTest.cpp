@@ -260,7 +260,10 @@ INSTANTIATE_TEST_SUITE_P(
              "in memory, got slots that overlap"},
         Case{"outputRole",
              [](auto &a) { a.outputs[0]->role = ppx::OutputRole(9); },
-             "output 'loss' expects a known role, got 9"}),
+             "output 'loss' expects a known role, got 9"},
+        Case{"lossIsATensor",
+             [](auto &a) { a.outputs[1]->role = ppx::OutputRole_loss; },
+             "output 'weights' expects one element as the loss"}),
     nameOf);
 
 INSTANTIATE_TEST_SUITE_P(

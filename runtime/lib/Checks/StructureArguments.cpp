@@ -175,7 +175,9 @@ static void checkOutput(const ppx::ArtifactT &artifact,
   if (!isOneOf(output.role, ppx::OutputRole_MIN, ppx::OutputRole_MAX))
     return report.add(
         text(what, " expects a known role, got ", int(output.role)));
-  checkTensor(artifact, what, output, report);
+  if (checkTensor(artifact, what, output, report) &&
+      output.role == ppx::OutputRole_loss && denseBytes(output.shape, 1) != 1)
+    report.add(what + " expects one element as the loss");
 }
 
 void checks::checkArguments(const ppx::ArtifactT &artifact, Report &report) {

@@ -35,8 +35,6 @@ public:
   /// instruction is complete.
   bool advance(uint64_t round);
 
-  size_t memberCount() const { return members.size(); }
-
 private:
   void notifyAll();
 

@@ -1,5 +1,4 @@
-//===- Checks.h - what is proved about an artifact before it runs -*- C++
-//-*-===//
+//===- Checks.h - what is proved before a run -------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -59,13 +58,7 @@ struct Finding {
   std::optional<InstructionRef> instruction;
 };
 
-/// How a backend orders the instructions of one rank's queues among each other.
-enum class BackendModel {
-  channels ///< queues are independent: in-process threads, MPI
-};
-
 struct CheckOptions {
-  BackendModel model = BackendModel::channels;
   /// Bytes of one device, if the arenas must fit a limit.
   std::optional<uint64_t> memoryLimit;
 };

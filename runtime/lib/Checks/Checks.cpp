@@ -96,11 +96,7 @@ CheckResult pprt::checkArtifact(const ppx::ArtifactT &artifact,
     return result;
 
   Report deadlocks(FindingKind::deadlock, result.operations);
-  switch (options.model) {
-  case BackendModel::channels:
-    checkDeadlock(world, matched, deadlocks);
-    break;
-  }
+  checkDeadlock(world, matched, deadlocks);
   append(result, deadlocks);
   return result;
 }

@@ -66,6 +66,9 @@ public:
             begins[0] > 0 && (products[0] <= products[1] || begins[1] == 0) ? 0
                                                                             : 1;
         products[side] *= shapes[side][--begins[side]];
+        // In an empty tensor the dimensions behind the zero are of no account.
+        if (products[0] == 0 && products[1] == 0)
+          begins[0] = begins[1] = 0;
       } while (products[0] != products[1]);
       addGroup(begins, ends);
       ends[0] = begins[0];

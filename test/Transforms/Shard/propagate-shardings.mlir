@@ -92,3 +92,16 @@ module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "dp"=2, "tp"=2]>, 
     return %1, %2 : tensor<8xf32>, tensor<8xf32>
   }
 }
+
+// -----
+
+// A tensor without elements: the reshape keeps all of it whole.
+// CHECK-LABEL: func.func @main
+// CHECK: pp.reshape {{.*}}#pp.sharding<@mesh, [{}, {}]>
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=2]>
+  func.func @main(%x: tensor<0xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"a"}]>}) -> tensor<3x0xf32> {
+    %0 = pp.reshape %x : tensor<0xf32> -> tensor<3x0xf32>
+    return %0 : tensor<3x0xf32>
+  }
+}

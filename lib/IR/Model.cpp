@@ -134,8 +134,17 @@ void pp::setStages(Operation *op, ArrayRef<int64_t> stages) {
 }
 
 bool pp::isGraphOp(Operation *op) {
-  return isa_and_present<PPDialect>(op->getDialect()) &&
-         !isa<MeshOp, AxisIndexOp, AccumulateOp, AllReduceOp, AllGatherOp,
-              ReduceScatterOp, AllToAllOp, PermuteOp, AllSliceOp, FragmentOp,
+  return isa_and_present<PPDialect>(op->getDialect()) && !isCollective(op) &&
+         !isa<MeshOp, AxisIndexOp, AccumulateOp, AllSliceOp, FragmentOp,
               YieldOp, TransferOp, LaunchOp, ProgramOp>(op);
+}
+
+bool pp::isCollective(Operation *op) {
+  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp>(
+      op);
+}
+
+bool pp::isSpmdOp(Operation *op) {
+  return isGraphOp(op) || isCollective(op) ||
+         isa<AxisIndexOp, AccumulateOp, AllSliceOp>(op);
 }

@@ -146,9 +146,7 @@ struct VerifySpmdPass : pp::impl::VerifySpmdBase<VerifySpmdPass> {
       if (op.hasAttr(attrs::kShardings) || isa<ShardingConstraintOp>(op))
         return op.emitError("expects no sharding left undone, got ")
                << op.getName() << "; pp-partition should have removed it";
-      if (!isGraphOp(&op) &&
-          !isa<AxisIndexOp, AccumulateOp, AllReduceOp, AllGatherOp,
-               ReduceScatterOp, AllToAllOp, PermuteOp, AllSliceOp>(op))
+      if (!isSpmdOp(&op))
         return op.emitError("expects an op of level 2, got ") << op.getName();
     }
     return success();

@@ -88,6 +88,10 @@ void setStages(mlir::Operation *op, llvm::ArrayRef<int64_t> stages);
 
 /// True for ops of level 1 (GraphOps.td).
 bool isGraphOp(mlir::Operation *op);
+/// True for ops in which all members of a group take part.
+bool isCollective(mlir::Operation *op);
+/// True for ops of level 2: graph ops and what SpmdOps.td adds to them.
+bool isSpmdOp(mlir::Operation *op);
 
 } // namespace pp
 

@@ -21,11 +21,6 @@ namespace pp {
 
 namespace {
 
-bool isCollective(Operation &op) {
-  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp>(
-      op);
-}
-
 /// Writes the program of one stage.
 class StageLowering {
 public:
@@ -241,7 +236,7 @@ LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
     if (auto launch = dyn_cast<LaunchOp>(op)) {
       if (failed(lowerLaunch(launch, microBatch)))
         return failure();
-    } else if (isCollective(op)) {
+    } else if (isCollective(&op)) {
       lowerCollective(op, fragment);
     } else {
       return op.emitOpError()

@@ -21,15 +21,15 @@ namespace pp {
 #include "pp/Transforms/Passes.h.inc"
 } // namespace pp
 
-static bool isCollective(Operation &op) {
-  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp,
-             AllSliceOp>(op);
+/// What changes how a value lies on the devices, whether or not it is sent.
+static bool isReshard(Operation &op) {
+  return isCollective(&op) || isa<AllSliceOp>(op);
 }
 
 /// Erases collectives without uses, last first so that chains go at once.
 static void eraseUnused(Block &body) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
-    if (isCollective(op) && op.use_empty())
+    if (isReshard(op) && op.use_empty())
       op.erase();
 }
 
@@ -37,7 +37,7 @@ static void eraseUnused(Block &body) {
 static void shareEqual(Block &body) {
   DenseMap<Value, SmallVector<Operation *, 2>> byOperand;
   for (Operation &op : llvm::make_early_inc_range(body)) {
-    if (!isCollective(op) || op.getNumOperands() != 1)
+    if (!isReshard(op) || op.getNumOperands() != 1)
       continue;
     SmallVector<Operation *, 2> &earlier = byOperand[op.getOperand(0)];
     auto isEqual = [&](Operation *other) {

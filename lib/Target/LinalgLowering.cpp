@@ -11,6 +11,7 @@
 #include "LinalgLowering.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "pp/IR/Aspects.h"
+#include "pp/IR/Model.h"
 
 using namespace mlir;
 using namespace pp;

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"
+#include "pp/IR/Model.h"
 
 using namespace mlir;
 using namespace pp;

@@ -20,9 +20,6 @@ mlir::Value emitScalar(mlir::OpBuilder &builder, mlir::Operation *op,
 mlir::Value emitCombine(mlir::OpBuilder &builder, mlir::Location loc,
                         Reduction reduction, mlir::Value lhs, mlir::Value rhs);
 
-/// The value that leaves others unchanged under `reduction`.
-mlir::TypedAttr getIdentity(Reduction reduction, mlir::Type element);
-
 /// Converts a scalar between element types as pp.convert does.
 mlir::Value emitConvert(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value value, mlir::Type to);

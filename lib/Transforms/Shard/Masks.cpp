@@ -47,38 +47,6 @@ void MaskBuilder::finish(Operation *op, const Layout &layout) {
 // Masks
 //===----------------------------------------------------------------------===//
 
-/// What leaves a reduction unchanged.
-static TypedAttr identityOf(Reduction reduction, Type element) {
-  if (auto type = dyn_cast<FloatType>(element)) {
-    const llvm::fltSemantics &semantics = type.getFloatSemantics();
-    switch (reduction) {
-    case Reduction::Max:
-      return FloatAttr::get(type, APFloat::getInf(semantics, true));
-    case Reduction::Min:
-      return FloatAttr::get(type, APFloat::getInf(semantics));
-    case Reduction::Prod:
-      return FloatAttr::get(type, 1.0);
-    default:
-      return FloatAttr::get(type, 0.0);
-    }
-  }
-  unsigned width = element.getIntOrFloatBitWidth();
-  switch (reduction) {
-  case Reduction::Max:
-    return IntegerAttr::get(element, APInt::getSignedMinValue(width));
-  case Reduction::Min:
-    return IntegerAttr::get(element, APInt::getSignedMaxValue(width));
-  case Reduction::Prod:
-    return IntegerAttr::get(element, APInt(width, 1));
-  case Reduction::And:
-    return IntegerAttr::get(element, APInt::getAllOnes(width));
-  case Reduction::Sum:
-  case Reduction::Or:
-    return IntegerAttr::get(element, APInt::getZero(width));
-  }
-  llvm_unreachable("every reduction is listed");
-}
-
 Value MaskBuilder::splat(RankedTensorType type, const Layout &layout,
                          Attribute value) {
   return create<ConstantOp>(layout, type, DenseElementsAttr::get(type, value));
@@ -109,7 +77,7 @@ Value MaskBuilder::dimMask(const DimPadding &padding, const AxisList &axes) {
 Value MaskBuilder::mask(Value value, const llvm::SmallBitVector &dims,
                         Reduction reduction) {
   RankedTensorType type = ranked(value);
-  TypedAttr identity = identityOf(reduction, type.getElementType());
+  TypedAttr identity = getIdentity(reduction, type.getElementType());
   bool isZero = identity == builder.getZeroAttr(type.getElementType());
   if (isZero && zeros.contains(value))
     return value;

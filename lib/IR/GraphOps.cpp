@@ -76,6 +76,13 @@ LogicalResult ReduceOp::verify() {
                            << "] (reduce_c1)";
     last = dimension;
   }
+  Type element = type.getElementType();
+  bool isLogic =
+      getReduction() == Reduction::And || getReduction() == Reduction::Or;
+  if (isLogic ? isa<FloatType>(element) : element.isInteger(1))
+    return emitOpError() << "expects elements that "
+                         << stringifyReduction(getReduction())
+                         << " can reduce, got " << type << " (reduce_c3)";
   return expectShape(*this, getResult(),
                      dropDims(type.getShape(), getDimensions()), "reduce_c2");
 }

@@ -82,10 +82,10 @@ void AllReduceOp::build(OpBuilder &builder, OperationState &state,
 }
 
 LogicalResult AllReduceOp::verify() {
-  if (getOperandTypes() != getResultTypes())
-    return emitOpError() << "expects results of the operands' types, got "
-                         << getResultTypes() << " for " << getOperandTypes()
-                         << " (all_reduce_c1)";
+  if (getOperands().empty() || getOperandTypes() != getResultTypes())
+    return emitOpError() << "expects operands and results of their types, got "
+                         << getResultTypes() << " for [" << getOperandTypes()
+                         << "] (all_reduce_c1)";
   return success(succeeded(
       verifyGroup(*this, getMeshAttr(), getAxes(), "all_reduce_c2", false)));
 }

@@ -25,6 +25,22 @@ func.func @reduce_c1(%x: tensor<4x8xf32>) {
 
 // -----
 
+func.func @reduce_c3_logic(%x: tensor<4xf32>) {
+  // expected-error@+1 {{expects elements that and can reduce, got 'tensor<4xf32>' (reduce_c3)}}
+  %0 = pp.reduce and %x dims [0] : tensor<4xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @reduce_c3_numbers(%x: tensor<4xi1>) {
+  // expected-error@+1 {{expects elements that sum can reduce, got 'tensor<4xi1>' (reduce_c3)}}
+  %0 = pp.reduce sum %x dims [0] : tensor<4xi1> -> tensor<i1>
+  return
+}
+
+// -----
+
 func.func @reduce_c2(%x: tensor<4x8xf32>) {
   // expected-error@+1 {{expects type 'tensor<4xf32>', got 'tensor<8xf32>' (reduce_c2)}}
   %0 = pp.reduce sum %x dims [1] : tensor<4x8xf32> -> tensor<8xf32>

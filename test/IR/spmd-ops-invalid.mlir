@@ -11,8 +11,17 @@ func.func @axis_index_c1() {
 
 pp.mesh @mesh = <["dp"=2, "tp"=2]>
 func.func @all_reduce_c1(%x: tensor<4xf32>) {
-  // expected-error@+1 {{expects results of the operands' types, got 'tensor<8xf32>' for 'tensor<4xf32>' (all_reduce_c1)}}
+  // expected-error@+1 {{expects operands and results of their types, got 'tensor<8xf32>' for ['tensor<4xf32>'] (all_reduce_c1)}}
   %0 = pp.all_reduce sum %x over @mesh ["dp"] : (tensor<4xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+pp.mesh @mesh = <["dp"=2]>
+func.func @all_reduce_c1_none() {
+  // expected-error@+1 {{expects operands and results of their types, got  for [] (all_reduce_c1)}}
+  pp.all_reduce sum over @mesh ["dp"] : () -> ()
   return
 }
 

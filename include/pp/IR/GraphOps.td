@@ -332,11 +332,11 @@ def PP_ReduceOp : PP_PureOp<"reduce", [SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "reduces over dimensions, which the result drops";
   let description = [{
-    `sum` and `prod` take numbers, `max` and `min` numbers (ties share the
-    gradient equally), `and` and `or` logic.
+    Ties of `max` and `min` share the gradient equally.
     Constraints:
     - (reduce_c1) `dimensions` strictly increase within the operand's rank.
     - (reduce_c2) the result's shape is the operand's without them.
+    - (reduce_c3) `and` and `or` take i1 and integers, the others floats and integers.
 
     ```mlir
     %m = pp.reduce max %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>

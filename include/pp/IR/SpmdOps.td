@@ -62,7 +62,7 @@ def PP_AllReduceOp : PP_Op<"all_reduce"> {
     Variadic: one call may carry many tensors (a bucket). `stages` restricts a
     reduction over the stage axis to those stages.
     Constraints:
-    - (all_reduce_c1) as many results as operands, of the same types.
+    - (all_reduce_c1) at least one operand; as many results, of the same types.
     - (all_reduce_c2) the mesh exists and has every axis, none twice, none of kind time.
 
     ```mlir

@@ -27,6 +27,14 @@ struct RunParameter {
 /// Bytes of a dense tensor; i1 takes a byte.
 int64_t getTensorBytes(mlir::Type type);
 
+/// True for what a kernel may hold: graph ops, and this device's coordinates.
+bool isKernelOp(mlir::Operation *op);
+
+/// Checks what the functions below, and all that compile kernels, take for
+/// granted: kernel_c1 to kernel_c3 of PPDialect.td. The dialect's verifier
+/// calls it.
+mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
+
 /// How the kernel is carried out; none when `function` is no kernel.
 std::optional<KernelKind> getKernelKind(mlir::func::FuncOp function);
 

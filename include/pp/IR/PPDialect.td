@@ -41,9 +41,18 @@ def PP_Dialect : Dialect {
     | `pp.schedule` | `@main` | `#pp.schedule<...>` |
     | `pp.plan` | module | the decisions the passes obey |
     | `pp.level` | module | `#pp.level<...>`: the contract that holds |
+
+    The verifier refuses other names and attributes of other types. A kernel is
+    a function with `pp.kernel`:
+    - (kernel_c1) it has a body of level 1 ops and `pp.axis_index`, and arguments and at least one result that are tensors of static shape.
+    - (kernel_c2) the pairs of `pp.inplace` name results and operands of equal types, none twice.
+    - (kernel_c3) `pp.workspace` is not negative.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     void registerAttributes();
   }];

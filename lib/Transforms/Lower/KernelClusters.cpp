@@ -10,7 +10,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
-#include "pp/IR/Kernel.h"
 
 using namespace mlir;
 using namespace pp;
@@ -59,10 +58,6 @@ bool isReadOutside(Operation *op) {
 }
 
 } // namespace
-
-bool pp::isKernelOp(Operation *op) {
-  return isGraphOp(op) || isa<AxisIndexOp>(op);
-}
 
 bool pp::isOrderedOp(Operation *op) {
   return !isKernelOp(op) && !isa<LaunchOp>(op);

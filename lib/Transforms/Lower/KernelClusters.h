@@ -11,7 +11,7 @@
 
 #include "mlir/IR/Block.h"
 #include "pp/Analysis/RowLayout.h"
-#include "pp/IR/PP.h"
+#include "pp/IR/Kernel.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -41,9 +41,6 @@ struct KernelCluster {
 /// Calls `visit` for each value that `op` reads, looking through free ops.
 void forEachRead(mlir::Operation *op,
                  llvm::function_ref<void(mlir::Value)> visit);
-
-/// True for what a kernel may hold: graph ops, and this device's coordinates.
-bool isKernelOp(mlir::Operation *op);
 
 /// True for what keeps its order in a block whatever it reads: collectives,
 /// transfers, fragments.

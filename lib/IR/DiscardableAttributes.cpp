@@ -1,0 +1,95 @@
+//===- DiscardableAttributes.cpp - what may be hung on an op --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Passes tell each other things by discardable attributes. Every name has one
+// type; a misspelt name or another type would read as "not there", so the
+// verifier refuses it. What an attribute's value must fit is checked by who
+// reads it, but for kernels, which have readers on three levels.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/IR/Kernel.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+struct Entry {
+  StringLiteral name;
+  bool (*isFit)(Attribute);
+  StringLiteral what;
+};
+
+template <typename AttrTy> bool is(Attribute value) {
+  return isa<AttrTy>(value);
+}
+
+bool areShardings(Attribute value) {
+  auto array = dyn_cast<ArrayAttr>(value);
+  return array && llvm::all_of(array, is<ShardingAttr>);
+}
+
+constexpr StringLiteral kIntegers = "array<i64: ...>";
+
+/// Those that every op carries come first.
+constexpr Entry entries[] = {
+    {attrs::kKind, is<KindAttr>, "#pp.kind<...>"},
+    {attrs::kOrigin, is<IntegerAttr>, "an integer"},
+    {attrs::kStages, is<DenseI64ArrayAttr>, kIntegers},
+    {attrs::kShardings, areShardings, "[#pp.sharding<...>, ...]"},
+    {attrs::kRole, is<RoleAttr>, "#pp.role<...>"},
+    {attrs::kName, is<StringAttr>, "a string"},
+    {attrs::kInit, is<InitAttr>, "#pp.init<...>"},
+    {attrs::kBound, is<IntegerAttr>, "an integer"},
+    {attrs::kStoredShape, is<DenseI64ArrayAttr>, kIntegers},
+    {attrs::kSharding, is<ShardingAttr>, "#pp.sharding<...>"},
+    {attrs::kStored, is<ShardingAttr>, "#pp.sharding<...>"},
+    {attrs::kUnpaddedShape, is<DenseI64ArrayAttr>, kIntegers},
+    {attrs::kGlobalShape, is<DenseI64ArrayAttr>, kIntegers},
+    {attrs::kKernel, is<KernelKindAttr>, "#pp.kernel<...>"},
+    {attrs::kRows, is<RowsAttr>, "#pp.rows<...>"},
+    {attrs::kInplace, is<DenseI64ArrayAttr>, kIntegers},
+    {attrs::kWorkspace, is<IntegerAttr>, "an integer"},
+    {attrs::kSchedule, is<ScheduleAttr>, "#pp.schedule<...>"},
+    {attrs::kPlan, is<PlanAttr>, "#pp.plan<...>"},
+    {attrs::kLevel, is<LevelAttr>, "#pp.level<...>"},
+};
+
+LogicalResult verifyType(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  const Entry *entry = llvm::find_if(
+      entries, [&](const Entry &entry) { return entry.name == name; });
+  if (entry == std::end(entries))
+    return op->emitOpError() << "expects attributes that the dialect lists, "
+                                "got \""
+                             << name << "\"";
+  if (!entry->isFit(attribute.getValue()))
+    return op->emitOpError() << "expects " << entry->what << " as " << name
+                             << ", got " << attribute.getValue();
+  return success();
+}
+
+} // namespace
+
+LogicalResult PPDialect::verifyOperationAttribute(Operation *op,
+                                                  NamedAttribute attribute) {
+  if (failed(verifyType(op, attribute)))
+    return failure();
+  auto kernel = dyn_cast<func::FuncOp>(op);
+  return kernel && attribute.getName() == attrs::kKernel ? verifyKernel(kernel)
+                                                         : success();
+}
+
+LogicalResult PPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                  unsigned,
+                                                  NamedAttribute attribute) {
+  return verifyType(op, attribute);
+}
+
+LogicalResult PPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
+                                                     unsigned,
+                                                     NamedAttribute attribute) {
+  return verifyType(op, attribute);
+}

@@ -8,7 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "pp/IR/PP.h"
+#include "pp/IR/Kernel.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace pp;
@@ -28,6 +29,24 @@ static LogicalResult verifyRegion(Region &region, StringRef expected,
   return success();
 }
 
+/// What is expected of the number of slots that `op` names (program_c3); empty
+/// if it is as expected. How many a kernel has, its own check knows.
+static StringRef findSlotFault(Operation &op, size_t count) {
+  auto unless = [](bool isFit, StringRef expected) {
+    return isFit ? StringRef() : expected;
+  };
+  return llvm::TypeSwitch<Operation *, StringRef>(&op)
+      .Case<SendOp, RecvOp, LoadOp, EmitOp>(
+          [&](auto) { return unless(count == 1, "one slot"); })
+      .Case([&](CopyOp) { return unless(count == 2, "two slots"); })
+      .Case([&](FlagOp) { return unless(count >= 1, "a slot for the flag"); })
+      .Case([&](CollectiveInstructionOp) {
+        return unless(count % 2 == 0, "as many slots to read as to write");
+      })
+      .Case([&](StepOp) { return unless(count == 0, "no slots"); })
+      .Default([](Operation *) { return StringRef(); });
+}
+
 /// Checks the numbers by which an instruction refers to others (program_c2).
 /// The program is verified before its instructions: what one lacks is left to
 /// its own verifier.
@@ -38,6 +57,9 @@ static LogicalResult verifyInstruction(Operation &op, int64_t slots,
   auto waitNumbers = op.getAttrOfType<DenseI64ArrayAttr>("waits");
   if (!slotNumbers || !queueNumber || !waitNumbers)
     return success();
+  if (StringRef fault = findSlotFault(op, slotNumbers.size()); !fault.empty())
+    return op.emitOpError() << "expects " << fault << ", got ["
+                            << slotNumbers.asArrayRef() << "] (program_c3)";
   for (int64_t slot : slotNumbers.asArrayRef())
     if (slot < 0 || slot >= slots)
       return op.emitOpError() << "expects slots below " << slots << ", got "
@@ -74,6 +96,35 @@ LogicalResult ProgramOp::verify() {
         return failure();
   }
   return success();
+}
+
+/// Checks that `name` is a kernel whose parameters, and `numFlags` flags, are
+/// as many as the slots (constraint `label`).
+static LogicalResult verifyKernelUse(Operation *op, FlatSymbolRefAttr name,
+                                     ArrayRef<int64_t> slots, size_t numFlags,
+                                     SymbolTableCollection &symbols,
+                                     StringRef label) {
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(
+      op->getParentOp()->getParentOp(), name);
+  if (!kernel || !getKernelKind(kernel))
+    return op->emitOpError() << "expects a kernel named " << name
+                             << ", got none (" << label << ")";
+  size_t expected = getRunParameters(kernel).size() + numFlags;
+  if (slots.size() != expected)
+    return op->emitOpError()
+           << "expects " << expected << " slots for " << name << ", got "
+           << slots.size() << " (" << label << ")";
+  return success();
+}
+
+LogicalResult RunOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyKernelUse(*this, getKernelAttr(), getSlots(), /*numFlags=*/0,
+                         symbols, "run_c1");
+}
+
+LogicalResult GateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyKernelUse(*this, getKernelAttr(), getSlots(), /*numFlags=*/1,
+                         symbols, "gate_c1");
 }
 
 LogicalResult SlotOp::verify() {

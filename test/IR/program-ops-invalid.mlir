@@ -121,3 +121,58 @@ pp.program @slot_c2_type ranks [0] arena 64 slots {
 } body {
 } epilogue {
 }
+
+// -----
+
+pp.program @program_c3 ranks [0] arena 64 slots {
+} queues {
+  pp.queue "compute" compute
+} prologue {
+} body {
+  // expected-error@+1 {{expects one slot, got [] (program_c3)}}
+  pp.send to 1 [] on 0 after []
+} epilogue {
+}
+
+// -----
+
+pp.program @program_c3_collective ranks [0] arena 64 slots {
+  pp.slot "x" activation at 0 : tensor<4xf32>
+} queues {
+  pp.queue "compute" compute
+} prologue {
+} body {
+  // expected-error@+1 {{expects as many slots to read as to write, got [0] (program_c3)}}
+  pp.collective all_reduce sum over ["dp"] [0] on 0 after []
+} epilogue {
+}
+
+// -----
+
+func.func private @function(tensor<4xf32>) -> tensor<4xf32>
+pp.program @run_c1 ranks [0] arena 64 slots {
+} queues {
+  pp.queue "compute" compute
+} prologue {
+} body {
+  // expected-error@+1 {{expects a kernel named @function, got none (run_c1)}}
+  pp.run @function [] on 0 after []
+} epilogue {
+}
+
+// -----
+
+func.func private @kernel(%x: tensor<4xf32>) -> tensor<4xf32> attributes {pp.kernel = #pp.kernel<loops>} {
+  %0 = pp.neg %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+pp.program @gate_c1 ranks [0] arena 64 slots {
+  pp.slot "x" activation at 0 : tensor<4xf32>
+} queues {
+  pp.queue "compute" compute
+} prologue {
+} body {
+  // expected-error@+1 {{expects 3 slots for @kernel, got 2 (gate_c1)}}
+  pp.gate @kernel [0, 0] on 0 after []
+} epilogue {
+}

@@ -21,6 +21,7 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
     Constraints:
     - (program_c1) `slots` holds slots, `queues` queues, every section instructions.
     - (program_c2) instructions name slots and queues that exist; waits are pairs of a queue and a count.
+    - (program_c3) send, recv, load and emit name one slot, copy two, step none, flag at least one, collective as many to read as to write.
 
     ```mlir
     pp.program @stage0 ranks [0, 1] arena 4096 slots {
@@ -66,8 +67,8 @@ def PP_QueueOp : PP_Op<"queue", [HasParent<"ProgramOp">]> {
   let assemblyFormat = "$name `` $kind attr-dict";
 }
 
-class PP_Instruction<string mnemonic, dag extra, string format>
-    : PP_Op<mnemonic, [HasParent<"ProgramOp">]> {
+class PP_Instruction<string mnemonic, dag extra, string format, list<Trait> traits = []>
+    : PP_Op<mnemonic, !listconcat([HasParent<"ProgramOp">], traits)> {
   // waits: pairs (queue, count of its completed instructions).
   let arguments = !con((ins DenseI64ArrayAttr:$slots), extra,
     (ins I64Attr:$queue, DenseI64ArrayAttr:$waits,
@@ -79,10 +80,12 @@ class PP_Instruction<string mnemonic, dag extra, string format>
 }
 
 def PP_RunOp : PP_Instruction<"run", (ins FlatSymbolRefAttr:$kernel, UnitAttr:$accumulate),
-    "$kernel (`accumulate` $accumulate^)?"> {
+    "$kernel (`accumulate` $accumulate^)?", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel: slots of its operands, results not in place, workspace";
   let description = [{
     `accumulate`: the contraction adds to what its result slot holds.
+    Constraints:
+    - (run_c1) `kernel` is a kernel, and there is a slot for each of its parameters.
   }];
 }
 def PP_SendOp : PP_Instruction<"send", (ins I64Attr:$peer), "`to` $peer"> {
@@ -112,8 +115,13 @@ def PP_EmitOp : PP_Instruction<"emit", (ins I64Attr:$output), "`output` $output"
 def PP_FlagOp : PP_Instruction<"flag", (ins), ""> {
   let summary = "sets the last slot to 1 if any element of the others is not finite, else to 0";
 }
-def PP_GateOp : PP_Instruction<"gate", (ins FlatSymbolRefAttr:$kernel), "$kernel"> {
+def PP_GateOp : PP_Instruction<"gate", (ins FlatSymbolRefAttr:$kernel), "$kernel",
+    [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "as run, unless the last slot, a flag, is set";
+  let description = [{
+    Constraints:
+    - (gate_c1) `kernel` is a kernel, and there is a slot for each of its parameters and the flag.
+  }];
 }
 def PP_StepOp : PP_Instruction<"step", (ins), ""> {
   let summary = "ends a body; waits for every queue";

@@ -10,9 +10,20 @@ using namespace mlir;
 using namespace pp;
 
 FailureOr<func::FuncOp> pp::lookupMain(ModuleOp module) {
+  auto isTensor = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape();
+  };
   if (auto main = module.lookupSymbol<func::FuncOp>("main"))
-    if (!main.isExternal())
-      return main;
+    if (!main.isExternal()) {
+      if (main.getBody().hasOneBlock() &&
+          llvm::all_of(main.getArgumentTypes(), isTensor) &&
+          llvm::all_of(main.getResultTypes(), isTensor))
+        return main;
+      return main.emitError("expects @main to be one block with arguments and "
+                            "results that are tensors of static shape, got ")
+             << main.getFunctionType();
+    }
   if (!module.getOps<ProgramOp>().empty())
     return module.emitError(
         "expects @main with a body (levels 1 to 3), got "

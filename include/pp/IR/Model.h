@@ -41,7 +41,8 @@ inline constexpr llvm::StringLiteral kPlan = "pp.plan";
 inline constexpr llvm::StringLiteral kLevel = "pp.level";
 } // namespace attrs
 
-/// The function `main` of a module; reports its absence.
+/// The function `main` of a module, one block on tensors of static shape;
+/// reports when there is none.
 mlir::FailureOr<mlir::func::FuncOp> lookupMain(mlir::ModuleOp module);
 
 /// The same at level 3, where its work lies in fragments; reports their

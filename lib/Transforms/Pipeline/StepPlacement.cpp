@@ -35,6 +35,21 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
   placement.allStages =
       llvm::to_vector(llvm::seq<int64_t>(placement.numStages));
 
+  auto areStages = [&](ArrayRef<int64_t> stages) {
+    return !stages.empty() && stages.front() >= 0 &&
+           stages.back() < placement.numStages &&
+           std::adjacent_find(stages.begin(), stages.end(),
+                              std::greater_equal<>()) == stages.end();
+  };
+  for (Operation &op : main.getBody().front().without_terminator()) {
+    if (!isSpmdOp(&op))
+      return op.emitError("expects an op of level 2, got ") << op.getName();
+    ArrayRef<int64_t> stages = pp::getStages(&op);
+    if (!stages.empty() && !areStages(stages))
+      return op.emitOpError()
+             << "expects ascending stages (pp.stages) below "
+             << placement.numStages << ", got [" << stages << "]";
+  }
   for (BlockArgument arg : main.getArguments()) {
     std::optional<Role> role = getArgRole(main, arg.getArgNumber());
     bool isBatch = role == Role::Input || role == Role::Label;
@@ -42,6 +57,11 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
         isBatch ? TimeClass::PerMicroBatch : TimeClass::Invariant;
     auto stages = main.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(),
                                                            attrs::kStages);
+    if (stages && !areStages(stages))
+      return main.emitError("argument \"")
+             << getArgName(main, arg.getArgNumber())
+             << "\" expects ascending stages (pp.stages) below "
+             << placement.numStages << ", got [" << stages.asArrayRef() << "]";
     // Any stage can load a part of the batch.
     placement.homes[arg] =
         stages && !isBatch ? Stages(stages.asArrayRef()) : placement.allStages;

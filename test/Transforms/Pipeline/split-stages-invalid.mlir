@@ -1,4 +1,5 @@
-// What a stage reads of a parameter has to be there; pp-cut-stages sees to it.
+// What a stage reads of a parameter has to be there, and stages have to exist;
+// pp-cut-stages sees to it.
 // RUN: pp-opt %s --pp-split-stages --split-input-file --verify-diagnostics
 
 module {
@@ -38,5 +39,49 @@ module {
     // expected-error@+1 {{expects stages (pp.stages), got none; pp-cut-stages assigns them}}
     %0 = pp.tanh %x : tensor<4xf32>
     return %0 : tensor<4xf32>
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
+      -> (tensor<4xf32> {pp.role = #pp.role<metric>, pp.name = "y"}) {
+    // expected-error@+1 {{expects ascending stages (pp.stages) below 2, got [7]}}
+    %0 = pp.tanh %x {pp.stages = array<i64: 7>} : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  // expected-error@+1 {{argument "w" expects ascending stages (pp.stages) below 2, got [1, 0]}}
+  func.func @main(%w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.stages = array<i64: 1, 0>}) {
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  func.func private @callee()
+  func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"}) {
+    // expected-error@+1 {{expects an op of level 2, got func.call}}
+    func.call @callee() : () -> ()
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  // expected-error@+1 {{expects @main to be one block with arguments and results that are tensors of static shape, got '(index) -> ()'}}
+  func.func @main(%x: index) {
+    return
   }
 }

@@ -107,6 +107,7 @@ static void addPipelinePasses(OpPassManager &manager) {
 
   // Only now is it known which reductions run in one fragment.
   manager.addPass(createBucketCollectives());
+  manager.addPass(createVerifyPipeline());
 }
 
 /// From fragments to an instruction list per rank.

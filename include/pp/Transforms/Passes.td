@@ -431,4 +431,16 @@ def VerifySpmd : Pass<"pp-verify-spmd", "::mlir::ModuleOp"> {
   }];
 }
 
+def VerifyPipeline : Pass<"pp-verify-pipeline", "::mlir::ModuleOp"> {
+  let summary = "checks the contract of level 3";
+  let description = [{
+    A mesh; one function `main` of fragments, transfers and accumulations, at
+    most one fragment for a stage and a phase. What a fragment or a result reads
+    is on its stage: an argument that the stage holds, what its fragments
+    compute, what is transferred to it. A result that updates a parameter or
+    state has the argument's name and type. `pp.schedule`, once it is there, has
+    a list per stage and can be run. pp-lower-to-programs checks the same.
+  }];
+}
+
 #endif // PP_TRANSFORMS_PASSES_TD

@@ -10,6 +10,7 @@
 #include "ProgramWriter.h"
 #include "pp/Schedule/Schedule.h"
 #include "pp/Transforms/Passes.h"
+#include "pp/Transforms/VerifyPipeline.h"
 
 using namespace mlir;
 using namespace pp;
@@ -105,9 +106,6 @@ LogicalResult StageLowering::run(StringRef actions) {
   actions.split(words, ' ', -1, /*KeepEmpty=*/false);
   for (StringRef word : words) {
     std::optional<schedule::Action> action = schedule::parseAction(word.str());
-    if (!action || static_cast<int64_t>(action->stage) != stage)
-      return main.emitError("expects actions of stage ")
-             << stage << ", got " << word;
     Phase phase = action->kind == schedule::Kind::Forward    ? Phase::Forward
                   : action->kind == schedule::Kind::Backward ? Phase::Backward
                                                              : Phase::Weight;
@@ -405,6 +403,8 @@ struct LowerToProgramsPass
                        "pp-schedule add them");
       return signalPassFailure();
     }
+    if (failed(verifyPipeline(*main, mesh.getMesh())))
+      return signalPassFailure();
     for (auto [stage, actions] : llvm::enumerate(schedule.getRanks())) {
       StageLowering lowering(*main, mesh.getMesh(), stage,
                              ranksOf(mesh.getMesh(), stage));

@@ -1,0 +1,215 @@
+//===- VerifyPipeline.cpp - the contract of level 3 -----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: @main of fragments, before or after kernels are formed in them. Changes
+// nothing. What passes was either made by pp-split-stages or can be treated as
+// if it were.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Transforms/VerifyPipeline.h"
+#include "pp/Schedule/Schedule.h"
+#include "pp/Transforms/Passes.h"
+#include <set>
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_VERIFYPIPELINE
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+class PipelineVerifier {
+public:
+  PipelineVerifier(func::FuncOp main, MeshAttr mesh) : main(main) {
+    if (MeshAxisAttr axis = mesh.getStageAxis())
+      numStages = axis.getSize();
+    if (MeshAxisAttr axis = mesh.getTimeAxis())
+      numMicroBatches = axis.getSize();
+  }
+
+  LogicalResult run();
+
+private:
+  LogicalResult verifyFragment(FragmentOp fragment);
+  LogicalResult verifyTransfer(TransferOp transfer);
+  LogicalResult verifyAccumulate(AccumulateOp accumulate);
+  LogicalResult verifyResult(OpOperand &result);
+  LogicalResult verifySchedule(ScheduleAttr attribute);
+  /// Whether `stage` has `value`, once per step or, where `perMicroBatch`
+  /// allows, once for each micro-batch.
+  bool isOnStage(Value value, int64_t stage, bool perMicroBatch);
+  bool isStage(int64_t stage) const { return stage >= 0 && stage < numStages; }
+
+  func::FuncOp main;
+  int64_t numStages = 1, numMicroBatches = 1;
+  std::set<std::pair<Phase, int64_t>> fragments;
+};
+
+bool PipelineVerifier::isOnStage(Value value, int64_t stage,
+                                 bool perMicroBatch) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    unsigned index = argument.getArgNumber();
+    std::optional<Role> role = getArgRole(main, index);
+    auto stages =
+        main.getArgAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
+    bool isHeld = role == Role::Param || role == Role::State;
+    return !isHeld || !stages || llvm::is_contained(stages.asArrayRef(), stage);
+  }
+  if (auto sum = value.getDefiningOp<AccumulateOp>())
+    return isOnStage(sum.getOperand(), stage, /*perMicroBatch=*/true);
+  int64_t home = -1;
+  if (auto transfer = value.getDefiningOp<TransferOp>()) {
+    home = transfer.getTarget();
+    value = transfer.getOperand();
+  }
+  auto fragment = value.getDefiningOp<FragmentOp>();
+  if (!fragment)
+    return false;
+  if (home < 0)
+    home = fragment.getStage();
+  return home == stage && (perMicroBatch || numMicroBatches == 1 ||
+                           fragment.getPhase() == Phase::Update);
+}
+
+LogicalResult PipelineVerifier::verifyFragment(FragmentOp fragment) {
+  int64_t stage = fragment.getStage();
+  if (!isStage(stage))
+    return fragment.emitOpError()
+           << "expects a stage below " << numStages << ", got " << stage;
+  if (!fragments.insert({fragment.getPhase(), stage}).second)
+    return fragment.emitOpError()
+           << "expects to be the only " << stringifyPhase(fragment.getPhase())
+           << " fragment of stage " << stage;
+  bool isUpdate = fragment.getPhase() == Phase::Update;
+  for (auto [index, operand] : llvm::enumerate(fragment.getOperands()))
+    if (!isOnStage(operand, stage, !isUpdate))
+      return fragment.emitOpError()
+             << "expects operand " << index << " to be on stage " << stage
+             << (isUpdate ? " once a step" : "")
+             << ": an argument that it holds, what its fragments compute, or "
+                "what is transferred to it";
+  return success();
+}
+
+LogicalResult PipelineVerifier::verifyTransfer(TransferOp transfer) {
+  auto fragment = transfer.getOperand().getDefiningOp<FragmentOp>();
+  int64_t source = transfer.getSource(), target = transfer.getTarget();
+  if (!fragment || static_cast<int64_t>(fragment.getStage()) != source)
+    return transfer.emitOpError()
+           << "expects what a fragment of stage " << source << " computes";
+  if (!isStage(target) || target == source)
+    return transfer.emitOpError() << "expects another stage below " << numStages
+                                  << " as its target, got " << target;
+  return success();
+}
+
+LogicalResult PipelineVerifier::verifyAccumulate(AccumulateOp accumulate) {
+  if (accumulate.getOperand().getDefiningOp<FragmentOp>())
+    return success();
+  return accumulate.emitOpError("expects what a fragment computes");
+}
+
+LogicalResult PipelineVerifier::verifyResult(OpOperand &result) {
+  unsigned index = result.getOperandNumber();
+  auto fail = [&] {
+    return main.emitError() << "result " << index << " of @main expects ";
+  };
+  auto stages = llvm::to_vector(llvm::seq<int64_t>(numStages));
+  if (auto given =
+          main.getResultAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages))
+    stages.assign(given.asArrayRef().begin(), given.asArrayRef().end());
+  std::optional<Role> role = getResultRole(main, index);
+  BlockArgument argument;
+  if (role == Role::Param || role == Role::State) {
+    int64_t number = findArg(main, getResultName(main, index));
+    if (number < 0)
+      return fail() << "the name of the argument that it updates, got \""
+                    << getResultName(main, index) << "\"";
+    argument = main.getArgument(number);
+    if (argument.getType() != result.get().getType())
+      return fail() << "the type of the argument that it updates, "
+                    << argument.getType() << ", got " << result.get().getType();
+  }
+  for (int64_t stage : stages)
+    if (!isStage(stage) ||
+        !isOnStage(result.get(), stage, /*perMicroBatch=*/false) ||
+        (argument && !isOnStage(argument, stage, /*perMicroBatch=*/false)))
+      return fail() << "a value that stage " << stage
+                    << " has once a step, and the argument that it updates";
+  return success();
+}
+
+LogicalResult PipelineVerifier::verifySchedule(ScheduleAttr attribute) {
+  if (static_cast<int64_t>(attribute.getRanks().size()) != numStages)
+    return main.emitError("expects pp.schedule to have a list of actions for "
+                          "each of ")
+           << numStages << " stages, got " << attribute.getRanks().size();
+  schedule::Schedule schedule{attribute.getName().str(),
+                              static_cast<unsigned>(numStages),
+                              static_cast<unsigned>(numMicroBatches),
+                              {}};
+  for (auto [stage, actions] : llvm::enumerate(attribute.getRanks())) {
+    std::vector<schedule::Action> &list = schedule.ranks.emplace_back();
+    SmallVector<StringRef> words;
+    actions.getValue().split(words, ' ', -1, /*KeepEmpty=*/false);
+    for (StringRef word : words) {
+      std::optional<schedule::Action> action =
+          schedule::parseAction(word.str());
+      if (!action || action->stage != stage)
+        return main.emitError("expects pp.schedule to list actions of stage ")
+               << stage << ", got " << word;
+      list.push_back(*action);
+    }
+  }
+  std::string error;
+  if (schedule::verify(schedule, error))
+    return success();
+  return main.emitError("pp.schedule: ") << error;
+}
+
+LogicalResult PipelineVerifier::run() {
+  for (Operation &op : main.getBody().front().without_terminator()) {
+    LogicalResult result =
+        llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+            .Case([&](FragmentOp op) { return verifyFragment(op); })
+            .Case([&](TransferOp op) { return verifyTransfer(op); })
+            .Case([&](AccumulateOp op) { return verifyAccumulate(op); })
+            .Default([](Operation *op) -> LogicalResult {
+              return op->emitOpError("expects to be in a fragment; "
+                                     "pp-split-stages puts it there");
+            });
+    if (failed(result))
+      return failure();
+  }
+  for (OpOperand &result :
+       main.getBody().front().getTerminator()->getOpOperands())
+    if (failed(verifyResult(result)))
+      return failure();
+  auto schedule = main->getAttrOfType<ScheduleAttr>(attrs::kSchedule);
+  return schedule ? verifySchedule(schedule) : success();
+}
+
+struct VerifyPipelinePass : pp::impl::VerifyPipelineBase<VerifyPipelinePass> {
+  void runOnOperation() override {
+    auto main = lookupSplitMain(getOperation());
+    if (failed(main))
+      return signalPassFailure();
+    MeshOp mesh = lookupMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError("expects a pp.mesh; pp-make-plan adds it");
+      return signalPassFailure();
+    }
+    if (failed(verifyPipeline(*main, mesh.getMesh())))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+LogicalResult pp::verifyPipeline(func::FuncOp main, MeshAttr mesh) {
+  return PipelineVerifier(main, mesh).run();
+}

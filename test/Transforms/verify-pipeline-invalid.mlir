@@ -1,0 +1,191 @@
+// Each breach of level 3 is named: alone, and before a program is written.
+// RUN: pp-opt %s --split-input-file --verify-diagnostics --pp-verify-pipeline
+// RUN: pp-opt %s --split-input-file --verify-diagnostics --pp-lower-to-programs
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  func.func @main(%x: tensor<4xf32>) attributes {pp.schedule = #pp.schedule<"", []>} {
+    // expected-error@+1 {{expects a stage below 2, got 2}}
+    %0 = pp.fragment forward stage 2 (%x) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield %a : tensor<4xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  func.func @main() attributes {pp.schedule = #pp.schedule<"", []>} {
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    // expected-error@+1 {{expects to be the only forward fragment of stage 0}}
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  func.func @main(%x: tensor<4xf32>) attributes {pp.schedule = #pp.schedule<"", []>} {
+    %0 = pp.fragment forward stage 0 (%x) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield %a : tensor<4xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-error@+1 {{expects operand 0 to be on stage 1: an argument that it holds, what its fragments compute, or what is transferred to it}}
+    pp.fragment forward stage 1 (%0) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield
+    } : (tensor<4xf32>) -> ()
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["mb"=2 : time]>
+  func.func @main(%x: tensor<4xf32>) attributes {pp.schedule = #pp.schedule<"", []>} {
+    %0 = pp.fragment forward stage 0 (%x) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield %a : tensor<4xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-error@+1 {{expects operand 0 to be on stage 0 once a step}}
+    pp.fragment update stage 0 (%0) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield
+    } : (tensor<4xf32>) -> ()
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  func.func @main(%x: tensor<4xf32>) attributes {pp.schedule = #pp.schedule<"", []>} {
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    // expected-error@+1 {{expects what a fragment of stage 0 computes}}
+    %0 = pp.transfer %x from 0 to 1 : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  func.func @main(%x: tensor<4xf32>) attributes {pp.schedule = #pp.schedule<"", []>} {
+    %0 = pp.fragment forward stage 0 (%x) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield %a : tensor<4xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-error@+1 {{expects another stage below 2 as its target, got 7}}
+    %1 = pp.transfer %0 from 0 to 7 : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["mb"=2 : time]>
+  func.func @main(%x: tensor<4xf32>) attributes {pp.schedule = #pp.schedule<"", []>} {
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    // expected-error@+1 {{expects what a fragment computes}}
+    %0 = pp.accumulate %x over "mb" : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  func.func @main(%x: tensor<4xf32>) attributes {pp.schedule = #pp.schedule<"", []>} {
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    // expected-error@+1 {{expects to be in a fragment; pp-split-stages puts it there}}
+    %0 = pp.neg %x : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  // expected-error@+1 {{result 0 of @main expects the name of the argument that it updates, got "v"}}
+  func.func @main(%w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w"})
+      -> (tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "v"}) attributes {pp.schedule = #pp.schedule<"", []>} {
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    return %w : tensor<4xf32>
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  // expected-error@+1 {{result 0 of @main expects a value that stage 1 has once a step, and the argument that it updates}}
+  func.func @main(%w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.stages = array<i64: 0>})
+      -> (tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.stages = array<i64: 1>}) attributes {pp.schedule = #pp.schedule<"", []>} {
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    return %w : tensor<4xf32>
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  // expected-error@+1 {{expects pp.schedule to have a list of actions for each of 2 stages, got 1}}
+  func.func @main() attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0"]>} {
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  // expected-error@+1 {{expects pp.schedule to list actions of stage 1, got 0B0}}
+  func.func @main() attributes {pp.schedule = #pp.schedule<"", ["0F0", "1F0 0B0 1B0"]>} {
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  // expected-error@+1 {{expects 1F0 first, got 1B0}}
+  func.func @main() attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0", "1B0 1F0"]>} {
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    return
+  }
+}

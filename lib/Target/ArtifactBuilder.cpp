@@ -45,6 +45,8 @@ public:
   FailureOr<std::unique_ptr<ppx::ArtifactT>> build();
 
 private:
+  /// Checks the table that @main is by now.
+  LogicalResult verifyMain();
   void addMesh();
   LogicalResult addProgram(ProgramOp program);
   FailureOr<std::unique_ptr<ppx::InstructionT>> convert(Operation &op);
@@ -65,6 +67,36 @@ private:
   llvm::DenseMap<std::pair<Attribute, Attribute>, uint32_t> groups;
   llvm::DenseMap<int64_t, uint32_t> outputs; ///< result of @main -> output
 };
+
+LogicalResult ArtifactBuilder::verifyMain() {
+  auto verify = [&](StringRef what, unsigned index, Type type,
+                    DictionaryAttr attributes) -> LogicalResult {
+    auto fail = [&] {
+      return main.emitError() << what << " " << index << " of @main expects ";
+    };
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape())
+      return fail() << "a tensor of static shape, got " << type;
+    auto sharding = attributes
+                        ? attributes.getAs<ShardingAttr>(attrs::kSharding)
+                        : ShardingAttr();
+    if (sharding && sharding.getRank() != tensor.getRank())
+      return fail() << "a sharding of rank " << tensor.getRank() << ", got "
+                    << sharding;
+    return success();
+  };
+  for (auto [index, type] : llvm::enumerate(main.getArgumentTypes())) {
+    if (failed(verify("argument", index, type, main.getArgAttrDict(index))))
+      return failure();
+    if (!getArgRole(main, index))
+      return main.emitError()
+             << "argument " << index << " of @main expects pp.role";
+  }
+  for (auto [index, type] : llvm::enumerate(main.getResultTypes()))
+    if (failed(verify("result", index, type, main.getResultAttrDict(index))))
+      return failure();
+  return success();
+}
 
 void ArtifactBuilder::addMesh() {
   for (MeshAxisAttr axis : mesh.getAxes()) {
@@ -206,9 +238,14 @@ ArtifactBuilder::convert(Operation &op) {
             result->binding = load.getArgument();
             return success();
           })
-          .Case([&](EmitOp emit) {
+          .Case([&](EmitOp emit) -> LogicalResult {
+            auto output = outputs.find(emit.getOutput());
+            if (output == outputs.end())
+              return emit.emitOpError("expects a result of @main that is a "
+                                      "loss, metric or gradient, got ")
+                     << emit.getOutput();
             result->opcode = ppx::Opcode_emit;
-            result->binding = outputs.lookup(emit.getOutput());
+            result->binding = output->second;
             return success();
           })
           .Case([&](FlagOp) {
@@ -357,6 +394,8 @@ FailureOr<std::unique_ptr<ppx::ArtifactT>> ArtifactBuilder::build() {
     llvm::raw_string_ostream(artifact->plan) << plan;
     artifact->threads_per_rank = plan.getThreads();
   }
+  if (failed(verifyMain()))
+    return failure();
   addMesh();
   addArguments();
   addOutputs();

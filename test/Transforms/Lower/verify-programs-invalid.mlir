@@ -1,5 +1,6 @@
-// There is nothing to prove of a graph.
-// RUN: pp-opt %s --pp-verify-programs --verify-diagnostics
+// There is nothing to prove of a graph, nor of a program without its table of
+// arguments and results.
+// RUN: pp-opt %s --pp-verify-programs --split-input-file --verify-diagnostics
 
 // expected-error@+1 {{expects @main, a mesh and programs (level 4); pp-lower-to-programs writes programs}}
 module {
@@ -7,5 +8,74 @@ module {
       -> (tensor<4xf32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
     %y = pp.neg %x : tensor<4xf32>
     return %y : tensor<4xf32>
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <[]>
+  // expected-error@+1 {{argument 0 of @main expects pp.role}}
+  func.func private @main(tensor<f32> {pp.name = "x"})
+  pp.program @stage0 ranks [0] arena 64 slots {
+    pp.slot "x" activation at 0 : tensor<f32>
+  } queues {
+    pp.queue "compute" compute
+  } prologue {
+  } body {
+    pp.step [] on 0 after []
+  } epilogue {
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["dp"=1]>
+  // expected-error@+1 {{argument 0 of @main expects a sharding of rank 0, got #pp.sharding<@mesh, [{"dp"}]>}}
+  func.func private @main(tensor<f32> {pp.role = #pp.role<input>, pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"dp"}]>})
+  pp.program @stage0 ranks [0] arena 64 slots {
+    pp.slot "x" activation at 0 : tensor<f32>
+  } queues {
+    pp.queue "compute" compute
+  } prologue {
+  } body {
+    pp.step [] on 0 after []
+  } epilogue {
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <[]>
+  // expected-error@+1 {{result 0 of @main expects a tensor of static shape, got 'index'}}
+  func.func private @main() -> index
+  pp.program @stage0 ranks [0] arena 64 slots {
+    pp.slot "x" activation at 0 : tensor<f32>
+  } queues {
+    pp.queue "compute" compute
+  } prologue {
+  } body {
+    pp.step [] on 0 after []
+  } epilogue {
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <[]>
+  func.func private @main() -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"})
+  pp.program @stage0 ranks [0] arena 64 slots {
+    pp.slot "x" activation at 0 : tensor<f32>
+  } queues {
+    pp.queue "compute" compute
+  } prologue {
+  } body {
+    // expected-error@+1 {{expects a result of @main that is a loss, metric or gradient, got 1}}
+    pp.emit output 1 [0] on 0 after []
+    pp.step [] on 0 after []
+  } epilogue {
   }
 }

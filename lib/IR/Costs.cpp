@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/IR/Aspects.h"
-#include "pp/IR/PP.h"
+#include "pp/IR/Kernel.h"
 
 using namespace mlir;
 using namespace pp;
@@ -27,9 +27,7 @@ double elementsOf(Value value) {
 }
 
 double bytesOf(Value value) {
-  Type element = cast<RankedTensorType>(value.getType()).getElementType();
-  return elementsOf(value) *
-         llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  return static_cast<double>(getTensorBytes(value.getType()));
 }
 
 //===----------------------------------------------------------------------===//

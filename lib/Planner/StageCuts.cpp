@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/StageCuts.h"
-#include "pp/IR/Model.h"
+#include "pp/IR/Kernel.h"
 #include "llvm/ADT/DenseSet.h"
 #include <limits>
 
@@ -26,12 +26,6 @@ struct Sequence {
   SmallVector<double> crossing;
   SmallVector<bool> isWork;
 };
-
-double bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() *
-         std::max(1.0, type.getElementTypeBitWidth() / 8.0);
-}
 
 FailureOr<Sequence> measure(func::FuncOp main) {
   int64_t count = 0;
@@ -73,10 +67,10 @@ FailureOr<Sequence> measure(func::FuncOp main) {
       for (Operation *user : result.getUsers())
         if (getOrigin(user) >= 0 && getKind(user) == Kind::Forward)
           last = std::max(last, getOrigin(user));
+      double bytes = getTensorBytes(result.getType());
       // Crosses the boundaries before ops origin+1 .. last.
-      sequence.crossing[origin + 1] += bytesOf(result);
-      sequence.crossing[last + 1 <= count ? last + 1 : count] -=
-          bytesOf(result);
+      sequence.crossing[origin + 1] += bytes;
+      sequence.crossing[last + 1 <= count ? last + 1 : count] -= bytes;
     }
   }
   for (int64_t i = 1; i <= count; ++i)

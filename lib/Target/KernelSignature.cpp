@@ -3,20 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pp/IR/Model.h"
+#include "pp/IR/Kernel.h"
 #include "pp/Target/KernelCompiler.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
 
 using namespace mlir;
 using namespace pp;
-
-/// i1 takes a byte.
-static int64_t bytesOf(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() *
-         llvm::divideCeil(tensor.getElementType().getIntOrFloatBitWidth(), 8);
-}
 
 KernelParameters pp::getKernelParameters(func::FuncOp kernel) {
   KernelParameters parameters;
@@ -39,30 +32,8 @@ KernelParameters pp::getKernelParameters(func::FuncOp kernel) {
     parameters.access.push_back(Access::Write);
   }
   for (Type type : parameters.types)
-    parameters.bytes.push_back(bytesOf(type));
+    parameters.bytes.push_back(getTensorBytes(type));
   return parameters;
-}
-
-/// Operations per element of a graph op. Transcendental functions count as
-/// the polynomials they become.
-static double flopsOf(Operation &op) {
-  auto elements = [](Value value) {
-    return static_cast<double>(
-        cast<RankedTensorType>(value.getType()).getNumElements());
-  };
-  if (auto dot = dyn_cast<DotGeneralOp>(op)) {
-    double depth = 1;
-    for (int64_t dim : dot.getLhsContract())
-      depth *= cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(dim);
-    return 2 * depth * elements(dot.getResult());
-  }
-  if (isa<ConstantOp, IotaOp, BroadcastOp, ReshapeOp, TransposeOp, SliceOp>(op))
-    return 0;
-  if (isa<ReduceOp, ArgmaxOp>(op))
-    return elements(op.getOperand(0));
-  if (isa<ExpOp, LogOp, TanhOp, ErfOp, LogisticOp, SinOp, CosOp, PowOp>(op))
-    return 16 * elements(op.getResult(0));
-  return elements(op.getResult(0));
 }
 
 KernelCost pp::getKernelCost(func::FuncOp kernel) {
@@ -72,7 +43,8 @@ KernelCost pp::getKernelCost(func::FuncOp kernel) {
        llvm::zip_equal(parameters.bytes, parameters.access))
     cost.bytes += access == Access::ReadWrite ? 2.0 * bytes : 1.0 * bytes;
   for (Operation &op : kernel.getBody().front().without_terminator())
-    cost.flops += flopsOf(op);
+    if (auto model = dyn_cast<CostOpInterface>(op))
+      cost.flops += model.getFlops();
   return cost;
 }
 

@@ -34,7 +34,9 @@ struct KernelParameters {
 };
 KernelParameters getKernelParameters(mlir::func::FuncOp kernel);
 
-/// What one launch costs, for predictions.
+/// What one launch costs, for predictions: the operations of its ops
+/// (CostOpInterface; a coordinate costs none), and its parameters once, or
+/// twice where they are read and written.
 struct KernelCost {
   double flops = 0, bytes = 0;
 };

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
-#include "pp/IR/Model.h"
+#include "pp/IR/Kernel.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -34,11 +34,8 @@ GroupKey keyOf(AllReduceOp op) {
 
 int64_t bytesOf(AllReduceOp op) {
   int64_t bytes = 0;
-  for (Value operand : op.getOperands()) {
-    auto type = cast<RankedTensorType>(operand.getType());
-    bytes +=
-        type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
-  }
+  for (Value operand : op.getOperands())
+    bytes += getTensorBytes(operand.getType());
   return bytes;
 }
 

@@ -57,6 +57,15 @@ TEST(Blocking, BoundsWhatIsLoadedAtATime) {
   EXPECT_LE(blocking.rows.block * blocking.steps.block, uint64_t(1) << 19);
 }
 
+// Even where nothing needs to be loaded: libraries count in 32 bits.
+TEST(Blocking, BoundsTheStepsOfAProduct) {
+  BlockingProblem problem = dense(1, 1, uint64_t(1) << 33);
+  problem.lhs = {1, 1};
+  const Blocking blocking = Blocking::choose(problem);
+  EXPECT_TRUE(blocking.lhs.inPlace && blocking.rhs.inPlace);
+  EXPECT_LE(blocking.steps.block, uint64_t(1) << 30);
+}
+
 TEST(Blocking, CoversEverythingOnce) {
   for (uint64_t size : {1, 15, 16, 511, 513, 2049, 5000}) {
     const Blocking blocking = Blocking::choose(dense(size, size, size));

@@ -79,7 +79,7 @@ Blocking Blocking::choose(const BlockingProblem &problem) {
     result.lhs = placeFactor(problem, rows, steps, problem.lhs);
     result.rhs = placeFactor(problem, steps, columns, problem.rhs);
   };
-  steps = {problem.steps, std::max<uint64_t>(1, problem.steps)};
+  steps = cutEvenly(problem.steps, kLargest);
   place();
   if (const uint64_t loaded = (result.lhs.inPlace ? 0 : rows.block) +
                               (result.rhs.inPlace ? 0 : columns.block)) {

@@ -201,9 +201,11 @@ bool BlockedContraction<T>::createProducts(const MatrixLibrary &library,
     return false;
   // The first block and the last are of all sizes; so are the first two steps
   // and the last.
+  const uint64_t lastStep = blocking.steps.count() - 1;
   for (uint64_t row : {uint64_t(0), blocking.rows.count() - 1})
     for (uint64_t column : {uint64_t(0), blocking.columns.count() - 1})
-      for (uint64_t step = 0; step < blocking.steps.count(); ++step) {
+      for (uint64_t step :
+           {uint64_t(0), std::min<uint64_t>(1, lastStep), lastStep}) {
         const Range rows = blocking.rows.at(row),
                     columns = blocking.columns.at(column),
                     steps = blocking.steps.at(step);

@@ -5,6 +5,10 @@
 // oneDNN's matmul primitive, with the caller's scratchpad. It is created for
 // one thread and then computes on whichever thread calls it.
 //
+// Without exceptions the library's C++ interface traps when a call fails. What
+// it is asked here is always well-formed, and creation may come back empty:
+// left is a process without memory.
+//
 //===----------------------------------------------------------------------===//
 #include "MatrixProduct.h"
 #include "pprt/AllocationCounter.h"

@@ -9,7 +9,10 @@
 // business.
 //
 // The order of calls: create, initialize or setArgument, setInput, begin, then
-// step as often as wanted (the inputs are read during the call), end.
+// step as often as wanted (the inputs are read during the call), end. They come
+// from one thread; create may change the environment for a moment, so that no
+// other thread may look at it then. After a hang a kernel may still run: what
+// it uses, the inputs of the step among it, has to stay until the process ends.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_SESSION_H

@@ -4,43 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Artifact.h"
-
 #include "pprt/Checks.h"
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "pprt/Files.h"
 
 using namespace pprt;
-
-namespace {
-
-/// A file descriptor that is closed on every path.
-class File {
-public:
-  File(const std::string &path, int flags, mode_t mode = 0)
-      : descriptor(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
-  ~File() { close(); }
-  File(const File &) = delete;
-  File &operator=(const File &) = delete;
-
-  bool isOpen() const { return descriptor >= 0; }
-  int get() const { return descriptor; }
-  /// False if the system reports a late write error.
-  bool close() {
-    const int closed = descriptor;
-    descriptor = -1;
-    return closed < 0 || ::close(closed) == 0;
-  }
-
-private:
-  int descriptor;
-};
-
-} // namespace
 
 static Status bad(const std::string &name, const std::string &message) {
   return Status(ExitCode::badArtifact, name + ": " + message);
@@ -118,44 +85,12 @@ Expected<ppx::ArtifactT> pprt::parseArtifact(const uint8_t *bytes, size_t size,
   return artifact;
 }
 
-/// Fills `bytes` with the content of `path`; false with errno set on failure.
-static bool readFile(const std::string &path, std::vector<uint8_t> &bytes) {
-  File file(path, O_RDONLY);
-  struct stat properties;
-  if (!file.isOpen() || ::fstat(file.get(), &properties) != 0)
-    return false;
-  if (!S_ISREG(properties.st_mode)) {
-    errno = S_ISDIR(properties.st_mode) ? EISDIR : EINVAL;
-    return false;
-  }
-  // Longer ones need not be read to be refused.
-  if (uint64_t(properties.st_size) > FLATBUFFERS_MAX_BUFFER_SIZE) {
-    errno = EFBIG;
-    return false;
-  }
-  bytes.resize(size_t(properties.st_size));
-  size_t done = 0;
-  while (done < bytes.size()) {
-    ssize_t got = ::read(file.get(), bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0)
-      return false;
-    if (got == 0)
-      break;
-    done += size_t(got);
-  }
-  // A file that shrank meanwhile is judged by what is left of it.
-  bytes.resize(done);
-  return true;
-}
-
 Expected<ppx::ArtifactT> pprt::loadArtifact(const std::string &path) {
-  std::vector<uint8_t> bytes;
-  if (!readFile(path, bytes))
-    return bad(path, std::string("expects a readable artifact, got: ") +
-                         std::strerror(errno));
-  return parseArtifact(bytes.data(), bytes.size(), path);
+  Expected<std::string> content = readFile(path, FLATBUFFERS_MAX_BUFFER_SIZE);
+  if (!content)
+    return content.status();
+  return parseArtifact(reinterpret_cast<const uint8_t *>(content->data()),
+                       content->size(), path);
 }
 
 std::vector<uint8_t> pprt::packArtifact(const ppx::ArtifactT &artifact) {
@@ -165,39 +100,8 @@ std::vector<uint8_t> pprt::packArtifact(const ppx::ArtifactT &artifact) {
           builder.GetBufferPointer() + builder.GetSize()};
 }
 
-/// Writes all of `bytes` to the disk; false with errno set on failure.
-static bool writeFile(const std::string &path,
-                      const std::vector<uint8_t> &bytes) {
-  File file(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  if (!file.isOpen())
-    return false;
-  size_t done = 0;
-  while (done < bytes.size()) {
-    ssize_t put = ::write(file.get(), bytes.data() + done, bytes.size() - done);
-    if (put < 0 && errno == EINTR)
-      continue;
-    if (put < 0)
-      return false;
-    done += size_t(put);
-  }
-  return ::fsync(file.get()) == 0 && file.close();
-}
-
 Status pprt::saveArtifact(const ppx::ArtifactT &artifact,
                           const std::string &path) {
-  // A rename would replace a device, as /dev/null, by a file.
-  struct stat properties;
-  if (::stat(path.c_str(), &properties) == 0 && !S_ISREG(properties.st_mode) &&
-      !S_ISDIR(properties.st_mode))
-    return Status(ExitCode::io, path + ": expects a file, got a device");
-  // In the same folder, so that the rename stays within one file system; with
-  // the process in its name, so that two writers do not meet.
-  const std::string temporary = path + ".tmp." + std::to_string(::getpid());
-  if (writeFile(temporary, packArtifact(artifact)) &&
-      std::rename(temporary.c_str(), path.c_str()) == 0)
-    return {};
-  const int cause = errno;
-  ::unlink(temporary.c_str());
-  return Status(ExitCode::io,
-                path + ": expects to be written, got: " + std::strerror(cause));
+  const std::vector<uint8_t> bytes = packArtifact(artifact);
+  return writeFile(path, bytes.data(), bytes.size());
 }

@@ -3,17 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Files.h"
-
+#include "pprt/Files.h"
 #include "TestFiles.h"
 
 #include <sys/stat.h>
 
-using namespace pp::run;
-using pprt::ExitCode;
+using namespace pprt;
 
 TEST_F(FilesTest, InputsThatCannotBeRead) {
-  pprt::Status missing = InputFile::open(path("missing")).status();
+  Status missing = InputFile::open(path("missing")).status();
   EXPECT_EQ(missing.code(), ExitCode::io);
   EXPECT_EQ(shorten(missing.message(), folder),
             "missing: cannot open: No such file or directory");
@@ -25,7 +23,7 @@ TEST_F(FilesTest, InputsThatCannotBeRead) {
 }
 
 TEST_F(FilesTest, ReadsPastTheEnd) {
-  pprt::Expected<InputFile> file = InputFile::open(put("a", "12345"));
+  Expected<InputFile> file = InputFile::open(put("a", "12345"));
   ASSERT_TRUE(file);
   char buffer[4] = {};
   EXPECT_TRUE(file->read(1, buffer, 4).ok());
@@ -34,10 +32,16 @@ TEST_F(FilesTest, ReadsPastTheEnd) {
             "a: expects 2 more bytes at offset 5, got the end of the file");
 }
 
+TEST_F(FilesTest, ReadsAWholeFileUpToALimit) {
+  EXPECT_EQ(*readFile(put("a", "12345"), 5), "12345");
+  EXPECT_EQ(shorten(readFile(path("a"), 4).status().message(), folder),
+            "a: expects at most 4 bytes, got 5");
+}
+
 TEST_F(FilesTest, OutputAppearsWhenCommitted) {
   put("out", "old");
   {
-    pprt::Expected<OutputFile> file = OutputFile::create(path("out"));
+    Expected<OutputFile> file = OutputFile::create(path("out"));
     ASSERT_TRUE(file);
     EXPECT_TRUE(file->write("new", 3).ok());
     EXPECT_EQ(get("out"), "old");
@@ -49,7 +53,7 @@ TEST_F(FilesTest, OutputAppearsWhenCommitted) {
 
 TEST_F(FilesTest, OutputThatIsAbandonedLeavesNothing) {
   {
-    pprt::Expected<OutputFile> file = OutputFile::create(path("out"));
+    Expected<OutputFile> file = OutputFile::create(path("out"));
     ASSERT_TRUE(file);
     EXPECT_TRUE(file->write("half", 4).ok());
   }
@@ -59,7 +63,7 @@ TEST_F(FilesTest, OutputThatIsAbandonedLeavesNothing) {
 TEST_F(FilesTest, OutputThroughALinkReplacesItsTarget) {
   put("target", "old");
   std::filesystem::create_symlink("target", path("link"));
-  EXPECT_TRUE(writeFile(path("link"), "new").ok());
+  EXPECT_TRUE(writeFile(path("link"), "new", 3).ok());
   EXPECT_EQ(get("target"), "new");
   EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
 }
@@ -78,15 +82,15 @@ TEST_F(FilesTest, WritableIsKnownWithoutWriting) {
 }
 
 TEST_F(FilesTest, OutputsThatCannotBeWritten) {
-  EXPECT_EQ(writeFile(folder, "x").message(),
+  EXPECT_EQ(writeFile(folder, "x", 1).message(),
             folder + ": expects a file, got a directory");
-  pprt::Status status = writeFile(path("no/such/folder"), "x");
+  Status status = writeFile(path("no/such/folder"), "x", 1);
   EXPECT_EQ(status.code(), ExitCode::io);
   EXPECT_EQ(shorten(status.message(), folder),
             "no/such/folder: cannot create: No such file or directory");
   // Every write to this device fails as on a full disk.
-  status = writeFile("/dev/full", "x");
+  status = writeFile("/dev/full", "x", 1);
   EXPECT_EQ(status.message(),
             "/dev/full: cannot write: No space left on device");
-  EXPECT_TRUE(writeFile("/dev/null", "x").ok());
+  EXPECT_TRUE(writeFile("/dev/null", "x", 1).ok());
 }

@@ -77,23 +77,21 @@ TEST_F(Artifact, LeavesNothingWhereItCannotWrite) {
   std::filesystem::create_directory(path);
   const Status taken = saveArtifact(sample(), path);
   EXPECT_EQ(taken.code(), ExitCode::io);
-  EXPECT_EQ(taken.message(),
-            path + ": expects to be written, got: Is a directory");
+  EXPECT_EQ(taken.message(), path + ": expects a file, got a directory");
   EXPECT_EQ(fileCount(), 1u);
   const std::string lost = folder / "no" / "a.ppx";
   EXPECT_EQ(saveArtifact(sample(), lost).message(),
-            lost + ": expects to be written, got: No such file or directory");
+            lost + ": cannot create: No such file or directory");
 }
 
 TEST_F(Artifact, MissingOrNoFile) {
   const std::string path = folder / "a.ppx";
   const Status missing = loadArtifact(path).status();
-  EXPECT_EQ(missing.code(), ExitCode::badArtifact);
-  EXPECT_EQ(missing.message(), path + ": expects a readable artifact, got: No "
-                                      "such file or directory");
+  EXPECT_EQ(missing.code(), ExitCode::io);
+  EXPECT_EQ(missing.message(),
+            path + ": cannot open: No such file or directory");
   EXPECT_EQ(loadArtifact(folder).status().message(),
-            folder.string() +
-                ": expects a readable artifact, got: Is a directory");
+            folder.string() + ": expects a regular file, got a directory");
 }
 
 // Its zeros take no room on the disk, but would in memory.
@@ -102,7 +100,7 @@ TEST_F(Artifact, AVastFileIsNotRead) {
   std::ofstream(path) << "PPX";
   std::filesystem::resize_file(path, uint64_t(1) << 40);
   EXPECT_EQ(loadArtifact(path).status().message(),
-            path + ": expects a readable artifact, got: File too large");
+            path + ": expects at most 2147483647 bytes, got 1099511627776");
 }
 
 TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {

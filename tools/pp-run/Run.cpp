@@ -10,7 +10,6 @@
 #include "Run.h"
 #include "Batches.h"
 #include "Compile.h"
-#include "Files.h"
 #include "Interrupt.h"
 #include "Measure.h"
 #include "Parameters.h"
@@ -18,6 +17,7 @@
 #include "Verify.h"
 #include "pprt/Artifact.h"
 #include "pprt/Checks.h"
+#include "pprt/Files.h"
 
 #include <chrono>
 #include <cmath>
@@ -37,25 +37,10 @@ struct Source {
 
 /// The whole of a file, or of standard input for `-`.
 Expected<std::string> readInput(const std::string &path) {
-  std::string content;
-  if (path == "-") {
-    content.assign(std::istreambuf_iterator<char>(std::cin),
-                   std::istreambuf_iterator<char>());
-    return content;
-  }
-  Expected<InputFile> file = InputFile::open(path);
-  if (!file)
-    return file.status();
-  if (file->size() > FLATBUFFERS_MAX_BUFFER_SIZE)
-    return Status(ExitCode::io,
-                  path + ": expects at most " +
-                      std::to_string(FLATBUFFERS_MAX_BUFFER_SIZE) +
-                      " bytes, got " + std::to_string(file->size()));
-  content.resize(file->size());
-  if (Status status = file->read(0, content.data(), content.size());
-      !status.ok())
-    return status;
-  return content;
+  if (path == "-")
+    return std::string(std::istreambuf_iterator<char>(std::cin),
+                       std::istreambuf_iterator<char>());
+  return readFile(path, FLATBUFFERS_MAX_BUFFER_SIZE);
 }
 
 bool isArtifact(const std::string &path, const std::string &content) {

@@ -28,13 +28,13 @@ constexpr uint32_t kArtifactVersion = 1;
 Expected<ppx::ArtifactT> parseArtifact(const uint8_t *bytes, size_t size,
                                        const std::string &name);
 
-/// Reads the file `path`.
+/// Reads the file `path`. Fails (io) also if it cannot be read.
 Expected<ppx::ArtifactT> loadArtifact(const std::string &path);
 
 /// The bytes of the file.
 std::vector<uint8_t> packArtifact(const ppx::ArtifactT &artifact);
 
-/// Writes a temporary file beside `path` and renames it. Failures are io.
+/// Writes the file `path`, as OutputFile does. Failures are io.
 Status saveArtifact(const ppx::ArtifactT &artifact, const std::string &path);
 
 } // namespace pprt

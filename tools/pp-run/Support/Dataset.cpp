@@ -18,6 +18,7 @@ using namespace pp::run;
 using pprt::denseBytes;
 using pprt::ExitCode;
 using pprt::Expected;
+using pprt::InputFile;
 using pprt::Status;
 using namespace pprt::ppx;
 

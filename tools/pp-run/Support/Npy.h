@@ -9,7 +9,7 @@
 #ifndef PP_RUN_SUPPORT_NPY_H
 #define PP_RUN_SUPPORT_NPY_H
 
-#include "Files.h"
+#include "pprt/Files.h"
 #include "pprt/ppx_generated.h"
 
 #include <vector>
@@ -33,9 +33,9 @@ public:
                     pprt::ppx::ElementType element, void *out) const;
 
 private:
-  explicit NpyFile(InputFile file) : file(std::move(file)) {}
+  explicit NpyFile(pprt::InputFile file) : file(std::move(file)) {}
 
-  InputFile file;
+  pprt::InputFile file;
   pprt::ppx::ElementType type = pprt::ppx::ElementType_f32;
   std::vector<uint64_t> dimensions;
   uint64_t dataOffset = 0;

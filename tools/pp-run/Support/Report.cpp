@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Report.h"
 
-#include "Files.h"
 #include "Json.h"
+#include "pprt/Files.h"
 
 #include <algorithm>
 #include <cmath>
@@ -94,5 +94,6 @@ std::string pp::run::printReport(const Report &report) {
 
 pprt::Status pp::run::writeReport(const std::string &path,
                                   const Report &report) {
-  return writeFile(path, printReport(report));
+  const std::string text = printReport(report);
+  return pprt::writeFile(path, text.data(), text.size());
 }

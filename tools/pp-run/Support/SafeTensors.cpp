@@ -19,6 +19,8 @@ using namespace pp::run;
 using pprt::denseBytes;
 using pprt::ExitCode;
 using pprt::Expected;
+using pprt::InputFile;
+using pprt::OutputFile;
 using pprt::Status;
 using namespace pprt::ppx;
 using Json = nlohmann::json;

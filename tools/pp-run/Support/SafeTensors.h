@@ -10,7 +10,7 @@
 #ifndef PP_RUN_SUPPORT_SAFETENSORS_H
 #define PP_RUN_SUPPORT_SAFETENSORS_H
 
-#include "Files.h"
+#include "pprt/Files.h"
 #include "pprt/ppx_generated.h"
 
 #include <functional>
@@ -49,9 +49,9 @@ public:
   const std::string &path() const { return file.path(); }
 
 private:
-  explicit SafeTensors(InputFile file) : file(std::move(file)) {}
+  explicit SafeTensors(pprt::InputFile file) : file(std::move(file)) {}
 
-  InputFile file;
+  pprt::InputFile file;
   std::map<std::string, StoredTensor> table;
 };
 

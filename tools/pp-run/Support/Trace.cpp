@@ -8,8 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "Trace.h"
 
-#include "Files.h"
 #include "Json.h"
+#include "pprt/Files.h"
 
 #include <set>
 
@@ -78,5 +78,6 @@ std::string pp::run::printTrace(const Trace &trace) {
 }
 
 pprt::Status pp::run::writeTrace(const std::string &path, const Trace &trace) {
-  return writeFile(path, printTrace(trace));
+  const std::string text = printTrace(trace);
+  return pprt::writeFile(path, text.data(), text.size());
 }

@@ -1,4 +1,4 @@
-//===- Files.cpp - Reading and writing whole files ------------------------===//
+//===- Files.cpp - reading and writing whole files ------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -6,7 +6,7 @@
 // nor say why they failed.
 //
 //===----------------------------------------------------------------------===//
-#include "Files.h"
+#include "pprt/Files.h"
 
 #include <cerrno>
 #include <cstring>
@@ -15,10 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-using namespace pp::run;
-using pprt::ExitCode;
-using pprt::Expected;
-using pprt::Status;
+using namespace pprt;
 
 /// A failed system call on `path`.
 static Status systemFailure(const std::string &path, const char *action) {
@@ -163,18 +160,34 @@ Status OutputFile::commit() {
   return Status();
 }
 
-Status pp::run::checkWritable(const std::string &path) {
+Status pprt::checkWritable(const std::string &path) {
   std::error_code error;
   if (std::filesystem::is_other(std::filesystem::status(path, error)))
     return Status();
   return OutputFile::create(path).status();
 }
 
-Status pp::run::writeFile(const std::string &path, const std::string &content) {
+Expected<std::string> pprt::readFile(const std::string &path, uint64_t most) {
+  Expected<InputFile> file = InputFile::open(path);
+  if (!file)
+    return file.status();
+  if (file->size() > most)
+    return Status(ExitCode::io, path + ": expects at most " +
+                                    std::to_string(most) + " bytes, got " +
+                                    std::to_string(file->size()));
+  std::string content(file->size(), '\0');
+  if (Status status = file->read(0, content.data(), content.size());
+      !status.ok())
+    return status;
+  return content;
+}
+
+Status pprt::writeFile(const std::string &path, const void *data,
+                       size_t count) {
   Expected<OutputFile> file = OutputFile::create(path);
   if (!file)
     return file.status();
-  if (Status status = file->write(content.data(), content.size()); !status.ok())
+  if (Status status = file->write(data, count); !status.ok())
     return status;
   return file->commit();
 }

@@ -1,4 +1,4 @@
-//===- Files.h - Reading and writing whole files ----------------*- C++ -*-===//
+//===- Files.h - reading and writing whole files ----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -6,8 +6,8 @@
 // appears under its final name complete or not at all.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_RUN_SUPPORT_FILES_H
-#define PP_RUN_SUPPORT_FILES_H
+#ifndef PPRT_FILES_H
+#define PPRT_FILES_H
 
 #include "pprt/Status.h"
 
@@ -15,13 +15,13 @@
 #include <cstdint>
 #include <string>
 
-namespace pp::run {
+namespace pprt {
 
 /// A file open for reading at any offset, from any number of threads.
 class InputFile {
 public:
   /// Fails (io) unless `path` is a regular file that can be read.
-  static pprt::Expected<InputFile> open(const std::string &path);
+  static Expected<InputFile> open(const std::string &path);
 
   InputFile(InputFile &&other) noexcept;
   InputFile &operator=(InputFile &&other) noexcept;
@@ -32,7 +32,7 @@ public:
 
   /// Reads exactly `count` bytes at `offset`. Fails (io) if the file ends
   /// before, which it may if another process truncates it.
-  pprt::Status read(uint64_t offset, void *out, size_t count) const;
+  Status read(uint64_t offset, void *out, size_t count) const;
 
 private:
   InputFile(std::string name, int descriptor, uint64_t bytes)
@@ -49,15 +49,15 @@ private:
 class OutputFile {
 public:
   /// Fails (io) if the file cannot be created.
-  static pprt::Expected<OutputFile> create(const std::string &path);
+  static Expected<OutputFile> create(const std::string &path);
 
   OutputFile(OutputFile &&other) noexcept;
   OutputFile &operator=(OutputFile &&) = delete;
   ~OutputFile();
 
-  pprt::Status write(const void *data, size_t count);
+  Status write(const void *data, size_t count);
   /// Expects to be called once, last.
-  pprt::Status commit();
+  Status commit();
 
 private:
   OutputFile(std::string name, std::string temporary, int descriptor)
@@ -72,11 +72,15 @@ private:
 
 /// Fails (io) if OutputFile could not create `path`. Leaves pipes and devices
 /// alone: their other end would take this for the output.
-pprt::Status checkWritable(const std::string &path);
+Status checkWritable(const std::string &path);
 
-/// Writes `content` as the whole of `path`, as OutputFile does.
-pprt::Status writeFile(const std::string &path, const std::string &content);
+/// The whole of a file. Fails (io) if it is longer than `most` bytes, before
+/// anything is read.
+Expected<std::string> readFile(const std::string &path, uint64_t most);
 
-} // namespace pp::run
+/// Writes `count` bytes as the whole of `path`, as OutputFile does.
+Status writeFile(const std::string &path, const void *data, size_t count);
 
-#endif // PP_RUN_SUPPORT_FILES_H
+} // namespace pprt
+
+#endif // PPRT_FILES_H

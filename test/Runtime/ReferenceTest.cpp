@@ -120,6 +120,24 @@ TEST(Collective, LowPrecisionIsRoundedOnce) {
   EXPECT_EQ(valuesOf<uint16_t>(outputs[2]).front(), bf16(258.0f));
 }
 
+TEST(Collective, ANaNOfAnyMemberIsTheMaximum) {
+  const float values[] = {1, NAN};
+  ppx::SlotT slot;
+  slot.element = ppx::ElementType_f32;
+  slot.shape = {1};
+  ppx::InstructionT extreme = collective(ppx::CollectiveKind_all_reduce);
+  for (ppx::Reduction reduction : {ppx::Reduction_max, ppx::Reduction_min})
+    for (size_t first : {0, 1}) {
+      extreme.reduction = reduction;
+      std::vector<Bytes> inputs(2, Bytes(4));
+      std::memcpy(inputs[0].data(), &values[first], 4);
+      std::memcpy(inputs[1].data(), &values[1 - first], 4);
+      float result;
+      std::memcpy(&result, runCollective(extreme, slot, inputs)[0].data(), 4);
+      EXPECT_TRUE(std::isnan(result));
+    }
+}
+
 TEST(Collective, FiniteMeansNeitherInfinityNorNaN) {
   for (auto [value, finite] : {std::pair<float, bool>{1.0f, true},
                                {INFINITY, false},

@@ -74,13 +74,15 @@ static Value combine(ppx::Reduction reduction, Value a, Value b) {
     else
       return x < y;
   };
+  // The first NaN is the largest and the smallest.
+  auto isNaN = [](Value x) { return x != x; };
   switch (reduction) {
   case ppx::Reduction_sum:
     return Value(a + b);
   case ppx::Reduction_max:
-    return less(a, b) ? b : a;
+    return !isNaN(a) && (isNaN(b) || less(a, b)) ? b : a;
   case ppx::Reduction_min:
-    return less(b, a) ? b : a;
+    return !isNaN(a) && (isNaN(b) || less(b, a)) ? b : a;
   case ppx::Reduction_and_:
   case ppx::Reduction_or_:
     break;

@@ -53,6 +53,25 @@ static Status resolveKernels(const ppx::ArtifactT &artifact,
   return {};
 }
 
+/// Resolves the slots and kernels of a section's instructions.
+static void addTasks(Rank &rank, Section section,
+                     const std::vector<ResolvedKernel> &kernels) {
+  const InstructionList &list = instructionsOf(rank.program, section);
+  for (size_t i = 0; i < list.size(); ++i) {
+    const ppx::InstructionT &instruction = *list[i];
+    Task task;
+    task.instruction = &instruction;
+    task.index = uint32_t(i);
+    for (uint32_t slot : instruction.arguments)
+      task.arguments.push_back(rank.arena.data() +
+                               rank.program.slots[slot]->offset);
+    if (instruction.opcode == ppx::Opcode_run ||
+        instruction.opcode == ppx::Opcode_gate)
+      task.kernel = &kernels[instruction.kernel];
+    rank.tasks[size_t(section)][instruction.queue].push_back(std::move(task));
+  }
+}
+
 static Status refusedThread() {
   return Status(ExitCode::device,
                 "expects a thread for each rank and its team, which the system "
@@ -82,22 +101,8 @@ Executor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                       "rank " + std::to_string(index) + " expects " +
                           std::to_string(program->arena_bytes) +
                           " bytes of memory, which the system refuses");
-      for (Section section : kSections) {
-        const InstructionList &list = instructionsOf(*program, section);
-        for (size_t i = 0; i < list.size(); ++i) {
-          Task task;
-          task.instruction = list[i].get();
-          task.index = uint32_t(i);
-          for (uint32_t slot : list[i]->arguments)
-            task.arguments.push_back(rank->arena.data() +
-                                     program->slots[slot]->offset);
-          if (list[i]->opcode == ppx::Opcode_run ||
-              list[i]->opcode == ppx::Opcode_gate)
-            task.kernel = &state.kernels[list[i]->kernel];
-          rank->tasks[size_t(section)][list[i]->queue].push_back(
-              std::move(task));
-        }
-      }
+      for (Section section : kSections)
+        addTasks(*rank, section, state.kernels);
       state.ranks[index] = std::move(rank);
     }
   Expected<std::vector<Meeting>> meetings =

@@ -111,10 +111,14 @@ Status train(Session &session, const Batches &batches, const Options &options,
   Progress progress(std::cout, styleFor(options), options.steps,
                     artifact.items_per_step, hasTokens ? "tokens" : "samples");
   Batch batch;
+  Status interruption;
   for (uint64_t step = 0; step < options.steps; ++step) {
-    if (interrupted())
-      return Status(ExitCode::interrupted,
-                    "interrupted after " + std::to_string(step) + " steps");
+    if (interrupted()) {
+      interruption =
+          Status(ExitCode::interrupted,
+                 "interrupted after " + std::to_string(step) + " steps");
+      break;
+    }
     if (Status status = batches.read(step, batch); !status.ok())
       return status;
     if (Status status = setBatch(session, batch); !status.ok())
@@ -132,7 +136,10 @@ Status train(Session &session, const Batches &batches, const Options &options,
                                              ": expects a finite loss, got " +
                                              std::to_string(value));
   }
-  return session.end();
+  // An interrupted run ends as one of fewer steps.
+  if (Status status = session.end(); !status.ok())
+    return status;
+  return interruption;
 }
 
 /// A result that cannot be written is better known before hours of training.

@@ -8,6 +8,7 @@
 
 import os
 import socket
+import sys
 
 import torch
 import torch.distributed as dist
@@ -58,7 +59,11 @@ def _process(rank, run, args, world, port):
     torch.set_num_threads(max(1, args.threads // world))
     dist.init_process_group("gloo", rank=rank, world_size=world)
     run(rank, args)
+    dist.barrier()
     dist.destroy_process_group()
+    # Threads of the library that still run would now and then abort the exit.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def spawn(run, args, world=2):

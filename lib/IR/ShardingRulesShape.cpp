@@ -122,7 +122,8 @@ private:
 
 ShardingRule reshapeRule(ReshapeOp op) {
   ShardingRule rule;
-  ReshapeFactors(rule, shapeOf(op.getOperand()), shapeOf(op.getResult()));
+  const ReshapeFactors fill(rule, shapeOf(op.getOperand()),
+                            shapeOf(op.getResult()));
   rule.additive = {{0}};
   return rule;
 }

@@ -181,7 +181,7 @@ FailureOr<std::vector<uint8_t>> CompiledKernels::linkSharedObject() const {
           llvm::sys::fs::createUniqueDirectory("pp-kernels", directory))
     return fail(error.message());
   llvm::scope_exit cleanup(
-      [&] { llvm::sys::fs::remove_directories(directory); });
+      [&] { (void)llvm::sys::fs::remove_directories(directory); });
 
   std::string output = (directory + "/kernels.so").str();
   std::vector<std::string> arguments{"ld.lld", "-shared", "--build-id=none",

@@ -54,7 +54,7 @@
 using namespace mlir;
 
 /// Scratch of one row beyond this goes to the heap, once per call.
-static constexpr int64_t kMaxStackBytes = 512 * 1024;
+static constexpr int64_t kMaxStackBytes = 512 << 10;
 
 static void addConversions(OpPassManager &passes) {
   passes.addPass(createCSEPass());

@@ -16,7 +16,7 @@ using namespace pp;
 namespace {
 
 /// Elements up to which a kernel may be one row, hence run on one core.
-constexpr int64_t kSerialElements = 32 * 1024;
+constexpr int64_t kSerialElements = 32 << 10;
 /// Elements per row that fill vector registers and stay in the first cache.
 constexpr int64_t kRowElements = 1024;
 /// Columns of a block in a reduction over rows: four cache lines of f32.

@@ -228,24 +228,13 @@ LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-bool ShardingAttr::isFullyReplicated() const {
-  return getPartial().empty() &&
-         llvm::all_of(getDims(), [](DimShardingAttr dim) {
-           return dim.getAxes().empty();
-         });
-}
 ShardingAttr ShardingAttr::fromAxes(FlatSymbolRefAttr mesh,
                                     ArrayRef<SmallVector<StringAttr>> axes,
-                                    bool open,
-                                    ArrayRef<PartialAxisAttr> partial) {
+                                    bool open) {
   SmallVector<DimShardingAttr> dims;
   for (const SmallVector<StringAttr> &dim : axes)
     dims.push_back(DimShardingAttr::get(mesh.getContext(), dim, open));
-  return get(mesh.getContext(), mesh, dims, partial);
-}
-ShardingAttr ShardingAttr::getOpen(FlatSymbolRefAttr mesh, int64_t rank) {
-  return fromAxes(mesh, SmallVector<SmallVector<StringAttr>>(rank),
-                  /*open=*/true);
+  return get(mesh.getContext(), mesh, dims, {});
 }
 ShardingAttr ShardingAttr::getReplicated(FlatSymbolRefAttr mesh, int64_t rank) {
   return fromAxes(mesh, SmallVector<SmallVector<StringAttr>>(rank));
@@ -256,28 +245,10 @@ SmallVector<SmallVector<StringAttr>> ShardingAttr::getAxes() const {
     axes.emplace_back(dim.getAxes());
   return axes;
 }
-ShardingAttr
-ShardingAttr::withPartial(ArrayRef<PartialAxisAttr> partial) const {
-  return get(getContext(), getMesh(), getDims(), partial);
-}
 RankedTensorType ShardingAttr::localType(RankedTensorType global,
                                          MeshAttr mesh) const {
   SmallVector<int64_t> shape(global.getShape());
   for (auto [size, dim] : llvm::zip_equal(shape, getDims()))
     size /= mesh.sizeOf(dim.getAxes());
   return RankedTensorType::get(shape, global.getElementType());
-}
-bool ShardingAttr::isEquivalent(ShardingAttr other) const {
-  auto sameAxes = [](DimShardingAttr a, DimShardingAttr b) {
-    return a.getAxes() == b.getAxes();
-  };
-  return getRank() == other.getRank() &&
-         llvm::all_of(llvm::zip(getDims(), other.getDims()),
-                      [&](auto pair) {
-                        return sameAxes(std::get<0>(pair), std::get<1>(pair));
-                      }) &&
-         getPartial().size() == other.getPartial().size() &&
-         llvm::all_of(getPartial(), [&](PartialAxisAttr axis) {
-           return llvm::is_contained(other.getPartial(), axis);
-         });
 }

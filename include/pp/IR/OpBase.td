@@ -13,10 +13,6 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "pp/IR/PPAttributes.td"
 
-def PP_Float : AnyTypeOf<[F64, F32, BF16]>;
-def PP_Int : AnyTypeOf<[I64, I32]>;
-def PP_Element : AnyTypeOf<[F64, F32, BF16, I64, I32, I1]>;
-
 def PP_Tensor : StaticShapeTensorOf<[F64, F32, BF16, I64, I32, I1]>;
 def PP_FloatTensor : StaticShapeTensorOf<[F64, F32, BF16]>;
 def PP_NumberTensor : StaticShapeTensorOf<[F64, F32, BF16, I64, I32]>;

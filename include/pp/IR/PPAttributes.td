@@ -91,7 +91,7 @@ def PP_RowsAttr : PP_Attr<"Rows", "rows"> {
 
     ```mlir
     // rows of a 16x128x256 tensor
-    #pp.rows<2048, [array<i64: 128, 16, 1, 1, 128, 1, 1, 1, 256>]>
+    #pp.rows<2048, [[128, 16, 1, 1, 128, 1, 1, 1, 256]]>
     ```
   }];
   let parameters = (ins "int64_t":$rows,
@@ -191,9 +191,6 @@ def PP_ShardingAttr : PP_Attr<"Sharding", "sharding"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     int64_t getRank() const { return getDims().size(); }
-    bool isFullyReplicated() const;
-    /// Fully open, nothing assigned: where propagation starts from.
-    static ShardingAttr getOpen(::mlir::FlatSymbolRefAttr mesh, int64_t rank);
     /// Closed and replicated in every dimension.
     static ShardingAttr getReplicated(::mlir::FlatSymbolRefAttr mesh, int64_t rank);
     /// The dimensions' axes, openness dropped.
@@ -201,13 +198,9 @@ def PP_ShardingAttr : PP_Attr<"Sharding", "sharding"> {
     /// From axes per dimension; all dimensions open or all closed.
     static ShardingAttr fromAxes(::mlir::FlatSymbolRefAttr mesh,
         ::llvm::ArrayRef<::llvm::SmallVector<::mlir::StringAttr>> axes,
-        bool open = false, ::llvm::ArrayRef<PartialAxisAttr> partial = {});
-    ShardingAttr withPartial(::llvm::ArrayRef<PartialAxisAttr> partial) const;
+        bool open = false);
     /// The shard's type on one device. Every dimension must divide.
     ::mlir::RankedTensorType localType(::mlir::RankedTensorType global, MeshAttr mesh) const;
-    /// True if both split the same dimensions by the same axes in the same
-    /// order and are partial over the same axes.
-    bool isEquivalent(ShardingAttr other) const;
   }];
 }
 

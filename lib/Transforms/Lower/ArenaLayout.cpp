@@ -73,20 +73,3 @@ int64_t pp::layoutSlots(MutableArrayRef<SlotLifetime> slots, int64_t base) {
   copy(other, slots.begin());
   return endByStart;
 }
-
-int64_t pp::getMaxLiveBytes(ArrayRef<SlotLifetime> slots) {
-  SmallVector<std::pair<int64_t, int64_t>> changes; // (instruction, bytes)
-  for (const SlotLifetime &slot : slots) {
-    if (slot.first < 0)
-      continue;
-    changes.push_back({slot.first, alignedBytes(slot)});
-    changes.push_back({slot.last + 1, -alignedBytes(slot)});
-  }
-  sort(changes);
-  int64_t live = 0, most = 0;
-  for (auto [instruction, bytes] : changes) {
-    live += bytes;
-    most = std::max(most, live);
-  }
-  return most;
-}

@@ -28,9 +28,6 @@ struct SlotLifetime {
 /// end of the highest. Slots without a lifetime get `base`.
 int64_t layoutSlots(llvm::MutableArrayRef<SlotLifetime> slots, int64_t base);
 
-/// Lower bound of any layout: the most bytes that live at one instruction.
-int64_t getMaxLiveBytes(llvm::ArrayRef<SlotLifetime> slots);
-
 } // namespace pp
 
 #endif // PP_LIB_TRANSFORMS_LOWER_ARENALAYOUT_H

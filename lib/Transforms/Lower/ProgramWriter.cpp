@@ -27,8 +27,7 @@ int64_t ProgramWriter::addSlot(StringRef name, SlotClass slotClass, Type type,
   SlotOp::create(inner, loc, name, slotClass, /*offset=*/-1, type,
                  argument < 0 ? IntegerAttr()
                               : builder.getI64IntegerAttr(argument));
-  slotTypes.push_back(type);
-  return slotTypes.size() - 1;
+  return numSlots++;
 }
 
 int64_t ProgramWriter::queue(StringRef name, QueueKind kind) {

@@ -29,7 +29,6 @@ public:
 
   int64_t addSlot(llvm::StringRef name, SlotClass slotClass, mlir::Type type,
                   int64_t argument = -1);
-  mlir::Type getSlotType(int64_t slot) { return slotTypes[slot]; }
 
   InstructionTag getTag() const { return tag; }
   void setTag(InstructionTag tag) { this->tag = tag; }
@@ -54,7 +53,7 @@ private:
   mlir::Location loc;
   ProgramOp program;
   InstructionTag tag;
-  llvm::SmallVector<mlir::Type> slotTypes;
+  int64_t numSlots = 0;
   llvm::StringMap<int64_t> queues;
 };
 

@@ -13,6 +13,14 @@
 using namespace mlir;
 using namespace pp;
 
+LogicalResult InitAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               InitKind, Real a, Real b) {
+  for (double number : {a, b})
+    if (!std::isfinite(number))
+      return emitError() << "expects finite numbers to start from, got "
+                         << number;
+  return success();
+}
 Attribute InitAttr::parse(AsmParser &parser, Type) {
   InitKind kind;
   double a = 0, b = 0;
@@ -27,7 +35,8 @@ Attribute InitAttr::parse(AsmParser &parser, Type) {
     return {};
   if (parser.parseGreater())
     return {};
-  return get(parser.getContext(), kind, a, b);
+  return parser.getChecked<InitAttr>(parser.getContext(), kind, Real(a),
+                                     Real(b));
 }
 void InitAttr::print(AsmPrinter &printer) const {
   printer << "<" << stringifyInitKind(getKind());

@@ -62,3 +62,10 @@ module @beta attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, optimizer = #pp.o
 
 // expected-error@+1 {{expects warmup and steps of at least 0, got -5 and 0}}
 module @warmup attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, optimizer = #pp.optimizer<sgd, warmup = -5>, threads = 1>} {}
+
+// -----
+
+// expected-error@+1 {{expects finite numbers to start from, got}}
+func.func @init(%w: tensor<4xf32> {pp.init = #pp.init<normal, 0x7FF8000000000000, 1.0>}) {
+  return
+}

@@ -218,9 +218,11 @@ def PP_InitAttr : PP_Attr<"Init", "init"> {
     ```mlir
     #pp.init<normal, 0.0, 0.02>
     ```
+    Errors: a number that is not finite.
   }];
   let parameters = (ins "::pp::InitKind":$kind, "::pp::Real":$a, "::pp::Real":$b);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 
 def PP_OptimizerAttr : PP_Attr<"Optimizer", "optimizer"> {

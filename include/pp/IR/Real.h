@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attributes are uniqued by hash and equality; plain doubles have no hash in
-// LLVM. A Real compares by value (NaN never occurs: the parsers refuse it).
+// LLVM. A Real compares by value (NaN never occurs: the verifiers refuse it).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_REAL_H

@@ -21,50 +21,28 @@ static reshard::Mesh toPlannerMesh(const MeshView &mesh) {
   return result;
 }
 
+/// Both enumerations list the reductions in one order.
+static reshard::Reduction toPlanner(Reduction reduction) {
+  static_assert(int(Reduction::Sum) == int(reshard::Reduction::Sum) &&
+                int(Reduction::Max) == int(reshard::Reduction::Max) &&
+                int(Reduction::Min) == int(reshard::Reduction::Min) &&
+                int(Reduction::Prod) == int(reshard::Reduction::Prod) &&
+                int(Reduction::And) == int(reshard::Reduction::And) &&
+                int(Reduction::Or) == int(reshard::Reduction::Or));
+  return static_cast<reshard::Reduction>(reduction);
+}
+static Reduction fromPlanner(reshard::Reduction reduction) {
+  return static_cast<Reduction>(reduction);
+}
+
 static reshard::TensorSharding toPlanner(const Layout &layout,
                                          const PartialAxes &partial) {
   reshard::TensorSharding sharding;
   for (const AxisList &axes : layout)
     sharding.dims.emplace_back(axes.begin(), axes.end());
-  // Both enumerations list the reductions alike up to their order.
-  auto translate = [](Reduction reduction) {
-    switch (reduction) {
-    case Reduction::Sum:
-      return reshard::Reduction::Sum;
-    case Reduction::Max:
-      return reshard::Reduction::Max;
-    case Reduction::Min:
-      return reshard::Reduction::Min;
-    case Reduction::Prod:
-      return reshard::Reduction::Prod;
-    case Reduction::And:
-      return reshard::Reduction::And;
-    case Reduction::Or:
-      return reshard::Reduction::Or;
-    }
-    llvm_unreachable("every reduction is listed");
-  };
   for (auto [axis, reduction] : partial)
-    sharding.partial.push_back({axis, translate(reduction)});
+    sharding.partial.push_back({axis, toPlanner(reduction)});
   return sharding;
-}
-
-static Reduction fromPlanner(reshard::Reduction reduction) {
-  switch (reduction) {
-  case reshard::Reduction::Sum:
-    return Reduction::Sum;
-  case reshard::Reduction::Max:
-    return Reduction::Max;
-  case reshard::Reduction::Min:
-    return Reduction::Min;
-  case reshard::Reduction::Prod:
-    return Reduction::Prod;
-  case reshard::Reduction::And:
-    return Reduction::And;
-  case reshard::Reduction::Or:
-    return Reduction::Or;
-  }
-  llvm_unreachable("every reduction is listed");
 }
 
 Resharder::Resharder(MeshView mesh, double latency, double bandwidth)

@@ -22,6 +22,25 @@ const std::vector<Algorithm> &pp::schedule::algorithms() {
   return table;
 }
 
+bool pp::schedule::isAlgorithm(const std::string &name) {
+  return std::any_of(
+      algorithms().begin(), algorithms().end(),
+      [&](const Algorithm &algorithm) { return name == algorithm.name; });
+}
+
+const std::string &pp::schedule::algorithmNames() {
+  static const std::string names = [] {
+    std::string list;
+    for (size_t i = 0; i < algorithms().size(); ++i) {
+      if (i > 0)
+        list += i + 1 < algorithms().size() ? ", " : " or ";
+      list += algorithms()[i].name;
+    }
+    return list;
+  }();
+  return names;
+}
+
 static bool checkRange(const char *what, size_t value, size_t max,
                        std::string &error) {
   if (value >= 1 && value <= max)

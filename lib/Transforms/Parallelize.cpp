@@ -6,6 +6,7 @@
 // values together is checked by checkOptions.
 //
 //===----------------------------------------------------------------------===//
+#include "pp/Schedule/Algorithms.h"
 #include "pp/Transforms/Pipelines.h"
 #include "llvm/ADT/StringSet.h"
 #include <cmath>
@@ -59,11 +60,11 @@ const char *readBetas(StringRef value, PipelineOptions &options) {
   return areBelow1 ? nullptr : "two numbers below 1, as 0.9,0.999";
 }
 
-/// Takes one of `words`, named in `expected`.
-const char *readWord(StringRef value, std::string &word,
-                     ArrayRef<StringRef> words, const char *expected) {
+/// Takes a word if it means something; if not, `expected` lists those that do.
+const char *readWord(StringRef value, std::string &word, bool hasMeaning,
+                     const char *expected) {
   word = value.str();
-  return llvm::is_contained(words, value) ? nullptr : expected;
+  return hasMeaning ? nullptr : expected;
 }
 
 const char *readFile(StringRef value, std::string &file) {
@@ -90,14 +91,15 @@ const Key keys[] = {
      "parts of the batch that one device computes one after another",
      PP_READ(readSize(value, options.plan.microbatches))},
     {"schedule", "order of the micro-batches: gpipe or 1f1b (default)",
-     PP_READ(readWord(value, options.plan.schedule, {"gpipe", "1f1b"},
-                      "gpipe or 1f1b"))},
+     PP_READ(readWord(value, options.plan.schedule,
+                      schedule::isAlgorithm(value.str()),
+                      schedule::algorithmNames().c_str()))},
     {"threads", "threads inside a rank",
      PP_READ(readThreads(value, options.plan.threads))},
     {"optimizer",
      "sgd, momentum, adam or adamw (default), as torch.optim defines them",
      PP_READ(readWord(value, options.plan.optimizer,
-                      {"sgd", "momentum", "adam", "adamw"},
+                      symbolizeOptimizerKind(value).has_value(),
                       "sgd, momentum, adam or adamw"))},
     {"lr", "learning rate (default 1e-3)",
      PP_READ(readReal(value, options.plan.lr))},
@@ -113,7 +115,8 @@ const Key keys[] = {
     {"warmup", "steps over which the learning rate rises linearly",
      PP_READ(readCount(value, options.plan.warmup))},
     {"decay", "learning rate after the warm-up: constant (default) or cosine",
-     PP_READ(readWord(value, options.plan.decay, {"constant", "cosine"},
+     PP_READ(readWord(value, options.plan.decay,
+                      symbolizeDecay(value).has_value(),
                       "constant or cosine"))},
     {"steps", "step at which the cosine reaches 0",
      PP_READ(readCount(value, options.plan.steps))},

@@ -39,6 +39,10 @@ struct Algorithm {
 
 /// All algorithms, in the order of their documentation.
 const std::vector<Algorithm> &algorithms();
+/// Whether one is called `name`.
+bool isAlgorithm(const std::string &name);
+/// Their names, as messages list them: `gpipe or 1f1b`.
+const std::string &algorithmNames();
 
 /// The verified schedule of the algorithm called `name`. On an unknown name
 /// (the error lists the near ones) or a problem that it cannot solve, returns

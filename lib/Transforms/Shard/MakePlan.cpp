@@ -10,6 +10,7 @@
 #include "pp/Transforms/Shard/MakePlan.h"
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
+#include "pp/Schedule/Algorithms.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -109,8 +110,9 @@ static std::string checkOptimizer(const ParallelizeOptions &options) {
 std::string pp::checkOptions(const ParallelizeOptions &options) {
   if (std::string wrong = checkSizes(options); !wrong.empty())
     return wrong;
-  if (options.schedule != "gpipe" && options.schedule != "1f1b")
-    return "expects schedule=gpipe or 1f1b, got " + options.schedule;
+  if (!schedule::isAlgorithm(options.schedule))
+    return "expects schedule=" + schedule::algorithmNames() + ", got " +
+           options.schedule;
   return checkOptimizer(options);
 }
 

@@ -9,6 +9,7 @@
 // for forward ops alone.
 //
 //===----------------------------------------------------------------------===//
+#include "UpdateRules.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "pp/IR/Model.h"
@@ -49,7 +50,6 @@ private:
   /// The sum of what has arrived at `value`, in forward order of its uses; null
   /// if nothing has.
   Value gradientOf(Value value, int64_t origin);
-  Value fill(Type type, double number, Location loc);
   void appendGradients();
   void removeDeadOps();
   void classify();
@@ -168,18 +168,6 @@ void Differentiator::findDependences() {
   }
 }
 
-Value Differentiator::fill(Type type, double number, Location loc) {
-  auto scalar =
-      RankedTensorType::get({}, cast<RankedTensorType>(type).getElementType());
-  Value constant = ConstantOp::create(
-      builder, loc, scalar,
-      DenseElementsAttr::get(
-          scalar, builder.getFloatAttr(scalar.getElementType(), number)));
-  if (type == scalar)
-    return constant;
-  return BroadcastOp::create(builder, loc, type, constant, ArrayRef<int64_t>());
-}
-
 void Differentiator::markSince(Operation *last, int64_t origin) {
   Block &body = main.getBody().front();
   auto first = last ? std::next(last->getIterator()) : body.begin();
@@ -249,7 +237,8 @@ void Differentiator::appendGradients() {
     Value gradient = gradientOf(argument, origin);
     if (!gradient) {
       Operation *last = terminator->getPrevNode();
-      gradient = fill(argument.getType(), 0.0, argument.getLoc());
+      gradient = Arithmetic(builder, argument.getLoc())
+                     .constant(0.0, argument.getType());
       markSince(last, origin);
     }
     unsigned result = main.getNumResults();
@@ -297,7 +286,8 @@ LogicalResult Differentiator::run() {
   Value loss = terminator->getOperand(0);
   if (varied.contains(loss)) {
     Operation *last = terminator->getPrevNode();
-    contributions[loss].push_back(fill(loss.getType(), 1.0, loss.getLoc()));
+    contributions[loss].push_back(
+        Arithmetic(builder, loss.getLoc()).constant(1.0, loss.getType()));
     markSince(last, static_cast<int64_t>(forwardOps.size()) - 1);
   }
   for (Operation *op : llvm::reverse(forwardOps))

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
-#include "pp/IR/PP.h"
+#include "pp/IR/Values.h"
 #include "pprt/Contraction.h"
 
 using namespace mlir;
@@ -223,21 +223,19 @@ std::optional<double> pp::getConstantFactor(Operation *op, Value value) {
   if (!isa<MulOp, DivOp>(op))
     return std::nullopt;
   bool isLeft = op->getOperand(0) == value;
-  Operation *other = op->getOperand(isLeft ? 1 : 0).getDefiningOp();
-  while (isa_and_present<BroadcastOp, ReshapeOp>(other))
-    other = other->getOperand(0).getDefiningOp();
-  auto constant = dyn_cast_or_null<ConstantOp>(other);
-  auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
-                        : SplatElementsAttr();
-  if (!splat || !isa<FloatType>(splat.getElementType()) ||
+  std::optional<double> factor = getSplat(op->getOperand(isLeft ? 1 : 0));
+  if (!factor || !isa<FloatType>(ranked(value).getElementType()) ||
       (isa<DivOp>(op) && !isLeft))
     return std::nullopt;
-  double factor = splat.getSplatValue<APFloat>().convertToDouble();
   if (isa<MulOp>(op))
     return factor;
-  return factor == 0 ? std::nullopt : std::optional<double>(1 / factor);
+  return *factor == 0 ? std::nullopt : std::optional<double>(1 / *factor);
 }
 
 FailureOr<ppx::ContractionT> pp::matchContraction(func::FuncOp kernel) {
   return ContractionMatcher(kernel).match();
+}
+
+bool pp::isTakenAlong(Operation *op, Value value) {
+  return isa<TransposeOp, ReshapeOp, AddOp>(op) || getConstantFactor(op, value);
 }

@@ -11,34 +11,10 @@
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/PatternMatch.h"
 #include "pp/IR/Model.h"
-#include "pp/IR/PP.h"
+#include "pp/IR/Values.h"
 
 using namespace mlir;
 using namespace pp;
-
-namespace {
-
-/// True if every element of `value` is known to equal `number`.
-bool isSplatOf(Value value, double number) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<BroadcastOp, ReshapeOp, TransposeOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  auto constant = value.getDefiningOp<ConstantOp>();
-  auto literal = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
-                          : SplatElementsAttr();
-  if (!literal)
-    return false;
-  if (isa<FloatType>(literal.getElementType()))
-    return literal.getSplatValue<APFloat>().convertToDouble() == number;
-  APInt integer = literal.getSplatValue<APInt>();
-  return literal.getElementType().isInteger(1)
-             ? integer.getBoolValue() == (number != 0.0)
-             : integer.getSExtValue() == static_cast<int64_t>(number);
-}
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Elementwise
@@ -57,29 +33,29 @@ OpFoldResult NotOp::fold(FoldAdaptor) {
 }
 
 OpFoldResult AddOp::fold(FoldAdaptor) {
-  if (isSplatOf(getRhs(), 0.0))
+  if (getSplat(getRhs()) == 0.0)
     return getLhs();
-  return isSplatOf(getLhs(), 0.0) ? getRhs() : Value();
+  return getSplat(getLhs()) == 0.0 ? getRhs() : Value();
 }
 
 OpFoldResult SubOp::fold(FoldAdaptor) {
-  return isSplatOf(getRhs(), 0.0) ? getLhs() : Value();
+  return getSplat(getRhs()) == 0.0 ? getLhs() : Value();
 }
 
 OpFoldResult MulOp::fold(FoldAdaptor) {
-  if (isSplatOf(getRhs(), 1.0))
+  if (getSplat(getRhs()) == 1.0)
     return getLhs();
-  return isSplatOf(getLhs(), 1.0) ? getRhs() : Value();
+  return getSplat(getLhs()) == 1.0 ? getRhs() : Value();
 }
 
 OpFoldResult DivOp::fold(FoldAdaptor) {
-  return isSplatOf(getRhs(), 1.0) ? getLhs() : Value();
+  return getSplat(getRhs()) == 1.0 ? getLhs() : Value();
 }
 
 OpFoldResult SelectOp::fold(FoldAdaptor) {
-  if (getOnTrue() == getOnFalse() || isSplatOf(getPredicate(), 1.0))
+  if (getOnTrue() == getOnFalse() || getSplat(getPredicate()) == 1.0)
     return getOnTrue();
-  return isSplatOf(getPredicate(), 0.0) ? getOnFalse() : Value();
+  return getSplat(getPredicate()) == 0.0 ? getOnFalse() : Value();
 }
 
 /// True if every value of `from` is one of `to`.
@@ -202,7 +178,7 @@ SmallVector<PadOp> collectPads(AddOp root) {
 
 /// Where `pad` puts its operand, if it pads with zeros and along `dim` alone.
 std::optional<Placed> placedAlong(PadOp pad, int64_t dim) {
-  if (!isSplatOf(pad.getValue(), 0.0) ||
+  if (getSplat(pad.getValue()) != 0.0 ||
       llvm::any_of(pad.getInterior(), [](int64_t amount) { return amount; }))
     return std::nullopt;
   for (int64_t other = 0; other < pad.getType().getRank(); ++other)

@@ -11,7 +11,7 @@
 #define PP_LIB_IR_GRADIENTMODELS_H
 
 #include "mlir/IR/Builders.h"
-#include "pp/IR/PP.h"
+#include "pp/IR/Values.h"
 
 namespace pp {
 
@@ -72,10 +72,6 @@ private:
   const llvm::SmallBitVector &needed;
   llvm::MutableArrayRef<mlir::Value> gradients;
 };
-
-inline mlir::RankedTensorType rankedType(mlir::Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType());
-}
 
 template <typename OpTy, void (*differentiate)(OpTy, Vjp &)>
 struct GradientModel

@@ -13,13 +13,12 @@ using namespace pp;
 
 bool Vjp::needs(unsigned operand) const {
   return needed.test(operand) &&
-         isa<FloatType>(rankedType(op->getOperand(operand)).getElementType());
+         isa<FloatType>(ranked(op->getOperand(operand)).getElementType());
 }
 
 Value Vjp::compare(Direction direction, Value x, Value y) {
-  return make<CompareOp>(
-      rankedType(x).clone(IntegerType::get(op->getContext(), 1)), direction, x,
-      y);
+  return make<CompareOp>(ranked(x).clone(IntegerType::get(op->getContext(), 1)),
+                         direction, x, y);
 }
 
 Value Vjp::select(Value mask, Value x, Value y) {
@@ -27,19 +26,19 @@ Value Vjp::select(Value mask, Value x, Value y) {
 }
 
 Value Vjp::convert(Value x, Type element) {
-  if (rankedType(x).getElementType() == element)
+  if (ranked(x).getElementType() == element)
     return x;
-  return make<ConvertOp>(rankedType(x).clone(element), x);
+  return make<ConvertOp>(ranked(x).clone(element), x);
 }
 
 Value Vjp::reduce(Reduction reduction, Value x, ArrayRef<int64_t> dims) {
   if (dims.empty())
     return x;
   SmallVector<int64_t> shape;
-  for (auto [dim, size] : llvm::enumerate(rankedType(x).getShape()))
+  for (auto [dim, size] : llvm::enumerate(ranked(x).getShape()))
     if (!llvm::is_contained(dims, static_cast<int64_t>(dim)))
       shape.push_back(size);
-  return make<ReduceOp>(rankedType(x).clone(shape), reduction, x, dims);
+  return make<ReduceOp>(ranked(x).clone(shape), reduction, x, dims);
 }
 
 Value Vjp::broadcast(Value x, ArrayRef<int64_t> dims, Type type) {
@@ -51,8 +50,8 @@ Value Vjp::transpose(Value x, ArrayRef<int64_t> permutation) {
     return x;
   SmallVector<int64_t> shape;
   for (int64_t dim : permutation)
-    shape.push_back(rankedType(x).getDimSize(dim));
-  return make<TransposeOp>(rankedType(x).clone(shape), x, permutation);
+    shape.push_back(ranked(x).getDimSize(dim));
+  return make<TransposeOp>(ranked(x).clone(shape), x, permutation);
 }
 
 Value Vjp::scalar(double value, Type element) {

@@ -19,19 +19,18 @@ namespace {
 
 /// A value of the result's shape, repeated over the operand's.
 Value spread(ReduceOp op, Vjp &vjp, Value value) {
-  auto type = rankedType(op.getOperand());
+  auto type = ranked(op.getOperand());
   SmallVector<int64_t> kept;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
     if (!llvm::is_contained(op.getDimensions(), dim))
       kept.push_back(dim);
-  return vjp.broadcast(value, kept,
-                       type.clone(rankedType(value).getElementType()));
+  return vjp.broadcast(value, kept, type.clone(ranked(value).getElementType()));
 }
 
 /// Equal parts to every element that attains the extremum.
 Value extremum(ReduceOp op, Vjp &vjp) {
   Value x = op.getOperand();
-  Type element = rankedType(x).getElementType();
+  Type element = ranked(x).getElementType();
   Value attains =
       vjp.compare(Direction::EQ, x, spread(op, vjp, op.getResult()));
   Value count = vjp.reduce(Reduction::Sum, vjp.convert(attains, element),
@@ -45,7 +44,7 @@ Value extremum(ReduceOp op, Vjp &vjp) {
 /// more nobody has any.
 Value product(ReduceOp op, Vjp &vjp) {
   Value x = op.getOperand();
-  Type element = rankedType(x).getElementType();
+  Type element = ranked(x).getElementType();
   Value isZero = vjp.compare(Direction::EQ, x, vjp.fill(0.0, x.getType()));
   Value nonzero = vjp.select(isZero, vjp.fill(1.0, x.getType()), x);
   Value product = vjp.reduce(Reduction::Prod, nonzero, op.getDimensions());
@@ -109,7 +108,7 @@ int64_t disorder(ArrayRef<int64_t> dims) {
 /// free there. Of the two operand orders, the one is taken that yields the
 /// dimensions closer to the order of `self`.
 Value contract(Vjp &vjp, const Side &self, const Side &other) {
-  auto type = rankedType(self.value);
+  auto type = ranked(self.value);
   Value upstream = vjp.convert(vjp.upstream, type.getElementType());
   // What is left of `other` is its contracting dimensions, in ascending order,
   // each standing for the dimension of `self` that it is paired with.
@@ -161,7 +160,7 @@ void dotGeneral(DotGeneralOp op, Vjp &vjp) {
 void gather(GatherOp op, Vjp &vjp) {
   if (!vjp.needs(0))
     return;
-  auto table = rankedType(op.getOperand());
+  auto table = ranked(op.getOperand());
   Type indices = op.getIndices().getType();
   double last = table.getDimSize(op.getBatchDims()) - 1;
   Value clamped = vjp.binary<MinOp>(
@@ -177,16 +176,15 @@ void scatterAdd(ScatterAddOp op, Vjp &vjp) {
   if (!vjp.needs(2))
     return;
   Value indices = op.getIndices();
-  auto updates = rankedType(op.getUpdates());
-  double size = rankedType(op).getDimSize(op.getBatchDims());
+  auto updates = ranked(op.getUpdates());
+  double size = ranked(op).getDimSize(op.getBatchDims());
   Value rows =
       vjp.make<GatherOp>(updates, vjp.upstream, indices, op.getBatchDims());
   Value inside = vjp.binary<AndOp>(
       vjp.compare(Direction::GE, indices, vjp.fill(0, indices.getType())),
       vjp.compare(Direction::LT, indices, vjp.fill(size, indices.getType())));
   Type maskType = updates.clone(IntegerType::get(op.getContext(), 1));
-  auto dims =
-      llvm::to_vector(llvm::seq<int64_t>(rankedType(indices).getRank()));
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(ranked(indices).getRank()));
   vjp.set(2, vjp.keepWhere(vjp.broadcast(inside, dims, maskType), rows));
 }
 

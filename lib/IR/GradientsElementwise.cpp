@@ -69,7 +69,7 @@ Value cos(CosOp op, Vjp &vjp) {
       vjp.mul(vjp.upstream, vjp.unary<SinOp>(op.getOperand())));
 }
 Value convert(ConvertOp op, Vjp &vjp) {
-  Type element = rankedType(op.getOperand()).getElementType();
+  Type element = ranked(op.getOperand()).getElementType();
   return vjp.convert(vjp.upstream, element);
 }
 /// The gradient is laid out as the value.

@@ -17,7 +17,7 @@ void broadcast(BroadcastOp op, Vjp &vjp) {
   if (!vjp.needs(0))
     return;
   SmallVector<int64_t> added;
-  for (int64_t dim = 0; dim < rankedType(op).getRank(); ++dim)
+  for (int64_t dim = 0; dim < ranked(op).getRank(); ++dim)
     if (!llvm::is_contained(op.getDimensions(), dim))
       added.push_back(dim);
   vjp.set(0, vjp.reduce(Reduction::Sum, vjp.upstream, added));
@@ -35,13 +35,13 @@ void transpose(TransposeOp op, Vjp &vjp) {
 }
 
 void slice(SliceOp op, Vjp &vjp) {
-  auto from = rankedType(op.getOperand());
-  if (!vjp.needs(0) || rankedType(op).getNumElements() == 0)
+  auto from = ranked(op.getOperand());
+  if (!vjp.needs(0) || ranked(op).getNumElements() == 0)
     return;
   SmallVector<int64_t> high, interior;
   for (int64_t dim = 0; dim < from.getRank(); ++dim) {
     int64_t start = op.getStarts()[dim], stride = op.getStrides()[dim];
-    int64_t last = start + (rankedType(op).getDimSize(dim) - 1) * stride;
+    int64_t last = start + (ranked(op).getDimSize(dim) - 1) * stride;
     high.push_back(from.getDimSize(dim) - 1 - last);
     interior.push_back(stride - 1);
   }
@@ -51,7 +51,7 @@ void slice(SliceOp op, Vjp &vjp) {
 }
 
 void pad(PadOp op, Vjp &vjp) {
-  auto inner = rankedType(op.getOperand()), outer = rankedType(op);
+  auto inner = ranked(op.getOperand()), outer = ranked(op);
   if (vjp.needs(0)) {
     SmallVector<int64_t> limits, strides;
     for (int64_t dim = 0; dim < inner.getRank(); ++dim) {
@@ -77,9 +77,9 @@ void pad(PadOp op, Vjp &vjp) {
 }
 
 void concatenate(ConcatenateOp op, Vjp &vjp) {
-  int64_t rank = rankedType(op).getRank(), begin = 0;
+  int64_t rank = ranked(op).getRank(), begin = 0;
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
-    auto type = rankedType(operand);
+    auto type = ranked(operand);
     int64_t end = begin + type.getDimSize(op.getDimension());
     if (vjp.needs(index)) {
       SmallVector<int64_t> starts(rank, 0), limits(type.getShape()),

@@ -7,16 +7,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
-#include "pp/IR/PP.h"
+#include "pp/IR/Values.h"
 
 using namespace mlir;
 using namespace pp;
 
 namespace {
-
-RankedTensorType ranked(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// Checks that `value` has this shape.
 LogicalResult expectShape(Operation *op, Value value, ArrayRef<int64_t> shape,

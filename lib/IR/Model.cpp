@@ -144,39 +144,6 @@ void pp::setStages(Operation *op, ArrayRef<int64_t> stages) {
   op->setAttr(attrs::kStages, DenseI64ArrayAttr::get(op->getContext(), stages));
 }
 
-TypedAttr pp::getIdentity(Reduction reduction, Type element) {
-  Builder b(element.getContext());
-  if (auto type = dyn_cast<FloatType>(element)) {
-    const llvm::fltSemantics &semantics = type.getFloatSemantics();
-    switch (reduction) {
-    case Reduction::Max:
-      return b.getFloatAttr(type,
-                            APFloat::getInf(semantics, /*Negative=*/true));
-    case Reduction::Min:
-      return b.getFloatAttr(type, APFloat::getInf(semantics));
-    case Reduction::Prod:
-      return b.getFloatAttr(type, 1.0);
-    default:
-      return b.getFloatAttr(type, 0.0);
-    }
-  }
-  unsigned width = element.getIntOrFloatBitWidth();
-  switch (reduction) {
-  case Reduction::Max:
-    return b.getIntegerAttr(
-        element, width == 1 ? APInt(1, 0) : APInt::getSignedMinValue(width));
-  case Reduction::Min:
-    return b.getIntegerAttr(
-        element, width == 1 ? APInt(1, 1) : APInt::getSignedMaxValue(width));
-  case Reduction::Prod:
-    return b.getIntegerAttr(element, APInt(width, 1));
-  case Reduction::And:
-    return b.getIntegerAttr(element, APInt::getAllOnes(width));
-  default:
-    return b.getIntegerAttr(element, APInt(width, 0));
-  }
-}
-
 bool pp::isGraphOp(Operation *op) {
   return isa_and_present<PPDialect>(op->getDialect()) && !isCollective(op) &&
          !isa<MeshOp, AxisIndexOp, AccumulateOp, AllSliceOp, FragmentOp,

@@ -4,14 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
-#include "pp/IR/PP.h"
+#include "pp/IR/Values.h"
 
 using namespace mlir;
 using namespace pp;
-
-static RankedTensorType ranked(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 LogicalResult BroadcastOp::verify() {
   auto from = ranked(getOperand());

@@ -11,7 +11,7 @@
 #define PP_LIB_IR_SHARDINGMODELS_H
 
 #include "mlir/IR/Builders.h"
-#include "pp/IR/PP.h"
+#include "pp/IR/Values.h"
 
 namespace pp {
 
@@ -70,9 +70,6 @@ llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
 
 /// Adds one parallel factor per dimension and returns the tensor they index.
 TensorFactors addParallel(ShardingRule &rule, llvm::ArrayRef<int64_t> shape);
-
-/// True if `value` is known to be zero everywhere.
-bool isZero(mlir::Value value);
 
 /// First global index of this device's shard of a dimension split by `axes`:
 /// a scalar of type `element` (i32 or i64).

@@ -36,19 +36,6 @@ TensorFactors pp::addParallel(ShardingRule &rule, ArrayRef<int64_t> shape) {
   return tensor;
 }
 
-bool pp::isZero(Value value) {
-  while (auto broadcast = value.getDefiningOp<BroadcastOp>())
-    value = broadcast.getOperand();
-  auto constant = value.getDefiningOp<ConstantOp>();
-  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
-                           : DenseElementsAttr();
-  if (!elements || !elements.isSplat())
-    return false;
-  if (isa<FloatType>(elements.getElementType()))
-    return elements.getSplatValue<APFloat>().isZero();
-  return elements.getSplatValue<APInt>().isZero();
-}
-
 Value pp::splat(OpBuilder &builder, Location loc, RankedTensorType type,
                 double value) {
   Type element = type.getElementType();
@@ -97,9 +84,9 @@ SmallVector<SmallVector<unsigned, 2>> elementwiseAdditive(Operation *op) {
     return {{0}};
   if (auto select = dyn_cast<SelectOp>(op)) {
     SmallVector<SmallVector<unsigned, 2>> sets = {{1, 2}};
-    if (isZero(select.getOnFalse()))
+    if (getSplat(select.getOnFalse()) == 0.0)
       sets.push_back({1});
-    if (isZero(select.getOnTrue()))
+    if (getSplat(select.getOnTrue()) == 0.0)
       sets.push_back({2});
     return sets;
   }

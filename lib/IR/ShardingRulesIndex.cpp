@@ -194,7 +194,7 @@ ShardingRule scatterAddRule(ScatterAddOp op) {
   rule.operands = {look.table, look.indices, look.rows};
   rule.results = {look.table};
   rule.additive = {{0, 2}};
-  if (isZero(op.getOperand()))
+  if (getSplat(op.getOperand()) == 0.0)
     rule.additive.push_back({2});
   return rule;
 }
@@ -218,7 +218,7 @@ LocalValues localizeScatterAdd(ScatterAddOp op, const Localization &local) {
   SmallVector<StringAttr> summed;
   for (int64_t dim = tableDim; dim < indices.getRank(); ++dim)
     llvm::append_range(summed, local.factorAxes[dim + 1]);
-  if (local.meshAttr.sizeOf(summed) > 1 && !isZero(op.getOperand())) {
+  if (local.meshAttr.sizeOf(summed) > 1 && getSplat(op.getOperand()) != 0.0) {
     Type i32 = builder.getI32Type();
     auto scalar = RankedTensorType::get({}, i32);
     Value index = shardOffset(local, loc, summed, 1, i32);

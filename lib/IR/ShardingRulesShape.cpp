@@ -187,7 +187,7 @@ ShardingRule padRule(PadOp op) {
   rule.operands = {operand, {}};
   rule.results = {result};
   rule.additive = {{0, 1}};
-  if (isZero(op.getValue()))
+  if (getSplat(op.getValue()) == 0.0)
     rule.additive.push_back({0});
   return rule;
 }

@@ -11,7 +11,6 @@
 #include "LinalgLowering.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "pp/IR/Aspects.h"
-#include "pp/IR/Model.h"
 
 using namespace mlir;
 using namespace pp;
@@ -178,7 +177,7 @@ Value lowerArgmax(ArgmaxOp op, LinalgBuilder b, ValueRange operands) {
 }
 
 /// Plain loops: floating contractions of any size go to a library
-/// (ContractionLowering.cpp); integers and odd layouts come here.
+/// (FormContractions.cpp); integers and odd layouts come here.
 Value lowerDot(DotGeneralOp op, LinalgBuilder b, ValueRange operands) {
   Type element = op.getType().getElementType(),
        compute = getComputeType(element);

@@ -1,5 +1,4 @@
-//===- LinalgLowering.h - graph ops as linalg, one function each -*- C++
-//-*-===//
+//===- LinalgLowering.h - graph ops as linalg -------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -37,10 +36,6 @@ struct LinalgBuilder {
   /// The projection of `rank` loop dimensions onto `dims`.
   mlir::AffineMap projection(int64_t rank, llvm::ArrayRef<int64_t> dims);
 };
-
-inline mlir::RankedTensorType ranked(mlir::Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType());
-}
 
 // LinalgLoweringShape.cpp
 mlir::Value lower(BroadcastOp op, LinalgBuilder b, mlir::ValueRange operands);

@@ -8,7 +8,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"
-#include "pp/IR/Model.h"
 
 using namespace mlir;
 using namespace pp;

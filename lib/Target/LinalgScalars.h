@@ -7,7 +7,7 @@
 #define PP_LIB_TARGET_LINALGSCALARS_H
 
 #include "mlir/IR/Builders.h"
-#include "pp/IR/PP.h"
+#include "pp/IR/Values.h"
 
 namespace pp {
 

@@ -25,6 +25,10 @@ matchContraction(mlir::func::FuncOp kernel);
 /// The constant by which `op` multiplies its operand `value`, if it does.
 std::optional<double> getConstantFactor(mlir::Operation *op, mlir::Value value);
 
+/// Whether `op`, which reads `value`, is of a kind that a contraction does to
+/// its result `value` in passing. matchContraction() has the last word.
+bool isTakenAlong(mlir::Operation *op, mlir::Value value);
+
 } // namespace pp
 
 #endif // PP_ANALYSIS_CONTRACTION_H

@@ -87,9 +87,6 @@ void setOrigin(mlir::Operation *op, int64_t origin);
 llvm::ArrayRef<int64_t> getStages(mlir::Operation *op);
 void setStages(mlir::Operation *op, llvm::ArrayRef<int64_t> stages);
 
-/// The value that leaves others unchanged under `reduction`.
-mlir::TypedAttr getIdentity(Reduction reduction, mlir::Type element);
-
 /// True for ops of level 1 (GraphOps.td).
 bool isGraphOp(mlir::Operation *op);
 /// True for ops in which all members of a group take part.

@@ -68,8 +68,7 @@ void ContractionFormer::collect() {
   Value value = dot.getResult();
   while (value.hasOneUse()) {
     Operation *op = *value.user_begin();
-    if (!isa<TransposeOp, ReshapeOp, AddOp>(op) &&
-        !getConstantFactor(op, value))
+    if (!isTakenAlong(op, value))
       break;
     resultOps.push_back(op);
     value = op->getResult(0);

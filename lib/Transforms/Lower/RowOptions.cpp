@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/Values.h"
 #include <cmath>
 
 using namespace mlir;
@@ -22,10 +23,6 @@ constexpr int64_t kRowElements = 1024;
 /// Columns of a block in a reduction over rows: four cache lines of f32.
 constexpr int64_t kColumnBlock = 64;
 
-RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 /// Largest divisor of `size` that is at most `limit`.
 int64_t largestDivisor(int64_t size, int64_t limit) {
   for (int64_t divisor = std::min(size, limit); divisor > 1; --divisor)
@@ -37,10 +34,10 @@ int64_t largestDivisor(int64_t size, int64_t limit) {
 /// Rows index the first `count` dimensions, and dimension `count` in steps of
 /// `tile` when `tile` is not its size.
 RowOption prefixOption(Value value, int64_t count, int64_t tile) {
-  ArrayRef<int64_t> shape = typeOf(value).getShape();
+  ArrayRef<int64_t> shape = ranked(value).getShape();
   RowOption option;
-  RowLayout layout = wholeLayout(typeOf(value));
-  int64_t rank = typeOf(value).getRank();
+  RowLayout layout = wholeLayout(ranked(value));
+  int64_t rank = ranked(value).getRank();
   for (int64_t dim = std::min(count, rank - 1); dim >= 0; --dim) {
     int64_t step = dim == count ? tile : 1;
     int64_t modulus = shape[dim] / step;
@@ -54,16 +51,16 @@ RowOption prefixOption(Value value, int64_t count, int64_t tile) {
 }
 
 int64_t elementsOf(Operation *op) {
-  int64_t total = typeOf(op->getResult(0)).getNumElements();
+  int64_t total = ranked(op->getResult(0)).getNumElements();
   for (Value operand : op->getOperands())
-    total += typeOf(operand).getNumElements();
+    total += ranked(operand).getNumElements();
   return total;
 }
 
 /// A cut of the shape after which about `limit` elements remain.
 RowOption balancedOption(Value value, int64_t limit) {
-  ArrayRef<int64_t> shape = typeOf(value).getShape();
-  int64_t inner = 1, dim = typeOf(value).getRank();
+  ArrayRef<int64_t> shape = ranked(value).getShape();
+  int64_t inner = 1, dim = ranked(value).getRank();
   while (dim > 0 && inner * shape[dim - 1] <= limit)
     inner *= shape[--dim];
   if (dim == 0)
@@ -82,7 +79,7 @@ bool isElementwise(Operation *op) {
 /// conflict.
 std::optional<PartialLayout> knownFrom(const RowOption &option, Operation *op,
                                        unsigned index) {
-  PartialLayout unknown(typeOf(op->getResult(0)).getRank());
+  PartialLayout unknown(ranked(op->getResult(0)).getRank());
   Value operand = op->getOperand(index);
   if (auto found = option.layouts.find(operand); found != option.layouts.end())
     return resultLayout(op, index, found->second);
@@ -128,7 +125,7 @@ bool operandsAgree(const RowOption &option, Operation *op,
 
 std::optional<RowLayout> pp::extendOption(const RowOption &option,
                                           Operation *op) {
-  auto type = typeOf(op->getResult(0));
+  auto type = ranked(op->getResult(0));
   PartialLayout known(type.getRank());
   for (unsigned index = 0; index < op->getNumOperands(); ++index) {
     auto partial = knownFrom(option, op, index);
@@ -153,7 +150,7 @@ std::optional<RowLayout> pp::extendOption(const RowOption &option,
 
 SmallVector<RowOption> pp::startOptions(Operation *op) {
   Value result = op->getResult(0);
-  ArrayRef<int64_t> shape = typeOf(result).getShape();
+  ArrayRef<int64_t> shape = ranked(result).getShape();
   SmallVector<RowOption> options;
   auto add = [&](RowOption option) {
     const RowLayout &layout = option.layouts[result];
@@ -164,7 +161,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op) {
     if (!isKnown && !isSerial && operandsAgree(option, op, layout))
       options.push_back(std::move(option));
   };
-  for (int64_t count = 0; count < typeOf(result).getRank(); ++count) {
+  for (int64_t count = 0; count < ranked(result).getRank(); ++count) {
     add(prefixOption(result, count, shape[count]));
     add(prefixOption(result, count, 1));
   }
@@ -172,9 +169,9 @@ SmallVector<RowOption> pp::startOptions(Operation *op) {
                                                              : kRowElements));
   if (isa<ScatterAddOp>(
           op)) // rows of a table cannot be divided, its columns can
-    for (int64_t dim = 0; dim < typeOf(result).getRank(); ++dim) {
+    for (int64_t dim = 0; dim < ranked(result).getRank(); ++dim) {
       RowOption columns;
-      RowLayout layout = wholeLayout(typeOf(result));
+      RowLayout layout = wholeLayout(ranked(result));
       int64_t tile = largestDivisor(shape[dim], kColumnBlock);
       if (tile == shape[dim])
         continue;
@@ -185,7 +182,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op) {
     }
   if (options.empty()) {
     RowOption serial;
-    serial.layouts[result] = wholeLayout(typeOf(result));
+    serial.layouts[result] = wholeLayout(ranked(result));
     options.push_back(std::move(serial));
   }
   return options;
@@ -195,7 +192,7 @@ double pp::scoreOption(const RowOption &option) {
   int64_t largest = 1;
   for (auto &[value, layout] : option.layouts)
     largest =
-        std::max(largest, localType(typeOf(value), layout).getNumElements());
+        std::max(largest, localType(ranked(value), layout).getNumElements());
   // Small rows waste vector lanes and loop starts, large ones spill the cache.
   double small = std::max(0.0, std::log2(128.0 / largest));
   double large = std::max(0.0, std::log2(largest / 4096.0));

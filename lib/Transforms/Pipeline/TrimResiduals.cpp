@@ -98,8 +98,7 @@ void ResidualTrimmer::addContraction(DotGeneralOp dot) {
   Value value = dot.getResult();
   while (value.hasOneUse()) {
     Operation *op = *value.user_begin();
-    if (!isa<TransposeOp, ReshapeOp, AddOp>(op) &&
-        !getConstantFactor(op, value))
+    if (!isTakenAlong(op, value))
       break;
     for (Value operand : op->getOperands())
       if (operand != value)

@@ -5,13 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "Masks.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/Values.h"
 
 using namespace mlir;
 using namespace pp;
-
-static RankedTensorType ranked(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 static int64_t product(ArrayRef<int64_t> sizes) {
   int64_t result = 1;

@@ -18,6 +18,7 @@
 #include "Masks.h"
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -85,10 +86,6 @@ private:
 };
 
 } // namespace
-
-static RankedTensorType ranked(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 //===----------------------------------------------------------------------===//
 // The decision

@@ -1,0 +1,62 @@
+//===- Values.cpp - small facts about values and elements -----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/IR/Values.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace pp;
+
+std::optional<double> pp::getSplat(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<BroadcastOp, ReshapeOp, TransposeOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto literal = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
+                          : SplatElementsAttr();
+  if (!literal)
+    return std::nullopt;
+  if (isa<FloatType>(literal.getElementType()))
+    return literal.getSplatValue<APFloat>().convertToDouble();
+  APInt integer = literal.getSplatValue<APInt>();
+  return literal.getElementType().isInteger(1)
+             ? static_cast<double>(integer.getBoolValue())
+             : static_cast<double>(integer.getSExtValue());
+}
+
+TypedAttr pp::getIdentity(Reduction reduction, Type element) {
+  Builder b(element.getContext());
+  if (auto type = dyn_cast<FloatType>(element)) {
+    const llvm::fltSemantics &semantics = type.getFloatSemantics();
+    switch (reduction) {
+    case Reduction::Max:
+      return b.getFloatAttr(type,
+                            APFloat::getInf(semantics, /*Negative=*/true));
+    case Reduction::Min:
+      return b.getFloatAttr(type, APFloat::getInf(semantics));
+    case Reduction::Prod:
+      return b.getFloatAttr(type, 1.0);
+    default:
+      return b.getFloatAttr(type, 0.0);
+    }
+  }
+  unsigned width = element.getIntOrFloatBitWidth();
+  switch (reduction) {
+  case Reduction::Max:
+    return b.getIntegerAttr(
+        element, width == 1 ? APInt(1, 0) : APInt::getSignedMinValue(width));
+  case Reduction::Min:
+    return b.getIntegerAttr(
+        element, width == 1 ? APInt(1, 1) : APInt::getSignedMaxValue(width));
+  case Reduction::Prod:
+    return b.getIntegerAttr(element, APInt(width, 1));
+  case Reduction::And:
+    return b.getIntegerAttr(element, APInt::getAllOnes(width));
+  default:
+    return b.getIntegerAttr(element, APInt(width, 0));
+  }
+}

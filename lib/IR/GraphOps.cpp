@@ -139,9 +139,12 @@ LogicalResult DotGeneralOp::verify() {
   };
   if (!sameSizes(getLhsBatch(), getRhsBatch()) ||
       !sameSizes(getLhsContract(), getRhsContract()) ||
-      lhs.getElementType() != rhs.getElementType())
+      lhs.getElementType() != rhs.getElementType() ||
+      isa<FloatType>(lhs.getElementType()) !=
+          isa<FloatType>(ranked(getResult()).getElementType()))
     return emitOpError() << "expects equal sizes of paired dimensions and one "
-                            "element type, got "
+                            "element type, floats or integers as the result's, "
+                            "got "
                          << lhs << " and " << rhs << " (dot_general_c2)";
   SmallVector<int64_t> shape;
   for (int64_t dim : getLhsBatch())

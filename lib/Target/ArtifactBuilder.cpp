@@ -154,6 +154,8 @@ FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function,
     ppx::CompiledKernelT compiled;
     compiled.symbol = getKernelSymbol(function);
     compiled.rows = getKernelRows(function);
+    if (compiled.rows == 0 && function->hasAttr(attrs::kRows))
+      return failure(); // reported
     kernel->body.Set(std::move(compiled));
   }
   artifact->kernels.push_back(std::move(kernel));

@@ -73,8 +73,16 @@ func.func @dot_general_c1(%x: tensor<4x8xf32>, %y: tensor<8x4xf32>) {
 
 // -----
 
+func.func @dot_general_c2_result(%x: tensor<4x4xf32>) {
+  // expected-error@+1 {{got 'tensor<4x4xf32>' and 'tensor<4x4xf32>' (dot_general_c2)}}
+  %0 = pp.dot_general %x, %x batch [] x [] contract [1] x [0] : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xi32>
+  return
+}
+
+// -----
+
 func.func @dot_general_c2(%x: tensor<4x8xf32>, %y: tensor<8x4xf32>) {
-  // expected-error@+1 {{expects equal sizes of paired dimensions and one element type, got 'tensor<4x8xf32>' and 'tensor<8x4xf32>' (dot_general_c2)}}
+  // expected-error@+1 {{expects equal sizes of paired dimensions and one element type, floats or integers as the result's, got 'tensor<4x8xf32>' and 'tensor<8x4xf32>' (dot_general_c2)}}
   %0 = pp.dot_general %x, %y batch [] x [] contract [1] x [1] : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x8xf32>
   return
 }

@@ -378,7 +378,7 @@ def PP_DotGeneralOp : PP_PureOp<"dot_general"> {
     Accumulates in f32 for bf16 operands; the result's element type may be wider than the operands'.
     Constraints:
     - (dot_general_c1) batch and contracting lists pair up and name distinct dimensions.
-    - (dot_general_c2) paired dimensions have equal sizes; operands share an element type.
+    - (dot_general_c2) paired dimensions have equal sizes; operands share an element type, floats or integers as the result's.
     - (dot_general_c3) the result's shape is batch, free lhs, free rhs dimensions in order.
 
     ```mlir

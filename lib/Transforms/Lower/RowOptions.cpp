@@ -151,7 +151,12 @@ std::optional<RowLayout> pp::extendOption(const RowOption &option,
 SmallVector<RowOption> pp::startOptions(Operation *op) {
   Value result = op->getResult(0);
   ArrayRef<int64_t> shape = ranked(result).getShape();
+  RowOption serial;
+  serial.layouts[result] = wholeLayout(ranked(result));
   SmallVector<RowOption> options;
+  // There is nothing to divide in a tensor without elements.
+  if (ranked(result).getNumElements() == 0)
+    return {serial};
   auto add = [&](RowOption option) {
     const RowLayout &layout = option.layouts[result];
     bool isKnown = llvm::any_of(options, [&](RowOption &other) {
@@ -180,11 +185,8 @@ SmallVector<RowOption> pp::startOptions(Operation *op) {
       columns.layouts[result] = layout;
       add(std::move(columns));
     }
-  if (options.empty()) {
-    RowOption serial;
-    serial.layouts[result] = wholeLayout(ranked(result));
+  if (options.empty())
     options.push_back(std::move(serial));
-  }
   return options;
 }
 

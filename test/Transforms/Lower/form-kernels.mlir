@@ -114,3 +114,13 @@ func.func @ordered(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tens
   %3 = pp.add %0, %2 : tensor<4xf32>
   return %1, %3 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// There is nothing to divide in a tensor without elements.
+// CHECK-LABEL: func.func @empty
+// CHECK: func.func private @fused_0({{.*}}pp.rows<1, {{\[\[}}1, 1, 4, 1, 1, 0]]>
+func.func @empty(%x: tensor<4x0xf32>) -> tensor<4x0xf32> {
+  %0 = pp.exp %x : tensor<4x0xf32>
+  return %0 : tensor<4x0xf32>
+}

@@ -1,5 +1,4 @@
-//===- RowLayout.h - which part of a tensor one row of a kernel sees -*- C++
-//-*-===//
+//===- RowLayout.h - what one row of a kernel sees --------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: loops kernels, private functions of graph ops that compute row by row
-// (`pp.rows`). Out: functions of the ABI
-// that runtime/schema/ppx.fbs gives CompiledKernel, to call in this process or
-// as a shared object to put into an artifact.
+// (`pp.rows`). Out: functions of the ABI that runtime/schema/ppx.fbs gives
+// CompiledKernel, to call in this process or as a shared object to put into an
+// artifact.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TARGET_KERNELCOMPILER_H

@@ -77,8 +77,8 @@ Layout layoutOf(const ShardingRule &rule, const TensorFactors &tensor,
 /// operands are split alike, then what the results have, then the operands in
 /// order. The first that splits a factor decides, later ones may extend it, and
 /// no axis serves two factors. This order is the fixed rule that settles
-/// conflicts; `conflict`, if given, is set to the
-/// number of a tensor (results first) that lost one, or -1.
+/// conflicts; `conflict`, if given, is set to the number of a tensor (results
+/// first) that lost one, or -1.
 Layout chooseFactorAxes(const ShardingRule &rule,
                         llvm::ArrayRef<const Layout *> results,
                         llvm::ArrayRef<const Layout *> operands,

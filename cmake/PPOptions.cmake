@@ -5,6 +5,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter -fno-exceptions
+                    # std::stable_sort of GCC 12's library uses what C++17 deprecates.
+                    -Wno-deprecated-declarations
                     -ffunction-sections -fdata-sections
                     # Keeps precompiled headers cacheable by ccache.
                     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")

@@ -58,6 +58,34 @@ void compareStates(const Values &ours, const Values &judged, Worst &worst) {
     compareRelative(ours, states, worst);
 }
 
+/// Compares step after step.
+class Comparison {
+public:
+  Comparison(const Bounds &bounds, const UpdateRule &rule)
+      : bounds(bounds), adam(rule.learningRate) {}
+
+  /// `name` is the step's; `twin` tells the gradients of `ours`.
+  void add(const std::string &name, const StepValues &ours,
+           const StepValues &twin, const StepValues &judged) {
+    compareRelative({{name, {ours.loss}}}, {{name, {judged.loss}}},
+                    errors.loss);
+    compareRelative(twin.gradients, judged.gradients, errors.gradients);
+    adam.addGradients(twin.gradients, judged.gradients);
+    if (bounds.byLearningRate)
+      adam.compare(ours.parameters, judged.parameters, errors.wholeUpdates,
+                   errors.parameters);
+    else
+      compareRelative(ours.parameters, judged.parameters, errors.parameters);
+    compareStates(ours.states, judged.states, errors.states);
+  }
+
+  const Bounds bounds;
+  Errors errors;
+
+private:
+  AdamComparison adam;
+};
+
 void printRow(std::ostream &out, const char *name, const Worst &worst,
               double bound) {
   char line[64];
@@ -84,6 +112,18 @@ void printTable(std::ostream &out, const Errors &errors, const Bounds &bounds) {
     out << line << errors.wholeUpdates.tensor << "\n";
   }
   out << std::flush;
+}
+
+VerifyReport makeReport(const Comparison &comparison) {
+  const Errors &errors = comparison.errors;
+  VerifyReport report;
+  report.errorClass = "exact";
+  report.loss = errors.loss.error;
+  report.gradients = errors.gradients.error;
+  report.parameters = errors.parameters.error;
+  report.states = errors.states.error;
+  report.ok = errors.within(comparison.bounds);
+  return report;
 }
 
 } // namespace
@@ -161,10 +201,8 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
 
   const std::unique_ptr<Stepper> ours = makeSessionStepper(**session);
   const std::unique_ptr<Stepper> twin = makeSessionStepper(**twinSession);
-  const Bounds bounds = boundsFor(*program.artifact, *rule);
+  Comparison comparison(boundsFor(*program.artifact, *rule), *rule);
   const uint64_t steps = std::min(options.steps, comparedSteps);
-  Errors errors;
-  AdamComparison adam(rule->learningRate);
   Batch batch;
   for (uint64_t step = 0; step < steps; ++step) {
     if (Status status = batches.read(step, batch); !status.ok())
@@ -179,33 +217,18 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
     for (const Expected<StepValues> *result : {&a, &t, &b})
       if (!*result)
         return result->status();
-    const std::string name = "step " + std::to_string(step + 1);
-    compareRelative({{name, {a->loss}}}, {{name, {b->loss}}}, errors.loss);
-    compareRelative(t->gradients, b->gradients, errors.gradients);
-    adam.addGradients(t->gradients, b->gradients);
-    if (bounds.byLearningRate)
-      adam.compare(a->parameters, b->parameters, errors.wholeUpdates,
-                   errors.parameters);
-    else
-      compareRelative(a->parameters, b->parameters, errors.parameters);
-    compareStates(a->states, b->states, errors.states);
+    comparison.add("step " + std::to_string(step + 1), *a, *t, *b);
   }
 
-  VerifyReport report;
-  report.errorClass = "exact";
+  VerifyReport report = makeReport(comparison);
   report.judge = isInterpreted ? "interpreter" : "one device";
-  report.loss = errors.loss.error;
-  report.gradients = errors.gradients.error;
-  report.parameters = errors.parameters.error;
-  report.states = errors.states.error;
-  report.ok = errors.within(bounds);
   if (!options.quiet || !report.ok) {
     out << "verify: " << steps << (steps == 1 ? " step" : " steps")
         << " against "
         << (isInterpreted ? "the reference interpreter in f64"
                           : "the program for one device")
         << "\n";
-    printTable(out, errors, bounds);
+    printTable(out, comparison.errors, comparison.bounds);
   }
   return report;
 }

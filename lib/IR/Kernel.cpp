@@ -28,7 +28,7 @@ static LogicalResult verifyInplace(func::FuncOp kernel) {
   llvm::SmallBitVector results(kernel.getNumResults());
   llvm::SmallBitVector operands(kernel.getNumArguments());
   auto take = [](llvm::SmallBitVector &set, int64_t index) {
-    if (index < 0 || index >= set.size() || set.test(index))
+    if (index < 0 || index >= int64_t(set.size()) || set.test(index))
       return false;
     set.set(index);
     return true;

@@ -337,7 +337,6 @@ void Padding::adjustAttributes(Operation *op, const ShardingRule &rule) {
 void Padding::padOp(const PaddedOp &padded) {
   Operation *op = padded.op;
   const ShardingRule &rule = padded.rule;
-  const llvm::SmallBitVector &divergent = padded.divergent;
   builder.setInsertionPoint(op);
   masks.enter(op);
   SmallVector<SmallVector<DimPadding>> paddings;

@@ -114,7 +114,9 @@ def check_losses(runs):
 
 
 def run_floor(args):
-    env = dict(os.environ, OMP_NUM_THREADS=str(CORES))
+    # Passive: its threads would spin into our turns.
+    env = dict(os.environ, OMP_NUM_THREADS=str(CORES),
+               OMP_WAIT_POLICY="passive")
     return last_json([args.tool("pp-contractions"), *dimensions()], env)
 
 

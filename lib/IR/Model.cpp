@@ -51,6 +51,12 @@ MeshOp pp::lookupMesh(ModuleOp module) {
   return meshes.empty() ? MeshOp() : *meshes.begin();
 }
 
+FailureOr<MeshOp> pp::requireMesh(ModuleOp module) {
+  if (MeshOp mesh = lookupMesh(module))
+    return mesh;
+  return module.emitError("expects a pp.mesh; pp-annotate-shardings adds it");
+}
+
 std::optional<Role> pp::getArgRole(func::FuncOp main, unsigned index) {
   auto role = main.getArgAttrOfType<RoleAttr>(index, attrs::kRole);
   return role ? std::optional<Role>(role.getValue()) : std::nullopt;

@@ -128,19 +128,18 @@ struct VerifySpmdPass : pp::impl::VerifySpmdBase<VerifySpmdPass> {
     auto main = lookupMain(getOperation());
     if (failed(main))
       return failure();
-    MeshOp mesh = lookupMesh(getOperation());
-    if (!mesh)
-      return getOperation().emitError(
-          "expects a pp.mesh; pp-annotate-shardings adds it");
+    FailureOr<MeshOp> mesh = requireMesh(getOperation());
+    if (failed(mesh))
+      return failure();
     for (unsigned index = 0; index < main->getNumArguments(); ++index)
       if (failed(verifyPart(*main, "argument", index,
                             main->getArgAttrDict(index),
-                            main->getArgumentTypes()[index], mesh)))
+                            main->getArgumentTypes()[index], *mesh)))
         return failure();
     for (unsigned index = 0; index < main->getNumResults(); ++index)
       if (failed(verifyPart(*main, "result", index,
                             main->getResultAttrDict(index),
-                            main->getResultTypes()[index], mesh)))
+                            main->getResultTypes()[index], *mesh)))
         return failure();
     for (Operation &op : main->getBody().front().without_terminator()) {
       if (op.hasAttr(attrs::kShardings) || isa<ShardingConstraintOp>(op))

@@ -54,6 +54,8 @@ mlir::FailureOr<PlanAttr> lookupPlan(mlir::ModuleOp module);
 
 /// The module's mesh op, or null.
 MeshOp lookupMesh(mlir::ModuleOp module);
+/// The same, but reports its absence, naming pp-annotate-shardings.
+mlir::FailureOr<MeshOp> requireMesh(mlir::ModuleOp module);
 
 std::optional<Role> getArgRole(mlir::func::FuncOp main, unsigned index);
 llvm::StringRef getArgName(mlir::func::FuncOp main, unsigned index);

@@ -436,14 +436,11 @@ struct PadDimensionsPass : pp::impl::PadDimensionsBase<PadDimensionsPass> {
     auto main = lookupMain(getOperation());
     if (failed(main))
       return signalPassFailure();
-    MeshOp mesh = lookupMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError(
-          "expects a pp.mesh; pp-annotate-shardings adds it");
+    FailureOr<MeshOp> mesh = requireMesh(getOperation());
+    if (failed(mesh))
       return signalPassFailure();
-    }
-    MeshView view(mesh.getMesh(),
-                  FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+    MeshView view(mesh->getMesh(),
+                  FlatSymbolRefAttr::get(mesh->getSymNameAttr()));
     if (failed(verifyShardings(*main, view)))
       return signalPassFailure();
     if (failed(Padding(*main, view).run()))

@@ -433,20 +433,17 @@ struct PartitionPass : pp::impl::PartitionBase<PartitionPass> {
     auto main = lookupMain(getOperation());
     if (failed(main))
       return signalPassFailure();
-    MeshOp mesh = lookupMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError(
-          "expects a pp.mesh; pp-annotate-shardings adds it");
+    FailureOr<MeshOp> mesh = requireMesh(getOperation());
+    if (failed(mesh))
       return signalPassFailure();
-    }
     if (!(linkLatency >= 0 && linkBandwidth > 0)) {
       getOperation().emitError("expects link-latency of at least 0 and "
                                "link-bandwidth above 0, got ")
           << linkLatency.getValue() << " and " << linkBandwidth.getValue();
       return signalPassFailure();
     }
-    MeshView view(mesh.getMesh(),
-                  FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+    MeshView view(mesh->getMesh(),
+                  FlatSymbolRefAttr::get(mesh->getSymNameAttr()));
     if (failed(verifyShardings(*main, view)))
       return signalPassFailure();
     if (failed(Partitioner(*main, view, linkLatency, linkBandwidth).run()))

@@ -330,14 +330,11 @@ struct PropagateShardingsPass
     auto plan = lookupPlan(getOperation());
     if (failed(main) || failed(plan))
       return signalPassFailure();
-    MeshOp mesh = lookupMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError(
-          "expects a pp.mesh; pp-annotate-shardings adds it");
+    FailureOr<MeshOp> mesh = requireMesh(getOperation());
+    if (failed(mesh))
       return signalPassFailure();
-    }
-    MeshView view(mesh.getMesh(),
-                  FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+    MeshView view(mesh->getMesh(),
+                  FlatSymbolRefAttr::get(mesh->getSymNameAttr()));
     if (failed(Propagation(*main, *plan, view).run()))
       signalPassFailure();
   }

@@ -9,13 +9,12 @@ bit by bit, what pp-run computes from the module.
 
   artifacts.py --bin=build/bin
 """
-import argparse
 import json
 import os
-import pathlib
-import subprocess
+import platform
 import sys
-import tempfile
+
+import scratch
 
 MODELS = {"mlp": "mlp --layers=4",
           "gpt": "gpt --layers=2 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=64"}
@@ -25,13 +24,10 @@ LEVELS = ["graph", "spmd", "pipeline", "program"]
 STEPS = "--steps=4"
 
 
-class Tools:
-    def __init__(self, folder, tools, errors):
-        self.folder, self.tools, self.errors = folder, tools, errors
-
-    def call(self, tool, *arguments):
-        return subprocess.run([self.tools / tool, *arguments], cwd=self.folder, timeout=120,
-                              capture_output=True, text=True)
+class Tools(scratch.Scratch):
+    def __init__(self, place, errors):
+        super().__init__(place.folder, place.tools)
+        self.errors = errors
 
     def run(self, tool, *arguments):
         done = self.call(tool, *arguments)
@@ -80,6 +76,9 @@ def check_artifact(tools, model, partition):
         if losses != expected:
             tools.errors.append(f"{model} [{partition}]: expects {expected} from {name}, "
                                 f"got {losses}")
+    if platform.machine() == "x86_64" and \
+            b"x86-64" not in (tools.folder / "model.ppx").read_bytes():
+        tools.errors.append(f"{model} [{partition}]: expects the artifact to name a processor level")
     print(f"{model} [{partition}]: losses {expected}")
 
 
@@ -99,12 +98,9 @@ def check_refusals(tools):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    args = parser.parse_args()
     errors = []
-    with tempfile.TemporaryDirectory() as folder:
-        tools = Tools(pathlib.Path(folder), args.bin.resolve(), errors)
+    with scratch.from_command_line(__doc__) as place:
+        tools = Tools(place, errors)
         for model, sizes in MODELS.items():
             tools.run("pp-model", *sizes.split(), "-o", f"{model}.mlir")
             for partition in PARTITIONS:

@@ -9,12 +9,10 @@ messages that do not match. pp-opt leaves no artifact.
 
   deadlock.py --bin=build/bin
 """
-import argparse
-import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+import scratch
 
 MODEL = "mlp --layers=4 --input=48 --hidden=64 --classes=16 --batch=32"
 GOAL = "pp=2 microbatches=4 schedule=1f1b optimizer=sgd lr=0.1"
@@ -39,17 +37,9 @@ def swap(text, first, second):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    tools = parser.parse_args().bin.resolve()
     errors = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-
-        def call(*command):
-            return subprocess.run([tools / command[0], *command[1:]], cwd=folder, timeout=60,
-                                  capture_output=True, text=True)
-
+    with scratch.from_command_line(__doc__) as tools:
+        folder, call = tools.folder, tools.call
         call("pp-model", *MODEL.split(), "-o", "mlp.mlir").check_returncode()
         call("pp-opt", "mlp.mlir", f"--pp-parallelize={GOAL}", "-o", "sound.mlir").check_returncode()
         call("pp-run", "sound.mlir", "--steps=1").check_returncode()

@@ -4,18 +4,16 @@
 SPDX-License-Identifier: Apache-2.0
 
 A model that f32 cannot compute must fail against the interpreter, which uses
-f64. Losses of exactly zero agree. A large model is judged by the program for one device: that adds in another
-order, so that a partitioned program which agrees to the last bit was compared
-with itself.
+f64. Losses of exactly zero agree. A large model is judged by the program for one
+device: that adds in another order, so that a partitioned program which agrees to
+the last bit was compared with itself.
 
   judges.py --bin=build/bin
 """
-import argparse
 import json
-import pathlib
-import subprocess
 import sys
-import tempfile
+
+import scratch
 
 # Beside 1e9, which the product adds four times and 4e9 takes away, w x is lost in f32.
 CANCELS = """
@@ -54,25 +52,20 @@ PLAN = """#pp.plan<mesh = <["mb"=2 : time, "pp"=2 : stage, "dp"=2]>, schedule = 
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    tools = parser.parse_args().bin.resolve()
     errors = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+    with scratch.from_command_line(__doc__) as tools:
+        folder = tools.folder
 
         def verify(model, goal):
-            done = subprocess.run(
-                [tools / "pp-run", model, f"--parallelize={goal}", "--verify", "--steps=2",
-                 "--report=report.json"], cwd=folder, timeout=120, capture_output=True, text=True)
+            done = tools.call("pp-run", model, f"--parallelize={goal}", "--verify", "--steps=2",
+                              "--report=report.json")
             print(f"{model} [{goal}]: exit {done.returncode}\n{done.stdout}{done.stderr}")
             return done.returncode, json.loads((folder / "report.json").read_text())["verify"]
 
         (folder / "cancels.mlir").write_text(CANCELS)
         (folder / "zero.mlir").write_text(ZERO)
         (folder / "two-by-two.plan").write_text(PLAN)
-        subprocess.run([tools / "pp-model", *LARGE.split(), "-o", "large.mlir"], cwd=folder,
-                       check=True)
+        tools.call("pp-model", *LARGE.split(), "-o", "large.mlir").check_returncode()
         code, found = verify("cancels.mlir", "dp=2 optimizer=sgd lr=1e-3")
         if code != 7 or found["ok"] or found["judge"] != "interpreter":
             errors.append(f"cancels.mlir: expects exit 7, got {code}: {found}")

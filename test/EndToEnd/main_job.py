@@ -56,6 +56,9 @@ def main():
     print(f"{compared} steps beside PyTorch: loss {losses[0]:.4f} to {losses[-1]:.4f} "
           f"(PyTorch {recorded[compared - 1]:.4f}), largest difference "
           f"{differences[worst]:.1e} at step {worst + 1}, bound {BOUND}")
+    for rank in report["memory"]:
+        if rank["predicted_peak_bytes"] != rank["measured_peak_bytes"]:
+            sys.exit(f"error: expects the predicted peak, got {rank}")
     if not differences[worst] <= BOUND:
         sys.exit("error: the curve leaves PyTorch's")
     if compared == len(recorded) and not losses[-1] < END:

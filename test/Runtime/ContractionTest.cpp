@@ -5,13 +5,16 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/Contraction.h"
 #include "backends/cpu/MatrixBlocks.h"
+#include "backends/cpu/MatrixProduct.h"
 
 #include "pprt/BFloat16.h"
+#include "pprt/Processor.h"
 #include "pprt/Program.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 
@@ -328,6 +331,17 @@ TEST(Contraction, ThreadsDoNotChangeTheBits) {
       expected = out;
     EXPECT_TRUE(out == expected) << threads << " threads";
   }
+}
+
+TEST(MatrixProduct, ComesFromOneDnnWhereItKeepsToTheCallersMemory) {
+  if (processorLevel() != "x86-64-v4" || std::getenv("DNNL_MAX_CPU_ISA"))
+    GTEST_SKIP() << "wants AVX-512";
+  cpu::ProductShape shape;
+  shape.rows = shape.columns = shape.steps = 128;
+  shape.lhs.leading = shape.rhs.leading = shape.outLeading = 128;
+  EXPECT_NE(cpu::kOneDnn.create(shape), nullptr);
+  shape.lhs.leading = 256; // needs a buffer of the library's own
+  EXPECT_EQ(cpu::kOneDnn.create(shape), nullptr);
 }
 
 /// The library has buffers for some calls at a time, and makes more.

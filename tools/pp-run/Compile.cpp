@@ -121,7 +121,7 @@ Interpreter::create(mlir::OwningOpRef<mlir::ModuleOp> module,
 Expected<StepValues> Interpreter::step(const Batch &batch) {
   for (size_t i = 0; i < batch.size(); ++i) {
     pp::reference::HostTensor &tensor = arguments[inputArguments[i]];
-    tensor.values = toDoubles(toElement(tensor.elementType()), batch[i].data(),
+    tensor.values = asDoubles(toElement(tensor.elementType()), batch[i].data(),
                               tensor.values.size());
   }
   auto results = pp::reference::evaluate(main, arguments);

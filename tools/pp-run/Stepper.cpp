@@ -22,7 +22,7 @@ static void widen(const void *values, std::vector<double> &result) {
   }
 }
 
-std::vector<double> pp::run::toDoubles(ppx::ElementType element,
+std::vector<double> pp::run::asDoubles(ppx::ElementType element,
                                        const void *values, size_t count) {
   std::vector<double> result(count);
   switch (element) {
@@ -64,7 +64,7 @@ static Expected<Values> readValues(const Session &session, ppx::Role role) {
         !status.ok())
       return status;
     values[argument.name] =
-        toDoubles(argument.element, bytes.data(),
+        asDoubles(argument.element, bytes.data(),
                   bytes.size() / elementSize(argument.element));
   }
   return values;
@@ -103,7 +103,7 @@ public:
         result->loss = session.scalar(i);
       if (output.role == ppx::OutputRole_gradient)
         result->gradients[output.name] =
-            toDoubles(output.element, session.output(i),
+            asDoubles(output.element, session.output(i),
                       session.outputBytes(i) / elementSize(output.element));
     }
     return result;

@@ -42,7 +42,7 @@ std::unique_ptr<Stepper> makeSessionStepper(pprt::Session &session);
 pprt::Expected<StepValues> readArguments(const pprt::Session &session);
 
 /// `count` elements as doubles.
-std::vector<double> toDoubles(pprt::ppx::ElementType element,
+std::vector<double> asDoubles(pprt::ppx::ElementType element,
                               const void *values, size_t count);
 
 } // namespace pp::run

@@ -1,0 +1,29 @@
+"""A folder to run the tools in, for the tests beside this file.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import contextlib
+import pathlib
+import subprocess
+import tempfile
+
+
+class Scratch:
+    """An empty folder, and the tools that --bin names, called in it."""
+
+    def __init__(self, folder, tools):
+        self.folder, self.tools = folder, tools
+
+    def call(self, tool, *arguments):
+        return subprocess.run([self.tools / tool, *arguments], cwd=self.folder, timeout=120,
+                              capture_output=True, text=True)
+
+
+@contextlib.contextmanager
+def from_command_line(description):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    tools = parser.parse_args().bin.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        yield Scratch(pathlib.Path(folder), tools)

@@ -87,3 +87,34 @@ TEST(AdamComparison, KnowsRatesOfZero) {
   adam.compare({{"w", {3}}}, {{"w", {3}}}, whole, unexplained);
   EXPECT_EQ(whole.error, 0);
 }
+
+namespace {
+
+StepValues exampleStep() {
+  return {
+      2, {{"w", {1}}}, {{"w", {3}}}, {{"step", {1}}, {"exp_avg.w", {1e-9}}}};
+}
+
+bool isAccepted(const StepValues &ours, const StepValues &twin) {
+  Comparison comparison({1e-4, 1e-4, 1e-4}, 0.1);
+  comparison.add("step 1", ours, twin, exampleStep());
+  return comparison.isWithinBounds();
+}
+
+} // namespace
+
+TEST(Comparison, AcceptsWhatIsEqual) {
+  EXPECT_TRUE(isAccepted(exampleStep(), exampleStep()));
+}
+
+TEST(Comparison, FindsAWrongOneOfEveryClass) {
+  StepValues loss = exampleStep(), gradient = loss, parameter = loss,
+             state = loss;
+  loss.loss = 2.001;
+  gradient.gradients["w"] = {1.001};
+  parameter.parameters["w"] = {3.001};
+  state.states["exp_avg.w"] = {1.001e-9}; // small beside the other state
+  for (const StepValues &wrong : {loss, parameter, state})
+    EXPECT_FALSE(isAccepted(wrong, exampleStep()));
+  EXPECT_FALSE(isAccepted(exampleStep(), gradient));
+}

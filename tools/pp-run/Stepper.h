@@ -19,14 +19,6 @@
 
 namespace pp::run {
 
-struct StepValues {
-  double loss = 0;
-  /// By the parameter's name; empty if the step does not tell them.
-  Values gradients;
-  /// After the step.
-  Values parameters, states;
-};
-
 class Stepper {
 public:
   virtual ~Stepper() = default;

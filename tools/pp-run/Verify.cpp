@@ -20,12 +20,6 @@ static constexpr double interpretedFlops = 5e8;
 
 namespace {
 
-struct Bounds {
-  double loss, gradients, parameters;
-  /// Parameters are compared by AdamComparison.
-  bool byLearningRate = false;
-};
-
 Bounds boundsFor(const ppx::ArtifactT &artifact, const UpdateRule &rule) {
   bool isDouble = true;
   for (const auto &argument : artifact.arguments)
@@ -36,56 +30,6 @@ Bounds boundsFor(const ppx::ArtifactT &artifact, const UpdateRule &rule) {
   return {1e-4, 1e-4, rule.isAdam ? 0.05 : 1e-4, rule.isAdam};
 }
 
-/// What was found over all compared steps.
-struct Errors {
-  Worst loss, gradients, parameters, states;
-  /// By the learning rate, with what the gradients' differences explain.
-  Worst wholeUpdates;
-
-  bool within(const Bounds &bounds) const {
-    return loss.error <= bounds.loss && gradients.error <= bounds.gradients &&
-           parameters.error <= bounds.parameters &&
-           states.error <= bounds.gradients;
-  }
-};
-
-/// A kind of state, such as exp_avg of all parameters, is a class of tensors.
-void compareStates(const Values &ours, const Values &judged, Worst &worst) {
-  std::map<std::string, Values> kinds;
-  for (const auto &[name, values] : judged)
-    kinds[name.substr(0, name.find('.'))][name] = values;
-  for (const auto &[kind, states] : kinds)
-    compareRelative(ours, states, worst);
-}
-
-/// Compares step after step.
-class Comparison {
-public:
-  Comparison(const Bounds &bounds, const UpdateRule &rule)
-      : bounds(bounds), adam(rule.learningRate) {}
-
-  /// `name` is the step's; `twin` tells the gradients of `ours`.
-  void add(const std::string &name, const StepValues &ours,
-           const StepValues &twin, const StepValues &judged) {
-    compareRelative({{name, {ours.loss}}}, {{name, {judged.loss}}},
-                    errors.loss);
-    compareRelative(twin.gradients, judged.gradients, errors.gradients);
-    adam.addGradients(twin.gradients, judged.gradients);
-    if (bounds.byLearningRate)
-      adam.compare(ours.parameters, judged.parameters, errors.wholeUpdates,
-                   errors.parameters);
-    else
-      compareRelative(ours.parameters, judged.parameters, errors.parameters);
-    compareStates(ours.states, judged.states, errors.states);
-  }
-
-  const Bounds bounds;
-  Errors errors;
-
-private:
-  AdamComparison adam;
-};
-
 void printRow(std::ostream &out, const char *name, const Worst &worst,
               double bound) {
   char line[64];
@@ -95,7 +39,8 @@ void printRow(std::ostream &out, const char *name, const Worst &worst,
       << "\n";
 }
 
-void printTable(std::ostream &out, const Errors &errors, const Bounds &bounds) {
+void printTable(std::ostream &out, const Comparison &errors) {
+  const Bounds &bounds = errors.bounds;
   out << "                   error     bound        worst\n";
   printRow(out, "loss", errors.loss, bounds.loss);
   printRow(out, "gradients", errors.gradients, bounds.gradients);
@@ -114,15 +59,14 @@ void printTable(std::ostream &out, const Errors &errors, const Bounds &bounds) {
   out << std::flush;
 }
 
-VerifyReport makeReport(const Comparison &comparison) {
-  const Errors &errors = comparison.errors;
+VerifyReport makeReport(const Comparison &errors) {
   VerifyReport report;
   report.errorClass = "exact";
   report.loss = errors.loss.error;
   report.gradients = errors.gradients.error;
   report.parameters = errors.parameters.error;
   report.states = errors.states.error;
-  report.ok = errors.within(comparison.bounds);
+  report.ok = errors.isWithinBounds();
   return report;
 }
 
@@ -201,7 +145,8 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
 
   const std::unique_ptr<Stepper> ours = makeSessionStepper(**session);
   const std::unique_ptr<Stepper> twin = makeSessionStepper(**twinSession);
-  Comparison comparison(boundsFor(*program.artifact, *rule), *rule);
+  Comparison comparison(boundsFor(*program.artifact, *rule),
+                        rule->learningRate);
   const uint64_t steps = std::min(options.steps, comparedSteps);
   Batch batch;
   for (uint64_t step = 0; step < steps; ++step) {
@@ -228,7 +173,7 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
         << (isInterpreted ? "the reference interpreter in f64"
                           : "the program for one device")
         << "\n";
-    printTable(out, comparison.errors, comparison.bounds);
+    printTable(out, comparison);
   }
   return report;
 }

@@ -99,3 +99,31 @@ void AdamComparison::compare(const Values &ours, const Values &judged,
     }
   }
 }
+
+/// A kind of state, such as exp_avg of all parameters, is a class of tensors.
+static void compareStates(const Values &ours, const Values &judged,
+                          Worst &worst) {
+  std::map<std::string, Values> kinds;
+  for (const auto &[name, values] : judged)
+    kinds[name.substr(0, name.find('.'))][name] = values;
+  for (const auto &[kind, states] : kinds)
+    compareRelative(ours, states, worst);
+}
+
+void Comparison::add(const std::string &name, const StepValues &ours,
+                     const StepValues &twin, const StepValues &judged) {
+  compareRelative({{name, {ours.loss}}}, {{name, {judged.loss}}}, loss);
+  compareRelative(twin.gradients, judged.gradients, gradients);
+  adam.addGradients(twin.gradients, judged.gradients);
+  if (bounds.byLearningRate)
+    adam.compare(ours.parameters, judged.parameters, wholeUpdates, parameters);
+  else
+    compareRelative(ours.parameters, judged.parameters, parameters);
+  compareStates(ours.states, judged.states, states);
+}
+
+bool Comparison::isWithinBounds() const {
+  return loss.error <= bounds.loss && gradients.error <= bounds.gradients &&
+         parameters.error <= bounds.parameters &&
+         states.error <= bounds.gradients;
+}

@@ -25,6 +25,15 @@ namespace pp::run {
 /// Tensors by name, as doubles, row-major.
 using Values = std::map<std::string, std::vector<double>>;
 
+/// What a training step tells.
+struct StepValues {
+  double loss = 0;
+  /// By the parameter's name; empty if the step does not tell them.
+  Values gradients;
+  /// After the step.
+  Values parameters, states;
+};
+
 /// The largest error of a class of tensors, and where it was found.
 struct Worst {
   double error = 0;
@@ -66,6 +75,33 @@ private:
   const double learningRate;
   std::map<std::string, Tensor> tensors;
   uint64_t steps = 0;
+};
+
+/// The largest errors that are accepted; that of gradients holds for states.
+struct Bounds {
+  double loss, gradients, parameters;
+  /// Parameters are compared by AdamComparison.
+  bool byLearningRate = false;
+};
+
+/// Compares step after step, each taken from equal parameters and states.
+class Comparison {
+public:
+  Comparison(const Bounds &bounds, double learningRate)
+      : bounds(bounds), adam(learningRate) {}
+
+  /// `name` is the step's; `twin` tells the gradients of `ours`.
+  void add(const std::string &name, const StepValues &ours,
+           const StepValues &twin, const StepValues &judged);
+  bool isWithinBounds() const;
+
+  const Bounds bounds;
+  Worst loss, gradients, parameters, states;
+  /// By the learning rate, with what the gradients' differences explain.
+  Worst wholeUpdates;
+
+private:
+  AdamComparison adam;
 };
 
 } // namespace pp::run

@@ -1,0 +1,102 @@
+//===- GeneratorReduction.cpp - sums and look-ups of random programs ------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Generator.h"
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::testing;
+
+Value Generator::reduction(Value x) {
+  Sizes dims, shape;
+  for (auto [dim, size] : llvm::enumerate(shapeOf(x))) {
+    if (static_cast<int64_t>(dim) >= ownDim(x) && chance(50))
+      dims.push_back(dim);
+    else
+      shape.push_back(size);
+  }
+  double count = typeOf(x).getNumElements() / product(shape);
+  if (chance(50))
+    return limit(make<ReduceOp>(f64(shape), Reduction::Sum, x, dims),
+                 magnitudeOf(x) * count);
+  if (chance(60))
+    return keep(make<ReduceOp>(f64(shape),
+                               chance(50) ? Reduction::Max : Reduction::Min, x,
+                               dims),
+                x);
+  return make<ReduceOp>(f64(shape), Reduction::Prod, unary<SinOp>(x), dims);
+}
+
+/// Contracts a dimension that two values share, sometimes with another one as
+/// batch dimension.
+Value Generator::contraction(Value x) {
+  SmallVector<Value> others(pool);
+  llvm::shuffle(others.begin(), others.end(), random);
+  for (Value y : others) {
+    // What has examples comes first, and so do they in the result.
+    Value lhs = x, rhs = y;
+    if (batched.contains(rhs) && !batched.contains(lhs))
+      std::swap(lhs, rhs);
+    Sizes a = shapeOf(lhs), b = shapeOf(rhs), lhsBatch, rhsBatch, shape;
+    auto pairUp = [&](Sizes &left, Sizes &right) {
+      for (int64_t i = ownDim(lhs); i < rankOf(lhs); ++i)
+        for (int64_t j = ownDim(rhs); j < rankOf(rhs); ++j)
+          if (a[i] == b[j] && !llvm::is_contained(lhsBatch, i) &&
+              !llvm::is_contained(rhsBatch, j)) {
+            left.push_back(i);
+            right.push_back(j);
+            return true;
+          }
+      return false;
+    };
+    if (batched.contains(rhs)) {
+      lhsBatch.push_back(0);
+      rhsBatch.push_back(0);
+    }
+    // Batch dimensions come first; the examples have that place already.
+    bool areAlike = batched.contains(lhs) == batched.contains(rhs);
+    if (areAlike && chance(30))
+      (void)pairUp(lhsBatch, rhsBatch);
+    Sizes lhsContract, rhsContract;
+    if (!pairUp(lhsContract, rhsContract))
+      continue;
+    for (int64_t dim : lhsBatch)
+      shape.push_back(a[dim]);
+    for (auto [dim, size] : llvm::enumerate(a))
+      if (!llvm::is_contained(lhsBatch, dim) &&
+          !llvm::is_contained(lhsContract, dim))
+        shape.push_back(size);
+    for (auto [dim, size] : llvm::enumerate(b))
+      if (!llvm::is_contained(rhsBatch, dim) &&
+          !llvm::is_contained(rhsContract, dim))
+        shape.push_back(size);
+    if (isTooLarge(shape))
+      continue;
+    return limit(make<DotGeneralOp>(f64(shape), lhs, rhs, lhsBatch, rhsBatch,
+                                    lhsContract, rhsContract),
+                 magnitudeOf(lhs) * magnitudeOf(rhs) * a[lhsContract[0]]);
+  }
+  return simple(x);
+}
+
+/// A lookup in a table per example, or in one for all of them; or an addition
+/// to one.
+Value Generator::indexing(Value x) {
+  if (!hasOwnDim(x))
+    return simple(x);
+  int64_t batchDims = ownDim(x);
+  Sizes shape = shapeOf(indices);
+  llvm::append_range(shape,
+                     ArrayRef<int64_t>(shapeOf(x)).drop_front(batchDims + 1));
+  if (isTooLarge(shape))
+    return simple(x);
+  bool isOneForAll = batched.contains(indices) && batchDims == 0;
+  if (isOneForAll || chance(50))
+    return keep(make<GatherOp>(f64(shape), x, indices, batchDims), x);
+  Value rows = make<GatherOp>(f64(shape), x, indices, batchDims);
+  return limit(
+      make<ScatterAddOp>(typeOf(x), x, indices, unary<SinOp>(rows), batchDims),
+      magnitudeOf(x) + shapeOf(indices).back());
+}

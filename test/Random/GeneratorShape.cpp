@@ -1,0 +1,109 @@
+//===- GeneratorShape.cpp - random programs move and cut tensors ----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Generator.h"
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::testing;
+
+Value Generator::move(Value x) {
+  if (!hasOwnDim(x))
+    return simple(x);
+  if (chance(30)) {
+    int64_t dim = drawOwnDim(x);
+    return limit(make<CumsumOp>(typeOf(x), x, dim, chance(50)),
+                 magnitudeOf(x) * typeOf(x).getDimSize(dim));
+  }
+  Sizes permutation = range(0, rankOf(x)), shape;
+  llvm::shuffle(permutation.begin() + ownDim(x), permutation.end(), random);
+  for (int64_t dim : permutation)
+    shape.push_back(shapeOf(x)[dim]);
+  return keep(make<TransposeOp>(f64(shape), x, permutation), x);
+}
+
+/// A new dimension.
+Value Generator::spread(Value x) {
+  Sizes shape = shapeOf(x), dims;
+  int64_t at = ownDim(x) + below(rankOf(x) - ownDim(x) + 1);
+  shape.insert(shape.begin() + at, drawSize());
+  if (isTooLarge(shape))
+    return simple(x);
+  for (int64_t dim = 0; dim < rankOf(x); ++dim)
+    dims.push_back(dim < at ? dim : dim + 1);
+  return keep(make<BroadcastOp>(f64(shape), x, dims), x);
+}
+
+/// Two dimensions become one, or one two.
+Value Generator::regroup(Value x) {
+  Sizes shape = shapeOf(x);
+  if (!hasOwnDim(x))
+    return simple(x);
+  int64_t dim = drawOwnDim(x);
+  if (dim + 1 < rankOf(x) && chance(50)) {
+    shape[dim] *= shape[dim + 1];
+    shape.erase(shape.begin() + dim + 1);
+  } else if (shape[dim] % 2 == 0 && rankOf(x) < 4) {
+    int64_t major = chance(50) ? 2 : shape[dim] / 2;
+    shape.insert(shape.begin() + dim + 1, shape[dim] / major);
+    shape[dim] = major;
+  }
+  return keep(make<ReshapeOp>(f64(shape), x), x);
+}
+
+Value Generator::cut(Value x) {
+  if (!hasOwnDim(x))
+    return simple(x);
+  Sizes shape = shapeOf(x);
+  int64_t dim = drawOwnDim(x);
+  if (chance(50)) {
+    Value y = matching(x);
+    shape[dim] *= 2;
+    if (isTooLarge(shape))
+      return simple(x);
+    return limit(make<ConcatenateOp>(f64(shape), ValueRange{x, y}, dim),
+                 std::max(magnitudeOf(x), magnitudeOf(y)));
+  }
+  Sizes starts(rankOf(x), 0), limits(shape), strides(rankOf(x), 1);
+  starts[dim] = below(shape[dim]);
+  strides[dim] = 1 + below(2);
+  shape[dim] = llvm::divideCeil(shape[dim] - starts[dim], strides[dim]);
+  return keep(make<SliceOp>(f64(shape), x, starts, limits, strides), x);
+}
+
+/// A box at a computed place, read or written over.
+Value Generator::box(Value x) {
+  if (!hasOwnDim(x))
+    return simple(x);
+  Sizes shape = shapeOf(x);
+  int64_t dim = drawOwnDim(x);
+  shape[dim] = 1 + below(shape[dim]);
+  SmallVector<Value> starts;
+  for (int64_t d = 0; d < rankOf(x); ++d)
+    starts.push_back(
+        scalar(builder.getI32Type(), d < ownDim(x) ? 0 : below(4)));
+  Value part = keep(make<DynamicSliceOp>(f64(shape), x, starts), x);
+  if (chance(50))
+    return part;
+  Value y = matching(x);
+  return limit(make<DynamicUpdateSliceOp>(typeOf(x), y, part, starts),
+               std::max(magnitudeOf(x), magnitudeOf(y)));
+}
+
+Value Generator::pad(Value x) {
+  if (!hasOwnDim(x))
+    return simple(x);
+  Sizes low(rankOf(x), 0), high(low), interior(low), shape = shapeOf(x);
+  int64_t dim = drawOwnDim(x);
+  low[dim] = below(3);
+  high[dim] = below(3);
+  interior[dim] = below(2);
+  shape[dim] += low[dim] + high[dim] + (shape[dim] - 1) * interior[dim];
+  if (isTooLarge(shape))
+    return simple(x);
+  Value value = scalar(builder.getF64Type(), below(2));
+  return limit(make<PadOp>(f64(shape), x, value, low, high, interior),
+               std::max(magnitudeOf(x), 1.0));
+}

@@ -181,7 +181,15 @@ LogicalResult GatherOp::verify() {
   if (getType().getElementType() != ranked(getOperand()).getElementType())
     return emitOpError() << "expects the operand's element type, got "
                          << getType() << " (gather_c2)";
-  return expectShape(*this, getResult(), *shape, "gather_c2");
+  if (failed(expectShape(*this, getResult(), *shape, "gather_c2")))
+    return failure();
+  // There is nothing to clamp an index to.
+  if (ranked(getOperand()).getDimSize(getBatchDims()) == 0 &&
+      getType().getNumElements() != 0)
+    return emitOpError() << "expects a table with at least one row to pick "
+                         << getType() << " from, got " << getOperand().getType()
+                         << " (gather_c3)";
+  return success();
 }
 
 LogicalResult ScatterAddOp::verify() {

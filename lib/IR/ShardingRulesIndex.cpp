@@ -187,10 +187,8 @@ ShardingRule scatterAddRule(ScatterAddOp op) {
   LookupFactors look = addLookup(rule, shapeOf(op.getOperand()),
                                  shapeOf(op.getIndices()), op.getBatchDims());
   for (int64_t factor = look.firstIndexFactor; factor < look.endIndexFactor;
-       ++factor) {
+       ++factor)
     rule.factors[factor].kind = FactorKind::Reduction;
-    rule.factors[factor].needsLocalize = true;
-  }
   rule.operands = {look.table, look.indices, look.rows};
   rule.results = {look.table};
   rule.additive = {{0, 2}};

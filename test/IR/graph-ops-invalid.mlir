@@ -113,6 +113,15 @@ func.func @gather_c2(%x: tensor<4x8xf32>, %i: tensor<5xi32>) {
 
 // -----
 
+func.func @gather_c3(%x: tensor<0x3xf32>, %i: tensor<4xi32>, %none: tensor<0xi32>) {
+  %empty = pp.gather %x[%none] batch 0 : tensor<0x3xf32>, tensor<0xi32> -> tensor<0x3xf32>
+  // expected-error@+1 {{expects a table with at least one row to pick 'tensor<4x3xf32>' from, got 'tensor<0x3xf32>' (gather_c3)}}
+  %0 = pp.gather %x[%i] batch 0 : tensor<0x3xf32>, tensor<4xi32> -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
 func.func @scatter_add_c1(%x: tensor<4x8xf32>, %i: tensor<5xi32>, %u: tensor<5xf32>) {
   // expected-error@+1 {{expects 1 equal leading dimensions and a table dimension after them, got 'tensor<4x8xf32>' and 'tensor<5xi32>' (scatter_add_c1)}}
   %0 = pp.scatter_add %x[%i], %u batch 1 : tensor<4x8xf32>, tensor<5xi32>, tensor<5xf32>

@@ -413,6 +413,7 @@ def PP_GatherOp : PP_PureOp<"gather"> {
     Constraints:
     - (gather_c1) leading `batch_dims` dimensions agree and a table dimension follows them.
     - (gather_c2) the result's shape is batch, index, rest; element types agree.
+    - (gather_c3) the table has a row to clamp indices to, unless the result is empty.
   }];
   let arguments = (ins PP_Tensor:$operand, PP_IntTensor:$indices, I64Attr:$batch_dims);
   let results = (outs PP_Tensor:$result);

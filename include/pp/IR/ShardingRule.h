@@ -32,7 +32,8 @@ struct Factor {
   FactorKind kind = FactorKind::Parallel;
   /// Of a reduction factor: how partial results combine.
   Reduction reduction = Reduction::Sum;
-  /// Sharding it needs the op's own `localize` (global indices are involved).
+  /// Its elements know their global index, so that sharding it needs the op's
+  /// own `localize` and nothing may be padded in between.
   bool needsLocalize = false;
 };
 

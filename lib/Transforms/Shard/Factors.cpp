@@ -212,18 +212,6 @@ public:
     return agrees;
   }
 
-  /// Drops axes of minor factors whose dimension they cannot split.
-  void dropUnspeakable(const TensorFactors &tensor) {
-    for (const DimFactors &factors : tensor) {
-      bool isSplit = true;
-      for (int64_t factor : factors) {
-        if (!isSplit)
-          chosen[factor].clear();
-        isSplit &= mesh.size(chosen[factor]) == rule.factors[factor].size;
-      }
-    }
-  }
-
   Layout take() { return std::move(chosen); }
 
 private:
@@ -268,16 +256,35 @@ Layout pp::chooseFactorAxes(const ShardingRule &rule,
     add(factors, *layout);
   for (auto [factors, layout] : llvm::zip_equal(rule.operands, operands))
     add(factors, *layout);
-  bool merges = false;
-  auto isMerged = [](const DimFactors &factors) { return factors.size() > 1; };
-  for (const TensorFactors &factors :
-       llvm::concat<const TensorFactors>(rule.results, rule.operands))
-    merges |= llvm::any_of(factors, isMerged);
-  if (merges)
-    for (const TensorFactors &factors :
-         llvm::concat<const TensorFactors>(rule.results, rule.operands))
-      choice.dropUnspeakable(factors);
   if (conflict)
     *conflict = loser;
-  return choice.take();
+  Layout chosen = choice.take();
+  dropUnspeakable(rule, chosen, mesh);
+  return chosen;
+}
+
+void pp::dropUnspeakable(const ShardingRule &rule, Layout &factorAxes,
+                         const MeshView &mesh) {
+  // What one tensor cannot say another may need to say more: [2, 2] merged and
+  // split again takes a factor from both dimensions. Axes only go, so it ends.
+  auto dropOnce = [&](const DimFactors &factors) {
+    bool isSplit = true, dropped = false;
+    for (int64_t factor : factors) {
+      AxisList &axes = factorAxes[factor];
+      if (!isSplit && !axes.empty()) {
+        axes.clear();
+        dropped = true;
+      }
+      isSplit &= mesh.size(axes) == rule.factors[factor].size;
+    }
+    return dropped;
+  };
+  bool dropped = true;
+  while (dropped) {
+    dropped = false;
+    for (const TensorFactors &tensor :
+         llvm::concat<const TensorFactors>(rule.results, rule.operands))
+      for (const DimFactors &factors : tensor)
+        dropped |= dropOnce(factors);
+  }
 }

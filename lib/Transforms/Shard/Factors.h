@@ -73,6 +73,11 @@ Layout splitAxes(const AxisList &axes, llvm::ArrayRef<int64_t> sizes,
 Layout layoutOf(const ShardingRule &rule, const TensorFactors &tensor,
                 const Layout &factorAxes, const MeshView &mesh);
 
+/// Takes axes from minor factors, until no tensor has one behind a factor that
+/// is not split completely: what every tensor can say is what remains.
+void dropUnspeakable(const ShardingRule &rule, Layout &factorAxes,
+                     const MeshView &mesh);
+
 /// Chooses the axes of every factor of an op: first reductions over which all
 /// operands are split alike, then what the results have, then the operands in
 /// order. The first that splits a factor decides, later ones may extend it, and

@@ -353,7 +353,9 @@ void Padding::padOp(const PaddedOp &padded) {
     // A look-up reads the rows that its indices name, and adds all updates.
     if (isa<GatherOp>(op) || (isa<ScatterAddOp>(op) && index != 2))
       continue;
+    // What was cut back has no padding left to mask.
     llvm::SmallBitVector reduced = reducedDims(op, rule, tensor);
+    reduced.reset(whole);
     if (!reduced.any())
       continue;
     Reduction reduction = Reduction::Sum;

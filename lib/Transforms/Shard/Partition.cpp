@@ -200,12 +200,26 @@ ArrayRef<unsigned> Partitioner::findPassing(Operation *op,
   for (const SmallVector<unsigned, 2> &set : rule.additive) {
     const PartialAxes &axes =
         lookup(op->getOperand(set.front())).forms.front().partial;
-    // The op computes whole what is partial; the reduction may split it.
+    auto isSummed = [&](int axis) {
+      return llvm::is_contained(llvm::make_first_range(axes), axis);
+    };
+    // The op computes whole what is partial; the reduction may split it. An
+    // operand that lies split over these axes would have to be gathered.
+    auto isSplit = [&](unsigned index) {
+      return !llvm::is_contained(set, index) &&
+             llvm::any_of(lookup(op->getOperand(index)).layout,
+                          [&](const AxisList &ofDim) {
+                            return llvm::any_of(ofDim, isSummed);
+                          });
+    };
+    if (llvm::any_of(llvm::seq<unsigned>(0, op->getNumOperands()), isSplit))
+      continue;
     Layout kept = factors;
     for (AxisList &ofFactor : kept)
       llvm::erase_if(ofFactor, [&](int axis) {
-        return llvm::is_contained(llvm::make_first_range(axes), axis);
+        return isSummed(axis);
       });
+    dropUnspeakable(rule, kept, mesh);
     Layout result = layoutOf(rule, rule.results.front(), kept, mesh);
     int64_t size = mesh.localType(ranked(op->getResult(0).getType()), result)
                        .getNumElements();
@@ -288,10 +302,12 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   Layout factors = chooseFactorAxes(rule, results, operands, mesh);
   // Where reshapes split one dimension in ways that do not refine each other, a
   // factor may not divide although every dimension does: it stays whole.
-  if (isa<ReshapeOp>(op))
+  if (isa<ReshapeOp>(op)) {
     for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors))
       while (factor.size % mesh.size(axes))
         axes.pop_back();
+    dropUnspeakable(rule, factors, mesh);
+  }
   bool isPerStep = llvm::none_of(factors, [&](const AxisList &axes) {
     return llvm::is_contained(axes, mesh.timeAxis());
   });

@@ -78,3 +78,41 @@ module attributes {pp.plan = #pp.plan<mesh = <["tp"=3]>, threads = 1>} {
     return %split : tensor<6x4xf32>
   }
 }
+
+// -----
+
+// A flattened look-up whose sequence does not divide: updates of padded places
+// are masked to zero, wherever their indices point.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[ROWS:.*]] = pp.reshape %{{.*}} : tensor<2x4x4xf32> -> tensor<8x4xf32>
+// CHECK: %[[MASKED:.*]] = pp.select %{{.*}}, %[[ROWS]], %{{.*}} : tensor<8x4xi1>, tensor<8x4xf32>
+// CHECK: pp.scatter_add %{{.*}}[%{{.*}}], %[[MASKED]] {{.*}} : tensor<8x4xf32>, tensor<8xi32>, tensor<8x4xf32>
+module attributes {pp.plan = #pp.plan<mesh = <["x"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["x"=2]>
+  func.func @main(%i: tensor<2x3xi32> {pp.name = "i", pp.sharding = #pp.sharding<@mesh, [{}, {"x"}]>},
+                  %u: tensor<2x3x4xf32> {pp.name = "u", pp.sharding = #pp.sharding<@mesh, [{}, {"x"}, {}]>},
+                  %w: tensor<8x4xf32> {pp.name = "w"}) -> tensor<8x4xf32> {
+    %indices = pp.reshape %i : tensor<2x3xi32> -> tensor<6xi32>
+    %rows = pp.reshape %u : tensor<2x3x4xf32> -> tensor<6x4xf32>
+    %s = pp.scatter_add %w[%indices], %rows batch 0 : tensor<8x4xf32>, tensor<6xi32>, tensor<6x4xf32>
+    return %s : tensor<8x4xf32>
+  }
+}
+
+// -----
+
+// Two reductions of one dimension that ops split in ways that do not refine each
+// other: the one gets the model's elements and has nothing left to mask.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[CUT:.*]] = pp.slice %{{.*}} : tensor<36xf32> -> tensor<24xf32>
+// CHECK: pp.reshape %[[CUT]]
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=3]>, threads = 1>} {
+  pp.mesh @mesh = <["tp"=3]>
+  func.func @main(%x: tensor<4x6xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"tp"}, {}]>})
+      -> (tensor<f32>, tensor<6x4xf32>) {
+    %merged = pp.reshape %x : tensor<4x6xf32> -> tensor<24xf32>
+    %split = pp.reshape %merged : tensor<24xf32> -> tensor<6x4xf32>
+    %sum = pp.reduce sum %merged dims [0] : tensor<24xf32> -> tensor<f32>
+    return %sum, %split : tensor<f32>, tensor<6x4xf32>
+  }
+}

@@ -75,3 +75,31 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>, threads = 1>} {
     return %0 : tensor<3x4xf32>
   }
 }
+
+// -----
+
+// A factor that lies split over "tp" is not gathered for a partial value to pass
+// by: that is reduced first, straight into shards. By a whole factor it passes.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[P:.*]] = pp.dot_general
+// CHECK-NEXT: %[[S:.*]] = pp.reduce_scatter sum %[[P]] dim 0 over @mesh ["tp"]
+// CHECK-NEXT: pp.mul %[[S]], %arg2 : tensor<4x4xf32>
+// CHECK-NOT: pp.all_gather
+// CHECK: %[[Q:.*]] = pp.dot_general
+// CHECK-NEXT: %[[M:.*]] = pp.mul %[[Q]], %arg3 : tensor<8x4xf32>
+// CHECK-NEXT: pp.reduce_scatter sum %[[M]] dim 0 over @mesh ["tp"]
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["tp"=2]>
+  func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}]>},
+                  %w: tensor<4x4xf32> {pp.name = "w"},
+                  %m: tensor<8x4xf32> {pp.name = "m", pp.sharding = #pp.sharding<@mesh, [{"tp"}, {}]>},
+                  %n: tensor<8x4xf32> {pp.name = "n", pp.sharding = #pp.sharding<@mesh, [{}, {}]>})
+      -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+    %p = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32>
+    %a = pp.mul %p, %m : tensor<8x4xf32>
+    %q = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32>
+    %b = pp.mul %q, %n : tensor<8x4xf32>
+    %c = pp.sharding_constraint %b to <@mesh, [{"tp"}, {}]> : tensor<8x4xf32>
+    return %a, %c : tensor<8x4xf32>, tensor<8x4xf32>
+  }
+}

@@ -105,3 +105,19 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
     return %0 : tensor<3x0xf32>
   }
 }
+
+// -----
+
+// Dimensions regrouped that are not nested, [4, 2] against [2, 4]: an axis that
+// the operand cannot say falls, and with it what the result has behind it.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: pp.name = "a", pp.sharding = #pp.sharding<@mesh, [{}, {}]>
+// CHECK: pp.sharding_constraint {{.*}}{pp.shardings = [#pp.sharding<@mesh, [{}, {"x", "y"}]>]}
+module attributes {pp.plan = #pp.plan<mesh = <["x"=2, "y"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["x"=2, "y"=2]>
+  func.func @main(%a: tensor<4x2xf32> {pp.name = "a"}) -> tensor<2x4xf32> {
+    %0 = pp.reshape %a : tensor<4x2xf32> -> tensor<2x4xf32>
+    %1 = pp.sharding_constraint %0 to <@mesh, [{}, {"x", "y"}]> : tensor<2x4xf32>
+    return %1 : tensor<2x4xf32>
+  }
+}

@@ -18,8 +18,11 @@
 
 namespace pp::reshard {
 
-/// Far beyond any machine; keeps products of axis sizes in range.
-static constexpr int64_t maxDevices = int64_t(1) << 24;
+/// Keeps products of axis sizes in range.
+static constexpr int64_t maxPositions = int64_t(1) << 60;
+
+/// Far beyond any group that exchanges data: a permute lists its members.
+static constexpr int64_t maxGroup = int64_t(1) << 24;
 
 /// With more, the search could take seconds.
 static constexpr size_t maxMovableAxes = 5;
@@ -86,15 +89,15 @@ static std::string findFault(const Mesh &mesh,
     return "expects one link per mesh axis, got " +
            std::to_string(links.size()) + " links for " +
            std::to_string(mesh.size()) + " axes";
-  int64_t devices = 1;
+  int64_t positions = 1;
   for (const MeshAxis &axis : mesh) {
     if (axis.size < 1)
       return "expects axis \"" + axis.name +
              "\" to have a positive size, got " + std::to_string(axis.size);
-    if (axis.size > maxDevices / devices)
-      return "expects a mesh of at most " + std::to_string(maxDevices) +
-             " devices, got more up to axis \"" + axis.name + "\"";
-    devices *= axis.size;
+    if (axis.size > maxPositions / positions)
+      return "expects a mesh of at most " + std::to_string(maxPositions) +
+             " positions, got more up to axis \"" + axis.name + "\"";
+    positions *= axis.size;
   }
   for (const AxisLink &link : links)
     for (double figure : {link.latency, link.secondsPerByte})
@@ -121,18 +124,20 @@ static std::string findFault(const Mesh &mesh,
 
 namespace {
 
-/// The search problem of a mesh: its axes larger than 1, renumbered.
+/// The search problem of a mesh: those of its axes that are larger than 1 and
+/// take part, renumbered.
 struct Translation {
   Problem problem;
   std::vector<int> meshAxis; ///< per axis of the problem
   Reduction reduction = Reduction::Sum;
 
-  Translation(const Mesh &mesh, const std::vector<int64_t> &shape,
-              int64_t elementBytes, const LinkModel &links) {
+  Translation(const Mesh &mesh, const std::vector<bool> &takesPart,
+              const std::vector<int64_t> &shape, int64_t elementBytes,
+              const LinkModel &links) {
     problem.shape = shape;
     problem.elementBytes = elementBytes;
     for (size_t axis = 0; axis < mesh.size(); ++axis) {
-      if (mesh[axis].size == 1)
+      if (mesh[axis].size == 1 || !takesPart[axis])
         continue;
       meshAxis.push_back(static_cast<int>(axis));
       problem.sizes.push_back(mesh[axis].size);
@@ -165,15 +170,6 @@ struct Translation {
     for (int axis : onMesh(layout.partial))
       sharding.partial.push_back({axis, reduction});
     return sharding;
-  }
-
-  /// Keeps the axes that neither sharding uses out of the plan.
-  void fixUnused(const TensorSharding &from, const TensorSharding &to) {
-    State source = stateOf(from), target = stateOf(to);
-    for (int axis = 0; axis < problem.axisCount(); ++axis)
-      if (source.place(axis) == State::unused &&
-          target.place(axis) == State::unused)
-        problem.fixed[axis] = true;
   }
 
   std::vector<int> movableAxes() const {
@@ -209,7 +205,7 @@ struct Translation {
   }
 
 private:
-  /// The problem's number of a mesh axis, -1 if it has size 1.
+  /// The problem's number of a mesh axis, -1 if it is none of it.
   int find(int axis) const {
     auto found = std::find(meshAxis.begin(), meshAxis.end(), axis);
     return found == meshAxis.end() ? -1
@@ -230,6 +226,22 @@ private:
 // Planning
 //===----------------------------------------------------------------------===//
 
+/// Which axes of the mesh a search may use or has to respect.
+static std::vector<bool> findParticipants(const Mesh &mesh,
+                                          const TensorSharding &from,
+                                          const TensorSharding &to,
+                                          AxisChoice choice) {
+  std::vector<bool> takesPart(mesh.size(), choice == AxisChoice::Any);
+  for (const TensorSharding *sharding : {&from, &to}) {
+    for (const std::vector<int> &axes : sharding->dims)
+      for (int axis : axes)
+        takesPart[axis] = true;
+    for (auto [axis, reduction] : sharding->partial)
+      takesPart[axis] = true;
+  }
+  return takesPart;
+}
+
 static ReshardPlan refuse(std::string why) {
   ReshardPlan plan;
   plan.whyUnreachable = std::move(why);
@@ -247,19 +259,25 @@ ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
     if (std::string fault = findFault(*sharding, mesh, shape); !fault.empty())
       return refuse(std::move(fault));
 
-  Translation translation(mesh, shape, elementBytes, links);
+  Translation translation(mesh, findParticipants(mesh, from, to, choice), shape,
+                          elementBytes, links);
   const Problem &problem = translation.problem;
   if (problem.axisCount() > maxAxes)
     return refuse("expects at most " + std::to_string(maxAxes) +
                   " mesh axes larger than 1, got " +
                   std::to_string(problem.axisCount()));
-  if (choice == AxisChoice::Used)
-    translation.fixUnused(from, to);
   std::vector<int> movable = translation.movableAxes();
   if (movable.size() > maxMovableAxes)
     return refuse("expects at most " + std::to_string(maxMovableAxes) +
                   " mesh axes that are not fixed, got " +
                   spellAxes(movable, mesh));
+  int64_t group = 1;
+  for (int axis : movable)
+    group *= mesh[axis].size;
+  if (group > maxGroup)
+    return refuse("expects at most " + std::to_string(maxGroup) +
+                  " devices to exchange data, got " + std::to_string(group) +
+                  " along " + spellAxes(movable, mesh));
   std::optional<Reduction> held = translation.reductionOf(from);
   std::optional<Reduction> wanted = translation.reductionOf(to);
   translation.reduction = held.value_or(Reduction::Sum);

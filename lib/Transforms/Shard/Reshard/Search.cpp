@@ -36,6 +36,8 @@ using Entry = std::pair<double, int>;
 static double tieBreak(const Problem &problem, State from) {
   double latency = 0, secondsPerByte = 0, devices = 1;
   for (int axis = 0; axis < problem.axisCount(); ++axis) {
+    if (problem.fixed[axis])
+      continue;
     latency = std::max(latency, problem.links[axis].latency);
     secondsPerByte =
         std::max(secondsPerByte, problem.links[axis].secondsPerByte);

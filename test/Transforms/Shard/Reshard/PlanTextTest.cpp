@@ -207,12 +207,35 @@ TEST(ReshardRefusal, NamesWhatIsWrongWithTheMesh) {
   EXPECT_EQ(why({{"a", 0}}, {{0, 0}}),
             "expects axis \"a\" to have a positive size, got 0");
   EXPECT_EQ(why({{"a", int64_t(1) << 40}}, {{0, 0}}),
-            "expects a mesh of at most 16777216 devices, got more up to axis "
-            "\"a\"");
+            "expects at most 16777216 devices to exchange data, got "
+            "1099511627776 along {\"a\"}");
+  const int64_t large = int64_t(1) << 40;
+  EXPECT_EQ(why({{"a", large}, {"b", large}}, {{0, 0}, {0, 0}}),
+            "expects a mesh of at most 1152921504606846976 positions, got more "
+            "up to axis \"b\"");
   EXPECT_EQ(
       why(Mesh(6, {"x", 2}), LinkModel(6, {0, 0})),
       "expects at most 5 mesh axes that are not fixed, got {\"x\", \"x\", "
       "\"x\", \"x\", \"x\", \"x\"}");
   EXPECT_EQ(why(Mesh(9, {"x", 2, true}), LinkModel(9, {0, 0})),
             "expects at most 8 mesh axes larger than 1, got 9");
+}
+
+/// Micro-batches and stages exchange nothing, whatever their number, and an
+/// axis that neither sharding speaks of bounds nothing.
+TEST(ReshardPlan, IsBoundedByTheAxesThatExchangeOnly) {
+  const Mesh large = {{"mb", 512, true},
+                      {"pp", 1 << 20, true},
+                      {"dp", 1 << 16},
+                      {"tp", 1 << 12}};
+  const int mb = 0, dp = 2;
+  const int64_t batch = int64_t(512) << 16;
+  const ReshardPlan gathered =
+      planReshard(large, {batch, 2}, 4, split({{mb, dp}, {}}),
+                  split({{mb}, {}}), LinkModel(4, {1e-5, 1e-10}),
+                  AxisChoice::Used);
+  ASSERT_TRUE(gathered.reachable()) << gathered.whyUnreachable;
+  ASSERT_EQ(gathered.steps.size(), 1u);
+  EXPECT_EQ(toString(gathered.steps[0], large),
+            "all_gather(dim=0) over {\"dp\"}");
 }

@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
+#include "mlir/Transforms/InliningUtils.h"
+#include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
 
 using namespace mlir;
@@ -13,12 +15,26 @@ using namespace pp;
 #include "pp/IR/PPEnums.cpp.inc"
 #include "pp/IR/PPInterfaces.cpp.inc"
 
+namespace {
+
+/// A model may be written in several functions; `inline` makes one of them.
+struct GraphInliner : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+
+  bool isLegalToInline(Operation *op, Region *, bool, IRMapping &) const final {
+    return isGraphOp(op);
+  }
+};
+
+} // namespace
+
 void PPDialect::initialize() {
   registerAttributes();
   addOperations<
 #define GET_OP_LIST
 #include "pp/IR/PPOps.cpp.inc"
       >();
+  addInterfaces<GraphInliner>();
 }
 
 Operation *PPDialect::materializeConstant(OpBuilder &builder, Attribute value,

@@ -40,6 +40,12 @@ static size_t longestName(const Schedule &schedule) {
   return longest;
 }
 
+/// What a row is called: a rank of a pipeline that holds one stage is known by
+/// the stage.
+static const char *rowName(const Schedule &schedule) {
+  return schedule.stages == schedule.ranks.size() ? "stage " : "rank ";
+}
+
 //===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//
@@ -72,8 +78,9 @@ std::string pp::schedule::drawText(const Schedule &schedule,
       line.replace(begin, end - begin, name);
     }
     std::string number = std::to_string(rank);
-    text += "rank " + std::string(rankWidth - number.size(), ' ') + number +
-            " |" + line + "| bubble " + percent(timeline.bubble(rank)) + "\n";
+    text += rowName(schedule) + std::string(rankWidth - number.size(), ' ') +
+            number + " |" + line + "| bubble " +
+            percent(timeline.bubble(rank)) + "\n";
   }
   return text;
 }
@@ -117,11 +124,25 @@ static std::string rectangle(double x, double y, double width, double height,
          (content.empty() ? "\"/>\n" : "\">" + content + "</rect>\n");
 }
 
+/// Text as XML holds it; a schedule may be called anything.
+static std::string escape(const std::string &text) {
+  std::string escaped;
+  for (char c : text) {
+    if (c == '<')
+      escaped += "&lt;";
+    else if (c == '&')
+      escaped += "&amp;";
+    else if (static_cast<unsigned char>(c) >= ' ')
+      escaped += c;
+  }
+  return escaped;
+}
+
 static std::string label(double x, double y, const char *anchor,
                          const char *fill, const std::string &content) {
   return "<text x=\"" + coordinate(x) + "\" y=\"" + coordinate(y) +
-         "\" text-anchor=\"" + anchor + "\" fill=\"" + fill + "\">" + content +
-         "</text>\n";
+         "\" text-anchor=\"" + anchor + "\" fill=\"" + fill + "\">" +
+         escape(content) + "</text>\n";
 }
 
 std::string pp::schedule::drawSvg(const Schedule &schedule,
@@ -131,11 +152,12 @@ std::string pp::schedule::drawSvg(const Schedule &schedule,
   const char *ink = "#333333";
 
   // Names fit into the shortest action unless the picture would be too wide.
-  // With one stage per rank the row says the stage and the micro-batch is
-  // enough.
+  // With one stage per rank the row says the stage.
   bool oneStagePerRank = schedule.stages == schedule.ranks.size();
   auto nameOf = [&](const Action &action) {
-    return oneStagePerRank ? std::to_string(action.microBatch) : print(action);
+    return oneStagePerRank ? static_cast<char>(action.kind) +
+                                 std::to_string(action.microBatch)
+                           : print(action);
   };
   double shortest = shortestAction(timeline);
   double nameWidth = characterWidth * (longestName(schedule) + 1);
@@ -169,13 +191,18 @@ std::string pp::schedule::drawSvg(const Schedule &schedule,
         break;
       }
   addLegend(idleFill, "idle");
+  x += 16;
+  svg += label(x, 22, "start", ink,
+               schedule.name + ", " + std::to_string(schedule.stages) +
+                   " stages, " + std::to_string(schedule.microBatches) +
+                   " micro-batches");
   svg += label(total - 8, 36, "end", ink, "bubble");
 
   for (unsigned rank = 0; rank < timeline.ranks.size(); ++rank) {
     double y = top + rank * (rowHeight + rowGap);
     double baseline = y + rowHeight / 2 + 4;
-    svg +=
-        label(left - 8, baseline, "end", ink, "rank " + std::to_string(rank));
+    svg += label(left - 8, baseline, "end", ink,
+                 rowName(schedule) + std::to_string(rank));
     svg += rectangle(left, y, width, rowHeight, idleFill, "");
     for (const TimedAction &timed : timeline.ranks[rank]) {
       const Style &style = styleOf(timed.action.kind);

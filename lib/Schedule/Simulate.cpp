@@ -20,6 +20,11 @@ Durations Durations::unit() {
           [](const Action &, const Action &) { return 0.0; }};
 }
 
+Durations Durations::usual() {
+  return {[](const Action &, bool merged) { return merged ? 2.0 : 1.0; },
+          [](const Action &, const Action &) { return 0.0; }};
+}
+
 double Timeline::bubble(unsigned rank) const {
   if (end <= 0)
     return 0;

@@ -21,6 +21,14 @@ namespace pp {
 #include "pp/Transforms/Passes.h.inc"
 } // namespace pp
 
+/// `text` from its first line that is no comment: parseAttribute() miscounts
+/// what it has read where comments come before it.
+static StringRef dropComments(StringRef text) {
+  for (text = text.ltrim(); text.starts_with("//"); text = text.ltrim())
+    text = text.split('\n').second;
+  return text;
+}
+
 namespace {
 
 struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
@@ -59,7 +67,7 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
             return success();
           });
       plan = dyn_cast_or_null<PlanAttr>(
-          parseAttribute(text.trim(), module.getContext()));
+          parseAttribute(dropComments(text).trim(), module.getContext()));
     }
     if (plan && plan.getMesh())
       return plan;

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Schedule/Algorithms.h"
 #include "pp/Transforms/Pipelines.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include <cmath>
 
@@ -162,7 +163,7 @@ LogicalResult pp::parseParallelize(StringRef text, PipelineOptions &options,
   llvm::StringSet<> seen;
   StringRef planKey; // the last one that says something about the plan
   SmallVector<StringRef> words;
-  text.split(words, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  llvm::SplitString(text, words); // at any white space
   for (StringRef word : words) {
     StringRef name = word.split('=').first, value = word.split('=').second;
     const Key *key =

@@ -21,7 +21,7 @@ static MakePlanOptions toPassOptions(const ParallelizeOptions &plan) {
   MakePlanOptions options;
   options.dp = plan.dp;
   options.tp = plan.tp;
-  options.stages = plan.pp;
+  options.pp = plan.pp;
   options.microbatches = plan.microbatches;
   options.schedule = plan.schedule;
   options.optimizer = plan.optimizer;
@@ -41,16 +41,16 @@ static MakePlanOptions toPassOptions(const ParallelizeOptions &plan) {
 
 /// From a model's loss to the whole training step, still for one device.
 static void addGraphPasses(OpPassManager &manager,
-                           const PipelineOptions &options) {
+                           const PipelineOptions &options, bool hasPlan) {
   // The model is the user's: say what is wrong with it before anything else
   // touches it.
   manager.addPass(createVerifyGraph());
 
   // Every decision is in the plan before the first pass that obeys one.
-  if (options.planFile.empty())
-    manager.addPass(createMakePlan(toPassOptions(options.plan)));
-  else
+  if (!options.planFile.empty())
     manager.addPass(createLoadPlan({options.planFile}));
+  else if (options.givesPlan || !hasPlan)
+    manager.addPass(createMakePlan(toPassOptions(options.plan)));
 
   // Differentiate before partitioning: the gradient of a collective is then
   // never needed, and the partitioner sees forward, backward and update as one
@@ -126,12 +126,12 @@ static void addProgramPasses(OpPassManager &manager,
 }
 
 void pp::buildPipeline(OpPassManager &manager, const PipelineOptions &options,
-                       std::optional<Level> from) {
+                       std::optional<Level> from, bool hasPlan) {
   auto isNeeded = [&](Level level) {
     return level <= options.stopAfter && (!from || *from < level);
   };
   if (isNeeded(Level::Graph))
-    addGraphPasses(manager, options);
+    addGraphPasses(manager, options, hasPlan);
   if (isNeeded(Level::Spmd))
     addSpmdPasses(manager);
   if (isNeeded(Level::Pipeline))
@@ -167,7 +167,8 @@ struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
     if (level && failed(checkGoesOn(*level)))
       return signalPassFailure();
     OpPassManager remaining(ModuleOp::getOperationName());
-    buildPipeline(remaining, options, level);
+    buildPipeline(remaining, options, level,
+                  getOperation()->hasAttr(attrs::kPlan));
     if (failed(runPipeline(remaining, getOperation())))
       signalPassFailure();
   }
@@ -180,7 +181,9 @@ struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
     if (options.givesPlan)
       diagnostic << "expects no key but stop-after for a module that has a "
                     "plan, as one of level "
-                 << stringifyLevel(level) << " does";
+                 << stringifyLevel(level)
+                 << " does; to change it, write it with --emit=plan, edit it, "
+                    "and give plan=FILE to the model";
     else
       diagnostic << "expects stop-after=" << stringifyLevel(level)
                  << " or a later level for a module of that level, got "

@@ -15,12 +15,6 @@ static Schedule make(const char *name, unsigned ranks, unsigned m) {
   return *generate(name, {ranks, m, 1}, error);
 }
 
-/// Forward 1, merged backward 2, each half of a split one 1; transfers 0.
-static Durations usualDurations() {
-  return {[](const Action &, bool isMerged) { return isMerged ? 2.0 : 1.0; },
-          [](const Action &, const Action &) { return 0.0; }};
-}
-
 // With p ranks, m micro-batches and stages of equal cost, both schedules take
 // (m + p - 1) (F + B), of which each rank is busy for m (F + B).
 TEST(Simulate, GivesTheKnownBubbleOfBalancedStages) {
@@ -30,7 +24,7 @@ TEST(Simulate, GivesTheKnownBubbleOfBalancedStages) {
         Schedule schedule = make(algorithm.name, p, m);
         double expected = (p - 1.0) / (m + p - 1.0);
         Timeline unit = simulate(schedule, Durations::unit());
-        Timeline usual = simulate(schedule, usualDurations());
+        Timeline usual = simulate(schedule, Durations::usual());
         EXPECT_DOUBLE_EQ(unit.end, 2 * (m + p - 1));
         EXPECT_DOUBLE_EQ(usual.end, 3 * (m + p - 1));
         for (unsigned rank = 0; rank < p; ++rank) {
@@ -76,7 +70,7 @@ TEST(Simulate, HonoursDependenciesAndQueues) {
 TEST(Simulate, SplitBackwardsUnblockTheirNeighboursEarlier) {
   std::string error;
   Schedule split = *parseCsv("0F0,0B0\n1F0,1I0,1W0\n", error);
-  Timeline timeline = simulate(split, usualDurations());
+  Timeline timeline = simulate(split, Durations::usual());
   // 0B0 starts when 1I0 ends, beside 1W0.
   EXPECT_EQ(timeline.ranks[0][1].start, 3);
   EXPECT_EQ(timeline.end, 5);
@@ -95,22 +89,22 @@ TEST(Simulate, TakesEmptyStepsAndNegativeDurations) {
 
 TEST(Draw, TextShowsNamesAndIdleTime) {
   Schedule schedule = make("1f1b", 2, 2);
-  EXPECT_EQ(drawText(schedule, simulate(schedule, usualDurations())),
-            "rank 0 |0F0 0F1 ........0B0---- ....0B1---- | bubble 33.3%\n"
-            "rank 1 |....1F0 1B0---- 1F1 1B1---- ........| bubble 33.3%\n");
+  EXPECT_EQ(drawText(schedule, simulate(schedule, Durations::usual())),
+            "stage 0 |0F0 0F1 ........0B0---- ....0B1---- | bubble 33.3%\n"
+            "stage 1 |....1F0 1B0---- 1F1 1B1---- ........| bubble 33.3%\n");
 }
 
 TEST(Draw, TextFallsBackToKindsWhenNarrow) {
   Schedule schedule = make("gpipe", 2, 4);
   EXPECT_EQ(
       drawText(schedule, simulate(schedule, Durations::unit()), /*columns=*/20),
-      "rank 0 |F F F F ....B B B B | bubble 20.0%\n"
-      "rank 1 |..F F F F B B B B ..| bubble 20.0%\n");
+      "stage 0 |F F F F ....B B B B | bubble 20.0%\n"
+      "stage 1 |..F F F F B B B B ..| bubble 20.0%\n");
 }
 
 TEST(Draw, SvgHasOneRectanglePerActionAndALegendOfWhatOccurs) {
   Schedule schedule = make("1f1b", 3, 4);
-  std::string svg = drawSvg(schedule, simulate(schedule, usualDurations()));
+  std::string svg = drawSvg(schedule, simulate(schedule, Durations::usual()));
   auto count = [&](const std::string &text) {
     size_t n = 0;
     for (size_t at = svg.find(text); at != std::string::npos;

@@ -12,6 +12,10 @@
 // RUN: not pp-opt %s --pp-load-plan="file=%t.number" 2>&1 | FileCheck %s --check-prefix=NUMBER
 // NUMBER: expects a #pp.plan with a mesh in '{{.*}}.number'
 
+// White space and comments are free.
+// RUN: printf '\n // mine\n// and more\n#pp.plan<\n  // four\n  mesh = <["dp"=4]>, schedule = "gpipe"\n>\n// done\n' > %t.commented
+// RUN: pp-opt %s --pp-load-plan="file=%t.commented" | FileCheck %s
+
 // Neither this nor options replace the plan that a module has.
 // RUN: pp-opt %s --pp-make-plan="dp=2" -o %t.planned.mlir
 // RUN: not pp-opt %t.planned.mlir --pp-load-plan="file=%t.plan" 2>&1 | FileCheck %s --check-prefix=PLANNED

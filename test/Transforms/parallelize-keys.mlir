@@ -37,6 +37,11 @@
 // RUN: not pp-opt %s --pp-parallelize="plan=%t.missing" 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: expects a file with a plan, got '{{.*}}.missing': No such file or directory
 
+// Any white space separates keys.
+// RUN: printf 'dp=2\n\ttp=1  \r\n optimizer=sgd\vlr=0.5\n' > %t.keys
+// RUN: pp-opt %s --pp-parallelize="$(cat %t.keys) stop-after=graph" | FileCheck %s --check-prefix=SPACE
+// SPACE: #pp.plan<mesh = <["dp"=2]>, schedule = "1f1b", optimizer = #pp.optimizer<sgd, lr = 5.{{0+}}e-01>
+
 func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>},
                 %w: tensor<4xf32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<zeros>})
     -> (tensor<f32> {pp.name = "loss", pp.role = #pp.role<loss>}) {

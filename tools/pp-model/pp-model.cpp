@@ -7,6 +7,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 #include "pp/IR/PP.h"
+#include "pp/IR/Version.h"
 #include "pp/Models/Models.h"
 #include "pprt/Status.h"
 #include "llvm/Support/CommandLine.h"
@@ -72,6 +73,9 @@ int main(int argc, char **argv) {
       cl::sub(cl::SubCommand::getAll()));
   // libLLVM brings hundreds of options of its own into --help.
   cl::HideUnrelatedOptions(shared);
+  cl::SetVersionPrinter([](llvm::raw_ostream &out) {
+    out << pp::describeVersion() << "\n";
+  });
   // LLVM's own -h would print help for every misspelt --h...
   cl::opt<bool> help("h", cl::ReallyHidden, cl::sub(cl::SubCommand::getAll()));
   if (!cl::ParseCommandLineOptions(

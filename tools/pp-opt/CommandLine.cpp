@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "CommandLine.h"
+#include "pp/IR/Version.h"
 #include "pp/Transforms/Pipelines.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
@@ -52,25 +53,36 @@ pp::opt::parseCommandLine(int argc, char **argv,
                           mlir::DialectRegistry &registry) {
   (void)mlir::registerCLIOptions("pp-opt", registry);
   adjustOptions();
+  cl::SetVersionPrinter(
+      [](llvm::raw_ostream &out) { out << describeVersion() << "\n"; });
   // LLVM's own -h would print help for every misspelt --h...
   cl::opt<bool> help("h", cl::ReallyHidden);
   cl::opt<std::string> input(cl::Positional, cl::desc("<input file>"),
                              cl::init("-"));
   cl::opt<std::string> output("o", cl::value_desc("file"), cl::init("-"),
                               cl::desc("file to write; - is standard output"));
-  enum class Emit { MLIR, PPX };
+  using Emit = CommandLine::Emit;
   cl::opt<Emit> emit(
       "emit", cl::desc("what to write"), cl::init(Emit::MLIR),
       cl::values(clEnumValN(Emit::MLIR, "mlir", "a module (default)"),
+                 clEnumValN(Emit::Plan, "plan",
+                            "the plan that the passes obeyed; plan=FILE reads "
+                            "it"),
                  clEnumValN(Emit::PPX, "ppx",
                             "an artifact for pp-run, from a module of level "
                             "program")));
+  cl::opt<std::string> drawing(
+      "draw-schedule", cl::value_desc("file"),
+      cl::desc("also draw the schedule: FILE.svg, FILE.txt or - (text on "
+               "standard output)"));
   const std::string overview =
       "pp-opt: runs passes over a module\n\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2 pp=2 microbatches=4 "
       "stop-after=spmd\" -o spmd.mlir\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 optimizer=adamw lr=1e-3\" "
-      "--emit=ppx -o gpt.ppx\n\n"
+      "--emit=ppx -o gpt.ppx\n"
+      "  pp-opt gpt.mlir --pp-parallelize=\"pp=4 microbatches=8\" "
+      "--draw-schedule=- -o program.mlir\n\n"
       "--pp-parallelize=\"KEY=VALUE ...\" runs every pass from the module's "
       "level to programs. Keys:\n" +
       describeParallelizeKeys();
@@ -85,17 +97,39 @@ pp::opt::parseCommandLine(int argc, char **argv,
   CommandLine result;
   result.input = input;
   result.output = output;
-  result.emitsArtifact = emit == Emit::PPX;
+  result.emit = emit;
+  result.drawing = drawing;
   result.config = mlir::MlirOptMainConfig::createFromCLOptions();
   auto refuse = [](const char *message) {
     llvm::errs() << "pp-opt: error: " << message << "\n";
     return mlir::failure();
   };
-  if (output.getNumOccurrences() > 1 || emit.getNumOccurrences() > 1)
-    return refuse("expects -o and --emit once, got one more often");
-  if (result.emitsArtifact && result.output == "-")
+  for (cl::Option *option :
+       {static_cast<cl::Option *>(&output), static_cast<cl::Option *>(&emit),
+        static_cast<cl::Option *>(&drawing)})
+    if (option->getNumOccurrences() > 1)
+      return refuse("expects -o, --emit and --draw-schedule once, got one more "
+                    "often");
+  result.decisions.wantsPlan = emit == Emit::Plan;
+  if (drawing.getNumOccurrences()) {
+    llvm::StringRef file = result.drawing;
+    bool isText = file == "-" || file.ends_with(".txt");
+    if (!isText && !file.ends_with(".svg"))
+      return refuse("--draw-schedule expects FILE.svg, FILE.txt or -");
+    result.decisions.wantsDrawing =
+        isText ? Decisions::Drawing::Text : Decisions::Drawing::Svg;
+    if (result.drawing == result.output && output.getNumOccurrences())
+      return refuse("expects a file of its own for each of -o and "
+                    "--draw-schedule");
+    // Standard output shows the picture; nobody asked for the module there.
+    if (file == "-" && !output.getNumOccurrences())
+      result.output.clear();
+  }
+  bool isOfOne = emit != Emit::MLIR || drawing.getNumOccurrences();
+  if (isOfOne && !result.config.inputSplitMarker().empty())
+    return refuse("--emit=ppx, --emit=plan and --draw-schedule expect one "
+                  "module, got --split-input-file");
+  if (emit == Emit::PPX && (result.output.empty() || result.output == "-"))
     return refuse("--emit=ppx expects a file to write: -o FILE.ppx");
-  if (result.emitsArtifact && !result.config.inputSplitMarker().empty())
-    return refuse("--emit=ppx expects one module, got --split-input-file");
   return result;
 }

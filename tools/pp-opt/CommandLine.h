@@ -6,15 +6,23 @@
 #ifndef PP_OPT_COMMANDLINE_H
 #define PP_OPT_COMMANDLINE_H
 
+#include "Decisions.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 namespace pp::opt {
 
 struct CommandLine {
+  enum class Emit { MLIR, Plan, PPX };
+
+  /// `output` is empty when nothing but the drawing is to be written.
   std::string input, output;
-  /// Whether `output` is to be an artifact instead of a module.
-  bool emitsArtifact = false;
+  /// What `output` is to be.
+  Emit emit = Emit::MLIR;
+  /// Where the schedule is drawn; empty: nowhere.
+  std::string drawing;
+  /// What these ask of the module.
+  Decisions decisions;
   mlir::MlirOptMainConfig config;
 };
 

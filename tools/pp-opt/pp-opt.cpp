@@ -8,6 +8,7 @@
 #include "CommandLine.h"
 #include "EmitArtifact.h"
 #include "Reporter.h"
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Transforms/Passes.h"
@@ -27,6 +28,13 @@ static int fail(const llvm::Twine &message, ExitCode code) {
   return int(code);
 }
 
+static llvm::Error writeText(const std::string &path, llvm::StringRef text) {
+  return llvm::writeToOutput(path, [&](llvm::raw_ostream &file) {
+    file << text;
+    return llvm::Error::success();
+  });
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   mlir::DialectRegistry registry;
@@ -34,8 +42,8 @@ int main(int argc, char **argv) {
   pp::registerCostModels(registry);
   pp::registerGradientModels(registry);
   pp::registerShardingModels(registry);
-  mlir::registerCanonicalizerPass();
-  mlir::registerCSEPass();
+  mlir::func::registerInlinerExtension(registry);
+  mlir::registerTransformsPasses();
   pp::registerPPPasses();
   pp::registerPipelines();
 
@@ -54,15 +62,17 @@ int main(int argc, char **argv) {
 
   // A pass list that cannot be read is no fault of the module.
   bool isUnderstood = true;
-  config.setPassPipelineSetupFn(
-      [&isUnderstood, list = config](mlir::PassManager &manager) {
-        isUnderstood = succeeded(list.setupPassPipeline(manager));
-        return mlir::success(isUnderstood);
-      });
+  config.setPassPipelineSetupFn([&, list = config](mlir::PassManager &manager) {
+    isUnderstood = succeeded(list.setupPassPipeline(manager));
+    if (isUnderstood)
+      pp::opt::addReader(manager, options->decisions);
+    return mlir::success(isUnderstood);
+  });
 
   // Between the passes and the artifact the module is bytecode: it keeps the
   // locations.
-  if (options->emitsArtifact)
+  using Emit = pp::opt::CommandLine::Emit;
+  if (options->emit == Emit::PPX)
     config.emitBytecode(true);
   std::string module;
   llvm::raw_string_ostream stream(module);
@@ -70,17 +80,20 @@ int main(int argc, char **argv) {
           stream, llvm::MemoryBuffer::getMemBuffer(input->getMemBufferRef()),
           registry, config)))
     return isUnderstood ? reporter.exitCode() : int(ExitCode::usage);
-  if (options->emitsArtifact) {
+  if (!options->drawing.empty())
+    if (auto error = writeText(options->drawing, options->decisions.drawing))
+      return fail(llvm::toString(std::move(error)), ExitCode::io);
+  if (options->output.empty())
+    return 0;
+  if (options->emit == Emit::PPX) {
     reporter.forgetSource();
     bool isWritten =
         succeeded(pp::opt::emitArtifact(module, options->output, registry));
     return isWritten ? 0 : reporter.exitCode();
   }
-  if (auto error = llvm::writeToOutput(
-          options->output, [&](llvm::raw_ostream &file) -> llvm::Error {
-            file << module;
-            return llvm::Error::success();
-          }))
+  if (auto error = writeText(options->output, options->emit == Emit::Plan
+                                                  ? options->decisions.plan
+                                                  : module))
     return fail(llvm::toString(std::move(error)), ExitCode::io);
   return 0;
 }

@@ -226,7 +226,8 @@ SourceModule::State::runPasses(mlir::OwningOpRef<mlir::ModuleOp> module,
   Diagnostics diagnostics(sources, context);
   mlir::PassManager manager(&context);
   manager.enableVerifier(false); // each level ends with its own verify pass
-  pp::buildPipeline(manager, options, pp::getLevel(*module));
+  pp::buildPipeline(manager, options, pp::getLevel(*module),
+                    module.get()->hasAttr(pp::attrs::kPlan));
   if (mlir::failed(manager.run(*module)))
     return diagnostics.failure();
   return module;
@@ -247,7 +248,8 @@ static void moveToOneDevice(mlir::ModuleOp module) {
                   pp::PlanAttr::get(module.getContext(), mesh,
                                     plan.getSchedule(), {}, {},
                                     plan.getOptimizer(), threads));
-  pp::lookupMesh(module).setMeshAttr(mesh);
+  if (pp::MeshOp op = pp::lookupMesh(module))
+    op.setMeshAttr(mesh);
 }
 
 Expected<Compiled> SourceModule::compile(const std::string &parallelize,
@@ -255,7 +257,9 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   if (!isModel() && !parallelize.empty())
     return Status(ExitCode::usage,
                   "--parallelize expects a model whose training step is still "
-                  "to be made, got a module that has a plan");
+                  "to be made, got a module that has a plan; to change it, "
+                  "write it with pp-opt --emit=plan, edit it, and give "
+                  "--parallelize=plan=FILE to the model");
   Expected<pp::PipelineOptions> options = readOptions(parallelize);
   if (!options)
     return options.status();

@@ -99,6 +99,8 @@ const Option options[] = {
      [](std::string_view, Options &o) { return setSwitch(o.quiet); }},
     {"help", "", "show this text",
      [](std::string_view, Options &o) { return setSwitch(o.help); }},
+    {"version", "", "show the version",
+     [](std::string_view, Options &o) { return setSwitch(o.version); }},
 };
 
 /// Single-letter edits between two words (Levenshtein).
@@ -185,7 +187,7 @@ Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
       return usageError(spelling + " expects " + expected + ", got '" +
                         std::string(value) + "'");
   }
-  if (result.help)
+  if (result.help || result.version)
     return result;
   if (Status status = checkTogether(result); !status.ok())
     return status;

@@ -31,6 +31,7 @@ struct Options {
   std::optional<uint64_t> memoryLimit;
   bool quiet = false;
   bool help = false;
+  bool version = false;
 };
 
 /// Reads the command line. Failures are usage errors.

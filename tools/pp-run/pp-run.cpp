@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Options.h"
 #include "Run.h"
+#include "pp/IR/Version.h"
 
 #include <iostream>
 #include <new>
@@ -22,6 +23,10 @@ int main(int argc, char **argv) {
   pprt::Expected<pp::run::Options> options = pp::run::parseOptions(argc, argv);
   if (options && options->help) {
     std::cout << pp::run::describeOptions();
+    return 0;
+  }
+  if (options && options->version) {
+    std::cout << pp::describeVersion() << "\n";
     return 0;
   }
   const pprt::Status status =

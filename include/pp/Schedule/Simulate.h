@@ -27,6 +27,9 @@ struct Durations {
 
   /// Every action takes 1, every transfer 0.
   static Durations unit();
+  /// A forward action takes 1, a backward action 2, of which the weight
+  /// gradient is half where it is split off; every transfer 0.
+  static Durations usual();
 };
 
 struct TimedAction {

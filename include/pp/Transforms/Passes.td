@@ -83,7 +83,7 @@ def MakePlan : Pass<"pp-make-plan", "::mlir::ModuleOp"> {
     left out. Shardings and stage cuts stay open for later passes.
 
     ```
-    --pp-make-plan="dp=2 tp=2 stages=2 microbatches=4 optimizer=adamw lr=1e-3 betas=0.9,0.95"
+    --pp-make-plan="dp=2 tp=2 pp=2 microbatches=4 optimizer=adamw lr=1e-3 betas=0.9,0.95"
     ```
     writes
     ```mlir
@@ -98,13 +98,14 @@ def MakePlan : Pass<"pp-make-plan", "::mlir::ModuleOp"> {
   let options = [
     Option<"dp", "dp", "int64_t", "1", "degree of data parallelism">,
     Option<"tp", "tp", "int64_t", "1", "degree of tensor parallelism">,
-    Option<"stages", "stages", "int64_t", "1", "number of pipeline stages">,
+    Option<"pp", "pp", "int64_t", "1", "number of pipeline stages">,
     Option<"microbatches", "microbatches", "int64_t", "1", "number of micro-batches">,
     Option<"schedule", "schedule", "std::string", "\"1f1b\"", "gpipe or 1f1b">,
     Option<"optimizer", "optimizer", "std::string", "\"\"",
            "sgd, momentum, adam or adamw; empty: none">,
     Option<"lr", "lr", "double", "-1", "learning rate; below 0: torch.optim's default">,
-    Option<"weightDecay", "weight-decay", "double", "-1", "decay; below 0: the default">,
+    Option<"weightDecay", "weight_decay", "double", "-1",
+           "weight decay; below 0: the default">,
     Option<"momentum", "momentum", "double", "-1", "momentum; below 0: the default">,
     ListOption<"betas", "betas", "double", "Adam's two decay rates">,
     Option<"eps", "eps", "double", "-1", "Adam's epsilon; below 0: the default">,

@@ -33,7 +33,7 @@ struct PipelineOptions {
   bool skipProgramChecks = false;
 };
 
-/// Reads `text`, `key=value` words separated by blanks, into `options`. On
+/// Reads `text`, `key=value` words separated by white space, into `options`. On
 /// failure `error` names the word that is wrong and what was expected.
 mlir::LogicalResult parseParallelize(llvm::StringRef text,
                                      PipelineOptions &options,
@@ -43,9 +43,10 @@ mlir::LogicalResult parseParallelize(llvm::StringRef text,
 std::string describeParallelizeKeys();
 
 /// Appends the passes that lead from a module of level `from` (as getLevel
-/// tells) to `options.stopAfter`.
+/// tells) to `options.stopAfter`. A model that `hasPlan` is obeyed as it is
+/// unless the options give one, which is refused.
 void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options,
-                   std::optional<Level> from);
+                   std::optional<Level> from, bool hasPlan = false);
 
 /// The level whose contract `module` fulfils (`pp.level`); nothing for a model
 /// whose training step is still to be made.

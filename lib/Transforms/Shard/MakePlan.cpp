@@ -140,7 +140,8 @@ buildOptimizer(MLIRContext *context, const ParallelizeOptions &options,
 
 LogicalResult pp::checkHasNoPlan(ModuleOp module) {
   if (auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan))
-    return module.emitError("expects a module without a plan, got ") << plan;
+    return module.emitError("expects a module without a plan, got ")
+           << plan << "; edit pp.plan in the module, or remove it";
   return success();
 }
 
@@ -178,7 +179,7 @@ struct MakePlanPass : pp::impl::MakePlanBase<MakePlanPass> {
     ParallelizeOptions options;
     options.dp = dp;
     options.tp = tp;
-    options.pp = stages;
+    options.pp = pp;
     options.microbatches = microbatches;
     options.schedule = schedule;
     options.optimizer = optimizer;

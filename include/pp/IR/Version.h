@@ -1,0 +1,21 @@
+//===- Version.h - what --version says --------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_VERSION_H
+#define PP_IR_VERSION_H
+
+#include <string>
+
+namespace pp {
+
+/// One line: our version, and that of LLVM, on which machine code and the
+/// text of modules depend.
+///
+///   pp 0.1.0 (LLVM 22.1.8)
+std::string describeVersion();
+
+} // namespace pp
+
+#endif // PP_IR_VERSION_H

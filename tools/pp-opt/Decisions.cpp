@@ -1,0 +1,129 @@
+//===- Decisions.cpp - the plan and the schedule a module has -------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the module after all passes. Out: its plan as a file that plan=FILE reads
+// back, one decision a line, and its schedule as a picture in which a forward
+// pass takes one unit of time and a backward pass two.
+//
+//===----------------------------------------------------------------------===//
+#include "Decisions.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "pp/IR/Diagnostics.h"
+#include "pp/IR/Model.h"
+#include "pp/Schedule/Draw.h"
+#include "pprt/Status.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::opt;
+
+/// `plan` as its own text, with a line for every decision and every seed.
+static std::string printPlan(PlanAttr plan) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "// A plan of pp: edit it, and give plan=FILE to the model.\n"
+     << "#pp.plan<\n  mesh = ";
+  // The attribute without its mnemonic, as it stands in a plan.
+  std::string mesh;
+  llvm::raw_string_ostream(mesh) << plan.getMesh();
+  os << StringRef(mesh).drop_front(StringRef("#pp.mesh").size());
+  if (!plan.getSchedule().empty())
+    os << ",\n  schedule = " << plan.getSchedule();
+  if (!plan.getSeeds().empty()) {
+    os << ",\n  seeds = [\n    ";
+    llvm::interleave(plan.getSeeds(), os, ",\n    ");
+    os << "\n  ]";
+  }
+  if (!plan.getCuts().empty()) {
+    os << ",\n  cuts = [";
+    llvm::interleaveComma(plan.getCuts(), os);
+    os << "]";
+  }
+  if (plan.getOptimizer())
+    os << ",\n  optimizer = " << plan.getOptimizer();
+  os << ",\n  threads = " << plan.getThreads() << "\n>\n";
+  return text;
+}
+
+/// The schedule that `attribute` spells; nothing, and the reason in `error`,
+/// when it is none.
+static std::optional<schedule::Schedule> readSchedule(ScheduleAttr attribute,
+                                                      std::string &error) {
+  std::string csv;
+  for (StringAttr actions : attribute.getRanks()) {
+    SmallVector<StringRef> words;
+    llvm::SplitString(actions.getValue(), words);
+    csv += llvm::join(words, ",") + "\n";
+  }
+  std::optional<schedule::Schedule> result = schedule::parseCsv(csv, error);
+  if (!result)
+    return std::nullopt;
+  result->name = attribute.getName().str();
+  return schedule::verify(*result, error) ? result : std::nullopt;
+}
+
+namespace {
+
+struct ReadDecisions : PassWrapper<ReadDecisions, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReadDecisions)
+
+  explicit ReadDecisions(Decisions &decisions) : decisions(&decisions) {}
+
+  StringRef getName() const override { return "read-decisions"; }
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (decisions->wantsPlan && failed(readPlan()))
+      return signalPassFailure();
+    if (decisions->wantsDrawing != Decisions::Drawing::None && failed(draw()))
+      signalPassFailure();
+  }
+
+private:
+  InFlightDiagnostic refuse(const Twine &message) {
+    InFlightDiagnostic diagnostic = getOperation().emitError(message);
+    setExitCode(diagnostic, int(pprt::ExitCode::usage));
+    return diagnostic;
+  }
+
+  LogicalResult readPlan() {
+    auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
+    if (!plan)
+      return refuse("--emit=plan expects a module with a plan, as "
+                    "--pp-parallelize makes, got one without");
+    decisions->plan = printPlan(plan);
+    return success();
+  }
+
+  LogicalResult draw() {
+    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+    auto attribute = main ? main->getAttrOfType<ScheduleAttr>(attrs::kSchedule)
+                          : ScheduleAttr();
+    if (!attribute)
+      return refuse("--draw-schedule expects a module of level pipeline or "
+                    "program, as --pp-parallelize makes, got one without a "
+                    "schedule");
+    std::string error;
+    std::optional<schedule::Schedule> schedule = readSchedule(attribute, error);
+    if (!schedule)
+      return main.emitError("expects a schedule that can run: ") << error;
+    schedule::Timeline timeline =
+        schedule::simulate(*schedule, schedule::Durations::usual());
+    decisions->drawing = decisions->wantsDrawing == Decisions::Drawing::Svg
+                             ? schedule::drawSvg(*schedule, timeline)
+                             : schedule::drawText(*schedule, timeline);
+    return success();
+  }
+
+  Decisions *decisions;
+};
+
+} // namespace
+
+void pp::opt::addReader(PassManager &manager, Decisions &decisions) {
+  if (decisions.wantsPlan || decisions.wantsDrawing != Decisions::Drawing::None)
+    manager.addPass(std::make_unique<ReadDecisions>(decisions));
+}

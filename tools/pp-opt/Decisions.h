@@ -1,0 +1,32 @@
+//===- Decisions.h - the plan and the schedule a module has -----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// `--emit=plan` and `--draw-schedule`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_OPT_DECISIONS_H
+#define PP_OPT_DECISIONS_H
+
+#include "mlir/Pass/PassManager.h"
+#include <string>
+
+namespace pp::opt {
+
+/// What is asked of the module that the passes leave, and the answers.
+struct Decisions {
+  enum class Drawing { None, Text, Svg };
+
+  bool wantsPlan = false;
+  Drawing wantsDrawing = Drawing::None;
+
+  std::string plan, drawing;
+};
+
+/// Appends a pass that answers what `decisions` asks for; it outlives the pass.
+/// A module that has no answer is an error with an exit code.
+void addReader(mlir::PassManager &manager, Decisions &decisions);
+
+} // namespace pp::opt
+
+#endif // PP_OPT_DECISIONS_H

@@ -164,7 +164,7 @@ def cases():
               "--pass-pipeline=builtin.module(pp-make-plan{dp=2},pp-propagate-shardings)")
     yield opt("back to a lower level", 2, "stop-after=spmd|got graph", "spmd.mlir",
               "--pp-parallelize=stop-after=graph")
-    yield opt("an option twice", 2, "-o and --emit once", "mlp.mlir", "-o", "a", "-o", "b")
+    yield opt("an option twice", 2, "'-o' once", "mlp.mlir", "-o", "a", "-o", "b")
     yield opt("the beginning of --help", 2, "--hel", "mlp.mlir", "--hel=2")
     yield opt("buckets below nothing", 1, "bucket-bytes|-1", "mlp.mlir",
               "--pp-bucket-collectives=bucket-bytes=-1")

@@ -48,6 +48,11 @@ static void adjustOptions() {
     alias->removeArgument();
 }
 
+/// As users type it: one letter has one dash.
+static std::string getSpelling(const cl::Option &option) {
+  return (option.ArgStr.size() == 1 ? "-" : "--") + option.ArgStr.str();
+}
+
 mlir::FailureOr<CommandLine>
 pp::opt::parseCommandLine(int argc, char **argv,
                           mlir::DialectRegistry &registry) {
@@ -100,7 +105,7 @@ pp::opt::parseCommandLine(int argc, char **argv,
   result.emit = emit;
   result.drawing = drawing;
   result.config = mlir::MlirOptMainConfig::createFromCLOptions();
-  auto refuse = [](const char *message) {
+  auto refuse = [](const llvm::Twine &message) {
     llvm::errs() << "pp-opt: error: " << message << "\n";
     return mlir::failure();
   };
@@ -108,8 +113,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
        {static_cast<cl::Option *>(&output), static_cast<cl::Option *>(&emit),
         static_cast<cl::Option *>(&drawing)})
     if (option->getNumOccurrences() > 1)
-      return refuse("expects -o, --emit and --draw-schedule once, got one more "
-                    "often");
+      return refuse("expects '" + getSpelling(*option) +
+                    "' once, got it more often");
   result.decisions.wantsPlan = emit == Emit::Plan;
   if (drawing.getNumOccurrences()) {
     llvm::StringRef file = result.drawing;

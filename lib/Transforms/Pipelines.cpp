@@ -116,10 +116,13 @@ static void addProgramPasses(OpPassManager &manager,
   // Kernels first: they decide which values exist in memory at all.
   manager.addPass(createFormKernels());
 
-  // The lists in order, then the places in memory: a slot's life is a range of
-  // its list. Places create the waits between queues, so that checks come last
-  // and see everything that will run.
+  // The lists in order, in which every value has a slot; then, for who reads
+  // what and when is known now, one slot for two where nobody can tell; then
+  // the places in memory: a slot's life is a range of its list. Places create
+  // the waits between queues, so that checks come last and see everything that
+  // will run.
   manager.addPass(createLowerToPrograms());
+  manager.addPass(createShareSlots());
   manager.addPass(createPlanBuffers());
   if (!options.skipProgramChecks)
     manager.addPass(createVerifyPrograms());

@@ -39,6 +39,7 @@ private:
   LogicalResult verifyAccumulate(AccumulateOp accumulate);
   LogicalResult verifyResult(OpOperand &result);
   LogicalResult verifySchedule(ScheduleAttr attribute);
+  LogicalResult verifyWeightActions(const schedule::Schedule &schedule);
   /// Whether `stage` has `value`, once per step or, where `perMicroBatch`
   /// allows, once for each micro-batch.
   bool isOnStage(Value value, int64_t stage, bool perMicroBatch);
@@ -49,6 +50,10 @@ private:
   std::set<std::pair<Phase, int64_t>> fragments;
 };
 
+bool isOncePerStep(Phase phase) {
+  return phase == Phase::Prologue || phase == Phase::Update;
+}
+
 bool PipelineVerifier::isOnStage(Value value, int64_t stage,
                                  bool perMicroBatch) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -56,8 +61,9 @@ bool PipelineVerifier::isOnStage(Value value, int64_t stage,
     std::optional<Role> role = getArgRole(main, index);
     auto stages =
         main.getArgAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
-    bool isHeld = role == Role::Param || role == Role::State;
-    return !isHeld || !stages || llvm::is_contained(stages.asArrayRef(), stage);
+    if (role != Role::Param && role != Role::State)
+      return perMicroBatch || numMicroBatches == 1;
+    return !stages || llvm::is_contained(stages.asArrayRef(), stage);
   }
   if (auto sum = value.getDefiningOp<AccumulateOp>())
     return isOnStage(sum.getOperand(), stage, /*perMicroBatch=*/true);
@@ -72,7 +78,7 @@ bool PipelineVerifier::isOnStage(Value value, int64_t stage,
   if (home < 0)
     home = fragment.getStage();
   return home == stage && (perMicroBatch || numMicroBatches == 1 ||
-                           fragment.getPhase() == Phase::Update);
+                           isOncePerStep(fragment.getPhase()));
 }
 
 LogicalResult PipelineVerifier::verifyFragment(FragmentOp fragment) {
@@ -84,14 +90,21 @@ LogicalResult PipelineVerifier::verifyFragment(FragmentOp fragment) {
     return fragment.emitOpError()
            << "expects to be the only " << stringifyPhase(fragment.getPhase())
            << " fragment of stage " << stage;
-  bool isUpdate = fragment.getPhase() == Phase::Update;
-  for (auto [index, operand] : llvm::enumerate(fragment.getOperands()))
-    if (!isOnStage(operand, stage, !isUpdate))
+  bool isOnce = isOncePerStep(fragment.getPhase());
+  for (auto [index, operand] : llvm::enumerate(fragment.getOperands())) {
+    if (!isOnStage(operand, stage, !isOnce))
       return fragment.emitOpError()
              << "expects operand " << index << " to be on stage " << stage
-             << (isUpdate ? " once a step" : "")
+             << (isOnce ? " once a step" : "")
              << ": an argument that it holds, what its fragments compute, or "
                 "what is transferred to it";
+    if (fragment.getPhase() != Phase::Update && numMicroBatches > 1 &&
+        operand.getDefiningOp<AccumulateOp>())
+      return fragment.emitOpError()
+             << "expects operand " << index
+             << " not to be a sum over micro-batches, which is there once all "
+                "of them have run; only an update can read it";
+  }
   return success();
 }
 
@@ -130,6 +143,9 @@ LogicalResult PipelineVerifier::verifyResult(OpOperand &result) {
       return fail() << "the name of the argument that it updates, got \""
                     << getResultName(main, index) << "\"";
     argument = main.getArgument(number);
+    if (getArgRole(main, number) != role)
+      return fail() << "the name of a " << stringifyRole(*role) << ", got \""
+                    << getResultName(main, index) << "\", which is none";
     if (argument.getType() != result.get().getType())
       return fail() << "the type of the argument that it updates, "
                     << argument.getType() << ", got " << result.get().getType();
@@ -166,9 +182,28 @@ LogicalResult PipelineVerifier::verifySchedule(ScheduleAttr attribute) {
     }
   }
   std::string error;
-  if (schedule::verify(schedule, error))
-    return success();
-  return main.emitError("pp.schedule: ") << error;
+  if (!schedule::verify(schedule, error))
+    return main.emitError("pp.schedule: ") << error;
+  return verifyWeightActions(schedule);
+}
+
+/// A schedule splits the backward work of a stage if, and only if, the stage
+/// has it split. The other actions are all there (schedule::verify): a stage
+/// without backward work does nothing then.
+LogicalResult
+PipelineVerifier::verifyWeightActions(const schedule::Schedule &schedule) {
+  for (auto [stage, actions] : llvm::enumerate(schedule.ranks)) {
+    bool isSplit = fragments.count({Phase::Weight, stage});
+    int64_t count = llvm::count_if(actions, [](const schedule::Action &action) {
+      return action.kind == schedule::Kind::Weight;
+    });
+    if (count != (isSplit ? numMicroBatches : 0))
+      return main.emitError("expects pp.schedule to have ")
+             << (isSplit ? numMicroBatches : 0) << " weight actions for stage "
+             << stage << ", which has " << (isSplit ? "a" : "no")
+             << " weight fragment, got " << count;
+  }
+  return success();
 }
 
 LogicalResult PipelineVerifier::run() {

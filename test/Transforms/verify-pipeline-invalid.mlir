@@ -189,3 +189,81 @@ module {
     return
   }
 }
+
+// -----
+
+module {
+  pp.mesh @mesh = <["mb"=2 : time]>
+  // expected-error@+1 {{expects pp.schedule to have 2 weight actions for stage 0, which has a weight fragment, got 1}}
+  func.func @main() attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0 0W0 0F1 0B1"]>} {
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    pp.fragment weight stage 0 () {
+      pp.yield
+    } : () -> ()
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <[]>
+  // expected-error@+1 {{expects pp.schedule to have 0 weight actions for stage 0, which has no weight fragment, got 1}}
+  func.func @main() attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0 0W0"]>} {
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <["mb"=2 : time]>
+  func.func @main(%x: tensor<4xf32>) attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0 0F1 0B1"]>} {
+    %0 = pp.fragment forward stage 0 (%x) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield %a : tensor<4xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = pp.accumulate %0 over "mb" : tensor<4xf32>
+    // expected-error@+1 {{expects operand 0 not to be a sum over micro-batches, which is there once all of them have run; only an update can read it}}
+    pp.fragment backward stage 0 (%1) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield
+    } : (tensor<4xf32>) -> ()
+    return
+  }
+}
+
+// -----
+
+// One of two micro-batches would be taken for both.
+module {
+  pp.mesh @mesh = <["mb"=2 : time]>
+  func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"}) attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0 0F1 0B1"]>} {
+    // expected-error@+1 {{expects operand 0 to be on stage 0 once a step}}
+    pp.fragment prologue stage 0 (%x) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield
+    } : (tensor<4xf32>) -> ()
+    return
+  }
+}
+
+// -----
+
+module {
+  pp.mesh @mesh = <[]>
+  // expected-error@+1 {{result 0 of @main expects the name of a state, got "x", which is none}}
+  func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
+      -> (tensor<4xf32> {pp.role = #pp.role<state>, pp.name = "x"})
+      attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0"]>} {
+    pp.fragment forward stage 0 () {
+      pp.yield
+    } : () -> ()
+    return %x : tensor<4xf32>
+  }
+}

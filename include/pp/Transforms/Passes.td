@@ -378,9 +378,40 @@ def LowerToPrograms : Pass<"pp-lower-to-programs", "::mlir::ModuleOp"> {
     Takes level 3 with formed kernels to level 4. Every value becomes a slot
     (one per micro-batch where it differs), every launch a run, every transfer a
     send and a recv, every argument that is read a load or a slot that persists.
-    Slots have no place yet: pp-plan-buffers gives them one.
-    Errors: an op in a fragment that is neither a launch nor a collective, no
-    mesh or schedule, a step without fragments.
+    Nothing is overwritten that anybody reads: a kernel that works in place gets
+    a copy of its operand, and at the end results first go to the driver, then
+    new parameters and states to their slots at once, as copies in an order in
+    which each is read before it is overwritten (a ring of them takes one slot
+    more). pp-share-slots drops the copies that need not be, and pp-plan-buffers
+    gives slots their places.
+    A sum over micro-batches (pp.accumulate) is added up in the order of the
+    schedule; that of a type below f32 in f32, and rounded once.
+    Errors: an op in a fragment that is neither a launch nor a collective, a
+    value that is read before the schedule computes it, no mesh or schedule, a
+    step without fragments.
+  }];
+}
+
+def ShareSlots : Pass<"pp-share-slots", "::mlir::ModuleOp"> {
+  let summary = "makes one slot of two where a copy between them need not be";
+  let description = [{
+    The one place where it is decided what may be overwritten. A copy, and an
+    all_reduce, names a slot it reads and one it writes. They become one slot if
+    neither holds a value that is still to be read while the other holds another
+    one: by any instruction of the list, whatever its fragment and micro-batch,
+    and for slots of arguments also by the next step. Copies between slots that
+    became one are dropped, so that an update works in place, unless somebody
+    reads the old value later.
+
+    ```mlir
+    pp.copy [0, 1] on 0 after []            // a parameter
+    pp.run @update [1, 2] on 0 after []     // overwrites its first operand
+    pp.copy [1, 0] on 0 after []
+    // becomes
+    pp.run @update [0, 1] on 0 after []
+    ```
+    Received values keep their slots (see pp-plan-buffers).
+    Errors: a module without programs.
   }];
 }
 

@@ -179,6 +179,7 @@ static bool isReadAlike(const KernelCluster &cluster, Value argument,
 }
 
 /// An update overwrites the argument it replaces, once all others have read it.
+/// This only spares copies: whether it may is decided by pp-share-slots.
 void BlockRewriter::chooseInplace() {
   for (unsigned index = 0; index < steps.size(); ++index) {
     KernelCluster *cluster = steps[index].cluster;
@@ -282,28 +283,44 @@ void BlockRewriter::run() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Results of @main that are new values of its parameters and states.
+/// True if anything reads `argument` of @main once `fragment` has run: another
+/// fragment of the stage, or the step's end.
+bool isReadAfter(FragmentOp fragment, BlockArgument argument) {
+  return llvm::any_of(argument.getUsers(), [&](Operation *user) {
+    auto other = dyn_cast<FragmentOp>(user);
+    return !other || (other.getStage() == fragment.getStage() &&
+                      other.getPhase() > fragment.getPhase());
+  });
+}
+
+/// Results of @main that are new values of its parameters and states, where
+/// nobody needs the old one any more.
 DenseMap<Value, Value> findReplacements(func::FuncOp function) {
   DenseMap<Value, Value> replacements;
+  llvm::StringMap<unsigned> arguments = getArgsByName(function);
   Operation *end = function.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(end->getOperands())) {
     auto role = getResultRole(function, index);
     if (!role || (*role != Role::Param && *role != Role::State))
       continue;
-    int64_t argument = findArg(function, getResultName(function, index));
-    if (argument < 0)
+    auto named = arguments.find(getResultName(function, index));
+    if (named == arguments.end())
       continue;
-    replacements[value] = function.getArgument(argument);
-    // The same inside the fragment that computes the new value.
+    BlockArgument argument = function.getArgument(named->second);
     auto fragment = value.getDefiningOp<FragmentOp>();
-    if (!fragment)
+    if (!fragment) {
+      replacements[value] = argument;
       continue;
+    }
+    if (isReadAfter(fragment, argument))
+      continue;
+    // The same inside the fragment that computes the new value.
     Block &body = fragment.getBody().front();
     Value inner = body.getTerminator()->getOperand(
         cast<OpResult>(value).getResultNumber());
     for (auto [operand, entry] :
          llvm::zip_equal(fragment.getOperands(), body.getArguments()))
-      if (operand == function.getArgument(argument))
+      if (operand == argument)
         replacements[inner] = entry;
   }
   return replacements;

@@ -4,9 +4,13 @@
 //
 // Takes level 3 with formed kernels and a schedule; adds one pp.program per
 // stage. @main stays as the table of arguments and results (its body is
-// dropped: the programs replace it).
+// dropped: the programs replace it). Every value has a slot of its own: what a
+// kernel overwrites is copied first, and pp-share-slots finds the copies that
+// need not be.
 //
 //===----------------------------------------------------------------------===//
+#include "MicroBatchSums.h"
+#include "ParallelCopy.h"
 #include "ProgramWriter.h"
 #include "pp/Schedule/Schedule.h"
 #include "pp/Transforms/Passes.h"
@@ -25,10 +29,11 @@ namespace {
 /// Writes the program of one stage.
 class StageLowering {
 public:
-  StageLowering(func::FuncOp main, MeshAttr mesh, int64_t stage,
+  StageLowering(func::FuncOp main, SumKernels &sumKernels, int64_t stage,
                 ArrayRef<int64_t> ranks)
-      : main(main), module(main->getParentOfType<ModuleOp>()), mesh(mesh),
-        stage(stage), writer(module, ("stage" + Twine(stage)).str(), ranks) {}
+      : main(main), module(main->getParentOfType<ModuleOp>()), stage(stage),
+        writer(module, ("stage" + Twine(stage)).str(), ranks),
+        sums(sumKernels, writer) {}
 
   LogicalResult run(StringRef actions);
 
@@ -38,42 +43,49 @@ private:
   LogicalResult lowerFragment(FragmentOp fragment, int64_t microBatch);
   LogicalResult lowerLaunch(LaunchOp launch, int64_t microBatch);
   void lowerCollective(Operation &op, FragmentOp fragment);
-  void lowerReturn();
+  LogicalResult lowerReturn();
 
   /// The slot that holds `value` of @main for a micro-batch, loading or
-  /// receiving it on the first call.
-  int64_t obtain(Value value, int64_t microBatch);
+  /// receiving it on the first call; reports to `reader` if none does.
+  FailureOr<int64_t> obtain(Value value, int64_t microBatch, Operation *reader);
   void receiveGroup(TransferOp transfer, int64_t microBatch);
   void sendResults(FragmentOp fragment, int64_t microBatch);
-  /// Adds what a micro-batch contributed to the accumulators.
-  void accumulate(FragmentOp fragment, int64_t microBatch);
-  func::FuncOp accumulationKernel(Type type);
+  /// Chooses where the values are written that are added up.
+  void chooseDestinations(FragmentOp fragment);
   SlotClass classOf(FragmentOp fragment, Value bodyValue);
 
-  /// Update values exist once a step, all others once per micro-batch.
+  /// What the prologue and the update compute exists once a step, all else once
+  /// per micro-batch; without micro-batches that is once, too.
   static int64_t instanceOf(Value value, int64_t microBatch);
 
   func::FuncOp main;
   ModuleOp module;
-  MeshAttr mesh;
   int64_t stage;
   ProgramWriter writer;
+  MicroBatchSums sums;
   llvm::DenseMap<std::pair<Value, int64_t>, int64_t>
       instances;                        ///< values of @main
   llvm::DenseMap<Value, int64_t> local; ///< values of the current fragment
-  llvm::DenseMap<Value, int64_t>
-      destination; ///< slots chosen before they are written
-  llvm::DenseMap<Value, int64_t> accumulators; ///< by fragment result
-  llvm::DenseSet<Operation *>
-      started; ///< fragments that have contributed to them
+  /// A slot chosen before it is written, and whether it already holds a sum.
+  struct Destination {
+    int64_t slot;
+    bool adds;
+  };
+  llvm::DenseMap<Value, Destination> destination;
 };
 
+/// True for the phases that are run once a step.
+bool isOncePerStep(Phase phase) {
+  return phase == Phase::Prologue || phase == Phase::Update;
+}
+
 int64_t StageLowering::instanceOf(Value value, int64_t microBatch) {
-  if (auto fragment = value.getDefiningOp<FragmentOp>())
-    return fragment.getPhase() == Phase::Update ? -1 : microBatch;
   if (auto transfer = value.getDefiningOp<TransferOp>())
     return instanceOf(transfer.getOperand(), microBatch);
-  return microBatch;
+  if (auto fragment = value.getDefiningOp<FragmentOp>();
+      fragment && isOncePerStep(fragment.getPhase()))
+    return -1;
+  return std::max<int64_t>(microBatch, 0);
 }
 
 void StageLowering::addArguments() {
@@ -102,6 +114,9 @@ FragmentOp StageLowering::findFragment(Phase phase) {
 
 LogicalResult StageLowering::run(StringRef actions) {
   addArguments();
+  FragmentOp prologue = findFragment(Phase::Prologue);
+  if (prologue && failed(lowerFragment(prologue, -1)))
+    return failure();
   SmallVector<StringRef> words;
   actions.split(words, ' ', -1, /*KeepEmpty=*/false);
   for (StringRef word : words) {
@@ -116,38 +131,44 @@ LogicalResult StageLowering::run(StringRef actions) {
   FragmentOp update = findFragment(Phase::Update);
   if (update && failed(lowerFragment(update, -1)))
     return failure();
-  lowerReturn();
+  if (failed(lowerReturn()))
+    return failure();
   writer.step();
   return success();
 }
 
-int64_t StageLowering::obtain(Value value, int64_t microBatch) {
-  if (auto sum = value.getDefiningOp<AccumulateOp>())
-    return accumulators.lookup(sum.getOperand());
-  if (auto arg = dyn_cast<BlockArgument>(value)) {
-    auto held = instances.find({value, -1});
-    if (held != instances.end())
+FailureOr<int64_t> StageLowering::obtain(Value value, int64_t microBatch,
+                                         Operation *reader) {
+  if (auto sum = value.getDefiningOp<AccumulateOp>()) {
+    if (auto slot = sums.getTotal(cast<OpResult>(sum.getOperand())))
+      return *slot;
+  } else if (auto arg = dyn_cast<BlockArgument>(value)) {
+    if (auto held = instances.find({value, -1}); held != instances.end())
       return held->second;
-    // Without a time axis the update may read the only micro-batch.
-    microBatch = std::max<int64_t>(microBatch, 0);
-    auto [it, isNew] = instances.try_emplace({value, microBatch}, -1);
+    auto [it, isNew] =
+        instances.try_emplace({value, instanceOf(value, microBatch)}, -1);
     if (isNew) {
-      int64_t slot = writer.addSlot(getArgName(main, arg.getArgNumber()),
-                                    SlotClass::Input, value.getType());
-      writer.load(slot, arg.getArgNumber());
-      instances[{value, microBatch}] = slot;
-      return slot;
+      it->second = writer.addSlot(getArgName(main, arg.getArgNumber()),
+                                  SlotClass::Input, value.getType());
+      writer.load(it->second, arg.getArgNumber());
     }
     return it->second;
+  } else {
+    std::pair<Value, int64_t> key{value, instanceOf(value, microBatch)};
+    if (auto transfer = value.getDefiningOp<TransferOp>();
+        transfer && !instances.contains(key))
+      receiveGroup(transfer, key.second);
+    if (auto it = instances.find(key); it != instances.end())
+      return it->second;
   }
-  int64_t instance = instanceOf(value, microBatch);
-  if (!value.getDefiningOp<TransferOp>() ||
-      instances.contains({value, instance})) {
-    auto it = instances.find({value, instance});
-    return it != instances.end() ? it->second : instances.lookup({value, 0});
-  }
-  receiveGroup(value.getDefiningOp<TransferOp>(), instance);
-  return instances.lookup({value, instance});
+  InFlightDiagnostic diagnostic = reader->emitOpError()
+                                  << "expects a value that stage " << stage
+                                  << " has by then";
+  if (microBatch >= 0)
+    diagnostic << " for micro-batch " << microBatch;
+  diagnostic << "; pp.schedule runs what computes it later, or not at all";
+  diagnostic.attachNote(value.getLoc()) << "computed here";
+  return diagnostic;
 }
 
 /// Receives everything that one run of the source fragment sends here, in the
@@ -173,7 +194,8 @@ void StageLowering::receiveGroup(TransferOp transfer, int64_t microBatch) {
 void StageLowering::sendResults(FragmentOp fragment, int64_t microBatch) {
   for (auto transfer : main.getOps<TransferOp>())
     if (transfer.getOperand().getDefiningOp() == fragment.getOperation())
-      writer.send(instances.lookup({transfer.getOperand(), microBatch}),
+      writer.send(instances.at({transfer.getOperand(),
+                                instanceOf(transfer, microBatch)}),
                   transfer.getTarget());
 }
 
@@ -200,35 +222,14 @@ LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
   auto yield = cast<YieldOp>(body.getTerminator());
   writer.setTag({fragment.getPhase(), stage, microBatch});
   local.clear();
-  destination.clear();
   for (auto [operand, arg] :
-       llvm::zip_equal(fragment.getOperands(), body.getArguments()))
-    local[arg] = obtain(operand, microBatch);
-
-  // The first contribution to an accumulator is written into it.
-  for (OpResult result : fragment->getResults()) {
-    bool isAccumulated =
-        llvm::any_of(result.getUsers(), llvm::IsaPred<AccumulateOp>);
-    Value value = yield.getOperand(result.getResultNumber());
-    auto launch = value.getDefiningOp<LaunchOp>();
-    if (!isAccumulated)
-      continue;
-    auto it = accumulators.find(result);
-    if (it == accumulators.end()) {
-      int64_t slot =
-          writer.addSlot("gradient", SlotClass::Gradient, result.getType());
-      accumulators[result] = slot;
-      if (launch && value.hasOneUse())
-        destination[value] = slot;
-      continue;
-    }
-    auto kernel = launch ? module.lookupSymbol<func::FuncOp>(launch.getCallee())
-                         : func::FuncOp();
-    if (kernel && value.hasOneUse() &&
-        getKernelKind(kernel) == KernelKind::Contraction)
-      destination[value] = it->second;
+       llvm::zip_equal(fragment.getOperands(), body.getArguments())) {
+    FailureOr<int64_t> slot = obtain(operand, microBatch, fragment);
+    if (failed(slot))
+      return failure();
+    local[arg] = *slot;
   }
-
+  chooseDestinations(fragment);
   for (Operation &op : body.without_terminator()) {
     writer.setLoc(op.getLoc());
     if (auto launch = dyn_cast<LaunchOp>(op)) {
@@ -243,11 +244,35 @@ LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
     }
   }
   for (auto [result, value] :
-       llvm::zip_equal(fragment.getResults(), yield.getOperands()))
-    instances[{result, microBatch}] = local.lookup(value);
-  accumulate(fragment, microBatch);
+       llvm::zip_equal(fragment->getResults(), yield.getOperands())) {
+    int64_t slot = local.at(value);
+    instances[{result, instanceOf(result, microBatch)}] = slot;
+    if (llvm::any_of(result.getUsers(), llvm::IsaPred<AccumulateOp>))
+      sums.add(result, slot);
+  }
   sendResults(fragment, microBatch);
   return success();
+}
+
+/// The first contribution to a sum is written into its slot; a contraction adds
+/// those that follow.
+void StageLowering::chooseDestinations(FragmentOp fragment) {
+  destination.clear();
+  auto yield = cast<YieldOp>(fragment.getBody().front().getTerminator());
+  for (auto [result, value] :
+       llvm::zip_equal(fragment->getResults(), yield.getOperands())) {
+    auto launch = value.getDefiningOp<LaunchOp>();
+    if (result.use_empty() || !launch || !value.hasOneUse() ||
+        !MicroBatchSums::mayGoToSlot(result))
+      continue;
+    auto kernel = module.lookupSymbol<func::FuncOp>(launch.getCallee());
+    if (!kernel ||
+        getInplaceOperand(kernel, cast<OpResult>(value).getResultNumber()) >= 0)
+      continue;
+    bool adds = sums.isStarted(result);
+    if (!adds || getKernelKind(kernel) == KernelKind::Contraction)
+      destination[value] = {sums.getSlot(result), adds};
+  }
 }
 
 LogicalResult StageLowering::lowerLaunch(LaunchOp launch, int64_t microBatch) {
@@ -257,25 +282,36 @@ LogicalResult StageLowering::lowerLaunch(LaunchOp launch, int64_t microBatch) {
   if (!kernel || kernel.getFunctionType() != type)
     return launch.emitOpError() << "expects a kernel " << launch.getCallee()
                                 << " of type " << type << " (launch_c1)";
-  // A contraction adds to its destination from the second micro-batch on.
-  bool adds = false;
   auto fragment = launch->getParentOfType<FragmentOp>();
-  for (Value result : launch.getResults())
-    adds |= destination.contains(result) && microBatch >= 0 &&
-            getKernelKind(kernel) == KernelKind::Contraction &&
-            started.contains(fragment);
+  bool adds = llvm::any_of(launch.getResults(), [&](Value result) {
+    auto chosen = destination.find(result);
+    return chosen != destination.end() && chosen->second.adds;
+  });
+  // What is overwritten may be read again.
+  llvm::DenseMap<int64_t, int64_t> overwritten; // slots by operand
+  for (auto [index, result] : llvm::enumerate(launch.getResults()))
+    if (int64_t operand = getInplaceOperand(kernel, index); operand >= 0) {
+      int64_t slot = writer.addSlot(
+          kernel.getSymName(), classOf(fragment, result), result.getType());
+      writer.copy(local.at(launch.getOperand(operand)), slot);
+      overwritten[operand] = slot;
+    }
   SmallVector<int64_t> slots;
   for (const RunParameter &parameter : getRunParameters(kernel)) {
     switch (parameter.source) {
     case RunParameter::Source::Operand:
-      slots.push_back(local.lookup(launch.getOperand(parameter.index)));
+      if (auto own = overwritten.find(parameter.index);
+          own != overwritten.end())
+        slots.push_back(own->second);
+      else
+        slots.push_back(local.at(launch.getOperand(parameter.index)));
       break;
     case RunParameter::Source::Result: {
       Value result = launch.getResult(parameter.index);
       auto chosen = destination.find(result);
       int64_t slot =
           chosen != destination.end()
-              ? chosen->second
+              ? chosen->second.slot
               : writer.addSlot(kernel.getSymName(), classOf(fragment, result),
                                result.getType());
       local[result] = slot;
@@ -292,101 +328,53 @@ LogicalResult StageLowering::lowerLaunch(LaunchOp launch, int64_t microBatch) {
   }
   for (auto [index, result] : llvm::enumerate(launch.getResults()))
     if (int64_t operand = getInplaceOperand(kernel, index); operand >= 0)
-      local[result] = local.lookup(launch.getOperand(operand));
+      local[result] = overwritten.at(operand);
   writer.run(kernel, slots, adds);
   return success();
 }
 
 void StageLowering::lowerCollective(Operation &op, FragmentOp fragment) {
-  // An all_reduce may overwrite what nothing else reads.
-  auto mayOverwrite = [&](Value operand) {
-    if (!isa<AllReduceOp>(op) || !operand.hasOneUse())
-      return false;
-    auto arg = dyn_cast<BlockArgument>(operand);
-    if (!arg)
-      return true;
-    Value outer = fragment.getOperand(arg.getArgNumber());
-    return outer.hasOneUse() && outer.getDefiningOp<AccumulateOp>();
-  };
   SmallVector<int64_t> slots;
   for (Value operand : op.getOperands())
-    slots.push_back(local.lookup(operand));
+    slots.push_back(local.at(operand));
   for (OpResult result : op.getResults()) {
-    Value operand = op.getOperand(result.getResultNumber());
-    int64_t slot =
-        mayOverwrite(operand)
-            ? local.lookup(operand)
-            : writer.addSlot(op.getName().stripDialect(),
-                             classOf(fragment, result), result.getType());
-    local[result] = slot;
-    slots.push_back(slot);
+    local[result] = writer.addSlot(op.getName().stripDialect(),
+                                   classOf(fragment, result), result.getType());
+    slots.push_back(local[result]);
   }
   writer.collective(&op, slots);
 }
 
-func::FuncOp StageLowering::accumulationKernel(Type type) {
-  std::string name = "accumulate";
-  auto tensor = cast<RankedTensorType>(type);
-  for (int64_t size : tensor.getShape())
-    name += "_" + std::to_string(size);
-  llvm::raw_string_ostream(name) << "_" << tensor.getElementType();
-  if (auto existing = module.lookupSymbol<func::FuncOp>(name))
-    return existing;
-  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  auto kernel =
-      func::FuncOp::create(builder, main.getLoc(), name,
-                           builder.getFunctionType({type, type}, {type}));
-  kernel.setPrivate();
-  kernel->setAttr(attrs::kKernel,
-                  KernelKindAttr::get(builder.getContext(), KernelKind::Loops));
-  kernel->setAttr(attrs::kInplace, builder.getDenseI64ArrayAttr({0, 0}));
-  Block *block = kernel.addEntryBlock();
-  builder.setInsertionPointToStart(block);
-  Value sum = AddOp::create(builder, main.getLoc(), type, block->getArgument(0),
-                            block->getArgument(1));
-  func::ReturnOp::create(builder, main.getLoc(), sum);
-  return kernel;
-}
-
-void StageLowering::accumulate(FragmentOp fragment, int64_t microBatch) {
-  auto yield = cast<YieldOp>(fragment.getBody().front().getTerminator());
-  bool isFirst = started.insert(fragment).second;
-  for (OpResult result : fragment->getResults()) {
-    auto accumulator = accumulators.find(result);
-    Value value = yield.getOperand(result.getResultNumber());
-    if (accumulator == accumulators.end() || destination.contains(value))
-      continue;
-    writer.setLoc(value.getLoc());
-    int64_t slot = instances.lookup({result, microBatch});
-    if (isFirst)
-      writer.copy(slot, accumulator->second);
-    else
-      writer.run(accumulationKernel(result.getType()),
-                 {accumulator->second, slot});
-  }
-}
-
-/// Updated arguments go back to their slots, everything else to the driver.
-void StageLowering::lowerReturn() {
+/// Results that are no arguments go to the driver; then all others go back to
+/// their arguments' slots at once, since one may be the old value of another.
+LogicalResult StageLowering::lowerReturn() {
   Operation *terminator = main.getBody().front().getTerminator();
   writer.setLoc(terminator->getLoc());
   writer.setTag({Phase::Update, stage, -1});
+  llvm::StringMap<unsigned> arguments = getArgsByName(main);
+  SmallVector<SlotCopy> copies;
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
     auto stages =
         main.getResultAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
     if (stages && !llvm::is_contained(stages.asArrayRef(), stage))
       continue;
+    FailureOr<int64_t> slot = obtain(value, -1, terminator);
+    if (failed(slot))
+      return failure();
     std::optional<Role> role = getResultRole(main, index);
-    int64_t slot = obtain(value, -1);
     if (role != Role::Param && role != Role::State) {
-      writer.emit(slot, index);
+      writer.emit(*slot, index);
       continue;
     }
-    int64_t argument = findArg(main, getResultName(main, index));
-    int64_t home = instances.lookup({main.getArgument(argument), -1});
-    if (slot != home)
-      writer.copy(slot, home);
+    Value argument =
+        main.getArgument(arguments.lookup(getResultName(main, index)));
+    copies.push_back({*slot, instances.at({argument, -1}), argument.getType()});
   }
+  for (SlotCopy copy : putInSequence(copies, [&](Type type) {
+         return writer.addSlot("old", SlotClass::Activation, type);
+       }))
+    writer.copy(copy.source, copy.target);
+  return success();
 }
 
 struct LowerToProgramsPass
@@ -405,8 +393,9 @@ struct LowerToProgramsPass
     }
     if (failed(verifyPipeline(*main, mesh.getMesh())))
       return signalPassFailure();
+    SumKernels sumKernels(module);
     for (auto [stage, actions] : llvm::enumerate(schedule.getRanks())) {
-      StageLowering lowering(*main, mesh.getMesh(), stage,
+      StageLowering lowering(*main, sumKernels, stage,
                              ranksOf(mesh.getMesh(), stage));
       if (failed(lowering.run(actions.getValue())))
         return signalPassFailure();

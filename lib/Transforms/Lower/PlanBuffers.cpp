@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "ArenaLayout.h"
 #include "QueueWaits.h"
+#include "SlotAccesses.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Transforms/Passes.h"
 
@@ -25,36 +26,6 @@ namespace pp {
 } // namespace pp
 
 namespace {
-
-/// Which slots an instruction reads and writes.
-SmallVector<SlotAccess> getAccesses(Operation &op, SymbolTable &symbols) {
-  SmallVector<SlotAccess> accesses;
-  ArrayRef<int64_t> slots = op.getAttrOfType<DenseI64ArrayAttr>("slots");
-  auto add = [&](int64_t slot, bool reads, bool writes) {
-    accesses.push_back({slot, reads, writes});
-  };
-  if (isa<RunOp, GateOp>(op)) {
-    auto kernel = symbols.lookup<func::FuncOp>(
-        op.getAttrOfType<FlatSymbolRefAttr>("kernel").getValue());
-    bool accumulate = isa<RunOp>(op) && cast<RunOp>(op).getAccumulate();
-    for (auto [slot, parameter] :
-         llvm::zip(slots, getRunParameters(kernel, accumulate)))
-      add(slot, parameter.reads, parameter.writes);
-    if (isa<GateOp>(op))
-      add(slots.back(), true, false);
-  } else if (isa<CollectiveInstructionOp>(op)) {
-    for (auto [index, slot] : llvm::enumerate(slots))
-      add(slot, index < slots.size() / 2, index >= slots.size() / 2);
-  } else if (isa<CopyOp, FlagOp>(op)) {
-    for (auto [index, slot] : llvm::enumerate(slots))
-      add(slot, index + 1 < slots.size(), index + 1 == slots.size());
-  } else if (isa<SendOp, EmitOp>(op)) {
-    add(slots[0], true, false);
-  } else if (isa<RecvOp, LoadOp>(op)) {
-    add(slots[0], false, true);
-  }
-  return accesses;
-}
 
 struct PlanBuffersPass : pp::impl::PlanBuffersBase<PlanBuffersPass> {
   void runOnOperation() override {

@@ -19,11 +19,6 @@
 
 namespace pp {
 
-struct SlotAccess {
-  int64_t slot;
-  bool reads, writes;
-};
-
 /// An access to the bytes [begin, end) of the arena.
 struct ByteAccess {
   int64_t begin, end;

@@ -23,3 +23,29 @@ module {
   } epilogue {
   }
 }
+
+// -----
+
+// A backward fragment reads what the weight fragment computes after it.
+module {
+  pp.mesh @mesh = <[]>
+  func.func private @neg(%x: tensor<4xf32>) -> tensor<4xf32> attributes {pp.kernel = #pp.kernel<loops>} {
+    %0 = pp.neg %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
+      attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0 0W0"]>} {
+    // expected-note@+1 {{computed here}}
+    %0 = pp.fragment weight stage 0 (%x) {
+    ^bb0(%a: tensor<4xf32>):
+      %y = pp.launch @neg(%a) : (tensor<4xf32>) -> tensor<4xf32>
+      pp.yield %y : tensor<4xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-error@+1 {{expects a value that stage 0 has by then for micro-batch 0; pp.schedule runs what computes it later, or not at all}}
+    pp.fragment backward stage 0 (%0) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield
+    } : (tensor<4xf32>) -> ()
+    return
+  }
+}

@@ -1,0 +1,246 @@
+//===- ShareSlots.cpp - two slots become one where a copy joins them ------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes and leaves level 4 programs with unplaced slots. Here alone is decided
+// what may be overwritten. pp-lower-to-programs gives every value a slot of its
+// own and copies what a kernel overwrites; a copy, and an all_reduce, pairs the
+// slot it reads with the one it writes. The two become one if neither holds a
+// value that is still to be read while the other holds another: by any fragment
+// and micro-batch of the list, and of an argument's slot by the next step. What
+// remains as a copy is needed.
+//
+//===----------------------------------------------------------------------===//
+#include "SlotAccesses.h"
+#include "mlir/IR/Builders.h"
+#include "pp/Transforms/Passes.h"
+#include "llvm/ADT/STLExtras.h"
+#include <limits>
+#include <numeric>
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_SHARESLOTS
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+/// From the instruction that writes a value to the last that reads it, both
+/// included.
+struct Life {
+  int64_t begin, end;
+};
+
+/// Before the first instruction, and after the last.
+constexpr int64_t kStart = -1;
+constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+
+class SlotSharer {
+public:
+  SlotSharer(ProgramOp program, SymbolTable &symbols)
+      : program(program), symbols(symbols),
+        slots(program.getSlots().getOps<SlotOp>()), lives(slots.size()),
+        persists(slots.size()), joinedWith(slots.size()) {
+    std::iota(joinedWith.begin(), joinedWith.end(), 0);
+    for (Operation &op : program.getBody().front())
+      instructions.push_back(&op);
+  }
+
+  void run();
+
+private:
+  void findPersistent();
+  void measureLives();
+  int64_t find(int64_t slot) {
+    while (joinedWith[slot] != slot)
+      slot = joinedWith[slot] = joinedWith[joinedWith[slot]];
+    return slot;
+  }
+  void tryToJoin(int64_t source, int64_t target, bool isCopy);
+  /// True if `a` and `b` are live at once, other than where one is handed over
+  /// to the other.
+  bool interfere(int64_t a, int64_t b);
+  /// True if `instruction` may leave in `from` what it writes to `to`.
+  bool handsOver(int64_t instruction, int64_t from, int64_t to);
+  void rewrite();
+
+  ProgramOp program;
+  SymbolTable &symbols;
+  SmallVector<SlotOp> slots;
+  SmallVector<Operation *> instructions;   ///< of the body
+  std::vector<SmallVector<Life, 2>> lives; ///< by slot, ascending
+  std::vector<bool> persists;      ///< by slot: holds a value from step to step
+  SmallVector<int64_t> joinedWith; ///< by slot, towards the one kept
+};
+
+/// Pairs of a slot and the one that may take its place, of an instruction that
+/// has such.
+SmallVector<std::pair<int64_t, int64_t>> getPairs(Operation *op) {
+  auto collective = dyn_cast<CollectiveInstructionOp>(op);
+  bool reduces =
+      collective && collective.getKind() == CollectiveKind::AllReduce;
+  if (!reduces && !isa<CopyOp>(op))
+    return {};
+  ArrayRef<int64_t> named =
+      op->getAttrOfType<DenseI64ArrayAttr>("slots").asArrayRef();
+  SmallVector<std::pair<int64_t, int64_t>> pairs;
+  for (auto [source, target] :
+       llvm::zip_equal(named.take_front(named.size() / 2),
+                       named.drop_front(named.size() / 2)))
+    if (llvm::count(named, source) == 1 && llvm::count(named, target) == 1)
+      pairs.push_back({source, target});
+  return pairs;
+}
+
+/// Arguments persist, and so does what one section of a program leaves for
+/// another, or a body for the next.
+void SlotSharer::findPersistent() {
+  for (auto [slot, op] : llvm::enumerate(slots))
+    persists[slot] = op.getArgument().has_value();
+  for (Region *section : {&program.getPrologue(), &program.getEpilogue()})
+    for (Operation &op : section->front())
+      for (SlotAccess access : getAccesses(op, symbols))
+        persists[access.slot] = true;
+  std::vector<bool> isWritten(slots.size());
+  for (Operation *op : instructions) {
+    SmallVector<SlotAccess> accesses = getAccesses(*op, symbols);
+    for (SlotAccess access : accesses)
+      if (access.reads && !isWritten[access.slot])
+        persists[access.slot] = true;
+    for (SlotAccess access : accesses)
+      if (access.writes)
+        isWritten[access.slot] = true;
+  }
+}
+
+void SlotSharer::measureLives() {
+  for (auto [slot, own] : llvm::enumerate(lives))
+    if (persists[slot])
+      own.push_back({kStart, kStart});
+  for (auto [index, op] : llvm::enumerate(instructions)) {
+    int64_t now = index;
+    SmallVector<SlotAccess> accesses = getAccesses(*op, symbols);
+    for (SlotAccess access : accesses)
+      if (access.reads)
+        lives[access.slot].back().end = now;
+    for (SlotAccess access : accesses) {
+      auto &own = lives[access.slot];
+      // What is overwritten in place lives on.
+      if (access.writes && (own.empty() || own.back().end != now))
+        own.push_back({now, now});
+    }
+  }
+  for (auto [slot, own] : llvm::enumerate(lives))
+    if (persists[slot])
+      own.back().end = kEnd;
+}
+
+bool SlotSharer::handsOver(int64_t instruction, int64_t from, int64_t to) {
+  if (instruction < 0 ||
+      instruction >= static_cast<int64_t>(instructions.size()))
+    return false;
+  return llvm::any_of(getPairs(instructions[instruction]), [&](auto pair) {
+    return find(pair.first) == from && find(pair.second) == to;
+  });
+}
+
+bool SlotSharer::interfere(int64_t a, int64_t b) {
+  ArrayRef<Life> ofA = lives[a], ofB = lives[b];
+  while (!ofA.empty() && !ofB.empty()) {
+    Life x = ofA.front(), y = ofB.front();
+    bool meet = x.begin <= y.end && y.begin <= x.end;
+    if (meet && !(x.end == y.begin && handsOver(x.end, a, b)) &&
+        !(y.end == x.begin && handsOver(y.end, b, a)))
+      return true;
+    if (x.end <= y.end)
+      ofA = ofA.drop_front();
+    else
+      ofB = ofB.drop_front();
+  }
+  return false;
+}
+
+void SlotSharer::tryToJoin(int64_t source, int64_t target, bool isCopy) {
+  source = find(source);
+  target = find(target);
+  // What is received has a region of its own (PlanBuffers.cpp).
+  auto isReceived = [&](int64_t slot) {
+    return slots[slot].getSlotClass() == SlotClass::Communication;
+  };
+  if (source == target || isReceived(source) || isReceived(target) ||
+      (persists[source] && persists[target]) ||
+      slots[source].getType() != slots[target].getType() ||
+      interfere(source, target))
+    return;
+  // A copy goes to where the value belongs.
+  bool keepsTarget = persists[target] || (isCopy && !persists[source]);
+  int64_t kept = keepsTarget ? target : source;
+  int64_t dropped = kept == source ? target : source;
+  joinedWith[dropped] = kept;
+  SmallVector<Life, 2> both;
+  std::merge(lives[source].begin(), lives[source].end(), lives[target].begin(),
+             lives[target].end(), std::back_inserter(both),
+             [](const Life &a, const Life &b) {
+               return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+             });
+  lives[dropped].clear();
+  lives[kept].clear();
+  for (Life life : both)
+    if (!lives[kept].empty() && lives[kept].back().end >= life.begin)
+      lives[kept].back().end = std::max(lives[kept].back().end, life.end);
+    else
+      lives[kept].push_back(life);
+}
+
+/// Names the slots that are kept by their new numbers; drops the others, and
+/// the copies between slots that became one.
+void SlotSharer::rewrite() {
+  SmallVector<int64_t> numbers(slots.size());
+  int64_t numKept = 0;
+  for (int64_t slot = 0; slot < static_cast<int64_t>(slots.size()); ++slot)
+    if (find(slot) == slot)
+      numbers[slot] = numKept++;
+  for (Region *section :
+       {&program.getPrologue(), &program.getBody(), &program.getEpilogue()})
+    for (Operation &op : llvm::make_early_inc_range(section->front())) {
+      SmallVector<int64_t> renamed;
+      for (int64_t slot :
+           op.getAttrOfType<DenseI64ArrayAttr>("slots").asArrayRef())
+        renamed.push_back(numbers[find(slot)]);
+      if (isa<CopyOp>(op) && renamed[0] == renamed[1])
+        op.erase();
+      else
+        op.setAttr("slots", DenseI64ArrayAttr::get(op.getContext(), renamed));
+    }
+  for (auto [number, slot] : llvm::enumerate(slots))
+    if (joinedWith[number] != static_cast<int64_t>(number))
+      slot.erase();
+}
+
+void SlotSharer::run() {
+  findPersistent();
+  measureLives();
+  for (Operation *op : instructions)
+    for (auto [source, target] : getPairs(op))
+      tryToJoin(source, target, isa<CopyOp>(op));
+  rewrite();
+}
+
+struct ShareSlotsPass : pp::impl::ShareSlotsBase<ShareSlotsPass> {
+  void runOnOperation() override {
+    auto programs = getOperation().getOps<ProgramOp>();
+    if (programs.empty()) {
+      getOperation().emitError("expects programs (level 4), got none; "
+                               "pp-lower-to-programs writes them");
+      return signalPassFailure();
+    }
+    SymbolTable symbols(getOperation());
+    for (ProgramOp program : programs)
+      SlotSharer(program, symbols).run();
+  }
+};
+
+} // namespace

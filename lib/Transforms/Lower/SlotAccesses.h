@@ -1,0 +1,26 @@
+//===- SlotAccesses.h - what an instruction reads and writes ----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_LOWER_SLOTACCESSES_H
+#define PP_LIB_TRANSFORMS_LOWER_SLOTACCESSES_H
+
+#include "mlir/IR/SymbolTable.h"
+#include "pp/IR/PP.h"
+
+namespace pp {
+
+struct SlotAccess {
+  int64_t slot;
+  bool reads, writes;
+};
+
+/// The slots that an instruction of a program names, each with what is done to
+/// it. What is written is written whole.
+llvm::SmallVector<SlotAccess> getAccesses(mlir::Operation &op,
+                                          mlir::SymbolTable &symbols);
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_LOWER_SLOTACCESSES_H

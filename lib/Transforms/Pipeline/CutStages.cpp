@@ -8,10 +8,13 @@
 // stay unassigned: they are placed with their users.
 //
 //===----------------------------------------------------------------------===//
+#include "mlir/IR/Remarks.h"
+#include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/Planner/StageCuts.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/SetOperations.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <set>
 
 using namespace mlir;
@@ -260,6 +263,47 @@ StageSet StagePlacer::homeOfUnused(unsigned index,
   return all;
 }
 
+/// Where every stage begins, and how much of the work it gets.
+void remarkCuts(func::FuncOp main, ArrayRef<int64_t> cuts, bool areGiven) {
+  if (!main.getContext()->getRemarkEngine())
+    return;
+  struct Share {
+    Operation *first = nullptr;
+    int64_t forwardOps = 0;
+    double flops = 0;
+  };
+  SmallVector<Share> shares(cuts.size() + 1);
+  double total = 0;
+  for (Operation &op : main.getBody().front()) {
+    int64_t origin = getOrigin(&op);
+    auto cost = dyn_cast<CostOpInterface>(op);
+    if (origin < 0 || !cost)
+      continue;
+    Share &share = shares[llvm::upper_bound(cuts, origin) - cuts.begin()];
+    share.flops += cost.getFlops();
+    total += cost.getFlops();
+    if (getKind(&op) != Kind::Forward)
+      continue;
+    share.first = share.first ? share.first : &op;
+    ++share.forwardOps;
+  }
+  for (auto [stage, share] : llvm::enumerate(shares)) {
+    Location loc = share.first ? share.first->getLoc() : main.getLoc();
+    remark::analysis(
+        loc, remark::RemarkOpts::name("stage").category("pp-cut-stages"))
+        << remark::metric("stage", std::to_string(stage))
+        << remark::metric("begins",
+                          stage ? std::to_string(cuts[stage - 1]) : "0")
+        << remark::metric("at", describeLocation(loc))
+        << remark::metric("chosen_by", areGiven ? "plan" : "planner")
+        << remark::metric("forward_ops", std::to_string(share.forwardOps))
+        << remark::metric("flops", std::to_string(int64_t(share.flops)))
+        << remark::metric(
+               "share",
+               llvm::formatv("{0:P1}", total ? share.flops / total : 0).str());
+  }
+}
+
 struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -289,6 +333,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
     }
     if (failed(verifyCuts(*main, cuts, stages, origins)))
       return signalPassFailure();
+    remarkCuts(*main, cuts, /*areGiven=*/!plan->getCuts().empty());
 
     StagePlacer placer(*main, cuts);
     placer.placeOps();

@@ -6,9 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Remarks.h"
 #include "pp/IR/Model.h"
 #include "pp/Schedule/Algorithms.h"
+#include "pp/Schedule/Simulate.h"
 #include "pp/Transforms/Passes.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace pp;
@@ -19,6 +22,38 @@ namespace pp {
 } // namespace pp
 
 namespace {
+
+/// Most micro-batches that are forward but not yet backward at one time, whose
+/// residuals a stage holds.
+int64_t countInFlight(ArrayRef<schedule::Action> actions) {
+  int64_t now = 0, most = 0;
+  for (const schedule::Action &action : actions) {
+    now += action.kind == schedule::Kind::Forward;
+    now -= action.kind == schedule::Kind::Backward;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+/// What the order costs if stages are equal: idle time and memory.
+void remarkSchedule(func::FuncOp main, const schedule::Schedule &schedule) {
+  if (!main.getContext()->getRemarkEngine())
+    return;
+  schedule::Timeline timeline =
+      schedule::simulate(schedule, schedule::Durations::usual());
+  for (auto [stage, actions] : llvm::enumerate(schedule.ranks))
+    remark::analysis(
+        main.getLoc(),
+        remark::RemarkOpts::name("schedule").category("pp-schedule"))
+        << remark::metric("schedule", schedule.name)
+        << remark::metric("stage", std::to_string(stage))
+        << remark::metric("microbatches", std::to_string(schedule.microBatches))
+        << remark::metric("most_in_flight",
+                          std::to_string(countInFlight(actions)))
+        << remark::metric(
+               "ideal_bubble",
+               llvm::formatv("{0:P1}", timeline.bubble(stage)).str());
+}
 
 struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
   void runOnOperation() override {
@@ -38,6 +73,7 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
       main->emitError(error);
       return signalPassFailure();
     }
+    remarkSchedule(*main, *result);
     Builder builder(&getContext());
     SmallVector<StringAttr> ranks;
     for (const std::vector<schedule::Action> &actions : result->ranks) {

@@ -8,9 +8,11 @@
 // and rebuilds the function.
 //
 //===----------------------------------------------------------------------===//
+#include "../CollectiveRemarks.h"
 #include "StepPlacement.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
+#include "pp/IR/Kernel.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -66,6 +68,7 @@ private:
 
   void emit(Draft &draft);
   void emitBody(Draft &draft, Block &block);
+  void remarkSum(AllReduceOp reduce, Value value, const CrossStageSum &sum);
   Value emitSum(OpBuilder &builder, Value value, const CrossStageSum &sum,
                 const Draft &draft, IRMapping &mapping);
   /// The value of the new function that `stage` sees for `value`.
@@ -292,6 +295,22 @@ Value StageSplitter::resolve(Value value, int64_t stage) {
 }
 
 /// This stage's addends in order, or zeros, then the reduction over the stages.
+void StageSplitter::remarkSum(AllReduceOp reduce, Value value,
+                              const CrossStageSum &sum) {
+  StringRef name = findParameterOfGradient(value);
+  std::string cause =
+      name.empty() ? "parts of " +
+                         value.getDefiningOp()->getName().getStringRef().str() +
+                         " are on several stages"
+                   : "gradient of \"" + name.str() +
+                         "\", which is used on several stages";
+  double members = sum.stages.size();
+  remarkCollective(reduce, "pp-split-stages", cause, mesh.getMesh(),
+                   mesh.getMesh().getStageAxis().getName(), sum.stages,
+                   2 * (members - 1) / members *
+                       getTensorBytes(value.getType()));
+}
+
 Value StageSplitter::emitSum(OpBuilder &builder, Value value,
                              const CrossStageSum &sum, const Draft &draft,
                              IRMapping &mapping) {
@@ -322,6 +341,9 @@ Value StageSplitter::emitSum(OpBuilder &builder, Value value,
                                     ReductionAttr::get(context, Reduction::Sum),
                                     ValueRange(local), meshName, axes, stages);
   setKind(reduce, Kind::Update);
+  // Every stage that takes part has the op; one speaks for all.
+  if (draft.stage == sum.stages.front())
+    remarkSum(reduce, value, sum);
   return reduce.getResult(0);
 }
 

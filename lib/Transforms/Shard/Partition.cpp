@@ -13,6 +13,7 @@
 // the time axis there is nothing to wait for: a sum is accumulated at once.
 //
 //===----------------------------------------------------------------------===//
+#include "../CollectiveRemarks.h"
 #include "Resharder.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
@@ -148,9 +149,12 @@ FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
   marks.source = value.getDefiningOp();
   LocalValue reduced;
   reduced.layout = value.hasOneUse() ? layout : global.layout;
-  FailureOr<Value> built = resharder.build(
-      builder, value.getLoc(), spellCause(use, reduced.layout), partial,
-      ranked(value.getType()).getShape(), reduced.layout);
+  std::string cause = spellCause(use, reduced.layout);
+  if (StringRef name = findParameterOfGradient(value); !name.empty())
+    cause = "gradient of \"" + name.str() + "\": " + cause;
+  FailureOr<Value> built =
+      resharder.build(builder, value.getLoc(), cause, partial,
+                      ranked(value.getType()).getShape(), reduced.layout);
   if (failed(built))
     return failure();
   reduced.value = *built;
@@ -216,9 +220,7 @@ ArrayRef<unsigned> Partitioner::findPassing(Operation *op,
       continue;
     Layout kept = factors;
     for (AxisList &ofFactor : kept)
-      llvm::erase_if(ofFactor, [&](int axis) {
-        return isSummed(axis);
-      });
+      llvm::erase_if(ofFactor, [&](int axis) { return isSummed(axis); });
     dropUnspeakable(rule, kept, mesh);
     Layout result = layoutOf(rule, rule.results.front(), kept, mesh);
     int64_t size = mesh.localType(ranked(op->getResult(0).getType()), result)

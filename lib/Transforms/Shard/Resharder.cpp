@@ -4,7 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Resharder.h"
-#include "mlir/IR/Remarks.h"
+#include "../CollectiveRemarks.h"
+#include "pp/IR/Model.h"
 
 using namespace mlir;
 using namespace pp;
@@ -122,19 +123,11 @@ FailureOr<LocalValue> Resharder::buildPlanned(OpBuilder &builder, Location loc,
   Value value = from.value;
   for (const reshard::ReshardStep &step : plan.steps) {
     value = buildStep(builder, loc, value, step);
-    if (step.kind == reshard::StepKind::AllSlice ||
-        !builder.getContext()->getRemarkEngine())
+    if (step.kind == reshard::StepKind::AllSlice)
       continue;
-    int64_t group = 1;
-    for (int axis : step.axes)
-      group *= mesh.size(axis);
-    remark::analysis(
-        loc, remark::RemarkOpts::name("collective").category("pp-partition"))
-        << remark::metric("op", value.getDefiningOp()->getName().getStringRef())
-        << remark::metric("cause", cause)
-        << remark::metric("group", std::to_string(group))
-        << remark::metric("wire_bytes",
-                          std::to_string(int64_t(step.wireBytes)));
+    Operation *op = value.getDefiningOp();
+    remarkCollective(op, "pp-partition", cause, mesh.attr(),
+                     mesh.names(step.axes), getStages(op), step.wireBytes);
   }
   return LocalValue{value, layout, partial};
 }

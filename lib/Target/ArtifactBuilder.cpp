@@ -152,10 +152,10 @@ FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function,
     kernel->body.Set(std::move(*contraction));
   } else {
     ppx::CompiledKernelT compiled;
-    compiled.symbol = getKernelSymbol(function);
     compiled.rows = getKernelRows(function);
     if (compiled.rows == 0 && function->hasAttr(attrs::kRows))
       return failure(); // reported
+    compiled.symbol = getKernelSymbol(function);
     kernel->body.Set(std::move(compiled));
   }
   artifact->kernels.push_back(std::move(kernel));

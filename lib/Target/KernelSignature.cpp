@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/IR/Kernel.h"
 #include "pp/Target/KernelCompiler.h"
+#include "pprt/Program.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
 
@@ -48,6 +49,26 @@ KernelCost pp::getKernelCost(func::FuncOp kernel) {
   return cost;
 }
 
+/// As the artifact describes the kernel to the runtime.
+static std::string getSignature(func::FuncOp kernel) {
+  namespace ppx = pprt::ppx;
+  ppx::KernelT described;
+  KernelParameters parameters = getKernelParameters(kernel);
+  for (auto [access, bytes] :
+       llvm::zip_equal(parameters.access, parameters.bytes)) {
+    auto entry = std::make_unique<ppx::KernelParameterT>();
+    entry->access = access == Access::ReadWrite ? ppx::Access_read_write
+                    : access == Access::Write   ? ppx::Access_write
+                                                : ppx::Access_read;
+    entry->bytes = bytes;
+    described.parameters.push_back(std::move(entry));
+  }
+  ppx::CompiledKernelT body;
+  body.rows = getKernelRows(kernel);
+  described.body.Set(std::move(body));
+  return pprt::kernelSignature(described);
+}
+
 std::string pp::getKernelSymbol(func::FuncOp kernel) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -61,5 +82,6 @@ std::string pp::getKernelSymbol(func::FuncOp kernel) {
   auto digest = llvm::SHA256::hash(
       ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
   return "pp_" +
-         llvm::toHex(ArrayRef(digest).take_front(12), /*LowerCase=*/true);
+         llvm::toHex(ArrayRef(digest).take_front(12), /*LowerCase=*/true) +
+         "_" + getSignature(kernel);
 }

@@ -17,7 +17,7 @@ static Status bad(std::string message) {
 Expected<Mesh>
 Mesh::create(const std::vector<std::unique_ptr<ppx::AxisT>> &axes) {
   Mesh mesh;
-  uint64_t ranks = 1;
+  uint64_t ranks = 1, microBatches = 1;
   mesh.dimensions.resize(axes.size());
   for (size_t i = axes.size(); i-- > 0;) {
     const ppx::AxisT &axis = *axes[i];
@@ -30,8 +30,17 @@ Mesh::create(const std::vector<std::unique_ptr<ppx::AxisT>> &axes) {
     Dimension &dimension = mesh.dimensions[i];
     dimension.time = axis.kind == ppx::AxisKind_time;
     dimension.stride = uint32_t(ranks);
-    if (dimension.time)
+    if (dimension.time) {
+      dimension.parts = axis.size;
+      dimension.partStride = uint32_t(microBatches);
+      // Instructions number micro-batches from 0 in 32 bits, signed.
+      microBatches *= axis.size;
+      if (microBatches > std::numeric_limits<int32_t>::max())
+        return bad("mesh expects at most 2^31-1 micro-batches, got more at "
+                   "axis '" +
+                   axis.name + "'");
       continue;
+    }
     dimension.extent = axis.size;
     ranks *= axis.size;
     if (ranks > std::numeric_limits<uint32_t>::max())

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/Program.h"
 
+#include <zlib.h>
+
 using namespace pprt;
 
 const char *pprt::sectionName(Section section) {
@@ -64,6 +66,20 @@ std::optional<uint64_t> pprt::denseBytes(const std::vector<uint64_t> &shape,
     if (__builtin_mul_overflow(bytes, size, &bytes))
       return std::nullopt;
   return bytes >> 63 ? std::nullopt : std::optional<uint64_t>(bytes);
+}
+
+std::string pprt::kernelSignature(const ppx::KernelT &kernel) {
+  const ppx::CompiledKernelT *body = kernel.body.AsCompiledKernel();
+  std::string call = std::to_string(body ? body->rows : 0);
+  for (const auto &parameter : kernel.parameters)
+    call += ' ' + std::to_string(int(parameter->access)) + ':' +
+            std::to_string(parameter->bytes);
+  const uLong checksum =
+      crc32_z(0, reinterpret_cast<const Bytef *>(call.data()), call.size());
+  std::string digits;
+  for (int shift = 28; shift >= 0; shift -= 4)
+    digits += "0123456789abcdef"[checksum >> shift & 15];
+  return digits;
 }
 
 std::string pprt::actionName(const ppx::InstructionT &instruction) {

@@ -19,14 +19,8 @@ ShardedTensor::ShardedTensor(
       width(elementSize(element)), splits(shape.size()) {
   for (size_t d = 0; d < std::min(shape.size(), sharding.size()); ++d)
     for (uint32_t axis : sharding[d]->axes) {
-      const ppx::AxisT &described = *artifact.axes[axis];
-      uint32_t timeStride = 1;
-      for (size_t later = axis + 1; later < artifact.axes.size(); ++later)
-        if (artifact.axes[later]->kind == ppx::AxisKind_time)
-          timeStride *= artifact.axes[later]->size;
-      splits[d].push_back({axis, described.size,
-                           described.kind == ppx::AxisKind_time, timeStride});
-      extent[d] /= described.size;
+      splits[d].push_back({axis, artifact.axes[axis]->size});
+      extent[d] /= artifact.axes[axis]->size;
     }
 }
 
@@ -42,14 +36,13 @@ uint64_t ShardedTensor::globalBytes() const { return elementCount() * width; }
 ShardedTensor::Index ShardedTensor::origin(const Mesh &mesh, uint32_t rank,
                                            int32_t microBatch) const {
   Index result = {};
+  const auto time = uint32_t(std::max(microBatch, 0));
   for (size_t d = 0; d < shape.size(); ++d) {
     uint64_t block = 0;
-    for (const Split &split : splits[d]) {
-      const uint32_t time = uint32_t(std::max(microBatch, 0));
-      block = block * split.size + (split.time
-                                        ? time / split.timeStride % split.size
+    for (const Split &split : splits[d])
+      block = block * split.size + (mesh.isTime(split.axis)
+                                        ? mesh.timeCoordinate(time, split.axis)
                                         : mesh.coordinate(rank, split.axis));
-    }
     result[d] = block * extent[d];
   }
   return result;
@@ -60,6 +53,8 @@ void ShardedTensor::forEachRow(const Index &origin, Function &&row) const {
   const size_t rank = shape.size();
   if (rank == 0)
     return row(uint64_t(0), uint64_t(0), uint64_t(1));
+  if (extent.back() == 0)
+    return;
   uint64_t rows = 1;
   for (size_t d = 0; d + 1 < rank; ++d)
     rows *= extent[d];

@@ -60,12 +60,9 @@ private:
   std::vector<uint64_t> shape;  ///< real
   std::vector<uint64_t> extent; ///< of a shard
   uint64_t width;               ///< bytes of an element
-  /// One mesh axis that splits a dimension. Of a time axis, the coordinate is
-  /// microBatch / timeStride % size.
+  /// One mesh axis that splits a dimension.
   struct Split {
     uint32_t axis, size;
-    bool time;
-    uint32_t timeStride;
   };
   std::vector<std::vector<Split>> splits; ///< by dimension, major to minor
 };

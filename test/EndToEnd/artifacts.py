@@ -12,6 +12,7 @@ bit by bit, what pp-run computes from the module.
 import json
 import os
 import platform
+import random
 import sys
 
 import scratch
@@ -82,6 +83,20 @@ def check_artifact(tools, model, partition):
     print(f"{model} [{partition}]: losses {expected}")
 
 
+def check_damage(tools):
+    """Of a whole artifact every flipped bit is refused, whatever it stands for."""
+    whole = (tools.folder / "model.ppx").read_bytes()
+    for place in random.Random(5).sample(range(8 * len(whole)), 25):
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        (tools.folder / "damaged.ppx").write_bytes(damaged)
+        done = tools.call("pp-run", "damaged.ppx", "--steps=1", "--quiet")
+        if done.returncode != 3 or "damaged.ppx: expects" not in done.stderr:
+            tools.errors.append(f"bit {place} flipped: expects exit 3, got {done.returncode}: "
+                                f"{done.stderr}")
+    (tools.folder / "damaged.ppx").unlink()
+
+
 def check_refusals(tools):
     """Only level program becomes an artifact; a refused one leaves no file."""
     before = sorted(os.listdir(tools.folder))
@@ -106,6 +121,7 @@ def main():
             for partition in PARTITIONS:
                 check_levels(tools, model, partition)
                 check_artifact(tools, model, partition)
+        check_damage(tools)
         check_refusals(tools)
     print("\n".join(errors))
     return 1 if errors else 0

@@ -44,6 +44,13 @@ ppx::ArtifactT sample() {
   return artifact;
 }
 
+/// Appends the checksum.
+void seal(std::vector<uint8_t> &bytes) {
+  const uint32_t checksum = artifactChecksum(bytes.data(), bytes.size());
+  for (size_t i = 0; i < kChecksumBytes; ++i)
+    bytes.push_back(uint8_t(checksum >> 8 * i));
+}
+
 Expected<ppx::ArtifactT> parse(const std::vector<uint8_t> &bytes) {
   return parseArtifact(bytes.data(), bytes.size(), "x.ppx");
 }
@@ -110,13 +117,14 @@ TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {
             path + ": expects an artifact, got a file of 3 bytes");
   std::ofstream(path) << "a text of some length";
   EXPECT_EQ(loadArtifact(path).status().message(),
-            path + ": expects the file identifier PPX1, got another format");
+            path + ": expects the file identifier PPX2, got another format or "
+                   "version");
   std::vector<uint8_t> bytes = packArtifact(sample());
   bytes.resize(bytes.size() / 2);
   EXPECT_EQ(parse(bytes).status().message(),
-            "x.ppx: expects a complete artifact, got " +
+            "x.ppx: expects the bytes that were written, got " +
                 std::to_string(bytes.size()) +
-                " bytes that are truncated or damaged");
+                " that are truncated or damaged: their checksum is another");
 }
 
 // Vectors of 8-byte elements that lie askew could not be read.
@@ -141,13 +149,70 @@ TEST_F(Artifact, AnUnsoundStructureIsRefusedOnLoading) {
             "aligned to 64, got 32");
 }
 
-// Damage of every kind: reading ends with a value or an error, and what is read
-// can be checked. The sanitize preset makes this test strict.
+// Bits that keep the file well formed would give another program.
+TEST_F(Artifact, EveryFlippedBitIsRefused) {
+  std::vector<uint8_t> bytes = packArtifact(sample());
+  ASSERT_TRUE(parse(bytes).ok());
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes[bit / 8] ^= uint8_t(1u << bit % 8);
+    ASSERT_EQ(parse(bytes).status().code(), ExitCode::badArtifact)
+        << "bit " << bit;
+    bytes[bit / 8] ^= uint8_t(1u << bit % 8);
+  }
+  for (size_t size = 0; size < bytes.size(); ++size)
+    ASSERT_FALSE(parse({bytes.begin(), bytes.begin() + ptrdiff_t(size)}).ok());
+  bytes.push_back(0);
+  EXPECT_FALSE(parse(bytes).ok());
+}
+
+// The location of 50,000 instructions, a megabyte, once in the file: unpacked
+// it would take 50 GB.
+TEST_F(Artifact, IsNoLargerInMemoryThanItsFileAllows) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto location = builder.CreateString(std::string(1 << 20, 'x'));
+  std::vector<flatbuffers::Offset<ppx::Instruction>> body;
+  for (int i = 0; i < 50000; ++i) {
+    ppx::InstructionBuilder instruction(builder);
+    instruction.add_location(location);
+    body.push_back(instruction.Finish());
+  }
+  const auto list = builder.CreateVector(body);
+  ppx::ProgramBuilder program(builder);
+  program.add_body(list);
+  const auto programs = builder.CreateVector(std::vector{program.Finish()});
+  ppx::ArtifactBuilder artifact(builder);
+  artifact.add_version(kArtifactVersion);
+  artifact.add_programs(programs);
+  ppx::FinishArtifactBuffer(builder, artifact.Finish());
+  std::vector<uint8_t> bytes(builder.GetBufferPointer(),
+                             builder.GetBufferPointer() + builder.GetSize());
+  seal(bytes);
+  EXPECT_EQ(parse(bytes).status().message(),
+            "x.ppx: expects strings and vectors that are referred to once, got "
+            "more of them than the " +
+                std::to_string(bytes.size() - kChecksumBytes) +
+                " bytes of the file");
+}
+
+TEST_F(Artifact, NamesAreText) {
+  ppx::ArtifactT named = sample();
+  named.arguments[0]->name = "na\xc3\xafve";
+  EXPECT_TRUE(parse(packArtifact(named)).ok());
+  named.arguments[0]->name = "na\xefve";
+  EXPECT_EQ(parse(packArtifact(named)).status().message(),
+            "x.ppx: expects text in UTF-8, got other bytes");
+}
+
+// Damage of every kind under a checksum that fits: reading ends with a value or
+// an error, and what is read can be checked. The sanitize preset makes this
+// test strict.
 TEST_F(Artifact, DamageNeverCrashes) {
-  const std::vector<uint8_t> whole = packArtifact(sample());
+  std::vector<uint8_t> whole = packArtifact(sample());
+  whole.resize(whole.size() - kChecksumBytes);
   std::mt19937_64 random(7);
   int accepted = 0;
-  auto tryBytes = [&](const std::vector<uint8_t> &bytes) {
+  auto tryBytes = [&](std::vector<uint8_t> bytes) {
+    seal(bytes);
     Expected<ppx::ArtifactT> artifact = parse(bytes);
     if (artifact)
       (void)checkArtifact(*artifact);

@@ -1,4 +1,4 @@
-//===- ChecksTest.cpp - races, matching, deadlock, memory, by hand --------===//
+//===- ChecksTest.cpp - each check on the smallest programs ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -116,14 +116,31 @@ TEST_F(Race, ListOrderOrdersOneQueueOnly) {
   EXPECT_EQ(check(), "");
 }
 
-TEST_F(Race, ReadingWhatNothingWrote) {
+TEST_F(Race, SectionsFollowEachOther) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  program.run(main, {}, {x});
+  program.step(main);
+  program.begin(Section::epilogue);
+  program.run(side, {x}, {y});
+  EXPECT_EQ(messageOf(artifact.take()), "");
+}
+
+//===----------------------------------------------------------------------===//
+// Clobbering
+//===----------------------------------------------------------------------===//
+
+namespace {
+using Clobber = OneRank;
+} // namespace
+
+TEST_F(Clobber, ReadingWhatNothingWrote) {
   const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
   program.run(main, {x}, {y});
   EXPECT_EQ(check(), "rank 0, body #0 '0P run': reads 'x'; expects it written "
                      "before, got bytes that nothing has written");
 }
 
-TEST_F(Race, ReadingWhatIsWrittenInPart) {
+TEST_F(Clobber, ReadingWhatIsWrittenInPart) {
   const uint32_t whole = program.slot("whole", 32), y = program.slot("y", 4);
   const uint32_t tail = program.slotAt(64, "tail", 16);
   program.run(main, {}, {tail});
@@ -133,14 +150,14 @@ TEST_F(Race, ReadingWhatIsWrittenInPart) {
             "before, got bytes that nothing has written");
 }
 
-TEST_F(Race, ParametersAreWrittenBeforeThePrologue) {
+TEST_F(Clobber, ParametersAreWrittenBeforeThePrologue) {
   const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
   artifact.hold(artifact.argument("x", ppx::Role_param, 4), x);
   program.run(main, {x}, {y});
   EXPECT_EQ(check(), "");
 }
 
-TEST_F(Race, AGateMayLeaveItsOutputsAsTheyWere) {
+TEST_F(Clobber, AGateMayLeaveItsOutputsAsTheyWere) {
   const uint32_t x = program.slot("x", 4), flag = program.slot("flag", 1);
   program.get().slots[flag]->element = ppx::ElementType_i32;
   program.run(main, {}, {flag});
@@ -149,13 +166,85 @@ TEST_F(Race, AGateMayLeaveItsOutputsAsTheyWere) {
                      "written before, got bytes that nothing has written");
 }
 
-TEST_F(Race, SectionsFollowEachOther) {
+// Ordered, and wrong all the same.
+TEST_F(Clobber, AReadAfterAnotherSlotTookItsBytes) {
   const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  const uint32_t taker = program.slotAt(0, "taker", 1);
   program.run(main, {}, {x});
-  program.step(main);
-  program.begin(Section::epilogue);
-  program.run(side, {x}, {y});
-  EXPECT_EQ(messageOf(artifact.take()), "");
+  program.run(main, {}, {taker});
+  program.run(main, {x}, {y});
+  EXPECT_EQ(check(), "rank 0, body #2 '0P run': reads 'x'; expects bytes last "
+                     "written through it, got what rank 0, body #1 '0P run' "
+                     "wrote through 'taker'");
+}
+
+TEST_F(Clobber, AcrossQueues) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  const uint32_t taker = program.slotAt(0, "taker", 1);
+  program.run(main, {}, {x});
+  program.run(side, {}, {taker}).waits = {program.after(main)};
+  program.run(main, {x}, {y}).waits = {program.after(side)};
+  EXPECT_EQ(check(), "rank 0, body #2 '0P run': reads 'x'; expects bytes last "
+                     "written through it, got what rank 0, body #1 '0P run' "
+                     "wrote through 'taker'");
+}
+
+TEST_F(Clobber, MemoryMayBeTakenAndGivenBack) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  const uint32_t taker = program.slotAt(0, "taker", 1);
+  for (int i = 0; i < 2; ++i) {
+    program.run(main, {}, {x});
+    program.run(main, {x}, {y});
+    program.run(main, {}, {taker});
+    program.run(main, {taker}, {y});
+  }
+  EXPECT_EQ(check(), "");
+}
+
+TEST_F(Clobber, PartsAndTheirWholeAreOne) {
+  const uint32_t whole = program.slot("whole", 32), y = program.slot("y", 4);
+  const uint32_t head = program.part(whole, 0, "head", 16);
+  const uint32_t tail = program.part(whole, 16, "tail", 16);
+  program.run(main, {}, {head});
+  program.run(main, {}, {tail});
+  program.run(main, {whole}, {y});
+  program.run(main, {}, {whole});
+  program.run(main, {tail}, {y});
+  EXPECT_EQ(check(), "");
+}
+
+// Right in the first body, wrong in the second.
+TEST_F(Clobber, ABodyFindsWhatTheOneBeforeLeft) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  const uint32_t taker = program.slotAt(0, "taker", 1);
+  program.begin(Section::prologue);
+  program.run(main, {}, {x});
+  program.begin(Section::body);
+  program.run(main, {x}, {y});
+  program.run(main, {}, {taker});
+  EXPECT_EQ(check(), "rank 0, body #0 '0P run': reads 'x'; expects bytes last "
+                     "written through it, got what rank 0, body #1 '0P run' "
+                     "wrote through 'taker'");
+}
+
+TEST_F(Clobber, TheHostReadsParametersBetweenSections) {
+  const uint32_t x = program.slot("x", 4);
+  const uint32_t taker = program.slotAt(0, "taker", 1);
+  artifact.hold(artifact.argument("x", ppx::Role_param, 4), x);
+  program.run(main, {}, {taker});
+  EXPECT_EQ(check(), "rank 0, after the body: the host reads 'x'; expects "
+                     "bytes last written through it, got what rank 0, body #0 "
+                     "'0P run' wrote through 'taker'");
+}
+
+TEST_F(Clobber, AParameterIsTheHostsUntilItIsWritten) {
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  const uint32_t taker = program.slotAt(0, "taker", 1);
+  artifact.hold(artifact.argument("x", ppx::Role_param, 4), x);
+  program.run(main, {taker}, {y});
+  EXPECT_EQ(check(), "rank 0, body #0 '0P run': reads 'taker'; expects bytes "
+                     "last written through it, got what the host wrote through "
+                     "'x'");
 }
 
 //===----------------------------------------------------------------------===//
@@ -359,8 +448,9 @@ TEST(Cost, DoesNotGrowWithTheOverlapOfSlots) {
     const uint32_t result = program.slot("result", 4);
     program.begin(Section::body);
     for (uint32_t i = 0; i < count; ++i)
-      program.run(main, {},
-                  {program.slotAt(64 * i, "part" + std::to_string(i), 16)});
+      program.run(
+          main, {},
+          {program.part(whole, 16 * i, "part" + std::to_string(i), 16)});
     for (uint32_t i = 0; i < count; ++i)
       program.run(main, {whole}, {result});
     program.step(main);

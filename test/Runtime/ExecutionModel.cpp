@@ -40,10 +40,10 @@ static void hashLoad(const reference::LoadCall &call) {
   fill(call.bytes, call.size, hash);
 }
 
-reference::Options test::hashingOptions(uint64_t seed, bool detectRaces) {
+reference::Options test::hashingOptions(uint64_t seed, bool watchMemory) {
   reference::Options options;
   options.seed = seed;
-  options.detectRaces = detectRaces;
+  options.watchMemory = watchMemory;
   options.runKernel = hashKernel;
   options.load = hashLoad;
   return options;

@@ -15,7 +15,7 @@
 namespace pprt::test {
 
 /// Options with hashing kernels and loads of distinct values.
-reference::Options hashingOptions(uint64_t seed, bool detectRaces = true);
+reference::Options hashingOptions(uint64_t seed, bool watchMemory = true);
 
 } // namespace pprt::test
 

@@ -54,6 +54,23 @@ TEST(Mesh, RanksAreRowMajorAndTimeCountsNoDevices) {
   EXPECT_EQ(mesh->peer(19, 0), 1u);
 }
 
+TEST(Mesh, MicroBatchesAreRowMajorOverTheTimeAxes) {
+  Axes axes;
+  addAxis(axes, "outer", 1u << 15, ppx::AxisKind_time);
+  addAxis(axes, "dp", 2, ppx::AxisKind_space);
+  addAxis(axes, "inner", (1u << 16) - 1, ppx::AxisKind_time);
+  Expected<Mesh> mesh = Mesh::create(axes);
+  ASSERT_TRUE(mesh.ok()) << mesh.status().message();
+  EXPECT_EQ(mesh->timeCoordinate(3 * 65535 + 7, 0), 3u);
+  EXPECT_EQ(mesh->timeCoordinate(3 * 65535 + 7, 2), 7u);
+  axes[2]->size = 1u << 16;
+  mesh = Mesh::create(axes);
+  ASSERT_FALSE(mesh.ok());
+  EXPECT_EQ(mesh.status().message(),
+            "mesh expects at most 2^31-1 micro-batches, got more at axis "
+            "'outer'");
+}
+
 TEST(Mesh, AnEmptyMeshIsOneRank) {
   Expected<Mesh> mesh = Mesh::create({});
   ASSERT_TRUE(mesh.ok());

@@ -86,9 +86,8 @@ void StageWriter::addSlots(ArtifactBuilder &artifact) {
   weights = program.slot("weights", kElements);
   gradient = program.slot("gradient", kBucket);
   for (uint64_t i = 0; i < kParts; ++i)
-    parts.push_back(
-        program.slotAt(program.get().slots[gradient]->offset + 4 * kPart * i,
-                       "gradient part " + std::to_string(i), kPart));
+    parts.push_back(program.part(gradient, kPart * i,
+                                 "gradient part " + std::to_string(i), kPart));
   const uint32_t inFlight =
       shape.oneForwardOneBackward
           ? std::min(shape.microBatches, shape.stages - stage)

@@ -41,6 +41,14 @@ uint32_t ProgramBuilder::slot(const std::string &name, uint64_t elements) {
   return slotAt((program.arena_bytes + 63) / 64 * 64, name, elements);
 }
 
+uint32_t ProgramBuilder::part(uint32_t whole, uint64_t first,
+                              const std::string &name, uint64_t elements) {
+  const uint32_t index =
+      slotAt(program.slots[whole]->offset + 4 * first, name, elements);
+  program.slots[index]->part_of = int32_t(whole);
+  return index;
+}
+
 void ProgramBuilder::begin(Section which) {
   section = which;
   accesses.clear();
@@ -185,6 +193,7 @@ ppx::InstructionT &ProgramBuilder::emit(uint32_t queue, uint32_t output,
   ppx::InstructionT &instruction =
       add(ppx::Opcode_emit, queue, {slot}, {slot}, {});
   instruction.binding = output;
+  owner.emits(output, stage);
   return instruction;
 }
 
@@ -239,9 +248,10 @@ uint32_t ArtifactBuilder::kernel(
     kernel->parameters.back()->bytes = bytes;
   }
   ppx::CompiledKernelT body;
-  body.symbol = kernel->name;
   body.rows = 1;
   kernel->body.Set(std::move(body));
+  kernel->body.AsCompiledKernel()->symbol =
+      kernel->name + "_" + kernelSignature(*kernel);
   artifact.kernels.push_back(std::move(kernel));
   return entry->second;
 }
@@ -279,6 +289,13 @@ uint32_t ArtifactBuilder::output(const std::string &name, uint64_t elements,
   output->sharding.push_back(std::make_unique<ppx::DimensionAxesT>());
   artifact.outputs.push_back(std::move(output));
   return uint32_t(artifact.outputs.size() - 1);
+}
+
+void ArtifactBuilder::emits(uint32_t output, uint32_t stage) {
+  std::vector<uint32_t> &stages = artifact.outputs[output]->stages;
+  auto place = std::lower_bound(stages.begin(), stages.end(), stage);
+  if (place == stages.end() || *place != stage)
+    stages.insert(place, stage);
 }
 
 void ArtifactBuilder::hold(uint32_t argument, uint32_t slot) {

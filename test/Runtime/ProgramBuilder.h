@@ -39,6 +39,9 @@ public:
   /// `elements` f32 behind all other slots, or at `offset`.
   uint32_t slot(const std::string &name, uint64_t elements);
   uint32_t slotAt(uint64_t offset, const std::string &name, uint64_t elements);
+  /// The `elements` f32 from `first` on of slot `whole`.
+  uint32_t part(uint32_t whole, uint64_t first, const std::string &name,
+                uint64_t elements);
 
   /// Instructions are appended to this section, under this name.
   void begin(Section section);
@@ -99,12 +102,15 @@ public:
   /// A kernel with parameters of this access and these bytes, made once.
   uint32_t kernel(const std::vector<std::pair<ppx::Access, uint64_t>> &);
   ProgramBuilder program(std::vector<uint32_t> ranks, uint32_t stage = 0);
-  /// An argument of `elements` f32, and an output. Its slots are set by hold().
+  /// An argument of `elements` f32, and an output. The argument's slots are set
+  /// by hold(), the stages that emit the output by their programs.
   uint32_t argument(const std::string &name, ppx::Role role, uint64_t elements);
   uint32_t output(const std::string &name, uint64_t elements,
                   ppx::OutputRole role = ppx::OutputRole_metric);
   /// `slot` of the last program holds `argument`.
   void hold(uint32_t argument, uint32_t slot);
+  /// The ranks of `stage` emit `output`.
+  void emits(uint32_t output, uint32_t stage);
 
   ppx::ArtifactT take();
 

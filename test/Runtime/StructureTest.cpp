@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
     Artifact, Structure,
     testing::Values(
         Case{"version", [](auto &a) { a.version = 9; },
-             "expects an artifact of version 1, got version 9"},
+             "expects an artifact of version 2, got version 9"},
         Case{"axisSize", [](auto &a) { a.axes[1]->size = 0; },
              "mesh axis 'dp' expects a size >= 1, got 0"},
         Case{"groupAxis", [](auto &a) { a.groups[0]->axes = {7}; },
@@ -140,6 +140,29 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto &a) { a.programs[0]->slots[0]->offset = 768; },
              "program 'program0', slot 0 'master' expects to end within the "
              "arena of 800 bytes, got offset 768 and 48 bytes"},
+        Case{"timeOverflows",
+             [](auto &a) {
+               for (uint32_t size : {2, 65536, 65536}) {
+                 a.axes.push_back(std::make_unique<ppx::AxisT>());
+                 a.axes.back()->name = "t";
+                 a.axes.back()->size = size;
+                 a.axes.back()->kind = ppx::AxisKind_time;
+               }
+             },
+             "mesh expects at most 2^31-1 micro-batches, got more at axis "
+             "'t'"},
+        Case{"partOfALaterSlot",
+             [](auto &a) { a.programs[0]->slots[0]->part_of = 1; },
+             "program 'program0', slot 0 'master' expects to be part of an "
+             "earlier slot or of none (-1), got 1"},
+        Case{"partOfAPart",
+             [](auto &a) { a.programs[0]->slots[4]->part_of = 3; },
+             "program 'program0', slot 4 'gradient part 1' expects to be part "
+             "of a slot that is no part itself, got 'gradient part 0'"},
+        Case{"partOutside",
+             [](auto &a) { a.programs[0]->slots[4]->part_of = 1; },
+             "program 'program0', slot 4 'gradient part 1' expects to be part "
+             "of a slot that contains it, got 'weights'"},
         Case{
             "queueKind",
             [](auto &a) { a.programs[0]->queues[0]->kind = ppx::QueueKind(9); },
@@ -163,6 +186,45 @@ INSTANTIATE_TEST_SUITE_P(
                a.kernels[0]->body.AsCompiledKernel()->symbol.clear();
              },
              "kernel 'kernel0' expects a symbol, got none"},
+        Case{"rows",
+             [](auto &a) {
+               auto &kernel = *a.kernels[0];
+               kernel.body.AsCompiledKernel()->symbol = "f_01234567";
+               kernel.body.AsCompiledKernel()->rows = 1u << 20;
+             },
+             "kernel 'kernel0' expects machine code made for its rows and "
+             "parameters, 1029599b, got 'f_01234567'"},
+        Case{"outElementsMeet",
+             [](auto &a) { contraction(a).out->row_stride = 0; },
+             "kernel 'linear' expects a place for each element of out, got "
+             "stride 0 over 1 elements"},
+        Case{"outRowsOverlap",
+             [](auto &a) { contraction(a).out->row_stride = 1; },
+             "kernel 'linear' expects a place for each element of out, got "
+             "stride 1 over 2 elements"},
+        Case{"outIsNoOperand",
+             [](auto &a) { contraction(a).out_parameter = 1; },
+             "kernel 'linear' expects out within the 24 bytes of parameter 1, "
+             "got element 7 of f32"},
+        Case{"epilogueReadsOut",
+             [](auto &a) {
+               a.kernels.back()->parameters[3]->access = ppx::Access_read_write;
+               contraction(a).epilogues[0]->parameter = 3;
+             },
+             "kernel 'linear' expects an epilogue's operand before out, "
+             "parameter 3, got parameter 3"},
+        Case{"operandIsWritten",
+             [](auto &a) {
+               a.kernels.back()->parameters[1]->access = ppx::Access_read_write;
+             },
+             "kernel 'linear' expects to read parameter 1 only, got access "
+             "read_write"},
+        Case{"parameterToSpare",
+             [](auto &a) {
+               a.kernels.back()->parameters.push_back(
+                   std::make_unique<ppx::KernelParameterT>());
+             },
+             "kernel 'linear' expects 4 parameters, got 5"},
         Case{"noView", [](auto &a) { contraction(a).lhs.reset(); },
              "kernel 'linear' expects a view of lhs, got none"},
         Case{"viewOutside", [](auto &a) { contraction(a).lhs->offset = 1; },
@@ -258,6 +320,54 @@ INSTANTIATE_TEST_SUITE_P(
              },
              "program 'program0' expects arguments 'master' and 'input' apart "
              "in memory, got slots that overlap"},
+        Case{"inputWithASlot", [](auto &a) { a.arguments[1]->slots[0] = 0; },
+             "argument 'input' expects no slot of its own in program "
+             "'program0', as it is loaded, got 0"},
+        Case{"heldByNobody", [](auto &a) { a.arguments[0]->slots = {-1, -1}; },
+             "argument 'master' expects a stage that holds it, got none"},
+        Case{"heldByHalfAStage",
+             [](auto &a) {
+               makePrivateProgram(a, 1);
+               a.arguments[0]->slots.back() = -1;
+             },
+             "argument 'master' expects all ranks of stage 0 to hold it or "
+             "none, got 1 of its 2 programs"},
+        Case{"emittedByNobody", [](auto &a) { a.outputs[0]->stages.clear(); },
+             "output 'loss' expects a stage that emits it, got none"},
+        Case{"emittedByAnotherStage",
+             [](auto &a) { a.outputs[0]->stages = {0}; },
+             "output 'loss' expects program 'program0' of stage 0 to emit it, "
+             "got no such instruction"},
+        Case{"outputStage", [](auto &a) { a.outputs[0]->stages = {2}; },
+             "output 'loss' expects stages below 2, got 2"},
+        Case{"outputStageTwice", [](auto &a) { a.outputs[0]->stages = {1, 1}; },
+             "output 'loss' expects its stages in ascending order, got 1 "
+             "after 1"},
+        Case{"noEmit", [](auto &a) { a.programs[0]->epilogue.pop_back(); },
+             "output 'weights' expects program 'program0' of stage 0 to emit "
+             "it, got no such instruction"},
+        Case{"emittedInPart",
+             [](auto &a) {
+               a.axes.push_back(std::make_unique<ppx::AxisT>());
+               a.axes.back()->name = "mb";
+               a.axes.back()->size = 2;
+               a.axes.back()->kind = ppx::AxisKind_time;
+               a.outputs[1]->shape = a.outputs[1]->padded_shape = {24};
+               a.outputs[1]->sharding[0]->axes = {2};
+             },
+             "output 'weights' expects program 'program0' of stage 0 to emit "
+             "each of its 2 parts over time, got 1"},
+        Case{"lossAfterTheStep",
+             [](auto &a) {
+               a.outputs.push_back(
+                   std::make_unique<ppx::OutputT>(*a.outputs[0]));
+               InstructionList &end = a.programs[1]->epilogue;
+               end.push_back(std::make_unique<ppx::InstructionT>(*end.back()));
+               end.back()->binding = 2;
+               end.back()->arguments = {10};
+             },
+             "output 'loss' expects program 'program1' of stage 1 to emit the "
+             "loss in its body, got it elsewhere"},
         Case{"outputRole",
              [](auto &a) { a.outputs[0]->role = ppx::OutputRole(9); },
              "output 'loss' expects a known role, got 9"},
@@ -305,6 +415,39 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto &a) { a.programs[0]->body[0]->arguments[1] = 3; },
              "rank 0, body #0 '0P run': expects what it writes apart from its "
              "other slots, got 'gradient part 0' and 'gradient part 0'"},
+        // Which forms in place engines define: see ppx.fbs.
+        Case{"kernelInPlace",
+             [](auto &a) {
+               ppx::InstructionT &run = *a.programs[0]->body[3];
+               run.arguments[2] = run.arguments[1];
+             },
+             "rank 0, body #3 '0F0 run': expects what it writes apart from its "
+             "other slots, got 'residual0' and 'residual0'"},
+        Case{"permuteInPlace",
+             [](auto &a) {
+               ppx::InstructionT &permute = *a.programs[0]->prologue[1];
+               permute.arguments[1] = permute.arguments[0];
+             },
+             "rank 0, prologue #1 '0P collective': expects what it writes "
+             "apart from its other slots, got 'weights' and 'weights'"},
+        Case{"crossedSums",
+             [](auto &a) {
+               first(a, ppx::Opcode_collective).arguments = {3, 4, 4, 3};
+             },
+             "rank 0, body #12 '0U collective': expects what it writes apart "
+             "from its other slots, got 'gradient part 0' and 'gradient part "
+             "0'"},
+        Case{"copyInPlace",
+             [](auto &a) { a.programs[0]->epilogue[0]->arguments = {1, 1}; },
+             "rank 0, epilogue #0 '0U copy': expects what it writes apart from "
+             "its other slots, got 'weights' and 'weights'"},
+        Case{"flagOverItsInput",
+             [](auto &a) {
+               ppx::InstructionT &flag = first(a, ppx::Opcode_flag);
+               flag.arguments[0] = flag.arguments[1];
+             },
+             "rank 0, body #15 '0U flag': expects what it writes apart from "
+             "its other slots, got 'flag' and 'flag'"},
         Case{"peerStage",
              [](auto &a) { first(a, ppx::Opcode_send).peer_stage = 2; },
              "rank 0, body #4 '0F0 send': expects a peer stage below 2, got "
@@ -353,6 +496,10 @@ INSTANTIATE_TEST_SUITE_P(
              "bytes, got 192"},
         Case{"load", [](auto &a) { first(a, ppx::Opcode_load).binding = 9; },
              "rank 0, body #2 '0F0 load': expects an argument below 2, got 9"},
+        Case{"loadOfAParameter",
+             [](auto &a) { first(a, ppx::Opcode_load).binding = 0; },
+             "rank 0, body #2 '0F0 load': expects an input or label, got param "
+             "'master'"},
         Case{"loadBytes",
              [](auto &a) { first(a, ppx::Opcode_load).arguments = {2}; },
              "rank 0, body #2 '0F0 load': expects a slot for one shard of "

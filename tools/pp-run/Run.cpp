@@ -44,9 +44,10 @@ Expected<std::string> readInput(const std::string &path) {
 }
 
 bool isArtifact(const std::string &path, const std::string &content) {
-  // FlatBuffers puts the file identifier behind the offset of the root.
+  // FlatBuffers puts the file identifier behind the offset of the root. Its
+  // last letter is the version, which reading compares.
   const bool hasIdentifier =
-      content.size() >= 8 && content.compare(4, 4, "PPX1") == 0;
+      content.size() >= 8 && content.compare(4, 3, "PPX") == 0;
   const bool hasSuffix =
       path.size() > 4 && path.compare(path.size() - 4, 4, ".ppx") == 0;
   return hasIdentifier || hasSuffix;

@@ -60,7 +60,8 @@ struct CompileOptions {
 };
 
 /// Name of a kernel's function in machine code. It depends on what the kernel
-/// computes alone, so that equal kernels of different programs share objects.
+/// computes alone, so that equal kernels of different programs share objects,
+/// and ends in the signature that the runtime compares before it calls it.
 std::string getKernelSymbol(mlir::func::FuncOp kernel);
 
 /// Machine code of a set of kernels.

@@ -7,6 +7,7 @@
 
 #include "Data.h"
 #include "RaceDetector.h"
+#include "WriterShadow.h"
 #include "pprt/Mesh.h"
 #include "pprt/Program.h"
 
@@ -36,7 +37,10 @@ struct RankState {
   uint32_t run = 0; ///< 0 prologue, 1 to steps the bodies, then the epilogue
   std::vector<QueueState> queues;
   std::vector<uint8_t> arena;
-  std::vector<RaceDetector> detector; ///< one, or none if not asked for
+  // One of each, or none if not asked for.
+  std::vector<RaceDetector> detector;
+  std::vector<WriterShadow> writers;
+  std::vector<uint32_t> held; ///< slots of parameters and states
 };
 
 /// A queue of a rank.
@@ -77,6 +81,10 @@ private:
   void execute(QueueRef ref);
   void exchange(const std::vector<QueueRef> &members);
   void watch(QueueRef ref);
+  void watchOperands(QueueRef ref);
+  void watchHost(uint32_t rank);
+  bool isRead(const ppx::InstructionT &instruction, size_t argument) const;
+  bool isWritten(const ppx::InstructionT &instruction, size_t argument) const;
 
   const ppx::InstructionT &headOf(QueueRef ref) const {
     return *ranks[ref.rank].queues[ref.queue].head();
@@ -119,9 +127,11 @@ void Executor::initialize(uint32_t rank, size_t programIndex) {
   state.program = artifact.programs[programIndex].get();
   // What nobody writes must not look like a value.
   state.arena.assign(state.program->arena_bytes, 0xA5);
-  if (options.detectRaces)
+  if (options.watchMemory) {
     state.detector.emplace_back(state.program->arena_bytes,
                                 state.program->queues.size());
+    state.writers.emplace_back(*state.program);
+  }
   for (uint32_t i = 0; i < artifact.arguments.size(); ++i) {
     const ppx::ArgumentT &argument = *artifact.arguments[i];
     const int32_t index = argument.slots[programIndex];
@@ -129,8 +139,9 @@ void Executor::initialize(uint32_t rank, size_t programIndex) {
         (argument.role != ppx::Role_param && argument.role != ppx::Role_state))
       continue;
     const ppx::SlotT &slot = *state.program->slots[size_t(index)];
-    for (RaceDetector &detector : state.detector)
-      detector.define(slot);
+    state.held.push_back(uint32_t(index));
+    for (WriterShadow &writers : state.writers)
+      writers.write(uint32_t(index));
     if (options.load)
       options.load(
           {rank, i, -1, -1, state.arena.data() + slot.offset, slot.bytes});
@@ -247,6 +258,7 @@ void Executor::complete(QueueRef ref) {
   ++queue.completed;
   if (std::none_of(state.queues.begin(), state.queues.end(),
                    [](const QueueState &q) { return q.head(); })) {
+    watchHost(ref.rank);
     ++state.run;
     enterSection(ref.rank);
   }
@@ -352,53 +364,98 @@ Result Executor::run() {
 // Data
 //===----------------------------------------------------------------------===//
 
-/// Shows the head's accesses to the race detector.
+bool Executor::isRead(const ppx::InstructionT &instruction,
+                      size_t argument) const {
+  const size_t count = instruction.arguments.size();
+  switch (instruction.opcode) {
+  case ppx::Opcode_run:
+    return artifact.kernels[instruction.kernel]->parameters[argument]->access !=
+           ppx::Access_write;
+  case ppx::Opcode_collective:
+    return argument < count / 2;
+  case ppx::Opcode_copy:
+    return argument == 0;
+  case ppx::Opcode_flag:
+    return argument + 1 < count;
+  case ppx::Opcode_gate: // what a skipped kernel does not write stays
+  case ppx::Opcode_send:
+  case ppx::Opcode_emit:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool Executor::isWritten(const ppx::InstructionT &instruction,
+                         size_t argument) const {
+  switch (instruction.opcode) {
+  case ppx::Opcode_run:
+  case ppx::Opcode_gate: {
+    const auto &parameters = artifact.kernels[instruction.kernel]->parameters;
+    return argument < parameters.size() &&
+           parameters[argument]->access != ppx::Access_read;
+  }
+  default:
+    return !isRead(instruction, argument);
+  }
+}
+
+/// Shows the head's accesses to the detectors.
 void Executor::watch(QueueRef ref) {
-  if (ranks[ref.rank].detector.empty())
+  RankState &state = ranks[ref.rank];
+  if (state.detector.empty())
     return;
-  RaceDetector &detector = ranks[ref.rank].detector.front();
+  RaceDetector &detector = state.detector.front();
+  WriterShadow &writers = state.writers.front();
+  const ppx::InstructionT &head = headOf(ref);
+  auto note = [&](std::vector<std::string> &list, const std::string &problem) {
+    if (!problem.empty())
+      list.push_back(describe(ref) + " " + problem);
+  };
+  watchOperands(ref);
+  for (size_t i = 0; i < head.arguments.size(); ++i)
+    if (isRead(head, i)) {
+      note(result.races, detector.read(ref.queue, slotOf(ref, i)));
+      note(result.clobbers, writers.read(head.arguments[i]));
+    }
+  for (size_t i = 0; i < head.arguments.size(); ++i)
+    if (isWritten(head, i)) {
+      note(result.races, detector.write(ref.queue, slotOf(ref, i)));
+      writers.write(head.arguments[i]);
+    }
+}
+
+/// What one argument writes, no other may touch: an engine may write before it
+/// has read all. Only an all_reduce may leave a sum where its input was.
+void Executor::watchOperands(QueueRef ref) {
   const ppx::InstructionT &head = headOf(ref);
   const size_t count = head.arguments.size();
-  auto isRead = [&](size_t i) {
-    switch (head.opcode) {
-    case ppx::Opcode_run:
-      return artifact.kernels[head.kernel]->parameters[i]->access !=
-             ppx::Access_write;
-    case ppx::Opcode_collective:
-      return i < count / 2;
-    case ppx::Opcode_copy:
-      return i == 0;
-    case ppx::Opcode_flag:
-      return i + 1 < count;
-    case ppx::Opcode_gate: // what a skipped kernel does not write stays
-    case ppx::Opcode_send:
-    case ppx::Opcode_emit:
-      return true;
-    default:
-      return false;
-    }
+  auto isSumOf = [&](size_t write, size_t other) {
+    return head.opcode == ppx::Opcode_collective &&
+           head.collective == ppx::CollectiveKind_all_reduce &&
+           write == other + count / 2 &&
+           slotOf(ref, write).offset == slotOf(ref, other).offset &&
+           slotOf(ref, write).bytes == slotOf(ref, other).bytes;
   };
-  auto isWritten = [&](size_t i) {
-    switch (head.opcode) {
-    case ppx::Opcode_run:
-    case ppx::Opcode_gate: {
-      const auto &parameters = artifact.kernels[head.kernel]->parameters;
-      return i < parameters.size() && parameters[i]->access != ppx::Access_read;
+  for (size_t write = 0; write < count; ++write)
+    for (size_t other = 0; isWritten(head, write) && other < count; ++other) {
+      const ppx::SlotT &a = slotOf(ref, write), &b = slotOf(ref, other);
+      if (write != other && !isSumOf(write, other) &&
+          std::max(a.offset, b.offset) <
+              std::min(a.offset + a.bytes, b.offset + b.bytes))
+        result.clobbers.push_back(describe(ref) + " writes '" + a.name +
+                                  "' over its own '" + b.name + "'");
     }
-    default:
-      return !isRead(i);
-    }
-  };
-  auto note = [&](const std::string &problem) {
-    if (!problem.empty())
-      result.races.push_back(describe(ref) + " " + problem);
-  };
-  for (size_t i = 0; i < count; ++i)
-    if (isRead(i))
-      note(detector.read(ref.queue, slotOf(ref, i)));
-  for (size_t i = 0; i < count; ++i)
-    if (isWritten(i))
-      note(detector.write(ref.queue, slotOf(ref, i)));
+}
+
+/// Between sections the host may read every parameter and state.
+void Executor::watchHost(uint32_t rank) {
+  for (const WriterShadow &writers : ranks[rank].writers)
+    for (uint32_t slot : ranks[rank].held)
+      if (const std::string problem = writers.read(slot); !problem.empty())
+        result.clobbers.push_back("rank " + std::to_string(rank) + ", after " +
+                                  sectionName(sectionOf(ranks[rank].run)) +
+                                  ": the host " + problem);
 }
 
 /// What an instruction that needs no partner does.

@@ -6,9 +6,10 @@
 // one instruction at a time, nothing buffered, picking at random among all
 // queue heads that may start. It stalls exactly if no head may start while
 // some remain, so that a deadlock needs no timeout. In: an artifact of sound
-// structure. Out: how the run ended, the races that its own detector saw, and
-// the final bytes of every arena, to be compared between interleavings and with
-// other backends. It shares no code with the static checks, which it judges.
+// structure. Out: how the run ended, the races and clobbered reads that its own
+// detectors saw, and the final bytes of every arena, to be compared between
+// interleavings and with other backends. It shares no code with the static
+// checks, which it judges.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_REFERENCE_EXECUTOR_H
@@ -46,7 +47,7 @@ struct LoadCall {
 struct Options {
   uint64_t seed = 0;
   uint32_t steps = 2;
-  bool detectRaces = true;
+  bool watchMemory = true;
   /// Both may be empty: then kernels and loads leave memory as it is.
   std::function<void(const KernelCall &)> runKernel;
   std::function<void(const LoadCall &)> load;
@@ -68,6 +69,9 @@ struct Result {
   /// sides.
   std::string reason;
   std::vector<std::string> races;
+  /// Reads of bytes that were never written, or last through another slot; and
+  /// writes to what the same instruction reads elsewhere.
+  std::vector<std::string> clobbers;
   std::vector<std::vector<uint8_t>> arenas; ///< per rank
   std::map<EmitKey, std::vector<uint8_t>> emitted;
 };

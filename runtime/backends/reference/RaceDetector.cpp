@@ -17,11 +17,6 @@ RaceDetector::RaceDetector(uint64_t arenaBytes, size_t queueCount)
     shadow.readTime.resize(queueCount);
 }
 
-void RaceDetector::define(const ppx::SlotT &slot) {
-  for (uint64_t i = 0; i < slot.bytes; ++i)
-    shadows[slot.offset + i].defined = true;
-}
-
 void RaceDetector::startSection() {
   for (Shadow &shadow : shadows) {
     shadow.writeTime = 0;
@@ -46,9 +41,7 @@ std::string RaceDetector::read(uint32_t queue, const ppx::SlotT &slot) {
   std::string problem;
   for (uint64_t i = slot.offset; i < slot.offset + slot.bytes; ++i) {
     Shadow &shadow = shadows[i];
-    if (!shadow.defined)
-      problem = "reads byte " + std::to_string(i) + ", never written";
-    else if (!knows(queue, shadow.writer, shadow.writeTime))
+    if (!knows(queue, shadow.writer, shadow.writeTime))
       problem = "reads byte " + std::to_string(i) + " while queue " +
                 std::to_string(shadow.writer) + " writes it";
     shadow.readTime[queue] = now(queue);
@@ -67,7 +60,6 @@ std::string RaceDetector::write(uint32_t queue, const ppx::SlotT &slot) {
       if (other != queue && !knows(queue, other, shadow.readTime[other]))
         problem = "writes byte " + std::to_string(i) + " while queue " +
                   std::to_string(other) + " reads it";
-    shadow.defined = true;
     shadow.writer = queue;
     shadow.writeTime = now(queue);
   }

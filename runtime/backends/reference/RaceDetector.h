@@ -24,8 +24,6 @@ class RaceDetector {
 public:
   RaceDetector(uint64_t arenaBytes, size_t queueCount);
 
-  /// The bytes hold a value before the program begins.
-  void define(const ppx::SlotT &slot);
   /// Everything before has completed and is known to every queue.
   void startSection();
   /// The next instruction of `queue` starts; its waits hold.
@@ -41,7 +39,6 @@ private:
   /// Per queue, how many of its instructions are known to be complete.
   using Clock = std::vector<uint32_t>;
   struct Shadow {
-    bool defined = false;
     uint32_t writer = 0, writeTime = 0; ///< time 0: not in this section
     std::vector<uint32_t> readTime;     ///< per queue
   };

@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is read is verified twice before anybody uses it: as a FlatBuffer (every
-// offset stays inside the file) and as an artifact (checkStructure of
-// Checks.h). What is written appears under its name complete or not at all.
+// What is read is verified three times before anybody uses it: by its checksum
+// (the bytes are those that were written), as a FlatBuffer (every offset stays
+// inside the file) and as an artifact (checkStructure of Checks.h). What is
+// written appears under its name complete or not at all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ARTIFACT_H
@@ -21,7 +22,12 @@
 namespace pprt {
 
 /// The version of the format that this code reads and writes.
-constexpr uint32_t kArtifactVersion = 1;
+constexpr uint32_t kArtifactVersion = 2;
+
+/// A file ends with the checksum of all its bytes before, little endian.
+constexpr size_t kChecksumBytes = 4;
+/// CRC-32: a single flipped bit, and any damage within 32 bits, changes it.
+uint32_t artifactChecksum(const uint8_t *bytes, size_t size);
 
 /// Reads the artifact in `bytes`, which are aligned as allocated memory is.
 /// Failures are badArtifact and begin with `name`, the file they are from.

@@ -16,8 +16,9 @@
 //    rendezvous: none completes before all have started.
 //  - A rank's memory is ordered by its own queues and waits alone: an order
 //    that only exists through messages of other ranks is not relied upon.
-//  - The slots of parameters and states are defined before the prologue.
-//    Everything else must be written before it is read.
+//  - The slots of parameters and states are defined before the prologue, and
+//    read by the host between sections. Everything else must be written before
+//    it is read. What is read was last written through the same slot.
 //
 // Each check takes time linear in the expanded size (the instructions of all
 // ranks, their arguments and waits; times the few queues of a rank and a
@@ -38,7 +39,8 @@ namespace pprt {
 enum class FindingKind {
   structure, ///< not a well-formed program; nothing else was checked
   memory,    ///< the arena exceeds the device's memory
-  race,      ///< two accesses without an order, or a read before any write
+  race,      ///< two accesses to the same bytes without an order
+  clobber,   ///< a read of bytes not written, or last through another slot
   mismatch,  ///< the two ends of a transfer, or members of a group, disagree
   deadlock   ///< a cycle of instructions that wait for each other
 };
@@ -74,8 +76,9 @@ struct CheckResult {
   Status status() const;
 };
 
-/// All checks. Those after the structure assume that it holds, and deadlock
-/// assumes that communication matches; what cannot be judged is left out.
+/// All checks. Those after the structure assume that it holds, clobbering
+/// assumes that there are no races, and deadlock that communication matches;
+/// what cannot be judged is left out.
 CheckResult checkArtifact(const ppx::ArtifactT &artifact,
                           const CheckOptions &options = {});
 

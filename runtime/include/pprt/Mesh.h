@@ -24,7 +24,7 @@ namespace pprt {
 class Mesh {
 public:
   /// Fails (badArtifact) on an axis without devices, a second stage axis, or
-  /// more ranks than 32 bits count.
+  /// more ranks or micro-batches than 32 bits count.
   static Expected<Mesh>
   create(const std::vector<std::unique_ptr<ppx::AxisT>> &axes);
 
@@ -35,6 +35,12 @@ public:
   uint32_t coordinate(uint32_t rank, uint32_t axis) const {
     return rank / dimensions[axis].stride % dimensions[axis].extent;
   }
+  /// The coordinate on time axis `axis` of a micro-batch; micro-batches are
+  /// numbered row-major over the time axes.
+  uint32_t timeCoordinate(uint32_t microBatch, uint32_t axis) const {
+    return microBatch / dimensions[axis].partStride % dimensions[axis].parts;
+  }
+  bool isTime(uint32_t axis) const { return dimensions[axis].time; }
   /// One coordinate per mesh axis, in mesh order.
   std::vector<uint32_t> coordinates(uint32_t rank) const;
 
@@ -68,9 +74,10 @@ public:
   uint32_t leader(const ppx::GroupT &group, uint32_t rank) const;
 
 private:
-  /// `extent` counts devices: 1 for a time axis.
+  /// `extent` counts devices: 1 for a time axis, which has `parts` instead.
   struct Dimension {
     uint32_t extent = 1, stride = 1;
+    uint32_t parts = 1, partStride = 1;
     bool time = false;
   };
   /// The coordinates on `axis` that the group keeps, in ascending order.

@@ -39,6 +39,10 @@ uint64_t elementSize(ppx::ElementType element);
 std::optional<uint64_t> denseBytes(const std::vector<uint64_t> &shape,
                                    uint64_t elementBytes);
 
+/// How a compiled kernel is called, as eight hexadecimal digits: a checksum of
+/// its rows and of the access and bytes of its parameters.
+std::string kernelSignature(const ppx::KernelT &kernel);
+
 /// The spelling of schedules: `0F3` is stage 0, forward, micro-batch 3; the
 /// phases are P(rologue), F(orward), B(ackward), W(eight gradient), U(pdate).
 std::string actionName(const ppx::InstructionT &instruction);

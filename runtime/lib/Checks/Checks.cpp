@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each check rests on the ones before it: races and matching on a sound
-// structure, deadlock on a complete matching.
+// structure, contents on the absence of races, deadlock on a complete matching.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Checks.h"
@@ -49,6 +49,7 @@ Status CheckResult::status() const {
   case FindingKind::memory:
     return Status(ExitCode::outOfMemory, std::move(message));
   case FindingKind::race:
+  case FindingKind::clobber:
   case FindingKind::mismatch:
   case FindingKind::deadlock:
     break;
@@ -86,7 +87,14 @@ CheckResult pprt::checkArtifact(const ppx::ArtifactT &artifact,
 
   Report races(FindingKind::race, result.operations);
   checkRaces(world, races);
+  const bool isOrdered = races.empty();
   append(result, races);
+
+  if (isOrdered) {
+    Report clobbers(FindingKind::clobber, result.operations);
+    checkContents(world, clobbers);
+    append(result, clobbers);
+  }
 
   Report mismatches(FindingKind::mismatch, result.operations);
   std::vector<Rendezvous> matched = matchCommunication(world, mismatches);

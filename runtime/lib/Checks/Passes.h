@@ -41,6 +41,13 @@ void checkKernels(const ppx::ArtifactT &artifact, Report &report);
 void checkArguments(const ppx::ArtifactT &artifact, Report &report);
 void checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,
                        Report &report);
+/// Assumes sound arguments, outputs and instructions.
+void checkStages(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                 Report &report);
+/// Parameters and states keep their values from section to section.
+inline bool isPersistent(const ppx::ArgumentT &argument) {
+  return argument.role == ppx::Role_param || argument.role == ppx::Role_state;
+}
 /// The kind, reduction and tensors of a collective of `members` ranks.
 void checkCollectiveTensors(
     const ppx::ProgramT &program, const ppx::InstructionT &instruction,
@@ -59,6 +66,8 @@ template <typename Enum> bool isOneOf(Enum value, Enum first, Enum last) {
 void checkMemory(const World &world, uint64_t limit, Report &report);
 // Races.cpp
 void checkRaces(const World &world, Report &report);
+// Contents.cpp; assumes that there are no races.
+void checkContents(const World &world, Report &report);
 // Matching.cpp
 std::vector<Rendezvous> matchCommunication(const World &world, Report &report);
 // Deadlock.cpp

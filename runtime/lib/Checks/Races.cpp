@@ -4,15 +4,14 @@
 //
 // In: a sound structure. Two accesses of one rank conflict if they share a byte
 // and one of them writes. Out: a finding for each access that conflicts with
-// an earlier one that neither queue order nor waits put before it, and for each
-// read of bytes that nothing has written (a race with whatever was there).
+// an earlier one that neither queue order nor waits put before it.
 //
 // Visits instructions in an order that respects queues and waits. A vector
 // clock tells, per queue, how many of its instructions have surely completed
 // when an instruction starts; an earlier access is ordered if its clock is
-// among them. All bodies are alike, and memory that is defined stays so: one
-// body stands for all of them. Instructions on a cycle of waits are left to the
-// deadlock check. What holds for a program holds for all of its ranks.
+// among them. All bodies are alike: one stands for all of them. Instructions on
+// a cycle of waits are left to the deadlock check. What holds for a program
+// holds for all of its ranks.
 //
 //===----------------------------------------------------------------------===//
 #include "ClockTree.h"
@@ -20,63 +19,23 @@
 #include "Sections.h"
 
 #include <algorithm>
-#include <numeric>
 
 using namespace pprt;
 using namespace pprt::checks;
 
 namespace {
 
-/// Which segments have been written since the start. A segment is written for
-/// the first time once, so that all calls together take near linear time.
-class DefinedSegments {
-public:
-  explicit DefinedSegments(size_t segments) : next(segments + 1) {
-    std::iota(next.begin(), next.end(), size_t(0));
-  }
-  void define(SegmentRange range) {
-    for (size_t i = firstUndefined(range.begin); i < range.end;
-         i = firstUndefined(i))
-      next[i] = i + 1;
-  }
-  bool isDefined(SegmentRange range) {
-    return firstUndefined(range.begin) >= range.end;
-  }
-
-private:
-  /// Follows `next` and halves the path on the way.
-  size_t firstUndefined(size_t i) {
-    while (next[i] != i)
-      i = next[i] = next[next[i]];
-    return i;
-  }
-  /// An undefined segment points to itself, a defined one further on.
-  std::vector<size_t> next;
-};
-
 /// The arena of one program, cut at the ends of its slots.
 class Memory {
 public:
-  Memory(const ppx::ArtifactT &artifact, size_t programIndex)
-      : program(*artifact.programs[programIndex]), bounds(slotBounds(program)),
-        defined(bounds.size()) {
-    for (const auto &argument : artifact.arguments) {
-      const int32_t slot = argument->slots[programIndex];
-      const bool persistent = argument->role == ppx::Role_param ||
-                              argument->role == ppx::Role_state;
-      if (persistent && slot >= 0)
-        defined.define(segmentsOf(uint32_t(slot)));
-    }
-  }
+  explicit Memory(const ppx::ProgramT &program)
+      : program(program), bounds(slotBounds(program)) {}
 
   size_t segmentCount() const { return bounds.size(); }
   SegmentRange segmentsOf(uint32_t slot) const {
     const ppx::SlotT &s = *program.slots[slot];
     return {segmentAt(s.offset), segmentAt(s.offset + s.bytes)};
   }
-
-  bool isDefined(SegmentRange range) { return defined.isDefined(range); }
-  void define(SegmentRange range) { defined.define(range); }
 
 private:
   static std::vector<uint64_t> slotBounds(const ppx::ProgramT &program) {
@@ -96,14 +55,13 @@ private:
 
   const ppx::ProgramT &program;
   std::vector<uint64_t> bounds; ///< segment i is [bounds[i], bounds[i + 1])
-  DefinedSegments defined;
 };
 
 /// Checks one section of one program.
 class SectionRaces {
 public:
   SectionRaces(const ppx::ArtifactT &artifact, const ppx::ProgramT &program,
-               Section section, Memory &memory, Report &report)
+               Section section, const Memory &memory, Report &report)
       : artifact(artifact), program(program), section(section),
         list(instructionsOf(program, section)),
         order(list, program.queues.size()), queueCount(program.queues.size()),
@@ -130,7 +88,7 @@ private:
   const InstructionList &list;
   const QueueOrder order;
   const size_t queueCount;
-  Memory &memory;
+  const Memory &memory;
   Report &report;
   ClockTree reads, writes;
   /// Per instruction and queue: how many of the queue's instructions have
@@ -180,11 +138,6 @@ void SectionRaces::checkAccess(uint32_t index, const SlotAccess &access) {
   if (range.begin == range.end)
     return;
   const uint32_t *now = &clocks[index * queueCount];
-  if (access.reads && !memory.isDefined(range))
-    report.add(refTo(index), *list[index],
-               text("reads '", program.slots[access.slot]->name,
-                    "'; expects it written before, got bytes that nothing "
-                    "has written"));
   if (auto earlier = writes.findUnordered(range, now))
     reportRace(index, access, *earlier, /*earlierWrites=*/true);
   else if (access.writes)
@@ -213,43 +166,19 @@ void SectionRaces::visit(uint32_t index) {
     const Event event = {instruction.queue, position + 1};
     if (access.reads)
       reads.record(range, event);
-    if (access.writes) {
+    if (access.writes)
       writes.record(range, event);
-      memory.define(range);
-    }
   }
 }
 
-/// Lets the queues advance as far as their waits allow. Each round visits an
-/// instruction at least, so that looking at every queue adds a factor of the
-/// number of queues, as the clocks do.
 void SectionRaces::check() {
-  std::vector<uint32_t> completed(queueCount);
-  auto isReady = [&](const ppx::InstructionT &instruction) {
-    report.work(1 + instruction.waits.size());
-    return std::all_of(instruction.waits.begin(), instruction.waits.end(),
-                       [&](const ppx::Wait &wait) {
-                         return completed[wait.queue()] >= wait.count();
-                       });
-  };
-  bool progress = true;
-  while (progress) {
-    progress = false;
-    for (size_t queue = 0; queue < queueCount; ++queue) {
-      const std::vector<uint32_t> &mine = order.instructions[queue];
-      while (completed[queue] < mine.size() &&
-             isReady(*list[mine[completed[queue]]])) {
-        visit(mine[completed[queue]++]);
-        progress = true;
-      }
-    }
-  }
+  report.work(visitInOrder(list, order, [&](uint32_t i) { visit(i); }));
   report.work(reads.operations() + writes.operations());
 }
 
 void checks::checkRaces(const World &world, Report &report) {
   for (size_t i = 0; i < world.artifact.programs.size(); ++i) {
-    Memory memory(world.artifact, i);
+    const Memory memory(*world.artifact.programs[i]);
     report.work(memory.segmentCount());
     for (Section section : kSections)
       SectionRaces(world.artifact, *world.artifact.programs[i], section, memory,

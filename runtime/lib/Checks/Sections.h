@@ -11,6 +11,8 @@
 
 #include "pprt/Program.h"
 
+#include <algorithm>
+
 namespace pprt::checks {
 
 /// The instructions of a section by queue.
@@ -47,6 +49,36 @@ void forEachPredecessor(const InstructionList &list, const QueueOrder &order,
   for (const std::vector<uint32_t> &queue : order.instructions)
     if (!queue.empty() && queue.back() != index)
       visit(queue.back());
+}
+
+/// Calls `visit(index)` for each instruction once all its predecessors have
+/// been visited, and returns the steps taken. Those on a cycle of waits, and
+/// those behind one, are not visited. Each round visits an instruction at
+/// least, so that looking at every queue adds a factor of their number.
+template <typename Visitor>
+uint64_t visitInOrder(const InstructionList &list, const QueueOrder &order,
+                      Visitor visit) {
+  uint64_t steps = 0;
+  std::vector<uint32_t> completed(order.instructions.size());
+  auto isReady = [&](const ppx::InstructionT &instruction) {
+    steps += 1 + instruction.waits.size();
+    return std::all_of(instruction.waits.begin(), instruction.waits.end(),
+                       [&](const ppx::Wait &wait) {
+                         return completed[wait.queue()] >= wait.count();
+                       });
+  };
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (size_t queue = 0; queue < completed.size(); ++queue) {
+      const std::vector<uint32_t> &mine = order.instructions[queue];
+      while (completed[queue] < mine.size() &&
+             isReady(*list[mine[completed[queue]]])) {
+        visit(mine[completed[queue]++]);
+        progress = true;
+      }
+    }
+  }
+  return steps;
 }
 
 /// One slot that an instruction touches.

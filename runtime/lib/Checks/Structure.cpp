@@ -4,8 +4,9 @@
 //
 // In: an artifact of which only the FlatBuffers encoding is known to be sound.
 // Every index, size and kind may be anything. This file covers mesh, groups,
-// ranks, slots and queues; its siblings cover kernels, arguments and
-// instructions. What passes can be executed without bounds checks.
+// ranks, slots and queues; its siblings cover kernels, arguments,
+// instructions and what stages hold and emit. What passes can be executed
+// without bounds checks.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -87,10 +88,31 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
               " bytes"));
 }
 
+/// A part lies within an earlier slot that is whole.
+static void checkPart(const ppx::ProgramT &program, size_t index,
+                      Report &report) {
+  const ppx::SlotT &part = *program.slots[index];
+  if (part.part_of == -1)
+    return;
+  auto fail = [&](const auto &...message) {
+    report.add(text("program '", program.name, "', slot ", index, " '",
+                    part.name, "' expects to be part of ", message...));
+  };
+  if (part.part_of < 0 || size_t(part.part_of) >= index)
+    return fail("an earlier slot or of none (-1), got ", part.part_of);
+  const ppx::SlotT &whole = *program.slots[size_t(part.part_of)];
+  if (whole.part_of != -1)
+    return fail("a slot that is no part itself, got '", whole.name, "'");
+  if (part.offset < whole.offset || whole.bytes < part.bytes ||
+      part.offset - whole.offset > whole.bytes - part.bytes)
+    fail("a slot that contains it, got '", whole.name, "'");
+}
+
 static void checkSlotsAndQueues(const ppx::ProgramT &program, Report &report) {
   for (size_t i = 0; i < program.slots.size(); ++i) {
     report.work(1 + program.slots[i]->shape.size());
     checkSlot(program, i, report);
+    checkPart(program, i, report);
   }
   for (const auto &queue : program.queues) {
     report.work(1);
@@ -118,4 +140,5 @@ void checks::checkArtifactStructure(const ppx::ArtifactT &artifact,
   checkKernels(artifact, report);
   checkArguments(artifact, report);
   checkInstructions(artifact, *mesh, report);
+  checkStages(artifact, *mesh, report);
 }

@@ -78,9 +78,9 @@ static bool checkTensor(const ppx::ArtifactT &artifact, const std::string &what,
   return checkSharding(artifact, what, tensor, report);
 }
 
-/// Each program's slot of the argument holds one shard of it. The shards of
-/// an input are loaded, possibly one micro-batch at a time, by instructions
-/// that name their slots; they need no slot of their own.
+/// Each program's slot of a parameter or state holds one shard of it. The
+/// shards of an input are loaded, possibly one micro-batch at a time, by
+/// instructions that name their slots; they have no slot of their own.
 static void checkArgumentSlots(const ppx::ArtifactT &artifact,
                                const std::string &what,
                                const ppx::ArgumentT &argument, Report &report) {
@@ -99,6 +99,11 @@ static void checkArgumentSlots(const ppx::ArtifactT &artifact,
     const ppx::ProgramT &program = *artifact.programs[i];
     if (index == -1)
       continue;
+    if (!isPersistent(argument)) {
+      fail(text("no slot of its own in program '", program.name,
+                "', as it is loaded, got ", index));
+      continue;
+    }
     if (index < 0 || size_t(index) >= program.slots.size()) {
       fail(text("-1 or one of ", program.slots.size(), " slots of program '",
                 program.name, "', got ", index));
@@ -111,10 +116,6 @@ static void checkArgumentSlots(const ppx::ArtifactT &artifact,
                 program.name, "', got ", slot.bytes, " bytes ",
                 ppx::EnumNameElementType(slot.element)));
   }
-}
-
-static bool isPersistent(const ppx::ArgumentT &argument) {
-  return argument.role == ppx::Role_param || argument.role == ppx::Role_state;
 }
 
 /// Parameters and states of one program lie apart from each other.

@@ -271,7 +271,11 @@ void InstructionChecker::checkLoad() {
               current->binding));
     return;
   }
-  checkShard(*artifact.arguments[current->binding]);
+  const ppx::ArgumentT &loaded = *artifact.arguments[current->binding];
+  if (isPersistent(loaded))
+    fail(text("expects an input or label, got ", ppx::EnumNameRole(loaded.role),
+              " '", loaded.name, "'"));
+  checkShard(loaded);
 }
 
 void InstructionChecker::checkEmit() {
@@ -285,24 +289,33 @@ void InstructionChecker::checkEmit() {
   checkShard(*artifact.outputs[current->binding]);
 }
 
-/// Within one instruction, what is written overlaps nothing else, except that
-/// an output may take exactly the place of an input.
+/// Within one instruction, what is written overlaps nothing else. Kernels are
+/// compiled for parameters apart, and moving data in place would read what it
+/// has overwritten. Parameters that are read and written are one access; the
+/// sums of an all_reduce are the only other ones that engines form in place.
 void InstructionChecker::checkOverlap() {
   struct Range {
     uint64_t begin, end;
-    uint32_t slot;
+    size_t argument;
   };
   std::vector<Range> reads, writes;
-  for (const SlotAccess &access : accessesOf(artifact, *current)) {
-    const ppx::SlotT &slot = *program.slots[access.slot];
-    const Range range = {slot.offset, slot.offset + slot.bytes, access.slot};
+  const std::vector<SlotAccess> accesses = accessesOf(artifact, *current);
+  for (size_t i = 0; i < accesses.size(); ++i) {
+    const ppx::SlotT &slot = argument(i);
     if (slot.bytes > 0)
-      (access.writes ? writes : reads).push_back(range);
+      (accesses[i].writes ? writes : reads)
+          .push_back({slot.offset, slot.offset + slot.bytes, i});
   }
+  const bool sums = current->opcode == ppx::Opcode_collective &&
+                    current->collective == ppx::CollectiveKind_all_reduce;
+  auto isInPlace = [&](const Range &read, const Range &write) {
+    return sums && read.argument + accesses.size() / 2 == write.argument &&
+           read.begin == write.begin && read.end == write.end;
+  };
   auto complain = [&](const Range &a, const Range &b) {
     fail(text("expects what it writes apart from its other slots, got '",
-              program.slots[a.slot]->name, "' and '",
-              program.slots[b.slot]->name, "'"));
+              argument(a.argument).name, "' and '", argument(b.argument).name,
+              "'"));
   };
   std::sort(writes.begin(), writes.end(),
             [](const Range &a, const Range &b) { return a.begin < b.begin; });
@@ -315,9 +328,8 @@ void InstructionChecker::checkOverlap() {
     auto write = std::upper_bound(
         writes.begin(), writes.end(), read.begin,
         [](uint64_t begin, const Range &w) { return begin < w.end; });
-    if (write == writes.end() || write->begin >= read.end)
-      continue;
-    if (write->begin != read.begin || write->end != read.end)
+    if (write != writes.end() && write->begin < read.end &&
+        !isInPlace(read, *write))
       return complain(read, *write);
   }
 }

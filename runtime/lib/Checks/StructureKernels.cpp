@@ -2,12 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compiled kernel is trusted with its parameters, as any machine code is. A
-// contraction is data: its strides are multiplied out here, so that no library
-// call reaches outside of a slot.
+// A compiled kernel is trusted with its parameters, as any machine code is; its
+// symbol says which parameters and rows the code was made for. A contraction is
+// data: its strides are multiplied out here, so that no library call reaches
+// outside of a slot, and no two threads write the same element.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
+
+#include <algorithm>
 
 using namespace pprt;
 using namespace pprt::checks;
@@ -31,6 +34,9 @@ private:
                  uint32_t parameter, ppx::ElementType element, uint64_t rows,
                  uint64_t columns);
   void checkAccess(uint32_t parameter, bool written, const char *what);
+  void checkElementsApart(const ppx::MatrixViewT &out);
+  void checkEpilogues();
+  void checkParameters();
 
   const ppx::KernelT &kernel;
   const ppx::ContractionT &contraction;
@@ -104,18 +110,30 @@ void ContractionChecker::checkAccess(uint32_t parameter, bool written,
               ", got access ", ppx::EnumNameAccess(access)));
 }
 
-void ContractionChecker::check() {
-  if (!checkEnums())
-    return;
+/// Each loop steps over all that the loops with smaller strides reach.
+void ContractionChecker::checkElementsApart(const ppx::MatrixViewT &out) {
+  std::vector<std::pair<uint64_t, uint64_t>> loops = {
+      {out.row_stride, contraction.m}, {out.column_stride, contraction.n}};
+  for (size_t i = 0; i < std::min(out.batch.size(), contraction.batch.size());
+       ++i)
+    loops.emplace_back(out.batch[i], contraction.batch[i]);
+  std::sort(loops.begin(), loops.end());
+  uint64_t reached = 0; // by the loops so far, from the first element
+  for (const auto &[stride, extent] : loops) {
+    if (extent == 0)
+      return;
+    if (extent == 1)
+      continue;
+    if (stride <= reached)
+      return fail(text("expects a place for each element of out, got stride ",
+                       stride, " over ", reached + 1, " elements"));
+    if (!accumulate(reached, extent - 1, stride))
+      return; // reported: outside of its parameter
+  }
+}
+
+void ContractionChecker::checkEpilogues() {
   const ppx::ContractionT &c = contraction;
-  checkView("lhs", c.lhs.get(), 0, c.element, c.m, c.k);
-  checkView("rhs", c.rhs.get(), 1, c.element, c.k, c.n);
-  checkView("out", c.out.get(), c.out_parameter, c.out_element, c.m, c.n);
-  checkAccess(0, false, "lhs");
-  checkAccess(1, false, "rhs");
-  checkAccess(c.out_parameter, true, "out");
-  if (c.accumulate)
-    checkAccess(c.out_parameter, false, "out");
   for (const auto &epilogue : c.epilogues) {
     if (epilogue->kind != ppx::EpilogueKind_add &&
         epilogue->kind != ppx::EpilogueKind_multiply)
@@ -123,15 +141,59 @@ void ContractionChecker::check() {
     checkView("an epilogue", epilogue->view.get(), epilogue->parameter,
               c.out_element, c.m, c.n);
     checkAccess(epilogue->parameter, false, "an epilogue's operand");
+    if (epilogue->parameter >= c.out_parameter)
+      fail(text("expects an epilogue's operand before out, parameter ",
+                c.out_parameter, ", got parameter ", epilogue->parameter));
   }
+}
+
+/// Operands, then out, then the workspace, and nothing else.
+void ContractionChecker::checkParameters() {
+  const ppx::ContractionT &c = contraction;
+  if (c.out_parameter < 2)
+    return fail(text("expects out behind lhs and rhs, got parameter ",
+                     c.out_parameter));
+  const uint64_t workspace = uint64_t(c.out_parameter) + 1;
+  const uint64_t expected = workspace + (c.workspace_bytes > 0);
+  if (kernel.parameters.size() < expected)
+    return fail("expects a parameter for its workspace after out, got none");
+  if (kernel.parameters.size() > expected)
+    return fail(text("expects ", expected, " parameters, got ",
+                     kernel.parameters.size()));
+  for (uint32_t i = 0; i < c.out_parameter; ++i)
+    if (kernel.parameters[i]->access != ppx::Access_read)
+      fail(text("expects to read parameter ", i, " only, got access ",
+                ppx::EnumNameAccess(kernel.parameters[i]->access)));
   if (c.workspace_bytes == 0)
     return;
-  const uint64_t workspace = uint64_t(c.out_parameter) + 1;
-  if (workspace >= kernel.parameters.size())
-    return fail("expects a parameter for its workspace after out, got none");
+  checkAccess(uint32_t(workspace), true, "the workspace");
   if (kernel.parameters[workspace]->bytes < c.workspace_bytes)
     fail(text("expects a workspace of ", c.workspace_bytes, " bytes, got ",
               kernel.parameters[workspace]->bytes));
+}
+
+void ContractionChecker::check() {
+  if (!checkEnums())
+    return;
+  const ppx::ContractionT &c = contraction;
+  checkView("lhs", c.lhs.get(), 0, c.element, c.m, c.k);
+  checkView("rhs", c.rhs.get(), 1, c.element, c.k, c.n);
+  checkView("out", c.out.get(), c.out_parameter, c.out_element, c.m, c.n);
+  if (c.out)
+    checkElementsApart(*c.out);
+  checkAccess(c.out_parameter, true, "out");
+  if (c.accumulate)
+    checkAccess(c.out_parameter, false, "out");
+  checkEpilogues();
+  checkParameters();
+}
+
+/// The end of the symbol is the signature.
+static bool isMadeFor(const ppx::KernelT &kernel, const std::string &symbol) {
+  const std::string signature = kernelSignature(kernel);
+  return symbol.size() >= signature.size() &&
+         symbol.compare(symbol.size() - signature.size(), signature.size(),
+                        signature) == 0;
 }
 
 void checks::checkKernels(const ppx::ArtifactT &artifact, Report &report) {
@@ -149,6 +211,12 @@ void checks::checkKernels(const ppx::ArtifactT &artifact, Report &report) {
       if (body->symbol.empty())
         report.add(
             text("kernel '", kernel->name, "' expects a symbol, got none"));
+      else if (!isMadeFor(*kernel, body->symbol))
+        report.add(text("kernel '", kernel->name,
+                        "' expects machine code made for its rows and "
+                        "parameters, ",
+                        kernelSignature(*kernel), ", got '", body->symbol,
+                        "'"));
     } else {
       report.add(text("kernel '", kernel->name,
                       "' expects a compiled kernel or a contraction, got ",

@@ -1,0 +1,202 @@
+//===- Contents.cpp - does each read see what its slot was given? ---------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a sound structure without races. Slots share bytes, at different times:
+// out comes a finding for each read of a byte that was not written before, or
+// that was last written through another slot. Parts and wholes count as one
+// slot. The host reads too: parameters and states, between sections.
+//
+// Visits instructions in any order that respects queues and waits. Without
+// races, all conflicting accesses are ordered, so the last write to a byte is
+// the same in each such order. What a body leaves behind does not depend on
+// what it found: the second body finds what every later one finds.
+//
+//===----------------------------------------------------------------------===//
+#include "Passes.h"
+#include "Sections.h"
+
+#include <map>
+
+using namespace pprt;
+using namespace pprt::checks;
+
+namespace {
+
+/// Who wrote the bytes before `end` last. Arguments are written by the host,
+/// which is no instruction.
+struct Content {
+  uint64_t end;
+  uint32_t slot;
+  std::optional<InstructionRef> writer;
+};
+
+/// The arena of one program: intervals of bytes by their last write. A write
+/// makes three intervals at most, and a read looks at two: neighbours of one
+/// slot are joined.
+class Arena {
+public:
+  explicit Arena(const ppx::ProgramT &program) : program(program) {}
+
+  void write(uint32_t slot, std::optional<InstructionRef> writer);
+  /// The first bytes of `slot` that do not hold what was written through it:
+  /// null if nothing is wrong, and an empty optional if nobody wrote them.
+  const std::optional<Content> *findForeign(uint32_t slot);
+
+private:
+  using Contents = std::map<uint64_t, Content>; ///< by the first byte
+
+  /// A part stands for its whole.
+  uint32_t wholeOf(uint32_t slot) const {
+    const int32_t whole = program.slots[slot]->part_of;
+    return whole < 0 ? slot : uint32_t(whole);
+  }
+  bool areOne(const Content &a, uint32_t slot) const {
+    return wholeOf(a.slot) == wholeOf(slot);
+  }
+  void splitAt(uint64_t byte);
+
+  const ppx::ProgramT &program;
+  Contents contents;
+  std::optional<Content> foreign;
+};
+
+/// Follows one program from section to section.
+class ContentCheck {
+public:
+  ContentCheck(const World &world, uint32_t programIndex, Report &report);
+  void check();
+
+private:
+  void checkSection(Section section);
+  void visit(const InstructionRef &ref, const ppx::InstructionT &instruction);
+  std::string whatIsThere(const std::optional<Content> &foreign) const;
+
+  const ppx::ArtifactT &artifact;
+  const ppx::ProgramT &program;
+  Report &report;
+  Arena arena;
+  /// The slots of parameters and states.
+  std::vector<uint32_t> kept;
+};
+
+} // namespace
+
+/// Makes an interval end at `byte`, if one contains it.
+void Arena::splitAt(uint64_t byte) {
+  auto next = contents.upper_bound(byte);
+  if (next == contents.begin())
+    return;
+  auto [begin, content] = *std::prev(next);
+  if (begin == byte || content.end <= byte)
+    return;
+  std::prev(next)->second.end = byte;
+  contents.emplace(byte, content);
+}
+
+void Arena::write(uint32_t slot, std::optional<InstructionRef> writer) {
+  const ppx::SlotT &s = *program.slots[slot];
+  uint64_t begin = s.offset, end = s.offset + s.bytes;
+  if (begin == end)
+    return;
+  splitAt(begin);
+  splitAt(end);
+  auto next =
+      contents.erase(contents.lower_bound(begin), contents.lower_bound(end));
+  if (next != contents.end() && next->first == end &&
+      areOne(next->second, slot)) {
+    end = next->second.end;
+    next = contents.erase(next);
+  }
+  if (next != contents.begin())
+    if (auto before = std::prev(next);
+        before->second.end == begin && areOne(before->second, slot)) {
+      begin = before->first;
+      contents.erase(before);
+    }
+  contents[begin] = {end, slot, writer};
+}
+
+const std::optional<Content> *Arena::findForeign(uint32_t slot) {
+  const ppx::SlotT &s = *program.slots[slot];
+  uint64_t at = s.offset;
+  while (at < s.offset + s.bytes) {
+    auto content = contents.upper_bound(at);
+    foreign.reset();
+    if (content == contents.begin() || (--content)->second.end <= at)
+      return &foreign;
+    if (!areOne(content->second, slot)) {
+      foreign = content->second;
+      return &foreign;
+    }
+    at = content->second.end;
+  }
+  return nullptr;
+}
+
+ContentCheck::ContentCheck(const World &world, uint32_t programIndex,
+                           Report &report)
+    : artifact(world.artifact), program(*artifact.programs[programIndex]),
+      report(report), arena(program) {
+  for (const auto &argument : artifact.arguments)
+    if (const int32_t slot = argument->slots[programIndex];
+        isPersistent(*argument) && slot >= 0) {
+      kept.push_back(uint32_t(slot));
+      arena.write(uint32_t(slot), std::nullopt);
+    }
+}
+
+std::string
+ContentCheck::whatIsThere(const std::optional<Content> &foreign) const {
+  if (!foreign)
+    return "expects it written before, got bytes that nothing has written";
+  std::string by = "the host";
+  if (const auto &writer = foreign->writer)
+    by = describe(*writer,
+                  *instructionsOf(program, writer->section)[writer->index]);
+  return text("expects bytes last written through it, got what ", by,
+              " wrote through '", program.slots[foreign->slot]->name, "'");
+}
+
+void ContentCheck::visit(const InstructionRef &ref,
+                         const ppx::InstructionT &instruction) {
+  const std::vector<SlotAccess> accesses = accessesOf(artifact, instruction);
+  report.work(accesses.size());
+  for (const SlotAccess &access : accesses)
+    if (access.reads)
+      if (const auto *foreign = arena.findForeign(access.slot))
+        report.add(ref, instruction,
+                   text("reads '", program.slots[access.slot]->name, "'; ",
+                        whatIsThere(*foreign)));
+  for (const SlotAccess &access : accesses)
+    if (access.writes)
+      arena.write(access.slot, ref);
+}
+
+void ContentCheck::checkSection(Section section) {
+  const InstructionList &list = instructionsOf(program, section);
+  const QueueOrder order(list, program.queues.size());
+  const uint32_t rank = program.ranks.front();
+  report.work(visitInOrder(list, order, [&](uint32_t index) {
+    visit({rank, section, index}, *list[index]);
+  }));
+  for (uint32_t slot : kept)
+    if (const auto *foreign = arena.findForeign(slot))
+      report.add(text("rank ", rank, ", after the ", sectionName(section),
+                      ": the host reads '", program.slots[slot]->name, "'; ",
+                      whatIsThere(*foreign)),
+                 rank);
+}
+
+void ContentCheck::check() {
+  for (Section section :
+       {Section::prologue, Section::body, Section::body, Section::epilogue})
+    if (report.empty()) // else the second body would repeat the first
+      checkSection(section);
+}
+
+void checks::checkContents(const World &world, Report &report) {
+  for (uint32_t i = 0; i < world.artifact.programs.size() && report.empty();
+       ++i)
+    ContentCheck(world, i, report).check();
+}

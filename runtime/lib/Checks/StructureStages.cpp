@@ -1,0 +1,174 @@
+//===- StructureStages.cpp - do stages hold and emit what the tables say? -===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: an artifact whose arguments, outputs and instructions are sound, each for
+// itself. A tensor is put together from its shards: of a parameter or state
+// those that ranks hold, of an output those that they emit. The ranks of a
+// stage have all shards between them, so each must be held or emitted by whole
+// stages, and by one at least; otherwise a run would save or report memory that
+// nobody wrote.
+//
+//===----------------------------------------------------------------------===//
+#include "Passes.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace pprt;
+using namespace pprt::checks;
+
+namespace {
+
+class StageChecker {
+public:
+  StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
+               Report &report);
+
+  void checkHolders(const ppx::ArgumentT &argument);
+  void checkStagesOf(const ppx::OutputT &output);
+  void checkEmitters(uint32_t output);
+
+private:
+  struct Emit {
+    bool inBody = false;
+    std::set<int32_t> microBatches;
+  };
+  void checkEmit(const ppx::OutputT &output, uint32_t stage,
+                 const ppx::ProgramT &program, const Emit *emit);
+  uint64_t partsOver(const ppx::OutputT &output,
+                     const std::set<int32_t> &microBatches) const;
+
+  const ppx::ArtifactT &artifact;
+  const Mesh &mesh;
+  Report &report;
+  std::vector<std::set<uint32_t>> programsOf; ///< by stage
+  /// By program and output.
+  std::map<std::pair<uint32_t, uint32_t>, Emit> emits;
+};
+
+} // namespace
+
+StageChecker::StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                           Report &report)
+    : artifact(artifact), mesh(mesh), report(report),
+      programsOf(mesh.stageCount()) {
+  for (uint32_t i = 0; i < artifact.programs.size(); ++i) {
+    const ppx::ProgramT &program = *artifact.programs[i];
+    report.work(program.ranks.size());
+    for (uint32_t rank : program.ranks)
+      programsOf[mesh.stage(rank)].insert(i);
+    for (Section section : kSections)
+      for (const auto &instruction : instructionsOf(program, section)) {
+        report.work(1);
+        if (instruction->opcode != ppx::Opcode_emit)
+          continue;
+        Emit &emit = emits[{i, instruction->binding}];
+        emit.inBody |= section == Section::body;
+        emit.microBatches.insert(instruction->micro_batch);
+      }
+  }
+}
+
+void StageChecker::checkHolders(const ppx::ArgumentT &argument) {
+  auto fail = [&](const auto &...message) {
+    report.add(text("argument '", argument.name, "' expects ", message...));
+  };
+  bool held = false;
+  for (uint32_t stage = 0; stage < programsOf.size(); ++stage) {
+    report.work(programsOf[stage].size());
+    const auto holders = size_t(std::count_if(
+        programsOf[stage].begin(), programsOf[stage].end(),
+        [&](uint32_t program) { return argument.slots[program] >= 0; }));
+    if (holders != 0 && holders != programsOf[stage].size())
+      fail("all ranks of stage ", stage, " to hold it or none, got ", holders,
+           " of its ", programsOf[stage].size(), " programs");
+    held |= holders != 0;
+  }
+  if (!held)
+    fail("a stage that holds it, got none");
+}
+
+void StageChecker::checkStagesOf(const ppx::OutputT &output) {
+  auto fail = [&](const auto &...message) {
+    report.add(text("output '", output.name, "' expects ", message...));
+  };
+  if (output.stages.empty())
+    fail("a stage that emits it, got none");
+  for (size_t i = 0; i < output.stages.size(); ++i) {
+    report.work(1);
+    if (output.stages[i] >= mesh.stageCount())
+      fail("stages below ", mesh.stageCount(), ", got ", output.stages[i]);
+    else if (i > 0 && output.stages[i] <= output.stages[i - 1])
+      fail("its stages in ascending order, got ", output.stages[i], " after ",
+           output.stages[i - 1]);
+  }
+}
+
+/// How many different shards over the time axes the micro-batches are.
+uint64_t StageChecker::partsOver(const ppx::OutputT &output,
+                                 const std::set<int32_t> &microBatches) const {
+  std::set<std::vector<uint32_t>> parts;
+  for (int32_t microBatch : microBatches) {
+    std::vector<uint32_t> part;
+    for (const auto &dimension : output.sharding)
+      for (uint32_t axis : dimension->axes)
+        if (mesh.isTime(axis))
+          part.push_back(
+              mesh.timeCoordinate(uint32_t(std::max(microBatch, 0)), axis));
+    parts.insert(std::move(part));
+  }
+  return parts.size();
+}
+
+void StageChecker::checkEmit(const ppx::OutputT &output, uint32_t stage,
+                             const ppx::ProgramT &program, const Emit *emit) {
+  auto fail = [&](const auto &...message) {
+    report.add(text("output '", output.name, "' expects program '",
+                    program.name, "' of stage ", stage, message...));
+  };
+  const bool listed =
+      std::binary_search(output.stages.begin(), output.stages.end(), stage);
+  if (!listed && emit)
+    return fail(" not to emit it, as the stage is none of its stages");
+  if (!listed)
+    return;
+  if (!emit)
+    return fail(" to emit it, got no such instruction");
+  if (output.role == ppx::OutputRole_loss && !emit->inBody)
+    return fail(" to emit the loss in its body, got it elsewhere");
+  uint64_t parts = 1;
+  for (const auto &dimension : output.sharding)
+    for (uint32_t axis : dimension->axes)
+      if (mesh.isTime(axis))
+        parts *= artifact.axes[axis]->size;
+  report.work(emit->microBatches.size());
+  if (const uint64_t got = partsOver(output, emit->microBatches); got != parts)
+    fail(" to emit each of its ", parts, " parts over time, got ", got);
+}
+
+void StageChecker::checkEmitters(uint32_t index) {
+  for (uint32_t stage = 0; stage < programsOf.size(); ++stage)
+    for (uint32_t program : programsOf[stage]) {
+      report.work(1);
+      const auto emit = emits.find({program, index});
+      checkEmit(*artifact.outputs[index], stage, *artifact.programs[program],
+                emit == emits.end() ? nullptr : &emit->second);
+    }
+}
+
+void checks::checkStages(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                         Report &report) {
+  if (!report.empty())
+    return;
+  StageChecker checker(artifact, mesh, report);
+  for (const auto &argument : artifact.arguments)
+    if (isPersistent(*argument))
+      checker.checkHolders(*argument);
+  for (const auto &output : artifact.outputs)
+    checker.checkStagesOf(*output);
+  if (!report.empty())
+    return;
+  for (uint32_t i = 0; i < artifact.outputs.size(); ++i)
+    checker.checkEmitters(i);
+}

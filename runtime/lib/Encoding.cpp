@@ -1,0 +1,143 @@
+//===- Encoding.cpp - what FlatBuffers leaves to its reader ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Walks the tables by the description that flatc generates of them, so that a
+// field of the schema cannot be forgotten here.
+//
+//===----------------------------------------------------------------------===//
+#include "Encoding.h"
+
+#include <flatbuffers/minireflect.h>
+
+using namespace pprt;
+using namespace flatbuffers;
+
+namespace {
+
+class Walk {
+public:
+  explicit Walk(uint64_t size) : size(size), room(size) {}
+
+  bool visitTable(const uint8_t *table, const TypeTable &type);
+  Status status() const { return failure; }
+
+private:
+  bool visitField(const TypeCode &code, const TypeTable *described,
+                  const uint8_t *field, const uint8_t *previous);
+  bool visitValue(ElementaryType type, const TypeTable *described,
+                  const uint8_t *value);
+  bool visitUnion(uint8_t member, const TypeTable &described,
+                  const uint8_t *value);
+  bool visitVector(ElementaryType type, const TypeTable *described,
+                   const Vector<uint8_t> &vector);
+  bool visitString(const String &string);
+  /// Takes `bytes` from what is left of the file.
+  bool take(uint64_t bytes);
+  bool fail(const std::string &message) {
+    failure = Status(ExitCode::badArtifact, message);
+    return false;
+  }
+
+  const uint64_t size;
+  uint64_t room;
+  Status failure;
+};
+
+/// What an offset field refers to.
+const uint8_t *follow(const uint8_t *field) {
+  return field + ReadScalar<uoffset_t>(field);
+}
+
+bool isUtf8(const String &string) {
+  const char *at = string.c_str(), *end = at + string.size();
+  while (at < end)
+    if (FromUTF8(&at) < 0) // stops at the zero behind the string
+      return false;
+  return true;
+}
+
+} // namespace
+
+bool Walk::take(uint64_t bytes) {
+  if (bytes > room)
+    return fail("expects strings and vectors that are referred to once, got "
+                "more of them than the " +
+                std::to_string(size) + " bytes of the file");
+  room -= bytes;
+  return true;
+}
+
+bool Walk::visitString(const String &string) {
+  return take(string.size()) &&
+         (isUtf8(string) || fail("expects text in UTF-8, got other bytes"));
+}
+
+bool Walk::visitVector(ElementaryType type, const TypeTable *described,
+                       const Vector<uint8_t> &vector) {
+  const size_t width = InlineSize(type, described);
+  if (!take(uint64_t(vector.size()) * width))
+    return false;
+  // The verifier looks at the length of a vector only, which is a 4-byte one.
+  if (width == 8 && type != ET_SEQUENCE &&
+      reinterpret_cast<uintptr_t>(vector.Data()) % width != 0)
+    return fail("expects elements aligned to 8 bytes, got a vector askew");
+  if (type != ET_STRING && type != ET_SEQUENCE)
+    return true; // numbers: any will do
+  for (uoffset_t i = 0; i < vector.size(); ++i)
+    if (!visitValue(type, described, vector.Data() + i * width))
+      return false;
+  return true;
+}
+
+bool Walk::visitValue(ElementaryType type, const TypeTable *described,
+                      const uint8_t *value) {
+  if (type == ET_STRING)
+    return visitString(*reinterpret_cast<const String *>(follow(value)));
+  return type != ET_SEQUENCE || described->st != ST_TABLE ||
+         visitTable(follow(value), *described);
+}
+
+bool Walk::visitUnion(uint8_t member, const TypeTable &described,
+                      const uint8_t *value) {
+  // Member 0 is none. The members of this schema are tables.
+  if (member == 0 || member >= described.num_elems)
+    return true;
+  const TypeCode code = described.type_codes[member];
+  return visitTable(follow(value), *described.type_refs[code.sequence_ref]());
+}
+
+bool Walk::visitField(const TypeCode &code, const TypeTable *described,
+                      const uint8_t *field, const uint8_t *previous) {
+  const auto type = ElementaryType(code.base_type);
+  if (code.is_repeating)
+    return visitVector(
+        type, described,
+        *reinterpret_cast<const Vector<uint8_t> *>(follow(field)));
+  // The field before a union says which member it is.
+  if (type == ET_SEQUENCE && described->st == ST_UNION)
+    return visitUnion(previous ? *previous : 0, *described, field);
+  return visitValue(type, described, field);
+}
+
+bool Walk::visitTable(const uint8_t *table, const TypeTable &type) {
+  const uint8_t *previous = nullptr;
+  for (size_t i = 0; i < type.num_elems; ++i) {
+    const TypeCode code = type.type_codes[i];
+    const TypeTable *described =
+        code.sequence_ref >= 0 ? type.type_refs[code.sequence_ref]() : nullptr;
+    const uint8_t *field = reinterpret_cast<const Table *>(table)->GetAddressOf(
+        FieldIndexToOffset(voffset_t(i)));
+    if (field && !visitField(code, described, field, previous))
+      return false;
+    previous = field;
+  }
+  return true;
+}
+
+Status pprt::checkEncoding(const ppx::Artifact &artifact, size_t size) {
+  Walk walk(size);
+  walk.visitTable(reinterpret_cast<const uint8_t *>(&artifact),
+                  *ppx::ArtifactTypeTable());
+  return walk.status();
+}

@@ -1,0 +1,27 @@
+//===- Encoding.h - what FlatBuffers leaves to its reader -------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a file that FlatBuffers' own verifier has passed: every offset stays
+// inside. Out: whether its values can be unpacked as they stand, in memory that
+// the size of the file bounds.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_LIB_ENCODING_H
+#define PPRT_LIB_ENCODING_H
+
+#include "pprt/Status.h"
+#include "pprt/ppx_generated.h"
+
+namespace pprt {
+
+/// Fails (badArtifact) unless
+///  - strings and vectors are referred to once: together they are no larger
+///    than the file of `size` bytes, and neither are the copies of them;
+///  - the elements of vectors lie as their type demands;
+///  - strings are UTF-8, which reports and traces rely on.
+Status checkEncoding(const ppx::Artifact &artifact, size_t size);
+
+} // namespace pprt
+
+#endif // PPRT_LIB_ENCODING_H

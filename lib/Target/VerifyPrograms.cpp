@@ -9,6 +9,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Transforms/Passes.h"
+#include "pprt/Bytes.h"
 #include "pprt/Checks.h"
 
 using namespace mlir;
@@ -28,14 +29,15 @@ struct VerifyProgramsPass : pp::impl::VerifyProgramsBase<VerifyProgramsPass> {
     auto artifact = buildArtifact(getOperation());
     if (failed(artifact))
       return signalPassFailure();
-    pprt::CheckOptions options;
-    if (memoryLimit < 0) {
-      getOperation().emitError("expects a memory-limit of at least 0, got ")
-          << memoryLimit.getValue();
+    const std::optional<uint64_t> limit = pprt::parseBytes(memoryLimit);
+    if (!limit) {
+      getOperation().emitError("expects a memory-limit that is ")
+          << pprt::kBytesSyntax << ", got '" << memoryLimit << "'";
       return signalPassFailure();
     }
-    if (memoryLimit > 0)
-      options.memoryLimit = memoryLimit;
+    pprt::CheckOptions options;
+    if (*limit > 0)
+      options.memoryLimit = limit;
     pprt::CheckResult result = pprt::checkArtifact(**artifact, options);
     if (result.status().ok())
       return;

@@ -3,12 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Communication.h"
+#include "pprt/Communication.h"
+
+#include <algorithm>
 
 using namespace pprt;
 
 const char *pprt::communicationName(CommunicationKind kind) {
-  static constexpr const char *names[kCommunicationKinds] = {
+  static constexpr const char *names[] = {
       "all_reduce", "all_gather", "reduce_scatter", "all_to_all",
       "permute",    "send",       "recv",           "host_copy"};
   return names[unsigned(kind)];
@@ -43,47 +45,86 @@ static uint64_t wireBytes(ppx::CollectiveKind kind, uint64_t bytes,
   }
 }
 
-std::array<Communication, kCommunicationKinds>
-pprt::communicationOf(const ppx::ArtifactT &artifact, const Mesh &mesh,
-                      const ppx::ProgramT &program) {
-  std::array<Communication, kCommunicationKinds> result;
-  const auto add = [&](CommunicationKind kind, uint64_t bytes, uint64_t wire) {
-    Communication &entry = result[unsigned(kind)];
-    ++entry.count;
-    entry.bytes += bytes;
-    entry.wireBytes += wire;
-  };
-  for (const std::unique_ptr<ppx::InstructionT> &instruction : program.body) {
-    const std::vector<uint32_t> &arguments = instruction->arguments;
-    const auto bytesOf = [&](size_t argument) {
-      return program.slots[arguments[argument]]->bytes;
-    };
-    switch (instruction->opcode) {
-    case ppx::Opcode_send:
-      add(CommunicationKind::send, bytesOf(0), bytesOf(0));
-      break;
-    case ppx::Opcode_recv:
-      add(CommunicationKind::recv, bytesOf(0), 0);
-      break;
-    case ppx::Opcode_copy:
-      add(CommunicationKind::host_copy, bytesOf(0), 0);
-      break;
-    case ppx::Opcode_collective: {
-      // The size is the whole tensor: an all_gather's output.
-      const size_t operands = arguments.size() / 2;
-      const bool gathers =
-          instruction->collective == ppx::CollectiveKind_all_gather;
-      uint64_t bytes = 0;
-      for (size_t i = 0; i < operands; ++i)
-        bytes += bytesOf(gathers ? operands + i : i);
-      const uint64_t n = mesh.memberCount(*artifact.groups[instruction->group]);
-      add(kindOf(instruction->collective), bytes,
-          wireBytes(instruction->collective, bytes, n));
-      break;
-    }
-    default:
-      break;
-    }
+/// Messages one after another: a ring passes every part on.
+static uint64_t roundsOf(ppx::CollectiveKind kind, uint64_t n) {
+  switch (kind) {
+  case ppx::CollectiveKind_all_reduce:
+    return 2 * (n - 1);
+  case ppx::CollectiveKind_permute:
+    return 1;
+  default:
+    return n - 1;
   }
+}
+
+std::optional<Message> pprt::messageOf(const ppx::ArtifactT &artifact,
+                                       const Mesh &mesh,
+                                       const ppx::ProgramT &program,
+                                       const ppx::InstructionT &instruction) {
+  const std::vector<uint32_t> &arguments = instruction.arguments;
+  const auto bytesOf = [&](size_t argument) {
+    return program.slots[arguments[argument]]->bytes;
+  };
+  switch (instruction.opcode) {
+  case ppx::Opcode_send:
+    return Message{CommunicationKind::send, bytesOf(0), bytesOf(0)};
+  case ppx::Opcode_recv:
+    return Message{CommunicationKind::recv, bytesOf(0), 0};
+  case ppx::Opcode_copy:
+    return Message{CommunicationKind::host_copy, bytesOf(0), 0};
+  case ppx::Opcode_collective: {
+    // The size is the whole tensor: an all_gather's output.
+    const size_t operands = arguments.size() / 2;
+    const bool gathers =
+        instruction.collective == ppx::CollectiveKind_all_gather;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < operands; ++i)
+      bytes += bytesOf(gathers ? operands + i : i);
+    const uint64_t n = mesh.memberCount(*artifact.groups[instruction.group]);
+    return Message{kindOf(instruction.collective), bytes,
+                   wireBytes(instruction.collective, bytes, n),
+                   roundsOf(instruction.collective, n)};
+  }
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Names of the mesh axes along which `instruction` communicates.
+static std::vector<std::string> axesOf(const ppx::ArtifactT &artifact,
+                                       const Mesh &mesh,
+                                       const ppx::InstructionT &instruction) {
+  std::vector<std::string> names;
+  if (instruction.opcode == ppx::Opcode_collective)
+    for (uint32_t axis : artifact.groups[instruction.group]->axes)
+      names.push_back(artifact.axes[axis]->name);
+  else if (instruction.opcode != ppx::Opcode_copy && mesh.stageAxis())
+    names.push_back(artifact.axes[*mesh.stageAxis()]->name);
+  return names;
+}
+
+std::vector<Traffic> pprt::trafficOf(const ppx::ArtifactT &artifact,
+                                     const Mesh &mesh,
+                                     const ppx::ProgramT &program) {
+  std::vector<Traffic> result;
+  for (const std::unique_ptr<ppx::InstructionT> &instruction : program.body) {
+    const std::optional<Message> message =
+        messageOf(artifact, mesh, program, *instruction);
+    if (!message)
+      continue;
+    std::vector<std::string> axes = axesOf(artifact, mesh, *instruction);
+    auto found =
+        std::find_if(result.begin(), result.end(), [&](const Traffic &traffic) {
+          return traffic.kind == message->kind && traffic.axes == axes;
+        });
+    if (found == result.end())
+      found = result.insert(found, {message->kind, std::move(axes)});
+    ++found->count;
+    found->bytes += message->bytes;
+    found->wireBytes += message->wireBytes;
+  }
+  std::stable_sort(
+      result.begin(), result.end(),
+      [](const Traffic &a, const Traffic &b) { return a.kind < b.kind; });
   return result;
 }

@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/Session.h"
 #include "../backends/cpu/Executor.h"
-#include "Communication.h"
 #include "KernelObject.h"
 #include "Shards.h"
 #include "pprt/BFloat16.h"
@@ -338,10 +337,4 @@ uint64_t Session::measuredPeakBytes(uint32_t rank) const {
 
 uint64_t Session::allocationCount(uint32_t rank) const {
   return state->executor->rank(rank).allocations.count;
-}
-
-std::array<Communication, kCommunicationKinds>
-Session::communication(uint32_t rank) const {
-  return communicationOf(*state->artifact, mesh(),
-                         *state->artifact->programs[state->programOf[rank]]);
 }

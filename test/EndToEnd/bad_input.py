@@ -174,7 +174,13 @@ def cases():
               "--parallelize=dp=64 threads=100")
     yield run("verify without a step", 2, "--verify|--steps", "mlp.mlir", "--verify", "--steps=0")
     yield run("two results in one file", 2, "out", "mlp.mlir", "--save=out", "--report=out")
-    yield run("no memory at all", 4, "limit of 0 bytes", "mlp.mlir", "--memory-limit=0")
+    yield run("no memory at all", 4, "limit of 1 bytes", "mlp.mlir", "--memory-limit=1")
+    yield run("a unit of something else", 2, "--memory-limit|512M|1m", "mlp.mlir",
+              "--memory-limit=1mib2")
+    yield run("a prediction of what is too large", 4, "limit of 2048 bytes", "mlp.mlir",
+              "--memory-limit=2K", "--dry-run", "--quiet")
+    yield run("a comparison of nothing", 2, "--dry-run|--verify", "mlp.mlir", "--dry-run",
+              "--verify")
     yield run("an option twice", 2, "'--seed'", "mlp.mlir", "--seed=1", "--seed=2")
     yield run("no text", 14, "missing.txt", "gpt.mlir", "--data=text:missing.txt")
     yield run("short text", 14, "short.txt|9", "gpt.mlir", "--data=text:short.txt")

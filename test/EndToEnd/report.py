@@ -17,6 +17,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -75,9 +76,15 @@ def check_report(report, level3):
     expected = count_communication(level3)
     for rank, entry in enumerate(report["communication"]):
         stage = rank * MESH["pp"] // devices
-        found = {kind: list(value.values()) for kind, value in entry.items() if kind != "rank"}
+        found = {kind: list(value.values()) for kind, value in entry.items()
+                 if kind not in ("rank", "by_axes")}
         if found != expected[stage]:
             yield f"rank {rank}: expects communication {dict(expected[stage])}, got {found}"
+        for kind, amounts in found.items():
+            parts = [[part[key] for key in ("count", "bytes", "wire_bytes")]
+                     for part in entry["by_axes"] if part["kind"] == kind]
+            if [sum(column) for column in zip(*parts)] != amounts:
+                yield f"rank {rank}: expects {kind} by axes to add up to {amounts}, got {parts}"
     for entry in report["memory"]:
         columns = {key: value for key, value in entry.items()
                    if key not in ("rank", "predicted_peak_bytes", "measured_peak_bytes")}
@@ -119,6 +126,47 @@ def check_trace(trace, report, level4):
     for tail in events["s"]:
         if not tail["ts"] <= heads[tail["id"]]["ts"]:
             yield f"expects arrows that lead forwards, got {tail} to {heads[tail['id']]}"
+
+
+MEASURED = ("steps", "step_ms", "items_per_s", "compile_ms", "oversubscribed")
+
+
+def check_prediction(dry, report):
+    """A dry run says what the report of a run says, but for what only a run can measure."""
+    for text in (dry, report):
+        for key in MEASURED:
+            text.pop(key)
+        text["bubble"].pop("measured")
+        for entry in text["memory"]:
+            entry.pop("measured_peak_bytes")
+    for key in dry.keys() | report.keys():
+        if dry.get(key) != report.get(key):
+            yield f"expects a dry run to say {key} {report.get(key)}, got {dry.get(key)}"
+    actions = [f"0{kind}{i}" for kind in "FB" for i in range(MESH["mb"])]
+    if sorted(dry["stages"][0]["schedule"].split()) != sorted(actions):
+        yield f"expects the actions {actions} of stage 0, got {dry['stages'][0]}"
+
+
+def check_large(tools, folder):
+    """A model of 26 GB a rank is predicted in little memory and time."""
+    subprocess.run([tools / "pp-model", "gpt", "--layers=16", "--hidden=8192", "--heads=64",
+                    "--seq=2048", "--batch=32", "--vocab=50304", "-o", "large.mlir"], cwd=folder,
+                   check=True)
+    limit = 1 << 30
+    command = [tools / "pp-run", "large.mlir", "--dry-run", "--report=large.json",
+               "--parallelize=dp=4 tp=8 pp=2 microbatches=4"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60,
+                          preexec_fn=lambda: resource.setrlimit(
+                              resource.RLIMIT_DATA, (limit, limit)))
+    if done.returncode:
+        yield f"expects a dry run of a large model to succeed, got {done}"
+        return
+    large = json.loads((folder / "large.json").read_text())
+    if max(entry["predicted_peak_bytes"] for entry in large["memory"]) < 26e9:
+        yield f"expects a model of 26 GB a rank, got {large['memory'][0]}"
+    for text in ("GiB", "bubble", "stage 1 |", "stage1", "all_reduce  tp"):
+        if text not in done.stdout:
+            yield f"expects '{text}' in the prediction, got {done.stdout}"
 
 
 def check_seeds(run):
@@ -180,9 +228,15 @@ def main():
         errors = [*check_seeds(run), *check_printed(tools, folder)]
         run(GOAL)
         report = json.loads((folder / "report.json").read_text())
+        call("pp-run", "gpt.mlir", f"--parallelize={GOAL}", "--dry-run", "--quiet",
+             "--report=dry.json", "--trace=dry-trace.json")
+        dry = json.loads((folder / "dry.json").read_text())
         errors += check_report(report, (folder / "pipeline.mlir").read_text())
         errors += check_trace(json.loads((folder / "trace.json").read_text()), report,
                               (folder / "program.mlir").read_text())
+        errors += check_trace(json.loads((folder / "dry-trace.json").read_text()), report,
+                              (folder / "program.mlir").read_text())
+        errors += [*check_prediction(dry, report), *check_large(tools, folder)]
     print("\n".join(errors) or "all figures agree")
     return 1 if errors else 0
 

@@ -30,9 +30,17 @@ TEST(Report, HasTheKeysOfVersion1) {
   report.compileMs = 3;
   report.passesMs = 1;
   report.kernelsMs = 2;
-  report.memory = {{0, 100, 100, 10, 20, 30, 40, 0, 0}};
-  report.communication = {{0, {{"all_reduce", {2, 64, 96}}}}};
+  report.memory = {{0, {100, 10, 20, 30, 40, 0, 0}, 100}};
+  using pprt::CommunicationKind;
+  report.communication = {
+      {0,
+       {{CommunicationKind::all_reduce, {"tp"}, 2, 64, 96},
+        {CommunicationKind::all_reduce, {"dp", "tp"}, 1, 4, 6},
+        {CommunicationKind::send, {"pp"}, 3, 12, 12}}}};
   report.bubble = BubbleReport{0.25, 0.5};
+  report.predictedStepMs = 12;
+  report.cuts = {7};
+  report.stages = {{"stage0", {0, 1}, {"w", "b"}, 1.5, "0F0 0B0"}};
   report.verify =
       VerifyReport{true, "exact", "interpreter", 1e-12, 2e-12, 3e-12, 4e-12};
   EXPECT_EQ(parse(printReport(report)), parse(R"({
@@ -48,20 +56,33 @@ TEST(Report, HasTheKeysOfVersion1) {
                 "measured_peak_bytes": 100, "parameters": 10, "gradients": 20,
                 "optimizer": 30, "activations": 40, "workspace": 0,
                 "communication": 0}],
-    "communication": [{"rank": 0, "all_reduce": {"count": 2, "bytes": 64,
-                                                 "wire_bytes": 96.0}}],
+    "communication": [{"rank": 0,
+      "all_reduce": {"count": 3, "bytes": 68, "wire_bytes": 102},
+      "send": {"count": 3, "bytes": 12, "wire_bytes": 12},
+      "by_axes": [
+        {"kind": "all_reduce", "axes": ["tp"], "count": 2, "bytes": 64,
+         "wire_bytes": 96},
+        {"kind": "all_reduce", "axes": ["dp", "tp"], "count": 1, "bytes": 4,
+         "wire_bytes": 6},
+        {"kind": "send", "axes": ["pp"], "count": 3, "bytes": 12,
+         "wire_bytes": 12}]}],
     "bubble": {"predicted": 0.25, "measured": 0.5},
+    "predicted_step_ms": 12.0, "cuts": [7],
+    "stages": [{"name": "stage0", "ranks": [0, 1], "parameters": ["w", "b"],
+                "compute_ms": 1.5, "schedule": "0F0 0B0"}],
     "verify": {"ok": true, "class": "exact", "judge": "interpreter", "loss": 1e-12,
                "gradients": 2e-12, "parameters": 3e-12, "states": 4e-12}})"));
 }
 
-TEST(Report, LeavesOutWhatWasNotMeasured) {
+TEST(Report, SaysWhatWasNotMeasured) {
   Report report;
   report.steps = {{0, NAN, 10}};
+  report.memory = {{0, {100}, {}}};
   Json json = parse(printReport(report));
-  EXPECT_FALSE(json.contains("bubble"));
+  EXPECT_TRUE(json["bubble"]["measured"].is_null());
   EXPECT_FALSE(json.contains("verify"));
   EXPECT_TRUE(json["steps"][0]["loss"].is_null());
+  EXPECT_TRUE(json["memory"][0]["measured_peak_bytes"].is_null());
   EXPECT_EQ(json["step_ms"]["median"], 10.0);
   EXPECT_EQ(parse(printReport(Report()))["step_ms"]["p95"], 0.0);
 }

@@ -263,7 +263,8 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   Expected<pp::PipelineOptions> options = readOptions(parallelize);
   if (!options)
     return options.status();
-  options->keepGradients = variant != Variant::asAsked;
+  options->keepGradients =
+      variant == Variant::withGradients || variant == Variant::oneDevice;
   if (variant == Variant::oneDevice)
     options->stopAfter = pp::Level::Graph;
   Stopwatch passes;
@@ -285,6 +286,8 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   result.artifact =
       std::shared_ptr<const pprt::ppx::ArtifactT>(std::move(*artifact));
   result.passesMs = passes.ms();
+  if (variant == Variant::withoutKernels)
+    return result;
 
   Stopwatch kernels;
   auto compiled = pp::CompiledKernels::compile(**module);

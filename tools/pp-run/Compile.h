@@ -28,8 +28,9 @@ struct Compiled {
 
 enum class Variant {
   asAsked,
-  withGradients, ///< the step also emits every gradient
-  oneDevice      ///< so does this one, and it is not partitioned
+  withoutKernels, ///< the instruction lists alone, which cannot be run
+  withGradients,  ///< the step also emits every gradient
+  oneDevice       ///< so does this one, and it is not partitioned
 };
 
 /// What bounds the rounding of an update.

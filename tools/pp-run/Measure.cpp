@@ -1,77 +1,19 @@
-//===- Measure.cpp - what a session measured ------------------------------===//
+//===- Measure.cpp - what was predicted and what was measured -------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
 #include "Measure.h"
-#include "Replay.h"
+#include "pprt/Program.h"
 
 #include <algorithm>
 #include <limits>
 
+using namespace pp::predict;
 using namespace pp::run;
 using namespace pprt;
 
 namespace {
-
-/// The first and last instruction of a body that touch a slot.
-struct Life {
-  size_t first = std::numeric_limits<size_t>::max(), last = 0;
-  void touch(size_t index) {
-    first = std::min(first, index);
-    last = std::max(last, index);
-  }
-};
-
-uint64_t &columnOf(ppx::SlotClass slotClass, MemoryReport &report) {
-  switch (slotClass) {
-  case ppx::SlotClass_parameter:
-    return report.parameters;
-  case ppx::SlotClass_optimizer:
-    return report.optimizer;
-  case ppx::SlotClass_gradient:
-    return report.gradients;
-  case ppx::SlotClass_activation:
-  case ppx::SlotClass_input:
-    return report.activations;
-  case ppx::SlotClass_workspace:
-    return report.workspace;
-  case ppx::SlotClass_communication:
-    break;
-  }
-  return report.communication;
-}
-
-/// The slots that live at the instruction of the body that needs the most.
-void addPeakColumns(const ppx::ProgramT &program, MemoryReport &report) {
-  std::vector<Life> lives(program.slots.size());
-  for (size_t i = 0; i < program.body.size(); ++i)
-    for (uint32_t slot : program.body[i]->arguments)
-      lives[slot].touch(i);
-  std::vector<int64_t> change(program.body.size() + 1);
-  for (size_t slot = 0; slot < lives.size(); ++slot) {
-    const ppx::SlotClass slotClass = program.slots[slot]->slot_class;
-    // What is at rest between steps lives through all of the body.
-    if (slotClass == ppx::SlotClass_parameter ||
-        slotClass == ppx::SlotClass_optimizer)
-      lives[slot] = {0, program.body.size() - 1};
-    if (lives[slot].first > lives[slot].last)
-      continue;
-    change[lives[slot].first] += int64_t(program.slots[slot]->bytes);
-    change[lives[slot].last + 1] -= int64_t(program.slots[slot]->bytes);
-  }
-  int64_t live = 0, most = -1;
-  size_t peak = 0;
-  for (size_t i = 0; i < program.body.size(); ++i)
-    if ((live += change[i]) > most) {
-      most = live;
-      peak = i;
-    }
-  for (size_t slot = 0; slot < lives.size(); ++slot)
-    if (lives[slot].first <= peak && peak <= lives[slot].last)
-      columnOf(program.slots[slot]->slot_class, report) +=
-          program.slots[slot]->bytes;
-}
 
 const char *categoryOf(const ppx::InstructionT &instruction) {
   switch (instruction.opcode) {
@@ -87,84 +29,39 @@ const char *categoryOf(const ppx::InstructionT &instruction) {
   }
 }
 
-/// Seconds per operation and per byte of this run's kernels: the machine that
-/// predictions are made for.
-struct Rates {
-  double perFlop = 0, perByte = 0;
-};
-
-bool isContraction(const ppx::KernelT &kernel) {
-  return kernel.body.type == ppx::KernelBody_Contraction;
-}
-
-const ppx::KernelT *kernelOf(const ppx::ArtifactT &artifact,
-                             const ppx::InstructionT &instruction) {
-  const bool hasKernel = instruction.opcode == ppx::Opcode_run ||
-                         instruction.opcode == ppx::Opcode_gate;
-  return hasKernel ? artifact.kernels[instruction.kernel].get() : nullptr;
-}
-
-Rates calibrate(const Session &session) {
-  double flops = 0, contractionTime = 0, bytes = 0, loopTime = 0;
-  for (uint32_t rank = 0; rank < session.mesh().worldSize(); ++rank) {
-    const InstructionList &body = programOf(session.artifact(), rank).body;
-    const std::vector<InstructionTime> &times =
-        session.times(rank, Section::body);
-    for (size_t i = 0; i < body.size(); ++i)
-      if (const ppx::KernelT *kernel = kernelOf(session.artifact(), *body[i])) {
-        (isContraction(*kernel) ? flops : bytes) +=
-            isContraction(*kernel) ? kernel->flops : kernel->bytes;
-        (isContraction(*kernel) ? contractionTime : loopTime) +=
-            double(times[i].cpu);
-      }
-  }
-  return {flops > 0 ? contractionTime / flops : 0,
-          bytes > 0 ? loopTime / bytes : 0};
-}
-
-/// Predicted: kernels take what their operations and bytes cost at the run's
-/// average rates, communication nothing. Measured: the last step as it was, or,
-/// if the ranks shared cores, as it would have been with a core for each.
-BubbleReport measureBubble(const Session &session) {
-  const ppx::ArtifactT &artifact = session.artifact();
-  const Rates rates = calibrate(session);
-  auto predicted = [&](Place place) {
-    const ppx::KernelT *kernel =
-        kernelOf(artifact, *programOf(artifact, place.rank).body[place.index]);
-    if (!kernel)
-      return 0.0;
-    return isContraction(*kernel) ? kernel->flops * rates.perFlop
-                                  : kernel->bytes * rates.perByte;
-  };
-  auto processorTime = [&](Place place) {
-    return double(session.times(place.rank, Section::body)[place.index].cpu);
-  };
-  BubbleReport bubble;
-  bubble.predicted =
-      idleShare(artifact, replay(artifact, session.mesh(), predicted));
-  if (session.oversubscribed()) {
-    bubble.measured =
-        idleShare(artifact, replay(artifact, session.mesh(), processorTime));
-    return bubble;
-  }
-  Timeline measured;
-  for (uint32_t rank = 0; rank < session.mesh().worldSize(); ++rank) {
-    measured.emplace_back();
+/// The last step, in seconds from its first instruction.
+Timeline lastStep(const Session &session) {
+  int64_t origin = std::numeric_limits<int64_t>::max();
+  const uint32_t world = session.mesh().worldSize();
+  for (uint32_t rank = 0; rank < world; ++rank)
     for (const InstructionTime &time : session.times(rank, Section::body))
-      measured.back().push_back({double(time.begin), double(time.end)});
-  }
-  bubble.measured = idleShare(artifact, measured);
-  return bubble;
+      origin = std::min(origin, time.begin);
+  Timeline timeline(world);
+  for (uint32_t rank = 0; rank < world; ++rank)
+    for (const InstructionTime &time : session.times(rank, Section::body))
+      timeline[rank].push_back(
+          {double(time.begin - origin) / 1e9, double(time.end - origin) / 1e9});
+  return timeline;
+}
+
+/// Of the last step as it was; or, if the ranks shared cores, as it would have
+/// been with a core for each.
+double measureBubble(const Session &session) {
+  const Players players = Players::ranks(session.artifact(), session.mesh());
+  if (!session.oversubscribed())
+    return idleShare(players, lastStep(session));
+  const std::optional<Timeline> timeline = replay(players, [&](Place place) {
+    return double(session.times(place.player, Section::body)[place.index].cpu);
+  });
+  return timeline ? idleShare(players, *timeline) : 0;
 }
 
 /// The send and the receive of a transfer; nothing for a collective.
 std::pair<std::optional<Place>, std::optional<Place>>
-orderTransfer(const ppx::ArtifactT &artifact,
-              const std::vector<Place> &meeting) {
+orderTransfer(const Players &players, const std::vector<Place> &meeting) {
   std::pair<std::optional<Place>, std::optional<Place>> result;
   for (Place place : meeting) {
-    const ppx::Opcode opcode =
-        programOf(artifact, place.rank).body[place.index]->opcode;
+    const ppx::Opcode opcode = players.instruction(place).opcode;
     if (opcode == ppx::Opcode_send)
       result.first = place;
     if (opcode == ppx::Opcode_recv)
@@ -173,54 +70,68 @@ orderTransfer(const ppx::ArtifactT &artifact,
   return result;
 }
 
+StageReport describe(const Prediction &prediction, size_t index) {
+  const ProgramPrediction &program = prediction.programs[index];
+  StageReport stage = {program.name, program.ranks, program.parameters,
+                       1e3 * program.computeSeconds, ""};
+  // With a row for each rank instead, one of the program's serves.
+  const auto &rows = prediction.schedule.ranks;
+  const size_t row =
+      rows.size() == prediction.programs.size() ? index : program.ranks.front();
+  if (row < rows.size())
+    for (const pp::schedule::Action &action : rows[row])
+      stage.schedule +=
+          (stage.schedule.empty() ? "" : " ") + pp::schedule::print(action);
+  return stage;
+}
+
 } // namespace
 
-void pp::run::measure(const Session &session, Report &report) {
-  report.world = session.mesh().worldSize();
-  report.isOversubscribed = session.oversubscribed();
-  report.itemsPerStep = session.artifact().items_per_step;
-  for (uint32_t rank = 0; rank < report.world; ++rank) {
-    const ppx::ProgramT &program = programOf(session.artifact(), rank);
-    MemoryReport memory;
-    memory.rank = rank;
-    memory.predictedPeak = program.arena_bytes;
-    memory.measuredPeak = session.measuredPeakBytes(rank);
-    addPeakColumns(program, memory);
-    report.memory.push_back(memory);
-
-    CommunicationReport communication;
-    communication.rank = rank;
-    const auto kinds = session.communication(rank);
-    for (unsigned kind = 0; kind < kCommunicationKinds; ++kind)
-      if (kinds[kind].count != 0)
-        communication.kinds[communicationName(CommunicationKind(kind))] = {
-            kinds[kind].count, kinds[kind].bytes,
-            double(kinds[kind].wireBytes)};
-    report.communication.push_back(communication);
+void pp::run::reportPrediction(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                               const Prediction &prediction, Report &report) {
+  report.world = mesh.worldSize();
+  report.itemsPerStep = artifact.items_per_step;
+  report.memory.resize(report.world);
+  report.communication.resize(report.world);
+  for (size_t i = 0; i < prediction.programs.size(); ++i) {
+    const ProgramPrediction &program = prediction.programs[i];
+    for (uint32_t rank : program.ranks) {
+      report.memory[rank] = {rank, program.memory, {}};
+      report.communication[rank] = {rank, program.traffic};
+    }
+    report.stages.push_back(describe(prediction, i));
   }
+  report.predictedStepMs = 1e3 * prediction.stepSeconds;
+  report.cuts = prediction.cuts;
+  report.bubble.predicted = prediction.bubble;
+}
+
+void pp::run::measure(const Session &session, Report &report) {
+  report.isOversubscribed = session.oversubscribed();
+  for (MemoryReport &memory : report.memory)
+    memory.measuredPeak = session.measuredPeakBytes(memory.rank);
   if (!report.steps.empty())
-    report.bubble = measureBubble(session);
+    report.bubble.measured = measureBubble(session);
 }
 
 Trace pp::run::traceLastStep(const Session &session) {
-  Trace trace;
   if (session.times(0, Section::body).empty())
-    return trace; // no step was made
-  int64_t origin = std::numeric_limits<int64_t>::max();
-  const uint32_t world = session.mesh().worldSize();
+    return {}; // no step was made
+  return makeTrace(Players::ranks(session.artifact(), session.mesh()),
+                   session.artifact(), lastStep(session));
+}
+
+Trace pp::run::makeTrace(const Players &players, const ppx::ArtifactT &artifact,
+                         const Timeline &timeline) {
+  Trace trace;
   std::vector<size_t> firstSlice;
-  for (uint32_t rank = 0; rank < world; ++rank)
-    for (const InstructionTime &time : session.times(rank, Section::body))
-      origin = std::min(origin, time.begin);
-  for (uint32_t rank = 0; rank < world; ++rank) {
-    const ppx::ProgramT &program = programOf(session.artifact(), rank);
+  for (uint32_t rank = 0; rank < players.size(); ++rank) {
+    const ppx::ProgramT &program = players.program(rank);
     const size_t firstTrack = trace.tracks.size();
     firstSlice.push_back(trace.slices.size());
     for (uint32_t queue = 0; queue < program.queues.size(); ++queue)
       trace.tracks.push_back({rank, "rank " + std::to_string(rank), queue,
                               program.queues[queue]->name});
-    const std::vector<InstructionTime> &times =
-        session.times(rank, Section::body);
     for (size_t i = 0; i < program.body.size(); ++i) {
       const ppx::InstructionT &instruction = *program.body[i];
       TraceSlice slice;
@@ -228,18 +139,17 @@ Trace pp::run::traceLastStep(const Session &session) {
       slice.name = instructionName(instruction);
       if (instruction.opcode == ppx::Opcode_run ||
           instruction.opcode == ppx::Opcode_gate)
-        slice.detail = session.artifact().kernels[instruction.kernel]->name;
+        slice.detail = artifact.kernels[instruction.kernel]->name;
       slice.category = categoryOf(instruction);
-      slice.start = double(times[i].begin - origin) / 1e3;
-      slice.duration = double(times[i].end - times[i].begin) / 1e3;
+      const Span &span = timeline[rank][i];
+      slice.start = 1e6 * span.begin;
+      slice.duration = 1e6 * (span.end - span.begin);
       trace.slices.push_back(slice);
     }
   }
-  for (const std::vector<Place> &meeting :
-       findMeetings(session.artifact(), session.mesh()))
-    if (const auto [from, to] = orderTransfer(session.artifact(), meeting);
-        from && to)
-      trace.arrows.push_back({firstSlice[from->rank] + from->index,
-                              firstSlice[to->rank] + to->index});
+  for (const std::vector<Place> &meeting : players.findMeetings())
+    if (const auto [from, to] = orderTransfer(players, meeting); from && to)
+      trace.arrows.push_back({firstSlice[from->player] + from->index,
+                              firstSlice[to->player] + to->index});
   return trace;
 }

@@ -1,4 +1,4 @@
-//===- Measure.h - what a session measured ----------------------*- C++ -*-===//
+//===- Measure.h - what was predicted and what was measured -----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -8,16 +8,26 @@
 
 #include "Report.h"
 #include "Trace.h"
+#include "pp/Predict/Prediction.h"
 #include "pprt/Session.h"
 
 namespace pp::run {
 
-/// Fills the parts of `report` that the session knows: world, memory,
-/// communication, bubble.
+/// Fills the parts of `report` that are known before a run.
+void reportPrediction(const pprt::ppx::ArtifactT &artifact,
+                      const pprt::Mesh &mesh,
+                      const predict::Prediction &prediction, Report &report);
+
+/// Then those that the session knows: memory, bubble.
 void measure(const pprt::Session &session, Report &report);
 
 /// The timeline of the last step: every instruction of every rank.
 Trace traceLastStep(const pprt::Session &session);
+
+/// Any timeline of all ranks.
+Trace makeTrace(const predict::Players &players,
+                const pprt::ppx::ArtifactT &artifact,
+                const predict::Timeline &timeline);
 
 } // namespace pp::run
 

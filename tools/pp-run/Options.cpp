@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Options.h"
+#include "pprt/Bytes.h"
 
 #include <algorithm>
 #include <charconv>
@@ -44,6 +45,14 @@ const char *readNumber(std::string_view text, uint64_t &number) {
 const char *readText(std::string_view text, std::string &field) {
   field = text;
   return text.empty() ? "a value" : nullptr;
+}
+
+/// No bytes are no limit.
+const char *readLimit(std::string_view text, std::optional<uint64_t> &limit) {
+  const std::optional<uint64_t> bytes = pprt::parseBytes(text);
+  if (bytes && *bytes > 0)
+    limit = bytes;
+  return bytes ? nullptr : pprt::kBytesSyntax;
 }
 
 /// Takes the one value that is supported.
@@ -87,9 +96,15 @@ const Option options[] = {
      [](std::string_view v, Options &o) { return readText(v, o.report); }},
     {"trace", "FILE.json", "write the last step's timeline for ui.perfetto.dev",
      [](std::string_view v, Options &o) { return readText(v, o.trace); }},
-    {"memory-limit", "BYTES", "refuse a program that needs more on any device",
+    {"dry-run", "",
+     "only tell what a run would need: memory, communication, stages, the "
+     "schedule and its bubble; --report and --trace write what is predicted",
+     [](std::string_view, Options &o) { return setSwitch(o.dryRun); }},
+    {"memory-limit", "BYTES",
+     "refuse a program that needs more on any device, as 512M or 1.5GiB "
+     "(default 0: none)",
      [](std::string_view v, Options &o) {
-       return readNumber(v, o.memoryLimit.emplace());
+       return readLimit(v, o.memoryLimit);
      }},
     {"device", "cpu", "what the ranks run on",
      [](std::string_view v, Options &) { return readOnly(v, "cpu"); }},
@@ -137,6 +152,12 @@ Status checkTogether(const Options &result) {
     return usageError("expects a module or an artifact");
   if (result.verify && result.steps == 0)
     return usageError("'--verify' expects --steps of at least 1, got 0");
+  if (result.dryRun && result.verify)
+    return usageError("'--dry-run' computes nothing that '--verify' could "
+                      "compare, got both");
+  if (result.dryRun && !result.save.empty())
+    return usageError("'--dry-run' makes no parameters that '--save' could "
+                      "write, got both");
   const std::string *outputs[] = {&result.save, &result.report, &result.trace};
   for (const std::string *output : outputs)
     for (const std::string *other : outputs)

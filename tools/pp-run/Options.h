@@ -27,7 +27,9 @@ struct Options {
   /// Files; empty: none.
   std::string parameters, save, report, trace;
   bool verify = false;
-  /// Bytes a rank may use.
+  /// Tell what a run would need, and make none.
+  bool dryRun = false;
+  /// Bytes a rank may use; nothing: as many as it wants.
   std::optional<uint64_t> memoryLimit;
   bool quiet = false;
   bool help = false;

@@ -10,6 +10,7 @@
 #include "Run.h"
 #include "Batches.h"
 #include "Compile.h"
+#include "DryRun.h"
 #include "Interrupt.h"
 #include "Measure.h"
 #include "Parameters.h"
@@ -76,8 +77,9 @@ Expected<Source> loadSource(const Options &options) {
       options.input == "-" ? "<stdin>" : options.input, *content);
   if (!module)
     return module.status();
-  Expected<Compiled> program =
-      (*module)->compile(options.parallelize, Variant::asAsked);
+  Expected<Compiled> program = (*module)->compile(
+      options.parallelize,
+      options.dryRun ? Variant::withoutKernels : Variant::asAsked);
   if (!program)
     return program.status();
   source.module = std::move(*module);
@@ -172,6 +174,8 @@ Status pp::run::run(const Options &options) {
   if (!source)
     return source.status();
   const Compiled &program = source->program;
+  if (options.dryRun)
+    return dryRun(options, *program.artifact, program.passesMs, std::cout);
   CheckOptions checks;
   checks.memoryLimit = options.memoryLimit;
   if (CheckResult result = checkArtifact(*program.artifact, checks);
@@ -209,6 +213,9 @@ Status pp::run::run(const Options &options) {
                                     "--verify expects the partitioned program "
                                     "to compute what the model "
                                     "does, got the differences above");
+  reportPrediction((*session)->artifact(), (*session)->mesh(),
+                   predict::predict((*session)->artifact(), (*session)->mesh()),
+                   report);
   measure(**session, report);
   // An interrupted run keeps what it learnt, as if it had been asked for fewer
   // steps; a failed one only tells what it measured.

@@ -435,9 +435,24 @@ def VerifyPrograms : Pass<"pp-verify-programs", "::mlir::ModuleOp"> {
     artifact.
   }];
   let options = [
-    Option<"memoryLimit", "memory-limit", "int64_t", /*default=*/"0",
-           "bytes a rank may use; 0: no limit">
+    Option<"memoryLimit", "memory-limit", "std::string", /*default=*/"\"0\"",
+           "bytes a rank may use, as 512M or 1.5GiB; 0: no limit">
   ];
+}
+
+def Predict : Pass<"pp-predict", "::mlir::ModuleOp"> {
+  let summary = "tells what a step of the programs will need, before any is made";
+  let description = [{
+    Prints memory per rank and class, communication per kind and axes, what each
+    stage holds, the predicted timeline and its bubble: what `pp-run --dry-run`
+    prints, from the same instruction lists. The module stays as it is, and the
+    text goes to standard error.
+
+    Times come from the cost interface and the figures of
+    `pp/Schedule/Topology.h`: 100 GFLOP/s and 10 GB/s a device, 1 us a kernel,
+    10 us and 10 GB/s a link.
+    Errors: a module that is not of level 4.
+  }];
 }
 
 //===----------------------------------------------------------------------===//

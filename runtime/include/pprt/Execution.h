@@ -27,26 +27,6 @@ struct InstructionTime {
   int64_t begin = 0, end = 0, cpu = 0;
 };
 
-/// The kinds of the report's communication table.
-enum class CommunicationKind : uint8_t {
-  all_reduce,
-  all_gather,
-  reduce_scatter,
-  all_to_all,
-  permute,
-  send,
-  recv,
-  host_copy
-};
-constexpr unsigned kCommunicationKinds = 8;
-const char *communicationName(CommunicationKind kind);
-
-struct Communication {
-  uint64_t count = 0;
-  uint64_t bytes = 0;     ///< the size as nccl-tests counts it
-  uint64_t wireBytes = 0; ///< sent by this rank by the best known algorithm
-};
-
 } // namespace pprt
 
 #endif // PPRT_EXECUTION_H

@@ -4,7 +4,7 @@
 //
 // In: an artifact that passed checkArtifact(), values of its parameters, and a
 // global batch per step. Out: what it emits, the updated parameters, and what
-// was measured: times, memory, communication. Tensors go in and out whole,
+// was measured: times and memory. Tensors go in and out whole,
 // dense and without padding, however they are split; shards are the session's
 // business.
 //
@@ -22,7 +22,6 @@
 #include "pprt/Mesh.h"
 #include "pprt/Program.h"
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -94,9 +93,6 @@ public:
   uint64_t measuredPeakBytes(uint32_t rank) const;
   /// Heap allocations made by the rank's threads while they ran.
   uint64_t allocationCount(uint32_t rank) const;
-  /// Per step, by CommunicationKind.
-  std::array<Communication, kCommunicationKinds>
-  communication(uint32_t rank) const;
 
 private:
   struct State;

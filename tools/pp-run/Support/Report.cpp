@@ -30,24 +30,46 @@ double pp::run::quantile(std::vector<double> values, double q) {
 }
 
 static Json toJson(const MemoryReport &memory) {
-  return {{"rank", memory.rank},
-          {"predicted_peak_bytes", memory.predictedPeak},
-          {"measured_peak_bytes", memory.measuredPeak},
-          {"parameters", memory.parameters},
-          {"gradients", memory.gradients},
-          {"optimizer", memory.optimizer},
-          {"activations", memory.activations},
-          {"workspace", memory.workspace},
-          {"communication", memory.communication}};
+  const pp::predict::MemoryUse &use = memory.predicted;
+  Json json = {{"rank", memory.rank}, {"predicted_peak_bytes", use.peak}};
+  json["measured_peak_bytes"] =
+      memory.measuredPeak ? Json(*memory.measuredPeak) : Json();
+  json.update({{"parameters", use.parameters},
+               {"gradients", use.gradients},
+               {"optimizer", use.optimizer},
+               {"activations", use.activations},
+               {"workspace", use.workspace},
+               {"communication", use.communication}});
+  return json;
 }
 
+/// By kind, and then by kind and axes.
 static Json toJson(const CommunicationReport &communication) {
   Json json = {{"rank", communication.rank}};
-  for (const auto &[kind, traffic] : communication.kinds)
-    json[kind] = {{"count", traffic.count},
-                  {"bytes", traffic.bytes},
-                  {"wire_bytes", traffic.wireBytes}};
+  Json byAxes = Json::array();
+  for (const pprt::Traffic &traffic : communication.traffic) {
+    const std::string kind = communicationName(traffic.kind);
+    const std::pair<const char *, uint64_t> amounts[] = {
+        {"count", traffic.count},
+        {"bytes", traffic.bytes},
+        {"wire_bytes", traffic.wireBytes}};
+    byAxes.push_back({{"kind", kind}, {"axes", traffic.axes}});
+    for (const auto &[key, amount] : amounts) {
+      Json &sum = json[kind][key];
+      sum = amount + (sum.is_null() ? 0 : sum.get<uint64_t>());
+      byAxes.back()[key] = amount;
+    }
+  }
+  json["by_axes"] = byAxes;
   return json;
+}
+
+static Json toJson(const StageReport &stage) {
+  return {{"name", stage.name},
+          {"ranks", stage.ranks},
+          {"parameters", stage.parameters},
+          {"compute_ms", stage.computeMs},
+          {"schedule", stage.schedule}};
 }
 
 std::string pp::run::printReport(const Report &report) {
@@ -78,9 +100,15 @@ std::string pp::run::printReport(const Report &report) {
   json["communication"] = Json::array();
   for (const CommunicationReport &communication : report.communication)
     json["communication"].push_back(toJson(communication));
-  if (report.bubble)
-    json["bubble"] = {{"predicted", report.bubble->predicted},
-                      {"measured", report.bubble->measured}};
+  json["bubble"] = {{"predicted", report.bubble.predicted},
+                    {"measured", report.bubble.measured
+                                     ? Json(*report.bubble.measured)
+                                     : Json()}};
+  json["predicted_step_ms"] = report.predictedStepMs;
+  json["cuts"] = report.cuts;
+  json["stages"] = Json::array();
+  for (const StageReport &stage : report.stages)
+    json["stages"].push_back(toJson(stage));
   if (report.verify)
     json["verify"] = {{"ok", report.verify->ok},
                       {"class", report.verify->errorClass},

@@ -9,10 +9,10 @@
 #ifndef PP_RUN_SUPPORT_REPORT_H
 #define PP_RUN_SUPPORT_REPORT_H
 
+#include "pp/Predict/Prediction.h"
 #include "pprt/Status.h"
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,33 +24,34 @@ struct StepReport {
   double loss = 0, ms = 0;
 };
 
-/// Bytes of one rank. The columns after the peaks are predicted, at the peak.
+/// Bytes of one rank: what was predicted, and the peak of a run.
 struct MemoryReport {
   uint32_t rank = 0;
-  uint64_t predictedPeak = 0, measuredPeak = 0;
-  uint64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0,
-           workspace = 0, communication = 0;
+  predict::MemoryUse predicted;
+  std::optional<uint64_t> measuredPeak;
 };
 
-/// One kind of communication of one rank, per step.
-struct Traffic {
-  uint64_t count = 0;
-  /// As nccl-tests counts the size of the operation.
-  uint64_t bytes = 0;
-  /// What the rank sends.
-  double wireBytes = 0;
-};
-
+/// What one rank sends and receives in a step.
 struct CommunicationReport {
   uint32_t rank = 0;
-  /// all_reduce, all_gather, reduce_scatter, all_to_all, permute, send, recv,
-  /// host_copy; kinds that do not occur may be left out.
-  std::map<std::string, Traffic> kinds;
+  std::vector<pprt::Traffic> traffic;
 };
 
 /// Idle shares of the compute queues.
 struct BubbleReport {
-  double predicted = 0, measured = 0;
+  double predicted = 0;
+  std::optional<double> measured;
+};
+
+/// What all ranks of one program do.
+struct StageReport {
+  std::string name;
+  std::vector<uint32_t> ranks;
+  std::vector<std::string> parameters;
+  /// Predicted, of one step.
+  double computeMs = 0;
+  /// Actions in their order: `0F0 0F1 0B0 ...`.
+  std::string schedule;
 };
 
 /// Largest relative errors.
@@ -72,7 +73,11 @@ struct Report {
   double compileMs = 0, passesMs = 0, kernelsMs = 0;
   std::vector<MemoryReport> memory;
   std::vector<CommunicationReport> communication;
-  std::optional<BubbleReport> bubble;
+  BubbleReport bubble;
+  double predictedStepMs = 0;
+  /// Where stages 1, 2, ... begin, as the plan counts.
+  std::vector<uint64_t> cuts;
+  std::vector<StageReport> stages;
   std::optional<VerifyReport> verify;
 };
 

@@ -1,0 +1,79 @@
+//===- Prediction.h - what a step will need, before any is made -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: an artifact that passed the checks, and the figures of a machine. Out:
+// memory, communication and time of one step, from the instruction lists alone.
+// Nothing is allocated, compiled or run. Reports of runs take their predicted
+// half from here.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_PREDICT_PREDICTION_H
+#define PP_PREDICT_PREDICTION_H
+
+#include "pp/Predict/Replay.h"
+#include "pp/Schedule/Simulate.h"
+#include "pp/Schedule/Topology.h"
+#include "pprt/Communication.h"
+
+#include <string>
+#include <vector>
+
+namespace pp::predict {
+
+/// Bytes of one rank: the arena, and what lives at the instruction of a body
+/// that needs the most. Of a hole between slots nobody is the owner, so that
+/// the parts may add up to less.
+struct MemoryUse {
+  uint64_t peak = 0;
+  uint64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0,
+           workspace = 0, communication = 0;
+};
+
+MemoryUse memoryOf(const pprt::ppx::ProgramT &program);
+
+/// What all ranks of one program have in common.
+struct ProgramPrediction {
+  std::string name;
+  std::vector<uint32_t> ranks;
+  MemoryUse memory;
+  std::vector<pprt::Traffic> traffic;
+  /// Names, in the model's order, and elements of the whole parameters.
+  std::vector<std::string> parameters;
+  uint64_t parameterElements = 0;
+  /// What its kernels take in a step.
+  double computeSeconds = 0;
+};
+
+struct Prediction {
+  std::vector<ProgramPrediction> programs;
+  /// As the plan has them: where stages 1, 2, ... begin.
+  std::vector<uint64_t> cuts;
+  /// Of every rank's compute queue, the idle share of a step.
+  double bubble = 0;
+  double stepSeconds = 0;
+  /// Forward and backward actions, a row for each program.
+  schedule::Schedule schedule;
+  schedule::Timeline timeline;
+};
+
+/// What an instruction takes. The two ends of a transfer, and all members of a
+/// collective, take the longest of theirs.
+double secondsOf(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh,
+                 const pprt::ppx::ProgramT &program,
+                 const pprt::ppx::InstructionT &instruction,
+                 const schedule::Topology &topology);
+
+Prediction predict(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh,
+                   const schedule::Topology &topology = {});
+
+/// Tables and a drawing for people, at most about `columns` wide where names
+/// allow it.
+std::string print(const Prediction &prediction,
+                  const pprt::ppx::ArtifactT &artifact,
+                  const schedule::Topology &topology = {},
+                  unsigned columns = 100);
+
+} // namespace pp::predict
+
+#endif // PP_PREDICT_PREDICTION_H

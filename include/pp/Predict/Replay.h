@@ -1,0 +1,84 @@
+//===- Replay.h - a step's timeline from durations --------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plays one body of some ranks under the model of execution of pprt/Checks.h,
+// each instruction taking the time it is given. With predicted durations this
+// is the predicted timeline; with processor times it is the one that enough
+// cores would show.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_PREDICT_REPLAY_H
+#define PP_PREDICT_REPLAY_H
+
+#include "pprt/Mesh.h"
+#include "pprt/ppx_generated.h"
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace pp::predict {
+
+struct Span {
+  double begin = 0, end = 0;
+};
+
+/// By player, then by instruction of the body.
+using Timeline = std::vector<std::vector<Span>>;
+
+/// An instruction of a player's body.
+struct Place {
+  uint32_t player = 0;
+  size_t index = 0;
+};
+
+/// Those whose bodies are played.
+class Players {
+public:
+  /// Every rank; a player's number is its rank.
+  static Players ranks(const pprt::ppx::ArtifactT &artifact,
+                       const pprt::Mesh &mesh);
+  /// The first rank of each program, for all others of it: where durations are
+  /// the program's and groups are symmetric, they do the same at the same time.
+  static Players programs(const pprt::ppx::ArtifactT &artifact,
+                          const pprt::Mesh &mesh);
+
+  uint32_t size() const { return uint32_t(bodies.size()); }
+  const pprt::ppx::ProgramT &program(uint32_t player) const {
+    return *bodies[player];
+  }
+  /// The ranks that a player stands for.
+  uint32_t weight(uint32_t player) const { return weights[player]; }
+  const pprt::ppx::InstructionT &instruction(Place place) const {
+    return *bodies[place.player]->body[place.index];
+  }
+
+  /// The instructions that meet: a send and its receive, the members of a
+  /// collective.
+  std::vector<std::vector<Place>> findMeetings() const;
+
+private:
+  Players(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh)
+      : artifact(artifact), mesh(mesh) {}
+
+  const pprt::ppx::ArtifactT &artifact;
+  const pprt::Mesh &mesh;
+  std::vector<const pprt::ppx::ProgramT *> bodies;
+  std::vector<uint32_t> weights, firstRanks;
+  /// By rank.
+  std::vector<uint32_t> playerOf;
+};
+
+/// The artifact must have passed the checks: then the replay of all ranks ends.
+/// That of programs may not, where ranks of one program differ in whom they
+/// meet: then there is no timeline.
+std::optional<Timeline> replay(const Players &players,
+                               const std::function<double(Place)> &duration);
+
+/// Share of the time in which the compute queues are idle.
+double idleShare(const Players &players, const Timeline &timeline);
+
+} // namespace pp::predict
+
+#endif // PP_PREDICT_REPLAY_H

@@ -1,0 +1,174 @@
+//===- Prediction.cpp - what a step will need, before any is made ---------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels take what the cost interface counted for them, at the machine's
+// rates; messages what their bytes take on a link, round by round; whatever the
+// host does, its bytes. The instruction lists are then played in that time, one
+// rank for all that run the same list.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Predict/Prediction.h"
+#include "pprt/Program.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <tuple>
+
+using namespace pp::predict;
+using namespace pprt;
+namespace schedule = pp::schedule;
+
+double pp::predict::secondsOf(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                              const ppx::ProgramT &program,
+                              const ppx::InstructionT &instruction,
+                              const schedule::Topology &topology) {
+  switch (instruction.opcode) {
+  case ppx::Opcode_run:
+  case ppx::Opcode_gate: {
+    const ppx::KernelT &kernel = *artifact.kernels[instruction.kernel];
+    return topology.kernelSeconds(kernel.flops, kernel.bytes);
+  }
+  case ppx::Opcode_send:
+  case ppx::Opcode_recv:
+  case ppx::Opcode_collective: {
+    const Message message = *messageOf(artifact, mesh, program, instruction);
+    return topology.messageSeconds(double(message.rounds),
+                                   double(message.wireBytes));
+  }
+  default: {
+    double bytes = 0;
+    for (uint32_t slot : instruction.arguments)
+      bytes += double(program.slots[slot]->bytes);
+    return bytes / topology.bytesPerSecond;
+  }
+  }
+}
+
+/// The numbers behind `cuts = [` in the text of a plan.
+static std::vector<uint64_t> readCuts(const std::string &plan) {
+  static constexpr std::string_view key = "cuts = [";
+  std::vector<uint64_t> cuts;
+  size_t next = plan.find(key);
+  if (next == plan.npos)
+    return cuts;
+  const char *at = plan.data() + next + key.size();
+  const char *const end = plan.data() + plan.size();
+  for (uint64_t cut = 0;;) {
+    const auto [after, error] = std::from_chars(at, end, cut);
+    if (error != std::errc())
+      return cuts;
+    cuts.push_back(cut);
+    at = std::find_if(after, end, [](char c) { return c != ',' && c != ' '; });
+  }
+}
+
+static std::optional<schedule::Kind> kindOf(ppx::Phase phase) {
+  switch (phase) {
+  case ppx::Phase_forward:
+    return schedule::Kind::Forward;
+  case ppx::Phase_backward:
+    return schedule::Kind::Backward;
+  case ppx::Phase_weight:
+    return schedule::Kind::Weight;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// The actions of a program, from the first to the last of their kernels.
+static std::vector<schedule::TimedAction>
+findActions(const ppx::ProgramT &program, const std::vector<Span> &spans) {
+  std::map<std::tuple<uint32_t, char, int32_t>, schedule::TimedAction> found;
+  for (size_t i = 0; i < program.body.size(); ++i) {
+    const ppx::InstructionT &instruction = *program.body[i];
+    const std::optional<schedule::Kind> kind = kindOf(instruction.phase);
+    if (!kind || instruction.opcode != ppx::Opcode_run ||
+        instruction.micro_batch < 0)
+      continue;
+    const schedule::Action action = {instruction.stage, *kind,
+                                     unsigned(instruction.micro_batch)};
+    auto [entry, isNew] =
+        found.try_emplace({action.stage, char(*kind), instruction.micro_batch},
+                          schedule::TimedAction{action, spans[i].begin, 0});
+    entry->second.end = std::max(entry->second.end, spans[i].end);
+  }
+  std::vector<schedule::TimedAction> actions;
+  for (const auto &[key, action] : found)
+    actions.push_back(action);
+  std::sort(actions.begin(), actions.end(),
+            [](const schedule::TimedAction &a, const schedule::TimedAction &b) {
+              return a.start < b.start;
+            });
+  return actions;
+}
+
+static void addSchedule(const Players &players, const Timeline &timeline,
+                        Prediction &prediction) {
+  for (uint32_t player = 0; player < players.size(); ++player) {
+    std::vector<schedule::TimedAction> actions =
+        findActions(players.program(player), timeline[player]);
+    prediction.schedule.ranks.emplace_back();
+    for (const schedule::TimedAction &timed : actions) {
+      prediction.schedule.ranks.back().push_back(timed.action);
+      prediction.schedule.stages =
+          std::max(prediction.schedule.stages, timed.action.stage + 1);
+      prediction.schedule.microBatches = std::max(
+          prediction.schedule.microBatches, timed.action.microBatch + 1);
+      prediction.timeline.end = std::max(prediction.timeline.end, timed.end);
+    }
+    prediction.timeline.ranks.push_back(std::move(actions));
+  }
+}
+
+static ProgramPrediction describe(const ppx::ArtifactT &artifact,
+                                  const Mesh &mesh, size_t index,
+                                  const schedule::Topology &topology) {
+  const ppx::ProgramT &program = *artifact.programs[index];
+  ProgramPrediction result;
+  result.name = program.name;
+  result.ranks = program.ranks;
+  result.memory = memoryOf(program);
+  result.traffic = trafficOf(artifact, mesh, program);
+  for (const auto &argument : artifact.arguments) {
+    if (argument->role != ppx::Role_param || argument->slots[index] < 0)
+      continue;
+    result.parameters.push_back(argument->name);
+    result.parameterElements += denseBytes(argument->shape, 1).value_or(0);
+  }
+  for (const auto &instruction : program.body)
+    if (instruction->opcode == ppx::Opcode_run ||
+        instruction->opcode == ppx::Opcode_gate)
+      result.computeSeconds +=
+          secondsOf(artifact, mesh, program, *instruction, topology);
+  return result;
+}
+
+Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
+                                const Mesh &mesh,
+                                const schedule::Topology &topology) {
+  Prediction prediction;
+  prediction.cuts = readCuts(artifact.plan);
+  for (size_t i = 0; i < artifact.programs.size(); ++i)
+    prediction.programs.push_back(describe(artifact, mesh, i, topology));
+
+  const auto play = [&](const Players &players) {
+    std::optional<Timeline> timeline = replay(players, [&](Place place) {
+      return secondsOf(artifact, mesh, players.program(place.player),
+                       players.instruction(place), topology);
+    });
+    if (!timeline)
+      return false;
+    prediction.bubble = idleShare(players, *timeline);
+    for (const std::vector<Span> &spans : *timeline)
+      for (const Span &span : spans)
+        prediction.stepSeconds = std::max(prediction.stepSeconds, span.end);
+    addSchedule(players, *timeline, prediction);
+    return true;
+  };
+  // The ranks of a program are alike, unless somebody wrote them otherwise.
+  if (!play(Players::programs(artifact, mesh)))
+    play(Players::ranks(artifact, mesh));
+  return prediction;
+}

@@ -1,0 +1,220 @@
+//===- Print.cpp - a prediction, to be read by people ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks whose rows are equal share one. Columns and rows of zeros are left out.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Predict/Prediction.h"
+#include "pp/Schedule/Draw.h"
+#include "pprt/Bytes.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+using namespace pp::predict;
+using namespace pprt;
+namespace schedule = pp::schedule;
+
+namespace {
+
+/// Rows of cells; the first column is set left, the others right.
+class Table {
+public:
+  explicit Table(std::vector<std::string> head, unsigned leftColumns = 1)
+      : leftColumns(leftColumns) {
+    rows.push_back(std::move(head));
+  }
+  void add(std::vector<std::string> row) { rows.push_back(std::move(row)); }
+
+  std::string print() const {
+    std::vector<size_t> widths(rows.front().size());
+    for (const std::vector<std::string> &row : rows)
+      for (size_t i = 0; i < row.size(); ++i)
+        widths[i] = std::max(widths[i], row[i].size());
+    std::string text;
+    for (const std::vector<std::string> &row : rows) {
+      std::string line;
+      for (size_t i = 0; i < row.size(); ++i) {
+        const std::string blanks(widths[i] - row[i].size(), ' ');
+        line += i == 0 ? "" : "  ";
+        line += i < leftColumns ? row[i] + blanks : blanks + row[i];
+      }
+      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    }
+    return text;
+  }
+
+private:
+  unsigned leftColumns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// `3`, `0-3`, `0-1 4-5`.
+std::string printRanks(std::vector<uint32_t> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  std::string text;
+  for (size_t i = 0; i < ranks.size();) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1)
+      ++last;
+    text += (text.empty() ? "" : " ") + std::to_string(ranks[i]);
+    if (last > i)
+      text += "-" + std::to_string(ranks[last]);
+    i = last + 1;
+  }
+  return (ranks.size() == 1 ? "rank " : "ranks ") + text;
+}
+
+/// `12.5 G`: three digits, and a prefix of thousands behind `space`.
+std::string printCount(double value, const char *space = "") {
+  const char *unit = "";
+  for (const char *next : {"k", "M", "G", "T"}) {
+    if (value < 999.5)
+      break;
+    value /= 1000;
+    unit = next;
+  }
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.3g%s%s", value, space, unit);
+  return text;
+}
+
+std::string printSeconds(double seconds) {
+  const char *unit = "s";
+  if (seconds < 1e-3) {
+    seconds *= 1e6;
+    unit = "us";
+  } else if (seconds < 1) {
+    seconds *= 1e3;
+    unit = "ms";
+  }
+  char text[32];
+  std::snprintf(text, sizeof(text), seconds < 1000 ? "%.3g %s" : "%.0f %s",
+                seconds, unit);
+  return text;
+}
+
+/// Groups equal rows, in order of their first program.
+using Groups = std::vector<
+    std::pair<std::vector<uint32_t>, std::vector<std::vector<std::string>>>>;
+
+void addRows(Groups &groups, const std::vector<uint32_t> &ranks,
+             std::vector<std::vector<std::string>> rows) {
+  auto found = std::find_if(groups.begin(), groups.end(),
+                            [&](auto &group) { return group.second == rows; });
+  if (found == groups.end())
+    groups.emplace_back(ranks, std::move(rows));
+  else
+    found->first.insert(found->first.end(), ranks.begin(), ranks.end());
+}
+
+void addTo(Table &table, const Groups &groups) {
+  for (const auto &[ranks, rows] : groups)
+    for (size_t i = 0; i < rows.size(); ++i) {
+      std::vector<std::string> row = {i == 0 ? printRanks(ranks) : ""};
+      row.insert(row.end(), rows[i].begin(), rows[i].end());
+      table.add(std::move(row));
+    }
+}
+
+std::string printMemory(const Prediction &prediction) {
+  Table table({"memory", "peak", "parameters", "optimizer", "gradients",
+               "activations", "workspace", "messages"});
+  Groups groups;
+  for (const ProgramPrediction &program : prediction.programs) {
+    const MemoryUse &use = program.memory;
+    std::vector<std::string> row;
+    for (uint64_t bytes :
+         {use.peak, use.parameters, use.optimizer, use.gradients,
+          use.activations, use.workspace, use.communication})
+      row.push_back(bytes ? printBytes(double(bytes)) : "-");
+    addRows(groups, program.ranks, {row});
+  }
+  addTo(table, groups);
+  return table.print();
+}
+
+std::string printTraffic(const Prediction &prediction) {
+  Table table({"communication a step", "kind", "axes", "calls", "size", "sent"},
+              3);
+  Groups groups;
+  bool isSilent = true;
+  for (const ProgramPrediction &program : prediction.programs) {
+    std::vector<std::vector<std::string>> rows;
+    for (const Traffic &traffic : program.traffic) {
+      std::string axes;
+      for (const std::string &axis : traffic.axes)
+        axes += (axes.empty() ? "" : " ") + axis;
+      rows.push_back({communicationName(traffic.kind), axes,
+                      std::to_string(traffic.count),
+                      printBytes(double(traffic.bytes)),
+                      printBytes(double(traffic.wireBytes))});
+    }
+    isSilent &= rows.empty();
+    addRows(groups, program.ranks, std::move(rows));
+  }
+  if (isSilent)
+    return "communication: none\n";
+  addTo(table, groups);
+  return table.print();
+}
+
+std::string printStages(const Prediction &prediction) {
+  Table table({"stage", "ranks", "parameters", "elements", "compute a step"},
+              3);
+  for (const ProgramPrediction &program : prediction.programs) {
+    const std::vector<std::string> &names = program.parameters;
+    std::string parameters = names.empty() ? "none" : names.front();
+    if (names.size() > 1)
+      parameters += (names.size() > 2 ? " ... " : ", ") + names.back();
+    table.add({program.name, printRanks(program.ranks), parameters,
+               printCount(double(program.parameterElements)),
+               printSeconds(program.computeSeconds)});
+  }
+  return table.print();
+}
+
+/// `mb=4 pp=2 dp=2`.
+std::string printMesh(const ppx::ArtifactT &artifact) {
+  std::string text;
+  for (const auto &axis : artifact.axes) {
+    text += (text.empty() ? "" : " ") + axis->name + "=" +
+            std::to_string(axis->size);
+    if (axis->kind != ppx::AxisKind_space)
+      text += std::string(" (") + ppx::EnumNameAxisKind(axis->kind) + ")";
+  }
+  return text.empty() ? "one device" : text;
+}
+
+} // namespace
+
+std::string pp::predict::print(const Prediction &prediction,
+                               const ppx::ArtifactT &artifact,
+                               const schedule::Topology &topology,
+                               unsigned columns) {
+  uint64_t ranks = 0;
+  for (const ProgramPrediction &program : prediction.programs)
+    ranks += program.ranks.size();
+  std::string text = "mesh " + printMesh(artifact) + ": " +
+                     std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+  if (!prediction.cuts.empty()) {
+    text += "; cuts";
+    for (uint64_t cut : prediction.cuts)
+      text += " " + std::to_string(cut);
+  }
+  text += "\n\n" + printMemory(prediction) + "\n" + printTraffic(prediction) +
+          "\n" + printStages(prediction);
+  if (prediction.timeline.end > 0)
+    text += "\n" + schedule::drawText(prediction.schedule, prediction.timeline,
+                                      columns - 30);
+  char share[16];
+  std::snprintf(share, sizeof(share), "%.1f%%", 100 * prediction.bubble);
+  return text + "\nstep " + printSeconds(prediction.stepSeconds) + ", bubble " +
+         share + ", with devices of " +
+         printCount(topology.flopsPerSecond, " ") + "FLOP/s and " +
+         printCount(topology.bytesPerSecond, " ") + "B/s, links of " +
+         printCount(topology.linkBytesPerSecond, " ") + "B/s and " +
+         printSeconds(topology.linkLatency) + "\n";
+}

@@ -1,0 +1,29 @@
+//===- Bytes.h - amounts of memory as people write them ---------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BYTES_H
+#define PPRT_BYTES_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace pprt {
+
+/// Reads `4096`, `512M`, `1.5G`, `1GiB`, `26GB`. K, M, G, T and KiB ... TiB are
+/// powers of 1024, KB ... TB of 1000, as coreutils reads them; letters may be
+/// small. Nothing if the text is anything else, or 2^63 or more.
+std::optional<uint64_t> parseBytes(std::string_view text);
+
+/// What parseBytes reads, for messages.
+extern const char *const kBytesSyntax;
+
+/// `980 B`, `8.62 KiB`, `25.9 GiB`: three digits and a unit.
+std::string printBytes(double bytes);
+
+} // namespace pprt
+
+#endif // PPRT_BYTES_H

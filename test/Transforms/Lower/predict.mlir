@@ -1,0 +1,36 @@
+// What a step needs is told from the instruction lists, and the module stays.
+// RUN: pp-opt %s --pp-parallelize="pp=2 dp=2 microbatches=2 optimizer=sgd lr=0.1" --pp-predict 2>&1 \
+// RUN:   | FileCheck %s --enable-var-scope
+// RUN: not pp-opt %s --pp-predict 2>&1 | FileCheck %s --check-prefix=LEVEL
+// RUN: pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=1G" -o %t
+// RUN: not pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=0.1KB" 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=LIMIT
+// RUN: not pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=1X" 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=SYNTAX
+
+// LEVEL: expects @main, a mesh and programs
+// SYNTAX: expects a memory-limit that is a number of bytes, as 4096, 512M or 1.5GiB, got '1X'
+// LIMIT: within the memory limit of 100 bytes
+
+// CHECK: mesh mb=2 (time) pp=2 (stage) dp=2: 4 ranks; cuts {{[0-9]+}}
+// CHECK: memory
+// CHECK: ranks 0-1
+// CHECK: ranks 2-3
+// CHECK: communication a step
+// CHECK: send{{ +}}pp{{ +}}2{{ +}}64 B{{ +}}64 B
+// CHECK: stage0{{ +}}ranks 0-1{{ +}}a
+// CHECK: stage1{{ +}}ranks 2-3
+// CHECK: stage 0 |
+// CHECK: stage 1 |
+// CHECK: step {{.*}}, bubble {{[0-9.]+}}%, with devices of 100 GFLOP/s
+// CHECK: pp.program @stage0
+func.func @main(%x: tensor<8x4xf32> {pp.role = #pp.role<input>, pp.name = "x"},
+                %a: tensor<4x4xf32> {pp.role = #pp.role<param>, pp.name = "a", pp.init = #pp.init<zeros>},
+                %b: tensor<4x4xf32> {pp.role = #pp.role<param>, pp.name = "b", pp.init = #pp.init<zeros>})
+    -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
+  %y = pp.dot_general %x, %a batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32>
+  %z = pp.dot_general %y, %b batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32>
+  %t = pp.tanh %z : tensor<8x4xf32>
+  %l = pp.reduce sum %t dims [0, 1] : tensor<8x4xf32> -> tensor<f32>
+  return %l : tensor<f32>
+}

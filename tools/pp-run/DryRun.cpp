@@ -1,0 +1,64 @@
+//===- DryRun.cpp - everything that is known before a run -----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads instruction lists and adds up: no parameter is made, no kernel
+// compiled, no arena allocated.
+//
+//===----------------------------------------------------------------------===//
+#include "DryRun.h"
+#include "Measure.h"
+#include "pprt/Checks.h"
+#include "pprt/Files.h"
+
+using namespace pp::run;
+using namespace pprt;
+
+/// The timeline that is predicted, for ui.perfetto.dev.
+static Status writePredictedTrace(const std::string &path,
+                                  const ppx::ArtifactT &artifact,
+                                  const Mesh &mesh) {
+  const pp::predict::Players players =
+      pp::predict::Players::ranks(artifact, mesh);
+  const std::optional<pp::predict::Timeline> timeline =
+      pp::predict::replay(players, [&](pp::predict::Place place) {
+        return pp::predict::secondsOf(artifact, mesh,
+                                      players.program(place.player),
+                                      players.instruction(place), {});
+      });
+  return writeTrace(path, timeline ? makeTrace(players, artifact, *timeline)
+                                   : Trace());
+}
+
+Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
+                       double passesMs, std::ostream &out) {
+  for (const std::string &path : {options.report, options.trace})
+    if (Status status = path.empty() ? Status() : checkWritable(path);
+        !status.ok())
+      return status;
+  CheckOptions checks;
+  checks.memoryLimit = options.memoryLimit;
+  const Status checked = checkArtifact(artifact, checks).status();
+  if (!checked.ok() && checked.code() != ExitCode::outOfMemory)
+    return Status(checked.code(), options.input + ": " + checked.message());
+
+  Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  if (!mesh)
+    return mesh.status();
+  const predict::Prediction prediction = predict::predict(artifact, *mesh);
+  if (!options.quiet)
+    out << predict::print(prediction, artifact) << std::flush;
+  Report report;
+  report.compileMs = report.passesMs = passesMs;
+  reportPrediction(artifact, *mesh, prediction, report);
+  if (!options.report.empty())
+    if (Status status = writeReport(options.report, report); !status.ok())
+      return status;
+  if (!options.trace.empty())
+    if (Status status = writePredictedTrace(options.trace, artifact, *mesh);
+        !status.ok())
+      return status;
+  return checked.ok()
+             ? checked
+             : Status(checked.code(), options.input + ": " + checked.message());
+}

@@ -1,0 +1,25 @@
+//===- DryRun.h - everything that is known before a run ---------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_DRYRUN_H
+#define PP_RUN_DRYRUN_H
+
+#include "Options.h"
+#include "pprt/ppx_generated.h"
+
+#include <ostream>
+
+namespace pp::run {
+
+/// `pp-run --dry-run`: checks a program and tells what a step will need, to
+/// `out` unless told to be quiet, and to the files of --report and --trace. A
+/// program that exceeds the memory limit is shown before it is refused.
+pprt::Status dryRun(const Options &options,
+                    const pprt::ppx::ArtifactT &artifact, double passesMs,
+                    std::ostream &out);
+
+} // namespace pp::run
+
+#endif // PP_RUN_DRYRUN_H

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loader wants a file: an anonymous one in memory leaves nothing behind.
+// To the loader a path that it has loaded is the same object for ever, whatever
+// file it names now; so each object needs a path of its own.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelObject.h"
@@ -10,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <memory>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,10 +33,34 @@ static bool writeAll(int file, const std::vector<uint8_t> &bytes) {
   return true;
 }
 
+static std::string pathOf(int file) {
+  return "/proc/self/fd/" + std::to_string(file);
+}
+
+static bool isLoaded(const std::string &path) {
+  void *handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle)
+    dlclose(handle);
+  return handle != nullptr;
+}
+
+/// Moves the file to a descriptor whose path nothing was loaded from. False
+/// with errno set if there is none left.
+static bool makePathUnique(int &file) {
+  while (isLoaded(pathOf(file))) {
+    const int next = fcntl(file, F_DUPFD_CLOEXEC, file + 1);
+    if (next < 0)
+      return false;
+    close(file);
+    file = next;
+  }
+  return true;
+}
+
 Expected<KernelResolver>
 pprt::loadKernelObject(const std::vector<uint8_t> &object) {
-  const int file = memfd_create("pprt-kernels", MFD_CLOEXEC);
-  if (file < 0 || !writeAll(file, object)) {
+  int file = memfd_create("pprt-kernels", MFD_CLOEXEC);
+  if (file < 0 || !writeAll(file, object) || !makePathUnique(file)) {
     const std::string reason = std::strerror(errno);
     if (file >= 0)
       close(file);
@@ -41,8 +68,7 @@ pprt::loadKernelObject(const std::vector<uint8_t> &object) {
                                     std::to_string(object.size()) +
                                     " bytes of memory, got: " + reason);
   }
-  const std::string path = "/proc/self/fd/" + std::to_string(file);
-  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void *handle = dlopen(pathOf(file).c_str(), RTLD_NOW | RTLD_LOCAL);
   close(file);
   if (!handle)
     return Status(ExitCode::badArtifact,

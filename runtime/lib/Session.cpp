@@ -25,14 +25,16 @@ class HostBuffers final : public cpu::HostData {
 public:
   HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh);
 
-  void load(uint32_t rank, const ppx::InstructionT &instruction,
-            std::byte *slot) override;
+  Status load(uint32_t rank, const ppx::InstructionT &instruction,
+              std::byte *slot) override;
   void emit(uint32_t rank, const ppx::InstructionT &instruction,
             const std::byte *slot) override;
 
+  const ppx::ArtifactT &artifact;
   const Mesh mesh;
   std::vector<ShardedTensor> arguments, outputs;
-  std::vector<const std::byte *> inputs;            ///< by argument
+  /// By argument. Copies: a thread that is stuck may read them at any time.
+  std::vector<std::optional<std::vector<std::byte>>> inputs;
   std::vector<std::vector<std::byte>> outputValues; ///< by output
 
 private:
@@ -43,7 +45,7 @@ private:
 } // namespace
 
 HostBuffers::HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh)
-    : mesh(mesh), inputs(artifact.arguments.size()) {
+    : artifact(artifact), mesh(mesh), inputs(artifact.arguments.size()) {
   for (const std::unique_ptr<ppx::ArgumentT> &argument : artifact.arguments)
     arguments.emplace_back(*argument, artifact);
   for (const std::unique_ptr<ppx::OutputT> &output : artifact.outputs) {
@@ -59,11 +61,17 @@ HostBuffers::HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh)
   }
 }
 
-void HostBuffers::load(uint32_t rank, const ppx::InstructionT &instruction,
-                       std::byte *slot) {
+Status HostBuffers::load(uint32_t rank, const ppx::InstructionT &instruction,
+                         std::byte *slot) {
   const ShardedTensor &tensor = arguments[instruction.binding];
+  const auto &input = inputs[instruction.binding];
+  if (!input)
+    return Status(ExitCode::usage,
+                  "input '" + artifact.arguments[instruction.binding]->name +
+                      "' expects a batch, got none");
   tensor.scatter(tensor.origin(mesh, rank, instruction.micro_batch),
-                 inputs[instruction.binding], slot);
+                 input->data(), slot);
+  return {};
 }
 
 void HostBuffers::emit(uint32_t rank, const ppx::InstructionT &instruction,
@@ -88,7 +96,7 @@ struct Session::State {
     return role == ppx::Role_input || role == ppx::Role_label;
   }
   Status checkBytes(uint32_t argument, uint64_t bytes, bool input) const;
-  Status checkInputs() const;
+  Status checkStopped() const;
   /// Calls f(rank, memory, origin) for every shard of a parameter or state.
   template <typename Function>
   void forEachShard(uint32_t argument, Function &&f) const;
@@ -224,6 +232,13 @@ uint64_t Session::outputBytes(uint32_t output) const {
   return state->host->outputs[output].globalBytes();
 }
 
+Status Session::State::checkStopped() const {
+  if (!executor->isStuck())
+    return {};
+  return Status(ExitCode::hang, "expects ranks that have stopped, got one that "
+                                "is still inside a kernel");
+}
+
 Status Session::State::checkBytes(uint32_t argument, uint64_t bytes,
                                   bool input) const {
   const uint64_t expected = host->arguments[argument].globalBytes();
@@ -240,6 +255,8 @@ Status Session::State::checkBytes(uint32_t argument, uint64_t bytes,
 
 Status Session::setArgument(uint32_t argument, const void *values,
                             uint64_t bytes) {
+  if (Status status = state->checkStopped(); !status.ok())
+    return status;
   if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
     return status;
   state->forEachShard(argument, [&](std::byte *slot, const auto &origin) {
@@ -251,6 +268,8 @@ Status Session::setArgument(uint32_t argument, const void *values,
 
 Status Session::getArgument(uint32_t argument, void *values,
                             uint64_t bytes) const {
+  if (Status status = state->checkStopped(); !status.ok())
+    return status;
   if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
     return status;
   std::set<ShardedTensor::Index> covered;
@@ -264,29 +283,23 @@ Status Session::getArgument(uint32_t argument, void *values,
 
 Status Session::setInput(uint32_t argument, const void *values,
                          uint64_t bytes) {
+  if (Status status = state->checkStopped(); !status.ok())
+    return status;
   if (Status status = state->checkBytes(argument, bytes, true); !status.ok())
     return status;
-  state->host->inputs[argument] = static_cast<const std::byte *>(values);
+  const auto *first = static_cast<const std::byte *>(values);
+  std::optional<std::vector<std::byte>> &input = state->host->inputs[argument];
+  if (!input)
+    input.emplace();
+  input->assign(first, first + bytes);
   return {};
 }
 
-Status Session::State::checkInputs() const {
-  for (uint32_t i = 0; i < artifact->arguments.size(); ++i)
-    if (isInput(i) && !host->inputs[i])
-      return Status(ExitCode::usage, "input '" + artifact->arguments[i]->name +
-                                         "' expects a batch, got none");
-  return {};
-}
+Status Session::begin() { return state->executor->run(Section::prologue, -1); }
 
-Status Session::begin() {
-  if (Status status = state->checkInputs(); !status.ok())
-    return status;
-  return state->executor->run(Section::prologue, -1);
-}
+bool Session::isStuck() const { return state->executor->isStuck(); }
 
 Status Session::step() {
-  if (Status status = state->checkInputs(); !status.ok())
-    return status;
   return state->executor->run(Section::body, state->steps++);
 }
 

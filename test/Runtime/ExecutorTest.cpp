@@ -65,11 +65,12 @@ class ModelHost final : public cpu::HostData {
 public:
   explicit ModelHost(const ppx::ArtifactT &artifact) : artifact(artifact) {}
 
-  void load(uint32_t rank, const ppx::InstructionT &instruction,
-            std::byte *slot) override {
+  Status load(uint32_t rank, const ppx::InstructionT &instruction,
+              std::byte *slot) override {
     model->load({rank, instruction.binding, step, instruction.micro_batch,
                  reinterpret_cast<uint8_t *>(slot),
                  bytesOf(rank, instruction)});
+    return {};
   }
   void emit(uint32_t rank, const ppx::InstructionT &instruction,
             const std::byte *slot) override {
@@ -159,6 +160,8 @@ Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
   host->step = steps;
   if (outcome.status.ok())
     outcome.status = executor.run(Section::epilogue, steps);
+  if (executor.isStuck())
+    return outcome;
   for (const auto &program : artifact->programs)
     for (uint32_t rank : program->ranks)
       outcome.slots.push_back(slotBytes(

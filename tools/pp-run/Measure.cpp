@@ -108,6 +108,8 @@ void pp::run::reportPrediction(const ppx::ArtifactT &artifact, const Mesh &mesh,
 
 void pp::run::measure(const Session &session, Report &report) {
   report.isOversubscribed = session.oversubscribed();
+  if (session.isStuck())
+    return;
   for (MemoryReport &memory : report.memory)
     memory.measuredPeak = session.measuredPeakBytes(memory.rank);
   if (!report.steps.empty())
@@ -115,8 +117,8 @@ void pp::run::measure(const Session &session, Report &report) {
 }
 
 Trace pp::run::traceLastStep(const Session &session) {
-  if (session.times(0, Section::body).empty())
-    return {}; // no step was made
+  if (session.isStuck() || session.times(0, Section::body).empty())
+    return {}; // no step was made, or not to its end
   return makeTrace(Players::ranks(session.artifact(), session.mesh()),
                    session.artifact(), lastStep(session));
 }

@@ -14,6 +14,8 @@ using namespace pprt::cpu;
 
 /// About the time a futex wake-up takes; longer waits are worth a sleep.
 static constexpr uint32_t kSpins = 4000;
+/// How long a failed section waits for ranks that are inside a kernel.
+static constexpr std::chrono::seconds kLeaving(1);
 /// Bytes from which a kernel's rows are shared out over the team.
 static constexpr double kParallelBytes = 1 << 16;
 
@@ -140,7 +142,7 @@ Executor::~Executor() {
   }
   state->changed.notify_all();
   for (Thread &thread : threads)
-    if (hung)
+    if (stuck)
       thread.detach();
     else
       thread.join();
@@ -160,13 +162,11 @@ Status Executor::run(Section section, int64_t step) {
   state->running = state->ranks.size();
   ++state->command;
   state->changed.notify_all();
-  state->changed.wait(lock, [&] {
-    return state->running == 0 || state->failure.code() == ExitCode::hang;
-  });
+  state->changed.wait(
+      lock, [&] { return state->running == 0 || !state->failure.ok(); });
   // Ranks that only wait leave at once; one inside a kernel may never.
-  state->changed.wait_for(lock, std::chrono::seconds(1),
-                          [&] { return state->running == 0; });
-  hung = state->running != 0;
+  state->changed.wait_for(lock, kLeaving, [&] { return state->running == 0; });
+  stuck = state->running != 0;
   return state->failure;
 }
 
@@ -176,7 +176,7 @@ void Executor::State::fail(Status status) {
     if (failure.ok())
       failure = std::move(status);
   }
-  cancelled.store(true, std::memory_order_relaxed);
+  cancellation.isSet.store(true, std::memory_order_relaxed);
   for (std::unique_ptr<Rank> &rank : ranks)
     rank->event.notify();
   changed.notify_all();
@@ -209,7 +209,10 @@ void Executor::rankThread(std::shared_ptr<State> state, uint32_t index) {
     const Section section = state->section;
     const int64_t step = state->step;
     lock.unlock();
-    rank.run(section, step, team, *state->host, state->cancelled, spins);
+    if (Status status = rank.run(section, step, team, *state->host,
+                                 state->cancellation, spins);
+        !status.ok())
+      state->fail(std::move(status));
     lock.lock();
   }
 }

@@ -29,22 +29,25 @@ struct ExecutorOptions {
 
 class Executor {
 public:
-  /// The artifact and the host data must outlive the executor, and after a
-  /// hang the process: a stuck thread may still use them. Fails (device) if the
-  /// system refuses a thread.
+  /// Fails (device) if the system refuses a thread.
   static Expected<std::unique_ptr<Executor>>
   create(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
          const ExecutorOptions &options, std::shared_ptr<HostData> host);
   ~Executor();
 
-  /// Runs one section on all ranks. After a failure every call returns it.
+  /// Runs one section on all ranks. After a failure every call returns it, the
+  /// first once all ranks have left the section, or soon even if they do not.
   Status run(Section section, int64_t step);
+  /// Whether a rank did not leave the section that failed. Its thread may still
+  /// write to arenas, times and the host: nobody may look at them, and what it
+  /// uses stays until the process ends, which has to be at once.
+  bool isStuck() const { return stuck; }
 
   Rank &rank(uint32_t index) { return *state->ranks[index]; }
   std::byte *slot(uint32_t rank, uint32_t slot);
 
 private:
-  /// Shared with the threads: it must survive a hang.
+  /// Shared with the threads: it stays as long as one of them runs.
   struct State {
     std::shared_ptr<const ppx::ArtifactT> artifact;
     std::shared_ptr<HostData> host;
@@ -63,7 +66,12 @@ private:
     bool quit = false;
     Status failure;
 
-    std::atomic<bool> cancelled{false};
+    struct Flag final : Cancellation {
+      std::atomic<bool> isSet{false};
+      bool isRequested() const override {
+        return isSet.load(std::memory_order_relaxed);
+      }
+    } cancellation;
 
     void fail(Status status);
     uint64_t progress() const;
@@ -74,7 +82,7 @@ private:
 
   std::shared_ptr<State> state;
   std::vector<Thread> threads;
-  bool hung = false;
+  bool stuck = false;
 };
 
 } // namespace pprt::cpu

@@ -94,39 +94,42 @@ void Rank::launch(const Task &task, Team &team) {
   });
 }
 
-void Rank::execute(const Task &task, Team &team, HostData &host) {
+Status Rank::execute(const Task &task, Team &team, HostData &host) {
   const ppx::InstructionT &instruction = *task.instruction;
   switch (instruction.opcode) {
   case ppx::Opcode_run:
-    return launch(task, team);
+    launch(task, team);
+    break;
   case ppx::Opcode_gate:
     if (*static_cast<const int32_t *>(task.arguments.back()) == 0)
       launch(task, team);
-    return;
+    break;
   case ppx::Opcode_copy:
     std::memcpy(task.arguments[1], task.arguments[0],
                 program.slots[instruction.arguments[0]]->bytes);
-    return;
+    break;
   case ppx::Opcode_load:
     return host.load(index, instruction,
                      static_cast<std::byte *>(task.arguments[0]));
   case ppx::Opcode_emit:
-    return host.emit(index, instruction,
-                     static_cast<const std::byte *>(task.arguments[0]));
+    host.emit(index, instruction,
+              static_cast<const std::byte *>(task.arguments[0]));
+    break;
   case ppx::Opcode_flag: {
     bool finite = true;
     for (size_t i = 0; i + 1 < task.arguments.size(); ++i)
       finite &= allFinite(*program.slots[instruction.arguments[i]],
                           task.arguments[i]);
     *static_cast<int32_t *>(task.arguments.back()) = finite ? 0 : 1;
-    return;
+    break;
   }
   case ppx::Opcode_step: // its waits are all there is to it
   case ppx::Opcode_send: // these are rendezvous
   case ppx::Opcode_recv:
   case ppx::Opcode_collective:
-    return;
+    break;
   }
+  return {};
 }
 
 bool Rank::advance(Section section, uint32_t queue, Team &team,
@@ -134,7 +137,7 @@ bool Rank::advance(Section section, uint32_t queue, Team &team,
   QueueState &state = queues[queue];
   const uint32_t done = state.done.load(std::memory_order_relaxed);
   const std::vector<Task> &list = tasks[size_t(section)][queue];
-  if (done == list.size())
+  if (done == list.size() || !failure.ok())
     return false;
   const Task &task = list[done];
   InstructionTime &time = times[size_t(section)][task.index];
@@ -156,7 +159,9 @@ bool Rank::advance(Section section, uint32_t queue, Team &team,
       return false;
   } else {
     Stopwatch stopwatch(time);
-    execute(task, team, host);
+    failure = execute(task, team, host);
+    if (!failure.ok())
+      return false;
   }
   time.end = nanoseconds(CLOCK_MONOTONIC);
   state.started.store(false, std::memory_order_relaxed);
@@ -165,8 +170,8 @@ bool Rank::advance(Section section, uint32_t queue, Team &team,
   return true;
 }
 
-void Rank::run(Section which, int64_t step, Team &team, HostData &host,
-               const std::atomic<bool> &cancelled, uint32_t spins) {
+Status Rank::run(Section which, int64_t step, Team &team, HostData &host,
+                 const Cancellation &cancellation, uint32_t spins) {
   const auto &lists = tasks[size_t(which)];
   size_t remaining = 0;
   for (uint32_t queue = 0; queue < queues.size(); ++queue) {
@@ -177,8 +182,12 @@ void Rank::run(Section which, int64_t step, Team &team, HostData &host,
   scalars.back() = step;
   attributeAllocations(&allocations);
   section.store(int(which), std::memory_order_relaxed);
-  while (remaining > 0 && !cancelled.load(std::memory_order_relaxed)) {
+  while (remaining > 0 && failure.ok()) {
+    // Before everything that a notification tells of, the cancellation among
+    // it: what comes later ends the wait below.
     const uint32_t seen = event.count();
+    if (cancellation.isRequested())
+      break;
     size_t completed = 0;
     for (uint32_t queue = 0; queue < queues.size(); ++queue)
       if (program.queues[queue]->kind != ppx::QueueKind_compute)
@@ -189,10 +198,11 @@ void Rank::run(Section which, int64_t step, Team &team, HostData &host,
           advance(which, queue, team, host))
         ++completed;
     remaining -= completed;
-    if (completed == 0 && remaining > 0)
+    if (completed == 0 && remaining > 0 && failure.ok())
       event.wait(seen, spins);
   }
   section.store(-1, std::memory_order_relaxed);
   attributeAllocations(nullptr);
   ++rounds[size_t(which)];
+  return failure;
 }

@@ -40,10 +40,19 @@ struct ResolvedKernel {
 class HostData {
 public:
   virtual ~HostData() = default;
-  virtual void load(uint32_t rank, const ppx::InstructionT &instruction,
-                    std::byte *slot) = 0;
+  /// A failure ends the section on all ranks.
+  virtual Status load(uint32_t rank, const ppx::InstructionT &instruction,
+                      std::byte *slot) = 0;
   virtual void emit(uint32_t rank, const ppx::InstructionT &instruction,
                     const std::byte *slot) = 0;
+};
+
+/// Tells ranks to leave their section: each asks before it looks for work.
+/// Whoever changes the answer notifies the ranks' events afterwards.
+class Cancellation {
+public:
+  virtual ~Cancellation() = default;
+  virtual bool isRequested() const = 0;
 };
 
 /// One instruction of one rank.
@@ -65,9 +74,10 @@ class Rank {
 public:
   Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program);
 
-  /// Runs a section to its end, or until `cancelled`. `spins`: see Event.
-  void run(Section section, int64_t step, Team &team, HostData &host,
-           const std::atomic<bool> &cancelled, uint32_t spins);
+  /// Runs a section to its end, or until `cancellation` is requested, or the
+  /// host fails. `spins`: see Event.
+  Status run(Section section, int64_t step, Team &team, HostData &host,
+             const Cancellation &cancellation, uint32_t spins);
 
   /// Wakes the thread if it waits.
   inprocess::Event event;
@@ -89,10 +99,11 @@ private:
   bool waitsHold(const ppx::InstructionT &instruction) const;
   /// Starts the head of the queue if it may, and completes it if it can.
   bool advance(Section section, uint32_t queue, Team &team, HostData &host);
-  void execute(const Task &task, Team &team, HostData &host);
+  Status execute(const Task &task, Team &team, HostData &host);
   void launch(const Task &task, Team &team);
 
   std::vector<int64_t> scalars;
+  Status failure; ///< of the section that is run
   uint64_t rounds[kSections.size()] = {};
 };
 

@@ -9,10 +9,9 @@
 // business.
 //
 // The order of calls: create, initialize or setArgument, setInput, begin, then
-// step as often as wanted (the inputs are read during the call), end. They come
-// from one thread; create may change the environment for a moment, so that no
-// other thread may look at it then. After a hang a kernel may still run: what
-// it uses, the inputs of the step among it, has to stay until the process ends.
+// step as often as wanted, end. They come from one thread; create may change
+// the environment for a moment, so that no other thread may look at it then.
+// After a failure a kernel may still run: see isStuck().
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_SESSION_H
@@ -72,13 +71,21 @@ public:
   /// Reads it back, each part from its first holder.
   Status getArgument(uint32_t argument, void *values, uint64_t bytes) const;
 
-  /// The global batch of an input or label for the following steps; the memory
-  /// stays the caller's, and must last until the next call.
+  /// The global batch of an input or label for the following steps; a copy is
+  /// kept.
   Status setInput(uint32_t argument, const void *values, uint64_t bytes);
 
+  /// These fail (usage) if an input that is loaded has no batch. After any
+  /// failure they return it again.
   Status begin(); ///< runs the prologue
   Status step();  ///< runs the body
   Status end();   ///< runs the epilogue
+
+  /// Whether a failure left a thread inside a kernel. It may still write to
+  /// everything below: arguments are refused, the rest must not be read. It
+  /// uses the session's memory and code, which therefore stay, until the
+  /// process ends: by _exit(), since a proper end would destroy them.
+  bool isStuck() const;
 
   /// What the last step emitted.
   const void *output(uint32_t output) const;

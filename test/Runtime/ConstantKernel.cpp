@@ -1,0 +1,11 @@
+//===- ConstantKernel.cpp - a kernel that writes PP_VALUE -----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include <cstdint>
+
+extern "C" void kernel(void *const *arguments, const int64_t *, int64_t,
+                       int64_t) {
+  *static_cast<int *>(arguments[0]) = PP_VALUE;
+}

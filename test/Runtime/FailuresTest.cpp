@@ -1,0 +1,216 @@
+//===- FailuresTest.cpp - how a run that fails comes to an end ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Failures that arrive at the worst moment: right before a rank sleeps, and
+// while another is inside a kernel that does not return. Under the thread
+// sanitizer these are also the test that nothing is read that such a kernel may
+// still write.
+//
+//===----------------------------------------------------------------------===//
+#include "ProgramBuilder.h"
+
+#include "backends/cpu/Executor.h"
+#include "pprt/Session.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+using namespace pprt;
+using namespace pprt::test;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+/// Whose input cannot be read.
+class FailingHost final : public cpu::HostData {
+public:
+  Status load(uint32_t, const ppx::InstructionT &, std::byte *) override {
+    while (awaited && !*awaited)
+      std::this_thread::sleep_for(milliseconds(1));
+    return Status(ExitCode::io, "the input cannot be read");
+  }
+  void emit(uint32_t, const ppx::InstructionT &, const std::byte *) override {}
+
+  /// What to wait for before failing.
+  const std::atomic<bool> *awaited = nullptr;
+};
+
+/// A kernel that writes to its argument until it is released.
+std::atomic<bool> entered{false}, released{false};
+void hang(void *const *arguments, const int64_t *, int64_t, int64_t) {
+  entered = true;
+  auto *value = static_cast<uint32_t *>(arguments[0]);
+  while (!released)
+    ++*value;
+}
+/// Nobody can wait for a thread that nobody owns any more.
+void release() {
+  released = true;
+  std::this_thread::sleep_for(milliseconds(200));
+}
+void *resolveHang(const std::string &) {
+  return reinterpret_cast<void *>(hang);
+}
+
+std::shared_ptr<const ppx::ArtifactT> share(ArtifactBuilder &builder) {
+  return std::make_shared<const ppx::ArtifactT>(builder.take());
+}
+
+Expected<std::unique_ptr<cpu::Executor>>
+makeExecutor(std::shared_ptr<const ppx::ArtifactT> artifact,
+             std::shared_ptr<cpu::HostData> host) {
+  cpu::ExecutorOptions options;
+  options.resolver = resolveHang;
+  return cpu::Executor::create(artifact, *Mesh::create(artifact->axes), options,
+                               std::move(host));
+}
+
+/// Is requested by another thread right after a rank asked: as late as can be.
+class LateCancellation final : public cpu::Cancellation {
+public:
+  explicit LateCancellation(cpu::Rank &rank) : rank(rank) {}
+  bool isRequested() const override {
+    if (requested)
+      return true;
+    std::thread([this] {
+      requested = true;
+      rank.event.notify();
+    }).join();
+    return false;
+  }
+
+private:
+  cpu::Rank &rank;
+  mutable std::atomic<bool> requested{false};
+};
+
+// A rank that sleeps although it was told to leave never wakes.
+TEST(Failures, ACancellationIsSeenBeforeTheRankSleeps) {
+  // Stage 0 waits for a message that stage 1 never sends.
+  ArtifactBuilder builder;
+  builder.axis("pp", 2, ppx::AxisKind_stage);
+  for (uint32_t stage = 0; stage < 2; ++stage) {
+    ProgramBuilder program = builder.program({stage}, stage);
+    const uint32_t queue = program.queue("all");
+    const uint32_t slot = program.slot("x", 4);
+    program.begin(Section::body);
+    if (stage == 0)
+      program.recv(queue, 1, slot);
+    else
+      program.send(queue, 0, slot);
+    program.step(queue);
+  }
+  FailingHost host;
+  auto executor = makeExecutor(share(builder), std::make_shared<FailingHost>());
+  ASSERT_TRUE(executor.ok()) << executor.status().message();
+  cpu::Rank &rank = (*executor)->rank(0);
+  const LateCancellation cancellation(rank);
+  cpu::Team team(1);
+  std::future<void> left = std::async(std::launch::async, [&] {
+    (void)rank.run(Section::body, 0, team, host, cancellation, 0);
+  });
+  EXPECT_EQ(left.wait_for(seconds(10)), std::future_status::ready);
+  rank.event.notify(); // so that a failed test ends, too
+}
+
+// Rank 0 is inside the kernel when rank 1 loads what cannot be read.
+TEST(Failures, DoNotWaitForAKernelThatHangs) {
+  entered = released = false;
+  ArtifactBuilder builder;
+  builder.axis("dp", 2);
+  const uint32_t input = builder.argument("x", ppx::Role_input, 4);
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    ProgramBuilder program = builder.program({rank});
+    const uint32_t queue = program.queue("compute");
+    const uint32_t slot = program.slot("x", 4);
+    program.begin(Section::body);
+    if (rank == 0)
+      program.run(queue, {}, {slot});
+    else
+      program.load(queue, input, slot);
+    program.step(queue);
+  }
+  auto host = std::make_shared<FailingHost>();
+  host->awaited = &entered;
+  auto executor = makeExecutor(share(builder), host);
+  ASSERT_TRUE(executor.ok()) << executor.status().message();
+  std::future<Status> failure = std::async(
+      std::launch::async, [&] { return (*executor)->run(Section::body, 0); });
+  const bool returns =
+      failure.wait_for(seconds(10)) == std::future_status::ready;
+  EXPECT_TRUE(returns);
+  if (!returns)
+    released = true; // so that a failed test ends, too
+  const Status status = failure.get();
+  EXPECT_EQ(status.code(), ExitCode::io);
+  EXPECT_EQ(status.message(), "the input cannot be read");
+  EXPECT_TRUE((*executor)->isStuck());
+  EXPECT_EQ((*executor)->run(Section::body, 1).message(), status.message());
+  executor->reset();
+  release();
+}
+
+TEST(Failures, OfTheHostEndAllRanks) {
+  ArtifactBuilder builder;
+  const uint32_t axis = builder.axis("dp", 2);
+  const uint32_t group = builder.group({axis});
+  const uint32_t input = builder.argument("x", ppx::Role_input, 4);
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    ProgramBuilder program = builder.program({rank});
+    const uint32_t compute = program.queue("compute");
+    const uint32_t reduces = program.queue("dp", ppx::QueueKind_collective);
+    const uint32_t slot = program.slot("x", 4);
+    program.begin(Section::body);
+    if (rank == 1)
+      program.load(compute, input, slot);
+    program.collective(reduces, ppx::CollectiveKind_all_reduce, group, {slot},
+                       {slot});
+    program.step(compute);
+  }
+  auto executor = makeExecutor(share(builder), std::make_shared<FailingHost>());
+  ASSERT_TRUE(executor.ok()) << executor.status().message();
+  EXPECT_EQ((*executor)->run(Section::body, 0).code(), ExitCode::io);
+  EXPECT_FALSE((*executor)->isStuck());
+}
+
+TEST(Failures, AStuckSessionTellsNothing) {
+  entered = released = false;
+  ArtifactBuilder builder;
+  const uint32_t parameter = builder.argument("w", ppx::Role_param, 4);
+  const uint32_t input = builder.argument("x", ppx::Role_input, 4);
+  ProgramBuilder program = builder.program({0});
+  const uint32_t queue = program.queue("compute");
+  const uint32_t w = program.slot("w", 4), x = program.slot("x", 4);
+  builder.hold(parameter, w);
+  program.begin(Section::body);
+  program.load(queue, input, x);
+  program.run(queue, {}, {}, {w});
+  program.step(queue);
+  SessionOptions options;
+  options.resolver = resolveHang;
+  options.hangTimeoutSeconds = 0.2;
+  auto created = Session::create(share(builder), options);
+  ASSERT_TRUE(created.ok()) << created.status().message();
+  Session &session = **created;
+  float values[4] = {};
+  {
+    // The session keeps what it may still read.
+    std::vector<float> batch(4, 1.0f);
+    ASSERT_TRUE(session.setInput(input, batch.data(), 16).ok());
+  }
+  EXPECT_EQ(session.step().code(), ExitCode::hang);
+  ASSERT_TRUE(session.isStuck());
+  EXPECT_EQ(session.getArgument(parameter, values, 16).code(), ExitCode::hang);
+  EXPECT_EQ(session.setArgument(parameter, values, 16).code(), ExitCode::hang);
+  EXPECT_EQ(session.setInput(input, values, 16).code(), ExitCode::hang);
+  EXPECT_EQ(session.step().code(), ExitCode::hang);
+  created->reset();
+  release();
+}
+
+} // namespace

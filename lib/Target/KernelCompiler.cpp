@@ -12,8 +12,10 @@
 #include "KernelPipeline.h"
 #include "RowLoop.h"
 #include "pp/IR/Aspects.h"
+#include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
+#include "pprt/Status.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -167,19 +169,23 @@ KernelFunction CompiledKernels::lookup(StringRef symbol) const {
 FailureOr<std::vector<uint8_t>> CompiledKernels::linkSharedObject() const {
   if (state->objects.empty())
     return std::vector<uint8_t>();
-  auto fail = [&](const Twine &message) {
-    return emitError(Location(state->location))
-           << "cannot link kernels: " << message;
+  auto fail = [&](const Twine &message,
+                  pprt::ExitCode code = pprt::ExitCode::io) {
+    InFlightDiagnostic diagnostic = emitError(Location(state->location))
+                                    << "cannot link kernels: " << message;
+    setExitCode(diagnostic, int(code));
+    return diagnostic;
   };
   auto linker = llvm::sys::findProgramByName("ld.lld", {PP_LLVM_TOOLS_DIR});
   if (!linker)
     linker = llvm::sys::findProgramByName("ld.lld");
   if (!linker)
-    return fail("expects ld.lld in " PP_LLVM_TOOLS_DIR " or on PATH");
+    return fail("expects ld.lld in " PP_LLVM_TOOLS_DIR " or on PATH",
+                pprt::ExitCode::doesNotCompile);
   SmallString<128> directory;
   if (std::error_code error =
           llvm::sys::fs::createUniqueDirectory("pp-kernels", directory))
-    return fail(error.message());
+    return fail("cannot create " + directory + ": " + error.message());
   llvm::scope_exit cleanup(
       [&] { (void)llvm::sys::fs::remove_directories(directory); });
 
@@ -194,10 +200,17 @@ FailureOr<std::vector<uint8_t>> CompiledKernels::linkSharedObject() const {
     const ObjectCode &object = state->objects.find(symbol)->second;
     std::string path = (directory + "/" + symbol + ".o").str();
     std::error_code error;
-    llvm::raw_fd_ostream stream(path, error);
+    {
+      llvm::raw_fd_ostream stream(path, error);
+      if (!error) {
+        stream << StringRef(object.data(), object.size());
+        stream.close();
+        error = stream.error();
+        stream.clear_error();
+      }
+    }
     if (error)
-      return fail(error.message());
-    stream << StringRef(object.data(), object.size());
+      return fail(path + ": cannot write: " + error.message());
     arguments.push_back(path);
   }
   std::string message;

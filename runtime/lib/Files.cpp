@@ -8,10 +8,13 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/Files.h"
 
+#include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,8 +87,78 @@ Status InputFile::read(uint64_t offset, void *out, size_t count) const {
 }
 
 //===----------------------------------------------------------------------===//
+// Unfinished files
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A name that a signal handler can read. The memory is never freed; a handler
+/// that meets a name while it changes finds no such file.
+struct UnfinishedFile {
+  enum State : int { unused, reserved, named };
+  std::atomic<int> state{unused};
+  char path[PATH_MAX];
+};
+} // namespace
+
+static_assert(std::atomic<int>::is_always_lock_free,
+              "a signal handler takes no lock");
+
+// More than are ever written at once; what finds no place is not removed.
+static UnfinishedFile unfinished[16];
+
+static void noteUnfinished(const std::string &path) {
+  if (path.size() >= PATH_MAX)
+    return;
+  for (UnfinishedFile &file : unfinished) {
+    int expected = UnfinishedFile::unused;
+    if (!file.state.compare_exchange_strong(expected, UnfinishedFile::reserved))
+      continue;
+    std::memcpy(file.path, path.c_str(), path.size() + 1);
+    file.state = UnfinishedFile::named;
+    return;
+  }
+}
+
+static void noteFinished(const std::string &path) {
+  for (UnfinishedFile &file : unfinished)
+    if (file.state == UnfinishedFile::named && path == file.path) {
+      file.state = UnfinishedFile::unused;
+      return;
+    }
+}
+
+void pprt::removeUnfinishedFiles() {
+  for (UnfinishedFile &file : unfinished)
+    if (file.state == UnfinishedFile::named)
+      ::unlink(file.path);
+}
+
+//===----------------------------------------------------------------------===//
 // OutputFile
 //===----------------------------------------------------------------------===//
+
+/// Creates a file beside `name`. Fails with errno set.
+static int createBeside(const std::string &name, std::string &temporary) {
+  constexpr int attempts = 8;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    uint64_t random = 0;
+    if (::getrandom(&random, sizeof(random), 0) != sizeof(random))
+      return -1;
+    temporary = name + ".tmp.";
+    for (int digit = 0; digit < 16; ++digit)
+      temporary += "0123456789abcdef"[random >> (4 * digit) & 15];
+    // First, so that there is no moment in which a signal leaves it behind.
+    noteUnfinished(temporary);
+    const int descriptor = ::open(
+        temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0)
+      return descriptor;
+    noteFinished(temporary);
+    if (errno != EEXIST)
+      return -1;
+  }
+  return -1;
+}
 
 Expected<OutputFile> OutputFile::create(const std::string &path) {
   std::error_code error;
@@ -107,9 +180,8 @@ Expected<OutputFile> OutputFile::create(const std::string &path) {
     if (!error)
       name = resolved.string();
   }
-  std::string temporary = name + ".tmp." + std::to_string(::getpid());
-  int descriptor =
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  std::string temporary;
+  int descriptor = createBeside(name, temporary);
   if (descriptor < 0)
     return systemFailure(path, "create");
   return OutputFile(name, temporary, descriptor);
@@ -121,26 +193,38 @@ OutputFile::OutputFile(OutputFile &&other) noexcept
   other.descriptor = -1;
 }
 
+void OutputFile::discard() {
+  if (temporary.empty())
+    return;
+  ::unlink(temporary.c_str());
+  noteFinished(temporary);
+}
+
 OutputFile::~OutputFile() {
   if (descriptor < 0)
     return;
   ::close(descriptor);
-  if (!temporary.empty())
-    ::unlink(temporary.c_str());
+  discard();
 }
 
-Status OutputFile::write(const void *data, size_t count) {
+/// Fails with errno set.
+static bool writeAll(int descriptor, const void *data, size_t count) {
   const char *next = static_cast<const char *>(data);
   while (count > 0) {
-    ssize_t written = ::write(descriptor, next, count);
+    const ssize_t written = ::write(descriptor, next, count);
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
-      return systemFailure(name, "write");
+      return false;
     next += written;
-    count -= written;
+    count -= size_t(written);
   }
-  return Status();
+  return true;
+}
+
+Status OutputFile::write(const void *data, size_t count) {
+  return writeAll(descriptor, data, count) ? Status()
+                                           : systemFailure(name, "write");
 }
 
 Status OutputFile::commit() {
@@ -154,9 +238,10 @@ Status OutputFile::commit() {
     return closed == 0 ? Status() : systemFailure(name, "write");
   if (closed != 0 || ::rename(temporary.c_str(), name.c_str()) != 0) {
     Status failure = systemFailure(name, "write");
-    ::unlink(temporary.c_str());
+    discard();
     return failure;
   }
+  noteFinished(temporary);
   return Status();
 }
 
@@ -190,4 +275,13 @@ Status pprt::writeFile(const std::string &path, const void *data,
   if (Status status = file->write(data, count); !status.ok())
     return status;
   return file->commit();
+}
+
+Status pprt::writeOutput(const std::string &path, const void *data,
+                         size_t count) {
+  if (path != "-")
+    return writeFile(path, data, count);
+  return writeAll(STDOUT_FILENO, data, count)
+             ? Status()
+             : systemFailure("standard output", "write");
 }

@@ -6,7 +6,9 @@
 #include "pprt/Files.h"
 #include "TestFiles.h"
 
+#include <set>
 #include <sys/stat.h>
+#include <vector>
 
 using namespace pprt;
 
@@ -58,6 +60,42 @@ TEST_F(FilesTest, OutputThatIsAbandonedLeavesNothing) {
     EXPECT_TRUE(file->write("half", 4).ok());
   }
   EXPECT_EQ(fileCount(), 0u);
+}
+
+// What a signal handler does.
+TEST_F(FilesTest, UnfinishedFilesCanBeRemoved) {
+  put("done", "whole");
+  // More than once, and than there is room for.
+  for (int round = 0; round < 3; ++round) {
+    std::vector<OutputFile> files;
+    for (int i = 0; i < 20; ++i) {
+      Expected<OutputFile> file =
+          OutputFile::create(path("out" + std::to_string(i)));
+      ASSERT_TRUE(file);
+      files.push_back(std::move(*file));
+    }
+    EXPECT_TRUE(files.back().commit().ok());
+    EXPECT_EQ(fileCount(), 21u);
+    removeUnfinishedFiles();
+    EXPECT_EQ(fileCount(), 2u + 3u); // 16 of 19
+    EXPECT_EQ(get("done"), "whole");
+    files.clear();
+    std::filesystem::remove(path("out19"));
+  }
+  EXPECT_EQ(fileCount(), 1u);
+}
+
+TEST_F(FilesTest, NobodyForeseesATemporaryName) {
+  std::set<std::string> names;
+  for (int i = 0; i < 4; ++i) {
+    Expected<OutputFile> file = OutputFile::create(path("out"));
+    ASSERT_TRUE(file);
+    for (const auto &entry : std::filesystem::directory_iterator(folder))
+      names.insert(entry.path().filename());
+  }
+  EXPECT_EQ(names.size(), 4u);
+  for (const std::string &name : names)
+    EXPECT_EQ(name.size(), std::string("out.tmp.0123456789abcdef").size());
 }
 
 TEST_F(FilesTest, OutputThroughALinkReplacesItsTarget) {

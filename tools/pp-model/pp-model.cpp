@@ -3,15 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
+#include "../Process.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 #include "pp/IR/PP.h"
 #include "pp/IR/Version.h"
 #include "pp/Models/Models.h"
+#include "pprt/Files.h"
 #include "pprt/Status.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/Error.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -25,6 +26,7 @@ static int fail(const llvm::Twine &message, ExitCode code) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  pp::guardProcess("pp-model");
   cl::SubCommand gptCommand(
       "gpt", "GPT-2: pre-norm, learned positions, tanh GELU, biases");
   cl::SubCommand mlpCommand("mlp", "tanh layers and a softmax classifier");
@@ -111,13 +113,10 @@ int main(int argc, char **argv) {
     return int(ExitCode::usage);
   if (failed(mlir::verify(*module)))
     return int(ExitCode::doesNotCompile);
-  // Appears under its name complete or not at all.
-  if (auto error = llvm::writeToOutput(
-          output, [&](llvm::raw_ostream &file) -> llvm::Error {
-            module->print(file, mlir::OpPrintingFlags().enableDebugInfo(
-                                    true, /*prettyForm=*/false));
-            return llvm::Error::success();
-          }))
-    return fail(output + ": " + llvm::toString(std::move(error)), ExitCode::io);
-  return 0;
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream, mlir::OpPrintingFlags().enableDebugInfo(
+                            true, /*prettyForm=*/false));
+  pprt::Status written = pprt::writeOutput(output, text.data(), text.size());
+  return written.ok() ? 0 : fail(written.message(), written.code());
 }

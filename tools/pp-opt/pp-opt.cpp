@@ -5,6 +5,7 @@
 // What is written appears under its name complete or not at all.
 //
 //===----------------------------------------------------------------------===//
+#include "../Process.h"
 #include "CommandLine.h"
 #include "EmitArtifact.h"
 #include "Reporter.h"
@@ -16,8 +17,8 @@
 #include "pp/IR/PP.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Pipelines.h"
+#include "pprt/Files.h"
 #include "pprt/Status.h"
-#include "llvm/Support/Error.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -28,15 +29,15 @@ static int fail(const llvm::Twine &message, ExitCode code) {
   return int(code);
 }
 
-static llvm::Error writeText(const std::string &path, llvm::StringRef text) {
-  return llvm::writeToOutput(path, [&](llvm::raw_ostream &file) {
-    file << text;
-    return llvm::Error::success();
-  });
+/// Returns the exit code; what is wrong is told.
+static int writeText(const std::string &path, llvm::StringRef text) {
+  pprt::Status written = pprt::writeOutput(path, text.data(), text.size());
+  return written.ok() ? 0 : fail(written.message(), written.code());
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  pp::guardProcess("pp-opt");
   mlir::DialectRegistry registry;
   registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
   pp::registerCostModels(registry);
@@ -81,8 +82,8 @@ int main(int argc, char **argv) {
           registry, config)))
     return isUnderstood ? reporter.exitCode() : int(ExitCode::usage);
   if (!options->drawing.empty())
-    if (auto error = writeText(options->drawing, options->decisions.drawing))
-      return fail(llvm::toString(std::move(error)), ExitCode::io);
+    if (int code = writeText(options->drawing, options->decisions.drawing))
+      return code;
   if (options->output.empty())
     return 0;
   if (options->emit == Emit::PPX) {
@@ -91,9 +92,7 @@ int main(int argc, char **argv) {
         succeeded(pp::opt::emitArtifact(module, options->output, registry));
     return isWritten ? 0 : reporter.exitCode();
   }
-  if (auto error = writeText(options->output, options->emit == Emit::Plan
-                                                  ? options->decisions.plan
-                                                  : module))
-    return fail(llvm::toString(std::move(error)), ExitCode::io);
-  return 0;
+  return writeText(options->output, options->emit == Emit::Plan
+                                        ? options->decisions.plan
+                                        : module);
 }

@@ -2,24 +2,43 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// A terminal that goes away (SIGHUP), or a reader of the output that does
+// (SIGPIPE), ends a run as a user does, and not before what it learnt is saved.
+//
 //===----------------------------------------------------------------------===//
 #include "Interrupt.h"
+#include "pprt/Files.h"
 
+#include <atomic>
 #include <csignal>
+#include <unistd.h>
 
-static volatile std::sig_atomic_t arrived = 0;
+// Any thread may run the handler.
+static std::atomic<bool> arrived{false};
+static_assert(std::atomic<bool>::is_always_lock_free,
+              "a signal handler takes no lock");
 
 extern "C" {
-static void noteInterrupt(int) { arrived = 1; }
+static void noteInterrupt(int signal) {
+  if (!arrived.exchange(true) || signal == SIGPIPE)
+    return;
+  pprt::removeUnfinishedFiles();
+  std::signal(signal, SIG_DFL);
+  raise(signal); // delivered when this returns
+}
 }
 
 void pp::run::catchInterrupts() {
   struct sigaction action = {};
   action.sa_handler = noteInterrupt;
-  // SA_RESETHAND: the second signal finds the default action.
-  action.sa_flags = SA_RESTART | SA_RESETHAND;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  action.sa_flags = SA_RESTART;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    struct sigaction inherited;
+    sigaction(signal, nullptr, &inherited);
+    // Under nohup, say, the user has decided.
+    if (inherited.sa_handler != SIG_IGN)
+      sigaction(signal, &action, nullptr);
+  }
 }
 
-bool pp::run::interrupted() { return arrived != 0; }
+bool pp::run::interrupted() { return arrived; }

@@ -8,8 +8,9 @@
 
 namespace pp::run {
 
-/// From now on the first SIGINT or SIGTERM only sets a flag, so that the step
-/// can be finished; the second ends the process.
+/// From now on the first SIGINT, SIGTERM or SIGHUP, and every SIGPIPE, only
+/// sets a flag, so that the step can be finished and its result saved. The next
+/// of the first three removes what is half written and ends the process.
 void catchInterrupts();
 
 /// Whether one has arrived.

@@ -154,17 +154,27 @@ Status checkResultsAreWritable(const Options &options) {
   return {};
 }
 
+/// What happened first, followed by what happened then.
+Status join(Status first, const Status &second) {
+  if (first.ok() || second.ok())
+    return first.ok() ? second : first;
+  // An interrupted run promises its results: that they are lost is worse.
+  return Status(first.code() == ExitCode::interrupted ? second.code()
+                                                      : first.code(),
+                first.message() + "; " + second.message());
+}
+
+/// Writes all that can be written, whatever else cannot.
 Status writeResults(const Options &options, const Session &session,
                     const Report &report) {
+  Status status;
   if (!options.save.empty())
-    if (Status status = saveParameters(options.save, session); !status.ok())
-      return status;
+    status = join(status, saveParameters(options.save, session));
   if (!options.report.empty())
-    if (Status status = writeReport(options.report, report); !status.ok())
-      return status;
+    status = join(status, writeReport(options.report, report));
   if (!options.trace.empty())
-    return writeTrace(options.trace, traceLastStep(session));
-  return {};
+    status = join(status, writeTrace(options.trace, traceLastStep(session)));
+  return status;
 }
 
 } // namespace
@@ -223,7 +233,5 @@ Status pp::run::run(const Options &options) {
   Options results = options;
   if (!keep)
     results.save.clear();
-  if (Status written = writeResults(results, **session, report); trained.ok())
-    return written;
-  return trained;
+  return join(trained, writeResults(results, **session, report));
 }

@@ -7,6 +7,7 @@
 #include "Run.h"
 #include "pp/IR/Version.h"
 
+#include <csignal>
 #include <iostream>
 #include <new>
 #include <unistd.h>
@@ -19,28 +20,25 @@
 }
 
 int main(int argc, char **argv) {
+  // A file that grows beyond `ulimit -f` is a failure like others.
+  std::signal(SIGXFSZ, SIG_IGN);
   std::set_new_handler(endWithoutMemory);
   pprt::Expected<pp::run::Options> options = pp::run::parseOptions(argc, argv);
-  if (options && options->help) {
+  pprt::Status status = options.status();
+  if (options && options->help)
     std::cout << pp::run::describeOptions();
-    return 0;
-  }
-  if (options && options->version) {
+  else if (options && options->version)
     std::cout << pp::describeVersion() << "\n";
-    return 0;
-  }
-  const pprt::Status status =
-      options ? pp::run::run(*options) : options.status();
+  else if (options)
+    status = pp::run::run(*options);
+  if (!std::cout.flush() && status.ok())
+    status = {pprt::ExitCode::io, "standard output: cannot write"};
   if (status.ok())
     return 0;
   // Diagnostics of the compiler come with their locations.
   const bool isDiagnostic = status.code() == pprt::ExitCode::doesNotCompile;
   std::cerr << (isDiagnostic ? "" : "pp-run: error: ") << status.message()
             << std::endl;
-  // A kernel that hangs may still use what a proper end would destroy.
-  if (status.code() == pprt::ExitCode::hang) {
-    std::cout.flush();
-    _exit(int(status.code()));
-  }
-  return static_cast<int>(status.code());
+  // A kernel that did not end may still use what a proper end would destroy.
+  _exit(int(status.code()));
 }

@@ -43,9 +43,10 @@ private:
   uint64_t bytes = 0;
 };
 
-/// A file that takes its name when it is complete: written beside it, synced,
-/// then renamed. Without a successful `commit` nothing stays behind. A path
-/// that is no regular file (a pipe, /dev/stdout) is written directly.
+/// A file that takes its name when it is complete: written beside it under a
+/// name that nobody can foresee, synced, then renamed. Without a successful
+/// `commit` nothing stays behind. A path that is no regular file (a pipe,
+/// /dev/stdout) is written directly.
 class OutputFile {
 public:
   /// Fails (io) if the file cannot be created.
@@ -63,12 +64,17 @@ private:
   OutputFile(std::string name, std::string temporary, int descriptor)
       : name(std::move(name)), temporary(std::move(temporary)),
         descriptor(descriptor) {}
+  void discard();
 
   std::string name;
   /// Empty if the file is written directly.
   std::string temporary;
   int descriptor = -1;
 };
+
+/// Removes what OutputFiles have written and not committed, for a process that
+/// a signal ends: safe to call in its handler, and last.
+void removeUnfinishedFiles();
 
 /// Fails (io) if OutputFile could not create `path`. Leaves pipes and devices
 /// alone: their other end would take this for the output.
@@ -80,6 +86,9 @@ Expected<std::string> readFile(const std::string &path, uint64_t most);
 
 /// Writes `count` bytes as the whole of `path`, as OutputFile does.
 Status writeFile(const std::string &path, const void *data, size_t count);
+
+/// The same, but `-` is standard output.
+Status writeOutput(const std::string &path, const void *data, size_t count);
 
 } // namespace pprt
 

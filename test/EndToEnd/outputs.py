@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Takes away what the tools write to, and ends them by signals.
+
+SPDX-License-Identifier: Apache-2.0
+
+A full disk, a limit on the size of files, a reader that goes away, a terminal
+that hangs up: each ends with the documented exit code and a message. No file
+appears under its name unless it is whole, and nothing is left beside it.
+
+  outputs.py --bin=build/bin
+"""
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import scratch
+
+MESH = "dp=2 optimizer=sgd lr=0.1"
+# Each tool with all that it writes; {} stands for the folder to write to.
+WRITERS = [
+    ("pp-model", "mlp", "-o", "{}/out.mlir"),
+    ("pp-opt", "mlp.mlir", f"--pp-parallelize={MESH}", "-o", "{}/out.mlir"),
+    ("pp-opt", "mlp.mlir", f"--pp-parallelize={MESH}", "--emit=ppx", "-o", "{}/out.ppx"),
+    ("pp-opt", "mlp.mlir", f"--pp-parallelize={MESH}", "--remarks-filter=.*",
+     "--remark-format=yaml", "--remarks-output-file={}/out.yaml", "-o", "/dev/null"),
+    ("pp-run", "mlp.mlir", "--quiet", "--steps=1", "--save={}/out.safetensors"),
+    ("pp-run", "mlp.mlir", "--quiet", "--steps=1", "--report={}/out.json"),
+    ("pp-run", "mlp.mlir", "--quiet", "--steps=1", "--trace={}/out.trace"),
+]
+TO_STANDARD_OUTPUT = [
+    ("pp-model", "mlp"), ("pp-model", "--help"), ("pp-opt", "mlp.mlir"), ("pp-opt", "--help"),
+    ("pp-run", "mlp.mlir", "--steps=2"), ("pp-run", "--help"), ("pp-run", "mlp.mlir", "--verify"),
+]
+
+
+class Judge:
+    """Counts what is wrong, and says it."""
+
+    def __init__(self, folder):
+        self.folder, self.failures = folder, 0
+
+    def expect(self, condition, what, done=None):
+        if not condition:
+            self.failures += 1
+            print(f"FAILED: {what}")
+            if done is not None:
+                print(f"  exit {done.returncode}: {done.stderr.strip()}")
+
+    def refused(self, what, done, path=""):
+        """A write that failed: code 14, one line that names the file."""
+        self.expect(done.returncode == 14, f"{what}: expects exit 14", done)
+        self.expect("error:" in done.stderr and path in done.stderr and
+                    len(done.stderr.splitlines()) == 1, f"{what}: expects one line", done)
+
+
+def limit_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, resource.RLIM_INFINITY))
+
+
+def check_full_disk(run, judge):
+    """Neither a half file nor the one before is lost."""
+    target = run.folder / "target"
+    target.mkdir()
+    for tool, *arguments in WRITERS:
+        arguments = [a.format(target) for a in arguments]
+        name = next(a for a in reversed(arguments) if str(target) in a).rpartition("/")[2]
+        what = f"{tool} {name} beyond the limit"
+        done = subprocess.run([run.tools / tool, *arguments], cwd=run.folder, text=True,
+                              capture_output=True, timeout=60, preexec_fn=limit_files)
+        judge.refused(what, done, "" if name == "out.yaml" else "cannot write")
+        judge.expect(not list(target.iterdir()), f"{what}: expects no file, got "
+                     f"{[f.name for f in target.iterdir()]}")
+        # The same on a device that is full.
+        arguments = [a.replace(f"{target}/{name}", "/dev/full") for a in arguments]
+        judge.refused(f"{tool} {name} on /dev/full", run.call(tool, *arguments),
+                      "" if name == "out.yaml" else "/dev/full")
+        judge.expect(os.stat("/dev/full").st_mode & 0o170000 == 0o020000,
+                     f"{tool} {name}: expects /dev/full to stay a device")
+    # What was there before stays.
+    (target / "out.mlir").write_text("old")
+    done = subprocess.run([run.tools / "pp-model", "mlp", "-o", target / "out.mlir"], text=True,
+                          capture_output=True, preexec_fn=limit_files)
+    judge.refused("over an older file", done)
+    judge.expect((target / "out.mlir").read_text() == "old", "expects the older file to stay")
+
+
+def check_standard_output(run, judge):
+    for tool, *arguments in TO_STANDARD_OUTPUT:
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([run.tools / tool, *arguments], cwd=run.folder, text=True,
+                                  stdout=full, stderr=subprocess.PIPE, timeout=60)
+        judge.refused(f"{tool} {' '.join(arguments)} > /dev/full", done, "standard output")
+
+
+def start(run, *arguments, steps=100000000, **options):
+    """A long run that has done its first step."""
+    process = subprocess.Popen(
+        [run.tools / "pp-run", "mlp.mlir", f"--steps={steps}", *arguments], cwd=run.folder,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    process.stdout.readline()
+    return process
+
+
+def end(process):
+    _, stderr = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(process.args, process.returncode, "", stderr)
+
+
+def check_signals(run, judge):
+    """A signal ends a run after its step: what it learnt is saved, whole."""
+    for name in "SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE":
+        kept = run.folder / "kept.safetensors"
+        process = start(run, f"--save={kept}")
+        process.send_signal(signal.Signals[name])
+        done = end(process)
+        judge.expect(done.returncode == 130 and "interrupted after" in done.stderr,
+                     f"{name}: expects exit 130", done)
+        again = run.call("pp-run", "mlp.mlir", "--steps=0", f"--parameters={kept}")
+        judge.expect(again.returncode == 0, f"{name}: expects parameters that can be read", again)
+        kept.unlink(missing_ok=True)
+    # As nohup does.
+    process = start(run, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    judge.expect(process.poll() is None, "expects an ignored SIGHUP to stay ignored")
+    process.send_signal(signal.SIGTERM)
+    judge.expect(end(process).returncode == 130, "expects SIGTERM to end it still")
+
+
+def check_second_signal(run, judge):
+    """Whoever does not want to wait for the save says so again."""
+    os.mkfifo(run.folder / "pipe")  # nobody reads it: the save waits for ever
+    process = start(run, "--save=pipe")
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.5)
+    judge.expect(process.poll() is None, "expects the save to wait")
+    process.send_signal(signal.SIGINT)
+    judge.expect(end(process).returncode == -signal.SIGINT, "expects the second signal to end it")
+
+
+def check_reader(run, judge):
+    """A reader that goes away is an interrupt, not a lost run."""
+    kept = run.folder / "kept.safetensors"
+    process = start(run, f"--save={kept}", steps=20000)  # more lines follow the first
+    process.stdout.close()
+    process.wait(timeout=60)
+    judge.expect(process.returncode == 130 and "interrupted after" in process.stderr.read(),
+                 "head: expects exit 130")
+    judge.expect(kept.exists(), "head: expects what was learnt")
+    kept.unlink(missing_ok=True)
+
+
+def check_lost_results(run, judge):
+    """That results are lost is worse than that the run was interrupted."""
+    target = run.folder / "lost"
+    target.mkdir()
+    process = start(run, f"--save={target}/out.safetensors", f"--report={target}/out.json",
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, -1)))
+    process.send_signal(signal.SIGINT)
+    done = end(process)
+    judge.refused("an interrupted run that cannot save", done, "out.safetensors: cannot write")
+    judge.expect("interrupted after" in done.stderr, "expects the cause as well", done)
+    judge.expect(not (target / "out.safetensors").exists(), "expects no half file")
+    # One result that cannot be written does not cost the others.
+    done = run.call("pp-run", "mlp.mlir", "--quiet", "--steps=1", "--save=/dev/full",
+                    f"--report={target}/whole.json")
+    judge.refused("a save that fails", done, "/dev/full")
+    judge.expect((target / "whole.json").exists(), "expects the report all the same")
+
+
+def main():
+    with scratch.from_command_line(__doc__) as run:
+        judge = Judge(run.folder)
+        done = run.call("pp-model", "mlp", "-o", "mlp.mlir")
+        judge.expect(done.returncode == 0, "expects a model", done)
+        check_full_disk(run, judge)
+        check_standard_output(run, judge)
+        check_signals(run, judge)
+        check_second_signal(run, judge)
+        check_reader(run, judge)
+        check_lost_results(run, judge)
+        left = [f.name for f in run.folder.rglob("*.tmp*")]
+        judge.expect(not left, f"expects nothing beside the files, got {left}")
+    print(f"{judge.failures} failures")
+    return 1 if judge.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+//===- Process.cpp - how a tool ends that something ends early ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Process.h"
+#include "pprt/Files.h"
+#include "pprt/Status.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/raw_ostream.h"
+#include <csignal>
+#include <cstdlib>
+#include <unistd.h>
+
+using pprt::ExitCode;
+
+static const char *toolName = nullptr;
+
+static void endInterrupted() {
+  pprt::removeUnfinishedFiles();
+  llvm::sys::RunInterruptHandlers(); // LLVM's own temporary files
+  _exit(int(ExitCode::interrupted));
+}
+
+/// Not by exit(): static objects may be in destruction already.
+[[noreturn]] static void endUnwritten() {
+  pprt::removeUnfinishedFiles();
+  llvm::sys::RunInterruptHandlers();
+  _exit(int(ExitCode::io));
+}
+
+static void reportFatal(void *, const char *reason, bool) {
+  llvm::errs() << toolName << ": error: " << reason << "\n";
+  if (llvm::StringRef(reason).starts_with("IO failure"))
+    endUnwritten();
+}
+
+/// LLVM's own help is printed to a stream that nobody asks.
+static void checkStandardOutput() {
+  llvm::outs().flush();
+  if (!llvm::outs().has_error())
+    return;
+  llvm::errs() << toolName << ": error: standard output: cannot write: "
+               << llvm::outs().error().message() << "\n";
+  endUnwritten();
+}
+
+void pp::guardProcess(const char *tool) {
+  toolName = tool;
+  llvm::install_fatal_error_handler(reportFatal);
+  llvm::outs(); // destroyed after the check
+  std::atexit(checkStandardOutput);
+  llvm::sys::SetInterruptFunction(endInterrupted);
+  // A file that grows beyond `ulimit -f` is a failure like others.
+  std::signal(SIGXFSZ, SIG_IGN);
+}

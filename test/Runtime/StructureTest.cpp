@@ -151,6 +151,11 @@ INSTANTIATE_TEST_SUITE_P(
              },
              "mesh expects at most 2^31-1 micro-batches, got more at axis "
              "'t'"},
+        Case{
+            "arenaBehindTheSlots",
+            [](auto &a) { a.programs[0]->arena_bytes = 1ull << 40; },
+            "program 'program0' expects an arena that ends with its last slot, "
+            "at 800 bytes, got 1099511627776"},
         Case{"partOfALaterSlot",
              [](auto &a) { a.programs[0]->slots[0]->part_of = 1; },
              "program 'program0', slot 0 'master' expects to be part of an "

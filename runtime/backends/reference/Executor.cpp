@@ -69,6 +69,7 @@ private:
   void enterSection(uint32_t rank);
   void offer(uint32_t rank);
   bool mayStart(const RankState &state, const QueueState &queue) const;
+  size_t pickStartable();
   void start(QueueRef ref);
   void arrive(QueueRef ref);
   void complete(QueueRef ref);
@@ -332,6 +333,24 @@ std::string Executor::describeStall() const {
   return text;
 }
 
+/// An index into `startable`.
+size_t Executor::pickStartable() {
+  if (options.seed % 2 == 0)
+    return random() % startable.size();
+  // A hash of queue and seed, the same throughout the run.
+  auto priority = [&](QueueRef ref) {
+    const uint64_t mixed =
+        (options.seed << 40 ^ uint64_t(ref.rank) << 20 ^ ref.queue) *
+        0x9E3779B97F4A7C15;
+    return mixed ^ mixed >> 29;
+  };
+  return size_t(std::max_element(startable.begin(), startable.end(),
+                                 [&](QueueRef a, QueueRef b) {
+                                   return priority(a) < priority(b);
+                                 }) -
+                startable.begin());
+}
+
 Result Executor::run() {
   ranks.resize(mesh.worldSize());
   for (size_t i = 0; i < artifact.programs.size(); ++i)
@@ -342,7 +361,7 @@ Result Executor::run() {
     offer(rank);
   }
   while (!startable.empty() && result.end == End::finished) {
-    const size_t pick = random() % startable.size();
+    const size_t pick = pickStartable();
     const QueueRef ref = startable[pick];
     startable[pick] = startable.back();
     startable.pop_back();

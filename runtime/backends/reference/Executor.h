@@ -4,12 +4,13 @@
 //
 // Runs an artifact as slowly and as plainly as it can be run: in one thread,
 // one instruction at a time, nothing buffered, picking at random among all
-// queue heads that may start. It stalls exactly if no head may start while
-// some remain, so that a deadlock needs no timeout. In: an artifact of sound
-// structure. Out: how the run ended, the races and clobbered reads that its own
-// detectors saw, and the final bytes of every arena, to be compared between
-// interleavings and with other backends. It shares no code with the static
-// checks, which it judges.
+// queue heads that may start: evenly, or by priorities that are drawn once, so
+// that some queues starve for as long as they can. It stalls exactly if no head
+// may start while some remain, so that a deadlock needs no timeout. In: an
+// artifact of sound structure. Out: how the run ended, the races and clobbered
+// reads that its own detectors saw, and the final bytes of every arena, to be
+// compared between interleavings and with other backends. It shares no code
+// with the static checks, which it judges.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_REFERENCE_EXECUTOR_H
@@ -45,6 +46,7 @@ struct LoadCall {
 };
 
 struct Options {
+  /// Even seeds pick evenly, odd ones by priorities.
   uint64_t seed = 0;
   uint32_t steps = 2;
   bool watchMemory = true;

@@ -108,12 +108,25 @@ static void checkPart(const ppx::ProgramT &program, size_t index,
     fail("a slot that contains it, got '", whole.name, "'");
 }
 
+/// An arena is allocated whole, so it ends with its last slot.
+static void checkArena(const ppx::ProgramT &program, Report &report) {
+  uint64_t end = 0;
+  for (const auto &slot : program.slots)
+    end = std::max(end, slot->offset + slot->bytes);
+  if (program.arena_bytes > end && program.arena_bytes - end >= kSlotAlignment)
+    report.add(text("program '", program.name,
+                    "' expects an arena that ends with its last slot, at ", end,
+                    " bytes, got ", program.arena_bytes));
+}
+
 static void checkSlotsAndQueues(const ppx::ProgramT &program, Report &report) {
   for (size_t i = 0; i < program.slots.size(); ++i) {
     report.work(1 + program.slots[i]->shape.size());
     checkSlot(program, i, report);
     checkPart(program, i, report);
   }
+  if (report.empty())
+    checkArena(program, report);
   for (const auto &queue : program.queues) {
     report.work(1);
     if (!isOneOf(queue->kind, ppx::QueueKind_MIN, ppx::QueueKind_MAX))

@@ -1,0 +1,224 @@
+//===- FieldEditsTest.cpp - artifacts of which one number is another ------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes another value into one field of a real artifact, under a checksum that
+// fits: a number, a length, an offset, an element of a vector. It is refused,
+// or runs on the cpu backend to its end: with other numbers perhaps, but inside
+// of its memory. The sanitize presets make this test strict. The machine code
+// is left alone: it is trusted.
+//
+//   PPFieldEditsTest --artifacts=FOLDER [--edits=N, of each artifact]
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/Artifact.h"
+#include "pprt/Checks.h"
+#include "pprt/Files.h"
+#include "pprt/Session.h"
+
+#include <flatbuffers/minireflect.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <random>
+
+using namespace pprt;
+
+namespace {
+
+std::string artifactFolder;
+int editCount = 2500;
+
+/// Some bytes of a file.
+struct Place {
+  size_t offset, width;
+};
+
+/// Every number, length and offset of a FlatBuffer, by the field it belongs to.
+class Places final : public flatbuffers::IterationVisitor {
+public:
+  explicit Places(const std::vector<uint8_t> &file) : file(file) {
+    flatbuffers::IterateFlatBuffer(file.data(), ppx::ArtifactTypeTable(), this);
+  }
+  /// Any field of the schema, then any place that it has in the file: there are
+  /// thousands of waits, and one mesh.
+  const Place &pick(std::mt19937_64 &random) const {
+    auto field = places.begin();
+    std::advance(field, random() % places.size());
+    return field->second[random() % field->second.size()];
+  }
+
+private:
+  void StartSequence() override { path.push_back(0); }
+  void EndSequence() override { path.pop_back(); }
+  void Field(size_t index, size_t, flatbuffers::ElementaryType type,
+             bool isVector, const flatbuffers::TypeTable *described,
+             const char *, const uint8_t *value) override {
+    path.back() = index;
+    if (!value)
+      return;
+    if (!isVector)
+      return Element(0, type, described, value);
+    add(value, 4);
+    add(value + flatbuffers::ReadScalar<flatbuffers::uoffset_t>(value), 4);
+  }
+  void Element(size_t, flatbuffers::ElementaryType type,
+               const flatbuffers::TypeTable *described,
+               const uint8_t *value) override {
+    // Of structs, the fields follow. Bytes are the machine code alone.
+    const bool isStruct = type == flatbuffers::ET_SEQUENCE &&
+                          described->st == flatbuffers::ST_STRUCT;
+    if (!isStruct && type != flatbuffers::ET_UCHAR)
+      add(value, flatbuffers::InlineSize(type, described));
+  }
+  void String(const flatbuffers::String *string) override {
+    add(reinterpret_cast<const uint8_t *>(string), 4);
+    if (string->size() > 0)
+      add(string->Data(), 1);
+  }
+  void add(const uint8_t *at, size_t width) {
+    places[path].push_back({size_t(at - file.data()), width});
+  }
+
+  const std::vector<uint8_t> &file;
+  std::vector<size_t> path; ///< of field indices, from the root
+  std::map<std::vector<size_t>, std::vector<Place>> places;
+};
+
+struct Counts {
+  int unchanged = 0, unreadable = 0, refused = 0, failed = 0, finished = 0;
+};
+
+} // namespace
+
+static void edit(std::vector<uint8_t> &file, const Place &place,
+                 std::mt19937_64 &random) {
+  uint64_t old = 0;
+  std::copy_n(&file[place.offset], place.width,
+              reinterpret_cast<uint8_t *>(&old));
+  const uint64_t values[] = {
+      0,       1,       2,        old + 1,  old - 1,      2 * old,
+      old / 2, old ^ 4, old + 64, 1u << 31, ~uint64_t(0), ~uint64_t(0) / 2,
+      random()};
+  const uint64_t value = values[random() % std::size(values)];
+  std::copy_n(reinterpret_cast<const uint8_t *>(&value), place.width,
+              &file[place.offset]);
+}
+
+static void seal(std::vector<uint8_t> &file) {
+  const size_t size = file.size() - kChecksumBytes;
+  const uint32_t checksum = artifactChecksum(file.data(), size);
+  for (size_t i = 0; i < kChecksumBytes; ++i)
+    file[size + i] = uint8_t(checksum >> 8 * i);
+}
+
+/// Two steps over zeros, and every value that comes out.
+static Status run(ppx::ArtifactT artifact) {
+  SessionOptions options;
+  options.hangTimeoutSeconds = 20;
+  auto shared = std::make_shared<const ppx::ArtifactT>(std::move(artifact));
+  Expected<std::unique_ptr<Session>> created = Session::create(shared, options);
+  if (!created)
+    return created.status();
+  Session &session = **created;
+  std::vector<std::vector<uint8_t>> batches(shared->arguments.size());
+  for (uint32_t i = 0; i < shared->arguments.size(); ++i) {
+    const ppx::Role role = shared->arguments[i]->role;
+    if (role != ppx::Role_input && role != ppx::Role_label)
+      continue;
+    batches[i].resize(session.argumentBytes(i));
+    if (Status status =
+            session.setInput(i, batches[i].data(), batches[i].size());
+        !status.ok())
+      return status;
+  }
+  session.initialize(1);
+  for (Status status :
+       {session.begin(), session.step(), session.step(), session.end()})
+    if (!status.ok())
+      return status;
+  for (uint32_t i = 0; i < shared->arguments.size(); ++i)
+    if (batches[i].empty() && session.argumentBytes(i) > 0) {
+      std::vector<uint8_t> values(session.argumentBytes(i));
+      if (Status status = session.getArgument(i, values.data(), values.size());
+          !status.ok())
+        return status;
+    }
+  for (uint32_t i = 0; i < shared->outputs.size(); ++i)
+    if (session.outputBytes(i) > 0)
+      (void)session.scalar(i);
+  return {};
+}
+
+static void tryEdit(const std::vector<uint8_t> &whole, const Place &place,
+                    std::mt19937_64 &random, Counts &counts) {
+  std::vector<uint8_t> file = whole;
+  edit(file, place, random);
+  if (file == whole) {
+    ++counts.unchanged;
+    return;
+  }
+  seal(file);
+  Expected<ppx::ArtifactT> artifact =
+      parseArtifact(file.data(), file.size(), "edited");
+  if (!artifact) {
+    EXPECT_EQ(artifact.status().code(), ExitCode::badArtifact);
+    ++counts.unreadable;
+  } else if (!checkArtifact(*artifact).ok()) {
+    ++counts.refused;
+  } else if (Status status = run(std::move(*artifact)); !status.ok()) {
+    EXPECT_NE(status.code(), ExitCode::hang) << status.message();
+    ++counts.failed;
+  } else {
+    ++counts.finished;
+  }
+}
+
+TEST(FieldEdits, AreRefusedOrHarmless) {
+  if (artifactFolder.empty())
+    GTEST_SKIP() << "no --artifacts";
+  int files = 0;
+  for (const auto &entry :
+       std::filesystem::directory_iterator(artifactFolder)) {
+    if (entry.path().extension() != ".ppx")
+      continue;
+    ++files;
+    Expected<std::string> content = readFile(entry.path(), 1 << 30);
+    ASSERT_TRUE(content.ok()) << content.status().message();
+    const std::vector<uint8_t> whole(content->begin(), content->end());
+    const Places places(whole);
+    std::mt19937_64 random(9);
+    Counts counts;
+    for (int i = 0; i < editCount; ++i) {
+      const Place &place = places.pick(random);
+      SCOPED_TRACE(entry.path().string() + ", byte " +
+                   std::to_string(place.offset));
+      tryEdit(whole, place, random, counts);
+    }
+    std::printf("%s: of %d edits %d change nothing, %d cannot be read, %d are "
+                "refused by a check, %d fail, %d finish\n",
+                entry.path().filename().c_str(), editCount, counts.unchanged,
+                counts.unreadable, counts.refused, counts.failed,
+                counts.finished);
+    EXPECT_GT(counts.unreadable, 0);
+    EXPECT_GT(counts.finished, 0);
+  }
+  EXPECT_GT(files, 0);
+}
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  auto valueOf = [](const std::string &argument, const std::string &option) {
+    return argument.compare(0, option.size(), option) == 0
+               ? argument.substr(option.size())
+               : std::string();
+  };
+  for (int i = 1; i < argc; ++i) {
+    if (std::string folder = valueOf(argv[i], "--artifacts="); !folder.empty())
+      artifactFolder = folder;
+    if (std::string count = valueOf(argv[i], "--edits="); !count.empty())
+      editCount = std::atoi(count.c_str());
+  }
+  return RUN_ALL_TESTS();
+}

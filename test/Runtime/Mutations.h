@@ -1,0 +1,88 @@
+//===- Mutations.h - one wrong thing in a valid program ---------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a compiler with a fault would write: an instruction too many or too few,
+// in another place, with another operand, partner, name or wait; a slot in
+// another place. Most results are wrong, some are another valid program: to
+// tell them apart is the checks' business.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_RUNTIME_MUTATIONS_H
+#define PP_TEST_RUNTIME_MUTATIONS_H
+
+#include "pprt/Program.h"
+
+#include <random>
+
+namespace pprt::test {
+
+enum class Mutation {
+  swap,       ///< two instructions change places
+  drop,       ///< an instruction is missing
+  duplicate,  ///< an instruction comes twice
+  peer,       ///< a transfer is with another stage
+  offset,     ///< a slot lies elsewhere in the arena
+  wait,       ///< a wait is missing
+  count,      ///< a wait counts to another instruction
+  slot,       ///< an argument is another slot
+  tag,        ///< another phase, stage or micro-batch
+  group,      ///< a collective of another group
+  axes,       ///< a group over other axes or stages
+  queue,      ///< an instruction in another queue
+  collective, ///< another kind, reduction, dimension or permutation
+  part        ///< a slot is part of another one, or no longer
+};
+constexpr size_t kMutations = size_t(Mutation::part) + 1;
+const char *nameOf(Mutation mutation);
+
+/// Whether what is left of a program that the mutation leaves valid must be
+/// what it was: it takes away order, or moves memory, and adds nothing.
+inline bool keepsMeaning(Mutation mutation) {
+  return mutation == Mutation::wait || mutation == Mutation::offset;
+}
+
+class Mutator {
+public:
+  Mutator(ppx::ArtifactT &artifact, std::mt19937_64 &random);
+
+  /// Changes one thing, on one rank unless it is a group. False where the
+  /// artifact has nothing of the kind.
+  bool apply(Mutation mutation);
+
+private:
+  size_t pick(size_t count) { return size_t(random() % count); }
+  /// An index of the list that `accept` takes, or the list's size.
+  template <typename Accept> size_t pickWhere(Accept accept);
+  /// The end of what may change: a step stays where it is.
+  size_t listEnd() const;
+  void renumber(size_t i, size_t j);
+  void shiftWaits(uint32_t queue, uint32_t from, int by);
+  uint32_t countUpTo(size_t end) const;
+
+  bool swap();
+  bool drop();
+  bool duplicate();
+  bool changePeer();
+  bool moveSlot();
+  bool removeWait();
+  bool changeCount();
+  bool changeSlot();
+  bool changeTag();
+  bool changeGroup();
+  bool changeAxes();
+  bool changeQueue();
+  bool changeCollective();
+  bool changePart();
+
+  ppx::ArtifactT &artifact;
+  std::mt19937_64 &random;
+  // What is changed: a section of the program of one rank.
+  ppx::ProgramT *program = nullptr;
+  InstructionList *list = nullptr;
+  bool inBody = false;
+};
+
+} // namespace pprt::test
+
+#endif // PP_TEST_RUNTIME_MUTATIONS_H

@@ -1,0 +1,236 @@
+//===- MutationsTest.cpp - the checks against the reference executor ------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts one wrong thing into valid programs at random and asks both sides. The
+// checks must refuse for matching or deadlock exactly what stalls or meets a
+// stranger when executed; for a race or a clobbered read exactly what the
+// executor's detectors report. What they accept must end with the same bits in
+// every interleaving, and with the bits of the unchanged program where the
+// change has only taken order away or moved memory.
+//
+//   PPMutationsTest --artifacts=FOLDER
+//
+// The programs are made here, and read from the folder: those of real models.
+//
+//===----------------------------------------------------------------------===//
+#include "Mutations.h"
+#include "ExecutionModel.h"
+#include "Pipelines.h"
+#include "pprt/Artifact.h"
+#include "pprt/Checks.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+using namespace pprt;
+using namespace pprt::test;
+
+namespace {
+
+std::string artifactFolder;
+
+/// What became of the mutants of one kind. One may have several findings.
+struct Counts {
+  int refused[5] = {}; ///< by FindingKind
+  int accepted = 0, same = 0;
+  int refusals() const {
+    int sum = 0;
+    for (int count : refused)
+      sum += count;
+    return sum;
+  }
+};
+constexpr FindingKind kKinds[] = {FindingKind::structure, FindingKind::race,
+                                  FindingKind::clobber, FindingKind::mismatch,
+                                  FindingKind::deadlock};
+
+/// What a user gets from a run: what is emitted, and parameters and states.
+using Observed = std::pair<std::map<reference::EmitKey, std::vector<uint8_t>>,
+                           std::vector<std::vector<uint8_t>>>;
+
+Observed observe(const ppx::ArtifactT &artifact,
+                 const reference::Result &result) {
+  Observed observed;
+  observed.first = result.emitted;
+  for (const auto &argument : artifact.arguments) {
+    std::map<uint32_t, std::vector<uint8_t>> byRank;
+    for (size_t p = 0; p < artifact.programs.size(); ++p)
+      if (const int32_t slot = argument->slots[p]; slot >= 0)
+        for (uint32_t rank : artifact.programs[p]->ranks) {
+          const ppx::SlotT &s = *artifact.programs[p]->slots[size_t(slot)];
+          const auto begin = result.arenas[rank].begin() + ptrdiff_t(s.offset);
+          byRank[rank].assign(begin, begin + ptrdiff_t(s.bytes));
+        }
+    for (auto &[rank, bytes] : byRank)
+      observed.second.push_back(std::move(bytes));
+  }
+  return observed;
+}
+
+/// Mutates programs one by one and keeps count.
+class Judge {
+public:
+  explicit Judge(uint64_t seed) : random(seed) {}
+
+  /// `valid` is what the mutant was made of.
+  void judge(const ppx::ArtifactT &valid, Mutation mutation, int interleavings);
+  void report(const std::string &what) const;
+  const Counts &of(Mutation mutation) const { return counts[size_t(mutation)]; }
+  std::mt19937_64 random;
+  int total = 0;
+
+private:
+  void compareRefusal(const ppx::ArtifactT &mutant, const CheckResult &checked);
+  void compareAccepted(const ppx::ArtifactT &valid,
+                       const ppx::ArtifactT &mutant, Mutation mutation,
+                       int interleavings);
+
+  Counts counts[kMutations];
+};
+
+} // namespace
+
+/// Runs the refused mutant in both ways of picking: each must find it wrong.
+void Judge::compareRefusal(const ppx::ArtifactT &mutant,
+                           const CheckResult &checked) {
+  const bool race = checked.has(FindingKind::race);
+  for (int seed = 0; seed < 2; ++seed) {
+    const reference::Result run =
+        reference::execute(mutant, hashingOptions(uint64_t(seed)));
+    const bool blocked = run.end != reference::End::finished;
+    ASSERT_EQ(blocked, checked.has(FindingKind::mismatch) ||
+                           checked.has(FindingKind::deadlock))
+        << checked.status().message() << '\n'
+        << run.reason;
+    // A run that stops early sees what is wrong before that point only.
+    if (!blocked || !run.races.empty())
+      ASSERT_EQ(!run.races.empty(), race)
+          << checked.status().message() << '\n'
+          << (run.races.empty() ? "" : run.races.front());
+    // With a race, what is read depends on the interleaving.
+    if (!race && (!blocked || !run.clobbers.empty()))
+      ASSERT_EQ(!run.clobbers.empty(), checked.has(FindingKind::clobber))
+          << checked.status().message() << '\n'
+          << (run.clobbers.empty() ? "" : run.clobbers.front());
+  }
+}
+
+void Judge::compareAccepted(const ppx::ArtifactT &valid,
+                            const ppx::ArtifactT &mutant, Mutation mutation,
+                            int interleavings) {
+  Observed first;
+  for (int seed = 0; seed < interleavings; ++seed) {
+    const reference::Result run =
+        reference::execute(mutant, hashingOptions(uint64_t(seed), seed < 2));
+    ASSERT_EQ(run.end, reference::End::finished) << run.reason;
+    ASSERT_TRUE(run.races.empty()) << run.races.front();
+    ASSERT_TRUE(run.clobbers.empty()) << run.clobbers.front();
+    Observed observed = observe(mutant, run);
+    if (seed == 0)
+      first = std::move(observed);
+    else
+      ASSERT_TRUE(observed == first) << "differs under seed " << seed;
+  }
+  const bool same =
+      first ==
+      observe(valid, reference::execute(valid, hashingOptions(0, false)));
+  counts[size_t(mutation)].same += same;
+  if (keepsMeaning(mutation))
+    ASSERT_TRUE(same) << "accepted, and computes something else";
+}
+
+void Judge::judge(const ppx::ArtifactT &valid, Mutation mutation,
+                  int interleavings) {
+  ppx::ArtifactT mutant(valid);
+  if (!Mutator(mutant, random).apply(mutation))
+    return;
+  ++total;
+  Counts &count = counts[size_t(mutation)];
+  const CheckResult checked = checkArtifact(mutant);
+  for (size_t i = 0; i < std::size(kKinds); ++i)
+    count.refused[i] += checked.has(kKinds[i]);
+  count.accepted += checked.ok();
+  if (checked.ok())
+    compareAccepted(valid, mutant, mutation, interleavings);
+  else if (!checked.has(FindingKind::structure)) // else it cannot be run
+    compareRefusal(mutant, checked);
+}
+
+void Judge::report(const std::string &what) const {
+  std::printf("%d mutants of %s; refused by (some by several)\n%-12s"
+              "%10s%10s%10s%10s%10s%12s%12s\n",
+              total, what.c_str(), "", "structure", "race", "clobber",
+              "mismatch", "deadlock", "accepted", "of which same");
+  for (size_t m = 0; m < kMutations; ++m) {
+    std::printf("%-12s", nameOf(Mutation(m)));
+    for (int refused : counts[m].refused)
+      std::printf("%10d", refused);
+    std::printf("%12d%12d\n", counts[m].accepted, counts[m].same);
+  }
+}
+
+// Small programs of many shapes.
+TEST(Mutations, OfPipelines) {
+  constexpr int kMutants = 8000;
+  Judge judge(20240601);
+  for (int i = 0; judge.total < kMutants; ++i) {
+    const auto mutation = Mutation(size_t(i) % kMutations);
+    SCOPED_TRACE(std::string(nameOf(mutation)) + ", mutant " +
+                 std::to_string(i));
+    const ppx::ArtifactT valid = makePipeline(randomShape(judge.random));
+    judge.judge(valid, mutation, /*interleavings=*/8);
+    if (HasFatalFailure())
+      return;
+  }
+  judge.report("pipelines");
+  // Each check has work that no other one does, and each kind has both ends.
+  for (size_t kind = 0; kind < std::size(kKinds); ++kind) {
+    int refused = 0;
+    for (size_t m = 0; m < kMutations; ++m)
+      refused += judge.of(Mutation(m)).refused[kind];
+    EXPECT_GE(refused, 100);
+  }
+  for (size_t m = 0; m < kMutations; ++m)
+    EXPECT_GE(judge.of(Mutation(m)).refusals(), 20) << nameOf(Mutation(m));
+  EXPECT_GE(judge.of(Mutation::wait).accepted, 20);
+  EXPECT_GE(judge.of(Mutation::offset).accepted, 20);
+}
+
+// What the compiler writes.
+TEST(Mutations, OfRealModels) {
+  if (artifactFolder.empty())
+    GTEST_SKIP() << "no --artifacts";
+  constexpr int kMutants = 2000;
+  std::vector<ppx::ArtifactT> models;
+  for (const auto &file : std::filesystem::directory_iterator(artifactFolder))
+    if (file.path().extension() == ".ppx") {
+      Expected<ppx::ArtifactT> model = loadArtifact(file.path());
+      ASSERT_TRUE(model.ok()) << model.status().message();
+      ASSERT_TRUE(checkArtifact(*model).ok());
+      models.push_back(std::move(*model));
+      models.back().object.clear(); // kernels are hashes here
+    }
+  ASSERT_FALSE(models.empty()) << artifactFolder;
+  Judge judge(1);
+  for (int i = 0; judge.total < kMutants; ++i) {
+    const auto mutation = Mutation(size_t(i) % kMutations);
+    const size_t model = size_t(i) / kMutations % models.size();
+    SCOPED_TRACE(std::string(nameOf(mutation)) + ", mutant " +
+                 std::to_string(i) + " of model " + std::to_string(model));
+    judge.judge(models[model], mutation, /*interleavings=*/2);
+    if (HasFatalFailure())
+      return;
+  }
+  judge.report("real models");
+}
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const std::string option = "--artifacts=";
+  for (int i = 1; i < argc; ++i)
+    if (std::string(argv[i]).compare(0, option.size(), option) == 0)
+      artifactFolder = argv[i] + option.size();
+  return RUN_ALL_TESTS();
+}

@@ -173,11 +173,12 @@ void gather(GatherOp op, Vjp &vjp) {
 void scatterAdd(ScatterAddOp op, Vjp &vjp) {
   if (vjp.needs(0))
     vjp.set(0, vjp.upstream);
-  if (!vjp.needs(2))
+  double size = ranked(op).getDimSize(op.getBatchDims());
+  // Into a table without rows no update gets: their gradient is zero.
+  if (!vjp.needs(2) || size == 0)
     return;
   Value indices = op.getIndices();
   auto updates = ranked(op.getUpdates());
-  double size = ranked(op).getDimSize(op.getBatchDims());
   Value rows =
       vjp.make<GatherOp>(updates, vjp.upstream, indices, op.getBatchDims());
   Value inside = vjp.binary<AndOp>(

@@ -24,6 +24,12 @@ using namespace pp;
 
 namespace {
 
+/// True without elements. MLIR has no bare pointer to some buffers of that
+/// kind, tensor<4x0xf32> for one, so a kernel neither reads nor writes any.
+bool isEmpty(Type type) {
+  return cast<RankedTensorType>(type).getNumElements() == 0;
+}
+
 class RowLoop {
 public:
   RowLoop(OpBuilder &builder, func::FuncOp kernel)
@@ -261,11 +267,17 @@ LogicalResult RowLoop::emitOps(ValueRange buffers) {
   SmallVector<Value> destinations;
   for (auto [index, layout] : llvm::enumerate(resultLayouts))
     destinations.push_back(
-        emitSlice(buffers[parameters.ofResult[index]], layout));
+        isEmpty(kernel.getResultTypes()[index])
+            ? Value()
+            : emitSlice(buffers[parameters.ofResult[index]], layout));
   for (BlockArgument argument : kernel.getArguments())
     for (auto &[layout, part] : parts[argument]) {
-      Value slice = emitSlice(buffers[argument.getArgNumber()], layout);
       auto type = localType(cast<RankedTensorType>(argument.getType()), layout);
+      if (isEmpty(argument.getType())) {
+        part = tensor::EmptyOp::create(b, loc, type, ValueRange());
+        continue;
+      }
+      Value slice = emitSlice(buffers[argument.getArgNumber()], layout);
       part = bufferization::ToTensorOp::create(b, loc, type, slice,
                                                /*restrict=*/true);
     }
@@ -280,10 +292,11 @@ LogicalResult RowLoop::emitOps(ValueRange buffers) {
   }
   Operation *end = kernel.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(end->getOperands()))
-    bufferization::MaterializeInDestinationOp::create(
-        b, loc, Type(), lookup(value, resultLayouts[index]),
-        destinations[index],
-        /*restrict=*/true, /*writable=*/true);
+    if (destinations[index])
+      bufferization::MaterializeInDestinationOp::create(
+          b, loc, Type(), lookup(value, resultLayouts[index]),
+          destinations[index],
+          /*restrict=*/true, /*writable=*/true);
   return success();
 }
 
@@ -303,8 +316,9 @@ FailureOr<func::FuncOp> RowLoop::build(StringRef name) {
   SmallVector<Type> types;
   for (Type type : getKernelParameters(kernel).types) {
     auto tensor = cast<RankedTensorType>(type);
-    types.push_back(
-        MemRefType::get(tensor.getShape(), tensor.getElementType()));
+    ArrayRef<int64_t> shape = tensor.getShape();
+    types.push_back(MemRefType::get(
+        isEmpty(type) ? ArrayRef<int64_t>(0) : shape, tensor.getElementType()));
   }
   unsigned numBuffers = types.size();
   MeshOp mesh = lookupMesh(kernel->getParentOfType<ModuleOp>());

@@ -125,6 +125,9 @@ private:
   mlir::Value reduction(mlir::Value x);
   mlir::Value contraction(mlir::Value x);
   mlir::Value indexing(mlir::Value x);
+  mlir::Value mergedIndexing(mlir::Value x);
+  mlir::Value oddIndexing(mlir::Value x);
+  mlir::Value cutRows(mlir::Value x, int64_t dim, int64_t size);
 
   void addArgument(mlir::RankedTensorType type, Role role,
                    const llvm::Twine &name);
@@ -137,6 +140,8 @@ private:
   llvm::SmallVector<mlir::Value> pool;
   llvm::DenseSet<mlir::Value> batched;
   llvm::DenseMap<mlir::Value, double> magnitudes;
+  /// Splats, of which some are used again by what is not related.
+  llvm::SmallVector<std::pair<double, mlir::Value>> fills;
   mlir::Value indices;
   int64_t picks = 0;
 };

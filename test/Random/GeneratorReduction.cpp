@@ -80,23 +80,3 @@ Value Generator::contraction(Value x) {
   }
   return simple(x);
 }
-
-/// A lookup in a table per example, or in one for all of them; or an addition
-/// to one.
-Value Generator::indexing(Value x) {
-  if (!hasOwnDim(x))
-    return simple(x);
-  int64_t batchDims = ownDim(x);
-  Sizes shape = shapeOf(indices);
-  llvm::append_range(shape,
-                     ArrayRef<int64_t>(shapeOf(x)).drop_front(batchDims + 1));
-  if (isTooLarge(shape))
-    return simple(x);
-  bool isOneForAll = batched.contains(indices) && batchDims == 0;
-  if (isOneForAll || chance(50))
-    return keep(make<GatherOp>(f64(shape), x, indices, batchDims), x);
-  Value rows = make<GatherOp>(f64(shape), x, indices, batchDims);
-  return limit(
-      make<ScatterAddOp>(typeOf(x), x, indices, unary<SinOp>(rows), batchDims),
-      magnitudeOf(x) + shapeOf(indices).back());
-}

@@ -36,12 +36,27 @@ Value Generator::spread(Value x) {
   return keep(make<BroadcastOp>(f64(shape), x, dims), x);
 }
 
-/// Two dimensions become one, or one two.
+/// Two dimensions become one, or one two, or several get any other sizes of the
+/// same product, nested in the old ones or not.
 Value Generator::regroup(Value x) {
   Sizes shape = shapeOf(x);
   if (!hasOwnDim(x))
     return simple(x);
   int64_t dim = drawOwnDim(x);
+  if (dim + 1 < rankOf(x) && chance(40)) {
+    int64_t end = dim + 2 + below(rankOf(x) - dim - 1);
+    int64_t rest = product(ArrayRef<int64_t>(shape).slice(dim, end - dim));
+    for (; dim + 1 < end; ++dim) {
+      Sizes divisors;
+      for (int64_t size = 1; size <= rest; ++size)
+        if (rest % size == 0)
+          divisors.push_back(size);
+      shape[dim] = divisors[below(divisors.size())];
+      rest /= shape[dim];
+    }
+    shape[dim] = rest;
+    return keep(make<ReshapeOp>(f64(shape), x), x);
+  }
   if (dim + 1 < rankOf(x) && chance(50)) {
     shape[dim] *= shape[dim + 1];
     shape.erase(shape.begin() + dim + 1);

@@ -32,8 +32,13 @@ Value Generator::scalar(Type element, double number) {
 }
 
 Value Generator::fill(RankedTensorType type, double number) {
-  return make<BroadcastOp>(type, scalar(type.getElementType(), number),
-                           ArrayRef<int64_t>());
+  for (auto [other, value] : fills)
+    if (other == number && value.getType() == type && chance(50))
+      return value;
+  Value value = make<BroadcastOp>(type, scalar(type.getElementType(), number),
+                                  ArrayRef<int64_t>());
+  fills.push_back({number, value});
+  return value;
 }
 
 Value Generator::matching(Value like) {

@@ -1,0 +1,93 @@
+//===- GeneratorIndexing.cpp - random programs look up and add rows -------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Generator.h"
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::testing;
+
+/// A lookup in a table per example, or in one for all of them; or an addition
+/// to one.
+Value Generator::indexing(Value x) {
+  if (!hasOwnDim(x))
+    return simple(x);
+  if (chance(30))
+    return mergedIndexing(x);
+  if (chance(30))
+    return oddIndexing(x);
+  int64_t batchDims = ownDim(x);
+  Sizes shape = shapeOf(indices);
+  llvm::append_range(shape,
+                     ArrayRef<int64_t>(shapeOf(x)).drop_front(batchDims + 1));
+  if (isTooLarge(shape))
+    return simple(x);
+  bool isOneForAll = batched.contains(indices) && batchDims == 0;
+  if (isOneForAll || chance(50))
+    return keep(make<GatherOp>(f64(shape), x, indices, batchDims), x);
+  Value rows = make<GatherOp>(f64(shape), x, indices, batchDims);
+  return limit(
+      make<ScatterAddOp>(typeOf(x), x, indices, unary<SinOp>(rows), batchDims),
+      magnitudeOf(x) + shapeOf(indices).back());
+}
+
+/// The same by indices of which two dimensions were merged, as many models have
+/// batch and sequence.
+Value Generator::mergedIndexing(Value x) {
+  if (ownDim(x) != 0)
+    return simple(x);
+  Value places = indices;
+  if (!batched.contains(indices)) {
+    const Sizes shape = {drawSize(), shapeOf(indices).back()};
+    places = make<BroadcastOp>(i32(shape), indices, range(1, 2));
+  }
+  Sizes split = shapeOf(places), rest = shapeOf(x);
+  rest.erase(rest.begin());
+  Sizes merged = {product(split)};
+  Value flat = make<ReshapeOp>(i32(merged), places);
+  llvm::append_range(merged, rest);
+  llvm::append_range(split, rest);
+  if (isTooLarge(split))
+    return simple(x);
+  Value rows = keep(make<GatherOp>(f64(merged), x, flat, 0), x);
+  if (batched.contains(indices) || chance(50))
+    return keep(make<ReshapeOp>(f64(split), rows), x);
+  return limit(make<ScatterAddOp>(typeOf(x), x, flat, unary<SinOp>(rows), 0),
+               magnitudeOf(x) + merged.front());
+}
+
+Value Generator::cutRows(Value x, int64_t dim, int64_t size) {
+  Sizes starts(rankOf(x), 0), limits = shapeOf(x), strides(rankOf(x), 1);
+  limits[dim] = size;
+  auto type = RankedTensorType::get(limits, typeOf(x).getElementType());
+  return make<SliceOp>(type, x, starts, limits, strides);
+}
+
+/// Tables of one row or none, and indices of which there are none.
+Value Generator::oddIndexing(Value x) {
+  int64_t table = ownDim(x);
+  Sizes shape = shapeOf(indices), rest = shapeOf(x);
+  llvm::append_range(shape, ArrayRef<int64_t>(rest).drop_front(table + 1));
+  if (isTooLarge(shape))
+    return simple(x);
+  bool isOneForAll = batched.contains(indices) && table == 0;
+  if (isOneForAll || chance(40)) {
+    Value one = keep(cutRows(x, table, 1), x);
+    return keep(make<GatherOp>(f64(shape), one, indices, table), x);
+  }
+  if (chance(50)) {
+    Value none = cutRows(indices, table, 0);
+    shape[table] = 0;
+    Value rows = make<GatherOp>(f64(shape), x, none, table);
+    return keep(make<ScatterAddOp>(typeOf(x), x, none, rows, table), x);
+  }
+  // Every update falls outside.
+  Value rows = make<GatherOp>(f64(shape), x, indices, table);
+  Value empty = cutRows(x, table, 0);
+  Value same = make<ScatterAddOp>(typeOf(empty), empty, indices, rows, table);
+  rest.erase(rest.begin() + table);
+  return make<ReduceOp>(f64(rest), Reduction::Sum, same,
+                        range(table, table + 1));
+}

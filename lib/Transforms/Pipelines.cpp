@@ -73,6 +73,10 @@ static void addGraphPasses(OpPassManager &manager,
 
 /// From global tensors to one device's tensors and collectives.
 static void addSpmdPasses(OpPassManager &manager) {
+  // What shares nothing but a constant shall share neither a stage nor a
+  // sharding because of it.
+  manager.addPass(createSplitConstants());
+
   // Stages first: the cut looks at whole layers, which a partitioned graph no
   // longer shows, and a cut value has one sharding on both sides.
   manager.addPass(createCutStages());

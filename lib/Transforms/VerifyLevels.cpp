@@ -107,8 +107,12 @@ LogicalResult verifyPart(func::FuncOp main, StringRef what, unsigned index,
   auto get = [&](StringRef name) {
     return attributes ? attributes.get(name) : Attribute();
   };
-  auto sharding = dyn_cast_or_null<ShardingAttr>(
-      get(attrs::kStored) ? get(attrs::kStored) : get(attrs::kSharding));
+  if (Attribute stored = get(attrs::kStored);
+      stored && stored != get(attrs::kSharding))
+    return fail()
+           << "expects to lie at rest as its ops use it, got pp.stored = "
+           << stored;
+  auto sharding = dyn_cast_or_null<ShardingAttr>(get(attrs::kSharding));
   auto global = dyn_cast_or_null<DenseI64ArrayAttr>(get(attrs::kGlobalShape));
   auto local = cast<RankedTensorType>(type);
   if (!sharding || !global || sharding.getRank() != local.getRank() ||

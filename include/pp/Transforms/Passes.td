@@ -133,6 +133,27 @@ def LoadPlan : Pass<"pp-load-plan", "::mlir::ModuleOp"> {
   let options = [Option<"file", "file", "std::string", "\"\"", "file to read">];
 }
 
+def SplitConstants : Pass<"pp-split-constants", "::mlir::ModuleOp"> {
+  let summary = "gives every use of a constant its own";
+  let description = [{
+    Constants, iotas and broadcast scalars are the only values whose dimensions
+    no argument has. Used twice, one would tie the shardings of both users, so
+    it is cloned before seeds are set. Clones that end up alike are merged
+    after `pp-partition`.
+
+    ```mlir
+    %b = pp.broadcast %zero dims [] : tensor<f32> -> tensor<8x8xf32>
+    %y = pp.max %x, %b : tensor<8x8xf32>
+    %z = pp.max %w, %b : tensor<8x8xf32>
+    // becomes
+    %b = pp.broadcast %zero dims [] : tensor<f32> -> tensor<8x8xf32>
+    %c = pp.broadcast %zero dims [] : tensor<f32> -> tensor<8x8xf32>
+    %y = pp.max %x, %b : tensor<8x8xf32>
+    %z = pp.max %w, %c : tensor<8x8xf32>
+    ```
+  }];
+}
+
 def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
   let summary = "puts the plan's seed shardings on the arguments they name";
   let description = [{
@@ -148,7 +169,8 @@ def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
     %tokens: tensor<16x128xi32> {pp.name = "tokens", pp.sharding = #pp.sharding<@mesh, [{"mb", "dp"}, {} ]>, ...}
     ```
     Fails on a seed that names no argument, an axis the mesh does not have, a
-    dimension or axis used twice, a mesh with more shards than elements.
+    dimension or axis used twice, a mesh with more shards than elements, an
+    argument with a `pp.sharding` of its own or a `pp.stored`.
   }];
   let dependentDialects = ["::pp::PPDialect"];
 }
@@ -159,9 +181,19 @@ def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
     A fixed point over the factors of the ops' rules, in rounds of ascending
     seed priority. Writes `pp.shardings` on every op and `pp.sharding` on every
     argument and result. Open dimensions may gain axes, closed ones never.
-    Where an operand is laid out otherwise than its op computes, reductions over
-    which all operands agree come first, then the results, then the operands in
-    order; `--remarks-filter=pp-propagate-shardings` lists these places.
+
+    A `pp.sharding` on a result and a `pp.sharding_constraint` are seeds as well.
+    Their axes join in the round of the first seed of the plan that uses the
+    axis, or in round 0. The order of ops and arguments in the module has no
+    say. Where two seeds of one round want a dimension or an axis for themselves, the one that
+    is fewer ops away has it; of equally near ones that of the axis with the
+    smaller priority, then of the axis that the mesh names first, then of the
+    first dimension. Within an op, axes of a smaller priority are dealt out
+    first; then reductions over which all operands agree come before what the
+    results have, and these before the operands in order.
+    `--remarks-filter=pp-propagate-shardings` lists where an operand is laid out
+    otherwise than its op computes (`conflict`) and what was asked for and not
+    had, with what took its place (`unfulfilled`).
 
     ```mlir
     // %w has #pp.sharding<@mesh, [{?}, {"tp"} ]>
@@ -169,7 +201,8 @@ def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
     // becomes
     %y = pp.dot_general %x, %w ... {pp.shardings = [#pp.sharding<@mesh, [{}, {"tp"} ]>]} : ...
     ```
-    Fails on an op without a sharding rule and on shardings of another mesh.
+    Fails on an op without a sharding rule, on shardings of another mesh and on
+    a mesh axis of kind space or time over which nothing is split.
   }];
 }
 

@@ -14,6 +14,7 @@
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
+#include "llvm/ADT/BitVector.h"
 
 using namespace mlir;
 using namespace pp;
@@ -94,7 +95,8 @@ private:
 
 LogicalResult applySeeds(func::FuncOp main, PlanAttr plan,
                          FlatSymbolRefAttr symbol) {
-  llvm::SmallBitVector isUsed(plan.getSeeds().size());
+  SeedTable seeds(plan);
+  llvm::BitVector isUsed(plan.getSeeds().size());
   SmallVector<Attribute> shardings;
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {
     if (Attribute given = main.getArgAttr(index, attrs::kSharding))
@@ -102,12 +104,16 @@ LogicalResult applySeeds(func::FuncOp main, PlanAttr plan,
              << getArgName(main, index)
              << "\" expects its sharding from a seed of the plan, got "
              << given;
+    if (Attribute stored = main.getArgAttr(index, attrs::kStored))
+      return emitError(main.getArgument(index).getLoc())
+             << "argument \"" << getArgName(main, index)
+             << "\" expects to lie at rest as its ops use it, got pp.stored = "
+             << stored
+             << ": leave it out, and shard the argument by a seed of the plan";
     ArgumentSeed argument(main, index, plan.getMesh());
-    for (auto [number, seed] : llvm::enumerate(plan.getSeeds())) {
-      if (!matchesPattern(seed.getPattern(), getArgName(main, index)))
-        continue;
+    for (unsigned number : seeds.lookup(getArgName(main, index))) {
       isUsed.set(number);
-      if (failed(argument.add(seed)))
+      if (failed(argument.add(plan.getSeeds()[number])))
         return failure();
     }
     shardings.push_back(argument.isMatched() ? argument.take(symbol)

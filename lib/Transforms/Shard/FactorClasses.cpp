@@ -17,8 +17,14 @@ int FactorClasses::addNode(int64_t size) {
 }
 
 int FactorClasses::find(int node) const {
-  while (nodes[node].parent >= 0)
-    node = nodes[node].parent;
+  // Every other node is hung higher on the way: chains stay short, whatever the
+  // order in which they grew.
+  while (nodes[node].parent >= 0) {
+    int &parent = nodes[node].parent;
+    if (nodes[parent].parent >= 0)
+      parent = nodes[parent].parent;
+    node = parent;
+  }
   return node;
 }
 
@@ -40,8 +46,7 @@ void FactorClasses::unite(int a, int b) {
   bool isSplitA = !nodes[a].parts.empty(), isSplitB = !nodes[b].parts.empty();
   if (isSplitA && isSplitB)
     unite(ArrayRef<int>(a), ArrayRef<int>(b));
-  // The younger node hangs below the older one, a whole one below a split one;
-  // numbers grow with the program, so chains stay short.
+  // The younger node hangs below the older one, a whole one below a split one.
   if (isSplitA || (!isSplitB && a < b))
     std::swap(a, b);
   if (find(a) != find(b))

@@ -41,7 +41,8 @@ public:
 private:
   struct Node {
     int64_t size;
-    int parent = -1;
+    /// A search shortens the way to the root, which changes no set.
+    mutable int parent = -1;
     /// Of a split class: its parts, major to minor.
     llvm::SmallVector<int, 2> parts;
   };

@@ -13,13 +13,36 @@ using namespace pp;
 // MeshView
 //===----------------------------------------------------------------------===//
 
-MeshView::MeshView(MeshAttr mesh, FlatSymbolRefAttr symbol)
+MeshView::MeshView(MeshAttr mesh, FlatSymbolRefAttr symbol, PlanAttr plan)
     : mesh(mesh), meshSymbol(symbol) {
+  llvm::SmallDenseMap<StringAttr, int64_t> bySeed;
+  for (SeedAttr seed : plan ? plan.getSeeds() : ArrayRef<SeedAttr>())
+    for (DimShardingAttr dim : seed.getDims())
+      for (StringAttr axis : dim.getAxes()) {
+        auto [it, isNew] = bySeed.try_emplace(axis, seed.getPriority());
+        it->second = std::min(it->second, seed.getPriority());
+      }
   for (auto [index, axis] : llvm::enumerate(mesh.getAxes())) {
     axisSizes.push_back(axis.getSize());
+    axisPriorities.push_back(bySeed.lookup(axis.getName()));
     if (axis.getKind() == AxisKind::Time)
       time = static_cast<int>(index);
   }
+  distinctPriorities = axisPriorities;
+  if (distinctPriorities.empty())
+    distinctPriorities.push_back(0);
+  llvm::sort(distinctPriorities);
+  distinctPriorities.erase(llvm::unique(distinctPriorities),
+                           distinctPriorities.end());
+}
+
+FailureOr<MeshView> MeshView::of(ModuleOp module) {
+  FailureOr<MeshOp> mesh = requireMesh(module);
+  if (failed(mesh))
+    return failure();
+  return MeshView(mesh->getMesh(),
+                  FlatSymbolRefAttr::get(mesh->getSymNameAttr()),
+                  module->getAttrOfType<PlanAttr>(attrs::kPlan));
 }
 
 int64_t MeshView::size(const AxisList &axes) const {
@@ -48,6 +71,19 @@ SmallVector<StringAttr> MeshView::names(ArrayRef<int> axes) const {
   for (int axis : axes)
     result.push_back(name(axis));
   return result;
+}
+
+std::string MeshView::spell(const Layout &layout) const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "[";
+  llvm::interleaveComma(layout, os, [&](const AxisList &axes) {
+    os << "{";
+    llvm::interleaveComma(names(axes), os);
+    os << "}";
+  });
+  os << "]";
+  return text;
 }
 
 ShardingAttr MeshView::toSharding(const Layout &layout) const {
@@ -170,6 +206,9 @@ public:
       : rule(rule), mesh(mesh), chosen(rule.factors.size()),
         owner(mesh.numAxes(), -1) {}
 
+  /// Axes of a later priority do not count yet.
+  void admit(int64_t priority) { admitted = priority; }
+
   /// Takes the axes of every reduction over which all operands are split alike:
   /// their addends need no resharding, and partial results are cheap to
   /// scatter.
@@ -178,14 +217,15 @@ public:
     for (auto [number, factor] : llvm::enumerate(rule.factors)) {
       if (factor.kind != FactorKind::Reduction)
         continue;
-      const AxisList *common = nullptr;
+      std::optional<AxisList> common;
       bool agrees = true;
       for (auto [tensor, layout] : llvm::zip_equal(tensors, layouts))
-        for (auto [factors, axes] : llvm::zip_equal(tensor, *layout)) {
+        for (auto [factors, all] : llvm::zip_equal(tensor, *layout)) {
           if (!llvm::is_contained(factors, static_cast<int64_t>(number)))
             continue;
+          AxisList axes = takeAdmitted(all);
           agrees &= factors.size() == 1 && (!common || *common == axes);
-          common = &axes;
+          common = axes;
         }
       if (agrees && common)
         extend(number, *common);
@@ -195,7 +235,8 @@ public:
   /// Takes over what `layout` says; false if some of it cannot be had.
   bool add(const TensorFactors &tensor, const Layout &layout) {
     bool agrees = true;
-    for (auto [factors, axes] : llvm::zip_equal(tensor, layout)) {
+    for (auto [factors, all] : llvm::zip_equal(tensor, layout)) {
+      AxisList axes = takeAdmitted(all);
       if (axes.empty())
         continue;
       SmallVector<int64_t, 2> sizes;
@@ -215,6 +256,12 @@ public:
   Layout take() { return std::move(chosen); }
 
 private:
+  AxisList takeAdmitted(const AxisList &axes) const {
+    const int *end = llvm::find_if(
+        axes, [&](int axis) { return mesh.priority(axis) > admitted; });
+    return AxisList(axes.begin(), end);
+  }
+
   bool extend(int64_t factor, const AxisList &axes) {
     AxisList &mine = chosen[factor];
     if (isPrefix(axes, mine))
@@ -236,6 +283,7 @@ private:
   const MeshView &mesh;
   Layout chosen;
   SmallVector<int64_t, 8> owner;
+  int64_t admitted = 0;
 };
 
 } // namespace
@@ -245,17 +293,22 @@ Layout pp::chooseFactorAxes(const ShardingRule &rule,
                             ArrayRef<const Layout *> operands,
                             const MeshView &mesh, int *conflict) {
   FactorChoice choice(rule, mesh);
-  choice.addReductions(rule.operands, operands);
-  int tensor = 0, loser = -1;
-  auto add = [&](const TensorFactors &factors, const Layout &layout) {
-    if (!choice.add(factors, layout) && loser < 0)
-      loser = tensor;
-    ++tensor;
-  };
-  for (auto [factors, layout] : llvm::zip_equal(rule.results, results))
-    add(factors, *layout);
-  for (auto [factors, layout] : llvm::zip_equal(rule.operands, operands))
-    add(factors, *layout);
+  int loser = -1;
+  for (int64_t priority : mesh.priorities()) {
+    choice.admit(priority);
+    choice.addReductions(rule.operands, operands);
+    int tensor = 0;
+    loser = -1; // of the last time, when every axis counts
+    auto add = [&](const TensorFactors &factors, const Layout &layout) {
+      if (!choice.add(factors, layout) && loser < 0)
+        loser = tensor;
+      ++tensor;
+    };
+    for (auto [factors, layout] : llvm::zip_equal(rule.results, results))
+      add(factors, *layout);
+    for (auto [factors, layout] : llvm::zip_equal(rule.operands, operands))
+      add(factors, *layout);
+  }
   if (conflict)
     *conflict = loser;
   Layout chosen = choice.take();

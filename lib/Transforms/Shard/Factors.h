@@ -23,7 +23,10 @@ using Layout = llvm::SmallVector<AxisList, 4>;
 /// A mesh, its symbol, and the axes by number.
 class MeshView {
 public:
-  MeshView(MeshAttr mesh, mlir::FlatSymbolRefAttr symbol);
+  /// Axes rank as `plan`, if any, says.
+  MeshView(MeshAttr mesh, mlir::FlatSymbolRefAttr symbol, PlanAttr plan);
+  /// The module's mesh, under its plan; reports the absence of a mesh.
+  static mlir::FailureOr<MeshView> of(mlir::ModuleOp module);
 
   MeshAttr attr() const { return mesh; }
   mlir::FlatSymbolRefAttr symbol() const { return meshSymbol; }
@@ -33,10 +36,17 @@ public:
   mlir::StringAttr name(int axis) const;
   /// Number of the time axis, or -1.
   int timeAxis() const { return time; }
+  /// Which axes go first where two want the same, smallest first: the priority
+  /// of the first seed that uses the axis, 0 if none does.
+  int64_t priority(int axis) const { return axisPriorities[axis]; }
+  /// All priorities that axes have, ascending; 0 where there are no axes.
+  llvm::ArrayRef<int64_t> priorities() const { return distinctPriorities; }
 
   Layout toLayout(ShardingAttr sharding) const;
   ShardingAttr toSharding(const Layout &layout) const;
   llvm::SmallVector<mlir::StringAttr> names(llvm::ArrayRef<int> axes) const;
+  /// `[{"dp"}, {}]`
+  std::string spell(const Layout &layout) const;
   /// The shape of a shard; every dimension must divide.
   mlir::RankedTensorType localType(mlir::RankedTensorType global,
                                    const Layout &layout) const;
@@ -44,7 +54,7 @@ public:
 private:
   MeshAttr mesh;
   mlir::FlatSymbolRefAttr meshSymbol;
-  llvm::SmallVector<int64_t> axisSizes;
+  llvm::SmallVector<int64_t> axisSizes, axisPriorities, distinctPriorities;
   int time = -1;
 };
 
@@ -78,12 +88,12 @@ Layout layoutOf(const ShardingRule &rule, const TensorFactors &tensor,
 void dropUnspeakable(const ShardingRule &rule, Layout &factorAxes,
                      const MeshView &mesh);
 
-/// Chooses the axes of every factor of an op: first reductions over which all
-/// operands are split alike, then what the results have, then the operands in
-/// order. The first that splits a factor decides, later ones may extend it, and
-/// no axis serves two factors. This order is the fixed rule that settles
-/// conflicts; `conflict`, if given, is set to the number of a tensor (results
-/// first) that lost one, or -1.
+/// Chooses the axes of every factor of an op, those of the first priority
+/// before the others: reductions over which all operands are split alike, then
+/// what the results have, then the operands in order. The first that splits a
+/// factor decides, later ones may extend it, and no axis serves two factors.
+/// This order is the fixed rule that settles conflicts; `conflict`, if given,
+/// is set to the number of a tensor (results first) that lost one, or -1.
 Layout chooseFactorAxes(const ShardingRule &rule,
                         llvm::ArrayRef<const Layout *> results,
                         llvm::ArrayRef<const Layout *> operands,

@@ -17,6 +17,7 @@
 #include "Factors.h"
 #include "Masks.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Remarks.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
@@ -52,11 +53,14 @@ public:
 
 private:
   bool everythingDivides();
+  /// The layout of a result of @main, which may be another than its value's.
+  Layout layoutOfResult(unsigned index);
   LogicalResult decide();
   void findDivergent(PaddedOp &padded);
   LogicalResult padArguments();
   void padOp(const PaddedOp &padded);
   void padResults();
+  ShardingAttr cutResult(unsigned index, const llvm::SmallBitVector &whole);
 
   bool require(Value value, const Layout &layout);
   bool requireAll();
@@ -91,15 +95,25 @@ private:
 // The decision
 //===----------------------------------------------------------------------===//
 
+Layout Padding::layoutOfResult(unsigned index) {
+  return mesh.toLayout(
+      main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding));
+}
+
 bool Padding::everythingDivides() {
-  auto divides = [&](Value value) {
+  auto dividesBy = [&](Value value, const Layout &layout) {
     return llvm::all_of(
-        llvm::zip_equal(ranked(value).getShape(), getLayout(value, mesh)),
-        [&](auto pair) {
+        llvm::zip_equal(ranked(value).getShape(), layout), [&](auto pair) {
           return std::get<0>(pair) % mesh.size(std::get<1>(pair)) == 0;
         });
   };
+  auto divides = [&](Value value) {
+    return dividesBy(value, getLayout(value, mesh));
+  };
   Block &body = main.getBody().front();
+  for (OpOperand &result : body.getTerminator()->getOpOperands())
+    if (!dividesBy(result.get(), layoutOfResult(result.getOperandNumber())))
+      return false;
   return llvm::all_of(body.getArguments(), divides) &&
          llvm::all_of(body.without_terminator(), [&](Operation &op) {
            return llvm::all_of(op.getResults(), divides);
@@ -218,6 +232,9 @@ bool Padding::requireAll() {
   for (const PaddedOp &entry : ops)
     for (Value result : entry.op->getResults())
       grew |= require(result, getLayout(result, mesh));
+  for (OpOperand &result :
+       main.getBody().front().getTerminator()->getOpOperands())
+    grew |= require(result.get(), layoutOfResult(result.getOperandNumber()));
   return grew;
 }
 
@@ -245,6 +262,7 @@ RankedTensorType Padding::paddedType(Value value) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Padding::padArguments() {
+  SmallVector<Attribute> unpadded(main.getNumArguments());
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
     RankedTensorType type = paddedType(argument);
@@ -258,12 +276,12 @@ LogicalResult Padding::padArguments() {
                << " to be padded at its end, got a minor factor of "
                << padding.sizes.back() << " padded to " << padding.padded.back()
                << ": split the dimension in the argument's type";
-    main.setArgAttr(index, attrs::kUnpaddedShape,
-                    builder.getDenseI64ArrayAttr(ranked(argument).getShape()));
+    unpadded[index] = builder.getDenseI64ArrayAttr(ranked(argument).getShape());
     masks.notePadding(argument, paddingOf(argument));
     masks.noteZero(argument);
     argument.setType(type);
   }
+  setArgAttrs(main, attrs::kUnpaddedShape, unpadded);
   return success();
 }
 
@@ -383,13 +401,34 @@ void Padding::padOp(const PaddedOp &padded) {
   adjustAttributes(op, rule);
 }
 
+/// A result's sharding without the axes of `whole` dimensions: cut back to the
+/// model's shape, they need not divide.
+ShardingAttr Padding::cutResult(unsigned index,
+                                const llvm::SmallBitVector &whole) {
+  Layout layout = layoutOfResult(index);
+  const Layout wanted = layout;
+  for (unsigned dim : whole.set_bits())
+    layout[dim].clear();
+  if (layout != wanted)
+    remark::missed(
+        main.getLoc(),
+        remark::RemarkOpts::name("unfulfilled").category("pp-pad-dimensions"))
+        << remark::metric(
+               "of", ("result \"" + getResultName(main, index) + "\"").str())
+        << remark::metric("wanted", mesh.spell(wanted))
+        << remark::metric("got", mesh.spell(layout));
+  return mesh.toSharding(layout);
+}
+
 /// Padding stays at the end of results only, and zero where it comes back as an
 /// argument.
 void Padding::padResults() {
   Operation *terminator = main.getBody().front().getTerminator();
   builder.setInsertionPoint(terminator);
+  SmallVector<Attribute> unpadded(main.getNumResults()), shardings;
   for (OpOperand &operand : terminator->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
+    shardings.push_back(main.getResultAttr(index, attrs::kSharding));
     const SmallVector<DimPadding> *padding = masks.paddingOf(operand.get());
     if (!padding)
       continue;
@@ -403,18 +442,18 @@ void Padding::padResults() {
     masks.enter(operand.get().getDefiningOp());
     if (between.any()) {
       operand.set(masks.cutBack(operand.get(), between));
-      main.setResultAttr(index, attrs::kSharding,
-                         mesh.toSharding(getLayout(operand.get(), mesh)));
+      shardings.back() = cutResult(index, between);
     }
     if (dims.none())
       continue;
-    main.setResultAttr(index, attrs::kUnpaddedShape,
-                       builder.getDenseI64ArrayAttr(shape));
+    unpadded[index] = builder.getDenseI64ArrayAttr(shape);
     std::optional<Role> role = getResultRole(main, index);
     if (role != Role::Param && role != Role::State)
       continue;
     operand.set(masks.mask(operand.get(), dims, Reduction::Sum));
   }
+  setResultAttrs(main, attrs::kSharding, shardings);
+  setResultAttrs(main, attrs::kUnpaddedShape, unpadded);
 }
 
 LogicalResult Padding::run() {
@@ -438,14 +477,12 @@ struct PadDimensionsPass : pp::impl::PadDimensionsBase<PadDimensionsPass> {
     auto main = lookupMain(getOperation());
     if (failed(main))
       return signalPassFailure();
-    FailureOr<MeshOp> mesh = requireMesh(getOperation());
+    FailureOr<MeshView> mesh = MeshView::of(getOperation());
     if (failed(mesh))
       return signalPassFailure();
-    MeshView view(mesh->getMesh(),
-                  FlatSymbolRefAttr::get(mesh->getSymNameAttr()));
-    if (failed(verifyShardings(*main, view)))
+    if (failed(verifyShardings(*main, *mesh)))
       return signalPassFailure();
-    if (failed(Padding(*main, view).run()))
+    if (failed(Padding(*main, *mesh).run()))
       signalPassFailure();
   }
 };

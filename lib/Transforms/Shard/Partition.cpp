@@ -127,13 +127,7 @@ std::string Partitioner::spellCause(OpOperand &operand, const Layout &layout) {
        << "\" of @main";
   else
     os << "operand " << operand.getOperandNumber() << " of " << op->getName();
-  os << " wants [";
-  llvm::interleaveComma(layout, os, [&](const AxisList &axes) {
-    os << "{";
-    llvm::interleaveComma(mesh.names(axes), os);
-    os << "}";
-  });
-  os << "]";
+  os << " wants " << mesh.spell(layout);
   return text;
 }
 
@@ -451,7 +445,7 @@ struct PartitionPass : pp::impl::PartitionBase<PartitionPass> {
     auto main = lookupMain(getOperation());
     if (failed(main))
       return signalPassFailure();
-    FailureOr<MeshOp> mesh = requireMesh(getOperation());
+    FailureOr<MeshView> mesh = MeshView::of(getOperation());
     if (failed(mesh))
       return signalPassFailure();
     if (!(linkLatency >= 0 && linkBandwidth > 0)) {
@@ -460,11 +454,9 @@ struct PartitionPass : pp::impl::PartitionBase<PartitionPass> {
           << linkLatency.getValue() << " and " << linkBandwidth.getValue();
       return signalPassFailure();
     }
-    MeshView view(mesh->getMesh(),
-                  FlatSymbolRefAttr::get(mesh->getSymNameAttr()));
-    if (failed(verifyShardings(*main, view)))
+    if (failed(verifyShardings(*main, *mesh)))
       return signalPassFailure();
-    if (failed(Partitioner(*main, view, linkLatency, linkBandwidth).run()))
+    if (failed(Partitioner(*main, *mesh, linkLatency, linkBandwidth).run()))
       return signalPassFailure();
     getOperation()->setAttr(attrs::kLevel,
                             LevelAttr::get(&getContext(), Level::Spmd));

@@ -2,13 +2,20 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: level 1 with `pp.sharding` on some arguments. Out: `pp.shardings` on
-// every op, `pp.sharding` on every argument and result. A fixed point over the
-// factors of the ops' rules: every op chooses axes for its factors from what
-// its results and operands have, and extends the open dimensions of all of them
-// accordingly. Layouts only grow, so it ends; the rounds follow the priorities
-// of the plan's seeds, so what a later round wants never undoes an earlier one.
-// An updated parameter or state shares its argument's layout.
+// In: level 1 with `pp.sharding` on some arguments and results. Out:
+// `pp.shardings` on every op, `pp.sharding` on every argument and result. A
+// fixed point over the factors of the ops' rules: every op chooses axes for its
+// factors from what its results and operands have, and extends the open
+// dimensions of all of them accordingly. Layouts only grow, so it ends; the
+// rounds follow the priorities of the plan's seeds, so what a later round wants
+// never undoes an earlier one. An updated parameter or state shares its
+// argument's layout. What was asked for and could not be had is a remark.
+//
+// A round goes in sweeps: all ops that saw a change propose from what was there
+// before the sweep, then each value takes what it can. So the order of ops and
+// arguments in the module has no say: the nearest seed wins, of equally near
+// ones the axis with the smaller priority, then the one that the mesh names
+// first, then the first dimension.
 //
 //===----------------------------------------------------------------------===//
 #include "Factors.h"
@@ -17,8 +24,6 @@
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/BitVector.h"
-#include <deque>
-#include <set>
 
 using namespace mlir;
 using namespace pp;
@@ -30,7 +35,8 @@ namespace pp {
 
 namespace {
 
-/// What ties values together: an op's rule, or an argument and its update.
+/// What ties values together: an op's rule, or the identity between an argument
+/// and its update, or between a value and the result that it becomes.
 struct Node {
   Operation *op = nullptr;
   ShardingRule rule;
@@ -39,35 +45,66 @@ struct Node {
 };
 
 struct ValueState {
-  Value value;
+  SmallVector<int64_t, 4> sizes;
   Layout layout;
   llvm::SmallBitVector closed; // per dimension
   SmallVector<int, 4> nodes;
 };
 
+/// Axes that become active in the round of a priority.
+struct Seed {
+  int value;
+  unsigned dim;
+  AxisList axes;
+};
+
+/// What somebody wrote on an argument, a result or a constraint.
+struct Wish {
+  int value;
+  Layout layout;
+  Location loc;
+  std::string what;
+};
+
+/// What an op would have a dimension be.
+struct Proposal {
+  int value;
+  unsigned dim;
+  AxisList axes;
+};
+
 class Propagation {
 public:
   Propagation(func::FuncOp main, PlanAttr plan, MeshView mesh)
-      : main(main), plan(plan), mesh(mesh) {}
+      : main(main), plan(plan), mesh(mesh), arguments(getArgsByName(main)) {}
 
   LogicalResult run();
 
 private:
   LogicalResult buildNodes();
+  int addState(Type type);
   int numberOf(Value value);
   void connect(Node node);
+  void tie(int a, int b);
+  /// The argument that result `index` updates, or null.
+  BlockArgument getUpdated(unsigned index);
+
   LogicalResult collectSeeds();
+  LogicalResult checkSharding(Location loc, const Twine &what, Type type,
+                              ShardingAttr sharding);
+  void wish(int value, ShardingAttr sharding, Location loc, const Twine &what,
+            function_ref<std::optional<int64_t>(unsigned)> getPriority);
+
   void propagate();
+  void place(const Seed &seed);
   void visit(int node);
   void touch(int value);
-  void writeShardings();
+  bool applyProposals();
 
-  /// Axes that become active in the round of a priority.
-  struct Seed {
-    int value;
-    unsigned dim;
-    AxisList axes;
-  };
+  void writeShardings();
+  void reportConflict(const Node &node);
+  void reportUnfulfilled();
+  LogicalResult checkAxes();
 
   func::FuncOp main;
   PlanAttr plan;
@@ -75,8 +112,13 @@ private:
   std::vector<Node> nodes;
   std::vector<ValueState> states;
   DenseMap<Value, int> numbers;
+  /// Per result: its state, or -1 where nothing is asked of it.
+  SmallVector<int> resultStates;
+  llvm::StringMap<unsigned> arguments;
+  std::vector<Wish> wishes;
   std::map<int64_t, SmallVector<Seed>> rounds;
-  std::deque<int> queue;
+  std::vector<Proposal> proposals;
+  SmallVector<int> queue;
   llvm::BitVector queued;
 };
 
@@ -86,13 +128,18 @@ private:
 // The graph of values and nodes
 //===----------------------------------------------------------------------===//
 
+int Propagation::addState(Type type) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
+  int64_t rank = shape.size();
+  states.push_back({SmallVector<int64_t, 4>(shape), Layout(rank),
+                    llvm::SmallBitVector(rank), SmallVector<int, 4>()});
+  return states.size() - 1;
+}
+
 int Propagation::numberOf(Value value) {
   auto [it, inserted] = numbers.try_emplace(value, states.size());
-  if (inserted) {
-    int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
-    states.push_back({value, Layout(rank), llvm::SmallBitVector(rank),
-                      SmallVector<int, 4>()});
-  }
+  if (inserted)
+    addState(value.getType());
   return it->second;
 }
 
@@ -118,43 +165,86 @@ LogicalResult Propagation::buildNodes() {
       node.values.push_back(numberOf(operand));
     connect(std::move(node));
   }
-  llvm::StringMap<unsigned> arguments = getArgsByName(main);
   for (auto [index, value] :
        llvm::enumerate(body.getTerminator()->getOperands())) {
-    std::optional<Role> role = getResultRole(main, index);
-    auto it = arguments.find(getResultName(main, index));
-    bool isUpdate = role == Role::Param || role == Role::State;
-    if (!isUpdate || it == arguments.end())
+    int number = numberOf(value);
+    BlockArgument updated = getUpdated(index);
+    if (updated && updated != value && updated.getType() == value.getType())
+      tie(numberOf(updated), number);
+    if (!main.getResultAttr(index, attrs::kSharding)) {
+      resultStates.push_back(-1);
       continue;
-    BlockArgument argument = body.getArgument(it->second);
-    if (argument == value || argument.getType() != value.getType())
-      continue;
-    Node tie;
-    TensorFactors factors;
-    for (int64_t size : cast<RankedTensorType>(value.getType()).getShape())
-      factors.push_back({tie.rule.addFactor(size)});
-    tie.rule.results = tie.rule.operands = {factors};
-    tie.values = {numberOf(argument), numberOf(value)};
-    connect(std::move(tie));
+    }
+    // Others may use the value as it suits them.
+    resultStates.push_back(addState(value.getType()));
+    tie(resultStates.back(), number);
   }
   return success();
+}
+
+void Propagation::tie(int a, int b) {
+  Node node;
+  TensorFactors factors;
+  for (size_t dim = 0; dim < states[a].layout.size(); ++dim)
+    factors.push_back({node.rule.addFactor(states[a].sizes[dim])});
+  node.rule.results = node.rule.operands = {factors};
+  node.values = {a, b};
+  connect(std::move(node));
+}
+
+BlockArgument Propagation::getUpdated(unsigned index) {
+  std::optional<Role> role = getResultRole(main, index);
+  auto it = arguments.find(getResultName(main, index));
+  if ((role != Role::Param && role != Role::State) || it == arguments.end())
+    return {};
+  return main.getArgument(it->second);
 }
 
 //===----------------------------------------------------------------------===//
 // Seeds
 //===----------------------------------------------------------------------===//
 
-LogicalResult Propagation::collectSeeds() {
-  auto close = [&](int value, ShardingAttr sharding, StringRef name) {
-    Layout layout = mesh.toLayout(sharding);
-    for (auto [dim, attr] : llvm::enumerate(sharding.getDims())) {
-      if (!attr.getIsOpen())
-        states[value].closed.set(dim);
-      if (!layout[dim].empty())
-        rounds[getSeedPriority(plan, name, dim)].push_back(
-            {value, static_cast<unsigned>(dim), layout[dim]});
+LogicalResult Propagation::checkSharding(Location loc, const Twine &what,
+                                         Type type, ShardingAttr sharding) {
+  for (DimShardingAttr dim : sharding.getDims())
+    for (StringAttr axis : dim.getAxes())
+      if (!mesh.attr().lookup(axis))
+        return emitError(loc) << what << " expects axes of " << mesh.attr()
+                              << ", got " << axis;
+  if (!sharding.getPartial().empty() ||
+      sharding.getRank() != cast<RankedTensorType>(type).getRank())
+    return emitError(loc) << what << " of type " << type
+                          << " expects a sharding of its rank that is not "
+                             "partial, got "
+                          << sharding;
+  return success();
+}
+
+/// Enters what `sharding` asks of a value: each axis in the round of
+/// `getPriority(dim)`, or else in that of the axis, but not before an axis that
+/// it stands behind.
+void Propagation::wish(
+    int value, ShardingAttr sharding, Location loc, const Twine &what,
+    function_ref<std::optional<int64_t>(unsigned)> getPriority) {
+  Layout layout = mesh.toLayout(sharding);
+  for (auto [dim, attr] : llvm::enumerate(sharding.getDims())) {
+    if (!attr.getIsOpen())
+      states[value].closed.set(dim);
+    std::optional<int64_t> priority = getPriority(dim);
+    int64_t round = std::numeric_limits<int64_t>::min();
+    AxisList axes;
+    for (int axis : layout[dim]) {
+      axes.push_back(axis);
+      round = std::max(round, priority.value_or(mesh.priority(axis)));
+      rounds[round].push_back({value, static_cast<unsigned>(dim), axes});
     }
-  };
+  }
+  wishes.push_back({value, std::move(layout), loc, what.str()});
+}
+
+LogicalResult Propagation::collectSeeds() {
+  const SeedTable table(plan);
+  auto byAxis = [](unsigned) { return std::optional<int64_t>(); };
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
     auto sharding =
@@ -162,26 +252,31 @@ LogicalResult Propagation::collectSeeds() {
     if (!sharding)
       continue;
     StringRef name = getArgName(main, index);
-    for (DimShardingAttr dim : sharding.getDims())
-      for (StringAttr axis : dim.getAxes())
-        if (!mesh.attr().lookup(axis))
-          return main.emitError("argument \"")
-                 << name << "\" expects axes of " << mesh.attr() << ", got "
-                 << axis;
-    if (!sharding.getPartial().empty() ||
-        sharding.getRank() !=
-            cast<RankedTensorType>(argument.getType()).getRank())
-      return main.emitError("argument \"")
-             << name << "\" of type " << argument.getType()
-             << " expects a sharding of its rank that is not partial, got "
-             << sharding;
-    close(numberOf(argument), sharding, name);
+    std::string what = ("argument \"" + name + "\"").str();
+    if (failed(
+            checkSharding(main.getLoc(), what, argument.getType(), sharding)))
+      return failure();
+    wish(numberOf(argument), sharding, argument.getLoc(), what,
+         [&](unsigned dim) { return table.getPriority(name, dim); });
   }
   for (auto constraint : main.getOps<ShardingConstraintOp>()) {
     if (!fits(constraint.getSharding(), constraint.getType(), mesh))
       return constraint.emitError("expects axes of ")
              << mesh.attr() << ", got " << constraint.getSharding();
-    close(numberOf(constraint.getResult()), constraint.getSharding(), "");
+    wish(numberOf(constraint.getResult()), constraint.getSharding(),
+         constraint.getLoc(), "constraint", byAxis);
+  }
+  Operation *terminator = main.getBody().front().getTerminator();
+  for (auto [index, state] : llvm::enumerate(resultStates)) {
+    if (state < 0)
+      continue;
+    auto sharding =
+        main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding);
+    std::string what = ("result \"" + getResultName(main, index) + "\"").str();
+    if (failed(checkSharding(main.getLoc(), what, main.getResultTypes()[index],
+                             sharding)))
+      return failure();
+    wish(state, sharding, terminator->getLoc(), what, byAxis);
   }
   return success();
 }
@@ -199,8 +294,9 @@ void Propagation::touch(int value) {
   }
 }
 
+/// Lists what the op would add to its values.
 void Propagation::visit(int number) {
-  Node &node = nodes[number];
+  const Node &node = nodes[number];
   size_t numResults = node.rule.results.size();
   SmallVector<const Layout *> layouts;
   for (int value : node.values)
@@ -209,56 +305,75 @@ void Propagation::visit(int number) {
   Layout factors = chooseFactorAxes(node.rule, all.take_front(numResults),
                                     all.drop_front(numResults), mesh);
   for (auto [index, value] : llvm::enumerate(node.values)) {
-    ValueState &state = states[value];
+    const ValueState &state = states[value];
     const TensorFactors &tensor = index < numResults
                                       ? node.rule.results[index]
                                       : node.rule.operands[index - numResults];
     Layout wanted = layoutOf(node.rule, tensor, factors, mesh);
-    bool changed = false;
-    for (auto [dim, axes] : llvm::enumerate(wanted)) {
-      AxisList &mine = state.layout[dim];
-      if (state.closed.test(dim) || axes.size() <= mine.size() ||
-          !isPrefix(mine, axes))
-        continue;
-      for (int axis : llvm::drop_begin(axes, mine.size())) {
-        // An axis splits one dimension of a tensor only.
-        if (llvm::any_of(state.layout, [&](const AxisList &other) {
-              return llvm::is_contained(other, axis);
-            }))
-          break;
-        mine.push_back(axis);
-        changed = true;
-      }
-    }
-    if (changed)
-      touch(value);
+    for (auto [dim, axes] : llvm::enumerate(wanted))
+      if (!state.closed.test(dim) && axes.size() > state.layout[dim].size() &&
+          isPrefix(state.layout[dim], axes))
+        proposals.push_back({value, static_cast<unsigned>(dim), axes});
   }
+}
+
+/// Adds `axes` to a dimension as far as no other has them; an axis splits one
+/// dimension of a tensor only. True if some were added.
+static bool extend(Layout &layout, unsigned dim, const AxisList &axes) {
+  AxisList &mine = layout[dim];
+  if (!isPrefix(mine, axes))
+    return false;
+  size_t before = mine.size();
+  for (int axis : llvm::drop_begin(axes, before)) {
+    if (llvm::any_of(layout, [&](const AxisList &other) {
+          return llvm::is_contained(other, axis);
+        }))
+      break;
+    mine.push_back(axis);
+  }
+  return mine.size() != before;
+}
+
+/// Every value takes what it can, in an order that depends on what is proposed
+/// and not on who did so.
+bool Propagation::applyProposals() {
+  auto rank = [&](const Proposal &proposal) {
+    SmallVector<std::pair<int64_t, int>, 4> axes;
+    for (int axis : proposal.axes)
+      axes.push_back({mesh.priority(axis), axis});
+    return axes;
+  };
+  llvm::sort(proposals, [&](const Proposal &a, const Proposal &b) {
+    if (a.value != b.value)
+      return a.value < b.value;
+    auto rankA = rank(a), rankB = rank(b);
+    return rankA != rankB ? rankA < rankB : a.dim < b.dim;
+  });
+  for (const Proposal &proposal : proposals)
+    if (extend(states[proposal.value].layout, proposal.dim, proposal.axes))
+      touch(proposal.value);
+  proposals.clear();
+  return !queue.empty();
+}
+
+/// What an earlier round put somewhere stays.
+void Propagation::place(const Seed &seed) {
+  if (extend(states[seed.value].layout, seed.dim, seed.axes))
+    touch(seed.value);
 }
 
 void Propagation::propagate() {
   queued.resize(nodes.size());
   for (auto &[priority, seeds] : rounds) {
-    for (const Seed &seed : seeds) {
-      Layout &layout = states[seed.value].layout;
-      AxisList &mine = layout[seed.dim];
-      // What an earlier round put there stays.
-      auto isTaken = [&](int axis) {
-        return !llvm::is_contained(mine, axis) &&
-               llvm::any_of(layout, [&](const AxisList &other) {
-                 return llvm::is_contained(other, axis);
-               });
-      };
-      if (!isPrefix(mine, seed.axes) || llvm::any_of(seed.axes, isTaken))
-        continue;
-      mine = seed.axes;
-      touch(seed.value);
-    }
-    while (!queue.empty()) {
-      int node = queue.front();
-      queue.pop_front();
-      queued.reset(node);
-      visit(node);
-    }
+    for (const Seed &seed : seeds)
+      place(seed);
+    do {
+      SmallVector<int> sweep;
+      std::swap(sweep, queue);
+      queued.reset();
+      for (int node : sweep)
+        visit(node);
+    } while (applyProposals());
   }
 }
 
@@ -266,51 +381,103 @@ void Propagation::propagate() {
 // Output
 //===----------------------------------------------------------------------===//
 
+/// Says which operand an op reads in another layout than it has.
+void Propagation::reportConflict(const Node &node) {
+  SmallVector<const Layout *> layouts;
+  for (int value : node.values)
+    layouts.push_back(&states[value].layout);
+  ArrayRef<const Layout *> all = layouts;
+  size_t numResults = node.rule.results.size();
+  int loser = -1;
+  chooseFactorAxes(node.rule, all.take_front(numResults),
+                   all.drop_front(numResults), mesh, &loser);
+  if (loser < static_cast<int>(numResults))
+    return;
+  remark::missed(
+      node.op->getLoc(),
+      remark::RemarkOpts::name("conflict").category("pp-propagate-shardings"))
+      << remark::metric("op", node.op->getName().getStringRef())
+      << remark::metric("resharded_operand",
+                        std::to_string(loser - numResults));
+}
+
+/// Says what took the place of what was asked for.
+void Propagation::reportUnfulfilled() {
+  for (const Wish &wish : wishes) {
+    const Layout &layout = states[wish.value].layout;
+    const llvm::SmallBitVector &closed = states[wish.value].closed;
+    auto isFulfilled = [&](unsigned dim) {
+      return closed.test(dim) ? wish.layout[dim] == layout[dim]
+                              : isPrefix(wish.layout[dim], layout[dim]);
+    };
+    if (llvm::all_of(llvm::seq<unsigned>(0, layout.size()), isFulfilled))
+      continue;
+    remark::missed(wish.loc, remark::RemarkOpts::name("unfulfilled")
+                                 .category("pp-propagate-shardings"))
+        << remark::metric("of", wish.what)
+        << remark::metric("wanted", mesh.spell(wish.layout))
+        << remark::metric("got", mesh.spell(layout));
+  }
+}
+
 void Propagation::writeShardings() {
   MLIRContext *context = main.getContext();
   auto shardingOf = [&](Value value) {
     return mesh.toSharding(states[numbers.lookup(value)].layout);
   };
   bool explains = context->getRemarkEngine() != nullptr;
-  for (Node &node : nodes) {
+  for (const Node &node : nodes) {
     if (!node.op)
       continue;
     SmallVector<Attribute> shardings;
     for (Value result : node.op->getResults())
       shardings.push_back(shardingOf(result));
     node.op->setAttr(attrs::kShardings, ArrayAttr::get(context, shardings));
-    if (!explains)
-      continue;
-    SmallVector<const Layout *> layouts;
-    for (int value : node.values)
-      layouts.push_back(&states[value].layout);
-    ArrayRef<const Layout *> all = layouts;
-    size_t numResults = node.rule.results.size();
-    int loser = -1;
-    chooseFactorAxes(node.rule, all.take_front(numResults),
-                     all.drop_front(numResults), mesh, &loser);
-    if (loser < static_cast<int>(numResults))
-      continue;
-    remark::missed(
-        node.op->getLoc(),
-        remark::RemarkOpts::name("conflict").category("pp-propagate-shardings"))
-        << remark::metric("op", node.op->getName().getStringRef())
-        << remark::metric("resharded_operand",
-                          std::to_string(loser - numResults));
+    if (explains)
+      reportConflict(node);
   }
   SmallVector<Attribute> ofArguments, ofResults;
   for (BlockArgument argument : main.getArguments())
     ofArguments.push_back(shardingOf(argument));
   setArgAttrs(main, attrs::kSharding, ofArguments);
   Operation *terminator = main.getBody().front().getTerminator();
-  for (Value value : terminator->getOperands()) {
-    Layout layout = states[numbers.lookup(value)].layout;
-    // A result is one value a step: nothing of it stays split over time.
+  for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+    // An update goes where it came from, and a result is one value a step:
+    // nothing of it stays split over time.
+    BlockArgument updated = getUpdated(index);
+    int wished = resultStates[index];
+    Layout layout = states[updated       ? numbers.lookup(updated)
+                           : wished >= 0 ? wished
+                                         : numbers.lookup(value)]
+                        .layout;
     for (AxisList &axes : layout)
       llvm::erase(axes, mesh.timeAxis());
     ofResults.push_back(mesh.toSharding(layout));
+    if (wished >= 0)
+      states[wished].layout = layout;
   }
   setResultAttrs(main, attrs::kSharding, ofResults);
+  if (explains)
+    reportUnfulfilled();
+}
+
+/// An axis over which nothing is split computes everything as often as it is
+/// large. The stage axis splits the ops.
+LogicalResult Propagation::checkAxes() {
+  llvm::SmallBitVector isUsed(mesh.numAxes());
+  for (const ValueState &state : states)
+    for (const AxisList &axes : state.layout)
+      for (int axis : axes)
+        isUsed.set(axis);
+  for (auto [number, axis] : llvm::enumerate(mesh.attr().getAxes()))
+    if (!isUsed.test(number) && axis.getSize() > 1 &&
+        axis.getKind() != AxisKind::Stage)
+      return main.emitError("expects every axis of ")
+             << mesh.attr() << " to split some tensor, got none over "
+             << axis.getName()
+             << ": leave the axis out, or give an argument a seed that "
+                "names it";
+  return success();
 }
 
 LogicalResult Propagation::run() {
@@ -318,7 +485,7 @@ LogicalResult Propagation::run() {
     return failure();
   propagate();
   writeShardings();
-  return success();
+  return checkAxes();
 }
 
 namespace {
@@ -330,12 +497,10 @@ struct PropagateShardingsPass
     auto plan = lookupPlan(getOperation());
     if (failed(main) || failed(plan))
       return signalPassFailure();
-    FailureOr<MeshOp> mesh = requireMesh(getOperation());
+    FailureOr<MeshView> mesh = MeshView::of(getOperation());
     if (failed(mesh))
       return signalPassFailure();
-    MeshView view(mesh->getMesh(),
-                  FlatSymbolRefAttr::get(mesh->getSymNameAttr()));
-    if (failed(Propagation(*main, *plan, view).run()))
+    if (failed(Propagation(*main, *plan, *mesh).run()))
       signalPassFailure();
   }
 };

@@ -1,4 +1,4 @@
-//===- Seeds.cpp - which seed a plan has for an argument ------------------===//
+//===- Seeds.cpp - which seeds a plan has for an argument -----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -25,10 +25,33 @@ bool pp::matchesPattern(StringRef pattern, StringRef name) {
   return name.ends_with(parts.back());
 }
 
-int64_t pp::getSeedPriority(PlanAttr plan, StringRef name, unsigned dim) {
-  for (SeedAttr seed : plan.getSeeds())
-    if (dim < seed.getDims().size() && !seed.getDims()[dim].getAxes().empty() &&
-        matchesPattern(seed.getPattern(), name))
+SeedTable::SeedTable(PlanAttr plan) : plan(plan) {
+  for (auto [number, seed] : llvm::enumerate(plan.getSeeds())) {
+    StringRef pattern = seed.getPattern();
+    if (pattern.contains('*'))
+      patterns.push_back(number);
+    else
+      names[pattern].push_back(number);
+  }
+}
+
+SmallVector<unsigned, 2> SeedTable::lookup(StringRef name) const {
+  SmallVector<unsigned, 2> found;
+  if (auto it = names.find(name); it != names.end())
+    llvm::append_range(found, it->second);
+  for (unsigned number : patterns)
+    if (matchesPattern(plan.getSeeds()[number].getPattern(), name))
+      found.push_back(number);
+  llvm::sort(found);
+  return found;
+}
+
+std::optional<int64_t> SeedTable::getPriority(StringRef name,
+                                              unsigned dim) const {
+  for (unsigned number : lookup(name)) {
+    SeedAttr seed = plan.getSeeds()[number];
+    if (dim < seed.getDims().size() && !seed.getDims()[dim].getAxes().empty())
       return seed.getPriority();
-  return 0;
+  }
+  return std::nullopt;
 }

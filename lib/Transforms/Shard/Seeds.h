@@ -1,4 +1,4 @@
-//===- Seeds.h - which seed a plan has for an argument ----------*- C++ -*-===//
+//===- Seeds.h - which seeds a plan has for an argument ---------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -7,15 +7,31 @@
 #define PP_LIB_TRANSFORMS_SHARD_SEEDS_H
 
 #include "pp/IR/PP.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace pp {
 
 /// True if `name` is `pattern` with every `*` replaced by some text.
 bool matchesPattern(llvm::StringRef pattern, llvm::StringRef name);
 
-/// Priority of the axes on one dimension of the argument `name`: that of the
-/// seed which put them there, 0 for what the user wrote on the argument.
-int64_t getSeedPriority(PlanAttr plan, llvm::StringRef name, unsigned dim);
+/// Finds the seeds of a name without a look at every seed: most patterns of a
+/// long plan are names.
+class SeedTable {
+public:
+  explicit SeedTable(PlanAttr plan);
+
+  /// Positions in the plan of the seeds that match, ascending.
+  llvm::SmallVector<unsigned, 2> lookup(llvm::StringRef name) const;
+
+  /// Priority of the axes on one dimension of the argument `name`: that of the
+  /// seed which put them there, if one did.
+  std::optional<int64_t> getPriority(llvm::StringRef name, unsigned dim) const;
+
+private:
+  PlanAttr plan;
+  llvm::StringMap<llvm::SmallVector<unsigned, 1>> names;
+  llvm::SmallVector<unsigned> patterns;
+};
 
 } // namespace pp
 

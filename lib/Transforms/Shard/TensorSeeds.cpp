@@ -53,9 +53,30 @@ private:
   FactorClasses classes;
   std::vector<std::pair<Operation *, ShardingRule>> ops;
   llvm::BitVector unfit;
-  /// Free dimensions of parameters in contractions, in program order.
-  SmallVector<std::pair<BlockArgument, unsigned>> introductions;
+  /// A free dimension of a parameter in a contraction.
+  struct Introduction {
+    int64_t depth; // of the contraction
+    StringRef name;
+    BlockArgument parameter;
+    unsigned dim;
+  };
+  SmallVector<Introduction> introductions;
+  DenseMap<Operation *, int64_t> depths;
 };
+
+/// How many ops lead to each op, on the longest way: an order of program parts
+/// that does not depend on how they are listed.
+DenseMap<Operation *, int64_t> findDepths(func::FuncOp main) {
+  DenseMap<Operation *, int64_t> depths;
+  for (Operation &op : main.getBody().front()) {
+    int64_t depth = 0;
+    for (Value operand : op.getOperands())
+      if (Operation *producer = operand.getDefiningOp())
+        depth = std::max(depth, depths.lookup(producer) + 1);
+    depths[&op] = depth;
+  }
+  return depths;
+}
 
 LogicalResult TensorSeeds::collect() {
   for (Operation &op : main.getBody().front().without_terminator()) {
@@ -80,8 +101,12 @@ LogicalResult TensorSeeds::collect() {
       for (Class number : classes.classesOf(argument, dim))
         unfit.set(number);
   }
+  depths = findDepths(main);
   for (auto &[op, rule] : ops)
     judge(op, rule);
+  llvm::sort(introductions, [](const Introduction &a, const Introduction &b) {
+    return std::tie(a.depth, a.name, a.dim) < std::tie(b.depth, b.name, b.dim);
+  });
   return success();
 }
 
@@ -106,7 +131,9 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
     if (!parameters[side] || dot->getOperand(side) != parameters[side])
       continue;
     for (int64_t dim : free[side])
-      introductions.push_back({parameters[side], static_cast<unsigned>(dim)});
+      introductions.push_back(
+          {depths.lookup(op), getArgName(main, parameters[side].getArgNumber()),
+           parameters[side], static_cast<unsigned>(dim)});
   }
 }
 
@@ -123,13 +150,15 @@ SmallVector<std::pair<BlockArgument, unsigned>> TensorSeeds::select() {
   llvm::DenseSet<Value> split;
   llvm::DenseSet<Class> taken;
   SmallVector<std::pair<BlockArgument, unsigned>> seeds;
-  for (auto [argument, dim] : introductions) {
+  for (const Introduction &introduction : introductions) {
+    BlockArgument argument = introduction.parameter;
+    unsigned dim = introduction.dim;
     Class number = classes.classesOf(argument, dim).front();
     if (unfit.test(number))
       continue;
     if (!taken.contains(number)) {
       // A parameter is split once: of two classes that meet in one, the first
-      // is taken.
+      // is taken; of two as early, that whose parameter's name comes first.
       if (llvm::any_of(holders[number], [&](BlockArgument holder) {
             return split.contains(holder);
           }))
@@ -170,12 +199,17 @@ void appendSeeds(
                                   StringAttr::get(main.getContext(), pattern),
                                   axes, priority));
   };
+  auto countMatches = [&](StringRef pattern) -> size_t {
+    if (!pattern.contains('*')) // a name, and names are unique
+      return 1;
+    return llvm::count_if(
+        llvm::seq<unsigned>(0, main.getNumArguments()), [&](unsigned index) {
+          return matchesPattern(pattern, getArgName(main, index));
+        });
+  };
   for (auto &[pattern, members] : groups) {
     ArrayRef<DimShardingAttr> first = dims[members.front()].second;
-    size_t matches = 0;
-    for (unsigned index = 0; index < main.getNumArguments(); ++index)
-      matches += matchesPattern(pattern, getArgName(main, index));
-    bool isUniform = matches == members.size() &&
+    bool isUniform = countMatches(pattern) == members.size() &&
                      llvm::all_of(members, [&](unsigned member) {
                        return ArrayRef(dims[member].second) == first;
                      });

@@ -58,6 +58,17 @@ protected:
     context.disableMultithreading();
   }
 
+  /// A result has the axes asked for, and more only where it is open.
+  void checkObeys(ShardingAttr actual, ShardingAttr wanted) {
+    for (auto [mine, theirs] :
+         llvm::zip_equal(actual.getDims(), wanted.getDims())) {
+      EXPECT_TRUE(theirs.getIsOpen()
+                      ? mine.getAxes().take_front(theirs.getAxes().size()) ==
+                            theirs.getAxes()
+                      : mine.getAxes() == theirs.getAxes());
+    }
+  }
+
   void check(unsigned seed, int numOps) {
     RandomProgramOptions options;
     options.numOps = numOps;
@@ -76,8 +87,12 @@ protected:
     auto expected = reference::evaluate(main, inputs);
     ASSERT_TRUE(succeeded(expected));
 
-    PassManager passes(&context);
-    passes.addPass(createPropagateShardings());
+    SmallVector<ShardingAttr> wanted;
+    for (unsigned index = 0; index < main.getNumResults(); ++index)
+      wanted.push_back(
+          main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding));
+    PassManager propagate(&context), passes(&context);
+    propagate.addPass(createPropagateShardings());
     passes.addPass(createPadDimensions());
     passes.addPass(createPartition());
     passes.addPass(createOptimizeCollectives());
@@ -87,6 +102,21 @@ protected:
       message += diagnostic.str();
       return success();
     });
+    if (failed(propagate.run(module))) {
+      // An axis whose every use lost to another.
+      ASSERT_NE(message.find("to split some tensor"), std::string::npos)
+          << message;
+      ++refused;
+      return;
+    }
+    // With priorities, an earlier round may take an axis first.
+    bool hasPriorities =
+        !module->getAttrOfType<PlanAttr>(attrs::kPlan).getSeeds().empty();
+    for (auto [index, sharding] : llvm::enumerate(wanted))
+      if (sharding && !hasPriorities)
+        checkObeys(
+            main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding),
+            sharding);
     if (failed(passes.run(module))) {
       // The one thing a program may be refused for: padding in the middle of an
       // argument, which no file could fill.

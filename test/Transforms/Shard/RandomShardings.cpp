@@ -25,12 +25,14 @@ private:
   bool chance(int64_t percent) { return below(100) < percent; }
   MeshAttr drawMesh();
   ShardingAttr drawSharding(RankedTensorType type);
+  MeshAttr withUsedAxes();
 
   ModuleOp module;
   OpBuilder builder;
   std::mt19937 random;
   MeshAttr mesh;
   FlatSymbolRefAttr symbol;
+  llvm::DenseSet<StringAttr> used;
 };
 
 MeshAttr Sharder::drawMesh() {
@@ -63,8 +65,18 @@ ShardingAttr Sharder::drawSharding(RankedTensorType type) {
       continue;
     shards[dim] *= axis.getSize();
     dims[dim].push_back(axis.getName());
+    used.insert(axis.getName());
   }
   return ShardingAttr::fromAxes(symbol, dims, /*open=*/chance(70));
+}
+
+/// An axis that splits nothing is an error.
+MeshAttr Sharder::withUsedAxes() {
+  SmallVector<MeshAxisAttr> axes;
+  for (MeshAxisAttr axis : mesh.getAxes())
+    if (used.contains(axis.getName()))
+      axes.push_back(axis);
+  return MeshAttr::get(builder.getContext(), axes);
 }
 
 void Sharder::run() {
@@ -72,14 +84,23 @@ void Sharder::run() {
   builder.setInsertionPointToStart(module.getBody());
   auto meshOp = MeshOp::create(builder, module.getLoc(), "mesh", mesh);
   symbol = FlatSymbolRefAttr::get(meshOp.getSymNameAttr());
-  module->setAttr(attrs::kPlan,
-                  PlanAttr::get(builder.getContext(), mesh,
-                                builder.getStringAttr(""), {}, {}, {}, 1));
   auto main = module.lookupSymbol<func::FuncOp>("main");
-  for (auto [index, type] : llvm::enumerate(main.getArgumentTypes()))
-    if (chance(80))
-      main.setArgAttr(index, attrs::kSharding,
-                      drawSharding(cast<RankedTensorType>(type)));
+  SmallVector<SeedAttr> seeds;
+  bool hasPriorities = chance(50);
+  for (auto [index, type] : llvm::enumerate(main.getArgumentTypes())) {
+    if (!chance(80))
+      continue;
+    ShardingAttr sharding = drawSharding(cast<RankedTensorType>(type));
+    main.setArgAttr(index, attrs::kSharding, sharding);
+    if (hasPriorities && chance(70))
+      seeds.push_back(SeedAttr::get(
+          builder.getContext(), builder.getStringAttr(getArgName(main, index)),
+          sharding.getDims(), below(3)));
+  }
+  for (auto [index, type] : llvm::enumerate(main.getResultTypes()))
+    if (chance(40))
+      main.setResultAttr(index, attrs::kSharding,
+                         drawSharding(cast<RankedTensorType>(type)));
   SmallVector<Operation *> ops;
   for (Operation &op : main.getBody().front().without_terminator())
     ops.push_back(&op);
@@ -93,6 +114,10 @@ void Sharder::run() {
         drawSharding(cast<RankedTensorType>(value.getType())));
     value.replaceAllUsesExcept(constraint, constraint);
   }
+  meshOp.setMeshAttr(withUsedAxes());
+  module->setAttr(attrs::kPlan,
+                  PlanAttr::get(builder.getContext(), withUsedAxes(),
+                                builder.getStringAttr(""), seeds, {}, {}, 1));
 }
 
 } // namespace

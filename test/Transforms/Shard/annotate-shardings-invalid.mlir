@@ -63,3 +63,13 @@ module {
     return
   }
 }
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", [{"dp"}], 0>], threads = 1>} {
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>},
+                  // expected-error @below {{argument "w" expects to lie at rest as its ops use it, got pp.stored = #pp.sharding<@mesh, [{"dp"}]>: leave it out, and shard the argument by a seed of the plan}}
+                  %w: tensor<4xf32> {pp.name = "w", pp.stored = #pp.sharding<@mesh, [{"dp"}]>}) {
+    return
+  }
+}

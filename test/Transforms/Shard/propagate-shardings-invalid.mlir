@@ -49,3 +49,23 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
     return %0 : tensor<4xf32>
   }
 }
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["pp"=2 : stage, "dp"=2, "tp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["pp"=2 : stage, "dp"=2, "tp"=2]>
+  // expected-error @below {{expects every axis of #pp.mesh<["pp"=2 : stage, "dp"=2, "tp"=2]> to split some tensor, got none over "tp": leave the axis out, or give an argument a seed that names it}}
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"dp"}]>}) -> tensor<4xf32> {
+    return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=2]>
+  // expected-error @below {{result "y" expects axes of #pp.mesh<["a"=2]>, got "b"}}
+  func.func @main(%x: tensor<4xf32> {pp.name = "x"}) -> (tensor<4xf32> {pp.name = "y", pp.sharding = #pp.sharding<@mesh, [{"b"}]>}) {
+    return %x : tensor<4xf32>
+  }
+}

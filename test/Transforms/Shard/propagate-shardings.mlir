@@ -62,6 +62,8 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: pp.name = "w", pp.sharding = #pp.sharding<@mesh, [{"a"}, {}]>
 // CHECK: pp.add {{.*}}#pp.sharding<@mesh, [{"a"}, {}]>
+// REMARK: remark: [Missed] unfulfilled
+// REMARK-SAME: got="[{"a"}, {}]", of="argument "w"", wanted="[{}, {"a"}]"
 module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>,
     seeds = [#pp.seed<"x", [{"a"}, {}], 0>, #pp.seed<"w", [{}, {"a"}], 1>], threads = 1>} {
   pp.mesh @mesh = <["a"=2]>
@@ -119,5 +121,84 @@ module attributes {pp.plan = #pp.plan<mesh = <["x"=2, "y"=2]>, threads = 1>} {
     %0 = pp.reshape %a : tensor<4x2xf32> -> tensor<2x4xf32>
     %1 = pp.sharding_constraint %0 to <@mesh, [{}, {"x", "y"}]> : tensor<2x4xf32>
     return %1 : tensor<2x4xf32>
+  }
+}
+
+// -----
+
+// A sharding on a result is obeyed, whatever its value has elsewhere; what it
+// leaves open may follow the value.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: -> (tensor<4x4xf32> {pp.sharding = #pp.sharding<@mesh, [{}, {"a"}]>}, tensor<4x4xf32> {pp.sharding = #pp.sharding<@mesh, [{"b"}, {"a"}]>})
+// CHECK: pp.neg {{.*}}#pp.sharding<@mesh, [{"a"}, {"b"}]>
+// CHECK: pp.exp {{.*}}#pp.sharding<@mesh, [{"b"}, {"a"}]>
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=2, "b"=2]>
+  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"a"}, {"b"}]>},
+                  %y: tensor<4x4xf32> {pp.name = "y", pp.sharding = #pp.sharding<@mesh, [{"b"}, {?}]>})
+      -> (tensor<4x4xf32> {pp.sharding = #pp.sharding<@mesh, [{}, {"a"}]>},
+          tensor<4x4xf32> {pp.sharding = #pp.sharding<@mesh, [{?}, {"a"}]>}) {
+    %0 = pp.neg %x : tensor<4x4xf32>
+    %1 = pp.exp %y : tensor<4x4xf32>
+    return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+  }
+}
+
+// -----
+
+// An update lies where its argument does, and no result is split over time.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: -> (tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>, pp.sharding = #pp.sharding<@mesh, [{"a"}]>}, tensor<8xf32> {pp.name = "out", pp.sharding = #pp.sharding<@mesh, [{}]>})
+// REMARK: remark: [Missed] unfulfilled
+// REMARK-SAME: got="[{"a"}]", of="result "m"", wanted="[{}]"
+// REMARK: remark: [Missed] unfulfilled
+// REMARK-SAME: got="[{}]", of="result "out"", wanted="[{"mb"}]"
+module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "a"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["mb"=2 : time, "a"=2]>
+  func.func @main(%m: tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>, pp.sharding = #pp.sharding<@mesh, [{"a"}]>},
+                  %x: tensor<8xf32> {pp.name = "x"})
+      -> (tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>, pp.sharding = #pp.sharding<@mesh, [{}]>},
+          tensor<8xf32> {pp.name = "out", pp.sharding = #pp.sharding<@mesh, [{"mb"}]>}) {
+    %0 = pp.neg %m : tensor<8xf32>
+    %1 = pp.exp %x : tensor<8xf32>
+    return %0, %1 : tensor<8xf32>, tensor<8xf32>
+  }
+}
+
+// -----
+
+// A constraint joins in the round of the first seed that uses its axis: "tp" here
+// after "dp", whatever other arguments a pattern with stars means.
+// CHECK-LABEL: func.func @main
+// CHECK: pp.sharding_constraint {{.*}}#pp.sharding<@mesh, [{"tp"}]>
+// CHECK: pp.add {{.*}}#pp.sharding<@mesh, [{"dp"}]>
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>,
+    seeds = [#pp.seed<"*", [{"dp"}], 0>, #pp.seed<"w", [{"tp"}], 1>], threads = 1>} {
+  pp.mesh @mesh = <["dp"=2, "tp"=2]>
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"dp"}]>},
+                  %y: tensor<4xf32> {pp.name = "y"}) -> tensor<4xf32> {
+    %0 = pp.sharding_constraint %y to <@mesh, [{"tp"}]> : tensor<4xf32>
+    %1 = pp.exp %0 : tensor<4xf32>
+    %2 = pp.exp %x : tensor<4xf32>
+    %3 = pp.exp %2 : tensor<4xf32>
+    %4 = pp.exp %3 : tensor<4xf32>
+    %5 = pp.add %1, %4 : tensor<4xf32>
+    return %5 : tensor<4xf32>
+  }
+}
+
+// -----
+
+// Within an op the axis of the smaller priority comes first, although it belongs
+// to the second operand and no result could have carried it further.
+// CHECK-LABEL: func.func @main
+// REMARK: remark: [Missed] conflict {{.*}} op=pp.dot_general, resharded_operand=0
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>,
+    seeds = [#pp.seed<"x", [{}, {"tp"}], 1>, #pp.seed<"w", [{"dp"}, {}], 0>], threads = 1>} {
+  pp.mesh @mesh = <["dp"=2, "tp"=2]>
+  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}]>},
+                  %w: tensor<4x4xf32> {pp.name = "w", pp.sharding = #pp.sharding<@mesh, [{"dp"}, {}]>}) -> tensor<4x4xf32> {
+    %0 = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    return %0 : tensor<4x4xf32>
   }
 }

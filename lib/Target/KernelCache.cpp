@@ -2,15 +2,23 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Code from the cache is run, so the directory has to be one that nobody else
+// can write to. Files carry the prefix that llvm::pruneCache() asks for; a
+// temporary one that a killed process left is pruned like the others.
+//
 //===----------------------------------------------------------------------===//
 #include "KernelCache.h"
+#include "pprt/Files.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CachePruning.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace pp;
 using namespace llvm;
@@ -18,15 +26,32 @@ using namespace llvm;
 namespace {
 
 constexpr size_t kDigestSize = 32;
+/// No kernel is as large; a file that is was not written by us.
+constexpr uint64_t kMostBytes = 1 << 30;
 using Digest = std::array<uint8_t, kDigestSize>;
 
 Digest digestOf(StringRef text) {
   return SHA256::hash(arrayRefFromStringRef(text));
 }
 
+/// Whether nobody but this user can put files there.
+bool isPrivate(const std::string &directory) {
+  struct stat info;
+  return ::stat(directory.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+         info.st_uid == ::geteuid() &&
+         (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+std::string joinPath(StringRef directory, const Twine &name) {
+  SmallString<128> path(directory);
+  sys::path::append(path, name);
+  return path.str().str();
+}
+
 } // namespace
 
-KernelCache::KernelCache(StringRef requested) : directory(requested.str()) {
+KernelCache::KernelCache(StringRef requested, uint64_t limit)
+    : directory(requested.str()), limit(limit) {
   if (directory.empty()) {
     SmallString<128> path;
     if (const char *cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
@@ -35,32 +60,32 @@ KernelCache::KernelCache(StringRef requested) : directory(requested.str()) {
       return;
     else
       sys::path::append(path, ".cache");
-    sys::path::append(path, "pp");
-    directory = path.str().str();
+    directory = joinPath(path, "pp");
   }
-  if (sys::fs::create_directories(directory))
+  if (sys::fs::create_directories(directory, /*IgnoreExisting=*/true,
+                                  sys::fs::owner_all) ||
+      !isPrivate(directory))
     directory.clear();
 }
 
 std::string KernelCache::pathOf(StringRef key) const {
-  SmallString<128> path(directory);
-  sys::path::append(path, toHex(digestOf(key), /*LowerCase=*/true) + ".o");
-  return path.str().str();
+  return joinPath(directory,
+                  "llvmcache-" + toHex(digestOf(key), /*LowerCase=*/true));
 }
 
 std::optional<ObjectCode> KernelCache::lookup(StringRef key) const {
   if (directory.empty())
     return std::nullopt;
-  auto file = MemoryBuffer::getFile(pathOf(key), /*IsText=*/false,
-                                    /*RequiresNullTerminator=*/false);
-  if (!file)
+  const std::string path = pathOf(key);
+  // Refuses what is no regular file, a pipe without a writer among it.
+  pprt::Expected<std::string> file = pprt::readFile(path, kMostBytes);
+  if (!file || file->size() <= kDigestSize)
     return std::nullopt;
-  StringRef content = (*file)->getBuffer();
-  if (content.size() <= kDigestSize)
-    return std::nullopt;
-  StringRef code = content.drop_front(kDigestSize);
+  StringRef content = *file, code = content.drop_front(kDigestSize);
   if (toStringRef(digestOf(code)) != content.take_front(kDigestSize))
     return std::nullopt;
+  // Pruning removes first what was not used for longest.
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   return ObjectCode(code.begin(), code.end());
 }
 
@@ -68,7 +93,9 @@ void KernelCache::store(StringRef key, const ObjectCode &object) const {
   if (directory.empty())
     return;
   std::string path = pathOf(key);
-  auto file = sys::fs::TempFile::create(path + ".%%%%%%%%");
+  // Never an existing file, and one that signals remove.
+  auto file = sys::fs::TempFile::create(
+      path + ".%%%%%%%%", sys::fs::owner_read | sys::fs::owner_write);
   if (!file) {
     consumeError(file.takeError());
     return;
@@ -83,4 +110,19 @@ void KernelCache::store(StringRef key, const ObjectCode &object) const {
     consumeError(file->keep(path));
   else
     consumeError(file->discard());
+}
+
+void KernelCache::prune() const {
+  if (directory.empty() || limit == 0)
+    return;
+  // pruneCache() writes to this file and would wait for a pipe's reader.
+  const std::string timestamp = joinPath(directory, "llvmcache.timestamp");
+  struct stat info;
+  if (::lstat(timestamp.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    ::unlink(timestamp.c_str());
+  CachePruningPolicy policy;
+  policy.Interval = std::chrono::seconds(0);
+  policy.Expiration = std::chrono::seconds(0);
+  policy.MaxSizeBytes = limit;
+  pruneCache(directory, policy);
 }

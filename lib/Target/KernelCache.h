@@ -14,19 +14,25 @@ namespace pp {
 
 /// A directory of objects named by the digest of all they depend on. Every
 /// entry holds the digest of its content: a damaged one is as good as none.
-/// Never fails: a directory that cannot be used leaves the cache empty.
+/// Never fails: a directory that cannot be used, or that others can write to,
+/// leaves the cache empty.
 class KernelCache {
 public:
-  /// Empty `directory`: $XDG_CACHE_HOME/pp, or ~/.cache/pp.
-  explicit KernelCache(llvm::StringRef directory);
+  /// Empty `directory`: $XDG_CACHE_HOME/pp, or ~/.cache/pp. `limit` in bytes;
+  /// 0: none.
+  KernelCache(llvm::StringRef directory, uint64_t limit);
 
   std::optional<ObjectCode> lookup(llvm::StringRef key) const;
   /// Written aside and renamed, so that no reader sees half of it.
   void store(llvm::StringRef key, const ObjectCode &object) const;
+  /// Removes what was not used for longest, until the limit holds. Never takes
+  /// more than three quarters of what the disk has left.
+  void prune() const;
 
 private:
   std::string pathOf(llvm::StringRef key) const;
   std::string directory;
+  uint64_t limit;
 };
 
 } // namespace pp

@@ -89,7 +89,7 @@ CompiledKernels::compile(ArrayRef<func::FuncOp> kernels,
 
   std::optional<KernelCache> cache;
   if (options.useCache)
-    cache.emplace(options.cacheDirectory);
+    cache.emplace(options.cacheDirectory, options.cacheLimit);
   std::string target = describeTarget();
   auto run = [&](Task &task) {
     std::string key = task.symbol + "\n" + target;
@@ -108,6 +108,8 @@ CompiledKernels::compile(ArrayRef<func::FuncOp> kernels,
     for (Task &task : tasks)
       pool.async([&run, &task] { run(task); });
   }
+  if (cache && llvm::any_of(tasks, [](Task &task) { return !task.isCached; }))
+    cache->prune();
   for (Task &task : tasks) {
     if (failed(task.object))
       return failure();

@@ -17,16 +17,21 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/BuildID.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
+#include <dlfcn.h>
 #include <mutex>
 
 using namespace mlir;
 
-/// To be raised when any change to the lowering changes the code it makes.
-static constexpr const char *kPipelineVersion = "5";
+/// A digest of all sources on which code depends; see CMakeLists.txt.
+static constexpr const char *kSourceDigest =
+#include "KernelSources.inc"
+    ;
 
 static constexpr const char *kPasses =
     "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-"
@@ -40,10 +45,31 @@ static std::string targetProcessor() {
   return level.empty() ? llvm::sys::getHostCPUName().str() : level;
 }
 
+/// The build id of the library that holds `function`: another build of the same
+/// version may make other code. Empty if it has none.
+static std::string buildIdOf(const void *function) {
+  Dl_info info;
+  if (dladdr(function, &info) == 0)
+    return "";
+  auto library = llvm::object::ObjectFile::createObjectFile(info.dli_fname);
+  if (!library) {
+    llvm::consumeError(library.takeError());
+    return "";
+  }
+  return llvm::toHex(llvm::object::getBuildID(library->getBinary()),
+                     /*LowerCase=*/true);
+}
+
 std::string pp::describeTarget() {
-  return llvm::join_items("\n", kPipelineVersion, LLVM_VERSION_STRING, kPasses,
-                          llvm::sys::getProcessTriple(), targetProcessor(),
-                          llvm::sys::getHostCPUName());
+  static const std::string llvmBuild =
+      buildIdOf(reinterpret_cast<const void *>(&llvm::sys::getHostCPUName));
+  static const std::string mlirBuild = buildIdOf(reinterpret_cast<const void *>(
+      static_cast<std::unique_ptr<llvm::Module> (*)(
+          Operation *, llvm::LLVMContext &, llvm::StringRef, bool)>(
+          &translateModuleToLLVMIR)));
+  return llvm::join_items("\n", kSourceDigest, LLVM_VERSION_STRING, llvmBuild,
+                          mlirBuild, kPasses, llvm::sys::getProcessTriple(),
+                          targetProcessor(), llvm::sys::getHostCPUName());
 }
 
 static std::unique_ptr<llvm::TargetMachine>

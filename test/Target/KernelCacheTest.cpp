@@ -4,7 +4,9 @@
 //
 // A second compilation takes its objects from the cache, each kernel its own;
 // an entry that was damaged is compiled again and mended, whatever the damage.
-// The key holds all that decides what the machine code is.
+// The key holds all that decides what the machine code is. Nobody else can put
+// code there, what stands in the way does not stop a run, and it does not grow
+// for ever.
 //
 //===----------------------------------------------------------------------===//
 #include "../../lib/Target/KernelObject.h"
@@ -14,10 +16,14 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/SHA256.h"
 #include "llvm/TargetParser/Host.h"
+#include <fcntl.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace mlir;
 using namespace pp;
@@ -62,6 +68,24 @@ protected:
     return pp::testing::runLaunches(*module, *kernels, input)[0].values[14];
   }
 
+  /// What is kept, without the cache's own bookkeeping.
+  std::vector<std::string> entries() {
+    std::vector<std::string> paths;
+    std::error_code error;
+    for (llvm::sys::fs::directory_iterator entry(directory, error), end;
+         !error && entry != end; entry.increment(error))
+      if (llvm::sys::path::filename(entry->path()) != "llvmcache.timestamp")
+        paths.push_back(entry->path());
+    llvm::sort(paths);
+    return paths;
+  }
+  /// As if the entry had been used for the last time `seconds` ago.
+  void setAge(const std::string &path, time_t seconds) {
+    const timespec then = {time(nullptr) - seconds, 0};
+    const timespec times[] = {then, then};
+    EXPECT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  }
+
   llvm::SmallString<128> directory;
   pp::testing::Context context;
   OwningOpRef<ModuleOp> module;
@@ -79,10 +103,8 @@ TEST_F(KernelCache, CompilesDamagedEntriesAgain) {
 
   EXPECT_EQ(compileAndRun(), 0u);
   EXPECT_EQ(compileAndRun(), 1u);
-  std::error_code error;
-  llvm::sys::fs::directory_iterator entry(directory, error), end;
-  ASSERT_TRUE(!error && entry != end);
-  const std::string path = entry->path(), whole = readFile(path);
+  ASSERT_EQ(entries().size(), 1u);
+  const std::string path = entries()[0], whole = readFile(path);
   ASSERT_GT(whole.size(), 100u);
 
   std::string flipped = whole;
@@ -114,6 +136,15 @@ TEST_F(KernelCache, KnowsCompilerAndProcessor) {
         pprt::processorLevel(), llvm::sys::getHostCPUName().str()})
     EXPECT_NE((target + "\n").find("\n" + part + "\n"), std::string::npos)
         << part;
+  // The digest of our sources, and the builds of LLVM and MLIR.
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(target).split(lines, '\n');
+  ASSERT_GT(lines.size(), 4u);
+  for (auto [line, digits] : {std::pair(0, 64u), {2, 40u}, {3, 40u}}) {
+    EXPECT_EQ(lines[line].size(), digits) << target;
+    EXPECT_TRUE(llvm::all_of(lines[line], llvm::isHexDigit)) << target;
+  }
+  EXPECT_NE(lines[2], lines[3]);
   // An entry is named by the hash of its kernel and all of that.
   size_t cached = 0;
   compileAndRun(cached);
@@ -123,7 +154,100 @@ TEST_F(KernelCache, KnowsCompilerAndProcessor) {
   const std::string name =
       llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(key)),
                   /*LowerCase=*/true);
-  EXPECT_TRUE(llvm::sys::fs::exists(directory + "/" + name + ".o"));
+  EXPECT_TRUE(llvm::sys::fs::exists(directory + "/llvmcache-" + name));
+}
+
+TEST_F(KernelCache, StaysBelowItsLimit) {
+  auto sizeOf = [&] {
+    uint64_t bytes = 0;
+    for (const std::string &path : entries()) {
+      uint64_t size = 0; // reading the file would make it younger
+      EXPECT_FALSE(llvm::sys::fs::file_size(path, size));
+      bytes += size;
+    }
+    return bytes;
+  };
+  size_t cached = 0;
+  compileAndRun(cached);
+  ASSERT_EQ(entries().size(), 1u);
+  // What a killed process left counts, and is the first to go.
+  const std::string left = entries()[0] + ".1234abcd";
+  writeFile(left, std::string(1000, 'x'));
+  setAge(left, 3000);
+  setAge(entries()[0], 2000);
+  options.cacheLimit = sizeOf() + 1000;
+  use("abs");
+  compileAndRun(cached);
+  EXPECT_FALSE(llvm::sys::fs::exists(left));
+  EXPECT_EQ(entries().size(), 2u);
+
+  // A hit is a use: of these two, the one that was made first stays.
+  for (const std::string &path : entries())
+    setAge(path, 1000);
+  use("neg");
+  compileAndRun(cached);
+  EXPECT_EQ(cached, 1u);
+  // Also where the system does not note reads.
+  EXPECT_EQ(llvm::count_if(entries(),
+                           [](const std::string &path) {
+                             struct stat info;
+                             return stat(path.c_str(), &info) == 0 &&
+                                    info.st_mtime > time(nullptr) - 500;
+                           }),
+            1);
+  options.cacheLimit = sizeOf() * 5 / 4;
+  use("sqrt");
+  compileAndRun(cached);
+  EXPECT_EQ(entries().size(), 2u);
+  EXPECT_LE(sizeOf(), options.cacheLimit);
+  use("neg");
+  compileAndRun(cached);
+  EXPECT_EQ(cached, 1u);
+
+  options.cacheLimit = 0; // none
+  for (std::string op : {"abs", "exp", "tanh"}) {
+    use(op);
+    compileAndRun(cached);
+  }
+  EXPECT_EQ(entries().size(), 5u);
+}
+
+// A pipe that nobody writes to would be waited for.
+TEST_F(KernelCache, PassesOverWhatIsNoFile) {
+  size_t cached = 0;
+  compileAndRun(cached);
+  const std::string path = entries()[0];
+  for (auto plant :
+       {+[](const char *path) { return mkfifo(path, 0600); },
+        +[](const char *path) { return mkdir(path, 0700); },
+        +[](const char *path) { return symlink("/dev/zero", path); }}) {
+    llvm::sys::fs::remove_directories(path);
+    llvm::sys::fs::remove(path);
+    ::unlink((directory + "/llvmcache.timestamp").str().c_str());
+    ASSERT_EQ(plant(path.c_str()), 0);
+    ASSERT_EQ(mkfifo((directory + "/llvmcache.timestamp").str().c_str(), 0600),
+              0);
+    EXPECT_EQ(compileAndRun(cached), -2.0);
+    EXPECT_EQ(cached, 0u);
+  }
+}
+
+TEST_F(KernelCache, IsNotSharedWithOthers) {
+  size_t cached = 0;
+  compileAndRun(cached);
+  ASSERT_EQ(chmod(directory.c_str(), 0777), 0);
+  compileAndRun(cached);
+  EXPECT_EQ(cached, 0u);
+  ASSERT_EQ(chmod(directory.c_str(), 0755), 0);
+  compileAndRun(cached);
+  EXPECT_EQ(cached, 1u);
+  // One that it makes is its own.
+  const std::string made = (directory + "/a/b").str();
+  options.cacheDirectory = made;
+  compileAndRun(cached);
+  struct stat info;
+  ASSERT_EQ(stat(made.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
 }
 
 TEST_F(KernelCache, DoesWithoutADirectory) {

@@ -9,6 +9,7 @@
 #include "CommandLine.h"
 #include "pp/IR/Version.h"
 #include "pp/Transforms/Pipelines.h"
+#include "pprt/Bytes.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -76,6 +77,10 @@ pp::opt::parseCommandLine(int argc, char **argv,
                  clEnumValN(Emit::PPX, "ppx",
                             "an artifact for pp-run, from a module of level "
                             "program")));
+  cl::opt<std::string> cacheLimit(
+      "cache-limit", cl::value_desc("bytes"), cl::init("256M"),
+      cl::desc("keep no more compiled kernels than this for later runs "
+               "(default 256M; 0: no limit)"));
   cl::opt<std::string> drawing(
       "draw-schedule", cl::value_desc("file"),
       cl::desc("also draw the schedule: FILE.svg, FILE.txt or - (text on "
@@ -109,9 +114,15 @@ pp::opt::parseCommandLine(int argc, char **argv,
     llvm::errs() << "pp-opt: error: " << message << "\n";
     return mlir::failure();
   };
+  std::optional<uint64_t> bytes = pprt::parseBytes(cacheLimit);
+  if (!bytes)
+    return refuse(llvm::Twine("--cache-limit expects ") + pprt::kBytesSyntax +
+                  ", got '" + cacheLimit + "'");
+  result.cacheLimit = *bytes;
   for (cl::Option *option :
        {static_cast<cl::Option *>(&output), static_cast<cl::Option *>(&emit),
-        static_cast<cl::Option *>(&drawing)})
+        static_cast<cl::Option *>(&drawing),
+        static_cast<cl::Option *>(&cacheLimit)})
     if (option->getNumOccurrences() > 1)
       return refuse("expects '" + getSpelling(*option) +
                     "' once, got it more often");

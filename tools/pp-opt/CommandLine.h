@@ -19,6 +19,9 @@ struct CommandLine {
   std::string input, output;
   /// What `output` is to be.
   Emit emit = Emit::MLIR;
+  /// Bytes that compiled kernels may take in the cache; 0: as many as they
+  /// want.
+  uint64_t cacheLimit = 0;
   /// Where the schedule is drawn; empty: nowhere.
   std::string drawing;
   /// What these ask of the module.

@@ -28,6 +28,7 @@ static LogicalResult report(ModuleOp module, const pprt::Status &status) {
 }
 
 LogicalResult pp::opt::emitArtifact(StringRef bytecode, const std::string &path,
+                                    uint64_t cacheLimit,
                                     const DialectRegistry &registry) {
   MLIRContext context(registry);
   context.printOpOnDiagnostic(false);
@@ -44,7 +45,9 @@ LogicalResult pp::opt::emitArtifact(StringRef bytecode, const std::string &path,
   if (failed(artifact) ||
       failed(report(*module, pprt::checkArtifact(**artifact).status())))
     return failure();
-  auto kernels = pp::CompiledKernels::compile(*module);
+  pp::CompileOptions compileOptions;
+  compileOptions.cacheLimit = cacheLimit;
+  auto kernels = pp::CompiledKernels::compile(*module, compileOptions);
   if (failed(kernels))
     return failure();
   auto object = kernels->linkSharedObject();

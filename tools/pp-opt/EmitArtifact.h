@@ -13,9 +13,9 @@ namespace pp::opt {
 
 /// Reads a module of level 4 and writes it with the machine code of its kernels
 /// to the artifact `path`, whole or not at all. Reports what is wrong, with an
-/// exit code.
+/// exit code. `cacheLimit`: see CommandLine.
 mlir::LogicalResult emitArtifact(llvm::StringRef module,
-                                 const std::string &path,
+                                 const std::string &path, uint64_t cacheLimit,
                                  const mlir::DialectRegistry &registry);
 
 } // namespace pp::opt

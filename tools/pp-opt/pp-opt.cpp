@@ -88,8 +88,8 @@ int main(int argc, char **argv) {
     return 0;
   if (options->emit == Emit::PPX) {
     reporter.forgetSource();
-    bool isWritten =
-        succeeded(pp::opt::emitArtifact(module, options->output, registry));
+    bool isWritten = succeeded(pp::opt::emitArtifact(
+        module, options->output, options->cacheLimit, registry));
     return isWritten ? 0 : reporter.exitCode();
   }
   return writeText(options->output, options->emit == Emit::Plan

@@ -158,6 +158,7 @@ struct SourceModule::State {
   llvm::SourceMgr sources;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  pp::CompileOptions kernels;
 
   State() : context(registry()) {
     context.printOpOnDiagnostic(false);
@@ -208,8 +209,10 @@ SourceModule::SourceModule(std::unique_ptr<State> state)
 SourceModule::~SourceModule() = default;
 
 Expected<std::unique_ptr<SourceModule>>
-SourceModule::parse(const std::string &name, const std::string &text) {
+SourceModule::parse(const std::string &name, const std::string &text,
+                    uint64_t cacheLimit) {
   auto state = std::make_unique<State>();
+  state->kernels.cacheLimit = cacheLimit;
   state->sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBufferCopy(text, name), llvm::SMLoc());
   Diagnostics diagnostics(state->sources, state->context);
@@ -290,7 +293,7 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
     return result;
 
   Stopwatch kernels;
-  auto compiled = pp::CompiledKernels::compile(**module);
+  auto compiled = pp::CompiledKernels::compile(**module, state->kernels);
   if (mlir::failed(compiled) || mlir::failed(compiled->load()))
     return diagnostics.failure();
   auto code = std::make_shared<pp::CompiledKernels>(std::move(*compiled));

@@ -43,8 +43,10 @@ struct UpdateRule {
 class SourceModule {
 public:
   /// Reads `text`, which came from the file `name`.
+  /// Compiled kernels are kept for later runs, up to `cacheLimit` bytes; 0: as
+  /// many as there are.
   static pprt::Expected<std::unique_ptr<SourceModule>>
-  parse(const std::string &name, const std::string &text);
+  parse(const std::string &name, const std::string &text, uint64_t cacheLimit);
   ~SourceModule();
 
   /// Runs the passes that remain, obeying `parallelize`, and compiles the

@@ -106,6 +106,10 @@ const Option options[] = {
      [](std::string_view v, Options &o) {
        return readLimit(v, o.memoryLimit);
      }},
+    {"cache-limit", "BYTES",
+     "keep no more compiled kernels than this for later runs (default 256M; 0: "
+     "no limit)",
+     [](std::string_view v, Options &o) { return readLimit(v, o.cacheLimit); }},
     {"device", "cpu", "what the ranks run on",
      [](std::string_view v, Options &) { return readOnly(v, "cpu"); }},
     {"launcher", "threads", "what the ranks are",

@@ -31,6 +31,8 @@ struct Options {
   bool dryRun = false;
   /// Bytes a rank may use; nothing: as many as it wants.
   std::optional<uint64_t> memoryLimit;
+  /// Bytes that compiled kernels may take in the cache; likewise.
+  std::optional<uint64_t> cacheLimit = uint64_t(256) << 20;
   bool quiet = false;
   bool help = false;
   bool version = false;

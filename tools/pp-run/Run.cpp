@@ -73,8 +73,9 @@ Expected<Source> loadSource(const Options &options) {
         std::make_shared<const ppx::ArtifactT>(std::move(*artifact));
     return source;
   }
-  Expected<std::unique_ptr<SourceModule>> module = SourceModule::parse(
-      options.input == "-" ? "<stdin>" : options.input, *content);
+  Expected<std::unique_ptr<SourceModule>> module =
+      SourceModule::parse(options.input == "-" ? "<stdin>" : options.input,
+                          *content, options.cacheLimit.value_or(0));
   if (!module)
     return module.status();
   Expected<Compiled> program = (*module)->compile(

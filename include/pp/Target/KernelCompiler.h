@@ -54,6 +54,8 @@ struct CompileOptions {
   /// Where objects are kept between runs; empty: $XDG_CACHE_HOME/pp or
   /// ~/.cache/pp. A cache that cannot be used is passed over silently.
   std::string cacheDirectory;
+  /// Bytes they may take there; 0: as many as they want.
+  uint64_t cacheLimit = uint64_t(256) << 20;
   bool useCache = true;
   /// 0: one per core.
   unsigned threads = 0;

@@ -102,6 +102,9 @@ def write_files(folder, tools):
         "twice.plan": PLAN.format(decisions='seeds = [#pp.seed<"x", [{"dp"}, {"dp"}], 0>], '),
         "stages.plan": PLAN.replace('"dp"=2', '"pp"=2 : stage').format(decisions="cuts = [999], "),
         "broken.plan": "#pp.plan<mesh = ",
+        "metadata.mlir": graph().replace('"w"', '"__metadata__"'),
+        "bytes.mlir": graph().replace('"w"', r'"w\FF"'),
+        "no-loss.mlir": graph().replace("<loss>", "<metric>"),
     }
     for name, text in texts.items():
         (folder / name).write_text(text)
@@ -203,6 +206,14 @@ def cases():
     yield run("artifact with a goal", 2, "good.ppx|--parallelize", "good.ppx", "--parallelize=dp=2")
     yield run("too little memory", 4, "1000", "mlp.mlir", "--memory-limit=1000")
     yield run("unwritable results", 14, "missing/out", "mlp.mlir", "--save=missing/out")
+    for name in "metadata", "bytes":
+        yield run(f"parameter with a name that cannot be saved: {name}", 13, "out|UTF-8",
+                  f"{name}.mlir", "--save=out")
+    for verify in [], ["--verify"]:
+        yield run("no loss", 3, "no-loss.mlir|loss", "no-loss.mlir", *verify)
+    for lr in "1e6", "1e30":
+        yield run("the model diverges while it is verified", 12, "step|finite|unpartitioned",
+                  "gpt.mlir", "--verify", f"--parallelize=dp=2 optimizer=sgd lr={lr}")
     yield run("the loss overflows", 12, "finite", "gpt.mlir", "--steps=50", "--save=out.safetensors",
               "--parallelize=optimizer=sgd lr=1e6")
 

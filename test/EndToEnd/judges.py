@@ -4,7 +4,8 @@
 SPDX-License-Identifier: Apache-2.0
 
 A model that f32 cannot compute must fail against the interpreter, which uses
-f64. Losses of exactly zero agree. A large model is judged by the program for one
+f64. Losses of exactly zero agree, and a model without parameters rounds as its type
+does. A large model is judged by the program for one
 device: that adds in another order, so that a partitioned program which agrees to
 the last bit was compared with itself.
 
@@ -46,6 +47,15 @@ func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.role = #pp.role<input>},
   return %loss : tensor<f32>
 }
 """
+# Nothing is learnt; f32 rounds all the same.
+CONSTANT = """
+func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.role = #pp.role<input>})
+    -> (tensor<f32> {pp.name = "loss", pp.role = #pp.role<loss>}) {
+  %y = pp.exp %x : tensor<8x4xf32>
+  %loss = pp.reduce sum %y dims [0, 1] : tensor<8x4xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+"""
 LARGE = "gpt --layers=2 --hidden=128 --heads=4 --seq=64 --batch=16 --vocab=256"
 PLAN = """#pp.plan<mesh = <["mb"=2 : time, "pp"=2 : stage, "dp"=2]>, schedule = "1f1b",
          optimizer = #pp.optimizer<sgd, lr = 1.0e-2>, threads = 1>"""
@@ -72,6 +82,12 @@ def main():
         code, found = verify("zero.mlir", "dp=2 optimizer=sgd lr=1e-3")
         if code or found["loss"] != 0:
             errors.append(f"zero.mlir: expects equal losses, got exit {code}: {found}")
+        for model in CONSTANT, CONSTANT.replace("f32", "f64"):
+            (folder / "constant.mlir").write_text(model)
+            code, found = verify("constant.mlir", "dp=2")
+            if code or not found["ok"]:
+                errors.append(f"constant.mlir: expects the bounds of its type, got exit {code}: "
+                              f"{found}")
         for goal in ("dp=2 pp=2 microbatches=2 optimizer=sgd lr=1e-2", "plan=two-by-two.plan"):
             code, found = verify("large.mlir", goal)
             if code or found["judge"] != "one device" or not found["gradients"] > 0:

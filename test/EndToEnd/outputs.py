@@ -171,6 +171,18 @@ def check_lost_results(run, judge):
     judge.expect((target / "whole.json").exists(), "expects the report all the same")
 
 
+def check_unreadable_data(run, judge):
+    """Data that end in the middle do not cost what was learnt before."""
+    run.call("pp-model", "gpt", "--layers=1", "--hidden=8", "--heads=2", "--seq=8", "--batch=2",
+             "--vocab=128", "-o", "gpt.mlir")
+    (run.folder / "text").write_bytes(b"a" * 100 + b"\xff" * 50)
+    done = run.call("pp-run", "gpt.mlir", "--data=text:text", "--save=kept.safetensors")
+    judge.refused("a byte that is no token", done, "text: expects integers from 0 to 127")
+    judge.expect((run.folder / "kept.safetensors").exists(), "expects what was learnt before", done)
+    done = run.call("pp-run", "gpt.mlir", "--steps=0", "--parameters=kept.safetensors")
+    judge.expect(done.returncode == 0, "expects parameters that can be read", done)
+
+
 def main():
     with scratch.from_command_line(__doc__) as run:
         judge = Judge(run.folder)
@@ -182,6 +194,7 @@ def main():
         check_second_signal(run, judge)
         check_reader(run, judge)
         check_lost_results(run, judge)
+        check_unreadable_data(run, judge)
         left = [f.name for f in run.folder.rglob("*.tmp*")]
         judge.expect(not left, f"expects nothing beside the files, got {left}")
     print(f"{judge.failures} failures")

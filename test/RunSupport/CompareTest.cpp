@@ -26,6 +26,21 @@ TEST(Compare, MeasuresAVanishingTensorByTheOthers) {
   EXPECT_EQ(worst.tensor, "key.bias");
 }
 
+TEST(Compare, FindsWhatIsNotFinite) {
+  StepValues values;
+  values.gradients = {{"w", {1, 2}}};
+  values.states = {{"exp_avg.w", {0}}};
+  EXPECT_EQ(findNonFinite(values), "");
+  values.states["exp_avg.w"] = {-INFINITY};
+  EXPECT_EQ(findNonFinite(values), "state 'exp_avg.w'");
+  values.parameters["b"] = {0, NAN};
+  EXPECT_EQ(findNonFinite(values), "parameter 'b'");
+  values.gradients["w"][1] = INFINITY;
+  EXPECT_EQ(findNonFinite(values), "gradient of 'w'");
+  values.loss = NAN;
+  EXPECT_EQ(findNonFinite(values), "loss");
+}
+
 TEST(Compare, AMissingTensorIsInfinitelyWrong) {
   for (const Values &ours :
        {Values{}, Values{{"w", {1}}}, Values{{"w", {NAN, NAN}}}}) {

@@ -28,6 +28,13 @@ template <typename T> static std::string bytesOf(const std::vector<T> &values) {
           values.size() * sizeof(T)};
 }
 
+TEST(SafeTensorsNames, AreUtf8AndNoneOfTheFormats) {
+  for (const char *name : {"w", "", "h.0.attn", "\xc3\xa9t\xc3\xa9", "a\"b\n"})
+    EXPECT_TRUE(checkTensorName("f", name).ok()) << name;
+  for (const char *name : {"__metadata__", "w\xff", "\xc3", "\xed\xa0\x80"})
+    EXPECT_FALSE(checkTensorName("f", name).ok()) << name;
+}
+
 TEST_F(FilesTest, SafeTensorsRoundTrip) {
   std::vector<TensorToStore> tensors = {
       {"b", ElementType_f32, {2, 3}},     {"flag", ElementType_i1, {3}},

@@ -44,6 +44,15 @@ Status pp::run::loadParameters(const std::string &path, Session &session) {
   return {};
 }
 
+Status pp::run::checkSavable(const std::string &path,
+                             const ppx::ArtifactT &artifact) {
+  for (uint32_t i : parametersOf(artifact))
+    if (Status status = checkTensorName(path, artifact.arguments[i]->name);
+        !status.ok())
+      return status;
+  return {};
+}
+
 Status pp::run::saveParameters(const std::string &path,
                                const Session &session) {
   const std::vector<uint32_t> parameters = parametersOf(session.artifact());

@@ -16,6 +16,11 @@ namespace pp::run {
 /// its name. Tensors of other names are left alone.
 pprt::Status loadParameters(const std::string &path, pprt::Session &session);
 
+/// Fails (badParameters) if saveParameters() to `path` could not name every
+/// parameter: without a session, so that it is known beforehand.
+pprt::Status checkSavable(const std::string &path,
+                          const pprt::ppx::ArtifactT &artifact);
+
 /// Writes every parameter, whole and in the shape that checkpoints know.
 pprt::Status saveParameters(const std::string &path,
                             const pprt::Session &session);

@@ -106,25 +106,21 @@ Progress::Style styleFor(const Options &options) {
 Status train(Session &session, const Batches &batches, const Options &options,
              Report &report) {
   const ppx::ArtifactT &artifact = session.artifact();
-  const std::optional<uint32_t> loss = findLoss(artifact);
-  if (!loss)
-    return Status(ExitCode::badArtifact,
-                  "expects an output of role loss, got none");
+  const uint32_t loss = *findLoss(artifact);
   // Tokens are what a language model's step is measured in.
   const bool hasTokens = session.findArgument("tokens").has_value();
   Progress progress(std::cout, styleFor(options), options.steps,
                     artifact.items_per_step, hasTokens ? "tokens" : "samples");
   Batch batch;
-  Status interruption;
+  Status end;
   for (uint64_t step = 0; step < options.steps; ++step) {
     if (interrupted()) {
-      interruption =
-          Status(ExitCode::interrupted,
-                 "interrupted after " + std::to_string(step) + " steps");
+      end = Status(ExitCode::interrupted,
+                   "interrupted after " + std::to_string(step) + " steps");
       break;
     }
-    if (Status status = batches.read(step, batch); !status.ok())
-      return status;
+    if (end = batches.read(step, batch); !end.ok())
+      break;
     if (Status status = setBatch(session, batch); !status.ok())
       return status;
     const auto begin = std::chrono::steady_clock::now();
@@ -132,7 +128,7 @@ Status train(Session &session, const Batches &batches, const Options &options,
       return status;
     const std::chrono::duration<double, std::milli> ms =
         std::chrono::steady_clock::now() - begin;
-    const double value = session.scalar(*loss);
+    const double value = session.scalar(loss);
     report.steps.push_back({step, value, ms.count()});
     progress.update(step, value, ms.count());
     if (!std::isfinite(value))
@@ -140,14 +136,21 @@ Status train(Session &session, const Batches &batches, const Options &options,
                                              ": expects a finite loss, got " +
                                              std::to_string(value));
   }
-  // An interrupted run ends as one of fewer steps.
+  // An interrupted run ends as one of fewer steps, and so does one whose data
+  // cannot be read any further.
   if (Status status = session.end(); !status.ok())
     return status;
-  return interruption;
+  return end;
 }
 
-/// A result that cannot be written is better known before hours of training.
-Status checkResultsAreWritable(const Options &options) {
+/// What cannot be told or written is better known before hours of training.
+Status checkResults(const Options &options, const ppx::ArtifactT &artifact) {
+  if (!findLoss(artifact))
+    return Status(ExitCode::badArtifact,
+                  options.input + ": expects an output of role loss, got none");
+  if (!options.save.empty())
+    if (Status status = checkSavable(options.save, artifact); !status.ok())
+      return status;
   for (const std::string &path : {options.save, options.report, options.trace})
     if (Status status = path.empty() ? Status() : checkWritable(path);
         !status.ok())
@@ -198,7 +201,7 @@ Status pp::run::run(const Options &options) {
   if (!batches)
     return batches.status();
 
-  if (Status status = checkResultsAreWritable(options); !status.ok())
+  if (Status status = checkResults(options, *program.artifact); !status.ok())
     return status;
 
   Report report;
@@ -228,9 +231,10 @@ Status pp::run::run(const Options &options) {
                    predict::predict((*session)->artifact(), (*session)->mesh()),
                    report);
   measure(**session, report);
-  // An interrupted run keeps what it learnt, as if it had been asked for fewer
-  // steps; a failed one only tells what it measured.
-  const bool keep = trained.ok() || trained.code() == ExitCode::interrupted;
+  // A run that ended between steps keeps what it learnt, as if it had been
+  // asked for fewer; one that failed within a step only tells what it measured.
+  const bool keep = trained.ok() || trained.code() == ExitCode::interrupted ||
+                    trained.code() == ExitCode::io;
   Options results = options;
   if (!keep)
     results.save.clear();

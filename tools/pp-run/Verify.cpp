@@ -25,9 +25,30 @@ Bounds boundsFor(const ppx::ArtifactT &artifact, const UpdateRule &rule) {
   for (const auto &argument : artifact.arguments)
     if (argument->role == ppx::Role_param)
       isDouble &= argument->element == ppx::ElementType_f64;
+  for (const auto &output : artifact.outputs)
+    if (output->role == ppx::OutputRole_loss)
+      isDouble &= output->element == ppx::ElementType_f64;
   if (isDouble)
     return {1e-10, 1e-10, 1e-10};
   return {1e-4, 1e-4, rule.isAdam ? 0.05 : 1e-4, rule.isAdam};
+}
+
+/// Whether the unpartitioned program, by itself and in its own type, makes
+/// values that are not finite in one of the first `steps` steps.
+Expected<bool> diverges(Session &session, const Batches &batches,
+                        uint64_t steps) {
+  const std::unique_ptr<Stepper> stepper = makeSessionStepper(session);
+  Batch batch;
+  for (uint64_t step = 0; step < steps; ++step) {
+    if (Status status = batches.read(step, batch); !status.ok())
+      return status;
+    Expected<StepValues> values = stepper->step(batch);
+    if (!values)
+      return values.status();
+    if (!findNonFinite(*values).empty())
+      return true;
+  }
+  return false;
 }
 
 void printRow(std::ostream &out, const char *name, const Worst &worst,
@@ -162,7 +183,27 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
     for (const Expected<StepValues> *result : {&a, &t, &b})
       if (!*result)
         return result->status();
-    comparison.add("step " + std::to_string(step + 1), *a, *t, *b);
+    const std::string name = "step " + std::to_string(step + 1);
+    // A model that diverges by itself tells nothing about its partition.
+    for (const StepValues *values : {&*a, &*t}) {
+      const std::string found = findNonFinite(*values);
+      if (found.empty())
+        continue;
+      Expected<std::unique_ptr<Session>> alone = start(Variant::oneDevice);
+      if (!alone)
+        return alone.status();
+      Expected<bool> isAlike = diverges(**alone, batches, steps);
+      if (!isAlike)
+        return isAlike.status();
+      if (*isAlike)
+        return Status(ExitCode::nonFinite,
+                      name +
+                          ": --verify expects finite values, got others in "
+                          "the " +
+                          found + ", as in the unpartitioned program");
+      break;
+    }
+    comparison.add(name, *a, *t, *b);
   }
 
   VerifyReport report = makeReport(comparison);

@@ -42,6 +42,20 @@ std::vector<double> subtract(const Values &tensors, const std::string &name,
 
 } // namespace
 
+std::string pp::run::findNonFinite(const StepValues &values) {
+  if (!std::isfinite(values.loss))
+    return "loss";
+  for (const auto &[what, tensors] :
+       {std::pair("gradient of", &values.gradients),
+        std::pair("parameter", &values.parameters),
+        std::pair("state", &values.states)})
+    for (const auto &[name, elements] : *tensors)
+      for (double element : elements)
+        if (!std::isfinite(element))
+          return std::string(what) + " '" + name + "'";
+  return "";
+}
+
 void Worst::add(double found, const std::string &name) {
   if (std::isnan(found))
     found = std::numeric_limits<double>::infinity();

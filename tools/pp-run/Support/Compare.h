@@ -43,6 +43,10 @@ struct Worst {
   void add(double found, const std::string &name);
 };
 
+/// The first value of a step that is not finite, as `gradient of "w"`; empty if
+/// all are.
+std::string findNonFinite(const StepValues &values);
+
 /// The relative errors of all that `judged` holds. A tensor that `ours` lacks,
 /// or has in another size, is infinitely wrong.
 void compareRelative(const Values &ours, const Values &judged, Worst &worst);

@@ -268,6 +268,20 @@ Status SafeTensors::read(const std::string &name, ElementType element,
   return Status();
 }
 
+Status pp::run::checkTensorName(const std::string &path,
+                                const std::string &name) {
+  // JSON knows nothing but UTF-8: other bytes come back as something else.
+  const std::string text = dumpJson(Json(name));
+  if (name != "__metadata__" &&
+      Json::parse(text, nullptr, /*allow_exceptions=*/false) == Json(name))
+    return Status();
+  return Status(ExitCode::badParameters,
+                path +
+                    ": expects a tensor's name to be UTF-8 and not "
+                    "\"__metadata__\", got " +
+                    text);
+}
+
 Status
 pp::run::writeSafeTensors(const std::string &path,
                           const std::vector<TensorToStore> &tensors,
@@ -290,6 +304,8 @@ pp::run::writeSafeTensors(const std::string &path,
   uint64_t offset = 0;
   for (size_t i : order) {
     const TensorToStore &tensor = tensors[i];
+    if (Status status = checkTensorName(path, tensor.name); !status.ok())
+      return status;
     std::optional<uint64_t> bytes = denseBytes(tensor.shape, elementBytes(i));
     if (!bytes || header.contains(tensor.name))
       return Status(ExitCode::badParameters,

@@ -55,6 +55,10 @@ private:
   std::map<std::string, StoredTensor> table;
 };
 
+/// Fails (badParameters) if the file `path` could not hold a tensor of this
+/// name.
+pprt::Status checkTensorName(const std::string &path, const std::string &name);
+
 /// A tensor to be written.
 struct TensorToStore {
   std::string name;

@@ -112,8 +112,13 @@ OwningOpRef<ModuleOp> Generator::build() {
                   &Generator::pad,         &Generator::reduction,
                   &Generator::contraction, &Generator::contraction,
                   &Generator::indexing};
+  Step regroupings[] = {&Generator::regroup, &Generator::regroup,
+                        &Generator::move, &Generator::indexing};
   for (int64_t op = 0; op < options.numOps; ++op)
-    pool.push_back((this->*steps[below(std::size(steps))])(pick()));
+    pool.push_back(
+        options.regroups && chance(80)
+            ? (this->*regroupings[below(std::size(regroupings))])(pick())
+            : (this->*steps[below(std::size(steps))])(pick()));
 
   auto loss = f64({});
   Value total = scalar(builder.getF64Type(), 0.0);

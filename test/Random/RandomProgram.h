@@ -30,6 +30,8 @@ struct RandomProgramOptions {
   int64_t batch = 0;
   /// Values that are results beside the loss, as metrics.
   int64_t numMetrics = 0;
+  /// Mostly ops that regroup dimensions, and look-ups in what they leave.
+  bool regroups = false;
 };
 
 /// A module whose @main has parameters, a float and an integer input, and a

@@ -62,3 +62,13 @@ module {
     return
   }
 }
+
+// -----
+
+module {
+  pp.mesh @mesh = <["dp"=2]>
+  // expected-error @below {{argument 0 of @main expects to lie at rest as its ops use it, got pp.stored = #pp.sharding<@mesh, [{"dp"}]>}}
+  func.func @main(%x: tensor<4xf32> {pp.sharding = #pp.sharding<@mesh, [{}]>, pp.stored = #pp.sharding<@mesh, [{"dp"}]>, pp.global_shape = array<i64: 8>}) {
+    return
+  }
+}

@@ -10,6 +10,7 @@
 #include "../../Random/RandomProgram.h"
 #include "RandomShardings.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Model.h"
@@ -47,9 +48,9 @@ double distance(const reference::HostTensor &a,
   return worst;
 }
 
-class Partition : public ::testing::TestWithParam<int> {
+class PartitionOnce : public ::testing::Test {
 protected:
-  Partition() {
+  PartitionOnce() {
     DialectRegistry registry;
     registry.insert<PPDialect, func::FuncDialect>();
     registerShardingModels(registry);
@@ -69,18 +70,26 @@ protected:
     }
   }
 
-  void check(unsigned seed, int numOps) {
+  void check(unsigned seed, int numOps, bool regroups = false) {
     RandomProgramOptions options;
+    options.regroups = regroups;
     options.numOps = numOps;
     options.sizes = {2, 3, 4, 5, 6, 8};
+    if (regroups)
+      options.sizes = {2, 4, 8, 2, 4, 3};
     options.maxElements = 400;
     options.maxMagnitude = 1e4;
     options.numMetrics = 3;
     OwningOpRef<ModuleOp> program = makeRandomProgram(context, seed, options);
     ModuleOp module = *program;
-    addRandomShardings(module, seed);
-    std::string before = toText(module);
-    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + before);
+    addRandomShardings(module, seed, regroups ? 40 : 8);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    compare(module, seed);
+  }
+
+  /// Runs the module with the shardings that it has, on all devices and whole.
+  void compare(ModuleOp module, unsigned seed) {
+    SCOPED_TRACE(toText(module));
     ASSERT_TRUE(succeeded(verify(module)));
     auto main = module.lookupSymbol<func::FuncOp>("main");
     auto inputs = makeRandomInputs(main, seed);
@@ -141,6 +150,9 @@ protected:
   int refused = 0;
 };
 
+class Partition : public PartitionOnce,
+                  public ::testing::WithParamInterface<int> {};
+
 TEST_P(Partition, ComputesWhatTheProgramComputes) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     check(1000 * GetParam() + seed, 2 + GetParam() * 3);
@@ -148,6 +160,76 @@ TEST_P(Partition, ComputesWhatTheProgramComputes) {
       return;
   }
   EXPECT_LT(refused, 20);
+}
+
+/// Sizes that share factors, and shardings asked for wherever they meet.
+TEST_P(Partition, OfRegroupedDimensions) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    check(1000 * GetParam() + seed, 3 + GetParam(), /*regroups=*/true);
+    if (HasFatalFailure())
+      return;
+  }
+}
+
+/// Every way to split `rank` dimensions over the axes from `axis` on.
+void listShardings(int64_t rank, ArrayRef<StringRef> axes,
+                   std::vector<std::string> dims,
+                   std::vector<std::string> &shardings) {
+  if (axes.empty()) {
+    shardings.push_back("[" + llvm::join(dims, ", ") + "]");
+    return;
+  }
+  listShardings(rank, axes.drop_front(), dims, shardings);
+  const std::string axis = '"' + axes.front().str() + '"';
+  for (int64_t dim = 0; dim < rank; ++dim)
+    for (bool isMajor : {false, true}) {
+      std::vector<std::string> with = dims;
+      const std::string others = dims[dim].substr(1, dims[dim].size() - 2);
+      if (others.empty() && isMajor)
+        continue;
+      with[dim] = others.empty() ? "{" + axis + "}"
+                  : isMajor      ? "{" + axis + ", " + others + "}"
+                                 : "{" + others + ", " + axis + "}";
+      listShardings(rank, axes.drop_front(), with, shardings);
+    }
+}
+
+/// A reshape between all shapes of one number of elements, its result split in
+/// every way over two axes.
+TEST_F(PartitionOnce, OfReshapes) {
+  const std::vector<std::vector<SmallVector<int64_t>>> groups = {
+      {{8}, {2, 4}, {4, 2}, {2, 2, 2}},
+      {{12}, {2, 6}, {6, 2}, {3, 4}, {4, 3}, {2, 3, 2}}};
+  for (const auto &shapes : groups)
+    for (ArrayRef<int64_t> from : shapes)
+      for (ArrayRef<int64_t> to : shapes) {
+        std::vector<std::string> shardings;
+        const int64_t rank = to.size();
+        listShardings(rank, {"a", "b"}, std::vector<std::string>(rank, "{}"),
+                      shardings);
+        for (const std::string &sharding : shardings) {
+          auto typeOf = [&](ArrayRef<int64_t> shape) {
+            std::string text = "tensor<";
+            for (int64_t size : shape)
+              text += std::to_string(size) + "x";
+            return text + "f64>";
+          };
+          const std::string x = typeOf(from), y = typeOf(to);
+          auto module = parseSourceString<ModuleOp>(
+              "module attributes {pp.plan = #pp.plan<mesh = <[\"a\"=2, "
+              "\"b\"=2]>, threads = 1>} { pp.mesh @mesh = <[\"a\"=2, "
+              "\"b\"=2]> func.func @main(%x: " +
+                  x + " {pp.name = \"x\"}) -> " + y +
+                  " { %0 = pp.reshape %x : " + x + " -> " + y +
+                  " %1 = pp.sharding_constraint %0 to <@mesh, " + sharding +
+                  "> : " + y + " return %1 : " + y + " } }",
+              &context);
+          ASSERT_TRUE(module);
+          compare(*module, /*seed=*/0);
+          if (HasFatalFailure())
+            return;
+        }
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Partition, ::testing::Range(0, 6));

@@ -18,7 +18,7 @@ public:
   Sharder(ModuleOp module, unsigned seed)
       : module(module), builder(module.getContext()), random(seed) {}
 
-  void run();
+  void run(int64_t constraintPercent);
 
 private:
   int64_t below(int64_t limit) { return random() % limit; }
@@ -39,7 +39,7 @@ MeshAttr Sharder::drawMesh() {
   SmallVector<MeshAxisAttr> axes;
   int64_t devices = 1;
   for (StringRef name : {"a", "b", "c"}) {
-    int64_t size = 2 + below(2);
+    int64_t size = chance(70) ? 2 : 3;
     if (devices * size > 12)
       continue;
     devices *= size;
@@ -79,7 +79,7 @@ MeshAttr Sharder::withUsedAxes() {
   return MeshAttr::get(builder.getContext(), axes);
 }
 
-void Sharder::run() {
+void Sharder::run(int64_t constraintPercent) {
   mesh = drawMesh();
   builder.setInsertionPointToStart(module.getBody());
   auto meshOp = MeshOp::create(builder, module.getLoc(), "mesh", mesh);
@@ -105,7 +105,7 @@ void Sharder::run() {
   for (Operation &op : main.getBody().front().without_terminator())
     ops.push_back(&op);
   for (Operation *op : ops) {
-    if (!chance(8))
+    if (!chance(constraintPercent))
       continue;
     Value value = op->getResult(0);
     builder.setInsertionPointAfter(op);
@@ -122,6 +122,7 @@ void Sharder::run() {
 
 } // namespace
 
-void pp::testing::addRandomShardings(ModuleOp module, unsigned seed) {
-  Sharder(module, seed).run();
+void pp::testing::addRandomShardings(ModuleOp module, unsigned seed,
+                                     int64_t constraintPercent) {
+  Sharder(module, seed).run(constraintPercent);
 }

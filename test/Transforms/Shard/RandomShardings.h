@@ -13,7 +13,8 @@ namespace pp::testing {
 /// Gives a level 1 module a mesh of up to three axes, random shardings on
 /// arguments and results, seeds that give some of them a priority, and sharding
 /// constraints on some values in between. Dimensions often do not divide.
-void addRandomShardings(mlir::ModuleOp module, unsigned seed);
+void addRandomShardings(mlir::ModuleOp module, unsigned seed,
+                        int64_t constraintPercent = 8);
 
 } // namespace pp::testing
 

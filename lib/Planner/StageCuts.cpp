@@ -2,131 +2,238 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes a differentiated level 1 function: forward ops are numbered by
-// pp.origin in their order, derived ops carry the number of theirs. Gives a
-// partition of that sequence into contiguous stages of least bottleneck, by
-// dynamic programming over all boundaries.
+// A step lasts as long as its slowest stage in each micro-batch, and as the way
+// through all of them once. So for each of some bounds on the slowest stage the
+// cuts with the cheapest messages are found, by dynamic programming; simulating
+// the schedule picks one, and then moves single cuts while that helps. Time:
+// bounds x stages x ops, and a constant number of simulated actions.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/StageCuts.h"
-#include "pp/IR/Kernel.h"
-#include "llvm/ADT/DenseSet.h"
+#include "pp/Schedule/Algorithms.h"
+#include "pp/Schedule/Simulate.h"
+#include <deque>
 #include <limits>
 
 using namespace mlir;
 using namespace pp;
 
+/// Bounds on the slowest stage, in units of the mean: close where balance is
+/// worth most, and beyond them by doubling.
+static constexpr double kBounds[] = {1.01, 1.02, 1.04, 1.06, 1.08, 1.1,
+                                     1.13, 1.16, 1.2,  1.25, 1.3,  1.4,
+                                     1.5,  1.6,  1.8,  2.0,  2.4,  3.0};
+
+/// How many actions may be simulated to move cuts. Where this is little, stages
+/// have so many ops that there is not much to gain.
+static constexpr double kActionsToMove = 1e6;
+
 namespace {
 
-/// Per forward op, in order: what its stage pays for it, what crosses the
-/// boundary before it, and whether it is work: it depends on an input, so that
-/// it is not cloned to wherever it is used.
-struct Sequence {
-  SmallVector<double> cost;
-  SmallVector<double> crossing;
-  SmallVector<bool> isWork;
+/// The cheapest messages with stages of at most some seconds.
+class BoundedCuts {
+public:
+  BoundedCuts(const StageCosts &costs, int64_t stages)
+      : costs(costs), stages(stages) {}
+
+  /// Nothing if no cuts keep the bound.
+  std::optional<SmallVector<int64_t>> find(double bound) const;
+
+private:
+  /// What the stages before `end` cost with one more, which ends there.
+  void addStage(double bound, ArrayRef<double> before,
+                MutableArrayRef<double> after,
+                MutableArrayRef<int32_t> begins) const;
+
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const StageCosts &costs;
+  const int64_t stages;
 };
 
-FailureOr<Sequence> measure(func::FuncOp main) {
-  int64_t count = 0;
-  Block &body = main.getBody().front();
-  for (Operation &op : body)
-    count = std::max(count, getOrigin(&op) + 1);
-  Sequence sequence;
-  sequence.cost.assign(count, 0.0);
-  sequence.crossing.assign(count + 1, 0.0);
-  sequence.isWork.assign(count, false);
-
-  // Only what depends on an input crosses: parameters live where they are used
-  // and constants are cloned.
-  llvm::DenseSet<Value> activations;
-  for (BlockArgument arg : main.getArguments()) {
-    std::optional<Role> role = getArgRole(main, arg.getArgNumber());
-    if (role == Role::Input || role == Role::Label)
-      activations.insert(arg);
-  }
-  for (Operation &op : body.without_terminator()) {
-    int64_t origin = getOrigin(&op);
-    if (origin < 0)
-      continue;
-    auto cost = dyn_cast<CostOpInterface>(&op);
-    if (!cost)
-      return op.emitError("expects an op that knows its cost, got ")
-             << op.getName();
-    sequence.cost[origin] += cost.getFlops();
-    if (getKind(&op) != Kind::Forward ||
-        llvm::none_of(op.getOperands(),
-                      [&](Value v) { return activations.contains(v); }))
-      continue;
-    // A scalar is of all examples together, and adding scalars no stage's work.
-    if (cast<RankedTensorType>(op.getResult(0).getType()).getRank() > 0)
-      sequence.isWork[origin] = true;
-    for (Value result : op.getResults()) {
-      activations.insert(result);
-      int64_t last = origin;
-      for (Operation *user : result.getUsers())
-        if (getOrigin(user) >= 0 && getKind(user) == Kind::Forward)
-          last = std::max(last, getOrigin(user));
-      double bytes = getTensorBytes(result.getType());
-      // Crosses the boundaries before ops origin+1 .. last.
-      sequence.crossing[origin + 1] += bytes;
-      sequence.crossing[last + 1 <= count ? last + 1 : count] -= bytes;
+/// The stage that ends at `end` begins in a window: not so early that it would
+/// exceed the bound, nor so late that it would have no work. Both ends only
+/// move forwards with `end`, so that a queue of rising costs has the cheapest
+/// begin in front.
+void BoundedCuts::addStage(double bound, ArrayRef<double> before,
+                           MutableArrayRef<double> after,
+                           MutableArrayRef<int32_t> begins) const {
+  std::deque<int64_t> queue;
+  auto costOf = [&](int64_t begin) {
+    return before[begin] + (begin ? costs.crossing[begin] : 0);
+  };
+  int64_t next = 0;
+  for (int64_t end = 0; end <= costs.size(); ++end) {
+    after[end] = kInfinity;
+    for (; next < end && costs.work[next] < costs.work[end]; ++next) {
+      if (before[next] == kInfinity)
+        continue;
+      while (!queue.empty() && costOf(queue.back()) > costOf(next))
+        queue.pop_back();
+      queue.push_back(next);
     }
+    while (!queue.empty() && costs.compute(queue.front(), end) > bound)
+      queue.pop_front();
+    if (queue.empty())
+      continue;
+    after[end] = costOf(queue.front());
+    begins[end] = int32_t(queue.front());
   }
-  for (int64_t i = 1; i <= count; ++i)
-    sequence.crossing[i] += sequence.crossing[i - 1];
-  return sequence;
+}
+
+std::optional<SmallVector<int64_t>> BoundedCuts::find(double bound) const {
+  const size_t ends = size_t(costs.size()) + 1;
+  std::vector<double> before(ends, kInfinity), after(ends);
+  before[0] = 0;
+  std::vector<std::vector<int32_t>> begins(stages,
+                                           std::vector<int32_t>(ends, 0));
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    addStage(bound, before, after, begins[stage]);
+    std::swap(before, after);
+  }
+  if (before.back() == kInfinity)
+    return std::nullopt;
+  SmallVector<int64_t> cuts(stages - 1);
+  for (int64_t stage = stages - 1, end = costs.size(); stage > 0; --stage)
+    cuts[stage - 1] = end = begins[stage][end];
+  return cuts;
+}
+
+} // namespace
+
+double pp::simulateCuts(const StageCosts &costs, ArrayRef<int64_t> cuts,
+                        const schedule::Schedule &order, int64_t microBatches) {
+  auto beginOf = [&](unsigned stage) { return stage ? cuts[stage - 1] : 0; };
+  auto endOf = [&](unsigned stage) {
+    return stage < cuts.size() ? cuts[stage] : costs.size();
+  };
+  schedule::Durations durations;
+  durations.action = [&](const schedule::Action &action, bool) {
+    const std::vector<double> &sums =
+        action.kind == schedule::Kind::Forward ? costs.forward : costs.backward;
+    return sums[endOf(action.stage)] - sums[beginOf(action.stage)];
+  };
+  durations.transfer = [&](const schedule::Action &from,
+                           const schedule::Action &to) {
+    return costs.crossing[beginOf(std::max(from.stage, to.stage))];
+  };
+  double slowest = 0;
+  for (unsigned stage = 0; stage <= cuts.size(); ++stage)
+    slowest = std::max(slowest, costs.compute(beginOf(stage), endOf(stage)));
+  // Each micro-batch more is one more of the slowest stage's.
+  return schedule::simulate(order, durations).end +
+         slowest * double(microBatches - order.microBatches);
+}
+
+namespace {
+
+/// The best cuts so far, by simulation.
+class CutSearch {
+public:
+  CutSearch(const StageCosts &costs, const schedule::Schedule &order,
+            int64_t microBatches)
+      : costs(costs), order(order), microBatches(microBatches) {}
+
+  /// Whether `cuts` are better.
+  bool consider(ArrayRef<int64_t> cuts);
+  void moveCuts();
+  const SmallVector<int64_t> &best() const { return bestCuts; }
+
+private:
+  bool moveOne(size_t index);
+  bool leavesNoStageEmpty(ArrayRef<int64_t> cuts) const;
+
+  const StageCosts &costs;
+  const schedule::Schedule &order;
+  const int64_t microBatches;
+  SmallVector<int64_t> bestCuts;
+  double least = std::numeric_limits<double>::infinity();
+  double simulated = 0;
+};
+
+bool CutSearch::consider(ArrayRef<int64_t> cuts) {
+  if (cuts == ArrayRef<int64_t>(bestCuts))
+    return false;
+  for (const std::vector<schedule::Action> &actions : order.ranks)
+    simulated += double(actions.size());
+  const double seconds = simulateCuts(costs, cuts, order, microBatches);
+  // Rounding decides nothing.
+  if (seconds >= least * (1 - 1e-9))
+    return false;
+  bestCuts.assign(cuts.begin(), cuts.end());
+  least = seconds;
+  return true;
+}
+
+bool CutSearch::leavesNoStageEmpty(ArrayRef<int64_t> cuts) const {
+  int64_t begin = 0;
+  for (int64_t cut : cuts) {
+    if (cut <= begin || cut >= costs.size() ||
+        costs.work[cut] == costs.work[begin])
+      return false;
+    begin = cut;
+  }
+  return costs.work[begin] < costs.work.back();
+}
+
+/// Tries steps of all sizes, in both directions.
+bool CutSearch::moveOne(size_t index) {
+  bool isBetter = false;
+  const SmallVector<int64_t> from(bestCuts);
+  for (int64_t distance = 1; distance < costs.size(); distance *= 2)
+    for (int64_t step : {-distance, distance}) {
+      SmallVector<int64_t> cuts(from);
+      cuts[index] += step;
+      if (simulated < kActionsToMove && leavesNoStageEmpty(cuts))
+        isBetter |= consider(cuts);
+    }
+  return isBetter;
+}
+
+void CutSearch::moveCuts() {
+  simulated = 0;
+  for (bool isBetter = true; isBetter;) {
+    isBetter = false;
+    for (size_t index = 0; index < bestCuts.size(); ++index)
+      isBetter |= moveOne(index);
+  }
 }
 
 } // namespace
 
 FailureOr<SmallVector<int64_t>>
-pp::chooseStageCuts(func::FuncOp main, int64_t stages, double flopsPerByte) {
-  if (stages == 1)
+pp::chooseStageCuts(func::FuncOp main, const StageCutProblem &problem) {
+  if (problem.stages == 1)
     return SmallVector<int64_t>();
-  FailureOr<Sequence> sequence = measure(main);
-  if (failed(sequence))
+  FailureOr<StageCosts> costs = measureStages(main, problem);
+  if (failed(costs))
     return failure();
-  int64_t count = sequence->cost.size();
-
-  SmallVector<double> prefix(count + 1, 0.0);
-  SmallVector<int64_t> work(count + 1, 0);
-  for (int64_t i = 0; i < count; ++i) {
-    prefix[i + 1] = prefix[i] + sequence->cost[i];
-    work[i + 1] = work[i] + sequence->isWork[i];
-  }
-  if (work.back() < stages)
+  if (costs->work.back() < problem.stages)
     return main.emitError("expects at most ")
-           << work.back()
+           << costs->work.back()
            << " stages, one for each forward op that depends on an input, got "
-           << stages << ": a stage would be empty";
-  // What a stage pays: its own work and what it receives, forward and backward.
-  auto price = [&](int64_t begin, int64_t end) {
-    return prefix[end] - prefix[begin] +
-           (begin == 0 ? 0.0 : 2 * flopsPerByte * sequence->crossing[begin]);
+           << problem.stages << ": a stage would be empty";
+
+  // A pipeline is in its stride after a few rounds.
+  schedule::ScheduleProblem orders;
+  orders.ranks = unsigned(problem.stages);
+  orders.microBatches =
+      unsigned(std::min(problem.microBatches, 4 * problem.stages));
+  std::string error;
+  auto order = schedule::generate(problem.schedule, orders, error);
+  if (!order)
+    return main.emitError(error);
+
+  CutSearch search(*costs, *order, problem.microBatches);
+  const double total = costs->compute(0, costs->size());
+  auto tryBound = [&](double bound) {
+    if (auto cuts = BoundedCuts(*costs, problem.stages).find(bound))
+      search.consider(*cuts);
   };
-  // best[s][b]: least bottleneck of s stages that end before op b.
-  double infinity = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> best(
-      stages + 1, std::vector<double>(count + 1, infinity));
-  std::vector<std::vector<int64_t>> previous(
-      stages + 1, std::vector<int64_t>(count + 1, 0));
-  best[0][0] = 0.0;
-  for (int64_t stage = 1; stage <= stages; ++stage)
-    for (int64_t end = stage; end <= count; ++end)
-      for (int64_t begin = stage - 1; begin < end; ++begin) {
-        if (work[begin] == work[end])
-          continue;
-        double bottleneck = std::max(best[stage - 1][begin], price(begin, end));
-        if (bottleneck < best[stage][end]) {
-          best[stage][end] = bottleneck;
-          previous[stage][end] = begin;
-        }
-      }
-  SmallVector<int64_t> cuts(stages - 1);
-  for (int64_t stage = stages, end = count; stage > 1; --stage) {
-    end = previous[stage][end];
-    cuts[stage - 2] = end;
-  }
-  return cuts;
+  for (double factor : kBounds)
+    tryBound(factor * total / double(problem.stages));
+  for (double factor = 4; factor < double(problem.stages); factor *= 2)
+    tryBound(factor * total / double(problem.stages));
+  tryBound(std::numeric_limits<double>::infinity());
+  search.moveCuts();
+  return search.best();
 }

@@ -7,20 +7,58 @@
 #define PP_PLANNER_STAGECUTS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/Schedule/Schedule.h"
+#include "pp/Schedule/Topology.h"
+
+#include <string>
 
 namespace pp {
 
-/// Origins at which stages 1 .. stages-1 begin, chosen so that the most
-/// expensive stage is as cheap as possible: FLOPs of its forward ops and of all
-/// that derives from them, plus `flopsPerByte` for every byte that crosses into
-/// it (and back, as a gradient). Among equally good cuts the earlier one wins,
-/// so the choice is deterministic. Every stage gets a forward op
-/// that depends on an input; fails with a diagnostic when there are too few.
-///
-/// The default figure is a link of 1 GB/s between devices of 100 GFLOP/s.
+/// What of a plan a cut depends on.
+struct StageCutProblem {
+  int64_t stages = 1;
+  int64_t microBatches = 1;
+  /// That share a stage's work.
+  int64_t devices = 1;
+  std::string schedule = "1f1b";
+  schedule::Topology topology;
+};
+
+/// What a stage costs, for each forward op of a function in order: seconds of a
+/// micro-batch on one device.
+struct StageCosts {
+  /// Running sums over the forward ops and over all that derives from them.
+  std::vector<double> forward = {0}, backward = {0};
+  /// Running count of ops that are work: they depend on an input, so that they
+  /// are not cloned to wherever they are used.
+  std::vector<int64_t> work = {0};
+  /// What a message of the values takes that cross the boundary before an op,
+  /// forwards; back as much, as gradients.
+  std::vector<double> crossing = {0};
+
+  int64_t size() const { return int64_t(work.size()) - 1; }
+  double compute(int64_t begin, int64_t end) const {
+    return forward[end] - forward[begin] + backward[end] - backward[begin];
+  }
+};
+
+/// Takes a differentiated level 1 function: forward ops are numbered by
+/// pp.origin in their order, derived ops carry the number of theirs.
+mlir::FailureOr<StageCosts> measureStages(mlir::func::FuncOp main,
+                                          const StageCutProblem &problem);
+
+/// Seconds of the forward and backward actions of a step whose stages begin at
+/// 0 and at `cuts`, in the order of `order`, which has at most as many
+/// micro-batches as the step.
+double simulateCuts(const StageCosts &costs, llvm::ArrayRef<int64_t> cuts,
+                    const schedule::Schedule &order, int64_t microBatches);
+
+/// Origins at which stages 1 .. stages-1 begin, chosen so that a step of the
+/// schedule, simulated with the cost of every op and message, is short. Every
+/// stage gets a forward op that depends on an input; fails with a diagnostic
+/// when there are too few. The choice is deterministic.
 mlir::FailureOr<llvm::SmallVector<int64_t>>
-chooseStageCuts(mlir::func::FuncOp main, int64_t stages,
-                double flopsPerByte = 100.0);
+chooseStageCuts(mlir::func::FuncOp main, const StageCutProblem &problem);
 
 } // namespace pp
 

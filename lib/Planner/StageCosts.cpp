@@ -1,0 +1,175 @@
+//===- StageCosts.cpp - what each op costs the stage that holds it --------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// An estimate of the kernels that the op's stage will run, before they exist.
+// Contractions are kernels of their own. All else will be fused: it costs its
+// arithmetic, and the bytes of what it takes from and gives to contractions and
+// the other pass, for only these are in memory.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/IR/Kernel.h"
+#include "pp/Planner/StageCuts.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+bool isContraction(Operation *op) { return isa_and_nonnull<DotGeneralOp>(op); }
+
+bool isForward(Operation *op) { return getKind(op) == Kind::Forward; }
+
+class StageMeasurer {
+public:
+  StageMeasurer(func::FuncOp main, const StageCutProblem &problem);
+
+  FailureOr<StageCosts> measure();
+
+private:
+  bool isKept(Value value) const;
+  double bytesOf(Value value) const;
+  double bytesOf(Operation &op) const;
+  FailureOr<double> secondsOf(Operation &op) const;
+  void addCrossing(Operation &op, int64_t origin);
+
+  func::FuncOp main;
+  const StageCutProblem &problem;
+  /// Of all devices and micro-batches, what one computes at a time.
+  double share;
+  /// What depends on an input.
+  llvm::DenseSet<Value> batchDependent;
+  /// By origin: messages that begin to cross before it, less those that end.
+  std::vector<double> messages, bytes;
+};
+
+StageMeasurer::StageMeasurer(func::FuncOp main, const StageCutProblem &problem)
+    : main(main), problem(problem),
+      share(1.0 / double(problem.devices * problem.microBatches)) {
+  int64_t count = 0;
+  for (Operation &op : main.getBody().front())
+    count = std::max(count, getOrigin(&op) + 1);
+  for (BlockArgument arg : main.getArguments()) {
+    std::optional<Role> role = getArgRole(main, arg.getArgNumber());
+    if (role == Role::Input || role == Role::Label)
+      batchDependent.insert(arg);
+  }
+  for (Operation &op : main.getBody().front().without_terminator())
+    if (llvm::any_of(op.getOperands(), [&](Value operand) {
+          return batchDependent.contains(operand);
+        }))
+      batchDependent.insert_range(op.getResults());
+  messages.assign(count + 1, 0.0);
+  bytes.assign(count + 1, 0.0);
+}
+
+/// Whether a value will be in memory: it enters or leaves a contraction, or one
+/// pass keeps it for the other.
+bool StageMeasurer::isKept(Value value) const {
+  Operation *op = value.getDefiningOp();
+  if (!op || isContraction(op))
+    return true;
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    return isContraction(user) || getKind(user) == Kind::Update ||
+           isForward(user) != isForward(op);
+  });
+}
+
+/// Of one device and micro-batch. A parameter is whole for each micro-batch,
+/// and its gradient is added up there.
+double StageMeasurer::bytesOf(Value value) const {
+  const double bytes = double(getTensorBytes(value.getType()));
+  Operation *op = value.getDefiningOp();
+  if (op && getKind(op) == Kind::WeightGradient)
+    return problem.microBatches > 1 ? 2 * bytes : bytes;
+  return batchDependent.contains(value) ? share * bytes : bytes;
+}
+
+double StageMeasurer::bytesOf(Operation &op) const {
+  double sum = 0;
+  for (Value operand : op.getOperands())
+    if (isKept(operand))
+      sum += bytesOf(operand);
+  for (Value result : op.getResults())
+    if (isKept(result))
+      sum += bytesOf(result);
+  return sum;
+}
+
+FailureOr<double> StageMeasurer::secondsOf(Operation &op) const {
+  auto cost = dyn_cast<CostOpInterface>(&op);
+  if (!cost)
+    return op.emitError("expects an op that knows its cost, got ")
+           << op.getName();
+  const schedule::Topology &topology = problem.topology;
+  if (isContraction(&op))
+    return topology.kernelSeconds(share * cost.getFlops(), bytesOf(op));
+  // Reading a large table here and there is cheaper than all of it.
+  const double moved = std::min(share * cost.getBytes(), bytesOf(op));
+  return std::max(share * cost.getFlops() / topology.flopsPerSecond,
+                  moved / topology.bytesPerSecond);
+}
+
+/// The results of a forward op cross the boundaries before its next op, and all
+/// that follow up to their last user.
+void StageMeasurer::addCrossing(Operation &op, int64_t origin) {
+  for (Value result : op.getResults()) {
+    int64_t last = origin;
+    for (Operation *user : result.getUsers())
+      if (getOrigin(user) >= 0 && isForward(user))
+        last = std::max(last, getOrigin(user));
+    const double size = share * double(getTensorBytes(result.getType()));
+    if (last == origin)
+      continue;
+    messages[origin + 1] += 1;
+    bytes[origin + 1] += size;
+    if (last + 1 < int64_t(bytes.size())) {
+      messages[last + 1] -= 1;
+      bytes[last + 1] -= size;
+    }
+  }
+}
+
+FailureOr<StageCosts> StageMeasurer::measure() {
+  const size_t count = messages.size() - 1;
+  std::vector<double> forward(count), backward(count);
+  std::vector<bool> isWork(count);
+  for (Operation &op : main.getBody().front().without_terminator()) {
+    const int64_t origin = getOrigin(&op);
+    if (origin < 0 || getKind(&op) == Kind::Update)
+      continue;
+    FailureOr<double> seconds = secondsOf(op);
+    if (failed(seconds))
+      return failure();
+    (isForward(&op) ? forward : backward)[origin] += *seconds;
+    // Only what depends on an input crosses: parameters live where they are
+    // used and constants are cloned.
+    if (!isForward(&op) || !batchDependent.contains(op.getResult(0)))
+      continue;
+    // A scalar is of all examples together, and adding scalars no stage's work.
+    if (cast<RankedTensorType>(op.getResult(0).getType()).getRank() > 0)
+      isWork[origin] = true;
+    addCrossing(op, origin);
+  }
+
+  StageCosts costs;
+  double crossingMessages = 0, crossingBytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    costs.forward.push_back(costs.forward.back() + forward[i]);
+    costs.backward.push_back(costs.backward.back() + backward[i]);
+    costs.work.push_back(costs.work.back() + isWork[i]);
+    crossingMessages += messages[i + 1];
+    crossingBytes += bytes[i + 1];
+    costs.crossing.push_back(
+        problem.topology.messageSeconds(crossingMessages, crossingBytes));
+  }
+  return costs;
+}
+
+} // namespace
+
+FailureOr<StageCosts> pp::measureStages(func::FuncOp main,
+                                        const StageCutProblem &problem) {
+  return StageMeasurer(main, problem).measure();
+}

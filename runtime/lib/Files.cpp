@@ -7,7 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Files.h"
+#include "pprt/Bytes.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -17,8 +19,11 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 using namespace pprt;
+
+static constexpr uint64_t maxPipeBytes = uint64_t(4) << 30;
 
 /// A failed system call on `path`.
 static Status systemFailure(const std::string &path, const char *action) {
@@ -39,17 +44,50 @@ Expected<InputFile> InputFile::open(const std::string &path) {
   struct stat info;
   if (::fstat(descriptor, &info) != 0)
     return systemFailure(path, "examine");
+  if (S_ISFIFO(info.st_mode)) {
+    if (Status status = file.fetch(); !status.ok())
+      return status;
+    return Expected<InputFile>(std::move(file));
+  }
   if (!S_ISREG(info.st_mode))
     return Status(ExitCode::io,
-                  path + ": expects a regular file, got " +
+                  path + ": expects a regular file or a pipe, got " +
                       (S_ISDIR(info.st_mode) ? "a directory" : "a device"));
   file.bytes = static_cast<uint64_t>(info.st_size);
   return Expected<InputFile>(std::move(file));
 }
 
+Status InputFile::fetch() {
+  // From here on to wait is right: somebody writes. An empty pipe without
+  // writers says so by its end.
+  if (::fcntl(descriptor, F_SETFL, O_RDONLY) != 0)
+    return systemFailure(name, "examine");
+  std::vector<char> piece(1 << 16);
+  for (;;) {
+    const ssize_t got = ::read(descriptor, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return systemFailure(name, "read");
+    if (got == 0)
+      break;
+    content.append(piece.data(), static_cast<size_t>(got));
+    if (content.size() > maxPipeBytes)
+      return Status(ExitCode::io, name + ": expects at most " +
+                                      printBytes(maxPipeBytes) +
+                                      " from a pipe, which is kept in memory, "
+                                      "got more; write a file");
+  }
+  bytes = content.size();
+  if (bytes == 0)
+    return Status(ExitCode::io, name + ": expects a pipe that somebody writes "
+                                       "to, got an empty one");
+  return Status();
+}
+
 InputFile::InputFile(InputFile &&other) noexcept
     : name(std::move(other.name)), descriptor(other.descriptor),
-      bytes(other.bytes) {
+      bytes(other.bytes), content(std::move(other.content)) {
   other.descriptor = -1;
 }
 
@@ -57,6 +95,7 @@ InputFile &InputFile::operator=(InputFile &&other) noexcept {
   std::swap(name, other.name);
   std::swap(descriptor, other.descriptor);
   std::swap(bytes, other.bytes);
+  std::swap(content, other.content);
   return *this;
 }
 
@@ -66,6 +105,18 @@ InputFile::~InputFile() {
 }
 
 Status InputFile::read(uint64_t offset, void *out, size_t count) const {
+  const auto endOfFile = [&](size_t left) {
+    return Status(ExitCode::io, name + ": expects " + std::to_string(left) +
+                                    " more bytes at offset " +
+                                    std::to_string(offset) +
+                                    ", got the end of the file");
+  };
+  if (!content.empty()) {
+    const size_t got = content.copy(static_cast<char *>(out), count,
+                                    std::min<uint64_t>(offset, bytes));
+    offset += got;
+    return got == count ? Status() : endOfFile(count - got);
+  }
   char *next = static_cast<char *>(out);
   size_t left = count;
   while (left > 0) {
@@ -75,10 +126,7 @@ Status InputFile::read(uint64_t offset, void *out, size_t count) const {
     if (got < 0)
       return systemFailure(name, "read");
     if (got == 0)
-      return Status(ExitCode::io, name + ": expects " + std::to_string(left) +
-                                      " more bytes at offset " +
-                                      std::to_string(offset) +
-                                      ", got the end of the file");
+      return endOfFile(left);
     next += got;
     offset += got;
     left -= got;

@@ -144,7 +144,7 @@ def check_second_signal(run, judge):
 def check_reader(run, judge):
     """A reader that goes away is an interrupt, not a lost run."""
     kept = run.folder / "kept.safetensors"
-    process = start(run, f"--save={kept}", steps=20000)  # more lines follow the first
+    process = start(run, f"--save={kept}", steps=200000)  # a line follows the first within a second
     process.stdout.close()
     process.wait(timeout=60)
     judge.expect(process.returncode == 130 and "interrupted after" in process.stderr.read(),

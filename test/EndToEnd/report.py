@@ -183,8 +183,8 @@ def check_printed(tools, folder):
     """Lines for a file, a bar for a terminal, nothing when asked to be quiet."""
     command = [tools / "pp-run", "gpt.mlir", "--steps=3"]
     lines = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
-    if not re.fullmatch(r"(step \d/3 loss \d\.\d+ \| .* tokens/s.*\n){3}", lines) or "\r" in lines:
-        yield f"expects three lines, got {lines!r}"
+    if not re.fullmatch(r"(step [13]/3 loss \d\.\d+ \| .* tokens/s.*\n){2}", lines) or "\r" in lines:
+        yield f"expects a first and a last line, got {lines!r}"
     quiet = subprocess.run([*command, "--quiet"], cwd=folder, check=True, capture_output=True)
     if quiet.stdout or quiet.stderr:
         yield f"--quiet expects to print nothing, got {quiet}"

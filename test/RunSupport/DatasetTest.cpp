@@ -146,7 +146,7 @@ TEST_F(FilesTest, TextFollowsItsRule) {
   put("t", text);
   const uint64_t batch = 3, sequence = 5;
   auto dataset =
-      openDataset("text:" + path("t"), languageModel(batch, sequence), 100, 0);
+      openDataset("text:" + path("t"), languageModel(batch, sequence), 0);
   ASSERT_TRUE(dataset) << dataset.status().message();
   for (uint64_t step : {0, 1, 2, 7, 1000}) {
     std::vector<int32_t> tokens = readIntegers(**dataset, step, 0, 15);
@@ -162,7 +162,7 @@ TEST_F(FilesTest, TextFollowsItsRule) {
   }
   // The shortest text that is long enough has one window.
   put("t", "abcdefg");
-  dataset = openDataset("text:" + path("t"), languageModel(1, 5), 2, 0);
+  dataset = openDataset("text:" + path("t"), languageModel(1, 5), 0);
   ASSERT_TRUE(dataset) << dataset.status().message();
   EXPECT_EQ(readIntegers(**dataset, 1, 1, 5),
             (std::vector<int32_t>{'b', 'c', 'd', 'e', 'f'}));
@@ -172,7 +172,7 @@ TEST_F(FilesTest, TextThatDoesNotFit) {
   put("t", "abcdef");
   std::string text = "text:" + path("t");
   auto message = [&](std::vector<DataTensor> tensors) {
-    auto dataset = openDataset(text, tensors, 1, 0);
+    auto dataset = openDataset(text, tensors, 0);
     EXPECT_EQ(dataset.status().code(), ExitCode::io);
     return shorten(dataset.status().message(), folder);
   };
@@ -187,7 +187,7 @@ TEST_F(FilesTest, TextThatDoesNotFit) {
   tensors.pop_back();
   EXPECT_NE(message(tensors), "");
   // A byte that the vocabulary does not have.
-  auto dataset = openDataset(text, languageModel(1, 2, 'b'), 1, 0);
+  auto dataset = openDataset(text, languageModel(1, 2, 'b'), 0);
   ASSERT_TRUE(dataset);
   int32_t out[2];
   EXPECT_EQ(shorten((*dataset)->read(0, 0, out).message(), folder),
@@ -203,37 +203,69 @@ TEST_F(FilesTest, NpyIsConsumedInOrder) {
   ASSERT_TRUE(
       writeNpy(path("labels.npy"), ElementType_i32, {4, 2}, labels.data())
           .ok());
-  auto dataset = openDataset("npy:" + folder, languageModel(2, 2), 2, 0);
+  auto dataset = openDataset("npy:" + folder, languageModel(2, 2), 0);
   ASSERT_TRUE(dataset) << dataset.status().message();
   EXPECT_EQ(readIntegers(**dataset, 1, 0, 4),
             (std::vector<int32_t>{4, 5, 6, 7}));
   EXPECT_EQ(readIntegers(**dataset, 0, 1, 4),
             (std::vector<int32_t>{1, 2, 3, 4}));
 
-  auto message = [&](const std::vector<DataTensor> &tensors, uint64_t steps) {
-    auto opened = openDataset("npy:" + folder, tensors, steps, 0);
+  // And then from the start again.
+  EXPECT_EQ(readIntegers(**dataset, 5, 0, 4),
+            (std::vector<int32_t>{4, 5, 6, 7}));
+  EXPECT_EQ(shorten((*dataset)->describe(2), folder),
+            "tokens.npy holds 4 rows: 2 steps of 2");
+  EXPECT_EQ(shorten((*dataset)->describe(5), folder),
+            "tokens.npy holds 4 rows: 2 steps of 2; an epoch ends every 2 "
+            "steps, 2 in all");
+  dataset = openDataset("npy:" + folder, languageModel(3, 2), 0);
+  EXPECT_EQ(shorten((*dataset)->describe(1), folder),
+            "tokens.npy holds 4 rows: 1 step of 3, 1 left over");
+}
+
+TEST_F(FilesTest, NpyThatDoesNotFit) {
+  const std::vector<int32_t> values(12);
+  auto write = [&](const char *name, std::vector<uint64_t> shape) {
+    ASSERT_TRUE(
+        writeNpy(path(name), ElementType_i32, shape, values.data()).ok());
+  };
+  write("tokens.npy", {4, 2});
+  write("labels.npy", {4, 2});
+  auto message = [&](const std::vector<DataTensor> &tensors) {
+    auto opened = openDataset("npy:" + folder, tensors, 0);
     EXPECT_EQ(opened.status().code(), ExitCode::io);
     return shorten(opened.status().message(), folder);
   };
-  EXPECT_EQ(message(languageModel(2, 2), 3),
-            "tokens.npy: expects shape [6, 2] or more rows (steps x batch) for "
-            "'tokens', got [4, 2]");
-  EXPECT_EQ(message(languageModel(2, 3), 1),
-            "tokens.npy: expects shape [2, 3] or more rows (steps x batch) for "
-            "'tokens', got [4, 2]");
+  EXPECT_EQ(message(languageModel(5, 2)),
+            "tokens.npy: expects shape [5, 2] or more rows, at least one "
+            "batch, for 'tokens', got [4, 2]");
+  EXPECT_EQ(message(languageModel(2, 3)),
+            "tokens.npy: expects shape [2, 3] or more rows, at least one "
+            "batch, for 'tokens', got [4, 2]");
   std::vector<DataTensor> tensors = languageModel(2, 2);
   tensors[1].element = ElementType_f32;
-  EXPECT_EQ(message(tensors, 1),
+  EXPECT_EQ(message(tensors),
             "labels.npy: expects elements of type f32, got i32");
   tensors[1].name = "targets";
-  EXPECT_EQ(message(tensors, 1),
+  EXPECT_EQ(message(tensors),
             "targets.npy: cannot open: No such file or directory");
+  // What nobody reads needs no file.
+  tensors[1].isUsed = false;
+  auto dataset = openDataset("npy:" + folder, tensors, 0);
+  ASSERT_TRUE(dataset) << dataset.status().message();
+  std::vector<float> zeros(4, 1);
+  EXPECT_TRUE((*dataset)->read(0, 1, zeros.data()).ok());
+  EXPECT_EQ(zeros, std::vector<float>(4));
+  write("labels.npy", {6, 2});
+  EXPECT_EQ(message(languageModel(2, 2)),
+            "labels.npy: expects as many steps as tokens.npy holds, which are "
+            "2 (4 rows, 2 a step), got 6 rows, 2 a step");
 }
 
 TEST(Dataset, RandomStaysInRangeAndRepeats) {
   std::vector<DataTensor> tensors = languageModel(64, 16, 10);
   tensors.push_back({"x", Role_input, ElementType_f32, {1024}, 0});
-  auto dataset = openDataset("random", tensors, 10, 5);
+  auto dataset = openDataset("random", tensors, 5);
   ASSERT_TRUE(dataset) << dataset.status().message();
   std::vector<int32_t> tokens = readIntegers(**dataset, 3, 0, 1024);
   std::vector<int> histogram(10);
@@ -247,7 +279,7 @@ TEST(Dataset, RandomStaysInRangeAndRepeats) {
   EXPECT_NE(tokens, readIntegers(**dataset, 4, 0, 1024));
   EXPECT_NE(tokens, readIntegers(**dataset, 3, 1, 1024));
   EXPECT_NE(tokens,
-            readIntegers(**openDataset("random", tensors, 10, 6), 3, 0, 1024));
+            readIntegers(**openDataset("random", tensors, 6), 3, 0, 1024));
   std::vector<float> values(1024);
   ASSERT_TRUE((*dataset)->read(0, 2, values.data()).ok());
   double sum = 0;
@@ -261,14 +293,14 @@ TEST(Dataset, RandomStaysInRangeAndRepeats) {
 TEST(Dataset, UnknownKindsAreUsageErrors) {
   for (const char *specification :
        {"", "text", "text:", "npy", "csv:file", "random:", "randomness"}) {
-    auto dataset = openDataset(specification, {}, 1, 0);
+    auto dataset = openDataset(specification, {}, 0);
     EXPECT_EQ(dataset.status().code(), ExitCode::usage) << specification;
     EXPECT_EQ(
         dataset.status().message(),
         std::string("--data expects text:FILE, npy:DIR or random, got '") +
             specification + "'");
   }
-  auto dataset = openDataset("random", languageModel(1, 1, 0), 1, 0);
+  auto dataset = openDataset("random", languageModel(1, 1, 0), 0);
   EXPECT_EQ(dataset.status().message(),
             "random data expects a known bound for the integers of 'tokens', "
             "got none; give it files");

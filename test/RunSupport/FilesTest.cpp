@@ -8,6 +8,7 @@
 
 #include <set>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 using namespace pprt;
@@ -18,10 +19,31 @@ TEST_F(FilesTest, InputsThatCannotBeRead) {
   EXPECT_EQ(shorten(missing.message(), folder),
             "missing: cannot open: No such file or directory");
   EXPECT_EQ(InputFile::open(folder).status().message(),
-            folder + ": expects a regular file, got a directory");
+            folder + ": expects a regular file or a pipe, got a directory");
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(shorten(InputFile::open(path("pipe")).status().message(), folder),
-            "pipe: expects a regular file, got a device");
+            "pipe: expects a pipe that somebody writes to, got an empty one");
+}
+
+/// As a shell's <(command) gives it.
+TEST_F(FilesTest, PipesAreReadAsFiles) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], "12345", 5), 5);
+  close(ends[1]);
+  Expected<InputFile> file =
+      InputFile::open("/dev/fd/" + std::to_string(ends[0]));
+  close(ends[0]);
+  ASSERT_TRUE(file) << file.status().message();
+  EXPECT_EQ(file->size(), 5u);
+  char buffer[4] = {};
+  EXPECT_TRUE(file->read(1, buffer, 4).ok());
+  EXPECT_EQ(std::string(buffer, 4), "2345");
+  EXPECT_NE(
+      file->read(3, buffer, 4)
+          .message()
+          .find("expects 2 more bytes at offset 5, got the end of the file"),
+      std::string::npos);
 }
 
 TEST_F(FilesTest, ReadsPastTheEnd) {

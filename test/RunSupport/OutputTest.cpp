@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
+#include "Metrics.h"
 #include "Progress.h"
 #include "Report.h"
 #include "Trace.h"
@@ -26,7 +27,10 @@ TEST(Report, HasTheKeysOfVersion1) {
   report.isOversubscribed = true;
   report.itemsPerStep = 100;
   // The first step is slow: it is reported, but not part of the statistics.
-  report.steps = {{0, 5.5, 900}, {1, 5.25, 10}, {2, 5.0, 20}, {3, 4.75, 30}};
+  report.steps = {{0, 5.5, 900},
+                  {1, 5.25, 10},
+                  {2, 5.0, 20},
+                  {3, 4.75, 30, {{"accuracy", {0.5}}}}};
   report.compileMs = 3;
   report.passesMs = 1;
   report.kernelsMs = 2;
@@ -41,14 +45,14 @@ TEST(Report, HasTheKeysOfVersion1) {
   report.predictedStepMs = 12;
   report.cuts = {7};
   report.stages = {{"stage0", {0, 1}, {"w", "b"}, 1.5, "0F0 0B0"}};
-  report.verify =
-      VerifyReport{true, "exact", "interpreter", 1e-12, 2e-12, 3e-12, 4e-12};
+  report.verify = VerifyReport{true,  "exact", "interpreter", 1e-12,
+                               2e-12, 3e-12,   4e-12,         5e-12};
   EXPECT_EQ(parse(printReport(report)), parse(R"({
     "version": 1, "world": 8, "device": "cpu", "oversubscribed": true,
     "steps": [{"step": 0, "loss": 5.5, "ms": 900.0},
               {"step": 1, "loss": 5.25, "ms": 10.0},
               {"step": 2, "loss": 5.0, "ms": 20.0},
-              {"step": 3, "loss": 4.75, "ms": 30.0}],
+              {"step": 3, "loss": 4.75, "metrics": {"accuracy": 0.5}, "ms": 30.0}],
     "step_ms": {"median": 20.0, "p95": 29.0},
     "items_per_s": 5000.0,
     "compile_ms": {"total": 3.0, "passes": 1.0, "kernels": 2.0},
@@ -71,7 +75,7 @@ TEST(Report, HasTheKeysOfVersion1) {
     "stages": [{"name": "stage0", "ranks": [0, 1], "parameters": ["w", "b"],
                 "compute_ms": 1.5, "schedule": "0F0 0B0"}],
     "verify": {"ok": true, "class": "exact", "judge": "interpreter", "loss": 1e-12,
-               "gradients": 2e-12, "parameters": 3e-12, "states": 4e-12}})"));
+               "gradients": 2e-12, "parameters": 3e-12, "states": 4e-12, "metrics": 5e-12}})"));
 }
 
 TEST(Report, SaysWhatWasNotMeasured) {
@@ -126,35 +130,52 @@ TEST_F(FilesTest, TraceHasNamesSlicesAndArrows) {
   EXPECT_EQ(find("s")[0]["id"], find("f")[0]["id"]);
 }
 
+/// Steps of `ms` each, one after another.
+static std::string showSteps(Progress::Style style, uint64_t steps, double ms,
+                             unsigned columns = 80,
+                             const StepReport &like = {0, 1, 0}) {
+  std::ostringstream out;
+  {
+    Progress progress(out, style, steps, 4096, "tokens", columns);
+    for (uint64_t step = 0; step < steps; ++step)
+      progress.update({step, like.loss, ms, like.metrics},
+                      ms * double(step + 1));
+  }
+  return out.str();
+}
+
 TEST(Progress, PlainLinesHaveNoControlCodes) {
   std::ostringstream out;
   {
     Progress progress(out, Progress::Style::lines, 2, 4096, "tokens");
-    progress.update(0, 5.5, 400);
-    progress.update(1, 5.25, 410);
+    progress.update({0, 5.5, 400, {{"accuracy", {0.25}}, {"norms", {1, 2}}}},
+                    400);
+    progress.update({1, 5.25, 410}, 810);
   }
-  EXPECT_EQ(out.str(),
-            "step 1/2 loss 5.5000 | 400.0 ms | 10.2k tokens/s | 0s left\n"
-            "step 2/2 loss 5.2500 | 410.0 ms | 9.99k tokens/s\n");
+  EXPECT_EQ(out.str(), "step 1/2 loss 5.5000 | 400.0 ms | 10.2k tokens/s | 0s "
+                       "left | accuracy 0.25\n"
+                       "step 2/2 loss 5.2500 | 410.0 ms | 9.99k tokens/s\n");
 }
 
-TEST(Progress, PlainLinesStayFew) {
-  std::ostringstream out;
-  Progress progress(out, Progress::Style::lines, 10000, 1, "samples");
-  for (uint64_t step = 0; step < 10000; ++step)
-    progress.update(step, 1, 1);
-  std::string text = out.str();
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 51);
+TEST(Progress, PlainLinesComeByTime) {
+  auto count = [](uint64_t steps, double ms) {
+    const std::string text = showSteps(Progress::Style::lines, steps, ms);
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  EXPECT_EQ(count(10000, 0.1), 2); // a second: the first and the last
+  EXPECT_EQ(count(10000, 10), 11); // 100 s
+  EXPECT_EQ(count(20, 7000), 20);  // no two steps fit into ten seconds
+  EXPECT_EQ(count(5, 60000), 5);
 }
 
 TEST(Progress, BarIsRedrawnInPlace) {
   std::ostringstream out;
   {
     Progress progress(out, Progress::Style::bar, 4, 0, "samples");
-    progress.update(0, 2, 100000);
-    progress.update(1, 1, 10); // Too soon to be drawn.
-    progress.update(2, 1, 50);
-    progress.update(3, 0.5, 1);
+    progress.update({0, 2, 100000}, 100000);
+    progress.update({1, 1, 10}, 100010); // Too soon to be drawn.
+    progress.update({2, 1, 50}, 100060);
+    progress.update({3, 0.5, 1}, 100061);
   }
   EXPECT_EQ(out.str(),
             "\rstep 1/4 [#####...............] loss 2.0000 | 100000.0 ms | "
@@ -165,11 +186,41 @@ TEST(Progress, BarIsRedrawnInPlace) {
             "\n");
 }
 
-TEST(Progress, QuietSaysNothing) {
-  std::ostringstream out;
-  {
-    Progress progress(out, Progress::Style::quiet, 1, 0, "samples");
-    progress.update(0, 1, 1);
+TEST(Progress, BarFitsTheTerminal) {
+  const StepReport full = {
+      0, 123456.7, 0, {{"accuracy", {0.123456}}, {"grad_norm", {1e-9}}}};
+  for (unsigned columns : {8, 20, 30, 40, 60, 80, 100, 200}) {
+    std::istringstream text(showSteps(Progress::Style::bar, 1234567 / 10000,
+                                      86400000, columns, full));
+    std::string line;
+    while (std::getline(text, line, '\r'))
+      EXPECT_LT(line.substr(0, line.find('\n')).size(), columns) << line;
   }
-  EXPECT_EQ(out.str(), "");
+  const std::string wide = showSteps(Progress::Style::bar, 1, 1000, 200, full);
+  EXPECT_NE(wide.find("accuracy 0.1235 | grad_norm 1e-09"), std::string::npos)
+      << wide;
+}
+
+TEST(Progress, QuietSaysNothing) {
+  EXPECT_EQ(showSteps(Progress::Style::quiet, 1, 1), "");
+}
+
+TEST_F(FilesTest, MetricsAreLinesThatCanBeFollowed) {
+  const std::string name = path("metrics");
+  put("metrics", "of a run before");
+  auto file = MetricsFile::create(name);
+  ASSERT_TRUE(file) << file.status().message();
+  ASSERT_TRUE(
+      file->add({0, 5.5, 2, {{"accuracy", {0.25}}, {"n", {1, 2}}}}).ok());
+  EXPECT_EQ(get("metrics"), "{\"step\":0,\"loss\":5.5,\"metrics\":{"
+                            "\"accuracy\":0.25,\"n\":[1.0,2.0]},\"ms\":2.0}\n");
+  ASSERT_TRUE(file->add({1, NAN, 3}).ok());
+  EXPECT_NE(get("metrics").find("{\"step\":1,\"loss\":null,\"ms\":3.0}\n"),
+            std::string::npos);
+  EXPECT_EQ(MetricsFile::create(path("no/folder")).status().code(),
+            pprt::ExitCode::io);
+  auto full = MetricsFile::create("/dev/full");
+  ASSERT_TRUE(full);
+  EXPECT_EQ(full->add({0, 1, 1}).message(),
+            "/dev/full: cannot write: No space left on device");
 }

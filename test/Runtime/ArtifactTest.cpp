@@ -98,7 +98,8 @@ TEST_F(Artifact, MissingOrNoFile) {
   EXPECT_EQ(missing.message(),
             path + ": cannot open: No such file or directory");
   EXPECT_EQ(loadArtifact(folder).status().message(),
-            folder.string() + ": expects a regular file, got a directory");
+            folder.string() +
+                ": expects a regular file or a pipe, got a directory");
 }
 
 // Its zeros take no room on the disk, but would in memory.

@@ -20,22 +20,31 @@ static std::vector<uint32_t> inputsOf(const ppx::ArtifactT &artifact) {
   return inputs;
 }
 
+/// Whether any rank reads an input.
+static bool isLoaded(const ppx::ArtifactT &artifact, uint32_t argument) {
+  for (const auto &program : artifact.programs)
+    for (Section section : kSections)
+      for (const auto &instruction : instructionsOf(*program, section))
+        if (instruction->opcode == ppx::Opcode_load &&
+            instruction->binding == argument)
+          return true;
+  return false;
+}
+
 Expected<Batches> Batches::open(const std::string &data,
-                                const ppx::ArtifactT &artifact, uint64_t steps,
-                                uint64_t seed) {
+                                const ppx::ArtifactT &artifact, uint64_t seed) {
   Batches batches;
   std::vector<DataTensor> tensors;
   for (uint32_t i : inputsOf(artifact)) {
     const ppx::ArgumentT &argument = *artifact.arguments[i];
     tensors.push_back({argument.name, argument.role, argument.element,
-                       argument.shape, argument.bound});
+                       argument.shape, argument.bound, isLoaded(artifact, i)});
     batches.inputNames.push_back(argument.name);
     // The artifact's structure was checked: the product fits.
     batches.bytes.push_back(
         denseBytes(argument.shape, elementSize(argument.element)).value_or(0));
   }
-  Expected<std::unique_ptr<Dataset>> dataset =
-      openDataset(data, tensors, steps, seed);
+  Expected<std::unique_ptr<Dataset>> dataset = openDataset(data, tensors, seed);
   if (!dataset)
     return dataset.status();
   batches.dataset = std::move(*dataset);

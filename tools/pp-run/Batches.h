@@ -24,7 +24,12 @@ public:
   /// Opens what `--data` names for the inputs and labels of `artifact`.
   static pprt::Expected<Batches> open(const std::string &data,
                                       const pprt::ppx::ArtifactT &artifact,
-                                      uint64_t steps, uint64_t seed);
+                                      uint64_t seed);
+
+  /// What a user should know about so many steps of them; empty: nothing.
+  std::string describe(uint64_t steps) const {
+    return dataset->describe(steps);
+  }
 
   /// Fails (io) when the data cannot be read.
   pprt::Status read(uint64_t step, Batch &batch) const;

@@ -135,6 +135,8 @@ Expected<StepValues> Interpreter::step(const Batch &batch) {
     std::optional<pp::Role> role = pp::getResultRole(main, i);
     if (role == pp::Role::Gradient)
       values.gradients[name] = tensor.values;
+    if (role == pp::Role::Metric)
+      values.metrics[name] = tensor.values;
     if (role == pp::Role::Param)
       values.parameters[name] = tensor.values;
     if (role == pp::Role::State)

@@ -94,6 +94,9 @@ const Option options[] = {
      [](std::string_view, Options &o) { return setSwitch(o.verify); }},
     {"report", "FILE.json", "write what was measured",
      [](std::string_view v, Options &o) { return readText(v, o.report); }},
+    {"metrics", "FILE.jsonl",
+     "write a line of JSON after every step: loss, metrics, milliseconds",
+     [](std::string_view v, Options &o) { return readText(v, o.metrics); }},
     {"trace", "FILE.json", "write the last step's timeline for ui.perfetto.dev",
      [](std::string_view v, Options &o) { return readText(v, o.trace); }},
     {"dry-run", "",
@@ -159,15 +162,19 @@ Status checkTogether(const Options &result) {
   if (result.dryRun && result.verify)
     return usageError("'--dry-run' computes nothing that '--verify' could "
                       "compare, got both");
+  if (result.dryRun && !result.metrics.empty())
+    return usageError("'--dry-run' makes no steps that '--metrics' could "
+                      "write, got both");
   if (result.dryRun && !result.save.empty())
     return usageError("'--dry-run' makes no parameters that '--save' could "
                       "write, got both");
-  const std::string *outputs[] = {&result.save, &result.report, &result.trace};
+  const std::string *outputs[] = {&result.save, &result.report, &result.trace,
+                                  &result.metrics};
   for (const std::string *output : outputs)
     for (const std::string *other : outputs)
       if (output != other && !output->empty() && *output == *other)
         return usageError("expects a file of its own for each of --save, "
-                          "--report and --trace, got '" +
+                          "--report, --trace and --metrics, got '" +
                           *output + "' twice");
   return {};
 }

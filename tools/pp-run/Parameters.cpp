@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Parameters.h"
-#include "SafeTensors.h"
 
 #include <vector>
 
@@ -25,16 +24,13 @@ storedShape(const ppx::ArgumentT &argument) {
   return argument.stored_shape.empty() ? argument.shape : argument.stored_shape;
 }
 
-Status pp::run::loadParameters(const std::string &path, Session &session) {
-  Expected<SafeTensors> file = SafeTensors::open(path);
-  if (!file)
-    return file.status();
+Status pp::run::loadParameters(const SafeTensors &file, Session &session) {
   std::vector<std::byte> values;
   for (uint32_t i : parametersOf(session.artifact())) {
     const ppx::ArgumentT &argument = *session.artifact().arguments[i];
     values.resize(session.argumentBytes(i));
-    if (Status status = file->read(argument.name, argument.element,
-                                   storedShape(argument), values.data());
+    if (Status status = file.read(argument.name, argument.element,
+                                  storedShape(argument), values.data());
         !status.ok())
       return status;
     if (Status status = session.setArgument(i, values.data(), values.size());

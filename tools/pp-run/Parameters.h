@@ -6,15 +6,16 @@
 #ifndef PP_RUN_PARAMETERS_H
 #define PP_RUN_PARAMETERS_H
 
+#include "SafeTensors.h"
 #include "pprt/Session.h"
 
 #include <string>
 
 namespace pp::run {
 
-/// Gives every parameter the value that the safetensors file `path` has under
-/// its name. Tensors of other names are left alone.
-pprt::Status loadParameters(const std::string &path, pprt::Session &session);
+/// Gives every parameter the value that `file` has under its name. Tensors of
+/// other names are left alone.
+pprt::Status loadParameters(const SafeTensors &file, pprt::Session &session);
 
 /// Fails (badParameters) if saveParameters() to `path` could not name every
 /// parameter: without a session, so that it is known beforehand.

@@ -13,6 +13,7 @@
 #include "DryRun.h"
 #include "Interrupt.h"
 #include "Measure.h"
+#include "Metrics.h"
 #include "Parameters.h"
 #include "Progress.h"
 #include "Verify.h"
@@ -23,6 +24,7 @@
 #include <chrono>
 #include <cmath>
 #include <iostream>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 using namespace pp::run;
@@ -101,6 +103,14 @@ Progress::Style styleFor(const Options &options) {
   return isatty(STDOUT_FILENO) ? Progress::Style::bar : Progress::Style::lines;
 }
 
+/// How wide the terminal is; 80 where nobody knows.
+unsigned terminalColumns() {
+  winsize size = {};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
+             ? size.ws_col
+             : 80;
+}
+
 /// Trains until the steps are done, or a signal or a failure ends it. Of the
 /// steps that were done, `report` tells.
 Status train(Session &session, const Batches &batches, const Options &options,
@@ -110,7 +120,18 @@ Status train(Session &session, const Batches &batches, const Options &options,
   // Tokens are what a language model's step is measured in.
   const bool hasTokens = session.findArgument("tokens").has_value();
   Progress progress(std::cout, styleFor(options), options.steps,
-                    artifact.items_per_step, hasTokens ? "tokens" : "samples");
+                    artifact.items_per_step, hasTokens ? "tokens" : "samples",
+                    terminalColumns());
+  std::optional<MetricsFile> metrics;
+  if (!options.metrics.empty()) {
+    Expected<MetricsFile> created = MetricsFile::create(options.metrics);
+    if (!created)
+      return created.status();
+    metrics.emplace(std::move(*created));
+  }
+  using Clock = std::chrono::steady_clock;
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  const auto start = Clock::now();
   Batch batch;
   Status end;
   for (uint64_t step = 0; step < options.steps; ++step) {
@@ -123,14 +144,18 @@ Status train(Session &session, const Batches &batches, const Options &options,
       break;
     if (Status status = setBatch(session, batch); !status.ok())
       return status;
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     if (Status status = session.step(); !status.ok())
       return status;
-    const std::chrono::duration<double, std::milli> ms =
-        std::chrono::steady_clock::now() - begin;
+    const auto done = Clock::now();
     const double value = session.scalar(loss);
-    report.steps.push_back({step, value, ms.count()});
-    progress.update(step, value, ms.count());
+    report.steps.push_back({step, value, Milliseconds(done - begin).count()});
+    for (auto &metric : readMetrics(session))
+      report.steps.back().metrics.push_back(metric);
+    progress.update(report.steps.back(), Milliseconds(done - start).count());
+    if (metrics)
+      if (end = metrics->add(report.steps.back()); !end.ok())
+        break;
     if (!std::isfinite(value))
       return Status(ExitCode::nonFinite, "step " + std::to_string(step + 1) +
                                              ": expects a finite loss, got " +
@@ -151,7 +176,8 @@ Status checkResults(const Options &options, const ppx::ArtifactT &artifact) {
   if (!options.save.empty())
     if (Status status = checkSavable(options.save, artifact); !status.ok())
       return status;
-  for (const std::string &path : {options.save, options.report, options.trace})
+  for (const std::string &path :
+       {options.save, options.report, options.trace, options.metrics})
     if (Status status = path.empty() ? Status() : checkWritable(path);
         !status.ok())
       return status;
@@ -196,13 +222,25 @@ Status pp::run::run(const Options &options) {
       !result.ok())
     return Status(result.status().code(),
                   options.input + ": " + result.status().message());
-  Expected<Batches> batches = Batches::open(options.data, *program.artifact,
-                                            options.steps, options.seed);
+  Expected<Batches> batches =
+      Batches::open(options.data, *program.artifact, options.seed);
   if (!batches)
     return batches.status();
 
+  // A pipe can be read but once.
+  std::optional<SafeTensors> parameters;
+  if (!options.parameters.empty()) {
+    Expected<SafeTensors> file = SafeTensors::open(options.parameters);
+    if (!file)
+      return file.status();
+    parameters.emplace(std::move(*file));
+  }
+  const Start start = {options, *batches, parameters ? &*parameters : nullptr};
   if (Status status = checkResults(options, *program.artifact); !status.ok())
     return status;
+  if (const std::string text = batches->describe(options.steps);
+      !options.quiet && !text.empty())
+    std::cout << text << std::endl;
 
   Report report;
   report.compileMs = program.passesMs + program.kernelsMs;
@@ -210,14 +248,13 @@ Status pp::run::run(const Options &options) {
   report.kernelsMs = program.kernelsMs;
   if (options.verify) {
     Expected<VerifyReport> verified =
-        verify(*source->module, program, *batches, options, std::cout);
+        verify(*source->module, program, start, std::cout);
     if (!verified)
       return verified.status();
     report.verify = *verified;
   }
 
-  Expected<std::unique_ptr<Session>> session =
-      startSession(program, options, *batches);
+  Expected<std::unique_ptr<Session>> session = startSession(program, start);
   if (!session)
     return session.status();
   catchInterrupts();

@@ -82,6 +82,21 @@ Expected<StepValues> pp::run::readArguments(const Session &session) {
   return values;
 }
 
+static std::vector<double> readOutput(const Session &session, uint32_t index) {
+  const ppx::OutputT &output = *session.artifact().outputs[index];
+  return asDoubles(output.element, session.output(index),
+                   session.outputBytes(index) / elementSize(output.element));
+}
+
+Values pp::run::readMetrics(const Session &session) {
+  Values metrics;
+  const auto &outputs = session.artifact().outputs;
+  for (uint32_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i]->role == ppx::OutputRole_metric)
+      metrics[outputs[i]->name] = readOutput(session, i);
+  return metrics;
+}
+
 namespace {
 
 class SessionStepper final : public Stepper {
@@ -102,10 +117,9 @@ public:
       if (output.role == ppx::OutputRole_loss)
         result->loss = session.scalar(i);
       if (output.role == ppx::OutputRole_gradient)
-        result->gradients[output.name] =
-            asDoubles(output.element, session.output(i),
-                      session.outputBytes(i) / elementSize(output.element));
+        result->gradients[output.name] = readOutput(session, i);
     }
+    result->metrics = readMetrics(session);
     return result;
   }
 

@@ -33,6 +33,9 @@ std::unique_ptr<Stepper> makeSessionStepper(pprt::Session &session);
 /// What a session's parameters and states hold.
 pprt::Expected<StepValues> readArguments(const pprt::Session &session);
 
+/// The last step's results beyond loss and gradients.
+Values readMetrics(const pprt::Session &session);
+
 /// `count` elements as doubles.
 std::vector<double> asDoubles(pprt::ppx::ElementType element,
                               const void *values, size_t count);

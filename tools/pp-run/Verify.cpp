@@ -64,6 +64,8 @@ void printTable(std::ostream &out, const Comparison &errors) {
   const Bounds &bounds = errors.bounds;
   out << "                   error     bound        worst\n";
   printRow(out, "loss", errors.loss, bounds.loss);
+  if (errors.metrics.tensor != "-")
+    printRow(out, "metrics", errors.metrics, bounds.loss);
   printRow(out, "gradients", errors.gradients, bounds.gradients);
   printRow(out, bounds.byLearningRate ? "params / lr" : "parameters",
            errors.parameters, bounds.parameters);
@@ -84,6 +86,7 @@ VerifyReport makeReport(const Comparison &errors) {
   VerifyReport report;
   report.errorClass = "exact";
   report.loss = errors.loss.error;
+  report.metrics = errors.metrics.error;
   report.gradients = errors.gradients.error;
   report.parameters = errors.parameters.error;
   report.states = errors.states.error;
@@ -94,24 +97,23 @@ VerifyReport makeReport(const Comparison &errors) {
 } // namespace
 
 Expected<std::unique_ptr<Session>>
-pp::run::startSession(const Compiled &program, const Options &options,
-                      const Batches &batches) {
+pp::run::startSession(const Compiled &program, const Start &start) {
   SessionOptions sessionOptions;
   sessionOptions.resolver = program.resolver;
   Expected<std::unique_ptr<Session>> session =
       Session::create(program.artifact, sessionOptions);
   if (!session)
     return session;
-  (*session)->initialize(options.seed);
-  if (!options.parameters.empty())
-    if (Status status = loadParameters(options.parameters, **session);
+  (*session)->initialize(start.options.seed);
+  if (start.parameters)
+    if (Status status = loadParameters(*start.parameters, **session);
         !status.ok())
       return status;
-  if (options.steps == 0)
+  if (start.options.steps == 0)
     return session;
   // A prologue may read the first batch.
   Batch first;
-  if (Status status = batches.read(0, first); !status.ok())
+  if (Status status = start.batches.read(0, first); !status.ok())
     return status;
   if (Status status = setBatch(**session, first); !status.ok())
     return status;
@@ -122,9 +124,8 @@ pp::run::startSession(const Compiled &program, const Options &options,
 
 Expected<VerifyReport> pp::run::verify(SourceModule &module,
                                        const Compiled &program,
-                                       const Batches &batches,
-                                       const Options &options,
-                                       std::ostream &out) {
+                                       const Start &start, std::ostream &out) {
+  const Options &options = start.options;
   if (!module.isModel())
     return Status(ExitCode::usage,
                   "--verify expects a model whose training step is still to be "
@@ -132,18 +133,18 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
   Expected<UpdateRule> rule = module.updateRule(options.parallelize);
   if (!rule)
     return rule.status();
-  auto start = [&](Variant variant) -> Expected<std::unique_ptr<Session>> {
+  auto startVariant =
+      [&](Variant variant) -> Expected<std::unique_ptr<Session>> {
     Expected<Compiled> compiled = module.compile(options.parallelize, variant);
     if (!compiled)
       return compiled.status();
-    return startSession(*compiled, options, batches);
+    return startSession(*compiled, start);
   };
-  Expected<std::unique_ptr<Session>> session =
-      startSession(program, options, batches);
+  Expected<std::unique_ptr<Session>> session = startSession(program, start);
   if (!session)
     return session.status();
   Expected<std::unique_ptr<Session>> twinSession =
-      start(Variant::withGradients);
+      startVariant(Variant::withGradients);
   if (!twinSession)
     return twinSession.status();
 
@@ -152,12 +153,13 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
   std::unique_ptr<Stepper> judge;
   if (isInterpreted) {
     Expected<std::unique_ptr<Stepper>> interpreter =
-        module.interpret(options.parallelize, batches.names());
+        module.interpret(options.parallelize, start.batches.names());
     if (!interpreter)
       return interpreter.status();
     judge = std::move(*interpreter);
   } else {
-    Expected<std::unique_ptr<Session>> created = start(Variant::oneDevice);
+    Expected<std::unique_ptr<Session>> created =
+        startVariant(Variant::oneDevice);
     if (!created)
       return created.status();
     oneDevice = std::move(*created);
@@ -171,7 +173,7 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
   const uint64_t steps = std::min(options.steps, comparedSteps);
   Batch batch;
   for (uint64_t step = 0; step < steps; ++step) {
-    if (Status status = batches.read(step, batch); !status.ok())
+    if (Status status = start.batches.read(step, batch); !status.ok())
       return status;
     // Else rounding would grow from step to step, and fastest where an
     // optimizer divides by small gradients.
@@ -189,10 +191,11 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
       const std::string found = findNonFinite(*values);
       if (found.empty())
         continue;
-      Expected<std::unique_ptr<Session>> alone = start(Variant::oneDevice);
+      Expected<std::unique_ptr<Session>> alone =
+          startVariant(Variant::oneDevice);
       if (!alone)
         return alone.status();
-      Expected<bool> isAlike = diverges(**alone, batches, steps);
+      Expected<bool> isAlike = diverges(**alone, start.batches, steps);
       if (!isAlike)
         return isAlike.status();
       if (*isAlike)

@@ -14,22 +14,29 @@
 #include "Compile.h"
 #include "Options.h"
 #include "Report.h"
+#include "SafeTensors.h"
 
 #include <ostream>
 
 namespace pp::run {
 
+/// What every session of a run starts from.
+struct Start {
+  const Options &options;
+  const Batches &batches;
+  /// Null: the parameters' initializers.
+  const SafeTensors *parameters = nullptr;
+};
+
 /// A new session of `program` with its initial values, after its prologue.
 pprt::Expected<std::unique_ptr<pprt::Session>>
-startSession(const Compiled &program, const Options &options,
-             const Batches &batches);
+startSession(const Compiled &program, const Start &start);
 
 /// Compares the first steps and prints a table to `out` unless told to be
 /// quiet. A difference is no failure here: the report tells.
 pprt::Expected<VerifyReport> verify(SourceModule &module,
-                                    const Compiled &program,
-                                    const Batches &batches,
-                                    const Options &options, std::ostream &out);
+                                    const Compiled &program, const Start &start,
+                                    std::ostream &out);
 
 } // namespace pp::run
 

@@ -20,7 +20,8 @@ namespace pprt {
 /// A file open for reading at any offset, from any number of threads.
 class InputFile {
 public:
-  /// Fails (io) unless `path` is a regular file that can be read.
+  /// Fails (io) unless `path` is a regular file that can be read, or a pipe
+  /// with a writer, which is read to its end at once.
   static Expected<InputFile> open(const std::string &path);
 
   InputFile(InputFile &&other) noexcept;
@@ -38,9 +39,14 @@ private:
   InputFile(std::string name, int descriptor, uint64_t bytes)
       : name(std::move(name)), descriptor(descriptor), bytes(bytes) {}
 
+  /// Reads a pipe until its writers are gone.
+  Status fetch();
+
   std::string name;
   int descriptor = -1;
   uint64_t bytes = 0;
+  /// All of a pipe.
+  std::string content;
 };
 
 /// A file that takes its name when it is complete: written beside it under a

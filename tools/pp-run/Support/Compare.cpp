@@ -127,6 +127,9 @@ static void compareStates(const Values &ours, const Values &judged,
 void Comparison::add(const std::string &name, const StepValues &ours,
                      const StepValues &twin, const StepValues &judged) {
   compareRelative({{name, {ours.loss}}}, {{name, {judged.loss}}}, loss);
+  // A metric is of its own kind.
+  for (const auto &[metric, values] : judged.metrics)
+    compareRelative(ours.metrics, {{metric, values}}, metrics);
   compareRelative(twin.gradients, judged.gradients, gradients);
   adam.addGradients(twin.gradients, judged.gradients);
   if (bounds.byLearningRate)
@@ -137,7 +140,8 @@ void Comparison::add(const std::string &name, const StepValues &ours,
 }
 
 bool Comparison::isWithinBounds() const {
-  return loss.error <= bounds.loss && gradients.error <= bounds.gradients &&
+  return loss.error <= bounds.loss && metrics.error <= bounds.loss &&
+         gradients.error <= bounds.gradients &&
          parameters.error <= bounds.parameters &&
          states.error <= bounds.gradients;
 }

@@ -32,6 +32,8 @@ struct StepValues {
   Values gradients;
   /// After the step.
   Values parameters, states;
+  /// Results beyond loss and gradients.
+  Values metrics = {};
 };
 
 /// The largest error of a class of tensors, and where it was found.
@@ -81,7 +83,8 @@ private:
   uint64_t steps = 0;
 };
 
-/// The largest errors that are accepted; that of gradients holds for states.
+/// The largest errors that are accepted; that of the loss holds for metrics,
+/// that of gradients for states.
 struct Bounds {
   double loss, gradients, parameters;
   /// Parameters are compared by AdamComparison.
@@ -100,7 +103,7 @@ public:
   bool isWithinBounds() const;
 
   const Bounds bounds;
-  Worst loss, gradients, parameters, states;
+  Worst loss, metrics, gradients, parameters, states;
   /// By the learning rate, with what the gradients' differences explain.
   Worst wholeUpdates;
 

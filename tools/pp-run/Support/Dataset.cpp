@@ -12,7 +12,9 @@
 #include "Npy.h"
 #include "pprt/Program.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 
 using namespace pp::run;
 using pprt::denseBytes;
@@ -63,6 +65,15 @@ static Status checkBound(const std::string &source, const DataTensor &tensor,
   return Status();
 }
 
+static uint64_t byteCount(const DataTensor &tensor) {
+  return *denseBytes(tensor.shape, pprt::elementSize(tensor.element));
+}
+
+static Status zero(const DataTensor &tensor, void *out) {
+  std::memset(out, 0, byteCount(tensor));
+  return Status();
+}
+
 //===----------------------------------------------------------------------===//
 // text:FILE
 //===----------------------------------------------------------------------===//
@@ -86,18 +97,21 @@ private:
 
 Expected<std::unique_ptr<Dataset>>
 TextDataset::open(const std::string &path, std::vector<DataTensor> tensors) {
-  bool isPair = tensors.size() == 2 && tensors[0].role != tensors[1].role &&
-                tensors[0].shape == tensors[1].shape &&
-                tensors[0].shape.size() == 2;
+  std::vector<const DataTensor *> used;
   for (const DataTensor &tensor : tensors)
-    isPair &= isInteger(tensor.element);
+    if (tensor.isUsed)
+      used.push_back(&tensor);
+  bool isPair = used.size() == 2 && used[0]->role != used[1]->role &&
+                used[0]->shape == used[1]->shape && used[0]->shape.size() == 2;
+  for (const DataTensor *tensor : used)
+    isPair &= isInteger(tensor->element);
   if (!isPair) {
     std::string found;
-    for (const DataTensor &tensor : tensors)
+    for (const DataTensor *tensor : used)
       found += (found.empty() ? "" : ", ") +
-               std::string(EnumNameRole(tensor.role)) + " '" + tensor.name +
-               "' " + EnumNameElementType(tensor.element) +
-               printShape(tensor.shape);
+               std::string(EnumNameRole(tensor->role)) + " '" + tensor->name +
+               "' " + EnumNameElementType(tensor->element) +
+               printShape(tensor->shape);
     return Status(ExitCode::io, path +
                                     ": text expects a model with one input and "
                                     "one label, both integers of shape [batch, "
@@ -107,7 +121,7 @@ TextDataset::open(const std::string &path, std::vector<DataTensor> tensors) {
   Expected<InputFile> file = InputFile::open(path);
   if (!file)
     return file.status();
-  uint64_t sequence = tensors[0].shape[1];
+  uint64_t sequence = used[0]->shape[1];
   if (file->size() < 2 || file->size() - 2 < sequence)
     return Status(ExitCode::io, path + ": expects a text of at least " +
                                     std::to_string(sequence) +
@@ -119,6 +133,8 @@ TextDataset::open(const std::string &path, std::vector<DataTensor> tensors) {
 
 Status TextDataset::read(uint64_t step, size_t index, void *out) const {
   const DataTensor &tensor = tensors[index];
+  if (!tensor.isUsed)
+    return zero(tensor, out);
   uint64_t rows = tensor.shape[0], sequence = tensor.shape[1];
   uint64_t starts = file.size() - sequence - 1;
   std::vector<uint8_t> text(sequence);
@@ -144,55 +160,111 @@ namespace {
 class NpyDataset : public Dataset {
 public:
   static Expected<std::unique_ptr<Dataset>>
-  open(const std::string &directory, std::vector<DataTensor> tensors,
-       uint64_t steps);
+  open(const std::string &directory, std::vector<DataTensor> tensors);
 
-  Status read(uint64_t step, size_t index, void *out) const override {
-    const DataTensor &tensor = tensors[index];
-    uint64_t count = elementCount(tensor);
-    Status status = files[index].read(step * count, count, tensor.element, out);
-    return status.ok() ? checkBound(files[index].path(), tensor, out) : status;
-  }
+  Status read(uint64_t step, size_t index, void *out) const override;
+  std::string describe(uint64_t steps) const override;
 
 private:
-  std::vector<NpyFile> files;
+  /// Opens the file of a tensor and compares it with those before.
+  Status add(const std::string &directory, const DataTensor &tensor);
+
+  /// By tensor; nothing for one that is not used.
+  std::vector<std::optional<NpyFile>> files;
   std::vector<DataTensor> tensors;
+  /// Of the first file: its name, and what it holds.
+  std::string first;
+  uint64_t rows = 0, batch = 0, stepsPerEpoch = 0;
 };
 } // namespace
 
+/// A tensor without dimensions has one row per step.
+static uint64_t rowsOf(const DataTensor &tensor) {
+  return tensor.shape.empty() ? 1 : tensor.shape.front();
+}
+
+Status NpyDataset::add(const std::string &directory, const DataTensor &tensor) {
+  Expected<NpyFile> file =
+      NpyFile::open(directory + "/" + tensor.name + ".npy");
+  if (!file)
+    return file.status();
+  const uint64_t its = rowsOf(tensor);
+  std::vector<uint64_t> wanted = tensor.shape, found = file->shape();
+  wanted.resize(std::max<size_t>(1, wanted.size()), 1);
+  const uint64_t held = found.empty() ? 0 : found.front();
+  if (!found.empty())
+    found.front() = wanted.front() = its;
+  if (found != wanted || held < its || its == 0) {
+    wanted.front() = its;
+    return Status(ExitCode::io,
+                  file->path() + ": expects shape " + printShape(wanted) +
+                      " or more rows, at least one batch, for '" + tensor.name +
+                      "', got " + printShape(file->shape()));
+  }
+  // Reading nothing tells whether the element types go together.
+  if (Status status = file->read(0, 0, tensor.element, nullptr); !status.ok())
+    return status;
+  if (first.empty()) {
+    first = file->path();
+    rows = held;
+    batch = its;
+    stepsPerEpoch = held / its;
+  }
+  const bool isAsLong =
+      its == batch ? held == rows : held / its == stepsPerEpoch;
+  if (!isAsLong)
+    return Status(ExitCode::io, file->path() + ": expects as many steps as " +
+                                    first + " holds, which are " +
+                                    std::to_string(stepsPerEpoch) + " (" +
+                                    std::to_string(rows) + " rows, " +
+                                    std::to_string(batch) + " a step), got " +
+                                    std::to_string(held) + " rows, " +
+                                    std::to_string(its) + " a step");
+  files.push_back(std::move(*file));
+  return Status();
+}
+
 Expected<std::unique_ptr<Dataset>>
-NpyDataset::open(const std::string &directory, std::vector<DataTensor> tensors,
-                 uint64_t steps) {
+NpyDataset::open(const std::string &directory,
+                 std::vector<DataTensor> tensors) {
   auto dataset = std::make_unique<NpyDataset>();
   for (const DataTensor &tensor : tensors) {
-    Expected<NpyFile> file =
-        NpyFile::open(directory + "/" + tensor.name + ".npy");
-    if (!file)
-      return file.status();
-    // A tensor without dimensions has one row per step.
-    std::vector<uint64_t> wanted = tensor.shape;
-    if (wanted.empty())
-      wanted.push_back(1);
-    uint64_t rows = 0;
-    if (__builtin_mul_overflow(wanted[0], steps, &rows))
-      rows = UINT64_MAX;
-    wanted[0] = rows;
-    std::vector<uint64_t> found = file->shape();
-    bool isLongEnough = !found.empty() && found[0] >= rows;
-    if (isLongEnough)
-      found[0] = rows;
-    if (!isLongEnough || found != wanted)
-      return Status(ExitCode::io,
-                    file->path() + ": expects shape " + printShape(wanted) +
-                        " or more rows (steps x batch) for '" + tensor.name +
-                        "', got " + printShape(file->shape()));
-    // Reading nothing tells whether the element types go together.
-    if (Status status = file->read(0, 0, tensor.element, nullptr); !status.ok())
+    if (!tensor.isUsed) {
+      dataset->files.emplace_back();
+      continue;
+    }
+    if (Status status = dataset->add(directory, tensor); !status.ok())
       return status;
-    dataset->files.push_back(std::move(*file));
   }
   dataset->tensors = std::move(tensors);
   return std::unique_ptr<Dataset>(std::move(dataset));
+}
+
+Status NpyDataset::read(uint64_t step, size_t index, void *out) const {
+  const DataTensor &tensor = tensors[index];
+  const std::optional<NpyFile> &file = files[index];
+  if (!file)
+    return zero(tensor, out);
+  const uint64_t count = elementCount(tensor);
+  const Status status =
+      file->read(step % stepsPerEpoch * count, count, tensor.element, out);
+  return status.ok() ? checkBound(file->path(), tensor, out) : status;
+}
+
+std::string NpyDataset::describe(uint64_t steps) const {
+  if (first.empty())
+    return "";
+  std::string text = first + " holds " + std::to_string(rows) +
+                     " rows: " + std::to_string(stepsPerEpoch) +
+                     (stepsPerEpoch == 1 ? " step" : " steps") + " of " +
+                     std::to_string(batch);
+  if (const uint64_t rest = rows - stepsPerEpoch * batch)
+    text += ", " + std::to_string(rest) + " left over";
+  if (steps > stepsPerEpoch)
+    text += "; an epoch ends every " + std::to_string(stepsPerEpoch) +
+            (stepsPerEpoch == 1 ? " step, " : " steps, ") +
+            std::to_string(steps / stepsPerEpoch) + " in all";
+  return text;
 }
 
 //===----------------------------------------------------------------------===//
@@ -228,7 +300,7 @@ static uint64_t mix(uint64_t value) {
 Expected<std::unique_ptr<Dataset>>
 RandomDataset::open(std::vector<DataTensor> tensors, uint64_t seed) {
   for (const DataTensor &tensor : tensors)
-    if (isInteger(tensor.element) && tensor.bound == 0)
+    if (tensor.isUsed && isInteger(tensor.element) && tensor.bound == 0)
       return Status(ExitCode::io, "random data expects a known bound for the "
                                   "integers of '" +
                                       tensor.name +
@@ -266,8 +338,7 @@ Status RandomDataset::read(uint64_t step, size_t index, void *out) const {
 
 Expected<std::unique_ptr<Dataset>>
 pp::run::openDataset(const std::string &specification,
-                     std::vector<DataTensor> tensors, uint64_t steps,
-                     uint64_t seed) {
+                     std::vector<DataTensor> tensors, uint64_t seed) {
   size_t colon = specification.find(':');
   std::string kind = specification.substr(0, colon);
   std::string path =
@@ -275,7 +346,7 @@ pp::run::openDataset(const std::string &specification,
   if (kind == "text" && !path.empty())
     return TextDataset::open(path, std::move(tensors));
   if (kind == "npy" && !path.empty())
-    return NpyDataset::open(path, std::move(tensors), steps);
+    return NpyDataset::open(path, std::move(tensors));
   if (specification == "random")
     return RandomDataset::open(std::move(tensors), seed);
   return Status(ExitCode::usage,

@@ -9,8 +9,9 @@
 //   text:FILE  Bytes are tokens and the label of a position is the next byte.
 //              With a file of n bytes and a batch of B rows of S tokens, row r
 //              of step s starts at ((s * B + r) * S) mod (n - S - 1).
-//   npy:DIR    DIR/NAME.npy for each input and label NAME; the first dimension
-//              is steps times global batch, consumed in order.
+//   npy:DIR    DIR/NAME.npy for each input and label NAME that the model uses;
+//              the first dimension holds the rows of some global batches, which
+//              are consumed in order, and then again.
 //   random     Integers below a bound, floats in [-1, 1), from the seed.
 //
 //===----------------------------------------------------------------------===//
@@ -37,6 +38,8 @@ struct DataTensor {
   /// Integers must lie in [0, bound), for example the size of a vocabulary. 0:
   /// not known, and nothing is checked.
   uint64_t bound = 0;
+  /// What nothing reads needs no file, and is zero.
+  bool isUsed = true;
 };
 
 class Dataset {
@@ -46,14 +49,17 @@ public:
   /// Writes the batch of `step` for the tensor with this index, row-major, to
   /// `out`. Failures are io and name the file.
   virtual pprt::Status read(uint64_t step, size_t tensor, void *out) const = 0;
+
+  /// What a user should know about `steps` steps of it; empty: nothing.
+  virtual std::string describe(uint64_t steps) const { return ""; }
 };
 
 /// Opens the data set that `specification` (the value of `--data`) names and
-/// checks that it fits `tensors` and lasts for `steps` steps. An unknown kind
-/// is a usage error, everything else io.
+/// checks that it fits `tensors`. An unknown kind is a usage error, everything
+/// else io.
 pprt::Expected<std::unique_ptr<Dataset>>
 openDataset(const std::string &specification, std::vector<DataTensor> tensors,
-            uint64_t steps, uint64_t seed);
+            uint64_t seed);
 
 } // namespace pp::run
 

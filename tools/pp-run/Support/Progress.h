@@ -2,12 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// On a terminal one line that is redrawn, elsewhere plain lines for the first
-// step, the last, and about fifty between.
+// On a terminal one line that is redrawn and fits it; elsewhere plain lines by
+// time: the first step, the last, and between them at first after a second,
+// then less and less often, but at least every ten seconds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_SUPPORT_PROGRESS_H
 #define PP_RUN_SUPPORT_PROGRESS_H
+
+#include "Report.h"
 
 #include <cstdint>
 #include <ostream>
@@ -19,27 +22,33 @@ class Progress {
 public:
   enum class Style { quiet, lines, bar };
 
-  /// `itemName` is the unit of `itemsPerStep`: "tokens" or "samples".
+  /// `itemName` is the unit of `itemsPerStep`: "tokens" or "samples". A bar has
+  /// at most `columns` characters.
   Progress(std::ostream &out, Style style, uint64_t steps,
-           uint64_t itemsPerStep, std::string itemName);
+           uint64_t itemsPerStep, std::string itemName, unsigned columns = 80);
   /// Ends the line of the bar.
   ~Progress();
 
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
 
-  /// Expects to be called after every step, with steps counted from 0.
-  void update(uint64_t step, double loss, double ms);
+  /// Expects to be called after every step, with the time since the first
+  /// began, which includes what is no step's.
+  void update(const StepReport &step, double elapsedMs);
 
 private:
-  std::string describe(uint64_t done, double loss, double ms) const;
+  std::vector<std::string> describe(const StepReport &step,
+                                    double elapsedMs) const;
+  std::string drawBar(const StepReport &step, double elapsedMs) const;
+  std::string countOf(const StepReport &step) const;
 
   std::ostream &out;
   Style style;
   uint64_t steps, itemsPerStep;
   std::string itemName;
-  /// All time so far, and the part of it since the bar was drawn.
-  double totalMs = 0, sinceDrawnMs = 0;
+  unsigned columns;
+  /// When something was last shown.
+  double shownMs = 0;
   size_t drawnWidth = 0;
 };
 

@@ -29,6 +29,20 @@ double pp::run::quantile(std::vector<double> values, double q) {
   return values[below] + weight * (values[above] - values[below]);
 }
 
+/// A metric of one element is a number.
+static Json toJson(const StepReport &step) {
+  Json json = {{"step", step.step}, {"loss", step.loss}};
+  for (const auto &[name, values] : step.metrics)
+    json["metrics"][name] =
+        values.size() == 1 ? Json(values.front()) : Json(values);
+  json["ms"] = step.ms;
+  return json;
+}
+
+std::string pp::run::printStep(const StepReport &step) {
+  return dumpJson(toJson(step));
+}
+
 static Json toJson(const MemoryReport &memory) {
   const pp::predict::MemoryUse &use = memory.predicted;
   Json json = {{"rank", memory.rank}, {"predicted_peak_bytes", use.peak}};
@@ -80,8 +94,7 @@ std::string pp::run::printReport(const Report &report) {
   json["steps"] = Json::array();
   std::vector<double> times;
   for (const StepReport &step : report.steps) {
-    json["steps"].push_back(
-        {{"step", step.step}, {"loss", step.loss}, {"ms", step.ms}});
+    json["steps"].push_back(toJson(step));
     times.push_back(step.ms);
   }
   if (times.size() > 1)
@@ -116,7 +129,8 @@ std::string pp::run::printReport(const Report &report) {
                       {"loss", report.verify->loss},
                       {"gradients", report.verify->gradients},
                       {"parameters", report.verify->parameters},
-                      {"states", report.verify->states}};
+                      {"states", report.verify->states},
+                      {"metrics", report.verify->metrics}};
   return dumpJson(json, /*indent=*/2) + "\n";
 }
 

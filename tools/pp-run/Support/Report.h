@@ -22,6 +22,8 @@ namespace pp::run {
 struct StepReport {
   uint64_t step = 0;
   double loss = 0, ms = 0;
+  /// Results of the model beyond the loss, by name, row-major.
+  std::vector<std::pair<std::string, std::vector<double>>> metrics = {};
 };
 
 /// Bytes of one rank: what was predicted, and the peak of a run.
@@ -60,7 +62,7 @@ struct VerifyReport {
   std::string errorClass;
   /// What was compared with: "interpreter" or "one device".
   std::string judge;
-  double loss = 0, gradients = 0, parameters = 0, states = 0;
+  double loss = 0, gradients = 0, parameters = 0, states = 0, metrics = 0;
 };
 
 struct Report {
@@ -84,6 +86,9 @@ struct Report {
 /// The value below which a share `q` of `values` lies, interpolated between
 /// neighbours; 0 without values.
 double quantile(std::vector<double> values, double q);
+
+/// The JSON text of a step, on one line.
+std::string printStep(const StepReport &step);
 
 /// The JSON text. Median, 95th percentile and items per second are taken over
 /// all steps but the first, which also warms up, if there is more than one.

@@ -43,6 +43,9 @@ public:
   /// null if nothing is wrong, and an empty optional if nobody wrote them.
   const std::optional<Content> *findForeign(uint32_t slot);
 
+  /// Intervals visited so far, each found in logarithmic time.
+  uint64_t operations() const { return visited; }
+
 private:
   using Contents = std::map<uint64_t, Content>; ///< by the first byte
 
@@ -59,6 +62,7 @@ private:
   const ppx::ProgramT &program;
   Contents contents;
   std::optional<Content> foreign;
+  uint64_t visited = 0;
 };
 
 /// Follows one program from section to section.
@@ -121,6 +125,7 @@ const std::optional<Content> *Arena::findForeign(uint32_t slot) {
   const ppx::SlotT &s = *program.slots[slot];
   uint64_t at = s.offset;
   while (at < s.offset + s.bytes) {
+    ++visited;
     auto content = contents.upper_bound(at);
     foreign.reset();
     if (content == contents.begin() || (--content)->second.end <= at)
@@ -193,6 +198,7 @@ void ContentCheck::check() {
        {Section::prologue, Section::body, Section::body, Section::epilogue})
     if (report.empty()) // else the second body would repeat the first
       checkSection(section);
+  report.work(arena.operations());
 }
 
 void checks::checkContents(const World &world, Report &report) {

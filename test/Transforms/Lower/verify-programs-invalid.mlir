@@ -79,3 +79,26 @@ module {
   } epilogue {
   }
 }
+
+// -----
+
+// A wrong overlap inside one queue: everything is ordered, and "x" is gone.
+// expected-error@+1 {{reads 'x'; expects bytes last written through it, got what rank 0, body #1 '0F load'}}
+module {
+  pp.mesh @mesh = <[]>
+  func.func private @main(tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "in"})
+      -> (tensor<4xf32> {pp.role = #pp.role<metric>, pp.name = "out"})
+  pp.program @stage0 ranks [0] arena 64 slots {
+    pp.slot "x" activation at 0 : tensor<4xf32>
+    pp.slot "y" activation at 0 : tensor<4xf32>
+  } queues {
+    pp.queue "compute" compute
+  } prologue {
+  } body {
+    pp.load argument 0 [0] on 0 after [] as forward 0 -1
+    pp.load argument 0 [1] on 0 after [] as forward 0 -1
+    pp.emit output 0 [0] on 0 after [] as forward 0 -1
+    pp.step [] on 0 after []
+  } epilogue {
+  }
+}

@@ -24,6 +24,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/raw_ostream.h"
@@ -188,10 +189,19 @@ FailureOr<std::vector<uint8_t>> CompiledKernels::linkSharedObject() const {
   if (std::error_code error =
           llvm::sys::fs::createUniqueDirectory("pp-kernels", directory))
     return fail("cannot create " + directory + ": " + error.message());
-  llvm::scope_exit cleanup(
-      [&] { (void)llvm::sys::fs::remove_directories(directory); });
+  std::vector<std::string> files;
+  llvm::scope_exit cleanup([&] {
+    (void)llvm::sys::fs::remove_directories(directory);
+    for (const std::string &file : files)
+      llvm::sys::DontRemoveFileOnSignal(file);
+  });
+  auto makePath = [&](const Twine &name) {
+    files.push_back((directory + "/" + name).str());
+    llvm::sys::RemoveFileOnSignal(files.back());
+    return files.back();
+  };
 
-  std::string output = (directory + "/kernels.so").str();
+  std::string output = makePath("kernels.so");
   std::vector<std::string> arguments{"ld.lld", "-shared", "--build-id=none",
                                      "-o", output};
   std::vector<StringRef> symbols;
@@ -200,7 +210,7 @@ FailureOr<std::vector<uint8_t>> CompiledKernels::linkSharedObject() const {
   llvm::sort(symbols); // the artifact's bytes depend on the kernels alone
   for (StringRef symbol : symbols) {
     const ObjectCode &object = state->objects.find(symbol)->second;
-    std::string path = (directory + "/" + symbol + ".o").str();
+    std::string path = makePath(symbol + ".o");
     std::error_code error;
     {
       llvm::raw_fd_ostream stream(path, error);

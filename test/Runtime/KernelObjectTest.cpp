@@ -5,7 +5,11 @@
 // Two shared objects that differ in what their kernel returns, in one process.
 //
 //===----------------------------------------------------------------------===//
+#include "ProgramBuilder.h"
+
 #include "lib/KernelObject.h"
+#include "pprt/Processor.h"
+#include "pprt/Session.h"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +17,7 @@
 #include <iterator>
 
 using namespace pprt;
+using namespace pprt::test;
 
 namespace {
 
@@ -45,6 +50,39 @@ TEST(KernelObject, EachIsItself) {
   ASSERT_TRUE(third) << third.status().message();
   EXPECT_EQ(valueOf(third), 1);
   EXPECT_EQ(valueOf(second), 2);
+}
+
+/// A session of an artifact that carries `object`, whose kernel updates w.
+std::unique_ptr<Session> open(const std::vector<uint8_t> &object) {
+  ArtifactBuilder builder;
+  const uint32_t parameter = builder.argument("w", ppx::Role_param, 1);
+  ProgramBuilder program = builder.program({0});
+  const uint32_t queue = program.queue("compute");
+  const uint32_t w = program.slot("w", 1);
+  builder.hold(parameter, w);
+  program.begin(Section::body);
+  program.run(queue, {}, {}, {w});
+  program.step(queue);
+  ppx::ArtifactT artifact = builder.take();
+  artifact.kernels[0]->body.AsCompiledKernel()->symbol = "kernel";
+  artifact.object = object;
+  artifact.processor = processorLevel();
+  auto session = Session::create(
+      std::make_shared<const ppx::ArtifactT>(std::move(artifact)));
+  EXPECT_TRUE(session.ok()) << session.status().message();
+  return std::move(*session);
+}
+
+TEST(KernelObject, BelongsToItsSession) {
+  const std::unique_ptr<Session> sessions[] = {open(one), open(two)};
+  for (int step = 0; step < 2; ++step)
+    for (int expected : {1, 2}) {
+      Session &session = *sessions[expected - 1];
+      ASSERT_TRUE(session.step().ok());
+      int value = 0;
+      ASSERT_TRUE(session.getArgument(0, &value, sizeof(value)).ok());
+      EXPECT_EQ(value, expected);
+    }
 }
 
 TEST(KernelObject, ComesAgainAfterItWasUnloaded) {

@@ -43,6 +43,7 @@ constexpr Entry entries[] = {
     {attrs::kName, is<StringAttr>, "a string"},
     {attrs::kInit, is<InitAttr>, "#pp.init<...>"},
     {attrs::kBound, is<IntegerAttr>, "an integer"},
+    {attrs::kParameter, is<StringAttr>, "a string"},
     {attrs::kStoredShape, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kSharding, is<ShardingAttr>, "#pp.sharding<...>"},
     {attrs::kStored, is<ShardingAttr>, "#pp.sharding<...>"},

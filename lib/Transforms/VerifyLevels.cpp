@@ -44,6 +44,17 @@ LogicalResult verifyArguments(func::FuncOp main) {
     if (isHeld && !main.getArgAttrOfType<InitAttr>(index, attrs::kInit))
       return fail() << "expects pp.init on " << stringifyRole(*role) << " \""
                     << name << "\"";
+    auto parameter =
+        main.getArgAttrOfType<StringAttr>(index, attrs::kParameter);
+    if (!parameter)
+      continue;
+    if (*role != Role::State)
+      return fail() << "expects pp.parameter on states only, got it on "
+                    << stringifyRole(*role) << " \"" << name << "\"";
+    int64_t owner = findArg(main, parameter);
+    if (owner < 0 || getArgRole(main, owner) != Role::Param)
+      return fail() << "expects pp.parameter to name a parameter, got "
+                    << parameter;
   }
   return success();
 }

@@ -7,7 +7,8 @@ A model that f32 cannot compute must fail against the interpreter, which uses
 f64. Losses of exactly zero agree, and a model without parameters rounds as its type
 does. A large model is judged by the program for one
 device: that adds in another order, so that a partitioned program which agrees to
-the last bit was compared with itself.
+the last bit was compared with itself. Models in bf16 are accepted as far from f64
+as their program for one device is.
 
   judges.py --bin=build/bin
 """
@@ -57,6 +58,7 @@ func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.role = #pp.role<input>})
 }
 """
 LARGE = "gpt --layers=2 --hidden=128 --heads=4 --seq=64 --batch=16 --vocab=256"
+SMALL = "gpt --dtype=bf16 --layers=3 --hidden=20 --heads=4 --seq=8 --batch=16 --vocab=32"
 PLAN = """#pp.plan<mesh = <["mb"=2 : time, "pp"=2 : stage, "dp"=2]>, schedule = "1f1b",
          optimizer = #pp.optimizer<sgd, lr = 1.0e-2>, threads = 1>"""
 
@@ -93,6 +95,16 @@ def main():
             if code or found["judge"] != "one device" or not found["gradients"] > 0:
                 errors.append(f"large.mlir [{goal}]: expects one device to differ by rounding, "
                               f"got exit {code}: {found}")
+        for name, sizes, judge in (("small", SMALL, "interpreter"),
+                                   ("low", f"{LARGE} --dtype=bf16", "one device")):
+            tools.call("pp-model", *sizes.split(), "-o", f"{name}.mlir").check_returncode()
+            for goal in ("optimizer=sgd lr=1e-2",
+                         "dp=2 tp=2 microbatches=4 optimizer=adamw lr=1e-3",
+                         "dp=2 pp=2 microbatches=3 optimizer=momentum lr=1e-2 clip=0.5"):
+                code, found = verify(f"{name}.mlir", goal)
+                if code or found["judge"] != judge or found["class"] != "low precision":
+                    errors.append(f"{name}.mlir [{goal}]: expects bf16 as it is on one device, "
+                                  f"got exit {code}: {found}")
     print("\n".join(errors))
     return 1 if errors else 0
 

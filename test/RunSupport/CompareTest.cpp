@@ -133,3 +133,71 @@ TEST(Comparison, FindsAWrongOneOfEveryClass) {
     EXPECT_FALSE(isAccepted(wrong, exampleStep()));
   EXPECT_FALSE(isAccepted(exampleStep(), gradient));
 }
+
+namespace {
+
+/// The gradients of one step: the partitioned, the yardstick's and f64's.
+bool isAcceptedLow(const Values &ours, const Values &yardstick,
+                   const Values &judged) {
+  StepValues steps[3];
+  steps[0].gradients = ours;
+  steps[1].gradients = yardstick;
+  steps[2].gradients = judged;
+  LowPrecisionComparison comparison(1. / 256, std::nullopt);
+  comparison.add(steps[0], steps[0], steps[1], steps[2]);
+  comparison.finish();
+  return comparison.isWithinBounds();
+}
+
+} // namespace
+
+TEST(LowPrecisionComparison, AllowsTwiceTheYardsticksError) {
+  EXPECT_TRUE(isAcceptedLow({{"w", {1.19}}}, {{"w", {1.1}}}, {{"w", {1}}}));
+  EXPECT_FALSE(isAcceptedLow({{"w", {1.21}}}, {{"w", {1.1}}}, {{"w", {1}}}));
+}
+
+TEST(LowPrecisionComparison, KnowsThatTheYardstickMayBeLucky) {
+  EXPECT_TRUE(isAcceptedLow({{"w", {1.007}}}, {{"w", {1}}}, {{"w", {1}}}));
+  EXPECT_FALSE(isAcceptedLow({{"w", {1.009}}}, {{"w", {1}}}, {{"w", {1}}}));
+  // Others of the class tell what is usual.
+  EXPECT_TRUE(isAcceptedLow({{"a", {1.05}}, {"b", {1.05}}, {"w", {1.05}}},
+                            {{"a", {1.05}}, {"b", {1.05}}, {"w", {1}}},
+                            {{"a", {1}}, {"b", {1}}, {"w", {1}}}));
+}
+
+TEST(LowPrecisionComparison, ATensorThatIsAllErrorHidesNoOther) {
+  const Values judged{{"key.bias", {0}}, {"v", {1}}, {"w", {1}}};
+  const Values yardstick{{"key.bias", {1e-3}}, {"v", {1.01}}, {"w", {1.01}}};
+  EXPECT_TRUE(isAcceptedLow({{"key.bias", {-1e-3}}, {"v", {1}}, {"w", {1.01}}},
+                            yardstick, judged));
+  EXPECT_FALSE(isAcceptedLow({{"key.bias", {-1e-3}}, {"v", {1}}, {"w", {1.1}}},
+                             yardstick, judged));
+}
+
+TEST(LowPrecisionComparison, WhatIsNoNumberIsWrong) {
+  EXPECT_FALSE(isAcceptedLow({{"w", {NAN}}}, {{"w", {1}}}, {{"w", {1}}}));
+  EXPECT_FALSE(isAcceptedLow({{"w", {NAN}}}, {{"w", {NAN}}}, {{"w", {1}}}));
+  EXPECT_FALSE(isAcceptedLow({}, {{"w", {1}}}, {{"w", {1}}}));
+}
+
+namespace {
+
+/// A parameter after a step of Adam with lr 0.5 whose gradient is 1 in f64.
+bool isAcceptedAfterAdam(double gradient, double parameter) {
+  StepValues ours, yardstick;
+  ours.gradients["w"] = {gradient};
+  ours.parameters["w"] = {parameter};
+  yardstick.gradients["w"] = {1};
+  yardstick.parameters["w"] = {-2};
+  LowPrecisionComparison comparison(1. / 256, 0.5);
+  comparison.add(ours, ours, yardstick, yardstick);
+  comparison.finish();
+  return comparison.parameters.isWithinBound();
+}
+
+} // namespace
+
+TEST(LowPrecisionComparison, LeavesOutWhatAdamMakesOfTheGradients) {
+  EXPECT_TRUE(isAcceptedAfterAdam(-1, -1));
+  EXPECT_FALSE(isAcceptedAfterAdam(1, -1));
+}

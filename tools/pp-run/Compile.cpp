@@ -2,12 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The only file of pp-run that knows MLIR. In: the text of a module and the
-// text of --parallelize. Out: an artifact whose kernels are machine code in
-// this process, or the diagnostics that say why there is none.
+// With WidenModule.cpp the only file of pp-run that knows MLIR. In: the text of
+// a module and the text of --parallelize. Out: an artifact whose kernels are
+// machine code in this process, or the diagnostics that say why there is none.
 //
 //===----------------------------------------------------------------------===//
 #include "Compile.h"
+#include "WidenModule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -268,15 +269,18 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   Expected<pp::PipelineOptions> options = readOptions(parallelize);
   if (!options)
     return options.status();
-  options->keepGradients =
-      variant == Variant::withGradients || variant == Variant::oneDevice;
-  if (variant == Variant::oneDevice)
+  const bool isForOneDevice =
+      variant == Variant::oneDevice || variant == Variant::oneDeviceInF64;
+  options->keepGradients = variant == Variant::withGradients || isForOneDevice;
+  if (isForOneDevice)
     options->stopAfter = pp::Level::Graph;
   Stopwatch passes;
   Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
       state->transform(*options);
-  if (module && variant == Variant::oneDevice) {
+  if (module && isForOneDevice) {
     moveToOneDevice(**module);
+    if (variant == Variant::oneDeviceInF64)
+      widenToF64(**module);
     options->stopAfter = pp::Level::Program;
     module = state->runPasses(std::move(*module), *options);
   }

@@ -30,7 +30,8 @@ enum class Variant {
   asAsked,
   withoutKernels, ///< the instruction lists alone, which cannot be run
   withGradients,  ///< the step also emits every gradient
-  oneDevice       ///< so does this one, and it is not partitioned
+  oneDevice,      ///< so does this one, and it is not partitioned
+  oneDeviceInF64  ///< nor is this one, which computes everything in f64
 };
 
 /// What bounds the rounding of an update.

@@ -136,6 +136,17 @@ public:
       if (Status status = leader.getArgument(*from, bytes.data(), bytes.size());
           !status.ok())
         return status;
+      const ppx::ElementType element =
+          leader.artifact().arguments[*from]->element;
+      if (element != argument.element) {
+        if (argument.element != ppx::ElementType_f64)
+          return Status(ExitCode::usage, "expects to follow a session in the "
+                                         "types of its own or from f64");
+        const std::vector<double> wide = asDoubles(
+            element, bytes.data(), bytes.size() / elementSize(element));
+        bytes.resize(wide.size() * sizeof(double));
+        std::memcpy(bytes.data(), wide.data(), bytes.size());
+      }
       if (Status status = session.setArgument(i, bytes.data(), bytes.size());
           !status.ok())
         return status;

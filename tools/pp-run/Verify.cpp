@@ -20,6 +20,21 @@ static constexpr double interpretedFlops = 5e8;
 
 namespace {
 
+/// Half the distance between neighbours around 1, or 0 for what is compared by
+/// fixed bounds.
+double roundoffOf(const ppx::ArtifactT &artifact) {
+  constexpr double ofBFloat16 = 1. / 256;
+  for (const auto &argument : artifact.arguments)
+    if (argument->role == ppx::Role_param &&
+        argument->element == ppx::ElementType_bf16)
+      return ofBFloat16;
+  for (const auto &output : artifact.outputs)
+    if (output->role == ppx::OutputRole_loss &&
+        output->element == ppx::ElementType_bf16)
+      return ofBFloat16;
+  return 0;
+}
+
 Bounds boundsFor(const ppx::ArtifactT &artifact, const UpdateRule &rule) {
   bool isDouble = true;
   for (const auto &argument : artifact.arguments)
@@ -82,9 +97,22 @@ void printTable(std::ostream &out, const Comparison &errors) {
   out << std::flush;
 }
 
-VerifyReport makeReport(const Comparison &errors) {
+void printTable(std::ostream &out, const LowPrecisionComparison &errors) {
+  out << "                   error     bound        worst\n";
+  for (auto [name, bounded] : {std::pair("loss", &errors.loss),
+                               {"metrics", &errors.metrics},
+                               {"gradients", &errors.gradients},
+                               {"parameters", &errors.parameters},
+                               {"states", &errors.states}})
+    if (bounded->tensor != "-")
+      printRow(out, name, {bounded->error, bounded->tensor}, bounded->bound);
+  out << "  the bound is twice the error of the program for one device\n"
+      << std::flush;
+}
+
+/// Of either comparison.
+template <typename T> VerifyReport makeReport(const T &errors) {
   VerifyReport report;
-  report.errorClass = "exact";
   report.loss = errors.loss.error;
   report.metrics = errors.metrics.error;
   report.gradients = errors.gradients.error;
@@ -138,7 +166,10 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
     Expected<Compiled> compiled = module.compile(options.parallelize, variant);
     if (!compiled)
       return compiled.status();
-    return startSession(*compiled, start);
+    // A file in low precision fits no parameters in f64, which follow others.
+    const bool fitsFile = variant != Variant::oneDeviceInF64;
+    return startSession(*compiled, {options, start.batches,
+                                    fitsFile ? start.parameters : nullptr});
   };
   Expected<std::unique_ptr<Session>> session = startSession(program, start);
   if (!session)
@@ -148,9 +179,13 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
   if (!twinSession)
     return twinSession.status();
 
+  // Low precision is measured by that of the unpartitioned program, and both
+  // are compared with f64.
+  const double roundoff = roundoffOf(*program.artifact);
+  const bool isLow = roundoff > 0;
   const bool isInterpreted = module.stepFlops() <= interpretedFlops;
-  std::unique_ptr<Session> oneDevice;
-  std::unique_ptr<Stepper> judge;
+  std::unique_ptr<Session> judgeSession, yardstickSession;
+  std::unique_ptr<Stepper> judge, yardstick;
   if (isInterpreted) {
     Expected<std::unique_ptr<Stepper>> interpreter =
         module.interpret(options.parallelize, start.batches.names());
@@ -159,17 +194,28 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
     judge = std::move(*interpreter);
   } else {
     Expected<std::unique_ptr<Session>> created =
+        startVariant(isLow ? Variant::oneDeviceInF64 : Variant::oneDevice);
+    if (!created)
+      return created.status();
+    judgeSession = std::move(*created);
+    judge = makeSessionStepper(*judgeSession);
+  }
+  if (isLow) {
+    Expected<std::unique_ptr<Session>> created =
         startVariant(Variant::oneDevice);
     if (!created)
       return created.status();
-    oneDevice = std::move(*created);
-    judge = makeSessionStepper(*oneDevice);
+    yardstickSession = std::move(*created);
+    yardstick = makeSessionStepper(*yardstickSession);
   }
 
   const std::unique_ptr<Stepper> ours = makeSessionStepper(**session);
   const std::unique_ptr<Stepper> twin = makeSessionStepper(**twinSession);
   Comparison comparison(boundsFor(*program.artifact, *rule),
                         rule->learningRate);
+  LowPrecisionComparison lowComparison(
+      roundoff,
+      rule->isAdam ? std::optional(rule->learningRate) : std::nullopt);
   const uint64_t steps = std::min(options.steps, comparedSteps);
   Batch batch;
   for (uint64_t step = 0; step < steps; ++step) {
@@ -177,18 +223,24 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
       return status;
     // Else rounding would grow from step to step, and fastest where an
     // optimizer divides by small gradients.
-    for (Stepper *stepper : {twin.get(), judge.get()})
-      if (Status status = stepper->follow(**session); !status.ok())
-        return status;
-    Expected<StepValues> a = ours->step(batch), t = twin->step(batch),
-                         b = judge->step(batch);
-    for (const Expected<StepValues> *result : {&a, &t, &b})
-      if (!*result)
-        return result->status();
+    std::vector<StepValues> values;
+    for (Stepper *stepper : {twin.get(), judge.get(), yardstick.get()})
+      if (stepper)
+        if (Status status = stepper->follow(**session); !status.ok())
+          return status;
+    for (Stepper *stepper :
+         {ours.get(), twin.get(), judge.get(), yardstick.get()}) {
+      if (!stepper)
+        continue;
+      Expected<StepValues> result = stepper->step(batch);
+      if (!result)
+        return result.status();
+      values.push_back(std::move(*result));
+    }
     const std::string name = "step " + std::to_string(step + 1);
     // A model that diverges by itself tells nothing about its partition.
-    for (const StepValues *values : {&*a, &*t}) {
-      const std::string found = findNonFinite(*values);
+    for (const StepValues *mine : {&values[0], &values[1]}) {
+      const std::string found = findNonFinite(*mine);
       if (found.empty())
         continue;
       Expected<std::unique_ptr<Session>> alone =
@@ -206,18 +258,28 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
                           found + ", as in the unpartitioned program");
       break;
     }
-    comparison.add(name, *a, *t, *b);
+    if (isLow)
+      lowComparison.add(values[0], values[1], values[3], values[2]);
+    else
+      comparison.add(name, values[0], values[1], values[2]);
   }
+  lowComparison.finish();
 
-  VerifyReport report = makeReport(comparison);
+  VerifyReport report =
+      isLow ? makeReport(lowComparison) : makeReport(comparison);
+  report.errorClass = isLow ? "low precision" : "exact";
   report.judge = isInterpreted ? "interpreter" : "one device";
   if (!options.quiet || !report.ok) {
     out << "verify: " << steps << (steps == 1 ? " step" : " steps")
         << " against "
         << (isInterpreted ? "the reference interpreter in f64"
+            : isLow       ? "the program for one device in f64"
                           : "the program for one device")
         << "\n";
-    printTable(out, comparison);
+    if (isLow)
+      printTable(out, lowComparison);
+    else
+      printTable(out, comparison);
   }
   return report;
 }

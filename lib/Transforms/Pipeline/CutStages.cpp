@@ -85,8 +85,6 @@ private:
     StageSet users = stagesOfUsers(value);
     return users.empty() ? StageSet{0} : users;
   }
-  StageSet homeOfUnused(unsigned index, ArrayRef<StageSet> argumentHomes,
-                        int64_t stages);
 
   func::FuncOp main;
   Block &body;
@@ -229,38 +227,75 @@ void StagePlacer::placeMeasures() {
   }
 }
 
-/// An argument lives on every stage with an op that uses it.
-void StagePlacer::placeArguments(int64_t stages) {
-  SmallVector<StageSet> argumentHomes;
-  for (BlockArgument argument : main.getArguments())
-    argumentHomes.push_back(stagesOfUsers(argument));
-  for (unsigned index = 0; index < main.getNumArguments(); ++index) {
-    StageSet home = argumentHomes[index];
-    if (home.empty())
-      home = homeOfUnused(index, argumentHomes, stages);
-    main.setArgAttr(
-        index, attrs::kStages,
-        DenseI64ArrayAttr::get(main.getContext(), llvm::to_vector(home)));
+/// Results of @main that are other arguments: the argument a result is the new
+/// value of, and the one that it is.
+static SmallVector<std::pair<unsigned, unsigned>>
+findPassedOn(func::FuncOp main) {
+  llvm::StringMap<unsigned> arguments = getArgsByName(main);
+  SmallVector<std::pair<unsigned, unsigned>> pairs;
+  for (auto [index, value] :
+       llvm::enumerate(main.getBody().front().getTerminator()->getOperands())) {
+    std::optional<Role> role = getResultRole(main, index);
+    auto passed = dyn_cast<BlockArgument>(value);
+    auto named = arguments.find(getResultName(main, index));
+    if (passed && named != arguments.end() &&
+        (role == Role::Param || role == Role::State))
+      pairs.push_back({named->second, passed.getArgNumber()});
   }
+  return pairs;
 }
 
-/// Stages of an argument that at most the update uses: optimizer state lives
-/// with the parameter whose dotted name ends its own, other states (a step
-/// counter) on all stages, the rest on the first.
-StageSet StagePlacer::homeOfUnused(unsigned index,
-                                   ArrayRef<StageSet> argumentHomes,
-                                   int64_t stages) {
-  if (getArgRole(main, index) != Role::State)
-    return {0};
-  StringRef name = getArgName(main, index);
-  for (unsigned other = 0; other < main.getNumArguments(); ++other)
-    if (getArgRole(main, other) == Role::Param &&
-        name.ends_with(("." + getArgName(main, other)).str()))
-      return argumentHomes[other].empty() ? StageSet{0} : argumentHomes[other];
+/// An argument lives on every stage with an op that uses it, and where another
+/// one takes its value. States that at most the update uses live with their
+/// parameter (pp.parameter), or where their new value is computed; of the rest
+/// states (a step counter) live on all stages, others on the first.
+void StagePlacer::placeArguments(int64_t stages) {
+  SmallVector<StageSet> argumentHomes;
+  llvm::StringMap<unsigned> arguments = getArgsByName(main);
+  for (BlockArgument argument : main.getArguments())
+    argumentHomes.push_back(stagesOfUsers(argument));
+  for (auto [index, value] :
+       llvm::enumerate(body.getTerminator()->getOperands())) {
+    auto named = arguments.find(getResultName(main, index));
+    if (getResultRole(main, index) == Role::State && value.getDefiningOp() &&
+        named != arguments.end() && argumentHomes[named->second].empty())
+      argumentHomes[named->second] = homes.lookup(value.getDefiningOp());
+  }
+  SmallVector<std::pair<unsigned, unsigned>> passedOn = findPassedOn(main);
+  auto spread = [&] {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (auto [taker, giver] : passedOn) {
+        StageSet &from = argumentHomes[giver], &to = argumentHomes[taker];
+        size_t before = from.size() + to.size();
+        if (to.empty())
+          to = from;
+        from.insert(to.begin(), to.end());
+        changed |= from.size() + to.size() != before;
+      }
+    }
+  };
+  spread();
   StageSet all;
   for (int64_t stage = 0; stage < stages; ++stage)
     all.insert(stage);
-  return all;
+  auto parameterOf = [&](unsigned index) {
+    return main.getArgAttrOfType<StringAttr>(index, attrs::kParameter);
+  };
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    if (argumentHomes[index].empty() && !parameterOf(index))
+      argumentHomes[index] =
+          getArgRole(main, index) == Role::State ? all : StageSet{0};
+  spread();
+  SmallVector<Attribute> attributes;
+  for (unsigned index = 0; index < main.getNumArguments(); ++index) {
+    StageSet &home = argumentHomes[index];
+    if (StringAttr parameter = parameterOf(index); parameter && home.empty())
+      home = argumentHomes[arguments.at(parameter)];
+    attributes.push_back(
+        DenseI64ArrayAttr::get(main.getContext(), llvm::to_vector(home)));
+  }
+  setArgAttrs(main, attrs::kStages, attributes);
 }
 
 /// Where every stage begins, and how much of the work it gets.

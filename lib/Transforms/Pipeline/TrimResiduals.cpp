@@ -66,8 +66,6 @@ private:
   Value baseOf(Value value);
   /// Finds those of them that the backward fragment reads from memory again.
   void findReread();
-  /// A numerator is its quotient, when that is kept, times its denominator.
-  void replaceNumerators();
   bool isArgument(Value value);
   int64_t priceOf(Value value);
   unsigned addNode(Value value);
@@ -144,24 +142,6 @@ void ResidualTrimmer::findReread() {
       }
     if (isRead && stored.contains(base))
       reread.insert(base);
-  }
-}
-
-void ResidualTrimmer::replaceNumerators() {
-  for (OpOperand &kept : yield->getOpOperands()) {
-    Value numerator = kept.get();
-    if (stored.contains(numerator))
-      continue;
-    for (Operation *user : numerator.getUsers()) {
-      auto quotient = dyn_cast<DivOp>(user);
-      if (!quotient || quotient.getLhs() != numerator ||
-          !reread.contains(quotient.getResult()))
-        continue;
-      OpBuilder builder(yield);
-      kept.set(MulOp::create(builder, quotient.getLoc(), quotient.getType(),
-                             quotient.getResult(), quotient.getRhs()));
-      break;
-    }
   }
 }
 
@@ -324,7 +304,6 @@ void ResidualTrimmer::rebuildBackward(ArrayRef<Value> kept) {
 void ResidualTrimmer::run() {
   findStored();
   findReread();
-  replaceNumerators();
   SmallVector<Value> kept = chooseKept();
   extendForward(kept);
   rebuildBackward(kept);

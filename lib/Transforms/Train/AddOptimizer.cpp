@@ -50,9 +50,9 @@ public:
 
 private:
   LogicalResult collectUpdates();
-  /// Adds a state argument that starts at zero.
+  /// Adds a state argument that starts at zero, with `extra` attributes.
   Value addState(const Twine &name, RankedTensorType type,
-                 DenseI64ArrayAttr storedShape);
+                 NamedAttrList extra = {});
   /// The state `prefix.NAME` of a parameter.
   Value addState(StringRef prefix, const Update &update);
   Type widestComputeType();
@@ -91,16 +91,13 @@ LogicalResult OptimizerBuilder::collectUpdates() {
 }
 
 Value OptimizerBuilder::addState(const Twine &name, RankedTensorType type,
-                                 DenseI64ArrayAttr storedShape) {
+                                 NamedAttrList attributes) {
   unsigned index = main.getNumArguments();
   MLIRContext *context = main.getContext();
-  NamedAttrList attributes;
   attributes.set(attrs::kRole, RoleAttr::get(context, Role::State));
   attributes.set(attrs::kName, builder.getStringAttr(name));
   attributes.set(attrs::kInit,
                  InitAttr::get(context, InitKind::Zeros, 0.0, 0.0));
-  if (storedShape)
-    attributes.set(attrs::kStoredShape, storedShape);
   (void)main.insertArgument(index, type, attributes.getDictionary(context),
                             main.getLoc());
   return main.getArgument(index);
@@ -109,10 +106,12 @@ Value OptimizerBuilder::addState(const Twine &name, RankedTensorType type,
 Value OptimizerBuilder::addState(StringRef prefix, const Update &update) {
   auto type =
       cast<RankedTensorType>(main.getArgument(update.argument).getType());
+  NamedAttrList attributes;
+  attributes.set(attrs::kParameter, builder.getStringAttr(update.name));
+  if (Attribute shape = main.getArgAttr(update.argument, attrs::kStoredShape))
+    attributes.set(attrs::kStoredShape, shape);
   return addState(prefix + "." + update.name,
-                  type.clone(computeType(type.getElementType())),
-                  main.getArgAttrOfType<DenseI64ArrayAttr>(
-                      update.argument, attrs::kStoredShape));
+                  type.clone(computeType(type.getElementType())), attributes);
 }
 
 void OptimizerBuilder::mark(Operation *last, int64_t origin) {
@@ -159,7 +158,7 @@ void OptimizerBuilder::build() {
   Value step;
   if (needsStep(optimizer)) {
     auto type = RankedTensorType::get({}, builder.getI32Type());
-    Value old = addState("optimizer.step", type, {});
+    Value old = addState("optimizer.step", type);
     step = math.add(old, math.constant(1, type));
     states.push_back({"optimizer.step", step});
   }

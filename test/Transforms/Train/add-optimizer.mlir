@@ -31,7 +31,7 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<sgd
 // gradient, a step counter.
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: tensor<i32> {pp.init = #pp.init<zeros>, pp.name = "optimizer.step", pp.role = #pp.role<state>}
-// CHECK-SAME: tensor<2x4xf32> {pp.init = #pp.init<zeros>, pp.name = "exp_avg.w", pp.role = #pp.role<state>, pp.stored_shape = array<i64: 8>}
+// CHECK-SAME: tensor<2x4xf32> {pp.init = #pp.init<zeros>, pp.name = "exp_avg.w", pp.parameter = "w", pp.role = #pp.role<state>, pp.stored_shape = array<i64: 8>}
 // CHECK-SAME: tensor<2x4xf32> {pp.init = #pp.init<zeros>, pp.name = "exp_avg_sq.w"
 // CHECK-SAME: -> (tensor<bf16> {{{[^}]*}}}, tensor<2x4xbf16> {pp.name = "w", pp.role = #pp.role<param>}, tensor<i32> {pp.name = "optimizer.step", pp.role = #pp.role<state>}, tensor<2x4xf32> {pp.name = "exp_avg.w", {{.*}}}, tensor<2x4xf32> {pp.name = "exp_avg_sq.w"
 module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<adamw, lr = 1.0e-1, clip = 1.0>, threads = 1>} {

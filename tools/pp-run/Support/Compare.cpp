@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 using namespace pp::run;
 
@@ -98,6 +99,17 @@ double AdamComparison::explained(const std::string &name,
   return 2 * std::min(1.0, tensor->second.difference / size);
 }
 
+void AdamComparison::reduce(const std::string &name,
+                            std::vector<double> &differences) const {
+  for (size_t i = 0; i < differences.size(); ++i) {
+    const double size = std::abs(differences[i]);
+    // What is not a number stays so.
+    differences[i] =
+        size > 0 ? std::max(0.0, size - learningRate * explained(name, i))
+                 : size;
+  }
+}
+
 void AdamComparison::compare(const Values &ours, const Values &judged,
                              Worst &whole, Worst &unexplained) const {
   for (const auto &[name, values] : judged) {
@@ -115,13 +127,11 @@ void AdamComparison::compare(const Values &ours, const Values &judged,
 }
 
 /// A kind of state, such as exp_avg of all parameters, is a class of tensors.
-static void compareStates(const Values &ours, const Values &judged,
-                          Worst &worst) {
+static std::map<std::string, Values> stateKinds(const Values &states) {
   std::map<std::string, Values> kinds;
-  for (const auto &[name, values] : judged)
+  for (const auto &[name, values] : states)
     kinds[name.substr(0, name.find('.'))][name] = values;
-  for (const auto &[kind, states] : kinds)
-    compareRelative(ours, states, worst);
+  return kinds;
 }
 
 void Comparison::add(const std::string &name, const StepValues &ours,
@@ -136,7 +146,8 @@ void Comparison::add(const std::string &name, const StepValues &ours,
     adam.compare(ours.parameters, judged.parameters, wholeUpdates, parameters);
   else
     compareRelative(ours.parameters, judged.parameters, parameters);
-  compareStates(ours.states, judged.states, states);
+  for (const auto &[kind, tensors] : stateKinds(judged.states))
+    compareRelative(ours.states, tensors, states);
 }
 
 bool Comparison::isWithinBounds() const {
@@ -144,4 +155,102 @@ bool Comparison::isWithinBounds() const {
          gradients.error <= bounds.gradients &&
          parameters.error <= bounds.parameters &&
          states.error <= bounds.gradients;
+}
+
+void Bounded::add(double found, double allowed, const std::string &name) {
+  if (std::isnan(found))
+    found = std::numeric_limits<double>::infinity();
+  if (tensor != "-" && found * bound <= error * allowed)
+    return;
+  error = found;
+  bound = allowed;
+  tensor = name;
+}
+
+LowPrecisionComparison::LowPrecisionComparison(
+    double roundoff, std::optional<double> learningRate)
+    : roundoff(roundoff) {
+  if (!learningRate)
+    return;
+  ourAdam.emplace(*learningRate);
+  yardsticksAdam.emplace(*learningRate);
+}
+
+static double squareOf(const std::vector<double> &values) {
+  return norm(values) * norm(values);
+}
+
+void LowPrecisionComparison::compare(const Values &ours,
+                                     const Values &yardstick,
+                                     const Values &judged, Class &sums,
+                                     bool isUpdate) const {
+  for (const auto &[name, values] : judged) {
+    std::vector<double> our = subtract(ours, name, values),
+                        yardsticks = subtract(yardstick, name, values);
+    if (isUpdate && ourAdam) {
+      ourAdam->reduce(name, our);
+      yardsticksAdam->reduce(name, yardsticks);
+    }
+    Sums &tensor = sums[name];
+    tensor.ours += squareOf(our);
+    tensor.yardstick += squareOf(yardsticks);
+    tensor.judged += squareOf(values);
+  }
+}
+
+void LowPrecisionComparison::add(const StepValues &ours, const StepValues &twin,
+                                 const StepValues &yardstick,
+                                 const StepValues &judged) {
+  if (ourAdam) {
+    ourAdam->addGradients(twin.gradients, judged.gradients);
+    yardsticksAdam->addGradients(yardstick.gradients, judged.gradients);
+  }
+  compare({{"loss", {ours.loss}}}, {{"loss", {yardstick.loss}}},
+          {{"loss", {judged.loss}}}, losses);
+  compare(ours.metrics, yardstick.metrics, judged.metrics, metricSums);
+  compare(twin.gradients, yardstick.gradients, judged.gradients, gradientSums);
+  compare(ours.parameters, yardstick.parameters, judged.parameters,
+          parameterSums, /*isUpdate=*/true);
+  for (const auto &[kind, tensors] : stateKinds(judged.states))
+    compare(ours.states, yardstick.states, tensors, stateSums[kind]);
+}
+
+void LowPrecisionComparison::finish(const Class &sums, Bounded &worst) const {
+  double all = 0;
+  for (const auto &[name, tensor] : sums)
+    all += tensor.judged;
+  const double floor =
+      std::max(1e-6 * std::sqrt(all), std::numeric_limits<double>::min());
+  auto relative = [&](double square, const Sums &tensor) {
+    return std::sqrt(square) / std::max(std::sqrt(tensor.judged), floor);
+  };
+  std::vector<double> usual;
+  for (const auto &[name, tensor] : sums)
+    if (const double error = relative(tensor.yardstick, tensor);
+        std::isfinite(error))
+      usual.push_back(error);
+  std::sort(usual.begin(), usual.end());
+  const double least =
+      std::max(roundoff, usual.empty() ? 0 : usual[(usual.size() - 1) * 3 / 4]);
+  for (const auto &[name, tensor] : sums) {
+    // A yardstick that is no number measures nothing.
+    const double own = relative(tensor.yardstick, tensor);
+    worst.add(relative(tensor.ours, tensor),
+              2 * (std::isfinite(own) ? std::max(own, least) : least), name);
+  }
+}
+
+void LowPrecisionComparison::finish() {
+  finish(losses, loss);
+  finish(metricSums, metrics);
+  finish(gradientSums, gradients);
+  finish(parameterSums, parameters);
+  for (const auto &[kind, sums] : stateSums)
+    finish(sums, states);
+}
+
+bool LowPrecisionComparison::isWithinBounds() const {
+  return loss.isWithinBound() && metrics.isWithinBound() &&
+         gradients.isWithinBound() && parameters.isWithinBound() &&
+         states.isWithinBound();
 }

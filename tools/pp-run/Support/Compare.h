@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,10 @@ public:
   void compare(const Values &ours, const Values &judged, Worst &whole,
                Worst &unexplained) const;
 
+  /// Takes from the differences of a tensor's elements what the gradients
+  /// explain, and their signs.
+  void reduce(const std::string &name, std::vector<double> &differences) const;
+
 private:
   struct Tensor {
     std::vector<double> squares; ///< summed over the steps, by element
@@ -109,6 +114,54 @@ public:
 
 private:
   AdamComparison adam;
+};
+
+/// An error beside what it may be.
+struct Bounded {
+  double error = 0, bound = 0;
+  std::string tensor = "-";
+
+  bool isWithinBound() const { return error <= bound; }
+  /// Keeps the error that is nearest to its bound, or farthest beyond.
+  void add(double found, double allowed, const std::string &name);
+};
+
+/// Compares steps of low precision with those of f64. A tensor's error, over
+/// all steps together, may be twice that of unpartitioned steps of the same
+/// precision, the yardstick: these add in another order, and so round
+/// differently. A tensor on which the yardstick happens to be right may have
+/// twice the error of its class's upper quartile, or of a rounding to
+/// `roundoff`. What Adam makes of the gradients' errors is left out on both
+/// sides (see AdamComparison).
+class LowPrecisionComparison {
+public:
+  /// The rate is that of Adam; of other optimizers none.
+  LowPrecisionComparison(double roundoff, std::optional<double> learningRate);
+
+  /// As Comparison::add.
+  void add(const StepValues &ours, const StepValues &twin,
+           const StepValues &yardstick, const StepValues &judged);
+  /// What the steps so far amount to.
+  void finish();
+  bool isWithinBounds() const;
+
+  Bounded loss, metrics, gradients, parameters, states;
+
+private:
+  /// Sums of squares over elements and steps: of the errors, and of the values.
+  struct Sums {
+    double ours = 0, yardstick = 0, judged = 0;
+  };
+  using Class = std::map<std::string, Sums>;
+
+  void compare(const Values &ours, const Values &yardstick,
+               const Values &judged, Class &sums, bool isUpdate = false) const;
+  void finish(const Class &sums, Bounded &worst) const;
+
+  const double roundoff;
+  std::optional<AdamComparison> ourAdam, yardsticksAdam;
+  Class losses, metricSums, gradientSums, parameterSums;
+  std::map<std::string, Class> stateSums; ///< by kind
 };
 
 } // namespace pp::run

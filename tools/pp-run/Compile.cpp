@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "Compile.h"
 #include "WidenModule.h"
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -259,7 +260,7 @@ static void moveToOneDevice(mlir::ModuleOp module) {
 }
 
 Expected<Compiled> SourceModule::compile(const std::string &parallelize,
-                                         Variant variant) {
+                                         Variant variant, bool withKernels) {
   if (!isModel() && !parallelize.empty())
     return Status(ExitCode::usage,
                   "--parallelize expects a model whose training step is still "
@@ -295,7 +296,7 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   result.artifact =
       std::shared_ptr<const pprt::ppx::ArtifactT>(std::move(*artifact));
   result.passesMs = passes.ms();
-  if (variant == Variant::withoutKernels)
+  if (!withKernels)
     return result;
 
   Stopwatch kernels;
@@ -312,6 +313,26 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
 
 bool SourceModule::isModel() const { return !pp::getLevel(*state->module); }
 
+bool SourceModule::isUnpartitioned() const {
+  return isModel() || pp::getLevel(*state->module) == pp::Level::Graph;
+}
+
+Status SourceModule::adoptPlan(const std::string &text) {
+  Diagnostics diagnostics(state->sources, state->context);
+  auto plan = llvm::dyn_cast_or_null<pp::PlanAttr>(
+      mlir::parseAttribute(text, &state->context));
+  if (!plan)
+    return Status(ExitCode::badArtifact,
+                  "expects a program with its plan, got '" + text + "'");
+  mlir::ModuleOp module = *state->module;
+  module->setAttr(pp::attrs::kPlan, plan);
+  if (pp::MeshOp old = pp::lookupMesh(module))
+    old->erase();
+  mlir::OpBuilder builder = mlir::OpBuilder::atBlockBegin(module.getBody());
+  pp::MeshOp::create(builder, module.getLoc(), "mesh", plan.getMesh());
+  return {};
+}
+
 double SourceModule::stepFlops() const {
   double flops = 0;
   state->module->walk([&](pp::DotGeneralOp op) {
@@ -321,7 +342,7 @@ double SourceModule::stepFlops() const {
     flops += 2 * terms;
   });
   // The backward pass has two products for each of the forward pass.
-  return 3 * flops;
+  return isModel() ? 3 * flops : flops;
 }
 
 Expected<UpdateRule> SourceModule::updateRule(const std::string &parallelize) {
@@ -337,6 +358,7 @@ Expected<UpdateRule> SourceModule::updateRule(const std::string &parallelize) {
   UpdateRule rule;
   rule.isAdam = plan.getOptimizer().getKind() == pp::OptimizerKind::Adam ||
                 plan.getOptimizer().getKind() == pp::OptimizerKind::AdamW;
+  rule.beta1 = plan.getOptimizer().getBeta1();
   rule.learningRate = plan.getOptimizer().getLr();
   return rule;
 }

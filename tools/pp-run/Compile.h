@@ -28,15 +28,15 @@ struct Compiled {
 
 enum class Variant {
   asAsked,
-  withoutKernels, ///< the instruction lists alone, which cannot be run
-  withGradients,  ///< the step also emits every gradient
-  oneDevice,      ///< so does this one, and it is not partitioned
-  oneDeviceInF64  ///< nor is this one, which computes everything in f64
+  withGradients, ///< the step also emits every gradient
+  oneDevice,     ///< so does this one, and it is not partitioned
+  oneDeviceInF64 ///< nor is this one, which computes everything in f64
 };
 
 /// What bounds the rounding of an update.
 struct UpdateRule {
   bool isAdam = false;
+  double beta1 = 0;
   double learningRate = 0;
 };
 
@@ -51,13 +51,19 @@ public:
   ~SourceModule();
 
   /// Runs the passes that remain, obeying `parallelize`, and compiles the
-  /// kernels.
+  /// kernels; without them the program cannot be run, only looked at.
   pprt::Expected<Compiled> compile(const std::string &parallelize,
-                                   Variant variant);
+                                   Variant variant, bool withKernels = true);
 
   /// Whether the training step is still to be made: only then can it be made
   /// with gradients, or for another mesh.
   bool isModel() const;
+
+  /// Whether it is whole on one device: a model, or its step of level graph.
+  bool isUnpartitioned() const;
+
+  /// Lets the model obey the text of a `#pp.plan`.
+  pprt::Status adoptPlan(const std::string &plan);
 
   /// Multiplications and additions of one unpartitioned training step, as far
   /// as they are in contractions.

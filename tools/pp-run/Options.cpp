@@ -92,6 +92,10 @@ const Option options[] = {
      [](std::string_view v, Options &o) { return readText(v, o.save); }},
     {"verify", "", "first compare a few steps with the unpartitioned model",
      [](std::string_view, Options &o) { return setSwitch(o.verify); }},
+    {"reference", "MODEL",
+     "what --verify compares with, for a module that has a plan or an "
+     "artifact: the model as it was, or its training step of level graph",
+     [](std::string_view v, Options &o) { return readText(v, o.reference); }},
     {"report", "FILE.json", "write what was measured",
      [](std::string_view v, Options &o) { return readText(v, o.report); }},
     {"metrics", "FILE.jsonl",
@@ -159,6 +163,9 @@ Status checkTogether(const Options &result) {
     return usageError("expects a module or an artifact");
   if (result.verify && result.steps == 0)
     return usageError("'--verify' expects --steps of at least 1, got 0");
+  if (!result.reference.empty() && !result.verify)
+    return usageError("'--reference' expects '--verify', which compares with "
+                      "it, got none");
   if (result.dryRun && result.verify)
     return usageError("'--dry-run' computes nothing that '--verify' could "
                       "compare, got both");

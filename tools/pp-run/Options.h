@@ -25,7 +25,7 @@ struct Options {
   uint64_t steps = 10;
   uint64_t seed = 0;
   /// Files; empty: none.
-  std::string parameters, save, report, trace, metrics;
+  std::string parameters, save, report, trace, metrics, reference;
   bool verify = false;
   /// Tell what a run would need, and make none.
   bool dryRun = false;

@@ -62,10 +62,10 @@ Expected<Source> loadSource(const Options &options) {
     return content.status();
   Source source;
   if (isArtifact(options.input, *content)) {
-    if (!options.parallelize.empty() || options.verify)
+    if (!options.parallelize.empty())
       return Status(ExitCode::usage,
-                    std::string(options.verify ? "--verify" : "--parallelize") +
-                        " expects a module, got the artifact " + options.input);
+                    "--parallelize expects a module, got the artifact " +
+                        options.input);
     Expected<ppx::ArtifactT> artifact =
         parseArtifact(reinterpret_cast<const uint8_t *>(content->data()),
                       content->size(), options.input);
@@ -80,14 +80,37 @@ Expected<Source> loadSource(const Options &options) {
                           *content, options.cacheLimit.value_or(0));
   if (!module)
     return module.status();
-  Expected<Compiled> program = (*module)->compile(
-      options.parallelize,
-      options.dryRun ? Variant::withoutKernels : Variant::asAsked);
+  Expected<Compiled> program =
+      (*module)->compile(options.parallelize, Variant::asAsked,
+                         /*withKernels=*/!options.dryRun);
   if (!program)
     return program.status();
   source.module = std::move(*module);
   source.program = std::move(*program);
   return source;
+}
+
+/// What --reference names; null if it names nothing.
+Expected<std::unique_ptr<SourceModule>> loadReference(const Options &options) {
+  if (options.reference.empty())
+    return std::unique_ptr<SourceModule>();
+  Expected<std::string> content = readInput(options.reference);
+  if (!content)
+    return content.status();
+  if (isArtifact(options.reference, *content))
+    return Status(ExitCode::usage,
+                  "--reference expects a module, got the artifact " +
+                      options.reference);
+  Expected<std::unique_ptr<SourceModule>> module = SourceModule::parse(
+      options.reference, *content, options.cacheLimit.value_or(0));
+  if (!module)
+    return module.status();
+  if (!(*module)->isUnpartitioned())
+    return Status(ExitCode::usage,
+                  "--reference expects a model, or its training step of level "
+                  "graph, got the partitioned module " +
+                      options.reference);
+  return std::move(*module);
 }
 
 std::optional<uint32_t> findLoss(const ppx::ArtifactT &artifact) {
@@ -247,8 +270,11 @@ Status pp::run::run(const Options &options) {
   report.passesMs = program.passesMs;
   report.kernelsMs = program.kernelsMs;
   if (options.verify) {
-    Expected<VerifyReport> verified =
-        verify(*source->module, program, start, std::cout);
+    Expected<std::unique_ptr<SourceModule>> reference = loadReference(options);
+    if (!reference)
+      return reference.status();
+    Expected<VerifyReport> verified = verify(
+        {source->module.get(), reference->get(), program}, start, std::cout);
     if (!verified)
       return verified.status();
     report.verify = *verified;

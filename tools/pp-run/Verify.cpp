@@ -6,6 +6,7 @@
 #include "Verify.h"
 #include "Compare.h"
 #include "Parameters.h"
+#include "Reference.h"
 
 #include <cstdio>
 
@@ -81,7 +82,8 @@ void printTable(std::ostream &out, const Comparison &errors) {
   printRow(out, "loss", errors.loss, bounds.loss);
   if (errors.metrics.tensor != "-")
     printRow(out, "metrics", errors.metrics, bounds.loss);
-  printRow(out, "gradients", errors.gradients, bounds.gradients);
+  if (errors.gradients.tensor != "-")
+    printRow(out, "gradients", errors.gradients, bounds.gradients);
   printRow(out, bounds.byLearningRate ? "params / lr" : "parameters",
            errors.parameters, bounds.parameters);
   if (errors.states.tensor != "-")
@@ -150,20 +152,45 @@ pp::run::startSession(const Compiled &program, const Start &start) {
   return session;
 }
 
-Expected<VerifyReport> pp::run::verify(SourceModule &module,
-                                       const Compiled &program,
-                                       const Start &start, std::ostream &out) {
-  const Options &options = start.options;
-  if (!module.isModel())
+/// Whether what is to be compared can be. A reference gets ready for it.
+static Status prepare(const Compared &compared) {
+  if (!compared.reference) {
+    if (compared.module && compared.module->isModel())
+      return {};
     return Status(ExitCode::usage,
                   "--verify expects a model whose training step is still to be "
-                  "made, got a module that has one");
-  Expected<UpdateRule> rule = module.updateRule(options.parallelize);
+                  "made, or --reference=MODEL to compare with, got " +
+                      std::string(compared.module ? "a module that has one"
+                                                  : "an artifact"));
+  }
+  // A reference whose step is still to be made gets the program's optimizer.
+  if (compared.reference->isModel())
+    if (Status status =
+            compared.reference->adoptPlan(compared.program.artifact->plan);
+        !status.ok())
+      return status;
+  Expected<Compiled> compiled = compared.reference->compile(
+      "", Variant::oneDevice, /*withKernels=*/false);
+  if (!compiled)
+    return compiled.status();
+  return matchReference(*compared.program.artifact, *compiled->artifact);
+}
+
+Expected<VerifyReport> pp::run::verify(const Compared &compared,
+                                       const Start &start, std::ostream &out) {
+  if (Status status = prepare(compared); !status.ok())
+    return status;
+  const Options &options = start.options;
+  const Compiled &program = compared.program;
+  const bool hasTwin = !compared.reference;
+  SourceModule &module = hasTwin ? *compared.module : *compared.reference;
+  const std::string parallelize = hasTwin ? options.parallelize : "";
+  Expected<UpdateRule> rule = module.updateRule(parallelize);
   if (!rule)
     return rule.status();
   auto startVariant =
       [&](Variant variant) -> Expected<std::unique_ptr<Session>> {
-    Expected<Compiled> compiled = module.compile(options.parallelize, variant);
+    Expected<Compiled> compiled = module.compile(parallelize, variant);
     if (!compiled)
       return compiled.status();
     // A file in low precision fits no parameters in f64, which follow others.
@@ -174,10 +201,16 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
   Expected<std::unique_ptr<Session>> session = startSession(program, start);
   if (!session)
     return session.status();
-  Expected<std::unique_ptr<Session>> twinSession =
-      startVariant(Variant::withGradients);
-  if (!twinSession)
-    return twinSession.status();
+  std::unique_ptr<Session> twinSession;
+  std::unique_ptr<Stepper> twin;
+  if (hasTwin) {
+    Expected<std::unique_ptr<Session>> created =
+        startVariant(Variant::withGradients);
+    if (!created)
+      return created.status();
+    twinSession = std::move(*created);
+    twin = makeSessionStepper(*twinSession);
+  }
 
   // Low precision is measured by that of the unpartitioned program, and both
   // are compared with f64.
@@ -188,7 +221,7 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
   std::unique_ptr<Stepper> judge, yardstick;
   if (isInterpreted) {
     Expected<std::unique_ptr<Stepper>> interpreter =
-        module.interpret(options.parallelize, start.batches.names());
+        module.interpret(parallelize, start.batches.names());
     if (!interpreter)
       return interpreter.status();
     judge = std::move(*interpreter);
@@ -210,7 +243,6 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
   }
 
   const std::unique_ptr<Stepper> ours = makeSessionStepper(**session);
-  const std::unique_ptr<Stepper> twin = makeSessionStepper(**twinSession);
   Comparison comparison(boundsFor(*program.artifact, *rule),
                         rule->learningRate);
   LowPrecisionComparison lowComparison(
@@ -224,6 +256,11 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
     // Else rounding would grow from step to step, and fastest where an
     // optimizer divides by small gradients.
     std::vector<StepValues> values;
+    Expected<StepValues> before = StepValues();
+    if (!twin)
+      before = readArguments(**session);
+    if (!before)
+      return before.status();
     for (Stepper *stepper : {twin.get(), judge.get(), yardstick.get()})
       if (stepper)
         if (Status status = stepper->follow(**session); !status.ok())
@@ -236,6 +273,16 @@ Expected<VerifyReport> pp::run::verify(SourceModule &module,
       if (!result)
         return result.status();
       values.push_back(std::move(*result));
+    }
+    if (!twin) {
+      values.insert(values.begin() + 1, values[0]);
+      // What tells no gradients may tell Adam's averages of them.
+      if (!isLow && comparison.bounds.byLearningRate)
+        for (StepValues &its : values)
+          its.gradients = gradientsOf(its.states, before->states, rule->beta1);
+      const Values told = values[0].gradients;
+      for (StepValues &its : values)
+        its.gradients = keepCommon(std::move(its.gradients), told);
     }
     const std::string name = "step " + std::to_string(step + 1);
     // A model that diverges by itself tells nothing about its partition.

@@ -32,11 +32,19 @@ struct Start {
 pprt::Expected<std::unique_ptr<pprt::Session>>
 startSession(const Compiled &program, const Start &start);
 
+/// Who is compared with whom.
+struct Compared {
+  /// What the program was compiled from; null for an artifact.
+  SourceModule *module;
+  /// What the module, if it is still a model, is compared with; null: itself.
+  SourceModule *reference;
+  const Compiled &program;
+};
+
 /// Compares the first steps and prints a table to `out` unless told to be
 /// quiet. A difference is no failure here: the report tells.
-pprt::Expected<VerifyReport> verify(SourceModule &module,
-                                    const Compiled &program, const Start &start,
-                                    std::ostream &out);
+pprt::Expected<VerifyReport> verify(const Compared &compared,
+                                    const Start &start, std::ostream &out);
 
 } // namespace pp::run
 

@@ -1,0 +1,92 @@
+//===- Reference.cpp - a program beside the model it came from ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Partitioning, by a pass or by hand, keeps what a step is called from outside.
+// Here that is compared, so that only numbers are left to differ.
+//
+//===----------------------------------------------------------------------===//
+#include "Reference.h"
+
+#include <set>
+
+using namespace pp::run;
+using namespace pprt;
+
+/// `param 'w' of f64[4, 3]`.
+static std::string describe(const ppx::ArgumentT &argument) {
+  std::string text = std::string(ppx::EnumNameRole(argument.role)) + " '" +
+                     argument.name + "' of " +
+                     ppx::EnumNameElementType(argument.element) + "[";
+  for (size_t i = 0; i < argument.shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(argument.shape[i]);
+  return text + "]";
+}
+
+static Status differs(const std::string &expected, const std::string &got) {
+  return Status(ExitCode::usage, "--reference expects a model with " +
+                                     expected + ", got " + got);
+}
+
+static const ppx::ArgumentT *find(const ppx::ArtifactT &artifact,
+                                  const std::string &name) {
+  for (const auto &argument : artifact.arguments)
+    if (argument->name == name)
+      return argument.get();
+  return nullptr;
+}
+
+static std::set<std::string> metricsOf(const ppx::ArtifactT &artifact) {
+  std::set<std::string> names;
+  for (const auto &output : artifact.outputs)
+    if (output->role == ppx::OutputRole_metric)
+      names.insert(output->name);
+  return names;
+}
+
+Status pp::run::matchReference(const ppx::ArtifactT &program,
+                               const ppx::ArtifactT &reference) {
+  for (const auto &argument : program.arguments) {
+    const ppx::ArgumentT *other = find(reference, argument->name);
+    if (!other)
+      return differs(describe(*argument) + ", as the program has", "none");
+    if (other->role != argument->role || other->element != argument->element ||
+        other->shape != argument->shape)
+      return differs(describe(*argument) + ", as the program has",
+                     describe(*other));
+  }
+  for (const auto &argument : reference.arguments)
+    if (!find(program, argument->name))
+      return differs("what the program has", describe(*argument) + " besides");
+  const std::set<std::string> ours = metricsOf(program),
+                              theirs = metricsOf(reference);
+  for (const std::string &name : ours)
+    if (!theirs.count(name))
+      return differs("metric '" + name + "', as the program has", "none");
+  for (const std::string &name : theirs)
+    if (!ours.count(name))
+      return differs("what the program has", "metric '" + name + "' besides");
+  return {};
+}
+
+Values pp::run::gradientsOf(const Values &states, const Values &before,
+                            double beta1) {
+  static const std::string prefix = "exp_avg.";
+  Values gradients;
+  for (const auto &[name, values] : states) {
+    const auto old = before.find(name);
+    if (name.compare(0, prefix.size(), prefix) != 0 || old == before.end() ||
+        old->second.size() != values.size())
+      continue;
+    std::vector<double> &gradient = gradients[name.substr(prefix.size())];
+    for (size_t i = 0; i < values.size(); ++i)
+      gradient.push_back((values[i] - beta1 * old->second[i]) / (1 - beta1));
+  }
+  return gradients;
+}
+
+Values pp::run::keepCommon(Values values, const Values &other) {
+  for (auto entry = values.begin(); entry != values.end();)
+    entry = other.count(entry->first) ? std::next(entry) : values.erase(entry);
+  return values;
+}

@@ -1,0 +1,30 @@
+//===- Reference.h - a program beside the model it came from ----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_REFERENCE_H
+#define PP_RUN_REFERENCE_H
+
+#include "Compare.h"
+#include "pprt/Status.h"
+#include "pprt/ppx_generated.h"
+
+namespace pp::run {
+
+/// Whether two programs, however partitioned, compute a step of the same: equal
+/// names, roles, element types and shapes of arguments, equal metrics. Fails
+/// (usage) with the first that differs.
+pprt::Status matchReference(const pprt::ppx::ArtifactT &program,
+                            const pprt::ppx::ArtifactT &reference);
+
+/// The gradients of a step of Adam, as its first average tells them: after the
+/// step it is beta1 times what it was `before`, and the rest the gradient's.
+Values gradientsOf(const Values &states, const Values &before, double beta1);
+
+/// Without the tensors that `other` lacks.
+Values keepCommon(Values values, const Values &other);
+
+} // namespace pp::run
+
+#endif // PP_RUN_REFERENCE_H

@@ -129,6 +129,17 @@ private:
   mlir::Value oddIndexing(mlir::Value x);
   mlir::Value cutRows(mlir::Value x, int64_t dim, int64_t size);
 
+  /// What a result is, and its name.
+  struct ResultMark {
+    Role role;
+    std::string name;
+  };
+  void addStates(llvm::ArrayRef<Sizes> shapes);
+  mlir::Value addend(mlir::Value state);
+  mlir::Value nextValue(mlir::Value state);
+  void returnStates(llvm::SmallVectorImpl<mlir::Value> &results,
+                    llvm::SmallVectorImpl<ResultMark> &marks);
+
   void addArgument(mlir::RankedTensorType type, Role role,
                    const llvm::Twine &name);
 
@@ -142,6 +153,8 @@ private:
   llvm::DenseMap<mlir::Value, double> magnitudes;
   /// Splats, of which some are used again by what is not related.
   llvm::SmallVector<std::pair<double, mlir::Value>> fills;
+  llvm::SmallVector<mlir::BlockArgument> states;
+  llvm::DenseMap<mlir::Value, mlir::Value> newValues; ///< of states
   mlir::Value indices;
   int64_t picks = 0;
 };

@@ -72,7 +72,7 @@ void Generator::addArgument(RankedTensorType type, Role role,
   main.setArgAttr(index, attrs::kRole, RoleAttr::get(context, role));
   main.setArgAttr(index, attrs::kName, builder.getStringAttr(name));
   Value argument = main.getArgument(index);
-  if (role == Role::Param)
+  if (role == Role::Param || role == Role::State)
     main.setArgAttr(index, attrs::kInit,
                     InitAttr::get(context, InitKind::Normal, 0.0, 1.0));
   else if (options.batch)
@@ -99,6 +99,8 @@ OwningOpRef<ModuleOp> Generator::build() {
       {side, other}, {other, drawSize()}, {drawSize(), side, other}, {other}};
   for (auto [index, shape] : llvm::enumerate(parameters))
     addArgument(f64(shape), Role::Param, "w" + Twine(index));
+  if (options.hasStates)
+    addStates({parameters[0], parameters[0], parameters[3], parameters[3]});
   for (Value argument : main.getArguments())
     if (argument != indices)
       pool.push_back(argument);
@@ -120,6 +122,8 @@ OwningOpRef<ModuleOp> Generator::build() {
             ? (this->*regroupings[below(std::size(regroupings))])(pick())
             : (this->*steps[below(std::size(steps))])(pick()));
 
+  for (BlockArgument state : states)
+    newValues[state] = nextValue(state);
   auto loss = f64({});
   Value total = scalar(builder.getF64Type(), 0.0);
   for (Value value : pool) {
@@ -128,14 +132,17 @@ OwningOpRef<ModuleOp> Generator::build() {
                                                 range(0, rankOf(value))));
   }
   SmallVector<Value> results{total};
-  for (int64_t metric = 0; metric < options.numMetrics; ++metric)
+  SmallVector<ResultMark> marks{{Role::Loss, "loss"}};
+  for (int64_t metric = 0; metric < options.numMetrics; ++metric) {
     results.push_back(pool[pool.size() - 1 - metric]);
+    marks.push_back({Role::Metric, "metric" + std::to_string(metric)});
+  }
+  returnStates(results, marks);
   func::ReturnOp::create(builder, loc, results);
   main.setFunctionType(builder.getFunctionType(main.getArgumentTypes(),
                                                TypeRange(ValueRange(results))));
-  setResult(main, 0, Role::Loss, "loss");
-  for (int64_t metric = 0; metric < options.numMetrics; ++metric)
-    setResult(main, 1 + metric, Role::Metric, ("metric" + Twine(metric)).str());
+  for (auto [index, mark] : llvm::enumerate(marks))
+    setResult(main, index, mark.role, mark.name);
   return module;
 }
 

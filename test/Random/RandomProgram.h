@@ -30,6 +30,8 @@ struct RandomProgramOptions {
   int64_t batch = 0;
   /// Values that are results beside the loss, as metrics.
   int64_t numMetrics = 0;
+  /// States that the graph reads and writes, and metrics that tell them.
+  bool hasStates = false;
   /// Mostly ops that regroup dimensions, and look-ups in what they leave.
   bool regroups = false;
 };

@@ -113,11 +113,18 @@ def check_losses(runs):
                          f"{run['loss']:.4f}")
 
 
-def run_floor(args):
+def run_floor(args, scratch):
     # Passive: its threads would spin into our turns.
     env = dict(os.environ, OMP_NUM_THREADS=str(CORES),
                OMP_WAIT_POLICY="passive")
-    return last_json([args.tool("pp-contractions"), *dimensions()], env)
+    command = [args.tool("pp-contractions"), os.path.join(scratch, "gpt.ppx"),
+               "--seconds=0.2"]
+    libraries = os.path.join(args.venv, "lib")
+    if "peers" in args.sides:
+        env["MKL_THREADING_LAYER"] = "GNU"
+        command.append("--mkl=" + os.path.join(libraries, "libmkl_rt.so.3"))
+        env["LD_LIBRARY_PATH"] = libraries
+    return last_json(command, env)
 
 
 def measure_steps(args, scratch):
@@ -127,7 +134,7 @@ def measure_steps(args, scratch):
     for number in range(args.rounds):
         print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
         if "floor" in args.sides:
-            runs["floor"].append(run_floor(args))
+            runs["floor"].append(run_floor(args, scratch))
         for i, row in enumerate(ROWS):
             if "ours" in args.sides:
                 runs["ours"][i].append(run_ours(args, row, scratch))
@@ -177,6 +184,9 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         subprocess.run([args.tool("pp-model"), "gpt", *dimensions(), "-o",
                         os.path.join(scratch, "gpt.mlir")], check=True)
+        subprocess.run([args.tool("pp-opt"), os.path.join(scratch, "gpt.mlir"),
+                        f"--pp-parallelize=threads={CORES} optimizer=adamw lr=1e-3",
+                        "--emit=ppx", "-o", os.path.join(scratch, "gpt.ppx")], check=True)
         if "peers" in args.sides:
             subprocess.run([*peer_command(args, "parameters.py"),
                             "--out=" + parameters_file(scratch)], check=True)

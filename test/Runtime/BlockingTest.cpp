@@ -22,7 +22,7 @@ BlockingProblem dense(uint64_t rows, uint64_t columns, uint64_t steps) {
           {columns, 1},
           /*mayRead=*/true,
           /*mayWrite=*/true,
-          /*wantsDense=*/true};
+          {512, 512, /*wholeColumns=*/2048}};
 }
 
 TEST(Blocking, CutsOnlyRowsOfDenseMatrices) {
@@ -45,7 +45,7 @@ TEST(Blocking, LoadsRowsWithGapsForALibraryThatWantsDense) {
   problem.items = 128;
   problem.lhs = {768, 1};
   EXPECT_FALSE(Blocking::choose(problem).lhs.inPlace);
-  problem.wantsDense = false;
+  problem.limits.wholeColumns = 0;
   EXPECT_TRUE(Blocking::choose(problem).lhs.inPlace);
 }
 

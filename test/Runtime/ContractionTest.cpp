@@ -5,16 +5,13 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/Contraction.h"
 #include "backends/cpu/MatrixBlocks.h"
-#include "backends/cpu/MatrixProduct.h"
 
 #include "pprt/BFloat16.h"
-#include "pprt/Processor.h"
 #include "pprt/Program.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <random>
 
@@ -218,7 +215,8 @@ void check(const Case &c, unsigned threads) {
       }
 
   ASSERT_TRUE(cpu::verifyContraction(contraction).ok());
-  buffers.emplace_back(cpu::workspaceBytes(contraction, threads));
+  cpu::planContraction(contraction, threads);
+  buffers.emplace_back(contraction.workspace_bytes);
   std::vector<void *> arguments;
   for (auto &buffer : buffers)
     arguments.push_back(buffer.data());
@@ -323,25 +321,15 @@ TEST(Contraction, ThreadsDoNotChangeTheBits) {
       value = float(random()) / float(random.max()) - 0.5f;
   for (unsigned threads : {1, 2, 3, 5}) {
     std::vector<float> out(m * n + 3);
-    std::vector<std::byte> workspace(cpu::workspaceBytes(contraction, threads));
+    const auto created = cpu::Contraction::create(contraction, threads);
+    std::vector<std::byte> workspace(created->workspaceBytes());
     void *arguments[] = {lhs.data(), rhs.data(), out.data(), workspace.data()};
     cpu::Team team(threads);
-    cpu::Contraction::create(contraction, threads)->run(arguments, team);
+    created->run(arguments, team);
     if (expected.empty())
       expected = out;
     EXPECT_TRUE(out == expected) << threads << " threads";
   }
-}
-
-TEST(MatrixProduct, ComesFromOneDnnWhereItKeepsToTheCallersMemory) {
-  if (processorLevel() != "x86-64-v4" || std::getenv("DNNL_MAX_CPU_ISA"))
-    GTEST_SKIP() << "wants AVX-512";
-  cpu::ProductShape shape;
-  shape.rows = shape.columns = shape.steps = 128;
-  shape.lhs.leading = shape.rhs.leading = shape.outLeading = 128;
-  EXPECT_NE(cpu::kOneDnn.create(shape), nullptr);
-  shape.lhs.leading = 256; // needs a buffer of the library's own
-  EXPECT_EQ(cpu::kOneDnn.create(shape), nullptr);
 }
 
 /// The library has buffers for some calls at a time, and makes more.

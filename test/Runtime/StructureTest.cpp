@@ -199,6 +199,9 @@ INSTANTIATE_TEST_SUITE_P(
              },
              "kernel 'kernel0' expects machine code made for its rows and "
              "parameters, 1029599b, got 'f_01234567'"},
+        Case{"library",
+             [](auto &a) { contraction(a).library = ppx::MatrixLibrary(9); },
+             "kernel 'linear' expects a known library, got 9"},
         Case{"outElementsMeet",
              [](auto &a) { contraction(a).out->row_stride = 0; },
              "kernel 'linear' expects a place for each element of out, got "

@@ -159,9 +159,12 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
     return false;
   }
   // A later micro-batch may add to what an earlier one left.
-  uint64_t bytes = pprt::cpu::workspaceBytes(*contraction, threads);
-  contraction->accumulate = true;
-  bytes = std::max(bytes, pprt::cpu::workspaceBytes(*contraction, threads));
+  uint64_t bytes = 0;
+  for (bool accumulate : {false, true}) {
+    contraction->accumulate = accumulate;
+    pprt::cpu::planContraction(*contraction, threads);
+    bytes = std::max(bytes, contraction->workspace_bytes);
+  }
   if (bytes)
     kernel->setAttr(attrs::kWorkspace, builder.getI64IntegerAttr(bytes));
   replace(table.insert(kernel), absorption.resultOps);

@@ -9,15 +9,12 @@ using namespace pprt::cpu;
 
 namespace {
 
-/// Of a block: 1 MiB of f32 stays in the cache until its epilogues. Larger ones
-/// would be faster by a few percent, as the library packs less often.
-constexpr uint64_t kRows = 512, kColumns = 512;
-/// Columns up to which a library that wants dense matrices gets all of them.
-constexpr uint64_t kWholeColumns = 2048;
 /// Elements of factors that are loaded at a time.
 constexpr uint64_t kLoaded = 1 << 19;
 /// Blocks that a team should find, and the edge below which they are not cut.
 constexpr uint64_t kBlocks = 4, kEdge = 64;
+/// Elements of sums that are kept in scratch memory.
+constexpr uint64_t kKept = 1 << 18;
 /// What the library's 32-bit sizes surely hold.
 constexpr uint64_t kLargest = 1 << 30;
 /// Multiply-adds from which a team is worth its fork.
@@ -34,10 +31,10 @@ Cut cutEvenly(uint64_t size, uint64_t limit) {
 
 /// Whether the library takes blocks of a matrix where they lie, as rows.
 bool takesRows(const Cut &rows, const Cut &columns, uint64_t rowStride,
-               uint64_t columnStride, bool wantsDense) {
+               uint64_t columnStride, const BlockLimits &limits) {
   if (columnStride != 1 || rowStride > kLargest)
     return false;
-  if (wantsDense)
+  if (limits.wholeColumns > 0)
     return columns.isWhole() && (rows.size == 1 || rowStride == columns.size);
   return rows.size == 1 || rowStride >= columns.size;
 }
@@ -45,9 +42,9 @@ bool takesRows(const Cut &rows, const Cut &columns, uint64_t rowStride,
 FactorPlacement placeFactor(const BlockingProblem &problem, const Cut &rows,
                             const Cut &columns, Strides strides) {
   const bool asRows =
-      takesRows(rows, columns, strides.row, strides.column, problem.wantsDense);
+      takesRows(rows, columns, strides.row, strides.column, problem.limits);
   const bool asColumns =
-      takesRows(columns, rows, strides.column, strides.row, problem.wantsDense);
+      takesRows(columns, rows, strides.column, strides.row, problem.limits);
   const bool keepsColumns = strides.row == 1 && strides.column != 1;
   return {problem.mayRead && (asRows || asColumns),
           !asRows && (asColumns || keepsColumns)};
@@ -57,37 +54,45 @@ FactorPlacement placeFactor(const BlockingProblem &problem, const Cut &rows,
 
 Blocking Blocking::choose(const BlockingProblem &problem) {
   Blocking result;
+  const BlockLimits &limits = problem.limits;
   Cut &rows = result.rows, &columns = result.columns, &steps = result.steps;
   // Rows of a dense matrix are dense, columns are not.
-  const bool onlyRows = problem.wantsDense && problem.columns <= kWholeColumns;
-  columns = cutEvenly(problem.columns, onlyRows ? kWholeColumns : kColumns);
-  rows = cutEvenly(
-      problem.rows,
-      std::max(kEdge, kRows * kColumns / std::max(columns.block, kColumns)));
+  const bool onlyRows = problem.columns <= limits.wholeColumns;
+  columns = cutEvenly(problem.columns,
+                      onlyRows ? limits.wholeColumns : limits.columns);
+  const uint64_t elements = limits.rows * limits.columns;
+  rows =
+      cutEvenly(problem.rows,
+                std::max(kEdge, (problem.mayWrite ? elements
+                                                  : std::min(elements, kKept)) /
+                                    std::max(columns.block, limits.columns)));
   result.isShared =
       problem.items * problem.rows * problem.columns * problem.steps >=
       kParallelWork;
   while (result.isShared &&
          problem.items * rows.count() * columns.count() < kBlocks) {
-    Cut &larger = onlyRows || rows.block > columns.block ? rows : columns;
+    Cut &larger = onlyRows || rows.block >= columns.block ? rows : columns;
     if (larger.block <= kEdge)
       break;
     larger = cutEvenly(larger.size, larger.block / 2);
   }
-
   const auto place = [&] {
     result.lhs = placeFactor(problem, rows, steps, problem.lhs);
     result.rhs = placeFactor(problem, steps, columns, problem.rhs);
   };
-  steps = cutEvenly(problem.steps, kLargest);
+  const bool isLeftInColumns = problem.lhs.row == 1 && problem.lhs.column != 1;
+  steps = cutEvenly(problem.steps, isLeftInColumns && limits.stepsOfColumns > 0
+                                       ? limits.stepsOfColumns
+                                       : kLargest);
   place();
   if (const uint64_t loaded = (result.lhs.inPlace ? 0 : rows.block) +
                               (result.rhs.inPlace ? 0 : columns.block)) {
-    steps = cutEvenly(problem.steps, std::max<uint64_t>(1, kLoaded / loaded));
+    steps = cutEvenly(problem.steps,
+                      std::clamp<uint64_t>(kLoaded / loaded, 1, steps.block));
     place();
   }
   result.outInPlace =
       problem.mayWrite && takesRows(rows, columns, problem.out.row,
-                                    problem.out.column, problem.wantsDense);
+                                    problem.out.column, problem.limits);
   return result;
 }

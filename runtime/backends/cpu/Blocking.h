@@ -4,9 +4,9 @@
 //
 // In: the sizes of a product, the strides of its matrices and what a library
 // wants. Out: blocks of the result, and which operands the library reads where
-// they lie. Nothing depends on the number of threads: the library rounds
-// differently at the edges of what it is given, so this is what makes the bits
-// of a result the same on any number of them.
+// they lie. Nothing depends on the number of threads: the library
+// rounds differently at the edges of what it is given, so this is what makes
+// the bits of a result the same on any number of them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_BLOCKING_H
@@ -46,6 +46,18 @@ struct FactorPlacement {
   bool inPlace = false, transposed = false;
 };
 
+/// What a library wants to be given at a time. Measured; benchmarks/README.md
+/// tells how.
+struct BlockLimits {
+  /// Of a block of the result.
+  uint64_t rows, columns;
+  /// For one whose matrices lie without gaps: columns up to which it gets all
+  /// of them. 0: it takes gaps.
+  uint64_t wholeColumns = 0;
+  /// Steps of a left factor that lies in columns; 0: all of them.
+  uint64_t stepsOfColumns = 0;
+};
+
 /// What is to be multiplied, `items` times: rows x steps by steps x columns.
 struct BlockingProblem {
   uint64_t items, rows, columns, steps;
@@ -53,8 +65,7 @@ struct BlockingProblem {
   /// Whether the types allow that the library reads factors where they lie, and
   /// keeps sums where the result will be.
   bool mayRead, mayWrite;
-  /// MatrixLibrary::wantsDense
-  bool wantsDense;
+  BlockLimits limits;
 };
 
 struct Blocking {

@@ -16,6 +16,9 @@
 #include "MatrixProduct.h"
 #include "pprt/Program.h"
 
+#include <dnnl.h>
+
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -84,7 +87,7 @@ public:
   create(const ppx::ContractionT &contraction, unsigned threads,
          const MatrixLibrary &library, ppx::ElementType multiplied) {
     std::unique_ptr<BlockedContraction> result(new BlockedContraction(
-        contraction, threads, library.wantsDense, multiplied));
+        contraction, threads, library.limits, multiplied));
     return result->createProducts(library, multiplied) ? std::move(result)
                                                        : nullptr;
   }
@@ -98,7 +101,7 @@ private:
       sizeof(T) == 8 ? ppx::ElementType_f64 : ppx::ElementType_f32;
 
   BlockedContraction(const ppx::ContractionT &contraction, unsigned threads,
-                     bool wantsDense, ppx::ElementType multiplied);
+                     const BlockLimits &limits, ppx::ElementType multiplied);
   bool createProducts(const MatrixLibrary &library,
                       ppx::ElementType multiplied);
 
@@ -150,7 +153,8 @@ private:
 
 template <typename T>
 BlockedContraction<T>::BlockedContraction(const ppx::ContractionT &c,
-                                          unsigned threads, bool wantsDense,
+                                          unsigned threads,
+                                          const BlockLimits &limits,
                                           ppx::ElementType multiplied)
     : batch(c.batch), alpha(c.alpha), accumulate(c.accumulate),
       lhs{{0, c.element, *c.lhs}, {}}, rhs{{1, c.element, *c.rhs}, {}},
@@ -181,7 +185,7 @@ BlockedContraction<T>::BlockedContraction(const ppx::ContractionT &c,
       out.element == kElement && !(accumulate && !epilogues.empty());
   blocking =
       Blocking::choose({items, m, n, c.k, lhs.strides, rhs.strides, out.strides,
-                        c.element == multiplied, mayWrite, wantsDense});
+                        c.element == multiplied, mayWrite, limits});
   lhs.placement = blocking.lhs;
   rhs.placement = blocking.rhs;
   parts = blocking.isShared ? threads : 1;
@@ -330,26 +334,81 @@ Status cpu::verifyContraction(const ppx::ContractionT &contraction) {
   return {};
 }
 
+namespace {
+/// A library and the type that it multiplies.
+struct Way {
+  ppx::MatrixLibrary library;
+  ppx::ElementType multiplied;
+};
+} // namespace
+
+/// As far as oneDNN is allowed to use it.
+static bool hasAvx512() {
+  return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) ==
+         dnnl_cpu_isa_avx512_core;
+}
+
+/// The fastest first, as benchmarks/README.md has them; then what needs less.
+static std::vector<Way> waysFor(const ppx::ContractionT &contraction) {
+  constexpr ppx::ElementType f32 = ppx::ElementType_f32;
+  // Rows or columns, or steps of a left factor in rows, up to which oneDNN
+  // leads without AVX-512.
+  constexpr uint64_t narrow = 128, brief = 512;
+  // Multiply-adds that take less than a call of oneDNN.
+  constexpr uint64_t tiny = 1 << 17;
+  const bool isTiny = contraction.m * contraction.n * contraction.k < tiny;
+  const bool isBrief =
+      contraction.k <= brief && contraction.lhs->column_stride == 1;
+  switch (contraction.element) {
+  case ppx::ElementType_f64:
+    return {{ppx::MatrixLibrary_openblas, ppx::ElementType_f64}};
+  case ppx::ElementType_bf16:
+    return {{ppx::MatrixLibrary_onednn_matmul, ppx::ElementType_bf16},
+            {ppx::MatrixLibrary_onednn_matmul, f32},
+            {ppx::MatrixLibrary_onednn_gemm, f32},
+            {ppx::MatrixLibrary_openblas, f32}};
+  default:
+    if (!isTiny && (hasAvx512() || isBrief ||
+                    std::min(contraction.m, contraction.n) <= narrow))
+      return {{ppx::MatrixLibrary_onednn_gemm, f32},
+              {ppx::MatrixLibrary_onednn_matmul, f32},
+              {ppx::MatrixLibrary_openblas, f32}};
+    return {{ppx::MatrixLibrary_openblas, f32},
+            {ppx::MatrixLibrary_onednn_gemm, f32}};
+  }
+}
+
+static std::unique_ptr<cpu::Contraction>
+createIn(Way way, const ppx::ContractionT &contraction, unsigned threads,
+         uint64_t workspace) {
+  const MatrixLibrary &library =
+      way.library == ppx::MatrixLibrary_openblas      ? kOpenBlas
+      : way.library == ppx::MatrixLibrary_onednn_gemm ? kOneDnnGemm
+                                                      : kOneDnnMatmul;
+  return contraction.element == ppx::ElementType_f64
+             ? createFor<double>(contraction, threads, workspace, library,
+                                 way.multiplied)
+             : createFor<float>(contraction, threads, workspace, library,
+                                way.multiplied);
+}
+
 std::unique_ptr<cpu::Contraction>
 cpu::Contraction::create(const ppx::ContractionT &contraction, unsigned threads,
                          uint64_t workspace) {
-  if (contraction.element == ppx::ElementType_f64)
-    return createFor<double>(contraction, threads, workspace, kOpenBlas,
-                             ppx::ElementType_f64);
-  // As it is, then widened, then by the library with a workspace of its own.
-  auto result = createFor<float>(contraction, threads, workspace, kOneDnn,
-                                 contraction.element);
-  if (!result && contraction.element != ppx::ElementType_f32)
-    result = createFor<float>(contraction, threads, workspace, kOneDnn,
-                              ppx::ElementType_f32);
-  if (!result)
-    result = createFor<float>(contraction, threads, workspace, kOpenBlas,
-                              ppx::ElementType_f32);
-  return result;
+  std::vector<Way> ways = waysFor(contraction);
+  std::stable_partition(ways.begin(), ways.end(), [&](Way way) {
+    return way.library == contraction.library;
+  });
+  for (Way way : ways)
+    if (auto result = createIn(way, contraction, threads, workspace)) {
+      result->library = way.library;
+      return result;
+    }
+  return nullptr;
 }
 
-uint64_t cpu::workspaceBytes(const ppx::ContractionT &contraction,
-                             unsigned threads) {
+void cpu::planContraction(ppx::ContractionT &contraction, unsigned threads) {
   const auto created = Contraction::create(contraction, threads);
-  return created ? created->workspaceBytes() : 0;
+  contraction.library = created ? created->library : ppx::MatrixLibrary_any;
+  contraction.workspace_bytes = created ? created->workspaceBytes() : 0;
 }

@@ -36,7 +36,8 @@ static Status resolveKernels(const ppx::ArtifactT &artifact,
       if (!resolved.contraction)
         return Status(ExitCode::badArtifact,
                       "kernel '" + kernel->name + "' expects a workspace of " +
-                          std::to_string(workspaceBytes(*body, 1)) +
+                          std::to_string(
+                              Contraction::create(*body, 1)->workspaceBytes()) +
                           " bytes, got " +
                           std::to_string(body->workspace_bytes));
       continue;

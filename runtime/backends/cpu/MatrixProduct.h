@@ -3,13 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: the shape of a product and how its operands lie in memory. Out: an object
-// that computes it on the calling thread, with no memory but its caller's. The
+// that computes it on the calling thread, with no memory but its caller's: what
+// a library allocates inside of a call is lent to it out of the scratchpad. The
 // bits of the result depend on the shape, not on timing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_MATRIXPRODUCT_H
 #define PPRT_BACKENDS_CPU_MATRIXPRODUCT_H
 
+#include "Blocking.h"
 #include "pprt/ppx_generated.h"
 
 #include <cstddef>
@@ -50,13 +52,14 @@ public:
 struct MatrixLibrary {
   /// Null for a product that the library does not have.
   std::unique_ptr<MatrixProduct> (*create)(const ProductShape &shape);
-  /// Its matrices lie without gaps: `leading` is the length of a row.
-  bool wantsDense;
+  /// What it wants to be given at a time.
+  BlockLimits limits;
 };
 
-/// f32, and bf16 on processors that multiply it, where AVX-512 is. Its other
-/// implementations, which also take gaps, allocate memory in every call.
-extern const MatrixLibrary kOneDnn;
+/// f32, and bf16 on processors that multiply it, where AVX-512 is; no gaps.
+extern const MatrixLibrary kOneDnnMatmul;
+/// f32.
+extern const MatrixLibrary kOneDnnGemm;
 /// f32 and f64.
 extern const MatrixLibrary kOpenBlas;
 

@@ -11,7 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "MatrixProduct.h"
-#include "pprt/AllocationCounter.h"
+#include "OneThread.h"
+#include "pprt/Lending.h"
 
 #include <dnnl.hpp>
 #include <string_view>
@@ -21,48 +22,13 @@ using namespace pprt;
 using namespace pprt::cpu;
 using dnnl::memory;
 
-// Of libgomp, whose threads Debian's oneDNN uses. Not <omp.h>: clang's belongs
-// to another library.
-extern "C" int omp_get_max_threads();
-extern "C" void omp_set_num_threads(int threads);
-
 namespace {
 
 /// Multiply-adds that take about as long as the library needs for a call.
 constexpr uint64_t kWork = 1 << 17;
 
-/// A primitive takes as many threads as its creator could.
-class OneThread {
-public:
-  OneThread() : threads(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(threads); }
-  OneThread(const OneThread &) = delete;
-  OneThread &operator=(const OneThread &) = delete;
-
-private:
-  const int threads;
-};
-
-/// Leaves out of a rank's memory what a call allocates to describe its
-/// operands. Buffers for operands are larger, and count.
-class UncountedCall {
-public:
-  UncountedCall() { attributeAllocations(&call); }
-  ~UncountedCall() {
-    attributeAllocations(rank);
-    if (const int64_t peak = call.peak; rank && peak > kDescriptions) {
-      rank->add(peak);
-      rank->add(-peak);
-    }
-  }
-  UncountedCall(const UncountedCall &) = delete;
-  UncountedCall &operator=(const UncountedCall &) = delete;
-
-private:
-  static constexpr int64_t kDescriptions = 8192;
-  AllocationCounter *const rank = attributedAllocations();
-  AllocationCounter call;
-};
+/// What a call allocates to describe its operands is smaller.
+constexpr uint64_t kNote = 4096;
 
 const dnnl::engine &processor() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -87,7 +53,7 @@ public:
 
   void run(const void *left, const void *right, void *result,
            std::byte *scratchpad) const override {
-    const UncountedCall scope;
+    const Lending scope(nullptr, 0, kNote);
     dnnl::stream stream(processor());
     primitive.execute(stream, {{DNNL_ARG_SRC, at(lhs, left)},
                                {DNNL_ARG_WEIGHTS, at(rhs, right)},
@@ -124,7 +90,7 @@ static std::unique_ptr<MatrixProduct> create(const ProductShape &shape) {
     sum.append_sum();
     attributes.set_post_ops(sum);
   }
-  const OneThread scope;
+  const OneThread scope; // a primitive takes as many as its creator could
   const dnnl::matmul::primitive_desc description(
       {describe(shape.rows, shape.steps, shape.lhs, type),
        describe(shape.steps, shape.columns, shape.rhs, type),
@@ -139,4 +105,7 @@ static std::unique_ptr<MatrixProduct> create(const ProductShape &shape) {
   return std::make_unique<OneDnnProduct>(description);
 }
 
-const MatrixLibrary cpu::kOneDnn = {create, /*wantsDense=*/true};
+// 1 MiB of f32 stays in the cache until its epilogues. Rows of a dense matrix
+// are dense, columns are not.
+const MatrixLibrary cpu::kOneDnnMatmul = {
+    create, {/*rows=*/512, /*columns=*/512, /*wholeColumns=*/2048}};

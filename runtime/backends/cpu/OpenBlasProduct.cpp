@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "MatrixProduct.h"
 #include "OpenBlas.h"
+#include "pprt/Lending.h"
+#include "pprt/Program.h"
 
 using namespace pprt;
 using namespace pprt::cpu;
@@ -17,13 +19,23 @@ public:
       : library(library), shape(shape) {}
 
   void run(const void *lhs, const void *rhs, void *out,
-           std::byte *) const override {
+           std::byte *scratchpad) const override {
+    const Lending scope(scratchpad, scratchpadBytes(), /*smallest=*/0);
     if (shape.element == ppx::ElementType_f64)
       multiply<double>(library.dgemm, lhs, rhs, out);
     else
       multiply<float>(library.sgemm, lhs, rhs, out);
   }
-  uint64_t scratchpadBytes() const override { return 0; }
+  /// Large products are packed into buffers that the library keeps. On
+  /// processors with AVX-512, small ones have some columns packed into memory
+  /// that it allocates in every call.
+  uint64_t scratchpadBytes() const override {
+    constexpr uint64_t small = 1000000, columns = 32;
+    if (shape.lhs.transposed || shape.rhs.transposed ||
+        shape.rows * shape.columns * shape.steps > small)
+      return 0;
+    return 64 + columns * shape.steps * elementSize(shape.element);
+  }
 
 private:
   template <typename T, typename Function>
@@ -54,4 +66,4 @@ static std::unique_ptr<MatrixProduct> create(const ProductShape &shape) {
   return library ? std::make_unique<OpenBlasProduct>(*library, shape) : nullptr;
 }
 
-const MatrixLibrary cpu::kOpenBlas = {create, /*wantsDense=*/false};
+const MatrixLibrary cpu::kOpenBlas = {create, {/*rows=*/512, /*columns=*/512}};

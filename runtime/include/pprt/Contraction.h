@@ -17,10 +17,11 @@ namespace pprt::cpu {
 /// Fails (badArtifact) if the backend cannot compute the contraction.
 Status verifyContraction(const ppx::ContractionT &contraction);
 
-/// The size of the contraction's scratchpad on `threads` threads: its slot's
-/// bytes, and Contraction.workspace_bytes. Its last byte is written. Assumes
+/// Chooses for a team of `threads`: who multiplies, and how large a scratchpad
+/// it needs, the last byte of which is written. A rule of
+/// shape, layout and this processor's kind, so the same every time. Assumes
 /// verifyContraction() succeeded.
-uint64_t workspaceBytes(const ppx::ContractionT &contraction, unsigned threads);
+void planContraction(ppx::ContractionT &contraction, unsigned threads);
 
 } // namespace pprt::cpu
 

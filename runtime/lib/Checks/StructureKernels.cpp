@@ -60,6 +60,11 @@ bool ContractionChecker::checkEnums() {
       fail(text("expects a known element type, got ", int(element)));
       valid = false;
     }
+  if (!isOneOf(contraction.library, ppx::MatrixLibrary_MIN,
+               ppx::MatrixLibrary_MAX)) {
+    fail(text("expects a known library, got ", int(contraction.library)));
+    valid = false;
+  }
   for (const auto &epilogue : contraction.epilogues)
     if (!isOneOf(epilogue->kind, ppx::EpilogueKind_MIN,
                  ppx::EpilogueKind_MAX)) {

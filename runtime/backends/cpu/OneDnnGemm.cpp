@@ -1,0 +1,81 @@
+//===- OneDnnGemm.cpp - a matrix product by oneDNN's sgemm ----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads and writes matrices with gaps where they lie. The library packs what it
+// reads into one block that it allocates in every call and frees before it
+// returns; it is lent out of the scratchpad.
+//
+//===----------------------------------------------------------------------===//
+#include "MatrixProduct.h"
+#include "OneThread.h"
+#include "pprt/Lending.h"
+
+#include <dnnl.h>
+
+using namespace pprt;
+using namespace pprt::cpu;
+
+namespace {
+
+// Of oneDNN 2.6.3, on any processor; a test holds them against what it
+// allocates.
+
+/// Kernels that it generates at its first calls, and keeps, are smaller.
+constexpr uint64_t kNote = 16000;
+/// It packs the right matrix and a strip of the left, by steps: few and some
+/// it takes at once.
+constexpr uint64_t kFewSteps = 128, kSomeSteps = 768, kPackedSteps = 512;
+constexpr uint64_t kStrip = 448, kTile = 64;
+/// Its least, and what it adds to align its parts.
+constexpr uint64_t kLeast = 80 << 10, kGaps = 8 << 10;
+
+class OneDnnGemm final : public MatrixProduct {
+public:
+  explicit OneDnnGemm(const ProductShape &shape) : shape(shape) {}
+
+  void run(const void *lhs, const void *rhs, void *out,
+           std::byte *scratchpad) const override {
+    const Lending scope(scratchpad, scratchpadBytes(), kNote);
+    const OneThread thread; // libgomp makes notes, too
+    const auto order = [](const FactorLayout &factor) {
+      return factor.transposed ? 'T' : 'N';
+    };
+    dnnl_sgemm(order(shape.lhs), order(shape.rhs), dnnl_dim_t(shape.rows),
+               dnnl_dim_t(shape.columns), dnnl_dim_t(shape.steps),
+               float(shape.alpha), static_cast<const float *>(lhs),
+               dnnl_dim_t(shape.lhs.leading), static_cast<const float *>(rhs),
+               dnnl_dim_t(shape.rhs.leading), shape.add ? 1.0f : 0.0f,
+               static_cast<float *>(out), dnnl_dim_t(shape.outLeading));
+  }
+  uint64_t scratchpadBytes() const override {
+    // With a single row or column there is nothing to pack for.
+    if (shape.rows == 1 || shape.columns == 1)
+      return 0;
+    const uint64_t steps =
+        shape.steps > kSomeSteps
+            ? kPackedSteps
+            : (std::max(shape.steps, kFewSteps) + 31) / 32 * 32;
+    return std::max(kLeast, kGaps + (shape.columns + kTile +
+                                     std::min(shape.rows + kTile, kStrip)) *
+                                        steps * sizeof(float));
+  }
+
+private:
+  const ProductShape shape;
+};
+
+} // namespace
+
+static std::unique_ptr<MatrixProduct> create(const ProductShape &shape) {
+  return shape.element == ppx::ElementType_f32
+             ? std::make_unique<OneDnnGemm>(shape)
+             : nullptr;
+}
+
+// The library finds its own blocks. Sums over long columns of the left matrix
+// are up to a third faster in pieces.
+const MatrixLibrary cpu::kOneDnnGemm = {create,
+                                        {/*rows=*/512, /*columns=*/1024,
+                                         /*wholeColumns=*/0,
+                                         /*stepsOfColumns=*/512}};

@@ -15,3 +15,4 @@ config.environment["PATH"] = os.pathsep.join(
 )
 config.environment["FILECHECK_OPTS"] = "--enable-var-scope --dump-input=fail"
 config.substitutions.append(("%data", os.path.join(config.pp_source_dir, "examples", "data")))
+config.substitutions.append(("%examples", os.path.join(config.pp_source_dir, "examples")))

@@ -15,14 +15,17 @@ include "pp/IR/OpBase.td"
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-class PP_UnaryOp<string mnemonic, Type type = PP_FloatTensor>
+class PP_UnaryOp<string mnemonic, Type type = PP_FloatTensor, string element = "f32">
     : PP_PureOp<mnemonic, [Elementwise, SameOperandsAndResultType]> {
+  let description = "```mlir\n%y = pp." # mnemonic # " %x : tensor<4x8x" # element # ">\n```\n";
   let arguments = (ins type:$operand);
   let results = (outs type:$result);
   let assemblyFormat = "$operand attr-dict `:` type($result)";
 }
-class PP_BinaryOp<string mnemonic, Type type = PP_NumberTensor, list<Trait> traits = []>
+class PP_BinaryOp<string mnemonic, Type type = PP_NumberTensor, list<Trait> traits = [],
+                  string element = "f32">
     : PP_PureOp<mnemonic, !listconcat([Elementwise, SameOperandsAndResultType], traits)> {
+  let description = "```mlir\n%z = pp." # mnemonic # " %x, %y : tensor<4x8x" # element # ">\n```\n";
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
@@ -65,7 +68,7 @@ def PP_CosOp : PP_UnaryOp<"cos"> {
 def PP_SignOp : PP_UnaryOp<"sign", PP_NumberTensor> {
   let summary = "-1, 0 or 1";
 }
-def PP_NotOp : PP_UnaryOp<"not", PP_LogicTensor> {
+def PP_NotOp : PP_UnaryOp<"not", PP_LogicTensor, "i1"> {
   let hasFolder = 1;
   let summary = "logical or bitwise not";
 }
@@ -96,10 +99,10 @@ def PP_MinOp : PP_BinaryOp<"min", PP_NumberTensor, [Commutative]> {
 def PP_PowOp : PP_BinaryOp<"pow", PP_FloatTensor> {
   let summary = "x to the y";
 }
-def PP_AndOp : PP_BinaryOp<"and", PP_LogicTensor, [Commutative]> {
+def PP_AndOp : PP_BinaryOp<"and", PP_LogicTensor, [Commutative], "i1"> {
   let summary = "logical or bitwise and";
 }
-def PP_OrOp : PP_BinaryOp<"or", PP_LogicTensor, [Commutative]> {
+def PP_OrOp : PP_BinaryOp<"or", PP_LogicTensor, [Commutative], "i1"> {
   let summary = "logical or bitwise or";
 }
 
@@ -119,6 +122,11 @@ def PP_SelectOp : PP_PureOp<"select", [Elementwise, AllTypesMatch<["on_true", "o
                                        AllShapesMatch<["predicate", "result"]>]> {
   let hasFolder = 1;
   let summary = "`on_true` where `predicate` holds, `on_false` elsewhere";
+  let description = [{
+    ```mlir
+    %y = pp.select %m, %x, %z : tensor<4x8xi1>, tensor<4x8xf32>
+    ```
+  }];
   let arguments = (ins PP_BoolTensor:$predicate, PP_Tensor:$on_true, PP_Tensor:$on_false);
   let results = (outs PP_Tensor:$result);
   let assemblyFormat = "$predicate `,` $on_true `,` $on_false attr-dict `:` type($predicate) `,` type($result)";
@@ -127,6 +135,11 @@ def PP_SelectOp : PP_PureOp<"select", [Elementwise, AllTypesMatch<["on_true", "o
 def PP_ConvertOp : PP_PureOp<"convert", [Elementwise, SameOperandsAndResultShape]> {
   let hasFolder = 1;
   let summary = "changes the element type; floats round to nearest even, float to integer truncates";
+  let description = [{
+    ```mlir
+    %y = pp.convert %x : tensor<4x8xf32> -> tensor<4x8xbf16>
+    ```
+  }];
   let arguments = (ins PP_Tensor:$operand);
   let results = (outs PP_Tensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
@@ -134,6 +147,11 @@ def PP_ConvertOp : PP_PureOp<"convert", [Elementwise, SameOperandsAndResultShape
 
 def PP_StopGradientOp : PP_PureOp<"stop_gradient", [Elementwise, SameOperandsAndResultType]> {
   let summary = "the identity, through which no gradient flows";
+  let description = [{
+    ```mlir
+    %y = pp.stop_gradient %x : tensor<4x8xf32>
+    ```
+  }];
   let arguments = (ins PP_Tensor:$operand);
   let results = (outs PP_Tensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($result)";
@@ -146,6 +164,11 @@ def PP_StopGradientOp : PP_PureOp<"stop_gradient", [Elementwise, SameOperandsAnd
 def PP_ConstantOp : PP_PureOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let hasFolder = 1;
   let summary = "a literal";
+  let description = [{
+    ```mlir
+    %c = pp.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    ```
+  }];
   let arguments = (ins ElementsAttr:$value);
   let results = (outs PP_Tensor:$result);
   let assemblyFormat = "attr-dict $value";
@@ -224,6 +247,10 @@ def PP_ReshapeOp : PP_PureOp<"reshape", [SameOperandsAndResultElementType]> {
   let description = [{
     Constraints:
     - (reshape_c1) operand and result have equally many elements.
+
+    ```mlir
+    %y = pp.reshape %x : tensor<4x3x8xf32> -> tensor<12x8xf32>
+    ```
   }];
   let arguments = (ins PP_Tensor:$operand);
   let results = (outs PP_Tensor:$result);
@@ -238,6 +265,10 @@ def PP_TransposeOp : PP_PureOp<"transpose", [SameOperandsAndResultElementType]> 
     Constraints:
     - (transpose_c1) `permutation` is a permutation of the dimensions.
     - (transpose_c2) the result's shape is the permuted shape.
+
+    ```mlir
+    %y = pp.transpose %x perm [2, 0, 1] : tensor<4x3x8xf32> -> tensor<8x4x3xf32>
+    ```
   }];
   let arguments = (ins PP_Tensor:$operand, DenseI64ArrayAttr:$permutation);
   let results = (outs PP_Tensor:$result);
@@ -275,6 +306,11 @@ def PP_PadOp : PP_PureOp<"pad", [SameOperandsAndResultElementType]> {
     Constraints:
     - (pad_c1) one low, high and interior amount per dimension, none negative.
     - (pad_c2) the result's shape follows.
+
+    ```mlir
+    %y = pp.pad %x, %zero low [0, 1] high [2, 0] interior [0, 1]
+        : tensor<4x3xf32>, tensor<f32> -> tensor<6x6xf32>
+    ```
   }];
   let arguments = (ins PP_Tensor:$operand, PP_Tensor:$value, DenseI64ArrayAttr:$low,
                        DenseI64ArrayAttr:$high, DenseI64ArrayAttr:$interior);
@@ -293,6 +329,10 @@ def PP_ConcatenateOp : PP_PureOp<"concatenate", [SameOperandsAndResultElementTyp
     Constraints:
     - (concatenate_c1) at least one operand, all of the result's rank.
     - (concatenate_c2) sizes agree but along `dimension`, where they add up.
+
+    ```mlir
+    %z = pp.concatenate %x, %y dim 1 : tensor<4x3xf32>, tensor<4x5xf32> -> tensor<4x8xf32>
+    ```
   }];
   let arguments = (ins Variadic<PP_Tensor>:$operands, I64Attr:$dimension);
   let results = (outs PP_Tensor:$result);
@@ -305,6 +345,10 @@ def PP_DynamicSliceOp : PP_PureOp<"dynamic_slice"> {
   let description = [{
     Constraints:
     - (dynamic_slice_c1) one start per dimension; the result is nowhere larger than the operand.
+
+    ```mlir
+    %y = pp.dynamic_slice %x[%i, %j] : tensor<8x8xf32>, tensor<i32>, tensor<i32> -> tensor<2x8xf32>
+    ```
   }];
   let arguments = (ins PP_Tensor:$operand, Variadic<PP_ScalarIndex>:$starts);
   let results = (outs PP_Tensor:$result);
@@ -317,6 +361,11 @@ def PP_DynamicUpdateSliceOp : PP_PureOp<"dynamic_update_slice", [AllTypesMatch<[
   let description = [{
     Constraints:
     - (dynamic_update_slice_c1) one start per dimension; the update is nowhere larger than the operand.
+
+    ```mlir
+    %y = pp.dynamic_update_slice %x, %u[%i, %j]
+        : tensor<8x8xf32>, tensor<2x8xf32>, tensor<i32>, tensor<i32>
+    ```
   }];
   let arguments = (ins PP_Tensor:$operand, PP_Tensor:$update, Variadic<PP_ScalarIndex>:$starts);
   let results = (outs PP_Tensor:$result);
@@ -353,6 +402,10 @@ def PP_ArgmaxOp : PP_PureOp<"argmax"> {
   let description = [{
     Constraints:
     - (argmax_c1) `dimension` is a dimension of the operand; the result's shape is the operand's without it.
+
+    ```mlir
+    %i = pp.argmax %x dim 1 : tensor<4x8xf32> -> tensor<4xi32>
+    ```
   }];
   let arguments = (ins PP_NumberTensor:$operand, I64Attr:$dimension);
   let results = (outs StaticShapeTensorOf<[I32]>:$result);
@@ -365,6 +418,10 @@ def PP_CumsumOp : PP_PureOp<"cumsum", [SameOperandsAndResultType]> {
   let description = [{
     Constraints:
     - (cumsum_c1) `dimension` is a dimension of the operand.
+
+    ```mlir
+    %y = pp.cumsum %x dim 1 reverse : tensor<4x8xf32>
+    ```
   }];
   let arguments = (ins PP_NumberTensor:$operand, I64Attr:$dimension, UnitAttr:$reverse);
   let results = (outs PP_NumberTensor:$result);
@@ -413,6 +470,10 @@ def PP_GatherOp : PP_PureOp<"gather"> {
     Constraints:
     - (gather_c1) leading `batch_dims` dimensions agree and a table dimension follows them.
     - (gather_c2) the result's shape is batch, index, rest; element types agree.
+
+    ```mlir
+    %e = pp.gather %table[%tokens] batch 0 : tensor<50x8xf32>, tensor<2x4xi32> -> tensor<2x4x8xf32>
+    ```
     - (gather_c3) the table has a row to clamp indices to, unless the result is empty.
   }];
   let arguments = (ins PP_Tensor:$operand, PP_IntTensor:$indices, I64Attr:$batch_dims);
@@ -429,6 +490,11 @@ def PP_ScatterAddOp : PP_PureOp<"scatter_add", [AllTypesMatch<["operand", "resul
     Constraints:
     - (scatter_add_c1) leading `batch_dims` dimensions agree and a table dimension follows them.
     - (scatter_add_c2) the updates' shape is batch, index, rest; element types agree.
+
+    ```mlir
+    %t = pp.scatter_add %table[%tokens], %rows batch 0
+        : tensor<50x8xf32>, tensor<2x4xi32>, tensor<2x4x8xf32>
+    ```
   }];
   let arguments = (ins PP_NumberTensor:$operand, PP_IntTensor:$indices, PP_NumberTensor:$updates, I64Attr:$batch_dims);
   let results = (outs PP_NumberTensor:$result);
@@ -441,6 +507,10 @@ def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [SameOperandsAndR
   let description = [{
     Constraints:
     - (sharding_constraint_c1) the sharding has the tensor's rank and is not partial.
+
+    ```mlir
+    %y = pp.sharding_constraint %x to <@mesh, [{"dp"}, {"tp", ?} ]> : tensor<4x8xf32>
+    ```
   }];
   let arguments = (ins PP_Tensor:$operand, PP_ShardingAttr:$sharding);
   let results = (outs PP_Tensor:$result);

@@ -10,6 +10,14 @@ include "pp/IR/OpBase.td"
 
 def PP_YieldOp : PP_Op<"yield", [Pure, Terminator, HasParent<"FragmentOp">]> {
   let summary = "ends a fragment with its results";
+  let description = [{
+    ```mlir
+    %y = pp.fragment update stage 1 (%x) {
+    ^bb0(%a: tensor<4x8xf32>):
+      pp.yield %a : tensor<4x8xf32>
+    } : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+  }];
   let arguments = (ins Variadic<PP_Tensor>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
 }
@@ -27,8 +35,10 @@ def PP_FragmentOp : PP_Op<"fragment", [IsolatedFromAbove, SingleBlock]> {
     ```mlir
     %y, %residual = pp.fragment forward stage 0 (%x, %w) {
     ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
-      ...
-      pp.yield %h, %s : tensor<4x8xf32>, tensor<4x8xf32>
+      %h = pp.dot_general %a, %b batch [] x [] contract [1] x [0]
+          : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+      %t = pp.tanh %h : tensor<4x8xf32>
+      pp.yield %t, %h : tensor<4x8xf32>, tensor<4x8xf32>
     } : (tensor<4x8xf32>, tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)
     ```
   }];

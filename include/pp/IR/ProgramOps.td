@@ -30,7 +30,7 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
       pp.queue "compute" compute
     } prologue {
     } body {
-      pp.step on 0 after []
+      pp.step [] on 0 after []
     } epilogue {
     }
     ```
@@ -54,6 +54,10 @@ def PP_SlotOp : PP_Op<"slot", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods
     Constraints:
     - (slot_c1) `type` is a ranked tensor of static shape.
     - (slot_c2) `argument` is an argument of @main of this type.
+
+    ```mlir
+    pp.slot "fused_2" activation at 4096 : tensor<4x8xf32>
+    ```
   }];
   let arguments = (ins StrAttr:$name, PP_SlotClassAttr:$slot_class, I64Attr:$offset,
                        TypeAttr:$type, OptionalAttr<I64Attr>:$argument);
@@ -63,6 +67,11 @@ def PP_SlotOp : PP_Op<"slot", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods
 
 def PP_QueueOp : PP_Op<"queue", [HasParent<"ProgramOp">]> {
   let summary = "instructions that start and complete in order";
+  let description = [{
+    ```mlir
+    pp.queue "send 1" send
+    ```
+  }];
   let arguments = (ins StrAttr:$name, PP_QueueKindAttr:$kind);
   let assemblyFormat = "$name `` $kind attr-dict";
 }
@@ -86,13 +95,27 @@ def PP_RunOp : PP_Instruction<"run", (ins FlatSymbolRefAttr:$kernel, UnitAttr:$a
     `accumulate`: the contraction adds to what its result slot holds.
     Constraints:
     - (run_c1) `kernel` is a kernel, and there is a slot for each of its parameters.
+
+    ```mlir
+    pp.run @kernel [0, 1] on 0 after [1, 2] as forward 0 3
+    ```
   }];
 }
 def PP_SendOp : PP_Instruction<"send", (ins I64Attr:$peer), "`to` $peer"> {
   let summary = "sends a slot to the rank of another stage with the same coordinates";
+  let description = [{
+    ```mlir
+    pp.send to 1 [0] on 1 after [0, 4] as forward 0 3
+    ```
+  }];
 }
 def PP_RecvOp : PP_Instruction<"recv", (ins I64Attr:$peer), "`from` $peer"> {
   let summary = "receives a slot from the rank of another stage with the same coordinates";
+  let description = [{
+    ```mlir
+    pp.recv from 1 [0] on 1 after [] as backward 0 3
+    ```
+  }];
 }
 def PP_CollectiveInstructionOp : PP_Instruction<"collective",
     (ins PP_CollectiveKindAttr:$kind, OptionalAttr<PP_ReductionAttr>:$reduction,
@@ -102,18 +125,43 @@ def PP_CollectiveInstructionOp : PP_Instruction<"collective",
          DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$permutation),
     "`` $kind `` custom<OptionalReduction>($reduction) `over` $axes"> {
   let summary = "a collective: n slots read, then n slots written";
+  let description = [{
+    ```mlir
+    pp.collective all_reduce sum over ["dp"] [0, 1] on 1 after [0, 7] as update 0 -1
+    ```
+  }];
 }
 def PP_CopyOp : PP_Instruction<"copy", (ins), ""> {
   let summary = "copies the first slot to the second";
+  let description = [{
+    ```mlir
+    pp.copy [0, 1] on 0 after []
+    ```
+  }];
 }
 def PP_LoadOp : PP_Instruction<"load", (ins I64Attr:$argument), "`argument` $argument"> {
   let summary = "fills a slot with this rank's part of an input's micro-batch";
+  let description = [{
+    ```mlir
+    pp.load argument 0 [1] on 0 after [] as forward 0 3
+    ```
+  }];
 }
 def PP_EmitOp : PP_Instruction<"emit", (ins I64Attr:$output), "`output` $output"> {
   let summary = "hands a slot to the driver as a result of the step";
+  let description = [{
+    ```mlir
+    pp.emit output 0 [1] on 0 after []
+    ```
+  }];
 }
 def PP_FlagOp : PP_Instruction<"flag", (ins), ""> {
   let summary = "sets the last slot to 1 if any element of the others is not finite, else to 0";
+  let description = [{
+    ```mlir
+    pp.flag [0, 1, 2] on 0 after []
+    ```
+  }];
 }
 def PP_GateOp : PP_Instruction<"gate", (ins FlatSymbolRefAttr:$kernel), "$kernel",
     [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -121,10 +169,19 @@ def PP_GateOp : PP_Instruction<"gate", (ins FlatSymbolRefAttr:$kernel), "$kernel
   let description = [{
     Constraints:
     - (gate_c1) `kernel` is a kernel, and there is a slot for each of its parameters and the flag.
+
+    ```mlir
+    pp.gate @kernel [0, 1, 2] on 0 after []
+    ```
   }];
 }
 def PP_StepOp : PP_Instruction<"step", (ins), ""> {
   let summary = "ends a body; waits for every queue";
+  let description = [{
+    ```mlir
+    pp.step [] on 0 after [1, 7]
+    ```
+  }];
 }
 
 #endif // PP_IR_PROGRAMOPS_TD

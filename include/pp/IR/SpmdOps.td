@@ -93,6 +93,10 @@ def PP_AllGatherOp : PP_CollectiveOp<"all_gather"> {
     Constraints:
     - (all_gather_c1) the mesh exists and has every axis, none twice, none of kind time.
     - (all_gather_c2) the result is the operand with `dimension` multiplied by the group's size.
+
+    ```mlir
+    %y = pp.all_gather %x dim 0 over @mesh ["tp"] : tensor<4x8xf32> -> tensor<8x8xf32>
+    ```
   }];
   let arguments = (ins PP_Tensor:$operand, I64Attr:$dimension, FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes);
   let assemblyFormat = "$operand `dim` $dimension `over` $mesh $axes attr-dict `:` type($operand) `->` type($result)";
@@ -104,6 +108,10 @@ def PP_ReduceScatterOp : PP_CollectiveOp<"reduce_scatter"> {
     Constraints:
     - (reduce_scatter_c1) the mesh exists and has every axis, none twice, none of kind time.
     - (reduce_scatter_c2) the result is the operand with `dimension` divided by the group's size.
+
+    ```mlir
+    %y = pp.reduce_scatter sum %x dim 0 over @mesh ["tp"] : tensor<4x8xf32> -> tensor<2x8xf32>
+    ```
   }];
   let arguments = (ins PP_ReductionAttr:$reduction, PP_Tensor:$operand, I64Attr:$dimension,
                        FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes);
@@ -116,6 +124,10 @@ def PP_AllToAllOp : PP_CollectiveOp<"all_to_all"> {
     Constraints:
     - (all_to_all_c1) the mesh exists and has every axis, none twice, none of kind time.
     - (all_to_all_c2) the result is the operand with `split` divided and `concat` multiplied by the group's size.
+
+    ```mlir
+    %y = pp.all_to_all %x split 1 concat 0 over @mesh ["tp"] : tensor<4x8xf32> -> tensor<8x4xf32>
+    ```
   }];
   let arguments = (ins PP_Tensor:$operand, I64Attr:$split_dimension, I64Attr:$concat_dimension,
                        FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes);
@@ -128,6 +140,10 @@ def PP_PermuteOp : PP_CollectiveOp<"permute", [SameOperandsAndResultType]> {
     Constraints:
     - (permute_c1) the mesh exists and has every axis, none twice, none of kind time.
     - (permute_c2) `permutation` is a permutation of the group.
+
+    ```mlir
+    %y = pp.permute %x [1, 0] over @mesh ["tp"] : tensor<4x8xf32>
+    ```
   }];
   let arguments = (ins PP_Tensor:$operand, DenseI64ArrayAttr:$permutation, FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes);
   let assemblyFormat = "$operand $permutation `over` $mesh $axes attr-dict `:` type($result)";
@@ -139,6 +155,10 @@ def PP_AllSliceOp : PP_PureOp<"all_slice"> {
     Constraints:
     - (all_slice_c1) the mesh exists and has every axis, none twice.
     - (all_slice_c2) the result is the operand with `dimension` divided by the group's size.
+
+    ```mlir
+    %y = pp.all_slice %x dim 0 over @mesh ["dp", "tp"] : tensor<4x8xf32> -> tensor<1x8xf32>
+    ```
   }];
   let arguments = (ins PP_Tensor:$operand, I64Attr:$dimension, FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes);
   let results = (outs PP_Tensor:$result);

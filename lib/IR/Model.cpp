@@ -127,6 +127,23 @@ void pp::setResult(func::FuncOp main, unsigned index, Role role,
   main.setResultAttr(index, attrs::kName, StringAttr::get(context, name));
 }
 
+DictionaryAttr pp::getResultAttrs(MLIRContext *context, Role role,
+                                  StringRef name) {
+  NamedAttrList attributes;
+  attributes.set(attrs::kRole, RoleAttr::get(context, role));
+  attributes.set(attrs::kName, StringAttr::get(context, name));
+  return attributes.getDictionary(context);
+}
+
+void pp::setSignature(func::FuncOp main, ArrayRef<DictionaryAttr> ofArguments,
+                      ArrayRef<DictionaryAttr> ofResults) {
+  Block &body = main.getBody().front();
+  main.setType(FunctionType::get(main.getContext(), body.getArgumentTypes(),
+                                 body.getTerminator()->getOperandTypes()));
+  main.setAllArgAttrs(ofArguments);
+  main.setAllResultAttrs(ofResults);
+}
+
 Kind pp::getKind(Operation *op) {
   auto kind = op->getAttrOfType<KindAttr>(attrs::kKind);
   return kind ? kind.getValue() : Kind::Forward;

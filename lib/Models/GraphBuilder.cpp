@@ -36,23 +36,23 @@ void GraphBuilder::enter(StringRef part) {
 Value GraphBuilder::argument(StringRef name, ArrayRef<int64_t> shape, Role role,
                              Type element) {
   auto type = RankedTensorType::get(shape, element);
-  unsigned index = main.getNumArguments();
-  (void)main.insertArgument(index, type, {},
-                            NameLoc::get(builder.getStringAttr(name)));
-  main.setArgAttr(index, attrs::kRole,
-                  RoleAttr::get(builder.getContext(), role));
-  main.setArgAttr(index, attrs::kName, builder.getStringAttr(name));
-  return main.getArgument(index);
+  arguments.emplace_back();
+  setAttr(attrs::kRole, RoleAttr::get(builder.getContext(), role));
+  setAttr(attrs::kName, builder.getStringAttr(name));
+  return main.getBody().addArgument(type,
+                                    NameLoc::get(builder.getStringAttr(name)));
+}
+
+void GraphBuilder::setAttr(StringRef name, Attribute value) {
+  arguments.back().set(name, value);
 }
 
 Value GraphBuilder::param(StringRef name, ArrayRef<int64_t> shape,
                           InitAttr init, ArrayRef<int64_t> storedShape) {
   Value value = argument(name, shape, Role::Param, element);
-  unsigned index = main.getNumArguments() - 1;
-  main.setArgAttr(index, attrs::kInit, init);
+  setAttr(attrs::kInit, init);
   if (!storedShape.empty())
-    main.setArgAttr(index, attrs::kStoredShape,
-                    builder.getDenseI64ArrayAttr(storedShape));
+    setAttr(attrs::kStoredShape, builder.getDenseI64ArrayAttr(storedShape));
   return value;
 }
 
@@ -60,8 +60,7 @@ Value GraphBuilder::input(StringRef name, ArrayRef<int64_t> shape, Role role,
                           Type element, int64_t bound) {
   Value value = argument(name, shape, role, element);
   if (bound)
-    main.setArgAttr(main.getNumArguments() - 1, attrs::kBound,
-                    builder.getI64IntegerAttr(bound));
+    setAttr(attrs::kBound, builder.getI64IntegerAttr(bound));
   return value;
 }
 
@@ -240,8 +239,10 @@ Value GraphBuilder::meanCrossEntropy(Value logits, Value labels) {
 
 OwningOpRef<ModuleOp> GraphBuilder::finish(Value loss) {
   func::ReturnOp::create(builder, loc, loss);
-  main.setFunctionType(builder.getFunctionType(
-      main.getFunctionType().getInputs(), TypeRange(loss.getType())));
-  setResult(main, 0, Role::Loss, "loss");
+  SmallVector<DictionaryAttr> ofArguments;
+  for (NamedAttrList &attributes : arguments)
+    ofArguments.push_back(attributes.getDictionary(builder.getContext()));
+  setSignature(main, ofArguments,
+               getResultAttrs(builder.getContext(), Role::Loss, "loss"));
   return std::move(module);
 }

@@ -94,12 +94,16 @@ public:
 private:
   mlir::Value argument(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                        Role role, mlir::Type element);
+  /// Sets an attribute of the last argument.
+  void setAttr(llvm::StringRef name, mlir::Attribute value);
 
   mlir::OpBuilder builder;
   mlir::Location loc;
   mlir::Type element;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp main;
+  /// Attributes of the arguments that the function's block has so far.
+  llvm::SmallVector<mlir::NamedAttrList> arguments;
 };
 
 } // namespace pp

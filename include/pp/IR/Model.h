@@ -76,9 +76,18 @@ void setArgAttrs(mlir::func::FuncOp main, llvm::StringRef name,
 void setResultAttrs(mlir::func::FuncOp main, llvm::StringRef name,
                     llvm::ArrayRef<mlir::Attribute> values);
 
-/// Marks result `index`.
+/// Marks result `index`; of many results, setSignature() marks all.
 void setResult(mlir::func::FuncOp main, unsigned index, Role role,
                llvm::StringRef name);
+/// The attributes of a result of that role and name.
+mlir::DictionaryAttr getResultAttrs(mlir::MLIRContext *context, Role role,
+                                    llvm::StringRef name);
+
+/// Gives `main` the arguments that its block has and the results that it
+/// returns, with these attributes: all at once, for the same reason.
+void setSignature(mlir::func::FuncOp main,
+                  llvm::ArrayRef<mlir::DictionaryAttr> ofArguments,
+                  llvm::ArrayRef<mlir::DictionaryAttr> ofResults);
 
 /// The op's part of training; forward when unmarked.
 Kind getKind(mlir::Operation *op);

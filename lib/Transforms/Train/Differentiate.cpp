@@ -229,8 +229,13 @@ int64_t firstUse(BlockArgument argument, ArrayRef<Operation *> forwardOps) {
 }
 
 void Differentiator::appendGradients() {
+  SmallVector<Value> gradients;
+  SmallVector<DictionaryAttr> ofArguments, ofResults;
+  for (unsigned index = 0; index < main.getNumResults(); ++index)
+    ofResults.push_back(main.getResultAttrDict(index));
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
+    ofArguments.push_back(main.getArgAttrDict(index));
     if (getArgRole(main, index) != Role::Param)
       continue;
     int64_t origin = firstUse(argument, forwardOps);
@@ -241,11 +246,12 @@ void Differentiator::appendGradients() {
                      .constant(0.0, argument.getType());
       markSince(last, origin);
     }
-    unsigned result = main.getNumResults();
-    (void)main.insertResult(result, argument.getType(), {});
-    terminator->insertOperands(result, gradient);
-    setResult(main, result, Role::Gradient, getArgName(main, index));
+    gradients.push_back(gradient);
+    ofResults.push_back(getResultAttrs(main.getContext(), Role::Gradient,
+                                       getArgName(main, index)));
   }
+  terminator->insertOperands(terminator->getNumOperands(), gradients);
+  setSignature(main, ofArguments, ofResults);
 }
 
 void Differentiator::removeDeadOps() {

@@ -24,7 +24,8 @@ namespace {
 
 class PipelineVerifier {
 public:
-  PipelineVerifier(func::FuncOp main, MeshAttr mesh) : main(main) {
+  PipelineVerifier(func::FuncOp main, MeshAttr mesh)
+      : main(main), arguments(getArgsByName(main)) {
     if (MeshAxisAttr axis = mesh.getStageAxis())
       numStages = axis.getSize();
     if (MeshAxisAttr axis = mesh.getTimeAxis())
@@ -46,6 +47,7 @@ private:
   bool isStage(int64_t stage) const { return stage >= 0 && stage < numStages; }
 
   func::FuncOp main;
+  llvm::StringMap<unsigned> arguments;
   int64_t numStages = 1, numMicroBatches = 1;
   std::set<std::pair<Phase, int64_t>> fragments;
 };
@@ -138,12 +140,12 @@ LogicalResult PipelineVerifier::verifyResult(OpOperand &result) {
   std::optional<Role> role = getResultRole(main, index);
   BlockArgument argument;
   if (role == Role::Param || role == Role::State) {
-    int64_t number = findArg(main, getResultName(main, index));
-    if (number < 0)
+    auto named = arguments.find(getResultName(main, index));
+    if (named == arguments.end())
       return fail() << "the name of the argument that it updates, got \""
                     << getResultName(main, index) << "\"";
-    argument = main.getArgument(number);
-    if (getArgRole(main, number) != role)
+    argument = main.getArgument(named->second);
+    if (getArgRole(main, named->second) != role)
       return fail() << "the name of a " << stringifyRole(*role) << ", got \""
                     << getResultName(main, index) << "\", which is none";
     if (argument.getType() != result.get().getType())

@@ -165,10 +165,10 @@ bool BlockRewriter::reaches(unsigned from, unsigned to) {
 /// True if every op of the cluster that reads `argument` sees it elementwise
 /// under `layout`.
 static bool isReadAlike(const KernelCluster &cluster, Value argument,
-                        const RowLayout &layout) {
+                        const RowLayout &layout, const FreeOps &free) {
   const RowOption &option = cluster.options.front();
   for (Operation *user : argument.getUsers()) {
-    if (isKernelOp(user) && isFreeOp(user))
+    if (free.contains(user))
       return false;
     if (cluster.live.contains(user) &&
         (!user->hasTrait<OpTrait::Elementwise>() ||
@@ -181,6 +181,12 @@ static bool isReadAlike(const KernelCluster &cluster, Value argument,
 /// An update overwrites the argument it replaces, once all others have read it.
 /// This only spares copies: whether it may is decided by pp-share-slots.
 void BlockRewriter::chooseInplace() {
+  DenseMap<Value, SmallVector<unsigned>> readers;
+  for (unsigned index = 0; index < steps.size(); ++index)
+    for (Value value : steps[index].reads)
+      readers[value].push_back(index);
+  llvm::DenseSet<Value> returned;
+  returned.insert_range(block.getTerminator()->getOperands());
   for (unsigned index = 0; index < steps.size(); ++index) {
     KernelCluster *cluster = steps[index].cluster;
     if (!cluster)
@@ -190,16 +196,15 @@ void BlockRewriter::chooseInplace() {
       if (!argument || !cluster->inputs.contains(argument) ||
           argument.getType() != output.getType() ||
           !isReadAlike(*cluster, argument,
-                       cluster->options.front().layouts.lookup(output)))
+                       cluster->options.front().layouts.lookup(output),
+                       clusters.getFreeOps()))
         continue;
-      SmallVector<unsigned> others;
-      for (unsigned reader = 0; reader < steps.size(); ++reader)
-        if (reader != index && steps[reader].reads.contains(argument))
-          others.push_back(reader);
+      SmallVector<unsigned> others(readers.lookup(argument));
+      llvm::erase(others, index);
       if (llvm::any_of(
               others,
               [&](unsigned reader) { return reaches(index, reader); }) ||
-          llvm::is_contained(block.getTerminator()->getOperands(), argument))
+          returned.contains(argument))
         continue;
       for (unsigned reader : others)
         addEdge(reader, index);

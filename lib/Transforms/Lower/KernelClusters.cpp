@@ -63,40 +63,47 @@ bool pp::isOrderedOp(Operation *op) {
   return !isKernelOp(op) && !isa<LaunchOp>(op);
 }
 
-bool pp::isFreeOp(Operation *op) {
-  if (isReadOutside(op))
-    return false;
-  if (isa<ConstantOp, IotaOp, AxisIndexOp, BroadcastOp>(op))
-    return true;
-  // A mask: an elementwise op on nothing but counters and literals.
-  return isElementwise(op) && !isTranscendental(op) &&
-         llvm::all_of(op->getOperands(), [](Value v) {
-           Operation *producer = v.getDefiningOp();
-           if (!producer || !isKernelOp(producer))
-             return false;
-           if (auto broadcast = dyn_cast<BroadcastOp>(producer)) {
-             producer = broadcast.getOperand().getDefiningOp();
-             return producer && isKernelOp(producer) &&
-                    !isa<BroadcastOp>(producer) && isFreeOp(producer);
-           }
-           return isFreeOp(producer);
-         });
+FreeOps::FreeOps(Block &block) {
+  for (Operation &op : block) {
+    if (!isKernelOp(&op) || isReadOutside(&op))
+      continue;
+    // A mask: an elementwise op on nothing but counters and literals.
+    bool isFree = isa<ConstantOp, IotaOp, AxisIndexOp, BroadcastOp>(op) ||
+                  (isElementwise(&op) && !isTranscendental(&op) &&
+                   llvm::all_of(op.getOperands(), [&](Value operand) {
+                     return isMaskOperand(operand);
+                   }));
+    if (isFree)
+      ops.insert(&op);
+  }
 }
 
-void pp::forEachRead(Operation *op, llvm::function_ref<void(Value)> visit) {
+/// A broadcast is free whatever it repeats, which a mask is not.
+bool FreeOps::isMaskOperand(Value value) const {
+  Operation *producer = value.getDefiningOp();
+  if (auto broadcast = dyn_cast_or_null<BroadcastOp>(producer)) {
+    producer = broadcast.getOperand().getDefiningOp();
+    if (isa_and_present<BroadcastOp>(producer))
+      return false;
+  }
+  return producer && contains(producer);
+}
+
+void FreeOps::forEachRead(Operation *op,
+                          llvm::function_ref<void(Value)> visit) const {
   for (Value operand : op->getOperands()) {
     Operation *producer = operand.getDefiningOp();
-    if (producer && isKernelOp(producer) && isFreeOp(producer))
+    if (producer && contains(producer))
       forEachRead(producer, visit);
     else
       visit(operand);
   }
 }
 
-static SetVector<Value> inputsOf(const KernelCluster &cluster) {
+SetVector<Value> KernelClusters::inputsOf(const KernelCluster &cluster) const {
   SetVector<Value> inputs;
   for (Operation *op : cluster.ops)
-    forEachRead(op, [&](Value value) {
+    free.forEachRead(op, [&](Value value) {
       if (!value.getDefiningOp() ||
           !cluster.ops.contains(value.getDefiningOp()))
         inputs.insert(value);
@@ -104,7 +111,7 @@ static SetVector<Value> inputsOf(const KernelCluster &cluster) {
   return inputs;
 }
 
-KernelClusters::KernelClusters(Block &block) : block(block) {
+KernelClusters::KernelClusters(Block &block) : block(block), free(block) {
   Operation *previous = nullptr;
   for (Operation &op : block)
     if (isOrderedOp(&op)) {
@@ -149,7 +156,7 @@ bool KernelClusters::wouldCycle(ArrayRef<KernelCluster *> merged,
       work.push_back(producer);
   };
   auto push = [&](Operation *from) {
-    forEachRead(from, [&](Value value) { visit(value.getDefiningOp()); });
+    free.forEachRead(from, [&](Value value) { visit(value.getDefiningOp()); });
     visit(previousOf.lookup(from));
   };
   push(op);
@@ -199,11 +206,11 @@ static SmallVector<RowOption> combine(ArrayRef<RowOption> a,
   return both;
 }
 
-static SmallVector<RowOption> extendOptions(ArrayRef<RowOption> options,
-                                            Operation *op) {
+static SmallVector<RowOption>
+extendOptions(ArrayRef<RowOption> options, Operation *op, const FreeOps &free) {
   SmallVector<RowOption> extended;
   for (const RowOption &option : options)
-    if (auto layout = extendOption(option, op)) {
+    if (auto layout = extendOption(option, op, free)) {
       extended.push_back(option);
       extended.back().layouts[op->getResult(0)] = *layout;
     }
@@ -213,7 +220,7 @@ static SmallVector<RowOption> extendOptions(ArrayRef<RowOption> options,
 bool KernelClusters::tryJoin(Operation *op) {
   SmallVector<KernelCluster *> candidates;
   bool isFragment = isa<FragmentOp>(block.getParentOp());
-  forEachRead(op, [&](Value value) {
+  free.forEachRead(op, [&](Value value) {
     // A scalar is computed once, and read by the kernels that spread it: else
     // the step count would tie all updates together.
     if (isScalar(value) && !isScalar(op->getResult(0)))
@@ -234,7 +241,7 @@ bool KernelClusters::tryJoin(Operation *op) {
     SmallVector<RowOption> trial = merged.empty()
                                        ? candidate->options
                                        : combine(options, candidate->options);
-    SmallVector<RowOption> extended = extendOptions(trial, op);
+    SmallVector<RowOption> extended = extendOptions(trial, op, free);
     if (extended.empty() || wouldCycle(attempt, op))
       continue;
     merged = std::move(attempt);
@@ -247,7 +254,7 @@ bool KernelClusters::tryJoin(Operation *op) {
   KernelCluster *into = merged.front();
   for (KernelCluster *cluster : ArrayRef(merged).drop_front())
     absorb(*into, *cluster);
-  into->options = extendOptions(options, op);
+  into->options = extendOptions(options, op, free);
   into->ops.insert(op);
   owner[op] = into;
   return true;
@@ -255,10 +262,10 @@ bool KernelClusters::tryJoin(Operation *op) {
 
 void KernelClusters::clusterOps() {
   for (Operation &op : block) {
-    if (!isKernelOp(&op) || isFreeOp(&op) || owner.count(&op))
+    if (!isKernelOp(&op) || free.contains(&op) || owner.count(&op))
       continue;
     if (!tryJoin(&op))
-      createCluster(&op)->options = startOptions(&op);
+      createCluster(&op)->options = startOptions(&op, free);
   }
   for (auto &cluster : clusters)
     llvm::stable_sort(cluster->options,
@@ -273,7 +280,8 @@ void KernelClusters::clusterOps() {
 
 /// The ways of `cluster` that still hold when it computes `op` too.
 static SmallVector<RowOption> prependOptions(const KernelCluster &cluster,
-                                             Operation *op) {
+                                             Operation *op,
+                                             const FreeOps &free) {
   SmallVector<RowOption> kept;
   for (const RowOption &option : cluster.options) {
     // Every use inside must see the value alike; this layout is then its own.
@@ -292,7 +300,7 @@ static SmallVector<RowOption> prependOptions(const KernelCluster &cluster,
             if (producer == op) {
               isConsistent &= !seen || *seen == operandLayout;
               seen = operandLayout;
-            } else if (producer && isKernelOp(producer) && isFreeOp(producer)) {
+            } else if (producer && free.contains(producer)) {
               visit(producer, operandLayout);
             }
           }
@@ -325,7 +333,7 @@ bool KernelClusters::isStored(Value value, const KernelCluster &except) const {
 bool KernelClusters::recomputeInto(KernelCluster &cluster, Value input) {
   Operation *producer = input.getDefiningOp();
   if (!producer || producer->getBlock() != &block || !isCheapOp(producer) ||
-      isFreeOp(producer))
+      free.contains(producer))
     return false;
   if (!owner.lookup(producer))
     return false;
@@ -333,7 +341,7 @@ bool KernelClusters::recomputeInto(KernelCluster &cluster, Value input) {
     return bytesOf(value) * (isStored(value, cluster) ? 1 : 2);
   };
   double after = 0;
-  forEachRead(producer, [&](Value value) {
+  free.forEachRead(producer, [&](Value value) {
     bool isOurs =
         value.getDefiningOp() && cluster.ops.contains(value.getDefiningOp());
     auto found = readers.find(value);
@@ -343,7 +351,7 @@ bool KernelClusters::recomputeInto(KernelCluster &cluster, Value input) {
   });
   if (after > traffic(input))
     return false;
-  SmallVector<RowOption> options = prependOptions(cluster, producer);
+  SmallVector<RowOption> options = prependOptions(cluster, producer, free);
   if (options.empty())
     return false;
   cluster.options = std::move(options);
@@ -396,7 +404,7 @@ void KernelClusters::finish() {
       });
   while (!work.empty()) {
     auto [cluster, op] = work.pop_back_val();
-    forEachRead(op, [&, cluster = cluster](Value value) {
+    free.forEachRead(op, [&, cluster = cluster](Value value) {
       Operation *producer = value.getDefiningOp();
       if (producer && cluster->ops.contains(producer)) {
         need(cluster, producer);

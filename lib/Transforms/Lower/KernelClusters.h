@@ -13,6 +13,7 @@
 #include "pp/Analysis/RowLayout.h"
 #include "pp/IR/Kernel.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include <memory>
@@ -26,8 +27,8 @@ struct RowOption {
   llvm::DenseMap<mlir::Value, RowLayout> layouts;
 };
 
-/// Ops that become one kernel. `ops` are in block order; free ops (isFreeOp)
-/// belong to no cluster and are cloned into every kernel that needs them.
+/// Ops that become one kernel. `ops` are in block order; free ops belong to no
+/// cluster and are cloned into every kernel that needs them.
 struct KernelCluster {
   llvm::SmallSetVector<mlir::Operation *, 8> ops;
   /// The ways that remain; the first is the best.
@@ -38,17 +39,27 @@ struct KernelCluster {
   llvm::SetVector<mlir::Value> inputs, outputs;
 };
 
-/// Calls `visit` for each value that `op` reads, looking through free ops.
-void forEachRead(mlir::Operation *op,
-                 llvm::function_ref<void(mlir::Value)> visit);
-
 /// True for what keeps its order in a block whatever it reads: collectives,
 /// transfers, fragments.
 bool isOrderedOp(mlir::Operation *op);
 
-/// Costs nothing to compute again where it is used: literals, counters,
-/// coordinates, masks made of these, and broadcasts.
-bool isFreeOp(mlir::Operation *op);
+/// The ops of a block that cost nothing to compute again where they are used:
+/// literals, counters, coordinates, masks made of these, and broadcasts. Found
+/// once, since whether an op is a mask depends on all that leads to it.
+class FreeOps {
+public:
+  explicit FreeOps(mlir::Block &block);
+
+  bool contains(mlir::Operation *op) const { return ops.contains(op); }
+  /// Calls `visit` for each value that `op` reads, looking through free ops.
+  void forEachRead(mlir::Operation *op,
+                   llvm::function_ref<void(mlir::Value)> visit) const;
+
+private:
+  bool isMaskOperand(mlir::Value value) const;
+
+  llvm::DenseSet<mlir::Operation *> ops;
+};
 
 /// Partitions the kernel ops of a block into clusters.
 class KernelClusters {
@@ -71,16 +82,19 @@ public:
   KernelCluster *clusterOf(mlir::Operation *op) const {
     return owner.lookup(op);
   }
+  const FreeOps &getFreeOps() const { return free; }
 
 private:
   KernelCluster *createCluster(mlir::Operation *op);
   bool tryJoin(mlir::Operation *op);
   bool wouldCycle(llvm::ArrayRef<KernelCluster *> merged, mlir::Operation *op);
   bool recomputeInto(KernelCluster &cluster, mlir::Value input);
+  llvm::SetVector<mlir::Value> inputsOf(const KernelCluster &cluster) const;
   bool isStored(mlir::Value value, const KernelCluster &except) const;
   void absorb(KernelCluster &into, KernelCluster &from);
 
   mlir::Block &block;
+  FreeOps free;
   llvm::SmallVector<std::unique_ptr<KernelCluster>> clusters;
   llvm::DenseMap<mlir::Operation *, KernelCluster *> owner;
   /// For ops that keep their order, the one before.
@@ -92,10 +106,11 @@ private:
 /// The layout that `option` gives the result of `op` if it may join the ops
 /// whose values `option` knows; nothing if rows would need each other.
 std::optional<RowLayout> extendOption(const RowOption &option,
-                                      mlir::Operation *op);
+                                      mlir::Operation *op, const FreeOps &free);
 
 /// Ways to divide one op into rows.
-llvm::SmallVector<RowOption> startOptions(mlir::Operation *op);
+llvm::SmallVector<RowOption> startOptions(mlir::Operation *op,
+                                          const FreeOps &free);
 
 /// Lower is better: rows should be many, and their parts fit the first cache
 /// and fill vector registers.

@@ -31,8 +31,8 @@ class StageLowering {
 public:
   StageLowering(func::FuncOp main, SumKernels &sumKernels, int64_t stage,
                 ArrayRef<int64_t> ranks)
-      : main(main), module(main->getParentOfType<ModuleOp>()), stage(stage),
-        writer(module, ("stage" + Twine(stage)).str(), ranks),
+      : main(main), module(main->getParentOfType<ModuleOp>()), symbols(module),
+        stage(stage), writer(module, ("stage" + Twine(stage)).str(), ranks),
         sums(sumKernels, writer) {}
 
   LogicalResult run(StringRef actions);
@@ -60,6 +60,7 @@ private:
 
   func::FuncOp main;
   ModuleOp module;
+  SymbolTable symbols; ///< the kernels that fragments launch
   int64_t stage;
   ProgramWriter writer;
   MicroBatchSums sums;
@@ -265,7 +266,7 @@ void StageLowering::chooseDestinations(FragmentOp fragment) {
     if (result.use_empty() || !launch || !value.hasOneUse() ||
         !MicroBatchSums::mayGoToSlot(result))
       continue;
-    auto kernel = module.lookupSymbol<func::FuncOp>(launch.getCallee());
+    auto kernel = symbols.lookup<func::FuncOp>(launch.getCallee());
     if (!kernel ||
         getInplaceOperand(kernel, cast<OpResult>(value).getResultNumber()) >= 0)
       continue;
@@ -276,7 +277,7 @@ void StageLowering::chooseDestinations(FragmentOp fragment) {
 }
 
 LogicalResult StageLowering::lowerLaunch(LaunchOp launch, int64_t microBatch) {
-  auto kernel = module.lookupSymbol<func::FuncOp>(launch.getCallee());
+  auto kernel = symbols.lookup<func::FuncOp>(launch.getCallee());
   auto type = FunctionType::get(launch.getContext(), launch.getOperandTypes(),
                                 launch.getResultTypes());
   if (!kernel || kernel.getFunctionType() != type)

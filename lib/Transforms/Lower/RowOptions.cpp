@@ -94,29 +94,30 @@ std::optional<PartialLayout> knownFrom(const RowOption &option, Operation *op,
 
 /// True if seeing `value` under `layout` agrees with what `option` knows, free
 /// ops looked through.
-bool agrees(const RowOption &option, Value value, const RowLayout &layout) {
+bool agrees(const RowOption &option, Value value, const RowLayout &layout,
+            const FreeOps &free) {
   if (auto found = option.layouts.find(value); found != option.layouts.end())
     return found->second == layout;
   Operation *op = value.getDefiningOp();
-  if (!op || !isKernelOp(op) || !isFreeOp(op))
+  if (!op || !free.contains(op))
     return true;
   auto operands = operandLayouts(op, layout);
   if (!operands)
     return false;
   for (auto [operand, operandLayout] :
        llvm::zip_equal(op->getOperands(), *operands))
-    if (!agrees(option, operand, operandLayout))
+    if (!agrees(option, operand, operandLayout, free))
       return false;
   return true;
 }
 
 bool operandsAgree(const RowOption &option, Operation *op,
-                   const RowLayout &result) {
+                   const RowLayout &result, const FreeOps &free) {
   auto operands = operandLayouts(op, result);
   if (!operands)
     return false;
   for (auto [operand, layout] : llvm::zip_equal(op->getOperands(), *operands))
-    if (!agrees(option, operand, layout))
+    if (!agrees(option, operand, layout, free))
       return false;
   return true;
 }
@@ -124,7 +125,7 @@ bool operandsAgree(const RowOption &option, Operation *op,
 } // namespace
 
 std::optional<RowLayout> pp::extendOption(const RowOption &option,
-                                          Operation *op) {
+                                          Operation *op, const FreeOps &free) {
   auto type = ranked(op->getResult(0));
   PartialLayout known(type.getRank());
   for (unsigned index = 0; index < op->getNumOperands(); ++index) {
@@ -141,14 +142,15 @@ std::optional<RowLayout> pp::extendOption(const RowOption &option,
   RowLayout layout;
   for (auto [digit, size] : llvm::zip_equal(known, type.getShape()))
     layout.push_back(digit.value_or(RowDigit::whole(size)));
-  if (!coversRows(layout, option.rows) || !operandsAgree(option, op, layout))
+  if (!coversRows(layout, option.rows) ||
+      !operandsAgree(option, op, layout, free))
     return std::nullopt;
   if (option.rows == 1 && elementsOf(op) > kSerialElements)
     return std::nullopt;
   return layout;
 }
 
-SmallVector<RowOption> pp::startOptions(Operation *op) {
+SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free) {
   Value result = op->getResult(0);
   ArrayRef<int64_t> shape = ranked(result).getShape();
   RowOption serial;
@@ -163,7 +165,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op) {
       return other.layouts[result] == layout;
     });
     bool isSerial = option.rows == 1 && elementsOf(op) > kSerialElements;
-    if (!isKnown && !isSerial && operandsAgree(option, op, layout))
+    if (!isKnown && !isSerial && operandsAgree(option, op, layout, free))
       options.push_back(std::move(option));
   };
   for (int64_t count = 0; count < ranked(result).getRank(); ++count) {

@@ -201,14 +201,16 @@ LogicalResult StepPlacement::placeInStep(Operation &op) {
 
 void StepPlacement::placeResults() {
   Operation *terminator = main.getBody().front().getTerminator();
+  llvm::StringMap<unsigned> arguments = getArgsByName(main);
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
     std::optional<Role> role = getResultRole(main, index);
-    int64_t argument = role == Role::Param || role == Role::State
-                           ? findArg(main, getResultName(main, index))
-                           : -1;
-    resultStages.push_back(argument < 0
-                               ? Stages(getHome(value).take_front(1))
-                               : Stages(getHome(main.getArgument(argument))));
+    auto argument = role == Role::Param || role == Role::State
+                        ? arguments.find(getResultName(main, index))
+                        : arguments.end();
+    resultStages.push_back(
+        argument == arguments.end()
+            ? Stages(getHome(value).take_front(1))
+            : Stages(getHome(main.getArgument(argument->second))));
   }
 }
 

@@ -67,19 +67,21 @@ private:
   OpBuilder builder;
   SmallVector<Update> updates;
   SmallVector<State> states;
+  /// Attributes of the state arguments added to the block so far.
+  SmallVector<DictionaryAttr> stateAttrs;
 };
 
 LogicalResult OptimizerBuilder::collectUpdates() {
+  llvm::StringMap<Value> gradients;
+  for (unsigned result = 0; result < main.getNumResults(); ++result)
+    if (getResultRole(main, result) == Role::Gradient)
+      gradients[getResultName(main, result)] = terminator->getOperand(result);
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
     if (getArgRole(main, index) != Role::Param)
       continue;
     StringRef name = getArgName(main, index);
-    Value gradient;
-    for (unsigned result = 0; result < main.getNumResults(); ++result)
-      if (getResultRole(main, result) == Role::Gradient &&
-          getResultName(main, result) == name)
-        gradient = terminator->getOperand(result);
+    Value gradient = gradients.lookup(name);
     if (!gradient)
       return main.emitError("expects a gradient of parameter \"")
              << name << "\" among the results; pp-differentiate adds it";
@@ -92,15 +94,13 @@ LogicalResult OptimizerBuilder::collectUpdates() {
 
 Value OptimizerBuilder::addState(const Twine &name, RankedTensorType type,
                                  NamedAttrList attributes) {
-  unsigned index = main.getNumArguments();
   MLIRContext *context = main.getContext();
   attributes.set(attrs::kRole, RoleAttr::get(context, Role::State));
   attributes.set(attrs::kName, builder.getStringAttr(name));
   attributes.set(attrs::kInit,
                  InitAttr::get(context, InitKind::Zeros, 0.0, 0.0));
-  (void)main.insertArgument(index, type, attributes.getDictionary(context),
-                            main.getLoc());
-  return main.getArgument(index);
+  stateAttrs.push_back(attributes.getDictionary(context));
+  return main.getBody().addArgument(type, main.getLoc());
 }
 
 Value OptimizerBuilder::addState(StringRef prefix, const Update &update) {
@@ -188,7 +188,10 @@ void OptimizerBuilder::replaceResults(bool keepGradients) {
     std::string name;
   };
   SmallVector<Value> values;
-  SmallVector<DictionaryAttr> attributes;
+  SmallVector<DictionaryAttr> ofArguments, attributes;
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    ofArguments.push_back(main.getArgAttrDict(index));
+  llvm::append_range(ofArguments, stateAttrs);
   for (unsigned index = 0; index < main.getNumResults(); ++index) {
     if (getResultRole(main, index) == Role::Gradient)
       continue;
@@ -203,17 +206,13 @@ void OptimizerBuilder::replaceResults(bool keepGradients) {
   for (const Update &update : updates)
     if (keepGradients)
       added.push_back({update.gradient, Role::Gradient, update.name});
-  unsigned firstAdded = values.size();
   for (const Result &result : added) {
     values.push_back(result.value);
-    attributes.push_back(builder.getDictionaryAttr({}));
+    attributes.push_back(
+        getResultAttrs(main.getContext(), result.role, result.name));
   }
   terminator->setOperands(values);
-  main.setType(builder.getFunctionType(main.getArgumentTypes(),
-                                       TypeRange(ValueRange(values))));
-  main.setAllResultAttrs(attributes);
-  for (auto [index, result] : llvm::enumerate(added))
-    setResult(main, firstAdded + index, result.role, result.name);
+  setSignature(main, ofArguments, attributes);
 }
 
 LogicalResult OptimizerBuilder::run(bool keepGradients) {

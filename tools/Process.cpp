@@ -12,6 +12,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <csignal>
 #include <cstdlib>
+#include <iterator>
 #include <unistd.h>
 
 using pprt::ExitCode;
@@ -47,12 +48,26 @@ static void checkStandardOutput() {
   endUnwritten();
 }
 
+/// LLVM takes over signals when it first notes a temporary file, among them
+/// those that the caller has told us to ignore, as nohup does. It does so once:
+/// here, and gives those back.
+static void takeOverSignals() {
+  constexpr int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR2};
+  struct sigaction inherited[std::size(signals)];
+  for (size_t i = 0; i < std::size(signals); ++i)
+    sigaction(signals[i], nullptr, &inherited[i]);
+  llvm::sys::SetInterruptFunction(endInterrupted);
+  for (size_t i = 0; i < std::size(signals); ++i)
+    if (inherited[i].sa_handler == SIG_IGN)
+      sigaction(signals[i], &inherited[i], nullptr);
+}
+
 void pp::guardProcess(const char *tool) {
   toolName = tool;
   llvm::install_fatal_error_handler(reportFatal);
   llvm::outs(); // destroyed after the check
   std::atexit(checkStandardOutput);
-  llvm::sys::SetInterruptFunction(endInterrupted);
+  takeOverSignals();
   // A file that grows beyond `ulimit -f` is a failure like others.
   std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -12,7 +12,8 @@
 
 namespace pp {
 
-/// Call it once, after llvm::InitLLVM. `tool` begins the messages.
+/// Call it once, before llvm::InitLLVM, which takes signals over. `tool` begins
+/// the messages.
 void guardProcess(const char *tool);
 
 } // namespace pp

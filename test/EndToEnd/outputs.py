@@ -121,13 +121,17 @@ def check_signals(run, judge):
         again = run.call("pp-run", "mlp.mlir", "--steps=0", f"--parameters={kept}")
         judge.expect(again.returncode == 0, f"{name}: expects parameters that can be read", again)
         kept.unlink(missing_ok=True)
-    # As nohup does.
-    process = start(run, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
-    process.send_signal(signal.SIGHUP)
-    time.sleep(0.5)
-    judge.expect(process.poll() is None, "expects an ignored SIGHUP to stay ignored")
-    process.send_signal(signal.SIGTERM)
-    judge.expect(end(process).returncode == 130, "expects SIGTERM to end it still")
+    # As nohup does. A kernel that is kept is a temporary file first, of which LLVM takes care.
+    for cache in "warm", "cold":
+        process = start(run, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+                        env=dict(os.environ) if cache == "warm" else
+                        dict(os.environ, XDG_CACHE_HOME=str(run.folder / "cold")))
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        judge.expect(process.poll() is None,
+                     f"{cache} cache: expects an ignored SIGHUP to stay ignored")
+        process.send_signal(signal.SIGTERM)
+        judge.expect(end(process).returncode == 130, "expects SIGTERM to end it still")
 
 
 def check_second_signal(run, judge):

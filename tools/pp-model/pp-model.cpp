@@ -25,8 +25,8 @@ static int fail(const llvm::Twine &message, ExitCode code) {
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
   pp::guardProcess("pp-model");
+  llvm::InitLLVM init(argc, argv);
   cl::SubCommand gptCommand(
       "gpt", "GPT-2: pre-norm, learned positions, tanh GELU, biases");
   cl::SubCommand mlpCommand("mlp", "tanh layers and a softmax classifier");

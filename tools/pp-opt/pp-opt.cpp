@@ -36,8 +36,8 @@ static int writeText(const std::string &path, llvm::StringRef text) {
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
   pp::guardProcess("pp-opt");
+  llvm::InitLLVM init(argc, argv);
   mlir::DialectRegistry registry;
   registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
   pp::registerCostModels(registry);

@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
+#include "../Process.h"
 #include "Options.h"
 #include "Run.h"
 #include "pp/IR/Version.h"
 
-#include <csignal>
 #include <iostream>
 #include <new>
 #include <unistd.h>
@@ -20,8 +20,7 @@
 }
 
 int main(int argc, char **argv) {
-  // A file that grows beyond `ulimit -f` is a failure like others.
-  std::signal(SIGXFSZ, SIG_IGN);
+  pp::guardProcess("pp-run");
   std::set_new_handler(endWithoutMemory);
   pprt::Expected<pp::run::Options> options = pp::run::parseOptions(argc, argv);
   pprt::Status status = options.status();

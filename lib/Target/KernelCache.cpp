@@ -42,6 +42,12 @@ bool isPrivate(const std::string &directory) {
          (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
+/// Anything else may keep whoever opens it waiting.
+bool isRegularFile(const std::string &path) {
+  struct stat info;
+  return ::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
 std::string joinPath(StringRef directory, const Twine &name) {
   SmallString<128> path(directory);
   sys::path::append(path, name);
@@ -77,7 +83,8 @@ std::optional<ObjectCode> KernelCache::lookup(StringRef key) const {
   if (directory.empty())
     return std::nullopt;
   const std::string path = pathOf(key);
-  // Refuses what is no regular file, a pipe without a writer among it.
+  if (!isRegularFile(path))
+    return std::nullopt;
   pprt::Expected<std::string> file = pprt::readFile(path, kMostBytes);
   if (!file || file->size() <= kDigestSize)
     return std::nullopt;
@@ -117,8 +124,7 @@ void KernelCache::prune() const {
     return;
   // pruneCache() writes to this file and would wait for a pipe's reader.
   const std::string timestamp = joinPath(directory, "llvmcache.timestamp");
-  struct stat info;
-  if (::lstat(timestamp.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+  if (!isRegularFile(timestamp))
     ::unlink(timestamp.c_str());
   CachePruningPolicy policy;
   policy.Interval = std::chrono::seconds(0);

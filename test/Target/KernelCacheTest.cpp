@@ -212,7 +212,7 @@ TEST_F(KernelCache, StaysBelowItsLimit) {
   EXPECT_EQ(entries().size(), 5u);
 }
 
-// A pipe that nobody writes to would be waited for.
+// A pipe would be waited for, to be opened or to end.
 TEST_F(KernelCache, PassesOverWhatIsNoFile) {
   size_t cached = 0;
   compileAndRun(cached);
@@ -227,8 +227,12 @@ TEST_F(KernelCache, PassesOverWhatIsNoFile) {
     ASSERT_EQ(plant(path.c_str()), 0);
     ASSERT_EQ(mkfifo((directory + "/llvmcache.timestamp").str().c_str(), 0600),
               0);
+    // Nor is one waited for to which somebody may write.
+    const int writer = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
     EXPECT_EQ(compileAndRun(cached), -2.0);
     EXPECT_EQ(cached, 0u);
+    if (writer >= 0)
+      ::close(writer);
   }
 }
 

@@ -7,8 +7,8 @@ A model that f32 cannot compute must fail against the interpreter, which uses
 f64. Losses of exactly zero agree, and a model without parameters rounds as its type
 does. A large model is judged by the program for one
 device: that adds in another order, so that a partitioned program which agrees to
-the last bit was compared with itself. Models in bf16 are accepted as far from f64
-as their program for one device is.
+the last bit was compared with itself. Models in bf16, or with bf16 in them, are
+accepted as far from f64 as their program for one device is.
 
   judges.py --bin=build/bin
 """
@@ -57,6 +57,20 @@ func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.role = #pp.role<input>})
   return %loss : tensor<f32>
 }
 """
+# Parameters, loss and update are f32, the product is not.
+MIXED = """
+func.func @main(%x: tensor<8x64xf32> {pp.name = "x", pp.role = #pp.role<input>},
+                %w: tensor<64x32xf32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<normal, 0.0, 0.3>})
+    -> (tensor<f32> {pp.name = "loss", pp.role = #pp.role<loss>}) {
+  %xb = pp.convert %x : tensor<8x64xf32> -> tensor<8x64xbf16>
+  %wb = pp.convert %w : tensor<64x32xf32> -> tensor<64x32xbf16>
+  %yb = pp.dot_general %xb, %wb batch [] x [] contract [1] x [0] : tensor<8x64xbf16>, tensor<64x32xbf16> -> tensor<8x32xbf16>
+  %y = pp.convert %yb : tensor<8x32xbf16> -> tensor<8x32xf32>
+  %t = pp.tanh %y : tensor<8x32xf32>
+  %loss = pp.reduce sum %t dims [0, 1] : tensor<8x32xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+"""
 LARGE = "gpt --layers=2 --hidden=128 --heads=4 --seq=64 --batch=16 --vocab=256"
 SMALL = "gpt --dtype=bf16 --layers=3 --hidden=20 --heads=4 --seq=8 --batch=16 --vocab=32"
 PLAN = """#pp.plan<mesh = <["mb"=2 : time, "pp"=2 : stage, "dp"=2]>, schedule = "1f1b",
@@ -90,6 +104,12 @@ def main():
             if code or not found["ok"]:
                 errors.append(f"constant.mlir: expects the bounds of its type, got exit {code}: "
                               f"{found}")
+        (folder / "mixed.mlir").write_text(MIXED)
+        for goal in "dp=2 optimizer=sgd lr=1e-2", "dp=2 microbatches=2 optimizer=adamw lr=1e-3":
+            code, found = verify("mixed.mlir", goal)
+            if code or found["class"] != "low precision":
+                errors.append(f"mixed.mlir [{goal}]: expects to be measured as bf16, got exit "
+                              f"{code}: {found}")
         for goal in ("dp=2 pp=2 microbatches=2 optimizer=sgd lr=1e-2", "plan=two-by-two.plan"):
             code, found = verify("large.mlir", goal)
             if code or found["judge"] != "one device" or not found["gradients"] > 0:

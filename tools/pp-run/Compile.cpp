@@ -27,6 +27,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
+#include <cmath>
 
 using namespace pp::run;
 using pprt::ExitCode;
@@ -343,6 +344,34 @@ double SourceModule::stepFlops() const {
   });
   // The backward pass has two products for each of the forward pass.
   return isModel() ? 3 * flops : flops;
+}
+
+double SourceModule::roundoff() const {
+  unsigned digits =
+      llvm::APFloat::semanticsPrecision(llvm::APFloat::IEEEdouble());
+  auto look = [&](mlir::Type type) {
+    auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
+    if (auto element =
+            tensor ? llvm::dyn_cast<mlir::FloatType>(tensor.getElementType())
+                   : mlir::FloatType())
+      digits = std::min(digits, llvm::APFloat::semanticsPrecision(
+                                    element.getFloatSemantics()));
+  };
+  auto main = state->module->lookupSymbol<mlir::func::FuncOp>("main");
+  if (!main)
+    return 0;
+  // An input is as exact as it is; what an op makes of it is rounded.
+  for (mlir::BlockArgument argument : main.getArguments()) {
+    std::optional<pp::Role> role =
+        pp::getArgRole(main, argument.getArgNumber());
+    if (role == pp::Role::Param || role == pp::Role::State)
+      look(argument.getType());
+  }
+  main.walk([&](mlir::Operation *op) {
+    for (mlir::Type type : op->getResultTypes())
+      look(type);
+  });
+  return std::ldexp(1.0, -int(digits));
 }
 
 Expected<UpdateRule> SourceModule::updateRule(const std::string &parallelize) {

@@ -69,6 +69,10 @@ public:
   /// as they are in contractions.
   double stepFlops() const;
 
+  /// Half the distance between neighbours around 1, of the narrowest floats
+  /// that a step computes or keeps.
+  double roundoff() const;
+
   pprt::Expected<UpdateRule> updateRule(const std::string &parallelize);
 
   /// The unpartitioned training step with all gradients, evaluated op by op in

@@ -21,30 +21,8 @@ static constexpr double interpretedFlops = 5e8;
 
 namespace {
 
-/// Half the distance between neighbours around 1, or 0 for what is compared by
-/// fixed bounds.
-double roundoffOf(const ppx::ArtifactT &artifact) {
-  constexpr double ofBFloat16 = 1. / 256;
-  for (const auto &argument : artifact.arguments)
-    if (argument->role == ppx::Role_param &&
-        argument->element == ppx::ElementType_bf16)
-      return ofBFloat16;
-  for (const auto &output : artifact.outputs)
-    if (output->role == ppx::OutputRole_loss &&
-        output->element == ppx::ElementType_bf16)
-      return ofBFloat16;
-  return 0;
-}
-
-Bounds boundsFor(const ppx::ArtifactT &artifact, const UpdateRule &rule) {
-  bool isDouble = true;
-  for (const auto &argument : artifact.arguments)
-    if (argument->role == ppx::Role_param)
-      isDouble &= argument->element == ppx::ElementType_f64;
-  for (const auto &output : artifact.outputs)
-    if (output->role == ppx::OutputRole_loss)
-      isDouble &= output->element == ppx::ElementType_f64;
-  if (isDouble)
+Bounds boundsFor(double roundoff, const UpdateRule &rule) {
+  if (roundoff < 0x1p-24)
     return {1e-10, 1e-10, 1e-10};
   return {1e-4, 1e-4, rule.isAdam ? 0.05 : 1e-4, rule.isAdam};
 }
@@ -214,8 +192,8 @@ Expected<VerifyReport> pp::run::verify(const Compared &compared,
 
   // Low precision is measured by that of the unpartitioned program, and both
   // are compared with f64.
-  const double roundoff = roundoffOf(*program.artifact);
-  const bool isLow = roundoff > 0;
+  const double roundoff = module.roundoff();
+  const bool isLow = roundoff > 0x1p-24;
   const bool isInterpreted = module.stepFlops() <= interpretedFlops;
   std::unique_ptr<Session> judgeSession, yardstickSession;
   std::unique_ptr<Stepper> judge, yardstick;
@@ -243,8 +221,7 @@ Expected<VerifyReport> pp::run::verify(const Compared &compared,
   }
 
   const std::unique_ptr<Stepper> ours = makeSessionStepper(**session);
-  Comparison comparison(boundsFor(*program.artifact, *rule),
-                        rule->learningRate);
+  Comparison comparison(boundsFor(roundoff, *rule), rule->learningRate);
   LowPrecisionComparison lowComparison(
       roundoff,
       rule->isAdam ? std::optional(rule->learningRate) : std::nullopt);

@@ -19,10 +19,12 @@ SmallVector<SlotAccess> pp::getAccesses(Operation &op, SymbolTable &symbols) {
     auto kernel = symbols.lookup<func::FuncOp>(
         op.getAttrOfType<FlatSymbolRefAttr>("kernel").getValue());
     bool accumulate = isa<RunOp>(op) && cast<RunOp>(op).getAccumulate();
+    bool isGated = isa<GateOp>(op);
+    // What a kernel that is skipped does not write keeps its value.
     for (auto [slot, parameter] :
          llvm::zip(slots, getRunParameters(kernel, accumulate)))
-      add(slot, parameter.reads, parameter.writes);
-    if (isa<GateOp>(op))
+      add(slot, parameter.reads || isGated, parameter.writes);
+    if (isGated)
       add(slots.back(), true, false);
   } else if (isa<CollectiveInstructionOp>(op)) {
     for (auto [index, slot] : llvm::enumerate(slots))

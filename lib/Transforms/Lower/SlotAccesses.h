@@ -17,7 +17,7 @@ struct SlotAccess {
 };
 
 /// The slots that an instruction of a program names, each with what is done to
-/// it. What is written is written whole.
+/// it. What is written and not read is written whole.
 llvm::SmallVector<SlotAccess> getAccesses(mlir::Operation &op,
                                           mlir::SymbolTable &symbols);
 

@@ -135,3 +135,38 @@ module {
   } epilogue {
   }
 }
+
+// -----
+
+// A gated kernel that is skipped leaves its result as it was: the copy is read.
+// CHECK-LABEL: pp.program @gated
+// CHECK: body
+// CHECK-NEXT: pp.copy [0, 1]
+// CHECK-NEXT: pp.run @neg [2, 0]
+// CHECK-NEXT: pp.emit output 0 [0]
+// CHECK-NEXT: pp.gate @neg [2, 1, 3]
+// CHECK-NEXT: pp.copy [1, 0]
+module {
+  func.func private @main(tensor<4xf32>) -> tensor<4xf32>
+  func.func private @neg(%w: tensor<4xf32>) -> tensor<4xf32> attributes {pp.kernel = #pp.kernel<loops>} {
+    %0 = pp.neg %w : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  pp.program @gated ranks [0] arena 0 slots {
+    pp.slot "w" parameter at -1 argument 0 : tensor<4xf32>
+    pp.slot "old" activation at -1 : tensor<4xf32>
+    pp.slot "g" gradient at -1 : tensor<4xf32>
+    pp.slot "flag" activation at -1 : tensor<i32>
+  } queues {
+    pp.queue "compute" compute
+  } prologue {
+  } body {
+    pp.copy [0, 1] on 0 after []
+    pp.run @neg [2, 0] on 0 after []
+    pp.emit output 0 [0] on 0 after []
+    pp.gate @neg [2, 1, 3] on 0 after []
+    pp.copy [1, 0] on 0 after []
+    pp.step [] on 0 after []
+  } epilogue {
+  }
+}

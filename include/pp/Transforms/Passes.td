@@ -134,12 +134,12 @@ def LoadPlan : Pass<"pp-load-plan", "::mlir::ModuleOp"> {
 }
 
 def SplitConstants : Pass<"pp-split-constants", "::mlir::ModuleOp"> {
-  let summary = "gives every use of a constant its own";
+  let summary = "gives every use of a constant or broadcast its own";
   let description = [{
-    Constants, iotas and broadcast scalars are the only values whose dimensions
-    no argument has. Used twice, one would tie the shardings of both users, so
-    it is cloned before seeds are set. Clones that end up alike are merged
-    after `pp-partition`.
+    Constants, iotas and broadcasts have dimensions that no operand has. Used
+    twice, one would tie the shardings of both users, so it is cloned before
+    seeds are set, and so is the constant that a clone broadcasts. Clones that
+    end up alike are merged after `pp-partition`.
 
     ```mlir
     %b = pp.broadcast %zero dims [] : tensor<f32> -> tensor<8x8xf32>

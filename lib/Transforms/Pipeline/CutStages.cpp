@@ -13,6 +13,7 @@
 #include "pp/IR/Model.h"
 #include "pp/Planner/StageCuts.h"
 #include "pp/Transforms/Passes.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetOperations.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <set>
@@ -304,7 +305,7 @@ void remarkCuts(func::FuncOp main, ArrayRef<int64_t> cuts, bool areGiven) {
     return;
   struct Share {
     Operation *first = nullptr;
-    int64_t forwardOps = 0;
+    llvm::DenseSet<int64_t> forwardOps; // by origin: one may have clones
     double flops = 0;
   };
   SmallVector<Share> shares(cuts.size() + 1);
@@ -320,7 +321,7 @@ void remarkCuts(func::FuncOp main, ArrayRef<int64_t> cuts, bool areGiven) {
     if (getKind(&op) != Kind::Forward)
       continue;
     share.first = share.first ? share.first : &op;
-    ++share.forwardOps;
+    share.forwardOps.insert(origin);
   }
   for (auto [stage, share] : llvm::enumerate(shares)) {
     Location loc = share.first ? share.first->getLoc() : main.getLoc();
@@ -331,7 +332,8 @@ void remarkCuts(func::FuncOp main, ArrayRef<int64_t> cuts, bool areGiven) {
                           stage ? std::to_string(cuts[stage - 1]) : "0")
         << remark::metric("at", describeLocation(loc))
         << remark::metric("chosen_by", areGiven ? "plan" : "planner")
-        << remark::metric("forward_ops", std::to_string(share.forwardOps))
+        << remark::metric("forward_ops",
+                          std::to_string(share.forwardOps.size()))
         << remark::metric("flops", std::to_string(int64_t(share.flops)))
         << remark::metric(
                "share",

@@ -2,11 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In and out: level 1. Constants, iotas and scalars that are broadcast have
-// dimensions which come from nowhere: one of them with two uses ties the
-// shardings of two computations that have nothing to do with each other. So
-// each use gets its own. What still lies alike after partitioning is merged
-// there.
+// In and out: level 1. Constants, iotas and broadcasts make dimensions that
+// come from nowhere: one of them with two uses ties the shardings of two
+// computations that have nothing to do with each other. So each use gets its
+// own. What still lies alike after partitioning is merged there.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
@@ -22,15 +21,13 @@ namespace pp {
 #include "pp/Transforms/Passes.h.inc"
 } // namespace pp
 
-/// True for ops whose dimensions no operand has. Random bits are left alone:
-/// they are work, which two uses share.
+/// True for ops that make dimensions which no operand has. Random bits are left
+/// alone: they are work, which two uses share.
 static bool isSource(Operation &op) {
-  if (!isa<ConstantOp, IotaOp, BroadcastOp>(op) ||
-      ranked(op.getResult(0)).getRank() == 0)
-    return false;
-  return llvm::all_of(op.getOperands(), [](Value operand) {
-    return ranked(operand).getRank() == 0;
-  });
+  if (auto broadcast = dyn_cast<BroadcastOp>(op))
+    return ranked(broadcast).getRank() >
+           ranked(broadcast.getOperand()).getRank();
+  return isa<ConstantOp, IotaOp>(op) && ranked(op.getResult(0)).getRank() > 0;
 }
 
 namespace {
@@ -40,7 +37,9 @@ struct SplitConstantsPass : pp::impl::SplitConstantsBase<SplitConstantsPass> {
     auto main = lookupMain(getOperation());
     if (failed(main))
       return signalPassFailure();
-    for (Operation &op : llvm::make_early_inc_range(main->getBody().front())) {
+    // Backwards: the constant that is broadcast for many has as many uses then.
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(main->getBody().front()))) {
       if (!isSource(op))
         continue;
       // The last use in the list keeps the op.

@@ -1,15 +1,16 @@
-// Every use of a constant, an iota or a scalar that is broadcast has its own, so
-// that users that share nothing else are not sharded alike.
-// RUN: pp-opt %s --pp-split-constants | FileCheck %s
-// RUN: pp-opt %s --pp-split-constants --pp-propagate-shardings | FileCheck %s --check-prefix=APART
+// Every use of a constant, an iota or a broadcast has its own, so that users that
+// share nothing else are not sharded alike.
+// RUN: pp-opt %s --split-input-file --pp-split-constants | FileCheck %s
+// RUN: pp-opt %s --split-input-file --pp-split-constants --pp-propagate-shardings | FileCheck %s --check-prefix=APART
 
-// CHECK-COUNT-2: pp.broadcast
+// CHECK-LABEL: @main
+// CHECK-COUNT-2: pp.broadcast {{.*}} dims []
 // CHECK-NOT: pp.broadcast
 // CHECK-COUNT-2: pp.iota
 // CHECK-NOT: pp.iota
-// A scalar has no dimension, and a spread argument has one of its own.
+// A scalar has no dimension.
 // CHECK: pp.constant {{.*}}tensor<f32>
-// CHECK: pp.broadcast %{{.*}} dims [0]
+// CHECK-COUNT-2: pp.broadcast {{.*}} dims [0]
 // CHECK-NOT: pp.broadcast
 // CHECK: return
 
@@ -29,5 +30,30 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
     %spread = pp.broadcast %b dims [0] : tensor<4xf32> -> tensor<4x4xf32>
     %sum = pp.add %spread, %spread : tensor<4x4xf32>
     return %0, %1, %i, %i, %two, %sum : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xi32>, tensor<4x4xi32>, tensor<f32>, tensor<4x4xf32>
+  }
+}
+
+// -----
+
+// The vector is split up as its broadcasts are, of which one is wanted over the
+// first dimension and the other whole.
+// CHECK-LABEL: @main
+// CHECK-COUNT-2: pp.constant {{.*}}tensor<4xf32>
+// CHECK-NOT: pp.constant
+// CHECK-COUNT-2: pp.broadcast
+// CHECK-NOT: pp.broadcast
+// CHECK: return
+
+// APART: pp.mul {{.*}}#pp.sharding<@mesh, [{"a"}, {}]>
+// APART: pp.mul {{.*}}#pp.sharding<@mesh, [{}, {}]>
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=2]>
+  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"a"}, {}]>},
+                  %w: tensor<4x4xf32> {pp.name = "w"}) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+    %c = pp.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+    %b = pp.broadcast %c dims [1] : tensor<4xf32> -> tensor<4x4xf32>
+    %0 = pp.mul %x, %b : tensor<4x4xf32>
+    %1 = pp.mul %w, %b : tensor<4x4xf32>
+    return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
   }
 }

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <unistd.h>
 
 using namespace pprt;
 using namespace pprt::test;
@@ -194,6 +195,17 @@ TEST(Session, RefusesMoreMemoryThanThereIs) {
   EXPECT_EQ(arena.code(), ExitCode::outOfMemory);
   EXPECT_EQ(arena.message(), "rank 0 expects " + std::to_string(most) +
                                  " bytes of memory, which the system refuses");
+
+  // Each for itself would be granted, and all together kill the process.
+  const uint64_t machine =
+      uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
+  Echo two;
+  two.dp = 2;
+  ppx::ArtifactT pair(*two.make());
+  pair.programs[0]->arena_bytes = machine / 4 * 3;
+  const Status all =
+      Session::create(std::make_shared<const ppx::ArtifactT>(pair)).status();
+  EXPECT_EQ(all.code(), ExitCode::outOfMemory);
 }
 
 TEST(Session, RefusesMoreThreadsThanThereAre) {

@@ -8,6 +8,8 @@
 #include "OpenBlas.h"
 
 #include <chrono>
+#include <limits>
+#include <unistd.h>
 
 using namespace pprt;
 using namespace pprt::cpu;
@@ -81,6 +83,14 @@ static Status refusedThread() {
                 "refuses; give fewer ranks or threads");
 }
 
+/// Bytes of memory that this machine has. The system grants arenas that exceed
+/// it together, and kills the process when they are filled.
+static uint64_t machineMemory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
+  return pages > 0 && size > 0 ? uint64_t(pages) * uint64_t(size)
+                               : std::numeric_limits<uint64_t>::max();
+}
+
 Expected<std::unique_ptr<Executor>>
 Executor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                  const Mesh &mesh, const ExecutorOptions &options,
@@ -96,6 +106,7 @@ Executor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
     return status;
 
   state.ranks.resize(mesh.worldSize());
+  uint64_t needed = 0;
   for (const std::unique_ptr<ppx::ProgramT> &program : artifact->programs)
     for (uint32_t index : program->ranks) {
       auto rank = std::make_unique<Rank>(index, mesh, *program);
@@ -104,10 +115,18 @@ Executor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                       "rank " + std::to_string(index) + " expects " +
                           std::to_string(program->arena_bytes) +
                           " bytes of memory, which the system refuses");
+      needed += rank->arena.size();
       for (Section section : kSections)
         addTasks(*rank, section, state.kernels);
       state.ranks[index] = std::move(rank);
     }
+  if (const uint64_t memory = machineMemory(); needed > memory)
+    return Status(ExitCode::outOfMemory,
+                  "expects arenas of at most " + std::to_string(memory) +
+                      " bytes in all, the memory of this machine, got " +
+                      std::to_string(needed) + " bytes for " +
+                      std::to_string(mesh.worldSize()) +
+                      " ranks; give a smaller model or batch");
   Expected<std::vector<Meeting>> meetings =
       matchRanks(*artifact, mesh, state.ranks);
   if (!meetings)

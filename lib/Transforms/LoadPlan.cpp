@@ -57,22 +57,29 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
   /// The plan that `text` holds; reports why there is none.
   PlanAttr parse(StringRef text) {
     ModuleOp module = getOperation();
-    // The parser does not know the file: only its reason is shown.
-    std::string reason;
+    const StringRef body = dropComments(text);
+    const size_t skipped = text.drop_back(body.size()).count('\n');
+    // The parser knows neither the file nor what was dropped of it.
+    std::string reasons;
+    llvm::raw_string_ostream reason(reasons);
     PlanAttr plan;
     {
       ScopedDiagnosticHandler handler(
           module.getContext(), [&](Diagnostic &diagnostic) {
-            reason += (reason.empty() ? ": " : "; ") + diagnostic.str();
+            if (auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
+              reason << ", line " << place.getLine() + skipped;
+            reason << ": " << diagnostic;
+            for (Diagnostic &note : diagnostic.getNotes())
+              reason << "; " << note;
             return success();
           });
       plan = dyn_cast_or_null<PlanAttr>(
-          parseAttribute(dropComments(text).trim(), module.getContext()));
+          parseAttribute(body.trim(), module.getContext()));
     }
     if (plan && plan.getMesh())
       return plan;
     module.emitError() << "expects a #pp.plan with a mesh in '" << file << "'"
-                       << reason;
+                       << reasons;
     return {};
   }
 };

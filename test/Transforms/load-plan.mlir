@@ -16,6 +16,11 @@
 // RUN: printf '\n // mine\n// and more\n#pp.plan<\n  // four\n  mesh = <["dp"=4]>, schedule = "gpipe"\n>\n// done\n' > %t.commented
 // RUN: pp-opt %s --pp-load-plan="file=%t.commented" | FileCheck %s
 
+// What cannot be read is told with its line in the file.
+// RUN: printf '// mine\n\n#pp.plan<\n  mesh = <["dp"=4]>,\n  optimizer = #pp.optimizer<sgd, lr = 1>\n>\n' > %t.whole
+// RUN: not pp-opt %s --pp-load-plan="file=%t.whole" 2>&1 | FileCheck %s --check-prefix=WHOLE
+// WHOLE: expects a #pp.plan with a mesh in '{{.*}}.whole', line 5: unexpected decimal integer literal for a floating point value; add a trailing dot
+
 // Neither this nor options replace the plan that a module has.
 // RUN: pp-opt %s --pp-make-plan="dp=2" -o %t.planned.mlir
 // RUN: not pp-opt %t.planned.mlir --pp-load-plan="file=%t.plan" 2>&1 | FileCheck %s --check-prefix=PLANNED

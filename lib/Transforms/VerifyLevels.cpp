@@ -89,6 +89,12 @@ struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
           "expects a scalar float loss as the first result of @main");
       return signalPassFailure();
     }
+    if (std::optional<Role> role = getResultRole(*main, 0);
+        role != Role::Loss) {
+      main->emitError("result 0 of @main expects role loss, got ")
+          << (role ? stringifyRole(*role) : "none");
+      return signalPassFailure();
+    }
     Block &body = main->getBody().front();
     for (Operation &op : body.without_terminator()) {
       if (isGraphOp(&op))

@@ -16,6 +16,8 @@
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <list>
+
 namespace cl = llvm::cl;
 using pprt::ExitCode;
 
@@ -33,22 +35,27 @@ int main(int argc, char **argv) {
 
   pp::GptConfig gpt;
   pp::MlpConfig mlp;
-  auto size = [](cl::SubCommand &command, llvm::StringRef name,
-                 const char *what, int64_t &value) {
-    return cl::opt<int64_t, true>(name, cl::desc(what), cl::location(value),
-                                  cl::init(value), cl::sub(command));
+  std::list<std::string> descriptions; // options only refer to theirs
+  auto size = [&](cl::SubCommand &command, llvm::StringRef name,
+                  const std::string &what, int64_t &value) {
+    descriptions.push_back(what + " (default " + std::to_string(value) + ")");
+    return cl::opt<int64_t, true>(name, cl::desc(descriptions.back()),
+                                  cl::location(value), cl::init(value),
+                                  cl::sub(command));
   };
   auto layers = size(gptCommand, "layers", "transformer blocks", gpt.layers);
   auto hidden =
       size(gptCommand, "hidden", "width of the residual stream", gpt.hidden);
-  auto heads =
-      size(gptCommand, "heads", "attention heads; divide hidden", gpt.heads);
+  auto heads = size(gptCommand, "heads", "attention heads; they divide hidden",
+                    gpt.heads);
   auto seq = size(gptCommand, "seq", "tokens of a sequence", gpt.seq);
   auto batch =
       size(gptCommand, "batch", "sequences of a global batch", gpt.batch);
   auto vocab = size(gptCommand, "vocab", "distinct tokens", gpt.vocab);
   cl::opt<bool, true> tied(
-      "tied", cl::desc("tie the output projection to the embedding"),
+      "tied",
+      cl::desc("tie the output projection to the embedding (default true; "
+               "--tied=false gives it a weight of its own)"),
       cl::location(gpt.tied), cl::init(gpt.tied), cl::sub(gptCommand));
   auto mlpLayers = size(mlpCommand, "layers", "linear layers", mlp.layers);
   auto mlpInput = size(mlpCommand, "input", "features of a sample", mlp.input);
@@ -75,9 +82,8 @@ int main(int argc, char **argv) {
       cl::sub(cl::SubCommand::getAll()));
   // libLLVM brings hundreds of options of its own into --help.
   cl::HideUnrelatedOptions(shared);
-  cl::SetVersionPrinter([](llvm::raw_ostream &out) {
-    out << pp::describeVersion() << "\n";
-  });
+  cl::SetVersionPrinter(
+      [](llvm::raw_ostream &out) { out << pp::describeVersion() << "\n"; });
   // LLVM's own -h would print help for every misspelt --h...
   cl::opt<bool> help("h", cl::ReallyHidden, cl::sub(cl::SubCommand::getAll()));
   if (!cl::ParseCommandLineOptions(
@@ -102,6 +108,10 @@ int main(int argc, char **argv) {
 
   mlir::MLIRContext context;
   context.loadDialect<pp::PPDialect, mlir::func::FuncDialect>();
+  mlir::ScopedDiagnosticHandler handler(&context, [](mlir::Diagnostic &what) {
+    llvm::errs() << "pp-model: error: " << what << "\n";
+    return mlir::success();
+  });
   mlir::Type element = mlir::Float32Type::get(&context);
   if (dtype == Element::F64)
     element = mlir::Float64Type::get(&context);

@@ -133,6 +133,9 @@ MEASURED = ("steps", "step_ms", "items_per_s", "compile_ms", "oversubscribed")
 
 def check_prediction(dry, report):
     """A dry run says what the report of a run says, but for what only a run can measure."""
+    if any(dry[key] is not None for key in ("items_per_s", "oversubscribed")) or \
+            dry["step_ms"] != {"median": None, "p95": None}:
+        yield "expects a dry run to measure nothing"
     for text in (dry, report):
         for key in MEASURED:
             text.pop(key)

@@ -90,7 +90,9 @@ std::string pp::run::printReport(const Report &report) {
   Json json = {{"version", reportVersion},
                {"world", report.world},
                {"device", report.device},
-               {"oversubscribed", report.isOversubscribed}};
+               {"oversubscribed", report.isOversubscribed
+                                      ? Json(*report.isOversubscribed)
+                                      : Json()}};
   json["steps"] = Json::array();
   std::vector<double> times;
   for (const StepReport &step : report.steps) {
@@ -99,11 +101,15 @@ std::string pp::run::printReport(const Report &report) {
   }
   if (times.size() > 1)
     times.erase(times.begin());
-  double median = quantile(times, 0.5);
-  json["step_ms"] = {{"median", median}, {"p95", quantile(times, 0.95)}};
-  json["items_per_s"] =
-      median > 0 ? 1000.0 * static_cast<double>(report.itemsPerStep) / median
-                 : 0.0;
+  json["step_ms"] = {{"median", Json()}, {"p95", Json()}};
+  json["items_per_s"] = Json();
+  if (!times.empty()) {
+    double median = quantile(times, 0.5);
+    json["step_ms"] = {{"median", median}, {"p95", quantile(times, 0.95)}};
+    if (median > 0)
+      json["items_per_s"] =
+          1000.0 * static_cast<double>(report.itemsPerStep) / median;
+  }
   json["compile_ms"] = {{"total", report.compileMs},
                         {"passes", report.passesMs},
                         {"kernels", report.kernelsMs}};

@@ -68,7 +68,7 @@ struct VerifyReport {
 struct Report {
   uint32_t world = 1;
   std::string device = "cpu";
-  bool isOversubscribed = false;
+  std::optional<bool> isOversubscribed;
   std::vector<StepReport> steps;
   /// Tokens or samples per step.
   uint64_t itemsPerStep = 0;

@@ -40,12 +40,6 @@ static size_t longestName(const Schedule &schedule) {
   return longest;
 }
 
-/// What a row is called: a rank of a pipeline that holds one stage is known by
-/// the stage.
-static const char *rowName(const Schedule &schedule) {
-  return schedule.stages == schedule.ranks.size() ? "stage " : "rank ";
-}
-
 //===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//

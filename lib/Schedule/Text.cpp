@@ -151,6 +151,10 @@ std::optional<Schedule> pp::schedule::parseCsv(const std::string &text,
   return schedule;
 }
 
+const char *pp::schedule::rowName(const Schedule &schedule) {
+  return schedule.stages == schedule.ranks.size() ? "stage " : "rank ";
+}
+
 std::string pp::schedule::printGrid(const Schedule &schedule, size_t markRank,
                                     size_t markIndex) {
   size_t width = 0;
@@ -162,8 +166,8 @@ std::string pp::schedule::printGrid(const Schedule &schedule, size_t markRank,
   std::string grid;
   for (size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     std::string number = std::to_string(rank);
-    grid +=
-        "rank " + std::string(rankWidth - number.size(), ' ') + number + " |";
+    grid += rowName(schedule) + std::string(rankWidth - number.size(), ' ') +
+            number + " |";
     for (size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
       bool isMarked = rank == markRank && i == markIndex;
       std::string cell = print(schedule.ranks[rank][i]);

@@ -32,7 +32,7 @@ private:
     return false;
   }
   bool failAt(size_t rank, size_t index, const std::string &message) {
-    return fail("rank " + std::to_string(rank) + ", action " +
+    return fail(rowName(schedule) + std::to_string(rank) + ", action " +
                 std::to_string(index) + ": " + message + "\n" +
                 printGrid(schedule, rank, index));
   }
@@ -90,7 +90,7 @@ bool Verifier::checkActions() {
       if (home != rank)
         return failAt(rank, i,
                       "expects stage " + std::to_string(action.stage) +
-                          " on rank " + std::to_string(home) + " only, got " +
+                          " in row " + std::to_string(home) + " only, got " +
                           print(action));
       for (const Action &needed : dependencies(schedule, action))
         if (needed.stage == action.stage && !hasSeen(needed))
@@ -146,9 +146,10 @@ bool Verifier::checkProgress() {
   size_t first = rank;
   do {
     Action needed = awaited(rank);
-    message += (rank == first ? ": rank " : ", rank ") + std::to_string(rank) +
-               " at " + print(schedule.ranks[rank][position[rank]]) +
-               " waits for " + print(needed);
+    message += (rank == first ? ": " : ", ");
+    message += rowName(schedule) + std::to_string(rank) + " at " +
+               print(schedule.ranks[rank][position[rank]]) + " waits for " +
+               print(needed);
     rank = rankOf[needed.stage];
   } while (rank != first);
   return failAt(first, position[first], message);

@@ -35,42 +35,42 @@ TEST(Verify, AcceptsSeveralStagesPerRankAndSplitBackwards) {
 
 TEST(Verify, RefusesARepeatedAction) {
   EXPECT_EQ(messageFor("0F0,0B0\n1F0,1F0,1B0\n"),
-            "rank 1, action 1: expects every action once, got a second 1F0\n"
-            "rank 0 | 0F0  0B0\n"
-            "rank 1 | 1F0 [1F0] 1B0\n");
+            "stage 1, action 1: expects every action once, got a second 1F0\n"
+            "stage 0 | 0F0  0B0\n"
+            "stage 1 | 1F0 [1F0] 1B0\n");
 }
 
 TEST(Verify, RefusesAMissingAction) {
   EXPECT_EQ(messageFor("0F0,0B0\n1F0\n"),
             "expects every stage to run forward and backward on every "
             "micro-batch, got no 1B0\n"
-            "rank 0 | 0F0  0B0\n"
-            "rank 1 | 1F0\n");
+            "stage 0 | 0F0  0B0\n"
+            "stage 1 | 1F0\n");
 }
 
 TEST(Verify, RefusesAStageOnTwoRanks) {
   EXPECT_EQ(messageFor("0F0,0B0\n0F1,0B1\n"),
-            "rank 1, action 0: expects stage 0 on rank 0 only, got 0F1\n"
+            "rank 1, action 0: expects stage 0 in row 0 only, got 0F1\n"
             "rank 0 | 0F0  0B0\n"
             "rank 1 |[0F1] 0B1\n");
 }
 
 TEST(Verify, RefusesBackwardBeforeForward) {
   EXPECT_EQ(messageFor("0B0,0F0\n"),
-            "rank 0, action 0: expects 0F0 first, got 0B0\n"
-            "rank 0 |[0B0] 0F0\n");
+            "stage 0, action 0: expects 0F0 first, got 0B0\n"
+            "stage 0 |[0B0] 0F0\n");
   EXPECT_EQ(messageFor("0F0,0W0,0B0\n"),
-            "rank 0, action 1: expects 0B0 first, got 0W0\n"
-            "rank 0 | 0F0 [0W0] 0B0\n");
+            "stage 0, action 1: expects 0B0 first, got 0W0\n"
+            "stage 0 | 0F0 [0W0] 0B0\n");
 }
 
 TEST(Verify, ShowsTheCycleOfADeadlock) {
   EXPECT_EQ(messageFor("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n"),
-            "rank 0, action 1: expects an order that can be run, got a "
-            "deadlock: rank 0 at 0B0 waits for 1B0, rank 1 at 1F1 waits for "
+            "stage 0, action 1: expects an order that can be run, got a "
+            "deadlock: stage 0 at 0B0 waits for 1B0, stage 1 at 1F1 waits for "
             "0F1\n"
-            "rank 0 | 0F0 [0B0] 0F1  0B1\n"
-            "rank 1 | 1F0  1F1  1B0  1B1\n");
+            "stage 0 | 0F0 [0B0] 0F1  0B1\n"
+            "stage 1 | 1F0  1F1  1B0  1B1\n");
   // A rank can wait for itself: stages 0 and 1, the second one first.
   EXPECT_EQ(messageFor("1F0,1B0,0F0,0B0\n"),
             "rank 0, action 0: expects an order that can be run, got a "
@@ -83,12 +83,12 @@ TEST(Verify, RefusesActionsOutOfRangeAndSizesOutOfBounds) {
   Schedule schedule{
       "", 1, 1, {{{0, Kind::Forward, 0}, {1, Kind::Backward, 0}}}};
   EXPECT_FALSE(verify(schedule, error));
-  EXPECT_EQ(error, "rank 0, action 1: expects a stage below 1, got 1B0\n"
-                   "rank 0 | 0F0 [1B0]\n");
+  EXPECT_EQ(error, "stage 0, action 1: expects a stage below 1, got 1B0\n"
+                   "stage 0 | 0F0 [1B0]\n");
   schedule.ranks[0][1] = {0, Kind::Forward, 7};
   EXPECT_FALSE(verify(schedule, error));
-  EXPECT_EQ(error, "rank 0, action 1: expects a micro-batch below 1, got 0F7\n"
-                   "rank 0 | 0F0 [0F7]\n");
+  EXPECT_EQ(error, "stage 0, action 1: expects a micro-batch below 1, got 0F7\n"
+                   "stage 0 | 0F0 [0F7]\n");
   EXPECT_FALSE(verify(Schedule(), error));
   EXPECT_EQ(error, "expects between 1 and 4096 stages, got 0");
 }

@@ -107,6 +107,9 @@ struct Dependencies {
 };
 Dependencies dependencies(const Schedule &schedule, const Action &action);
 
+/// What a row is called: a rank that holds one stage is known by the stage.
+const char *rowName(const Schedule &schedule);
+
 /// A grid of the actions in list order, one row per rank. The cell at
 /// (`markRank`, `markIndex`), if there is one, is put in brackets.
 std::string printGrid(const Schedule &schedule, size_t markRank = ~size_t(0),

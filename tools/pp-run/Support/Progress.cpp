@@ -70,7 +70,8 @@ std::vector<std::string> Progress::describe(const StepReport &step,
   char text[128];
   std::snprintf(text, sizeof(text), "loss %.4f", step.loss);
   std::vector<std::string> parts = {text};
-  std::snprintf(text, sizeof(text), "%.1f ms", step.ms);
+  std::snprintf(text, sizeof(text), step.ms < 1 ? "%.3f ms" : "%.1f ms",
+                step.ms);
   parts.push_back(text);
   if (step.ms > 0 && itemsPerStep > 0)
     parts.push_back(

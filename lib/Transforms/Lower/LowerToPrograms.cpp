@@ -26,20 +26,62 @@ namespace pp {
 
 namespace {
 
+/// A fragment, and the micro-batch that the schedule runs it for; -1 for none.
+using Run = std::pair<FragmentOp, int64_t>;
+
+/// What each stage runs, in order.
+using StageRuns = std::vector<std::vector<Run>>;
+
+FragmentOp findFragment(func::FuncOp main, Phase phase, int64_t stage) {
+  for (auto fragment : main.getOps<FragmentOp>())
+    if (fragment.getPhase() == phase &&
+        static_cast<int64_t>(fragment.getStage()) == stage)
+      return fragment;
+  return {};
+}
+
+StageRuns listRuns(func::FuncOp main, ScheduleAttr schedule) {
+  StageRuns stages;
+  for (auto [stage, actions] : llvm::enumerate(schedule.getRanks())) {
+    std::vector<Run> &runs = stages.emplace_back();
+    llvm::DenseMap<int, FragmentOp> fragments;
+    for (Phase phase : {Phase::Prologue, Phase::Forward, Phase::Backward,
+                        Phase::Weight, Phase::Update})
+      fragments[int(phase)] = findFragment(main, phase, stage);
+    auto add = [&](Phase phase, int64_t microBatch) {
+      if (FragmentOp fragment = fragments.lookup(int(phase)))
+        runs.push_back({fragment, microBatch});
+    };
+    add(Phase::Prologue, -1);
+    SmallVector<StringRef> words;
+    actions.getValue().split(words, ' ', -1, /*KeepEmpty=*/false);
+    for (StringRef word : words) {
+      std::optional<schedule::Action> action =
+          schedule::parseAction(word.str());
+      add(action->kind == schedule::Kind::Forward    ? Phase::Forward
+          : action->kind == schedule::Kind::Backward ? Phase::Backward
+                                                     : Phase::Weight,
+          action->microBatch);
+    }
+    add(Phase::Update, -1);
+  }
+  return stages;
+}
+
 /// Writes the program of one stage.
 class StageLowering {
 public:
-  StageLowering(func::FuncOp main, SumKernels &sumKernels, int64_t stage,
-                ArrayRef<int64_t> ranks)
+  StageLowering(func::FuncOp main, SumKernels &sumKernels,
+                const StageRuns &runs, int64_t stage, ArrayRef<int64_t> ranks)
       : main(main), module(main->getParentOfType<ModuleOp>()), symbols(module),
-        stage(stage), writer(module, ("stage" + Twine(stage)).str(), ranks),
+        runs(runs), stage(stage), received(runs.size()),
+        writer(module, ("stage" + Twine(stage)).str(), ranks),
         sums(sumKernels, writer) {}
 
-  LogicalResult run(StringRef actions);
+  LogicalResult run();
 
 private:
   void addArguments();
-  FragmentOp findFragment(Phase phase);
   LogicalResult lowerFragment(FragmentOp fragment, int64_t microBatch);
   LogicalResult lowerLaunch(LaunchOp launch, int64_t microBatch);
   void lowerCollective(Operation &op, FragmentOp fragment);
@@ -48,7 +90,8 @@ private:
   /// The slot that holds `value` of @main for a micro-batch, loading or
   /// receiving it on the first call; reports to `reader` if none does.
   FailureOr<int64_t> obtain(Value value, int64_t microBatch, Operation *reader);
-  void receiveGroup(TransferOp transfer, int64_t microBatch);
+  void receiveUpTo(TransferOp transfer, int64_t microBatch);
+  void receiveGroup(FragmentOp source, int64_t microBatch);
   void sendResults(FragmentOp fragment, int64_t microBatch);
   /// Chooses where the values are written that are added up.
   void chooseDestinations(FragmentOp fragment);
@@ -57,11 +100,15 @@ private:
   /// What the prologue and the update compute exists once a step, all else once
   /// per micro-batch; without micro-batches that is once, too.
   static int64_t instanceOf(Value value, int64_t microBatch);
+  static int64_t instanceOf(FragmentOp fragment, int64_t microBatch);
 
   func::FuncOp main;
   ModuleOp module;
   SymbolTable symbols; ///< the kernels that fragments launch
+  const StageRuns &runs;
   int64_t stage;
+  /// Per stage: how many of its runs have sent all they have for this one.
+  SmallVector<size_t> received;
   ProgramWriter writer;
   MicroBatchSums sums;
   llvm::DenseMap<std::pair<Value, int64_t>, int64_t>
@@ -83,10 +130,14 @@ bool isOncePerStep(Phase phase) {
 int64_t StageLowering::instanceOf(Value value, int64_t microBatch) {
   if (auto transfer = value.getDefiningOp<TransferOp>())
     return instanceOf(transfer.getOperand(), microBatch);
-  if (auto fragment = value.getDefiningOp<FragmentOp>();
-      fragment && isOncePerStep(fragment.getPhase()))
-    return -1;
+  if (auto fragment = value.getDefiningOp<FragmentOp>())
+    return instanceOf(fragment, microBatch);
   return std::max<int64_t>(microBatch, 0);
+}
+
+int64_t StageLowering::instanceOf(FragmentOp fragment, int64_t microBatch) {
+  return isOncePerStep(fragment.getPhase()) ? -1
+                                            : std::max<int64_t>(microBatch, 0);
 }
 
 void StageLowering::addArguments() {
@@ -105,33 +156,11 @@ void StageLowering::addArguments() {
   }
 }
 
-FragmentOp StageLowering::findFragment(Phase phase) {
-  for (auto fragment : main.getOps<FragmentOp>())
-    if (fragment.getPhase() == phase &&
-        static_cast<int64_t>(fragment.getStage()) == stage)
-      return fragment;
-  return {};
-}
-
-LogicalResult StageLowering::run(StringRef actions) {
+LogicalResult StageLowering::run() {
   addArguments();
-  FragmentOp prologue = findFragment(Phase::Prologue);
-  if (prologue && failed(lowerFragment(prologue, -1)))
-    return failure();
-  SmallVector<StringRef> words;
-  actions.split(words, ' ', -1, /*KeepEmpty=*/false);
-  for (StringRef word : words) {
-    std::optional<schedule::Action> action = schedule::parseAction(word.str());
-    Phase phase = action->kind == schedule::Kind::Forward    ? Phase::Forward
-                  : action->kind == schedule::Kind::Backward ? Phase::Backward
-                                                             : Phase::Weight;
-    FragmentOp fragment = findFragment(phase);
-    if (fragment && failed(lowerFragment(fragment, action->microBatch)))
+  for (auto [fragment, microBatch] : runs[stage])
+    if (failed(lowerFragment(fragment, microBatch)))
       return failure();
-  }
-  FragmentOp update = findFragment(Phase::Update);
-  if (update && failed(lowerFragment(update, -1)))
-    return failure();
   if (failed(lowerReturn()))
     return failure();
   writer.step();
@@ -158,7 +187,7 @@ FailureOr<int64_t> StageLowering::obtain(Value value, int64_t microBatch,
     std::pair<Value, int64_t> key{value, instanceOf(value, microBatch)};
     if (auto transfer = value.getDefiningOp<TransferOp>();
         transfer && !instances.contains(key))
-      receiveGroup(transfer, key.second);
+      receiveUpTo(transfer, key.second);
     if (auto it = instances.find(key); it != instances.end())
       return it->second;
   }
@@ -172,17 +201,33 @@ FailureOr<int64_t> StageLowering::obtain(Value value, int64_t microBatch,
   return diagnostic;
 }
 
-/// Receives everything that one run of the source fragment sends here, in the
-/// order in which it is sent.
-void StageLowering::receiveGroup(TransferOp transfer, int64_t microBatch) {
+/// Receives `transfer`, and before it all that its source stage sends here
+/// earlier: what two stages exchange in one direction arrives in order.
+void StageLowering::receiveUpTo(TransferOp transfer, int64_t microBatch) {
   auto source = transfer.getOperand().getDefiningOp<FragmentOp>();
+  ArrayRef<Run> ofSource = runs[transfer.getSource()];
+  size_t &next = received[transfer.getSource()];
+  const Run *wanted =
+      llvm::find_if(ofSource.drop_front(next), [&](const Run &run) {
+        return run.first == source &&
+               instanceOf(run.first, run.second) == microBatch;
+      });
+  if (wanted == ofSource.end())
+    return;
+  for (const Run *run = ofSource.begin() + next; run <= wanted; ++run, ++next)
+    receiveGroup(run->first, instanceOf(run->first, run->second));
+}
+
+/// Receives everything that one run of a fragment sends here, in the order in
+/// which it is sent.
+void StageLowering::receiveGroup(FragmentOp source, int64_t microBatch) {
   InstructionTag own = writer.getTag();
   // Both ends of a transfer are named after the work that sends.
   writer.setTag(
       {source.getPhase(), static_cast<int64_t>(source.getStage()), microBatch});
   for (auto other : main.getOps<TransferOp>()) {
     if (other.getOperand().getDefiningOp() != source.getOperation() ||
-        other.getTarget() != transfer.getTarget())
+        static_cast<int64_t>(other.getTarget()) != stage)
       continue;
     int64_t slot =
         writer.addSlot("recv", SlotClass::Communication, other.getType());
@@ -395,10 +440,11 @@ struct LowerToProgramsPass
     if (failed(verifyPipeline(*main, mesh.getMesh())))
       return signalPassFailure();
     SumKernels sumKernels(module);
-    for (auto [stage, actions] : llvm::enumerate(schedule.getRanks())) {
-      StageLowering lowering(*main, sumKernels, stage,
+    const StageRuns runs = listRuns(*main, schedule);
+    for (size_t stage = 0; stage < runs.size(); ++stage) {
+      StageLowering lowering(*main, sumKernels, runs, stage,
                              ranksOf(mesh.getMesh(), stage));
-      if (failed(lowering.run(actions.getValue())))
+      if (failed(lowering.run()))
         return signalPassFailure();
     }
     dropBody(*main);

@@ -136,6 +136,14 @@ LogicalResult verifyPart(func::FuncOp main, StringRef what, unsigned index,
       static_cast<int64_t>(global.size()) != local.getRank())
     return fail() << "expects pp.sharding and pp.global_shape of rank "
                   << local.getRank() << "; pp-partition writes them";
+  auto role = dyn_cast_or_null<RoleAttr>(get(attrs::kRole));
+  MeshAxisAttr time = mesh.getMesh().getTimeAxis();
+  bool isOfBatch = role && (role.getValue() == Role::Input ||
+                            role.getValue() == Role::Label);
+  for (DimShardingAttr dim : sharding.getDims())
+    if (time && !isOfBatch && llvm::is_contained(dim.getAxes(), time.getName()))
+      return fail() << "expects inputs and labels only to be split over "
+                    << time.getName() << ", got " << sharding;
   RankedTensorType expected =
       sharding.localType(local.clone(global.asArrayRef()), mesh.getMesh());
   if (expected != local)

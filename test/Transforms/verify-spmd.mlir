@@ -22,6 +22,18 @@ module {
 
 // -----
 
+// What is there for the whole step is not split over micro-batches.
+module {
+  pp.mesh @mesh = <["mb"=2 : time]>
+  // expected-error @below {{argument 1 of @main expects inputs and labels only to be split over "mb", got #pp.sharding<@mesh, [{"mb"}]>}}
+  func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{"mb"}]>, pp.global_shape = array<i64: 8>},
+                  %w: tensor<4xf32> {pp.role = #pp.role<param>, pp.sharding = #pp.sharding<@mesh, [{"mb"}]>, pp.global_shape = array<i64: 8>}) {
+    return
+  }
+}
+
+// -----
+
 module {
   pp.mesh @mesh = <["dp"=2]>
   // expected-error @below {{result 0 of @main expects pp.sharding and pp.global_shape of rank 1; pp-partition writes them}}

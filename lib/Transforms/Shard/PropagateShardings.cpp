@@ -9,7 +9,8 @@
 // dimensions of all of them accordingly. Layouts only grow, so it ends; the
 // rounds follow the priorities of the plan's seeds, so what a later round wants
 // never undoes an earlier one. An updated parameter or state shares its
-// argument's layout. What was asked for and could not be had is a remark.
+// argument's layout; it is there for the whole step, so that it is never split
+// over time. What was asked for and could not be had is a remark.
 //
 // A round goes in sweeps: all ops that saw a change propose from what was there
 // before the sweep, then each value takes what it can. So the order of ops and
@@ -49,6 +50,8 @@ struct ValueState {
   Layout layout;
   llvm::SmallBitVector closed; // per dimension
   SmallVector<int, 4> nodes;
+  /// An axis that never splits the value, or -1.
+  int without = -1;
 };
 
 /// Axes that become active in the round of a priority.
@@ -132,7 +135,7 @@ int Propagation::addState(Type type) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
   int64_t rank = shape.size();
   states.push_back({SmallVector<int64_t, 4>(shape), Layout(rank),
-                    llvm::SmallBitVector(rank), SmallVector<int, 4>()});
+                    llvm::SmallBitVector(rank), SmallVector<int, 4>(), -1});
   return states.size() - 1;
 }
 
@@ -151,8 +154,12 @@ void Propagation::connect(Node node) {
 
 LogicalResult Propagation::buildNodes() {
   Block &body = main.getBody().front();
-  for (BlockArgument argument : body.getArguments())
-    numberOf(argument);
+  for (BlockArgument argument : body.getArguments()) {
+    int number = numberOf(argument);
+    std::optional<Role> role = getArgRole(main, argument.getArgNumber());
+    if (role == Role::Param || role == Role::State)
+      states[number].without = mesh.timeAxis();
+  }
   for (Operation &op : body.without_terminator()) {
     auto shardable = dyn_cast<ShardingOpInterface>(op);
     if (!shardable)
@@ -319,13 +326,15 @@ void Propagation::visit(int number) {
 
 /// Adds `axes` to a dimension as far as no other has them; an axis splits one
 /// dimension of a tensor only. True if some were added.
-static bool extend(Layout &layout, unsigned dim, const AxisList &axes) {
+static bool extend(ValueState &state, unsigned dim, const AxisList &axes) {
+  Layout &layout = state.layout;
   AxisList &mine = layout[dim];
   if (!isPrefix(mine, axes))
     return false;
   size_t before = mine.size();
   for (int axis : llvm::drop_begin(axes, before)) {
-    if (llvm::any_of(layout, [&](const AxisList &other) {
+    if (axis == state.without ||
+        llvm::any_of(layout, [&](const AxisList &other) {
           return llvm::is_contained(other, axis);
         }))
       break;
@@ -350,7 +359,7 @@ bool Propagation::applyProposals() {
     return rankA != rankB ? rankA < rankB : a.dim < b.dim;
   });
   for (const Proposal &proposal : proposals)
-    if (extend(states[proposal.value].layout, proposal.dim, proposal.axes))
+    if (extend(states[proposal.value], proposal.dim, proposal.axes))
       touch(proposal.value);
   proposals.clear();
   return !queue.empty();
@@ -358,7 +367,7 @@ bool Propagation::applyProposals() {
 
 /// What an earlier round put somewhere stays.
 void Propagation::place(const Seed &seed) {
-  if (extend(states[seed.value].layout, seed.dim, seed.axes))
+  if (extend(states[seed.value], seed.dim, seed.axes))
     touch(seed.value);
 }
 

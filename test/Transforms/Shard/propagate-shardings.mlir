@@ -76,6 +76,23 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>,
 
 // -----
 
+// A parameter is there for the whole step: it is not split over time, though
+// each micro-batch uses a part of it, nor over what stands behind time.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: pp.name = "w", pp.role = #pp.role<param>, pp.sharding = #pp.sharding<@mesh, [{}]>
+// CHECK: pp.mul {{.*}}#pp.sharding<@mesh, [{"mb", "dp"}]>
+module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "dp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["mb"=2 : time, "dp"=2]>
+  func.func @main(%x: tensor<8xf32> {pp.name = "x", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{"mb", "dp"}]>},
+                  %w: tensor<8xf32> {pp.name = "w", pp.role = #pp.role<param>}) -> tensor<f32> {
+    %0 = pp.mul %x, %w : tensor<8xf32>
+    %1 = pp.reduce sum %0 dims [0] : tensor<8xf32> -> tensor<f32>
+    return %1 : tensor<f32>
+  }
+}
+
+// -----
+
 // A constraint is a seed; an updated state has its argument's layout, whatever
 // its name's position; a result is not split over time.
 // CHECK-LABEL: func.func @main

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/Blocking.h"
 
+#include <array>
 #include <gtest/gtest.h>
 
 using namespace pprt::cpu;
@@ -64,6 +65,18 @@ TEST(Blocking, BoundsTheStepsOfAProduct) {
   const Blocking blocking = Blocking::choose(problem);
   EXPECT_TRUE(blocking.lhs.inPlace && blocking.rhs.inPlace);
   EXPECT_LE(blocking.steps.block, uint64_t(1) << 30);
+}
+
+TEST(Blocking, TakesMatricesWithoutElements) {
+  for (uint64_t wholeColumns : {0, 2048})
+    for (auto [rows, columns, steps] :
+         {std::array<uint64_t, 3>{0, 5, 3}, {6, 0, 3}, {6, 5, 0}, {0, 0, 0}}) {
+      BlockingProblem problem = dense(rows, columns, steps);
+      problem.limits.wholeColumns = wholeColumns;
+      const Blocking blocking = Blocking::choose(problem);
+      EXPECT_EQ(blocking.rows.count(), 1u);
+      EXPECT_EQ(blocking.columns.count(), 1u);
+    }
 }
 
 TEST(Blocking, CoversEverythingOnce) {

@@ -85,6 +85,15 @@ TEST(Structure, TheUnbrokenArtifactIsSound) {
   EXPECT_TRUE(result.ok()) << result.status().message();
 }
 
+TEST(Structure, AResultWithoutElementsHasAPlaceForEach) {
+  ppx::ArtifactT artifact = soundArtifact();
+  ppx::ContractionT &product = contraction(artifact);
+  product.n = 0;
+  product.rhs->row_stride = product.out->row_stride = 0;
+  const CheckResult result = checkStructure(artifact);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+}
+
 TEST_P(Structure, IsRefused) {
   ppx::ArtifactT artifact = soundArtifact();
   GetParam().breakIt(artifact);

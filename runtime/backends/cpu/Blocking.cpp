@@ -57,7 +57,8 @@ Blocking Blocking::choose(const BlockingProblem &problem) {
   const BlockLimits &limits = problem.limits;
   Cut &rows = result.rows, &columns = result.columns, &steps = result.steps;
   // Rows of a dense matrix are dense, columns are not.
-  const bool onlyRows = problem.columns <= limits.wholeColumns;
+  const bool onlyRows =
+      limits.wholeColumns > 0 && problem.columns <= limits.wholeColumns;
   columns = cutEvenly(problem.columns,
                       onlyRows ? limits.wholeColumns : limits.columns);
   const uint64_t elements = limits.rows * limits.columns;

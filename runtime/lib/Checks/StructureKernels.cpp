@@ -122,11 +122,12 @@ void ContractionChecker::checkElementsApart(const ppx::MatrixViewT &out) {
   for (size_t i = 0; i < std::min(out.batch.size(), contraction.batch.size());
        ++i)
     loops.emplace_back(out.batch[i], contraction.batch[i]);
+  for (const auto &[stride, extent] : loops)
+    if (extent == 0)
+      return;
   std::sort(loops.begin(), loops.end());
   uint64_t reached = 0; // by the loops so far, from the first element
   for (const auto &[stride, extent] : loops) {
-    if (extent == 0)
-      return;
     if (extent == 1)
       continue;
     if (stride <= reached)

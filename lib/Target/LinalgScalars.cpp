@@ -181,6 +181,30 @@ Type pp::getComputeType(Type element) {
   return element.isBF16() ? Float32Type::get(element.getContext()) : element;
 }
 
+/// f64 as f32, of which it keeps the two neighbours apart from what lies
+/// between them: rounding this again is rounding once.
+static Value roundToOdd(OpBuilder &b, Location loc, Value value) {
+  Type f32 = b.getF32Type(), i32 = b.getI32Type();
+  Value nearest = arith::TruncFOp::create(b, loc, f32, value);
+  Value back = arith::ExtFOp::create(b, loc, value.getType(), nearest);
+  auto compare = [&](arith::CmpFPredicate predicate, Value x, Value y) {
+    return arith::CmpFOp::create(b, loc, predicate, x, y);
+  };
+  auto choose = [&](Value condition, int64_t onTrue) {
+    return arith::SelectOp::create(b, loc, condition,
+                                   literal(b, loc, i32, onTrue),
+                                   literal(b, loc, i32, 0));
+  };
+  Value isInexact = compare(arith::CmpFPredicate::ONE, back, value);
+  Value isAbove =
+      compare(arith::CmpFPredicate::OGT, math::AbsFOp::create(b, loc, back),
+              math::AbsFOp::create(b, loc, value));
+  Value bits = arith::BitcastOp::create(b, loc, i32, nearest);
+  bits = arith::SubIOp::create(b, loc, bits, choose(isAbove, 1));
+  bits = arith::OrIOp::create(b, loc, bits, choose(isInexact, 1));
+  return arith::BitcastOp::create(b, loc, f32, bits);
+}
+
 Value pp::emitConvert(OpBuilder &b, Location loc, Value value, Type to) {
   Type from = value.getType();
   if (from == to)
@@ -191,6 +215,9 @@ Value pp::emitConvert(OpBuilder &b, Location loc, Value value, Type to) {
     auto flags = fastMath(b);
     if (fromWidth < toWidth)
       return arith::ExtFOp::create(b, loc, to, value, flags);
+    // No processor has this conversion.
+    if (from.isF64() && to.isBF16())
+      value = roundToOdd(b, loc, value);
     return arith::TruncFOp::create(b, loc, to, value, arith::RoundingModeAttr(),
                                    flags);
   }

@@ -58,8 +58,10 @@ bool agree(double got, double want, double tolerance) {
 /// A row maximum is the plain machine instruction, which drops NaN: there it is
 /// left out with `ignoresNaN`.
 void compare(const std::string &ops, const std::string &shape = "13x13x",
-             bool ignoresNaN = false) {
-  for (std::string element : {"f32", "f64"}) {
+             bool ignoresNaN = false,
+             const std::vector<std::string> &elements = {"f32", "f64"},
+             const reference::EvaluateOptions &judged = {}) {
+  for (const std::string &element : elements) {
     pp::testing::Context context;
     auto module = context.parse(program(ops, element, shape));
     ASSERT_TRUE(module) << ops;
@@ -67,7 +69,7 @@ void compare(const std::string &ops, const std::string &shape = "13x13x",
     Type type = getElementTypeOrSelf(main.getArgumentTypes()[0]);
     std::vector<HostTensor> inputs = {table(context, type, true),
                                       table(context, type, false)};
-    auto want = reference::evaluate(main, inputs);
+    auto want = reference::evaluate(main, inputs, judged);
     ASSERT_TRUE(succeeded(want));
     ASSERT_TRUE(pp::testing::formKernels(*module));
     CompileOptions options;
@@ -116,6 +118,20 @@ TEST(SpecialValues, Unary) {
 TEST(SpecialValues, Binary) {
   for (std::string op : {"add", "sub", "mul", "div", "max", "min", "pow"})
     compare("%z = pp." + op + " %x, %y : %in");
+}
+
+// Once: a little more than half way between two values is nearer to the larger
+// one, also where f32 cannot tell.
+TEST(SpecialValues, RoundingToHalves) {
+  for (std::string more : {"0x3F70000000100000", "0x3F6FFFFFFFF00000",
+                           "0x3F70000000000000", "0x7E37E43C8800759C"})
+    compare("%more = pp.constant dense<" + more +
+                "> : tensor<f64>\n"
+                "%wide = pp.broadcast %more dims [] : tensor<f64> -> %in\n"
+                "%sum = pp.add %x, %wide : %in\n"
+                "%half = pp.convert %sum : %in -> tensor<13x13xbf16>\n"
+                "%z = pp.convert %half : tensor<13x13xbf16> -> %in",
+            "13x13x", /*ignoresNaN=*/false, {"f64"}, {/*roundToElement=*/true});
 }
 
 TEST(SpecialValues, Comparisons) {

@@ -64,6 +64,7 @@ static void takeOverSignals() {
 
 void pp::guardProcess(const char *tool) {
   toolName = tool;
+  pprt::holdStandardStreams();
   llvm::install_fatal_error_handler(reportFatal);
   llvm::outs(); // destroyed after the check
   std::atexit(checkStandardOutput);

@@ -175,6 +175,13 @@ static void noteFinished(const std::string &path) {
     }
 }
 
+void pprt::holdStandardStreams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      // The lowest free number is this one.
+      (void)!::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 void pprt::removeUnfinishedFiles() {
   for (UnfinishedFile &file : unfinished)
     if (file.state == UnfinishedFile::named)

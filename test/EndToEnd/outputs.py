@@ -95,6 +95,18 @@ def check_standard_output(run, judge):
         judge.refused(f"{tool} {' '.join(arguments)} > /dev/full", done, "standard output")
 
 
+def check_closed_streams(run, judge):
+    """No file takes the number of a stream, and what was meant for it."""
+    saved = run.folder / "closed.safetensors"
+    for kernels in ("new", "cached"):
+        done = subprocess.run(
+            ["/bin/sh", "-c", '"$0" "$@" >&-', run.tools / "pp-run", "mlp.mlir", "--steps=2",
+             f"--save={saved}"], cwd=run.folder, text=True, stderr=subprocess.PIPE, timeout=60,
+            env={"PATH": "", "XDG_CACHE_HOME": str(run.folder / "closed")})
+        judge.refused(f"{kernels} kernels, standard output closed", done, "standard output")
+        judge.expect(b"step 1" not in saved.read_bytes(), "expects parameters only")
+
+
 def start(run, *arguments, steps=100000000, **options):
     """A long run that has done its first step."""
     process = subprocess.Popen(
@@ -194,6 +206,7 @@ def main():
         judge.expect(done.returncode == 0, "expects a model", done)
         check_full_disk(run, judge)
         check_standard_output(run, judge)
+        check_closed_streams(run, judge)
         check_signals(run, judge)
         check_second_signal(run, judge)
         check_reader(run, judge)

@@ -78,6 +78,11 @@ private:
   int descriptor = -1;
 };
 
+/// Takes the numbers of standard streams that were closed before the process
+/// began. Else the next file gets one, and with it what is printed. Such a
+/// stream still fails at every use. Call it first.
+void holdStandardStreams();
+
 /// Removes what OutputFiles have written and not committed, for a process that
 /// a signal ends: safe to call in its handler, and last.
 void removeUnfinishedFiles();

@@ -19,6 +19,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPEATS = 5
 LARGE = dict(hidden=1024, heads=16, seq=1024, batch=1024, vocab=50304)
+DEEP = dict(hidden=8, heads=2, seq=4, batch=4, vocab=8)
 MAIN_JOB = "dp=2 tp=2 pp=2 microbatches=4 schedule=1f1b "
 OPTIMIZER = "optimizer=adamw lr=1e-3"
 
@@ -101,6 +102,22 @@ def partition(args, scratch):
               1.1 * statistics.median(few), "<= 1.1 x dp=8")
 
 
+def depth(args, scratch):
+    """Twice the layers take about twice the time, down to programs."""
+    times = {}
+    for layers in 250, 500:
+        model = os.path.join(scratch, f"deep{layers}.mlir")
+        subprocess.run([args.tool("pp-model"), "gpt", f"--layers={layers}", "-o", model,
+                        *(f"--{k}={v}" for k, v in DEEP.items())], check=True)
+        times[layers] = [seconds([args.tool("pp-opt"), model, "-o", os.devnull,
+                                  f"--pp-parallelize=dp=2 tp=2 pp=2 {OPTIMIZER}"])
+                         for _ in range(REPEATS)]
+    yield row("250 layers, hidden 8, to programs", times[250], 15.0)
+    yield row("500 layers, hidden 8, to programs", times[500],
+              3 * statistics.median(times[250]), "<= 3 x 250 layers")
+
+
 def measure(args, model, text):
     with tempfile.TemporaryDirectory() as scratch:
-        return [*first_step(args, model, text), *partition(args, scratch)]
+        return [*first_step(args, model, text), *partition(args, scratch),
+                *depth(args, scratch)]

@@ -25,6 +25,7 @@ namespace {
 
 LogicalResult verifyArguments(func::FuncOp main) {
   llvm::StringSet<> names;
+  llvm::StringMap<unsigned> arguments = getArgsByName(main);
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {
     auto fail = [&] {
       return main.emitError() << "argument " << index << " of @main ";
@@ -51,8 +52,9 @@ LogicalResult verifyArguments(func::FuncOp main) {
     if (*role != Role::State)
       return fail() << "expects pp.parameter on states only, got it on "
                     << stringifyRole(*role) << " \"" << name << "\"";
-    int64_t owner = findArg(main, parameter);
-    if (owner < 0 || getArgRole(main, owner) != Role::Param)
+    auto owner = arguments.find(parameter.getValue());
+    if (owner == arguments.end() ||
+        getArgRole(main, owner->second) != Role::Param)
       return fail() << "expects pp.parameter to name a parameter, got "
                     << parameter;
   }

@@ -176,10 +176,11 @@ bool ContractionMatcher::addEpilogue(Operation *op, Value value) {
 
 bool ContractionMatcher::followResult() {
   Value value = dot.getResult();
-  while (!isa<func::ReturnOp>(*value.user_begin())) {
-    if (!value.hasOneUse() || !addEpilogue(*value.user_begin(), value))
+  while (value.hasOneUse() && !isa<func::ReturnOp>(*value.user_begin())) {
+    Operation *op = *value.user_begin();
+    if (!addEpilogue(op, value))
       return false;
-    value = (*value.user_begin())->getResult(0);
+    value = op->getResult(0);
   }
   if (!value.hasOneUse() || kernel.getNumResults() != 1)
     return false;

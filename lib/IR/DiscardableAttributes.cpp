@@ -26,6 +26,11 @@ template <typename AttrTy> bool is(Attribute value) {
   return isa<AttrTy>(value);
 }
 
+bool isInteger(Attribute value) {
+  auto integer = dyn_cast<IntegerAttr>(value);
+  return integer && integer.getType().isSignlessInteger(64);
+}
+
 bool areShardings(Attribute value) {
   auto array = dyn_cast<ArrayAttr>(value);
   return array && llvm::all_of(array, is<ShardingAttr>);
@@ -36,13 +41,13 @@ constexpr StringLiteral kIntegers = "array<i64: ...>";
 /// Those that every op carries come first.
 constexpr Entry entries[] = {
     {attrs::kKind, is<KindAttr>, "#pp.kind<...>"},
-    {attrs::kOrigin, is<IntegerAttr>, "an integer"},
+    {attrs::kOrigin, isInteger, "an i64 integer"},
     {attrs::kStages, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kShardings, areShardings, "[#pp.sharding<...>, ...]"},
     {attrs::kRole, is<RoleAttr>, "#pp.role<...>"},
     {attrs::kName, is<StringAttr>, "a string"},
     {attrs::kInit, is<InitAttr>, "#pp.init<...>"},
-    {attrs::kBound, is<IntegerAttr>, "an integer"},
+    {attrs::kBound, isInteger, "an i64 integer"},
     {attrs::kParameter, is<StringAttr>, "a string"},
     {attrs::kStoredShape, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kSharding, is<ShardingAttr>, "#pp.sharding<...>"},
@@ -52,7 +57,7 @@ constexpr Entry entries[] = {
     {attrs::kKernel, is<KernelKindAttr>, "#pp.kernel<...>"},
     {attrs::kRows, is<RowsAttr>, "#pp.rows<...>"},
     {attrs::kInplace, is<DenseI64ArrayAttr>, kIntegers},
-    {attrs::kWorkspace, is<IntegerAttr>, "an integer"},
+    {attrs::kWorkspace, isInteger, "an i64 integer"},
     {attrs::kSchedule, is<ScheduleAttr>, "#pp.schedule<...>"},
     {attrs::kPlan, is<PlanAttr>, "#pp.plan<...>"},
     {attrs::kLevel, is<LevelAttr>, "#pp.level<...>"},

@@ -34,6 +34,18 @@ LogicalResult expectDimension(Operation *op, int64_t dimension, int64_t rank,
                            << ", got " << dimension << " (" << label << ")";
 }
 
+/// A largest or smallest element of none is no number.
+LogicalResult expectElements(Operation *op, StringRef what, Value operand,
+                             StringRef label) {
+  // Not the number of elements: that of a vast tensor is too large to count.
+  if (!llvm::is_contained(ranked(operand).getShape(), 0) ||
+      llvm::is_contained(ranked(op->getResult(0)).getShape(), 0))
+    return success();
+  return op->emitOpError() << "expects elements to take " << what
+                           << " of, got none in " << operand.getType() << " ("
+                           << label << ")";
+}
+
 SmallVector<int64_t> dropDims(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
   SmallVector<int64_t> kept;
   for (auto [index, size] : llvm::enumerate(shape))
@@ -79,8 +91,15 @@ LogicalResult ReduceOp::verify() {
     return emitOpError() << "expects elements that "
                          << stringifyReduction(getReduction())
                          << " can reduce, got " << type << " (reduce_c3)";
-  return expectShape(*this, getResult(),
-                     dropDims(type.getShape(), getDimensions()), "reduce_c2");
+  if (failed(expectShape(*this, getResult(),
+                         dropDims(type.getShape(), getDimensions()),
+                         "reduce_c2")))
+    return failure();
+  bool isExtremum =
+      getReduction() == Reduction::Max || getReduction() == Reduction::Min;
+  return isExtremum ? expectElements(*this, stringifyReduction(getReduction()),
+                                     getOperand(), "reduce_c4")
+                    : success();
 }
 
 LogicalResult ArgmaxOp::verify() {
@@ -88,8 +107,10 @@ LogicalResult ArgmaxOp::verify() {
   int64_t dimension = getDimension();
   if (failed(expectDimension(*this, dimension, type.getRank(), "argmax_c1")))
     return failure();
-  return expectShape(*this, getResult(), dropDims(type.getShape(), dimension),
-                     "argmax_c1");
+  if (failed(expectShape(*this, getResult(),
+                         dropDims(type.getShape(), dimension), "argmax_c1")))
+    return failure();
+  return expectElements(*this, "the largest", getOperand(), "argmax_c2");
 }
 
 LogicalResult CumsumOp::verify() {

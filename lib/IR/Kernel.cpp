@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/IR/Kernel.h"
+#include "pp/IR/Values.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
@@ -47,12 +48,9 @@ static LogicalResult verifyInplace(func::FuncOp kernel) {
 }
 
 LogicalResult pp::verifyKernel(func::FuncOp kernel) {
-  if (!kernel.getFunctionTypeAttr())
+  TypeAttr type = kernel.getFunctionTypeAttr();
+  if (!type || !isa<FunctionType>(type.getValue()))
     return success(); // left to the function's own verifier
-  auto isTensor = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.hasStaticShape();
-  };
   if (kernel.isExternal() || !kernel.getBody().hasOneBlock() ||
       kernel.getNumResults() == 0 ||
       !llvm::all_of(kernel.getArgumentTypes(), isTensor) ||

@@ -5,15 +5,12 @@
 //===----------------------------------------------------------------------===//
 #include "pp/IR/Model.h"
 #include "mlir/IR/Builders.h"
+#include "pp/IR/Values.h"
 
 using namespace mlir;
 using namespace pp;
 
 FailureOr<func::FuncOp> pp::lookupMain(ModuleOp module) {
-  auto isTensor = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.hasStaticShape();
-  };
   if (auto main = module.lookupSymbol<func::FuncOp>("main"))
     if (!main.isExternal()) {
       if (main.getBody().hasOneBlock() &&

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/IR/Kernel.h"
+#include "pp/IR/Values.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -128,10 +129,10 @@ LogicalResult GateOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult SlotOp::verify() {
-  auto type = dyn_cast<RankedTensorType>(getType());
-  if (type && type.hasStaticShape())
+  if (isTensor(getType()))
     return success();
-  return emitOpError() << "expects a ranked tensor of static shape, got "
+  return emitOpError() << "expects a tensor of static shape whose elements the "
+                          "dialect knows, got "
                        << getType() << " (slot_c1)";
 }
 

@@ -9,6 +9,16 @@
 using namespace mlir;
 using namespace pp;
 
+bool pp::isTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape())
+    return false;
+  Type element = tensor.getElementType();
+  return isa<Float64Type, Float32Type, BFloat16Type>(element) ||
+         element.isSignlessInteger(64) || element.isSignlessInteger(32) ||
+         element.isSignlessInteger(1);
+}
+
 std::optional<double> pp::getSplat(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<BroadcastOp, ReshapeOp, TransposeOp>(op))

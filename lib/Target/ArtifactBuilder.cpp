@@ -9,6 +9,7 @@
 #include "pp/Analysis/Contraction.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
+#include "pp/IR/VerifyModel.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pprt/Artifact.h"
@@ -46,8 +47,6 @@ public:
   FailureOr<std::unique_ptr<ppx::ArtifactT>> build();
 
 private:
-  /// Checks the table that @main is by now.
-  LogicalResult verifyMain();
   void addMesh();
   LogicalResult addProgram(ProgramOp program);
   FailureOr<std::unique_ptr<ppx::InstructionT>> convert(Operation &op);
@@ -68,36 +67,6 @@ private:
   llvm::DenseMap<std::pair<Attribute, Attribute>, uint32_t> groups;
   llvm::DenseMap<int64_t, uint32_t> outputs; ///< result of @main -> output
 };
-
-LogicalResult ArtifactBuilder::verifyMain() {
-  auto verify = [&](StringRef what, unsigned index, Type type,
-                    DictionaryAttr attributes) -> LogicalResult {
-    auto fail = [&] {
-      return main.emitError() << what << " " << index << " of @main expects ";
-    };
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !tensor.hasStaticShape())
-      return fail() << "a tensor of static shape, got " << type;
-    auto sharding = attributes
-                        ? attributes.getAs<ShardingAttr>(attrs::kSharding)
-                        : ShardingAttr();
-    if (sharding && sharding.getRank() != tensor.getRank())
-      return fail() << "a sharding of rank " << tensor.getRank() << ", got "
-                    << sharding;
-    return success();
-  };
-  for (auto [index, type] : llvm::enumerate(main.getArgumentTypes())) {
-    if (failed(verify("argument", index, type, main.getArgAttrDict(index))))
-      return failure();
-    if (!getArgRole(main, index))
-      return main.emitError()
-             << "argument " << index << " of @main expects pp.role";
-  }
-  for (auto [index, type] : llvm::enumerate(main.getResultTypes()))
-    if (failed(verify("result", index, type, main.getResultAttrDict(index))))
-      return failure();
-  return success();
-}
 
 void ArtifactBuilder::addMesh() {
   for (MeshAxisAttr axis : mesh.getAxes()) {
@@ -398,8 +367,6 @@ FailureOr<std::unique_ptr<ppx::ArtifactT>> ArtifactBuilder::build() {
     llvm::raw_string_ostream(artifact->plan) << plan;
     artifact->threads_per_rank = plan.getThreads();
   }
-  if (failed(verifyMain()))
-    return failure();
   addMesh();
   addArguments();
   addOutputs();
@@ -427,5 +394,7 @@ FailureOr<std::unique_ptr<ppx::ArtifactT>> pp::buildArtifact(ModuleOp module) {
     return module.emitError(
         "expects @main, a mesh and programs (level 4); pp-lower-to-programs "
         "writes programs");
+  if (failed(verifyModel(module, main, Level::Program)))
+    return failure();
   return ArtifactBuilder(module, main, mesh.getMesh()).build();
 }

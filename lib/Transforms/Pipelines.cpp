@@ -132,8 +132,27 @@ static void addProgramPasses(OpPassManager &manager,
     manager.addPass(createVerifyPrograms());
 }
 
+/// A module that comes from a file may have been edited, and says only of
+/// itself that it is of this level.
+static void addEntryCheck(OpPassManager &manager, Level level,
+                          const PipelineOptions &options) {
+  switch (level) {
+  case Level::Graph:
+    return manager.addPass(createVerifyGraph());
+  case Level::Spmd:
+    return manager.addPass(createVerifySpmd());
+  case Level::Pipeline:
+    return manager.addPass(createVerifyPipeline());
+  case Level::Program:
+    if (!options.skipProgramChecks)
+      manager.addPass(createVerifyPrograms());
+  }
+}
+
 void pp::buildPipeline(OpPassManager &manager, const PipelineOptions &options,
                        std::optional<Level> from, bool hasPlan) {
+  if (from)
+    addEntryCheck(manager, *from, options);
   auto isNeeded = [&](Level level) {
     return level <= options.stopAfter && (!from || *from < level);
   };

@@ -6,11 +6,10 @@
 // removed it.
 //
 //===----------------------------------------------------------------------===//
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "pp/IR/Model.h"
-#include "pp/IR/PP.h"
+#include "Pipeline/StepPlacement.h"
+#include "pp/IR/VerifyModel.h"
 #include "pp/Transforms/Passes.h"
-#include "llvm/ADT/StringSet.h"
+#include "pp/Transforms/Pipelines.h"
 
 using namespace mlir;
 using namespace pp;
@@ -22,44 +21,6 @@ namespace pp {
 } // namespace pp
 
 namespace {
-
-LogicalResult verifyArguments(func::FuncOp main) {
-  llvm::StringSet<> names;
-  llvm::StringMap<unsigned> arguments = getArgsByName(main);
-  for (unsigned index = 0; index < main.getNumArguments(); ++index) {
-    auto fail = [&] {
-      return main.emitError() << "argument " << index << " of @main ";
-    };
-    std::optional<Role> role = getArgRole(main, index);
-    StringRef name = getArgName(main, index);
-    if (!role || name.empty())
-      return fail() << "expects pp.role and pp.name";
-    if (*role != Role::Param && *role != Role::State && *role != Role::Input &&
-        *role != Role::Label)
-      return fail() << "expects role param, state, input or label, got "
-                    << stringifyRole(*role);
-    if (!names.insert(name).second)
-      return fail() << "expects a name of its own, got \"" << name
-                    << "\" a second time";
-    bool isHeld = *role == Role::Param || *role == Role::State;
-    if (isHeld && !main.getArgAttrOfType<InitAttr>(index, attrs::kInit))
-      return fail() << "expects pp.init on " << stringifyRole(*role) << " \""
-                    << name << "\"";
-    auto parameter =
-        main.getArgAttrOfType<StringAttr>(index, attrs::kParameter);
-    if (!parameter)
-      continue;
-    if (*role != Role::State)
-      return fail() << "expects pp.parameter on states only, got it on "
-                    << stringifyRole(*role) << " \"" << name << "\"";
-    auto owner = arguments.find(parameter.getValue());
-    if (owner == arguments.end() ||
-        getArgRole(main, owner->second) != Role::Param)
-      return fail() << "expects pp.parameter to name a parameter, got "
-                    << parameter;
-  }
-  return success();
-}
 
 /// More than any machine holds, and few enough to be added up.
 constexpr int64_t kMaxTensorBytes = int64_t(1) << 50;
@@ -77,39 +38,83 @@ LogicalResult verifySize(Value value) {
   return success();
 }
 
+/// More ops than any model has: a slip of the keyboard.
+constexpr int64_t kMaxOrigin = 1 << 22;
+
+/// Forward ops are numbered, and gradients carry the number of theirs.
+LogicalResult verifyOrigin(Operation *op) {
+  auto origin = op->getAttrOfType<IntegerAttr>(attrs::kOrigin);
+  if (!origin || (origin.getInt() >= 0 && origin.getInt() <= kMaxOrigin))
+    return success();
+  return op->emitOpError("expects pp.origin to number a forward op, got ")
+         << origin.getInt() << "; pp-differentiate numbers them (step_c2)";
+}
+
+/// The step of a model whose loss knows no batch has no forward pass.
+LogicalResult verifyLoss(func::FuncOp main) {
+  llvm::DenseSet<Value> ofBatch;
+  for (BlockArgument argument : main.getArguments()) {
+    std::optional<Role> role = getArgRole(main, argument.getArgNumber());
+    if (role == Role::Input || role == Role::Label)
+      ofBatch.insert(argument);
+  }
+  Block &body = main.getBody().front();
+  for (Operation &op : body.without_terminator())
+    if (llvm::any_of(op.getOperands(),
+                     [&](Value value) { return ofBatch.contains(value); }))
+      ofBatch.insert_range(op.getResults());
+  Value loss = body.getTerminator()->getOperand(0);
+  if (loss.getDefiningOp() && ofBatch.contains(loss))
+    return success();
+  return emitError(loss.getLoc(), "expects a loss that is computed from an "
+                                  "input or label, got one that is not "
+                                  "(graph_c1)");
+}
+
 struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
-  void runOnOperation() override {
+  LogicalResult verify() {
     auto main = lookupMain(getOperation());
-    if (failed(main) || failed(verifyArguments(*main)))
-      return signalPassFailure();
+    if (failed(main))
+      return failure();
     auto lossType = main->getNumResults()
                         ? dyn_cast<RankedTensorType>(main->getResultTypes()[0])
                         : RankedTensorType();
     if (!lossType || lossType.getRank() != 0 ||
-        !isa<FloatType>(lossType.getElementType())) {
-      main->emitError(
+        !isa<FloatType>(lossType.getElementType()))
+      return main->emitError(
           "expects a scalar float loss as the first result of @main");
-      return signalPassFailure();
-    }
-    if (std::optional<Role> role = getResultRole(*main, 0);
-        role != Role::Loss) {
-      main->emitError("result 0 of @main expects role loss, got ")
-          << (role ? stringifyRole(*role) : "none");
-      return signalPassFailure();
-    }
     Block &body = main->getBody().front();
-    for (Operation &op : body.without_terminator()) {
-      if (isGraphOp(&op))
-        continue;
-      op.emitError("expects an op of level 1, got ") << op.getName();
-      return signalPassFailure();
-    }
+    std::optional<Level> level = getLevel(getOperation());
+    for (Operation &op : body.without_terminator())
+      if (failed(verifyOp(op, level)))
+        return failure();
     SmallVector<Value> values(body.getArguments());
     for (Operation &op : body.without_terminator())
       llvm::append_range(values, op.getResults());
     for (Value value : values)
       if (failed(verifySize(value)))
-        return signalPassFailure();
+        return failure();
+    if (failed(verifyModel(getOperation(), *main, level)))
+      return failure();
+    return level ? verifyKinds(*main) : verifyLoss(*main);
+  }
+
+  static LogicalResult verifyOp(Operation &op, std::optional<Level> level) {
+    if (!isGraphOp(&op))
+      return op.emitError("expects an op of level 1, got ") << op.getName();
+    if (!level && failed(verifyHasNone(&op, {attrs::kKind, attrs::kOrigin},
+                                       "pp-differentiate")))
+      return failure();
+    if (failed(verifyHasNone(&op, {attrs::kStages}, "pp-cut-stages")) ||
+        failed(
+            verifyHasNone(&op, {attrs::kShardings}, "pp-propagate-shardings")))
+      return failure();
+    return verifyOrigin(&op);
+  }
+
+  void runOnOperation() override {
+    if (failed(verify()))
+      signalPassFailure();
   }
 };
 
@@ -117,40 +122,24 @@ struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
 // Level 2
 //===----------------------------------------------------------------------===//
 
-/// `type` is one device's part of the whole that the attributes describe.
-LogicalResult verifyPart(func::FuncOp main, StringRef what, unsigned index,
-                         DictionaryAttr attributes, Type type, MeshOp mesh) {
-  auto fail = [&] {
-    return main.emitError() << what << " " << index << " of @main ";
-  };
-  auto get = [&](StringRef name) {
-    return attributes ? attributes.get(name) : Attribute();
-  };
-  if (Attribute stored = get(attrs::kStored);
-      stored && stored != get(attrs::kSharding))
-    return fail()
-           << "expects to lie at rest as its ops use it, got pp.stored = "
-           << stored;
-  auto sharding = dyn_cast_or_null<ShardingAttr>(get(attrs::kSharding));
-  auto global = dyn_cast_or_null<DenseI64ArrayAttr>(get(attrs::kGlobalShape));
-  auto local = cast<RankedTensorType>(type);
-  if (!sharding || !global || sharding.getRank() != local.getRank() ||
-      static_cast<int64_t>(global.size()) != local.getRank())
-    return fail() << "expects pp.sharding and pp.global_shape of rank "
-                  << local.getRank() << "; pp-partition writes them";
-  auto role = dyn_cast_or_null<RoleAttr>(get(attrs::kRole));
-  MeshAxisAttr time = mesh.getMesh().getTimeAxis();
-  bool isOfBatch = role && (role.getValue() == Role::Input ||
-                            role.getValue() == Role::Label);
-  for (DimShardingAttr dim : sharding.getDims())
-    if (time && !isOfBatch && llvm::is_contained(dim.getAxes(), time.getName()))
-      return fail() << "expects inputs and labels only to be split over "
-                    << time.getName() << ", got " << sharding;
-  RankedTensorType expected =
-      sharding.localType(local.clone(global.asArrayRef()), mesh.getMesh());
-  if (expected != local)
-    return fail() << "expects type " << expected << " for " << sharding
-                  << ", got " << local;
+/// A collective or accumulate is over the axes it is meant for.
+LogicalResult verifyAxes(Operation *op, MeshAttr mesh) {
+  if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+    MeshAxisAttr time = mesh.getTimeAxis();
+    if (!time || time.getName() != accumulate.getAxisAttr())
+      return op->emitOpError("expects the time axis of ")
+             << mesh << ", got " << accumulate.getAxisAttr()
+             << "; pp-partition writes it (step_c4)";
+    return success();
+  }
+  if (!isCollective(op) || !mesh.getStageAxis())
+    return success();
+  for (StringAttr axis :
+       op->getAttrOfType<ArrayAttr>("axes").getAsRange<StringAttr>())
+    if (axis == mesh.getStageAxis().getName())
+      return op->emitOpError("expects no collective over the stage axis yet, "
+                             "got ")
+             << axis << "; pp-split-stages makes them (step_c4)";
   return success();
 }
 
@@ -162,24 +151,21 @@ struct VerifySpmdPass : pp::impl::VerifySpmdBase<VerifySpmdPass> {
     FailureOr<MeshOp> mesh = requireMesh(getOperation());
     if (failed(mesh))
       return failure();
-    for (unsigned index = 0; index < main->getNumArguments(); ++index)
-      if (failed(verifyPart(*main, "argument", index,
-                            main->getArgAttrDict(index),
-                            main->getArgumentTypes()[index], *mesh)))
-        return failure();
-    for (unsigned index = 0; index < main->getNumResults(); ++index)
-      if (failed(verifyPart(*main, "result", index,
-                            main->getResultAttrDict(index),
-                            main->getResultTypes()[index], *mesh)))
-        return failure();
     for (Operation &op : main->getBody().front().without_terminator()) {
       if (op.hasAttr(attrs::kShardings) || isa<ShardingConstraintOp>(op))
         return op.emitError("expects no sharding left undone, got ")
                << op.getName() << "; pp-partition should have removed it";
       if (!isSpmdOp(&op))
         return op.emitError("expects an op of level 2, got ") << op.getName();
+      if (failed(verifyOrigin(&op)) || failed(verifyAxes(&op, mesh->getMesh())))
+        return failure();
     }
-    return success();
+    if (failed(verifyModel(getOperation(), *main, Level::Spmd)) ||
+        failed(verifyKinds(*main)))
+      return failure();
+    // What it finds has no other place: every value can be had where it is
+    // needed.
+    return success(succeeded(StepPlacement::compute(*main, mesh->getMesh())));
   }
 
   void runOnOperation() override {

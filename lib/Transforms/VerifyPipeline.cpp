@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Transforms/VerifyPipeline.h"
+#include "pp/IR/VerifyModel.h"
 #include "pp/Schedule/Schedule.h"
 #include "pp/Transforms/Passes.h"
 #include <set>
@@ -240,7 +241,8 @@ struct VerifyPipelinePass : pp::impl::VerifyPipelineBase<VerifyPipelinePass> {
       getOperation().emitError("expects a pp.mesh; pp-make-plan adds it");
       return signalPassFailure();
     }
-    if (failed(verifyPipeline(*main, mesh.getMesh())))
+    if (failed(verifyPipeline(*main, mesh.getMesh())) ||
+        failed(verifyModel(getOperation(), *main, Level::Pipeline)))
       signalPassFailure();
   }
 };

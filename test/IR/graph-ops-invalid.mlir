@@ -144,3 +144,19 @@ func.func @sharding_constraint_c1(%x: tensor<4x8xf32>) {
   %0 = pp.sharding_constraint %x to <@mesh, [{"dp"}]> : tensor<4x8xf32>
   return
 }
+
+// -----
+
+func.func @reduce_c4(%x: tensor<4x0xf32>) {
+  // expected-error@+1 {{expects elements to take max of, got none in 'tensor<4x0xf32>' (reduce_c4)}}
+  %0 = pp.reduce max %x dims [1] : tensor<4x0xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @argmax_c2(%x: tensor<4x0xf32>) {
+  // expected-error@+1 {{expects elements to take the largest of, got none in 'tensor<4x0xf32>' (argmax_c2)}}
+  %0 = pp.argmax %x dim 1 : tensor<4x0xf32> -> tensor<4xi32>
+  return
+}

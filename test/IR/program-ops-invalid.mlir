@@ -86,7 +86,7 @@ pp.program @incomplete ranks [0] arena 64 slots {
 // -----
 
 pp.program @slot_c1 ranks [0] arena 64 slots {
-  // expected-error@+1 {{expects a ranked tensor of static shape, got 'f32' (slot_c1)}}
+  // expected-error@+1 {{expects a tensor of static shape whose elements the dialect knows, got 'f32' (slot_c1)}}
   pp.slot "x" activation at 0 : f32
 } queues {
 } prologue {

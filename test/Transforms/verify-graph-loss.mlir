@@ -12,7 +12,7 @@ module {
 // -----
 
 module {
-  // expected-error@+1 {{result 0 of @main expects role loss, got none}}
+  // expected-error@+1 {{result 0 of @main expects pp.role and pp.name (model_c3)}}
   func.func @main(%w: tensor<f32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>})
       -> tensor<f32> {
     return %w : tensor<f32>

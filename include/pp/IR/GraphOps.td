@@ -386,6 +386,7 @@ def PP_ReduceOp : PP_PureOp<"reduce", [SameOperandsAndResultElementType]> {
     - (reduce_c1) `dimensions` strictly increase within the operand's rank.
     - (reduce_c2) the result's shape is the operand's without them.
     - (reduce_c3) `and` and `or` take i1 and integers, the others floats and integers.
+    - (reduce_c4) `max` and `min` take at least one element for each of the result.
 
     ```mlir
     %m = pp.reduce max %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>
@@ -402,6 +403,7 @@ def PP_ArgmaxOp : PP_PureOp<"argmax"> {
   let description = [{
     Constraints:
     - (argmax_c1) `dimension` is a dimension of the operand; the result's shape is the operand's without it.
+    - (argmax_c2) there is at least one element along `dimension` for each of the result.
 
     ```mlir
     %i = pp.argmax %x dim 1 : tensor<4x8xf32> -> tensor<4xi32>

@@ -52,7 +52,7 @@ def PP_SlotOp : PP_Op<"slot", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods
   let description = [{
     `argument`: the argument of @main it holds between steps.
     Constraints:
-    - (slot_c1) `type` is a ranked tensor of static shape.
+    - (slot_c1) `type` is a tensor of static shape of elements that the dialect knows.
     - (slot_c2) `argument` is an argument of @main of this type.
 
     ```mlir

@@ -18,6 +18,10 @@ inline mlir::RankedTensorType ranked(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }
 
+/// Whether the dialect has values of `type`: a tensor of static shape and of
+/// elements that it knows.
+bool isTensor(mlir::Type type);
+
 /// The number that every element of `value` is known to equal, if there is one:
 /// a literal behind ops that only repeat or move elements. Of i1: 0 or 1.
 std::optional<double> getSplat(mlir::Value value);

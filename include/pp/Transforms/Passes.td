@@ -495,31 +495,45 @@ def Predict : Pass<"pp-predict", "::mlir::ModuleOp"> {
 def VerifyGraph : Pass<"pp-verify-graph", "::mlir::ModuleOp"> {
   let summary = "checks the contract of level 1";
   let description = [{
-    One function `main` whose arguments all carry a role and a name; names are
-    unique among arguments; parameters and states have an initializer; the first
-    result is the scalar loss; every op of the body belongs to the graph level.
+    `@main` is a block of graph ops whose first result is the scalar loss.
+    A module without `pp.level` is a model, one of level graph a training step.
+    - (graph_c1) the loss of a model is computed from an input or label.
+
+    At every level holds:
+    - (model_c1) beside `@main` there are at most a mesh, private kernels (from level 3 on) and programs (at level 4), all with names.
+    - (model_c2) with `pp.level` there is a plan; the mesh, there from level 2 on, is the plan's.
+    - (model_c3) arguments have a role and a name in UTF-8 of their own, which for a parameter is not `__metadata__`; parameters and states have `pp.init`.
+    - (model_c4) results have roles and names: first the loss, then metrics, new values of arguments (of the arguments' names and types), gradients of parameters.
+    - (model_c5) arguments and results have at most 8 dimensions, inputs and labels at least an element; `pp.stored_shape` has as many elements as the argument, `pp.bound` is above 0.
+    - (model_c6) from level 2 on types are one device's part of `pp.global_shape` under `pp.sharding`, whose axes are the mesh's; before it, neither shape nor stage of a part is there.
+
+    Of the ops of a step:
+    - (step_c1) no op reads what a later part of the step computes: forward, then gradients, then the update (`pp.kind`).
+    - (step_c2) `pp.origin` numbers forward ops from 0 on; marks of passes to come are not there.
   }];
 }
 
 def VerifySpmd : Pass<"pp-verify-spmd", "::mlir::ModuleOp"> {
   let summary = "checks the contract of level 2";
   let description = [{
-    A mesh; one function `main` of graph ops on local tensors, collectives and
-    accumulations; every argument and result has `pp.sharding` and
-    `pp.global_shape`, of which its type is one device's part; no sharding is
-    left undone (`pp.shardings`, `pp.sharding_constraint`).
+    As pp-verify-graph; `@main` holds graph ops on local tensors, collectives
+    and accumulations. No sharding is left undone (`pp.shardings`,
+    `pp.sharding_constraint`).
+    - (step_c3) stages (`pp.stages`) are the mesh's, and what a fragment of a micro-batch reads was computed before: forward from the first stage on, then backward from the last.
+    - (step_c4) accumulations are over the time axis and of values of one micro-batch; no collective is over the stage axis yet.
   }];
 }
 
 def VerifyPipeline : Pass<"pp-verify-pipeline", "::mlir::ModuleOp"> {
   let summary = "checks the contract of level 3";
   let description = [{
-    A mesh; one function `main` of fragments, transfers and accumulations, at
-    most one fragment for a stage and a phase. What a fragment or a result reads
-    is on its stage: an argument that the stage holds, what its fragments
-    compute, what is transferred to it. A result that updates a parameter or
-    state has the argument's name and type. `pp.schedule`, once it is there, has
-    a list per stage and can be run. pp-lower-to-programs checks the same.
+    As pp-verify-graph for the module; `@main` holds fragments, transfers and
+    accumulations, at most one fragment for a stage and a phase. What a fragment
+    or a result reads is on its stage: an argument that the stage holds, what
+    its fragments compute, what is transferred to it. A result that updates a
+    parameter or state has the argument's name and type. `pp.schedule`, once it
+    is there, has a list per stage and can be run. pp-lower-to-programs checks
+    the same.
   }];
 }
 

@@ -68,6 +68,8 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
   }
   if (failed(placement.placeOps()))
     return failure();
+  if (failed(placement.verifyOrder()))
+    return failure();
   placement.placeResults();
   // A sum puts what is computed from it within reach, so that the others depend
   // on the first.
@@ -120,6 +122,10 @@ bool StepPlacement::belongsToStage(Operation &op) const {
 }
 
 LogicalResult StepPlacement::classify(Operation &op) {
+  if (isa<AccumulateOp>(op) &&
+      getTimeClass(op.getOperand(0)) != TimeClass::PerMicroBatch)
+    return op.emitOpError("expects a value of one micro-batch, got one that "
+                          "exists once a step (step_c4)");
   bool perMicroBatch = false, perStep = isa<AccumulateOp>(op);
   if (auto index = dyn_cast<AxisIndexOp>(op))
     perMicroBatch = llvm::is_contained(index.getAxes(), timeAxis);
@@ -196,6 +202,39 @@ LogicalResult StepPlacement::placeInStep(Operation &op) {
     home.resize(1);
   for (Value result : op.getResults())
     homes[result] = home;
+  return success();
+}
+
+/// Fragments of a micro-batch follow each other: forward from the first stage
+/// on, then backward from the last. What they read was computed before.
+LogicalResult StepPlacement::verifyOrder() {
+  auto turnOf = [&](Operation *op, int64_t stage) {
+    return getKind(op) == Kind::Forward ? stage : 2 * numStages - 1 - stage;
+  };
+  for (Operation &op : main.getBody().front().without_terminator())
+    for (Value operand : op.getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer || getTimeClass(operand) != TimeClass::PerMicroBatch ||
+          getTimeClass(op.getResult(0)) != TimeClass::PerMicroBatch)
+        continue;
+      int64_t stage = getHome(op.getResult(0)).front();
+      int64_t source = llvm::is_contained(getHome(operand), stage)
+                           ? stage
+                           : getHome(operand).front();
+      if (turnOf(producer, source) <= turnOf(&op, stage))
+        continue;
+      InFlightDiagnostic diagnostic =
+          op.emitOpError("of kind ")
+          << stringifyKind(getKind(&op)) << " on stage " << stage
+          << " expects operands that were computed "
+             "before, forward from the first "
+             "stage on, then backward from the "
+             "last, got one of kind "
+          << stringifyKind(getKind(producer)) << " on stage " << source
+          << "; pp-cut-stages writes pp.stages (step_c3)";
+      diagnostic.attachNote(producer->getLoc()) << "computed here";
+      return diagnostic;
+    }
   return success();
 }
 

@@ -74,6 +74,7 @@ private:
   mlir::LogicalResult classify(mlir::Operation &op);
   mlir::LogicalResult placeInMicroBatch(mlir::Operation &op);
   mlir::LogicalResult placeInStep(mlir::Operation &op);
+  mlir::LogicalResult verifyOrder();
   void placeResults();
   /// Stages on which `value` can be had: a sum comes to any that takes part.
   llvm::ArrayRef<int64_t> getReach(mlir::Value value) const {

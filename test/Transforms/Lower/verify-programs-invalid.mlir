@@ -13,9 +13,9 @@ module {
 
 // -----
 
-module {
+module attributes {pp.plan = #pp.plan<mesh = <[]>, threads = 1>} {
   pp.mesh @mesh = <[]>
-  // expected-error@+1 {{argument 0 of @main expects pp.role}}
+  // expected-error@+1 {{argument 0 of @main expects pp.role and pp.name (model_c3)}}
   func.func private @main(tensor<f32> {pp.name = "x"})
   pp.program @stage0 ranks [0] arena 64 slots {
     pp.slot "x" activation at 0 : tensor<f32>
@@ -30,10 +30,10 @@ module {
 
 // -----
 
-module {
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=1]>, threads = 1>} {
   pp.mesh @mesh = <["dp"=1]>
-  // expected-error@+1 {{argument 0 of @main expects a sharding of rank 0, got #pp.sharding<@mesh, [{"dp"}]>}}
-  func.func private @main(tensor<f32> {pp.role = #pp.role<input>, pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"dp"}]>})
+  // expected-error@+1 {{argument 0 of @main expects pp.sharding and pp.global_shape of rank 0; pp-partition writes them (model_c6)}}
+  func.func private @main(tensor<f32> {pp.role = #pp.role<input>, pp.name = "x", pp.global_shape = array<i64>, pp.sharding = #pp.sharding<@mesh, [{"dp"}]>})
   pp.program @stage0 ranks [0] arena 64 slots {
     pp.slot "x" activation at 0 : tensor<f32>
   } queues {
@@ -47,7 +47,7 @@ module {
 
 // -----
 
-module {
+module attributes {pp.plan = #pp.plan<mesh = <[]>, threads = 1>} {
   pp.mesh @mesh = <[]>
   // expected-error@+1 {{result 0 of @main expects a tensor of static shape, got 'index'}}
   func.func private @main() -> index
@@ -64,9 +64,9 @@ module {
 
 // -----
 
-module {
+module attributes {pp.plan = #pp.plan<mesh = <[]>, threads = 1>} {
   pp.mesh @mesh = <[]>
-  func.func private @main() -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"})
+  func.func private @main() -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss", pp.global_shape = array<i64>, pp.sharding = #pp.sharding<@mesh, []>})
   pp.program @stage0 ranks [0] arena 64 slots {
     pp.slot "x" activation at 0 : tensor<f32>
   } queues {
@@ -84,13 +84,13 @@ module {
 
 // A wrong overlap inside one queue: everything is ordered, and "x" is gone.
 // expected-error@+1 {{reads 'x'; expects bytes last written through it, got what rank 0, body #1 '0F load'}}
-module {
+module attributes {pp.plan = #pp.plan<mesh = <[]>, threads = 1>} {
   pp.mesh @mesh = <[]>
-  func.func private @main(tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "in"})
-      -> (tensor<4xf32> {pp.role = #pp.role<metric>, pp.name = "out"})
+  func.func private @main(tensor<1xf32> {pp.role = #pp.role<input>, pp.name = "in", pp.global_shape = array<i64: 1>, pp.sharding = #pp.sharding<@mesh, [{}]>})
+      -> (tensor<1xf32> {pp.role = #pp.role<loss>, pp.name = "out", pp.global_shape = array<i64: 1>, pp.sharding = #pp.sharding<@mesh, [{}]>})
   pp.program @stage0 ranks [0] arena 64 slots {
-    pp.slot "x" activation at 0 : tensor<4xf32>
-    pp.slot "y" activation at 0 : tensor<4xf32>
+    pp.slot "x" activation at 0 : tensor<1xf32>
+    pp.slot "y" activation at 0 : tensor<1xf32>
   } queues {
     pp.queue "compute" compute
   } prologue {

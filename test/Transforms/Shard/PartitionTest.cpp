@@ -105,7 +105,6 @@ protected:
     passes.addPass(createPadDimensions());
     passes.addPass(createPartition());
     passes.addPass(createOptimizeCollectives());
-    passes.addPass(createVerifySpmd());
     std::string message;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       message += diagnostic.str();

@@ -87,6 +87,7 @@ protected:
     ASSERT_TRUE(succeeded(expected));
 
     PassManager shard(&context);
+    shard.addPass(createCutStages());
     shard.addPass(createAnnotateShardings());
     shard.addPass(createPropagateShardings());
     shard.addPass(createPadDimensions());

@@ -125,6 +125,17 @@ def main():
                 if code or found["judge"] != judge or found["class"] != "low precision":
                     errors.append(f"{name}.mlir [{goal}]: expects bf16 as it is on one device, "
                                   f"got exit {code}: {found}")
+        # A wrong program is refused for all that rounding allows.
+        tools.call("pp-opt", "small.mlir", "--pp-parallelize=dp=2 microbatches=2 optimizer=sgd "
+                   "lr=1e-2 stop-after=program", "-o", "program.mlir").check_returncode()
+        program = (folder / "program.mlir").read_text()
+        (folder / "wrong.mlir").write_text(program.replace("all_reduce sum", "all_reduce max"))
+        for name, expected in (("program.mlir", 0), ("wrong.mlir", 7)):
+            done = tools.call("pp-run", name, "--verify", "--reference=small.mlir", "--steps=2",
+                              "--quiet")
+            if done.returncode != expected:
+                errors.append(f"{name}: expects exit {expected}, got {done.returncode}: "
+                              f"{done.stdout}{done.stderr}")
     print("\n".join(errors))
     return 1 if errors else 0
 

@@ -5,8 +5,8 @@
 // Writes another value into one field of a real artifact, under a checksum that
 // fits: a number, a length, an offset, an element of a vector. It is refused,
 // or runs on the cpu backend to its end: with other numbers perhaps, but inside
-// of its memory. The sanitize presets make this test strict. The machine code
-// is left alone: it is trusted.
+// of its memory. The sanitize presets make this test strict. The machine code,
+// its place and its length are left alone: it is trusted.
 //
 //   PPFieldEditsTest --artifacts=FOLDER [--edits=N, of each artifact]
 //
@@ -56,7 +56,8 @@ private:
              bool isVector, const flatbuffers::TypeTable *described,
              const char *, const uint8_t *value) override {
     path.back() = index;
-    if (!value)
+    // Bytes are the machine code alone.
+    if (!value || (isVector && type == flatbuffers::ET_UCHAR))
       return;
     if (!isVector)
       return Element(0, type, described, value);
@@ -66,7 +67,7 @@ private:
   void Element(size_t, flatbuffers::ElementaryType type,
                const flatbuffers::TypeTable *described,
                const uint8_t *value) override {
-    // Of structs, the fields follow. Bytes are the machine code alone.
+    // Of structs, the fields follow.
     const bool isStruct = type == flatbuffers::ET_SEQUENCE &&
                           described->st == flatbuffers::ST_STRUCT;
     if (!isStruct && type != flatbuffers::ET_UCHAR)

@@ -176,6 +176,10 @@ FailureOr<pp::ObjectCode> pp::compileObject(ModuleOp module,
     if (!function.isDeclaration()) {
       function.addFnAttr("target-cpu", machine->getTargetCPU());
       function.addFnAttr("tune-cpu", llvm::sys::getHostCPUName());
+      // LLVM takes half of AVX-512 on Intel's processors, for the clock that
+      // their first ones lost by it. Row loops here are 1.5 times as fast with
+      // all of it; where there is no AVX-512 nothing changes.
+      function.addFnAttr("prefer-vector-width", "512");
     }
   optimize(*code, *machine);
 

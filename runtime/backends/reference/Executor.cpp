@@ -2,17 +2,21 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Which instruction starts next, and what it does to the bytes of its rank. Who
+// meets whom is Meetings' to say, what a collective computes Data's, whether
+// memory is used as it should be MemoryWatch's.
+//
 //===----------------------------------------------------------------------===//
 #include "Executor.h"
 
 #include "Data.h"
-#include "RaceDetector.h"
-#include "WriterShadow.h"
-#include "pprt/Mesh.h"
+#include "Meetings.h"
+#include "MemoryWatch.h"
 #include "pprt/Program.h"
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <random>
 
 using namespace pprt;
@@ -37,29 +41,15 @@ struct RankState {
   uint32_t run = 0; ///< 0 prologue, 1 to steps the bodies, then the epilogue
   std::vector<QueueState> queues;
   std::vector<uint8_t> arena;
-  // One of each, or none if not asked for.
-  std::vector<RaceDetector> detector;
-  std::vector<WriterShadow> writers;
-  std::vector<uint32_t> held; ///< slots of parameters and states
-};
-
-/// A queue of a rank.
-struct QueueRef {
-  uint32_t rank, queue;
-};
-
-/// Those who have arrived where they meet, by member.
-struct Meeting {
-  std::map<uint32_t, QueueRef> arrived;
-  size_t expected = 0;
+  std::optional<MemoryWatch> watch; ///< if asked for
 };
 
 class Executor {
 public:
   Executor(const ppx::ArtifactT &artifact, const Mesh &mesh,
            const Options &options)
-      : artifact(artifact), mesh(mesh), options(options), random(options.seed) {
-  }
+      : artifact(artifact), mesh(mesh), options(options), random(options.seed),
+        meetings(artifact, mesh) {}
 
   Result run();
 
@@ -73,7 +63,8 @@ private:
   void start(QueueRef ref);
   void arrive(QueueRef ref);
   void complete(QueueRef ref);
-  bool agree(QueueRef a, QueueRef b) const;
+  void watch(QueueRef ref);
+  void watchHost(uint32_t rank);
   Section sectionOf(uint32_t run) const;
   std::string describe(QueueRef ref) const;
   std::string describeStall() const;
@@ -81,14 +72,12 @@ private:
   // Data.
   void execute(QueueRef ref);
   void exchange(const std::vector<QueueRef> &members);
-  void watch(QueueRef ref);
-  void watchOperands(QueueRef ref);
-  void watchHost(uint32_t rank);
-  bool isRead(const ppx::InstructionT &instruction, size_t argument) const;
-  bool isWritten(const ppx::InstructionT &instruction, size_t argument) const;
 
   const ppx::InstructionT &headOf(QueueRef ref) const {
     return *ranks[ref.rank].queues[ref.queue].head();
+  }
+  Side sideOf(QueueRef ref) const {
+    return {*ranks[ref.rank].program, headOf(ref), ranks[ref.rank].run};
   }
   const ppx::SlotT &slotOf(QueueRef ref, size_t argument) const {
     return *ranks[ref.rank].program->slots[headOf(ref).arguments[argument]];
@@ -106,8 +95,7 @@ private:
   std::mt19937_64 random;
   std::vector<RankState> ranks;
   std::vector<QueueRef> startable;
-  /// By what carries the meeting: an edge, or an instance of a group.
-  std::map<std::tuple<ppx::Opcode, uint32_t, uint32_t>, Meeting> meetings;
+  Meetings meetings;
   Result result;
 };
 
@@ -128,11 +116,8 @@ void Executor::initialize(uint32_t rank, size_t programIndex) {
   state.program = artifact.programs[programIndex].get();
   // What nobody writes must not look like a value.
   state.arena.assign(state.program->arena_bytes, 0xA5);
-  if (options.watchMemory) {
-    state.detector.emplace_back(state.program->arena_bytes,
-                                state.program->queues.size());
-    state.writers.emplace_back(*state.program);
-  }
+  if (options.watchMemory)
+    state.watch.emplace(artifact, *state.program);
   for (uint32_t i = 0; i < artifact.arguments.size(); ++i) {
     const ppx::ArgumentT &argument = *artifact.arguments[i];
     const int32_t index = argument.slots[programIndex];
@@ -140,9 +125,8 @@ void Executor::initialize(uint32_t rank, size_t programIndex) {
         (argument.role != ppx::Role_param && argument.role != ppx::Role_state))
       continue;
     const ppx::SlotT &slot = *state.program->slots[size_t(index)];
-    state.held.push_back(uint32_t(index));
-    for (WriterShadow &writers : state.writers)
-      writers.write(uint32_t(index));
+    if (state.watch)
+      state.watch->fill(uint32_t(index));
     if (options.load)
       options.load(
           {rank, i, -1, -1, state.arena.data() + slot.offset, slot.bytes});
@@ -162,8 +146,8 @@ void Executor::enterSection(uint32_t rank) {
     for (const auto &instruction : list)
       state.queues[instruction->queue].instructions.push_back(
           instruction.get());
-    for (RaceDetector &detector : state.detector)
-      detector.startSection();
+    if (state.watch)
+      state.watch->startSection();
     return;
   }
   state.queues.clear();
@@ -200,8 +184,8 @@ void Executor::start(QueueRef ref) {
   state.queues[ref.queue].offered = false;
   state.queues[ref.queue].started = true;
   const ppx::InstructionT &head = headOf(ref);
-  for (RaceDetector &detector : state.detector)
-    detector.start(ref.queue, head.waits);
+  if (state.watch)
+    state.watch->start(head);
   switch (head.opcode) {
   case ppx::Opcode_send:
   case ppx::Opcode_recv:
@@ -215,35 +199,15 @@ void Executor::start(QueueRef ref) {
 
 /// The head waits where it meets its partners; the last to come lets all go.
 void Executor::arrive(QueueRef ref) {
-  const ppx::InstructionT &head = headOf(ref);
-  Meeting *meeting;
-  if (head.opcode == ppx::Opcode_collective) {
-    const ppx::GroupT &group = *artifact.groups[head.group];
-    const std::vector<uint32_t> members = mesh.members(group, ref.rank);
-    meeting = &meetings[{head.opcode, head.group, members.front()}];
-    meeting->expected = members.size();
-    const auto self = std::find(members.begin(), members.end(), ref.rank);
-    meeting->arrived[uint32_t(self - members.begin())] = ref;
-  } else {
-    const uint32_t peer = mesh.peer(ref.rank, head.peer_stage);
-    const bool sends = head.opcode == ppx::Opcode_send;
-    meeting = &meetings[{ppx::Opcode_send, sends ? ref.rank : peer,
-                         sends ? peer : ref.rank}];
-    meeting->expected = 2;
-    meeting->arrived[sends ? 0 : 1] = ref;
-  }
-  if (meeting->arrived.size() < meeting->expected)
-    return;
-  std::vector<QueueRef> members;
-  for (const auto &[index, member] : meeting->arrived)
-    members.push_back(member);
-  meeting->arrived.clear();
+  const std::vector<QueueRef> members = meetings.arrive(ref, headOf(ref));
   for (QueueRef member : members)
-    if (!agree(members.front(), member)) {
+    if (!agree(sideOf(members.front()), sideOf(member))) {
       result.end = End::mismatched;
       result.reason = describe(members.front()) + " meets " + describe(member);
       return;
     }
+  if (members.empty())
+    return;
   exchange(members);
   for (QueueRef member : members)
     complete(member);
@@ -253,8 +217,6 @@ void Executor::complete(QueueRef ref) {
   RankState &state = ranks[ref.rank];
   QueueState &queue = state.queues[ref.queue];
   watch(ref);
-  for (RaceDetector &detector : state.detector)
-    detector.complete(ref.queue);
   queue.started = false;
   ++queue.completed;
   if (std::none_of(state.queues.begin(), state.queues.end(),
@@ -266,34 +228,26 @@ void Executor::complete(QueueRef ref) {
   offer(ref.rank);
 }
 
-/// Whether two sides expect the same meeting.
-bool Executor::agree(QueueRef a, QueueRef b) const {
-  const ppx::InstructionT &x = headOf(a), &y = headOf(b);
-  auto tag = [&](const ppx::InstructionT &i, uint32_t run) {
-    const bool transfer = i.opcode != ppx::Opcode_collective;
-    return std::make_tuple(run, i.phase, i.micro_batch, transfer ? i.stage : 0);
-  };
-  if (tag(x, ranks[a.rank].run) != tag(y, ranks[b.rank].run) ||
-      x.arguments.size() != y.arguments.size())
-    return false;
-  for (size_t i = 0; i < x.arguments.size(); ++i)
-    if (slotOf(a, i).bytes != slotOf(b, i).bytes ||
-        slotOf(a, i).element != slotOf(b, i).element)
-      return false;
-  if (x.opcode != ppx::Opcode_collective)
-    return true;
-  if (x.collective != y.collective)
-    return false;
-  const bool reduces = x.collective == ppx::CollectiveKind_all_reduce ||
-                       x.collective == ppx::CollectiveKind_reduce_scatter;
-  const bool hasDimension = x.collective != ppx::CollectiveKind_all_reduce &&
-                            x.collective != ppx::CollectiveKind_permute;
-  return (!reduces || x.reduction == y.reduction) &&
-         (!hasDimension || x.dimension == y.dimension) &&
-         (x.collective != ppx::CollectiveKind_all_to_all ||
-          x.split_dimension == y.split_dimension) &&
-         (x.collective != ppx::CollectiveKind_permute ||
-          x.permutation == y.permutation);
+/// Notes what is wrong with how the head has used memory.
+void Executor::watch(QueueRef ref) {
+  if (!ranks[ref.rank].watch)
+    return;
+  const MemoryWatch::Findings found =
+      ranks[ref.rank].watch->complete(headOf(ref));
+  for (const std::string &race : found.races)
+    result.races.push_back(describe(ref) + " " + race);
+  for (const std::string &clobber : found.clobbers)
+    result.clobbers.push_back(describe(ref) + " " + clobber);
+}
+
+/// The same of the host, after a section.
+void Executor::watchHost(uint32_t rank) {
+  if (!ranks[rank].watch)
+    return;
+  for (const std::string &clobber : ranks[rank].watch->readAll())
+    result.clobbers.push_back("rank " + std::to_string(rank) + ", after " +
+                              sectionName(sectionOf(ranks[rank].run)) +
+                              ": the host " + clobber);
 }
 
 std::string Executor::describe(QueueRef ref) const {
@@ -382,100 +336,6 @@ Result Executor::run() {
 //===----------------------------------------------------------------------===//
 // Data
 //===----------------------------------------------------------------------===//
-
-bool Executor::isRead(const ppx::InstructionT &instruction,
-                      size_t argument) const {
-  const size_t count = instruction.arguments.size();
-  switch (instruction.opcode) {
-  case ppx::Opcode_run:
-    return artifact.kernels[instruction.kernel]->parameters[argument]->access !=
-           ppx::Access_write;
-  case ppx::Opcode_collective:
-    return argument < count / 2;
-  case ppx::Opcode_copy:
-    return argument == 0;
-  case ppx::Opcode_flag:
-    return argument + 1 < count;
-  case ppx::Opcode_gate: // what a skipped kernel does not write stays
-  case ppx::Opcode_send:
-  case ppx::Opcode_emit:
-    return true;
-  default:
-    return false;
-  }
-}
-
-bool Executor::isWritten(const ppx::InstructionT &instruction,
-                         size_t argument) const {
-  switch (instruction.opcode) {
-  case ppx::Opcode_run:
-  case ppx::Opcode_gate: {
-    const auto &parameters = artifact.kernels[instruction.kernel]->parameters;
-    return argument < parameters.size() &&
-           parameters[argument]->access != ppx::Access_read;
-  }
-  default:
-    return !isRead(instruction, argument);
-  }
-}
-
-/// Shows the head's accesses to the detectors.
-void Executor::watch(QueueRef ref) {
-  RankState &state = ranks[ref.rank];
-  if (state.detector.empty())
-    return;
-  RaceDetector &detector = state.detector.front();
-  WriterShadow &writers = state.writers.front();
-  const ppx::InstructionT &head = headOf(ref);
-  auto note = [&](std::vector<std::string> &list, const std::string &problem) {
-    if (!problem.empty())
-      list.push_back(describe(ref) + " " + problem);
-  };
-  watchOperands(ref);
-  for (size_t i = 0; i < head.arguments.size(); ++i)
-    if (isRead(head, i)) {
-      note(result.races, detector.read(ref.queue, slotOf(ref, i)));
-      note(result.clobbers, writers.read(head.arguments[i]));
-    }
-  for (size_t i = 0; i < head.arguments.size(); ++i)
-    if (isWritten(head, i)) {
-      note(result.races, detector.write(ref.queue, slotOf(ref, i)));
-      writers.write(head.arguments[i]);
-    }
-}
-
-/// What one argument writes, no other may touch: an engine may write before it
-/// has read all. Only an all_reduce may leave a sum where its input was.
-void Executor::watchOperands(QueueRef ref) {
-  const ppx::InstructionT &head = headOf(ref);
-  const size_t count = head.arguments.size();
-  auto isSumOf = [&](size_t write, size_t other) {
-    return head.opcode == ppx::Opcode_collective &&
-           head.collective == ppx::CollectiveKind_all_reduce &&
-           write == other + count / 2 &&
-           slotOf(ref, write).offset == slotOf(ref, other).offset &&
-           slotOf(ref, write).bytes == slotOf(ref, other).bytes;
-  };
-  for (size_t write = 0; write < count; ++write)
-    for (size_t other = 0; isWritten(head, write) && other < count; ++other) {
-      const ppx::SlotT &a = slotOf(ref, write), &b = slotOf(ref, other);
-      if (write != other && !isSumOf(write, other) &&
-          std::max(a.offset, b.offset) <
-              std::min(a.offset + a.bytes, b.offset + b.bytes))
-        result.clobbers.push_back(describe(ref) + " writes '" + a.name +
-                                  "' over its own '" + b.name + "'");
-    }
-}
-
-/// Between sections the host may read every parameter and state.
-void Executor::watchHost(uint32_t rank) {
-  for (const WriterShadow &writers : ranks[rank].writers)
-    for (uint32_t slot : ranks[rank].held)
-      if (const std::string problem = writers.read(slot); !problem.empty())
-        result.clobbers.push_back("rank " + std::to_string(rank) + ", after " +
-                                  sectionName(sectionOf(ranks[rank].run)) +
-                                  ": the host " + problem);
-}
 
 /// What an instruction that needs no partner does.
 void Executor::execute(QueueRef ref) {

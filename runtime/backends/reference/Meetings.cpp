@@ -1,0 +1,72 @@
+//===- Meetings.cpp - who waits for whom, and whether they agree ----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Meetings.h"
+
+#include <algorithm>
+
+using namespace pprt;
+using namespace pprt::reference;
+
+std::vector<QueueRef> Meetings::arrive(QueueRef ref,
+                                       const ppx::InstructionT &instruction) {
+  Key key;
+  uint32_t member;
+  size_t expected = 2;
+  if (instruction.opcode == ppx::Opcode_collective) {
+    const std::vector<uint32_t> ranks =
+        mesh.members(*artifact.groups[instruction.group], ref.rank);
+    key = {instruction.opcode, instruction.group, ranks.front()};
+    member = uint32_t(std::find(ranks.begin(), ranks.end(), ref.rank) -
+                      ranks.begin());
+    expected = ranks.size();
+  } else {
+    const uint32_t peer = mesh.peer(ref.rank, instruction.peer_stage);
+    const bool sends = instruction.opcode == ppx::Opcode_send;
+    key = {ppx::Opcode_send, sends ? ref.rank : peer, sends ? peer : ref.rank};
+    member = sends ? 0 : 1;
+  }
+  std::map<uint32_t, QueueRef> &arrived = waiting[key];
+  arrived[member] = ref;
+  if (arrived.size() < expected)
+    return {};
+  std::vector<QueueRef> members;
+  for (const auto &[index, arrival] : arrived)
+    members.push_back(arrival);
+  arrived.clear();
+  return members;
+}
+
+bool reference::agree(const Side &a, const Side &b) {
+  const ppx::InstructionT &x = a.instruction, &y = b.instruction;
+  auto tag = [](const Side &side) {
+    const ppx::InstructionT &i = side.instruction;
+    const bool transfer = i.opcode != ppx::Opcode_collective;
+    return std::make_tuple(side.run, i.phase, i.micro_batch,
+                           transfer ? i.stage : 0);
+  };
+  if (tag(a) != tag(b) || x.arguments.size() != y.arguments.size())
+    return false;
+  for (size_t i = 0; i < x.arguments.size(); ++i) {
+    const ppx::SlotT &ours = *a.program.slots[x.arguments[i]];
+    const ppx::SlotT &theirs = *b.program.slots[y.arguments[i]];
+    if (ours.bytes != theirs.bytes || ours.element != theirs.element)
+      return false;
+  }
+  if (x.opcode != ppx::Opcode_collective)
+    return true;
+  if (x.collective != y.collective)
+    return false;
+  const bool reduces = x.collective == ppx::CollectiveKind_all_reduce ||
+                       x.collective == ppx::CollectiveKind_reduce_scatter;
+  const bool hasDimension = x.collective != ppx::CollectiveKind_all_reduce &&
+                            x.collective != ppx::CollectiveKind_permute;
+  return (!reduces || x.reduction == y.reduction) &&
+         (!hasDimension || x.dimension == y.dimension) &&
+         (x.collective != ppx::CollectiveKind_all_to_all ||
+          x.split_dimension == y.split_dimension) &&
+         (x.collective != ppx::CollectiveKind_permute ||
+          x.permutation == y.permutation);
+}

@@ -1,0 +1,63 @@
+//===- Meetings.h - who waits for whom, and whether they agree --*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: sends, receives and collectives, each as it arrives at the head of its
+// queue. Out: the members of a meeting when the last of them arrives. A send
+// meets the receive on the other side of its edge, a collective the other
+// members of its group, whatever they say: whether they mean the same is asked
+// afterwards. Queues are assumed to keep their order, so that an edge or a
+// group has one meeting at a time.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_REFERENCE_MEETINGS_H
+#define PPRT_REFERENCE_MEETINGS_H
+
+#include "pprt/Mesh.h"
+#include "pprt/ppx_generated.h"
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+namespace pprt::reference {
+
+/// A queue of a rank.
+struct QueueRef {
+  uint32_t rank, queue;
+};
+
+/// One side of a meeting: what it is about to do, and in which section.
+struct Side {
+  const ppx::ProgramT &program;
+  const ppx::InstructionT &instruction;
+  uint32_t run;
+};
+
+/// Whether two sides expect the same meeting.
+bool agree(const Side &a, const Side &b);
+
+class Meetings {
+public:
+  Meetings(const ppx::ArtifactT &artifact, const Mesh &mesh)
+      : artifact(artifact), mesh(mesh) {}
+
+  /// All members if `ref`, which is at `instruction`, is the last to come; none
+  /// if others are missing. A send is member 0 and its receive member 1, those
+  /// of a collective have the order of their group.
+  std::vector<QueueRef> arrive(QueueRef ref,
+                               const ppx::InstructionT &instruction);
+
+private:
+  /// What carries a meeting: an edge, or an instance of a group.
+  using Key = std::tuple<ppx::Opcode, uint32_t, uint32_t>;
+
+  const ppx::ArtifactT &artifact;
+  const Mesh &mesh;
+  /// Who has arrived, by member.
+  std::map<Key, std::map<uint32_t, QueueRef>> waiting;
+};
+
+} // namespace pprt::reference
+
+#endif // PPRT_REFERENCE_MEETINGS_H

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <sched.h>
 #include <set>
+#include <unordered_map>
 
 using namespace pprt;
 
@@ -87,7 +88,8 @@ struct Session::State {
   std::shared_ptr<const ppx::ArtifactT> artifact;
   std::shared_ptr<HostBuffers> host;
   std::unique_ptr<cpu::Executor> executor;
-  std::vector<uint32_t> programOf; ///< by rank
+  std::vector<uint32_t> programOf;                      ///< by rank
+  std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
   unsigned threads = 1, cores = 1;
   int64_t steps = 0;
 
@@ -143,6 +145,8 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   for (uint32_t p = 0; p < artifact->programs.size(); ++p)
     for (uint32_t rank : artifact->programs[p]->ranks)
       state->programOf[rank] = p;
+  for (uint32_t i = 0; i < artifact->arguments.size(); ++i)
+    state->argumentOf.emplace(artifact->arguments[i]->name, i);
   state->host = std::make_shared<HostBuffers>(*artifact, *mesh);
 
   state->cores = coreCount();
@@ -218,11 +222,9 @@ void Session::initialize(uint64_t seed) {
 }
 
 std::optional<uint32_t> Session::findArgument(const std::string &name) const {
-  const auto &arguments = state->artifact->arguments;
-  for (uint32_t i = 0; i < arguments.size(); ++i)
-    if (arguments[i]->name == name)
-      return i;
-  return std::nullopt;
+  const auto found = state->argumentOf.find(name);
+  return found == state->argumentOf.end() ? std::nullopt
+                                          : std::optional(found->second);
 }
 
 uint64_t Session::argumentBytes(uint32_t argument) const {

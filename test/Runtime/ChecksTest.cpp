@@ -459,3 +459,27 @@ TEST(Cost, DoesNotGrowWithTheOverlapOfSlots) {
   for (uint32_t size : {256, 512, 1024})
     EXPECT_LT(operations(2 * size), 2.2 * operations(size));
 }
+
+// Every stage emits an output of its own: asking each program for each output
+// would take the product of the two.
+TEST(Cost, DoesNotGrowWithOutputsTimesPrograms) {
+  auto operations = [](uint32_t count) {
+    ArtifactBuilder artifact;
+    artifact.axis("pp", count, ppx::AxisKind_stage);
+    for (uint32_t stage = 0; stage < count; ++stage) {
+      ProgramBuilder program = artifact.program({stage}, stage);
+      const uint32_t main = program.queue("main");
+      const uint32_t value = program.slot("value", 4);
+      const uint32_t output =
+          artifact.output("value" + std::to_string(stage), 4);
+      artifact.emits(output, stage);
+      program.begin(Section::body);
+      program.run(main, {}, {value});
+      program.emit(main, output, value);
+      program.step(main);
+    }
+    return operationsOf(artifact.take());
+  };
+  for (uint32_t size : {64, 128, 256})
+    EXPECT_LT(operations(2 * size), 2.2 * operations(size));
+}

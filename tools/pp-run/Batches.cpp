@@ -20,25 +20,26 @@ static std::vector<uint32_t> inputsOf(const ppx::ArtifactT &artifact) {
   return inputs;
 }
 
-/// Whether any rank reads an input.
-static bool isLoaded(const ppx::ArtifactT &artifact, uint32_t argument) {
+/// Of every argument, whether any rank loads it.
+static std::vector<bool> findLoaded(const ppx::ArtifactT &artifact) {
+  std::vector<bool> loaded(artifact.arguments.size());
   for (const auto &program : artifact.programs)
     for (Section section : kSections)
       for (const auto &instruction : instructionsOf(*program, section))
-        if (instruction->opcode == ppx::Opcode_load &&
-            instruction->binding == argument)
-          return true;
-  return false;
+        if (instruction->opcode == ppx::Opcode_load)
+          loaded[instruction->binding] = true;
+  return loaded;
 }
 
 Expected<Batches> Batches::open(const std::string &data,
                                 const ppx::ArtifactT &artifact, uint64_t seed) {
   Batches batches;
   std::vector<DataTensor> tensors;
+  const std::vector<bool> loaded = findLoaded(artifact);
   for (uint32_t i : inputsOf(artifact)) {
     const ppx::ArgumentT &argument = *artifact.arguments[i];
     tensors.push_back({argument.name, argument.role, argument.element,
-                       argument.shape, argument.bound, isLoaded(artifact, i)});
+                       argument.shape, argument.bound, loaded[i]});
     batches.inputNames.push_back(argument.name);
     // The artifact's structure was checked: the product fits.
     batches.bytes.push_back(

@@ -86,13 +86,15 @@ public:
 private:
   explicit Interpreter(mlir::OwningOpRef<mlir::ModuleOp> owned)
       : module(std::move(owned)),
-        main(module->lookupSymbol<mlir::func::FuncOp>("main")) {}
+        main(module->lookupSymbol<mlir::func::FuncOp>("main")),
+        byName(pp::getArgsByName(main)) {}
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp main;
+  llvm::StringMap<unsigned> byName; ///< the arguments
   std::vector<pp::reference::HostTensor> arguments;
   /// The argument of each tensor of a batch.
-  std::vector<int64_t> inputArguments;
+  std::vector<unsigned> inputArguments;
 };
 
 pprt::ppx::ElementType toElement(mlir::Type type) {
@@ -117,7 +119,7 @@ Interpreter::create(mlir::OwningOpRef<mlir::ModuleOp> module,
   for (mlir::Type type : result->main.getArgumentTypes())
     result->arguments.emplace_back(llvm::cast<mlir::RankedTensorType>(type));
   for (const std::string &name : inputs)
-    result->inputArguments.push_back(pp::findArg(result->main, name));
+    result->inputArguments.push_back(result->byName.at(name));
   return std::unique_ptr<Stepper>(std::move(result));
 }
 
@@ -154,8 +156,8 @@ Status Interpreter::follow(const pprt::Session &leader) {
     return values.status();
   for (Values *tensors : {&values->parameters, &values->states})
     for (auto &[name, elements] : *tensors)
-      if (int64_t argument = pp::findArg(main, name); argument >= 0)
-        arguments[argument].values = std::move(elements);
+      if (auto argument = byName.find(name); argument != byName.end())
+        arguments[argument->second].values = std::move(elements);
   return {};
 }
 

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Reference.h"
 
+#include <map>
 #include <set>
 
 using namespace pp::run;
@@ -28,12 +29,12 @@ static Status differs(const std::string &expected, const std::string &got) {
                                      expected + ", got " + got);
 }
 
-static const ppx::ArgumentT *find(const ppx::ArtifactT &artifact,
-                                  const std::string &name) {
+static std::map<std::string, const ppx::ArgumentT *>
+argumentsOf(const ppx::ArtifactT &artifact) {
+  std::map<std::string, const ppx::ArgumentT *> byName;
   for (const auto &argument : artifact.arguments)
-    if (argument->name == name)
-      return argument.get();
-  return nullptr;
+    byName.emplace(argument->name, argument.get());
+  return byName;
 }
 
 static std::set<std::string> metricsOf(const ppx::ArtifactT &artifact) {
@@ -46,17 +47,19 @@ static std::set<std::string> metricsOf(const ppx::ArtifactT &artifact) {
 
 Status pp::run::matchReference(const ppx::ArtifactT &program,
                                const ppx::ArtifactT &reference) {
+  const auto mine = argumentsOf(program), its = argumentsOf(reference);
   for (const auto &argument : program.arguments) {
-    const ppx::ArgumentT *other = find(reference, argument->name);
-    if (!other)
+    const auto found = its.find(argument->name);
+    if (found == its.end())
       return differs(describe(*argument) + ", as the program has", "none");
-    if (other->role != argument->role || other->element != argument->element ||
-        other->shape != argument->shape)
+    const ppx::ArgumentT &other = *found->second;
+    if (other.role != argument->role || other.element != argument->element ||
+        other.shape != argument->shape)
       return differs(describe(*argument) + ", as the program has",
-                     describe(*other));
+                     describe(other));
   }
   for (const auto &argument : reference.arguments)
-    if (!find(program, argument->name))
+    if (!mine.count(argument->name))
       return differs("what the program has", describe(*argument) + " besides");
   const std::set<std::string> ours = metricsOf(program),
                               theirs = metricsOf(reference);

@@ -35,7 +35,7 @@ private:
     std::set<int32_t> microBatches;
   };
   void checkEmit(const ppx::OutputT &output, uint32_t stage,
-                 const ppx::ProgramT &program, const Emit *emit);
+                 const ppx::ProgramT &program, const Emit &emit);
   uint64_t partsOver(const ppx::OutputT &output,
                      const std::set<int32_t> &microBatches) const;
 
@@ -43,8 +43,9 @@ private:
   const Mesh &mesh;
   Report &report;
   std::vector<std::set<uint32_t>> programsOf; ///< by stage
-  /// By program and output.
-  std::map<std::pair<uint32_t, uint32_t>, Emit> emits;
+  std::vector<std::set<uint32_t>> stagesOf;   ///< by program
+  /// By output, then by program.
+  std::vector<std::map<uint32_t, Emit>> emits;
 };
 
 } // namespace
@@ -52,18 +53,21 @@ private:
 StageChecker::StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
                            Report &report)
     : artifact(artifact), mesh(mesh), report(report),
-      programsOf(mesh.stageCount()) {
+      programsOf(mesh.stageCount()), stagesOf(artifact.programs.size()),
+      emits(artifact.outputs.size()) {
   for (uint32_t i = 0; i < artifact.programs.size(); ++i) {
     const ppx::ProgramT &program = *artifact.programs[i];
     report.work(program.ranks.size());
-    for (uint32_t rank : program.ranks)
+    for (uint32_t rank : program.ranks) {
       programsOf[mesh.stage(rank)].insert(i);
+      stagesOf[i].insert(mesh.stage(rank));
+    }
     for (Section section : kSections)
       for (const auto &instruction : instructionsOf(program, section)) {
         report.work(1);
         if (instruction->opcode != ppx::Opcode_emit)
           continue;
-        Emit &emit = emits[{i, instruction->binding}];
+        Emit &emit = emits[instruction->binding][i];
         emit.inBody |= section == Section::body;
         emit.microBatches.insert(instruction->micro_batch);
       }
@@ -122,39 +126,51 @@ uint64_t StageChecker::partsOver(const ppx::OutputT &output,
 }
 
 void StageChecker::checkEmit(const ppx::OutputT &output, uint32_t stage,
-                             const ppx::ProgramT &program, const Emit *emit) {
+                             const ppx::ProgramT &program, const Emit &emit) {
   auto fail = [&](const auto &...message) {
     report.add(text("output '", output.name, "' expects program '",
                     program.name, "' of stage ", stage, message...));
   };
-  const bool listed =
-      std::binary_search(output.stages.begin(), output.stages.end(), stage);
-  if (!listed && emit)
+  if (!std::binary_search(output.stages.begin(), output.stages.end(), stage))
     return fail(" not to emit it, as the stage is none of its stages");
-  if (!listed)
-    return;
-  if (!emit)
-    return fail(" to emit it, got no such instruction");
-  if (output.role == ppx::OutputRole_loss && !emit->inBody)
+  if (output.role == ppx::OutputRole_loss && !emit.inBody)
     return fail(" to emit the loss in its body, got it elsewhere");
   uint64_t parts = 1;
   for (const auto &dimension : output.sharding)
     for (uint32_t axis : dimension->axes)
       if (mesh.isTime(axis))
         parts *= artifact.axes[axis]->size;
-  report.work(emit->microBatches.size());
-  if (const uint64_t got = partsOver(output, emit->microBatches); got != parts)
+  report.work(emit.microBatches.size());
+  if (const uint64_t got = partsOver(output, emit.microBatches); got != parts)
     fail(" to emit each of its ", parts, " parts over time, got ", got);
 }
 
+/// All programs of the output's stages emit it, and no others: those that do
+/// are counted, not all that there are asked.
 void StageChecker::checkEmitters(uint32_t index) {
-  for (uint32_t stage = 0; stage < programsOf.size(); ++stage)
-    for (uint32_t program : programsOf[stage]) {
+  const ppx::OutputT &output = *artifact.outputs[index];
+  std::map<uint32_t, size_t> emitters; // by stage
+  for (const auto &[program, emit] : emits[index])
+    for (uint32_t stage : stagesOf[program]) {
       report.work(1);
-      const auto emit = emits.find({program, index});
-      checkEmit(*artifact.outputs[index], stage, *artifact.programs[program],
-                emit == emits.end() ? nullptr : &emit->second);
+      ++emitters[stage];
     }
+  for (uint32_t stage : output.stages) {
+    report.work(1);
+    const std::set<uint32_t> &programs = programsOf[stage];
+    if (emitters[stage] == programs.size() || report.full())
+      continue;
+    const auto missing =
+        std::find_if(programs.begin(), programs.end(), [&](uint32_t program) {
+          return !emits[index].count(program);
+        });
+    report.add(text("output '", output.name, "' expects program '",
+                    artifact.programs[*missing]->name, "' of stage ", stage,
+                    " to emit it, got no such instruction"));
+  }
+  for (const auto &[program, emit] : emits[index])
+    for (uint32_t stage : stagesOf[program])
+      checkEmit(output, stage, *artifact.programs[program], emit);
 }
 
 void checks::checkStages(const ppx::ArtifactT &artifact, const Mesh &mesh,

@@ -12,7 +12,6 @@
 #include "pprt/Program.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <tuple>
 
@@ -43,24 +42,6 @@ double pp::predict::secondsOf(const ppx::ArtifactT &artifact, const Mesh &mesh,
       bytes += double(program.slots[slot]->bytes);
     return bytes / topology.bytesPerSecond;
   }
-  }
-}
-
-/// The numbers behind `cuts = [` in the text of a plan.
-static std::vector<uint64_t> readCuts(const std::string &plan) {
-  static constexpr std::string_view key = "cuts = [";
-  std::vector<uint64_t> cuts;
-  size_t next = plan.find(key);
-  if (next == plan.npos)
-    return cuts;
-  const char *at = plan.data() + next + key.size();
-  const char *const end = plan.data() + plan.size();
-  for (uint64_t cut = 0;;) {
-    const auto [after, error] = std::from_chars(at, end, cut);
-    if (error != std::errc())
-      return cuts;
-    cuts.push_back(cut);
-    at = std::find_if(after, end, [](char c) { return c != ',' && c != ' '; });
   }
 }
 
@@ -149,7 +130,7 @@ Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
                                 const Mesh &mesh,
                                 const schedule::Topology &topology) {
   Prediction prediction;
-  prediction.cuts = readCuts(artifact.plan);
+  prediction.cuts = artifact.cuts;
   for (size_t i = 0; i < artifact.programs.size(); ++i)
     prediction.programs.push_back(describe(artifact, mesh, i, topology));
 

@@ -366,6 +366,7 @@ FailureOr<std::unique_ptr<ppx::ArtifactT>> ArtifactBuilder::build() {
   if (auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan)) {
     llvm::raw_string_ostream(artifact->plan) << plan;
     artifact->threads_per_rank = plan.getThreads();
+    artifact->cuts = toVector<uint64_t>(plan.getCuts());
   }
   addMesh();
   addArguments();

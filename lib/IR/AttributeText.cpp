@@ -41,14 +41,14 @@ ParseResult pp::parseAxes(AsmParser &parser,
       });
 }
 
-void pp::printAxes(AsmPrinter &printer, ArrayRef<MeshAxisAttr> axes) {
-  printer << "[";
-  llvm::interleaveComma(axes, printer, [&](MeshAxisAttr axis) {
-    printer << axis.getName() << "=" << axis.getSize();
+void pp::printAxes(raw_ostream &os, ArrayRef<MeshAxisAttr> axes) {
+  os << "[";
+  llvm::interleaveComma(axes, os, [&](MeshAxisAttr axis) {
+    os << axis.getName() << "=" << axis.getSize();
     if (axis.getKind() != AxisKind::Space)
-      printer << " : " << stringifyAxisKind(axis.getKind());
+      os << " : " << stringifyAxisKind(axis.getKind());
   });
-  printer << "]";
+  os << "]";
 }
 
 ParseResult pp::parseDims(AsmParser &parser,

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What a printer here writes, the parser beside it reads back. A parser that
+// fails has said why, at the place.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_IR_ATTRIBUTETEXT_H
 #define PP_LIB_IR_ATTRIBUTETEXT_H
@@ -36,7 +39,7 @@ mlir::ParseResult parseName(mlir::AsmParser &parser, mlir::StringAttr &name);
 /// `["a"=2 : time, "b"=4]`
 mlir::ParseResult parseAxes(mlir::AsmParser &parser,
                             llvm::SmallVectorImpl<MeshAxisAttr> &axes);
-void printAxes(mlir::AsmPrinter &printer, llvm::ArrayRef<MeshAxisAttr> axes);
+void printAxes(llvm::raw_ostream &os, llvm::ArrayRef<MeshAxisAttr> axes);
 
 /// `[{"dp"}, {"tp", ?}, {}]`
 mlir::ParseResult parseDims(mlir::AsmParser &parser,

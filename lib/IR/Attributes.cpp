@@ -41,7 +41,7 @@ Attribute MeshAxisAttr::parse(AsmParser &parser, Type) {
 }
 void MeshAxisAttr::print(AsmPrinter &printer) const {
   printer << "<";
-  printAxes(printer, *this);
+  printAxes(printer.getStream(), *this);
   printer << ">";
 }
 
@@ -54,7 +54,7 @@ Attribute MeshAttr::parse(AsmParser &parser, Type) {
 }
 void MeshAttr::print(AsmPrinter &printer) const {
   printer << "<";
-  printAxes(printer, getAxes());
+  printAxes(printer.getStream(), getAxes());
   printer << ">";
 }
 

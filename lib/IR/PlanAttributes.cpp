@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "AttributeText.h"
+#include "pp/IR/PlanText.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 
@@ -209,27 +210,42 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
       parser.getContext(), mesh, schedule, ArrayRef<SeedAttr>(seeds),
       ArrayRef<int64_t>(cuts), optimizer, threads);
 }
+namespace {
+/// What stands around the decisions of a plan.
+struct PlanLayout {
+  StringRef begin, between, end;                ///< decisions
+  StringRef beginSeeds, betweenSeeds, endSeeds; ///< seeds
+};
+} // namespace
+
+static void print(PlanAttr plan, llvm::raw_ostream &os,
+                  const PlanLayout &layout) {
+  os << layout.begin << "mesh = <";
+  printAxes(os, plan.getMesh().getAxes());
+  os << ">";
+  if (!plan.getSchedule().empty())
+    os << layout.between << "schedule = " << plan.getSchedule();
+  if (!plan.getSeeds().empty()) {
+    os << layout.between << "seeds = " << layout.beginSeeds;
+    llvm::interleave(plan.getSeeds(), os, layout.betweenSeeds);
+    os << layout.endSeeds;
+  }
+  if (!plan.getCuts().empty()) {
+    os << layout.between << "cuts = [";
+    llvm::interleaveComma(plan.getCuts(), os);
+    os << "]";
+  }
+  if (plan.getOptimizer())
+    os << layout.between << "optimizer = " << plan.getOptimizer();
+  os << layout.between << "threads = " << plan.getThreads() << layout.end;
+}
+
 void PlanAttr::print(AsmPrinter &printer) const {
-  printer << "<mesh = ";
-  getMesh().print(printer);
-  if (!getSchedule().empty())
-    printer << ", schedule = " << getSchedule();
-  if (!getSeeds().empty()) {
-    printer << ", seeds = [";
-    llvm::interleaveComma(getSeeds(), printer,
-                          [&](SeedAttr seed) { printer.printAttribute(seed); });
-    printer << "]";
-  }
-  if (!getCuts().empty()) {
-    printer << ", cuts = [";
-    llvm::interleaveComma(getCuts(), printer);
-    printer << "]";
-  }
-  if (getOptimizer()) {
-    printer << ", optimizer = ";
-    printer.printAttribute(getOptimizer());
-  }
-  printer << ", threads = " << getThreads() << ">";
+  ::print(*this, printer.getStream(), {"<", ", ", ">", "[", ", ", "]"});
+}
+void pp::printLines(PlanAttr plan, llvm::raw_ostream &os) {
+  ::print(plan, os,
+          {"#pp.plan<\n  ", ",\n  ", "\n>\n", "[\n    ", ",\n    ", "\n  ]"});
 }
 PlanAttr PlanAttr::withSeeds(ArrayRef<SeedAttr> seeds) const {
   return get(getContext(), getMesh(), getSchedule(), seeds, getCuts(),

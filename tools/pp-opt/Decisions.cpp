@@ -11,6 +11,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanText.h"
 #include "pp/Schedule/Draw.h"
 #include "pprt/Status.h"
 #include "llvm/ADT/StringExtras.h"
@@ -19,34 +20,6 @@
 using namespace mlir;
 using namespace pp;
 using namespace pp::opt;
-
-/// `plan` as its own text, with a line for every decision and every seed.
-static std::string printPlan(PlanAttr plan) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << "// A plan of pp: edit it, and give plan=FILE to the model.\n"
-     << "#pp.plan<\n  mesh = ";
-  // The attribute without its mnemonic, as it stands in a plan.
-  std::string mesh;
-  llvm::raw_string_ostream(mesh) << plan.getMesh();
-  os << StringRef(mesh).drop_front(StringRef("#pp.mesh").size());
-  if (!plan.getSchedule().empty())
-    os << ",\n  schedule = " << plan.getSchedule();
-  if (!plan.getSeeds().empty()) {
-    os << ",\n  seeds = [\n    ";
-    llvm::interleave(plan.getSeeds(), os, ",\n    ");
-    os << "\n  ]";
-  }
-  if (!plan.getCuts().empty()) {
-    os << ",\n  cuts = [";
-    llvm::interleaveComma(plan.getCuts(), os);
-    os << "]";
-  }
-  if (plan.getOptimizer())
-    os << ",\n  optimizer = " << plan.getOptimizer();
-  os << ",\n  threads = " << plan.getThreads() << "\n>\n";
-  return text;
-}
 
 /// The schedule that `attribute` spells; nothing, and the reason in `error`,
 /// when it is none.
@@ -94,7 +67,9 @@ private:
     if (!plan)
       return refuse("--emit=plan expects a module with a plan, as "
                     "--pp-parallelize makes, got one without");
-    decisions->plan = printPlan(plan);
+    llvm::raw_string_ostream os(decisions->plan);
+    os << "// A plan of pp: edit it, and give plan=FILE to the model.\n";
+    printLines(plan, os);
     return success();
   }
 

@@ -25,8 +25,7 @@ using namespace pprt;
 
 static constexpr uint64_t maxPipeBytes = uint64_t(4) << 30;
 
-/// A failed system call on `path`.
-static Status systemFailure(const std::string &path, const char *action) {
+Status pprt::systemFailure(const std::string &path, const char *action) {
   return Status(ExitCode::io,
                 path + ": cannot " + action + ": " + std::strerror(errno));
 }
@@ -262,8 +261,7 @@ OutputFile::~OutputFile() {
   discard();
 }
 
-/// Fails with errno set.
-static bool writeAll(int descriptor, const void *data, size_t count) {
+bool pprt::writeAll(int descriptor, const void *data, size_t count) {
   const char *next = static_cast<const char *>(data);
   while (count > 0) {
     const ssize_t written = ::write(descriptor, next, count);

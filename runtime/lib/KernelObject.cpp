@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelObject.h"
+#include "pprt/Files.h"
 
 #include <cerrno>
 #include <cstring>
@@ -18,20 +19,6 @@
 #include <unistd.h>
 
 using namespace pprt;
-
-static bool writeAll(int file, const std::vector<uint8_t> &bytes) {
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t written =
-        write(file, bytes.data() + done, bytes.size() - done);
-    if (written < 0 && errno == EINTR)
-      continue;
-    if (written <= 0)
-      return false;
-    done += size_t(written);
-  }
-  return true;
-}
 
 static std::string pathOf(int file) {
   return "/proc/self/fd/" + std::to_string(file);
@@ -60,7 +47,7 @@ static bool makePathUnique(int &file) {
 Expected<KernelResolver>
 pprt::loadKernelObject(const std::vector<uint8_t> &object) {
   int file = memfd_create("pprt-kernels", MFD_CLOEXEC);
-  if (file < 0 || !writeAll(file, object) || !makePathUnique(file)) {
+  if (file < 0 || !writeAll(file, object.data(), object.size()) || !makePathUnique(file)) {
     const std::string reason = std::strerror(errno);
     if (file >= 0)
       close(file);

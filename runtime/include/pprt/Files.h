@@ -78,6 +78,12 @@ private:
   int descriptor = -1;
 };
 
+/// Writes all of it. False with errno set if that fails.
+bool writeAll(int descriptor, const void *data, size_t count);
+
+/// That a system call on `path` has just failed (io), and errno's reason.
+Status systemFailure(const std::string &path, const char *action);
+
 /// Takes the numbers of standard streams that were closed before the process
 /// began. Else the next file gets one, and with it what is printed. Such a
 /// stream still fails at every use. Call it first.

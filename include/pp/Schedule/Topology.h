@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The figures behind every prediction of time: of the planner, which cuts
-// stages, and of whoever draws a timeline before a run. They are data; what
-// depends on them is proportions, so that an order of magnitude serves.
+// stages, of the partitioner, which chooses collectives, and of whoever draws a
+// timeline before a run. They are data; what depends on them is proportions, so
+// that an order of magnitude serves.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_SCHEDULE_TOPOLOGY_H
@@ -15,7 +16,7 @@
 namespace pp::schedule {
 
 /// Equal devices, each connected with each. The default is a core of a recent
-/// server and a link of 10 GB/s, which is also what pp-partition assumes.
+/// server and a link of 10 GB/s.
 struct Topology {
   /// Of one device: arithmetic, memory, and what starting a kernel takes.
   double flopsPerSecond = 1e11;

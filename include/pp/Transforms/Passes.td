@@ -255,9 +255,11 @@ def Partition : Pass<"pp-partition", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pp::PPDialect", "::mlir::func::FuncDialect"];
   let options = [
-    Option<"linkLatency", "link-latency", "double", "1e-5",
+    Option<"linkLatency", "link-latency", "double",
+           "::pp::schedule::Topology().linkLatency",
            "seconds a message takes however short">,
-    Option<"linkBandwidth", "link-bandwidth", "double", "1e10",
+    Option<"linkBandwidth", "link-bandwidth", "double",
+           "::pp::schedule::Topology().linkBytesPerSecond",
            "bytes per second of a link">,
   ];
 }
@@ -481,9 +483,8 @@ def Predict : Pass<"pp-predict", "::mlir::ModuleOp"> {
     prints, from the same instruction lists. The module stays as it is, and the
     text goes to standard error.
 
-    Times come from the cost interface and the figures of
-    `pp/Schedule/Topology.h`: 100 GFLOP/s and 10 GB/s a device, 1 us a kernel,
-    10 us and 10 GB/s a link.
+    Times come from the cost interface and the figures of a machine that
+    `pp/Schedule/Topology.h` holds; the last line repeats them.
     Errors: a module that is not of level 4.
   }];
 }

@@ -165,10 +165,12 @@ struct VerifySpmdPass : pp::impl::VerifySpmdBase<VerifySpmdPass> {
       return failure();
     // What it finds has no other place: every value can be had where it is
     // needed.
-    return success(succeeded(StepPlacement::compute(*main, mesh->getMesh())));
+    return success(succeeded(getAnalysis<StepPlacementAnalysis>().placement));
   }
 
   void runOnOperation() override {
+    // pp-split-stages, which comes next, needs the placement again.
+    markAllAnalysesPreserved();
     if (failed(verify()))
       signalPassFailure();
   }

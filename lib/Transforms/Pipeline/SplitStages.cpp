@@ -40,8 +40,8 @@ struct Draft {
 
 class StageSplitter {
 public:
-  StageSplitter(func::FuncOp main, MeshOp mesh, StepPlacement placement)
-      : main(main), mesh(mesh), placement(std::move(placement)) {}
+  StageSplitter(func::FuncOp main, MeshOp mesh, const StepPlacement &placement)
+      : main(main), mesh(mesh), placement(placement) {}
 
   LogicalResult run();
 
@@ -89,7 +89,7 @@ private:
 
   func::FuncOp main;
   MeshOp mesh;
-  StepPlacement placement;
+  const StepPlacement &placement;
   SmallVector<Draft> drafts; ///< in the order they are emitted
   SmallVector<Value> returned;
   OpBuilder builder{main.getContext()};
@@ -419,9 +419,9 @@ struct SplitStagesPass : pp::impl::SplitStagesBase<SplitStagesPass> {
       module.emitError("expects a pp.mesh op; pp-make-plan adds it");
       return signalPassFailure();
     }
-    auto placement = StepPlacement::compute(*main, mesh.getMesh());
+    const auto &placement = getAnalysis<StepPlacementAnalysis>().placement;
     if (failed(placement) ||
-        failed(StageSplitter(*main, mesh, std::move(*placement)).run()))
+        failed(StageSplitter(*main, mesh, *placement).run()))
       return signalPassFailure();
     module->setAttr(attrs::kLevel,
                     LevelAttr::get(&getContext(), Level::Pipeline));

@@ -81,6 +81,15 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
   return placement;
 }
 
+StepPlacementAnalysis::StepPlacementAnalysis(Operation *module) {
+  auto main = lookupMain(cast<ModuleOp>(module));
+  FailureOr<MeshOp> mesh = failure();
+  if (succeeded(main))
+    mesh = requireMesh(cast<ModuleOp>(module));
+  if (succeeded(mesh))
+    placement = StepPlacement::compute(*main, mesh->getMesh());
+}
+
 LogicalResult StepPlacement::placeOps() {
   for (Operation &op : main.getBody().front().without_terminator()) {
     if (failed(classify(op)))

@@ -102,6 +102,15 @@ private:
   llvm::DenseMap<mlir::Value, CrossStageSum> sums;
 };
 
+/// The placement of a module's @main as an analysis, so that a pass that has
+/// checked it leaves it to the next. Whoever asks first has it reported why
+/// there is none.
+struct StepPlacementAnalysis {
+  explicit StepPlacementAnalysis(mlir::Operation *module);
+
+  mlir::FailureOr<StepPlacement> placement = mlir::failure();
+};
+
 } // namespace pp
 
 #endif // PP_LIB_TRANSFORMS_PIPELINE_STEPPLACEMENT_H

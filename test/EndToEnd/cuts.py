@@ -8,13 +8,11 @@ the programs that come of it. So every cut is compiled, and its step predicted.
 
   cuts.py --bin=build/bin
 """
-import argparse
 import json
-import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+import scratch
 
 # The docs' own model, one that computes more than it sends, and one of blocks.
 CASES = [("mlp --layers=4 --input=48 --hidden=64 --classes=16 --batch=32",
@@ -26,39 +24,32 @@ CASES = [("mlp --layers=4 --input=48 --hidden=64 --classes=16 --batch=32",
 TOLERANCE = 0.1  # of the best cut's time
 
 
+def predict(tools, goal):
+    """The predicted step and cuts; none if a stage would be without work, which is refused."""
+    done = tools.call("pp-run", "model.mlir", f"--parallelize={goal}", "--dry-run", "--quiet",
+                      "--report=report.json")
+    if done.returncode == 1:
+        return None
+    done.check_returncode()
+    return json.loads((tools.folder / "report.json").read_text())
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    tools = parser.parse_args().bin.resolve()
     errors = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-
-        def call(tool, *arguments):
-            return subprocess.run([tools / tool, *arguments], cwd=folder, check=True, timeout=60,
-                                  capture_output=True, text=True).stdout
-
-        def predict(goal):
-            call("pp-run", "model.mlir", f"--parallelize={goal}", "--dry-run", "--quiet",
-                 "--report=report.json")
-            return json.loads((folder / "report.json").read_text())
-
+    with scratch.from_command_line(__doc__) as tools:
         for model, goal in CASES:
-            call("pp-model", *model.split(), "-o", "model.mlir")
-            graph = call("pp-opt", "model.mlir", f"--pp-parallelize={goal} stop-after=graph")
-            plan = call("pp-opt", "model.mlir", f"--pp-parallelize={goal} stop-after=spmd",
-                        "--emit=plan")
+            tools.make("pp-model", *model.split(), "-o", "model.mlir")
+            graph = tools.make("pp-opt", "model.mlir", f"--pp-parallelize={goal} stop-after=graph")
+            plan = tools.make("pp-opt", "model.mlir", f"--pp-parallelize={goal} stop-after=spmd",
+                              "--emit=plan")
             last = max(int(origin) for origin in re.findall(r"pp\.origin = (\d+)", graph))
             times = {}
             for cut in range(1, last + 1):
                 text = re.sub(r"cuts = \[\d+\]", f"cuts = [{cut}]", plan)
-                (folder / "cut.plan").write_text(text)
-                try:
-                    times[cut] = predict("plan=cut.plan")["predicted_step_ms"]
-                except subprocess.CalledProcessError as error:
-                    if error.returncode != 1:  # but a stage without work is refused
-                        raise
-            chosen = predict(goal)
+                (tools.folder / "cut.plan").write_text(text)
+                if predicted := predict(tools, "plan=cut.plan"):
+                    times[cut] = predicted["predicted_step_ms"]
+            chosen = predict(tools, goal)
             best = min(times, key=times.get)
             found, least = chosen["predicted_step_ms"], times[best]
             print(f"{model}: cut {chosen['cuts'][0]} takes {found:.4g} ms, the best of "

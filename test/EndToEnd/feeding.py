@@ -8,13 +8,12 @@ that nothing reads needs neither, and metrics come out as the loss does.
 
   feeding.py --bin=build/bin
 """
-import argparse
 import array
 import json
-import pathlib
 import subprocess
 import sys
-import tempfile
+
+import scratch
 
 # The mean of squares, with two metrics; `unused` is no part of it.
 MODEL = """
@@ -66,15 +65,12 @@ def check_metrics(report, lines, screen):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    tools = parser.parse_args().bin.resolve()
     errors = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+    with scratch.from_command_line(__doc__) as tools:
+        folder = tools.folder
 
         def shell(command):
-            return subprocess.run(["bash", "-c", f"set -e; PATH={tools}:$PATH; {command}"],
+            return subprocess.run(["bash", "-c", f"set -e; PATH={tools.tools}:$PATH; {command}"],
                                   cwd=folder, check=True, timeout=60, stdout=subprocess.PIPE,
                                   text=True).stdout
 

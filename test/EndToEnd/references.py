@@ -8,13 +8,11 @@ edit; a reference of another model is refused by what differs.
 
   references.py --bin=build/bin
 """
-import argparse
 import json
-import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+import scratch
 
 MODEL = "mlp --layers=2 --input=8 --hidden=12 --classes=4 --batch=8"
 GOAL = "dp=2 pp=2 microbatches=2 lr=0.01"
@@ -47,22 +45,9 @@ def change_reduction(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    tools = parser.parse_args().bin.resolve()
     errors = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-
-        def call(*words):
-            return subprocess.run([tools / words[0], *words[1:]], cwd=folder, timeout=60,
-                                  capture_output=True, text=True)
-
-        def make(*words):
-            done = call(*words)
-            if done.returncode:
-                raise RuntimeError(f"{words}: {done.stderr}")
-            return done.stdout
+    with scratch.from_command_line(__doc__) as tools:
+        folder, call, make = tools.folder, tools.call, tools.make
 
         def check(what, code, text, *words):
             done = call("pp-run", *words, "--verify", "--steps=2", "--report=report.json")

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 
@@ -18,6 +19,14 @@ class Scratch:
     def call(self, tool, *arguments):
         return subprocess.run([self.tools / tool, *arguments], cwd=self.folder, timeout=120,
                               capture_output=True, text=True)
+
+    def make(self, tool, *arguments):
+        """What a call prints that must succeed."""
+        done = self.call(tool, *arguments)
+        if done.returncode:
+            print(done.stderr, file=sys.stderr)
+        done.check_returncode()
+        return done.stdout
 
 
 @contextlib.contextmanager

@@ -2,9 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bodies of linalg ops. Fast-math flags allow reassociation (without it no
-// reduction is vectorised) but never assume that infinities are absent: masks
-// are made of them. max and min keep NaN, hence carry no flags at all.
+// The bodies of linalg ops. Elementwise ones carry no fast-math flags: each
+// rounds once, so that what is computed in two kernels has the same bits, as
+// the gradients of maxima rely on. Sums may be reassociated (else no reduction
+// would be vectorised) but never assume that infinities are absent: masks are
+// made of them.
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgScalars.h"
@@ -26,6 +28,13 @@ arith::FastMathFlagsAttr fastMath(OpBuilder &builder) {
 
 template <typename FloatOp>
 Value floating(OpBuilder &b, Location loc, ValueRange operands) {
+  return FloatOp::create(b, loc, operands.front().getType(), operands)
+      ->getResult(0);
+}
+
+/// The same within a reduction.
+template <typename FloatOp>
+Value reducing(OpBuilder &b, Location loc, ValueRange operands) {
   return FloatOp::create(b, loc, TypeRange(operands.front().getType()),
                          operands, b.getNamedAttr("fastmath", fastMath(b)))
       ->getResult(0);
@@ -280,18 +289,18 @@ Value pp::emitCombine(OpBuilder &b, Location loc, Reduction reduction,
   SmallVector<Value> x{lhs, rhs};
   switch (reduction) {
   case Reduction::Sum:
-    return isFloat ? floating<arith::AddFOp>(b, loc, x)
+    return isFloat ? reducing<arith::AddFOp>(b, loc, x)
                    : Value(arith::AddIOp::create(b, loc, lhs, rhs));
   case Reduction::Prod:
-    return isFloat ? floating<arith::MulFOp>(b, loc, x)
+    return isFloat ? reducing<arith::MulFOp>(b, loc, x)
                    : Value(arith::MulIOp::create(b, loc, lhs, rhs));
   case Reduction::Max:
     // A row maximum is a loop of its own: the plain machine instruction.
-    return isFloat  ? floating<arith::MaxNumFOp>(b, loc, x)
+    return isFloat  ? reducing<arith::MaxNumFOp>(b, loc, x)
            : isBool ? Value(arith::OrIOp::create(b, loc, lhs, rhs))
                     : Value(arith::MaxSIOp::create(b, loc, lhs, rhs));
   case Reduction::Min:
-    return isFloat  ? floating<arith::MinNumFOp>(b, loc, x)
+    return isFloat  ? reducing<arith::MinNumFOp>(b, loc, x)
            : isBool ? Value(arith::AndIOp::create(b, loc, lhs, rhs))
                     : Value(arith::MinSIOp::create(b, loc, lhs, rhs));
   case Reduction::And:

@@ -312,6 +312,23 @@ INSTANTIATE_TEST_SUITE_P(
                                 "%y", "tensor<64x96xi32>")}),
     [](const auto &info) { return info.param.name; });
 
+/// What a backward kernel computes again is compared with what a forward one
+/// kept: an op rounds once, whatever stands around it.
+TEST(ElementwiseKernels, RoundOnce) {
+  compare(body("%x: tensor<4x5xf64>, %y: tensor<4x5xf64>, %d: tensor<5xf64>",
+               "  %w = pp.broadcast %d dims [1] : tensor<5xf64> -> "
+               "tensor<4x5xf64>\n"
+               "  %p = pp.mul %x, %y : tensor<4x5xf64>\n"
+               "  %s = pp.add %p, %x : tensor<4x5xf64>\n"
+               "  %q = pp.div %s, %w : tensor<4x5xf64>\n"
+               "  %r = pp.div %y, %w : tensor<4x5xf64>\n"
+               "  %t = pp.add %q, %r : tensor<4x5xf64>\n"
+               "  %u = pp.sub %t, %r : tensor<4x5xf64>\n"
+               "  %v = pp.sqrt %u : tensor<4x5xf64>",
+               "%v", "tensor<4x5xf64>"),
+          1, 2, /*tolerance=*/0);
+}
+
 /// Clusters that nobody thought of.
 TEST(RandomKernels, AgreeWithTheInterpreter) {
   pp::testing::RandomProgramOptions options;

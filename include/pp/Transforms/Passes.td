@@ -419,11 +419,14 @@ def LowerToPrograms : Pass<"pp-lower-to-programs", "::mlir::ModuleOp"> {
     which each is read before it is overwritten (a ring of them takes one slot
     more). pp-share-slots drops the copies that need not be, and pp-plan-buffers
     gives slots their places.
+    A value is sent right after the run that computes it, and received right
+    before a run that reads it; earlier only where stages would else wait for
+    one another in a circle.
     A sum over micro-batches (pp.accumulate) is added up in the order of the
     schedule; that of a type below f32 in f32, and rounded once.
     Errors: an op in a fragment that is neither a launch nor a collective, a
-    value that is read before the schedule computes it, no mesh or schedule, a
-    step without fragments.
+    value that is read before the schedule computes it, on its own stage or on
+    another one, no mesh or schedule, a step without fragments.
   }];
 }
 

@@ -12,7 +12,7 @@
 #include "MicroBatchSums.h"
 #include "ParallelCopy.h"
 #include "ProgramWriter.h"
-#include "pp/Schedule/Schedule.h"
+#include "StageRuns.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/VerifyPipeline.h"
 
@@ -26,55 +26,14 @@ namespace pp {
 
 namespace {
 
-/// A fragment, and the micro-batch that the schedule runs it for; -1 for none.
-using Run = std::pair<FragmentOp, int64_t>;
-
-/// What each stage runs, in order.
-using StageRuns = std::vector<std::vector<Run>>;
-
-FragmentOp findFragment(func::FuncOp main, Phase phase, int64_t stage) {
-  for (auto fragment : main.getOps<FragmentOp>())
-    if (fragment.getPhase() == phase &&
-        static_cast<int64_t>(fragment.getStage()) == stage)
-      return fragment;
-  return {};
-}
-
-StageRuns listRuns(func::FuncOp main, ScheduleAttr schedule) {
-  StageRuns stages;
-  for (auto [stage, actions] : llvm::enumerate(schedule.getRanks())) {
-    std::vector<Run> &runs = stages.emplace_back();
-    llvm::DenseMap<int, FragmentOp> fragments;
-    for (Phase phase : {Phase::Prologue, Phase::Forward, Phase::Backward,
-                        Phase::Weight, Phase::Update})
-      fragments[int(phase)] = findFragment(main, phase, stage);
-    auto add = [&](Phase phase, int64_t microBatch) {
-      if (FragmentOp fragment = fragments.lookup(int(phase)))
-        runs.push_back({fragment, microBatch});
-    };
-    add(Phase::Prologue, -1);
-    SmallVector<StringRef> words;
-    actions.getValue().split(words, ' ', -1, /*KeepEmpty=*/false);
-    for (StringRef word : words) {
-      std::optional<schedule::Action> action =
-          schedule::parseAction(word.str());
-      add(action->kind == schedule::Kind::Forward    ? Phase::Forward
-          : action->kind == schedule::Kind::Backward ? Phase::Backward
-                                                     : Phase::Weight,
-          action->microBatch);
-    }
-    add(Phase::Update, -1);
-  }
-  return stages;
-}
-
 /// Writes the program of one stage.
 class StageLowering {
 public:
   StageLowering(func::FuncOp main, SumKernels &sumKernels,
-                const StageRuns &runs, int64_t stage, ArrayRef<int64_t> ranks)
+                ArrayRef<StageRuns> stages, int64_t stage,
+                ArrayRef<int64_t> ranks)
       : main(main), module(main->getParentOfType<ModuleOp>()), symbols(module),
-        runs(runs), stage(stage), received(runs.size()),
+        stages(stages), stage(stage),
         writer(module, ("stage" + Twine(stage)).str(), ranks),
         sums(sumKernels, writer) {}
 
@@ -87,32 +46,27 @@ private:
   void lowerCollective(Operation &op, FragmentOp fragment);
   LogicalResult lowerReturn();
 
-  /// The slot that holds `value` of @main for a micro-batch, loading or
-  /// receiving it on the first call; reports to `reader` if none does.
+  /// The slot that holds `value` of @main for a micro-batch, loading it on the
+  /// first call; reports to `reader` if none does.
   FailureOr<int64_t> obtain(Value value, int64_t microBatch, Operation *reader);
-  void receiveUpTo(TransferOp transfer, int64_t microBatch);
-  void receiveGroup(FragmentOp source, int64_t microBatch);
+  void receiveResults(Run source);
   void sendResults(FragmentOp fragment, int64_t microBatch);
   /// Chooses where the values are written that are added up.
   void chooseDestinations(FragmentOp fragment);
   SlotClass classOf(FragmentOp fragment, Value bodyValue);
 
-  /// What the prologue and the update compute exists once a step, all else once
-  /// per micro-batch; without micro-batches that is once, too.
   static int64_t instanceOf(Value value, int64_t microBatch);
-  static int64_t instanceOf(FragmentOp fragment, int64_t microBatch);
 
   func::FuncOp main;
   ModuleOp module;
   SymbolTable symbols; ///< the kernels that fragments launch
-  const StageRuns &runs;
+  ArrayRef<StageRuns> stages;
   int64_t stage;
-  /// Per stage: how many of its runs have sent all they have for this one.
-  SmallVector<size_t> received;
   ProgramWriter writer;
   MicroBatchSums sums;
   llvm::DenseMap<std::pair<Value, int64_t>, int64_t>
       instances;                        ///< values of @main
+  llvm::DenseSet<int64_t> received;     ///< slots
   llvm::DenseMap<Value, int64_t> local; ///< values of the current fragment
   /// A slot chosen before it is written, and whether it already holds a sum.
   struct Destination {
@@ -122,22 +76,12 @@ private:
   llvm::DenseMap<Value, Destination> destination;
 };
 
-/// True for the phases that are run once a step.
-bool isOncePerStep(Phase phase) {
-  return phase == Phase::Prologue || phase == Phase::Update;
-}
-
 int64_t StageLowering::instanceOf(Value value, int64_t microBatch) {
   if (auto transfer = value.getDefiningOp<TransferOp>())
     return instanceOf(transfer.getOperand(), microBatch);
   if (auto fragment = value.getDefiningOp<FragmentOp>())
-    return instanceOf(fragment, microBatch);
+    return pp::instanceOf(fragment, microBatch);
   return std::max<int64_t>(microBatch, 0);
-}
-
-int64_t StageLowering::instanceOf(FragmentOp fragment, int64_t microBatch) {
-  return isOncePerStep(fragment.getPhase()) ? -1
-                                            : std::max<int64_t>(microBatch, 0);
 }
 
 void StageLowering::addArguments() {
@@ -158,9 +102,14 @@ void StageLowering::addArguments() {
 
 LogicalResult StageLowering::run() {
   addArguments();
-  for (auto [fragment, microBatch] : runs[stage])
-    if (failed(lowerFragment(fragment, microBatch)))
+  const StageRuns &list = stages[stage];
+  for (size_t i = 0; i <= list.runs.size(); ++i) {
+    for (RunPlace source : list.receives[i])
+      receiveResults(stages[source.stage].runs[source.index]);
+    if (i < list.runs.size() &&
+        failed(lowerFragment(list.runs[i].fragment, list.runs[i].microBatch)))
       return failure();
+  }
   if (failed(lowerReturn()))
     return failure();
   writer.step();
@@ -185,64 +134,40 @@ FailureOr<int64_t> StageLowering::obtain(Value value, int64_t microBatch,
     return it->second;
   } else {
     std::pair<Value, int64_t> key{value, instanceOf(value, microBatch)};
-    if (auto transfer = value.getDefiningOp<TransferOp>();
-        transfer && !instances.contains(key))
-      receiveUpTo(transfer, key.second);
     if (auto it = instances.find(key); it != instances.end())
       return it->second;
   }
-  InFlightDiagnostic diagnostic = reader->emitOpError()
-                                  << "expects a value that stage " << stage
-                                  << " has by then";
-  if (microBatch >= 0)
-    diagnostic << " for micro-batch " << microBatch;
-  diagnostic << "; pp.schedule runs what computes it later, or not at all";
-  diagnostic.attachNote(value.getLoc()) << "computed here";
-  return diagnostic;
-}
-
-/// Receives `transfer`, and before it all that its source stage sends here
-/// earlier: what two stages exchange in one direction arrives in order.
-void StageLowering::receiveUpTo(TransferOp transfer, int64_t microBatch) {
-  auto source = transfer.getOperand().getDefiningOp<FragmentOp>();
-  ArrayRef<Run> ofSource = runs[transfer.getSource()];
-  size_t &next = received[transfer.getSource()];
-  const Run *wanted =
-      llvm::find_if(ofSource.drop_front(next), [&](const Run &run) {
-        return run.first == source &&
-               instanceOf(run.first, run.second) == microBatch;
-      });
-  if (wanted == ofSource.end())
-    return;
-  for (const Run *run = ofSource.begin() + next; run <= wanted; ++run, ++next)
-    receiveGroup(run->first, instanceOf(run->first, run->second));
+  return reportMissing(reader, stage, microBatch, value);
 }
 
 /// Receives everything that one run of a fragment sends here, in the order in
 /// which it is sent.
-void StageLowering::receiveGroup(FragmentOp source, int64_t microBatch) {
-  InstructionTag own = writer.getTag();
+void StageLowering::receiveResults(Run source) {
+  int64_t microBatch = pp::instanceOf(source.fragment, source.microBatch);
   // Both ends of a transfer are named after the work that sends.
-  writer.setTag(
-      {source.getPhase(), static_cast<int64_t>(source.getStage()), microBatch});
-  for (auto other : main.getOps<TransferOp>()) {
-    if (other.getOperand().getDefiningOp() != source.getOperation() ||
-        static_cast<int64_t>(other.getTarget()) != stage)
+  writer.setTag({source.fragment.getPhase(),
+                 static_cast<int64_t>(source.fragment.getStage()), microBatch});
+  for (auto transfer : main.getOps<TransferOp>()) {
+    if (transfer.getOperand().getDefiningOp() != source.fragment ||
+        static_cast<int64_t>(transfer.getTarget()) != stage)
       continue;
+    writer.setLoc(transfer.getLoc());
     int64_t slot =
-        writer.addSlot("recv", SlotClass::Communication, other.getType());
-    writer.recv(slot, other.getSource());
-    instances[{other.getResult(), microBatch}] = slot;
+        writer.addSlot("recv", SlotClass::Communication, transfer.getType());
+    writer.recv(slot, transfer.getSource());
+    received.insert(slot);
+    instances[{transfer.getResult(), microBatch}] = slot;
   }
-  writer.setTag(own);
 }
 
 void StageLowering::sendResults(FragmentOp fragment, int64_t microBatch) {
   for (auto transfer : main.getOps<TransferOp>())
-    if (transfer.getOperand().getDefiningOp() == fragment.getOperation())
+    if (transfer.getOperand().getDefiningOp() == fragment.getOperation()) {
+      writer.setLoc(transfer.getLoc());
       writer.send(instances.at({transfer.getOperand(),
                                 instanceOf(transfer, microBatch)}),
                   transfer.getTarget());
+    }
 }
 
 SlotClass StageLowering::classOf(FragmentOp fragment, Value bodyValue) {
@@ -292,6 +217,12 @@ LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
   for (auto [result, value] :
        llvm::zip_equal(fragment->getResults(), yield.getOperands())) {
     int64_t slot = local.at(value);
+    // No send may read what is received: that would delay other receives.
+    if (received.contains(slot) &&
+        llvm::any_of(result.getUsers(), llvm::IsaPred<TransferOp>)) {
+      slot = writer.addSlot("sent", classOf(fragment, value), value.getType());
+      writer.copy(local.at(value), slot);
+    }
     instances[{result, instanceOf(result, microBatch)}] = slot;
     if (llvm::any_of(result.getUsers(), llvm::IsaPred<AccumulateOp>))
       sums.add(result, slot);
@@ -440,9 +371,11 @@ struct LowerToProgramsPass
     if (failed(verifyPipeline(*main, mesh.getMesh())))
       return signalPassFailure();
     SumKernels sumKernels(module);
-    const StageRuns runs = listRuns(*main, schedule);
-    for (size_t stage = 0; stage < runs.size(); ++stage) {
-      StageLowering lowering(*main, sumKernels, runs, stage,
+    FailureOr<std::vector<StageRuns>> stages = listStageRuns(*main, schedule);
+    if (failed(stages))
+      return signalPassFailure();
+    for (size_t stage = 0; stage < stages->size(); ++stage) {
+      StageLowering lowering(*main, sumKernels, *stages, stage,
                              ranksOf(mesh.getMesh(), stage));
       if (failed(lowering.run()))
         return signalPassFailure();

@@ -30,7 +30,6 @@ public:
   int64_t addSlot(llvm::StringRef name, SlotClass slotClass, mlir::Type type,
                   int64_t argument = -1);
 
-  InstructionTag getTag() const { return tag; }
   void setTag(InstructionTag tag) { this->tag = tag; }
   void setLoc(mlir::Location loc) { this->loc = loc; }
 

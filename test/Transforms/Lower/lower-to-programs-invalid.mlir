@@ -49,3 +49,31 @@ module {
     return
   }
 }
+
+// -----
+
+// A forward fragment reads what another stage computes backward, which waits for
+// it there: no order of receives helps.
+module {
+  pp.mesh @mesh = <["pp"=2 : stage]>
+  func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
+      attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0", "1F0 1B0"]>} {
+    %0 = pp.fragment backward stage 1 (%x) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield %a : tensor<4xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-note@+1 {{computed here}}
+    %1 = pp.transfer %0 from 1 to 0 : tensor<4xf32>
+    // expected-error@+1 {{expects a value that stage 0 has by then for micro-batch 0; pp.schedule runs what computes it later, or not at all}}
+    %2 = pp.fragment forward stage 0 (%1) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield %a : tensor<4xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = pp.transfer %2 from 0 to 1 : tensor<4xf32>
+    pp.fragment forward stage 1 (%3) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield
+    } : (tensor<4xf32>) -> ()
+    return
+  }
+}

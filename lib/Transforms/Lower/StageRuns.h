@@ -1,0 +1,55 @@
+//===- StageRuns.h - what each stage runs and receives, in order *- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Unrolls a schedule over the fragments of level 3, and finds where each stage
+// receives what others send to it. The results of a run are sent right after
+// it. They are received as late as they can be: right before a run that reads
+// them, or earlier if the stages would else wait for one another in a circle.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_LOWER_STAGERUNS_H
+#define PP_LIB_TRANSFORMS_LOWER_STAGERUNS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/IR/PP.h"
+#include <vector>
+
+namespace pp {
+
+/// A fragment, and the micro-batch that the schedule runs it for; -1 for none.
+struct Run {
+  FragmentOp fragment;
+  int64_t microBatch;
+};
+
+/// A run by the stage and its place in the stage's list.
+struct RunPlace {
+  int64_t stage;
+  size_t index;
+};
+
+/// What one stage does in a step.
+struct StageRuns {
+  std::vector<Run> runs;
+  /// For each run, and for the end of the list: the runs whose results are
+  /// received before it, in order.
+  std::vector<llvm::SmallVector<RunPlace, 2>> receives;
+};
+
+/// What the prologue and the update compute exists once a step (-1), all else
+/// once per micro-batch; without micro-batches that is once, too.
+int64_t instanceOf(FragmentOp fragment, int64_t microBatch);
+
+/// Reports that `stage` has no `value` yet where `reader` wants it.
+mlir::InFlightDiagnostic reportMissing(mlir::Operation *reader, int64_t stage,
+                                       int64_t microBatch, mlir::Value value);
+
+/// The lists of all stages; fails, with a message, if some stage waits for ever
+/// for what another computes.
+mlir::FailureOr<std::vector<StageRuns>> listStageRuns(mlir::func::FuncOp main,
+                                                      ScheduleAttr schedule);
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_LOWER_STAGERUNS_H

@@ -36,6 +36,14 @@ FailureOr<func::FuncOp> pp::lookupSplitMain(ModuleOp module) {
   return main;
 }
 
+FailureOr<SmallVector<ProgramOp>> pp::lookupPrograms(ModuleOp module) {
+  SmallVector<ProgramOp> programs(module.getOps<ProgramOp>());
+  if (programs.empty())
+    return module.emitError("expects programs (level 4), got none; "
+                            "pp-lower-to-programs writes them");
+  return programs;
+}
+
 FailureOr<PlanAttr> pp::lookupPlan(ModuleOp module) {
   if (auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan))
     return plan;

@@ -50,6 +50,11 @@ mlir::FailureOr<mlir::func::FuncOp> lookupMain(mlir::ModuleOp module);
 /// absence, naming pp-split-stages.
 mlir::FailureOr<mlir::func::FuncOp> lookupSplitMain(mlir::ModuleOp module);
 
+/// The module's programs; reports that there are none, naming
+/// pp-lower-to-programs.
+mlir::FailureOr<llvm::SmallVector<ProgramOp>>
+lookupPrograms(mlir::ModuleOp module);
+
 /// The plan on a module; reports its absence, naming pp-make-plan.
 mlir::FailureOr<PlanAttr> lookupPlan(mlir::ModuleOp module);
 

@@ -15,6 +15,7 @@
 #include "QueueWaits.h"
 #include "SlotAccesses.h"
 #include "pp/IR/Kernel.h"
+#include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
 
 using namespace mlir;
@@ -29,14 +30,11 @@ namespace {
 
 struct PlanBuffersPass : pp::impl::PlanBuffersBase<PlanBuffersPass> {
   void runOnOperation() override {
-    auto programs = getOperation().getOps<ProgramOp>();
-    if (programs.empty()) {
-      getOperation().emitError("expects programs (level 4), got none; "
-                               "pp-lower-to-programs writes them");
+    auto programs = lookupPrograms(getOperation());
+    if (failed(programs))
       return signalPassFailure();
-    }
     SymbolTable symbols(getOperation());
-    for (ProgramOp program : programs)
+    for (ProgramOp program : *programs)
       plan(program, symbols);
   }
 

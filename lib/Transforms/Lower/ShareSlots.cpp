@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "SlotAccesses.h"
 #include "mlir/IR/Builders.h"
+#include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include <limits>
@@ -231,14 +232,11 @@ void SlotSharer::run() {
 
 struct ShareSlotsPass : pp::impl::ShareSlotsBase<ShareSlotsPass> {
   void runOnOperation() override {
-    auto programs = getOperation().getOps<ProgramOp>();
-    if (programs.empty()) {
-      getOperation().emitError("expects programs (level 4), got none; "
-                               "pp-lower-to-programs writes them");
+    auto programs = lookupPrograms(getOperation());
+    if (failed(programs))
       return signalPassFailure();
-    }
     SymbolTable symbols(getOperation());
-    for (ProgramOp program : programs)
+    for (ProgramOp program : *programs)
       SlotSharer(program, symbols).run();
   }
 };

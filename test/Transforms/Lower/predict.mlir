@@ -1,12 +1,17 @@
 // What a step needs is told from the instruction lists, and the module stays.
 // RUN: pp-opt %s --pp-parallelize="pp=2 dp=2 microbatches=2 optimizer=sgd lr=0.1" --pp-predict 2>&1 \
 // RUN:   | FileCheck %s --enable-var-scope
+// RUN: sed 's/"x"/"cuts = [7]"/' %s | pp-opt --pp-parallelize="pp=2" --pp-predict 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=NAME
 // RUN: not pp-opt %s --pp-predict 2>&1 | FileCheck %s --check-prefix=LEVEL
 // RUN: pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=1G" -o %t
 // RUN: not pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=0.1KB" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=LIMIT
 // RUN: not pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=1X" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=SYNTAX
+
+// Names of arguments, which a plan holds too, are not taken for decisions.
+// NAME: 2 ranks; cuts {{[1-3]$}}
 
 // LEVEL: expects @main, a mesh and programs
 // SYNTAX: expects a memory-limit that is a number of bytes, as 4096, 512M or 1.5GiB, got '1X'

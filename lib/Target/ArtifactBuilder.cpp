@@ -10,6 +10,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/VerifyModel.h"
+#include "pp/IR/Version.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pprt/Artifact.h"
@@ -362,7 +363,7 @@ void ArtifactBuilder::addOutputs() {
 
 FailureOr<std::unique_ptr<ppx::ArtifactT>> ArtifactBuilder::build() {
   artifact->version = pprt::kArtifactVersion;
-  artifact->producer = "pp 0.1.0";
+  artifact->producer = describeVersion();
   if (auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan)) {
     llvm::raw_string_ostream(artifact->plan) << plan;
     artifact->threads_per_rank = plan.getThreads();

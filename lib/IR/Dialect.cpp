@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Whatever an op says of itself is in the file of that aspect; here they are
+// only brought together.
+//
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "mlir/Transforms/InliningUtils.h"

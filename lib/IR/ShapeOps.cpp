@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Constraints have their labels in GraphOps.td. Assumes what ODS checks:
+// operands are tensors of static shape.
+//
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Values.h"

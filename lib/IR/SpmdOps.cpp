@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Constraints have their labels in SpmdOps.td. An axis is looked up in the mesh
+// that the op names; sizes are those of one device.
+//
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "pp/IR/PP.h"

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Linear layers with tanh between them and the mean cross entropy of a softmax:
+// the smallest example of how a frontend writes a model.
+//
 //===----------------------------------------------------------------------===//
 #include "GraphBuilder.h"
 #include "mlir/IR/Diagnostics.h"

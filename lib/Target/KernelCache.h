@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: the digest of all that machine code depends on. Out: the object that was
+// compiled for it, by this process or another one. The directory is the user's
+// own, and any number of processes share it.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_KERNELCACHE_H
 #define PP_LIB_TARGET_KERNELCACHE_H

@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a module of the LLVM dialect with one function. Out: a relocatable object
+// for the processor at hand. The text of describeTarget() has to tell apart
+// whatever makes other code of the same module.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_KERNELOBJECT_H
 #define PP_LIB_TARGET_KERNELOBJECT_H

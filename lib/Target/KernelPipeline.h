@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Between buildRowLoop(), which says what a kernel computes, and
+// compileObject(), which knows no MLIR but the LLVM dialect.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_KERNELPIPELINE_H
 #define PP_LIB_TARGET_KERNELPIPELINE_H

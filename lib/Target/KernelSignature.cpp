@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Read by whoever calls a kernel and by whoever compiles it, so that both see
+// the same parameters. In: a kernel of level 4, after its verifier.
+//
 //===----------------------------------------------------------------------===//
 #include "pp/IR/Kernel.h"
 #include "pp/Target/KernelCompiler.h"

@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For the bodies of linalg ops: what the lowerings of whole tensors and of
+// single rows have in common. In: a verified op of level 1. The reference
+// interpreter says the same apart from this, and judges it.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_LINALGSCALARS_H
 #define PP_LIB_TARGET_LINALGSCALARS_H

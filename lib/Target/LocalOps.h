@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: an op of a loops kernel, and how its operands and result lie over the
+// rows (RowLayout). Out: the same op on the parts that one row sees. Assumes
+// layouts that agree, as RowLayout makes them.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_LOCALOPS_H
 #define PP_LIB_TARGET_LOCALOPS_H

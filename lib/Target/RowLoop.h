@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a kernel of level 4. Out: what the kernel pipeline lowers. Rows are
+// computed apart from each other, so that any ranges of them may run in
+// parallel.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_ROWLOOP_H
 #define PP_LIB_TARGET_ROWLOOP_H

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For all passes that make or change collectives, so that a reader finds the
+// same words whichever did.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_COLLECTIVEREMARKS_H
 #define PP_LIB_TRANSFORMS_COLLECTIVEREMARKS_H

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: the object of an artifact whose checksum holds; its code is trusted. Out:
+// its functions. Nothing is written to a file system.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LIB_KERNELOBJECT_H
 #define PPRT_LIB_KERNELOBJECT_H

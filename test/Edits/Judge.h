@@ -3,6 +3,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: modules that are right, and one with an edit. Out: whether the tools
+// refuse it at a place, or compile and train it. A signal is not caught: the
+// caller is a process of its own.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_EDITS_JUDGE_H
 #define PP_TEST_EDITS_JUDGE_H

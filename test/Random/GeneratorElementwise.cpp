@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Each op gets what it is well defined on: logarithms, roots and divisors
+// positive values; and every result has a bound.
+//
 //===----------------------------------------------------------------------===//
 #include "Generator.h"
 

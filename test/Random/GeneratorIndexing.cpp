@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Gathers and scattered additions in the forms that models have them in, and in
+// some that they hardly ever have.
+//
 //===----------------------------------------------------------------------===//
 #include "Generator.h"
 

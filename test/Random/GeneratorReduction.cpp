@@ -1,6 +1,9 @@
-//===- GeneratorReduction.cpp - sums and look-ups of random programs ------===//
+//===- GeneratorReduction.cpp - sums and products of random programs -------===//
 //
 // SPDX-License-Identifier: Apache-2.0
+//
+// Reductions of every kind over some dimensions, but not over the examples, and
+// products of two values that share a size.
 //
 //===----------------------------------------------------------------------===//
 #include "Generator.h"

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Values stay what they are; only their places change.
+//
 //===----------------------------------------------------------------------===//
 #include "Generator.h"
 

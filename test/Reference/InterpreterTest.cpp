@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// The interpreter judges everything else; here it is judged, op by op, by
+// values that were worked out by hand.
+//
 //===----------------------------------------------------------------------===//
 #include "Testing.h"
 #include <cmath>

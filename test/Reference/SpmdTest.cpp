@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Programs of level 2, run on all ranks at once, against numbers worked out by
+// hand; and what the evaluator refuses.
+//
 //===----------------------------------------------------------------------===//
 #include "pp/Reference/Spmd.h"
 #include "Testing.h"

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What --verify calls equal: on tensors of a few elements whose errors are
+// known.
+//
 //===----------------------------------------------------------------------===//
 #include "Compare.h"
 

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What --data reads: files as others write them, and broken ones, each refused
+// with its reason.
+//
 //===----------------------------------------------------------------------===//
 #include "Dataset.h"
 #include "Npy.h"

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What pprt/Files.h promises, on this machine's file system.
+//
 //===----------------------------------------------------------------------===//
 #include "pprt/Files.h"
 #include "TestFiles.h"

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What a run tells, on made-up figures: keys and their units, lines that fit.
+//
 //===----------------------------------------------------------------------===//
 #include "Metrics.h"
 #include "Progress.h"

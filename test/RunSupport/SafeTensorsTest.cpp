@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Files as Hugging Face writes them, and broken ones, each refused with its
+// reason.
+//
 //===----------------------------------------------------------------------===//
 #include "SafeTensors.h"
 

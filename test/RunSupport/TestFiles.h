@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Two tests may run at once: each has a folder of its own.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_RUNSUPPORT_TESTFILES_H
 #define PP_TEST_RUNSUPPORT_TESTFILES_H

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Reading and writing `.ppx`: whatever the bytes are, an artifact or a refusal.
+//
 //===----------------------------------------------------------------------===//
 #include "pprt/Artifact.h"
 #include "Pipelines.h"

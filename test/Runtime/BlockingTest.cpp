@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Only how a product would be cut is looked at; nothing is multiplied.
+//
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/Blocking.h"
 

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Every spelling that is read, and the rounding of what is printed.
+//
 //===----------------------------------------------------------------------===//
 #include "pprt/Bytes.h"
 

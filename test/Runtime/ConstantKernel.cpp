@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Compiled twice, with different values: whose kernels a session runs is seen
+// from what they write.
+//
 //===----------------------------------------------------------------------===//
 #include <cstdint>
 

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Every layout, shape and epilogue that an artifact may ask for, on the
+// libraries of this machine.
+//
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/Contraction.h"
 #include "backends/cpu/MatrixBlocks.h"

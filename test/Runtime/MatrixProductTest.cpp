@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// A known peak rests on it: what a library allocates in a call comes from the
+// scratchpad that was planned for it. Counted by a malloc of our own.
+//
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/MatrixProduct.h"
 #include "pprt/AllocationCounter.h"

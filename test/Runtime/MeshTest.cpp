@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Against numbers written down by hand, and against each other.
+//
 //===----------------------------------------------------------------------===//
 #include "pprt/Mesh.h"
 

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Programs that are right under many schedules, queues and interleavings:
+// checks accept them, and the reference executor ends with the same bytes.
+//
 //===----------------------------------------------------------------------===//
 #include "Pipelines.h"
 #include "ExecutionModel.h"

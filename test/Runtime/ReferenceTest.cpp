@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// The reference executor judges programs and checks; here it is judged, part by
+// part.
+//
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
 #include "pprt/Checks.h"

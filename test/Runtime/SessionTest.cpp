@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// The runtime as its users call it, on small artifacts made by hand.
+//
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
 

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// One edit a rule, and the message that it must lead to: an artifact is refused
+// before anything trusts its numbers.
+//
 //===----------------------------------------------------------------------===//
 #include "Pipelines.h"
 #include "pprt/Checks.h"

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Times against those of the literature or worked out by hand; pictures by what
+// they must contain.
+//
 //===----------------------------------------------------------------------===//
 #include "pp/Schedule/Algorithms.h"
 #include "pp/Schedule/Draw.h"

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Whatever is printed is read back; whatever is malformed is refused, with the
+// cell.
+//
 //===----------------------------------------------------------------------===//
 #include "pp/Schedule/Algorithms.h"
 

@@ -51,6 +51,22 @@ def check_head(path, lines):
         yield 1, "expects 'SPDX-License-Identifier: Apache-2.0' in the first 8 lines, got none"
 
 
+def has_paragraph(lines):
+    """A head that says more than the name of what follows."""
+    licence = next((i for i, line in enumerate(lines[:8]) if "SPDX" in line), 8)
+    return lines[licence + 1:licence + 2] == ["//"] and lines[licence + 2].startswith("// ")
+
+
+def check_paragraphs(root):
+    """What comes in, what goes out and what is assumed is said in the head of a header or of
+    its source."""
+    paths = [path for path in sources(root) if path.suffix in CPP]
+    said = {path.stem for path in paths if has_paragraph(path.read_text().splitlines())}
+    for path in paths:
+        if path.stem not in said:
+            yield path, 4, "expects a paragraph that says what is assumed, got none"
+
+
 def check_name(path):
     """CamelCase for C++, kebab-case for lit tests, the program's name for its main."""
     stem = path.name.split(".")[0]
@@ -101,7 +117,7 @@ def main():
         lines = path.read_text().splitlines()
         for check in (check_head(path, lines), check_name(path), check_text(path, lines)):
             violations += [(path, number, what) for number, what in check]
-    violations += check_passes(root)
+    violations += [*check_paragraphs(root), *check_passes(root)]
     for path, number, what in violations:
         print(f"{path.relative_to(root)}:{number}: {what}")
     print(f"{count} files, {len(violations)} violations")

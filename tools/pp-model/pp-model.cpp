@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a family and its sizes. Out: the text of a module; nothing is written
+// unless it is whole and valid.
+//
 //===----------------------------------------------------------------------===//
 #include "../Process.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

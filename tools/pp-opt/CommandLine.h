@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: the arguments of the process and a registry in which passes are
+// registered. Out: what to do, with everything checked that can be checked
+// without a module.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_OPT_COMMANDLINE_H
 #define PP_OPT_COMMANDLINE_H

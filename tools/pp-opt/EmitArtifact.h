@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What comes after the passes of a command line. In: the module as mlir-opt's
+// driver has written it.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_OPT_EMITARTIFACT_H
 #define PP_OPT_EMITARTIFACT_H

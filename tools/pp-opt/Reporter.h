@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Prints them as mlir-opt does, and remembers the exit code that they carry,
+// which mlir-opt has no room for.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_OPT_REPORTER_H
 #define PP_OPT_REPORTER_H

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: an artifact that was checked, and what the user names as data. Out: the
+// global batch of any step, in the order in which the session wants its inputs.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_BATCHES_H
 #define PP_RUN_BATCHES_H

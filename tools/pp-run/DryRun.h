@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Nothing of the size of the model is allocated.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_DRYRUN_H
 #define PP_RUN_DRYRUN_H

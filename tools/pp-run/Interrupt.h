@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Signals are the process's: called once, before the first step.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_INTERRUPT_H
 #define PP_RUN_INTERRUPT_H

@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Between the session and predictions, which know instructions, and the report
+// and trace, which know columns and names. A session has run a step and is not
+// stuck.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_MEASURE_H
 #define PP_RUN_MEASURE_H

@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What files of parameters and sessions know of each other: names, types and
+// the shapes that checkpoints have. Files hold whole tensors, whatever the
+// partition.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_PARAMETERS_H
 #define PP_RUN_PARAMETERS_H

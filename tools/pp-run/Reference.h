@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For --verify with --reference, where partition and model were not made by the
+// same call. No values are looked at before the two are known to fit.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_REFERENCE_H
 #define PP_RUN_REFERENCE_H

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: options that were checked, each for itself. Out: files and what the
+// screen shows.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_RUN_H
 #define PP_RUN_RUN_H

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For --verify of low precision, which compares with f64. In: a verified module
+// of level 1, with its training step or without.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_WIDENMODULE_H
 #define PP_RUN_WIDENMODULE_H

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Reads the options, does what they ask for, and turns the status into the exit
+// code.
+//
 //===----------------------------------------------------------------------===//
 #include "../Process.h"
 #include "Options.h"

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Types of operands and the base classes of ops. In all levels shapes are
+// static.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_OPBASE_TD
 #define PP_IR_OPBASE_TD

@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What passes tell each other is written in these, so that every step can be
+// run alone. Each verifies itself; what it refers to by name (an axis, an
+// argument) is verified where that is known.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_PPATTRIBUTES_TD
 #define PP_IR_PPATTRIBUTES_TD

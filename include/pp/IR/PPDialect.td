@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Its discardable attributes are listed here; their names in C++ are in
+// pp/IR/Model.h, their checks in lib/IR/DiscardableAttributes.cpp.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_PPDIALECT_TD
 #define PP_IR_PPDIALECT_TD

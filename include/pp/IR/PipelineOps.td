@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// pp-split-stages makes them. Inside of a fragment stand ops of levels 1 and 2;
+// it is isolated, so that what crosses its boundary is in its signature.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_PIPELINEOPS_TD
 #define PP_IR_PIPELINEOPS_TD

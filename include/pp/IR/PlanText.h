@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// `os << plan` is one line, as an attribute in a module has to be; people edit
+// and compare lines.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_PLANTEXT_H
 #define PP_IR_PLANTEXT_H

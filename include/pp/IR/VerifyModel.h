@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For the verify pass of each level, which adds what holds there alone. Assumes
+// what op verifiers check by themselves.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_VERIFYMODEL_H
 #define PP_IR_VERIFYMODEL_H

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// One for all tools and for the artifacts that they write.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_VERSION_H
 #define PP_IR_VERSION_H

@@ -2,6 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a differentiated level 1 function and the figures of a machine. Out:
+// cuts, which pp-cut-stages writes into the plan; nothing here changes the
+// function. What is measured is global tensors before partitioning, shared out
+// evenly to devices.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_PLANNER_STAGECUTS_H
 #define PP_PLANNER_STAGECUTS_H

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a module that passes pp-verify-programs. Out: the artifact in memory, in
+// the form that the runtime checks, executes and writes to a file.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_TARGET_ARTIFACT_H
 #define PP_TARGET_ARTIFACT_H

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For pp-verify-pipeline, and for pp-lower-to-programs, which rests on it and
+// may be called by itself. Assumes what verifyModel() checks.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_TRANSFORMS_VERIFYPIPELINE_H
 #define PP_TRANSFORMS_VERIFYPIPELINE_H

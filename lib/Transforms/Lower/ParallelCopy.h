@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For results that become the new values of states: each gets its value as if
+// all copies read before any of them wrote. Two slots are the same or apart.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_PARALLELCOPY_H
 #define PP_LIB_TRANSFORMS_LOWER_PARALLELCOPY_H

@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// The one place that knows which operand of an instruction is read and which is
+// written; sharing slots, placing them and ordering queues all ask it. Assumes
+// a verified program.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_SLOTACCESSES_H
 #define PP_LIB_TRANSFORMS_LOWER_SLOTACCESSES_H

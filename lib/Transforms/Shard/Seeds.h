@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Only finds them: whether several can be merged, pp-annotate-shardings checks.
+// Assumes nothing of the patterns.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_SEEDS_H
 #define PP_LIB_TRANSFORMS_SHARD_SEEDS_H

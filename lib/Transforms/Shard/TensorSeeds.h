@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What pp-make-plan writes for data and tensor parallelism, found from how the
+// graph contracts and not from the names of parameters. In: a model at level 1.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_TENSORSEEDS_H
 #define PP_LIB_TRANSFORMS_SHARD_TENSORSEEDS_H

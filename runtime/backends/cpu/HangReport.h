@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For an execution that has made no progress for long. Assumes that messages
+// and groups have been matched, so that whom a rank waits for is known.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_HANGREPORT_H
 #define PPRT_BACKENDS_CPU_HANGREPORT_H

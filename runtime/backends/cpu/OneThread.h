@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Our own threads share a product out, each with calls of its own. The number
+// is the calling thread's in libgomp, so that others are left alone.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_ONETHREAD_H
 #define PPRT_BACKENDS_CPU_ONETHREAD_H

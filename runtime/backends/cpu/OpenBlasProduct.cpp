@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For f64, which oneDNN lacks, and wherever the plan or the processor's table
+// names it. Assumes the layouts that Blocking makes: dense rows, a leading
+// dimension.
+//
 //===----------------------------------------------------------------------===//
 #include "MatrixProduct.h"
 #include "OpenBlas.h"

@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What all reductions of collectives come down to. The order is the caller's,
+// so that bits depend on neither chunks nor timing; bf16 is added in f32 and
+// rounded once.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_INPROCESS_REDUCE_H
 #define PPRT_COLLECTIVES_INPROCESS_REDUCE_H

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For options and reports of all tools: one syntax in, one out.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BYTES_H
 #define PPRT_BYTES_H

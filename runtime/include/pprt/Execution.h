@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// What a session and the backends share, without either's headers.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_EXECUTION_H
 #define PPRT_EXECUTION_H

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Which dimensions must be padded alike, on the smallest programs.
+//
 //===----------------------------------------------------------------------===//
 #include "../../../lib/Transforms/Shard/FactorClasses.h"
 #include "mlir/Parser/Parser.h"

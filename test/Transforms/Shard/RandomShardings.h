@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For tests that partition random programs. The module is edited in place and
+// is ready for propagation.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_TRANSFORMS_SHARD_RANDOMSHARDINGS_H
 #define PP_TEST_TRANSFORMS_SHARD_RANDOMSHARDINGS_H

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// The library's exceptions are off, as everywhere: what would throw ends the
+// process. So texts of other people's making go through here.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_SUPPORT_JSON_H
 #define PP_RUN_SUPPORT_JSON_H

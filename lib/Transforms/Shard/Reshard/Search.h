@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Dijkstra over states, for one pair of shardings; the planner caches what it
+// finds. Assumes a problem that the planner has checked.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PP_TRANSFORMS_SHARD_RESHARD_SEARCH_H

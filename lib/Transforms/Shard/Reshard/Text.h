@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For messages to people; no MLIR, as in all of the reshard planner.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PP_TRANSFORMS_SHARD_RESHARD_TEXT_H

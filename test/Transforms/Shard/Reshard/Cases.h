@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// For the tests of the reshard planner, each of which answers them in its own
+// way.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PP_TEST_TRANSFORMS_SHARD_RESHARD_CASES_H

@@ -244,6 +244,11 @@ LogicalResult Evaluator::runOp(Operation *op) {
   if (auto fragment = dyn_cast<FragmentOp>(op))
     return runFragment(fragment);
   if (auto reduceOp = dyn_cast<AllReduceOp>(op)) {
+    // Each stage has a part of such a sum, in a fragment of its own.
+    if (MeshAxisAttr stages = mesh.getStageAxis();
+        stages && op->getParentOfType<FragmentOp>() &&
+        llvm::is_contained(reduceOp.getAxes(), stages.getName()))
+      return op->emitError("expects no sum over stages in a fragment");
     for (auto [operand, result] :
          llvm::zip_equal(reduceOp.getOperands(), reduceOp.getResults()))
       bind(result, allReduce(reduceOp, operand));

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text is a list of words; one is replaced by another of its kind, or by a
-// number close by or far off, or a line is removed, repeated or moved.
+// A text is a list of words; one is removed, or replaced by another of its kind
+// or by a number close by or far off, or a line is removed, repeated or moved.
 //
 //===----------------------------------------------------------------------===//
 #include "Edit.h"
@@ -118,6 +118,8 @@ std::string pp::testing::editText(const std::string &text, std::mt19937 &random,
   std::string by = StringRef(text).slice(other.begin, other.end).str();
   if (word.kind == WordKind::Number)
     by = editNumber(old, random);
+  if (random() % 16 == 0)
+    by.clear();
   what = ("word " + old + " -> " + by).str();
   return text.substr(0, word.begin) + by + text.substr(word.end);
 }

@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Edits samples of every level, and goes with the result the whole way that a
-// user's file goes. Each edit ends in a refusal at a place, or in a program
-// that runs; never in a signal, without an end, or out of memory.
+// Edits samples of every level and plans, and goes with the result the whole
+// way that a user's file goes. Each edit ends in a refusal at a place, or in a
+// program that computes what it says; never in a signal, without an end, or out
+// of memory.
 //
 //   EditTests [--count=10000] [--first=0] [--runs=N: every Nth program is run]
 //   EditTests --only=K    prints the module of edit K and takes it the whole
@@ -65,9 +66,12 @@ public:
   std::string edit(unsigned number, std::string &what) const {
     mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
     context.loadDialect<pp::PPDialect, mlir::func::FuncDialect>();
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(sampleOf(number).text,
-                                                          &context);
+    const Sample &sample = sampleOf(number);
     std::mt19937 random(number);
+    if (sample.kind == Sample::Kind::Plan)
+      return editText(sample.text, random, what);
+    auto module =
+        mlir::parseSourceString<mlir::ModuleOp>(sample.text, &context);
     return drawEdit(*module, random, what);
   }
 

@@ -1,5 +1,4 @@
-//===- Judge.h - what becomes of an edited module ----------------*- C++
-//-*-===//
+//===- Judge.h - what becomes of an edited module ---------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -16,14 +15,21 @@
 
 namespace pp::testing {
 
-/// A module that is right, as text.
+/// A module that is right, or a plan for one, as text.
 struct Sample {
+  enum class Kind { Model, Step, Partitioned, Program, Plan };
+
   std::string name, text;
-  /// What to make of it; empty for a module that has its plan.
+  Kind kind;
+  /// What to make of a model.
   std::string goal;
+  /// What it was made from, for what is no model itself.
+  std::string model;
+  /// All its floats are f64.
+  bool isExact;
 };
 
-/// Example models and random ones at every level.
+/// Example models and random ones at every level, and some plans.
 std::vector<Sample> makeSamples();
 
 /// How an edit ended, and why that is wrong, if it is.
@@ -34,7 +40,10 @@ struct Verdict {
 };
 
 /// Compiles `text`, a sample after an edit; if `runs`, and it compiles, also
-/// trains a step and compares it with the model. Writes to `folder`.
+/// takes steps. A model or its training step, under whatever plan, must compute
+/// what the interpreter does; so must a partitioned module, of which the
+/// interpreter knows the meaning. How far that is from the model that it was
+/// made from, pp-run must be able to tell. Writes to `folder`.
 Verdict judge(const Sample &sample, const std::string &text, bool runs,
               const std::string &folder);
 

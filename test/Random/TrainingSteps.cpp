@@ -35,17 +35,6 @@ void pp::testing::loadDialects(MLIRContext &context) {
   context.loadAllAvailableDialects();
 }
 
-static HostTensor makeZeros(func::FuncOp main, unsigned index, MeshAttr mesh) {
-  auto local = cast<RankedTensorType>(main.getArgumentTypes()[index]);
-  auto sharding = main.getArgAttrOfType<ShardingAttr>(index, attrs::kSharding);
-  if (!mesh || !sharding)
-    return HostTensor(local);
-  SmallVector<int64_t> shape(local.getShape());
-  for (auto [size, dim] : llvm::zip(shape, sharding.getDims()))
-    size *= mesh.sizeOf(dim.getAxes());
-  return HostTensor(local.clone(shape));
-}
-
 namespace {
 
 class Interpreter {
@@ -56,8 +45,10 @@ public:
       mesh = lookupMesh(module).getMesh();
     for (unsigned i = 0; i < main.getNumArguments(); ++i) {
       const auto given = arguments.find(getArgName(main, i).str());
-      values.push_back(given == arguments.end() ? makeZeros(main, i, mesh)
-                                                : given->second);
+      values.push_back(
+          given != arguments.end()
+              ? given->second
+              : HostTensor(cast<RankedTensorType>(main.getArgumentTypes()[i])));
     }
   }
 
@@ -69,7 +60,7 @@ public:
     StepValues told;
     for (auto [index, tensor] : llvm::enumerate(*results)) {
       const std::string name = getResultName(main, index).str();
-      switch (*getResultRole(main, index)) {
+      switch (getResultRole(main, index).value_or(Role::State)) {
       case Role::Loss:
         told.loss = tensor.values.front();
         break;
@@ -170,6 +161,7 @@ Status pp::testing::takeSteps(
       options);
   if (!session)
     return session.status();
+  (*session)->initialize(/*seed=*/0); // padding, too
   auto batch = setArguments(**session, arguments);
   if (!batch)
     return batch.status();

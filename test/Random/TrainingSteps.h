@@ -22,7 +22,8 @@ namespace pp::testing {
 /// Loads the dialects of models, with all that passes want to know of ops.
 void loadDialects(mlir::MLIRContext &context);
 
-/// Global values by the argument's name; what is not there is zero.
+/// Global values by the argument's name. A module of level 1 starts with zeros
+/// for what is not there.
 using Arguments = std::map<std::string, reference::HostTensor>;
 
 /// Takes `count` steps of `meaning`, a module of level 1, 2 or 3, in the

@@ -2,10 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a function of level 2 (or 3) on every device of a mesh in lockstep, one
-// op after another: a collective sees all its members at once. What leaves is
-// joined to global tensors, so it compares with `evaluate` of the function it
-// was made from.
+// Runs a function of level 2 on every device of a mesh in lockstep, one op after
+// another: a collective sees all its members at once. What leaves is joined to
+// global tensors, so it compares with `evaluate` of the function it was made
+// from. So is a function of level 3, unless stages sum something up: there each
+// of them has its own op for it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_REFERENCE_SPMD_H

@@ -101,9 +101,7 @@ protected:
 };
 
 TEST_F(RandomPlans, ComputeWhatTheModelComputes) {
-  for (int seed = getenv("FIRST") ? atoi(getenv("FIRST")) : 0,
-           last = getenv("LAST") ? atoi(getenv("LAST")) : 150;
-       seed < last && !HasFatalFailure(); ++seed)
+  for (int seed = 0; seed < 150 && !HasFatalFailure(); ++seed)
     check(seed, /*hasStates=*/false);
 }
 

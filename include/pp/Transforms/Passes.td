@@ -138,8 +138,9 @@ def SplitConstants : Pass<"pp-split-constants", "::mlir::ModuleOp"> {
   let description = [{
     Constants, iotas and broadcasts have dimensions that no operand has. Used
     twice, one would tie the shardings of both users, so it is cloned before
-    seeds are set, and so is the constant that a clone broadcasts. Clones that
-    end up alike are merged after `pp-partition`.
+    seeds are set, and so is what it is computed from: a mask of two iotas has
+    iotas of its own for each use. Clones that end up alike are merged after
+    `pp-partition`.
 
     ```mlir
     %b = pp.broadcast %zero dims [] : tensor<f32> -> tensor<8x8xf32>

@@ -5,13 +5,17 @@
 // In and out: level 1. Constants, iotas and broadcasts make dimensions that
 // come from nowhere: one of them with two uses ties the shardings of two
 // computations that have nothing to do with each other. So each use gets its
-// own. What still lies alike after partitioning is merged there.
+// own. What is computed from constants alone, as a mask from two iotas, ties as
+// much: whatever else uses it gets all that it is computed from. What still
+// lies alike after partitioning is merged there.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace pp;
@@ -32,23 +36,76 @@ static bool isSource(Operation &op) {
 
 namespace {
 
+class ConstantSplitter {
+public:
+  explicit ConstantSplitter(Block &body);
+
+  void run();
+
+private:
+  /// Whether `op` computes something with dimensions from constants alone.
+  bool isComputed(Operation &op) const {
+    return constants.contains(&op) && !isSource(op) &&
+           ranked(op.getResult(0)).getRank() > 0;
+  }
+  void split(Operation &op);
+
+  Block &body;
+  /// Ops that depend on no argument.
+  llvm::DenseSet<Operation *> constants;
+  /// The use, by something else, that a computed op serves. All uses of it
+  /// serve one, since users come before operands.
+  llvm::DenseMap<Operation *, int64_t> served;
+  int64_t numServed = 0;
+};
+
+ConstantSplitter::ConstantSplitter(Block &body) : body(body) {
+  for (Operation &op : body.without_terminator())
+    if (!isa<RandomBitsOp>(op) && op.getNumResults() == 1 &&
+        llvm::all_of(op.getOperands(), [&](Value operand) {
+          return constants.contains(operand.getDefiningOp());
+        }))
+      constants.insert(&op);
+}
+
+/// A source is cloned for each of its uses, what is computed for each use that
+/// it serves: one for each of its own would double it at every step of a chain
+/// of ops that use a value twice.
+void ConstantSplitter::split(Operation &op) {
+  bool perUse = isSource(op);
+  llvm::MapVector<int64_t, SmallVector<OpOperand *>> groups;
+  SmallVector<int64_t> owners; // what the ops of a group serve
+  int64_t numGroups = 0;
+  for (OpOperand &use : op.getUses()) {
+    auto user = served.find(use.getOwner());
+    int64_t owner = user != served.end() ? user->second : numServed++;
+    groups[perUse ? numGroups++ : owner].push_back(&use);
+    if (owners.size() < groups.size())
+      owners.push_back(owner);
+  }
+  for (auto [index, group] : llvm::enumerate(groups)) {
+    // The last use in the list keeps the op.
+    Operation *own = index + 1 < groups.size() ? OpBuilder(&op).clone(op) : &op;
+    if (constants.contains(&op))
+      served[own] = owners[index];
+    for (OpOperand *use : group.second)
+      use->set(own->getResult(0));
+  }
+}
+
+/// Backwards: the constant that is used by many clones has as many uses then.
+void ConstantSplitter::run() {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isSource(op) || isComputed(op))
+      split(op);
+}
+
 struct SplitConstantsPass : pp::impl::SplitConstantsBase<SplitConstantsPass> {
   void runOnOperation() override {
     auto main = lookupMain(getOperation());
     if (failed(main))
       return signalPassFailure();
-    // Backwards: the constant that is broadcast for many has as many uses then.
-    for (Operation &op :
-         llvm::make_early_inc_range(llvm::reverse(main->getBody().front()))) {
-      if (!isSource(op))
-        continue;
-      // The last use in the list keeps the op.
-      while (!op.use_empty() && !op.getResult(0).hasOneUse()) {
-        OpOperand &use = *op.getResult(0).use_begin();
-        OpBuilder builder(&op);
-        use.set(builder.clone(op)->getResult(0));
-      }
-    }
+    ConstantSplitter(main->getBody().front()).run();
   }
 };
 

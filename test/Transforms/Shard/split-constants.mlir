@@ -57,3 +57,52 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
     return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
   }
 }
+
+// -----
+
+// A mask computed from constants ties as much: each of its uses has all that it
+// is computed from, down to the iota of which rows and columns are made.
+// CHECK-LABEL: @main
+// CHECK-COUNT-4: pp.iota
+// CHECK-NOT: pp.iota
+// CHECK-COUNT-2: pp.compare
+// CHECK-NOT: pp.compare
+// CHECK: return
+
+// APART: pp.select {{.*}}#pp.sharding<@mesh, [{"a"}, {}]>
+// APART: pp.select {{.*}}#pp.sharding<@mesh, [{}, {}]>
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=2]>
+  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"a"}, {}]>},
+                  %w: tensor<4x4xf32> {pp.name = "w"}) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+    %i = pp.iota dim 0 : tensor<4xi32>
+    %rows = pp.broadcast %i dims [0] : tensor<4xi32> -> tensor<4x4xi32>
+    %columns = pp.broadcast %i dims [1] : tensor<4xi32> -> tensor<4x4xi32>
+    %mask = pp.compare ge %rows, %columns : tensor<4x4xi32> -> tensor<4x4xi1>
+    %0 = pp.select %mask, %x, %x : tensor<4x4xi1>, tensor<4x4xf32>
+    %1 = pp.select %mask, %w, %w : tensor<4x4xi1>, tensor<4x4xf32>
+    return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+  }
+}
+
+// -----
+
+// What serves one use stays whole: else each step of this chain would double it.
+// CHECK-LABEL: @main
+// CHECK-COUNT-8: pp.add
+// CHECK-NOT: pp.add
+// CHECK: return
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=2]>
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"a"}]>},
+                  %w: tensor<4xf32> {pp.name = "w"}) -> (tensor<4xf32>, tensor<4xf32>) {
+    %c = pp.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+    %1 = pp.add %c, %c : tensor<4xf32>
+    %2 = pp.add %1, %1 : tensor<4xf32>
+    %3 = pp.add %2, %2 : tensor<4xf32>
+    %4 = pp.add %3, %3 : tensor<4xf32>
+    %5 = pp.mul %x, %4 : tensor<4xf32>
+    %6 = pp.mul %w, %4 : tensor<4xf32>
+    return %5, %6 : tensor<4xf32>, tensor<4xf32>
+  }
+}

@@ -28,6 +28,7 @@ public:
   FailureOr<StageCosts> measure();
 
 private:
+  void findLossOps();
   bool isKept(Value value) const;
   double bytesOf(Value value) const;
   double bytesOf(Operation &op) const;
@@ -40,6 +41,8 @@ private:
   double share;
   /// What depends on an input.
   llvm::DenseSet<Value> batchDependent;
+  /// What the loss depends on.
+  llvm::DenseSet<Operation *> lossOps;
   /// By origin: messages that begin to cross before it, less those that end.
   std::vector<double> messages, bytes;
 };
@@ -60,8 +63,22 @@ StageMeasurer::StageMeasurer(func::FuncOp main, const StageCutProblem &problem)
           return batchDependent.contains(operand);
         }))
       batchDependent.insert_range(op.getResults());
+  findLossOps();
   messages.assign(count + 1, 0.0);
   bytes.assign(count + 1, 0.0);
+}
+
+void StageMeasurer::findLossOps() {
+  Block &body = main.getBody().front();
+  for (auto [index, value] :
+       llvm::enumerate(body.getTerminator()->getOperands()))
+    if (getResultRole(main, index) == Role::Loss && value.getDefiningOp())
+      lossOps.insert(value.getDefiningOp());
+  for (Operation &op : llvm::reverse(body.without_terminator()))
+    if (lossOps.contains(&op))
+      for (Value operand : op.getOperands())
+        if (Operation *producer = operand.getDefiningOp())
+          lossOps.insert(producer);
 }
 
 /// Whether a value will be in memory: it enters or leaves a contraction, or one
@@ -148,7 +165,10 @@ FailureOr<StageCosts> StageMeasurer::measure() {
     if (!isForward(&op) || !batchDependent.contains(op.getResult(0)))
       continue;
     // A scalar is of all examples together, and adding scalars no stage's work.
-    if (cast<RankedTensorType>(op.getResult(0).getType()).getRank() > 0)
+    // Nor is what the loss does not need: a new state or a metric may be
+    // computed once a step, and belongs to no stage then.
+    if (lossOps.contains(&op) &&
+        cast<RankedTensorType>(op.getResult(0).getType()).getRank() > 0)
       isWork[origin] = true;
     addCrossing(op, origin);
   }

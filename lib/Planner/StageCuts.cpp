@@ -100,6 +100,19 @@ std::optional<SmallVector<int64_t>> BoundedCuts::find(double bound) const {
 
 } // namespace
 
+/// The seconds of each stage.
+static SmallVector<double> secondsOfStages(const StageCosts &costs,
+                                           ArrayRef<int64_t> cuts) {
+  SmallVector<double> seconds;
+  int64_t begin = 0;
+  for (int64_t cut : cuts) {
+    seconds.push_back(costs.compute(begin, cut));
+    begin = cut;
+  }
+  seconds.push_back(costs.compute(begin, costs.size()));
+  return seconds;
+}
+
 double pp::simulateCuts(const StageCosts &costs, ArrayRef<int64_t> cuts,
                         const schedule::Schedule &order, int64_t microBatches) {
   auto beginOf = [&](unsigned stage) { return stage ? cuts[stage - 1] : 0; };
@@ -116,12 +129,10 @@ double pp::simulateCuts(const StageCosts &costs, ArrayRef<int64_t> cuts,
                            const schedule::Action &to) {
     return costs.crossing[beginOf(std::max(from.stage, to.stage))];
   };
-  double slowest = 0;
-  for (unsigned stage = 0; stage <= cuts.size(); ++stage)
-    slowest = std::max(slowest, costs.compute(beginOf(stage), endOf(stage)));
   // Each micro-batch more is one more of the slowest stage's.
   return schedule::simulate(order, durations).end +
-         slowest * double(microBatches - order.microBatches);
+         *llvm::max_element(secondsOfStages(costs, cuts)) *
+             double(microBatches - order.microBatches);
 }
 
 namespace {
@@ -133,7 +144,7 @@ public:
             int64_t microBatches)
       : costs(costs), order(order), microBatches(microBatches) {}
 
-  /// Whether `cuts` are better.
+  /// Whether `cuts` are better: shorter, or as short and more even.
   bool consider(ArrayRef<int64_t> cuts);
   void moveCuts();
   const SmallVector<int64_t> &best() const { return bestCuts; }
@@ -147,6 +158,7 @@ private:
   const int64_t microBatches;
   SmallVector<int64_t> bestCuts;
   double least = std::numeric_limits<double>::infinity();
+  double unevenness = std::numeric_limits<double>::infinity();
   double simulated = 0;
 };
 
@@ -156,11 +168,18 @@ bool CutSearch::consider(ArrayRef<int64_t> cuts) {
   for (const std::vector<schedule::Action> &actions : order.ranks)
     simulated += double(actions.size());
   const double seconds = simulateCuts(costs, cuts, order, microBatches);
+  double squares = 0; // least where all stages are alike
+  for (double stage : secondsOfStages(costs, cuts))
+    squares += stage * stage;
   // Rounding decides nothing.
-  if (seconds >= least * (1 - 1e-9))
+  constexpr double kLess = 1 - 1e-9;
+  const bool isShorter = seconds < least * kLess;
+  const bool isTie = seconds * kLess <= least;
+  if (!isShorter && !(isTie && squares < unevenness * kLess))
     return false;
   bestCuts.assign(cuts.begin(), cuts.end());
-  least = seconds;
+  least = std::min(least, seconds);
+  unevenness = squares;
   return true;
 }
 
@@ -210,7 +229,8 @@ pp::chooseStageCuts(func::FuncOp main, const StageCutProblem &problem) {
   if (costs->work.back() < problem.stages)
     return main.emitError("expects at most ")
            << costs->work.back()
-           << " stages, one for each forward op that depends on an input, got "
+           << " stages, one for each forward op between an input and the loss, "
+              "got "
            << problem.stages << ": a stage would be empty";
 
   // A pipeline is in its stride after a few rounds.

@@ -119,6 +119,25 @@ TEST_F(StageCutsTest, AreAlmostTheBestOfAll) {
     }
 }
 
+/// Where one layer is most of the work, it alone says how long a step takes,
+/// and the rest may be cut anywhere: it is cut into halves.
+TEST_F(StageCutsTest, AreEvenWhereTimesAreEqual) {
+  schedule::Topology machine;
+  machine.linkLatency = 0;
+  machine.linkBytesPerSecond = std::numeric_limits<double>::infinity();
+  func::FuncOp main = makeMlp({6, 4096, 32, 16, 64});
+  for (int64_t microBatches : {1, 8}) {
+    StageCutProblem problem{3, microBatches, 1, "1f1b", machine};
+    auto costs = measureStages(main, problem);
+    auto chosen = chooseStageCuts(main, problem);
+    ASSERT_TRUE(succeeded(costs) && succeeded(chosen));
+    const SmallVector<int64_t> &cuts = *chosen;
+    double second = costs->compute(cuts[0], cuts[1]),
+           third = costs->compute(cuts[1], costs->size());
+    EXPECT_LE(std::max(second, third), 1.5 * std::min(second, third));
+  }
+}
+
 /// Blocks of a transformer have values that many ops use.
 TEST_F(StageCutsTest, OfATransformer) {
   func::FuncOp main = differentiate(buildGpt(

@@ -35,7 +35,7 @@ struct StageCosts {
   /// Running sums over the forward ops and over all that derives from them.
   std::vector<double> forward = {0}, backward = {0};
   /// Running count of ops that are work: they depend on an input, so that they
-  /// are not cloned to wherever they are used.
+  /// are not cloned to wherever they are used, and the loss on them.
   std::vector<int64_t> work = {0};
   /// What a message of the values takes that cross the boundary before an op,
   /// forwards; back as much, as gradients.
@@ -59,9 +59,10 @@ double simulateCuts(const StageCosts &costs, llvm::ArrayRef<int64_t> cuts,
                     const schedule::Schedule &order, int64_t microBatches);
 
 /// Origins at which stages 1 .. stages-1 begin, chosen so that a step of the
-/// schedule, simulated with the cost of every op and message, is short. Every
-/// stage gets a forward op that depends on an input; fails with a diagnostic
-/// when there are too few. The choice is deterministic.
+/// schedule, simulated with the cost of every op and message, is short, and
+/// among equals stages are most alike. Every stage gets a forward op
+/// between an input and the loss; fails with a diagnostic when there are too
+/// few. The choice is deterministic.
 mlir::FailureOr<llvm::SmallVector<int64_t>>
 chooseStageCuts(mlir::func::FuncOp main, const StageCutProblem &problem);
 

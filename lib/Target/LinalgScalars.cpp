@@ -221,14 +221,14 @@ Value pp::emitConvert(OpBuilder &b, Location loc, Value value, Type to) {
   if (isa<FloatType>(from) && isa<FloatType>(to)) {
     unsigned fromWidth = from.getIntOrFloatBitWidth(),
              toWidth = to.getIntOrFloatBitWidth();
-    auto flags = fastMath(b);
+    // No flags: with them narrowing and widening again would be folded, which
+    // leaves out the rounding that was asked for.
     if (fromWidth < toWidth)
-      return arith::ExtFOp::create(b, loc, to, value, flags);
+      return arith::ExtFOp::create(b, loc, to, value);
     // No processor has this conversion.
     if (from.isF64() && to.isBF16())
       value = roundToOdd(b, loc, value);
-    return arith::TruncFOp::create(b, loc, to, value, arith::RoundingModeAttr(),
-                                   flags);
+    return arith::TruncFOp::create(b, loc, to, value);
   }
   if (to.isInteger(1)) {
     Value zero = literal(b, loc, from, 0);

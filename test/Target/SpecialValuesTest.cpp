@@ -134,6 +134,28 @@ TEST(SpecialValues, RoundingToHalves) {
             "13x13x", /*ignoresNaN=*/false, {"f64"}, {/*roundToElement=*/true});
 }
 
+// Within one kernel, too: what was narrowed and widened again has lost bits,
+// and so has the result of an op on halves.
+TEST(SpecialValues, RoundsBetweenOps) {
+  const reference::EvaluateOptions exactly = {/*roundToElement=*/true};
+  const std::string third = "%t = pp.constant dense<0.3333333333333333> : "
+                            "tensor<f64>\n"
+                            "%ts = pp.broadcast %t dims [] : tensor<f64> -> "
+                            "tensor<13x13xf64>\n"
+                            "%third = pp.convert %ts : tensor<13x13xf64> -> "
+                            "%in\n"
+                            "%a = pp.add %x, %third : %in\n";
+  for (auto [narrow, wide] :
+       {std::pair("bf16", "f32"), {"bf16", "f64"}, {"f32", "f64"}})
+    compare(third + "%n = pp.convert %a : %in -> tensor<13x13x" + narrow +
+                ">\n%b = pp.convert %n : tensor<13x13x" + narrow +
+                "> -> %in\n%z = pp.sub %a, %b : %in",
+            "13x13x", /*ignoresNaN=*/false, {wide}, exactly);
+  compare(third + "%m = pp.mul %a, %third : %in\n%s = pp.sub %m, %y : %in\n"
+                  "%z = pp.add %s, %y : %in",
+          "13x13x", /*ignoresNaN=*/false, {"bf16"}, exactly);
+}
+
 TEST(SpecialValues, Comparisons) {
   for (std::string direction : {"eq", "ne", "lt", "le", "gt", "ge"})
     compare("%c = pp.compare " + direction +

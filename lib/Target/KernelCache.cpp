@@ -60,17 +60,26 @@ KernelCache::KernelCache(StringRef requested, uint64_t limit)
     : directory(requested.str()), limit(limit) {
   if (directory.empty()) {
     SmallString<128> path;
-    if (const char *cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    // The specification of that variable wants relative paths ignored.
+    if (const char *cache = std::getenv("XDG_CACHE_HOME");
+        cache && sys::path::is_absolute(cache))
       path = cache;
-    else if (!sys::path::home_directory(path))
-      return;
-    else
+    else if (sys::path::home_directory(path))
       sys::path::append(path, ".cache");
+    else {
+      obstacle = "expects XDG_CACHE_HOME or a home directory, got neither";
+      return;
+    }
     directory = joinPath(path, "pp");
   }
-  if (sys::fs::create_directories(directory, /*IgnoreExisting=*/true,
-                                  sys::fs::owner_all) ||
-      !isPrivate(directory))
+  const std::error_code error = sys::fs::create_directories(
+      directory, /*IgnoreExisting=*/true, sys::fs::owner_all);
+  if (error)
+    obstacle = directory + ": cannot create: " + error.message();
+  else if (!isPrivate(directory))
+    obstacle = directory + ": expects a directory that nobody else can write "
+                           "to, got another; mend it with chmod go-w";
+  if (!obstacle.empty())
     directory.clear();
 }
 

@@ -19,12 +19,15 @@ namespace pp {
 /// A directory of objects named by the digest of all they depend on. Every
 /// entry holds the digest of its content: a damaged one is as good as none.
 /// Never fails: a directory that cannot be used, or that others can write to,
-/// leaves the cache empty.
+/// leaves the cache empty, and says so.
 class KernelCache {
 public:
   /// Empty `directory`: $XDG_CACHE_HOME/pp, or ~/.cache/pp. `limit` in bytes;
   /// 0: none.
   KernelCache(llvm::StringRef directory, uint64_t limit);
+
+  /// Why nothing is kept; empty if it is.
+  const std::string &getObstacle() const { return obstacle; }
 
   std::optional<ObjectCode> lookup(llvm::StringRef key) const;
   /// Written aside and renamed, so that no reader sees half of it.
@@ -35,7 +38,7 @@ public:
 
 private:
   std::string pathOf(llvm::StringRef key) const;
-  std::string directory;
+  std::string directory, obstacle;
   uint64_t limit;
 };
 

@@ -16,18 +16,17 @@
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "pprt/Status.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/Support/FileSystem.h"
+#include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/Signals.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/raw_ostream.h"
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace mlir;
 using namespace pp;
@@ -91,6 +90,10 @@ CompiledKernels::compile(ArrayRef<func::FuncOp> kernels,
   std::optional<KernelCache> cache;
   if (options.useCache)
     cache.emplace(options.cacheDirectory, options.cacheLimit);
+  if (cache && !cache->getObstacle().empty())
+    emitWarning(UnknownLoc::get(context))
+        << "compiled kernels are not kept for later runs: "
+        << cache->getObstacle();
   std::string target = describeTarget();
   auto run = [&](Task &task) {
     std::string key = task.symbol + "\n" + target;
@@ -169,6 +172,37 @@ KernelFunction CompiledKernels::lookup(StringRef symbol) const {
   return address->toPtr<KernelFunction>();
 }
 
+namespace {
+/// A file in memory that has a path while it is open, for this process and for
+/// those that it starts. However the process ends, nothing stays behind.
+class MemoryFile {
+public:
+  explicit MemoryFile(const char *name) : descriptor(memfd_create(name, 0)) {}
+  MemoryFile(const MemoryFile &) = delete;
+  ~MemoryFile() {
+    if (descriptor >= 0)
+      ::close(descriptor);
+  }
+
+  std::string path() const {
+    return "/proc/self/fd/" + std::to_string(descriptor);
+  }
+  std::error_code write(StringRef content) {
+    if (descriptor < 0)
+      return std::error_code(errno, std::generic_category());
+    llvm::raw_fd_ostream stream(descriptor, /*shouldClose=*/false);
+    stream << content;
+    stream.flush();
+    std::error_code error = stream.error();
+    stream.clear_error();
+    return error;
+  }
+
+private:
+  int descriptor;
+};
+} // namespace
+
 FailureOr<std::vector<uint8_t>> CompiledKernels::linkSharedObject() const {
   if (state->objects.empty())
     return std::vector<uint8_t>();
@@ -185,52 +219,38 @@ FailureOr<std::vector<uint8_t>> CompiledKernels::linkSharedObject() const {
   if (!linker)
     return fail("expects ld.lld in " PP_LLVM_TOOLS_DIR " or on PATH",
                 pprt::ExitCode::doesNotCompile);
-  SmallString<128> directory;
-  if (std::error_code error =
-          llvm::sys::fs::createUniqueDirectory("pp-kernels", directory))
-    return fail("cannot create " + directory + ": " + error.message());
-  std::vector<std::string> files;
-  llvm::scope_exit cleanup([&] {
-    (void)llvm::sys::fs::remove_directories(directory);
-    for (const std::string &file : files)
-      llvm::sys::DontRemoveFileOnSignal(file);
-  });
-  auto makePath = [&](const Twine &name) {
-    files.push_back((directory + "/" + name).str());
-    llvm::sys::RemoveFileOnSignal(files.back());
-    return files.back();
-  };
+  // One archive of all objects: a process has few descriptors.
+  std::vector<llvm::NewArchiveMember> members;
+  for (auto &[symbol, object] : state->objects)
+    members.emplace_back(
+        llvm::MemoryBufferRef(StringRef(object.data(), object.size()), symbol));
+  llvm::sort(members, [](const auto &left, const auto &right) {
+    return left.MemberName < right.MemberName;
+  }); // the artifact's bytes depend on the kernels alone
+  auto archive = llvm::writeArchiveToBuffer(
+      members, llvm::SymtabWritingMode::NoSymtab, llvm::object::Archive::K_GNU,
+      /*Deterministic=*/true, /*Thin=*/false);
+  if (!archive)
+    return fail(llvm::toString(archive.takeError()));
+  MemoryFile objects("pp-objects"), linked("pp-kernels");
+  for (auto [file, content] :
+       {std::pair(&objects, (*archive)->getBuffer()), {&linked, StringRef()}})
+    if (std::error_code error = file->write(content))
+      return fail("cannot write them: " + error.message());
 
-  std::string output = makePath("kernels.so");
-  std::vector<std::string> arguments{"ld.lld", "-shared", "--build-id=none",
-                                     "-o", output};
-  std::vector<StringRef> symbols;
-  for (auto &entry : state->objects)
-    symbols.push_back(entry.getKey());
-  llvm::sort(symbols); // the artifact's bytes depend on the kernels alone
-  for (StringRef symbol : symbols) {
-    const ObjectCode &object = state->objects.find(symbol)->second;
-    std::string path = makePath(symbol + ".o");
-    std::error_code error;
-    {
-      llvm::raw_fd_ostream stream(path, error);
-      if (!error) {
-        stream << StringRef(object.data(), object.size());
-        stream.close();
-        error = stream.error();
-        stream.clear_error();
-      }
-    }
-    if (error)
-      return fail(path + ": cannot write: " + error.message());
-    arguments.push_back(path);
-  }
+  const std::string input = objects.path(), output = linked.path();
+  // A file that is there is replaced by its name; this one has to be written.
+  StringRef arguments[] = {"ld.lld", "-shared", "--build-id=none",
+                           "-o",     "-",       "--whole-archive",
+                           input};
+  const std::optional<StringRef> redirects[] = {std::nullopt, output,
+                                                std::nullopt};
   std::string message;
-  std::vector<StringRef> views(arguments.begin(), arguments.end());
-  if (llvm::sys::ExecuteAndWait(*linker, views, std::nullopt, {}, 0, 0,
-                                &message) != 0)
+  if (llvm::sys::ExecuteAndWait(*linker, arguments, std::nullopt, redirects, 0,
+                                0, &message) != 0)
     return fail("ld.lld failed " + message);
-  auto file = llvm::MemoryBuffer::getFile(output);
+  auto file = llvm::MemoryBuffer::getFile(output, /*IsText=*/false,
+                                          /*RequiresNullTerminator=*/false);
   if (!file)
     return fail(file.getError().message());
   StringRef bytes = (*file)->getBuffer();

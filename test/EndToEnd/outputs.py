@@ -87,6 +87,17 @@ def check_full_disk(run, judge):
     judge.expect((target / "out.mlir").read_text() == "old", "expects the older file to stay")
 
 
+def check_linking(run, judge):
+    """No file is made that a signal could leave behind."""
+    done = subprocess.run([run.tools / "pp-opt", "mlp.mlir", f"--pp-parallelize={MESH}",
+                           "--emit=ppx", "-o", "linked.ppx"], cwd=run.folder, text=True,
+                          capture_output=True, timeout=60,
+                          env=dict(os.environ, TMPDIR="/proc/nowhere"))
+    judge.expect(done.returncode == 0, "expects to link without a folder for temporary files", done)
+    done = run.call("pp-run", "linked.ppx", "--steps=1", "--quiet")
+    judge.expect(done.returncode == 0, "expects an artifact that runs", done)
+
+
 def check_standard_output(run, judge):
     for tool, *arguments in TO_STANDARD_OUTPUT:
         with open("/dev/full", "w") as full:
@@ -205,6 +216,7 @@ def main():
         done = run.call("pp-model", "mlp", "-o", "mlp.mlir")
         judge.expect(done.returncode == 0, "expects a model", done)
         check_full_disk(run, judge)
+        check_linking(run, judge)
         check_standard_output(run, judge)
         check_closed_streams(run, judge)
         check_signals(run, judge)

@@ -239,9 +239,21 @@ TEST_F(KernelCache, PassesOverWhatIsNoFile) {
 TEST_F(KernelCache, IsNotSharedWithOthers) {
   size_t cached = 0;
   compileAndRun(cached);
-  ASSERT_EQ(chmod(directory.c_str(), 0777), 0);
-  compileAndRun(cached);
-  EXPECT_EQ(cached, 0u);
+  std::string said;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    said += diagnostic.str();
+    return success();
+  });
+  for (mode_t mode : {0777, 0775}) {
+    ASSERT_EQ(chmod(directory.c_str(), mode), 0);
+    compileAndRun(cached);
+    EXPECT_EQ(cached, 0u);
+    EXPECT_EQ(said, "compiled kernels are not kept for later runs: " +
+                        options.cacheDirectory +
+                        ": expects a directory that nobody else can write to, "
+                        "got another; mend it with chmod go-w");
+    said.clear();
+  }
   ASSERT_EQ(chmod(directory.c_str(), 0755), 0);
   compileAndRun(cached);
   EXPECT_EQ(cached, 1u);
@@ -252,6 +264,37 @@ TEST_F(KernelCache, IsNotSharedWithOthers) {
   struct stat info;
   ASSERT_EQ(stat(made.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
+}
+
+/// A variable of the environment that has its old value again in the end.
+class Variable {
+public:
+  Variable(const char *name, const std::string &value)
+      : name(name), had(getenv(name)), old(had ? getenv(name) : "") {
+    setenv(name, value.c_str(), /*overwrite=*/1);
+  }
+  ~Variable() {
+    had ? setenv(name, old.c_str(), /*overwrite=*/1) : unsetenv(name);
+  }
+
+private:
+  const char *name;
+  bool had;
+  std::string old;
+};
+
+// As the XDG Base Directory Specification wants it.
+TEST_F(KernelCache, IgnoresARelativePath) {
+  options.cacheDirectory = "";
+  Variable home("HOME", directory.str().str());
+  Variable cache("XDG_CACHE_HOME", "relative");
+  size_t cached = 0;
+  for (size_t run = 0; run < 2; ++run) {
+    compileAndRun(cached);
+    EXPECT_EQ(cached, run);
+  }
+  EXPECT_FALSE(llvm::sys::fs::exists("relative"));
+  EXPECT_TRUE(llvm::sys::fs::exists(directory + "/.cache/pp"));
 }
 
 TEST_F(KernelCache, DoesWithoutADirectory) {

@@ -52,7 +52,7 @@ using KernelFunction = void (*)(void *const *arguments, const int64_t *scalars,
 
 struct CompileOptions {
   /// Where objects are kept between runs; empty: $XDG_CACHE_HOME/pp or
-  /// ~/.cache/pp. A cache that cannot be used is passed over silently.
+  /// ~/.cache/pp. A cache that cannot be used is passed over, with a warning.
   std::string cacheDirectory;
   /// Bytes they may take there; 0: as many as they want.
   uint64_t cacheLimit = uint64_t(256) << 20;

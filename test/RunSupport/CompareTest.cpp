@@ -34,6 +34,8 @@ TEST(Compare, FindsWhatIsNotFinite) {
   values.gradients = {{"w", {1, 2}}};
   values.states = {{"exp_avg.w", {0}}};
   EXPECT_EQ(findNonFinite(values), "");
+  values.metrics["accuracy"] = {NAN};
+  EXPECT_EQ(findNonFinite(values), "metric 'accuracy'");
   values.states["exp_avg.w"] = {-INFINITY};
   EXPECT_EQ(findNonFinite(values), "state 'exp_avg.w'");
   values.parameters["b"] = {0, NAN};

@@ -49,7 +49,8 @@ std::string pp::run::findNonFinite(const StepValues &values) {
   for (const auto &[what, tensors] :
        {std::pair("gradient of", &values.gradients),
         std::pair("parameter", &values.parameters),
-        std::pair("state", &values.states)})
+        std::pair("state", &values.states),
+        std::pair("metric", &values.metrics)})
     for (const auto &[name, elements] : *tensors)
       for (double element : elements)
         if (!std::isfinite(element))
@@ -168,8 +169,8 @@ void Bounded::add(double found, double allowed, const std::string &name) {
 }
 
 LowPrecisionComparison::LowPrecisionComparison(
-    double roundoff, std::optional<double> learningRate)
-    : roundoff(roundoff) {
+    double least, std::optional<double> learningRate)
+    : least(least) {
   if (!learningRate)
     return;
   ourAdam.emplace(*learningRate);
@@ -230,13 +231,14 @@ void LowPrecisionComparison::finish(const Class &sums, Bounded &worst) const {
         std::isfinite(error))
       usual.push_back(error);
   std::sort(usual.begin(), usual.end());
-  const double least =
-      std::max(roundoff, usual.empty() ? 0 : usual[(usual.size() - 1) * 3 / 4]);
+  const double granted =
+      std::max(least, usual.empty() ? 0 : usual[(usual.size() - 1) * 3 / 4]);
   for (const auto &[name, tensor] : sums) {
     // A yardstick that is no number measures nothing.
     const double own = relative(tensor.yardstick, tensor);
     worst.add(relative(tensor.ours, tensor),
-              2 * (std::isfinite(own) ? std::max(own, least) : least), name);
+              2 * (std::isfinite(own) ? std::max(own, granted) : granted),
+              name);
   }
 }
 

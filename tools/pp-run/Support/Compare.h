@@ -130,13 +130,13 @@ struct Bounded {
 /// all steps together, may be twice that of unpartitioned steps of the same
 /// precision, the yardstick: these add in another order, and so round
 /// differently. A tensor on which the yardstick happens to be right may have
-/// twice the error of its class's upper quartile, or of a rounding to
-/// `roundoff`. What Adam makes of the gradients' errors is left out on both
-/// sides (see AdamComparison).
+/// twice the error of its class's upper quartile, or twice `least`. What Adam
+/// makes of the gradients' errors is left out on both sides (see
+/// AdamComparison).
 class LowPrecisionComparison {
 public:
   /// The rate is that of Adam; of other optimizers none.
-  LowPrecisionComparison(double roundoff, std::optional<double> learningRate);
+  LowPrecisionComparison(double least, std::optional<double> learningRate);
 
   /// As Comparison::add.
   void add(const StepValues &ours, const StepValues &twin,
@@ -158,7 +158,7 @@ private:
                const Values &judged, Class &sums, bool isUpdate = false) const;
   void finish(const Class &sums, Bounded &worst) const;
 
-  const double roundoff;
+  const double least;
   std::optional<AdamComparison> ourAdam, yardsticksAdam;
   Class losses, metricSums, gradientSums, parameterSums;
   std::map<std::string, Class> stateSums; ///< by kind

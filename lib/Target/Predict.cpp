@@ -6,7 +6,6 @@
 // there is one prediction.
 //
 //===----------------------------------------------------------------------===//
-#include "pp/IR/Diagnostics.h"
 #include "pp/Predict/Prediction.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Transforms/Passes.h"
@@ -28,19 +27,13 @@ struct PredictPass : pp::impl::PredictBase<PredictPass> {
     auto artifact = buildArtifact(getOperation());
     if (failed(artifact))
       return signalPassFailure();
-    auto refuse = [&](const pprt::Status &status) {
-      InFlightDiagnostic diagnostic =
-          getOperation().emitError(status.message());
-      setExitCode(diagnostic, int(status.code()));
-      signalPassFailure();
-    };
     // What is not sound, or does not end, has no timeline.
-    if (pprt::Status status = pprt::checkArtifact(**artifact).status();
-        !status.ok())
-      return refuse(status);
+    if (failed(
+            report(getOperation(), pprt::checkArtifact(**artifact).status())))
+      return signalPassFailure();
     auto mesh = pprt::Mesh::create((*artifact)->axes);
-    if (!mesh)
-      return refuse(mesh.status());
+    if (failed(report(getOperation(), mesh.status())))
+      return signalPassFailure();
     llvm::errs() << predict::print(predict::predict(**artifact, *mesh),
                                    **artifact);
     markAllAnalysesPreserved();

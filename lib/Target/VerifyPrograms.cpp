@@ -20,6 +20,15 @@ namespace pp {
 #include "pp/Transforms/Passes.h.inc"
 } // namespace pp
 
+LogicalResult pp::report(ModuleOp module, const pprt::Status &status) {
+  if (status.ok())
+    return success();
+  InFlightDiagnostic diagnostic = module.emitError(status.message());
+  if (status.code() != pprt::ExitCode::badArtifact)
+    setExitCode(diagnostic, int(status.code()));
+  return diagnostic;
+}
+
 namespace {
 
 struct VerifyProgramsPass : pp::impl::VerifyProgramsBase<VerifyProgramsPass> {
@@ -38,13 +47,9 @@ struct VerifyProgramsPass : pp::impl::VerifyProgramsBase<VerifyProgramsPass> {
     pprt::CheckOptions options;
     if (*limit > 0)
       options.memoryLimit = limit;
-    pprt::CheckResult result = pprt::checkArtifact(**artifact, options);
-    if (result.status().ok())
-      return;
-    InFlightDiagnostic diagnostic =
-        getOperation().emitError(result.status().message());
-    setExitCode(diagnostic, int(result.status().code()));
-    signalPassFailure();
+    if (failed(report(getOperation(),
+                      pprt::checkArtifact(**artifact, options).status())))
+      signalPassFailure();
   }
 };
 

@@ -8,10 +8,11 @@
 //===----------------------------------------------------------------------===//
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Builders.h"
+#include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Shard/MakePlan.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "pprt/Files.h"
 
 using namespace mlir;
 using namespace pp;
@@ -20,6 +21,9 @@ namespace pp {
 #define GEN_PASS_DEF_LOADPLAN
 #include "pp/Transforms/Passes.h.inc"
 } // namespace pp
+
+/// No plan is as long: every seed names an argument of its own.
+static constexpr uint64_t kMostBytes = uint64_t(64) << 20;
 
 /// `text` from its first line that is no comment: parseAttribute() miscounts
 /// what it has read where comments come before it.
@@ -38,13 +42,15 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
     ModuleOp module = getOperation();
     if (failed(checkHasNoPlan(module)))
       return signalPassFailure();
-    auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
-    if (!buffer) {
-      module.emitError() << "expects a file with a plan, got '" << file
-                         << "': " << buffer.getError().message();
+    pprt::Expected<std::string> text = pprt::readFile(file, kMostBytes);
+    if (!text) {
+      InFlightDiagnostic diagnostic = module.emitError()
+                                      << "expects a file with a plan: "
+                                      << text.status().message();
+      setExitCode(diagnostic, int(text.status().code()));
       return signalPassFailure();
     }
-    PlanAttr plan = parse((*buffer)->getBuffer());
+    PlanAttr plan = parse(*text);
     if (!plan)
       return signalPassFailure();
     module->setAttr(attrs::kPlan, plan);

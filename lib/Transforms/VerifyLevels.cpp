@@ -50,8 +50,9 @@ LogicalResult verifyOrigin(Operation *op) {
          << origin.getInt() << "; pp-differentiate numbers them (step_c2)";
 }
 
-/// The step of a model whose loss knows no batch has no forward pass.
-LogicalResult verifyLoss(func::FuncOp main) {
+/// The step of a model whose loss knows no batch has no forward pass. What a
+/// model says may be so no more when constants are folded.
+LogicalResult verifyLoss(func::FuncOp main, bool isFolded) {
   llvm::DenseSet<Value> ofBatch;
   for (BlockArgument argument : main.getArguments()) {
     std::optional<Role> role = getArgRole(main, argument.getArgNumber());
@@ -67,8 +68,10 @@ LogicalResult verifyLoss(func::FuncOp main) {
   if (loss.getDefiningOp() && ofBatch.contains(loss))
     return success();
   return emitError(loss.getLoc(), "expects a loss that is computed from an "
-                                  "input or label, got one that is not "
-                                  "(graph_c1)");
+                                  "input or label, got ")
+         << (loss.getDefiningOp() ? "one that is not" : "an argument")
+         << (isFolded ? " when what is constant is folded" : "")
+         << " (graph_c1)";
 }
 
 struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
@@ -96,7 +99,9 @@ struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
         return failure();
     if (failed(verifyModel(getOperation(), *main, level)))
       return failure();
-    return level ? verifyKinds(*main) : verifyLoss(*main);
+    if (level && failed(verifyKinds(*main)))
+      return failure();
+    return verifyLoss(*main, /*isFolded=*/level.has_value());
   }
 
   static LogicalResult verifyOp(Operation &op, std::optional<Level> level) {

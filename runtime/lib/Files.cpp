@@ -305,6 +305,26 @@ Status pprt::checkWritable(const std::string &path) {
   return OutputFile::create(path).status();
 }
 
+bool pprt::isSameFile(const std::string &input, const std::string &output) {
+  const auto namesFile = [](const std::string &path) {
+    return !path.empty() && path != "-"; // which is a standard stream
+  };
+  if (!namesFile(input) || !namesFile(output))
+    return false;
+  std::error_code error;
+  if (std::filesystem::equivalent(input, output, error))
+    return std::filesystem::is_regular_file(output, error);
+  // Of files that are still to be made there is only the name.
+  if (std::filesystem::exists(input, error) ||
+      std::filesystem::exists(output, error))
+    return false;
+  auto spell = [&](const std::string &path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path),
+                                             error);
+  };
+  return spell(input) == spell(output) && !error;
+}
+
 Expected<std::string> pprt::readFile(const std::string &path, uint64_t most) {
   Expected<InputFile> file = InputFile::open(path);
   if (!file)

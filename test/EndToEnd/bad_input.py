@@ -36,6 +36,15 @@ module {{
   }}
 }}
 """
+# A loss that is an argument as soon as it is seen that nothing is converted.
+SCALAR = """
+func.func @main(%s: tensor<f32> {pp.name = "s", pp.role = #pp.role<input>},
+                %w: tensor<f32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<zeros>})
+    -> (tensor<f32> {pp.name = "loss", pp.role = #pp.role<loss>}) {
+  %l = pp.convert %s : tensor<f32> -> tensor<f32>
+  return %l : tensor<f32>
+}
+"""
 PLAN = ('#pp.plan<mesh = <["dp"=2]>, schedule = "1f1b", {decisions}'
         'optimizer = #pp.optimizer<sgd>, threads = 1>')
 
@@ -69,6 +78,8 @@ def write_files(folder, tools):
     for source, level in ("mlp", "graph"), ("graph", "spmd"):
         subprocess.run([tools / "pp-opt", f"{source}.mlir", "-o", f"{level}.mlir",
                         f"--pp-parallelize=stop-after={level}"], cwd=folder, check=True)
+    subprocess.run([tools / "pp-opt", "mlp.mlir", "-o", "program.mlir",
+                    "--pp-parallelize=pp=2 microbatches=2"], cwd=folder, check=True)
     for name in ("good.safetensors", "good.ppx"):
         content = (folder / name).read_bytes()
         (folder / name.replace("good", "short")).write_bytes(content[:len(content) * 2 // 3])
@@ -106,6 +117,19 @@ def write_files(folder, tools):
         "bytes.mlir": graph().replace('"w"', r'"w\FF"'),
         "no-loss.mlir": graph().replace("<loss>", "<metric>"),
     }
+    texts["nothing-left.mlir"] = graph().replace("%y = pp.mul %x, %w : tensor<4x4xf32>", """
+    %all = pp.constant dense<true> : tensor<4x4xi1>
+    %q = pp.mul %w, %w : tensor<4x4xf32>
+    %y = pp.select %all, %q, %x : tensor<4x4xi1>, tensor<4x4xf32>""")
+    texts["argument-left.mlir"] = SCALAR
+    texts["unbounded.mlir"] = SCALAR.replace("tensor<f32>", "tensor<i32>", 1).replace(
+        "%l = pp.convert %s : tensor<f32>", "%l = pp.convert %s : tensor<i32>").replace('"s"', '"n"')
+    program = (folder / "program.mlir").read_text()
+    start = program.index("pp.send ")
+    texts["edited.mlir"] = program[:start] + program[program.index("\n", start):]
+    texts["good.plan"] = PLAN.format(decisions="")
+    texts["model.txt"] = (folder / "mlp.mlir").read_text()
+    os.symlink("mlp.mlir", folder / "link.mlir")
     for name, text in texts.items():
         (folder / name).write_text(text)
 
@@ -142,7 +166,9 @@ def cases():
         yield tool("cut behind the last op", 1, "mlp.mlir|cut|empty", "mlp.mlir",
                    key + "plan=stages.plan")
         yield tool("half a plan", 1, "broken.plan", "mlp.mlir", key + "plan=broken.plan")
-        yield tool("no plan", 1, "missing.plan", "mlp.mlir", key + "plan=missing.plan")
+        yield tool("no plan", 14, "missing.plan", "mlp.mlir", key + "plan=missing.plan")
+        yield tool("a plan without an end", 14, "/dev/zero|device", "mlp.mlir",
+                   key + "plan=/dev/zero")
         yield tool("mesh larger than the batch", 1, "gpt.mlir|8|dp", "gpt.mlir", key + "dp=16")
         yield tool("more micro-batches than samples", 1, "gpt.mlir|8|mb", "gpt.mlir",
                    key + "microbatches=16")
@@ -175,18 +201,58 @@ def cases():
     yield run("more threads than a process has", 15, "4096|64 ranks of 100", "wide.mlir",
               "--parallelize=dp=64 threads=100")
     yield run("verify without a step", 2, "--verify|--steps", "mlp.mlir", "--verify", "--steps=0")
-    yield run("two results in one file", 2, "out", "mlp.mlir", "--save=out", "--report=out")
+    for goal in "dp=2", "pp=2":
+        for name, got in ("nothing-left", "one that is not"), ("argument-left", "an argument"):
+            yield run("a loss without a batch when constants are folded", 1,
+                      f"{name}.mlir:|input or label|{got}", f"{name}.mlir", f"--parallelize={goal}")
+    for tool, key in ((run, "--parallelize="), (opt, "--pp-parallelize=")):
+        yield tool("a program without a send", 1, "edited.mlir:|'send 1'|1 to 1, got number 2",
+                   "edited.mlir", key)
+    yield opt("an artifact of a program without a send", 1, "edited.mlir:|'send 1'", "edited.mlir",
+              "--emit=ppx", "-o", "out.ppx")
+    yield run("two results in one file", 2, "out", "mlp.mlir", "--save=out", "--report=./out")
+    for option in "save", "report", "trace", "metrics":
+        for name in "mlp.mlir", "./mlp.mlir", "link.mlir":
+            yield run("a result over the model", 2, f"--{option}|{name}|input", "mlp.mlir",
+                      f"--{option}={name}")
+    yield run("a result over the plan", 2, "--save|good.plan", "mlp.mlir", "--save=good.plan",
+              "--parallelize=plan=good.plan")
+    yield run("a result over the text", 2, "--trace|long.txt|--data", "gpt.mlir",
+              "--data=text:long.txt", "--trace=long.txt")
+    yield run("a result over an array", 2, "--report|npy/x.npy|--data", "mlp.mlir",
+              "--data=npy:npy", "--report=npy/x.npy")
+    yield run("a result over parameters", 2, "--report|good.safetensors|--parameters", "mlp.mlir",
+              "--parameters=good.safetensors", "--report=good.safetensors")
+    yield run("a result over the reference", 2, "--save|mlp.mlir|--reference", "spmd.mlir",
+              "--verify", "--reference=mlp.mlir", "--save=mlp.mlir")
+    yield opt("an artifact over the module", 2, "-o|mlp.mlir", "mlp.mlir", "--pp-parallelize=",
+              "--emit=ppx", "-o", "./mlp.mlir")
+    yield opt("a picture over the module", 2, "--draw-schedule|model.txt", "model.txt",
+              "--pp-parallelize=", "--draw-schedule=model.txt")
+    yield opt("remarks of nobody", 2, "--remarks-filter|pp-cut-stages|NONSENSE", "mlp.mlir",
+              "--pp-parallelize=", "--remarks-filter=NONSENSE")
+    yield opt("half an expression", 2, "--remarks-filter-missed|'('", "mlp.mlir",
+              "--pp-parallelize=", "--remarks-filter-missed=(")
+    yield opt("a limit on kernels that are not compiled", 2, "--cache-limit|--emit=ppx",
+              "mlp.mlir", "--pp-parallelize=", "--cache-limit=1M")
+    yield opt("something else to write", 2, "--emit|mlir, plan or ppx|foo", "mlp.mlir",
+              "--emit=foo")
+    yield model("an element that no model has", "--dtype|f32, f64 or bf16|f16", "mlp",
+                "--dtype=f16")
     yield run("no memory at all", 4, "limit of 1 bytes", "mlp.mlir", "--memory-limit=1")
     yield run("a unit of something else", 2, "--memory-limit|512M|1m", "mlp.mlir",
               "--memory-limit=1mib2")
     yield run("a prediction of what is too large", 4, "limit of 2048 bytes", "mlp.mlir",
               "--memory-limit=2K", "--dry-run", "--quiet")
-    yield run("a comparison of nothing", 2, "--dry-run|--verify", "mlp.mlir", "--dry-run",
-              "--verify")
+    for option in ("verify", "data=random", "steps=3", "seed=1", "parameters=good.safetensors",
+                   "save=out", "metrics=out", "cache-limit=1M"):
+        yield run("what a dry run cannot obey", 2, f"--dry-run|'--{option.split('=')[0]}'",
+                  "mlp.mlir", "--dry-run", f"--{option}")
     yield run("an option twice", 2, "'--seed'", "mlp.mlir", "--seed=1", "--seed=2")
     yield run("no text", 14, "missing.txt", "gpt.mlir", "--data=text:missing.txt")
     yield run("short text", 14, "short.txt|9", "gpt.mlir", "--data=text:short.txt")
-    yield run("text for a model of vectors", 14, "long.txt", "mlp.mlir", "--data=text:long.txt")
+    yield run("text for a model of vectors", 2, "long.txt", "mlp.mlir", "--data=text:long.txt")
+    yield run("integers without an end", 2, "--data=random|'n'|pp.bound", "unbounded.mlir")
     yield run("no array", 14, "missing", "mlp.mlir", "--data=npy:missing")
     yield run("truncated array", 14, "npy/x.npy|8192|100", "mlp.mlir", "--data=npy:npy")
     yield run("no such kind of data", 2, "csv:x", "mlp.mlir", "--data=csv:x")

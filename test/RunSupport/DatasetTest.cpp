@@ -174,21 +174,21 @@ TEST_F(FilesTest, TextFollowsItsRule) {
 TEST_F(FilesTest, TextThatDoesNotFit) {
   put("t", "abcdef");
   std::string text = "text:" + path("t");
-  auto message = [&](std::vector<DataTensor> tensors) {
+  auto message = [&](std::vector<DataTensor> tensors, ExitCode code) {
     auto dataset = openDataset(text, tensors, 0);
-    EXPECT_EQ(dataset.status().code(), ExitCode::io);
+    EXPECT_EQ(dataset.status().code(), code);
     return shorten(dataset.status().message(), folder);
   };
-  EXPECT_EQ(message(languageModel(2, 5)),
+  EXPECT_EQ(message(languageModel(2, 5), ExitCode::io),
             "t: expects a text of at least 5 + 2 bytes, got 6");
   std::vector<DataTensor> tensors = languageModel(2, 3);
   tensors[0].element = ElementType_f32;
-  EXPECT_EQ(message(tensors),
-            "t: text expects a model with one input and one label, both "
+  EXPECT_EQ(message(tensors, ExitCode::usage),
+            "--data=text:t expects a model with one input and one label, both "
             "integers of shape [batch, sequence], got input 'tokens' f32[2, "
             "3], label 'labels' i32[2, 3]");
   tensors.pop_back();
-  EXPECT_NE(message(tensors), "");
+  EXPECT_NE(message(tensors, ExitCode::usage), "");
   // A byte that the vocabulary does not have.
   auto dataset = openDataset(text, languageModel(1, 2, 'b'), 0);
   ASSERT_TRUE(dataset);
@@ -304,7 +304,9 @@ TEST(Dataset, UnknownKindsAreUsageErrors) {
             specification + "'");
   }
   auto dataset = openDataset("random", languageModel(1, 1, 0), 0);
-  EXPECT_EQ(dataset.status().message(),
-            "random data expects a known bound for the integers of 'tokens', "
-            "got none; give it files");
+  EXPECT_EQ(dataset.status().code(), ExitCode::usage);
+  EXPECT_EQ(
+      dataset.status().message(),
+      "--data=random expects a known bound (pp.bound) for the integers of "
+      "'tokens', got none; give it files");
 }

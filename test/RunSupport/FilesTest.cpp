@@ -48,6 +48,25 @@ TEST_F(FilesTest, PipesAreReadAsFiles) {
       std::string::npos);
 }
 
+TEST_F(FilesTest, KnowsAFileByAnyPath) {
+  const std::string file = put("a", "1");
+  std::filesystem::create_symlink("a", path("link"));
+  std::filesystem::create_hard_link(file, path("hard"));
+  for (const char *other : {"a", "link", "hard", "./a"})
+    EXPECT_TRUE(isSameFile(file, path(other))) << other;
+  put("b", "1");
+  EXPECT_FALSE(isSameFile(file, path("b")));
+  EXPECT_FALSE(isSameFile(file, path("new")));
+  // Of those that are not there yet the names say it.
+  EXPECT_TRUE(isSameFile(path("new"), path("./new")));
+  EXPECT_FALSE(isSameFile(path("new"), path("other")));
+  // Nothing is lost by writing to a device, a pipe, or nowhere.
+  EXPECT_FALSE(isSameFile("/dev/null", "/dev/null"));
+  EXPECT_FALSE(isSameFile(folder, folder));
+  EXPECT_FALSE(isSameFile("", ""));
+  EXPECT_FALSE(isSameFile("-", "-"));
+}
+
 TEST_F(FilesTest, ReadsPastTheEnd) {
   Expected<InputFile> file = InputFile::open(put("a", "12345"));
   ASSERT_TRUE(file);

@@ -414,12 +414,14 @@ INSTANTIATE_TEST_SUITE_P(
             "got 99"},
         Case{"waitForNothing",
              [](auto &a) { a.programs[0]->body[0]->waits = {ppx::Wait(2, 0)}; },
-             "rank 0, body #0 '0P run': expects to wait for 1 to 2 completions "
-             "of queue 'send', got 0"},
+             "rank 0, body #0 '0P run': expects to wait for one of the "
+             "instructions of queue 'send' in this section, numbered 1 to "
+             "2, got number 0"},
         Case{"waitForMoreThanThereAre",
              [](auto &a) { a.programs[0]->body[0]->waits = {ppx::Wait(2, 3)}; },
-             "rank 0, body #0 '0P run': expects to wait for 1 to 2 "
-             "completions of queue 'send', got 3"},
+             "rank 0, body #0 '0P run': expects to wait for one of the "
+             "instructions of queue 'send' in this section, numbered 1 to "
+             "2, got number 3"},
         Case{"slot", [](auto &a) { a.programs[0]->body[0]->arguments = {99}; },
              "rank 0, body #0 '0P run': expects slots below 15, got 99"},
         Case{"kernel", [](auto &a) { a.programs[0]->body[0]->kernel = 99; },

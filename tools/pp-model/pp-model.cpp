@@ -6,6 +6,7 @@
 // unless it is whole and valid.
 //
 //===----------------------------------------------------------------------===//
+#include "../NamedValues.h"
 #include "../Process.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -71,7 +72,7 @@ int main(int argc, char **argv) {
 
   cl::OptionCategory shared("Options of every family");
   enum class Element { F32, F64, BF16 };
-  cl::opt<Element> dtype(
+  pp::NamedValues<Element> dtype(
       "dtype", cl::desc("element type of parameters and activations"),
       cl::init(Element::F32),
       cl::values(

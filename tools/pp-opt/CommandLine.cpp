@@ -7,10 +7,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "CommandLine.h"
+#include "../NamedValues.h"
 #include "pp/IR/Version.h"
 #include "pp/Transforms/Pipelines.h"
 #include "pprt/Bytes.h"
+#include "pprt/Files.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace pp::opt;
@@ -29,6 +33,30 @@ static constexpr llvm::StringLiteral kShown[] = {"pp-parallelize",
                                                  "help",
                                                  "help-hidden",
                                                  "version"};
+
+/// Passes that make remarks.
+static constexpr llvm::StringLiteral kRemarking[] = {
+    "pp-cut-stages", "pp-propagate-shardings", "pp-pad-dimensions",
+    "pp-partition",  "pp-split-stages",        "pp-schedule"};
+
+/// What is wrong with a filter of remarks; empty if it lets any through.
+static std::string checkFilter(llvm::StringRef filter) {
+  if (filter.empty()) // not given
+    return "";
+  llvm::Regex expression(filter);
+  std::string error;
+  if (!expression.isValid(error))
+    return "expects a regular expression, got '" + filter.str() + "': " + error;
+  if (llvm::any_of(kRemarking, [&](llvm::StringRef pass) {
+        return expression.match(pass);
+      }))
+    return "";
+  return "expects the name of a pass that makes remarks (" +
+         llvm::join(llvm::ArrayRef(kRemarking), ", ") +
+         ") or a regular expression for some, "
+         "got '" +
+         filter.str() + "'";
+}
 
 static void adjustOptions() {
   llvm::SmallPtrSet<const cl::Option *, 16> shown;
@@ -68,7 +96,7 @@ pp::opt::parseCommandLine(int argc, char **argv,
   cl::opt<std::string> output("o", cl::value_desc("file"), cl::init("-"),
                               cl::desc("file to write; - is standard output"));
   using Emit = CommandLine::Emit;
-  cl::opt<Emit> emit(
+  pp::NamedValues<Emit> emit(
       "emit", cl::desc("what to write"), cl::init(Emit::MLIR),
       cl::values(clEnumValN(Emit::MLIR, "mlir", "a module (default)"),
                  clEnumValN(Emit::Plan, "plan",
@@ -114,6 +142,14 @@ pp::opt::parseCommandLine(int argc, char **argv,
     llvm::errs() << "pp-opt: error: " << message << "\n";
     return mlir::failure();
   };
+  for (auto [name, filter] :
+       {std::pair("remarks-filter", result.config.getRemarksAllFilter()),
+        {"remarks-filter-passed", result.config.getRemarksPassedFilter()},
+        {"remarks-filter-failed", result.config.getRemarksFailedFilter()},
+        {"remarks-filter-missed", result.config.getRemarksMissedFilter()},
+        {"remarks-filter-analyse", result.config.getRemarksAnalyseFilter()}})
+    if (std::string wrong = checkFilter(filter); !wrong.empty())
+      return refuse(llvm::Twine("--") + name + " " + wrong);
   std::optional<uint64_t> bytes = pprt::parseBytes(cacheLimit);
   if (!bytes)
     return refuse(llvm::Twine("--cache-limit expects ") + pprt::kBytesSyntax +
@@ -134,7 +170,9 @@ pp::opt::parseCommandLine(int argc, char **argv,
       return refuse("--draw-schedule expects FILE.svg, FILE.txt or -");
     result.decisions.wantsDrawing =
         isText ? Decisions::Drawing::Text : Decisions::Drawing::Svg;
-    if (result.drawing == result.output && output.getNumOccurrences())
+    if ((result.drawing == result.output ||
+         pprt::isSameFile(result.output, result.drawing)) &&
+        output.getNumOccurrences())
       return refuse("expects a file of its own for each of -o and "
                     "--draw-schedule");
     // Standard output shows the picture; nobody asked for the module there.
@@ -145,6 +183,15 @@ pp::opt::parseCommandLine(int argc, char **argv,
   if (isOfOne && !result.config.inputSplitMarker().empty())
     return refuse("--emit=ppx, --emit=plan and --draw-schedule expect one "
                   "module, got --split-input-file");
+  if (emit != Emit::PPX && cacheLimit.getNumOccurrences())
+    return refuse("--cache-limit expects --emit=ppx, which compiles kernels, "
+                  "got a command that compiles none");
+  if (emit != Emit::MLIR && pprt::isSameFile(result.input, result.output))
+    return refuse("-o expects a file of its own, got '" + result.output +
+                  "', which is the module");
+  if (!result.drawing.empty() && pprt::isSameFile(result.input, result.drawing))
+    return refuse("--draw-schedule expects a file of its own, got '" +
+                  result.drawing + "', which is the module");
   if (emit == Emit::PPX && (result.output.empty() || result.output == "-"))
     return refuse("--emit=ppx expects a file to write: -o FILE.ppx");
   return result;

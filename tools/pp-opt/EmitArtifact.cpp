@@ -9,7 +9,6 @@
 #include "EmitArtifact.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
-#include "pp/IR/Diagnostics.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pp/Transforms/Pipelines.h"
@@ -18,14 +17,6 @@
 #include "pprt/Processor.h"
 
 using namespace mlir;
-
-static LogicalResult report(ModuleOp module, const pprt::Status &status) {
-  if (status.ok())
-    return success();
-  InFlightDiagnostic diagnostic = module.emitError(status.message());
-  pp::setExitCode(diagnostic, int(status.code()));
-  return diagnostic;
-}
 
 LogicalResult pp::opt::emitArtifact(StringRef bytecode, const std::string &path,
                                     uint64_t cacheLimit,
@@ -37,13 +28,14 @@ LogicalResult pp::opt::emitArtifact(StringRef bytecode, const std::string &path,
   if (!module)
     return failure();
   if (pp::getLevel(*module) != pp::Level::Program)
-    return report(*module, {pprt::ExitCode::usage,
-                            "--emit=ppx expects a module of level program, as "
-                            "--pp-parallelize makes"});
+    return pp::report(*module,
+                      {pprt::ExitCode::usage,
+                       "--emit=ppx expects a module of level program, as "
+                       "--pp-parallelize makes"});
 
   auto artifact = pp::buildArtifact(*module);
   if (failed(artifact) ||
-      failed(report(*module, pprt::checkArtifact(**artifact).status())))
+      failed(pp::report(*module, pprt::checkArtifact(**artifact).status())))
     return failure();
   pp::CompileOptions compileOptions;
   compileOptions.cacheLimit = cacheLimit;
@@ -55,5 +47,5 @@ LogicalResult pp::opt::emitArtifact(StringRef bytecode, const std::string &path,
     return failure();
   (*artifact)->object = std::move(*object);
   (*artifact)->processor = pprt::processorLevel();
-  return report(*module, pprt::saveArtifact(**artifact, path));
+  return pp::report(*module, pprt::saveArtifact(**artifact, path));
 }

@@ -42,6 +42,7 @@ public:
   Diagnostics(llvm::SourceMgr &sources, mlir::MLIRContext &context)
       : stream(text), handler(sources, &context, stream),
         plain(&context, [this, &sources](mlir::Diagnostic &diagnostic) {
+          note(diagnostic);
           const llvm::MemoryBuffer *source =
               sources.getMemoryBuffer(sources.getMainFileID());
           return mlir::success(pp::printPlainly(diagnostic,
@@ -49,13 +50,31 @@ public:
                                                 source->getBuffer(), stream));
         }) {}
 
+  /// Why nothing came of it. A failure that is none of the module's is told
+  /// without a place in it.
   Status failure() {
+    if (code != ExitCode::doesNotCompile)
+      return Status(code, first);
     llvm::StringRef all = text;
-    return Status(ExitCode::doesNotCompile, all.rtrim().str());
+    return Status(code, all.rtrim().str());
   }
 
+  /// All that was said.
+  const std::string &all() const { return text; }
+
 private:
+  void note(mlir::Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error ||
+        code != ExitCode::doesNotCompile)
+      return;
+    code = ExitCode(pp::getExitCode(diagnostic));
+    first = diagnostic.str();
+  }
+
   std::string text;
+  /// Of the first error that has one of its own, with what it says.
+  ExitCode code = ExitCode::doesNotCompile;
+  std::string first;
   llvm::raw_string_ostream stream;
   mlir::SourceMgrDiagnosticHandler handler;
   mlir::ScopedDiagnosticHandler plain; ///< is asked first
@@ -230,6 +249,13 @@ SourceModule::parse(const std::string &name, const std::string &text,
   return std::unique_ptr<SourceModule>(new SourceModule(std::move(state)));
 }
 
+Expected<std::string> SourceModule::planFileOf(const std::string &parallelize) {
+  Expected<pp::PipelineOptions> options = readOptions(parallelize);
+  if (!options)
+    return options.status();
+  return options->planFile;
+}
+
 Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 SourceModule::State::runPasses(mlir::OwningOpRef<mlir::ModuleOp> module,
                                const pp::PipelineOptions &options) {
@@ -311,6 +337,7 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
     return reinterpret_cast<void *>(code->lookup(symbol));
   };
   result.kernelsMs = kernels.ms();
+  result.warnings = diagnostics.all();
   return result;
 }
 

@@ -24,6 +24,8 @@ struct Compiled {
   /// from a file, which carries its own.
   pprt::KernelResolver resolver;
   double passesMs = 0, kernelsMs = 0;
+  /// What the user should know, though nothing failed; a line each.
+  std::string warnings;
 };
 
 enum class Variant {
@@ -49,6 +51,10 @@ public:
   static pprt::Expected<std::unique_ptr<SourceModule>>
   parse(const std::string &name, const std::string &text, uint64_t cacheLimit);
   ~SourceModule();
+
+  /// The file that `plan=` names in the text of --parallelize; empty: none.
+  /// Fails (usage) if the text means nothing.
+  static pprt::Expected<std::string> planFileOf(const std::string &parallelize);
 
   /// Runs the passes that remain, obeying `parallelize`, and compiles the
   /// kernels; without them the program cannot be run, only looked at.

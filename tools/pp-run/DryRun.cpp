@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 #include "DryRun.h"
 #include "Measure.h"
-#include "pprt/Checks.h"
 #include "pprt/Files.h"
 
 using namespace pp::run;
@@ -31,16 +30,14 @@ static Status writePredictedTrace(const std::string &path,
 }
 
 Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
-                       double passesMs, std::ostream &out) {
+                       const Status &checked, double passesMs,
+                       std::ostream &out) {
   for (const std::string &path : {options.report, options.trace})
     if (Status status = path.empty() ? Status() : checkWritable(path);
         !status.ok())
       return status;
-  CheckOptions checks;
-  checks.memoryLimit = options.memoryLimit;
-  const Status checked = checkArtifact(artifact, checks).status();
   if (!checked.ok() && checked.code() != ExitCode::outOfMemory)
-    return Status(checked.code(), options.input + ": " + checked.message());
+    return checked;
 
   Expected<Mesh> mesh = Mesh::create(artifact.axes);
   if (!mesh)
@@ -58,7 +55,5 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
     if (Status status = writePredictedTrace(options.trace, artifact, *mesh);
         !status.ok())
       return status;
-  return checked.ok()
-             ? checked
-             : Status(checked.code(), options.input + ": " + checked.message());
+  return checked;
 }

@@ -32,7 +32,11 @@ struct Option {
   std::string_view value;
   std::string_view help;
   Reader read;
+  /// Whether --dry-run, which runs nothing, can obey it.
+  bool needsRun = false;
 };
+
+constexpr bool needsRun = true;
 
 const char *readNumber(std::string_view text, uint64_t &number) {
   const auto [end, error] =
@@ -79,28 +83,36 @@ const Option options[] = {
      "text:FILE (bytes are tokens, the label is the next byte), npy:DIR "
      "(NAME.npy per input and "
      "label) or random (default)",
-     [](std::string_view v, Options &o) { return readText(v, o.data); }},
+     [](std::string_view v, Options &o) { return readText(v, o.data); },
+     needsRun},
     {"steps", "N",
      "training steps (default 10); with 0 only the initial parameters are made",
-     [](std::string_view v, Options &o) { return readNumber(v, o.steps); }},
+     [](std::string_view v, Options &o) { return readNumber(v, o.steps); },
+     needsRun},
     {"seed", "N", "of initial values and random data (default 0)",
-     [](std::string_view v, Options &o) { return readNumber(v, o.seed); }},
+     [](std::string_view v, Options &o) { return readNumber(v, o.seed); },
+     needsRun},
     {"parameters", "FILE.safetensors", "start from these parameters",
-     [](std::string_view v, Options &o) { return readText(v, o.parameters); }},
+     [](std::string_view v, Options &o) { return readText(v, o.parameters); },
+     needsRun},
     {"save", "FILE.safetensors",
      "write the parameters at the end, whole, whatever the partition",
-     [](std::string_view v, Options &o) { return readText(v, o.save); }},
+     [](std::string_view v, Options &o) { return readText(v, o.save); },
+     needsRun},
     {"verify", "", "first compare a few steps with the unpartitioned model",
-     [](std::string_view, Options &o) { return setSwitch(o.verify); }},
+     [](std::string_view, Options &o) { return setSwitch(o.verify); },
+     needsRun},
     {"reference", "MODEL",
      "what --verify compares with, for a module that has a plan or an "
      "artifact: the model as it was, or its training step of level graph",
-     [](std::string_view v, Options &o) { return readText(v, o.reference); }},
+     [](std::string_view v, Options &o) { return readText(v, o.reference); },
+     needsRun},
     {"report", "FILE.json", "write what was measured",
      [](std::string_view v, Options &o) { return readText(v, o.report); }},
     {"metrics", "FILE.jsonl",
      "write a line of JSON after every step: loss, metrics, milliseconds",
-     [](std::string_view v, Options &o) { return readText(v, o.metrics); }},
+     [](std::string_view v, Options &o) { return readText(v, o.metrics); },
+     needsRun},
     {"trace", "FILE.json", "write the last step's timeline for ui.perfetto.dev",
      [](std::string_view v, Options &o) { return readText(v, o.trace); }},
     {"dry-run", "",
@@ -116,7 +128,8 @@ const Option options[] = {
     {"cache-limit", "BYTES",
      "keep no more compiled kernels than this for later runs (default 256M; 0: "
      "no limit)",
-     [](std::string_view v, Options &o) { return readLimit(v, o.cacheLimit); }},
+     [](std::string_view v, Options &o) { return readLimit(v, o.cacheLimit); },
+     needsRun},
     {"device", "cpu", "what the ranks run on",
      [](std::string_view v, Options &) { return readOnly(v, "cpu"); }},
     {"launcher", "threads", "what the ranks are",
@@ -158,7 +171,8 @@ Status unknownOption(std::string_view name) {
 }
 
 /// What no option can tell alone.
-Status checkTogether(const Options &result) {
+Status checkTogether(const Options &result,
+                     const std::set<std::string_view> &seen) {
   if (result.input.empty())
     return usageError("expects a module or an artifact");
   if (result.verify && result.steps == 0)
@@ -166,23 +180,11 @@ Status checkTogether(const Options &result) {
   if (!result.reference.empty() && !result.verify)
     return usageError("'--reference' expects '--verify', which compares with "
                       "it, got none");
-  if (result.dryRun && result.verify)
-    return usageError("'--dry-run' computes nothing that '--verify' could "
-                      "compare, got both");
-  if (result.dryRun && !result.metrics.empty())
-    return usageError("'--dry-run' makes no steps that '--metrics' could "
-                      "write, got both");
-  if (result.dryRun && !result.save.empty())
-    return usageError("'--dry-run' makes no parameters that '--save' could "
-                      "write, got both");
-  const std::string *outputs[] = {&result.save, &result.report, &result.trace,
-                                  &result.metrics};
-  for (const std::string *output : outputs)
-    for (const std::string *other : outputs)
-      if (output != other && !output->empty() && *output == *other)
-        return usageError("expects a file of its own for each of --save, "
-                          "--report, --trace and --metrics, got '" +
-                          *output + "' twice");
+  if (result.dryRun)
+    for (const Option &option : options)
+      if (option.needsRun && seen.count(option.name))
+        return usageError("'--dry-run' runs nothing and so cannot obey '--" +
+                          std::string(option.name) + "', got both");
   return {};
 }
 
@@ -228,7 +230,7 @@ Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
   }
   if (result.help || result.version)
     return result;
-  if (Status status = checkTogether(result); !status.ok())
+  if (Status status = checkTogether(result, seen); !status.ok())
     return status;
   return result;
 }

@@ -14,6 +14,7 @@
 #include "Interrupt.h"
 #include "Measure.h"
 #include "Metrics.h"
+#include "Overwrites.h"
 #include "Parameters.h"
 #include "Progress.h"
 #include "Verify.h"
@@ -88,6 +89,21 @@ Expected<Source> loadSource(const Options &options) {
   source.module = std::move(*module);
   source.program = std::move(*program);
   return source;
+}
+
+/// Whether the program may run. A module that is not well-formed does not
+/// compile: there is no artifact that could be bad.
+Status checkProgram(const Options &options, const Source &source) {
+  CheckOptions checks;
+  checks.memoryLimit = options.memoryLimit;
+  const Status status =
+      checkArtifact(*source.program.artifact, checks).status();
+  if (status.ok())
+    return status;
+  if (source.module && status.code() == ExitCode::badArtifact)
+    return Status(ExitCode::doesNotCompile,
+                  options.input + ": error: " + status.message());
+  return Status(status.code(), options.input + ": " + status.message());
 }
 
 /// What --reference names; null if it names nothing.
@@ -233,18 +249,24 @@ Status writeResults(const Options &options, const Session &session,
 } // namespace
 
 Status pp::run::run(const Options &options) {
+  Expected<std::string> planFile =
+      SourceModule::planFileOf(options.parallelize);
+  if (!planFile)
+    return planFile.status();
+  if (Status status = checkOverwrites(options, *planFile); !status.ok())
+    return status;
   Expected<Source> source = loadSource(options);
   if (!source)
     return source.status();
   const Compiled &program = source->program;
+  if (!options.quiet)
+    std::cerr << program.warnings << std::flush;
+  const Status checked = checkProgram(options, *source);
   if (options.dryRun)
-    return dryRun(options, *program.artifact, program.passesMs, std::cout);
-  CheckOptions checks;
-  checks.memoryLimit = options.memoryLimit;
-  if (CheckResult result = checkArtifact(*program.artifact, checks);
-      !result.ok())
-    return Status(result.status().code(),
-                  options.input + ": " + result.status().message());
+    return dryRun(options, *program.artifact, checked, program.passesMs,
+                  std::cout);
+  if (!checked.ok())
+    return checked;
   Expected<Batches> batches =
       Batches::open(options.data, *program.artifact, options.seed);
   if (!batches)

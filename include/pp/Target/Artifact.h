@@ -10,6 +10,7 @@
 #define PP_TARGET_ARTIFACT_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "pprt/Status.h"
 #include "pprt/ppx_generated.h"
 #include <memory>
 
@@ -20,6 +21,10 @@ namespace pp {
 /// (`object`) is left empty: see pp/Target/KernelCompiler.h.
 mlir::FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>>
 buildArtifact(mlir::ModuleOp module);
+
+/// Reports at `module` what the runtime found, with its exit code. A bad
+/// artifact that was built from a module is a module that does not compile.
+mlir::LogicalResult report(mlir::ModuleOp module, const pprt::Status &status);
 
 } // namespace pp
 

@@ -102,7 +102,7 @@ def MakePlan : Pass<"pp-make-plan", "::mlir::ModuleOp"> {
     Option<"microbatches", "microbatches", "int64_t", "1", "number of micro-batches">,
     Option<"schedule", "schedule", "std::string", "\"1f1b\"", "gpipe or 1f1b">,
     Option<"optimizer", "optimizer", "std::string", "\"\"",
-           "sgd, momentum, adam or adamw; empty: none">,
+           "sgd, momentum, adam or adamw; left open if not given">,
     Option<"lr", "lr", "double", "-1", "learning rate; below 0: torch.optim's default">,
     Option<"weightDecay", "weight_decay", "double", "-1",
            "weight decay; below 0: the default">,
@@ -502,7 +502,7 @@ def VerifyGraph : Pass<"pp-verify-graph", "::mlir::ModuleOp"> {
   let description = [{
     `@main` is a block of graph ops whose first result is the scalar loss.
     A module without `pp.level` is a model, one of level graph a training step.
-    - (graph_c1) the loss of a model is computed from an input or label.
+    - (graph_c1) the loss is computed from an input or label, also when constants are folded.
 
     At every level holds:
     - (model_c1) beside `@main` there are at most a mesh, private kernels (from level 3 on) and programs (at level 4), all with names.

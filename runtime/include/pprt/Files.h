@@ -97,6 +97,10 @@ void removeUnfinishedFiles();
 /// alone: their other end would take this for the output.
 Status checkWritable(const std::string &path);
 
+/// Whether writing `output` would take the content of `input` away: both are
+/// one file, by whatever path, and no pipe or device.
+bool isSameFile(const std::string &input, const std::string &output);
+
 /// The whole of a file. Fails (io) if it is longer than `most` bytes, before
 /// anything is read.
 Expected<std::string> readFile(const std::string &path, uint64_t most);

@@ -123,11 +123,16 @@ bool InstructionChecker::checkIndices(
     if (wait.queue() >= queueLengths.size())
       return fail(text("expects to wait for a queue below ",
                        queueLengths.size(), ", got ", wait.queue()));
-    if (wait.count() == 0 || wait.count() > queueLengths[wait.queue()])
-      return fail(text("expects to wait for 1 to ", queueLengths[wait.queue()],
-                       " completions of queue '",
-                       program.queues[wait.queue()]->name, "', got ",
-                       wait.count()));
+    const uint32_t length = queueLengths[wait.queue()];
+    const std::string &name = program.queues[wait.queue()]->name;
+    if (length == 0)
+      return fail(text("expects to wait for a queue with instructions in this "
+                       "section, got '",
+                       name, "', which has none"));
+    if (wait.count() == 0 || wait.count() > length)
+      return fail(text("expects to wait for one of the instructions of queue '",
+                       name, "' in this section, numbered 1 to ", length,
+                       ", got number ", wait.count()));
   }
   for (uint32_t slot : i.arguments)
     if (slot >= program.slots.size())

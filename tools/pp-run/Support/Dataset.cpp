@@ -112,11 +112,11 @@ TextDataset::open(const std::string &path, std::vector<DataTensor> tensors) {
                std::string(EnumNameRole(tensor->role)) + " '" + tensor->name +
                "' " + EnumNameElementType(tensor->element) +
                printShape(tensor->shape);
-    return Status(ExitCode::io, path +
-                                    ": text expects a model with one input and "
-                                    "one label, both integers of shape [batch, "
-                                    "sequence], got " +
-                                    found);
+    return Status(ExitCode::usage,
+                  "--data=text:" + path +
+                      " expects a model with one input and one label, both "
+                      "integers of shape [batch, sequence], got " +
+                      found);
   }
   Expected<InputFile> file = InputFile::open(path);
   if (!file)
@@ -301,10 +301,10 @@ Expected<std::unique_ptr<Dataset>>
 RandomDataset::open(std::vector<DataTensor> tensors, uint64_t seed) {
   for (const DataTensor &tensor : tensors)
     if (tensor.isUsed && isInteger(tensor.element) && tensor.bound == 0)
-      return Status(ExitCode::io, "random data expects a known bound for the "
-                                  "integers of '" +
-                                      tensor.name +
-                                      "', got none; give it files");
+      return Status(ExitCode::usage,
+                    "--data=random expects a known bound (pp.bound) for the "
+                    "integers of '" +
+                        tensor.name + "', got none; give it files");
   return std::unique_ptr<Dataset>(new RandomDataset(std::move(tensors), seed));
 }
 

@@ -55,8 +55,8 @@ public:
 };
 
 /// Opens the data set that `specification` (the value of `--data`) names and
-/// checks that it fits `tensors`. An unknown kind is a usage error, everything
-/// else io.
+/// checks that it fits `tensors`. A kind that is unknown, or not for such
+/// tensors, is a usage error; everything else io.
 pprt::Expected<std::unique_ptr<Dataset>>
 openDataset(const std::string &specification, std::vector<DataTensor> tensors,
             uint64_t seed);

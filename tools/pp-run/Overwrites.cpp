@@ -1,0 +1,80 @@
+//===- Overwrites.cpp - what is read is not written over ------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A slip of the command line must not cost a model or a corpus. Parameters are
+// the exception: going on from a file and saving to it is what a user means,
+// and it is replaced only when the new one is complete.
+//
+//===----------------------------------------------------------------------===//
+#include "Overwrites.h"
+#include "pprt/Files.h"
+
+#include <filesystem>
+#include <vector>
+
+using namespace pp::run;
+using namespace pprt;
+
+namespace {
+
+struct File {
+  /// Of the option that names it, or what it is.
+  std::string what;
+  std::string path;
+};
+
+} // namespace
+
+/// Of `--data=KIND:PATH` the path; empty if it is of another kind.
+static std::string pathOfData(const Options &options, const std::string &kind) {
+  return options.data.compare(0, kind.size(), kind) == 0
+             ? options.data.substr(kind.size())
+             : "";
+}
+
+/// Whether `output` is an array of the directory that --data names.
+static bool isArrayOf(const std::string &directory, const std::string &output) {
+  const std::filesystem::path path(output);
+  std::error_code error;
+  return !directory.empty() && path.extension() == ".npy" &&
+         std::filesystem::exists(path, error) &&
+         std::filesystem::equivalent(path.has_parent_path() ? path.parent_path()
+                                                            : ".",
+                                     directory, error);
+}
+
+Status pp::run::checkOverwrites(const Options &options,
+                                const std::string &planFile) {
+  const std::vector<File> outputs = {{"--save", options.save},
+                                     {"--report", options.report},
+                                     {"--trace", options.trace},
+                                     {"--metrics", options.metrics}};
+  const std::vector<File> inputs = {{"the input", options.input},
+                                    {"--reference", options.reference},
+                                    {"--parameters", options.parameters},
+                                    {"--data", pathOfData(options, "text:")},
+                                    {"the plan", planFile}};
+  auto refuse = [](const File &output, const std::string &other) {
+    return Status(ExitCode::usage, output.what +
+                                       " expects a file of its own, got '" +
+                                       output.path + "', which is " + other);
+  };
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const File &output = outputs[i];
+    if (output.path.empty())
+      continue;
+    for (const File &input : inputs)
+      if (!input.path.empty() && isSameFile(input.path, output.path) &&
+          !(input.what == "--parameters" && output.what == "--save"))
+        return refuse(output, input.what[0] == '-' ? "that of " + input.what
+                                                   : input.what);
+    if (isArrayOf(pathOfData(options, "npy:"), output.path))
+      return refuse(output, "an array of --data");
+    for (size_t other = 0; other < i; ++other)
+      if (!outputs[other].path.empty() &&
+          isSameFile(outputs[other].path, output.path))
+        return refuse(output, "that of " + outputs[other].what);
+  }
+  return {};
+}

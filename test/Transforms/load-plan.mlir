@@ -6,7 +6,7 @@
 // CHECK: pp.mesh @mesh = <["dp"=4]>
 
 // RUN: not pp-opt %s --pp-load-plan="file=%t.none" 2>&1 | FileCheck %s --check-prefix=NONE
-// NONE: expects a file with a plan, got '{{.*}}.none': No such file or directory
+// NONE: expects a file with a plan: {{.*}}.none: cannot open: No such file or directory
 
 // RUN: echo '42 : i64' > %t.number
 // RUN: not pp-opt %s --pp-load-plan="file=%t.number" 2>&1 | FileCheck %s --check-prefix=NUMBER

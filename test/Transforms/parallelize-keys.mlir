@@ -35,7 +35,7 @@
 // EMPTY: 'plan' expects a file, got ''
 
 // RUN: not pp-opt %s --pp-parallelize="plan=%t.missing" 2>&1 | FileCheck %s --check-prefix=PLAN
-// PLAN: expects a file with a plan, got '{{.*}}.missing': No such file or directory
+// PLAN: expects a file with a plan: {{.*}}.missing: cannot open: No such file or directory
 
 // Any white space separates keys.
 // RUN: printf 'dp=2\n\ttp=1  \r\n optimizer=sgd\vlr=0.5\n' > %t.keys

@@ -270,6 +270,8 @@ def cases():
     yield Case("more memory than there is", 4, ["out of memory"], ["pp-run", "sparse.mlir"],
                memory=1 << 30)
     yield run("artifact with a goal", 2, "good.ppx|--parallelize", "good.ppx", "--parallelize=dp=2")
+    yield run("artifact with a limit for what it brings", 2, "good.ppx|--cache-limit", "good.ppx",
+              "--cache-limit=1M")
     yield run("too little memory", 4, "1000", "mlp.mlir", "--memory-limit=1000")
     yield run("unwritable results", 14, "missing/out", "mlp.mlir", "--save=missing/out")
     for name in "metadata", "bytes":

@@ -128,7 +128,10 @@ const Option options[] = {
     {"cache-limit", "BYTES",
      "keep no more compiled kernels than this for later runs (default 256M; 0: "
      "no limit)",
-     [](std::string_view v, Options &o) { return readLimit(v, o.cacheLimit); },
+     [](std::string_view v, Options &o) {
+       o.givesCacheLimit = true;
+       return readLimit(v, o.cacheLimit);
+     },
      needsRun},
     {"device", "cpu", "what the ranks run on",
      [](std::string_view v, Options &) { return readOnly(v, "cpu"); }},

@@ -33,6 +33,8 @@ struct Options {
   std::optional<uint64_t> memoryLimit;
   /// Bytes that compiled kernels may take in the cache; likewise.
   std::optional<uint64_t> cacheLimit = uint64_t(256) << 20;
+  /// Whether the command line says so.
+  bool givesCacheLimit = false;
   bool quiet = false;
   bool help = false;
   bool version = false;

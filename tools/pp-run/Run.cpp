@@ -67,6 +67,11 @@ Expected<Source> loadSource(const Options &options) {
       return Status(ExitCode::usage,
                     "--parallelize expects a module, got the artifact " +
                         options.input);
+    if (options.givesCacheLimit && options.reference.empty())
+      return Status(ExitCode::usage,
+                    "--cache-limit expects a module, whose kernels are "
+                    "compiled, got the artifact " +
+                        options.input);
     Expected<ppx::ArtifactT> artifact =
         parseArtifact(reinterpret_cast<const uint8_t *>(content->data()),
                       content->size(), options.input);

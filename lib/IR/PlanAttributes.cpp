@@ -160,23 +160,72 @@ void SeedAttr::print(AsmPrinter &printer) const {
   printer << ", " << getPriority() << ">";
 }
 
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+/// A setting as users spell it; empty for an attribute of no setting's type.
+static std::string spellSetting(Attribute value) {
+  if (auto word = dyn_cast<StringAttr>(value))
+    return word.str();
+  auto number = dyn_cast<IntegerAttr>(value);
+  return number && number.getType().isSignlessInteger(64)
+             ? std::to_string(number.getInt())
+             : "";
+}
+
+static bool isSetting(const PlanKeyInfo *info) {
+  return info && info->place == PlanKeyInfo::Place::Setting;
+}
+
 LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               MeshAttr, StringAttr, ArrayRef<SeedAttr>,
-                               ArrayRef<int64_t>, OptimizerAttr,
-                               int64_t threads) {
-  if (threads < 1 || threads > kMaxThreads)
-    return emitError() << "expects threads from 1 to " << kMaxThreads
-                       << ", got " << threads;
+                               MeshAttr, ArrayRef<SeedAttr>, ArrayRef<int64_t>,
+                               OptimizerAttr, DictionaryAttr settings) {
+  for (NamedAttribute setting : settings) {
+    const PlanKeyInfo *info = lookupPlanKey(setting.getName());
+    if (!isSetting(info))
+      return emitError() << "expects settings of a plan, got "
+                         << setting.getName();
+    std::string expected =
+        explainMisfit(*info, spellSetting(setting.getValue()));
+    if (!expected.empty())
+      return emitError() << "'" << info->name << "' expects " << expected
+                         << ", got " << spellSetting(setting.getValue());
+  }
   return success();
+}
+
+static ParseResult parseSetting(AsmParser &parser, const PlanKeyInfo &info,
+                                NamedAttrList &settings) {
+  if (info.type == PlanKeyInfo::Type::Word) {
+    StringAttr word;
+    if (parseName(parser, word))
+      return failure();
+    settings.set(info.name, word);
+    return success();
+  }
+  int64_t number;
+  if (parser.parseInteger(number))
+    return failure();
+  settings.set(info.name, parser.getBuilder().getI64IntegerAttr(number));
+  return success();
+}
+
+/// `mesh, schedule, ... or optimizer`
+static std::string listPlanKeys() {
+  std::string text = "mesh";
+  for (const PlanKeyInfo &info : getPlanKeys())
+    if (isSetting(&info))
+      text += ", " + info.name.str();
+  return text + ", seeds, cuts or optimizer";
 }
 
 Attribute PlanAttr::parse(AsmParser &parser, Type) {
   MeshAttr mesh = MeshAttr::get(parser.getContext(), {});
-  StringAttr schedule = StringAttr::get(parser.getContext(), "");
   SmallVector<SeedAttr> seeds;
   SmallVector<int64_t> cuts;
   OptimizerAttr optimizer;
-  int64_t threads = 1;
+  NamedAttrList settings;
   StringRef first;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseKeyword(&first) || parser.parseEqual())
@@ -186,8 +235,6 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
       mesh = dyn_cast_or_null<MeshAttr>(MeshAttr::parse(parser, {}));
       return failure(!mesh);
     }
-    if (key == "schedule")
-      return parseName(parser, schedule);
     if (key == "seeds")
       return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
         return parser.parseAttribute(seeds.emplace_back());
@@ -198,17 +245,18 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
       });
     if (key == "optimizer")
       return parser.parseAttribute(optimizer);
-    if (key == "threads")
-      return parser.parseInteger(threads);
+    const PlanKeyInfo *info = lookupPlanKey(key);
+    if (isSetting(info))
+      return parseSetting(parser, *info, settings);
     return parser.emitError(keyLoc)
-           << "expects mesh, schedule, seeds, cuts, optimizer or threads, got "
-           << key;
+           << "expects " << listPlanKeys() << ", got " << key;
   };
   if (parseValue(first, loc) || parseEntries(parser, parseValue, first))
     return {};
   return parser.getChecked<PlanAttr>(
-      parser.getContext(), mesh, schedule, ArrayRef<SeedAttr>(seeds),
-      ArrayRef<int64_t>(cuts), optimizer, threads);
+      parser.getContext(), mesh, ArrayRef<SeedAttr>(seeds),
+      ArrayRef<int64_t>(cuts), optimizer,
+      settings.getDictionary(parser.getContext()));
 }
 namespace {
 /// What stands around the decisions of a plan.
@@ -223,8 +271,11 @@ static void print(PlanAttr plan, llvm::raw_ostream &os,
   os << layout.begin << "mesh = <";
   printAxes(os, plan.getMesh().getAxes());
   os << ">";
-  if (!plan.getSchedule().empty())
-    os << layout.between << "schedule = " << plan.getSchedule();
+  for (const PlanKeyInfo &info : getPlanKeys())
+    if (Attribute value = plan.getSettings().get(info.name)) {
+      os << layout.between << info.name << " = ";
+      value.print(os, /*elideType=*/true);
+    }
   if (!plan.getSeeds().empty()) {
     os << layout.between << "seeds = " << layout.beginSeeds;
     llvm::interleave(plan.getSeeds(), os, layout.betweenSeeds);
@@ -237,7 +288,7 @@ static void print(PlanAttr plan, llvm::raw_ostream &os,
   }
   if (plan.getOptimizer())
     os << layout.between << "optimizer = " << plan.getOptimizer();
-  os << layout.between << "threads = " << plan.getThreads() << layout.end;
+  os << layout.end;
 }
 
 void PlanAttr::print(AsmPrinter &printer) const {
@@ -247,13 +298,48 @@ void pp::printLines(PlanAttr plan, llvm::raw_ostream &os) {
   ::print(plan, os,
           {"#pp.plan<\n  ", ",\n  ", "\n>\n", "[\n    ", ",\n    ", "\n  ]"});
 }
+
+PlanAttr PlanAttr::withMesh(MeshAttr mesh) const {
+  return get(getContext(), mesh, getSeeds(), getCuts(), getOptimizer(),
+             getSettings());
+}
 PlanAttr PlanAttr::withSeeds(ArrayRef<SeedAttr> seeds) const {
-  return get(getContext(), getMesh(), getSchedule(), seeds, getCuts(),
-             getOptimizer(), getThreads());
+  return get(getContext(), getMesh(), seeds, getCuts(), getOptimizer(),
+             getSettings());
 }
 PlanAttr PlanAttr::withCuts(ArrayRef<int64_t> cuts) const {
-  return get(getContext(), getMesh(), getSchedule(), getSeeds(), cuts,
-             getOptimizer(), getThreads());
+  return get(getContext(), getMesh(), getSeeds(), cuts, getOptimizer(),
+             getSettings());
+}
+PlanAttr PlanAttr::withOptimizer(OptimizerAttr optimizer) const {
+  return get(getContext(), getMesh(), getSeeds(), getCuts(), optimizer,
+             getSettings());
+}
+PlanAttr PlanAttr::withSetting(PlanKey key, StringRef value) const {
+  const PlanKeyInfo &info = getInfo(key);
+  Builder builder(getContext());
+  NamedAttrList settings(getSettings());
+  int64_t number = 0;
+  if (info.type == PlanKeyInfo::Type::Int && !value.getAsInteger(10, number))
+    settings.set(info.name, builder.getI64IntegerAttr(number));
+  else
+    settings.set(info.name, builder.getStringAttr(value));
+  return get(getContext(), getMesh(), getSeeds(), getCuts(), getOptimizer(),
+             settings.getDictionary(getContext()));
+}
+
+int64_t PlanAttr::getInt(PlanKey key) const {
+  const PlanKeyInfo &info = getInfo(key);
+  if (auto number = getSettings().getAs<IntegerAttr>(info.name))
+    return number.getInt();
+  int64_t byDefault = 0;
+  info.byDefault.getAsInteger(10, byDefault);
+  return byDefault;
+}
+StringRef PlanAttr::getWord(PlanKey key) const {
+  const PlanKeyInfo &info = getInfo(key);
+  auto word = getSettings().getAs<StringAttr>(info.name);
+  return word ? word.getValue() : StringRef(info.byDefault);
 }
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {

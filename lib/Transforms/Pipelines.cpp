@@ -16,29 +16,6 @@
 using namespace mlir;
 using namespace pp;
 
-static MakePlanOptions toPassOptions(const ParallelizeOptions &plan) {
-  constexpr double byDefault = -1;
-  MakePlanOptions options;
-  options.dp = plan.dp;
-  options.tp = plan.tp;
-  options.pp = plan.pp;
-  options.microbatches = plan.microbatches;
-  options.schedule = plan.schedule;
-  options.optimizer = plan.optimizer;
-  options.lr = plan.lr.value_or(byDefault);
-  options.weightDecay = plan.weightDecay.value_or(byDefault);
-  options.momentum = plan.momentum.value_or(byDefault);
-  if (plan.beta1 && plan.beta2)
-    options.betas = {*plan.beta1, *plan.beta2};
-  options.eps = plan.eps.value_or(byDefault);
-  options.clip = plan.clip.value_or(byDefault);
-  options.warmup = plan.warmup;
-  options.decay = plan.decay;
-  options.steps = plan.steps;
-  options.threads = plan.threads.value_or(1);
-  return options;
-}
-
 /// From a model's loss to the whole training step, still for one device.
 static void addGraphPasses(OpPassManager &manager,
                            const PipelineOptions &options, bool hasPlan) {
@@ -50,7 +27,7 @@ static void addGraphPasses(OpPassManager &manager,
   if (!options.planFile.empty())
     manager.addPass(createLoadPlan({options.planFile}));
   else if (options.givesPlan || !hasPlan)
-    manager.addPass(createMakePlan(toPassOptions(options.plan)));
+    manager.addPass(createMakePlan(options.plan));
 
   // Differentiate before partitioning: the gradient of a collective is then
   // never needed, and the partitioner sees forward, backward and update as one

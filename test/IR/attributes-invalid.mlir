@@ -35,7 +35,7 @@ module @huge attributes {pp.plan = #pp.plan<mesh = <["dp"=2147483648, "tp"=2]>, 
 
 // -----
 
-// expected-error@+1 {{expects threads from 1 to 1024, got 0}}
+// expected-error@+1 {{'threads' expects a number from 1 to 1024, got 0}}
 module @threads attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, threads = 0>} {}
 
 // -----

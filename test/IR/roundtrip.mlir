@@ -2,7 +2,7 @@
 // RUN: pp-opt %s | pp-opt | FileCheck %s
 
 // CHECK-LABEL: module attributes
-// CHECK-SAME: #pp.plan<mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b", seeds = [#pp.seed<"tokens", [{"mb", "dp"}, {}], 0>], cuts = [42], optimizer = #pp.optimizer<adamw, lr = 1.000000e-03, clip = 1.000000e+00>, threads = 1>
+// CHECK-SAME: #pp.plan<mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b", threads = 1, seeds = [#pp.seed<"tokens", [{"mb", "dp"}, {}], 0>], cuts = [42], optimizer = #pp.optimizer<adamw, lr = 1.000000e-03, clip = 1.000000e+00>>
 module attributes {pp.plan = #pp.plan<
     mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b",
     seeds = [#pp.seed<"tokens", [{"mb", "dp"}, {}], 0>],

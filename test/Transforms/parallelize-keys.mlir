@@ -5,7 +5,7 @@
 // NEAR: unknown key 'microbatch'; did you mean 'microbatches'?
 
 // RUN: not pp-opt %s --pp-parallelize="unheard=2" 2>&1 | FileCheck %s --check-prefix=FAR
-// FAR: unknown key 'unheard'; expects one of dp tp pp microbatches schedule
+// FAR: unknown key 'unheard'; expects one of microbatches pp dp tp schedule
 
 // RUN: not pp-opt %s --pp-parallelize="dp=2 zero=1" 2>&1 | FileCheck %s --check-prefix=LATER
 // LATER: unknown key 'zero': it is not supported
@@ -26,7 +26,7 @@
 // TWICE: expects 'dp' once, got it twice
 
 // RUN: not pp-opt %s --pp-parallelize="optimizer=sgd momentum=0.5" 2>&1 | FileCheck %s --check-prefix=UNUSED
-// UNUSED: expects momentum with optimizer=momentum only, got optimizer=sgd and decay=constant
+// UNUSED: 'momentum' has an effect with optimizer=momentum only, got optimizer=sgd
 
 // RUN: not pp-opt %s --pp-parallelize="plan=%t.plan dp=2" 2>&1 | FileCheck %s --check-prefix=BESIDE
 // BESIDE: 'plan' expects no key but stop-after beside it, got 'dp'
@@ -40,7 +40,7 @@
 // Any white space separates keys.
 // RUN: printf 'dp=2\n\ttp=1  \r\n optimizer=sgd\vlr=0.5\n' > %t.keys
 // RUN: pp-opt %s --pp-parallelize="$(cat %t.keys) stop-after=graph" | FileCheck %s --check-prefix=SPACE
-// SPACE: #pp.plan<mesh = <["dp"=2]>, schedule = "1f1b", optimizer = #pp.optimizer<sgd, lr = 5.{{0+}}e-01>
+// SPACE: #pp.plan<mesh = <["dp"=2]>, schedule = "1f1b", threads = 1, optimizer = #pp.optimizer<sgd, lr = 5.{{0+}}e-01>
 
 func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>},
                 %w: tensor<4xf32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<zeros>})

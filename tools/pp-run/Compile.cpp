@@ -222,10 +222,10 @@ static Expected<pp::PipelineOptions> readOptions(const std::string &text) {
                   "pp-run runs, got '" +
                       pp::stringifyLevel(options.stopAfter).str() + "'");
   options.skipProgramChecks = true; // checkArtifact follows, with exit codes
-  if (!options.plan.threads) {
-    const int64_t ranks = options.plan.dp * options.plan.tp * options.plan.pp;
+  if (!options.plan.isSet(pp::PlanKey::Threads)) {
     const int64_t cores = pprt::coreCount();
-    options.plan.threads = std::max<int64_t>(1, cores / ranks);
+    options.plan.set(pp::PlanKey::Threads,
+                     std::max<int64_t>(1, cores / options.plan.getRanks()));
   }
   return options;
 }
@@ -280,10 +280,10 @@ static void moveToOneDevice(mlir::ModuleOp module) {
   auto plan = module->getAttrOfType<pp::PlanAttr>(pp::attrs::kPlan);
   auto mesh = pp::MeshAttr::get(module.getContext(), {});
   const int64_t threads = plan.getThreads() * plan.getMesh().getNumDevices();
-  module->setAttr(pp::attrs::kPlan,
-                  pp::PlanAttr::get(module.getContext(), mesh,
-                                    plan.getSchedule(), {}, {},
-                                    plan.getOptimizer(), threads));
+  module->setAttr(pp::attrs::kPlan, pp::PlanAttr::get(module.getContext(), mesh)
+                                        .withOptimizer(plan.getOptimizer())
+                                        .withSetting(pp::PlanKey::Threads,
+                                                     std::to_string(threads)));
   if (pp::MeshOp op = pp::lookupMesh(module))
     op.setMeshAttr(mesh);
 }

@@ -20,6 +20,7 @@
 #include "llvm/ADT/SmallBitVector.h"
 
 #include "pp/IR/PPDialect.h.inc"
+#include "pp/IR/PlanKeys.h"
 #include "pp/IR/Real.h"
 #include "pp/IR/ShardingRule.h"
 

@@ -276,23 +276,37 @@ def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
 
     ```mlir
     module attributes {pp.plan = #pp.plan<
-        mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b",
+        mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b", threads = 2,
         seeds = [#pp.seed<"tokens", [{"mb", "dp"}, {} ], 0>],
-        cuts = [42], optimizer = #pp.optimizer<adamw, lr = 1.0e-3>, threads = 1>}
+        cuts = [42], optimizer = #pp.optimizer<adamw, lr = 1.0e-3>>}
     ```
     `cuts` are the origins (forward op numbers) at which stages 1, 2, ... begin.
-    An absent part is still undecided.
+    Seeds, cuts or an optimizer that are absent are still undecided. The other
+    keys are the settings of `pp/IR/PlanKeys.def`, which `pp-opt --help` lists;
+    an absent one has its default.
   }];
-  let parameters = (ins "::pp::MeshAttr":$mesh, "::mlir::StringAttr":$schedule,
-    ArrayRefParameter<"::pp::SeedAttr">:$seeds, ArrayRefParameter<"int64_t">:$cuts,
-    "::pp::OptimizerAttr":$optimizer, "int64_t":$threads);
+  let parameters = (ins "::pp::MeshAttr":$mesh, ArrayRefParameter<"::pp::SeedAttr">:$seeds,
+    ArrayRefParameter<"int64_t">:$cuts, "::pp::OptimizerAttr":$optimizer,
+    "::mlir::DictionaryAttr":$settings);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+  let builders = [AttrBuilder<(ins "::pp::MeshAttr":$mesh), [{
+    return $_get($_ctxt, mesh, ::llvm::ArrayRef<SeedAttr>(), ::llvm::ArrayRef<int64_t>(),
+                 OptimizerAttr(), ::mlir::DictionaryAttr::get($_ctxt));
+  }]>];
   let extraClassDeclaration = [{
-    /// More than any rank can use: a slip of the keyboard, not a plan.
-    static constexpr int64_t kMaxThreads = 1024;
+    PlanAttr withMesh(MeshAttr mesh) const;
     PlanAttr withSeeds(::llvm::ArrayRef<SeedAttr> seeds) const;
     PlanAttr withCuts(::llvm::ArrayRef<int64_t> cuts) const;
+    PlanAttr withOptimizer(OptimizerAttr optimizer) const;
+    /// `value` fits the key.
+    PlanAttr withSetting(PlanKey key, ::llvm::StringRef value) const;
+
+    /// What a setting is, or its default.
+    int64_t getInt(PlanKey key) const;
+    ::llvm::StringRef getWord(PlanKey key) const;
+    int64_t getThreads() const { return getInt(PlanKey::Threads); }
+    ::llvm::StringRef getSchedule() const { return getWord(PlanKey::Schedule); }
   }];
 }
 

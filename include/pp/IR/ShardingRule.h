@@ -12,7 +12,7 @@
 #ifndef PP_IR_SHARDINGRULE_H
 #define PP_IR_SHARDINGRULE_H
 
-#include "pp/IR/PPEnums.h.inc"
+#include "pp/IR/Enums.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 

@@ -80,7 +80,9 @@ def MakePlan : Pass<"pp-make-plan", "::mlir::ModuleOp"> {
   let description = [{
     Puts `#pp.plan` on the module and adds `pp.mesh @mesh` with the axes `mb`
     (micro-batches, a time axis), `pp` (stages), `dp` and `tp`, those of size 1
-    left out. Shardings and stage cuts stay open for later passes.
+    left out. Shardings and stage cuts stay open for later passes. Its options
+    are the keys of `--pp-parallelize`, as `pp-opt --help` lists them, without
+    `plan` and `stop-after`; without `optimizer` the plan has none.
 
     ```
     --pp-make-plan="dp=2 tp=2 pp=2 microbatches=4 optimizer=adamw lr=1e-3 betas=0.9,0.95"
@@ -88,33 +90,12 @@ def MakePlan : Pass<"pp-make-plan", "::mlir::ModuleOp"> {
     writes
     ```mlir
     #pp.plan<mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b",
-             optimizer = #pp.optimizer<adamw, lr = 1.0e-3, beta2 = 0.95>, threads = 1>
+             threads = 1, optimizer = #pp.optimizer<adamw, lr = 1.0e-3, beta2 = 0.95>>
     ```
-    Fails on a degree below 1, an unknown schedule, optimizer or decay, a
-    hyperparameter out of range or one that the optimizer does not have, a
-    module that has a plan.
+    Fails on a value that does not fit its key, a key that has no effect beside
+    the others, a module that has a plan.
   }];
   let dependentDialects = ["::pp::PPDialect"];
-  let options = [
-    Option<"dp", "dp", "int64_t", "1", "degree of data parallelism">,
-    Option<"tp", "tp", "int64_t", "1", "degree of tensor parallelism">,
-    Option<"pp", "pp", "int64_t", "1", "number of pipeline stages">,
-    Option<"microbatches", "microbatches", "int64_t", "1", "number of micro-batches">,
-    Option<"schedule", "schedule", "std::string", "\"1f1b\"", "gpipe or 1f1b">,
-    Option<"optimizer", "optimizer", "std::string", "\"\"",
-           "sgd, momentum, adam or adamw; left open if not given">,
-    Option<"lr", "lr", "double", "-1", "learning rate; below 0: torch.optim's default">,
-    Option<"weightDecay", "weight_decay", "double", "-1",
-           "weight decay; below 0: the default">,
-    Option<"momentum", "momentum", "double", "-1", "momentum; below 0: the default">,
-    ListOption<"betas", "betas", "double", "Adam's two decay rates">,
-    Option<"eps", "eps", "double", "-1", "Adam's epsilon; below 0: the default">,
-    Option<"clip", "clip", "double", "-1", "largest global gradient norm; 0: none">,
-    Option<"warmup", "warmup", "int64_t", "0", "steps of linear warm-up">,
-    Option<"decay", "decay", "std::string", "\"constant\"", "constant or cosine">,
-    Option<"steps", "steps", "int64_t", "0", "step at which a cosine ends">,
-    Option<"threads", "threads", "int64_t", "1", "threads of a rank">,
-  ];
 }
 
 def LoadPlan : Pass<"pp-load-plan", "::mlir::ModuleOp"> {

@@ -16,10 +16,8 @@
 namespace pp {
 
 struct PipelineOptions {
-  PipelineOptions() { plan.optimizer = "adamw"; }
-
   /// What the plan is made from.
-  ParallelizeOptions plan;
+  PlanOptions plan = {{PlanKey::Optimizer, "adamw"}};
   /// A file with a `#pp.plan` to obey instead; empty: none.
   std::string planFile;
   /// Whether anything was said about the plan: then there must be none yet.

@@ -350,8 +350,7 @@ StageCutProblem problemOf(PlanAttr plan) {
   if (MeshAxisAttr time = mesh.getTimeAxis())
     problem.microBatches = time.getSize();
   problem.devices = mesh.getNumDevices() / problem.stages;
-  if (!plan.getSchedule().empty())
-    problem.schedule = plan.getSchedule().str();
+  problem.schedule = plan.getSchedule().str();
   return problem;
 }
 

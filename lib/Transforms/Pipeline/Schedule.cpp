@@ -66,9 +66,8 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
     problem.ranks = mesh.getStageAxis() ? mesh.getStageAxis().getSize() : 1;
     problem.microBatches =
         mesh.getTimeAxis() ? mesh.getTimeAxis().getSize() : 1;
-    std::string name = plan->getSchedule().str(), error;
-    auto result =
-        schedule::generate(name.empty() ? "1f1b" : name, problem, error);
+    std::string error;
+    auto result = schedule::generate(plan->getSchedule().str(), problem, error);
     if (!result) {
       main->emitError(error);
       return signalPassFailure();

@@ -170,9 +170,8 @@ TEST_F(Permutation, OfWhatIsFoundByAnalysis) {
     options.sizes = {2, 4};
     options.maxElements = 2000;
     auto module = makeRandomProgram(context, seed, options);
-    ParallelizeOptions plan;
-    plan.dp = plan.tp = 2;
-    plan.microbatches = 1 + seed % 2;
+    PlanOptions plan = {{PlanKey::Dp, "2"}, {PlanKey::Tp, "2"}};
+    plan.set(PlanKey::Microbatches, int64_t(1 + seed % 2));
     ASSERT_TRUE(succeeded(buildPlan(*module, plan)));
     check(*module, seed, /*annotates=*/true);
   }

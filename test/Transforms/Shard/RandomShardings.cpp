@@ -115,9 +115,9 @@ void Sharder::run(int64_t constraintPercent) {
     value.replaceAllUsesExcept(constraint, constraint);
   }
   meshOp.setMeshAttr(withUsedAxes());
-  module->setAttr(attrs::kPlan,
-                  PlanAttr::get(builder.getContext(), withUsedAxes(),
-                                builder.getStringAttr(""), seeds, {}, {}, 1));
+  module->setAttr(
+      attrs::kPlan,
+      PlanAttr::get(builder.getContext(), withUsedAxes()).withSeeds(seeds));
 }
 
 } // namespace

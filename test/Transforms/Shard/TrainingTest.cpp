@@ -70,15 +70,13 @@ protected:
   }
 
   /// Partitions a training step of `model` and compares.
-  void check(OwningOpRef<ModuleOp> model, const ParallelizeOptions &options) {
-    SCOPED_TRACE("mb=" + std::to_string(options.microbatches) +
-                 " dp=" + std::to_string(options.dp) +
-                 " tp=" + std::to_string(options.tp) + " " + options.optimizer);
+  void check(OwningOpRef<ModuleOp> model, const PlanOptions &options) {
+    SCOPED_TRACE(options.print());
     ModuleOp module = *model;
     ASSERT_TRUE(succeeded(buildPlan(module, options)));
     PassManager train(&context);
     train.addPass(createDifferentiate());
-    if (!options.optimizer.empty())
+    if (options.isSet(PlanKey::Optimizer))
       train.addPass(createAddOptimizer());
     ASSERT_TRUE(succeeded(train.run(module)));
     auto main = module.lookupSymbol<func::FuncOp>("main");
@@ -107,13 +105,13 @@ protected:
   /// Every mesh with degrees of `degrees` that a batch is large enough for.
   template <typename Build>
   void checkMeshes(Build build, int64_t batch, ArrayRef<int64_t> degrees,
-                   ParallelizeOptions options) {
+                   PlanOptions options) {
     for (int64_t microbatches : {1, 2, 3})
       for (int64_t dp : degrees)
         for (int64_t tp : degrees) {
-          options.microbatches = microbatches;
-          options.dp = dp;
-          options.tp = tp;
+          options.set(PlanKey::Microbatches, microbatches);
+          options.set(PlanKey::Dp, dp);
+          options.set(PlanKey::Tp, tp);
           if (microbatches * dp > batch)
             continue;
           check(build(), options);
@@ -144,9 +142,7 @@ TEST_F(Training, Mlp) {
   config.hidden = 7;
   config.classes = 4;
   config.batch = 13;
-  ParallelizeOptions options;
-  options.optimizer = "adamw";
-  options.clip = 0.1;
+  PlanOptions options = {{PlanKey::Optimizer, "adamw"}, {PlanKey::Clip, "0.1"}};
   checkMeshes(
       [&] { return buildMlp(context, config, Float64Type::get(&context)); },
       config.batch, {1, 2, 3, 4}, options);
@@ -161,9 +157,7 @@ TEST_F(Training, GptGradients) {
 }
 
 TEST_F(Training, GptUntiedWithClippedAdam) {
-  ParallelizeOptions options;
-  options.optimizer = "adam";
-  options.clip = 0.1;
+  PlanOptions options = {{PlanKey::Optimizer, "adam"}, {PlanKey::Clip, "0.1"}};
   checkMeshes(
       [&] {
         return buildGpt(context, smallGpt(false), Float64Type::get(&context));
@@ -172,9 +166,8 @@ TEST_F(Training, GptUntiedWithClippedAdam) {
 }
 
 TEST_F(Training, GptWithMomentum) {
-  ParallelizeOptions options;
-  options.optimizer = "momentum";
-  options.momentum = 0.9;
+  PlanOptions options = {{PlanKey::Optimizer, "momentum"},
+                         {PlanKey::Momentum, "0.9"}};
   checkMeshes(
       [&] {
         return buildGpt(context, smallGpt(true), Float64Type::get(&context));

@@ -12,15 +12,15 @@
 // RUN: not pp-opt %s --pp-make-plan="lr=0.1" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not pp-opt %s --pp-make-plan="optimizer=sgd betas=0.9,0.9" 2>&1 | FileCheck %s --check-prefix=UNUSED
 
-// DEGREE: error: expects dp from 1 to 16777216, got 0
-// SCHEDULE: error: expects schedule=gpipe or 1f1b, got zigzag
-// OPTIMIZER: error: expects optimizer=sgd, momentum, adam or adamw, got lion
-// BETAS: error: expects two betas, got 1
-// BETA: error: expects betas below 1, got 1.5
-// COSINE: error: expects steps above warmup for decay=cosine, got 0 and 0
-// FINITE: error: expects finite hyperparameters of at least 0, got INF
-// THREADS: error: expects threads from 1 to 1024, got 1025
+// DEGREE: error: 'dp' expects a number from 1 to 16777216, got '0'
+// SCHEDULE: error: 'schedule' expects gpipe or 1f1b, got 'zigzag'
+// OPTIMIZER: error: 'optimizer' expects sgd, momentum, adam or adamw, got 'lion'
+// BETAS: error: 'betas' expects two numbers below 1, as 0.9,0.999, got '0.9'
+// BETA: error: 'betas' expects two numbers below 1, as 0.9,0.999, got '0.9,1.5'
+// COSINE: error: 'decay' expects steps above warmup for a cosine, got 0 and 0
+// FINITE: error: 'lr' expects a finite number from 0 on, got 'inf'
+// THREADS: error: 'threads' expects a number from 1 to 1024, got '1025'
 // MESH: error: expects a mesh of at most 2147483648 positions, got more with axis "tp" of size 65536
-// NONE: error: expects lr with an optimizer only, got optimizer=none and decay=constant
-// UNUSED: error: expects betas with optimizer=adam or adamw only, got optimizer=sgd and decay=constant
+// NONE: error: 'lr' has an effect with optimizer only, got optimizer=none
+// UNUSED: error: 'betas' has an effect with optimizer=adam or adamw only, got optimizer=sgd
 module {}

@@ -1,0 +1,15 @@
+//===- Enums.h - the enumerations of the dialect ----------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// PPAttributes.td has what they mean. The generated header has no guard of its
+// own: include this one.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_ENUMS_H
+#define PP_IR_ENUMS_H
+
+#include "mlir/IR/OpImplementation.h"
+#include "pp/IR/PPEnums.h.inc"
+
+#endif // PP_IR_ENUMS_H

@@ -1,0 +1,110 @@
+//===- PlanKeys.h - what a plan may say, key by key -------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of PlanKeys.def and values for them: `dp=2 zero=1`, as text that
+// fits its key. No key is known by name anywhere else.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_PLANKEYS_H
+#define PP_IR_PLANKEYS_H
+
+#include "pp/IR/Enums.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace pp {
+
+enum class PlanKey : unsigned {
+#define PP_PLAN_AXIS(id, ...) id,
+#define PP_PLAN_INT(id, ...) id,
+#define PP_PLAN_REAL(id, ...) id,
+#define PP_PLAN_WORD(id, ...) id,
+#define PP_PLAN_PAIR(id, ...) id,
+#include "pp/IR/PlanKeys.def"
+};
+
+/// A row of the table.
+struct PlanKeyInfo {
+  enum class Place { Axis, Setting, Optimizer };
+  enum class Type { Int, Real, Word, Pair };
+
+  PlanKey key;
+  llvm::StringLiteral name;
+  Place place;
+  Type type;
+  /// Of an axis: its name in the mesh, and what its coordinates are.
+  llvm::StringLiteral axis = "";
+  AxisKind kind = AxisKind::Space;
+  llvm::StringLiteral byDefault = "";
+  /// Of an Int: the range.
+  int64_t least = 0, most = 0;
+  /// Of a Word: what it may be, separated by '|'.
+  llvm::StringLiteral words = "";
+  /// `key` or `key=a|b`: what this one has no effect without.
+  llvm::StringLiteral onlyWith = "";
+  llvm::StringLiteral help = "";
+  /// The pass that obeys the key; of an axis, all passes do.
+  llvm::StringLiteral obeyedBy = "";
+
+  /// More shards than any tensor has: a slip of the keyboard, not a plan.
+  static constexpr int64_t kMaxDegree = 1 << 24;
+};
+
+/// All rows, by PlanKey.
+llvm::ArrayRef<PlanKeyInfo> getPlanKeys();
+const PlanKeyInfo &getInfo(PlanKey key);
+/// The row of a key as users spell it, or null.
+const PlanKeyInfo *lookupPlanKey(llvm::StringRef name);
+
+/// What `value` should have been, "a number from 1 to 1024"; empty if it fits.
+std::string explainMisfit(const PlanKeyInfo &info, llvm::StringRef value);
+
+/// One line per key: its name, help, words and default.
+std::string describePlanKeys();
+
+/// Values for some keys, as users spell them.
+class PlanOptions {
+public:
+  PlanOptions() = default;
+  PlanOptions(
+      std::initializer_list<std::pair<const PlanKey, std::string>> values)
+      : values(values) {}
+
+  /// `value` need not fit; check() finds it.
+  void set(PlanKey key, llvm::StringRef value) { values[key] = value.str(); }
+  void set(PlanKey key, int64_t value) { values[key] = std::to_string(value); }
+  bool isSet(PlanKey key) const { return values.count(key) != 0; }
+  bool empty() const { return values.empty(); }
+
+  /// What is said of `key`, or its default; check() has found nothing.
+  llvm::StringRef getWord(PlanKey key) const;
+  int64_t getInt(PlanKey key) const;
+  /// Absent: the default depends on other keys.
+  std::optional<double> getReal(PlanKey key) const;
+  std::optional<std::pair<double, double>> getPair(PlanKey key) const;
+
+  /// `dp=2 tp=4`
+  std::string print() const;
+
+  /// Devices: the product of all axes that are not time.
+  int64_t getRanks() const;
+
+  /// True if the others do not leave `key` without effect.
+  bool hasEffect(PlanKey key) const;
+
+  /// What is wrong, whatever the module: a value that does not fit its key, or
+  /// one that the others leave without effect. Empty when nothing is.
+  std::string check() const;
+
+private:
+  std::map<PlanKey, std::string> values;
+};
+
+} // namespace pp
+
+#endif // PP_IR_PLANKEYS_H

@@ -1,0 +1,200 @@
+//===- PlanKeys.cpp - what a plan may say, key by key ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/IR/PlanKeys.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace pp;
+
+using Place = PlanKeyInfo::Place;
+using Type = PlanKeyInfo::Type;
+
+static const PlanKeyInfo table[] = {
+#define PP_PLAN_AXIS(id, key, axis, kind, help)                                \
+  {PlanKey::id, key,  Place::Axis,                                             \
+   Type::Int,   axis, AxisKind::kind,                                          \
+   "1",         1,    PlanKeyInfo::kMaxDegree,                                 \
+   "",          "",   help,                                                    \
+   ""},
+#define PP_PLAN_INT(id, key, place, def, least, most, with, help, pass)        \
+  {                                                                            \
+      PlanKey::id, key,   Place::place, Type::Int, "",   AxisKind::Space,      \
+      def,         least, most,         "",        with, help,                 \
+      pass},
+#define PP_PLAN_REAL(id, key, place, def, with, help, pass)                    \
+  {PlanKey::id, key, Place::place, Type::Real, "",  AxisKind::Space, def, 0,   \
+   0,           "",  with,         help,       pass},
+#define PP_PLAN_WORD(id, key, place, def, words, with, help, pass)             \
+  {PlanKey::id, key,   Place::place, Type::Word, "",  AxisKind::Space, def, 0, \
+   0,           words, with,         help,       pass},
+#define PP_PLAN_PAIR(id, key, place, def, with, help, pass)                    \
+  {PlanKey::id, key, Place::place, Type::Pair, "",  AxisKind::Space, def, 0,   \
+   0,           "",  with,         help,       pass},
+#include "pp/IR/PlanKeys.def"
+};
+
+ArrayRef<PlanKeyInfo> pp::getPlanKeys() { return table; }
+
+const PlanKeyInfo &pp::getInfo(PlanKey key) {
+  return table[static_cast<unsigned>(key)];
+}
+
+const PlanKeyInfo *pp::lookupPlanKey(StringRef name) {
+  const PlanKeyInfo *info = llvm::find_if(
+      table, [&](const PlanKeyInfo &info) { return info.name == name; });
+  return info == std::end(table) ? nullptr : info;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+static std::optional<double> parseReal(StringRef text) {
+  double number;
+  bool isReal =
+      !text.getAsDouble(number) && std::isfinite(number) && number >= 0;
+  return isReal ? std::optional(number) : std::nullopt;
+}
+
+static std::optional<std::pair<double, double>> parsePair(StringRef text) {
+  auto [first, second] = text.split(',');
+  std::optional<double> a = parseReal(first), b = parseReal(second);
+  if (!a || !b || *a >= 1 || *b >= 1)
+    return std::nullopt;
+  return std::pair(*a, *b);
+}
+
+/// `a, b or c`
+static std::string listWords(StringRef words) {
+  SmallVector<StringRef> all;
+  words.split(all, '|');
+  std::string text;
+  for (auto [index, word] : enumerate(all)) {
+    if (index)
+      text += index + 1 == all.size() ? " or " : ", ";
+    text += word;
+  }
+  return text;
+}
+
+static bool isOneOf(StringRef words, StringRef word) {
+  SmallVector<StringRef> all;
+  words.split(all, '|');
+  return is_contained(all, word);
+}
+
+std::string pp::explainMisfit(const PlanKeyInfo &info, StringRef value) {
+  switch (info.type) {
+  case Type::Int: {
+    int64_t number;
+    if (!value.getAsInteger(10, number) && number >= info.least &&
+        number <= info.most)
+      return "";
+    std::string range = "a number from " + std::to_string(info.least);
+    return info.most == INT64_MAX ? range + " on"
+                                  : range + " to " + std::to_string(info.most);
+  }
+  case Type::Real:
+    return parseReal(value) ? "" : "a finite number from 0 on";
+  case Type::Word:
+    return isOneOf(info.words, value) ? "" : listWords(info.words);
+  case Type::Pair:
+    return parsePair(value) ? ""
+                            : "two numbers below 1, as " + info.byDefault.str();
+  }
+  llvm_unreachable("every type is listed");
+}
+
+std::string pp::describePlanKeys() {
+  std::string text;
+  for (const PlanKeyInfo &info : table) {
+    text += "  " + info.name.str() + "=" +
+            std::string(14 - info.name.size(), ' ') + info.help.str();
+    if (!info.words.empty())
+      text += ": " + listWords(info.words);
+    text += " (default " + info.byDefault.str() + ")\n";
+  }
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
+StringRef PlanOptions::getWord(PlanKey key) const {
+  auto it = values.find(key);
+  return it == values.end() ? StringRef(getInfo(key).byDefault)
+                            : StringRef(it->second);
+}
+
+int64_t PlanOptions::getInt(PlanKey key) const {
+  int64_t number = 0;
+  getWord(key).getAsInteger(10, number);
+  return number;
+}
+
+std::optional<double> PlanOptions::getReal(PlanKey key) const {
+  auto it = values.find(key);
+  return it == values.end() ? std::nullopt : parseReal(it->second);
+}
+
+std::optional<std::pair<double, double>>
+PlanOptions::getPair(PlanKey key) const {
+  auto it = values.find(key);
+  return it == values.end() ? std::nullopt : parsePair(it->second);
+}
+
+std::string PlanOptions::print() const {
+  std::string text;
+  for (const auto &[key, value] : values)
+    text += (text.empty() ? "" : " ") + getInfo(key).name.str() + "=" + value;
+  return text;
+}
+
+int64_t PlanOptions::getRanks() const {
+  int64_t ranks = 1;
+  for (const PlanKeyInfo &info : table)
+    if (info.place == Place::Axis && info.kind != AxisKind::Time)
+      ranks *= getInt(info.key);
+  return ranks;
+}
+
+bool PlanOptions::hasEffect(PlanKey key) const {
+  StringRef onlyWith = getInfo(key).onlyWith;
+  if (onlyWith.empty())
+    return true;
+  auto [name, words] = onlyWith.split('=');
+  PlanKey other = lookupPlanKey(name)->key;
+  return words.empty() ? isSet(other) : isOneOf(words, getWord(other));
+}
+
+std::string PlanOptions::check() const {
+  for (const auto &[key, value] : values) {
+    const PlanKeyInfo &info = getInfo(key);
+    if (std::string expected = explainMisfit(info, value); !expected.empty())
+      return "'" + info.name.str() + "' expects " + expected + ", got '" +
+             value + "'";
+  }
+  for (const auto &[key, value] : values) {
+    const PlanKeyInfo &info = getInfo(key);
+    if (hasEffect(key))
+      continue;
+    auto [name, words] = info.onlyWith.split('=');
+    PlanKey other = lookupPlanKey(name)->key;
+    return "'" + info.name.str() + "' has an effect with " + name.str() +
+           (words.empty() ? "" : "=" + listWords(words)) + " only, got " +
+           name.str() + "=" + (isSet(other) ? getWord(other).str() : "none");
+  }
+  if (getWord(PlanKey::Decay) == "cosine" &&
+      getInt(PlanKey::DecaySteps) <= getInt(PlanKey::Warmup))
+    return "'decay' expects steps above warmup for a cosine, got " +
+           getWord(PlanKey::DecaySteps).str() + " and " +
+           getWord(PlanKey::Warmup).str();
+  return "";
+}

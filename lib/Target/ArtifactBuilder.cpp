@@ -127,6 +127,7 @@ FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function,
     compiled.rows = getKernelRows(function);
     if (compiled.rows == 0 && function->hasAttr(attrs::kRows))
       return failure(); // reported
+    compiled.scratch_bytes = getScratchBytes(function);
     compiled.symbol = getKernelSymbol(function);
     kernel->body.Set(std::move(compiled));
   }

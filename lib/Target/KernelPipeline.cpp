@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelPipeline.h"
+#include "RowLoop.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -50,11 +51,16 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
+#include "pp/IR/Kernel.h"
 
 using namespace mlir;
 
-/// Scratch of one row beyond this goes to the heap, once per call.
+/// Scratch of one row beyond this lies in the kernel's workspace.
 static constexpr int64_t kMaxStackBytes = 512 << 10;
+/// A cache line, and the widest vector.
+static constexpr int64_t kScratchAlignment = 64;
+/// A tensor's own buffer, and a copy where it begins and where it ends.
+static constexpr int64_t kMaxBuffersPerTensor = 3;
 
 static void addConversions(OpPassManager &passes) {
   passes.addPass(createCSEPass());
@@ -209,30 +215,55 @@ LogicalResult bufferize(ModuleOp module) {
   return bufferization::runOneShotBufferize(module, options, state);
 }
 
-/// Scratch is allocated once, before the loop over rows.
-void hoistScratch(func::FuncOp function) {
-  SmallVector<memref::AllocOp> allocs;
-  int64_t total = 0;
+/// The buffers that bufferization left in a row, and a place for each.
+struct Scratch {
+  SmallVector<std::pair<memref::AllocOp, int64_t>> places;
+  int64_t bytes = 0;
+};
+
+Scratch layOutScratch(func::FuncOp function) {
+  Scratch scratch;
   function.walk([&](memref::AllocOp alloc) {
-    allocs.push_back(alloc);
+    scratch.places.push_back({alloc, scratch.bytes});
     MemRefType type = alloc.getType();
-    total += type.getNumElements() *
-             llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+    int64_t bytes =
+        type.getNumElements() *
+        llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+    scratch.bytes += llvm::alignTo(bytes, kScratchAlignment);
   });
+  return scratch;
+}
+
+/// Puts scratch on the stack or into the workspace, once for all rows.
+LogicalResult hoistScratch(func::FuncOp function) {
+  Scratch scratch = layOutScratch(function);
+  Value workspace;
+  if (auto index = function->getAttrOfType<IntegerAttr>(pp::attrs::kWorkspace))
+    workspace = function.getArgument(index.getInt());
+  function->removeAttr(pp::attrs::kWorkspace);
+  int64_t room =
+      workspace ? cast<MemRefType>(workspace.getType()).getNumElements() : 0;
+  if (scratch.bytes > std::max(room, kMaxStackBytes))
+    return function.emitError("expects a workspace of ")
+           << scratch.bytes << " bytes for each thread, got " << room
+           << "; pp-reserve-scratch gives kernels theirs";
   IRRewriter rewriter(function.getContext());
-  Block &entry = function.getBody().front();
-  for (memref::AllocOp alloc : allocs) {
-    rewriter.setInsertionPointToStart(&entry);
-    if (total <= kMaxStackBytes) {
-      rewriter.replaceOp(alloc, memref::AllocaOp::create(
-                                    rewriter, alloc.getLoc(), alloc.getType(),
-                                    rewriter.getI64IntegerAttr(64)));
+  for (auto [alloc, offset] : scratch.places) {
+    rewriter.setInsertionPointToStart(&function.getBody().front());
+    Location loc = alloc.getLoc();
+    if (!workspace || scratch.bytes > room) {
+      rewriter.replaceOp(alloc,
+                         memref::AllocaOp::create(
+                             rewriter, loc, alloc.getType(),
+                             rewriter.getI64IntegerAttr(kScratchAlignment)));
       continue;
     }
-    rewriter.moveOpBefore(alloc, &entry, entry.begin());
-    rewriter.setInsertionPoint(entry.getTerminator());
-    memref::DeallocOp::create(rewriter, alloc.getLoc(), alloc);
+    Value start = arith::ConstantIndexOp::create(rewriter, loc, offset);
+    rewriter.replaceOp(alloc,
+                       memref::ViewOp::create(rewriter, loc, alloc.getType(),
+                                              workspace, start, ValueRange()));
   }
+  return success();
 }
 
 LogicalResult convertToLoops(func::FuncOp function) {
@@ -280,18 +311,43 @@ LogicalResult convertToLLVM(ModuleOp module) {
 
 } // namespace
 
-LogicalResult pp::lowerToLLVM(ModuleOp module) {
+/// From tensors to buffers, those of the arguments and scratch.
+static LogicalResult makeBuffers(ModuleOp module) {
   if (failed(fuseElementwise(module)))
     return failure();
   for (auto function : module.getOps<func::FuncOp>())
     computeInDestinations(function);
-  if (failed(bufferize(module)))
+  return bufferize(module);
+}
+
+FailureOr<int64_t> pp::measureScratch(func::FuncOp kernel) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  auto function = buildRowLoop(builder, kernel, "rows");
+  if (failed(function))
     return failure();
-  for (auto function : module.getOps<func::FuncOp>()) {
-    hoistScratch(function);
-    if (failed(convertToLoops(function)))
+  // Every buffer is that of a tensor here, or a copy of one of those; few
+  // kernels come near the limit.
+  int64_t bound = 0;
+  function->walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (isa<RankedTensorType>(type))
+        bound += kMaxBuffersPerTensor * pp::getTensorBytes(type);
+  });
+  if (bound <= kMaxStackBytes)
+    return 0;
+  if (failed(makeBuffers(*module)))
+    return failure();
+  int64_t bytes = layOutScratch(*function).bytes;
+  return bytes > kMaxStackBytes ? bytes : 0;
+}
+
+LogicalResult pp::lowerToLLVM(ModuleOp module) {
+  if (failed(makeBuffers(module)))
+    return failure();
+  for (auto function : module.getOps<func::FuncOp>())
+    if (failed(hoistScratch(function)) || failed(convertToLoops(function)))
       return failure();
-  }
   if (failed(expandScalars(module)))
     return failure();
   return convertToLLVM(module);

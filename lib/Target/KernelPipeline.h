@@ -9,7 +9,7 @@
 #ifndef PP_LIB_TARGET_KERNELPIPELINE_H
 #define PP_LIB_TARGET_KERNELPIPELINE_H
 
-#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
 
 namespace pp {
@@ -18,7 +18,13 @@ namespace pp {
 void registerKernelDialects(mlir::DialectRegistry &registry);
 
 /// Lowers a module that holds one function of buildRowLoop to the LLVM dialect.
+/// Scratch memory is on the stack, or in the function's workspace where the
+/// kernel was given one by pp-reserve-scratch.
 mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module);
+
+/// Bytes that a loops kernel needs of a workspace for each range of rows that
+/// runs at a time; 0 if the stack has room for its scratch.
+mlir::FailureOr<int64_t> measureScratch(mlir::func::FuncOp kernel);
 
 } // namespace pp
 

@@ -37,7 +37,15 @@ KernelParameters pp::getKernelParameters(func::FuncOp kernel) {
   }
   for (Type type : parameters.types)
     parameters.bytes.push_back(getTensorBytes(type));
+  if (auto workspace = kernel->getAttrOfType<IntegerAttr>(attrs::kWorkspace))
+    parameters.workspace = workspace.getInt();
   return parameters;
+}
+
+int64_t pp::getScratchBytes(func::FuncOp kernel) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  auto plan = module ? module->getAttrOfType<PlanAttr>(attrs::kPlan) : nullptr;
+  return getKernelParameters(kernel).workspace / (plan ? plan.getThreads() : 1);
 }
 
 KernelCost pp::getKernelCost(func::FuncOp kernel) {
@@ -66,8 +74,15 @@ static std::string getSignature(func::FuncOp kernel) {
     entry->bytes = bytes;
     described.parameters.push_back(std::move(entry));
   }
+  if (parameters.workspace > 0) {
+    auto entry = std::make_unique<ppx::KernelParameterT>();
+    entry->access = ppx::Access_write;
+    entry->bytes = parameters.workspace;
+    described.parameters.push_back(std::move(entry));
+  }
   ppx::CompiledKernelT body;
   body.rows = getKernelRows(kernel);
+  body.scratch_bytes = getScratchBytes(kernel);
   described.body.Set(std::move(body));
   return pprt::kernelSignature(described);
 }

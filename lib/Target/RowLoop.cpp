@@ -314,12 +314,16 @@ FailureOr<func::FuncOp> RowLoop::build(StringRef name) {
     return failure();
   Location loc = kernel.getLoc();
   SmallVector<Type> types;
-  for (Type type : getKernelParameters(kernel).types) {
+  KernelParameters parameters = getKernelParameters(kernel);
+  for (Type type : parameters.types) {
     auto tensor = cast<RankedTensorType>(type);
     ArrayRef<int64_t> shape = tensor.getShape();
     types.push_back(MemRefType::get(
         isEmpty(type) ? ArrayRef<int64_t>(0) : shape, tensor.getElementType()));
   }
+  const int64_t scratchBytes = getScratchBytes(kernel);
+  if (scratchBytes > 0)
+    types.push_back(MemRefType::get(scratchBytes, b.getI8Type()));
   unsigned numBuffers = types.size();
   MeshOp mesh = lookupMesh(kernel->getParentOfType<ModuleOp>());
   int64_t numScalars = (mesh ? mesh.getMesh().getAxes().size() : 0) + 2;
@@ -329,6 +333,8 @@ FailureOr<func::FuncOp> RowLoop::build(StringRef name) {
       func::FuncOp::create(b, loc, name, b.getFunctionType(types, {}));
   for (unsigned index = 0; index < numBuffers; ++index)
     function.setArgAttr(index, "llvm.noalias", b.getUnitAttr());
+  if (scratchBytes > 0)
+    function->setAttr(attrs::kWorkspace, b.getIndexAttr(numBuffers - 1));
   Block *entry = function.addEntryBlock();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(entry);
@@ -339,7 +345,8 @@ FailureOr<func::FuncOp> RowLoop::build(StringRef name) {
   b.setInsertionPoint(loop.getBody()->getTerminator());
   row = loop.getInductionVar();
   scalars = entry->getArgument(numBuffers);
-  if (failed(emitOps(entry->getArguments().take_front(numBuffers)))) {
+  if (failed(
+          emitOps(entry->getArguments().take_front(parameters.types.size())))) {
     function.erase();
     return failure();
   }

@@ -16,8 +16,9 @@ namespace pp {
 
 /// Builds in `builder`'s place a function called `name` that computes rows
 /// [begin, end) of a loops kernel. Its arguments are a memref per kernel
-/// parameter (KernelCompiler.h), the launch's scalars, begin and end; its body
-/// is one loop of linalg ops on the parts that a row sees.
+/// parameter (KernelCompiler.h), one of bytes for scratch if it has a workspace
+/// (`pp.workspace` tells its index), the launch's scalars, begin and end; its
+/// body is one loop of linalg ops on the parts that a row sees.
 mlir::FailureOr<mlir::func::FuncOp> buildRowLoop(mlir::OpBuilder &builder,
                                                  mlir::func::FuncOp kernel,
                                                  llvm::StringRef name);

@@ -94,8 +94,10 @@ static void addPipelinePasses(OpPassManager &manager) {
 /// From fragments to an instruction list per rank.
 static void addProgramPasses(OpPassManager &manager,
                              const PipelineOptions &options) {
-  // Kernels first: they decide which values exist in memory at all.
+  // Kernels first: they decide which values exist in memory at all; then what
+  // they need for those that do not.
   manager.addPass(createFormKernels());
+  manager.addPass(createReserveScratch());
 
   // The lists in order, in which every value has a slot; then, for who reads
   // what and when is known now, one slot for two where nobody can tell; then

@@ -71,6 +71,8 @@ std::optional<uint64_t> pprt::denseBytes(const std::vector<uint64_t> &shape,
 std::string pprt::kernelSignature(const ppx::KernelT &kernel) {
   const ppx::CompiledKernelT *body = kernel.body.AsCompiledKernel();
   std::string call = std::to_string(body ? body->rows : 0);
+  if (body && body->scratch_bytes > 0)
+    call += " scratch " + std::to_string(body->scratch_bytes);
   for (const auto &parameter : kernel.parameters)
     call += ' ' + std::to_string(int(parameter->access)) + ':' +
             std::to_string(parameter->bytes);

@@ -20,7 +20,9 @@ import tempfile
 MODELS = ["gpt --layers=2 --hidden=60 --heads=6 --seq=24 --batch=10 --vocab=50",
           "gpt --layers=1 --hidden=36 --heads=3 --seq=17 --batch=6 --vocab=29",
           "gpt --layers=1 --hidden=320 --heads=2 --seq=40 --batch=6 --vocab=1100",
-          "mlp --layers=3 --input=7 --hidden=515 --classes=3 --batch=130"]
+          "mlp --layers=3 --input=7 --hidden=515 --classes=3 --batch=130",
+          # Rows too large for the stack.
+          "mlp --layers=2 --input=4 --hidden=4 --classes=140000 --batch=4"]
 PARTITIONS = ["", "threads=3", "dp=2", "dp=2 microbatches=1 threads=2"]
 PROCESSORS = [{}, {"DNNL_MAX_CPU_ISA": "AVX2", "OPENBLAS_CORETYPE": "Haswell"}]
 

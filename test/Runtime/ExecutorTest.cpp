@@ -279,6 +279,52 @@ TEST_F(ExecutorTest, SharesTheRowsOfAKernelOverTheTeam) {
   }
 }
 
+/// Where the kernel below finds its scratch, as it tells each of its rows.
+uint32_t lowBits(const void *pointer) {
+  return uint32_t(reinterpret_cast<uintptr_t>(pointer));
+}
+
+TEST_F(ExecutorTest, GivesThreadsScratchOfTheirOwn) {
+  constexpr uint32_t rows = 1001, scratch = 128;
+  for (unsigned threads : {1, 2, 3})
+    for (uint32_t parts : {1, 2, 3}) {
+      ArtifactBuilder builder;
+      ProgramBuilder program = builder.program({0});
+      const uint32_t queue = program.queue("compute");
+      const uint32_t places = program.slot("places", rows);
+      const uint32_t workspace = program.slot("workspace", parts * scratch / 4);
+      program.begin(Section::body);
+      program.run(queue, {}, {}, {places, workspace});
+      program.step(queue);
+      ppx::ArtifactT artifact = builder.take();
+      artifact.kernels[0]->bytes = 1e6;
+      artifact.kernels[0]->body.AsCompiledKernel()->rows = rows;
+      artifact.kernels[0]->body.AsCompiledKernel()->scratch_bytes = scratch;
+      const Outcome got = runThreads(
+          use(std::move(artifact)), 1,
+          [](const std::string &) {
+            return reinterpret_cast<void *>(+[](void *const *arguments,
+                                                const int64_t *, int64_t begin,
+                                                int64_t end) {
+              for (int64_t row = begin; row < end; ++row)
+                static_cast<uint32_t *>(arguments[0])[row] =
+                    lowBits(arguments[1]);
+            });
+          },
+          60, threads);
+      ASSERT_TRUE(got.status.ok()) << got.status.message();
+      std::vector<uint32_t> found(rows);
+      std::memcpy(found.data(), got.slots[0].data(), rows * 4);
+      const uint32_t used = std::min(threads, parts);
+      for (uint32_t thread = 0; thread < used; ++thread)
+        for (uint32_t row = rows * thread / used;
+             row < rows * (thread + 1) / used; ++row)
+          ASSERT_EQ(found[row] - found[0], thread * scratch)
+              << "row " << row << ", " << threads << " threads, " << parts
+              << " parts";
+    }
+}
+
 TEST(AllocationCounter, SeesLiveAndPeakBytes) {
   if (!allocationsAreCounted())
     GTEST_SKIP() << "sanitizers bring their own malloc";

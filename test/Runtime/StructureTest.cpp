@@ -211,6 +211,14 @@ INSTANTIATE_TEST_SUITE_P(
              },
              "kernel 'kernel0' expects machine code made for its rows and "
              "parameters, 1029599b, got 'f_01234567'"},
+        Case{"scratch",
+             [](auto &a) {
+               auto &kernel = *a.kernels[0];
+               kernel.body.AsCompiledKernel()->scratch_bytes = 1u << 20;
+               kernel.body.AsCompiledKernel()->symbol = kernelSignature(kernel);
+             },
+             "kernel 'kernel0' expects a last parameter that is written, of at "
+             "least 1048576 bytes, for its scratch, got none"},
         Case{"library",
              [](auto &a) { contraction(a).library = ppx::MatrixLibrary(9); },
              "kernel 'linear' expects a known library, got 9"},

@@ -84,6 +84,7 @@ HostTensor pp::testing::fromBytes(RankedTensorType type, const Bytes &bytes) {
 bool pp::testing::formKernels(ModuleOp module) {
   PassManager passes(module.getContext());
   passes.addPass(createFormKernels());
+  passes.addPass(createReserveScratch());
   return succeeded(passes.run(module));
 }
 
@@ -173,6 +174,7 @@ std::vector<HostTensor> pp::testing::runLaunches(ModuleOp module,
     for (size_t index = buffers.size(); index < parameters.types.size();
          ++index)
       buffers.push_back(std::make_shared<Bytes>(parameters.bytes[index], 0xA5));
+    buffers.push_back(std::make_shared<Bytes>(parameters.workspace, 0xA5));
     runLoops(kernel, kernels, buffers);
     for (auto [result, parameter] :
          llvm::zip_equal(launch.getResults(), parameters.ofResult))

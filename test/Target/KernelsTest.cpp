@@ -245,6 +245,21 @@ INSTANTIATE_TEST_SUITE_P(
                                 "  %y = pp.reduce sum %x dims [0] : "
                                 "tensor<600x128x%f> -> tensor<128x%f>",
                                 "%y", "tensor<128x%f>")},
+        // What is read twice inside of a row is too large for the stack.
+        Case{"wideRows",
+             body("%x: tensor<4x140000x%f>",
+                  "  %m = pp.reduce max %x dims [1] : tensor<4x140000x%f> -> "
+                  "tensor<4x%f>\n"
+                  "  %b = pp.broadcast %m dims [0] : tensor<4x%f> -> "
+                  "tensor<4x140000x%f>\n"
+                  "  %s = pp.sub %x, %b : tensor<4x140000x%f>\n"
+                  "  %e = pp.exp %s : tensor<4x140000x%f>\n"
+                  "  %d = pp.reduce min %e dims [1] : tensor<4x140000x%f> -> "
+                  "tensor<4x%f>\n"
+                  "  %t = pp.reduce min %s dims [1] : tensor<4x140000x%f> -> "
+                  "tensor<4x%f>\n"
+                  "  %y = pp.add %d, %t : tensor<4x%f>",
+                  "%y", "tensor<4x%f>")},
         Case{"sumAll",
              body("%x: tensor<600x128x%f>",
                   "  %y = pp.reduce sum %x dims [0, 1] : tensor<600x128x%f> -> "

@@ -31,6 +31,8 @@ struct KernelParameters {
   llvm::SmallVector<int64_t> bytes;
   /// Parameter of each result. Argument i is parameter i.
   llvm::SmallVector<unsigned> ofResult;
+  /// Bytes of the last parameter, behind these; 0: there is none.
+  int64_t workspace = 0;
 };
 KernelParameters getKernelParameters(mlir::func::FuncOp kernel);
 
@@ -45,6 +47,10 @@ KernelCost getKernelCost(mlir::func::FuncOp kernel);
 /// Rows of a loops kernel: those of `pp.rows`, or, without it, of its leading
 /// dimensions; 0 when `pp.rows` does not fit the kernel.
 int64_t getKernelRows(mlir::func::FuncOp kernel);
+
+/// Scratch of a loops kernel for one range of rows, which is one thread's part
+/// of `pp.workspace`; 0: the stack suffices.
+int64_t getScratchBytes(mlir::func::FuncOp kernel);
 
 /// The function of CompiledKernel.
 using KernelFunction = void (*)(void *const *arguments, const int64_t *scalars,

@@ -389,6 +389,24 @@ def FormKernels : Pass<"pp-form-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
+def ReserveScratch : Pass<"pp-reserve-scratch", "::mlir::ModuleOp"> {
+  let summary = "gives kernels with large rows memory for what lives inside of them";
+  let description = [{
+    A loops kernel keeps what only one of its rows reads on the stack. Where that
+    is more than 512 KiB, it asks for a workspace instead (`pp.workspace`), a
+    part for each thread of the plan, whose place pp-plan-buffers finds: so a
+    kernel never allocates. A kernel that has a workspace keeps it.
+
+    ```mlir
+    func.func private @fused_0(%x: tensor<4x200000xf32>) -> tensor<4xf32>
+        attributes {pp.kernel = #pp.kernel<loops>, ...}
+    // becomes, with two threads,
+        attributes {pp.kernel = #pp.kernel<loops>, pp.workspace = 1600384 : i64, ...}
+    ```
+    Errors: a kernel that cannot be lowered to loops.
+  }];
+}
+
 def LowerToPrograms : Pass<"pp-lower-to-programs", "::mlir::ModuleOp"> {
   let summary = "unrolls the schedule into one instruction list per stage";
   let description = [{

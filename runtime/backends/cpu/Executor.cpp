@@ -7,6 +7,7 @@
 #include "HangReport.h"
 #include "OpenBlas.h"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <unistd.h>
@@ -52,10 +53,29 @@ static Status resolveKernels(const ppx::ArtifactT &artifact,
                         body.symbol + "', which is not there");
     resolved.function = reinterpret_cast<CompiledFunction>(symbol);
     resolved.rows = int64_t(body.rows);
-    resolved.parallel =
-        options.threadsPerRank > 1 && kernel->bytes >= kParallelBytes;
+    if (kernel->bytes >= kParallelBytes)
+      resolved.threads = options.threadsPerRank;
+    if (body.scratch_bytes == 0)
+      continue;
+    resolved.scratchBytes = body.scratch_bytes;
+    resolved.workspace = kernel->parameters.size() - 1;
+    resolved.threads = unsigned(
+        std::min<uint64_t>(resolved.threads, kernel->parameters.back()->bytes /
+                                                 body.scratch_bytes));
   }
   return {};
+}
+
+/// Shares the workspace out over the threads that run rows at the same time.
+static void addScratch(Task &task) {
+  const ResolvedKernel &kernel = *task.kernel;
+  if (kernel.scratchBytes == 0)
+    return;
+  for (unsigned thread = 1; thread < kernel.threads; ++thread) {
+    task.otherArguments.push_back(task.arguments);
+    void *&own = task.otherArguments.back()[kernel.workspace];
+    own = static_cast<std::byte *>(own) + thread * kernel.scratchBytes;
+  }
 }
 
 /// Resolves the slots and kernels of a section's instructions.
@@ -71,8 +91,10 @@ static void addTasks(Rank &rank, Section section,
       task.arguments.push_back(rank.arena.data() +
                                rank.program.slots[slot]->offset);
     if (instruction.opcode == ppx::Opcode_run ||
-        instruction.opcode == ppx::Opcode_gate)
+        instruction.opcode == ppx::Opcode_gate) {
       task.kernel = &kernels[instruction.kernel];
+      addScratch(task);
+    }
     rank.tasks[size_t(section)][instruction.queue].push_back(std::move(task));
   }
 }

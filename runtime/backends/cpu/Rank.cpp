@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Rank.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <ctime>
@@ -84,13 +85,17 @@ void Rank::launch(const Task &task, Team &team) {
   if (kernel.contraction)
     return kernel.contraction->run(arguments, team);
   scalars[scalars.size() - 2] = task.instruction->micro_batch;
-  if (!kernel.parallel)
+  const unsigned threads = std::min(kernel.threads, team.size());
+  if (threads == 1)
     return kernel.function(arguments, scalars.data(), 0, kernel.rows);
   team.run([&](unsigned thread) {
-    const int64_t begin = kernel.rows * thread / team.size();
-    const int64_t end = kernel.rows * (thread + 1) / team.size();
-    if (begin < end)
-      kernel.function(arguments, scalars.data(), begin, end);
+    const int64_t begin = kernel.rows * thread / threads;
+    const int64_t end = kernel.rows * (thread + 1) / threads;
+    if (thread >= threads || begin == end)
+      return;
+    const bool hasOwn = thread > 0 && kernel.scratchBytes > 0;
+    kernel.function(hasOwn ? task.otherArguments[thread - 1].data() : arguments,
+                    scalars.data(), begin, end);
   });
 }
 

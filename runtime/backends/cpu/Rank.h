@@ -30,8 +30,12 @@ namespace pprt::cpu {
 struct ResolvedKernel {
   CompiledFunction function = nullptr;
   int64_t rows = 0;
-  /// Worth the team: one thread would be busy for longer than a fork takes.
-  bool parallel = false;
+  /// How many threads of the team share the rows: all, if one would be busy for
+  /// longer than a fork takes and the workspace has scratch for each.
+  unsigned threads = 1;
+  /// What each of them has of the last parameter, and which that is.
+  uint64_t scratchBytes = 0;
+  size_t workspace = 0;
   std::unique_ptr<Contraction> contraction;
 };
 
@@ -60,6 +64,8 @@ struct Task {
   const ppx::InstructionT *instruction = nullptr;
   uint32_t index = 0; ///< in the section's list
   std::vector<void *> arguments;
+  /// The same for each thread but the first, where each has its own scratch.
+  std::vector<std::vector<void *>> otherArguments;
   const ResolvedKernel *kernel = nullptr;
   inprocess::Rendezvous *rendezvous = nullptr;
 };

@@ -194,6 +194,19 @@ void ContractionChecker::check() {
   checkParameters();
 }
 
+/// The scratch of one range of rows lies in the last parameter.
+static void checkScratch(const ppx::KernelT &kernel, uint64_t bytes,
+                         Report &report) {
+  if (bytes == 0)
+    return;
+  if (kernel.parameters.empty() ||
+      kernel.parameters.back()->access != ppx::Access_write ||
+      kernel.parameters.back()->bytes < bytes)
+    report.add(text("kernel '", kernel.name,
+                    "' expects a last parameter that is written, of at least ",
+                    bytes, " bytes, for its scratch, got none"));
+}
+
 /// The end of the symbol is the signature.
 static bool isMadeFor(const ppx::KernelT &kernel, const std::string &symbol) {
   const std::string signature = kernelSignature(kernel);
@@ -223,6 +236,7 @@ void checks::checkKernels(const ppx::ArtifactT &artifact, Report &report) {
                         "parameters, ",
                         kernelSignature(*kernel), ", got '", body->symbol,
                         "'"));
+      checkScratch(*kernel, body->scratch_bytes, report);
     } else {
       report.add(text("kernel '", kernel->name,
                       "' expects a compiled kernel or a contraction, got ",

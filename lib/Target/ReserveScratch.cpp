@@ -1,0 +1,50 @@
+//===- ReserveScratch.cpp - memory for what lives inside of rows ----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: kernels. Out: those whose rows are too large for the stack ask for a
+// workspace, a part for each thread of the plan. How much it takes is known
+// when a kernel is lowered to buffers, which is done here and forgotten: so
+// memory is planned with what machine code will need, and nothing allocates.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelPipeline.h"
+#include "pp/IR/Aspects.h"
+#include "pp/IR/Kernel.h"
+#include "pp/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_RESERVESCRATCH
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+struct ReserveScratchPass : pp::impl::ReserveScratchBase<ReserveScratchPass> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registerKernelDialects(registry);
+    registerLinalgModels(registry);
+  }
+
+  void runOnOperation() override {
+    auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
+    int64_t threads = plan ? plan.getThreads() : 1;
+    for (auto kernel : getOperation().getOps<func::FuncOp>()) {
+      if (getKernelKind(kernel) != KernelKind::Loops ||
+          kernel->hasAttr(attrs::kWorkspace))
+        continue;
+      auto bytes = measureScratch(kernel);
+      if (failed(bytes))
+        return signalPassFailure();
+      if (*bytes > 0)
+        kernel->setAttr(
+            attrs::kWorkspace,
+            Builder(&getContext()).getI64IntegerAttr(*bytes * threads));
+    }
+  }
+};
+
+} // namespace

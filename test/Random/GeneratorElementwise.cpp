@@ -27,7 +27,7 @@ Value Generator::elementwise(Value x) {
   case 3:
     return limit(unary<ExpOp>(unary<TanhOp>(x)), 2.8);
   case 4:
-    return keep(unary<AbsOp>(x), x);
+    return options.isSmooth ? simple(x) : keep(unary<AbsOp>(x), x);
   case 5:
     return keep(unary<NegOp>(x), x);
   default:
@@ -51,7 +51,7 @@ Value Generator::positiveOnly(Value x) {
 Value Generator::combination(Value x) {
   Value y = matching(x);
   double a = magnitudeOf(x), b = magnitudeOf(y);
-  switch (below(6)) {
+  switch (below(options.isSmooth ? 4 : 6)) {
   case 0:
     return limit(binary<AddOp>(x, y), a + b);
   case 1:
@@ -68,6 +68,8 @@ Value Generator::combination(Value x) {
 }
 
 Value Generator::choice(Value x) {
+  if (options.isSmooth)
+    return simple(x);
   Value y = matching(x);
   if (chance(30) && hasOwnDim(x)) { // by place
     Value place = make<IotaOp>(i32(shapeOf(x)), drawOwnDim(x));

@@ -1,4 +1,5 @@
-//===- GeneratorReduction.cpp - sums and products of random programs -------===//
+//===- GeneratorReduction.cpp - sums and products of random programs
+//-------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -24,7 +25,7 @@ Value Generator::reduction(Value x) {
   if (chance(50))
     return limit(make<ReduceOp>(f64(shape), Reduction::Sum, x, dims),
                  magnitudeOf(x) * count);
-  if (chance(60))
+  if (!options.isSmooth && chance(60))
     return keep(make<ReduceOp>(f64(shape),
                                chance(50) ? Reduction::Max : Reduction::Min, x,
                                dims),

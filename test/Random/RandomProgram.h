@@ -32,6 +32,8 @@ struct RandomProgramOptions {
   int64_t numMetrics = 0;
   /// States that the graph reads and writes, and metrics that tell them.
   bool hasStates = false;
+  /// No op whose value or gradient jumps, so that rounding stays small.
+  bool isSmooth = false;
   /// Mostly ops that regroup dimensions, and look-ups in what they leave.
   bool regroups = false;
 };

@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace llvm;
@@ -160,8 +161,9 @@ std::string PlanOptions::print() const {
 int64_t PlanOptions::getRanks() const {
   int64_t ranks = 1;
   for (const PlanKeyInfo &info : table)
-    if (info.place == Place::Axis && info.kind != AxisKind::Time)
-      ranks *= getInt(info.key);
+    if (info.place == Place::Axis && info.kind != AxisKind::Time &&
+        MulOverflow(ranks, getInt(info.key), ranks))
+      return INT64_MAX;
   return ranks;
 }
 

@@ -200,6 +200,9 @@ def cases():
               "--parallelize=stop-after=spmd")
     yield run("more threads than a process has", 15, "4096|64 ranks of 100", "wide.mlir",
               "--parallelize=dp=64 threads=100")
+    # So many devices that 64 bits count none.
+    yield run("no end of devices", 1, "2147483648 positions", "mlp.mlir",
+              "--parallelize=dp=16777216 tp=16777216 pp=65536")
     yield run("verify without a step", 2, "--verify|--steps", "mlp.mlir", "--verify", "--steps=0")
     for goal in "dp=2", "pp=2":
         for name, got in ("nothing-left", "one that is not"), ("argument-left", "an argument"):

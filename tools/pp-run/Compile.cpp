@@ -279,7 +279,9 @@ SourceModule::State::transform(const pp::PipelineOptions &options) {
 static void moveToOneDevice(mlir::ModuleOp module) {
   auto plan = module->getAttrOfType<pp::PlanAttr>(pp::attrs::kPlan);
   auto mesh = pp::MeshAttr::get(module.getContext(), {});
-  const int64_t threads = plan.getThreads() * plan.getMesh().getNumDevices();
+  const int64_t threads =
+      std::min(plan.getThreads() * plan.getMesh().getNumDevices(),
+               pp::getInfo(pp::PlanKey::Threads).most);
   module->setAttr(pp::attrs::kPlan, pp::PlanAttr::get(module.getContext(), mesh)
                                         .withOptimizer(plan.getOptimizer())
                                         .withSetting(pp::PlanKey::Threads,
@@ -414,10 +416,13 @@ Expected<UpdateRule> SourceModule::updateRule(const std::string &parallelize) {
     return module.status();
   auto plan = (**module)->getAttrOfType<pp::PlanAttr>(pp::attrs::kPlan);
   UpdateRule rule;
-  rule.isAdam = plan.getOptimizer().getKind() == pp::OptimizerKind::Adam ||
-                plan.getOptimizer().getKind() == pp::OptimizerKind::AdamW;
-  rule.beta1 = plan.getOptimizer().getBeta1();
-  rule.learningRate = plan.getOptimizer().getLr();
+  // A step that was written by hand need not say how it updates.
+  if (pp::OptimizerAttr optimizer = plan.getOptimizer()) {
+    rule.isAdam = optimizer.getKind() == pp::OptimizerKind::Adam ||
+                  optimizer.getKind() == pp::OptimizerKind::AdamW;
+    rule.beta1 = optimizer.getBeta1();
+    rule.learningRate = optimizer.getLr();
+  }
   return rule;
 }
 

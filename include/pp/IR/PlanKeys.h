@@ -91,7 +91,8 @@ public:
   /// `dp=2 tp=4`
   std::string print() const;
 
-  /// Devices: the product of all axes that are not time.
+  /// Devices: the product of all axes that are not time, or the largest number
+  /// if that is larger still.
   int64_t getRanks() const;
 
   /// True if the others do not leave `key` without effect.

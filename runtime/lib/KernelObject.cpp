@@ -47,7 +47,8 @@ static bool makePathUnique(int &file) {
 Expected<KernelResolver>
 pprt::loadKernelObject(const std::vector<uint8_t> &object) {
   int file = memfd_create("pprt-kernels", MFD_CLOEXEC);
-  if (file < 0 || !writeAll(file, object.data(), object.size()) || !makePathUnique(file)) {
+  if (file < 0 || !writeAll(file, object.data(), object.size()) ||
+      !makePathUnique(file)) {
     const std::string reason = std::strerror(errno);
     if (file >= 0)
       close(file);

@@ -33,8 +33,10 @@ pp::putInSequence(ArrayRef<SlotCopy> copies,
       sequence.push_back({target, saved, type});
       for (size_t reader : readers[target])
         pending[reader].source = saved;
-      readers[saved] = std::move(readers[target]);
+      // The map may move what it holds when it takes the new slot.
+      SmallVector<size_t> moved = std::move(readers[target]);
       readers.erase(target);
+      readers[saved] = std::move(moved);
       waiting.erase(first);
       free.insert(first);
     }

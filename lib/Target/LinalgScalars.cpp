@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace pp;
@@ -214,6 +215,32 @@ static Value roundToOdd(OpBuilder &b, Location loc, Value value) {
   return arith::BitcastOp::create(b, loc, f32, bits);
 }
 
+/// Truncates; what lies outside of the integers becomes the nearest, and NaN 0.
+/// The processor makes anything of these.
+static Value toInteger(OpBuilder &b, Location loc, Value value, Type to) {
+  const unsigned width = to.getIntOrFloatBitWidth();
+  const double limit = std::ldexp(1.0, int(width) - 1);
+  auto integer = [&](const APInt &number) {
+    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(to, number));
+  };
+  auto compare = [&](arith::CmpFPredicate predicate, double bound) {
+    return arith::CmpFOp::create(b, loc, predicate, value,
+                                 literal(b, loc, value.getType(), bound));
+  };
+  Value isBelow = compare(arith::CmpFPredicate::OLT, -limit);
+  Value isAbove = compare(arith::CmpFPredicate::OGE, limit);
+  Value isInside =
+      arith::AndIOp::create(b, loc, compare(arith::CmpFPredicate::OGE, -limit),
+                            compare(arith::CmpFPredicate::OLT, limit));
+  Value safe = arith::SelectOp::create(b, loc, isInside, value,
+                                       literal(b, loc, value.getType(), 0));
+  Value result = arith::FPToSIOp::create(b, loc, to, safe);
+  result = arith::SelectOp::create(
+      b, loc, isBelow, integer(APInt::getSignedMinValue(width)), result);
+  return arith::SelectOp::create(
+      b, loc, isAbove, integer(APInt::getSignedMaxValue(width)), result);
+}
+
 Value pp::emitConvert(OpBuilder &b, Location loc, Value value, Type to) {
   Type from = value.getType();
   if (from == to)
@@ -238,8 +265,8 @@ Value pp::emitConvert(OpBuilder &b, Location loc, Value value, Type to) {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, value, zero);
   }
   if (isa<FloatType>(from)) {
-    Value wide = emitConvert(b, loc, value, getComputeType(from));
-    return arith::FPToSIOp::create(b, loc, to, wide);
+    return toInteger(b, loc, emitConvert(b, loc, value, getComputeType(from)),
+                     to);
   }
   if (isa<FloatType>(to)) {
     Type compute = getComputeType(to);

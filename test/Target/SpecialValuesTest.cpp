@@ -156,6 +156,21 @@ TEST(SpecialValues, RoundsBetweenOps) {
           "13x13x", /*ignoresNaN=*/false, {"bf16"}, exactly);
 }
 
+// Integers end somewhere.
+TEST(SpecialValues, ToIntegers) {
+  for (std::string integer : {"i32", "i64"})
+    for (std::string scale : {"1.0", "1.0e9", "1.0e18"})
+      compare("%c = pp.constant dense<" + scale +
+              "> : tensor<f64>\n"
+              "%cs = pp.broadcast %c dims [] : tensor<f64> -> "
+              "tensor<13x13xf64>\n"
+              "%scale = pp.convert %cs : tensor<13x13xf64> -> %in\n"
+              "%far = pp.mul %x, %scale : %in\n"
+              "%i = pp.convert %far : %in -> tensor<13x13x" +
+              integer + ">\n%z = pp.convert %i : tensor<13x13x" + integer +
+              "> -> %in");
+}
+
 TEST(SpecialValues, Comparisons) {
   for (std::string direction : {"eq", "ne", "lt", "le", "gt", "ge"})
     compare("%c = pp.compare " + direction +

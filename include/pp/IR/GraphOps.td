@@ -136,6 +136,7 @@ def PP_ConvertOp : PP_PureOp<"convert", [Elementwise, SameOperandsAndResultShape
   let hasFolder = 1;
   let summary = "changes the element type; floats round to nearest even, float to integer truncates";
   let description = [{
+    A float beyond all integers of the type becomes the nearest of them, NaN 0.
     ```mlir
     %y = pp.convert %x : tensor<4x8xf32> -> tensor<4x8xbf16>
     ```

@@ -179,6 +179,20 @@ TEST(LowPrecisionComparison, ATensorThatIsAllErrorHidesNoOther) {
                              yardstick, judged));
 }
 
+// What is compiled wrongly is so on one device, too.
+TEST(LowPrecisionComparison, AYardstickCountsAsFarAsRoundingExplains) {
+  StepValues wrong, judged, rounded;
+  wrong.gradients["w"] = {2};
+  judged.gradients["w"] = {1};
+  for (auto [error, isAccepted] : {std::pair(0.1, true), {1e-4, false}}) {
+    rounded.gradients["w"] = {1 + error};
+    LowPrecisionComparison comparison(1e-4, std::nullopt);
+    comparison.add(wrong, wrong, wrong, judged, &rounded);
+    comparison.finish();
+    EXPECT_EQ(comparison.isWithinBounds(), isAccepted);
+  }
+}
+
 TEST(LowPrecisionComparison, WhatIsNoNumberIsWrong) {
   EXPECT_FALSE(isAcceptedLow({{"w", {NAN}}}, {{"w", {1}}}, {{"w", {1}}}));
   EXPECT_FALSE(isAcceptedLow({{"w", {NAN}}}, {{"w", {NAN}}}, {{"w", {1}}}));

@@ -97,7 +97,7 @@ class Interpreter final : public Stepper {
 public:
   static Expected<std::unique_ptr<Stepper>>
   create(mlir::OwningOpRef<mlir::ModuleOp> module,
-         const std::vector<std::string> &inputs);
+         const std::vector<std::string> &inputs, bool isRounded);
 
   Expected<StepValues> step(const Batch &batch) override;
   Status follow(const pprt::Session &leader) override;
@@ -110,6 +110,7 @@ private:
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp main;
+  pp::reference::EvaluateOptions options;
   llvm::StringMap<unsigned> byName; ///< the arguments
   std::vector<pp::reference::HostTensor> arguments;
   /// The argument of each tensor of a batch.
@@ -133,8 +134,9 @@ pprt::ppx::ElementType toElement(mlir::Type type) {
 
 Expected<std::unique_ptr<Stepper>>
 Interpreter::create(mlir::OwningOpRef<mlir::ModuleOp> module,
-                    const std::vector<std::string> &inputs) {
+                    const std::vector<std::string> &inputs, bool isRounded) {
   std::unique_ptr<Interpreter> result(new Interpreter(std::move(module)));
+  result->options.roundToElement = isRounded;
   for (mlir::Type type : result->main.getArgumentTypes())
     result->arguments.emplace_back(llvm::cast<mlir::RankedTensorType>(type));
   for (const std::string &name : inputs)
@@ -148,7 +150,7 @@ Expected<StepValues> Interpreter::step(const Batch &batch) {
     tensor.values = asDoubles(toElement(tensor.elementType()), batch[i].data(),
                               tensor.values.size());
   }
-  auto results = pp::reference::evaluate(main, arguments);
+  auto results = pp::reference::evaluate(main, arguments, options);
   if (mlir::failed(results))
     return Status(ExitCode::doesNotCompile,
                   "the reference interpreter cannot evaluate the model");
@@ -428,7 +430,8 @@ Expected<UpdateRule> SourceModule::updateRule(const std::string &parallelize) {
 
 Expected<std::unique_ptr<Stepper>>
 SourceModule::interpret(const std::string &parallelize,
-                        const std::vector<std::string> &inputs) {
+                        const std::vector<std::string> &inputs,
+                        bool isRounded) {
   Expected<pp::PipelineOptions> options = readOptions(parallelize);
   if (!options)
     return options.status();
@@ -438,5 +441,5 @@ SourceModule::interpret(const std::string &parallelize,
       state->transform(*options);
   if (!module)
     return module.status();
-  return Interpreter::create(std::move(*module), inputs);
+  return Interpreter::create(std::move(*module), inputs, isRounded);
 }

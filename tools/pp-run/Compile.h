@@ -82,11 +82,12 @@ public:
   pprt::Expected<UpdateRule> updateRule(const std::string &parallelize);
 
   /// The unpartitioned training step with all gradients, evaluated op by op in
-  /// f64. Parameters and states are zero until it follows a session; a batch
-  /// holds the tensors called `inputs`, in their order.
+  /// f64, or rounded to its type after each. Parameters and states are zero
+  /// until it follows a session; a batch holds the tensors called `inputs`, in
+  /// their order.
   pprt::Expected<std::unique_ptr<Stepper>>
   interpret(const std::string &parallelize,
-            const std::vector<std::string> &inputs);
+            const std::vector<std::string> &inputs, bool isRounded = false);
 
 private:
   struct State;

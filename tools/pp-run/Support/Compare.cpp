@@ -183,7 +183,8 @@ static double squareOf(const std::vector<double> &values) {
 
 void LowPrecisionComparison::compare(const Values &ours,
                                      const Values &yardstick,
-                                     const Values &judged, Class &sums,
+                                     const Values &judged,
+                                     const Values *rounded, Class &sums,
                                      bool isUpdate) const {
   for (const auto &[name, values] : judged) {
     std::vector<double> our = subtract(ours, name, values),
@@ -196,24 +197,35 @@ void LowPrecisionComparison::compare(const Values &ours,
     tensor.ours += squareOf(our);
     tensor.yardstick += squareOf(yardsticks);
     tensor.judged += squareOf(values);
+    if (rounded)
+      tensor.rounded = tensor.rounded.value_or(0) +
+                       squareOf(subtract(*rounded, name, values));
   }
 }
 
 void LowPrecisionComparison::add(const StepValues &ours, const StepValues &twin,
                                  const StepValues &yardstick,
-                                 const StepValues &judged) {
+                                 const StepValues &judged,
+                                 const StepValues *rounded) {
   if (ourAdam) {
     ourAdam->addGradients(twin.gradients, judged.gradients);
     yardsticksAdam->addGradients(yardstick.gradients, judged.gradients);
   }
+  auto part = [&](Values StepValues::*its) {
+    return rounded ? &(rounded->*its) : nullptr;
+  };
+  const Values loss{{"loss", {rounded ? rounded->loss : 0}}};
   compare({{"loss", {ours.loss}}}, {{"loss", {yardstick.loss}}},
-          {{"loss", {judged.loss}}}, losses);
-  compare(ours.metrics, yardstick.metrics, judged.metrics, metricSums);
-  compare(twin.gradients, yardstick.gradients, judged.gradients, gradientSums);
+          {{"loss", {judged.loss}}}, rounded ? &loss : nullptr, losses);
+  compare(ours.metrics, yardstick.metrics, judged.metrics,
+          part(&StepValues::metrics), metricSums);
+  compare(twin.gradients, yardstick.gradients, judged.gradients,
+          part(&StepValues::gradients), gradientSums);
   compare(ours.parameters, yardstick.parameters, judged.parameters,
-          parameterSums, /*isUpdate=*/true);
+          part(&StepValues::parameters), parameterSums, /*isUpdate=*/true);
   for (const auto &[kind, tensors] : stateKinds(judged.states))
-    compare(ours.states, yardstick.states, tensors, stateSums[kind]);
+    compare(ours.states, yardstick.states, tensors, part(&StepValues::states),
+            stateSums[kind]);
 }
 
 void LowPrecisionComparison::finish(const Class &sums, Bounded &worst) const {
@@ -225,17 +237,22 @@ void LowPrecisionComparison::finish(const Class &sums, Bounded &worst) const {
   auto relative = [&](double square, const Sums &tensor) {
     return std::sqrt(square) / std::max(std::sqrt(tensor.judged), floor);
   };
+  auto ownOf = [&](const Sums &tensor) {
+    const double error = relative(tensor.yardstick, tensor);
+    return tensor.rounded
+               ? std::min(error, kRoundings * relative(*tensor.rounded, tensor))
+               : error;
+  };
   std::vector<double> usual;
   for (const auto &[name, tensor] : sums)
-    if (const double error = relative(tensor.yardstick, tensor);
-        std::isfinite(error))
+    if (const double error = ownOf(tensor); std::isfinite(error))
       usual.push_back(error);
   std::sort(usual.begin(), usual.end());
   const double granted =
       std::max(least, usual.empty() ? 0 : usual[(usual.size() - 1) * 3 / 4]);
   for (const auto &[name, tensor] : sums) {
     // A yardstick that is no number measures nothing.
-    const double own = relative(tensor.yardstick, tensor);
+    const double own = ownOf(tensor);
     worst.add(relative(tensor.ours, tensor),
               2 * (std::isfinite(own) ? std::max(own, granted) : granted),
               name);

@@ -133,14 +133,23 @@ struct Bounded {
 /// twice the error of its class's upper quartile, or twice `least`. What Adam
 /// makes of the gradients' errors is left out on both sides (see
 /// AdamComparison).
+///
+/// The yardstick is compiled as the program is, and may be as wrong. Where it
+/// is known what rounding alone does, after every op of an interpreter, it
+/// counts up to kRoundings times that.
 class LowPrecisionComparison {
 public:
   /// The rate is that of Adam; of other optimizers none.
   LowPrecisionComparison(double least, std::optional<double> learningRate);
 
-  /// As Comparison::add.
+  /// Where an op rounds once, a kernel rounds at every addend of a sum, and
+  /// approximates functions.
+  static constexpr double kRoundings = 1000;
+
+  /// As Comparison::add; `rounded` is null if it is not known.
   void add(const StepValues &ours, const StepValues &twin,
-           const StepValues &yardstick, const StepValues &judged);
+           const StepValues &yardstick, const StepValues &judged,
+           const StepValues *rounded = nullptr);
   /// What the steps so far amount to.
   void finish();
   bool isWithinBounds() const;
@@ -151,11 +160,13 @@ private:
   /// Sums of squares over elements and steps: of the errors, and of the values.
   struct Sums {
     double ours = 0, yardstick = 0, judged = 0;
+    std::optional<double> rounded = std::nullopt;
   };
   using Class = std::map<std::string, Sums>;
 
   void compare(const Values &ours, const Values &yardstick,
-               const Values &judged, Class &sums, bool isUpdate = false) const;
+               const Values &judged, const Values *rounded, Class &sums,
+               bool isUpdate = false) const;
   void finish(const Class &sums, Bounded &worst) const;
 
   const double least;

@@ -5,26 +5,51 @@
 //===----------------------------------------------------------------------===//
 #include "Product.h"
 #include "backends/cpu/Contraction.h"
-#include "backends/cpu/OneThread.h"
 
 #include <dnnl.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
+#include <sys/mman.h>
+
+// Of libgomp, whose threads the libraries use. Not <omp.h> and pragmas: clang's
+// belong to another library.
+extern "C" int omp_get_max_threads();
+extern "C" int omp_get_thread_num();
+extern "C" void omp_set_num_threads(int threads);
+extern "C" void GOMP_parallel(void (*entry)(void *), void *data,
+                              unsigned threads, unsigned flags);
 
 using namespace pprt;
-using cpu::OneThread;
-using cpu::Team;
 using dnnl::memory;
 
 namespace {
 
-constexpr size_t kPage = size_t(2) << 20;
+constexpr uint64_t kPage = uint64_t(2) << 20, kLine = 64;
 
-std::shared_ptr<void> allocate(uint64_t bytes) {
-  return {std::aligned_alloc(kPage, (bytes + kPage) / kPage * kPage),
-          std::free};
+uint64_t roundUp(uint64_t bytes, uint64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+std::shared_ptr<char> allocate(uint64_t bytes) {
+  const uint64_t size = std::max(roundUp(bytes, kPage), kPage);
+  void *memory = std::aligned_alloc(kPage, size);
+  madvise(memory, size, MADV_HUGEPAGE);
+  return {static_cast<char *>(memory), std::free};
+}
+
+/// Calls body(index) on every thread of a team of OpenMP's, in which libraries
+/// take the calling thread alone.
+template <typename Body> void shareOut(unsigned threads, Body body) {
+  GOMP_parallel(
+      [](void *body) {
+        omp_set_num_threads(1);
+        (*static_cast<Body *>(body))(unsigned(omp_get_thread_num()));
+      },
+      &body, threads, 0);
 }
 
 const dnnl::engine &processor() {
@@ -48,27 +73,21 @@ Product::Product(const ppx::ContractionT &c)
 }
 
 Matrix Product::place(const ppx::MatrixViewT &view, uint64_t rows,
-                      uint64_t columns) {
+                      uint64_t columns) const {
   uint64_t last =
       (rows - 1) * view.row_stride + (columns - 1) * view.column_stride;
   for (size_t i = 0; i < batch.size(); ++i)
     last += (batch[i] - 1) * view.batch[i];
-  const uint64_t bytes = (view.offset + last + 1) * sizeof(float);
-  memory.emplace_back(static_cast<float *>(std::aligned_alloc(
-                          kPage, (bytes + kPage) / kPage * kPage)),
-                      std::free);
-  float *data = memory.back().get();
-  for (uint64_t i = 0; i <= view.offset + last; ++i)
-    data[i] = float(i * 37 % 101) / 101 - 0.5f;
-  return {data + view.offset, view.row_stride, view.column_stride, view.batch};
+  return {view.row_stride, view.column_stride, (last + 1) * sizeof(float),
+          view.batch};
 }
 
-float *Product::at(const Matrix &matrix, uint64_t item, uint64_t row,
-                   uint64_t column) const {
+uint64_t Product::offset(const Matrix &matrix, uint64_t item, uint64_t row,
+                         uint64_t column) const {
   uint64_t offset = row * matrix.row + column * matrix.column;
   for (size_t i = batch.size(); i-- > 0; item /= batch[i])
     offset += item % batch[i] * matrix.batch[i];
-  return matrix.data + offset;
+  return offset;
 }
 
 std::string Product::name() const {
@@ -83,14 +102,38 @@ std::string Product::name() const {
          " * " + matrix(rhs, k, n);
 }
 
-Form ownForm(const Product &product, const ppx::ContractionT &contraction,
-             Team &team) {
+Copies::Copies(const Product &product, uint64_t bytes)
+    : rhsBegin(roundUp(product.lhs.bytes, kLine)),
+      outBegin(rhsBegin + roundUp(product.rhs.bytes, kLine)),
+      stride(outBegin + roundUp(product.out.bytes, kLine)),
+      count(std::max(bytes / stride, uint64_t(1))),
+      memory(allocate(count * stride)) {
+  const auto fill = [](float *data, uint64_t bytes) {
+    for (uint64_t i = 0; i < bytes / sizeof(float); ++i)
+      data[i] = float(i * 37 % 101) / 101 - 0.5f;
+  };
+  const Operands first = (*this)[0];
+  fill(first.lhs, product.lhs.bytes);
+  fill(first.rhs, product.rhs.bytes);
+  fill(first.out, product.out.bytes);
+  for (size_t i = 1; i < count; ++i)
+    std::memcpy(memory.get() + i * stride, memory.get(), stride);
+}
+
+Operands Copies::operator[](size_t index) const {
+  char *begin = memory.get() + index * stride;
+  return {reinterpret_cast<float *>(begin),
+          reinterpret_cast<float *>(begin + rhsBegin),
+          reinterpret_cast<float *>(begin + outBegin)};
+}
+
+Form ownForm(const ppx::ContractionT &contraction, cpu::Team &team) {
   std::shared_ptr<cpu::Contraction> ours =
       cpu::Contraction::create(contraction, team.size());
-  std::shared_ptr<void> workspace = allocate(ours->workspaceBytes());
-  return {ppx::EnumNameMatrixLibrary(ours->library), [=, &product, &team] {
-            void *arguments[] = {product.lhs.data, product.rhs.data,
-                                 product.out.data, workspace.get()};
+  std::shared_ptr<char> workspace = allocate(ours->workspaceBytes());
+  return {ppx::EnumNameMatrixLibrary(ours->library),
+          [=, &team](const Operands &on) {
+            void *arguments[] = {on.lhs, on.rhs, on.out, workspace.get()};
             ours->run(arguments, team);
           }};
 }
@@ -132,55 +175,54 @@ void cblasGemm(const Product &p, uint64_t rows, uint64_t columns,
               int(p.rhs.leading()), 0, out, int(p.out.row));
 }
 
-/// The ways to share out calls of `gemm` over the team; and, for a single
-/// product, the library's own, between `before` and `after`.
+/// The ways to share out calls of `gemm`; and, for a single product, the
+/// library's own.
 void addGemm(std::vector<Form> &forms, const std::string &name,
-             const Product &p, Team &team, Gemm gemm,
+             const Product &p, unsigned threads, Gemm gemm,
              const std::function<void(int)> &setThreads) {
-  const int threads = int(team.size());
   if (p.items > 1) {
-    forms.push_back({name + ", batch shared out", [=, &p, &team] {
+    forms.push_back({name + ", batch shared out", [=, &p](const Operands &on) {
                        setThreads(1);
-                       team.run([&](unsigned index) {
-                         const OneThread one;
-                         for (uint64_t i = p.items * index / team.size();
-                              i < p.items * (index + 1) / team.size(); ++i)
-                           gemm(p, p.m, p.n, p.at(p.lhs, i, 0, 0),
-                                p.at(p.rhs, i, 0, 0), p.at(p.out, i, 0, 0));
+                       shareOut(threads, [&](unsigned index) {
+                         for (uint64_t i = p.items * index / threads;
+                              i < p.items * (index + 1) / threads; ++i)
+                           gemm(p, p.m, p.n, on.lhs + p.offset(p.lhs, i, 0, 0),
+                                on.rhs + p.offset(p.rhs, i, 0, 0),
+                                on.out + p.offset(p.out, i, 0, 0));
                        });
                      }});
     return;
   }
-  forms.push_back({name, [=, &p] {
-                     setThreads(threads);
-                     gemm(p, p.m, p.n, p.lhs.data, p.rhs.data, p.out.data);
+  forms.push_back({name, [=, &p](const Operands &on) {
+                     setThreads(int(threads));
+                     gemm(p, p.m, p.n, on.lhs, on.rhs, on.out);
                    }});
-  forms.push_back({name + ", rows shared out", [=, &p, &team] {
+  forms.push_back({name + ", rows shared out", [=, &p](const Operands &on) {
                      setThreads(1);
-                     team.run([&](unsigned index) {
-                       const OneThread one;
-                       const uint64_t begin = p.m * index / team.size(),
-                                      end = p.m * (index + 1) / team.size();
-                       gemm(p, end - begin, p.n, p.at(p.lhs, 0, begin, 0),
-                            p.rhs.data, p.at(p.out, 0, begin, 0));
+                     shareOut(threads, [&](unsigned index) {
+                       const uint64_t begin = p.m * index / threads,
+                                      end = p.m * (index + 1) / threads;
+                       gemm(p, end - begin, p.n,
+                            on.lhs + p.offset(p.lhs, 0, begin, 0), on.rhs,
+                            on.out + p.offset(p.out, 0, begin, 0));
                      });
                    }});
-  forms.push_back({name + ", columns shared out", [=, &p, &team] {
+  forms.push_back({name + ", columns shared out", [=, &p](const Operands &on) {
                      setThreads(1);
-                     team.run([&](unsigned index) {
-                       const OneThread one;
-                       const uint64_t begin = p.n * index / team.size(),
-                                      end = p.n * (index + 1) / team.size();
-                       gemm(p, p.m, end - begin, p.lhs.data,
-                            p.at(p.rhs, 0, 0, begin), p.at(p.out, 0, 0, begin));
+                     shareOut(threads, [&](unsigned index) {
+                       const uint64_t begin = p.n * index / threads,
+                                      end = p.n * (index + 1) / threads;
+                       gemm(p, p.m, end - begin, on.lhs,
+                            on.rhs + p.offset(p.rhs, 0, 0, begin),
+                            on.out + p.offset(p.out, 0, 0, begin));
                      });
                    }});
 }
 
-/// Null, and a line, if there is none.
-void *load(const std::string &path) {
+/// Null if there is none.
+void *load(const std::string &path, bool tells) {
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
+  if (!library && tells)
     std::fprintf(stderr, "without %s: %s\n", path.c_str(), dlerror());
   return library;
 }
@@ -193,98 +235,107 @@ template <typename Function> Function symbol(void *library, const char *name) {
 // oneDNN's matmul
 //===----------------------------------------------------------------------===//
 
-struct Primitive {
-  dnnl::matmul matmul;
-  std::unordered_map<int, memory> arguments;
+/// The part of a product that begins at row `row`, or at `first` of the
+/// outermost batch dimension.
+class Matmul {
+public:
+  Matmul(const Product &p, uint64_t first, uint64_t count, uint64_t row,
+         uint64_t rows)
+      : lhsBegin(begin(p, p.lhs, first, row)), rhsBegin(begin(p, p.rhs, first)),
+        outBegin(begin(p, p.out, first, row)) {
+    const auto describe = [&](const Matrix &matrix, uint64_t height,
+                              uint64_t width) {
+      memory::dims shape(p.batch.begin(), p.batch.end()),
+          strides(matrix.batch.begin(), matrix.batch.end());
+      if (!shape.empty())
+        shape[0] = memory::dim(count);
+      shape.insert(shape.end(), {memory::dim(height), memory::dim(width)});
+      strides.insert(strides.end(),
+                     {memory::dim(matrix.row), memory::dim(matrix.column)});
+      return memory::desc(shape, memory::data_type::f32, strides);
+    };
+    dnnl::primitive_attr attributes;
+    if (p.alpha != 1)
+      attributes.set_output_scales(0, {p.alpha});
+    const memory::desc lhs = describe(p.lhs, rows, p.k),
+                       rhs = describe(p.rhs, p.k, p.n),
+                       out = describe(p.out, rows, p.n);
+    matmul = dnnl::matmul({{lhs, rhs, out}, attributes, processor()});
+    const auto nowhere = [](const memory::desc &layout) {
+      return memory(layout, processor(), DNNL_MEMORY_NONE);
+    };
+    arguments = {{DNNL_ARG_SRC, nowhere(lhs)},
+                 {DNNL_ARG_WEIGHTS, nowhere(rhs)},
+                 {DNNL_ARG_DST, nowhere(out)}};
+  }
 
-  void run() const {
+  void run(const Operands &on) {
+    arguments.at(DNNL_ARG_SRC).set_data_handle(on.lhs + lhsBegin);
+    arguments.at(DNNL_ARG_WEIGHTS).set_data_handle(on.rhs + rhsBegin);
+    arguments.at(DNNL_ARG_DST).set_data_handle(on.out + outBegin);
     dnnl::stream stream(processor());
     matmul.execute(stream, arguments);
     stream.wait();
   }
+
+private:
+  static uint64_t begin(const Product &p, const Matrix &matrix, uint64_t first,
+                        uint64_t row = 0) {
+    return row * matrix.row + (p.batch.empty() ? 0 : first * matrix.batch[0]);
+  }
+
+  const uint64_t lhsBegin, rhsBegin, outBegin;
+  dnnl::matmul matmul;
+  std::unordered_map<int, memory> arguments;
 };
 
-/// Of the part of a product that begins at row `row`, or at `first` of the
-/// outermost batch dimension.
-std::shared_ptr<Primitive> createMatmul(const Product &p, uint64_t first,
-                                        uint64_t count, uint64_t row,
-                                        uint64_t rows) {
-  const auto describe = [&](const Matrix &matrix, uint64_t height,
-                            uint64_t width) {
-    memory::dims shape(p.batch.begin(), p.batch.end()),
-        strides(matrix.batch.begin(), matrix.batch.end());
-    if (!shape.empty())
-      shape[0] = memory::dim(count);
-    shape.insert(shape.end(), {memory::dim(height), memory::dim(width)});
-    strides.insert(strides.end(),
-                   {memory::dim(matrix.row), memory::dim(matrix.column)});
-    return memory::desc(shape, memory::data_type::f32, strides);
-  };
-  const auto from = [&](const Matrix &matrix, uint64_t begin) {
-    return matrix.data + begin * matrix.row +
-           (p.batch.empty() ? 0 : first * matrix.batch[0]);
-  };
-  dnnl::primitive_attr attributes;
-  if (p.alpha != 1)
-    attributes.set_output_scales(0, {p.alpha});
-  const memory::desc lhs = describe(p.lhs, rows, p.k),
-                     rhs = describe(p.rhs, p.k, p.n),
-                     out = describe(p.out, rows, p.n);
-  const dnnl::matmul::primitive_desc description({lhs, rhs, out}, attributes,
-                                                 processor());
-  return std::make_shared<Primitive>(
-      Primitive{dnnl::matmul(description),
-                {{DNNL_ARG_SRC, {lhs, processor(), from(p.lhs, row)}},
-                 {DNNL_ARG_WEIGHTS, {rhs, processor(), from(p.rhs, 0)}},
-                 {DNNL_ARG_DST, {out, processor(), from(p.out, row)}}}});
-}
-
-void addMatmul(std::vector<Form> &forms, const Product &p, Team &team) {
+void addMatmul(std::vector<Form> &forms, const Product &p, unsigned threads) {
   const uint64_t outermost = p.batch.empty() ? 1 : p.batch[0];
-  const auto whole = createMatmul(p, 0, outermost, 0, p.m);
-  forms.push_back({"oneDNN matmul", [=] { whole->run(); }});
+  const auto whole = std::make_shared<Matmul>(p, 0, outermost, 0, p.m);
+  forms.push_back(
+      {"oneDNN matmul", [=](const Operands &on) { whole->run(on); }});
   const bool sharesBatch = p.items > 1;
-  std::vector<std::shared_ptr<Primitive>> parts;
-  const OneThread one;
-  for (unsigned i = 0; i < team.size(); ++i) {
+  std::vector<std::shared_ptr<Matmul>> parts;
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1); // a primitive keeps the number it is made with
+  for (unsigned i = 0; i < threads; ++i) {
     const auto share = [&](uint64_t size) {
-      return std::pair(size * i / team.size(),
-                       size * (i + 1) / team.size() - size * i / team.size());
+      return std::pair(size * i / threads,
+                       size * (i + 1) / threads - size * i / threads);
     };
     const auto [first, count] =
         sharesBatch ? share(outermost) : std::pair(uint64_t(0), outermost);
     const auto [row, rows] =
         sharesBatch ? std::pair(uint64_t(0), p.m) : share(p.m);
-    if (count == 0 || rows == 0)
-      return;
-    parts.push_back(createMatmul(p, first, count, row, rows));
+    if (count > 0 && rows > 0)
+      parts.push_back(std::make_shared<Matmul>(p, first, count, row, rows));
   }
+  omp_set_num_threads(before);
   forms.push_back({std::string("oneDNN matmul, ") +
                        (sharesBatch ? "batch" : "rows") + " shared out",
-                   [=, &team] {
-                     team.run([&](unsigned index) {
-                       const OneThread one;
-                       parts[index]->run();
-                     });
+                   [=](const Operands &on) {
+                     shareOut(unsigned(parts.size()),
+                              [&](unsigned index) { parts[index]->run(on); });
                    }});
 }
 
 } // namespace
 
-std::vector<Form> libraryForms(const Product &product, Team &team,
-                               const std::string &mklPath) {
-  static void *const openBlasLibrary = load("libopenblas.so.0");
-  static void *const mklLibrary = mklPath.empty() ? nullptr : load(mklPath);
+std::vector<Form> libraryForms(const Product &product, unsigned threads,
+                               const std::string &mklPath, bool tells) {
+  static void *const openBlasLibrary = load("libopenblas.so.0", tells);
+  static void *const mklLibrary =
+      mklPath.empty() ? nullptr : load(mklPath, tells);
   openBlas = symbol<Cblas>(openBlasLibrary, "cblas_sgemm");
   mkl = symbol<Cblas>(mklLibrary, "cblas_sgemm");
   std::vector<Form> forms;
-  addMatmul(forms, product, team);
-  addGemm(forms, "oneDNN sgemm", product, team, dnnlGemm, [](int) {});
+  addMatmul(forms, product, threads);
+  addGemm(forms, "oneDNN sgemm", product, threads, dnnlGemm, [](int) {});
   if (openBlas)
-    addGemm(forms, "OpenBLAS", product, team, cblasGemm<&openBlas>,
+    addGemm(forms, "OpenBLAS", product, threads, cblasGemm<&openBlas>,
             symbol<SetThreads>(openBlasLibrary, "openblas_set_num_threads"));
   if (mkl)
-    addGemm(forms, "MKL", product, team, cblasGemm<&mkl>,
+    addGemm(forms, "MKL", product, threads, cblasGemm<&mkl>,
             symbol<SetThreads>(mklLibrary, "MKL_Set_Num_Threads"));
   return forms;
 }

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A contraction of an artifact, with operands of its own that lie as they do in
-// a step, and the ways in which a library can compute it.
+// A contraction of an artifact on operands that lie as they do in a step, and
+// the ways to compute it: pp's, and what libraries offer. The latter share no
+// code with pp.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_BENCHMARKS_PRODUCT_H
@@ -17,15 +18,19 @@
 #include <string>
 #include <vector>
 
+struct Operands {
+  float *lhs, *rhs, *out;
+};
+
 /// A way to compute a product once, on all threads.
 struct Form {
   std::string name;
-  std::function<void()> run;
+  std::function<void(const Operands &)> run;
 };
 
 struct Matrix {
-  float *data;
   uint64_t row, column; ///< strides
+  uint64_t bytes;       ///< that it reaches over
   std::vector<uint64_t> batch;
 
   bool isTransposed() const { return column != 1; }
@@ -39,9 +44,10 @@ struct Product {
 
   double flops() const { return 2.0 * double(items * m * n) * double(k); }
   std::string name() const;
-  /// The part of batch item `item`, from (row, column) on.
-  float *at(const Matrix &matrix, uint64_t item, uint64_t row,
-            uint64_t column) const;
+  /// How far the part of batch item `item` from (row, column) on is from the
+  /// first element.
+  uint64_t offset(const Matrix &matrix, uint64_t item, uint64_t row,
+                  uint64_t column) const;
 
   std::vector<uint64_t> batch;
   uint64_t items = 1, m, n, k;
@@ -50,19 +56,33 @@ struct Product {
 
 private:
   Matrix place(const pprt::ppx::MatrixViewT &view, uint64_t rows,
-               uint64_t columns);
-  std::vector<std::unique_ptr<float, void (*)(void *)>> memory;
+               uint64_t columns) const;
 };
 
-/// pp's own. `contraction` is the product's, without epilogues.
-Form ownForm(const Product &product, const pprt::ppx::ContractionT &contraction,
-             pprt::cpu::Team &team);
+/// Memory of the pages that a step has, for operands as often as they fit into
+/// `bytes`, at least once. All copies hold the same values.
+class Copies {
+public:
+  Copies(const Product &product, uint64_t bytes);
+
+  size_t size() const { return count; }
+  Operands operator[](size_t index) const;
+
+private:
+  uint64_t rhsBegin, outBegin, stride; ///< in bytes
+  size_t count;
+  std::shared_ptr<char> memory;
+};
+
+/// pp's own. `contraction` has no epilogues.
+Form ownForm(const pprt::ppx::ContractionT &contraction, pprt::cpu::Team &team);
 
 /// What the libraries can do with the product as it lies, in any of their ways:
 /// oneDNN's matmul and its sgemm, OpenBLAS, and MKL if `mkl` names a library;
-/// with the threads of the library, or called by the team's, which share out
-/// rows, columns or the batch.
-std::vector<Form> libraryForms(const Product &product, pprt::cpu::Team &team,
-                               const std::string &mkl);
+/// with the threads of the library, or called by as many threads of OpenMP's,
+/// which share out rows, columns or the batch. `tells`: a line on stderr for
+/// each library that is missing.
+std::vector<Form> libraryForms(const Product &product, unsigned threads,
+                               const std::string &mkl, bool tells);
 
 #endif // PP_BENCHMARKS_PRODUCT_H

@@ -6,45 +6,53 @@
 // rank's step, pp's own contraction beside the fastest that a library does in
 // any of its ways; then one line of JSON. The floor shares no code with what it
 // judges: it calls the libraries on operands that lie as they do in a step.
-// The sides take turns in one process; a time is the median of many.
+// Every form has a process, and they take turns; a time is the median of many.
 //
 //===----------------------------------------------------------------------===//
 #include "Product.h"
+#include "Side.h"
 
 #include "pprt/Artifact.h"
 
 #include <dnnl.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <map>
-#include <thread>
+#include <unistd.h>
 
 using namespace pprt;
 using cpu::Team;
 
 namespace {
 
+/// What a step touches, roughly: more than any cache keeps of a product.
+constexpr uint64_t kColdBytes = uint64_t(256) << 20;
+/// The most sides of a product: they have memory at the same time.
+constexpr uint64_t kSides = 16;
+constexpr int kTurns = 8;
+
 struct Options {
   std::string artifact, mkl, clock = "wall";
   double seconds = 1; ///< for each form of a product
+  bool cold = false;
 };
 
 int usage() {
   std::fprintf(
       stderr,
       "usage: pp-contractions FILE.ppx [--mkl=LIBRARY] [--seconds=1]\n"
-      "                       [--clock=wall|processor]\n"
+      "                       [--clock=wall|processor] [--cold]\n"
       "Times the matrix products of a step beside what libraries reach.\n"
       "--clock=processor: the time of all threads, divided by their number;\n"
       "for machines that do other things, too.\n"
+      "--cold: no operand is in a cache; every time takes other ones.\n"
       "example: pp-opt gpt.mlir --pp-parallelize=threads=2 --emit=ppx -o "
       "gpt.ppx\n"
-      "         OMP_WAIT_POLICY=passive pp-contractions gpt.ppx\n");
+      "         GOMP_SPINCOUNT=10000 pp-contractions gpt.ppx\n");
   return 2;
 }
 
@@ -62,6 +70,8 @@ bool parse(int argc, char **argv, Options &options) {
       options.seconds = std::atof(value.c_str());
     else if (key == "--clock" && (value == "wall" || value == "processor"))
       options.clock = value;
+    else if (argument == "--cold")
+      options.cold = true;
     else if (argument.rfind("--", 0) != 0 && options.artifact.empty())
       options.artifact = argument;
     else
@@ -70,79 +80,86 @@ bool parse(int argc, char **argv, Options &options) {
   return !options.artifact.empty() && options.seconds > 0;
 }
 
-class Stopwatch {
-public:
-  explicit Stopwatch(bool processor, unsigned threads)
-      : clock(processor ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC),
-        divisor(processor ? threads : 1) {}
-
-  double milliseconds(const Form &form) const {
-    const double start = now();
-    form.run();
-    return (now() - start) / divisor;
-  }
-  double now() const {
-    timespec time;
-    clock_gettime(clock, &time);
-    return double(time.tv_sec) * 1e3 + double(time.tv_nsec) / 1e6;
-  }
-
-private:
-  clockid_t clock;
-  double divisor;
-};
-
-double median(std::vector<double> times) {
-  const auto middle = times.begin() + ptrdiff_t(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
-}
-
 struct Times {
   double least, middle;
 };
 
-/// All forms in turns, for some time.
-std::vector<Times> measure(const std::vector<Form> &forms,
-                           const Stopwatch &watch, double seconds) {
-  std::vector<std::vector<double>> times(forms.size());
-  for (const Form &form : forms)
-    form.run(); // generates kernels
-  const Stopwatch wall(false, 1);
-  const double end = wall.now() + seconds * 1e3 * double(forms.size());
-  do
-    for (size_t i = 0; i < forms.size(); ++i)
-      times[i].push_back(watch.milliseconds(forms[i]));
-  while (wall.now() < end);
-  std::vector<Times> result;
-  for (const std::vector<double> &form : times)
-    result.push_back(
-        {*std::min_element(form.begin(), form.end()), median(form)});
-  return result;
+Times summarize(std::vector<double> times) {
+  const auto middle = times.begin() + ptrdiff_t(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return {*std::min_element(times.begin(), times.end()), *middle};
 }
 
 /// The sum of the result: forms that compute something else are compared in
 /// vain.
-double sumOfResult(const Product &product, const Form &form) {
-  form.run();
+double sumOfResult(const Product &product, const float *out) {
   double sum = 0;
   for (uint64_t item = 0; item < product.items; ++item)
     for (uint64_t i = 0; i < product.m; ++i)
       for (uint64_t j = 0; j < product.n; ++j)
-        sum += std::abs(*product.at(product.out, item, i, j));
+        sum += std::abs(out[product.offset(product.out, item, i, j)]);
   return sum;
 }
 
+/// What `form` does over and over.
+Work createWork(const Product &product, const Form &form, bool cold) {
+  const uint64_t memory =
+      uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
+  const Copies copies(product,
+                      cold ? std::min(kColdBytes, memory / (2 * kSides)) : 0);
+  form.run(copies[0]);
+  return {form.name, sumOfResult(product, copies[0].out),
+          [=, next = size_t(0)]() mutable {
+            next = (next + 1) % copies.size();
+            form.run(copies[next]);
+          }};
+}
+
+/// pp's side first, then every form of the libraries. Empty, and a line, if
+/// something fails.
+std::vector<Side> startSides(const ppx::ContractionT &contraction,
+                             const Product &product, unsigned threads,
+                             const Options &options) {
+  const Side::Clock clock = {options.clock == "processor", threads};
+  static bool told = false;
+  std::vector<Side> sides;
+  while (true) {
+    const size_t index = sides.size();
+    std::optional<Side> side = Side::start(
+        [&]() -> Work {
+          if (index == 0) {
+            static Team team(threads, /*spins=*/4000);
+            return createWork(product, ownForm(contraction, team),
+                              options.cold);
+          }
+          const std::vector<Form> forms =
+              libraryForms(product, threads, options.mkl, !told);
+          return index <= forms.size()
+                     ? createWork(product, forms[index - 1], options.cold)
+                     : Work();
+        },
+        clock);
+    if (!side) {
+      std::fprintf(stderr,
+                   "error: %s: expects a result, got none of form %zu\n",
+                   product.name().c_str(), index);
+      return {};
+    }
+    if (side->name().empty())
+      return sides;
+    sides.push_back(std::move(*side));
+    told = sides.size() > 1;
+  }
+}
+
 struct Row {
-  std::string name;
-  int count;
+  std::string name, own, floor; ///< the product, and who computes it
   double flops;
-  Form own, floor;
   Times ownTimes, floorTimes;
 };
 
-/// False if two forms disagree.
-bool compare(const ppx::ContractionT &contraction, int count, Team &team,
+/// False, and a line, if two forms disagree or one fails.
+bool compare(const ppx::ContractionT &contraction, unsigned threads,
              const Options &options, Row &row) {
   ppx::ContractionT plain(contraction);
   plain.epilogues.clear();
@@ -151,29 +168,38 @@ bool compare(const ppx::ContractionT &contraction, int count, Team &team,
   for (auto *view : {plain.lhs.get(), plain.rhs.get(), plain.out.get()})
     view->offset = 0;
   const Product product(plain);
-  std::vector<Form> forms = libraryForms(product, team, options.mkl);
-  forms.insert(forms.begin(), ownForm(product, plain, team));
-  const double expected = sumOfResult(product, forms[0]);
-  for (const Form &form : forms)
-    if (const double sum = sumOfResult(product, form);
-        !(std::abs(sum - expected) <= 1e-4 * expected)) {
+  std::vector<Side> sides = startSides(plain, product, threads, options);
+  if (sides.empty())
+    return false;
+  for (const Side &side : sides)
+    if (const double expected = sides[0].sum();
+        !(std::abs(side.sum() - expected) <= 1e-4 * expected)) {
       std::fprintf(stderr, "error: %s: expects a sum of %g, got %g of %s\n",
-                   product.name().c_str(), expected, sum, form.name.c_str());
+                   product.name().c_str(), expected, side.sum(),
+                   side.name().c_str());
       return false;
     }
-  const Stopwatch watch(options.clock == "processor", team.size());
-  const std::vector<Times> times = measure(forms, watch, options.seconds);
+  for (int turn = 0; turn < kTurns; ++turn)
+    for (Side &side : sides)
+      if (!side.takeTurn(options.seconds / kTurns)) {
+        std::fprintf(stderr, "error: %s: expects a time, got none of %s\n",
+                     product.name().c_str(), side.name().c_str());
+        return false;
+      }
+  std::vector<Times> times;
+  for (const Side &side : sides)
+    times.push_back(summarize(side.times()));
   size_t best = 1;
-  for (size_t i = 1; i < forms.size(); ++i)
+  for (size_t i = 1; i < sides.size(); ++i)
     if (times[i].middle < times[best].middle)
       best = i;
-  row = {product.name(), count,    product.flops(), forms[0],
-         forms[best],    times[0], times[best]};
+  row = {product.name(),  sides[0].name(), sides[best].name(),
+         product.flops(), times[0],        times[best]};
   return true;
 }
 
 /// The rate of one square product: what the peers report.
-double squareRate(Team &team, const Options &options) {
+double squareRate(unsigned threads, const Options &options) {
   const auto view = [] {
     auto result = std::make_unique<ppx::MatrixViewT>();
     result->row_stride = 1024;
@@ -186,7 +212,7 @@ double squareRate(Team &team, const Options &options) {
   square.rhs = view();
   square.out = view();
   Row row;
-  return compare(square, 1, team, options, row)
+  return compare(square, threads, options, row)
              ? row.flops / row.floorTimes.middle / 1e6
              : 0;
 }
@@ -208,12 +234,13 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "error: %s\n", artifact.status().message().c_str());
     return 3;
   }
+  std::signal(SIGPIPE, SIG_IGN); // a side that ends is an error of its own
   std::map<uint32_t, int> counts;
   for (const auto &instruction : artifact->programs[0]->body)
     if (instruction->opcode == ppx::Opcode_run)
       ++counts[instruction->kernel];
 
-  Team team(artifact->threads_per_rank, /*spins=*/4000);
+  const unsigned threads = artifact->threads_per_rank;
   std::printf("| product | times a step | pp ms (least) | library | floor ms "
               "(least) | form | ratio | GFLOP/s |\n"
               "|---|---|---|---|---|---|---|---|\n");
@@ -224,13 +251,13 @@ int main(int argc, char **argv) {
     if (!contraction || !isTaken(*contraction))
       continue;
     Row row;
-    if (!compare(*contraction, count, team, options, row))
+    if (!compare(*contraction, threads, options, row))
       return 1;
     std::printf("| %s | %d | %.2f (%.2f) | %s | %.2f (%.2f) | %s | %.2f | %.0f "
                 "|\n",
                 row.name.c_str(), count, row.ownTimes.middle,
-                row.ownTimes.least, row.own.name.c_str(), row.floorTimes.middle,
-                row.floorTimes.least, row.floor.name.c_str(),
+                row.ownTimes.least, row.own.c_str(), row.floorTimes.middle,
+                row.floorTimes.least, row.floor.c_str(),
                 row.ownTimes.middle / row.floorTimes.middle,
                 row.flops / row.floorTimes.middle / 1e6);
     std::fflush(stdout);
@@ -243,7 +270,7 @@ int main(int argc, char **argv) {
   const dnnl_version_t *version = dnnl_version();
   std::printf("{\"median_ms\": %.3f, \"ours_ms\": %.3f, \"gflop\": %.3f, "
               "\"matmul_gflops\": %.1f, \"version\": \"oneDNN %d.%d.%d\"}\n",
-              floor, own, flops / 1e9, squareRate(team, options),
+              floor, own, flops / 1e9, squareRate(threads, options),
               version->major, version->minor, version->patch);
   return 0;
 }

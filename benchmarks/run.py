@@ -113,12 +113,11 @@ def check_losses(runs):
                          f"{run['loss']:.4f}")
 
 
-def run_floor(args, scratch):
-    # Passive: its threads would spin into our turns.
-    env = dict(os.environ, OMP_NUM_THREADS=str(CORES),
-               OMP_WAIT_POLICY="passive")
+def run_floor(args, scratch, *flags):
+    # Not longer: a side's threads would spin into the turns of others.
+    env = dict(os.environ, OMP_NUM_THREADS=str(CORES), GOMP_SPINCOUNT="10000")
     command = [args.tool("pp-contractions"), os.path.join(scratch, "gpt.ppx"),
-               "--seconds=0.2"]
+               "--seconds=0.2", *flags]
     libraries = os.path.join(args.venv, "lib")
     if "peers" in args.sides:
         env["MKL_THREADING_LAYER"] = "GNU"
@@ -129,12 +128,13 @@ def run_floor(args, scratch):
 
 def measure_steps(args, scratch):
     """All runs: {"ours": [per row [per round]], "peers": ..., "floor": ...}"""
-    runs = {"ours": [[] for _ in ROWS], "floor": [],
+    runs = {"ours": [[] for _ in ROWS], "floor": [], "cold floor": [],
             "peers": [[[] for _ in row.peers] for row in ROWS]}
     for number in range(args.rounds):
         print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
         if "floor" in args.sides:
             runs["floor"].append(run_floor(args, scratch))
+            runs["cold floor"].append(run_floor(args, scratch, "--cold"))
         for i, row in enumerate(ROWS):
             if "ours" in args.sides:
                 runs["ours"][i].append(run_ours(args, row, scratch))

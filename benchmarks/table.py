@@ -5,7 +5,8 @@
 # A row is met by its ratio to the fastest peer; or, where the peer's matrix
 # products run near the floor's rate, by a step of at most 1.25 times the floor,
 # which is the time of the step's bare contractions, each as its fastest library
-# does it.
+# does it. The cold floor, whose operands come from memory, judges nothing: some
+# of a step's do, some don't.
 """Rows, verdicts and the table."""
 
 import statistics
@@ -44,7 +45,7 @@ def verdict(row):
 
 
 def rows(definitions, runs):
-    floor_ms = median(runs["floor"])
+    floor_ms, cold_ms = median(runs["floor"]), median(runs["cold floor"])
     floor_rate = median(runs["floor"], "matmul_gflops")
     result = []
     for definition, ours, peers in zip(definitions, runs["ours"],
@@ -59,9 +60,11 @@ def rows(definitions, runs):
             "peer_ms": peer_ms,
             "peer_rate": median(peer, "matmul_gflops"),
             "floor_ms": floor_ms,
+            "cold_floor_ms": cold_ms,
             "floor_rate": floor_rate,
             "ratio": ours_ms / peer_ms if ours and peer else None,
             "over_floor": ours_ms / floor_ms if ours and floor_ms else None,
+            "over_cold_floor": ours_ms / cold_ms if ours and cold_ms else None,
         }
         row["met"] = verdict(row)
         result.append(row)
@@ -89,18 +92,20 @@ def render(result):
             f"{result['load']:.1f} at the start", ""]
     text += lines(
         ("ours", "peer", "ours ms", "peer ms", "ratio", "target", "floor ms",
-         "ours/floor", "floor GFLOP/s", "peer GFLOP/s", "met"),
+         "ours/floor", "cold floor ms", "ours/cold floor", "floor GFLOP/s",
+         "peer GFLOP/s", "met"),
         [(row["name"], cell(row["peer"]), cell(row["ours_ms"], 1),
           cell(row["peer_ms"], 1), cell(row["ratio"], 2),
           f"<= {row['target']:.2f}", cell(row["floor_ms"], 1),
-          cell(row["over_floor"], 2), cell(row["floor_rate"]),
+          cell(row["over_floor"], 2), cell(row["cold_floor_ms"], 1),
+          cell(row["over_cold_floor"], 2), cell(row["floor_rate"]),
           cell(row["peer_rate"]), cell(row["met"]))
          for row in result["rows"]])
-    floor = result["runs"]["floor"]
-    if floor:
-        text += ["", f"the floor's contractions alone: libraries "
-                     f"{median(floor):.1f} ms, ours "
-                     f"{median(floor, 'ours_ms'):.1f} ms"]
+    for name in ("floor", "cold floor"):
+        if alone := result["runs"][name]:
+            text += ["", f"the {name}'s contractions alone: libraries "
+                         f"{median(alone):.1f} ms, ours "
+                         f"{median(alone, 'ours_ms'):.1f} ms"]
     if "compile" in result:
         text.append("")
         text += lines(

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "FormContractions.h"
+#include "MicroBatchSums.h"
 #include "mlir/IR/IRMapping.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
@@ -123,6 +124,18 @@ void ContractionFormer::cloneResultOps(ArrayRef<Operation *> ops, Block *body,
   func::ReturnOp::create(builder, dot.getLoc(), mapping.lookup(inner));
 }
 
+/// Whether a later micro-batch may add to what an earlier one left of `value`.
+static bool mayBeAddedTo(Value value) {
+  if (!value.hasOneUse())
+    return false;
+  OpOperand &use = *value.use_begin();
+  auto fragment = dyn_cast<FragmentOp>(use.getOwner()->getParentOp());
+  if (!fragment || !isa<YieldOp>(use.getOwner()))
+    return false;
+  OpResult result = fragment->getResult(use.getOperandNumber());
+  return !result.use_empty() && MicroBatchSums::mayGoToSlot(result);
+}
+
 bool ContractionFormer::tryToForm(Absorption absorption) {
   OpBuilder::InsertionGuard guard(builder);
   MLIRContext *context = dot.getContext();
@@ -158,10 +171,10 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
     kernel->erase();
     return false;
   }
-  // A later micro-batch may add to what an earlier one left.
-  uint64_t bytes = 0;
-  for (bool accumulate : {false, true}) {
-    contraction->accumulate = accumulate;
+  pprt::cpu::planContraction(*contraction, threads);
+  uint64_t bytes = contraction->workspace_bytes;
+  if (mayBeAddedTo(output)) {
+    contraction->accumulate = true;
     pprt::cpu::planContraction(*contraction, threads);
     bytes = std::max(bytes, contraction->workspace_bytes);
   }

@@ -22,7 +22,7 @@ func.func @softmax(%x: tensor<64x128xf32>) -> tensor<64x128xf32> {
 // -----
 
 // Bias and residual go into the product, the transposed operand is read as it
-// lies; equal kernels are one function.
+// lies; equal kernels are one function. Its sums are kept in the result.
 // CHECK-LABEL: func.func @linear
 // CHECK-NEXT: %[[A:.*]] = pp.launch @matmul_0(%[[X:.*]], %[[W:.*]], %[[B:.*]], %[[X]])
 // CHECK-NEXT: %[[C:.*]] = pp.launch @matmul_0(%[[A]], %[[W]], %[[B]], %[[A]])
@@ -39,14 +39,42 @@ func.func @linear(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>, %b: tensor<16xf32
   return %5 : tensor<8x16xf32>
 }
 // CHECK: func.func private @matmul_0
-// CHECK-SAME: pp.kernel = #pp.kernel<contraction>
-// CHECK-SAME: pp.workspace = {{[0-9]+}} : i64
+// CHECK-SAME: attributes {pp.kernel = #pp.kernel<contraction>} {
 // CHECK-NEXT: pp.transpose
 // CHECK-NEXT: pp.dot_general
 // CHECK-NEXT: pp.broadcast
 // CHECK-NEXT: pp.add
 // CHECK-NEXT: pp.add
 // CHECK-NOT: func.func
+
+// -----
+
+// A result that later micro-batches are added to is not the place of sums to
+// which something is added, too; one that is also sent stays where it is.
+// CHECK-LABEL: func.func @sums
+// CHECK: pp.launch @[[SUM:matmul_[0-9]+]](
+// CHECK: pp.launch @[[SENT:matmul_[0-9]+]](
+// CHECK: func.func private @[[SUM]]
+// CHECK-SAME: pp.workspace = {{[0-9]+}} : i64
+// CHECK: func.func private @[[SENT]]
+// CHECK-SAME: attributes {pp.kernel = #pp.kernel<contraction>} {
+module {
+  pp.mesh @mesh = <["mb"=2 : time]>
+  func.func @sums(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>)
+      -> (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>) {
+    %0:2 = pp.fragment forward stage 0 (%x, %w) {
+    ^bb0(%a: tensor<8x16xf32>, %b: tensor<16x16xf32>):
+      %y = pp.dot_general %a, %b batch [] x [] contract [1] x [0] : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+      %z = pp.add %y, %a : tensor<8x16xf32>
+      %u = pp.dot_general %a, %b batch [] x [] contract [1] x [1] : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+      %v = pp.add %u, %a : tensor<8x16xf32>
+      pp.yield %z, %v : tensor<8x16xf32>, tensor<8x16xf32>
+    } : (tensor<8x16xf32>, tensor<16x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>)
+    %1 = pp.accumulate %0#0 over "mb" : tensor<8x16xf32>
+    %2 = pp.accumulate %0#1 over "mb" : tensor<8x16xf32>
+    return %1, %2, %0#1 : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
+  }
+}
 
 // -----
 

@@ -312,6 +312,31 @@ TEST(Matching, EverySendHasAReceive) {
             "epilogue");
 }
 
+// Both receive as many bytes, of other places.
+TEST(Matching, MembersOfAGroupSplitTheSameDimension) {
+  ArtifactBuilder builder;
+  builder.group({builder.axis("dp", 2)});
+  for (uint32_t rank : {0, 1}) {
+    ProgramBuilder program = builder.program({rank});
+    const uint32_t queue = program.queue("main");
+    const uint32_t x = program.slot("x", 16), y = program.slot("y", 16);
+    program.get().slots[x]->shape = {4, 4};
+    program.get().slots[y]->shape =
+        rank == 0 ? std::vector<uint64_t>{2, 8} : std::vector<uint64_t>{4, 4};
+    program.begin(Section::body);
+    program.run(queue, {}, {x});
+    ppx::InstructionT &exchange =
+        program.collective(queue, ppx::CollectiveKind_all_to_all, 0, {x}, {y});
+    exchange.dimension = 1;
+    exchange.split_dimension = rank;
+    program.step(queue);
+  }
+  const ppx::ArtifactT artifact = builder.take();
+  EXPECT_TRUE(checkStructure(artifact).ok())
+      << checkStructure(artifact).status().message();
+  EXPECT_TRUE(checkArtifact(artifact).has(FindingKind::mismatch));
+}
+
 TEST(Matching, MembersOfAGroupDoTheSame) {
   ppx::ArtifactT artifact = twoStages();
   ppx::ProgramT &other = *artifact.programs[makePrivateProgram(artifact, 1)];

@@ -341,6 +341,15 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto &a) { a.arguments[0]->sharding[0]->axes = {1}; },
              "argument 'master' expects a slot of 24 bytes f32 in program "
              "'program0', got 48 bytes f32"},
+        Case{"keptInPartsOfTime",
+             [](auto &a) {
+               a.axes.push_back(std::make_unique<ppx::AxisT>());
+               a.axes.back()->name = "mb";
+               a.axes.back()->size = 1;
+               a.axes.back()->kind = ppx::AxisKind_time;
+               a.arguments[0]->sharding[0]->axes = {2};
+             },
+             "argument 'master' expects axes of devices, got time axis 'mb'"},
         Case{"overlap",
              [](auto &a) {
                a.arguments[1]->role = ppx::Role_state;
@@ -516,6 +525,14 @@ INSTANTIATE_TEST_SUITE_P(
              },
              "rank 0, body #12 '0U collective': expects output 0 'gradient' of "
              "384 bytes in the shape that the collective gives, got 192 bytes"},
+        Case{"remainder",
+             [](auto &a) {
+               ppx::InstructionT &scatter = first(a, ppx::Opcode_collective);
+               scatter.collective = ppx::CollectiveKind_reduce_scatter;
+               a.programs[0]->slots[scatter.arguments[0]]->shape = {3, 16};
+             },
+             "rank 0, body #12 '0U collective': expects dimension 0 divisible "
+             "by 2 members, got 3"},
         Case{"permutation",
              [](auto &a) { a.programs[0]->prologue[1]->permutation = {0, 0}; },
              "rank 0, prologue #1 '0P collective': expects a permutation of "
@@ -536,6 +553,10 @@ INSTANTIATE_TEST_SUITE_P(
              "'input', 48 bytes f32, got 192 bytes f32"},
         Case{"emit", [](auto &a) { a.programs[0]->epilogue[1]->binding = 9; },
              "rank 0, epilogue #1 '0U emit': expects an output below 2, got 9"},
+        Case{"emitBytes",
+             [](auto &a) { a.programs[0]->epilogue[1]->arguments = {2}; },
+             "rank 0, epilogue #1 '0U emit': expects a slot for one shard of "
+             "'weights', 48 bytes f32, got 192 bytes f32"},
         Case{"flag",
              [](auto &a) { first(a, ppx::Opcode_flag).arguments.back() = 0; },
              "rank 0, body #15 '0U flag': expects one i32 as its flag, got 48 "

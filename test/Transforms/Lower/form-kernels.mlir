@@ -152,3 +152,28 @@ func.func @empty(%x: tensor<4x0xf32>) -> tensor<4x0xf32> {
   %0 = pp.exp %x : tensor<4x0xf32>
   return %0 : tensor<4x0xf32>
 }
+
+// -----
+
+// Every row of the new values reads more of the old ones than its own: no row
+// may be overwritten before the others are done.
+// CHECK-LABEL: func.func @main
+// CHECK: func.func private @fused_0
+// CHECK-NOT: pp.inplace
+// CHECK-SAME: pp.rows = #pp.rows<300,
+// CHECK: func.func private @fused_1
+// CHECK-NOT: pp.inplace
+// CHECK-SAME: pp.rows = #pp.rows<400,
+func.func @main(%s: tensor<300x300xf64> {pp.role = #pp.role<state>, pp.name = "s"},
+                %q: tensor<400xf64> {pp.role = #pp.role<state>, pp.name = "q"})
+    -> (tensor<300x300xf64> {pp.role = #pp.role<state>, pp.name = "s"},
+        tensor<400xf64> {pp.role = #pp.role<state>, pp.name = "q"}) {
+  %0 = pp.transpose %s perm [1, 0] : tensor<300x300xf64> -> tensor<300x300xf64>
+  %1 = pp.sub %s, %0 : tensor<300x300xf64>
+  %2 = pp.broadcast %q dims [0] : tensor<400xf64> -> tensor<400x400xf64>
+  %3 = pp.broadcast %q dims [1] : tensor<400xf64> -> tensor<400x400xf64>
+  %4 = pp.sub %2, %3 : tensor<400x400xf64>
+  %5 = pp.tanh %4 : tensor<400x400xf64>
+  %6 = pp.reduce sum %5 dims [1] : tensor<400x400xf64> -> tensor<400xf64>
+  return %1, %6 : tensor<300x300xf64>, tensor<400xf64>
+}

@@ -170,3 +170,77 @@ module {
   } epilogue {
   }
 }
+
+// -----
+
+// A sum does not take the place of another sum's operand, although what was
+// there is dead by then and a copy joins them later: operands would be crossed.
+// CHECK-LABEL: pp.program @crosses
+// CHECK: pp.collective all_reduce sum over ["dp"] [1, 2, 3, 4]
+// CHECK-NEXT: pp.copy [4, 1]
+module {
+  func.func private @main(tensor<4xf32>) -> tensor<4xf32>
+  func.func private @neg(%w: tensor<4xf32>) -> tensor<4xf32> attributes {pp.kernel = #pp.kernel<loops>} {
+    %0 = pp.neg %w : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  pp.program @crosses ranks [0, 1] arena 0 slots {
+    pp.slot "w" parameter at -1 argument 0 : tensor<4xf32>
+    pp.slot "a" activation at -1 : tensor<4xf32>
+    pp.slot "b" activation at -1 : tensor<4xf32>
+    pp.slot "sum of a" activation at -1 : tensor<4xf32>
+    pp.slot "sum of b" activation at -1 : tensor<4xf32>
+  } queues {
+    pp.queue "compute" compute
+    pp.queue "collective dp" collective
+  } prologue {
+  } body {
+    pp.run @neg [0, 1] on 0 after []
+    pp.run @neg [0, 2] on 0 after []
+    pp.collective all_reduce sum over ["dp"] [1, 2, 3, 4] on 1 after []
+    pp.copy [4, 1] on 0 after []
+    pp.emit output 0 [1] on 0 after []
+    pp.emit output 0 [2] on 0 after []
+    pp.emit output 0 [3] on 0 after []
+    pp.step [] on 0 after []
+  } epilogue {
+  }
+}
+
+// -----
+
+// What ends the run reads what the last body left: that body may not put
+// something else there.
+// CHECK-LABEL: pp.program @tells
+// CHECK: body
+// CHECK-NEXT: pp.run @neg [0, 1]
+// CHECK-NEXT: pp.run @neg [1, 2]
+// CHECK-NEXT: pp.copy [2, 3]
+// CHECK-NEXT: pp.run @neg [0, 2]
+// CHECK-NEXT: pp.emit output 0 [2]
+// CHECK-NEXT: pp.step
+module {
+  func.func private @main(tensor<4xf32>) -> tensor<4xf32>
+  func.func private @neg(%w: tensor<4xf32>) -> tensor<4xf32> attributes {pp.kernel = #pp.kernel<loops>} {
+    %0 = pp.neg %w : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  pp.program @tells ranks [0] arena 0 slots {
+    pp.slot "w" parameter at -1 argument 0 : tensor<4xf32>
+    pp.slot "a" activation at -1 : tensor<4xf32>
+    pp.slot "b" activation at -1 : tensor<4xf32>
+    pp.slot "last" activation at -1 : tensor<4xf32>
+  } queues {
+    pp.queue "compute" compute
+  } prologue {
+  } body {
+    pp.run @neg [0, 1] on 0 after []
+    pp.run @neg [1, 2] on 0 after []
+    pp.copy [2, 3] on 0 after []
+    pp.run @neg [0, 2] on 0 after []
+    pp.emit output 0 [2] on 0 after []
+    pp.step [] on 0 after []
+  } epilogue {
+    pp.emit output 0 [3] on 0 after []
+  }
+}

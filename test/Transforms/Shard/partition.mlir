@@ -103,3 +103,46 @@ module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
     return %a, %c : tensor<8x4xf32>, tensor<8x4xf32>
   }
 }
+
+// -----
+
+// A partial maximum is no sum: whoever negates it first gets another number.
+// What is repeated is reduced while it is small.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[MAX:.*]] = pp.reduce max
+// CHECK-NEXT: %[[WHOLE:.*]] = pp.all_reduce max %[[MAX]]
+// CHECK-NEXT: pp.neg %[[WHOLE]]
+// CHECK: %[[PART:.*]] = pp.reduce sum
+// CHECK-NEXT: %[[SUM:.*]] = pp.all_reduce sum %[[PART]]
+// CHECK-NEXT: pp.broadcast %[[SUM]]
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["tp"=2]>
+  func.func @main(%x: tensor<4x8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}]>})
+      -> (tensor<4xf32>, tensor<4x6xf32>) {
+    %0 = pp.reduce max %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>
+    %1 = pp.neg %0 : tensor<4xf32>
+    %2 = pp.reduce sum %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>
+    %3 = pp.broadcast %2 dims [0] : tensor<4xf32> -> tensor<4x6xf32>
+    return %1, %3 : tensor<4xf32>, tensor<4x6xf32>
+  }
+}
+
+// -----
+
+// An axis counts as much as the most important seed that names it: the sum lies
+// as "x" does, and "y" is brought to it.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[Y:.*]] = pp.permute %arg1
+// CHECK-NEXT: pp.add %arg0, %[[Y]]
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>, threads = 1, seeds = [
+    #pp.seed<"x", [{"b"}, {}], 0>, #pp.seed<"y", [{"a"}, {}], 1>, #pp.seed<"z", [{"b"}], 2>]>} {
+  pp.mesh @mesh = <["a"=2, "b"=2]>
+  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"b"}, {}]>},
+                  %y: tensor<4x4xf32> {pp.name = "y", pp.sharding = #pp.sharding<@mesh, [{"a"}, {}]>},
+                  %z: tensor<4xf32> {pp.name = "z", pp.sharding = #pp.sharding<@mesh, [{"b"}]>})
+      -> (tensor<4x4xf32>, tensor<4xf32>) {
+    %0 = pp.add %x, %y : tensor<4x4xf32>
+    %1 = pp.neg %z : tensor<4xf32>
+    return %0, %1 : tensor<4x4xf32>, tensor<4xf32>
+  }
+}

@@ -106,3 +106,21 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
     return %5, %6 : tensor<4xf32>, tensor<4xf32>
   }
 }
+
+// -----
+
+// Random bits are work, and both uses of a stream mean the same.
+// CHECK-LABEL: @main
+// CHECK-COUNT-1: pp.random_bits
+// CHECK-NOT: pp.random_bits
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=2]>
+  func.func @main(%x: tensor<4xi32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"a"}]>}) -> (tensor<4xi32>, tensor<4xi32>) {
+    %seed = pp.constant dense<1> : tensor<i64>
+    %step = pp.constant dense<0> : tensor<i32>
+    %bits = pp.random_bits %seed, %step stream 1 : tensor<i64>, tensor<i32> -> tensor<4xi32>
+    %0 = pp.add %x, %bits : tensor<4xi32>
+    %1 = pp.mul %x, %bits : tensor<4xi32>
+    return %0, %1 : tensor<4xi32>, tensor<4xi32>
+  }
+}

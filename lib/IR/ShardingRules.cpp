@@ -115,12 +115,15 @@ template <typename... OpTys> void attachElementwise(MLIRContext *context) {
 ShardingRule reduceRule(ReduceOp op) {
   ShardingRule rule;
   TensorFactors operand, result;
+  // No collective multiplies: a product is formed where all factors are.
+  const FactorKind reducedKind = op.getReduction() == Reduction::Prod
+                                     ? FactorKind::Replicated
+                                     : FactorKind::Reduction;
   for (auto [dim, size] : llvm::enumerate(shapeOf(op.getOperand()))) {
     bool reduced =
         llvm::is_contained(op.getDimensions(), static_cast<int64_t>(dim));
     int64_t factor = rule.addFactor(
-        size, reduced ? FactorKind::Reduction : FactorKind::Parallel,
-        op.getReduction());
+        size, reduced ? reducedKind : FactorKind::Parallel, op.getReduction());
     operand.push_back({factor});
     if (!reduced)
       result.push_back({factor});

@@ -146,3 +146,17 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>, threads = 1, seed
     return %0, %1 : tensor<4x4xf32>, tensor<4xf32>
   }
 }
+
+// -----
+
+// No collective multiplies: a product is formed where all factors are.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[X:.*]] = pp.all_gather %arg0 dim 1 over @mesh ["tp"] : tensor<4x4xf32> -> tensor<4x8xf32>
+// CHECK-NEXT: pp.reduce prod %[[X]] dims [1] : tensor<4x8xf32> -> tensor<4xf32>
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["tp"=2]>
+  func.func @main(%x: tensor<4x8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}]>}) -> tensor<4xf32> {
+    %0 = pp.reduce prod %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}

@@ -39,7 +39,7 @@ def PP_AbsOp : PP_UnaryOp<"abs", PP_NumberTensor> {
   let summary = "|x|; its gradient at 0 is 0";
 }
 def PP_ExpOp : PP_UnaryOp<"exp"> {
-  let summary = "e to the x";
+  let summary = "the exponential: e to the x";
 }
 def PP_LogOp : PP_UnaryOp<"log"> {
   let summary = "natural logarithm";
@@ -76,19 +76,19 @@ def PP_NotOp : PP_UnaryOp<"not", PP_LogicTensor, "i1"> {
 def PP_AddOp : PP_BinaryOp<"add", PP_NumberTensor, [Commutative]> {
   let hasFolder = 1;
   let hasCanonicalizer = 1;
-  let summary = "x + y";
+  let summary = "the sum x + y";
 }
 def PP_SubOp : PP_BinaryOp<"sub", PP_NumberTensor> {
   let hasFolder = 1;
-  let summary = "x - y";
+  let summary = "the difference x - y";
 }
 def PP_MulOp : PP_BinaryOp<"mul", PP_NumberTensor, [Commutative]> {
   let hasFolder = 1;
-  let summary = "x * y";
+  let summary = "the product x * y";
 }
 def PP_DivOp : PP_BinaryOp<"div", PP_NumberTensor> {
   let hasFolder = 1;
-  let summary = "x / y; integers round towards zero";
+  let summary = "the quotient x / y; integers round towards zero";
 }
 def PP_MaxOp : PP_BinaryOp<"max", PP_NumberTensor, [Commutative]> {
   let summary = "the larger; NaN if either is; ties share the gradient equally";
@@ -97,7 +97,7 @@ def PP_MinOp : PP_BinaryOp<"min", PP_NumberTensor, [Commutative]> {
   let summary = "the smaller; NaN if either is; ties share the gradient equally";
 }
 def PP_PowOp : PP_BinaryOp<"pow", PP_FloatTensor> {
-  let summary = "x to the y";
+  let summary = "the power: x to the y";
 }
 def PP_AndOp : PP_BinaryOp<"and", PP_LogicTensor, [Commutative], "i1"> {
   let summary = "logical or bitwise and";
@@ -473,11 +473,11 @@ def PP_GatherOp : PP_PureOp<"gather"> {
     Constraints:
     - (gather_c1) leading `batch_dims` dimensions agree and a table dimension follows them.
     - (gather_c2) the result's shape is batch, index, rest; element types agree.
+    - (gather_c3) the table has a row to clamp indices to, unless the result is empty.
 
     ```mlir
     %e = pp.gather %table[%tokens] batch 0 : tensor<50x8xf32>, tensor<2x4xi32> -> tensor<2x4x8xf32>
     ```
-    - (gather_c3) the table has a row to clamp indices to, unless the result is empty.
   }];
   let arguments = (ins PP_Tensor:$operand, PP_IntTensor:$indices, I64Attr:$batch_dims);
   let results = (outs PP_Tensor:$result);

@@ -146,6 +146,8 @@ def cases():
 
     yield model("no such family", "moe", "moe")
     yield model("a family's option for another", "--heads", "mlp", "--heads=2", "-o", "out")
+    yield model("an option before the family", "family before all|pp-model mlp|'--dtype=f64'",
+                "--dtype=f64", "mlp")
     yield model("nothing of a model", "layers from 1 to 10000|got 0", "gpt", "--layers=0")
     yield model("too much of a model", "batch from 1 to 16777216|got 9", "mlp", "--batch=99999999")
     yield model("heads that do not divide", "3 heads and hidden 10", "gpt", "--hidden=10",
@@ -203,6 +205,10 @@ def cases():
     # So many devices that 64 bits count none.
     yield run("no end of devices", 1, "2147483648 positions", "mlp.mlir",
               "--parallelize=dp=16777216 tp=16777216 pp=65536")
+    yield run("a key as an option", 2, "'--dp'|--parallelize=", "mlp.mlir", "--dp=2")
+    for option in "save", "report", "trace", "metrics":
+        yield run("standard output by a letter", 2, f"--{option}|/dev/stdout|'-'", "mlp.mlir",
+                  f"--{option}=-")
     yield run("verify without a step", 2, "--verify|--steps", "mlp.mlir", "--verify", "--steps=0")
     for goal in "dp=2", "pp=2":
         for name, got in ("nothing-left", "one that is not"), ("argument-left", "an argument"):
@@ -234,6 +240,9 @@ def cases():
               "--pp-parallelize=", "--draw-schedule=model.txt")
     yield opt("remarks of nobody", 2, "--remarks-filter|pp-cut-stages|NONSENSE", "mlp.mlir",
               "--pp-parallelize=", "--remarks-filter=NONSENSE")
+    yield opt("an artifact for a module", 2, "artifact good.ppx|pp-run", "good.ppx")
+    yield opt("remarks of a part of a name", 2, "--remarks-filter|got 'cut-stages'", "mlp.mlir",
+              "--pp-parallelize=", "--remarks-filter=cut-stages")
     yield opt("half an expression", 2, "--remarks-filter-missed|'('", "mlp.mlir",
               "--pp-parallelize=", "--remarks-filter-missed=(")
     yield opt("a limit on kernels that are not compiled", 2, "--cache-limit|--emit=ppx",

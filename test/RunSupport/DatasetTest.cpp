@@ -261,8 +261,13 @@ TEST_F(FilesTest, NpyThatDoesNotFit) {
   EXPECT_EQ(zeros, std::vector<float>(4));
   write("labels.npy", {6, 2});
   EXPECT_EQ(message(languageModel(2, 2)),
+            "labels.npy: expects as many rows as tokens.npy, 4, got 6");
+  // Steps may have another number of rows in each file.
+  tensors = languageModel(2, 2);
+  tensors[1].shape = {1, 2};
+  EXPECT_EQ(message(tensors),
             "labels.npy: expects as many steps as tokens.npy holds, which are "
-            "2 (4 rows, 2 a step), got 6 rows, 2 a step");
+            "2 (4 rows, 2 a step), got 6 rows, 1 a step");
 }
 
 TEST(Dataset, RandomStaysInRangeAndRepeats) {

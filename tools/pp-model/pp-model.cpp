@@ -90,6 +90,17 @@ int main(int argc, char **argv) {
       [](llvm::raw_ostream &out) { out << pp::describeVersion() << "\n"; });
   // LLVM's own -h would print help for every misspelt --h...
   cl::opt<bool> help("h", cl::ReallyHidden, cl::sub(cl::SubCommand::getAll()));
+  // LLVM takes a subcommand in the first place alone, and does not say so.
+  const auto isFamily = [](llvm::StringRef word) {
+    return word == "gpt" || word == "mlp";
+  };
+  if (argc > 1 && !isFamily(argv[1]))
+    for (int i = 2; i < argc; ++i)
+      if (isFamily(argv[i]))
+        return fail("expects the family before all options, as in pp-model " +
+                        llvm::Twine(argv[i]) + " -o FILE; got '" + argv[1] +
+                        "' before '" + argv[i] + "'",
+                    ExitCode::usage);
   if (!cl::ParseCommandLineOptions(
           argc, argv,
           "pp-model: writes an example model as a level 1 module\n\n"

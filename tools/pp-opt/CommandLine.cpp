@@ -43,13 +43,13 @@ static constexpr llvm::StringLiteral kRemarking[] = {
 static std::string checkFilter(llvm::StringRef filter) {
   if (filter.empty()) // not given
     return "";
-  llvm::Regex expression(filter);
   std::string error;
-  if (!expression.isValid(error))
+  if (!llvm::Regex(filter).isValid(error))
     return "expects a regular expression, got '" + filter.str() + "': " + error;
-  if (llvm::any_of(kRemarking, [&](llvm::StringRef pass) {
-        return expression.match(pass);
-      }))
+  // As MLIR does: a part of a name lets nothing through.
+  llvm::Regex whole("^(" + filter.str() + ")$");
+  if (llvm::any_of(kRemarking,
+                   [&](llvm::StringRef pass) { return whole.match(pass); }))
     return "";
   return "expects the name of a pass that makes remarks (" +
          llvm::join(llvm::ArrayRef(kRemarking), ", ") +

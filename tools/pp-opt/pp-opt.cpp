@@ -56,6 +56,11 @@ int main(int argc, char **argv) {
   auto input = mlir::openInputFile(options->input, &message);
   if (!input)
     return fail(message, ExitCode::io);
+  // Where FlatBuffers puts the file identifier; its last letter is the version.
+  if (input->getBuffer().substr(4, 3) == "PPX")
+    return fail("expects a module, got the artifact " + options->input +
+                    ", which pp-run runs",
+                ExitCode::usage);
   pp::opt::Reporter reporter(input->getBufferIdentifier().str(),
                              input->getBuffer(),
                              config.shouldVerifyDiagnostics());

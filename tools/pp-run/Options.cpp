@@ -51,6 +51,15 @@ const char *readText(std::string_view text, std::string &field) {
   return text.empty() ? "a value" : nullptr;
 }
 
+/// A file to write. There is no short name for standard output, since a run
+/// writes its progress there.
+const char *readResult(std::string_view text, std::string &field) {
+  field = text;
+  return text.empty()  ? "a file"
+         : text == "-" ? "a file, which for standard output is /dev/stdout"
+                       : nullptr;
+}
+
 /// No bytes are no limit.
 const char *readLimit(std::string_view text, std::optional<uint64_t> &limit) {
   const std::optional<uint64_t> bytes = pprt::parseBytes(text);
@@ -97,7 +106,7 @@ const Option options[] = {
      needsRun},
     {"save", "FILE.safetensors",
      "write the parameters at the end, whole, whatever the partition",
-     [](std::string_view v, Options &o) { return readText(v, o.save); },
+     [](std::string_view v, Options &o) { return readResult(v, o.save); },
      needsRun},
     {"verify", "", "first compare a few steps with the unpartitioned model",
      [](std::string_view, Options &o) { return setSwitch(o.verify); },
@@ -108,13 +117,13 @@ const Option options[] = {
      [](std::string_view v, Options &o) { return readText(v, o.reference); },
      needsRun},
     {"report", "FILE.json", "write what was measured",
-     [](std::string_view v, Options &o) { return readText(v, o.report); }},
+     [](std::string_view v, Options &o) { return readResult(v, o.report); }},
     {"metrics", "FILE.jsonl",
      "write a line of JSON after every step: loss, metrics, milliseconds",
-     [](std::string_view v, Options &o) { return readText(v, o.metrics); },
+     [](std::string_view v, Options &o) { return readResult(v, o.metrics); },
      needsRun},
     {"trace", "FILE.json", "write the last step's timeline for ui.perfetto.dev",
-     [](std::string_view v, Options &o) { return readText(v, o.trace); }},
+     [](std::string_view v, Options &o) { return readResult(v, o.trace); }},
     {"dry-run", "",
      "only tell what a run would need: memory, communication, stages, the "
      "schedule and its bubble; --report and --trace write what is predicted",
@@ -164,12 +173,14 @@ Status usageError(const std::string &message) {
   return Status(ExitCode::usage, message + " (see pp-run --help)");
 }
 
-Status unknownOption(std::string_view name) {
+Status unknownOption(std::string_view name, bool hasValue) {
   std::string message = "unknown option '--" + std::string(name) + "'";
   for (const Option &option : options)
     if (editDistance(name, option.name) <= 2)
       return usageError(message + ", did you mean '--" +
                         std::string(option.name) + "'?");
+  if (hasValue)
+    message += "; keys of a plan, as dp=2, go into --parallelize=\"dp=2\"";
   return usageError(message);
 }
 
@@ -197,7 +208,8 @@ Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
   Options result;
   std::set<std::string_view> seen;
   for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
+    const std::string_view word =
+        std::string_view(argv[i]) == "-h" ? "--help" : argv[i];
     if (word.substr(0, 2) != "--") {
       if (word.size() > 1 && word[0] == '-')
         return usageError("unknown option '" + std::string(word) + "'");
@@ -217,7 +229,7 @@ Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
         std::find_if(std::begin(options), std::end(options),
                      [&](const Option &o) { return o.name == name; });
     if (option == std::end(options))
-      return unknownOption(name);
+      return unknownOption(name, hasValue);
     const std::string spelling = "'--" + std::string(name) + "'";
     if (!seen.insert(name).second)
       return usageError(spelling + " expects to be given once, got it twice");

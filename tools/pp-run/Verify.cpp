@@ -91,7 +91,8 @@ void printTable(std::ostream &out, const LowPrecisionComparison &errors,
         {"states", &errors.states}})
     if (bounded->tensor != "-")
       printRow(out, name, {bounded->error, bounded->tensor}, bounded->bound);
-  out << "  the bound is twice the error of the program for one device\n"
+  out << "  a bound is what any model may have, or twice the error of the "
+         "program for one device where that is more\n"
       << std::flush;
 }
 

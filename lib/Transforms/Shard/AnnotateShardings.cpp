@@ -77,11 +77,13 @@ private:
                           << " a second time";
     }
     int64_t shards = mesh.sizeOf(wanted.getAxes());
-    if (shards > type.getDimSize(dim))
-      return fail(seed) << "at least " << shards << " elements in dimension "
-                        << dim << " of " << type << ", one per shard over "
-                        << wanted << ", got " << type.getDimSize(dim);
-    return success();
+    if (shards <= type.getDimSize(dim))
+      return success();
+    InFlightDiagnostic error =
+        fail(seed) << "at least " << shards << " elements in dimension " << dim
+                   << " of " << type << ", one per shard over ";
+    llvm::interleaveComma(wanted.getAxes(), error);
+    return error << ", got " << type.getDimSize(dim);
   }
 
   func::FuncOp main;

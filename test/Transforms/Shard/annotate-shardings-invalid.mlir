@@ -2,7 +2,7 @@
 // RUN: pp-opt %s --split-input-file --verify-diagnostics --pp-annotate-shardings
 
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=8]>, seeds = [#pp.seed<"x", [{"dp"}], 0>], threads = 1>} {
-  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"dp"}], 0> expects at least 8 elements in dimension 0 of 'tensor<4xf32>', one per shard over #pp.dim<[{"dp"}]>, got 4}}
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"dp"}], 0> expects at least 8 elements in dimension 0 of 'tensor<4xf32>', one per shard over "dp", got 4}}
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
     return
   }

@@ -212,6 +212,10 @@ Status NpyDataset::add(const std::string &directory, const DataTensor &tensor) {
   }
   const bool isAsLong =
       its == batch ? held == rows : held / its == stepsPerEpoch;
+  if (!isAsLong && its == batch)
+    return Status(ExitCode::io, file->path() + ": expects as many rows as " +
+                                    first + ", " + std::to_string(rows) +
+                                    ", got " + std::to_string(held));
   if (!isAsLong)
     return Status(ExitCode::io, file->path() + ": expects as many steps as " +
                                     first + " holds, which are " +

@@ -1,6 +1,11 @@
 # Flags that every target of the project shares. They are global because a
 # precompiled header can only be reused by targets with identical flags.
 # SPDX-License-Identifier: Apache-2.0
+# A project around this one brings its own compiler.
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  message(FATAL_ERROR "pp expects Clang, got ${CMAKE_CXX_COMPILER}: "
+                      "configure with -DCMAKE_CXX_COMPILER=clang++-22 -DCMAKE_C_COMPILER=clang-22")
+endif()
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()

@@ -124,9 +124,11 @@ LogicalResult PipelineVerifier::verifyTransfer(TransferOp transfer) {
 }
 
 LogicalResult PipelineVerifier::verifyAccumulate(AccumulateOp accumulate) {
-  if (accumulate.getOperand().getDefiningOp<FragmentOp>())
+  auto fragment = accumulate.getOperand().getDefiningOp<FragmentOp>();
+  if (fragment && !isOncePerStep(fragment.getPhase()))
     return success();
-  return accumulate.emitOpError("expects what a fragment computes");
+  return accumulate.emitOpError(
+      "expects what a fragment computes for each micro-batch");
 }
 
 LogicalResult PipelineVerifier::verifyResult(OpOperand &result) {

@@ -103,7 +103,7 @@ module {
     pp.fragment forward stage 0 () {
       pp.yield
     } : () -> ()
-    // expected-error@+1 {{expects what a fragment computes}}
+    // expected-error@+1 {{expects what a fragment computes for each micro-batch}}
     %0 = pp.accumulate %x over "mb" : tensor<4xf32>
     return
   }
@@ -265,5 +265,21 @@ module {
       pp.yield
     } : () -> ()
     return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+// What is there once a step is no part of a sum over its micro-batches.
+module {
+  pp.mesh @mesh = <["mb"=2 : time]>
+  func.func @main(%w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w"}) -> (tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w"}) attributes {pp.schedule = #pp.schedule<"", []>} {
+    %0 = pp.fragment update stage 0 (%w) {
+    ^bb0(%a: tensor<4xf32>):
+      pp.yield %a : tensor<4xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-error@+1 {{expects what a fragment computes for each micro-batch}}
+    %1 = pp.accumulate %0 over "mb" : tensor<4xf32>
+    return %1 : tensor<4xf32>
   }
 }

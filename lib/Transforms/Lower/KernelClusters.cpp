@@ -116,6 +116,8 @@ KernelClusters::KernelClusters(Block &block) : block(block), free(block) {
   for (Operation &op : block)
     if (isOrderedOp(&op)) {
       previousOf[&op] = previous;
+      if (previous)
+        nextOf[previous] = &op;
       previous = &op;
     }
 }
@@ -128,8 +130,62 @@ KernelCluster *KernelClusters::createCluster(Operation *op) {
   return cluster;
 }
 
+/// Calls `visit` for what reads `op`, looking through free ops.
+void KernelClusters::forEachReader(
+    Operation *op, function_ref<void(Operation *)> visit) const {
+  for (Operation *user : op->getUsers()) {
+    Operation *reader = block.findAncestorOpInBlock(*user);
+    if (free.contains(reader))
+      forEachReader(reader, visit);
+    else
+      visit(reader);
+  }
+}
+
 /// True if a path, of reads or from an ordered op to the next, leaves the
-/// merged clusters and comes back into them or `op`.
+/// merged clusters and comes back into them or `op`. It goes through what
+/// stands before `op`, where all clusters end so far.
+bool KernelClusters::comesBack(ArrayRef<KernelCluster *> merged,
+                               Operation *op) {
+  SmallVector<Operation *> work;
+  DenseSet<Operation *> visited;
+  auto isInside = [&](Operation *user) {
+    return user == op || llvm::is_contained(merged, owner.lookup(user));
+  };
+  auto push = [&](Operation *from, bool fromInside) {
+    bool found = false;
+    auto visit = [&](Operation *user) {
+      if (isInside(user))
+        found |= !fromInside;
+      else if (user->isBeforeInBlock(op) && visited.insert(user).second)
+        work.push_back(user);
+    };
+    forEachReader(from, visit);
+    if (Operation *next = nextOf.lookup(from))
+      visit(next);
+    return found;
+  };
+  for (KernelCluster *cluster : merged)
+    for (Operation *member : cluster->ops)
+      push(member, /*fromInside=*/true);
+  while (!work.empty()) {
+    Operation *next = work.pop_back_val();
+    KernelCluster *cluster = owner.lookup(next);
+    if (!cluster) {
+      if (push(next, /*fromInside=*/false))
+        return true;
+      continue;
+    }
+    for (Operation *member : cluster->ops)
+      if ((member == next || visited.insert(member).second) &&
+          push(member, /*fromInside=*/false))
+        return true;
+  }
+  return false;
+}
+
+/// The same by a look at what `op` and the clusters read, no further back than
+/// they begin. It finds most of what comesBack() does, and sooner.
 bool KernelClusters::wouldCycle(ArrayRef<KernelCluster *> merged,
                                 Operation *op) {
   Operation *first = op;
@@ -174,7 +230,7 @@ bool KernelClusters::wouldCycle(ArrayRef<KernelCluster *> merged,
       push(next);
     }
   }
-  return found;
+  return found || comesBack(merged, op);
 }
 
 void KernelClusters::absorb(KernelCluster &into, KernelCluster &from) {

@@ -88,6 +88,9 @@ private:
   KernelCluster *createCluster(mlir::Operation *op);
   bool tryJoin(mlir::Operation *op);
   bool wouldCycle(llvm::ArrayRef<KernelCluster *> merged, mlir::Operation *op);
+  void forEachReader(mlir::Operation *op,
+                     llvm::function_ref<void(mlir::Operation *)> visit) const;
+  bool comesBack(llvm::ArrayRef<KernelCluster *> merged, mlir::Operation *op);
   bool recomputeInto(KernelCluster &cluster, mlir::Value input);
   llvm::SetVector<mlir::Value> inputsOf(const KernelCluster &cluster) const;
   bool isStored(mlir::Value value, const KernelCluster &except) const;
@@ -97,8 +100,8 @@ private:
   FreeOps free;
   llvm::SmallVector<std::unique_ptr<KernelCluster>> clusters;
   llvm::DenseMap<mlir::Operation *, KernelCluster *> owner;
-  /// For ops that keep their order, the one before.
-  llvm::DenseMap<mlir::Operation *, mlir::Operation *> previousOf;
+  /// For ops that keep their order, the one before and the one after.
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> previousOf, nextOf;
   /// While recomputation is decided: which clusters read a value from memory.
   llvm::DenseMap<mlir::Value, llvm::SmallPtrSet<KernelCluster *, 4>> readers;
 };

@@ -106,6 +106,6 @@ void pp::registerCostModels(DialectRegistry &registry) {
     attach<none, picked, SliceOp, DynamicSliceOp, GatherOp>(context);
     // A literal is there already, and the others name what exists.
     attach<none, none, ConstantOp, ReshapeOp, StopGradientOp,
-           ShardingConstraintOp>(context);
+           ShardingConstraintOp, ReshardOp>(context);
   });
 }

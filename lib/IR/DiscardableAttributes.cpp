@@ -51,7 +51,6 @@ constexpr Entry entries[] = {
     {attrs::kParameter, is<StringAttr>, "a string"},
     {attrs::kStoredShape, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kSharding, is<ShardingAttr>, "#pp.sharding<...>"},
-    {attrs::kStored, is<ShardingAttr>, "#pp.sharding<...>"},
     {attrs::kUnpaddedShape, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kGlobalShape, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kKernel, is<KernelKindAttr>, "#pp.kernel<...>"},

@@ -78,6 +78,9 @@ Value shardingConstraint(ShardingConstraintOp op, Vjp &vjp) {
                                         op.getSharding());
 }
 
+/// Layouts are settled after differentiation.
+Value reshard(ReshardOp, Vjp &vjp) { return vjp.upstream; }
+
 //===----------------------------------------------------------------------===//
 // Binary
 //===----------------------------------------------------------------------===//
@@ -170,6 +173,7 @@ void pp::registerElementwiseGradients(MLIRContext *context) {
   attachGradient<SinOp, unary<SinOp, sin>>(context);
   attachGradient<CosOp, unary<CosOp, cos>>(context);
   attachGradient<ConvertOp, unary<ConvertOp, convert>>(context);
+  attachGradient<ReshardOp, unary<ReshardOp, reshard>>(context);
   attachGradient<ShardingConstraintOp,
                  unary<ShardingConstraintOp, shardingConstraint>>(context);
   attachGradient<AddOp, add>(context);

@@ -225,6 +225,20 @@ LogicalResult ScatterAddOp::verify() {
   return expectShape(*this, getUpdates(), *shape, "scatter_add_c2");
 }
 
+LogicalResult ReshardOp::verify() {
+  llvm::SmallDenseSet<Attribute> seen;
+  for (Attribute axis : getAxes())
+    if (!seen.insert(axis).second)
+      return emitOpError("expects every axis once, got ")
+             << axis << " twice (reshard_c1)";
+  if (seen.empty())
+    return emitOpError("expects an axis, got none (reshard_c1)");
+  if (getEach() && getChange() != LayoutChange::With)
+    return emitOpError("expects 'each' beside 'with', got it beside 'without' "
+                       "(reshard_c2)");
+  return success();
+}
+
 LogicalResult ShardingConstraintOp::verify() {
   if (getSharding().getRank() != getType().getRank() ||
       !getSharding().getPartial().empty())

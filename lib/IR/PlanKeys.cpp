@@ -58,8 +58,10 @@ const PlanKeyInfo *pp::lookupPlanKey(StringRef name) {
 
 static std::optional<double> parseReal(StringRef text) {
   double number;
-  bool isReal =
-      !text.getAsDouble(number) && std::isfinite(number) && number >= 0;
+  // LLVM reads "1e" as 1, which is likely what is left of something else.
+  bool isWhole = !text.empty() && (isDigit(text.back()) || text.back() == '.');
+  bool isReal = isWhole && !text.getAsDouble(number) && std::isfinite(number) &&
+                number >= 0;
   return isReal ? std::optional(number) : std::nullopt;
 }
 

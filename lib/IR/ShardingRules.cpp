@@ -184,8 +184,8 @@ void pp::registerComputeShardings(MLIRContext *context) {
   attachElementwise<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, ErfOp,
                     LogisticOp, SinOp, CosOp, SignOp, NotOp, AddOp, SubOp,
                     MulOp, DivOp, MaxOp, MinOp, PowOp, AndOp, OrOp, CompareOp,
-                    SelectOp, ConvertOp, StopGradientOp, ShardingConstraintOp>(
-      context);
+                    SelectOp, ConvertOp, StopGradientOp, ShardingConstraintOp,
+                    ReshardOp>(context);
   ReduceOp::attachInterface<ShardingModel<ReduceOp, reduceRule>>(*context);
   ArgmaxOp::attachInterface<ShardingModel<ArgmaxOp, argmaxRule>>(*context);
   CumsumOp::attachInterface<ShardingModel<CumsumOp, cumsumRule>>(*context);

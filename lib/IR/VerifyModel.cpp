@@ -259,11 +259,6 @@ LogicalResult InterfaceVerifier::verifySharding(ShardingAttr sharding,
 LogicalResult InterfaceVerifier::verifyPart(MeshOp mesh) const {
   auto global = get<DenseI64ArrayAttr>(attrs::kGlobalShape);
   auto sharding = get<ShardingAttr>(attrs::kSharding);
-  if (auto stored = get<ShardingAttr>(attrs::kStored);
-      stored && stored != sharding)
-    return fail()
-           << "expects to lie at rest as its ops use it, got pp.stored = "
-           << stored << " (model_c6)";
   if (!sharding || !global || sharding.getRank() != type.getRank())
     return fail() << "expects pp.sharding and pp.global_shape of rank "
                   << type.getRank() << "; pp-partition writes them (model_c6)";

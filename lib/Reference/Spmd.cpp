@@ -345,10 +345,8 @@ HostTensor withShape(const HostTensor &tensor, ArrayRef<int64_t> shape) {
 /// The layout at a function's border: `attribute(name)` looks one up.
 ShardingAttr borderSharding(function_ref<Attribute(StringRef)> attribute,
                             int64_t rank, MLIRContext *context) {
-  if (auto stored = dyn_cast_or_null<ShardingAttr>(attribute(attrs::kStored)))
-    return stored;
-  if (auto used = dyn_cast_or_null<ShardingAttr>(attribute(attrs::kSharding)))
-    return used;
+  if (auto sharding = dyn_cast_or_null<ShardingAttr>(attribute(attrs::kSharding)))
+    return sharding;
   return ShardingAttr::getReplicated(FlatSymbolRefAttr::get(context, "mesh"),
                                      rank);
 }

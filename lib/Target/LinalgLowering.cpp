@@ -273,7 +273,7 @@ void pp::registerLinalgModels(DialectRegistry &registry) {
                       ErfOp, LogisticOp, SinOp, CosOp, SignOp, NotOp, AddOp,
                       SubOp, MulOp, DivOp, MaxOp, MinOp, PowOp, AndOp, OrOp,
                       CompareOp, SelectOp, ConvertOp, StopGradientOp,
-                      ShardingConstraintOp>(context);
+                      ShardingConstraintOp, ReshardOp>(context);
     attachOverloads<BroadcastOp, ReshapeOp, TransposeOp, SliceOp, PadOp,
                     ConcatenateOp, DynamicSliceOp, DynamicUpdateSliceOp,
                     GatherOp, ScatterAddOp, CumsumOp, RandomBitsOp>(context);

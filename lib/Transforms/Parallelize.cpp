@@ -19,7 +19,7 @@ constexpr StringLiteral kPlanFile = "plan", kStopAfter = "stop-after";
 /// Words for strategies that users of other systems may expect.
 constexpr StringLiteral unsupportedKeys[] = {
     "sp",       "ep",           "stages",    "chunks",   "staleness",
-    "zero",     "sequence",     "precision", "remat",    "offload",
+    "sequence",     "precision", "remat",    "offload",
     "compress", "memory-limit", "topology",  "numerics", "strategy"};
 
 /// A slip of a letter or two, or the beginning of the key.

@@ -157,7 +157,7 @@ struct VerifySpmdPass : pp::impl::VerifySpmdBase<VerifySpmdPass> {
     if (failed(mesh))
       return failure();
     for (Operation &op : main->getBody().front().without_terminator()) {
-      if (op.hasAttr(attrs::kShardings) || isa<ShardingConstraintOp>(op))
+      if (op.hasAttr(attrs::kShardings) || isa<ShardingConstraintOp, ReshardOp>(op))
         return op.emitError("expects no sharding left undone, got ")
                << op.getName() << "; pp-partition should have removed it";
       if (!isSpmdOp(&op))

@@ -35,7 +35,9 @@ protected:
     auto oneOf = [&](std::initializer_list<const char *> choices) {
       return std::string(choices.begin()[random() % choices.size()]);
     };
-    return "dp=" + oneOf({"1", "2", "3"}) + " tp=" + oneOf({"1", "2"}) +
+    std::string dp = oneOf({"1", "2", "2 zero=1", "2 zero=2", "2 zero=3", "3",
+                            "3 zero=1", "3 zero=2", "3 zero=3"});
+    return "dp=" + dp + " tp=" + oneOf({"1", "2"}) +
            " pp=" + oneOf({"1", "2", "3"}) +
            " microbatches=" + oneOf({"1", "2", "3", "4"}) +
            " schedule=" + oneOf({"gpipe", "1f1b"}) + " optimizer=" +

@@ -5,7 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 For every mesh of dp, tp and pp with degrees 1 to 4 and at most eight devices
 (a batch, heads and a hidden size that do not divide among them), both
-schedules, tied and untied, four optimizers: `pp-run --verify` must accept loss,
+schedules, tied and untied, four optimizers, zero drawn: `pp-run --verify` must accept loss,
 every gradient, every updated parameter and every optimizer state of two steps.
 
   verify_matrix.py --bin=build/bin [--dtype=f64|f32] [--jobs=2]
@@ -34,7 +34,8 @@ def cases():
     draw = random.Random(1)
     for tied, (dp, tp, pp), optimizer in itertools.product(("true", "false"), meshes(), OPTIMIZERS):
         for schedule in ("gpipe", "1f1b") if pp > 1 else ("1f1b",):
-            yield tied, (f"dp={dp} tp={tp} pp={pp} microbatches={draw.randint(1, 4)} "
+            zero = f" zero={draw.randint(0, 3)}" if dp > 1 else ""
+            yield tied, (f"dp={dp} tp={tp} pp={pp} microbatches={draw.randint(1, 4)}{zero} "
                          f"schedule={schedule} optimizer={optimizer}")
 
 

@@ -7,8 +7,8 @@
 // RUN: not pp-opt %s --pp-parallelize="unheard=2" 2>&1 | FileCheck %s --check-prefix=FAR
 // FAR: unknown key 'unheard'; expects one of microbatches pp dp tp schedule
 
-// RUN: not pp-opt %s --pp-parallelize="dp=2 zero=1" 2>&1 | FileCheck %s --check-prefix=LATER
-// LATER: unknown key 'zero': it is not supported
+// RUN: not pp-opt %s --pp-parallelize="dp=2 sp=2" 2>&1 | FileCheck %s --check-prefix=LATER
+// LATER: unknown key 'sp': it is not supported
 
 // RUN: not pp-opt %s --pp-parallelize="dp=0" 2>&1 | FileCheck %s --check-prefix=SIZE
 // SIZE: 'dp' expects a number from 1 to 16777216, got '0'
@@ -18,6 +18,9 @@
 
 // RUN: not pp-opt %s --pp-parallelize="lr=fast" 2>&1 | FileCheck %s --check-prefix=REAL
 // REAL: 'lr' expects a finite number from 0 on, got 'fast'
+
+// RUN: not pp-opt %s --pp-parallelize="lr=1e-" 2>&1 | FileCheck %s --check-prefix=CUT
+// CUT: 'lr' expects a finite number from 0 on, got '1e-'
 
 // RUN: not pp-opt %s --pp-parallelize="betas=0.9" 2>&1 | FileCheck %s --check-prefix=BETAS
 // BETAS: 'betas' expects two numbers below 1, as 0.9,0.999, got '0.9'
@@ -40,7 +43,7 @@
 // Any white space separates keys.
 // RUN: printf 'dp=2\n\ttp=1  \r\n optimizer=sgd\vlr=0.5\n' > %t.keys
 // RUN: pp-opt %s --pp-parallelize="$(cat %t.keys) stop-after=graph" | FileCheck %s --check-prefix=SPACE
-// SPACE: #pp.plan<mesh = <["dp"=2]>, schedule = "1f1b", threads = 1, optimizer = #pp.optimizer<sgd, lr = 5.{{0+}}e-01>
+// SPACE: #pp.plan<mesh = <["dp"=2]>, schedule = "1f1b", threads = 1, zero = 0, optimizer = #pp.optimizer<sgd, lr = 5.{{0+}}e-01>
 
 func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>},
                 %w: tensor<4xf32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<zeros>})

@@ -182,13 +182,3 @@ module {
     return
   }
 }
-
-// -----
-
-module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, threads = 1>} {
-  pp.mesh @mesh = <["dp"=2]>
-  // expected-error @below {{argument 0 of @main expects to lie at rest as its ops use it, got pp.stored = #pp.sharding<@mesh, [{"dp"}]>}}
-  func.func @main(%x: tensor<8xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>, pp.sharding = #pp.sharding<@mesh, [{}]>, pp.stored = #pp.sharding<@mesh, [{"dp"}]>, pp.global_shape = array<i64: 8>}) {
-    return
-  }
-}

@@ -521,4 +521,28 @@ def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [SameOperandsAndR
   let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
 }
 
+def PP_ReshardOp : PP_PureOp<"reshard", [SameOperandsAndResultType]> {
+  let summary = "the identity, between two layouts that differ in `axes`";
+  let description = [{
+    `with`: the result is split further over `axes`, in a dimension that
+    pp-propagate-shardings chooses. `without`: the operand is, and the result is
+    not. Shardings spread through the op in all other axes. `each`: what is
+    partial is reduced in every micro-batch, before it is accumulated.
+    pp-annotate-shardings writes these ops, for tensors that lie otherwise where
+    they are stored or updated than where the model computes with them.
+    Constraints:
+    - (reshard_c1) `axes` has an axis, and none twice.
+    - (reshard_c2) `each` stands with `with`.
+
+    ```mlir
+    %y = pp.reshard %x with ["dp"] each : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins PP_Tensor:$operand, PP_LayoutChangeAttr:$change, StrArrayAttr:$axes,
+                       UnitAttr:$each);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand `` $change $axes (`each` $each^)? attr-dict `:` type($result)";
+}
+
 #endif // PP_IR_GRAPHOPS_TD

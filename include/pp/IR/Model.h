@@ -26,7 +26,6 @@ inline constexpr llvm::StringLiteral kBound = "pp.bound";
 inline constexpr llvm::StringLiteral kParameter = "pp.parameter";
 inline constexpr llvm::StringLiteral kStoredShape = "pp.stored_shape";
 inline constexpr llvm::StringLiteral kSharding = "pp.sharding";
-inline constexpr llvm::StringLiteral kStored = "pp.stored";
 inline constexpr llvm::StringLiteral kUnpaddedShape = "pp.unpadded_shape";
 inline constexpr llvm::StringLiteral kGlobalShape = "pp.global_shape";
 inline constexpr llvm::StringLiteral kShardings = "pp.shardings";

@@ -47,6 +47,13 @@ def PP_ReductionAttr : PP_EnumAttr<PP_Reduction, "reduction"> {
   let assemblyFormat = "$value";
 }
 
+def PP_LayoutChange : PP_I32Enum<"LayoutChange", "which side of a reshard has the axes", [
+  I32EnumAttrCase<"With", 0, "with">, I32EnumAttrCase<"Without", 1, "without">
+]>;
+def PP_LayoutChangeAttr : PP_EnumAttr<PP_LayoutChange, "layout_change"> {
+  let assemblyFormat = "$value";
+}
+
 def PP_Direction : PP_I32Enum<"Direction", "a comparison", [
   I32EnumAttrCase<"EQ", 0, "eq">, I32EnumAttrCase<"NE", 1, "ne">,
   I32EnumAttrCase<"LT", 2, "lt">, I32EnumAttrCase<"LE", 3, "le">,

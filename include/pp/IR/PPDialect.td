@@ -28,10 +28,9 @@ def PP_Dialect : Dialect {
     | `pp.name` | function arguments and results | dotted name, as checkpoints spell it; an updated parameter or state result carries its argument's name |
     | `pp.init` | `param` and `state` arguments | `#pp.init<...>` |
     | `pp.bound` | integer `input` and `label` arguments | values lie in [0, bound) |
-    | `pp.parameter` | `state` arguments | name of the parameter it belongs to, as an optimizer's state does |
+    | `pp.parameter` | `state` arguments, ops of the update | name of the parameter it belongs to, as an optimizer's state does |
     | `pp.stored_shape` | `param` and `state` arguments | shape in checkpoints, when it differs |
     | `pp.sharding` | arguments, results | `used` sharding (what propagation sees) |
-    | `pp.stored` | `param`, `state` arguments and their results | sharding at rest; absent: as used |
     | `pp.unpadded_shape` | arguments, results | the model's shape, where the type has padding |
     | `pp.global_shape` | level 2 arguments, results | the whole tensor's shape (padding included), of which the type is one device's part |
     | `pp.shardings` | level 1 ops | one `#pp.sharding` per result, set by propagation |

@@ -37,7 +37,7 @@ mlir::FailureOr<HostTensor> unshardTensor(
     ShardingAttr sharding, MeshAttr mesh, EmitError emitError);
 
 /// Runs `function` on all devices of `mesh`. Inputs and results are global:
-/// arguments are divided and results joined by their `pp.stored` sharding or
+/// arguments are divided and results joined by their `pp.sharding`, or
 /// else `pp.sharding` (none: replicated); `pp.unpadded_shape` inputs may come
 /// without their padding, results lose it.
 ///

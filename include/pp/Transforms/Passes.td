@@ -53,7 +53,8 @@ def AddOptimizer : Pass<"pp-add-optimizer", "::mlir::ModuleOp"> {
     `exp_avg_sq.NAME` (Adam, AdamW), `momentum_buffer.NAME`, and `optimizer.step`
     where the number of the step matters. Among the results, new parameters and
     states replace the gradients. Parameters of bf16 are updated in f32, and
-    keep their states in it.
+    keep their states in it. Each op of the update of one parameter says so
+    (`pp.parameter`).
 
     ```mlir
     return %loss, %dw : tensor<f32>, tensor<8xf32>
@@ -145,6 +146,12 @@ def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
     with parameters reduce: heads and the inner dimension of a feed-forward
     block. Everything else is left to `pp-propagate-shardings`.
 
+    With `zero = 1`, `2` or `3` in the plan, `pp.reshard` ops over `dp` stand
+    wherever a parameter, its gradient or its new value goes between where it is
+    stored, used and updated: with 1, the update is split; with 2, gradients are
+    reduced in every micro-batch, and summed split; with 3, parameters are
+    stored split, and gathered for forward and again for backward.
+
     ```mlir
     %tokens: tensor<16x128xi32> {pp.name = "tokens", ...}
     // becomes, with mesh <["mb"=4 : time, "dp"=2]>,
@@ -152,7 +159,8 @@ def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
     ```
     Fails on a seed that names no argument, an axis the mesh does not have, a
     dimension or axis used twice, a mesh with more shards than elements, an
-    argument with a `pp.sharding` of its own or a `pp.stored`.
+    argument with a `pp.sharding` of its own, a `zero` without an axis `dp` or
+    on a parameter that has no update.
   }];
   let dependentDialects = ["::pp::PPDialect"];
 }
@@ -163,6 +171,11 @@ def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
     A fixed point over the factors of the ops' rules, in rounds of ascending
     seed priority. Writes `pp.shardings` on every op and `pp.sharding` on every
     argument and result. Open dimensions may gain axes, closed ones never.
+
+    Through a `pp.reshard` all axes spread but its own. Once nothing changes any
+    more, what it splits further gets them: in the first dimension that they
+    divide, else in the largest that is whole, which is padded then. What has
+    fewer elements than they have devices stays whole.
 
     A `pp.sharding` on a result and a `pp.sharding_constraint` are seeds as well.
     Their axes join in the round of the first seed of the plan that uses the

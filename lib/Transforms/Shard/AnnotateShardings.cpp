@@ -9,6 +9,7 @@
 // reduced but against another parameter. Everything else is derived.
 //
 //===----------------------------------------------------------------------===//
+#include "ParameterLayouts.h"
 #include "Seeds.h"
 #include "TensorSeeds.h"
 #include "mlir/IR/Builders.h"
@@ -106,12 +107,6 @@ LogicalResult applySeeds(func::FuncOp main, PlanAttr plan,
              << getArgName(main, index)
              << "\" expects its sharding from a seed of the plan, got "
              << given;
-    if (Attribute stored = main.getArgAttr(index, attrs::kStored))
-      return emitError(main.getArgument(index).getLoc())
-             << "argument \"" << getArgName(main, index)
-             << "\" expects to lie at rest as its ops use it, got pp.stored = "
-             << stored
-             << ": leave it out, and shard the argument by a seed of the plan";
     ArgumentSeed argument(main, index, plan.getMesh());
     for (unsigned number : seeds.lookup(getArgName(main, index))) {
       isUsed.set(number);
@@ -155,7 +150,17 @@ struct AnnotateShardingsPass
       *plan = plan->withSeeds(*seeds);
       module->setAttr(attrs::kPlan, *plan);
     }
-    if (failed(applySeeds(*main, *plan,
+    int64_t zero = plan->getInt(PlanKey::Zero);
+    if (zero && !plan->getMesh().lookup("dp")) {
+      module.emitError("expects an axis \"dp\" in the mesh of a plan with zero "
+                       "= ")
+          << zero << ", got " << plan->getMesh();
+      return signalPassFailure();
+    }
+    Builder builder(&getContext());
+    if (failed(writeParameterLayouts(*main, zero,
+                                     builder.getStrArrayAttr({"dp"}))) ||
+        failed(applySeeds(*main, *plan,
                           FlatSymbolRefAttr::get(mesh.getSymNameAttr()))))
       signalPassFailure();
   }

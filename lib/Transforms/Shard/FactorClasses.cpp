@@ -118,12 +118,16 @@ void FactorClasses::addOp(Operation *op, const ShardingRule &rule) {
     add(value, tensor);
 }
 
-void FactorClasses::tie(Value a, Value b) {
+void FactorClasses::tie(Value a, Value b, unsigned dim) {
   addValue(a);
   addValue(b);
+  unite(firstDim.lookup(a) + dim, firstDim.lookup(b) + dim);
+}
+
+void FactorClasses::tie(Value a, Value b) {
   int64_t rank = cast<RankedTensorType>(a.getType()).getRank();
   for (int64_t dim = 0; dim < rank; ++dim)
-    unite(firstDim.lookup(a) + dim, firstDim.lookup(b) + dim);
+    tie(a, b, dim);
 }
 
 SmallVector<FactorClasses::Class, 2>

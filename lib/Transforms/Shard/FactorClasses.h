@@ -24,8 +24,9 @@ public:
   /// Unites what the op's rule puts together. Operands and results that were
   /// not added are added.
   void addOp(mlir::Operation *op, const ShardingRule &rule);
-  /// Unites two values of one type, dimension by dimension.
+  /// Unites two values of one type, dimension by dimension, or in one.
   void tie(mlir::Value a, mlir::Value b);
+  void tie(mlir::Value a, mlir::Value b, unsigned dim);
 
   /// The classes of a dimension, major to minor, once all ops are in. A number
   /// stands for its class until something is added.

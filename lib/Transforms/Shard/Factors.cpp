@@ -134,9 +134,7 @@ LogicalResult pp::verifyShardings(func::FuncOp main, const MeshView &mesh) {
   };
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {
     Type type = main.getArgumentTypes()[index];
-    Attribute stored = main.getArgAttr(index, attrs::kStored);
-    if (!isSharding(main.getArgAttr(index, attrs::kSharding), type) ||
-        (stored && !isSharding(stored, type)))
+    if (!isSharding(main.getArgAttr(index, attrs::kSharding), type))
       return main.emitError("argument \"")
              << getArgName(main, index)
              << "\" expects pp.sharding; pp-propagate-shardings writes it";

@@ -166,6 +166,19 @@ Value MaskBuilder::cutBack(Value value, const llvm::SmallBitVector &dims) {
   return cut;
 }
 
+Value MaskBuilder::pad(Value value, ArrayRef<DimPadding> padding) {
+  RankedTensorType type = ranked(value);
+  SmallVector<int64_t> none(type.getRank(), 0), high, shape;
+  for (auto [size, ofDim] : llvm::zip_equal(type.getShape(), padding)) {
+    shape.push_back(ofDim.paddedSize());
+    high.push_back(shape.back() - size);
+  }
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  Value zero = splat(scalar, {}, builder.getZeroAttr(type.getElementType()));
+  return create<PadOp>(getLayout(value, mesh), type.clone(shape), value, zero,
+                       none, high, none);
+}
+
 Value MaskBuilder::extend(OpResult result, RankedTensorType type,
                           ArrayRef<DimPadding> padding,
                           const llvm::SmallBitVector &dims) {

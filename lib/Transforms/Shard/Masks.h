@@ -47,6 +47,9 @@ public:
                    Reduction reduction);
   /// `value` without the padding of `dims`.
   mlir::Value cutBack(mlir::Value value, const llvm::SmallBitVector &dims);
+  /// `value`, whose dimensions are whole where that makes them larger, with
+  /// zeros as padding.
+  mlir::Value pad(mlir::Value value, llvm::ArrayRef<DimPadding> padding);
   /// Replaces all uses of `result`, whose `dims` are whole, by it padded.
   mlir::Value extend(mlir::OpResult result, mlir::RankedTensorType type,
                      llvm::ArrayRef<DimPadding> padding,

@@ -43,6 +43,7 @@ static void shareEqual(Block &body) {
     auto isEqual = [&](Operation *other) {
       return other->getName() == op.getName() &&
              other->getResultTypes() == op.getResultTypes() &&
+             getKind(other) == getKind(&op) &&
              other->getPropertiesAsAttribute() == op.getPropertiesAsAttribute();
     };
     auto found = llvm::find_if(earlier, isEqual);

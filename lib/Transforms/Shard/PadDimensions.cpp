@@ -56,9 +56,11 @@ private:
   /// The layout of a result of @main, which may be another than its value's.
   Layout layoutOfResult(unsigned index);
   LogicalResult decide();
+  void tieReshard(ReshardOp reshard);
   void findDivergent(PaddedOp &padded);
   LogicalResult padArguments();
   void padOp(const PaddedOp &padded);
+  void padReshard(ReshardOp reshard);
   void padResults();
   ShardingAttr cutResult(unsigned index, const llvm::SmallBitVector &whole);
 
@@ -157,7 +159,10 @@ LogicalResult Padding::decide() {
       return op.emitError("expects an op with a sharding rule, got ")
              << op.getName();
     ops.push_back({&op, shardable.getShardingRule(), {}});
-    classes.addOp(&op, ops.back().rule);
+    if (auto reshard = dyn_cast<ReshardOp>(op))
+      tieReshard(reshard);
+    else
+      classes.addOp(&op, ops.back().rule);
   }
   for (BlockArgument argument : body.getArguments())
     classes.addValue(argument);
@@ -172,7 +177,8 @@ LogicalResult Padding::decide() {
       classes.tie(argument, value);
   }
   for (PaddedOp &op : ops)
-    findDivergent(op);
+    if (!isa<ReshardOp>(op.op))
+      findDivergent(op);
   multiples.assign(classes.numClasses(), 1);
   for (FactorClasses::Class number = 0; number < classes.numClasses(); ++number)
     padded.push_back(classes.size(number));
@@ -180,6 +186,18 @@ LogicalResult Padding::decide() {
   while (requireAll())
     ;
   return success();
+}
+
+/// A dimension that one side has whole and the other splits is padded on the
+/// latter alone.
+void Padding::tieReshard(ReshardOp reshard) {
+  Value operand = reshard.getOperand(), result = reshard.getResult();
+  classes.addValue(operand);
+  classes.addValue(result);
+  Layout from = getLayout(operand, mesh), to = getLayout(result, mesh);
+  for (unsigned dim = 0; dim < from.size(); ++dim)
+    if (from[dim].empty() == to[dim].empty())
+      classes.tie(operand, result, dim);
 }
 
 /// A dimension diverges if its classes are not those of its factors; then all
@@ -223,12 +241,8 @@ void Padding::findDivergent(PaddedOp &padded) {
 
 bool Padding::requireAll() {
   bool grew = false;
-  for (BlockArgument argument : main.getArguments()) {
+  for (BlockArgument argument : main.getArguments())
     grew |= require(argument, getLayout(argument, mesh));
-    if (auto stored = main.getArgAttrOfType<ShardingAttr>(
-            argument.getArgNumber(), attrs::kStored))
-      grew |= require(argument, mesh.toLayout(stored));
-  }
   for (const PaddedOp &entry : ops)
     for (Value result : entry.op->getResults())
       grew |= require(result, getLayout(result, mesh));
@@ -401,6 +415,32 @@ void Padding::padOp(const PaddedOp &padded) {
   adjustAttributes(op, rule);
 }
 
+/// What only one side of a reshard has padded is padded, or cut back, on the
+/// other's side, where the dimension is whole.
+void Padding::padReshard(ReshardOp reshard) {
+  Value operand = reshard.getOperand(), result = reshard.getResult();
+  SmallVector<DimPadding> before = paddingOf(operand),
+                          after = paddingOf(result), between = after;
+  llvm::SmallBitVector grown(before.size()), cut(before.size());
+  for (unsigned dim = 0; dim < before.size(); ++dim) {
+    grown[dim] = after[dim].paddedSize() > before[dim].paddedSize();
+    cut[dim] = after[dim].paddedSize() < before[dim].paddedSize();
+    if (cut[dim])
+      between[dim] = before[dim];
+  }
+  masks.enter(reshard);
+  builder.setInsertionPoint(reshard);
+  if (grown.any())
+    reshard.getOperandMutable().assign(masks.pad(operand, between));
+  result.setType(cast<RankedTensorType>(reshard.getOperand().getType()));
+  masks.notePadding(result, between);
+  if (cut.none())
+    return;
+  builder.setInsertionPointAfter(reshard);
+  Value model = masks.cutBack(result, cut);
+  result.replaceAllUsesExcept(model, model.getDefiningOp());
+}
+
 /// A result's sharding without the axes of `whole` dimensions: cut back to the
 /// model's shape, they need not divide.
 ShardingAttr Padding::cutResult(unsigned index,
@@ -462,7 +502,10 @@ LogicalResult Padding::run() {
   if (failed(decide()) || failed(padArguments()))
     return failure();
   for (const PaddedOp &op : ops)
-    padOp(op);
+    if (auto reshard = dyn_cast<ReshardOp>(op.op))
+      padReshard(reshard);
+    else
+      padOp(op);
   padResults();
   Block &body = main.getBody().front();
   main.setFunctionType(builder.getFunctionType(

@@ -9,8 +9,9 @@
 // (pp-pad-dimensions).
 //
 // A partial value stays partial through its only use if that use is additive in
-// it and no larger; otherwise it is reduced right after its definition. Over
-// the time axis there is nothing to wait for: a sum is accumulated at once.
+// it and not much larger (padding is); otherwise it is reduced right after its
+// definition. Over the time axis there is nothing to wait for: a sum is
+// accumulated at once, unless a reshard reduces every micro-batch before.
 //
 //===----------------------------------------------------------------------===//
 #include "../CollectiveRemarks.h"
@@ -75,6 +76,8 @@ private:
   ArrayRef<unsigned> findPassing(Operation *op, const ShardingRule &rule,
                                  Layout &factors);
   FailureOr<Value> getOperand(OpOperand &operand, const Layout &layout);
+  bool takeTime(PartialAxes &partial) const;
+  Value accumulate(Value addend);
   FailureOr<LocalValue> reduceAtDefinition(Value value, OpOperand &use,
                                            const Layout &layout);
   std::string spellCause(OpOperand &operand, const Layout &layout);
@@ -92,6 +95,27 @@ private:
 };
 
 } // namespace
+
+/// True if `value` goes, through ops that are additive in it, into a reshard
+/// that reduces every micro-batch apart.
+static bool isReducedEach(Value value) {
+  if (!value.hasOneUse())
+    return false;
+  OpOperand &use = *value.use_begin();
+  Operation *user = use.getOwner();
+  if (auto reshard = dyn_cast<ReshardOp>(user))
+    return reshard.getEach();
+  auto shardable = dyn_cast<ShardingOpInterface>(user);
+  Operation *producer = value.getDefiningOp();
+  return shardable && producer && user->getNumResults() == 1 &&
+         getKind(user) != Kind::Update &&
+         getStages(user) == getStages(producer) &&
+         llvm::any_of(shardable.getShardingRule().additive,
+                      [&](ArrayRef<unsigned> set) {
+                        return llvm::is_contained(set, use.getOperandNumber());
+                      }) &&
+         isReducedEach(user->getResult(0));
+}
 
 static RankedTensorType ranked(Type type) {
   return cast<RankedTensorType>(type);
@@ -137,10 +161,15 @@ FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
                                                       OpOperand &use,
                                                       const Layout &layout) {
   GlobalValue &global = lookup(value);
-  const LocalValue &partial = global.forms.front();
+  LocalValue partial = global.forms.front();
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointAfter(partial.value.getDefiningOp());
   marks.source = value.getDefiningOp();
+  // The sum over micro-batches comes first, or last where each is reduced.
+  auto reshard = dyn_cast<ReshardOp>(use.getOwner());
+  bool sumsLast = reshard && reshard.getEach() && takeTime(partial.partial);
+  if (takeTime(partial.partial))
+    partial.value = accumulate(partial.value);
   LocalValue reduced;
   reduced.layout = value.hasOneUse() ? layout : global.layout;
   std::string cause = spellCause(use, reduced.layout);
@@ -151,9 +180,23 @@ FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
                       ranked(value.getType()).getShape(), reduced.layout);
   if (failed(built))
     return failure();
-  reduced.value = *built;
+  reduced.value = sumsLast ? accumulate(*built) : *built;
   global.forms.push_back(reduced);
   return reduced;
+}
+
+/// Takes the time axis from `partial`; false if it has none.
+bool Partitioner::takeTime(PartialAxes &partial) const {
+  size_t before = partial.size();
+  llvm::erase_if(partial, [&](const auto &entry) {
+    return entry.first == mesh.timeAxis();
+  });
+  return partial.size() != before;
+}
+
+Value Partitioner::accumulate(Value addend) {
+  return AccumulateOp::create(builder, addend.getLoc(), addend.getType(),
+                              addend, mesh.name(mesh.timeAxis()));
 }
 
 FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
@@ -161,10 +204,12 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   Value value = operand.get();
   GlobalValue &global = lookup(value);
   LocalValue source;
+  // What a reshard asks for is made for it alone.
+  bool isShared = !isa<ReshardOp>(operand.getOwner());
   for (const LocalValue &form : global.forms) {
     if (!form.partial.empty())
       continue;
-    if (form.layout == layout)
+    if (form.layout == layout && isShared)
       return form.value;
     if (!source.value)
       source = form;
@@ -182,7 +227,7 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   FailureOr<Value> built =
       resharder.build(builder, value.getLoc(), spellCause(operand, layout),
                       source, ranked(value.getType()).getShape(), layout);
-  if (succeeded(built))
+  if (succeeded(built) && isShared)
     global.forms.push_back({*built, layout, {}});
   return built;
 }
@@ -205,10 +250,12 @@ ArrayRef<unsigned> Partitioner::findPassing(Operation *op,
     // operand that lies split over these axes would have to be gathered.
     auto isSplit = [&](unsigned index) {
       return !llvm::is_contained(set, index) &&
-             llvm::any_of(lookup(op->getOperand(index)).layout,
-                          [&](const AxisList &ofDim) {
-                            return llvm::any_of(ofDim, isSummed);
-                          });
+             (llvm::any_of(lookup(op->getOperand(index)).layout,
+                           [&](const AxisList &ofDim) {
+                             return llvm::any_of(ofDim, isSummed);
+                           }) ||
+              (isSummed(mesh.timeAxis()) &&
+               lookup(op->getOperand(index)).isAccumulated));
     };
     if (llvm::any_of(llvm::seq<unsigned>(0, op->getNumOperands()), isSplit))
       continue;
@@ -224,7 +271,7 @@ ArrayRef<unsigned> Partitioner::findPassing(Operation *op,
       return op->getOperand(index).hasOneUse() && !form.partial.empty() &&
              form.partial == axes &&
              form.layout == layoutOf(rule, rule.operands[index], kept, mesh) &&
-             size <= ranked(form.value.getType()).getNumElements();
+             size < 2 * ranked(form.value.getType()).getNumElements();
     };
     bool isSum = llvm::all_of(llvm::make_second_range(axes),
                               [](Reduction r) { return r == Reduction::Sum; });
@@ -244,15 +291,15 @@ LogicalResult Partitioner::enterResults(Operation *op, const ShardingRule &rule,
                                         const Layout &factors,
                                         PartialAxes partial, ValueRange locals,
                                         bool isAccumulated) {
-  bool sumsOverTime = false;
+  bool sumsOverTime =
+      llvm::is_contained(llvm::make_first_range(partial), mesh.timeAxis());
   for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors)) {
     if (factor.kind != FactorKind::Reduction)
       continue;
     for (int axis : axes) {
-      if (axis != mesh.timeAxis()) {
-        partial.push_back({axis, factor.reduction});
+      partial.push_back({axis, factor.reduction});
+      if (axis != mesh.timeAxis())
         continue;
-      }
       if (factor.reduction != Reduction::Sum)
         return op->emitError("expects only sums over micro-batches, got a ")
                << stringifyReduction(factor.reduction);
@@ -263,14 +310,12 @@ LogicalResult Partitioner::enterResults(Operation *op, const ShardingRule &rule,
   for (auto [index, local] : llvm::enumerate(locals)) {
     GlobalValue &global = lookup(op->getResult(index));
     global.isAccumulated = isAccumulated || sumsOverTime;
-    Value value = local;
-    if (sumsOverTime) {
-      marks.source = op;
-      value = AccumulateOp::create(builder, op->getLoc(), value.getType(),
-                                   value, mesh.name(mesh.timeAxis()));
-    }
-    global.forms.push_back(
-        {value, layoutOf(rule, rule.results[index], factors, mesh), partial});
+    LocalValue form = {
+        local, layoutOf(rule, rule.results[index], factors, mesh), partial};
+    marks.source = op;
+    if (!isReducedEach(op->getResult(index)) && takeTime(form.partial))
+      form.value = accumulate(local);
+    global.forms.push_back(form);
   }
   return success();
 }
@@ -295,6 +340,9 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
     operands.push_back(&global.layout);
     isAccumulated |= global.isAccumulated;
   }
+  // A reshard brings its operand to what its result is.
+  if (isa<ReshardOp>(op))
+    operands = results;
   Layout factors = chooseFactorAxes(rule, results, operands, mesh);
   // Where reshapes split one dimension in ways that do not refine each other, a
   // factor may not divide although every dimension does: it stays whole.
@@ -339,7 +387,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
       return failure();
     locals.push_back(*local);
   }
-  if (isa<ShardingConstraintOp>(op))
+  if (isa<ShardingConstraintOp, ReshardOp>(op))
     return enterResults(op, rule, factors, passed, locals, isAccumulated);
   SmallVector<SmallVector<StringAttr>> axes;
   for (const AxisList &ofFactor : factors)
@@ -356,26 +404,18 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
 // The function
 //===----------------------------------------------------------------------===//
 
-/// The sharding an argument has at rest.
-static ShardingAttr getStored(func::FuncOp main, unsigned index) {
-  if (auto stored = main.getArgAttrOfType<ShardingAttr>(index, attrs::kStored))
-    return stored;
-  return main.getArgAttrOfType<ShardingAttr>(index, attrs::kSharding);
-}
-
 LogicalResult Partitioner::enterArguments(Block *local) {
   SmallVector<Attribute> shapes;
   for (BlockArgument argument : main.getArguments()) {
-    unsigned index = argument.getArgNumber();
     GlobalValue &global = enter(argument);
     global.layout = getLayout(argument, mesh);
-    Layout stored = mesh.toLayout(getStored(main, index));
-    if (failed(checkDivides(argument.getLoc(), argument.getType(), stored)))
+    if (failed(
+            checkDivides(argument.getLoc(), argument.getType(), global.layout)))
       return failure();
     RankedTensorType type = ranked(argument.getType());
-    Value value =
-        local->addArgument(mesh.localType(type, stored), argument.getLoc());
-    global.forms.push_back({value, stored, {}});
+    Value value = local->addArgument(mesh.localType(type, global.layout),
+                                     argument.getLoc());
+    global.forms.push_back({value, global.layout, {}});
     shapes.push_back(builder.getDenseI64ArrayAttr(type.getShape()));
   }
   setArgAttrs(main, attrs::kGlobalShape, shapes);
@@ -383,30 +423,21 @@ LogicalResult Partitioner::enterArguments(Block *local) {
 }
 
 LogicalResult Partitioner::leave(Operation *terminator) {
-  llvm::StringMap<unsigned> arguments = getArgsByName(main);
-  SmallVector<Attribute> shapes, shardings;
+  SmallVector<Attribute> shapes;
   SmallVector<Value> results;
   for (OpOperand &operand : terminator->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
-    std::optional<Role> role = getResultRole(main, index);
-    auto sharding =
-        main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding);
-    if (role == Role::Param || role == Role::State)
-      if (auto argument = arguments.find(getResultName(main, index));
-          argument != arguments.end())
-        sharding = getStored(main, argument->second);
     RankedTensorType type = ranked(operand.get().getType());
-    Layout layout = mesh.toLayout(sharding);
+    Layout layout = mesh.toLayout(
+        main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding));
     if (failed(checkDivides(main.getLoc(), type, layout)))
       return failure();
     FailureOr<Value> value = getOperand(operand, layout);
     if (failed(value))
       return failure();
     results.push_back(*value);
-    shardings.push_back(sharding);
     shapes.push_back(builder.getDenseI64ArrayAttr(type.getShape()));
   }
-  setResultAttrs(main, attrs::kSharding, shardings);
   setResultAttrs(main, attrs::kGlobalShape, shapes);
   marks.source = nullptr;
   func::ReturnOp::create(builder, terminator->getLoc(), results);

@@ -12,15 +12,9 @@
 // argument's layout; it is there for the whole step, so that it is never split
 // over time. What was asked for and could not be had is a remark.
 //
-// A round goes in sweeps: all ops that saw a change propose from what was there
-// before the sweep, then each value takes what it can. So the order of ops and
-// arguments in the module has no say: the nearest seed wins, of equally near
-// ones the axis with the smaller priority, then the one that the mesh names
-// first, then the first dimension.
-//
 //===----------------------------------------------------------------------===//
-#include "Factors.h"
 #include "Seeds.h"
+#include "ShardingSpread.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
@@ -35,24 +29,6 @@ namespace pp {
 } // namespace pp
 
 namespace {
-
-/// What ties values together: an op's rule, or the identity between an argument
-/// and its update, or between a value and the result that it becomes.
-struct Node {
-  Operation *op = nullptr;
-  ShardingRule rule;
-  /// Numbers of the values: results, then operands.
-  SmallVector<int, 4> values;
-};
-
-struct ValueState {
-  SmallVector<int64_t, 4> sizes;
-  Layout layout;
-  llvm::SmallBitVector closed; // per dimension
-  SmallVector<int, 4> nodes;
-  /// An axis that never splits the value, or -1.
-  int without = -1;
-};
 
 /// Axes that become active in the round of a priority.
 struct Seed {
@@ -69,26 +45,18 @@ struct Wish {
   std::string what;
 };
 
-/// What an op would have a dimension be.
-struct Proposal {
-  int value;
-  unsigned dim;
-  AxisList axes;
-};
-
 class Propagation {
 public:
   Propagation(func::FuncOp main, PlanAttr plan, MeshView mesh)
-      : main(main), plan(plan), mesh(mesh), arguments(getArgsByName(main)) {}
+      : main(main), plan(plan), mesh(mesh), graph(mesh),
+        arguments(getArgsByName(main)) {}
 
   LogicalResult run();
 
 private:
   LogicalResult buildNodes();
-  int addState(Type type);
+  LogicalResult stopAxes(ReshardOp reshard, ShardingSpread::Node &node);
   int numberOf(Value value);
-  void connect(Node node);
-  void tie(int a, int b);
   /// The argument that result `index` updates, or null.
   BlockArgument getUpdated(unsigned index);
 
@@ -99,30 +67,25 @@ private:
             function_ref<std::optional<int64_t>(unsigned)> getPriority);
 
   void propagate();
-  void place(const Seed &seed);
-  void visit(int node);
-  void touch(int value);
-  bool applyProposals();
+  void placeStopped(bool ofArguments);
+  std::optional<unsigned> chooseSplit(const ShardingSpread::Value &value,
+                                      const AxisList &axes) const;
 
   void writeShardings();
-  void reportConflict(const Node &node);
+  void reportConflict(const ShardingSpread::Node &node);
   void reportUnfulfilled();
   LogicalResult checkAxes();
 
   func::FuncOp main;
   PlanAttr plan;
   MeshView mesh;
-  std::vector<Node> nodes;
-  std::vector<ValueState> states;
+  ShardingSpread graph;
   DenseMap<Value, int> numbers;
   /// Per result: its state, or -1 where nothing is asked of it.
   SmallVector<int> resultStates;
   llvm::StringMap<unsigned> arguments;
   std::vector<Wish> wishes;
   std::map<int64_t, SmallVector<Seed>> rounds;
-  std::vector<Proposal> proposals;
-  SmallVector<int> queue;
-  llvm::BitVector queued;
 };
 
 } // namespace
@@ -131,25 +94,15 @@ private:
 // The graph of values and nodes
 //===----------------------------------------------------------------------===//
 
-int Propagation::addState(Type type) {
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
-  int64_t rank = shape.size();
-  states.push_back({SmallVector<int64_t, 4>(shape), Layout(rank),
-                    llvm::SmallBitVector(rank), SmallVector<int, 4>(), -1});
-  return states.size() - 1;
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
 }
 
 int Propagation::numberOf(Value value) {
-  auto [it, inserted] = numbers.try_emplace(value, states.size());
+  auto [it, inserted] = numbers.try_emplace(value, 0);
   if (inserted)
-    addState(value.getType());
+    it->second = graph.addValue(shapeOf(value));
   return it->second;
-}
-
-void Propagation::connect(Node node) {
-  for (int value : node.values)
-    states[value].nodes.push_back(nodes.size());
-  nodes.push_back(std::move(node));
 }
 
 LogicalResult Propagation::buildNodes() {
@@ -158,45 +111,50 @@ LogicalResult Propagation::buildNodes() {
     int number = numberOf(argument);
     std::optional<Role> role = getArgRole(main, argument.getArgNumber());
     if (role == Role::Param || role == Role::State)
-      states[number].without = mesh.timeAxis();
+      graph.value(number).without = mesh.timeAxis();
   }
   for (Operation &op : body.without_terminator()) {
     auto shardable = dyn_cast<ShardingOpInterface>(op);
     if (!shardable)
       return op.emitError("expects an op with a sharding rule, got ")
              << op.getName();
-    Node node{&op, shardable.getShardingRule(), {}};
+    ShardingSpread::Node node{&op, shardable.getShardingRule(), {}, {}};
     for (Value result : op.getResults())
       node.values.push_back(numberOf(result));
     for (Value operand : op.getOperands())
       node.values.push_back(numberOf(operand));
-    connect(std::move(node));
+    if (auto reshard = dyn_cast<ReshardOp>(op))
+      if (failed(stopAxes(reshard, node)))
+        return failure();
+    graph.connect(std::move(node));
   }
   for (auto [index, value] :
        llvm::enumerate(body.getTerminator()->getOperands())) {
     int number = numberOf(value);
     BlockArgument updated = getUpdated(index);
     if (updated && updated != value && updated.getType() == value.getType())
-      tie(numberOf(updated), number);
+      graph.tie(numberOf(updated), number);
     if (!main.getResultAttr(index, attrs::kSharding)) {
       resultStates.push_back(-1);
       continue;
     }
     // Others may use the value as it suits them.
-    resultStates.push_back(addState(value.getType()));
-    tie(resultStates.back(), number);
+    resultStates.push_back(graph.addValue(shapeOf(value)));
+    graph.tie(resultStates.back(), number);
   }
   return success();
 }
 
-void Propagation::tie(int a, int b) {
-  Node node;
-  TensorFactors factors;
-  for (size_t dim = 0; dim < states[a].layout.size(); ++dim)
-    factors.push_back({node.rule.addFactor(states[a].sizes[dim])});
-  node.rule.results = node.rule.operands = {factors};
-  node.values = {a, b};
-  connect(std::move(node));
+LogicalResult Propagation::stopAxes(ReshardOp reshard,
+                                    ShardingSpread::Node &node) {
+  for (Attribute name : reshard.getAxes()) {
+    int axis = mesh.attr().indexOf(cast<StringAttr>(name));
+    if (axis < 0)
+      return reshard.emitError("expects axes of ")
+             << mesh.attr() << ", got " << name;
+    node.stopped.push_back(axis);
+  }
+  return success();
 }
 
 BlockArgument Propagation::getUpdated(unsigned index) {
@@ -236,7 +194,7 @@ void Propagation::wish(
   Layout layout = mesh.toLayout(sharding);
   for (auto [dim, attr] : llvm::enumerate(sharding.getDims())) {
     if (!attr.getIsOpen())
-      states[value].closed.set(dim);
+      graph.value(value).closed.set(dim);
     std::optional<int64_t> priority = getPriority(dim);
     int64_t round = std::numeric_limits<int64_t>::min();
     AxisList axes;
@@ -288,101 +246,67 @@ LogicalResult Propagation::collectSeeds() {
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// The fixed point
-//===----------------------------------------------------------------------===//
-
-void Propagation::touch(int value) {
-  for (int node : states[value].nodes) {
-    if (queued.test(node))
-      continue;
-    queued.set(node);
-    queue.push_back(node);
-  }
-}
-
-/// Lists what the op would add to its values.
-void Propagation::visit(int number) {
-  const Node &node = nodes[number];
-  size_t numResults = node.rule.results.size();
-  SmallVector<const Layout *> layouts;
-  for (int value : node.values)
-    layouts.push_back(&states[value].layout);
-  ArrayRef<const Layout *> all = layouts;
-  Layout factors = chooseFactorAxes(node.rule, all.take_front(numResults),
-                                    all.drop_front(numResults), mesh);
-  for (auto [index, value] : llvm::enumerate(node.values)) {
-    const ValueState &state = states[value];
-    const TensorFactors &tensor = index < numResults
-                                      ? node.rule.results[index]
-                                      : node.rule.operands[index - numResults];
-    Layout wanted = layoutOf(node.rule, tensor, factors, mesh);
-    for (auto [dim, axes] : llvm::enumerate(wanted))
-      if (!state.closed.test(dim) && axes.size() > state.layout[dim].size() &&
-          isPrefix(state.layout[dim], axes))
-        proposals.push_back({value, static_cast<unsigned>(dim), axes});
-  }
-}
-
-/// Adds `axes` to a dimension as far as no other has them; an axis splits one
-/// dimension of a tensor only. True if some were added.
-static bool extend(ValueState &state, unsigned dim, const AxisList &axes) {
-  Layout &layout = state.layout;
-  AxisList &mine = layout[dim];
-  if (!isPrefix(mine, axes))
-    return false;
-  size_t before = mine.size();
-  for (int axis : llvm::drop_begin(axes, before)) {
-    if (axis == state.without ||
-        llvm::any_of(layout, [&](const AxisList &other) {
-          return llvm::is_contained(other, axis);
-        }))
-      break;
-    mine.push_back(axis);
-  }
-  return mine.size() != before;
-}
-
-/// Every value takes what it can, in an order that depends on what is proposed
-/// and not on who did so.
-bool Propagation::applyProposals() {
-  auto rank = [&](const Proposal &proposal) {
-    SmallVector<std::pair<int64_t, int>, 4> axes;
-    for (int axis : proposal.axes)
-      axes.push_back({mesh.priority(axis), axis});
-    return axes;
-  };
-  llvm::sort(proposals, [&](const Proposal &a, const Proposal &b) {
-    if (a.value != b.value)
-      return a.value < b.value;
-    auto rankA = rank(a), rankB = rank(b);
-    return rankA != rankB ? rankA < rankB : a.dim < b.dim;
-  });
-  for (const Proposal &proposal : proposals)
-    if (extend(states[proposal.value], proposal.dim, proposal.axes))
-      touch(proposal.value);
-  proposals.clear();
-  return !queue.empty();
-}
-
-/// What an earlier round put somewhere stays.
-void Propagation::place(const Seed &seed) {
-  if (extend(states[seed.value], seed.dim, seed.axes))
-    touch(seed.value);
-}
-
 void Propagation::propagate() {
-  queued.resize(nodes.size());
   for (auto &[priority, seeds] : rounds) {
     for (const Seed &seed : seeds)
-      place(seed);
-    do {
-      SmallVector<int> sweep;
-      std::swap(sweep, queue);
-      queued.reset();
-      for (int node : sweep)
-        visit(node);
-    } while (applyProposals());
+      graph.place(seed.value, seed.dim, seed.axes);
+    graph.spread();
+  }
+  // Of what is stored or updated otherwise, arguments come first: what is
+  // computed with them follows.
+  placeStopped(/*ofArguments=*/true);
+  placeStopped(/*ofArguments=*/false);
+}
+
+/// Which dimension takes `axes` besides what splits it: the first that they
+/// divide, else the largest that is whole, else the largest, if it is as large
+/// as they are.
+std::optional<unsigned>
+Propagation::chooseSplit(const ShardingSpread::Value &state,
+                         const AxisList &axes) const {
+  auto localSize = [&](unsigned dim) {
+    return state.sizes[dim] / mesh.size(state.layout[dim]);
+  };
+  auto dims = llvm::seq<unsigned>(0, state.sizes.size());
+  int64_t shards = mesh.size(axes);
+  for (unsigned dim : dims)
+    if (state.sizes[dim] % (mesh.size(state.layout[dim]) * shards) == 0)
+      return dim;
+  std::optional<unsigned> best;
+  auto rank = [&](unsigned dim) {
+    return std::pair(state.layout[dim].empty(), localSize(dim));
+  };
+  for (unsigned dim : dims)
+    if (localSize(dim) >= shards && (!best || rank(dim) > rank(*best)))
+      best = dim;
+  return best;
+}
+
+/// Gives the values that reshards split further their axes, and what follows
+/// from that.
+void Propagation::placeStopped(bool ofArguments) {
+  for (const ShardingSpread::Node &node : graph.getNodes()) {
+    if (node.stopped.empty())
+      continue;
+    auto reshard = cast<ReshardOp>(node.op);
+    if (isa<BlockArgument>(reshard.getOperand()) != ofArguments)
+      continue;
+    bool isWith = reshard.getChange() == LayoutChange::With;
+    int value = node.values[isWith ? 0 : 1];
+    ShardingSpread::Value &state = graph.value(value);
+    bool hasAxes = llvm::any_of(state.layout, [&](const AxisList &ofDim) {
+      return llvm::any_of(ofDim, [&](int axis) {
+        return llvm::is_contained(node.stopped, axis);
+      });
+    });
+    std::optional<unsigned> dim = chooseSplit(state, node.stopped);
+    if (hasAxes || !dim)
+      continue;
+    AxisList axes = state.layout[*dim];
+    llvm::append_range(axes, node.stopped);
+    state.added = node.stopped;
+    graph.place(value, *dim, axes);
+    graph.spread();
   }
 }
 
@@ -391,10 +315,12 @@ void Propagation::propagate() {
 //===----------------------------------------------------------------------===//
 
 /// Says which operand an op reads in another layout than it has.
-void Propagation::reportConflict(const Node &node) {
+void Propagation::reportConflict(const ShardingSpread::Node &node) {
   SmallVector<const Layout *> layouts;
+  if (!node.stopped.empty())
+    return;
   for (int value : node.values)
-    layouts.push_back(&states[value].layout);
+    layouts.push_back(&graph.value(value).layout);
   ArrayRef<const Layout *> all = layouts;
   size_t numResults = node.rule.results.size();
   int loser = -1;
@@ -413,8 +339,9 @@ void Propagation::reportConflict(const Node &node) {
 /// Says what took the place of what was asked for.
 void Propagation::reportUnfulfilled() {
   for (const Wish &wish : wishes) {
-    const Layout &layout = states[wish.value].layout;
-    const llvm::SmallBitVector &closed = states[wish.value].closed;
+    const ShardingSpread::Value &value = graph.value(wish.value);
+    const Layout layout = cutAt(value.added, value.layout);
+    const llvm::SmallBitVector &closed = value.closed;
     auto isFulfilled = [&](unsigned dim) {
       return closed.test(dim) ? wish.layout[dim] == layout[dim]
                               : isPrefix(wish.layout[dim], layout[dim]);
@@ -432,10 +359,10 @@ void Propagation::reportUnfulfilled() {
 void Propagation::writeShardings() {
   MLIRContext *context = main.getContext();
   auto shardingOf = [&](Value value) {
-    return mesh.toSharding(states[numbers.lookup(value)].layout);
+    return mesh.toSharding(graph.value(numbers.lookup(value)).layout);
   };
   bool explains = context->getRemarkEngine() != nullptr;
-  for (const Node &node : nodes) {
+  for (const ShardingSpread::Node &node : graph.getNodes()) {
     if (!node.op)
       continue;
     SmallVector<Attribute> shardings;
@@ -455,15 +382,16 @@ void Propagation::writeShardings() {
     // nothing of it stays split over time.
     BlockArgument updated = getUpdated(index);
     int wished = resultStates[index];
-    Layout layout = states[updated       ? numbers.lookup(updated)
-                           : wished >= 0 ? wished
-                                         : numbers.lookup(value)]
+    Layout layout = graph
+                        .value(updated       ? numbers.lookup(updated)
+                               : wished >= 0 ? wished
+                                             : numbers.lookup(value))
                         .layout;
     for (AxisList &axes : layout)
       llvm::erase(axes, mesh.timeAxis());
     ofResults.push_back(mesh.toSharding(layout));
     if (wished >= 0)
-      states[wished].layout = layout;
+      graph.value(wished).layout = layout;
   }
   setResultAttrs(main, attrs::kSharding, ofResults);
   if (explains)
@@ -474,7 +402,7 @@ void Propagation::writeShardings() {
 /// large. The stage axis splits the ops.
 LogicalResult Propagation::checkAxes() {
   llvm::SmallBitVector isUsed(mesh.numAxes());
-  for (const ValueState &state : states)
+  for (const ShardingSpread::Value &state : graph.getValues())
     for (const AxisList &axes : state.layout)
       for (int axis : axes)
         isUsed.set(axis);

@@ -58,7 +58,8 @@ private:
   Type widestComputeType();
   void build();
   void buildUpdate(Update &update, const StepScalars &scalars);
-  void mark(Operation *last, int64_t origin);
+  /// Marks the ops behind `last` as the update, of one parameter if named.
+  void mark(Operation *last, int64_t origin, StringRef parameter = "");
   void replaceResults(bool keepGradients);
 
   func::FuncOp main;
@@ -114,13 +115,16 @@ Value OptimizerBuilder::addState(StringRef prefix, const Update &update) {
                   type.clone(computeType(type.getElementType())), attributes);
 }
 
-void OptimizerBuilder::mark(Operation *last, int64_t origin) {
+void OptimizerBuilder::mark(Operation *last, int64_t origin,
+                            StringRef parameter) {
   auto first =
       last ? std::next(last->getIterator()) : main.getBody().front().begin();
   for (Operation &op : llvm::make_range(first, terminator->getIterator())) {
     setKind(&op, Kind::Update);
     if (origin >= 0)
       setOrigin(&op, origin);
+    if (!parameter.empty())
+      op.setAttr(attrs::kParameter, builder.getStringAttr(parameter));
   }
 }
 
@@ -142,7 +146,7 @@ void OptimizerBuilder::buildUpdate(Update &update, const StepScalars &scalars) {
   for (auto [prefix, state] :
        llvm::zip_equal(stateNames(optimizer), updated.states))
     states.push_back({(prefix + "." + update.name).str(), state});
-  mark(last, update.origin);
+  mark(last, update.origin, update.name);
 }
 
 Type OptimizerBuilder::widestComputeType() {
@@ -170,7 +174,7 @@ void OptimizerBuilder::build() {
     for (const Update &update : updates) {
       last = terminator->getPrevNode();
       squares.push_back(math.sumOfSquares(update.gradient));
-      mark(last, update.origin);
+      mark(last, update.origin, update.name);
     }
     last = terminator->getPrevNode();
     scalars.clip =

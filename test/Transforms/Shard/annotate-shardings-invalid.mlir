@@ -66,10 +66,19 @@ module {
 
 // -----
 
-module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", [{"dp"}], 0>], threads = 1>} {
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, zero = 1, seeds = [#pp.seed<"x", [{"dp"}], 0>]>} {
+  // expected-error @below {{expects an update of parameter "w" to share out for zero = 1, got none; pp-add-optimizer adds it}}
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>},
-                  // expected-error @below {{argument "w" expects to lie at rest as its ops use it, got pp.stored = #pp.sharding<@mesh, [{"dp"}]>: leave it out, and shard the argument by a seed of the plan}}
-                  %w: tensor<4xf32> {pp.name = "w", pp.stored = #pp.sharding<@mesh, [{"dp"}]>}) {
+                  %w: tensor<4xf32> {pp.name = "w", pp.role = #pp.role<param>}) {
+    return
+  }
+}
+
+// -----
+
+// expected-error @below {{expects an axis "dp" in the mesh of a plan with zero = 3, got #pp.mesh<["tp"=2]>}}
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, zero = 3, seeds = [#pp.seed<"w", [{"tp"}], 0>]>} {
+  func.func @main(%w: tensor<4xf32> {pp.name = "w", pp.role = #pp.role<param>}) {
     return
   }
 }

@@ -58,7 +58,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "dp"=2]>, threads 
 // -----
 
 // A look-up in a sharded table: every device adds what lies in its rows. A
-// stored sharding is gathered where the parameter is used, and kept at rest.
+// table that lies split further is gathered for it.
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: tensor<2x4xf32> {{.*}}tensor<2xi32>
 // CHECK: pp.all_gather %arg0 dim 0 over @mesh ["dp"] : tensor<2x4xf32> -> tensor<4x4xf32>
@@ -68,10 +68,10 @@ module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "dp"=2]>, threads 
 // CHECK: pp.all_reduce sum %[[HERE]] over @mesh ["tp"]
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>, threads = 1>} {
   pp.mesh @mesh = <["dp"=2, "tp"=2]>
-  func.func @main(%table: tensor<8x4xf32> {pp.name = "t", pp.sharding = #pp.sharding<@mesh, [{"tp"}, {}]>,
-                                           pp.stored = #pp.sharding<@mesh, [{"tp", "dp"}, {}]>},
+  func.func @main(%table: tensor<8x4xf32> {pp.name = "t", pp.sharding = #pp.sharding<@mesh, [{"tp", "dp"}, {}]>},
                   %i: tensor<4xi32> {pp.name = "i", pp.sharding = #pp.sharding<@mesh, [{"dp"}]>}) -> tensor<4x4xf32> {
-    %0 = pp.gather %table[%i] batch 0 : tensor<8x4xf32>, tensor<4xi32> -> tensor<4x4xf32>
+    %t = pp.reshard %table without ["dp"] : tensor<8x4xf32>
+    %0 = pp.gather %t[%i] batch 0 : tensor<8x4xf32>, tensor<4xi32> -> tensor<4x4xf32>
     return %0 : tensor<4x4xf32>
   }
 }

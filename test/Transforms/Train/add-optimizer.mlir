@@ -19,7 +19,7 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<sgd
     // CHECK: %[[NARROW:.*]] = pp.convert %[[RATE]] {{.*}} : tensor<f64> -> tensor<f32>
     // CHECK: %[[SPREAD:.*]] = pp.broadcast %[[NARROW]]
     // CHECK: %[[STEP:.*]] = pp.mul %[[G]], %[[SPREAD]]
-    // CHECK: %[[NEW:.*]] = pp.sub %[[W]], %[[STEP]] {pp.kind = #pp.kind<update>}
+    // CHECK: %[[NEW:.*]] = pp.sub %[[W]], %[[STEP]] {pp.kind = #pp.kind<update>, pp.parameter = "w"}
     // CHECK: return %[[LOSS]], %[[NEW]]
     return %l, %x : tensor<f32>, tensor<8xf32>
   }
@@ -41,10 +41,10 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<ada
     %l = pp.reduce sum %w dims [0, 1] {pp.origin = 0 : i64} : tensor<2x4xbf16> -> tensor<bf16>
     %g = pp.neg %w {pp.kind = #pp.kind<weight_gradient>, pp.origin = 0 : i64} : tensor<2x4xbf16>
     // What belongs to a parameter has the origin of its gradient.
-    // CHECK: pp.reduce sum %{{.*}} dims [0, 1] {pp.kind = #pp.kind<update>, pp.origin = 0 : i64}
+    // CHECK: pp.reduce sum %{{.*}} dims [0, 1] {pp.kind = #pp.kind<update>, pp.origin = 0 : i64, pp.parameter = "w"}
     // The norm over all parameters has none.
     // CHECK: pp.sqrt %{{.*}} {pp.kind = #pp.kind<update>} : tensor<f64>
-    // CHECK: pp.convert %{{.*}} {pp.kind = #pp.kind<update>, pp.origin = 0 : i64} : tensor<2x4xf32> -> tensor<2x4xbf16>
+    // CHECK: pp.convert %{{.*}} {pp.kind = #pp.kind<update>, pp.origin = 0 : i64, pp.parameter = "w"} : tensor<2x4xf32> -> tensor<2x4xbf16>
     return %l, %g : tensor<bf16>, tensor<2x4xbf16>
   }
 }

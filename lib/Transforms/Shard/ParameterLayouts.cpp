@@ -1,0 +1,177 @@
+//===- ParameterLayouts.cpp - where parameters lie otherwise --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Optimizer states need no reshard of their own: they lie as the update that
+// reads and writes them. A parameter that is stored split is gathered for
+// forward and, apart from that, for backward, so that nobody keeps it from one
+// to the other.
+//
+//===----------------------------------------------------------------------===//
+#include "ParameterLayouts.h"
+#include "mlir/IR/Builders.h"
+#include "pp/IR/Model.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+class LayoutWriter {
+public:
+  LayoutWriter(func::FuncOp main, int64_t zero, ArrayAttr axes)
+      : main(main), zero(zero), axes(axes), builder(main.getContext()) {}
+
+  LogicalResult run();
+
+private:
+  void splitUpdate(BlockArgument parameter, ArrayRef<Operation *> update);
+  void gatherUses(BlockArgument parameter);
+  void gatherResult(unsigned result);
+  /// The identity of `value` in another layout, built where `builder` stands.
+  Value build(Value value, LayoutChange change, bool each, Kind kind,
+              Operation *like);
+
+  func::FuncOp main;
+  int64_t zero;
+  ArrayAttr axes;
+  OpBuilder builder;
+};
+
+} // namespace
+
+Value LayoutWriter::build(Value value, LayoutChange change, bool each,
+                          Kind kind, Operation *like) {
+  auto reshard = ReshardOp::create(builder, value.getLoc(), value.getType(),
+                                   value, change, axes, each);
+  setKind(reshard, kind);
+  for (StringRef name : {attrs::kOrigin, attrs::kStages})
+    if (Attribute mark = like->getAttr(name))
+      reshard->setAttr(name, mark);
+  return reshard;
+}
+
+/// The update reads its parameter and gradient split; a gradient that the step
+/// returns is the same.
+void LayoutWriter::splitUpdate(BlockArgument parameter,
+                               ArrayRef<Operation *> update) {
+  StringRef name = getArgName(main, parameter.getArgNumber());
+  auto isOwnState = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    auto owner = argument ? main.getArgAttrOfType<StringAttr>(
+                                argument.getArgNumber(), attrs::kParameter)
+                          : StringAttr();
+    return owner && owner.getValue() == name;
+  };
+  auto isFromOutside = [&](Value value) {
+    Operation *producer = value.getDefiningOp();
+    return cast<RankedTensorType>(value.getType()).getShape() ==
+               cast<RankedTensorType>(parameter.getType()).getShape() &&
+           (!producer || getKind(producer) != Kind::Update) &&
+           !isOwnState(value);
+  };
+  llvm::MapVector<Value, SmallVector<OpOperand *>> uses;
+  for (Operation *op : update)
+    for (OpOperand &operand : op->getOpOperands())
+      if (isFromOutside(operand.get()))
+        uses[operand.get()].push_back(&operand);
+  Operation *terminator = main.getBody().front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    if (getResultRole(main, index) == Role::Gradient &&
+        getResultName(main, index) == name && uses.contains(operand.get()))
+      uses[operand.get()].push_back(&operand);
+  }
+  for (auto &[value, operands] : uses) {
+    bool isGradient = value != parameter;
+    if (!isGradient && zero == 3)
+      continue;
+    builder.setInsertionPointAfterValue(value);
+    Operation *producer = value.getDefiningOp();
+    Value split = build(value, LayoutChange::With, isGradient && zero >= 2,
+                        isGradient ? Kind::WeightGradient : Kind::Update,
+                        producer ? producer : operands.front()->getOwner());
+    for (OpOperand *operand : operands)
+      operand->set(split);
+  }
+}
+
+/// A parameter that is stored split is gathered once for forward, once for
+/// backward.
+void LayoutWriter::gatherUses(BlockArgument parameter) {
+  for (bool isForward : {true, false}) {
+    SmallVector<OpOperand *> uses;
+    Operation *first = nullptr;
+    llvm::SmallSetVector<int64_t, 4> stages;
+    for (OpOperand &use : parameter.getUses()) {
+      Operation *user = use.getOwner();
+      bool isOfPhase = user != user->getBlock()->getTerminator() &&
+                       getKind(user) != Kind::Update && !isa<ReshardOp>(user) &&
+                       (getKind(user) == Kind::Forward) == isForward;
+      if (!isOfPhase)
+        continue;
+      uses.push_back(&use);
+      stages.insert_range(getStages(user));
+      if (!first || user->isBeforeInBlock(first))
+        first = user;
+    }
+    if (uses.empty())
+      continue;
+    builder.setInsertionPoint(first);
+    Value whole = build(parameter, LayoutChange::Without, /*each=*/false,
+                        isForward ? Kind::Forward : Kind::InputGradient, first);
+    SmallVector<int64_t> sorted = stages.takeVector();
+    llvm::sort(sorted);
+    if (!sorted.empty())
+      setStages(whole.getDefiningOp(), sorted);
+    for (OpOperand *use : uses)
+      use->set(whole);
+  }
+}
+
+/// A parameter that is stored whole is gathered after its update.
+void LayoutWriter::gatherResult(unsigned result) {
+  Operation *terminator = main.getBody().front().getTerminator();
+  OpOperand &operand = terminator->getOpOperand(result);
+  Operation *producer = operand.get().getDefiningOp();
+  if (!producer || getKind(producer) != Kind::Update)
+    return;
+  builder.setInsertionPointAfter(producer);
+  operand.set(build(operand.get(), LayoutChange::Without, /*each=*/false,
+                    Kind::Update, producer));
+}
+
+LogicalResult LayoutWriter::run() {
+  llvm::StringMap<SmallVector<Operation *>> updates;
+  for (Operation &op : main.getBody().front().without_terminator())
+    if (auto name = op.getAttrOfType<StringAttr>(attrs::kParameter)) {
+      updates[name].push_back(&op);
+      op.removeAttr(attrs::kParameter);
+    }
+  if (zero == 0)
+    return success();
+  for (BlockArgument argument : main.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    if (getArgRole(main, index) != Role::Param)
+      continue;
+    auto update = updates.find(getArgName(main, index));
+    if (update == updates.end())
+      return main.emitError("expects an update of parameter \"")
+             << getArgName(main, index) << "\" to share out for zero = " << zero
+             << ", got none; pp-add-optimizer adds it";
+    splitUpdate(argument, update->second);
+    if (zero == 3)
+      gatherUses(argument);
+  }
+  for (unsigned index = 0; index < main.getNumResults(); ++index)
+    if (zero < 3 && getResultRole(main, index) == Role::Param)
+      gatherResult(index);
+  return success();
+}
+
+LogicalResult pp::writeParameterLayouts(func::FuncOp main, int64_t zero,
+                                        ArrayAttr axes) {
+  return LayoutWriter(main, zero, axes).run();
+}

@@ -1,0 +1,24 @@
+//===- ParameterLayouts.h - where parameters lie otherwise ------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_SHARD_PARAMETERLAYOUTS_H
+#define PP_LIB_TRANSFORMS_SHARD_PARAMETERLAYOUTS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/IR/PP.h"
+
+namespace pp {
+
+/// Writes `pp.reshard` over `axes` wherever a parameter, its gradient or its
+/// new value goes from one of its three layouts to another: stored (as the
+/// argument lies between steps), used (by forward and backward) and updated.
+/// `zero` 1 splits what is updated, 2 gradients in every micro-batch, 3 what is
+/// stored. Takes `pp.parameter` from all ops: it has served its purpose.
+mlir::LogicalResult writeParameterLayouts(mlir::func::FuncOp main, int64_t zero,
+                                          mlir::ArrayAttr axes);
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_SHARD_PARAMETERLAYOUTS_H

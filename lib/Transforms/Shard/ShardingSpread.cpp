@@ -1,0 +1,138 @@
+//===- ShardingSpread.cpp - shardings from values to values ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "ShardingSpread.h"
+
+using namespace mlir;
+using namespace pp;
+
+int ShardingSpread::addValue(ArrayRef<int64_t> shape) {
+  values.push_back({SmallVector<int64_t, 4>(shape),
+                    Layout(shape.size()),
+                    llvm::SmallBitVector(shape.size()),
+                    {},
+                    -1,
+                    {}});
+  return values.size() - 1;
+}
+
+void ShardingSpread::connect(Node node) {
+  for (int value : node.values)
+    values[value].nodes.push_back(nodes.size());
+  nodes.push_back(std::move(node));
+}
+
+void ShardingSpread::tie(int a, int b) {
+  Node node;
+  TensorFactors factors;
+  for (int64_t size : values[a].sizes)
+    factors.push_back({node.rule.addFactor(size)});
+  node.rule.results = node.rule.operands = {factors};
+  node.values = {a, b};
+  connect(std::move(node));
+}
+
+void ShardingSpread::touch(int value) {
+  queued.resize(nodes.size());
+  for (int node : values[value].nodes) {
+    if (queued.test(node))
+      continue;
+    queued.set(node);
+    queue.push_back(node);
+  }
+}
+
+Layout pp::cutAt(const AxisList &axes, Layout layout) {
+  for (AxisList &ofDim : layout)
+    ofDim.truncate(
+        llvm::find_if(
+            ofDim, [&](int axis) { return llvm::is_contained(axes, axis); }) -
+        ofDim.begin());
+  return layout;
+}
+
+/// Lists what the op would add to its values.
+void ShardingSpread::visit(int number) {
+  const Node &node = nodes[number];
+  size_t numResults = node.rule.results.size();
+  SmallVector<const Layout *> layouts;
+  SmallVector<Layout, 2> cut;
+  if (!node.stopped.empty())
+    for (int value : node.values)
+      cut.push_back(cutAt(node.stopped, values[value].layout));
+  for (auto [index, value] : llvm::enumerate(node.values))
+    layouts.push_back(cut.empty() ? &values[value].layout : &cut[index]);
+  ArrayRef<const Layout *> all = layouts;
+  Layout factors = chooseFactorAxes(node.rule, all.take_front(numResults),
+                                    all.drop_front(numResults), mesh);
+  for (auto [index, value] : llvm::enumerate(node.values)) {
+    const Value &state = values[value];
+    const TensorFactors &tensor = index < numResults
+                                      ? node.rule.results[index]
+                                      : node.rule.operands[index - numResults];
+    Layout wanted = layoutOf(node.rule, tensor, factors, mesh);
+    for (auto [dim, axes] : llvm::enumerate(wanted))
+      if (!state.closed.test(dim) && axes.size() > state.layout[dim].size() &&
+          isPrefix(state.layout[dim], axes))
+        proposals.push_back({value, static_cast<unsigned>(dim), axes});
+  }
+}
+
+/// Adds `axes` to a dimension as far as no other has them; an axis splits one
+/// dimension of a tensor only. True if some were added.
+static bool extend(ShardingSpread::Value &state, unsigned dim,
+                   const AxisList &axes) {
+  Layout &layout = state.layout;
+  AxisList &mine = layout[dim];
+  if (!isPrefix(mine, axes))
+    return false;
+  size_t before = mine.size();
+  for (int axis : llvm::drop_begin(axes, before)) {
+    if (axis == state.without ||
+        llvm::any_of(layout, [&](const AxisList &other) {
+          return llvm::is_contained(other, axis);
+        }))
+      break;
+    mine.push_back(axis);
+  }
+  return mine.size() != before;
+}
+
+/// Every value takes what it can, in an order that depends on what is proposed
+/// and not on who did so.
+bool ShardingSpread::applyProposals() {
+  auto rank = [&](const Proposal &proposal) {
+    SmallVector<std::pair<int64_t, int>, 4> axes;
+    for (int axis : proposal.axes)
+      axes.push_back({mesh.priority(axis), axis});
+    return axes;
+  };
+  llvm::sort(proposals, [&](const Proposal &a, const Proposal &b) {
+    if (a.value != b.value)
+      return a.value < b.value;
+    auto rankA = rank(a), rankB = rank(b);
+    return rankA != rankB ? rankA < rankB : a.dim < b.dim;
+  });
+  for (const Proposal &proposal : proposals)
+    if (extend(values[proposal.value], proposal.dim, proposal.axes))
+      touch(proposal.value);
+  proposals.clear();
+  return !queue.empty();
+}
+
+void ShardingSpread::place(int value, unsigned dim, const AxisList &axes) {
+  if (extend(values[value], dim, axes))
+    touch(value);
+}
+
+void ShardingSpread::spread() {
+  do {
+    SmallVector<int> sweep;
+    std::swap(sweep, queue);
+    queued.reset();
+    for (int node : sweep)
+      visit(node);
+  } while (applyProposals());
+}

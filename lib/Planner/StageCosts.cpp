@@ -5,11 +5,14 @@
 // An estimate of the kernels that the op's stage will run, before they exist.
 // Contractions are kernels of their own. All else will be fused: it costs its
 // arithmetic, and the bytes of what it takes from and gives to contractions and
-// the other pass, for only these are in memory.
+// the other pass, for only these are in memory. Of both, what the axes of the
+// mesh leave to one device and micro-batch.
 //
 //===----------------------------------------------------------------------===//
+#include "AxisSplits.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Planner/StageCuts.h"
+#include "pp/Planner/TensorSeeds.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -23,7 +26,8 @@ bool isForward(Operation *op) { return getKind(op) == Kind::Forward; }
 
 class StageMeasurer {
 public:
-  StageMeasurer(func::FuncOp main, const StageCutProblem &problem);
+  StageMeasurer(func::FuncOp main, const StageCutProblem &problem,
+                const AxisSplits &splits);
 
   FailureOr<StageCosts> measure();
 
@@ -36,9 +40,9 @@ private:
   void addCrossing(Operation &op, int64_t origin);
 
   func::FuncOp main;
-  const StageCutProblem &problem;
-  /// Of all devices and micro-batches, what one computes at a time.
-  double share;
+  const schedule::Topology &topology;
+  const AxisSplits &splits;
+  const int64_t microBatches;
   /// What depends on an input.
   llvm::DenseSet<Value> batchDependent;
   /// What the loss depends on.
@@ -47,9 +51,10 @@ private:
   std::vector<double> messages, bytes;
 };
 
-StageMeasurer::StageMeasurer(func::FuncOp main, const StageCutProblem &problem)
-    : main(main), problem(problem),
-      share(1.0 / double(problem.devices * problem.microBatches)) {
+StageMeasurer::StageMeasurer(func::FuncOp main, const StageCutProblem &problem,
+                             const AxisSplits &splits)
+    : main(main), topology(problem.topology), splits(splits),
+      microBatches(problem.microBatches()) {
   int64_t count = 0;
   for (Operation &op : main.getBody().front())
     count = std::max(count, getOrigin(&op) + 1);
@@ -93,14 +98,15 @@ bool StageMeasurer::isKept(Value value) const {
   });
 }
 
-/// Of one device and micro-batch. A parameter is whole for each micro-batch,
+/// Of one device and micro-batch. A parameter is there for each micro-batch,
 /// and its gradient is added up there.
 double StageMeasurer::bytesOf(Value value) const {
-  const double bytes = double(getTensorBytes(value.getType()));
+  const double bytes =
+      splits.shareOf(value) * double(getTensorBytes(value.getType()));
   Operation *op = value.getDefiningOp();
   if (op && getKind(op) == Kind::WeightGradient)
-    return problem.microBatches > 1 ? 2 * bytes : bytes;
-  return batchDependent.contains(value) ? share * bytes : bytes;
+    return microBatches > 1 ? 2 * bytes : bytes;
+  return batchDependent.contains(value) ? bytes / double(microBatches) : bytes;
 }
 
 double StageMeasurer::bytesOf(Operation &op) const {
@@ -119,7 +125,7 @@ FailureOr<double> StageMeasurer::secondsOf(Operation &op) const {
   if (!cost)
     return op.emitError("expects an op that knows its cost, got ")
            << op.getName();
-  const schedule::Topology &topology = problem.topology;
+  const double share = splits.shareOf(&op) / double(microBatches);
   if (isContraction(&op))
     return topology.kernelSeconds(share * cost.getFlops(), bytesOf(op));
   // Reading a large table here and there is cheaper than all of it.
@@ -136,9 +142,11 @@ void StageMeasurer::addCrossing(Operation &op, int64_t origin) {
     for (Operation *user : result.getUsers())
       if (getOrigin(user) >= 0 && isForward(user))
         last = std::max(last, getOrigin(user));
-    const double size = share * double(getTensorBytes(result.getType()));
     if (last == origin)
       continue;
+    const double size = splits.shareOf(result) *
+                        double(getTensorBytes(result.getType())) /
+                        double(microBatches);
     messages[origin + 1] += 1;
     bytes[origin + 1] += size;
     if (last + 1 < int64_t(bytes.size())) {
@@ -182,7 +190,7 @@ FailureOr<StageCosts> StageMeasurer::measure() {
     crossingMessages += messages[i + 1];
     crossingBytes += bytes[i + 1];
     costs.crossing.push_back(
-        problem.topology.messageSeconds(crossingMessages, crossingBytes));
+        topology.messageSeconds(crossingMessages, crossingBytes));
   }
   return costs;
 }
@@ -191,5 +199,15 @@ FailureOr<StageCosts> StageMeasurer::measure() {
 
 FailureOr<StageCosts> pp::measureStages(func::FuncOp main,
                                         const StageCutProblem &problem) {
-  return StageMeasurer(main, problem).measure();
+  PlanAttr plan = problem.plan;
+  if (plan.getSeeds().empty()) {
+    FailureOr<SmallVector<SeedAttr>> seeds = findSeeds(main, plan.getMesh());
+    if (failed(seeds))
+      return failure();
+    plan = plan.withSeeds(*seeds);
+  }
+  AxisSplits splits(main, plan);
+  if (failed(splits.run()))
+    return failure();
+  return StageMeasurer(main, problem, splits).measure();
 }

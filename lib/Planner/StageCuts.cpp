@@ -221,38 +221,40 @@ void CutSearch::moveCuts() {
 
 FailureOr<SmallVector<int64_t>>
 pp::chooseStageCuts(func::FuncOp main, const StageCutProblem &problem) {
-  if (problem.stages == 1)
+  const int64_t stages = problem.stages(),
+                microBatches = problem.microBatches();
+  if (stages == 1)
     return SmallVector<int64_t>();
   FailureOr<StageCosts> costs = measureStages(main, problem);
   if (failed(costs))
     return failure();
-  if (costs->work.back() < problem.stages)
+  if (costs->work.back() < stages)
     return main.emitError("expects at most ")
            << costs->work.back()
            << " stages, one for each forward op between an input and the loss, "
               "got "
-           << problem.stages << ": a stage would be empty";
+           << stages << ": a stage would be empty";
 
   // A pipeline is in its stride after a few rounds.
   schedule::ScheduleProblem orders;
-  orders.ranks = unsigned(problem.stages);
-  orders.microBatches =
-      unsigned(std::min(problem.microBatches, 4 * problem.stages));
+  orders.ranks = unsigned(stages);
+  orders.microBatches = unsigned(std::min(microBatches, 4 * stages));
   std::string error;
-  auto order = schedule::generate(problem.schedule, orders, error);
+  auto order =
+      schedule::generate(problem.plan.getSchedule().str(), orders, error);
   if (!order)
     return main.emitError(error);
 
-  CutSearch search(*costs, *order, problem.microBatches);
+  CutSearch search(*costs, *order, microBatches);
   const double total = costs->compute(0, costs->size());
   auto tryBound = [&](double bound) {
-    if (auto cuts = BoundedCuts(*costs, problem.stages).find(bound))
+    if (auto cuts = BoundedCuts(*costs, stages).find(bound))
       search.consider(*cuts);
   };
   for (double factor : kBounds)
-    tryBound(factor * total / double(problem.stages));
-  for (double factor = 4; factor < double(problem.stages); factor *= 2)
-    tryBound(factor * total / double(problem.stages));
+    tryBound(factor * total / double(stages));
+  for (double factor = 4; factor < double(stages); factor *= 2)
+    tryBound(factor * total / double(stages));
   tryBound(std::numeric_limits<double>::infinity());
   search.moveCuts();
   return search.best();

@@ -49,25 +49,53 @@ protected:
     return differentiate(buildMlp(context, config, Float32Type::get(&context)));
   }
 
+  /// A plan without seeds, for a mesh with the data parallelism `devices`.
+  StageCutProblem
+  makeProblem(int64_t stages, int64_t microBatches, int64_t devices = 1,
+              StringRef order = "1f1b",
+              const schedule::Topology &machine = schedule::Topology()) {
+    return {makePlan({{"mb", microBatches, AxisKind::Time},
+                      {"pp", stages, AxisKind::Stage},
+                      {"dp", devices, AxisKind::Space}})
+                .withSetting(PlanKey::Schedule, order),
+            machine};
+  }
+
+  struct Axis {
+    StringRef name;
+    int64_t size;
+    AxisKind kind;
+  };
+
+  PlanAttr makePlan(ArrayRef<Axis> axes) {
+    SmallVector<MeshAxisAttr> attrs;
+    for (const Axis &axis : axes)
+      if (axis.size > 1)
+        attrs.push_back(MeshAxisAttr::get(&context,
+                                          StringAttr::get(&context, axis.name),
+                                          axis.size, axis.kind));
+    return PlanAttr::get(&context, MeshAttr::get(&context, attrs));
+  }
+
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
 };
 
 schedule::Schedule orderOf(const StageCutProblem &problem) {
   schedule::ScheduleProblem orders;
-  orders.ranks = unsigned(problem.stages);
-  orders.microBatches = unsigned(problem.microBatches);
+  orders.ranks = unsigned(problem.stages());
+  orders.microBatches = unsigned(problem.microBatches());
   std::string error;
-  return *schedule::generate(problem.schedule, orders, error);
+  return *schedule::generate(problem.plan.getSchedule().str(), orders, error);
 }
 
 /// The least time over all cuts that leave no stage without work.
 double searchAll(const StageCosts &costs, const StageCutProblem &problem,
                  SmallVector<int64_t> &cuts) {
-  if (int64_t(cuts.size()) + 1 == problem.stages) {
+  if (int64_t(cuts.size()) + 1 == problem.stages()) {
     if (costs.work[cuts.back()] == costs.work.back())
       return std::numeric_limits<double>::infinity();
-    return simulateCuts(costs, cuts, orderOf(problem), problem.microBatches);
+    return simulateCuts(costs, cuts, orderOf(problem), problem.microBatches());
   }
   double least = std::numeric_limits<double>::infinity();
   const int64_t begin = cuts.empty() ? 0 : cuts.back();
@@ -88,7 +116,8 @@ double findExcess(func::FuncOp main, const StageCutProblem &problem) {
   EXPECT_TRUE(succeeded(costs) && succeeded(chosen));
   SmallVector<int64_t> cuts;
   const double best = searchAll(*costs, problem, cuts);
-  return simulateCuts(*costs, *chosen, orderOf(problem), problem.microBatches) /
+  return simulateCuts(*costs, *chosen, orderOf(problem),
+                      problem.microBatches()) /
              best -
          1;
 }
@@ -110,9 +139,10 @@ TEST_F(StageCutsTest, AreAlmostTheBestOfAll) {
           for (int64_t microBatches : {1, 2, 8})
             for (const char *order : {"gpipe", "1f1b"})
               for (int64_t devices : {1, 4})
-                EXPECT_LE(findExcess(main, {stages, microBatches, devices,
-                                            order, machine}),
-                          0.02)
+                EXPECT_LE(
+                    findExcess(main, makeProblem(stages, microBatches, devices,
+                                                 order, machine)),
+                    0.02)
                     << layers << " layers of " << hidden << ", " << stages
                     << " stages, " << microBatches << " micro-batches, "
                     << order << ", machine " << &machine - machines.data();
@@ -127,7 +157,7 @@ TEST_F(StageCutsTest, AreEvenWhereTimesAreEqual) {
   machine.linkBytesPerSecond = std::numeric_limits<double>::infinity();
   func::FuncOp main = makeMlp({6, 4096, 32, 16, 64});
   for (int64_t microBatches : {1, 8}) {
-    StageCutProblem problem{3, microBatches, 1, "1f1b", machine};
+    StageCutProblem problem = makeProblem(3, microBatches, 1, "1f1b", machine);
     auto costs = measureStages(main, problem);
     auto chosen = chooseStageCuts(main, problem);
     ASSERT_TRUE(succeeded(costs) && succeeded(chosen));
@@ -143,14 +173,59 @@ TEST_F(StageCutsTest, OfATransformer) {
   func::FuncOp main = differentiate(buildGpt(
       context, {2, 64, 4, 16, 8, 64, false}, Float32Type::get(&context)));
   for (int64_t microBatches : {1, 4})
-    EXPECT_LE(findExcess(main, {2, microBatches, 1, "1f1b", {}}), 0.02);
+    EXPECT_LE(findExcess(main, makeProblem(2, microBatches)), 0.02);
+}
+
+/// An axis divides the ops that it will split: by default "tp" the heads and
+/// the feed-forward part, but nothing of the vocabulary; "dp" both.
+TEST_F(StageCutsTest, AnAxisDividesWhatItSplits) {
+  constexpr int64_t kHidden = 16, kVocab = 48;
+  func::FuncOp main =
+      differentiate(buildGpt(context, {1, kHidden, 4, 8, 8, kVocab, false},
+                             Float32Type::get(&context)));
+  schedule::Topology machine; // arithmetic alone
+  machine.bytesPerSecond = std::numeric_limits<double>::infinity();
+  machine.launchSeconds = 0;
+  // Seconds of the logits; of all else that multiplies a parameter.
+  auto measure = [&](PlanAttr plan) {
+    auto costs = measureStages(main, {plan, machine});
+    EXPECT_TRUE(succeeded(costs));
+    std::pair<double, double> seconds;
+    for (auto dot : main.getOps<DotGeneralOp>()) {
+      const int64_t origin = getOrigin(dot);
+      if (getKind(dot) != Kind::Forward)
+        continue;
+      const bool isLogits = dot.getType().getShape().back() == kVocab;
+      (isLogits ? seconds.first : seconds.second) +=
+          costs->compute(origin, origin + 1);
+    }
+    return seconds;
+  };
+  const auto whole = measure(makePlan({}));
+  auto expectParts = [&](PlanAttr plan, double logits, double layers) {
+    const auto part = measure(plan);
+    EXPECT_NEAR(part.first * logits, whole.first, 1e-6 * whole.first);
+    EXPECT_NEAR(part.second * layers, whole.second, 1e-6 * whole.second);
+  };
+  const Axis tp{"tp", 2, AxisKind::Space}, dp{"dp", 4, AxisKind::Space},
+      mb{"mb", 2, AxisKind::Time};
+  expectParts(makePlan({tp}), 1, 2);
+  expectParts(makePlan({dp}), 4, 4);
+  expectParts(makePlan({mb, dp, tp}), 8, 16);
+  // What a plan seeds is all there is.
+  auto axis = DimShardingAttr::get(&context, StringAttr::get(&context, tp.name),
+                                   /*isOpen=*/false);
+  auto open = DimShardingAttr::get(&context, {}, /*isOpen=*/true);
+  auto seed = SeedAttr::get(&context, StringAttr::get(&context, "lm_head.*"),
+                            {axis, open}, /*priority=*/1);
+  expectParts(makePlan({tp}).withSeeds(seed), 2, 1);
 }
 
 /// Time grows with stages x ops, not with the square of the ops.
 TEST_F(StageCutsTest, OfADeepModelAreFast) {
   func::FuncOp main = makeMlp({300, 8, 8, 8, 64});
   const auto begin = std::chrono::steady_clock::now();
-  ASSERT_TRUE(succeeded(chooseStageCuts(main, {16, 64, 1, "1f1b", {}})));
+  ASSERT_TRUE(succeeded(chooseStageCuts(main, makeProblem(16, 64))));
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - begin;
   EXPECT_LT(took.count(), 5);

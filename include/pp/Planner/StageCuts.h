@@ -2,31 +2,33 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a differentiated level 1 function and the figures of a machine. Out:
-// cuts, which pp-cut-stages writes into the plan; nothing here changes the
-// function. What is measured is global tensors before partitioning, shared out
-// evenly to devices.
+// In: a differentiated level 1 function, a plan and the figures of a machine.
+// Out: cuts, which pp-cut-stages writes into the plan; nothing here changes the
+// function. What is measured is global tensors before partitioning; an axis
+// divides what its seeds say that it will split.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_PLANNER_STAGECUTS_H
 #define PP_PLANNER_STAGECUTS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/IR/PP.h"
 #include "pp/Schedule/Schedule.h"
 #include "pp/Schedule/Topology.h"
 
-#include <string>
-
 namespace pp {
 
-/// What of a plan a cut depends on.
+/// Stages and micro-batches are axes of the plan's mesh. Where the plan has no
+/// seeds, those count that pp-annotate-shardings will find.
 struct StageCutProblem {
-  int64_t stages = 1;
-  int64_t microBatches = 1;
-  /// That share a stage's work.
-  int64_t devices = 1;
-  std::string schedule = "1f1b";
+  PlanAttr plan;
   schedule::Topology topology;
+
+  int64_t stages() const { return sizeOf(plan.getMesh().getStageAxis()); }
+  int64_t microBatches() const { return sizeOf(plan.getMesh().getTimeAxis()); }
+
+private:
+  static int64_t sizeOf(MeshAxisAttr axis) { return axis ? axis.getSize() : 1; }
 };
 
 /// What a stage costs, for each forward op of a function in order: seconds of a

@@ -341,19 +341,6 @@ void remarkCuts(func::FuncOp main, ArrayRef<int64_t> cuts, bool areGiven) {
   }
 }
 
-/// What the planner needs to know of a plan.
-StageCutProblem problemOf(PlanAttr plan) {
-  MeshAttr mesh = plan.getMesh();
-  StageCutProblem problem;
-  if (MeshAxisAttr stages = mesh.getStageAxis())
-    problem.stages = stages.getSize();
-  if (MeshAxisAttr time = mesh.getTimeAxis())
-    problem.microBatches = time.getSize();
-  problem.devices = mesh.getNumDevices() / problem.stages;
-  problem.schedule = plan.getSchedule().str();
-  return problem;
-}
-
 struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -375,7 +362,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
     }
     SmallVector<int64_t> cuts(plan->getCuts());
     if (cuts.empty()) {
-      auto chosen = chooseStageCuts(*main, problemOf(*plan));
+      auto chosen = chooseStageCuts(*main, {*plan, schedule::Topology()});
       if (failed(chosen))
         return signalPassFailure();
       cuts = std::move(*chosen);

@@ -3,17 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: level 1 with a plan. Out: `pp.sharding` on the arguments that the plan's
-// seeds name. A plan without seeds gets them first (TensorSeeds.cpp): inputs
+// seeds name. A plan without seeds gets them first (pp/Planner): inputs
 // split their first dimension over micro-batches and data parallelism, tensor
 // parallelism splits the parameters that introduce a dimension which is never
 // reduced but against another parameter. Everything else is derived.
 //
 //===----------------------------------------------------------------------===//
 #include "ParameterLayouts.h"
-#include "Seeds.h"
-#include "TensorSeeds.h"
 #include "mlir/IR/Builders.h"
+#include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
+#include "pp/Planner/TensorSeeds.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/BitVector.h"
 

@@ -13,9 +13,9 @@
 // over time. What was asked for and could not be had is a remark.
 //
 //===----------------------------------------------------------------------===//
-#include "Seeds.h"
 #include "ShardingSpread.h"
 #include "mlir/IR/Remarks.h"
+#include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/BitVector.h"

@@ -5,7 +5,7 @@
 // Which dimensions must be padded alike, on the smallest programs.
 //
 //===----------------------------------------------------------------------===//
-#include "../../../lib/Transforms/Shard/FactorClasses.h"
+#include "pp/Analysis/FactorClasses.h"
 #include "mlir/Parser/Parser.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Model.h"

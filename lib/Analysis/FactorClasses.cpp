@@ -6,7 +6,7 @@
 // parts: uniting a dimension of 256 with factors 8 x 32 splits its set.
 //
 //===----------------------------------------------------------------------===//
-#include "FactorClasses.h"
+#include "pp/Analysis/FactorClasses.h"
 
 using namespace mlir;
 using namespace pp;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Seeds.h"
+#include "pp/Analysis/Seeds.h"
 
 using namespace mlir;
 using namespace pp;

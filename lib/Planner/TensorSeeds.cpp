@@ -11,9 +11,9 @@
 // everything is local, and one sum remains (Megatron-LM's scheme).
 //
 //===----------------------------------------------------------------------===//
-#include "TensorSeeds.h"
-#include "FactorClasses.h"
-#include "Seeds.h"
+#include "pp/Planner/TensorSeeds.h"
+#include "pp/Analysis/FactorClasses.h"
+#include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/MapVector.h"

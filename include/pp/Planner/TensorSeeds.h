@@ -2,12 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pp-make-plan writes for data and tensor parallelism, found from how the
-// graph contracts and not from the names of parameters. In: a model at level 1.
+// The seeds of a plan that gives none, for data and tensor parallelism, found
+// from how the graph contracts and not from the names of parameters. In: a
+// model at level 1.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_LIB_TRANSFORMS_SHARD_TENSORSEEDS_H
-#define PP_LIB_TRANSFORMS_SHARD_TENSORSEEDS_H
+#ifndef PP_PLANNER_TENSORSEEDS_H
+#define PP_PLANNER_TENSORSEEDS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/IR/PP.h"
@@ -21,4 +22,4 @@ mlir::FailureOr<llvm::SmallVector<SeedAttr>> findSeeds(mlir::func::FuncOp main,
 
 } // namespace pp
 
-#endif // PP_LIB_TRANSFORMS_SHARD_TENSORSEEDS_H
+#endif // PP_PLANNER_TENSORSEEDS_H

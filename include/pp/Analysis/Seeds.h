@@ -6,8 +6,8 @@
 // Assumes nothing of the patterns.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_LIB_TRANSFORMS_SHARD_SEEDS_H
-#define PP_LIB_TRANSFORMS_SHARD_SEEDS_H
+#ifndef PP_ANALYSIS_SEEDS_H
+#define PP_ANALYSIS_SEEDS_H
 
 #include "pp/IR/PP.h"
 #include "llvm/ADT/StringMap.h"
@@ -38,4 +38,4 @@ private:
 
 } // namespace pp
 
-#endif // PP_LIB_TRANSFORMS_SHARD_SEEDS_H
+#endif // PP_ANALYSIS_SEEDS_H

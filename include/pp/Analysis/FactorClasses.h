@@ -7,8 +7,8 @@
 // a dimension, its class is split into those of its factors, in every value.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_LIB_TRANSFORMS_SHARD_FACTORCLASSES_H
-#define PP_LIB_TRANSFORMS_SHARD_FACTORCLASSES_H
+#ifndef PP_ANALYSIS_FACTORCLASSES_H
+#define PP_ANALYSIS_FACTORCLASSES_H
 
 #include "pp/IR/PP.h"
 #include "llvm/ADT/DenseMap.h"
@@ -61,4 +61,4 @@ private:
 
 } // namespace pp
 
-#endif // PP_LIB_TRANSFORMS_SHARD_FACTORCLASSES_H
+#endif // PP_ANALYSIS_FACTORCLASSES_H

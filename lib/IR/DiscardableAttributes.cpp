@@ -36,6 +36,11 @@ bool areShardings(Attribute value) {
   return array && llvm::all_of(array, is<ShardingAttr>);
 }
 
+bool areStrings(Attribute value) {
+  auto array = dyn_cast<ArrayAttr>(value);
+  return array && llvm::all_of(array, is<StringAttr>);
+}
+
 constexpr StringLiteral kIntegers = "array<i64: ...>";
 
 /// Those that every op carries come first.
@@ -48,6 +53,7 @@ constexpr Entry entries[] = {
     {attrs::kName, is<StringAttr>, "a string"},
     {attrs::kInit, is<InitAttr>, "#pp.init<...>"},
     {attrs::kBound, isInteger, "an i64 integer"},
+    {attrs::kDims, areStrings, "[\"...\", ...]"},
     {attrs::kParameter, is<StringAttr>, "a string"},
     {attrs::kStoredShape, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kSharding, is<ShardingAttr>, "#pp.sharding<...>"},

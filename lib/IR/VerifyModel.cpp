@@ -138,6 +138,7 @@ private:
   LogicalResult verifyShapes() const;
   LogicalResult verifyStoredShape(ArrayRef<int64_t> shape) const;
   LogicalResult verifyBound() const;
+  LogicalResult verifyDims() const;
   LogicalResult verifySharding(ShardingAttr sharding, ArrayRef<int64_t> shape,
                                MeshOp mesh) const;
 
@@ -222,10 +223,23 @@ LogicalResult InterfaceVerifier::verifyBound() const {
                 << bound.getInt() << " for " << type << " (model_c5)";
 }
 
+LogicalResult InterfaceVerifier::verifyDims() const {
+  auto dims = get<ArrayAttr>(attrs::kDims);
+  if (!dims ||
+      (isBatch() && static_cast<int64_t>(dims.size()) == type.getRank()))
+    return success();
+  return fail()
+         << "expects pp.dims on inputs and labels alone, a name for each "
+            "dimension of "
+         << type << ", got " << dims << " (model_c5)";
+}
+
 LogicalResult InterfaceVerifier::verify() {
   if (!isTensor(given))
     return fail() << "expects a tensor of static shape, got " << given;
   if (failed(verifyName()) || failed(verifyShapes()))
+    return failure();
+  if (failed(verifyDims()))
     return failure();
   return verifyBound();
 }

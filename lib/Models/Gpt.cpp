@@ -123,10 +123,10 @@ OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context,
   Gpt gpt{graph, config, config.hidden / config.heads};
   Type i32 = IntegerType::get(&context, 32);
   SmallVector<int64_t> tokenShape{config.batch, config.seq};
-  Value tokens =
-      graph.input("tokens", tokenShape, Role::Input, i32, config.vocab);
-  Value labels =
-      graph.input("labels", tokenShape, Role::Label, i32, config.vocab);
+  Value tokens = graph.input("tokens", tokenShape, Role::Input, i32,
+                             config.vocab, {"batch", "sequence"});
+  Value labels = graph.input("labels", tokenShape, Role::Label, i32,
+                             config.vocab, {"batch", "sequence"});
 
   graph.enter("wte");
   Value embedding = graph.param("wte.weight", {config.vocab, config.hidden},

@@ -57,10 +57,13 @@ Value GraphBuilder::param(StringRef name, ArrayRef<int64_t> shape,
 }
 
 Value GraphBuilder::input(StringRef name, ArrayRef<int64_t> shape, Role role,
-                          Type element, int64_t bound) {
+                          Type element, int64_t bound,
+                          ArrayRef<StringRef> dims) {
   Value value = argument(name, shape, role, element);
   if (bound)
     setAttr(attrs::kBound, builder.getI64IntegerAttr(bound));
+  if (!dims.empty())
+    setAttr(attrs::kDims, builder.getStrArrayAttr(dims));
   return value;
 }
 

@@ -36,9 +36,10 @@ public:
   /// Arguments, in order of the calls.
   mlir::Value param(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                     InitAttr init, llvm::ArrayRef<int64_t> storedShape = {});
-  /// `bound`: integers lie in [0, bound).
+  /// `bound`: integers lie in [0, bound). `dims`: what the dimensions are.
   mlir::Value input(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
-                    Role role, mlir::Type element, int64_t bound = 0);
+                    Role role, mlir::Type element, int64_t bound = 0,
+                    llvm::ArrayRef<llvm::StringRef> dims = {});
   InitAttr normal(double deviation);
   InitAttr constant(double value);
   InitAttr zeros();

@@ -201,7 +201,7 @@ FailureOr<StageCosts> pp::measureStages(func::FuncOp main,
                                         const StageCutProblem &problem) {
   PlanAttr plan = problem.plan;
   if (plan.getSeeds().empty()) {
-    FailureOr<SmallVector<SeedAttr>> seeds = findSeeds(main, plan.getMesh());
+    FailureOr<SmallVector<SeedAttr>> seeds = findSeeds(main, plan);
     if (failed(seeds))
       return failure();
     plan = plan.withSeeds(*seeds);

@@ -224,29 +224,69 @@ void appendSeeds(
 
 } // namespace
 
+/// The dimension of an input that is the sequence, or nothing.
+static std::optional<unsigned> findSequence(func::FuncOp main, unsigned index) {
+  auto dims = main.getArgAttrOfType<ArrayAttr>(index, attrs::kDims);
+  for (auto [dim, name] :
+       llvm::enumerate(dims ? dims.getValue() : ArrayRef<Attribute>()))
+    if (cast<StringAttr>(name) == "sequence")
+      return dim;
+  return std::nullopt;
+}
+
+/// A dimension has an element for every part, at least.
+static LogicalResult checkSize(func::FuncOp main, unsigned index, unsigned dim,
+                               MeshAttr mesh, StringRef axis) {
+  auto type = cast<RankedTensorType>(main.getArgument(index).getType());
+  if (type.getDimSize(dim) >= mesh.sizeOf(axis))
+    return success();
+  return main.emitError("argument \"")
+         << getArgName(main, index) << "\" expects at least "
+         << mesh.sizeOf(axis) << " elements in dimension " << dim << " of "
+         << type << ", one per shard over \"" << axis << "\", got "
+         << type.getDimSize(dim);
+}
+
 FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
-                                               MeshAttr mesh) {
+                                               PlanAttr plan) {
   MLIRContext *context = main.getContext();
+  MeshAttr mesh = plan.getMesh();
+  bool splitsSequence = plan.getWord(PlanKey::Sequence) == "true";
   SmallVector<SeedAttr> seeds;
   SmallVector<StringAttr> batchAxes;
   for (StringRef name : {"mb", "dp"})
     if (mesh.lookup(name))
       batchAxes.push_back(StringAttr::get(context, name));
   using Dims = std::pair<unsigned, SmallVector<DimShardingAttr>>;
-  SmallVector<Dims> inputs, parameters;
+  SmallVector<Dims> inputs, parameters, sequences;
   auto closed = DimShardingAttr::get(context, {}, /*isOpen=*/false);
   auto open = DimShardingAttr::get(context, {}, /*isOpen=*/true);
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
     std::optional<Role> role = getArgRole(main, index);
     int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
-    if (batchAxes.empty() || rank == 0 ||
-        (role != Role::Input && role != Role::Label))
+    if (rank == 0 || (role != Role::Input && role != Role::Label))
       continue;
     SmallVector<DimShardingAttr> dims(rank, closed);
+    std::optional<unsigned> sequence =
+        splitsSequence ? findSequence(main, index) : std::nullopt;
+    if (sequence) {
+      if (failed(checkSize(main, index, *sequence, mesh, "tp")))
+        return failure();
+      dims[*sequence] = open;
+      SmallVector<DimShardingAttr> split(rank, open);
+      split[*sequence] = DimShardingAttr::get(
+          context, StringAttr::get(context, "tp"), /*isOpen=*/false);
+      sequences.push_back({index, split});
+    }
+    if (batchAxes.empty())
+      continue;
     dims[0] = DimShardingAttr::get(context, batchAxes, /*isOpen=*/false);
     inputs.push_back({index, dims});
   }
+  if (splitsSequence && sequences.empty())
+    return main.emitError("expects an input whose pp.dims name a \"sequence\" "
+                          "for sequence = \"true\", got none");
   appendSeeds(main, inputs, /*priority=*/0, seeds);
   if (mesh.lookup("tp")) {
     TensorSeeds analysis(main);
@@ -255,18 +295,15 @@ FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
     auto axis = DimShardingAttr::get(context, StringAttr::get(context, "tp"),
                                      /*isOpen=*/false);
     for (auto [argument, dim] : analysis.select()) {
-      auto type = cast<RankedTensorType>(argument.getType());
-      if (type.getDimSize(dim) < mesh.sizeOf("tp"))
-        return main.emitError("argument \"")
-               << getArgName(main, argument.getArgNumber())
-               << "\" expects at least " << mesh.sizeOf("tp")
-               << " elements in dimension " << dim << " of " << type
-               << ", one per shard over \"tp\", got " << type.getDimSize(dim);
-      SmallVector<DimShardingAttr> dims(type.getRank(), open);
+      if (failed(checkSize(main, argument.getArgNumber(), dim, mesh, "tp")))
+        return failure();
+      int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+      SmallVector<DimShardingAttr> dims(rank, open);
       dims[dim] = axis;
       parameters.push_back({argument.getArgNumber(), dims});
     }
     appendSeeds(main, parameters, /*priority=*/1, seeds);
+    appendSeeds(main, sequences, /*priority=*/2, seeds);
   }
   return seeds;
 }

@@ -5,7 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 For every mesh of dp, tp and pp with degrees 1 to 4 and at most eight devices
 (a batch, heads and a hidden size that do not divide among them), both
-schedules, tied and untied, four optimizers, zero drawn: `pp-run --verify` must accept loss,
+schedules, tied and untied, four optimizers, zero and sequence drawn: `pp-run --verify` must accept loss,
 every gradient, every updated parameter and every optimizer state of two steps.
 
   verify_matrix.py --bin=build/bin [--dtype=f64|f32] [--jobs=2]
@@ -35,7 +35,8 @@ def cases():
     for tied, (dp, tp, pp), optimizer in itertools.product(("true", "false"), meshes(), OPTIMIZERS):
         for schedule in ("gpipe", "1f1b") if pp > 1 else ("1f1b",):
             zero = f" zero={draw.randint(0, 3)}" if dp > 1 else ""
-            yield tied, (f"dp={dp} tp={tp} pp={pp} microbatches={draw.randint(1, 4)}{zero} "
+            sequence = f" sequence={draw.choice(('true', 'false'))}" if tp > 1 else ""
+            yield tied, (f"dp={dp} tp={tp} pp={pp} microbatches={draw.randint(1, 4)}{zero}{sequence} "
                          f"schedule={schedule} optimizer={optimizer}")
 
 

@@ -23,6 +23,7 @@ inline constexpr llvm::StringLiteral kRole = "pp.role";
 inline constexpr llvm::StringLiteral kName = "pp.name";
 inline constexpr llvm::StringLiteral kInit = "pp.init";
 inline constexpr llvm::StringLiteral kBound = "pp.bound";
+inline constexpr llvm::StringLiteral kDims = "pp.dims";
 inline constexpr llvm::StringLiteral kParameter = "pp.parameter";
 inline constexpr llvm::StringLiteral kStoredShape = "pp.stored_shape";
 inline constexpr llvm::StringLiteral kSharding = "pp.sharding";

@@ -15,10 +15,12 @@
 
 namespace pp {
 
-/// Seeds for a mesh with axes "mb", "dp" (inputs and labels, priority 0) and
-/// "tp" (parameters, priority 1), as far as the mesh has them.
+/// Seeds for axes "mb", "dp" (inputs and labels, priority 0) and "tp"
+/// (parameters, priority 1), as far as the plan's mesh has them. Where it says
+/// `sequence = "true"`, "tp" also splits the sequence of inputs (priority 2):
+/// whatever lies between the layers that tensors are split in.
 mlir::FailureOr<llvm::SmallVector<SeedAttr>> findSeeds(mlir::func::FuncOp main,
-                                                       MeshAttr mesh);
+                                                       PlanAttr plan);
 
 } // namespace pp
 

@@ -144,7 +144,9 @@ def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
     and labels over `mb` and `dp` (priority 0), and over `tp` (priority 1) the
     parameter dimensions that a contraction introduces and only contractions
     with parameters reduce: heads and the inner dimension of a feed-forward
-    block. Everything else is left to `pp-propagate-shardings`.
+    block. With `sequence = "true"` also the dimension that an input's `pp.dims`
+    call "sequence", over `tp` (priority 2). Everything else is left to
+    `pp-propagate-shardings`.
 
     With `zero = 1`, `2` or `3` in the plan, `pp.reshard` ops over `dp` stand
     wherever a parameter, its gradient or its new value goes between where it is

@@ -144,7 +144,7 @@ struct AnnotateShardingsPass
     }
     if (plan->getSeeds().empty()) {
       FailureOr<SmallVector<SeedAttr>> seeds =
-          findSeeds(*main, plan->getMesh());
+          findSeeds(*main, *plan);
       if (failed(seeds))
         return signalPassFailure();
       *plan = plan->withSeeds(*seeds);

@@ -36,6 +36,18 @@ BlockArgument traceParameter(func::FuncOp main, Value value) {
              : BlockArgument();
 }
 
+/// True for what an input holds, up to ops that only recast it.
+bool isInput(func::FuncOp main, Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<ConvertOp, ReshapeOp, TransposeOp, BroadcastOp>(op))
+      return false;
+    value = op->getOperand(0);
+  }
+  std::optional<Role> role =
+      getArgRole(main, cast<BlockArgument>(value).getArgNumber());
+  return role == Role::Input || role == Role::Label;
+}
+
 class TensorSeeds {
 public:
   explicit TensorSeeds(func::FuncOp main) : main(main) {}
@@ -43,6 +55,8 @@ public:
   LogicalResult collect();
   /// Parameter dimensions to seed, in order of their introduction.
   SmallVector<std::pair<BlockArgument, unsigned>> select();
+  /// Parameter dimensions in which inputs look something up, one per class.
+  SmallVector<std::pair<BlockArgument, unsigned>> selectLookedUp();
 
 private:
   using Class = FactorClasses::Class;
@@ -52,7 +66,7 @@ private:
   func::FuncOp main;
   FactorClasses classes;
   std::vector<std::pair<Operation *, ShardingRule>> ops;
-  llvm::BitVector unfit;
+  llvm::BitVector unfit, lookedUp;
   /// A free dimension of a parameter in a contraction.
   struct Introduction {
     int64_t depth; // of the contraction
@@ -92,6 +106,7 @@ LogicalResult TensorSeeds::collect() {
   for (BlockArgument argument : main.getArguments())
     classes.addValue(argument);
   unfit.resize(classes.numClasses());
+  lookedUp.resize(classes.numClasses());
   for (BlockArgument argument : main.getArguments()) {
     std::optional<Role> role = getArgRole(main, argument.getArgNumber());
     if (role != Role::Input && role != Role::Label)
@@ -111,6 +126,10 @@ LogicalResult TensorSeeds::collect() {
 }
 
 void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
+  auto gather = dyn_cast<GatherOp>(op);
+  if (gather && isInput(main, gather.getIndices()))
+    for (Class number : classes.classesOf(op, gather.getBatchDims()))
+      lookedUp.set(number);
   auto dot = dyn_cast<DotGeneralOp>(op);
   BlockArgument parameters[2];
   if (dot)
@@ -135,6 +154,22 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
           {depths.lookup(op), getArgName(main, parameters[side].getArgNumber()),
            parameters[side], static_cast<unsigned>(dim)});
   }
+}
+
+SmallVector<std::pair<BlockArgument, unsigned>> TensorSeeds::selectLookedUp() {
+  llvm::DenseSet<Class> taken;
+  SmallVector<std::pair<BlockArgument, unsigned>> seeds;
+  for (BlockArgument argument : main.getArguments()) {
+    if (getArgRole(main, argument.getArgNumber()) != Role::Param)
+      continue;
+    int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      Class number = classes.classesOf(argument, dim).front();
+      if (lookedUp.test(number) && taken.insert(number).second)
+        seeds.push_back({argument, static_cast<unsigned>(dim)});
+    }
+  }
+  return seeds;
 }
 
 SmallVector<std::pair<BlockArgument, unsigned>> TensorSeeds::select() {
@@ -294,7 +329,15 @@ FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
       return failure();
     auto axis = DimShardingAttr::get(context, StringAttr::get(context, "tp"),
                                      /*isOpen=*/false);
-    for (auto [argument, dim] : analysis.select()) {
+    SmallVector<std::pair<BlockArgument, unsigned>> split = analysis.select();
+    if (plan.getWord(PlanKey::Vocab) == "true") {
+      auto lookedUp = analysis.selectLookedUp();
+      if (lookedUp.empty())
+        return main.emitError("expects a parameter in which an input looks "
+                              "something up for vocab = \"true\", got none");
+      llvm::append_range(split, lookedUp);
+    }
+    for (auto [argument, dim] : split) {
       if (failed(checkSize(main, argument.getArgNumber(), dim, mesh, "tp")))
         return failure();
       int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();

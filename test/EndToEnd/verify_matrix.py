@@ -35,7 +35,8 @@ def cases():
     for tied, (dp, tp, pp), optimizer in itertools.product(("true", "false"), meshes(), OPTIMIZERS):
         for schedule in ("gpipe", "1f1b") if pp > 1 else ("1f1b",):
             zero = f" zero={draw.randint(0, 3)}" if dp > 1 else ""
-            sequence = f" sequence={draw.choice(('true', 'false'))}" if tp > 1 else ""
+            sequence = (f" sequence={draw.choice(('true', 'false'))} vocab={draw.choice(('true', 'false'))}"
+                        if tp > 1 else "")
             yield tied, (f"dp={dp} tp={tp} pp={pp} microbatches={draw.randint(1, 4)}{zero}{sequence} "
                          f"schedule={schedule} optimizer={optimizer}")
 

@@ -145,7 +145,8 @@ def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
     parameter dimensions that a contraction introduces and only contractions
     with parameters reduce: heads and the inner dimension of a feed-forward
     block. With `sequence = "true"` also the dimension that an input's `pp.dims`
-    call "sequence", over `tp` (priority 2). Everything else is left to
+    call "sequence", over `tp` (priority 2), and with `vocab = "true"` the
+    parameter dimensions that inputs look up (priority 1). Everything else is left to
     `pp-propagate-shardings`.
 
     With `zero = 1`, `2` or `3` in the plan, `pp.reshard` ops over `dp` stand

@@ -60,6 +60,7 @@ private:
   void findDivergent(PaddedOp &padded);
   LogicalResult padArguments();
   void padOp(const PaddedOp &padded);
+  Value repad(Value value, ArrayRef<DimPadding> wanted);
   void padReshard(ReshardOp reshard);
   void padResults();
   ShardingAttr cutResult(unsigned index, const llvm::SmallBitVector &whole);
@@ -415,30 +416,52 @@ void Padding::padOp(const PaddedOp &padded) {
   adjustAttributes(op, rule);
 }
 
-/// What only one side of a reshard has padded is padded, or cut back, on the
-/// other's side, where the dimension is whole.
+/// `value` with its padding replaced by `wanted`, in dimensions that are whole.
+Value Padding::repad(Value value, ArrayRef<DimPadding> wanted) {
+  const SmallVector<DimPadding> now =
+      masks.paddingOf(value) ? *masks.paddingOf(value) : paddingOf(value);
+  llvm::SmallBitVector cut(now.size()), differs(now.size());
+  for (unsigned dim = 0; dim < now.size(); ++dim) {
+    differs[dim] = now[dim].paddedSize() != wanted[dim].paddedSize();
+    cut[dim] = differs[dim] && now[dim].isPadded();
+  }
+  if (differs.none())
+    return value;
+  if (cut.any())
+    value = masks.cutBack(value, cut);
+  for (unsigned dim : differs.set_bits())
+    if (wanted[dim].isPadded()) {
+      value = masks.pad(value, wanted);
+      break;
+    }
+  masks.notePadding(value, wanted);
+  return value;
+}
+
+/// Where the two sides of a reshard are padded otherwise, one of them is whole:
+/// there the padding changes.
 void Padding::padReshard(ReshardOp reshard) {
   Value operand = reshard.getOperand(), result = reshard.getResult();
-  SmallVector<DimPadding> before = paddingOf(operand),
-                          after = paddingOf(result), between = after;
-  llvm::SmallBitVector grown(before.size()), cut(before.size());
-  for (unsigned dim = 0; dim < before.size(); ++dim) {
-    grown[dim] = after[dim].paddedSize() > before[dim].paddedSize();
-    cut[dim] = after[dim].paddedSize() < before[dim].paddedSize();
-    if (cut[dim])
-      between[dim] = before[dim];
-  }
+  SmallVector<DimPadding> between = paddingOf(operand),
+                          after = paddingOf(result);
+  Layout from = getLayout(operand, mesh);
+  for (unsigned dim = 0; dim < between.size(); ++dim)
+    if (from[dim].empty())
+      between[dim] = after[dim];
   masks.enter(reshard);
   builder.setInsertionPoint(reshard);
-  if (grown.any())
-    reshard.getOperandMutable().assign(masks.pad(operand, between));
+  reshard.getOperandMutable().assign(repad(operand, between));
   result.setType(cast<RankedTensorType>(reshard.getOperand().getType()));
   masks.notePadding(result, between);
-  if (cut.none())
-    return;
   builder.setInsertionPointAfter(reshard);
-  Value model = masks.cutBack(result, cut);
-  result.replaceAllUsesExcept(model, model.getDefiningOp());
+  Value model = repad(result, after);
+  if (model == result)
+    return;
+  llvm::SmallPtrSet<Operation *, 4> built;
+  for (Operation *op = model.getDefiningOp(); op != reshard;
+       op = op->getOperand(0).getDefiningOp())
+    built.insert(op);
+  result.replaceAllUsesExcept(model, built);
 }
 
 /// A result's sharding without the axes of `whole` dimensions: cut back to the

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Side.h"
+#include "pprt/Files.h"
 
 #include <cerrno>
 #include <csignal>
@@ -17,19 +18,6 @@ namespace {
 bool readAll(int file, void *data, size_t size) {
   for (char *at = static_cast<char *>(data); size > 0;) {
     const ssize_t count = read(file, at, size);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return false;
-    at += count;
-    size -= size_t(count);
-  }
-  return true;
-}
-
-bool writeAll(int file, const void *data, size_t size) {
-  for (const char *at = static_cast<const char *>(data); size > 0;) {
-    const ssize_t count = write(file, at, size);
     if (count < 0 && errno == EINTR)
       continue;
     if (count <= 0)
@@ -66,14 +54,14 @@ void serve(const std::function<Work()> &create, Side::Clock clock, int requests,
            int replies) {
   const Work work = create();
   const size_t length = work.name.size();
-  bool open = writeAll(replies, &length, sizeof(length)) &&
-              writeAll(replies, work.name.data(), length) &&
-              writeAll(replies, &work.sum, sizeof(work.sum));
+  bool open = pprt::writeAll(replies, &length, sizeof(length)) &&
+              pprt::writeAll(replies, work.name.data(), length) &&
+              pprt::writeAll(replies, &work.sum, sizeof(work.sum));
   for (double seconds; open && readAll(requests, &seconds, sizeof(seconds));) {
     const std::vector<double> times = turn(work, seconds, clock);
     const size_t count = times.size();
-    open = writeAll(replies, &count, sizeof(count)) &&
-           writeAll(replies, times.data(), count * sizeof(double));
+    open = pprt::writeAll(replies, &count, sizeof(count)) &&
+           pprt::writeAll(replies, times.data(), count * sizeof(double));
   }
 }
 
@@ -126,7 +114,7 @@ Side::~Side() {
 
 bool Side::takeTurn(double seconds) {
   size_t count;
-  if (!writeAll(requests, &seconds, sizeof(seconds)) ||
+  if (!pprt::writeAll(requests, &seconds, sizeof(seconds)) ||
       !readAll(replies, &count, sizeof(count)))
     return false;
   const size_t before = milliseconds.size();

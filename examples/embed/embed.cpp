@@ -27,11 +27,7 @@ static int fail(const std::string &message) {
 int main() {
   // The ops, and the answers that passes ask of them.
   mlir::DialectRegistry registry;
-  registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
-  pp::registerCostModels(registry);
-  pp::registerGradientModels(registry);
-  pp::registerShardingModels(registry);
-  pp::registerLinalgModels(registry);
+  pp::registerForCompilation(registry);
   mlir::MLIRContext context(registry);
   context.loadAllAvailableDialects();
 

@@ -286,7 +286,7 @@ FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
                                                PlanAttr plan) {
   MLIRContext *context = main.getContext();
   MeshAttr mesh = plan.getMesh();
-  bool splitsSequence = plan.getWord(PlanKey::Sequence) == "true";
+  bool splitsSequence = plan.isOn(PlanKey::Sequence);
   SmallVector<SeedAttr> seeds;
   SmallVector<StringAttr> batchAxes;
   for (StringRef name : {"mb", "dp"})
@@ -330,7 +330,7 @@ FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
     auto axis = DimShardingAttr::get(context, StringAttr::get(context, "tp"),
                                      /*isOpen=*/false);
     SmallVector<std::pair<BlockArgument, unsigned>> split = analysis.select();
-    if (plan.getWord(PlanKey::Vocab) == "true") {
+    if (plan.isOn(PlanKey::Vocab)) {
       auto lookedUp = analysis.selectLookedUp();
       if (lookedUp.empty())
         return main.emitError("expects a parameter in which an input looks "

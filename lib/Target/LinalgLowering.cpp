@@ -285,3 +285,11 @@ void pp::registerLinalgModels(DialectRegistry &registry) {
     DotGeneralOp::attachInterface<Model<DotGeneralOp, lowerDot>>(*context);
   });
 }
+
+void pp::registerForCompilation(DialectRegistry &registry) {
+  registry.insert<PPDialect, func::FuncDialect>();
+  registerCostModels(registry);
+  registerGradientModels(registry);
+  registerShardingModels(registry);
+  registerLinalgModels(registry);
+}

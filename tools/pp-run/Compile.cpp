@@ -195,11 +195,7 @@ struct SourceModule::State {
 
   static mlir::DialectRegistry registry() {
     mlir::DialectRegistry registry;
-    registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
-    pp::registerCostModels(registry);
-    pp::registerGradientModels(registry);
-    pp::registerShardingModels(registry);
-    pp::registerLinalgModels(registry);
+    pp::registerForCompilation(registry);
     return registry;
   }
 

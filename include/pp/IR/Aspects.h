@@ -23,6 +23,10 @@ void registerCostModels(mlir::DialectRegistry &registry);
 /// (lib/Target/LinalgLowering*.cpp).
 void registerLinalgModels(mlir::DialectRegistry &registry);
 
+/// The dialects of a model and all of the above: what whoever compiles models
+/// to artifacts needs (lib/Target/LinalgLowering.cpp).
+void registerForCompilation(mlir::DialectRegistry &registry);
+
 } // namespace pp
 
 #endif // PP_IR_ASPECTS_H

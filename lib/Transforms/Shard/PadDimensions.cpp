@@ -429,11 +429,9 @@ Value Padding::repad(Value value, ArrayRef<DimPadding> wanted) {
     return value;
   if (cut.any())
     value = masks.cutBack(value, cut);
-  for (unsigned dim : differs.set_bits())
-    if (wanted[dim].isPadded()) {
-      value = masks.pad(value, wanted);
-      break;
-    }
+  if (llvm::any_of(differs.set_bits(),
+                   [&](unsigned dim) { return wanted[dim].isPadded(); }))
+    value = masks.pad(value, wanted);
   masks.notePadding(value, wanted);
   return value;
 }

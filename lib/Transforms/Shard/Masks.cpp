@@ -166,21 +166,25 @@ Value MaskBuilder::cutBack(Value value, const llvm::SmallBitVector &dims) {
   return cut;
 }
 
-Value MaskBuilder::pad(Value value, ArrayRef<DimPadding> padding) {
+Value MaskBuilder::pad(Value value, ArrayRef<DimPadding> padding,
+                       const Layout &layout, const llvm::SmallBitVector &dims) {
   RankedTensorType type = ranked(value);
-  SmallVector<int64_t> none(type.getRank(), 0), high, shape;
-  for (auto [size, ofDim] : llvm::zip_equal(type.getShape(), padding)) {
-    shape.push_back(ofDim.paddedSize());
-    high.push_back(shape.back() - size);
-  }
+  SmallVector<int64_t> shape(type.getShape());
+  for (unsigned dim : dims.set_bits())
+    shape[dim] = padding[dim].paddedSize();
+  SplitShape split = splitShape(shape, padding, layout, dims, mesh);
   auto scalar = RankedTensorType::get({}, type.getElementType());
   Value zero = splat(scalar, {}, builder.getZeroAttr(type.getElementType()));
-  return create<PadOp>(getLayout(value, mesh), type.clone(shape), value, zero,
-                       none, high, none);
+  SmallVector<int64_t> none(split.model.size(), 0), high;
+  for (auto [from, to] : llvm::zip_equal(split.model, split.padded))
+    high.push_back(to - from);
+  Value model = reshape(value, split.model, split.whole);
+  Value padded = create<PadOp>(split.layout, type.clone(split.padded), model,
+                               zero, none, high, none);
+  return reshape(padded, shape, layout);
 }
 
-Value MaskBuilder::extend(OpResult result, RankedTensorType type,
-                          ArrayRef<DimPadding> padding,
+Value MaskBuilder::extend(OpResult result, ArrayRef<DimPadding> padding,
                           const llvm::SmallBitVector &dims) {
   Operation *op = result.getOwner();
   Layout layout = getLayout(result, mesh), whole = layout;
@@ -192,21 +196,17 @@ Value MaskBuilder::extend(OpResult result, RankedTensorType type,
   op->setAttr(attrs::kShardings, builder.getArrayAttr(shardings));
 
   builder.setInsertionPointAfter(op);
-  SplitShape split = splitShape(type.getShape(), padding, layout, dims, mesh);
-  auto scalar = RankedTensorType::get({}, type.getElementType());
-  Value zero = splat(scalar, {}, builder.getZeroAttr(type.getElementType()));
-  SmallVector<int64_t> none(split.model.size(), 0), high;
-  for (auto [from, to] : llvm::zip_equal(split.model, split.padded))
-    high.push_back(to - from);
-  Value model = reshape(result, split.model, split.whole);
-  Value padded = create<PadOp>(split.layout, type.clone(split.padded), model,
-                               zero, none, high, none);
-  llvm::SmallPtrSet<Operation *, 2> built = {padded.getDefiningOp()};
-  if (model != result)
-    built.insert(model.getDefiningOp());
-  padded = reshape(padded, type.getShape(), layout);
-  result.replaceAllUsesExcept(padded, built);
+  Value padded = pad(result, padding, layout, dims);
+  replaceUses(result, padded);
   return padded;
+}
+
+void MaskBuilder::replaceUses(Value value, Value derived) {
+  llvm::SmallPtrSet<Operation *, 4> built;
+  for (Value step = derived; step != value;
+       step = step.getDefiningOp()->getOperand(0))
+    built.insert(step.getDefiningOp());
+  value.replaceAllUsesExcept(derived, built);
 }
 
 Value MaskBuilder::clampIndex(Value indices, int64_t last) {

@@ -22,6 +22,9 @@ struct DimPadding {
 
   int64_t size() const;
   int64_t paddedSize() const;
+  bool operator==(const DimPadding &other) const {
+    return sizes == other.sizes && padded == other.padded;
+  }
   bool isPadded() const { return sizes != padded; }
   /// True if all padded elements follow the others.
   bool isAtEnd() const;
@@ -47,13 +50,15 @@ public:
                    Reduction reduction);
   /// `value` without the padding of `dims`.
   mlir::Value cutBack(mlir::Value value, const llvm::SmallBitVector &dims);
-  /// `value`, whose dimensions are whole where that makes them larger, with
-  /// zeros as padding.
-  mlir::Value pad(mlir::Value value, llvm::ArrayRef<DimPadding> padding);
+  /// `value`, whose `dims` are whole, with zeros as padding in them, so that it
+  /// lies as `layout` says.
+  mlir::Value pad(mlir::Value value, llvm::ArrayRef<DimPadding> padding,
+                  const Layout &layout, const llvm::SmallBitVector &dims);
   /// Replaces all uses of `result`, whose `dims` are whole, by it padded.
-  mlir::Value extend(mlir::OpResult result, mlir::RankedTensorType type,
-                     llvm::ArrayRef<DimPadding> padding,
+  mlir::Value extend(mlir::OpResult result, llvm::ArrayRef<DimPadding> padding,
                      const llvm::SmallBitVector &dims);
+  /// Has all read `derived` who read `value`, but the ops between the two.
+  void replaceUses(mlir::Value value, mlir::Value derived);
   /// `indices` brought into 0 .. last.
   mlir::Value clampIndex(mlir::Value indices, int64_t last);
   /// A scalar 0 that counts elements.

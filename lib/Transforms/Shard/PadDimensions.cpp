@@ -60,6 +60,7 @@ private:
   void findDivergent(PaddedOp &padded);
   LogicalResult padArguments();
   void padOp(const PaddedOp &padded);
+  SmallVector<DimPadding> presentPadding(Value value);
   Value repad(Value value, ArrayRef<DimPadding> wanted);
   void padReshard(ReshardOp reshard);
   void padResults();
@@ -408,30 +409,38 @@ void Padding::padOp(const PaddedOp &padded) {
     result.setType(original.clone(shape));
     Value value = result;
     if (whole.any())
-      value =
-          masks.extend(cast<OpResult>(result), type, paddings[index], whole);
+      value = masks.extend(cast<OpResult>(result), paddings[index], whole);
     masks.notePadding(value, paddings[index]);
   }
   builder.setInsertionPoint(op);
   adjustAttributes(op, rule);
 }
 
+/// The padding that a value has, whoever built it.
+SmallVector<DimPadding> Padding::presentPadding(Value value) {
+  if (const auto *padding = masks.paddingOf(value))
+    return *padding;
+  SmallVector<DimPadding> none;
+  for (int64_t size : ranked(value).getShape())
+    none.push_back({{size}, {size}});
+  return none;
+}
+
 /// `value` with its padding replaced by `wanted`, in dimensions that are whole.
 Value Padding::repad(Value value, ArrayRef<DimPadding> wanted) {
-  const SmallVector<DimPadding> now =
-      masks.paddingOf(value) ? *masks.paddingOf(value) : paddingOf(value);
-  llvm::SmallBitVector cut(now.size()), differs(now.size());
+  const SmallVector<DimPadding> now = presentPadding(value);
+  llvm::SmallBitVector cut(now.size()), padded(now.size());
   for (unsigned dim = 0; dim < now.size(); ++dim) {
-    differs[dim] = now[dim].paddedSize() != wanted[dim].paddedSize();
-    cut[dim] = differs[dim] && now[dim].isPadded();
+    const bool areBothWhole = !now[dim].isPadded() && !wanted[dim].isPadded();
+    if (areBothWhole || now[dim] == wanted[dim])
+      continue;
+    cut[dim] = now[dim].isPadded();
+    padded[dim] = wanted[dim].isPadded();
   }
-  if (differs.none())
-    return value;
   if (cut.any())
     value = masks.cutBack(value, cut);
-  if (llvm::any_of(differs.set_bits(),
-                   [&](unsigned dim) { return wanted[dim].isPadded(); }))
-    value = masks.pad(value, wanted);
+  if (padded.any())
+    value = masks.pad(value, wanted, getLayout(value, mesh), padded);
   masks.notePadding(value, wanted);
   return value;
 }
@@ -440,7 +449,7 @@ Value Padding::repad(Value value, ArrayRef<DimPadding> wanted) {
 /// there the padding changes.
 void Padding::padReshard(ReshardOp reshard) {
   Value operand = reshard.getOperand(), result = reshard.getResult();
-  SmallVector<DimPadding> between = paddingOf(operand),
+  SmallVector<DimPadding> between = presentPadding(operand),
                           after = paddingOf(result);
   Layout from = getLayout(operand, mesh);
   for (unsigned dim = 0; dim < between.size(); ++dim)
@@ -452,14 +461,7 @@ void Padding::padReshard(ReshardOp reshard) {
   result.setType(cast<RankedTensorType>(reshard.getOperand().getType()));
   masks.notePadding(result, between);
   builder.setInsertionPointAfter(reshard);
-  Value model = repad(result, after);
-  if (model == result)
-    return;
-  llvm::SmallPtrSet<Operation *, 4> built;
-  for (Operation *op = model.getDefiningOp(); op != reshard;
-       op = op->getOperand(0).getDefiningOp())
-    built.insert(op);
-  result.replaceAllUsesExcept(model, built);
+  masks.replaceUses(result, repad(result, after));
 }
 
 /// A result's sharding without the axes of `whole` dimensions: cut back to the

@@ -26,6 +26,7 @@ private:
   MeshAttr drawMesh();
   ShardingAttr drawSharding(RankedTensorType type);
   MeshAttr withUsedAxes();
+  void addReshard(Value value);
 
   ModuleOp module;
   OpBuilder builder;
@@ -79,6 +80,29 @@ MeshAttr Sharder::withUsedAxes() {
   return MeshAttr::get(builder.getContext(), axes);
 }
 
+/// Some users of `value` read it in another layout.
+void Sharder::addReshard(Value value) {
+  SmallVector<Attribute> axes;
+  for (MeshAxisAttr axis : mesh.getAxes())
+    if (chance(50))
+      axes.push_back(axis.getName());
+  if (axes.empty())
+    axes.push_back(mesh.getAxes()[below(mesh.getAxes().size())].getName());
+  llvm::shuffle(axes.begin(), axes.end(), random);
+  const bool isWith = chance(50);
+  builder.setInsertionPointAfterValue(value);
+  auto reshard =
+      ReshardOp::create(builder, value.getLoc(), value.getType(), value,
+                        isWith ? LayoutChange::With : LayoutChange::Without,
+                        builder.getArrayAttr(axes), isWith && chance(30));
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : value.getUses())
+    if (use.getOwner() != reshard && chance(70))
+      uses.push_back(&use);
+  for (OpOperand *use : uses)
+    use->set(reshard);
+}
+
 void Sharder::run(int64_t constraintPercent) {
   mesh = drawMesh();
   builder.setInsertionPointToStart(module.getBody());
@@ -114,10 +138,18 @@ void Sharder::run(int64_t constraintPercent) {
         drawSharding(cast<RankedTensorType>(value.getType())));
     value.replaceAllUsesExcept(constraint, constraint);
   }
-  meshOp.setMeshAttr(withUsedAxes());
-  module->setAttr(
-      attrs::kPlan,
-      PlanAttr::get(builder.getContext(), withUsedAxes()).withSeeds(seeds));
+  mesh = withUsedAxes();
+  if (!mesh.getAxes().empty() && chance(50)) {
+    SmallVector<Value> values(main.getArguments());
+    for (Operation &op : main.getBody().front().without_terminator())
+      values.push_back(op.getResult(0));
+    for (Value value : values)
+      while (chance(12))
+        addReshard(value);
+  }
+  meshOp.setMeshAttr(mesh);
+  module->setAttr(attrs::kPlan,
+                  PlanAttr::get(builder.getContext(), mesh).withSeeds(seeds));
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 #include "mlir/IR/Remarks.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/Values.h"
 #include "pp/Planner/StageCuts.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/DenseSet.h"
@@ -68,6 +69,7 @@ private:
   void placeGradients();
   void placeShared();
   void placeMeasures();
+  void placeConstantGradients();
   bool dependsOnBatch(Operation &op) const {
     return llvm::any_of(op.getOperands(), [&](Value operand) {
       return batchDependent.contains(operand);
@@ -126,6 +128,7 @@ void StagePlacer::placeOps() {
   placeGradients();
   placeShared();
   placeMeasures();
+  placeConstantGradients();
   placeShared();
   for (auto &[op, home] : homes)
     if (!home.empty())
@@ -226,6 +229,16 @@ void StagePlacer::placeMeasures() {
     else if (common)
       homes[&op] = common->empty() ? stageOf(getOrigin(&op)) : *common;
   }
+}
+
+/// A gradient that is the same whatever the batch, as that of a bias of which
+/// the loss is a sum: it is still a sum over the batch, where the model uses
+/// the parameter.
+void StagePlacer::placeConstantGradients() {
+  for (Operation &op : body.without_terminator())
+    if (getKind(&op) == Kind::WeightGradient && homes.lookup(&op).empty() &&
+        !getSplat(op.getResult(0)))
+      homes[&op] = homesOfOrigins.lookup(getOrigin(&op));
 }
 
 /// Results of @main that are other arguments: the argument a result is the new

@@ -152,6 +152,11 @@ LogicalResult Propagation::stopAxes(ReshardOp reshard,
     if (axis < 0)
       return reshard.emitError("expects axes of ")
              << mesh.attr() << ", got " << name;
+    if (MeshAxisAttr attr = mesh.attr().getAxes()[axis];
+        attr.getKind() != AxisKind::Space)
+      return reshard.emitError("expects axes that split tensors over devices, "
+                               "got ")
+             << attr;
     node.stopped.push_back(axis);
   }
   return success();
@@ -283,29 +288,33 @@ Propagation::chooseSplit(const ShardingSpread::Value &state,
 }
 
 /// Gives the values that reshards split further their axes, and what follows
-/// from that.
+/// from that; all that are alike at once, for their order to have no say.
 void Propagation::placeStopped(bool ofArguments) {
-  for (const ShardingSpread::Node &node : graph.getNodes()) {
-    if (node.stopped.empty())
-      continue;
-    auto reshard = cast<ReshardOp>(node.op);
-    if (isa<BlockArgument>(reshard.getOperand()) != ofArguments)
-      continue;
-    bool isWith = reshard.getChange() == LayoutChange::With;
-    int value = node.values[isWith ? 0 : 1];
-    ShardingSpread::Value &state = graph.value(value);
-    bool hasAxes = llvm::any_of(state.layout, [&](const AxisList &ofDim) {
-      return llvm::any_of(ofDim, [&](int axis) {
-        return llvm::is_contained(node.stopped, axis);
+  for (bool isDone = false; !isDone;) {
+    isDone = true;
+    for (const ShardingSpread::Node &node : graph.getNodes()) {
+      if (node.stopped.empty())
+        continue;
+      auto reshard = cast<ReshardOp>(node.op);
+      if (isa<BlockArgument>(reshard.getOperand()) != ofArguments)
+        continue;
+      bool isWith = reshard.getChange() == LayoutChange::With;
+      int value = node.values[isWith ? 0 : 1];
+      ShardingSpread::Value &state = graph.value(value);
+      bool hasAxes = llvm::any_of(state.layout, [&](const AxisList &ofDim) {
+        return llvm::any_of(ofDim, [&](int axis) {
+          return llvm::is_contained(node.stopped, axis);
+        });
       });
-    });
-    std::optional<unsigned> dim = chooseSplit(state, node.stopped);
-    if (hasAxes || !dim)
-      continue;
-    AxisList axes = state.layout[*dim];
-    llvm::append_range(axes, node.stopped);
-    state.added = node.stopped;
-    graph.place(value, *dim, axes);
+      std::optional<unsigned> dim = chooseSplit(state, node.stopped);
+      if (hasAxes || !dim)
+        continue;
+      AxisList axes = state.layout[*dim];
+      llvm::append_range(axes, node.stopped);
+      llvm::append_range(state.added, node.stopped);
+      graph.propose(value, *dim, axes);
+      isDone = false;
+    }
     graph.spread();
   }
 }

@@ -127,12 +127,16 @@ void ShardingSpread::place(int value, unsigned dim, const AxisList &axes) {
     touch(value);
 }
 
+void ShardingSpread::propose(int value, unsigned dim, const AxisList &axes) {
+  proposals.push_back({value, dim, axes});
+}
+
 void ShardingSpread::spread() {
-  do {
+  while (applyProposals()) {
     SmallVector<int> sweep;
     std::swap(sweep, queue);
     queued.reset();
     for (int node : sweep)
       visit(node);
-  } while (applyProposals());
+  }
 }

@@ -53,7 +53,10 @@ public:
   /// Gives a dimension `axes`, as far as they extend what it has and no other
   /// dimension has them.
   void place(int value, unsigned dim, const AxisList &axes);
-  /// Spreads what was placed until nothing changes.
+  /// The same when the next spread begins, of all that is proposed by then in
+  /// the order in which it goes.
+  void propose(int value, unsigned dim, const AxisList &axes);
+  /// Spreads what was placed and proposed until nothing changes.
   void spread();
 
   Value &value(int number) { return values[number]; }

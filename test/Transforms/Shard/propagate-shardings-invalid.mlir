@@ -69,3 +69,14 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
     return %x : tensor<4xf32>
   }
 }
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "a"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["mb"=2 : time, "a"=2]>
+  func.func @main(%x: tensor<4xf32> {pp.name = "x"}) -> tensor<4xf32> {
+    // expected-error @below {{expects axes that split tensors over devices, got #pp.axis<["mb"=2 : time]>}}
+    %0 = pp.reshard %x with ["a", "mb"] : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}

@@ -183,6 +183,10 @@ bool pp::isCollective(Operation *op) {
       op);
 }
 
+bool pp::isOncePerStep(Phase phase) {
+  return phase == Phase::Prologue || phase == Phase::Update;
+}
+
 bool pp::isSpmdOp(Operation *op) {
   return isGraphOp(op) || isCollective(op) ||
          isa<AxisIndexOp, AccumulateOp, AllSliceOp>(op);

@@ -174,38 +174,23 @@ static std::string spellSetting(Attribute value) {
              : "";
 }
 
-/// The axis without which a setting has no effect, if `mesh` has none.
-static StringRef findMissingAxis(const PlanKeyInfo &info, MeshAttr mesh) {
-  const PlanKeyInfo *other = lookupPlanKey(info.onlyWith);
-  bool isMissing = other && other->place == PlanKeyInfo::Place::Axis &&
-                   !mesh.lookup(other->axis);
-  return isMissing ? StringRef(other->axis) : StringRef();
+static bool isSetting(const PlanKeyInfo *info) {
+  return info && info->place == PlanKeyInfo::Place::Setting;
 }
 
 LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               MeshAttr mesh, ArrayRef<SeedAttr> seeds,
-                               ArrayRef<int64_t>, OptimizerAttr,
-                               DictionaryAttr settings) {
+                               MeshAttr, ArrayRef<SeedAttr>, ArrayRef<int64_t>,
+                               OptimizerAttr, DictionaryAttr settings) {
   for (NamedAttribute setting : settings) {
     const PlanKeyInfo *info = lookupPlanKey(setting.getName());
-    if (!info || !info->isSetting())
+    if (!isSetting(info))
       return emitError() << "expects settings of a plan, got "
                          << setting.getName();
-    const std::string value = spellSetting(setting.getValue());
-    std::string expected = explainMisfit(*info, value);
+    std::string expected =
+        explainMisfit(*info, spellSetting(setting.getValue()));
     if (!expected.empty())
       return emitError() << "'" << info->name << "' expects " << expected
-                         << ", got " << value;
-    if (StringRef axis = findMissingAxis(*info, mesh);
-        !axis.empty() && value != info->byDefault)
-      return emitError() << "'" << info->name << "' expects an axis \"" << axis
-                         << "\" in the mesh for " << value << ", got " << mesh;
-    if (info->place == PlanKeyInfo::Place::Seeds && !seeds.empty())
-      return emitError() << "expects no '" << info->name
-                         << "' beside seeds, which it would choose, got "
-                         << value
-                         << "; edit the seeds, or remove them to have them "
-                            "chosen";
+                         << ", got " << spellSetting(setting.getValue());
   }
   return success();
 }
@@ -230,7 +215,7 @@ static ParseResult parseSetting(AsmParser &parser, const PlanKeyInfo &info,
 static std::string listPlanKeys() {
   std::string text = "mesh";
   for (const PlanKeyInfo &info : getPlanKeys())
-    if (info.isSetting())
+    if (isSetting(&info))
       text += ", " + info.name.str();
   return text + ", seeds, cuts or optimizer";
 }
@@ -261,7 +246,7 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
     if (key == "optimizer")
       return parser.parseAttribute(optimizer);
     const PlanKeyInfo *info = lookupPlanKey(key);
-    if (info && info->isSetting())
+    if (isSetting(info))
       return parseSetting(parser, *info, settings);
     return parser.emitError(keyLoc)
            << "expects " << listPlanKeys() << ", got " << key;
@@ -319,12 +304,8 @@ PlanAttr PlanAttr::withMesh(MeshAttr mesh) const {
              getSettings());
 }
 PlanAttr PlanAttr::withSeeds(ArrayRef<SeedAttr> seeds) const {
-  NamedAttrList settings(getSettings());
-  for (const PlanKeyInfo &info : getPlanKeys())
-    if (info.place == PlanKeyInfo::Place::Seeds)
-      settings.erase(info.name);
   return get(getContext(), getMesh(), seeds, getCuts(), getOptimizer(),
-             settings.getDictionary(getContext()));
+             getSettings());
 }
 PlanAttr PlanAttr::withCuts(ArrayRef<int64_t> cuts) const {
   return get(getContext(), getMesh(), getSeeds(), cuts, getOptimizer(),

@@ -89,7 +89,7 @@ LogicalResult ProgramOp::verify() {
     return static_cast<int64_t>(llvm::range_size(region.getOps()));
   };
   int64_t slots = count(getSlots()), queues = count(getQueues());
-  for (Region *section : {&getPrologue(), &getBody(), &getEpilogue()}) {
+  for (Region *section : {&getSetup(), &getBody(), &getTeardown()}) {
     if (failed(verifyRegion(*section, "an instruction", isInstruction)))
       return failure();
     for (Operation &op : section->getOps())

@@ -93,24 +93,43 @@ LogicalResult AllReduceOp::verify() {
       verifyGroup(*this, getMeshAttr(), getAxes(), "all_reduce_c2", false)));
 }
 
+/// Checks that there are as many results and dimensions as operands.
+template <typename Op>
+static LogicalResult verifyBucket(Op op, StringRef label) {
+  size_t operands = op.getOperands().size(), results = op.getOutputs().size(),
+         dimensions = op.getDimensions().size();
+  if (operands > 0 && results == operands && dimensions == operands)
+    return success();
+  return op.emitOpError() << "expects operands, as many results and as many "
+                             "dimensions, got "
+                          << operands << ", " << results << " and "
+                          << dimensions << " (" << label << ")";
+}
+
 LogicalResult AllGatherOp::verify() {
   auto group =
       verifyGroup(*this, getMeshAttr(), getAxes(), "all_gather_c1", false);
-  if (failed(group))
+  if (failed(group) || failed(verifyBucket(*this, "all_gather_c3")))
     return failure();
-  return verifyScaled(*this, getOperand(), getResult(),
-                      {{static_cast<int64_t>(getDimension()), *group}}, {},
-                      "all_gather_c2");
+  for (auto [operand, result, dimension] :
+       llvm::zip_equal(getOperands(), getOutputs(), getDimensions()))
+    if (failed(verifyScaled(*this, operand, result, {{dimension, *group}}, {},
+                            "all_gather_c2")))
+      return failure();
+  return success();
 }
 
 LogicalResult ReduceScatterOp::verify() {
   auto group =
       verifyGroup(*this, getMeshAttr(), getAxes(), "reduce_scatter_c1", false);
-  if (failed(group))
+  if (failed(group) || failed(verifyBucket(*this, "reduce_scatter_c3")))
     return failure();
-  return verifyScaled(*this, getOperand(), getResult(), {},
-                      {{static_cast<int64_t>(getDimension()), *group}},
-                      "reduce_scatter_c2");
+  for (auto [operand, result, dimension] :
+       llvm::zip_equal(getOperands(), getOutputs(), getDimensions()))
+    if (failed(verifyScaled(*this, operand, result, {}, {{dimension, *group}},
+                            "reduce_scatter_c2")))
+      return failure();
+  return success();
 }
 
 LogicalResult AllToAllOp::verify() {

@@ -254,22 +254,28 @@ LogicalResult Evaluator::runOp(Operation *op) {
       bind(result, allReduce(reduceOp, operand));
     return success();
   }
+  if (auto gather = dyn_cast<AllGatherOp>(op)) {
+    for (unsigned i = 0; i < op->getNumOperands(); ++i)
+      bind(op->getResult(i),
+           collective(op->getOperand(i), gather.getAxes(),
+                      [&](const Group &group, int64_t) {
+                        return joinParts(group, gather.getDimensions()[i]);
+                      }));
+    return success();
+  }
+  if (auto scatter = dyn_cast<ReduceScatterOp>(op)) {
+    for (unsigned i = 0; i < op->getNumOperands(); ++i)
+      bind(op->getResult(i),
+           collective(op->getOperand(i), scatter.getAxes(),
+                      [&](const Group &group, int64_t position) {
+                        return partOf(reduce(group, scatter.getReduction()),
+                                      scatter.getDimensions()[i], position,
+                                      group.size());
+                      }));
+    return success();
+  }
   std::optional<Lanes> lanes =
       llvm::TypeSwitch<Operation *, std::optional<Lanes>>(op)
-          .Case([&](AllGatherOp op) {
-            return collective(op.getOperand(), op.getAxes(),
-                              [&](const Group &group, int64_t) {
-                                return joinParts(group, op.getDimension());
-                              });
-          })
-          .Case([&](ReduceScatterOp op) {
-            return collective(op.getOperand(), op.getAxes(),
-                              [&](const Group &group, int64_t position) {
-                                return partOf(reduce(group, op.getReduction()),
-                                              op.getDimension(), position,
-                                              group.size());
-                              });
-          })
           .Case([&](AllToAllOp op) {
             return collective(
                 op.getOperand(), op.getAxes(),
@@ -345,7 +351,8 @@ HostTensor withShape(const HostTensor &tensor, ArrayRef<int64_t> shape) {
 /// The layout at a function's border: `attribute(name)` looks one up.
 ShardingAttr borderSharding(function_ref<Attribute(StringRef)> attribute,
                             int64_t rank, MLIRContext *context) {
-  if (auto sharding = dyn_cast_or_null<ShardingAttr>(attribute(attrs::kSharding)))
+  if (auto sharding =
+          dyn_cast_or_null<ShardingAttr>(attribute(attrs::kSharding)))
     return sharding;
   return ShardingAttr::getReplicated(FlatSymbolRefAttr::get(context, "mesh"),
                                      rank);

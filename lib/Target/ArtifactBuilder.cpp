@@ -198,8 +198,9 @@ ArtifactBuilder::convert(Operation &op) {
               result->reduction = kReductions[static_cast<int>(*reduction)];
             result->group =
                 getGroup(collective.getAxes(), collective.getStages());
-            result->dimension = collective.getDimension();
-            result->split_dimension = collective.getSplitDimension();
+            result->dimensions = toVector<uint32_t>(collective.getDimensions());
+            result->split_dimensions =
+                toVector<uint32_t>(collective.getSplitDimensions());
             result->permutation =
                 toVector<uint32_t>(collective.getPermutation());
             return LogicalResult(success());
@@ -274,9 +275,9 @@ LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
     }
     return success();
   };
-  if (failed(addList(program.getPrologue(), result->prologue)) ||
+  if (failed(addList(program.getSetup(), result->setup)) ||
       failed(addList(program.getBody(), result->body)) ||
-      failed(addList(program.getEpilogue(), result->epilogue)))
+      failed(addList(program.getTeardown(), result->teardown)))
     return failure();
   artifact->programs.push_back(std::move(result));
   return success();

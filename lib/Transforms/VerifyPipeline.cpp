@@ -53,10 +53,6 @@ private:
   std::set<std::pair<Phase, int64_t>> fragments;
 };
 
-bool isOncePerStep(Phase phase) {
-  return phase == Phase::Prologue || phase == Phase::Update;
-}
-
 bool PipelineVerifier::isOnStage(Value value, int64_t stage,
                                  bool perMicroBatch) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {

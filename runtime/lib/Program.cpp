@@ -11,12 +11,12 @@ using namespace pprt;
 
 const char *pprt::sectionName(Section section) {
   switch (section) {
-  case Section::prologue:
-    return "prologue";
+  case Section::setup:
+    return "setup";
   case Section::body:
     return "body";
-  case Section::epilogue:
-    return "epilogue";
+  case Section::teardown:
+    return "teardown";
   }
   return "";
 }
@@ -24,14 +24,14 @@ const char *pprt::sectionName(Section section) {
 const InstructionList &pprt::instructionsOf(const ppx::ProgramT &program,
                                             Section section) {
   switch (section) {
-  case Section::prologue:
-    return program.prologue;
+  case Section::setup:
+    return program.setup;
   case Section::body:
     return program.body;
-  case Section::epilogue:
+  case Section::teardown:
     break;
   }
-  return program.epilogue;
+  return program.teardown;
 }
 
 InstructionList &pprt::instructionsOf(ppx::ProgramT &program, Section section) {

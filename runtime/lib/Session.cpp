@@ -297,7 +297,7 @@ Status Session::setInput(uint32_t argument, const void *values,
   return {};
 }
 
-Status Session::begin() { return state->executor->run(Section::prologue, -1); }
+Status Session::begin() { return state->executor->run(Section::setup, -1); }
 
 bool Session::isStuck() const { return state->executor->isStuck(); }
 
@@ -306,7 +306,7 @@ Status Session::step() {
 }
 
 Status Session::end() {
-  return state->executor->run(Section::epilogue, state->steps);
+  return state->executor->run(Section::teardown, state->steps);
 }
 
 const void *Session::output(uint32_t output) const {

@@ -196,8 +196,8 @@ def cases():
               "--pp-parallelize=stop-after=graph")
     yield opt("an option twice", 2, "'-o' once", "mlp.mlir", "-o", "a", "-o", "b")
     yield opt("the beginning of --help", 2, "--hel", "mlp.mlir", "--hel=2")
-    yield opt("buckets below nothing", 1, "bucket-bytes|-1", "mlp.mlir",
-              "--pp-bucket-collectives=bucket-bytes=-1")
+    yield run("buckets below nothing", 2, "'bucket' expects a number from 0|'-1'", "mlp.mlir",
+              "--parallelize=bucket=-1")
     yield run("a level to stop at", 2, "'stop-after' expects program|spmd", "mlp.mlir",
               "--parallelize=stop-after=spmd")
     yield run("more threads than a process has", 15, "4096|64 ranks of 100", "wide.mlir",

@@ -25,10 +25,10 @@ def split_sum(text):
     match = re.search(pattern, text)
     result, operand, attributes, rows, rest = match.groups()
     whole, half = f"tensor<{rows}x{rest}>", f"tensor<{int(rows) // 2}x{rest}>"
-    edited = (f'%half = pp.reduce_scatter sum {operand} dim 0 over @mesh ["dp"] {attributes} : '
-              f'{whole} -> {half}\n'
-              f'    {result} = pp.all_gather %half dim 0 over @mesh ["dp"] {attributes} : '
-              f'{half} -> {whole}\n')
+    edited = (f'%half = pp.reduce_scatter sum {operand} dims [0] over @mesh ["dp"] {attributes} : '
+              f'({whole}) -> {half}\n'
+              f'    {result} = pp.all_gather %half dims [0] over @mesh ["dp"] {attributes} : '
+              f'({half}) -> {whole}\n')
     return text[:match.start()] + edited + text[match.end():]
 
 

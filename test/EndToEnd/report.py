@@ -66,7 +66,7 @@ def count_instructions(level4):
     """{stage: instructions of a body}"""
     return {int(stage): len(re.findall(r"^    pp\.", body, re.MULTILINE))
             for stage, body in re.findall(
-                r"pp\.program @stage(\d+) .*?\n  } body {\n(.*?)\n  } epilogue", level4, re.DOTALL)}
+                r"pp\.program @stage(\d+) .*?\n  } body {\n(.*?)\n  } teardown", level4, re.DOTALL)}
 
 
 def check_report(report, level3):

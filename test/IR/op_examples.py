@@ -68,8 +68,8 @@ class Example:
             if self.op != "step":
                 body += "    pp.step [] on 0 after []\n"
             return (f"module {{\n{around}  pp.program @stage0 ranks [0] arena 0 slots {{\n{slots}"
-                    f"  }} queues {{\n{queues}  }} prologue {{\n  }} body {{\n{body}"
-                    f"  }} epilogue {{\n  }}\n}}\n")
+                    f"  }} queues {{\n{queues}  }} setup {{\n  }} body {{\n{body}"
+                    f"  }} teardown {{\n  }}\n}}\n")
         arguments = ", ".join(f"{value}: {kind}" for value, kind in self.types.items())
         return (f"module {{\n{around}  func.func @example({arguments}) {{\n{self.text}"
                 f"    return\n  }}\n}}\n")

@@ -8,9 +8,9 @@ pp.program @program_c1_slots ranks [0] arena 64 slots {
   // expected-error@+1 {{expects to be a pp.slot here, got pp.queue (program_c1)}}
   pp.queue "compute" compute
 } queues {
-} prologue {
+} setup {
 } body {
-} epilogue {
+} teardown {
 }
 
 // -----
@@ -19,20 +19,20 @@ pp.program @program_c1_queues ranks [0] arena 64 slots {
 } queues {
   // expected-error@+1 {{expects to be a pp.queue here, got pp.slot (program_c1)}}
   pp.slot "x" activation at 0 : tensor<4xf32>
-} prologue {
+} setup {
 } body {
-} epilogue {
+} teardown {
 }
 
 // -----
 
 pp.program @program_c1_body ranks [0] arena 64 slots {
 } queues {
-} prologue {
+} setup {
 } body {
   // expected-error@+1 {{expects to be an instruction here, got pp.constant (program_c1)}}
   %0 = pp.constant dense<0.0> : tensor<f32>
-} epilogue {
+} teardown {
 }
 
 // -----
@@ -41,11 +41,11 @@ pp.program @program_c2_slot ranks [0] arena 64 slots {
   pp.slot "x" activation at 0 : tensor<4xf32>
 } queues {
   pp.queue "compute" compute
-} prologue {
+} setup {
 } body {
   // expected-error@+1 {{expects slots below 1, got 1 (program_c2)}}
   pp.copy [0, 1] on 0 after []
-} epilogue {
+} teardown {
 }
 
 // -----
@@ -53,11 +53,11 @@ pp.program @program_c2_slot ranks [0] arena 64 slots {
 pp.program @program_c2_queue ranks [0] arena 64 slots {
 } queues {
   pp.queue "compute" compute
-} prologue {
+} setup {
 } body {
   // expected-error@+1 {{expects queues below 1, got 2 (program_c2)}}
   pp.step [] on 0 after [2, 1]
-} epilogue {
+} teardown {
 }
 
 // -----
@@ -65,22 +65,22 @@ pp.program @program_c2_queue ranks [0] arena 64 slots {
 pp.program @program_c2_waits ranks [0] arena 64 slots {
 } queues {
   pp.queue "compute" compute
-} prologue {
+} setup {
 } body {
   // expected-error@+1 {{expects pairs of a queue and a count, got [0] (program_c2)}}
   pp.step [] on 0 after [0]
-} epilogue {
+} teardown {
 }
 
 // -----
 
 pp.program @incomplete ranks [0] arena 64 slots {
 } queues {
-} prologue {
+} setup {
 } body {
   // expected-error@+1 {{requires attribute 'queue'}}
   "pp.step"() : () -> ()
-} epilogue {
+} teardown {
 }
 
 // -----
@@ -89,9 +89,9 @@ pp.program @slot_c1 ranks [0] arena 64 slots {
   // expected-error@+1 {{expects a tensor of static shape whose elements the dialect knows, got 'f32' (slot_c1)}}
   pp.slot "x" activation at 0 : f32
 } queues {
-} prologue {
+} setup {
 } body {
-} epilogue {
+} teardown {
 }
 
 // -----
@@ -103,9 +103,9 @@ pp.program @slot_c2 ranks [0] arena 64 slots {
   // expected-error@+1 {{expects an argument below 1 of @main, got 1 (slot_c2)}}
   pp.slot "x" parameter at 0 argument 1 : tensor<4xf32>
 } queues {
-} prologue {
+} setup {
 } body {
-} epilogue {
+} teardown {
 }
 
 // -----
@@ -117,9 +117,9 @@ pp.program @slot_c2_type ranks [0] arena 64 slots {
   // expected-error@+1 {{expects the type of argument 0, 'tensor<4xf32>', got 'tensor<8xf32>' (slot_c2)}}
   pp.slot "x" parameter at 0 argument 0 : tensor<8xf32>
 } queues {
-} prologue {
+} setup {
 } body {
-} epilogue {
+} teardown {
 }
 
 // -----
@@ -127,11 +127,11 @@ pp.program @slot_c2_type ranks [0] arena 64 slots {
 pp.program @program_c3 ranks [0] arena 64 slots {
 } queues {
   pp.queue "compute" compute
-} prologue {
+} setup {
 } body {
   // expected-error@+1 {{expects one slot, got [] (program_c3)}}
   pp.send to 1 [] on 0 after []
-} epilogue {
+} teardown {
 }
 
 // -----
@@ -140,11 +140,11 @@ pp.program @program_c3_collective ranks [0] arena 64 slots {
   pp.slot "x" activation at 0 : tensor<4xf32>
 } queues {
   pp.queue "compute" compute
-} prologue {
+} setup {
 } body {
   // expected-error@+1 {{expects as many slots to read as to write, got [0] (program_c3)}}
   pp.collective all_reduce sum over ["dp"] [0] on 0 after []
-} epilogue {
+} teardown {
 }
 
 // -----
@@ -153,11 +153,11 @@ func.func private @function(tensor<4xf32>) -> tensor<4xf32>
 pp.program @run_c1 ranks [0] arena 64 slots {
 } queues {
   pp.queue "compute" compute
-} prologue {
+} setup {
 } body {
   // expected-error@+1 {{expects a kernel named @function, got none (run_c1)}}
   pp.run @function [] on 0 after []
-} epilogue {
+} teardown {
 }
 
 // -----
@@ -170,9 +170,9 @@ pp.program @gate_c1 ranks [0] arena 64 slots {
   pp.slot "x" activation at 0 : tensor<4xf32>
 } queues {
   pp.queue "compute" compute
-} prologue {
+} setup {
 } body {
   // expected-error@+1 {{expects 3 slots for @kernel, got 2 (gate_c1)}}
   pp.gate @kernel [0, 0] on 0 after []
-} epilogue {
+} teardown {
 }

@@ -12,24 +12,24 @@ module attributes {pp.plan = #pp.plan<
 
   // CHECK: pp.program @stage0 ranks [0] arena 128 slots {
   // CHECK-NEXT: pp.slot "w" parameter at 0 argument 0 : tensor<4x8xf32>
-  // CHECK: prologue {
+  // CHECK: setup {
   // CHECK-NEXT: } body {
   // CHECK-NEXT: pp.send to 1 [0] on 0 after [0, 1] as forward 0 1
   // CHECK-NEXT: pp.collective all_reduce sum over ["dp"] [0, 0] on 0
   // CHECK-NEXT: pp.collective permute over ["dp"] [0, 0] on 0
-  // CHECK: } epilogue {
+  // CHECK: } teardown {
   // CHECK-NEXT: }
   pp.program @stage0 ranks [0] arena 128 slots {
     pp.slot "w" parameter at 0 argument 0 : tensor<4x8xf32>
   } queues {
     pp.queue "send 1" send
-  } prologue {
+  } setup {
   } body {
     pp.send to 1 [0] on 0 after [0, 1] as forward 0 1
     pp.collective all_reduce sum over ["dp"] [0, 0] on 0 after []
     pp.collective permute over ["dp"] [0, 0] on 0 after [] {permutation = array<i64: 1, 0>}
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 
   // CHECK-LABEL: func.func @main

@@ -48,7 +48,7 @@ func.func @all_reduce_c2_twice(%x: tensor<4xf32>) {
 pp.mesh @mesh = <["dp"=2]>
 func.func @all_gather_c1(%x: tensor<4xf32>) {
   // expected-error@+1 {{expects an axis of @mesh, got "tp" (all_gather_c1)}}
-  %0 = pp.all_gather %x dim 0 over @mesh ["tp"] : tensor<4xf32> -> tensor<8xf32>
+  %0 = pp.all_gather %x dims [0] over @mesh ["tp"] : (tensor<4xf32>) -> tensor<8xf32>
   return
 }
 
@@ -57,7 +57,16 @@ func.func @all_gather_c1(%x: tensor<4xf32>) {
 pp.mesh @mesh = <["dp"=2]>
 func.func @all_gather_c2(%x: tensor<4xf32>) {
   // expected-error@+1 {{expects result type 'tensor<8xf32>', got 'tensor<4xf32>' (all_gather_c2)}}
-  %0 = pp.all_gather %x dim 0 over @mesh ["dp"] : tensor<4xf32> -> tensor<4xf32>
+  %0 = pp.all_gather %x dims [0] over @mesh ["dp"] : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+pp.mesh @mesh = <["dp"=2]>
+func.func @all_gather_c3(%x: tensor<4xf32>) {
+  // expected-error@+1 {{expects operands, as many results and as many dimensions, got 2, 2 and 1 (all_gather_c3)}}
+  %0:2 = pp.all_gather %x, %x dims [0] over @mesh ["dp"] : (tensor<4xf32>, tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>)
   return
 }
 
@@ -66,7 +75,7 @@ func.func @all_gather_c2(%x: tensor<4xf32>) {
 pp.mesh @mesh = <["dp"=2]>
 func.func @reduce_scatter_c1(%x: tensor<4xf32>) {
   // expected-error@+1 {{expects an axis of @mesh, got "tp" (reduce_scatter_c1)}}
-  %0 = pp.reduce_scatter sum %x dim 0 over @mesh ["tp"] : tensor<4xf32> -> tensor<2xf32>
+  %0 = pp.reduce_scatter sum %x dims [0] over @mesh ["tp"] : (tensor<4xf32>) -> tensor<2xf32>
   return
 }
 
@@ -75,7 +84,16 @@ func.func @reduce_scatter_c1(%x: tensor<4xf32>) {
 pp.mesh @mesh = <["dp"=3]>
 func.func @reduce_scatter_c2(%x: tensor<4xf32>) {
   // expected-error@+1 {{expects a size that divides by 3 in dimension 0, got 4 (reduce_scatter_c2)}}
-  %0 = pp.reduce_scatter sum %x dim 0 over @mesh ["dp"] : tensor<4xf32> -> tensor<1xf32>
+  %0 = pp.reduce_scatter sum %x dims [0] over @mesh ["dp"] : (tensor<4xf32>) -> tensor<1xf32>
+  return
+}
+
+// -----
+
+pp.mesh @mesh = <["dp"=2]>
+func.func @reduce_scatter_c3(%x: tensor<4xf32>) {
+  // expected-error@+1 {{expects operands, as many results and as many dimensions, got 1, 2 and 1 (reduce_scatter_c3)}}
+  %0:2 = pp.reduce_scatter sum %x dims [0] over @mesh ["dp"] : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>)
   return
 }
 

@@ -133,7 +133,7 @@ static Expected<run::Batch> setArguments(pprt::Session &session,
       bytes = toBytes(given->second, argument->element, bytes.size());
     const bool isHeld = argument->role == pprt::ppx::Role_param ||
                         argument->role == pprt::ppx::Role_state;
-    // A prologue may read the inputs before the first step.
+    // A setup may read the inputs before the first step.
     Status status = isHeld ? session.setArgument(i, bytes.data(), bytes.size())
                            : session.setInput(i, bytes.data(), bytes.size());
     if (!status.ok())

@@ -40,7 +40,7 @@ TEST(Spmd, MatmulWithShardedContraction) {
             tensor<1x1xf64> {pp.sharding = #pp.sharding<@mesh, [{"dp"}, {"tp"}]>}) {
       %p = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<1x1xf64>, tensor<1x2xf64> -> tensor<1x2xf64>
       %r = pp.all_reduce sum %p over @mesh ["tp"] : (tensor<1x2xf64>) -> tensor<1x2xf64>
-      %s = pp.reduce_scatter sum %p dim 1 over @mesh ["tp"] : tensor<1x2xf64> -> tensor<1x1xf64>
+      %s = pp.reduce_scatter sum %p dims [1] over @mesh ["tp"] : (tensor<1x2xf64>) -> tensor<1x1xf64>
       return %r, %p, %s : tensor<1x2xf64>, tensor<1x2xf64>, tensor<1x1xf64>
     })",
                          {context.tensor("2x2xf64", {1, 2, 3, 4}),
@@ -48,6 +48,26 @@ TEST(Spmd, MatmulWithShardedContraction) {
   ASSERT_EQ(results.size(), 3u);
   for (const HostTensor &result : results)
     EXPECT_EQ(result.values, (Values{19, 22, 43, 50}));
+}
+
+TEST(Spmd, OneCallMovesEachTensorAlongItsDimension) {
+  Context context;
+  auto results = runSpmd(context, R"(
+    pp.mesh @mesh = <["a"=2]>
+    func.func @main(
+        %x: tensor<1x2xf64> {pp.sharding = #pp.sharding<@mesh, [{"a"}, {}]>},
+        %y: tensor<2x1xf64> {pp.sharding = #pp.sharding<@mesh, [{}, {"a"}]>})
+        -> (tensor<1x2xf64> {pp.sharding = #pp.sharding<@mesh, [{"a"}, {}]>},
+            tensor<2x1xf64> {pp.sharding = #pp.sharding<@mesh, [{}, {"a"}]>}) {
+      %g:2 = pp.all_gather %x, %y dims [0, 1] over @mesh ["a"] : (tensor<1x2xf64>, tensor<2x1xf64>) -> (tensor<2x2xf64>, tensor<2x2xf64>)
+      %s:2 = pp.reduce_scatter sum %g#0, %g#1 dims [0, 1] over @mesh ["a"] : (tensor<2x2xf64>, tensor<2x2xf64>) -> (tensor<1x2xf64>, tensor<2x1xf64>)
+      return %s#0, %s#1 : tensor<1x2xf64>, tensor<2x1xf64>
+    })",
+                         {context.tensor("2x2xf64", {1, 2, 3, 4}),
+                          context.tensor("2x2xf64", {5, 6, 7, 8})});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0].values, (Values{2, 4, 6, 8}));
+  EXPECT_EQ(results[1].values, (Values{10, 12, 14, 16}));
 }
 
 TEST(Spmd, LayoutsChangeThroughCollectives) {
@@ -61,7 +81,7 @@ TEST(Spmd, LayoutsChangeThroughCollectives) {
             tensor<4x2xf64> {pp.sharding = #pp.sharding<@mesh, [{}, {"a"}]>},
             tensor<1x4xf64> {pp.sharding = #pp.sharding<@mesh, [{"a", "b"}, {}]>}) {
       %t = pp.all_to_all %x split 1 concat 0 over @mesh ["b", "a"] : tensor<1x4xf64> -> tensor<4x1xf64>
-      %g = pp.all_gather %x dim 0 over @mesh ["b", "a"] : tensor<1x4xf64> -> tensor<4x4xf64>
+      %g = pp.all_gather %x dims [0] over @mesh ["b", "a"] : (tensor<1x4xf64>) -> tensor<4x4xf64>
       %s = pp.all_slice %g dim 1 over @mesh ["a"] : tensor<4x4xf64> -> tensor<4x2xf64>
       %p = pp.permute %x [0, 2, 1, 3] over @mesh ["a", "b"] : tensor<1x4xf64>
       return %t, %g, %s, %p : tensor<4x1xf64>, tensor<4x4xf64>, tensor<4x2xf64>, tensor<1x4xf64>

@@ -120,7 +120,7 @@ TEST_F(Race, SectionsFollowEachOther) {
   const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
   program.run(main, {}, {x});
   program.step(main);
-  program.begin(Section::epilogue);
+  program.begin(Section::teardown);
   program.run(side, {x}, {y});
   EXPECT_EQ(messageOf(artifact.take()), "");
 }
@@ -150,7 +150,7 @@ TEST_F(Clobber, ReadingWhatIsWrittenInPart) {
             "before, got bytes that nothing has written");
 }
 
-TEST_F(Clobber, ParametersAreWrittenBeforeThePrologue) {
+TEST_F(Clobber, ParametersAreWrittenBeforeTheSetup) {
   const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
   artifact.hold(artifact.argument("x", ppx::Role_param, 4), x);
   program.run(main, {x}, {y});
@@ -217,7 +217,7 @@ TEST_F(Clobber, PartsAndTheirWholeAreOne) {
 TEST_F(Clobber, ABodyFindsWhatTheOneBeforeLeft) {
   const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
   const uint32_t taker = program.slotAt(0, "taker", 1);
-  program.begin(Section::prologue);
+  program.begin(Section::setup);
   program.run(main, {}, {x});
   program.begin(Section::body);
   program.run(main, {x}, {y});
@@ -303,13 +303,13 @@ TEST(Matching, PhaseStageBytesAndElementsMatter) {
 
 TEST(Matching, EverySendHasAReceive) {
   ppx::ArtifactT artifact = twoStages();
-  artifact.programs[0]->epilogue.push_back(std::make_unique<ppx::InstructionT>(
+  artifact.programs[0]->teardown.push_back(std::make_unique<ppx::InstructionT>(
       first(artifact, 0, ppx::Opcode_send)));
-  artifact.programs[0]->epilogue.back()->waits.clear();
+  artifact.programs[0]->teardown.back()->waits.clear();
   EXPECT_EQ(checkArtifact(artifact).findings.back().message,
-            "rank 1, epilogue #2 '0F0 send': expects a partner on the edge "
+            "rank 1, teardown #2 '0F0 send': expects a partner on the edge "
             "from rank 1 to rank 3; got 1 sends and 0 receives in the "
-            "epilogue");
+            "teardown");
 }
 
 // Both receive as many bytes, of other places.
@@ -327,8 +327,8 @@ TEST(Matching, MembersOfAGroupSplitTheSameDimension) {
     program.run(queue, {}, {x});
     ppx::InstructionT &exchange =
         program.collective(queue, ppx::CollectiveKind_all_to_all, 0, {x}, {y});
-    exchange.dimension = 1;
-    exchange.split_dimension = rank;
+    exchange.dimensions = {1};
+    exchange.split_dimensions = {rank};
     program.step(queue);
   }
   const ppx::ArtifactT artifact = builder.take();
@@ -352,11 +352,11 @@ TEST(Matching, MembersOfAGroupDoTheSame) {
 TEST(Matching, NoMemberIsMissing) {
   ppx::ArtifactT artifact = twoStages();
   ppx::ProgramT &other = *artifact.programs[makePrivateProgram(artifact, 1)];
-  other.prologue.pop_back();
+  other.setup.pop_back();
   EXPECT_EQ(messageOf(artifact),
-            "rank 0, prologue #1 '0P collective': expects all 2 members of "
+            "rank 0, setup #1 '0P collective': expects all 2 members of "
             "the group; got 1, as the other ranks have fewer collectives in "
-            "the prologue");
+            "the setup");
 }
 
 //===----------------------------------------------------------------------===//

@@ -59,6 +59,17 @@ public:
       participant.outputs = participant.inputs;
   }
 
+  /// Makes the operand of `other` this group's next.
+  void append(const Group &other) {
+    for (size_t m = 0; m < participants.size(); ++m) {
+      const Participant &more = other.participants[m];
+      participants[m].inputs.push_back(more.inputs[0]);
+      participants[m].outputs.push_back(more.outputs[0]);
+      participants[m].inputSlots.push_back(more.inputSlots[0]);
+      participants[m].outputSlots.push_back(more.outputSlots[0]);
+    }
+  }
+
   template <typename T> T *in(uint32_t member) {
     return reinterpret_cast<T *>(participants[member].inputs[0]);
   }
@@ -88,8 +99,8 @@ ppx::InstructionT instruction(ppx::CollectiveKind kind, uint32_t dimension = 0,
                               uint32_t split = 0) {
   ppx::InstructionT result;
   result.collective = kind;
-  result.dimension = dimension;
-  result.split_dimension = split;
+  result.dimensions = {dimension};
+  result.split_dimensions = {split};
   return result;
 }
 
@@ -232,6 +243,28 @@ TEST(Collectives, ReduceScatterLeavesEachMemberItsBlock) {
           ASSERT_EQ(got, sum);
         });
     }
+}
+
+// A bucket is its tensors' own calls: here one more dimension each.
+TEST(Collectives, EachTensorOfABucketHasItsDimension) {
+  const Shape shape = {2, 2};
+  Group rows(2, shape, {4, 2}, ppx::ElementType_i32);
+  Group columns(2, shape, {2, 4}, ppx::ElementType_i32);
+  markInputs(rows, 2, shape);
+  markInputs(columns, 2, shape);
+  rows.append(columns);
+  ppx::InstructionT gather = instruction(ppx::CollectiveKind_all_gather, 0);
+  gather.dimensions.push_back(1);
+  rows.run(gather);
+  const int32_t b = mark(1, 0);
+  for (uint32_t m = 0; m < 2; ++m) {
+    EXPECT_EQ(
+        std::vector<int32_t>(rows.out<int32_t>(m), rows.out<int32_t>(m) + 8),
+        (std::vector<int32_t>{0, 1, 2, 3, b, b + 1, b + 2, b + 3}));
+    EXPECT_EQ(std::vector<int32_t>(columns.out<int32_t>(m),
+                                   columns.out<int32_t>(m) + 8),
+              (std::vector<int32_t>{0, 1, b, b + 1, 2, 3, b + 2, b + 3}));
+  }
 }
 
 TEST(Collectives, BFloat16IsSummedInSingleAndRoundedOnce) {

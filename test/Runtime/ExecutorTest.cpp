@@ -142,7 +142,7 @@ Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
              reinterpret_cast<uint8_t *>(executor.slot(rank, uint32_t(slot))),
              artifact->programs[p]->slots[size_t(slot)]->bytes});
     }
-  outcome.status = executor.run(Section::prologue, -1);
+  outcome.status = executor.run(Section::setup, -1);
   const auto allocations = [&] {
     uint64_t sum = 0;
     for (uint32_t rank = 0; rank < mesh->worldSize(); ++rank)
@@ -159,7 +159,7 @@ Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
   outcome.allocations = allocations() - before;
   host->step = steps;
   if (outcome.status.ok())
-    outcome.status = executor.run(Section::epilogue, steps);
+    outcome.status = executor.run(Section::teardown, steps);
   if (executor.isStuck())
     return outcome;
   for (const auto &program : artifact->programs)

@@ -28,8 +28,8 @@ Mutator::Mutator(ppx::ArtifactT &artifact, std::mt19937_64 &random)
       artifact.programs[makePrivateProgram(artifact, uint32_t(pick(ranks)))]
           .get();
   const size_t place = pick(8);
-  const Section section = place == 0   ? Section::prologue
-                          : place == 1 ? Section::epilogue
+  const Section section = place == 0   ? Section::setup
+                          : place == 1 ? Section::teardown
                                        : Section::body;
   inBody =
       section == Section::body || instructionsOf(*program, section).empty();
@@ -349,7 +349,9 @@ bool Mutator::changeCollective() {
     it.reduction = ppx::Reduction((it.reduction + 1 + pick(4)) % 5);
     return true;
   case 2:
-    ++(pick(2) ? it.dimension : it.split_dimension);
+    if (it.dimensions.empty())
+      return false;
+    ++it.dimensions[pick(it.dimensions.size())];
     return true;
   default:
     if (it.permutation.size() < 2)

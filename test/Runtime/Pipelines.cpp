@@ -179,7 +179,7 @@ void StageWriter::update() {
 }
 
 void StageWriter::write() {
-  program.begin(Section::prologue);
+  program.begin(Section::setup);
   program.run(compute, {master}, {weights});
   if (shape.replicas > 1)
     program
@@ -205,7 +205,7 @@ void StageWriter::write() {
   update();
   program.step(compute);
 
-  program.begin(Section::epilogue);
+  program.begin(Section::teardown);
   program.set({ppx::Phase_update, -1});
   program.copy(copies, weights, output);
   program.emit(copies, shared.weights, output);

@@ -172,6 +172,9 @@ ProgramBuilder::collective(uint32_t queue, ppx::CollectiveKind kind,
                                        join(inputs, outputs), inputs, outputs);
   instruction.collective = kind;
   instruction.group = group;
+  if (kind == ppx::CollectiveKind_all_gather ||
+      kind == ppx::CollectiveKind_reduce_scatter)
+    instruction.dimensions.resize(inputs.size());
   return instruction;
 }
 

@@ -86,7 +86,7 @@ private:
   ArtifactBuilder &owner;
   ppx::ProgramT &program;
   const uint32_t stage;
-  Section section = Section::prologue;
+  Section section = Section::setup;
   Action current;
   std::vector<uint32_t> queueLengths; ///< in this section
   std::vector<Access> accesses;       ///< of this section

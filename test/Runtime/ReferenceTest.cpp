@@ -51,7 +51,7 @@ run(const ppx::InstructionT &instruction, std::vector<uint64_t> shape,
   for (const auto &input : inputs)
     bytes.push_back(bytesOf(input));
   std::vector<std::vector<int32_t>> results;
-  for (const Bytes &output : runCollective(instruction, slot, bytes))
+  for (const Bytes &output : runCollective(instruction, 0, slot, bytes))
     results.push_back(valuesOf<int32_t>(output));
   return results;
 }
@@ -63,8 +63,8 @@ ppx::InstructionT collective(ppx::CollectiveKind kind, uint32_t dimension = 0,
   ppx::InstructionT instruction;
   instruction.opcode = ppx::Opcode_collective;
   instruction.collective = kind;
-  instruction.dimension = dimension;
-  instruction.split_dimension = splitDimension;
+  instruction.dimensions = {dimension};
+  instruction.split_dimensions = {splitDimension};
   return instruction;
 }
 
@@ -120,8 +120,8 @@ TEST(Collective, LowPrecisionIsRoundedOnce) {
   std::vector<Bytes> inputs;
   for (float value : {256.0f, 1.0f, 1.0f})
     inputs.push_back(bytesOf<uint16_t>({bf16(value)}));
-  const std::vector<Bytes> outputs =
-      runCollective(collective(ppx::CollectiveKind_all_reduce), slot, inputs);
+  const std::vector<Bytes> outputs = runCollective(
+      collective(ppx::CollectiveKind_all_reduce), 0, slot, inputs);
   EXPECT_EQ(valuesOf<uint16_t>(outputs[2]).front(), bf16(258.0f));
 }
 
@@ -138,7 +138,8 @@ TEST(Collective, ANaNOfAnyMemberIsTheMaximum) {
       std::memcpy(inputs[0].data(), &values[first], 4);
       std::memcpy(inputs[1].data(), &values[1 - first], 4);
       float result;
-      std::memcpy(&result, runCollective(extreme, slot, inputs)[0].data(), 4);
+      std::memcpy(&result, runCollective(extreme, 0, slot, inputs)[0].data(),
+                  4);
       EXPECT_TRUE(std::isnan(result));
     }
 }

@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
     Artifact, Structure,
     testing::Values(
         Case{"version", [](auto &a) { a.version = 9; },
-             "expects an artifact of version 2, got version 9"},
+             "expects an artifact of version 3, got version 9"},
         Case{"axisSize", [](auto &a) { a.axes[1]->size = 0; },
              "mesh axis 'dp' expects a size >= 1, got 0"},
         Case{"groupAxis", [](auto &a) { a.groups[0]->axes = {7}; },
@@ -380,7 +380,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"outputStageTwice", [](auto &a) { a.outputs[0]->stages = {1, 1}; },
              "output 'loss' expects its stages in ascending order, got 1 "
              "after 1"},
-        Case{"noEmit", [](auto &a) { a.programs[0]->epilogue.pop_back(); },
+        Case{"noEmit", [](auto &a) { a.programs[0]->teardown.pop_back(); },
              "output 'weights' expects program 'program0' of stage 0 to emit "
              "it, got no such instruction"},
         Case{"emittedInPart",
@@ -398,7 +398,7 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto &a) {
                a.outputs.push_back(
                    std::make_unique<ppx::OutputT>(*a.outputs[0]));
-               InstructionList &end = a.programs[1]->epilogue;
+               InstructionList &end = a.programs[1]->teardown;
                end.push_back(std::make_unique<ppx::InstructionT>(*end.back()));
                end.back()->binding = 2;
                end.back()->arguments = {10};
@@ -464,10 +464,10 @@ INSTANTIATE_TEST_SUITE_P(
              "other slots, got 'residual0' and 'residual0'"},
         Case{"permuteInPlace",
              [](auto &a) {
-               ppx::InstructionT &permute = *a.programs[0]->prologue[1];
+               ppx::InstructionT &permute = *a.programs[0]->setup[1];
                permute.arguments[1] = permute.arguments[0];
              },
-             "rank 0, prologue #1 '0P collective': expects what it writes "
+             "rank 0, setup #1 '0P collective': expects what it writes "
              "apart from its other slots, got 'weights' and 'weights'"},
         Case{"crossedSums",
              [](auto &a) {
@@ -477,8 +477,8 @@ INSTANTIATE_TEST_SUITE_P(
              "from its other slots, got 'gradient part 0' and 'gradient part "
              "0'"},
         Case{"copyInPlace",
-             [](auto &a) { a.programs[0]->epilogue[0]->arguments = {1, 1}; },
-             "rank 0, epilogue #0 '0U copy': expects what it writes apart from "
+             [](auto &a) { a.programs[0]->teardown[0]->arguments = {1, 1}; },
+             "rank 0, teardown #0 '0U copy': expects what it writes apart from "
              "its other slots, got 'weights' and 'weights'"},
         Case{"flagOverItsInput",
              [](auto &a) {
@@ -504,7 +504,7 @@ INSTANTIATE_TEST_SUITE_P(
             [](auto &a) { first(a, ppx::Opcode_collective).group = 9; },
             "rank 0, body #12 '0U collective': expects a group below 2, got 9"},
         Case{"groupWithoutStage", [](auto &a) { a.groups[0]->stages = {1}; },
-             "rank 0, prologue #1 '0P collective': expects a group with stage "
+             "rank 0, setup #1 '0P collective': expects a group with stage "
              "0, got group 0 without it"},
         Case{"oddArguments",
              [](auto &a) {
@@ -520,26 +520,36 @@ INSTANTIATE_TEST_SUITE_P(
              "reduce, got f32"},
         Case{"dimension",
              [](auto &a) {
-               first(a, ppx::Opcode_collective).collective =
-                   ppx::CollectiveKind_all_gather;
+               ppx::InstructionT &gather = first(a, ppx::Opcode_collective);
+               gather.collective = ppx::CollectiveKind_all_gather;
+               gather.dimensions = {0};
              },
              "rank 0, body #12 '0U collective': expects output 0 'gradient' of "
              "384 bytes in the shape that the collective gives, got 192 bytes"},
+        Case{"dimensionOfEachInput",
+             [](auto &a) {
+               ppx::InstructionT &exchange = first(a, ppx::Opcode_collective);
+               exchange.collective = ppx::CollectiveKind_all_to_all;
+               exchange.split_dimensions = {0, 0};
+             },
+             "rank 0, body #12 '0U collective': expects 1 dimensions and 1 to "
+             "split, got 0 and 2"},
         Case{"remainder",
              [](auto &a) {
                ppx::InstructionT &scatter = first(a, ppx::Opcode_collective);
                scatter.collective = ppx::CollectiveKind_reduce_scatter;
+               scatter.dimensions = {0};
                a.programs[0]->slots[scatter.arguments[0]]->shape = {3, 16};
              },
              "rank 0, body #12 '0U collective': expects dimension 0 divisible "
              "by 2 members, got 3"},
         Case{"permutation",
-             [](auto &a) { a.programs[0]->prologue[1]->permutation = {0, 0}; },
-             "rank 0, prologue #1 '0P collective': expects a permutation of "
+             [](auto &a) { a.programs[0]->setup[1]->permutation = {0, 0}; },
+             "rank 0, setup #1 '0P collective': expects a permutation of "
              "its 2 members, got 2 entries that do not name each once"},
         Case{"copy",
-             [](auto &a) { a.programs[0]->epilogue[0]->arguments[1] = 2; },
-             "rank 0, epilogue #0 '0U copy': expects a destination of 48 "
+             [](auto &a) { a.programs[0]->teardown[0]->arguments[1] = 2; },
+             "rank 0, teardown #0 '0U copy': expects a destination of 48 "
              "bytes, got 192"},
         Case{"load", [](auto &a) { first(a, ppx::Opcode_load).binding = 9; },
              "rank 0, body #2 '0F0 load': expects an argument below 2, got 9"},
@@ -551,11 +561,11 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto &a) { first(a, ppx::Opcode_load).arguments = {2}; },
              "rank 0, body #2 '0F0 load': expects a slot for one shard of "
              "'input', 48 bytes f32, got 192 bytes f32"},
-        Case{"emit", [](auto &a) { a.programs[0]->epilogue[1]->binding = 9; },
-             "rank 0, epilogue #1 '0U emit': expects an output below 2, got 9"},
+        Case{"emit", [](auto &a) { a.programs[0]->teardown[1]->binding = 9; },
+             "rank 0, teardown #1 '0U emit': expects an output below 2, got 9"},
         Case{"emitBytes",
-             [](auto &a) { a.programs[0]->epilogue[1]->arguments = {2}; },
-             "rank 0, epilogue #1 '0U emit': expects a slot for one shard of "
+             [](auto &a) { a.programs[0]->teardown[1]->arguments = {2}; },
+             "rank 0, teardown #1 '0U emit': expects a slot for one shard of "
              "'weights', 48 bytes f32, got 192 bytes f32"},
         Case{"flag",
              [](auto &a) { first(a, ppx::Opcode_flag).arguments.back() = 0; },

@@ -125,7 +125,7 @@ pp::run::startSession(const Compiled &program, const Start &start) {
       return status;
   if (start.options.steps == 0)
     return session;
-  // A prologue may read the first batch.
+  // A setup may read the first batch.
   Batch first;
   if (Status status = start.batches.read(0, first); !status.ok())
     return status;

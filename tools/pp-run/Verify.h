@@ -28,7 +28,7 @@ struct Start {
   const SafeTensors *parameters = nullptr;
 };
 
-/// A new session of `program` with its initial values, after its prologue.
+/// A new session of `program` with its initial values, after its setup.
 pprt::Expected<std::unique_ptr<pprt::Session>>
 startSession(const Compiled &program, const Start &start);
 

@@ -108,6 +108,8 @@ void setStages(mlir::Operation *op, llvm::ArrayRef<int64_t> stages);
 bool isGraphOp(mlir::Operation *op);
 /// True for ops in which all members of a group take part.
 bool isCollective(mlir::Operation *op);
+/// True for fragments that run once a step, not once per micro-batch.
+bool isOncePerStep(Phase phase);
 /// True for ops of level 2: graph ops and what SpmdOps.td adds to them.
 bool isSpmdOp(mlir::Operation *op);
 

@@ -16,8 +16,8 @@ include "pp/IR/OpBase.td"
 def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
   let summary = "what every rank of one stage runs";
   let description = [{
-    Slots and queues are numbered in order of their ops. `prologue` runs once,
-    `body` once per step and ends with `pp.step`, `epilogue` once.
+    Slots and queues are numbered in order of their ops. `setup` runs once,
+    `body` once per step and ends with `pp.step`, `teardown` once.
     Constraints:
     - (program_c1) `slots` holds slots, `queues` queues, every section instructions.
     - (program_c2) instructions name slots and queues that exist; waits are pairs of a queue and a count.
@@ -28,21 +28,21 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
       pp.slot "w" parameter at 0 : tensor<4x8xf32>
     } queues {
       pp.queue "compute" compute
-    } prologue {
+    } setup {
     } body {
       pp.step [] on 0 after []
-    } epilogue {
+    } teardown {
     }
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$ranks, I64Attr:$arena_bytes);
-  let regions = (region SizedRegion<1>:$slots, SizedRegion<1>:$queues, SizedRegion<1>:$prologue,
-                        SizedRegion<1>:$body, SizedRegion<1>:$epilogue);
+  let regions = (region SizedRegion<1>:$slots, SizedRegion<1>:$queues, SizedRegion<1>:$setup,
+                        SizedRegion<1>:$body, SizedRegion<1>:$teardown);
   let assemblyFormat = [{
     $sym_name `ranks` $ranks `arena` $arena_bytes attr-dict-with-keyword
     `slots` custom<Section>($slots) `queues` custom<Section>($queues)
-    `prologue` custom<Section>($prologue) `body` custom<Section>($body)
-    `epilogue` custom<Section>($epilogue)
+    `setup` custom<Section>($setup) `body` custom<Section>($body)
+    `teardown` custom<Section>($teardown)
   }];
   let hasVerifier = 1;
 }
@@ -120,12 +120,15 @@ def PP_RecvOp : PP_Instruction<"recv", (ins I64Attr:$peer), "`from` $peer"> {
 def PP_CollectiveInstructionOp : PP_Instruction<"collective",
     (ins PP_CollectiveKindAttr:$kind, OptionalAttr<PP_ReductionAttr>:$reduction,
          StrArrayAttr:$axes, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$stages,
-         DefaultValuedAttr<I64Attr, "0">:$dimension,
-         DefaultValuedAttr<I64Attr, "0">:$split_dimension,
+         DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$dimensions,
+         DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$split_dimensions,
          DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$permutation),
     "`` $kind `` custom<OptionalReduction>($reduction) `over` $axes"> {
   let summary = "a collective: n slots read, then n slots written";
   let description = [{
+    `dimensions`: of each tensor, where it is gathered, scattered or (all_to_all) concatenated;
+    `split_dimensions`: where an all_to_all splits it.
+
     ```mlir
     pp.collective all_reduce sum over ["dp"] [0, 1] on 1 after [0, 7] as update 0 -1
     ```

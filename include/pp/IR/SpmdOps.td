@@ -82,40 +82,56 @@ def PP_AllReduceOp : PP_Op<"all_reduce"> {
       "::mlir::FlatSymbolRefAttr":$mesh, "::llvm::ArrayRef<::mlir::StringAttr>":$axes)>];
 }
 
-class PP_CollectiveOp<string mnemonic, list<Trait> traits = []> : PP_Op<mnemonic, traits> {
-  let results = (outs PP_Tensor:$result);
+def PP_AllGatherOp : PP_Op<"all_gather"> {
+  let summary = "joins the members' shards of values, each along a dimension";
+  let description = [{
+    Variadic, as all_reduce.
+    Constraints:
+    - (all_gather_c1) the mesh exists and has every axis, none twice, none of kind time.
+    - (all_gather_c2) each result is its operand with its dimension of `dimensions` multiplied by the group's size.
+    - (all_gather_c3) at least one operand; as many results and dimensions.
+
+    ```mlir
+    %y = pp.all_gather %x dims [0] over @mesh ["tp"] : (tensor<4x8xf32>) -> tensor<8x8xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<PP_Tensor>:$operands, DenseI64ArrayAttr:$dimensions,
+                       FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes);
+  let results = (outs Variadic<PP_Tensor>:$outputs);
+  let assemblyFormat = [{
+    $operands `dims` $dimensions `over` $mesh $axes attr-dict `:`
+    functional-type($operands, $outputs)
+  }];
   let hasVerifier = 1;
 }
 
-def PP_AllGatherOp : PP_CollectiveOp<"all_gather"> {
-  let summary = "joins the members' shards along a dimension";
+def PP_ReduceScatterOp : PP_Op<"reduce_scatter"> {
+  let summary = "reduces values over a group; member i keeps part i of a dimension of each";
   let description = [{
-    Constraints:
-    - (all_gather_c1) the mesh exists and has every axis, none twice, none of kind time.
-    - (all_gather_c2) the result is the operand with `dimension` multiplied by the group's size.
-
-    ```mlir
-    %y = pp.all_gather %x dim 0 over @mesh ["tp"] : tensor<4x8xf32> -> tensor<8x8xf32>
-    ```
-  }];
-  let arguments = (ins PP_Tensor:$operand, I64Attr:$dimension, FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes);
-  let assemblyFormat = "$operand `dim` $dimension `over` $mesh $axes attr-dict `:` type($operand) `->` type($result)";
-}
-
-def PP_ReduceScatterOp : PP_CollectiveOp<"reduce_scatter"> {
-  let summary = "reduces over a group; member i keeps part i of a dimension";
-  let description = [{
+    Variadic, as all_reduce.
     Constraints:
     - (reduce_scatter_c1) the mesh exists and has every axis, none twice, none of kind time.
-    - (reduce_scatter_c2) the result is the operand with `dimension` divided by the group's size.
+    - (reduce_scatter_c2) each result is its operand with its dimension of `dimensions` divided by the group's size.
+    - (reduce_scatter_c3) at least one operand; as many results and dimensions.
 
     ```mlir
-    %y = pp.reduce_scatter sum %x dim 0 over @mesh ["tp"] : tensor<4x8xf32> -> tensor<2x8xf32>
+    %y = pp.reduce_scatter sum %x dims [0] over @mesh ["tp"] : (tensor<4x8xf32>) -> tensor<2x8xf32>
     ```
   }];
-  let arguments = (ins PP_ReductionAttr:$reduction, PP_Tensor:$operand, I64Attr:$dimension,
-                       FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes);
-  let assemblyFormat = "`` $reduction $operand `dim` $dimension `over` $mesh $axes attr-dict `:` type($operand) `->` type($result)";
+  let arguments = (ins PP_ReductionAttr:$reduction, Variadic<PP_Tensor>:$operands,
+                       DenseI64ArrayAttr:$dimensions, FlatSymbolRefAttr:$mesh,
+                       StrArrayAttr:$axes);
+  let results = (outs Variadic<PP_Tensor>:$outputs);
+  let assemblyFormat = [{
+    `` $reduction $operands `dims` $dimensions `over` $mesh $axes attr-dict `:`
+    functional-type($operands, $outputs)
+  }];
+  let hasVerifier = 1;
+}
+
+class PP_CollectiveOp<string mnemonic, list<Trait> traits = []> : PP_Op<mnemonic, traits> {
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
 }
 
 def PP_AllToAllOp : PP_CollectiveOp<"all_to_all"> {

@@ -358,11 +358,16 @@ def TrimResiduals : Pass<"pp-trim-residuals", "::mlir::ModuleOp"> {
 }
 
 def BucketCollectives : Pass<"pp-bucket-collectives", "::mlir::ModuleOp"> {
-  let summary = "joins independent all_reduces of a fragment into few calls";
+  let summary = "joins independent collectives of a fragment into few calls";
   let description = [{
-    all_reduces of one group, reduction and element type in an update fragment
-    become one variadic call, up to `bucket-bytes` a call, placed where the last
-    of them stood. A call's latency is then paid once per bucket.
+    all_reduces, all_gathers and reduce_scatters of one group, reduction and
+    element type become one variadic call, up to the plan's `bucket` bytes a
+    call. A call's latency is then paid once per bucket. In fragments that run
+    once a step it is those that do not wait for each other; in those of a
+    micro-batch, reductions of gradients, and gathers of parameters
+    (`pp.parameter`). Of parameters that are gathered, and of gradients that are
+    scattered, in every micro-batch, those of one layer are joined: names agree
+    up to the first number (`h.0`), or but for the last word.
 
     ```mlir
     %0 = pp.all_reduce sum %a over @mesh ["dp"] : ...
@@ -370,12 +375,8 @@ def BucketCollectives : Pass<"pp-bucket-collectives", "::mlir::ModuleOp"> {
     // becomes
     %0:2 = pp.all_reduce sum %a, %b over @mesh ["dp"] : ...
     ```
-    Errors: a step without fragments.
+    Errors: a step without fragments, a module without a plan.
   }];
-  let options = [
-    Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"26214400",
-           "largest size of one call (25 MiB, as torch's DistributedDataParallel)">
-  ];
 }
 
 //===----------------------------------------------------------------------===//

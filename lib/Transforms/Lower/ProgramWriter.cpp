@@ -82,14 +82,15 @@ void ProgramWriter::collective(Operation *op, ArrayRef<int64_t> slots) {
     name += " " + cast<StringAttr>(axis).getValue().str();
   int64_t index = queue(name, QueueKind::Collective);
   auto add = [&](CollectiveKind kind, std::optional<Reduction> reduction,
-                 ArrayRef<int64_t> stages = {}, int64_t dimension = 0,
-                 int64_t splitDimension = 0,
+                 ArrayRef<int64_t> stages = {},
+                 ArrayRef<int64_t> dimensions = {},
+                 ArrayRef<int64_t> splitDimensions = {},
                  ArrayRef<int64_t> permutation = {}) {
     auto reductionAttr = reduction
                              ? ReductionAttr::get(op->getContext(), *reduction)
                              : ReductionAttr();
     append<CollectiveInstructionOp>(slots, index, kind, reductionAttr, axes,
-                                    stages, dimension, splitDimension,
+                                    stages, dimensions, splitDimensions,
                                     permutation);
   };
   llvm::TypeSwitch<Operation *>(op)
@@ -98,18 +99,20 @@ void ProgramWriter::collective(Operation *op, ArrayRef<int64_t> slots) {
             reduce.getStages().value_or(ArrayRef<int64_t>()));
       })
       .Case([&](AllGatherOp gather) {
-        add(CollectiveKind::AllGather, std::nullopt, {}, gather.getDimension());
+        add(CollectiveKind::AllGather, std::nullopt, {},
+            gather.getDimensions());
       })
       .Case([&](ReduceScatterOp scatter) {
         add(CollectiveKind::ReduceScatter, scatter.getReduction(), {},
-            scatter.getDimension());
+            scatter.getDimensions());
       })
       .Case([&](AllToAllOp exchange) {
         add(CollectiveKind::AllToAll, std::nullopt, {},
-            exchange.getConcatDimension(), exchange.getSplitDimension());
+            static_cast<int64_t>(exchange.getConcatDimension()),
+            static_cast<int64_t>(exchange.getSplitDimension()));
       })
       .Case([&](PermuteOp permute) {
-        add(CollectiveKind::Permute, std::nullopt, {}, 0, 0,
+        add(CollectiveKind::Permute, std::nullopt, {}, {}, {},
             permute.getPermutation());
       });
 }

@@ -101,7 +101,7 @@ SmallVector<std::pair<int64_t, int64_t>> getPairs(Operation *op) {
 void SlotSharer::findPersistent() {
   for (auto [slot, op] : llvm::enumerate(slots))
     persists[slot] = op.getArgument().has_value();
-  for (Region *section : {&program.getPrologue(), &program.getEpilogue()})
+  for (Region *section : {&program.getSetup(), &program.getTeardown()})
     for (Operation &op : section->front())
       for (SlotAccess access : getAccesses(op, symbols))
         persists[access.slot] = true;
@@ -205,7 +205,7 @@ void SlotSharer::rewrite() {
     if (find(slot) == slot)
       numbers[slot] = numKept++;
   for (Region *section :
-       {&program.getPrologue(), &program.getBody(), &program.getEpilogue()})
+       {&program.getSetup(), &program.getBody(), &program.getTeardown()})
     for (Operation &op : llvm::make_early_inc_range(section->front())) {
       SmallVector<int64_t> renamed;
       for (int64_t slot :

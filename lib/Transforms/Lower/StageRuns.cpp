@@ -10,15 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "StageRuns.h"
+#include "pp/IR/Model.h"
 #include "pp/Schedule/Schedule.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace pp;
-
-static bool isOncePerStep(Phase phase) {
-  return phase == Phase::Prologue || phase == Phase::Update;
-}
 
 int64_t pp::instanceOf(FragmentOp fragment, int64_t microBatch) {
   return isOncePerStep(fragment.getPhase()) ? -1

@@ -1,10 +1,14 @@
-//===- BucketCollectives.cpp - join small all_reduces ---------------------===//
+//===- BucketCollectives.cpp - join small collectives ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes and leaves level 3. Only update fragments are touched: there every
-// all_reduce of a gradient waits for the same thing, the end of the backward
-// pass, so joining them delays none.
+// Takes and leaves level 3. What runs once a step waits for the same thing, the
+// end of the backward pass, so that joining calls there delays none. Within a
+// micro-batch, what is gathered or scattered for the parameters of one layer is
+// joined, for these are needed, and their gradients ready, close together; more
+// would be held than the plan allows, which shares out parameters or gradients.
+// Gradients that it does not share out are held to the update, and wait for
+// each other.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
@@ -12,6 +16,7 @@
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace pp;
@@ -23,146 +28,269 @@ namespace pp {
 
 namespace {
 
-/// What calls must share to be joined.
-using GroupKey = std::tuple<int, Attribute, Attribute, Attribute, Type>;
+/// What calls must share to be joined: name, attributes but for dimensions,
+/// element type, and a layer.
+using BucketKey = std::tuple<StringRef, Attribute, Type, StringRef>;
+using Calls = SmallVector<Operation *>;
 
-GroupKey keyOf(AllReduceOp op) {
-  auto type = cast<RankedTensorType>(op.getOperand(0).getType());
-  return {static_cast<int>(op.getReduction()), op.getMeshAttr(),
-          op.getAxesAttr(), op.getStagesAttr(), type.getElementType()};
+bool canBeJoined(Operation *op) {
+  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op);
 }
 
-int64_t bytesOf(AllReduceOp op) {
+/// `h.0` of `h.0.attn.c_attn.weight`, `ln_f` of `ln_f.bias`: all up to the
+/// first number, else all but the last word.
+StringRef layerOf(StringRef parameter) {
+  for (size_t end = parameter.find('.'), begin = 0; end != StringRef::npos;
+       begin = end + 1, end = parameter.find('.', begin))
+    if (llvm::all_of(parameter.slice(begin, end), llvm::isDigit))
+      return parameter.take_front(end);
+  return parameter.rsplit('.').first;
+}
+
+BucketKey keyOf(Operation *op, StringRef layer) {
+  NamedAttrList shared;
+  for (StringRef name : {"reduction", "mesh", "axes", "stages"})
+    if (Attribute value = op->getInherentAttr(name).value_or(Attribute()))
+      shared.append(name, value);
+  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+  return {op->getName().getStringRef(), shared.getDictionary(op->getContext()),
+          type.getElementType(), layer};
+}
+
+int64_t bytesOf(Operation *op) {
   int64_t bytes = 0;
-  for (Value operand : op.getOperands())
-    bytes += getTensorBytes(operand.getType());
+  for (auto values :
+       {ValueRange(op->getOperands()), ValueRange(op->getResults())}) {
+    int64_t side = 0;
+    for (Value value : values)
+      side += getTensorBytes(value.getType());
+    bytes = std::max(bytes, side);
+  }
   return bytes;
 }
 
 struct BucketCollectivesPass
     : pp::impl::BucketCollectivesBase<BucketCollectivesPass> {
-  using BucketCollectivesBase::BucketCollectivesBase;
-
   void runOnOperation() override {
-    if (bucketBytes < 0) {
-      getOperation().emitError("expects bucket-bytes of at least 0, got ")
-          << bucketBytes.getValue();
-      return signalPassFailure();
-    }
     auto main = lookupSplitMain(getOperation());
-    if (failed(main))
+    auto plan = lookupPlan(getOperation());
+    if (failed(main) || failed(plan))
       return signalPassFailure();
-    if (MeshOp mesh = lookupMesh(getOperation()))
-      if (MeshAxisAttr axis = mesh.getMesh().getStageAxis())
-        stageAxis = axis.getName();
-    for (auto fragment : main->getOps<FragmentOp>())
-      if (fragment.getPhase() == Phase::Update)
-        bucket(fragment.getBody().front());
+    bucketBytes = plan->getInt(PlanKey::Bucket);
+    if (MeshAxisAttr axis = plan->getMesh().getStageAxis())
+      stageAxis = axis.getName();
+    for (auto fragment : main->getOps<FragmentOp>()) {
+      Block &body = fragment.getBody().front();
+      if (isOncePerStep(fragment.getPhase()))
+        joinInStep(body);
+      else
+        joinInMicroBatch(body);
+    }
   }
 
 private:
+  void joinInStep(Block &block);
+  void joinInMicroBatch(Block &block);
+  /// Joins `calls` into as few as may be; each stands where `isAtFirst` or the
+  /// last of its calls stood.
+  void join(ArrayRef<Operation *> calls, bool isAtFirst);
+  SmallVector<Calls> chooseBuckets(Block &block) const;
+  void sortTopologically(Block &block) const;
+
   /// Members of a group over the stage axis run different fragments, which
   /// might be joined differently: such calls stay as they are, and in order.
   bool isOverStages(Operation *op) const {
     auto reduce = dyn_cast<AllReduceOp>(op);
     return reduce && llvm::is_contained(reduce.getAxes(), stageAxis);
   }
+  /// By sum over stages: the one before it.
+  llvm::DenseMap<Operation *, Operation *>
+  findPreviousOverStages(Block &block) const {
+    llvm::DenseMap<Operation *, Operation *> previous;
+    Operation *last = nullptr;
+    for (Operation &op : block.without_terminator())
+      if (isOverStages(&op)) {
+        previous[&op] = last;
+        last = &op;
+      }
+    return previous;
+  }
 
   StringAttr stageAxis;
-
-  /// Depth counts the all_reduces on the longest path to a call, where a call
-  /// over stages follows the one before it. Calls of equal depth do not depend
-  /// on each other, so any of them may be joined.
-  void bucket(Block &block) {
-    llvm::DenseMap<Operation *, int64_t> depths;
-    llvm::MapVector<std::pair<int64_t, GroupKey>, SmallVector<AllReduceOp>>
-        groups;
-    int64_t depthOverStages = 0;
-    for (Operation &op : block.without_terminator()) {
-      int64_t depth = 0;
-      for (Value operand : op.getOperands())
-        if (Operation *def = operand.getDefiningOp())
-          depth = std::max(depth, depths.lookup(def) + isa<AllReduceOp>(def));
-      if (isOverStages(&op)) {
-        depth = std::max(depth, depthOverStages);
-        depthOverStages = depth + 1;
-      } else if (auto reduce = dyn_cast<AllReduceOp>(op);
-                 reduce && reduce.getNumOperands() > 0) {
-        groups[{depth, keyOf(reduce)}].push_back(reduce);
-      }
-      depths[&op] = depth;
-    }
-    for (auto &[key, calls] : groups) {
-      SmallVector<AllReduceOp> bucket;
-      int64_t bytes = 0;
-      for (AllReduceOp call : calls) {
-        if (!bucket.empty() && bytes + bytesOf(call) > bucketBytes) {
-          join(bucket);
-          bucket.clear();
-          bytes = 0;
-        }
-        bucket.push_back(call);
-        bytes += bytesOf(call);
-      }
-      join(bucket);
-    }
-    sortTopologically(block);
-  }
-
-  static void join(ArrayRef<AllReduceOp> calls) {
-    if (calls.size() < 2)
-      return;
-    AllReduceOp last = calls.back();
-    SmallVector<Value> operands;
-    SmallVector<Location> locations;
-    for (AllReduceOp call : calls) {
-      llvm::append_range(operands, call.getOperands());
-      locations.push_back(call.getLoc());
-    }
-    OpBuilder builder(last);
-    auto joined = AllReduceOp::create(
-        builder, builder.getFusedLoc(locations),
-        ValueRange(operands).getTypes(), last.getReductionAttr(), operands,
-        last.getMeshAttr(), last.getAxesAttr(), last.getStagesAttr());
-    joined->setDiscardableAttrs(last->getDiscardableAttrDictionary());
-    unsigned next = 0;
-    for (AllReduceOp call : calls)
-      for (Value result : call.getResults())
-        result.replaceAllUsesWith(joined.getResult(next++));
-    for (AllReduceOp call : calls)
-      call->erase();
-  }
-
-  /// Users of a call that was joined further down move behind it; the order is
-  /// otherwise kept.
-  void sortTopologically(Block &block) const {
-    SmallVector<Operation *> order;
-    llvm::DenseSet<Operation *> done;
-    SmallVector<Operation *> originals;
-    Operation *last = nullptr;
-    llvm::DenseMap<Operation *, Operation *> previousOverStages;
-    for (Operation &op : block.without_terminator()) {
-      originals.push_back(&op);
-      if (!isOverStages(&op))
-        continue;
-      previousOverStages[&op] = last;
-      last = &op;
-    }
-    std::function<void(Operation *)> visit = [&](Operation *op) {
-      if (!done.insert(op).second)
-        return;
-      if (Operation *previous = previousOverStages.lookup(op))
-        visit(previous);
-      for (Value operand : op->getOperands())
-        if (Operation *def = operand.getDefiningOp())
-          visit(def);
-      order.push_back(op);
-    };
-    for (Operation *op : originals)
-      visit(op);
-    for (Operation *op : order)
-      op->moveBefore(block.getTerminator());
-  }
+  int64_t bucketBytes = 0;
 };
 
 } // namespace
+
+/// One call for all of `calls`.
+static void joinAll(ArrayRef<Operation *> calls, bool isAtFirst) {
+  if (calls.size() < 2)
+    return;
+  Operation *place = isAtFirst ? calls.front() : calls.back();
+  SmallVector<Value> operands;
+  SmallVector<Type> types;
+  SmallVector<Location> locations;
+  SmallVector<int64_t> dimensions;
+  for (Operation *call : calls) {
+    llvm::append_range(operands, call->getOperands());
+    llvm::append_range(types, call->getResultTypes());
+    locations.push_back(call->getLoc());
+    if (auto own = call->getAttrOfType<DenseI64ArrayAttr>("dimensions"))
+      llvm::append_range(dimensions, own.asArrayRef());
+  }
+  OpBuilder builder(place);
+  OperationState state(builder.getFusedLoc(locations), place->getName(),
+                       operands, types, place->getAttrs());
+  state.attributes.erase(attrs::kParameter);
+  if (!dimensions.empty())
+    state.attributes.set("dimensions",
+                         builder.getDenseI64ArrayAttr(dimensions));
+  Operation *joined = builder.create(state);
+  unsigned next = 0;
+  for (Operation *call : calls)
+    for (Value result : call->getResults())
+      result.replaceAllUsesWith(joined->getResult(next++));
+  for (Operation *call : calls)
+    call->erase();
+}
+
+void BucketCollectivesPass::join(ArrayRef<Operation *> calls, bool isAtFirst) {
+  Calls bucket;
+  int64_t bytes = 0;
+  for (Operation *call : calls) {
+    if (!bucket.empty() && bytes + bytesOf(call) > bucketBytes) {
+      joinAll(bucket, isAtFirst);
+      bucket.clear();
+      bytes = 0;
+    }
+    bucket.push_back(call);
+    bytes += bytesOf(call);
+  }
+  joinAll(bucket, isAtFirst);
+}
+
+//===----------------------------------------------------------------------===//
+// Within a micro-batch
+//===----------------------------------------------------------------------===//
+
+/// Gathers of what the fragment is given, and reductions of gradients that the
+/// fragment gives away, wait for no other call and no other waits for them.
+void BucketCollectivesPass::joinInMicroBatch(Block &block) {
+  llvm::MapVector<BucketKey, Calls> gathers, gradients;
+  for (Operation &op : block.without_terminator()) {
+    if (!canBeJoined(&op) || isOverStages(&op))
+      continue;
+    auto parameter = op.getAttrOfType<StringAttr>(attrs::kParameter);
+    BucketKey key = keyOf(&op, parameter ? layerOf(parameter) : StringRef());
+    if (parameter &&
+        llvm::all_of(op.getOperands(), llvm::IsaPred<BlockArgument>))
+      gathers[key].push_back(&op);
+    else if (getKind(&op) == Kind::WeightGradient &&
+             llvm::all_of(op.getUsers(), llvm::IsaPred<YieldOp>))
+      gradients[key].push_back(&op);
+  }
+  for (auto &[key, calls] : gathers)
+    join(calls, /*isAtFirst=*/true);
+  for (auto &[key, calls] : gradients)
+    join(calls, /*isAtFirst=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// Once a step
+//===----------------------------------------------------------------------===//
+
+void BucketCollectivesPass::joinInStep(Block &block) {
+  for (ArrayRef<Operation *> calls : chooseBuckets(block))
+    join(calls, /*isAtFirst=*/false);
+  sortTopologically(block);
+}
+
+/// Runs the block on paper: what is no call runs as soon as its operands are
+/// there, and calls wait until nothing else can run. Then those of one key go
+/// at once, all there are of it if possible. So none waits for another of its
+/// bucket.
+SmallVector<Calls> BucketCollectivesPass::chooseBuckets(Block &block) const {
+  llvm::DenseMap<Operation *, unsigned> missing;
+  llvm::MapVector<BucketKey, unsigned> left;
+  llvm::DenseMap<Operation *, Operation *> previous =
+                                               findPreviousOverStages(block),
+                                           next;
+  for (auto [op, before] : previous)
+    next[before] = op;
+  auto isCall = [&](Operation *op) {
+    return canBeJoined(op) && !isOverStages(op);
+  };
+  SmallVector<Operation *> ready;
+  for (Operation &op : block.without_terminator()) {
+    unsigned count = previous.lookup(&op) != nullptr;
+    for (Value operand : op.getOperands())
+      count += operand.getDefiningOp() != nullptr;
+    missing[&op] = count;
+    if (isCall(&op))
+      ++left[keyOf(&op, {})];
+    if (!count)
+      ready.push_back(&op);
+  }
+  llvm::MapVector<BucketKey, Calls> waiting;
+  auto provide = [&](Operation *user) {
+    if (user != block.getTerminator() && --missing[user] == 0)
+      ready.push_back(user);
+  };
+  auto complete = [&](Operation *op) {
+    for (Operation *user : op->getUsers())
+      provide(user);
+    if (Operation *after = next.lookup(op))
+      provide(after);
+  };
+  SmallVector<Calls> buckets;
+  for (;;) {
+    while (!ready.empty()) {
+      Operation *op = ready.pop_back_val();
+      if (isCall(op))
+        waiting[keyOf(op, {})].push_back(op);
+      else
+        complete(op);
+    }
+    if (waiting.empty())
+      return buckets;
+    auto chosen = llvm::find_if(waiting, [&](const auto &entry) {
+      return entry.second.size() == left.lookup(entry.first);
+    });
+    if (chosen == waiting.end())
+      chosen = waiting.begin();
+    Calls calls = std::move(chosen->second);
+    left[chosen->first] -= calls.size();
+    waiting.erase(chosen);
+    llvm::sort(calls, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    for (Operation *call : calls)
+      complete(call);
+    buckets.push_back(std::move(calls));
+  }
+}
+
+/// Users of a call that was joined further down move behind it; the order is
+/// otherwise kept.
+void BucketCollectivesPass::sortTopologically(Block &block) const {
+  SmallVector<Operation *> order, originals;
+  llvm::DenseSet<Operation *> done;
+  for (Operation &op : block.without_terminator())
+    originals.push_back(&op);
+  llvm::DenseMap<Operation *, Operation *> previousOverStages =
+      findPreviousOverStages(block);
+  std::function<void(Operation *)> visit = [&](Operation *op) {
+    if (!done.insert(op).second)
+      return;
+    if (Operation *previous = previousOverStages.lookup(op))
+      visit(previous);
+    for (Value operand : op->getOperands())
+      if (Operation *def = operand.getDefiningOp())
+        visit(def);
+    order.push_back(op);
+  };
+  for (Operation *op : originals)
+    visit(op);
+  for (Operation *op : order)
+    op->moveBefore(block.getTerminator());
+}

@@ -68,10 +68,12 @@ static void formReduceScatters(Block &body) {
     OpBuilder builder(slice);
     auto scatter = ReduceScatterOp::create(
         builder, builder.getFusedLoc({reduce.getLoc(), slice.getLoc()}),
-        slice.getType(), reduce.getReductionAttr(), reduce.getOperand(0),
-        slice.getDimensionAttr(), slice.getMeshAttr(), slice.getAxes());
+        TypeRange(slice.getType()), reduce.getReductionAttr(),
+        reduce.getOperands(),
+        builder.getDenseI64ArrayAttr(slice.getDimension()), slice.getMeshAttr(),
+        slice.getAxes());
     scatter->setDiscardableAttrs(reduce->getDiscardableAttrDictionary());
-    slice.replaceAllUsesWith(scatter.getResult());
+    slice.replaceAllUsesWith(scatter.getResult(0));
     slice.erase();
     reduce.erase();
   }

@@ -31,8 +31,9 @@ private:
   void gatherUses(BlockArgument parameter);
   void gatherResult(unsigned result);
   /// The identity of `value` in another layout, built where `builder` stands.
+  /// What is done in every micro-batch is named after its `parameter`.
   Value build(Value value, LayoutChange change, bool each, Kind kind,
-              Operation *like);
+              Operation *like, BlockArgument parameter = {});
 
   func::FuncOp main;
   int64_t zero;
@@ -43,13 +44,16 @@ private:
 } // namespace
 
 Value LayoutWriter::build(Value value, LayoutChange change, bool each,
-                          Kind kind, Operation *like) {
+                          Kind kind, Operation *like, BlockArgument parameter) {
   auto reshard = ReshardOp::create(builder, value.getLoc(), value.getType(),
                                    value, change, axes, each);
   setKind(reshard, kind);
   for (StringRef name : {attrs::kOrigin, attrs::kStages})
     if (Attribute mark = like->getAttr(name))
       reshard->setAttr(name, mark);
+  if (parameter)
+    reshard->setAttr(attrs::kParameter, builder.getStringAttr(getArgName(
+                                            main, parameter.getArgNumber())));
   return reshard;
 }
 
@@ -90,9 +94,11 @@ void LayoutWriter::splitUpdate(BlockArgument parameter,
       continue;
     builder.setInsertionPointAfterValue(value);
     Operation *producer = value.getDefiningOp();
-    Value split = build(value, LayoutChange::With, isGradient && zero >= 2,
+    bool isEach = isGradient && zero >= 2;
+    Value split = build(value, LayoutChange::With, isEach,
                         isGradient ? Kind::WeightGradient : Kind::Update,
-                        producer ? producer : operands.front()->getOwner());
+                        producer ? producer : operands.front()->getOwner(),
+                        isEach ? parameter : BlockArgument());
     for (OpOperand *operand : operands)
       operand->set(split);
   }
@@ -121,7 +127,8 @@ void LayoutWriter::gatherUses(BlockArgument parameter) {
       continue;
     builder.setInsertionPoint(first);
     Value whole = build(parameter, LayoutChange::Without, /*each=*/false,
-                        isForward ? Kind::Forward : Kind::InputGradient, first);
+                        isForward ? Kind::Forward : Kind::InputGradient, first,
+                        parameter);
     SmallVector<int64_t> sorted = stages.takeVector();
     llvm::sort(sorted);
     if (!sorted.empty())

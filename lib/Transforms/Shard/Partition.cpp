@@ -49,9 +49,13 @@ public:
     for (StringRef name : {attrs::kKind, attrs::kOrigin, attrs::kStages})
       if (Attribute mark = source->getAttr(name))
         op->setAttr(name, mark);
+    if (parameter && isCollective(op))
+      op->setAttr(attrs::kParameter, parameter);
   }
 
   Operation *source = nullptr;
+  /// Of the reshard that a collective is for.
+  Attribute parameter;
 };
 
 class Partitioner {
@@ -202,6 +206,7 @@ Value Partitioner::accumulate(Value addend) {
 FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
                                          const Layout &layout) {
   Value value = operand.get();
+  marks.parameter = operand.getOwner()->getAttr(attrs::kParameter);
   GlobalValue &global = lookup(value);
   LocalValue source;
   // What a reshard asks for is made for it alone.

@@ -78,6 +78,7 @@ Value Resharder::buildStep(OpBuilder &builder, Location loc, Value value,
     return from.clone(shape);
   };
   auto dim = builder.getI64IntegerAttr(step.dim);
+  auto dims = builder.getDenseI64ArrayAttr(step.dim);
   auto reduction =
       ReductionAttr::get(builder.getContext(), fromPlanner(step.reduction));
   switch (step.kind) {
@@ -85,16 +86,19 @@ Value Resharder::buildStep(OpBuilder &builder, Location loc, Value value,
     return AllSliceOp::create(builder, loc, scaled(-1, step.dim), value, dim,
                               symbol, axes);
   case reshard::StepKind::AllGather:
-    return AllGatherOp::create(builder, loc, scaled(step.dim, -1), value, dim,
-                               symbol, axes);
+    return AllGatherOp::create(builder, loc, TypeRange(scaled(step.dim, -1)),
+                               ValueRange(value), dims, symbol, axes)
+        .getResult(0);
   case reshard::StepKind::AllReduce:
     return AllReduceOp::create(builder, loc, TypeRange(from), reduction,
                                ValueRange(value), symbol, axes,
                                DenseI64ArrayAttr())
         .getResult(0);
   case reshard::StepKind::ReduceScatter:
-    return ReduceScatterOp::create(builder, loc, scaled(-1, step.dim),
-                                   reduction, value, dim, symbol, axes);
+    return ReduceScatterOp::create(builder, loc,
+                                   TypeRange(scaled(-1, step.dim)), reduction,
+                                   ValueRange(value), dims, symbol, axes)
+        .getResult(0);
   case reshard::StepKind::AllToAll:
     return AllToAllOp::create(builder, loc, scaled(step.dim, step.splitDim),
                               value, builder.getI64IntegerAttr(step.splitDim),

@@ -60,7 +60,7 @@ private:
     std::condition_variable changed;
     // Under the mutex.
     uint64_t command = 0; ///< counts the sections started
-    Section section = Section::prologue;
+    Section section = Section::setup;
     int64_t step = 0;
     size_t running = 0; ///< ranks that have not finished the command
     bool quit = false;

@@ -173,7 +173,7 @@ static Bytes concatenate(const std::vector<Bytes> &tensors,
 }
 
 std::vector<Bytes>
-reference::runCollective(const ppx::InstructionT &instruction,
+reference::runCollective(const ppx::InstructionT &instruction, size_t operand,
                          const ppx::SlotT &input,
                          const std::vector<Bytes> &inputs) {
   const size_t members = inputs.size();
@@ -185,23 +185,25 @@ reference::runCollective(const ppx::InstructionT &instruction,
                    reduce(input.element, instruction.reduction, inputs));
     break;
   case ppx::CollectiveKind_all_gather:
-    outputs.assign(members, concatenate(inputs, shape, instruction.dimension));
+    outputs.assign(members,
+                   concatenate(inputs, shape, instruction.dimensions[operand]));
     break;
   case ppx::CollectiveKind_reduce_scatter: {
     const Bytes sum = reduce(input.element, instruction.reduction, inputs);
     for (size_t i = 0; i < members; ++i)
-      outputs[i] = slice(sum, shape, instruction.dimension, i, members);
+      outputs[i] =
+          slice(sum, shape, instruction.dimensions[operand], i, members);
     break;
   }
   case ppx::CollectiveKind_all_to_all: {
     std::vector<uint64_t> part = shape;
-    part[instruction.split_dimension] /= members;
+    const uint32_t split = instruction.split_dimensions[operand];
+    part[split] /= members;
     for (size_t i = 0; i < members; ++i) {
       std::vector<Bytes> received;
       for (const Bytes &sent : inputs)
-        received.push_back(
-            slice(sent, shape, instruction.split_dimension, i, members));
-      outputs[i] = concatenate(received, part, instruction.dimension);
+        received.push_back(slice(sent, shape, split, i, members));
+      outputs[i] = concatenate(received, part, instruction.dimensions[operand]);
     }
     break;
   }

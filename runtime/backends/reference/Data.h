@@ -18,11 +18,11 @@ namespace pprt::reference {
 
 using Bytes = std::vector<uint8_t>;
 
-/// The outputs of all members for one of the collective's inputs, in member
+/// The outputs of all members for the collective's input `operand`, in member
 /// order. `instruction` is any member's; `input` is the slot of the inputs,
 /// which all have its element type and shape.
 std::vector<Bytes> runCollective(const ppx::InstructionT &instruction,
-                                 const ppx::SlotT &input,
+                                 size_t operand, const ppx::SlotT &input,
                                  const std::vector<Bytes> &inputs);
 
 /// Whether every element is finite; integers always are.

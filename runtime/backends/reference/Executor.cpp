@@ -38,7 +38,7 @@ struct QueueState {
 
 struct RankState {
   const ppx::ProgramT *program = nullptr;
-  uint32_t run = 0; ///< 0 prologue, 1 to steps the bodies, then the epilogue
+  uint32_t run = 0; ///< 0 setup, 1 to steps the bodies, then the teardown
   std::vector<QueueState> queues;
   std::vector<uint8_t> arena;
   std::optional<MemoryWatch> watch; ///< if asked for
@@ -107,8 +107,8 @@ private:
 
 Section Executor::sectionOf(uint32_t run) const {
   if (run == 0)
-    return Section::prologue;
-  return run <= options.steps ? Section::body : Section::epilogue;
+    return Section::setup;
+  return run <= options.steps ? Section::body : Section::teardown;
 }
 
 void Executor::initialize(uint32_t rank, size_t programIndex) {
@@ -402,7 +402,7 @@ void Executor::exchange(const std::vector<QueueRef> &members) {
       inputs.emplace_back(bytesOf(member, i),
                           bytesOf(member, i) + slotOf(member, i).bytes);
     const std::vector<Bytes> outputs =
-        runCollective(head, slotOf(members.front(), i), inputs);
+        runCollective(head, i, slotOf(members.front(), i), inputs);
     for (size_t m = 0; m < members.size(); ++m)
       std::copy(outputs[m].begin(), outputs[m].end(),
                 bytesOf(members[m], tensors + i));

@@ -36,7 +36,7 @@ struct KernelCall {
 };
 
 /// The shard of an argument that a rank wants at `bytes`; for a parameter or
-/// state before the prologue, for an input at each load.
+/// state before the setup, for an input at each load.
 struct LoadCall {
   uint32_t rank;
   uint32_t argument;
@@ -56,7 +56,7 @@ struct Options {
 };
 
 enum class End {
-  finished,  ///< all ranks ran their epilogues
+  finished,  ///< all ranks ran their teardowns
   stalled,   ///< instructions remain and none may start
   mismatched ///< two sides of a meeting expected different things
 };

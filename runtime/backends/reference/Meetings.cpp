@@ -64,9 +64,9 @@ bool reference::agree(const Side &a, const Side &b) {
   const bool hasDimension = x.collective != ppx::CollectiveKind_all_reduce &&
                             x.collective != ppx::CollectiveKind_permute;
   return (!reduces || x.reduction == y.reduction) &&
-         (!hasDimension || x.dimension == y.dimension) &&
+         (!hasDimension || x.dimensions == y.dimensions) &&
          (x.collective != ppx::CollectiveKind_all_to_all ||
-          x.split_dimension == y.split_dimension) &&
+          x.split_dimensions == y.split_dimensions) &&
          (x.collective != ppx::CollectiveKind_permute ||
           x.permutation == y.permutation);
 }

@@ -77,7 +77,8 @@ Exchange Exchange::collective(const ppx::InstructionT &instruction,
     piece.reduction = instruction.reduction;
     Region &region = piece.region;
     const size_t rank = shape.size();
-    const size_t dimension = instruction.dimension;
+    const size_t dimension =
+        instruction.dimensions.empty() ? 0 : instruction.dimensions[operand];
     std::vector<const std::byte *> inputs;
     std::vector<std::byte *> outputs;
     for (const Participant &member : members) {
@@ -119,7 +120,7 @@ Exchange Exchange::collective(const ppx::InstructionT &instruction,
       // Part m of member j's input, cut along `split`, is part j of member m's
       // output along `dimension`. The dimensions before the first of the two
       // are the outer loop, those between are the middle one.
-      const size_t split = instruction.split_dimension;
+      const size_t split = instruction.split_dimensions[operand];
       const uint64_t total = product(shape, 0, rank);
       if (total == 0)
         break;

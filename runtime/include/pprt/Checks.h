@@ -8,7 +8,7 @@
 //
 // The model of execution that the checks prove things about, and that every
 // backend must keep:
-//  - A section (the prologue, one body, the epilogue) begins when the section
+//  - A section (the setup, one body, the teardown) begins when the section
 //    before it has completed on the same rank. Other ranks may be elsewhere.
 //  - The instructions of one queue run one after another, in list order. The
 //    queue's head starts when its waits hold; queues are otherwise independent.
@@ -16,7 +16,7 @@
 //    rendezvous: none completes before all have started.
 //  - A rank's memory is ordered by its own queues and waits alone: an order
 //    that only exists through messages of other ranks is not relied upon.
-//  - The slots of parameters and states are defined before the prologue, and
+//  - The slots of parameters and states are defined before the setup, and
 //    read by the host between sections. Everything else must be written before
 //    it is read. What is read was last written through the same slot.
 //

@@ -21,9 +21,9 @@
 
 namespace pprt {
 
-enum class Section : uint8_t { prologue, body, epilogue };
-constexpr std::array<Section, 3> kSections = {Section::prologue, Section::body,
-                                              Section::epilogue};
+enum class Section : uint8_t { setup, body, teardown };
+constexpr std::array<Section, 3> kSections = {Section::setup, Section::body,
+                                              Section::teardown};
 
 using InstructionList = std::vector<std::unique_ptr<ppx::InstructionT>>;
 

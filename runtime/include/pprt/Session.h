@@ -77,9 +77,9 @@ public:
 
   /// These fail (usage) if an input that is loaded has no batch. After any
   /// failure they return it again.
-  Status begin(); ///< runs the prologue
+  Status begin(); ///< runs the setup
   Status step();  ///< runs the body
-  Status end();   ///< runs the epilogue
+  Status end();   ///< runs the teardown
 
   /// Whether a failure left a thread inside a kernel. It may still write to
   /// everything below: arguments are refused, the rest must not be read. It

@@ -195,7 +195,7 @@ void ContentCheck::checkSection(Section section) {
 
 void ContentCheck::check() {
   for (Section section :
-       {Section::prologue, Section::body, Section::body, Section::epilogue})
+       {Section::setup, Section::body, Section::body, Section::teardown})
     if (report.empty()) // else the second body would repeat the first
       checkSection(section);
   report.work(arena.operations());

@@ -11,7 +11,7 @@
 // in the queue, or an instruction with a wait. Nothing in it depends on timing,
 // hence: the graph is acyclic exactly if every run ends.
 //
-// The graph of a whole run (prologue, any number of bodies, epilogue) need not
+// The graph of a whole run (setup, any number of bodies, teardown) need not
 // be built. A rank's section starts after all of the one before, and meetings
 // stay within a section, so that no edge leads back to an earlier section: a
 // cycle lies within one, and all bodies are alike.

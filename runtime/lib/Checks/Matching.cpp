@@ -34,11 +34,12 @@ static bool sameCollective(const ppx::InstructionT &a,
   case ppx::CollectiveKind_all_reduce:
     return a.reduction == b.reduction;
   case ppx::CollectiveKind_all_gather:
-    return a.dimension == b.dimension;
+    return a.dimensions == b.dimensions;
   case ppx::CollectiveKind_reduce_scatter:
-    return a.reduction == b.reduction && a.dimension == b.dimension;
+    return a.reduction == b.reduction && a.dimensions == b.dimensions;
   case ppx::CollectiveKind_all_to_all:
-    return a.dimension == b.dimension && a.split_dimension == b.split_dimension;
+    return a.dimensions == b.dimensions &&
+           a.split_dimensions == b.split_dimensions;
   case ppx::CollectiveKind_permute:
     return a.permutation == b.permutation;
   }
@@ -140,8 +141,8 @@ std::string Matcher::terms(const InstructionRef &ref) const {
     result += text(" ", ppx::EnumNameCollectiveKind(instruction.collective));
     if (reduces(instruction))
       result += text(" ", nameOf(instruction.reduction));
-    if (instruction.collective != ppx::CollectiveKind_all_reduce)
-      result += text(" dimension ", instruction.dimension);
+    for (uint32_t dimension : instruction.dimensions)
+      result += text(" dimension ", dimension);
   }
   for (uint32_t argument : instruction.arguments) {
     const ppx::SlotT &slot = *world.program(ref.rank).slots[argument];

@@ -34,21 +34,22 @@ static Status scale(Shape &shape, uint32_t dimension, uint32_t members,
 
 /// Turns the shape of an input into that of its output.
 static Status applyCollective(const ppx::InstructionT &instruction,
-                              uint32_t members, Shape &shape) {
-  const uint32_t dimension = instruction.dimension;
+                              size_t operand, uint32_t members, Shape &shape) {
+  const auto &dimensions = instruction.dimensions;
   switch (instruction.collective) {
   case ppx::CollectiveKind_all_reduce:
   case ppx::CollectiveKind_permute:
     break;
   case ppx::CollectiveKind_all_gather:
-    return scale(shape, dimension, members, /*multiply=*/true);
+    return scale(shape, dimensions[operand], members, /*multiply=*/true);
   case ppx::CollectiveKind_reduce_scatter:
-    return scale(shape, dimension, members, /*multiply=*/false);
+    return scale(shape, dimensions[operand], members, /*multiply=*/false);
   case ppx::CollectiveKind_all_to_all: {
-    Status split = scale(shape, instruction.split_dimension, members,
+    Status split = scale(shape, instruction.split_dimensions[operand], members,
                          /*multiply=*/false);
-    return split.ok() ? scale(shape, dimension, members, /*multiply=*/true)
-                      : split;
+    return split.ok()
+               ? scale(shape, dimensions[operand], members, /*multiply=*/true)
+               : split;
   }
   }
   return {};
@@ -106,6 +107,17 @@ void checks::checkCollectiveTensors(
       instruction.collective == ppx::CollectiveKind_all_reduce ||
       instruction.collective == ppx::CollectiveKind_reduce_scatter;
   const size_t count = instruction.arguments.size() / 2;
+  const bool exchanges =
+      instruction.collective == ppx::CollectiveKind_all_to_all;
+  const bool cuts =
+      exchanges || instruction.collective == ppx::CollectiveKind_all_gather ||
+      instruction.collective == ppx::CollectiveKind_reduce_scatter;
+  if (instruction.dimensions.size() != (cuts ? count : 0) ||
+      instruction.split_dimensions.size() != (exchanges ? count : 0))
+    return fail(text("expects ", cuts ? count : 0, " dimensions and ",
+                     exchanges ? count : 0, " to split, got ",
+                     instruction.dimensions.size(), " and ",
+                     instruction.split_dimensions.size()));
   for (size_t i = 0; i < count; ++i) {
     const ppx::SlotT &input = *program.slots[instruction.arguments[i]];
     const ppx::SlotT &output = *program.slots[instruction.arguments[count + i]];
@@ -117,7 +129,7 @@ void checks::checkCollectiveTensors(
       fail(text("expects elements that '", nameOf(instruction.reduction),
                 "' can reduce, got ", element));
     Shape shape = input.shape;
-    const Status scaled = applyCollective(instruction, members, shape);
+    const Status scaled = applyCollective(instruction, i, members, shape);
     if (!scaled.ok())
       fail(scaled.message());
     else if (shape != output.shape)

@@ -62,7 +62,7 @@ private:
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> channels;
 
   // The instruction looked at.
-  Section section = Section::prologue;
+  Section section = Section::setup;
   uint32_t index = 0;
   const Instruction *current = nullptr;
 };

@@ -18,9 +18,9 @@ module {
   func.func private @main(tensor<4xf32>)
   pp.program @stage0 ranks [0] arena 0 slots {
   } queues {
-  } prologue {
+  } setup {
   } body {
-  } epilogue {
+  } teardown {
   }
 }
 

@@ -20,13 +20,13 @@ module {
   } queues {
     pp.queue "compute" compute
     pp.queue "send 1" send
-  } prologue {
+  } setup {
   } body {
     pp.send to 1 [0] on 1 after [] as forward 0 0
     pp.run @halve [0] on 0 after [] as update 0 0
     pp.run @halve [0] on 0 after [] as update 0 0
     pp.send to 1 [0] on 1 after [] as update 0 0
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 }

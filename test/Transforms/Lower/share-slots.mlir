@@ -22,13 +22,13 @@ module {
     pp.slot "g" gradient at -1 : tensor<4xf32>
   } queues {
     pp.queue "compute" compute
-  } prologue {
+  } setup {
   } body {
     pp.copy [0, 1] on 0 after []
     pp.run @step [1, 2] on 0 after []
     pp.copy [1, 0] on 0 after []
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 }
 
@@ -53,14 +53,14 @@ module {
     pp.slot "g" gradient at -1 : tensor<4xf32>
   } queues {
     pp.queue "compute" compute
-  } prologue {
+  } setup {
   } body {
     pp.copy [0, 1] on 0 after []
     pp.run @step [1, 2] on 0 after []
     pp.emit output 0 [0] on 0 after []
     pp.copy [1, 0] on 0 after []
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 }
 
@@ -91,7 +91,7 @@ module {
     pp.queue "compute" compute
     pp.queue "recv 1" recv
     pp.queue "collective dp" collective
-  } prologue {
+  } setup {
   } body {
     pp.run @neg [0, 1] on 0 after []
     pp.run @neg [0, 2] on 0 after []
@@ -100,7 +100,7 @@ module {
     pp.collective all_reduce sum over ["dp"] [1, 2, 2, 3, 4, 5, 6, 7, 8, 9] on 2 after []
     pp.emit output 0 [3] on 0 after []
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 }
 
@@ -125,14 +125,14 @@ module {
     pp.slot "new" activation at -1 : tensor<4xf32>
   } queues {
     pp.queue "compute" compute
-  } prologue {
+  } setup {
     pp.copy [0, 1] on 0 after []
   } body {
     pp.emit output 0 [1] on 0 after []
     pp.run @neg [0, 2] on 0 after []
     pp.copy [2, 1] on 0 after []
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 }
 
@@ -159,7 +159,7 @@ module {
     pp.slot "flag" activation at -1 : tensor<i32>
   } queues {
     pp.queue "compute" compute
-  } prologue {
+  } setup {
   } body {
     pp.copy [0, 1] on 0 after []
     pp.run @neg [2, 0] on 0 after []
@@ -167,7 +167,7 @@ module {
     pp.gate @neg [2, 1, 3] on 0 after []
     pp.copy [1, 0] on 0 after []
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 }
 
@@ -193,7 +193,7 @@ module {
   } queues {
     pp.queue "compute" compute
     pp.queue "collective dp" collective
-  } prologue {
+  } setup {
   } body {
     pp.run @neg [0, 1] on 0 after []
     pp.run @neg [0, 2] on 0 after []
@@ -203,7 +203,7 @@ module {
     pp.emit output 0 [2] on 0 after []
     pp.emit output 0 [3] on 0 after []
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 }
 
@@ -232,7 +232,7 @@ module {
     pp.slot "last" activation at -1 : tensor<4xf32>
   } queues {
     pp.queue "compute" compute
-  } prologue {
+  } setup {
   } body {
     pp.run @neg [0, 1] on 0 after []
     pp.run @neg [1, 2] on 0 after []
@@ -240,7 +240,7 @@ module {
     pp.run @neg [0, 2] on 0 after []
     pp.emit output 0 [2] on 0 after []
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
     pp.emit output 0 [3] on 0 after []
   }
 }

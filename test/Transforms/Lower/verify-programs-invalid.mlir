@@ -21,10 +21,10 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, threads = 1>} {
     pp.slot "x" activation at 0 : tensor<f32>
   } queues {
     pp.queue "compute" compute
-  } prologue {
+  } setup {
   } body {
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 }
 
@@ -38,10 +38,10 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=1]>, threads = 1>} {
     pp.slot "x" activation at 0 : tensor<f32>
   } queues {
     pp.queue "compute" compute
-  } prologue {
+  } setup {
   } body {
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 }
 
@@ -55,10 +55,10 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, threads = 1>} {
     pp.slot "x" activation at 0 : tensor<f32>
   } queues {
     pp.queue "compute" compute
-  } prologue {
+  } setup {
   } body {
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 }
 
@@ -71,12 +71,12 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, threads = 1>} {
     pp.slot "x" activation at 0 : tensor<f32>
   } queues {
     pp.queue "compute" compute
-  } prologue {
+  } setup {
   } body {
     // expected-error@+1 {{expects a result of @main that is a loss, metric or gradient, got 1}}
     pp.emit output 1 [0] on 0 after []
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 }
 
@@ -93,12 +93,12 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, threads = 1>} {
     pp.slot "y" activation at 0 : tensor<1xf32>
   } queues {
     pp.queue "compute" compute
-  } prologue {
+  } setup {
   } body {
     pp.load argument 0 [0] on 0 after [] as forward 0 -1
     pp.load argument 0 [1] on 0 after [] as forward 0 -1
     pp.emit output 0 [0] on 0 after [] as forward 0 -1
     pp.step [] on 0 after []
-  } epilogue {
+  } teardown {
   }
 }

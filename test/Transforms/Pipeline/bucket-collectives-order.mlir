@@ -6,6 +6,7 @@
 // CHECK: pp.all_reduce sum %[[FIRST]] over @mesh ["pp"]
 // CHECK: %[[SECOND:.*]] = pp.all_reduce sum {{.*}} over @mesh ["pp"]
 // CHECK: pp.all_reduce sum %[[SECOND]] over @mesh ["dp"]
+module attributes {pp.plan = #pp.plan<mesh = <["pp"=2 : stage, "dp"=2]>>} {
 pp.mesh @mesh = <["pp"=2 : stage, "dp"=2]>
 func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0:2 = pp.fragment update stage 0(%x, %y) {
@@ -19,4 +20,5 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<
     pp.yield %4, %6 : tensor<4xf32>, tensor<4xf32>
   } : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %0#0, %0#1 : tensor<4xf32>, tensor<4xf32>
+}
 }

@@ -73,3 +73,12 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, zero = 1, seeds = [#pp.
     return
   }
 }
+
+// -----
+
+// expected-error @below {{expects an axis "dp" in the mesh of a plan with zero = 3, got #pp.mesh<["tp"=2]>}}
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, zero = 3, seeds = [#pp.seed<"w", [{"tp"}], 0>]>} {
+  func.func @main(%w: tensor<4xf32> {pp.name = "w", pp.role = #pp.role<param>}) {
+    return
+  }
+}

@@ -23,11 +23,11 @@
 // NONE-NOT: pp.reshard
 
 // LAST: %[[SUM:.*]] = pp.accumulate %{{.*}} over "mb" {{.*}} : tensor<6x4xf32>
-// LAST: pp.reduce_scatter sum %[[SUM]] dim 0 over @mesh ["dp"] {{.*}} : tensor<6x4xf32> -> tensor<3x4xf32>
-// EACH: %[[PART:.*]] = pp.reduce_scatter sum %{{.*}} dim 0 over @mesh ["dp"] {{.*}} : tensor<6x4xf32> -> tensor<3x4xf32>
+// LAST: pp.reduce_scatter sum %[[SUM]] dims [0] over @mesh ["dp"] {{.*}} : (tensor<6x4xf32>) -> tensor<3x4xf32>
+// EACH: %[[PART:.*]] = pp.reduce_scatter sum %{{.*}} dims [0] over @mesh ["dp"] {{.*}} : (tensor<6x4xf32>) -> tensor<3x4xf32>
 // EACH: pp.accumulate %[[PART]] over "mb" {{.*}} : tensor<3x4xf32>
 // GATHERED: %{{[^:]*}}: tensor<3x4xf32> {{.*}}pp.name = "w"
-// GATHERED: pp.all_gather %arg1 dim 0 over @mesh ["dp"]
+// GATHERED: pp.all_gather %arg1 dims [0] over @mesh ["dp"]
 // GATHERED: return %{{[^,]*}}, %{{[^,]*}}, %{{.*}} : tensor<f32>, tensor<3x4xf32>, tensor<3x4xf32>
 func.func @main(%x: tensor<8x6xf32> {pp.name = "x", pp.role = #pp.role<input>},
                 %w: tensor<6x4xf32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<normal, 0.0, 0.1>})

@@ -11,7 +11,7 @@
 // CHECK: %[[A:.*]] = pp.dot_general
 // CHECK: %[[B:.*]] = pp.dot_general
 // CHECK-NEXT: %[[AB:.*]] = pp.add %[[A]], %[[B]] : tensor<8x4xf32>
-// CHECK-NEXT: %[[SUM:.*]] = pp.reduce_scatter sum %[[AB]] dim 0 over @mesh ["tp"]
+// CHECK-NEXT: %[[SUM:.*]] = pp.reduce_scatter sum %[[AB]] dims [0] over @mesh ["tp"]
 // CHECK-NEXT: %[[TANH:.*]] = pp.tanh %[[SUM]] : tensor<4x4xf32>
 // CHECK-NEXT: return %[[TANH]]
 // REMARK: remark: [Analysis] collective
@@ -61,7 +61,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "dp"=2]>, threads 
 // table that lies split further is gathered for it.
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: tensor<2x4xf32> {{.*}}tensor<2xi32>
-// CHECK: pp.all_gather %arg0 dim 0 over @mesh ["dp"] : tensor<2x4xf32> -> tensor<4x4xf32>
+// CHECK: pp.all_gather %arg0 dims [0] over @mesh ["dp"] : (tensor<2x4xf32>) -> tensor<4x4xf32>
 // CHECK: %[[INDEX:.*]] = pp.axis_index @mesh ["tp"] : tensor<i32>
 // CHECK: %[[ROWS:.*]] = pp.gather
 // CHECK: %[[HERE:.*]] = pp.select %{{.*}}, %[[ROWS]]
@@ -82,12 +82,12 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>, threads = 1>} {
 // by: that is reduced first, straight into shards. By a whole factor it passes.
 // CHECK-LABEL: func.func @main
 // CHECK: %[[P:.*]] = pp.dot_general
-// CHECK-NEXT: %[[S:.*]] = pp.reduce_scatter sum %[[P]] dim 0 over @mesh ["tp"]
+// CHECK-NEXT: %[[S:.*]] = pp.reduce_scatter sum %[[P]] dims [0] over @mesh ["tp"]
 // CHECK-NEXT: pp.mul %[[S]], %arg2 : tensor<4x4xf32>
 // CHECK-NOT: pp.all_gather
 // CHECK: %[[Q:.*]] = pp.dot_general
 // CHECK-NEXT: %[[M:.*]] = pp.mul %[[Q]], %arg3 : tensor<8x4xf32>
-// CHECK-NEXT: pp.reduce_scatter sum %[[M]] dim 0 over @mesh ["tp"]
+// CHECK-NEXT: pp.reduce_scatter sum %[[M]] dims [0] over @mesh ["tp"]
 module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
   pp.mesh @mesh = <["tp"=2]>
   func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}]>},
@@ -151,7 +151,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>, threads = 1, seed
 
 // No collective multiplies: a product is formed where all factors are.
 // CHECK-LABEL: func.func @main
-// CHECK: %[[X:.*]] = pp.all_gather %arg0 dim 1 over @mesh ["tp"] : tensor<4x4xf32> -> tensor<4x8xf32>
+// CHECK: %[[X:.*]] = pp.all_gather %arg0 dims [1] over @mesh ["tp"] : (tensor<4x4xf32>) -> tensor<4x8xf32>
 // CHECK-NEXT: pp.reduce prod %[[X]] dims [1] : tensor<4x8xf32> -> tensor<4xf32>
 module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
   pp.mesh @mesh = <["tp"=2]>

@@ -70,7 +70,8 @@ Value Gpt::attention(Value x, const std::string &prefix) {
   Value query = part(0), key = part(1), value = part(2);
   Value scores = graph.scale(graph.dot(query, key, {0, 2}, {0, 2}, {3}, {3}),
                              1.0 / std::sqrt(static_cast<double>(headSize)));
-  Value probabilities = graph.softmax(graph.maskCausal(scores));
+  Value probabilities =
+      graph.dropout(graph.softmax(graph.maskCausal(scores)), config.dropout);
   Value mixed = graph.dot(probabilities, value, {0, 1}, {0, 2}, {3}, {1});
   mixed = graph.transpose(mixed, {0, 2, 1, 3});
 
@@ -80,8 +81,10 @@ Value Gpt::attention(Value x, const std::string &prefix) {
                   residualMatrix(hidden), {hidden, hidden});
   Value projectionBias =
       graph.param(prefix + ".c_proj.bias", {hidden}, graph.zeros());
-  return graph.addTrailing(graph.dot(mixed, projection, {}, {}, {2, 3}, {0, 1}),
-                           projectionBias);
+  return graph.dropout(
+      graph.addTrailing(graph.dot(mixed, projection, {}, {}, {2, 3}, {0, 1}),
+                        projectionBias),
+      config.dropout);
 }
 
 Value Gpt::feedForward(Value x, const std::string &prefix) {
@@ -98,7 +101,9 @@ Value Gpt::feedForward(Value x, const std::string &prefix) {
                            residualMatrix(4 * hidden));
   Value downBias =
       graph.param(prefix + ".c_proj.bias", {hidden}, graph.zeros());
-  return graph.addTrailing(graph.dot(inner, down, {}, {}, {2}, {0}), downBias);
+  return graph.dropout(
+      graph.addTrailing(graph.dot(inner, down, {}, {}, {2}, {0}), downBias),
+      config.dropout);
 }
 
 } // namespace
@@ -119,6 +124,12 @@ OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context,
         << " heads and hidden " << config.hidden;
     return {};
   }
+  if (!(config.dropout >= 0 && config.dropout < 1)) {
+    emitError(UnknownLoc::get(&context))
+        << "gpt expects a dropout from 0 to less than 1, got "
+        << config.dropout;
+    return {};
+  }
   GraphBuilder graph(context, element);
   Gpt gpt{graph, config, config.hidden / config.heads};
   Type i32 = IntegerType::get(&context, 32);
@@ -133,7 +144,9 @@ OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context,
                                 graph.normal(0.02));
   Value positions = graph.param("wpe.weight", {config.seq, config.hidden},
                                 graph.normal(0.02));
-  Value x = graph.addTrailing(graph.gather(embedding, tokens), positions);
+  Value x = graph.dropout(
+      graph.addTrailing(graph.gather(embedding, tokens), positions),
+      config.dropout);
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     std::string prefix = "h." + std::to_string(layer);
     Value attended =

@@ -67,8 +67,17 @@ Value GraphBuilder::input(StringRef name, ArrayRef<int64_t> shape, Role role,
   return value;
 }
 
+Value GraphBuilder::state(StringRef name, Type element, InitAttr init) {
+  Value value = argument(name, {}, Role::State, element);
+  setAttr(attrs::kInit, init);
+  return value;
+}
+
 InitAttr GraphBuilder::normal(double deviation) {
   return InitAttr::get(builder.getContext(), InitKind::Normal, 0.0, deviation);
+}
+InitAttr GraphBuilder::uniform(double low, double high) {
+  return InitAttr::get(builder.getContext(), InitKind::Uniform, low, high);
 }
 InitAttr GraphBuilder::constant(double value) {
   return InitAttr::get(builder.getContext(), InitKind::Constant, value, 0.0);
@@ -240,12 +249,49 @@ Value GraphBuilder::meanCrossEntropy(Value logits, Value labels) {
   return scale(reduce(Reduction::Sum, losses, leading(last)), 1.0 / count);
 }
 
+Value GraphBuilder::dropout(Value x, double probability) {
+  if (probability == 0)
+    return x;
+  Type i32 = builder.getI32Type();
+  if (!seed) {
+    // Of the run's seed: whoever asks for another run gets other bits.
+    seed = state("dropout.seed", builder.getI64Type(), uniform(0, 0x1p62));
+    step = state("dropout.step", i32, zeros());
+    auto scalar = cast<RankedTensorType>(step.getType());
+    Value one = ConstantOp::create(
+        builder, loc, scalar,
+        DenseElementsAttr::get(scalar, builder.getI32IntegerAttr(1)));
+    result(Role::State, "dropout.step", binary<AddOp>(step, one));
+  }
+  auto bits = RankedTensorType::get(shapeOf(x), i32);
+  Value drawn = RandomBitsOp::create(builder, loc, bits, seed, step,
+                                     ValueRange(), draws++, nullptr);
+  // Words are evenly spread over [-2^31, 2^31).
+  auto least = static_cast<int32_t>(std::floor(probability * 0x1p32) - 0x1p31);
+  auto scalar = RankedTensorType::get({}, i32);
+  Value bound = ConstantOp::create(
+      builder, loc, scalar,
+      DenseElementsAttr::get(scalar, builder.getI32IntegerAttr(least)));
+  Value isKept =
+      CompareOp::create(builder, loc, bits.clone(builder.getI1Type()),
+                        Direction::GE, drawn, broadcast(bound, {}, drawn));
+  return SelectOp::create(builder, loc, x.getType(), isKept,
+                          scale(x, 1 / (1 - probability)), splat(0.0, x));
+}
+
+void GraphBuilder::result(Role role, StringRef name, Value value) {
+  results.push_back(value);
+  ofResults.push_back(getResultAttrs(builder.getContext(), role, name));
+}
+
 OwningOpRef<ModuleOp> GraphBuilder::finish(Value loss) {
-  func::ReturnOp::create(builder, loc, loss);
+  results.insert(results.begin(), loss);
+  ofResults.insert(ofResults.begin(),
+                   getResultAttrs(builder.getContext(), Role::Loss, "loss"));
+  func::ReturnOp::create(builder, loc, results);
   SmallVector<DictionaryAttr> ofArguments;
   for (NamedAttrList &attributes : arguments)
     ofArguments.push_back(attributes.getDictionary(builder.getContext()));
-  setSignature(main, ofArguments,
-               getResultAttrs(builder.getContext(), Role::Loss, "loss"));
+  setSignature(main, ofArguments, ofResults);
   return std::move(module);
 }

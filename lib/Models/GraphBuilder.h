@@ -40,7 +40,10 @@ public:
   mlir::Value input(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                     Role role, mlir::Type element, int64_t bound = 0,
                     llvm::ArrayRef<llvm::StringRef> dims = {});
+  /// What steps hand on to one another; a scalar.
+  mlir::Value state(llvm::StringRef name, mlir::Type element, InitAttr init);
   InitAttr normal(double deviation);
+  InitAttr uniform(double low, double high);
   InitAttr constant(double value);
   InitAttr zeros();
 
@@ -83,11 +86,18 @@ public:
   mlir::Value maskCausal(mlir::Value scores);
   /// Mean over all leading positions of -log softmax(logits)[label].
   mlir::Value meanCrossEntropy(mlir::Value logits, mlir::Value labels);
+  /// Elements become 0 with this probability, the others larger to make up for
+  /// it: others in each call, and in each step. No op for probability 0.
+  mlir::Value dropout(mlir::Value x, double probability);
 
   llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) const;
 
   /// Names the part of the model that the following ops belong to.
   void enter(llvm::StringRef part);
+
+  /// Adds a result after the loss: a metric, or the new value of the state of
+  /// that name.
+  void result(Role role, llvm::StringRef name, mlir::Value value);
 
   /// Ends the function with the loss and hands the module over.
   mlir::OwningOpRef<mlir::ModuleOp> finish(mlir::Value loss);
@@ -105,6 +115,12 @@ private:
   mlir::func::FuncOp main;
   /// Attributes of the arguments that the function's block has so far.
   llvm::SmallVector<mlir::NamedAttrList> arguments;
+  /// Results after the loss, and their attributes.
+  llvm::SmallVector<mlir::Value> results;
+  llvm::SmallVector<mlir::DictionaryAttr> ofResults;
+  /// What dropout draws from, once it is used, and its calls so far.
+  mlir::Value seed, step;
+  int64_t draws = 0;
 };
 
 } // namespace pp

@@ -5,8 +5,8 @@ SPDX-License-Identifier: Apache-2.0
 
 For every mesh of dp, tp and pp with degrees 1 to 4 and at most eight devices
 (a batch, heads and a hidden size that do not divide among them), both
-schedules, tied and untied, four optimizers, zero and sequence drawn: `pp-run --verify` must accept loss,
-every gradient, every updated parameter and every optimizer state of two steps.
+schedules, tied and untied, four optimizers, zero, sequence and dropout drawn: `pp-run --verify` must
+accept loss, every gradient, every updated parameter and every optimizer state of two steps.
 
   verify_matrix.py --bin=build/bin [--dtype=f64|f32] [--jobs=2]
 """
@@ -32,13 +32,16 @@ def meshes():
 def cases():
     """All but the numbers of micro-batches, which are drawn."""
     draw = random.Random(1)
+    draw_dropout = random.Random(2)
     for tied, (dp, tp, pp), optimizer in itertools.product(("true", "false"), meshes(), OPTIMIZERS):
         for schedule in ("gpipe", "1f1b") if pp > 1 else ("1f1b",):
             zero = f" zero={draw.randint(0, 3)}" if dp > 1 else ""
             sequence = (f" sequence={draw.choice(('true', 'false'))} vocab={draw.choice(('true', 'false'))}"
                         if tp > 1 else "")
-            yield tied, (f"dp={dp} tp={tp} pp={pp} microbatches={draw.randint(1, 4)}{zero}{sequence} "
-                         f"schedule={schedule} optimizer={optimizer}")
+            dropout = draw_dropout.choice(("0", "0.2"))
+            yield ((tied, dropout),
+                   f"dp={dp} tp={tp} pp={pp} microbatches={draw.randint(1, 4)}{zero}{sequence} "
+                   f"schedule={schedule} optimizer={optimizer}")
 
 
 def main():
@@ -50,26 +53,27 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         models = {}
-        for tied in ("true", "false"):
-            models[tied] = f"{folder}/tied-{tied}.mlir"
+        for tied, dropout in itertools.product(("true", "false"), ("0", "0.2")):
+            models[tied, dropout] = f"{folder}/tied-{tied}-{dropout}.mlir"
             subprocess.run([args.bin / "pp-model", "gpt", f"--dtype={args.dtype}",
-                            f"--tied={tied}", *SIZES, "-o", models[tied]], check=True)
+                            f"--tied={tied}", f"--dropout={dropout}", *SIZES,
+                            "-o", models[tied, dropout]], check=True)
 
         def run(case):
-            tied, partition = case
+            model, partition = case
             result = subprocess.run(
-                [args.bin / "pp-run", models[tied], f"--parallelize={partition}", "--verify",
+                [args.bin / "pp-run", models[model], f"--parallelize={partition}", "--verify",
                  "--steps=2", "--data=random"],
                 capture_output=True, text=True, timeout=120)
             return case, result
 
         failed = total = 0
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            for (tied, partition), result in pool.map(run, cases()):
+            for ((tied, dropout), partition), result in pool.map(run, cases()):
                 total += 1
                 if result.returncode != 0:
                     failed += 1
-                    print(f"FAILED tied={tied} {partition}: exit {result.returncode}\n"
+                    print(f"FAILED tied={tied} dropout={dropout} {partition}: exit {result.returncode}\n"
                           f"{result.stdout[-2000:]}{result.stderr[-2000:]}")
     print(f"{total - failed} of {total} partitions agree with the unpartitioned step in {args.dtype}")
     return 1 if failed else 0

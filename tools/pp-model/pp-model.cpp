@@ -61,6 +61,11 @@ int main(int argc, char **argv) {
       cl::desc("tie the output projection to the embedding (default true; "
                "--tied=false gives it a weight of its own)"),
       cl::location(gpt.tied), cl::init(gpt.tied), cl::sub(gptCommand));
+  cl::opt<double, true> dropout(
+      "dropout",
+      cl::desc("share of embeddings, attention probabilities and block outputs "
+               "that a step drops (default 0)"),
+      cl::location(gpt.dropout), cl::init(gpt.dropout), cl::sub(gptCommand));
   auto mlpLayers = size(mlpCommand, "layers", "linear layers", mlp.layers);
   auto mlpInput = size(mlpCommand, "input", "features of a sample", mlp.input);
   auto mlpHidden =

@@ -24,6 +24,9 @@ struct GptConfig {
   int64_t batch = 16;
   int64_t vocab = 256;
   bool tied = true; ///< the output projection is the token embedding
+  /// Of embeddings, attention probabilities and what a block adds to the
+  /// residual stream: the share that is dropped; below 1.
+  double dropout = 0;
 };
 
 /// tanh layers and a softmax classifier.

@@ -184,6 +184,10 @@ DimMap buildDimMap(Operation *op) {
       .Case<ArgmaxOp>([&](ArgmaxOp argmax) {
         b.dropping(static_cast<int64_t>(argmax.getDimension()));
       })
+      .Case<TopKOp>([&](TopKOp top) {
+        b.identity(0);
+        b.keepWhole(top.getDimension());
+      })
       .Case<CumsumOp>([&](CumsumOp cumsum) {
         b.identity(0);
         b.keepWhole(cumsum.getDimension());

@@ -41,6 +41,12 @@ double transcendental(Operation *op) {
   return kTranscendental * onePerResult(op);
 }
 double philox(Operation *op) { return kPhilox * onePerResult(op); }
+/// Each largest element is found by comparing all.
+double onePerOperandEach(Operation *op) {
+  auto top = cast<TopKOp>(op);
+  return onePerOperand(op) *
+         static_cast<double>(top.getType().getDimSize(top.getDimension()));
+}
 /// Two for each product of a contraction.
 double contraction(Operation *op) {
   auto dot = cast<DotGeneralOp>(op);
@@ -98,6 +104,7 @@ void pp::registerCostModels(DialectRegistry &registry) {
     attach<transcendental, everything, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp,
            ErfOp, LogisticOp, SinOp, CosOp, PowOp>(context);
     attach<onePerOperand, everything, ReduceOp, ArgmaxOp>(context);
+    attach<onePerOperandEach, everything, TopKOp>(context);
     attach<contraction, everything, DotGeneralOp>(context);
     attach<onePerUpdate, everything, ScatterAddOp>(context);
     attach<philox, everything, RandomBitsOp>(context);

@@ -76,6 +76,7 @@ void reduce(ReduceOp op, Vjp &vjp) {
 }
 
 void argmax(ArgmaxOp, Vjp &) {}
+void topK(TopKOp, Vjp &) {}
 
 void cumsum(CumsumOp op, Vjp &vjp) {
   if (vjp.needs(0))
@@ -194,6 +195,7 @@ void scatterAdd(ScatterAddOp op, Vjp &vjp) {
 void pp::registerContractionGradients(MLIRContext *context) {
   attachGradient<ReduceOp, reduce>(context);
   attachGradient<ArgmaxOp, argmax>(context);
+  attachGradient<TopKOp, topK>(context);
   attachGradient<CumsumOp, cumsum>(context);
   attachGradient<DotGeneralOp, dotGeneral>(context);
   attachGradient<GatherOp, gather>(context);

@@ -113,6 +113,23 @@ LogicalResult ArgmaxOp::verify() {
   return expectElements(*this, "the largest", getOperand(), "argmax_c2");
 }
 
+LogicalResult TopKOp::verify() {
+  auto type = ranked(getOperand());
+  int64_t dimension = getDimension();
+  if (failed(expectDimension(*this, dimension, type.getRank(), "top_k_c1")))
+    return failure();
+  SmallVector<int64_t> shape(type.getShape());
+  if (getType().getRank() == type.getRank())
+    shape[dimension] = getType().getDimSize(dimension);
+  if (failed(expectShape(*this, getResult(), shape, "top_k_c1")))
+    return failure();
+  if (shape[dimension] <= type.getDimSize(dimension))
+    return success();
+  return emitOpError() << "expects at most " << type.getDimSize(dimension)
+                       << " elements along dimension " << dimension << ", got "
+                       << shape[dimension] << " (top_k_c2)";
+}
+
 LogicalResult CumsumOp::verify() {
   return expectDimension(*this, getDimension(), getType().getRank(),
                          "cumsum_c1");

@@ -146,6 +146,19 @@ ShardingRule argmaxRule(ArgmaxOp op) {
   return rule;
 }
 
+ShardingRule topKRule(TopKOp op) {
+  ShardingRule rule;
+  TensorFactors operand = addParallel(rule, shapeOf(op.getOperand()));
+  TensorFactors result = operand;
+  size_t dim = op.getDimension();
+  rule.factors[dim].kind = FactorKind::Replicated;
+  result[dim] = {
+      rule.addFactor(shapeOf(op.getResult())[dim], FactorKind::Replicated)};
+  rule.operands = {operand};
+  rule.results = {result};
+  return rule;
+}
+
 ShardingRule cumsumRule(CumsumOp op) {
   ShardingRule rule;
   TensorFactors tensor = addParallel(rule, shapeOf(op.getOperand()));
@@ -188,6 +201,7 @@ void pp::registerComputeShardings(MLIRContext *context) {
                     ReshardOp>(context);
   ReduceOp::attachInterface<ShardingModel<ReduceOp, reduceRule>>(*context);
   ArgmaxOp::attachInterface<ShardingModel<ArgmaxOp, argmaxRule>>(*context);
+  TopKOp::attachInterface<ShardingModel<TopKOp, topKRule>>(*context);
   CumsumOp::attachInterface<ShardingModel<CumsumOp, cumsumRule>>(*context);
   DotGeneralOp::attachInterface<ShardingModel<DotGeneralOp, dotGeneralRule>>(
       *context);

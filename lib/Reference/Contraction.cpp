@@ -64,6 +64,26 @@ HostTensor argmax(ArgmaxOp op, const HostTensor &from) {
   return result;
 }
 
+/// By sorting all of them.
+HostTensor topK(TopKOp op, const HostTensor &from) {
+  HostTensor result(cast<RankedTensorType>(op.getType()));
+  Split split(from.shape(), op.getDimension()),
+      chosen(result.shape(), op.getDimension());
+  for (int64_t o = 0; o < split.outer; ++o)
+    for (int64_t i = 0; i < split.inner; ++i) {
+      auto key = [&](int64_t s) {
+        double value = from.values[split.at(o, s, i)];
+        return std::isnan(value) ? std::pair(0, 0.0) : std::pair(1, -value);
+      };
+      auto order = llvm::to_vector(llvm::seq<int64_t>(split.size));
+      llvm::stable_sort(order,
+                        [&](int64_t a, int64_t b) { return key(a) < key(b); });
+      for (int64_t s = 0; s < chosen.size; ++s)
+        result.values[chosen.at(o, s, i)] = static_cast<double>(order[s]);
+    }
+  return result;
+}
+
 HostTensor cumsum(CumsumOp op, const HostTensor &from) {
   HostTensor result(from.type);
   Split split(from.shape(), op.getDimension());
@@ -194,6 +214,7 @@ std::optional<HostTensor> pp::reference::evaluateContraction(Operation *op,
   return llvm::TypeSwitch<Operation *, std::optional<HostTensor>>(op)
       .Case([&](ReduceOp op) { return reduce(op, *in[0]); })
       .Case([&](ArgmaxOp op) { return argmax(op, *in[0]); })
+      .Case([&](TopKOp op) { return topK(op, *in[0]); })
       .Case([&](CumsumOp op) { return cumsum(op, *in[0]); })
       .Case([&](DotGeneralOp op) { return dotGeneral(op, *in[0], *in[1]); })
       .Case([&](GatherOp op) { return gather(op, in); })

@@ -276,7 +276,8 @@ void pp::registerLinalgModels(DialectRegistry &registry) {
                       ShardingConstraintOp, ReshardOp>(context);
     attachOverloads<BroadcastOp, ReshapeOp, TransposeOp, SliceOp, PadOp,
                     ConcatenateOp, DynamicSliceOp, DynamicUpdateSliceOp,
-                    GatherOp, ScatterAddOp, CumsumOp, RandomBitsOp>(context);
+                    GatherOp, ScatterAddOp, TopKOp, CumsumOp, RandomBitsOp>(
+        context);
     ConstantOp::attachInterface<Model<ConstantOp, source<ConstantOp>>>(
         *context);
     IotaOp::attachInterface<Model<IotaOp, source<IotaOp>>>(*context);

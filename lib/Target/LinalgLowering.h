@@ -52,6 +52,7 @@ mlir::Value lower(DynamicUpdateSliceOp op, LinalgBuilder b,
 // LinalgLoweringIndexing.cpp
 mlir::Value lower(GatherOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(ScatterAddOp op, LinalgBuilder b, mlir::ValueRange operands);
+mlir::Value lower(TopKOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(CumsumOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(RandomBitsOp op, LinalgBuilder b, mlir::ValueRange operands);
 

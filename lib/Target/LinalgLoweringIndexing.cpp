@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // gather reads at computed places inside one loop; scatter_add and cumsum are
-// loops that carry their result, so that they add in index order; random_bits
-// is Philox4x32-10 on the global row-major index.
+// loops that carry their result, so that they add in index order, and top_k is
+// one, as each largest element comes behind the one before; random_bits is
+// Philox4x32-10 on the global row-major index.
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"
@@ -120,6 +121,120 @@ Value pp::lower(ScatterAddOp op, LinalgBuilder b, ValueRange operands) {
         return tensor::InsertSliceOp::create(
             builder, inner.loc, sum.getResult(0), table, tableOffsets,
             tableSizes, tableOnes);
+      });
+}
+
+/// The place of the largest element behind `before` in the order of top_k,
+/// whose value is `value`; of all elements while `isFirst`. `before` and
+/// `value` have one element along `dim`, as the result does.
+static Value findNext(LinalgBuilder b, Value from, int64_t dim, Value before,
+                      Value value, Value isFirst) {
+  OpBuilder &builder = b.builder;
+  RankedTensorType placeType = ranked(before), type = ranked(from);
+  Type element = getComputeType(type.getElementType()),
+       i32 = builder.getI32Type();
+  int64_t rank = type.getRank();
+  // What has one element along `dim` stays at it.
+  SmallVector<AffineExpr> exprs;
+  for (int64_t i = 0; i < rank; ++i)
+    exprs.push_back(i == dim ? builder.getAffineConstantExpr(0)
+                             : builder.getAffineDimExpr(i));
+  AffineMap all = builder.getMultiDimIdentityMap(rank),
+            cross = AffineMap::get(rank, 0, exprs, builder.getContext());
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  iterators[dim] = utils::IteratorType::reduction;
+  Value best =
+      b.fill(placeType.clone(element), getIdentity(Reduction::Max, element));
+  Value place = b.fill(placeType, builder.getI32IntegerAttr(-1));
+  auto compare = [&](OpBuilder &at, Location loc, Value x, Value y,
+                     arith::CmpFPredicate ofFloats,
+                     arith::CmpIPredicate ofIntegers) -> Value {
+    if (isa<FloatType>(x.getType()))
+      return arith::CmpFOp::create(at, loc, ofFloats, x, y);
+    return arith::CmpIOp::create(at, loc, ofIntegers, x, y);
+  };
+  auto generic = linalg::GenericOp::create(
+      builder, b.loc, TypeRange{best.getType(), placeType},
+      ValueRange{from, before, value}, ValueRange{best, place},
+      {all, cross, cross, cross, cross}, iterators,
+      [&](OpBuilder &at, Location loc, ValueRange scalars) {
+        Value position = arith::IndexCastOp::create(
+            at, loc, i32, linalg::IndexOp::create(at, loc, dim));
+        Value next = emitConvert(at, loc, scalars[0], element),
+              last = emitConvert(at, loc, scalars[2], element);
+        Value isSmaller =
+            compare(at, loc, next, last, arith::CmpFPredicate::OLT,
+                    arith::CmpIPredicate::slt);
+        Value isEqual = compare(at, loc, next, last, arith::CmpFPredicate::OEQ,
+                                arith::CmpIPredicate::eq);
+        Value isLater = arith::CmpIOp::create(
+            at, loc, arith::CmpIPredicate::sgt, position, scalars[1]);
+        Value isBehind = arith::OrIOp::create(
+            at, loc, isSmaller,
+            arith::AndIOp::create(at, loc, isEqual, isLater));
+        isBehind = arith::OrIOp::create(at, loc, isBehind, isFirst);
+        Value isLarger =
+            compare(at, loc, next, scalars[3], arith::CmpFPredicate::OGT,
+                    arith::CmpIPredicate::sgt);
+        Value none =
+            arith::ConstantOp::create(at, loc, at.getI32IntegerAttr(0));
+        Value isOnly = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt,
+                                             scalars[4], none);
+        Value isNext = arith::AndIOp::create(
+            at, loc, isBehind, arith::OrIOp::create(at, loc, isOnly, isLarger));
+        linalg::YieldOp::create(
+            at, loc,
+            ValueRange{
+                arith::SelectOp::create(at, loc, isNext, next, scalars[3]),
+                arith::SelectOp::create(at, loc, isNext, position,
+                                        scalars[4])});
+      });
+  return generic.getResult(1);
+}
+
+Value pp::lower(TopKOp op, LinalgBuilder b, ValueRange operands) {
+  RankedTensorType type = op.getType(), from = ranked(operands[0]);
+  int64_t dim = op.getDimension(), rank = type.getRank();
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] = 1;
+  auto cross = type.clone(shape);
+  return carryThrough(
+      b, type.getDimSize(dim), b.fill(type, b.builder.getI32IntegerAttr(0)),
+      [&](LinalgBuilder inner, ValueRange ivs, Value found) -> Value {
+        OpBuilder &builder = inner.builder;
+        Location loc = inner.loc;
+        Value zero = inner.index(0);
+        Value isFirst = arith::CmpIOp::create(
+            builder, loc, arith::CmpIPredicate::eq, ivs[0], zero);
+        Value previous =
+            arith::SubIOp::create(builder, loc, ivs[0], inner.index(1));
+        previous =
+            arith::SelectOp::create(builder, loc, isFirst, zero, previous);
+        SmallVector<OpFoldResult> sizes =
+            getAsIndexOpFoldResult(builder.getContext(), shape);
+        SmallVector<OpFoldResult> ones(rank, builder.getIndexAttr(1)),
+            offsets(rank, builder.getIndexAttr(0));
+        offsets[dim] = previous;
+        Value before = tensor::ExtractSliceOp::create(
+            builder, loc, cross, found, offsets, sizes, ones);
+        Value value = inner.map(
+            cross.clone(from.getElementType()), before,
+            builder.getMultiDimIdentityMap(rank),
+            [&](LinalgBuilder body, ValueRange scalars) -> Value {
+              SmallVector<Value> place;
+              for (int64_t i = 0; i < rank; ++i)
+                place.push_back(i == dim
+                                    ? body.clampedIndex(
+                                          scalars[0], from.getDimSize(dim) - 1)
+                                    : body.iteration(i));
+              return tensor::ExtractOp::create(body.builder, body.loc,
+                                               operands[0], place);
+            });
+        Value next = findNext(inner, operands[0], dim, before, value, isFirst);
+        offsets[dim] = ivs[0];
+        return tensor::InsertSliceOp::create(builder, loc, next, found, offsets,
+                                             sizes, ones);
       });
 }
 

@@ -229,6 +229,10 @@ Value pp::buildLocalOp(OpBuilder &builder, Operation *op,
         return ArgmaxOp::create(builder, loc, type, parts[0],
                                 renumber(op.getDimension(), operands[0]));
       })
+      .Case<TopKOp>([&](TopKOp op) {
+        return TopKOp::create(builder, loc, type, parts[0],
+                              renumber(op.getDimension(), result));
+      })
       .Case<CumsumOp>([&](CumsumOp op) {
         return CumsumOp::create(builder, loc, type, parts[0],
                                 renumber(op.getDimension(), result),

@@ -155,6 +155,30 @@ func.func @reduce_c4(%x: tensor<4x0xf32>) {
 
 // -----
 
+func.func @top_k_c1(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects type 'tensor<4x2xi32>', got 'tensor<3x2xi32>' (top_k_c1)}}
+  %0 = pp.top_k %x dim 1 : tensor<4x8xf32> -> tensor<3x2xi32>
+  return
+}
+
+// -----
+
+func.func @top_k_c1_dimension(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects a dimension from 0 to 1, got 2 (top_k_c1)}}
+  %0 = pp.top_k %x dim 2 : tensor<4x8xf32> -> tensor<4x2xi32>
+  return
+}
+
+// -----
+
+func.func @top_k_c2(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects at most 8 elements along dimension 1, got 9 (top_k_c2)}}
+  %0 = pp.top_k %x dim 1 : tensor<4x8xf32> -> tensor<4x9xi32>
+  return
+}
+
+// -----
+
 func.func @argmax_c2(%x: tensor<4x0xf32>) {
   // expected-error@+1 {{expects elements to take the largest of, got none in 'tensor<4x0xf32>' (argmax_c2)}}
   %0 = pp.argmax %x dim 1 : tensor<4x0xf32> -> tensor<4xi32>

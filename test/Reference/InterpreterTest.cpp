@@ -90,6 +90,21 @@ TEST(Interpreter, ReducesScansAndPicks) {
   EXPECT_EQ(results[3].values, (Values{11, 10, 5, 2, -2, 0}));
 }
 
+TEST(Interpreter, FindsTheLargestFirstOnesFirst) {
+  Context context;
+  auto results =
+      context.run(R"(
+    func.func @main(%x: tensor<2x4xf64>) -> (tensor<2x3xi32>, tensor<1x4xi32>) {
+      %r = pp.top_k %x dim 1 : tensor<2x4xf64> -> tensor<2x3xi32>
+      %c = pp.top_k %x dim 0 : tensor<2x4xf64> -> tensor<1x4xi32>
+      return %r, %c : tensor<2x3xi32>, tensor<1x4xi32>
+    })",
+                  {context.tensor("2x4xf64", {1, 5, 5, 4, 0, 7, -2, 7})});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0].values, (Values{1, 2, 3, 1, 3, 0}));
+  EXPECT_EQ(results[1].values, (Values{0, 1, 0, 1}));
+}
+
 TEST(Interpreter, IntegersWrapAndDivideTowardsZero) {
   Context context;
   auto results = context.run(R"(

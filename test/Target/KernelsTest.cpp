@@ -278,6 +278,17 @@ INSTANTIATE_TEST_SUITE_P(
              body("%x: tensor<4x6x%f>",
                   "  %y = pp.argmax %x dim 1 : tensor<4x6x%f> -> tensor<4xi32>",
                   "%y", "tensor<4xi32>")},
+        Case{
+            "topK",
+            body("%x: tensor<4x6x%f>",
+                 "  %y = pp.top_k %x dim 1 : tensor<4x6x%f> -> tensor<4x3xi32>",
+                 "%y", "tensor<4x3xi32>")},
+        Case{
+            "topKOfEqual",
+            body("%x: tensor<6x4x%f>",
+                 "  %s = pp.sign %x : tensor<6x4x%f>\n"
+                 "  %y = pp.top_k %s dim 0 : tensor<6x4x%f> -> tensor<6x4xi32>",
+                 "%y", "tensor<6x4xi32>")},
         Case{"cumsum", body("%x: tensor<4x6x%f>",
                             "  %y = pp.cumsum %x dim 1 : tensor<4x6x%f>", "%y",
                             "tensor<4x6x%f>")},

@@ -416,6 +416,25 @@ def PP_ArgmaxOp : PP_PureOp<"argmax"> {
   let assemblyFormat = "$operand `dim` $dimension attr-dict `:` type($operand) `->` type($result)";
 }
 
+def PP_TopKOp : PP_PureOp<"top_k"> {
+  let summary = "indices of the largest elements along one dimension, largest first";
+  let description = [{
+    The result's size along `dimension` says how many. Of equal elements the
+    first comes first. `pp.gather` has their values, and the gradient.
+    Constraints:
+    - (top_k_c1) `dimension` is a dimension of the operand; the result's other sizes are the operand's.
+    - (top_k_c2) the result has at most as many elements along `dimension` as the operand.
+
+    ```mlir
+    %i = pp.top_k %x dim 1 : tensor<4x8xf32> -> tensor<4x2xi32>
+    ```
+  }];
+  let arguments = (ins PP_NumberTensor:$operand, I64Attr:$dimension);
+  let results = (outs StaticShapeTensorOf<[I32]>:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand `dim` $dimension attr-dict `:` type($operand) `->` type($result)";
+}
+
 def PP_CumsumOp : PP_PureOp<"cumsum", [SameOperandsAndResultType]> {
   let summary = "inclusive running sum along one dimension; `reverse` from the end";
   let description = [{

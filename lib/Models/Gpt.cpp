@@ -1,4 +1,4 @@
-//===- Gpt.cpp - GPT-2, pre-norm ------------------------------------------===//
+//===- Gpt.cpp - GPT-2, pre-norm, also with experts -----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -13,7 +13,7 @@
 // minor factor of another.
 //
 //===----------------------------------------------------------------------===//
-#include "GraphBuilder.h"
+#include "Experts.h"
 #include "mlir/IR/Diagnostics.h"
 #include "pp/Models/Models.h"
 #include <cmath>
@@ -81,10 +81,8 @@ Value Gpt::attention(Value x, const std::string &prefix) {
                   residualMatrix(hidden), {hidden, hidden});
   Value projectionBias =
       graph.param(prefix + ".c_proj.bias", {hidden}, graph.zeros());
-  return graph.dropout(
-      graph.addTrailing(graph.dot(mixed, projection, {}, {}, {2, 3}, {0, 1}),
-                        projectionBias),
-      config.dropout);
+  return graph.addTrailing(graph.dot(mixed, projection, {}, {}, {2, 3}, {0, 1}),
+                           projectionBias);
 }
 
 Value Gpt::feedForward(Value x, const std::string &prefix) {
@@ -101,38 +99,39 @@ Value Gpt::feedForward(Value x, const std::string &prefix) {
                            residualMatrix(4 * hidden));
   Value downBias =
       graph.param(prefix + ".c_proj.bias", {hidden}, graph.zeros());
-  return graph.dropout(
-      graph.addTrailing(graph.dot(inner, down, {}, {}, {2}, {0}), downBias),
-      config.dropout);
+  return graph.addTrailing(graph.dot(inner, down, {}, {}, {2}, {0}), downBias);
 }
 
 } // namespace
 
-OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context,
-                                   const GptConfig &config, Type element) {
-  if (failed(verifySizes(context, "gpt",
+static LogicalResult verifyConfig(MLIRContext &context, StringRef family,
+                                  const GptConfig &config) {
+  if (failed(verifySizes(context, family,
                          {{"layers", config.layers, kMaxLayers},
                           {"hidden", config.hidden},
                           {"heads", config.heads},
                           {"seq", config.seq},
                           {"batch", config.batch},
                           {"vocab", config.vocab}})))
-    return {};
-  if (config.hidden % config.heads) {
-    emitError(UnknownLoc::get(&context))
-        << "gpt expects heads that divide hidden, got " << config.heads
-        << " heads and hidden " << config.hidden;
-    return {};
-  }
-  if (!(config.dropout >= 0 && config.dropout < 1)) {
-    emitError(UnknownLoc::get(&context))
-        << "gpt expects a dropout from 0 to less than 1, got "
-        << config.dropout;
-    return {};
-  }
-  GraphBuilder graph(context, element);
+    return failure();
+  Location loc = UnknownLoc::get(&context);
+  if (config.hidden % config.heads)
+    return emitError(loc) << family << " expects heads that divide hidden, got "
+                          << config.heads << " heads and hidden "
+                          << config.hidden;
+  if (!(config.dropout >= 0 && config.dropout < 1))
+    return emitError(loc) << family
+                          << " expects a dropout from 0 to less than 1, got "
+                          << config.dropout;
+  return success();
+}
+
+/// The feed-forward part of every `every`-th block is that of `experts`, if
+/// there are any.
+static OwningOpRef<ModuleOp> build(GraphBuilder &graph, const GptConfig &config,
+                                   Experts *experts, int64_t every) {
   Gpt gpt{graph, config, config.hidden / config.heads};
-  Type i32 = IntegerType::get(&context, 32);
+  Type i32 = graph.getI32();
   SmallVector<int64_t> tokenShape{config.batch, config.seq};
   Value tokens = graph.input("tokens", tokenShape, Role::Input, i32,
                              config.vocab, {"batch", "sequence"});
@@ -151,9 +150,12 @@ OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context,
     std::string prefix = "h." + std::to_string(layer);
     Value attended =
         gpt.attention(gpt.norm(x, prefix + ".ln_1"), prefix + ".attn");
-    x = graph.binary<AddOp>(x, attended);
-    Value fed = gpt.feedForward(gpt.norm(x, prefix + ".ln_2"), prefix + ".mlp");
-    x = graph.binary<AddOp>(x, fed);
+    x = graph.binary<AddOp>(x, graph.dropout(attended, config.dropout));
+    Value normal = gpt.norm(x, prefix + ".ln_2");
+    Value fed = experts && layer % every == every - 1
+                    ? experts->add(normal, prefix + ".moe")
+                    : gpt.feedForward(normal, prefix + ".mlp");
+    x = graph.binary<AddOp>(x, graph.dropout(fed, config.dropout));
   }
   x = gpt.norm(x, "ln_f");
 
@@ -164,5 +166,39 @@ OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context,
                                 graph.normal(0.02));
   Value logits = graph.dot(x, head, {}, {}, {2}, {1});
   graph.enter("loss");
-  return graph.finish(graph.meanCrossEntropy(logits, labels));
+  Value loss = graph.meanCrossEntropy(logits, labels);
+  return graph.finish(experts ? experts->finish(loss) : loss);
+}
+
+OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context,
+                                   const GptConfig &config, Type element) {
+  if (failed(verifyConfig(context, "gpt", config)))
+    return {};
+  GraphBuilder graph(context, element);
+  return build(graph, config, /*experts=*/nullptr, /*every=*/1);
+}
+
+OwningOpRef<ModuleOp> pp::buildMoe(MLIRContext &context,
+                                   const MoeConfig &config, Type element) {
+  if (failed(verifyConfig(context, "moe", config)) ||
+      failed(verifySizes(context, "moe",
+                         {{"experts", config.experts},
+                          {"top-k", config.topK, config.experts},
+                          {"moe-every", config.every, config.layers}})))
+    return {};
+  if (!(config.capacityFactor > 0 && config.capacityFactor <= config.experts)) {
+    emitError(UnknownLoc::get(&context))
+        << "moe expects a capacity-factor above 0 and up to the number of "
+           "experts, got "
+        << config.capacityFactor;
+    return {};
+  }
+  if (!(config.auxWeight >= 0)) {
+    emitError(UnknownLoc::get(&context))
+        << "moe expects an aux-weight from 0 on, got " << config.auxWeight;
+    return {};
+  }
+  GraphBuilder graph(context, element);
+  Experts experts(graph, config);
+  return build(graph, config, &experts, config.every);
 }

@@ -90,13 +90,28 @@ ArrayRef<int64_t> GraphBuilder::shapeOf(Value value) const {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
+Value GraphBuilder::splat(double value, ArrayRef<int64_t> shape, Type element) {
+  auto scalar = RankedTensorType::get({}, element);
+  Attribute number =
+      isa<FloatType>(element)
+          ? Attribute(builder.getFloatAttr(element, value))
+          : Attribute(builder.getIntegerAttr(element, int64_t(value)));
+  Value constant = ConstantOp::create(builder, loc, scalar,
+                                      DenseElementsAttr::get(scalar, number));
+  if (shape.empty())
+    return constant;
+  return BroadcastOp::create(builder, loc, scalar.clone(shape), constant,
+                             ArrayRef<int64_t>());
+}
+
 Value GraphBuilder::splat(double value, Value like) {
-  auto type = cast<RankedTensorType>(like.getType());
-  auto scalar = RankedTensorType::get({}, type.getElementType());
-  auto attr = DenseElementsAttr::get(
-      scalar, builder.getFloatAttr(type.getElementType(), value));
-  Value constant = ConstantOp::create(builder, loc, scalar, attr);
-  return broadcast(constant, {}, like);
+  return splat(value, shapeOf(like),
+               cast<RankedTensorType>(like.getType()).getElementType());
+}
+
+Value GraphBuilder::iota(ArrayRef<int64_t> shape, int64_t dim) {
+  return IotaOp::create(builder, loc, RankedTensorType::get(shape, getI32()),
+                        dim);
 }
 
 Value GraphBuilder::broadcast(Value value, ArrayRef<int64_t> dims, Value like) {
@@ -146,12 +161,47 @@ Value GraphBuilder::slice(Value value, int64_t dim, int64_t start,
                          strides);
 }
 
-Value GraphBuilder::gather(Value table, Value indices) {
+Value GraphBuilder::gather(Value table, Value indices, int64_t batchDims) {
   auto type = cast<RankedTensorType>(table.getType());
   SmallVector<int64_t> shape(shapeOf(indices));
-  llvm::append_range(shape, type.getShape().drop_front());
+  llvm::append_range(shape, type.getShape().drop_front(batchDims + 1));
   return GatherOp::create(builder, loc, type.clone(shape), table, indices,
-                          /*batch_dims=*/0);
+                          batchDims);
+}
+
+Value GraphBuilder::scatterAdd(Value table, Value indices, Value rows,
+                               int64_t batchDims) {
+  return ScatterAddOp::create(builder, loc, table.getType(), table, indices,
+                              rows, batchDims);
+}
+
+Value GraphBuilder::topK(Value value, int64_t dim, int64_t count) {
+  SmallVector<int64_t> shape(shapeOf(value));
+  shape[dim] = count;
+  return TopKOp::create(builder, loc, RankedTensorType::get(shape, getI32()),
+                        value, dim);
+}
+
+Value GraphBuilder::cumsum(Value value, int64_t dim) {
+  return CumsumOp::create(builder, loc, value.getType(), value, dim,
+                          /*reverse=*/false);
+}
+
+Value GraphBuilder::compare(Direction direction, Value lhs, Value rhs) {
+  auto bits = RankedTensorType::get(shapeOf(lhs), builder.getI1Type());
+  return CompareOp::create(builder, loc, bits, direction, lhs, rhs);
+}
+
+Value GraphBuilder::select(Value predicate, Value onTrue, Value onFalse) {
+  return SelectOp::create(builder, loc, onTrue.getType(), predicate, onTrue,
+                          onFalse);
+}
+
+Value GraphBuilder::convert(Value value, Type element) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getElementType() == element)
+    return value;
+  return ConvertOp::create(builder, loc, type.clone(element), value);
 }
 
 Value GraphBuilder::reduce(Reduction reduction, Value value,
@@ -168,7 +218,7 @@ Value GraphBuilder::reduce(Reduction reduction, Value value,
 Value GraphBuilder::dot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
                         ArrayRef<int64_t> rhsBatch,
                         ArrayRef<int64_t> lhsContract,
-                        ArrayRef<int64_t> rhsContract) {
+                        ArrayRef<int64_t> rhsContract, Type element) {
   SmallVector<int64_t> shape;
   for (int64_t dim : lhsBatch)
     shape.push_back(shapeOf(lhs)[dim]);
@@ -182,6 +232,8 @@ Value GraphBuilder::dot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
   appendFree(lhs, lhsBatch, lhsContract);
   appendFree(rhs, rhsBatch, rhsContract);
   auto type = cast<RankedTensorType>(lhs.getType()).clone(shape);
+  if (element)
+    type = type.clone(element);
   return DotGeneralOp::create(builder, loc, type, lhs, rhs, lhsBatch, rhsBatch,
                               lhsContract, rhsContract);
 }
@@ -223,16 +275,12 @@ Value GraphBuilder::softmax(Value x) {
 
 Value GraphBuilder::maskCausal(Value scores) {
   int64_t rank = shapeOf(scores).size();
-  auto square =
-      RankedTensorType::get(shapeOf(scores).take_back(2), builder.getI32Type());
-  Value query = IotaOp::create(builder, loc, square, 0);
-  Value key = IotaOp::create(builder, loc, square, 1);
-  Value visible =
-      CompareOp::create(builder, loc, square.clone(builder.getI1Type()),
-                        Direction::LE, key, query);
+  ArrayRef<int64_t> square = shapeOf(scores).take_back(2);
+  Value query = iota(square, 0), key = iota(square, 1);
+  Value visible = compare(Direction::LE, key, query);
   Value mask = broadcast(visible, {rank - 2, rank - 1}, scores);
-  Value never = splat(-std::numeric_limits<double>::infinity(), scores);
-  return SelectOp::create(builder, loc, scores.getType(), mask, scores, never);
+  return select(mask, scores,
+                splat(-std::numeric_limits<double>::infinity(), scores));
 }
 
 Value GraphBuilder::meanCrossEntropy(Value logits, Value labels) {
@@ -252,31 +300,20 @@ Value GraphBuilder::meanCrossEntropy(Value logits, Value labels) {
 Value GraphBuilder::dropout(Value x, double probability) {
   if (probability == 0)
     return x;
-  Type i32 = builder.getI32Type();
   if (!seed) {
     // Of the run's seed: whoever asks for another run gets other bits.
     seed = state("dropout.seed", builder.getI64Type(), uniform(0, 0x1p62));
-    step = state("dropout.step", i32, zeros());
-    auto scalar = cast<RankedTensorType>(step.getType());
-    Value one = ConstantOp::create(
-        builder, loc, scalar,
-        DenseElementsAttr::get(scalar, builder.getI32IntegerAttr(1)));
-    result(Role::State, "dropout.step", binary<AddOp>(step, one));
+    step = state("dropout.step", getI32(), zeros());
+    result(Role::State, "dropout.step",
+           binary<AddOp>(step, splat(1, {}, getI32())));
   }
-  auto bits = RankedTensorType::get(shapeOf(x), i32);
-  Value drawn = RandomBitsOp::create(builder, loc, bits, seed, step,
-                                     ValueRange(), draws++, nullptr);
+  Value bits = RandomBitsOp::create(builder, loc,
+                                    RankedTensorType::get(shapeOf(x), getI32()),
+                                    seed, step, ValueRange(), draws++, nullptr);
   // Words are evenly spread over [-2^31, 2^31).
-  auto least = static_cast<int32_t>(std::floor(probability * 0x1p32) - 0x1p31);
-  auto scalar = RankedTensorType::get({}, i32);
-  Value bound = ConstantOp::create(
-      builder, loc, scalar,
-      DenseElementsAttr::get(scalar, builder.getI32IntegerAttr(least)));
-  Value isKept =
-      CompareOp::create(builder, loc, bits.clone(builder.getI1Type()),
-                        Direction::GE, drawn, broadcast(bound, {}, drawn));
-  return SelectOp::create(builder, loc, x.getType(), isKept,
-                          scale(x, 1 / (1 - probability)), splat(0.0, x));
+  double least = std::floor(probability * 0x1p32) - 0x1p31;
+  Value isKept = compare(Direction::GE, bits, splat(least, bits));
+  return select(isKept, scale(x, 1 / (1 - probability)), splat(0, x));
 }
 
 void GraphBuilder::result(Role role, StringRef name, Value value) {

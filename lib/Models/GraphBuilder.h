@@ -47,8 +47,16 @@ public:
   InitAttr constant(double value);
   InitAttr zeros();
 
-  /// A scalar repeated over `like`'s shape.
+  mlir::Type getElement() const { return element; }
+  mlir::Type getF32() { return builder.getF32Type(); }
+  mlir::Type getI32() { return builder.getI32Type(); }
+
+  /// A number, rounded to the element type, everywhere in a tensor.
+  mlir::Value splat(double value, llvm::ArrayRef<int64_t> shape,
+                    mlir::Type element);
   mlir::Value splat(double value, mlir::Value like);
+  /// i32 that count along `dim`.
+  mlir::Value iota(llvm::ArrayRef<int64_t> shape, int64_t dim);
   mlir::Value broadcast(mlir::Value value, llvm::ArrayRef<int64_t> dims,
                         mlir::Value like);
   /// Adds `bias` over the leading dimensions it lacks.
@@ -59,15 +67,28 @@ public:
   /// Elements [start, limit) of one dimension.
   mlir::Value slice(mlir::Value value, int64_t dim, int64_t start,
                     int64_t limit);
-  /// Rows of a table: [rows, rest...] by indices [...] -> [..., rest...].
-  mlir::Value gather(mlir::Value table, mlir::Value indices);
+  /// Rows of a table: [batch..., rows, rest...] by [batch..., index...] are
+  /// [batch..., index..., rest...].
+  mlir::Value gather(mlir::Value table, mlir::Value indices,
+                     int64_t batchDims = 0);
+  /// The table with rows added in those places.
+  mlir::Value scatterAdd(mlir::Value table, mlir::Value indices,
+                         mlir::Value rows, int64_t batchDims);
+  /// Where the `count` largest elements along `dim` are.
+  mlir::Value topK(mlir::Value value, int64_t dim, int64_t count);
+  mlir::Value cumsum(mlir::Value value, int64_t dim);
+  mlir::Value compare(Direction direction, mlir::Value lhs, mlir::Value rhs);
+  mlir::Value select(mlir::Value predicate, mlir::Value onTrue,
+                     mlir::Value onFalse);
+  /// No op for what is of that type.
+  mlir::Value convert(mlir::Value value, mlir::Type element);
   mlir::Value reduce(Reduction reduction, mlir::Value value,
                      llvm::ArrayRef<int64_t> dims);
   mlir::Value dot(mlir::Value lhs, mlir::Value rhs,
                   llvm::ArrayRef<int64_t> lhsBatch,
                   llvm::ArrayRef<int64_t> rhsBatch,
                   llvm::ArrayRef<int64_t> lhsContract,
-                  llvm::ArrayRef<int64_t> rhsContract);
+                  llvm::ArrayRef<int64_t> rhsContract, mlir::Type element = {});
   template <typename Op> mlir::Value unary(mlir::Value value) {
     return Op::create(builder, loc, value.getType(), value);
   }

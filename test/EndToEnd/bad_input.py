@@ -144,7 +144,7 @@ def cases():
     def model(what, expected, *command):
         return Case(what, 2, expected.split("|"), ["pp-model", *command])
 
-    yield model("no such family", "moe", "moe")
+    yield model("no such family", "lstm", "lstm")
     yield model("a family's option for another", "--heads", "mlp", "--heads=2", "-o", "out")
     yield model("an option before the family", "family before all|pp-model mlp|'--dtype=f64'",
                 "--dtype=f64", "mlp")

@@ -17,6 +17,7 @@
 #include "pprt/Files.h"
 #include "pprt/Status.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -35,45 +36,64 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::SubCommand gptCommand(
       "gpt", "GPT-2: pre-norm, learned positions, tanh GELU, biases");
+  cl::SubCommand moeCommand(
+      "moe", "gpt with experts in place of some feed-forward parts");
   cl::SubCommand mlpCommand("mlp", "tanh layers and a softmax classifier");
 
-  pp::GptConfig gpt;
+  pp::MoeConfig moe; // of gpt, too
   pp::MlpConfig mlp;
   std::list<std::string> descriptions; // options only refer to theirs
-  auto size = [&](cl::SubCommand &command, llvm::StringRef name,
-                  const std::string &what, int64_t &value) {
-    descriptions.push_back(what + " (default " + std::to_string(value) + ")");
-    return cl::opt<int64_t, true>(name, cl::desc(descriptions.back()),
-                                  cl::location(value), cl::init(value),
-                                  cl::sub(command));
+  auto number = [&](auto &command, llvm::StringRef name, llvm::StringRef what,
+                    auto &value) {
+    descriptions.push_back(llvm::formatv("{0} (default {1})", what, value));
+    return cl::opt<std::decay_t<decltype(value)>, true>(
+        name, cl::desc(descriptions.back()), cl::location(value),
+        cl::init(value), cl::sub(command));
   };
-  auto layers = size(gptCommand, "layers", "transformer blocks", gpt.layers);
-  auto hidden =
-      size(gptCommand, "hidden", "width of the residual stream", gpt.hidden);
-  auto heads = size(gptCommand, "heads", "attention heads; they divide hidden",
-                    gpt.heads);
-  auto seq = size(gptCommand, "seq", "tokens of a sequence", gpt.seq);
+  // What gpt and moe share.
+  cl::SubCommandGroup transformers = {&gptCommand, &moeCommand};
+  auto layers =
+      number(transformers, "layers", "transformer blocks", moe.layers);
+  auto hidden = number(transformers, "hidden", "width of the residual stream",
+                       moe.hidden);
+  auto heads = number(transformers, "heads",
+                      "attention heads; they divide hidden", moe.heads);
+  auto seq = number(transformers, "seq", "tokens of a sequence", moe.seq);
   auto batch =
-      size(gptCommand, "batch", "sequences of a global batch", gpt.batch);
-  auto vocab = size(gptCommand, "vocab", "distinct tokens", gpt.vocab);
+      number(transformers, "batch", "sequences of a global batch", moe.batch);
+  auto vocab = number(transformers, "vocab", "distinct tokens", moe.vocab);
   cl::opt<bool, true> tied(
       "tied",
       cl::desc("tie the output projection to the embedding (default true; "
                "--tied=false gives it a weight of its own)"),
-      cl::location(gpt.tied), cl::init(gpt.tied), cl::sub(gptCommand));
-  cl::opt<double, true> dropout(
-      "dropout",
-      cl::desc("share of embeddings, attention probabilities and block outputs "
-               "that a step drops (default 0)"),
-      cl::location(gpt.dropout), cl::init(gpt.dropout), cl::sub(gptCommand));
-  auto mlpLayers = size(mlpCommand, "layers", "linear layers", mlp.layers);
-  auto mlpInput = size(mlpCommand, "input", "features of a sample", mlp.input);
+      cl::location(moe.tied), cl::init(moe.tied), cl::sub(transformers));
+  auto dropout = number(transformers, "dropout",
+                        "share of embeddings, attention probabilities and "
+                        "block outputs that a step drops",
+                        moe.dropout);
+  auto experts =
+      number(moeCommand, "experts", "experts of a block", moe.experts);
+  auto topK =
+      number(moeCommand, "top-k", "experts that a token chooses", moe.topK);
+  auto every = number(moeCommand, "moe-every",
+                      "blocks of which the last has experts", moe.every);
+  auto capacity = number(
+      moeCommand, "capacity-factor",
+      "places of an expert in a sequence, by what evenly spread tokens need",
+      moe.capacityFactor);
+  auto weight =
+      number(moeCommand, "aux-weight",
+             "of the auxiliary loss, which spreads tokens over experts",
+             moe.auxWeight);
+  auto mlpLayers = number(mlpCommand, "layers", "linear layers", mlp.layers);
+  auto mlpInput =
+      number(mlpCommand, "input", "features of a sample", mlp.input);
   auto mlpHidden =
-      size(mlpCommand, "hidden", "width of the hidden layers", mlp.hidden);
+      number(mlpCommand, "hidden", "width of the hidden layers", mlp.hidden);
   auto mlpClasses =
-      size(mlpCommand, "classes", "classes to tell apart", mlp.classes);
+      number(mlpCommand, "classes", "classes to tell apart", mlp.classes);
   auto mlpBatch =
-      size(mlpCommand, "batch", "samples of a global batch", mlp.batch);
+      number(mlpCommand, "batch", "samples of a global batch", mlp.batch);
 
   cl::OptionCategory shared("Options of every family");
   enum class Element { F32, F64, BF16 };
@@ -97,7 +117,7 @@ int main(int argc, char **argv) {
   cl::opt<bool> help("h", cl::ReallyHidden, cl::sub(cl::SubCommand::getAll()));
   // LLVM takes a subcommand in the first place alone, and does not say so.
   const auto isFamily = [](llvm::StringRef word) {
-    return word == "gpt" || word == "mlp";
+    return word == "gpt" || word == "moe" || word == "mlp";
   };
   if (argc > 1 && !isFamily(argv[1]))
     for (int i = 2; i < argc; ++i)
@@ -117,11 +137,12 @@ int main(int argc, char **argv) {
     cl::PrintHelpMessage();
     return 0;
   }
-  if (!gptCommand && !mlpCommand)
-    return fail("expects a family, gpt or mlp; try pp-model --help",
+  if (!gptCommand && !moeCommand && !mlpCommand)
+    return fail("expects a family, gpt, moe or mlp; try pp-model --help",
                 ExitCode::usage);
-  for (const auto &entry :
-       cl::getRegisteredOptions(gptCommand ? gptCommand : mlpCommand))
+  for (const auto &entry : cl::getRegisteredOptions(gptCommand   ? gptCommand
+                                                    : moeCommand ? moeCommand
+                                                                 : mlpCommand))
     if (entry.second->getNumOccurrences() > 1)
       return fail("expects '--" + entry.first + "' once, got it more often",
                   ExitCode::usage);
@@ -137,8 +158,9 @@ int main(int argc, char **argv) {
     element = mlir::Float64Type::get(&context);
   if (dtype == Element::BF16)
     element = mlir::BFloat16Type::get(&context);
-  auto module = gptCommand ? pp::buildGpt(context, gpt, element)
-                           : pp::buildMlp(context, mlp, element);
+  auto module = gptCommand   ? pp::buildGpt(context, moe, element)
+                : moeCommand ? pp::buildMoe(context, moe, element)
+                             : pp::buildMlp(context, mlp, element);
   if (!module)
     return int(ExitCode::usage);
   if (failed(mlir::verify(*module)))

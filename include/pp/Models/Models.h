@@ -29,6 +29,18 @@ struct GptConfig {
   double dropout = 0;
 };
 
+/// GPT with experts in place of some feed-forward parts.
+struct MoeConfig : GptConfig {
+  int64_t experts = 8;
+  int64_t topK = 2;  ///< experts of a token
+  int64_t every = 2; ///< the last of so many blocks has experts
+  /// Places of an expert in a sequence, as a multiple of what it needs if all
+  /// experts get as many tokens; those of a token beyond are dropped.
+  double capacityFactor = 1.25;
+  /// Of the auxiliary loss, which evens out how many tokens an expert gets.
+  double auxWeight = 0.01;
+};
+
 /// tanh layers and a softmax classifier.
 struct MlpConfig {
   int64_t layers = 3; ///< linear layers, the last one yields the logits
@@ -43,6 +55,13 @@ struct MlpConfig {
 /// configuration that is no model is reported at the context.
 mlir::OwningOpRef<mlir::ModuleOp> buildGpt(mlir::MLIRContext &context,
                                            const GptConfig &config,
+                                           mlir::Type element);
+
+/// The same; the auxiliary loss is added to the loss. Metrics `aux_loss`,
+/// summed over blocks, before its weight, and `dropped`, the share of choices
+/// without a place.
+mlir::OwningOpRef<mlir::ModuleOp> buildMoe(mlir::MLIRContext &context,
+                                           const MoeConfig &config,
                                            mlir::Type element);
 
 /// Inputs `x`, [batch, input], and `labels`, i32 [batch]; the loss is the mean

@@ -3,9 +3,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# In: the folder of pp's tools, an element type and a partition. Out: one line
-# per case; exit code 1 if one differs. Losses and, in f64, the final
-# parameters are compared; README.md gives the bounds. Standard library only.
+# In: the folder of pp's tools, a file of cases, an element type and a partition.
+# Out: one line per case; exit code 1 if one differs. Losses and, in f64, metrics
+# and the final parameters are compared; README.md gives the bounds. Standard
+# library only.
 """Compares pp with the numbers that PyTorch produced."""
 
 import argparse
@@ -74,9 +75,10 @@ def check(args, goldens, case, scratch):
     final = os.path.join(scratch, "final.safetensors")
     report = os.path.join(scratch, "report.json")
     options = " ".join(f"{k}={v}" for k, v in case["options"].items())
-    run([os.path.join(args.bin, "pp-model"), "gpt", f"--dtype={args.dtype}",
-         f"--tied={'true' if case['tied'] else 'false'}", "-o", model,
-         *(f"--{k}={v}" for k, v in goldens["model"].items())])
+    sizes = goldens["model"] | case["model"]
+    run([os.path.join(args.bin, "pp-model"), goldens["family"],
+         f"--dtype={args.dtype}", "-o", model,
+         *(f"--{k}={json.dumps(v)}" for k, v in sizes.items())])
     run([os.path.join(args.bin, "pp-run"), model,
          "--parallelize=" + f"{args.partition} {options}".strip(),
          f"--data=npy:{os.path.join(HERE, 'data')}",
@@ -85,7 +87,8 @@ def check(args, goldens, case, scratch):
          f"--save={final}"])
     bound = BOUNDS[args.dtype]
     with open(report) as file:
-        ours = [step["loss"] for step in json.load(file)["steps"]]
+        steps = json.load(file)["steps"]
+    ours = [step["loss"] for step in steps]
     theirs = case[f"losses_{args.dtype}"]
     if len(ours) != len(theirs):
         return [f"expects {len(theirs)} losses, got {len(ours)}"]
@@ -93,6 +96,11 @@ def check(args, goldens, case, scratch):
                 for i, (a, b) in enumerate(zip(ours, theirs))
                 if not abs(a - b) <= bound * abs(b)]
     if args.dtype == "f64":
+        for name, values in case.get("metrics", {}).items():
+            problems += [f"{name} of step {i + 1}: expects {value!r}, got {step}"
+                         for i, (step, value) in enumerate(zip(steps, values))
+                         if not abs(step["metrics"][name] - value) <=
+                         bound * abs(value)]
         difference, name = parameter_difference(
             read_safetensors(final),
             read_safetensors(os.path.join(HERE, case["final"])))
@@ -107,14 +115,16 @@ def main():
     parser.add_argument("--dtype", choices=BOUNDS, default="f64")
     parser.add_argument("--partition", default="",
                         help='for --parallelize, such as "dp=2 tp=2"')
+    parser.add_argument("--goldens", default="goldens.json",
+                        help="the cases, in this script's folder")
     parser.add_argument("--case", help="run this case only")
     args = parser.parse_args()
-    with open(os.path.join(HERE, "goldens.json")) as file:
+    with open(os.path.join(HERE, args.goldens)) as file:
         goldens = json.load(file)
     cases = [case for case in goldens["cases"]
              if args.case in (None, case["name"])]
     if not cases:
-        parser.error(f"expects a case of goldens.json, got '{args.case}'")
+        parser.error(f"expects a case of {args.goldens}, got '{args.case}'")
     failed = False
     for case in cases:
         with tempfile.TemporaryDirectory() as scratch:

@@ -129,7 +129,7 @@ def main():
                                    labels)
             case = f"{embeddings}-{name}"
             cases.append({
-                "name": case, "tied": tied, "options": options,
+                "name": case, "model": {"tied": tied}, "options": options,
                 "initial": initial,
                 "final": save(model, case + ".safetensors"),
                 "losses_f64": losses, "losses_f32": losses32,
@@ -139,7 +139,8 @@ def main():
                   f"f32 differs by "
                   f"{max(abs(a - b) for a, b in zip(losses, losses32)):.1e}")
     with open(os.path.join(HERE, "goldens.json"), "w") as out:
-        json.dump({"torch": torch.__version__, "steps": STEPS, "model": MODEL,
+        json.dump({"torch": torch.__version__, "steps": STEPS, "family": "gpt",
+                   "model": MODEL,
                    "cases": cases}, out, indent=1)
         out.write("\n")
 

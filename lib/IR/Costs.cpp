@@ -113,6 +113,6 @@ void pp::registerCostModels(DialectRegistry &registry) {
     attach<none, picked, SliceOp, DynamicSliceOp, GatherOp>(context);
     // A literal is there already, and the others name what exists.
     attach<none, none, ConstantOp, ReshapeOp, StopGradientOp,
-           ShardingConstraintOp, ReshardOp>(context);
+           ShardingConstraintOp, ReshardOp, NameOp>(context);
   });
 }

@@ -72,10 +72,18 @@ Value convert(ConvertOp op, Vjp &vjp) {
   Type element = ranked(op.getOperand()).getElementType();
   return vjp.convert(vjp.upstream, element);
 }
-/// The gradient is laid out as the value.
+/// The gradient is laid out as the value, on the same side of what is closed.
 Value shardingConstraint(ShardingConstraintOp op, Vjp &vjp) {
-  return vjp.make<ShardingConstraintOp>(op.getType(), vjp.upstream,
-                                        op.getSharding());
+  bool isBefore = op.getClosed() && op.getSide() == ConstrainedSide::Result;
+  return vjp.make<ShardingConstraintOp>(
+      op.getType(), vjp.upstream,
+      isBefore ? ConstrainedSide::Operand : ConstrainedSide::Result,
+      op.getSharding(), op.getClosed(), op.getPriorityAttr());
+}
+
+Value name(NameOp op, Vjp &vjp) {
+  return vjp.make<NameOp>(op.getType(), vjp.upstream, op.getNameAttr(),
+                          op.getDimsAttr(), /*gradient=*/true);
 }
 
 /// Layouts are settled after differentiation.
@@ -174,6 +182,7 @@ void pp::registerElementwiseGradients(MLIRContext *context) {
   attachGradient<CosOp, unary<CosOp, cos>>(context);
   attachGradient<ConvertOp, unary<ConvertOp, convert>>(context);
   attachGradient<ReshardOp, unary<ReshardOp, reshard>>(context);
+  attachGradient<NameOp, unary<NameOp, name>>(context);
   attachGradient<ShardingConstraintOp,
                  unary<ShardingConstraintOp, shardingConstraint>>(context);
   attachGradient<AddOp, add>(context);

@@ -256,7 +256,20 @@ LogicalResult ReshardOp::verify() {
   return success();
 }
 
+LogicalResult NameOp::verify() {
+  if (getName().empty())
+    return emitOpError("expects a name, got none (name_c1)");
+  if (getDims() &&
+      static_cast<int64_t>(getDims()->size()) != getType().getRank())
+    return emitOpError() << "expects a kind for each dimension of " << getType()
+                         << ", got " << *getDims() << " (name_c2)";
+  return success();
+}
+
 LogicalResult ShardingConstraintOp::verify() {
+  if (getSide() == ConstrainedSide::Operand && !getClosed())
+    return emitOpError("expects 'closed' with 'from', got none "
+                       "(sharding_constraint_c2)");
   if (getSharding().getRank() != getType().getRank() ||
       !getSharding().getPartial().empty())
     return emitOpError() << "expects a sharding of rank " << getType().getRank()

@@ -150,14 +150,17 @@ Attribute SeedAttr::parse(AsmParser &parser, Type) {
   int64_t priority;
   if (parser.parseLess() || parseName(parser, pattern) || parser.parseComma() ||
       parseDims(parser, dims) || parser.parseComma() ||
-      parser.parseInteger(priority) || parser.parseGreater())
+      parser.parseInteger(priority))
     return {};
-  return get(parser.getContext(), pattern, dims, priority);
+  const bool isClosed = succeeded(parser.parseOptionalComma());
+  if ((isClosed && parser.parseKeyword("closed")) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), pattern, dims, priority, isClosed);
 }
 void SeedAttr::print(AsmPrinter &printer) const {
   printer << "<" << getPattern() << ", ";
   printDims(printer, getDims());
-  printer << ", " << getPriority() << ">";
+  printer << ", " << getPriority() << (getIsClosed() ? ", closed>" : ">");
 }
 
 //===----------------------------------------------------------------------===//

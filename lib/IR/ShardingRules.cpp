@@ -198,7 +198,7 @@ void pp::registerComputeShardings(MLIRContext *context) {
                     LogisticOp, SinOp, CosOp, SignOp, NotOp, AddOp, SubOp,
                     MulOp, DivOp, MaxOp, MinOp, PowOp, AndOp, OrOp, CompareOp,
                     SelectOp, ConvertOp, StopGradientOp, ShardingConstraintOp,
-                    ReshardOp>(context);
+                    ReshardOp, NameOp>(context);
   ReduceOp::attachInterface<ShardingModel<ReduceOp, reduceRule>>(*context);
   ArgmaxOp::attachInterface<ShardingModel<ArgmaxOp, argmaxRule>>(*context);
   TopKOp::attachInterface<ShardingModel<TopKOp, topKRule>>(*context);

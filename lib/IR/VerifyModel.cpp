@@ -225,13 +225,13 @@ LogicalResult InterfaceVerifier::verifyBound() const {
 
 LogicalResult InterfaceVerifier::verifyDims() const {
   auto dims = get<ArrayAttr>(attrs::kDims);
-  if (!dims ||
-      (isBatch() && static_cast<int64_t>(dims.size()) == type.getRank()))
+  if (!dims || ((isBatch() || getRole() == Role::Param) &&
+                static_cast<int64_t>(dims.size()) == type.getRank()))
     return success();
-  return fail()
-         << "expects pp.dims on inputs and labels alone, a name for each "
-            "dimension of "
-         << type << ", got " << dims << " (model_c5)";
+  return fail() << "expects pp.dims on inputs, labels and parameters alone, a "
+                   "name for "
+                   "each dimension of "
+                << type << ", got " << dims << " (model_c5)";
 }
 
 LogicalResult InterfaceVerifier::verify() {

@@ -238,6 +238,12 @@ Value GraphBuilder::dot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
                               lhsContract, rhsContract);
 }
 
+Value GraphBuilder::name(Value value, StringRef name,
+                         ArrayRef<StringRef> dims) {
+  return NameOp::create(builder, loc, value.getType(), value, name,
+                        builder.getStrArrayAttr(dims), /*gradient=*/false);
+}
+
 /// Dimensions 0 .. n-1.
 static SmallVector<int64_t> leading(int64_t n) {
   return llvm::to_vector(llvm::seq<int64_t>(n));

@@ -113,6 +113,11 @@ public:
 
   llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) const;
 
+  /// `value` under a name by which a plan can speak of it. `dims`: what its
+  /// dimensions are, "" for what is no kind of its own.
+  mlir::Value name(mlir::Value value, llvm::StringRef name,
+                   llvm::ArrayRef<llvm::StringRef> dims);
+
   /// Names the part of the model that the following ops belong to.
   void enter(llvm::StringRef part);
 

@@ -35,6 +35,9 @@ LogicalResult AxisSplits::run() {
     for (unsigned number :
          table.lookup(getArgName(main, argument.getArgNumber())))
       place(argument, plan.getSeeds()[number].getDims());
+  for (auto name : main.getOps<NameOp>())
+    for (unsigned number : table.lookup(name.getName()))
+      place(name.getResult(), plan.getSeeds()[number].getDims());
   for (auto constraint : main.getOps<ShardingConstraintOp>())
     place(constraint.getResult(), constraint.getSharding().getDims());
   return success();

@@ -153,7 +153,8 @@ std::optional<HostTensor> evaluateUnary(Operation *op, const HostTensor &x) {
           return isBool ? double(v == 0.0) : double(~toInt(v));
         });
       })
-      .Case<StopGradientOp, ShardingConstraintOp, ReshardOp>([&](auto) { return x; })
+      .Case<StopGradientOp, ShardingConstraintOp, ReshardOp, NameOp>(
+          [&](auto) { return x; })
       .Default([](Operation *) { return std::nullopt; });
 }
 

@@ -273,7 +273,7 @@ void pp::registerLinalgModels(DialectRegistry &registry) {
                       ErfOp, LogisticOp, SinOp, CosOp, SignOp, NotOp, AddOp,
                       SubOp, MulOp, DivOp, MaxOp, MinOp, PowOp, AndOp, OrOp,
                       CompareOp, SelectOp, ConvertOp, StopGradientOp,
-                      ShardingConstraintOp, ReshardOp>(context);
+                      ShardingConstraintOp, ReshardOp, NameOp>(context);
     attachOverloads<BroadcastOp, ReshapeOp, TransposeOp, SliceOp, PadOp,
                     ConcatenateOp, DynamicSliceOp, DynamicUpdateSliceOp,
                     GatherOp, ScatterAddOp, TopKOp, CumsumOp, RandomBitsOp>(

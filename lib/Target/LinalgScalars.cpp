@@ -284,7 +284,7 @@ Value pp::emitConvert(OpBuilder &b, Location loc, Value value, Type to) {
 
 Value pp::emitScalar(OpBuilder &b, Operation *op, ValueRange operands) {
   Location loc = op->getLoc();
-  if (isa<StopGradientOp, ShardingConstraintOp, ReshardOp>(op))
+  if (isa<StopGradientOp, ShardingConstraintOp, ReshardOp, NameOp>(op))
     return operands[0];
   if (isa<SelectOp>(op))
     return select(b, loc, operands);

@@ -157,7 +157,8 @@ struct VerifySpmdPass : pp::impl::VerifySpmdBase<VerifySpmdPass> {
     if (failed(mesh))
       return failure();
     for (Operation &op : main->getBody().front().without_terminator()) {
-      if (op.hasAttr(attrs::kShardings) || isa<ShardingConstraintOp, ReshardOp>(op))
+      if (op.hasAttr(attrs::kShardings) ||
+          isa<ShardingConstraintOp, ReshardOp, NameOp>(op))
         return op.emitError("expects no sharding left undone, got ")
                << op.getName() << "; pp-partition should have removed it";
       if (!isSpmdOp(&op))

@@ -139,6 +139,30 @@ func.func @scatter_add_c2(%x: tensor<4x8xf32>, %i: tensor<5xi32>, %u: tensor<5xf
 // -----
 
 pp.mesh @mesh = <["dp"=2]>
+func.func @sharding_constraint_c2(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects 'closed' with 'from', got none (sharding_constraint_c2)}}
+  %0 = pp.sharding_constraint %x from <@mesh, [{"dp"}, {}]> : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @name_c1(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects a name, got none (name_c1)}}
+  %0 = pp.name %x "" : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @name_c2(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects a kind for each dimension of 'tensor<4x8xf32>', got ["batch"] (name_c2)}}
+  %0 = pp.name %x "x" dims ["batch"] : tensor<4x8xf32>
+  return
+}
+
+// -----
+
 func.func @sharding_constraint_c1(%x: tensor<4x8xf32>) {
   // expected-error@+1 {{expects a sharding of rank 2 that is not partial, got #pp.sharding<@mesh, [{"dp"}]> (sharding_constraint_c1)}}
   %0 = pp.sharding_constraint %x to <@mesh, [{"dp"}]> : tensor<4x8xf32>

@@ -524,20 +524,58 @@ def PP_ScatterAddOp : PP_PureOp<"scatter_add", [AllTypesMatch<["operand", "resul
   let assemblyFormat = "$operand `[` $indices `]` `,` $updates `batch` $batch_dims attr-dict `:` type($operand) `,` type($indices) `,` type($updates)";
 }
 
-def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [SameOperandsAndResultType]> {
-  let summary = "the identity, whose result has a given sharding";
+def PP_NameOp : PP_PureOp<"name", [SameOperandsAndResultType]> {
+  let summary = "the identity, under a name by which a plan can speak of it";
   let description = [{
+    `dims` say what the dimensions are, as pp.dims does of arguments; "" is no
+    kind of its own. The op's gradient is a `pp.name` with the same name, marked
+    `gradient`. pp-annotate-shardings puts what the plan says of the name in its
+    place.
+    Constraints:
+    - (name_c1) the name is not empty.
+    - (name_c2) `dims` are as many as the tensor has dimensions.
+
+    ```mlir
+    %y = pp.name %x "h.0.attn.query" dims ["batch", "head"] : tensor<4x8xf32>
+    %dx = pp.name %dy "h.0.attn.query" gradient : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins PP_Tensor:$operand, StrAttr:$name, OptionalAttr<StrArrayAttr>:$dims,
+                       UnitAttr:$gradient);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand $name (`dims` $dims^)? (`gradient` $gradient^)? attr-dict `:` type($result)";
+}
+
+def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [SameOperandsAndResultType]> {
+  let summary = "the identity, one side of which has a given sharding";
+  let description = [{
+    `to`: the result has it. A `closed` constraint stands between two layouts:
+    the axes that it names do not spread through it, and the partitioner brings
+    its operand to what its result has. Its gradient is the same change the other
+    way: the operand has the sharding (`from`). `priority` is the round of
+    propagation, that of the axes if absent.
     Constraints:
     - (sharding_constraint_c1) the sharding has the tensor's rank and is not partial.
+    - (sharding_constraint_c2) `from` stands with `closed`.
 
     ```mlir
     %y = pp.sharding_constraint %x to <@mesh, [{"dp"}, {"tp", ?} ]> : tensor<4x8xf32>
+    %z = pp.sharding_constraint %y to <@mesh, [{?}, {"tp"} ]> closed priority 0 : tensor<4x8xf32>
+    %dy = pp.sharding_constraint %dz from <@mesh, [{?}, {"tp"} ]> closed : tensor<4x8xf32>
     ```
   }];
-  let arguments = (ins PP_Tensor:$operand, PP_ShardingAttr:$sharding);
+  let arguments = (ins PP_Tensor:$operand, PP_ConstrainedSideAttr:$side, PP_ShardingAttr:$sharding,
+                       UnitAttr:$closed, OptionalAttr<I64Attr>:$priority);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
-  let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
+  let assemblyFormat = "$operand `` $side $sharding (`closed` $closed^)? (`priority` $priority^)? attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    /// The value that has the sharding.
+    ::mlir::Value getConstrained() {
+      return getSide() == ConstrainedSide::Result ? getResult() : getOperand();
+    }
+  }];
 }
 
 def PP_ReshardOp : PP_PureOp<"reshard", [SameOperandsAndResultType]> {

@@ -54,6 +54,13 @@ def PP_LayoutChangeAttr : PP_EnumAttr<PP_LayoutChange, "layout_change"> {
   let assemblyFormat = "$value";
 }
 
+def PP_ConstrainedSide : PP_I32Enum<"ConstrainedSide", "which side of a constraint has the sharding", [
+  I32EnumAttrCase<"Result", 0, "to">, I32EnumAttrCase<"Operand", 1, "from">
+]>;
+def PP_ConstrainedSideAttr : PP_EnumAttr<PP_ConstrainedSide, "constrained_side"> {
+  let assemblyFormat = "$value";
+}
+
 def PP_Direction : PP_I32Enum<"Direction", "a comparison", [
   I32EnumAttrCase<"EQ", 0, "eq">, I32EnumAttrCase<"NE", 1, "ne">,
   I32EnumAttrCase<"LT", 2, "lt">, I32EnumAttrCase<"LE", 3, "le">,
@@ -261,17 +268,25 @@ def PP_OptimizerAttr : PP_Attr<"Optimizer", "optimizer"> {
 }
 
 def PP_SeedAttr : PP_Attr<"Seed", "seed"> {
-  let summary = "a sharding for every argument whose name matches a pattern";
+  let summary = "a sharding for whatever has a name that matches a pattern";
   let description = [{
-    `pattern` is a dotted name in which `*` stands for any run of characters.
-    `priority` orders propagation: 0 (batch) before 1 (tensor) before 2.
+    `pattern` is a dotted name, of an argument or of a `pp.name`, in which `*`
+    stands for any run of characters. `priority` orders propagation: 0 (batch)
+    before 1 (tensor) before 2. A `closed` sharding is that of a named value for
+    all who read it: none of its axes spreads from one side of it to the other.
 
     ```mlir
     #pp.seed<"h.*.attn.c_attn.weight", [{}, {}, {"tp"}, {} ], 1>
+    #pp.seed<"h.*.attn.query", [{?}, {}, {"tp", "sp"}, {?} ], 0, closed>
     ```
   }];
   let parameters = (ins "::mlir::StringAttr":$pattern,
-                        ArrayRefParameter<"::pp::DimShardingAttr">:$dims, "int64_t":$priority);
+                        ArrayRefParameter<"::pp::DimShardingAttr">:$dims, "int64_t":$priority,
+                        "bool":$isClosed);
+  let builders = [AttrBuilder<(ins "::mlir::StringAttr":$pattern,
+      "::llvm::ArrayRef<::pp::DimShardingAttr>":$dims, "int64_t":$priority), [{
+    return $_get($_ctxt, pattern, dims, priority, /*isClosed=*/false);
+  }]>];
   let hasCustomAssemblyFormat = 1;
 }
 

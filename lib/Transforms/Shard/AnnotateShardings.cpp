@@ -3,10 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: level 1 with a plan. Out: `pp.sharding` on the arguments that the plan's
-// seeds name. A plan without seeds gets them first (pp/Planner): inputs
-// split their first dimension over micro-batches and data parallelism, tensor
-// parallelism splits the parameters that introduce a dimension which is never
-// reduced but against another parameter. Everything else is derived.
+// seeds name, a constraint in place of every `pp.name` that they name. A plan
+// without seeds gets them first (pp/Planner): inputs split their first
+// dimension over micro-batches and data parallelism, tensor parallelism splits
+// the parameters that introduce a dimension which is never reduced but against
+// another parameter. Everything else is derived.
 //
 //===----------------------------------------------------------------------===//
 #include "ParameterLayouts.h"
@@ -16,6 +17,7 @@
 #include "pp/Planner/TensorSeeds.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace pp;
@@ -27,100 +29,193 @@ namespace pp {
 
 namespace {
 
-/// The sharding of one argument, merged from all seeds that match its name.
-class ArgumentSeed {
+/// The sharding of one argument or named value, merged from all seeds that
+/// match its name. Reports at `at`.
+class SeededSharding {
 public:
-  ArgumentSeed(func::FuncOp main, unsigned index, MeshAttr mesh)
-      : main(main), mesh(mesh), name(getArgName(main, index)),
-        type(cast<RankedTensorType>(main.getArgument(index).getType())),
-        dims(type.getRank(),
-             DimShardingAttr::get(main.getContext(), {}, true)) {}
+  SeededSharding(Operation *at, StringRef what, StringRef name, Type type,
+                 MeshAttr mesh)
+      : at(at), what(what), name(name), type(cast<RankedTensorType>(type)),
+        mesh(mesh), dims(this->type.getRank(),
+                         DimShardingAttr::get(at->getContext(), {}, true)) {}
 
-  LogicalResult add(SeedAttr seed) {
-    if (static_cast<int64_t>(seed.getDims().size()) != type.getRank())
-      return fail(seed) << type.getRank() << " dimensions of " << type
-                        << ", got " << seed.getDims().size();
-    for (auto [dim, wanted] : llvm::enumerate(seed.getDims())) {
-      DimShardingAttr &mine = dims[dim];
-      if (wanted.getAxes().empty()) {
-        if (mine.getAxes().empty() && !wanted.getIsOpen())
-          mine = wanted;
-        continue;
-      }
-      if (!mine.getAxes().empty())
-        return fail(seed) << "dimension " << dim << " to be sharded once, got "
-                          << mine << " and " << wanted;
-      if (failed(check(seed, dim, wanted)))
-        return failure();
-      mine = wanted;
-    }
-    matched = true;
-    return success();
-  }
+  LogicalResult add(SeedAttr seed);
 
-  bool isMatched() const { return matched; }
+  /// The first seed that matched, or null.
+  SeedAttr getFirst() const { return first; }
   ShardingAttr take(FlatSymbolRefAttr symbol) {
-    return ShardingAttr::get(main.getContext(), symbol, dims, {});
+    return ShardingAttr::get(at->getContext(), symbol, dims, {});
   }
 
 private:
   InFlightDiagnostic fail(SeedAttr seed) {
-    return main.emitError("argument \"")
-           << name << "\": seed " << seed << " expects ";
+    return at->emitError() << what << " \"" << name << "\": seed " << seed
+                           << " expects ";
   }
+  LogicalResult check(SeedAttr seed, size_t dim, DimShardingAttr wanted);
 
-  LogicalResult check(SeedAttr seed, size_t dim, DimShardingAttr wanted) {
-    for (StringAttr axis : wanted.getAxes()) {
-      if (!mesh.lookup(axis))
-        return fail(seed) << "axes of " << mesh << ", got " << axis;
-      if (!used.insert(axis).second)
-        return fail(seed) << "to use every axis once, got " << axis
-                          << " a second time";
-    }
-    int64_t shards = mesh.sizeOf(wanted.getAxes());
-    if (shards <= type.getDimSize(dim))
-      return success();
-    InFlightDiagnostic error =
-        fail(seed) << "at least " << shards << " elements in dimension " << dim
-                   << " of " << type << ", one per shard over ";
-    llvm::interleaveComma(wanted.getAxes(), error);
-    return error << ", got " << type.getDimSize(dim);
-  }
-
-  func::FuncOp main;
-  MeshAttr mesh;
-  StringRef name;
+  Operation *at;
+  StringRef what, name;
   RankedTensorType type;
+  MeshAttr mesh;
   SmallVector<DimShardingAttr> dims;
   llvm::SmallDenseSet<StringAttr> used;
-  bool matched = false;
+  SeedAttr first;
 };
 
-LogicalResult applySeeds(func::FuncOp main, PlanAttr plan,
-                         FlatSymbolRefAttr symbol) {
-  SeedTable seeds(plan);
-  llvm::BitVector isUsed(plan.getSeeds().size());
+LogicalResult SeededSharding::add(SeedAttr seed) {
+  if (static_cast<int64_t>(seed.getDims().size()) != type.getRank())
+    return fail(seed) << type.getRank() << " dimensions of " << type << ", got "
+                      << seed.getDims().size();
+  if (first && (first.getIsClosed() || seed.getIsClosed()))
+    return fail(seed) << "a closed sharding to be the only one, got " << first
+                      << " beside it: leave one of them out";
+  for (auto [dim, wanted] : llvm::enumerate(seed.getDims())) {
+    DimShardingAttr &mine = dims[dim];
+    if (wanted.getAxes().empty()) {
+      if (mine.getAxes().empty() && !wanted.getIsOpen())
+        mine = wanted;
+      continue;
+    }
+    if (!mine.getAxes().empty())
+      return fail(seed) << "dimension " << dim << " to be sharded once, got "
+                        << mine << " and " << wanted;
+    if (failed(check(seed, dim, wanted)))
+      return failure();
+    mine = wanted;
+  }
+  if (!first)
+    first = seed;
+  return success();
+}
+
+LogicalResult SeededSharding::check(SeedAttr seed, size_t dim,
+                                    DimShardingAttr wanted) {
+  for (StringAttr axis : wanted.getAxes()) {
+    if (!mesh.lookup(axis))
+      return fail(seed) << "axes of " << mesh << ", got " << axis;
+    if (!used.insert(axis).second)
+      return fail(seed) << "to use every axis once, got " << axis
+                        << " a second time";
+  }
+  int64_t shards = mesh.sizeOf(wanted.getAxes());
+  if (shards <= type.getDimSize(dim))
+    return success();
+  InFlightDiagnostic error =
+      fail(seed) << "at least " << shards << " elements in dimension " << dim
+                 << " of " << type << ", one per shard over ";
+  llvm::interleaveComma(wanted.getAxes(), error);
+  return error << ", got " << type.getDimSize(dim);
+}
+
+/// Puts the plan's seeds where their names are.
+class SeedPlacement {
+public:
+  SeedPlacement(func::FuncOp main, PlanAttr plan, FlatSymbolRefAttr mesh)
+      : main(main), plan(plan), mesh(mesh), table(plan),
+        isUsed(plan.getSeeds().size()) {}
+
+  LogicalResult run() {
+    return success(succeeded(placeOnArguments()) &&
+                   succeeded(placeOnValues()) && succeeded(checkUsed()));
+  }
+
+private:
+  LogicalResult placeOnArguments();
+  LogicalResult placeOnValues();
+  LogicalResult checkUsed();
+  LogicalResult collect(StringRef name, SeededSharding &sharding);
+
+  func::FuncOp main;
+  PlanAttr plan;
+  FlatSymbolRefAttr mesh;
+  SeedTable table;
+  llvm::BitVector isUsed;
+  llvm::SetVector<StringAttr> names; ///< of values
+};
+
+LogicalResult SeedPlacement::collect(StringRef name, SeededSharding &sharding) {
+  for (unsigned number : table.lookup(name)) {
+    isUsed.set(number);
+    if (failed(sharding.add(plan.getSeeds()[number])))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult SeedPlacement::placeOnArguments() {
   SmallVector<Attribute> shardings;
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {
+    StringRef name = getArgName(main, index);
     if (Attribute given = main.getArgAttr(index, attrs::kSharding))
       return main.emitError("argument \"")
-             << getArgName(main, index)
-             << "\" expects its sharding from a seed of the plan, got "
+             << name << "\" expects its sharding from a seed of the plan, got "
              << given;
-    ArgumentSeed argument(main, index, plan.getMesh());
-    for (unsigned number : seeds.lookup(getArgName(main, index))) {
-      isUsed.set(number);
-      if (failed(argument.add(plan.getSeeds()[number])))
-        return failure();
-    }
-    shardings.push_back(argument.isMatched() ? argument.take(symbol)
-                                             : Attribute());
+    SeededSharding sharding(main, "argument", name,
+                            main.getArgumentTypes()[index], plan.getMesh());
+    if (failed(collect(name, sharding)))
+      return failure();
+    SeedAttr first = sharding.getFirst();
+    if (first && first.getIsClosed())
+      return main.emitError("argument \"")
+             << name << "\": seed " << first
+             << " expects a value that the model computes, for 'closed' tells "
+                "its readers from what it is made of; leave 'closed' out";
+    shardings.push_back(first ? sharding.take(mesh) : Attribute());
   }
   setArgAttrs(main, attrs::kSharding, shardings);
-  for (auto [number, seed] : llvm::enumerate(plan.getSeeds()))
-    if (!isUsed.test(number))
-      return main.emitError("expects every seed to name an argument, got ")
-             << seed;
+  return success();
+}
+
+/// A named value, or its gradient, that no seed names is nothing of its own.
+LogicalResult SeedPlacement::placeOnValues() {
+  for (auto op : llvm::make_early_inc_range(main.getOps<NameOp>())) {
+    names.insert(op.getNameAttr());
+    SeededSharding sharding(op, "value", op.getName(), op.getType(),
+                            plan.getMesh());
+    if (failed(collect(op.getName(), sharding)))
+      return failure();
+    Value value = op.getOperand();
+    if (SeedAttr seed = sharding.getFirst()) {
+      OpBuilder builder(op);
+      bool isBefore = seed.getIsClosed() && op.getGradient();
+      auto constraint = ShardingConstraintOp::create(
+          builder, op.getLoc(), op.getType(), value,
+          isBefore ? ConstrainedSide::Operand : ConstrainedSide::Result,
+          sharding.take(mesh), seed.getIsClosed(),
+          builder.getI64IntegerAttr(seed.getPriority()));
+      constraint->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+      value = constraint;
+    }
+    op.replaceAllUsesWith(value);
+    op.erase();
+  }
+  return success();
+}
+
+LogicalResult SeedPlacement::checkUsed() {
+  for (unsigned number : isUsed.flip().set_bits()) {
+    SeedAttr seed = plan.getSeeds()[number];
+    std::string near;
+    unsigned least = std::numeric_limits<unsigned>::max();
+    auto compare = [&](StringRef name) {
+      unsigned distance = name.edit_distance(seed.getPattern().getValue());
+      if (distance < least)
+        near = name.str();
+      least = std::min(least, distance);
+    };
+    for (unsigned index = 0; index < main.getNumArguments(); ++index)
+      compare(getArgName(main, index));
+    for (StringAttr name : names)
+      compare(name);
+    InFlightDiagnostic error =
+        main.emitError("expects every seed to name an argument or a value of "
+                       "the model, got ")
+        << seed;
+    if (!near.empty())
+      error << "; the nearest name is \"" << near << "\"";
+    return error;
+  }
   return success();
 }
 
@@ -160,8 +255,9 @@ struct AnnotateShardingsPass
     Builder builder(&getContext());
     if (failed(writeParameterLayouts(*main, zero,
                                      builder.getStrArrayAttr({"dp"}))) ||
-        failed(applySeeds(*main, *plan,
-                          FlatSymbolRefAttr::get(mesh.getSymNameAttr()))))
+        failed(SeedPlacement(*main, *plan,
+                             FlatSymbolRefAttr::get(mesh.getSymNameAttr()))
+                   .run()))
       signalPassFailure();
   }
 };

@@ -16,12 +16,15 @@ using namespace pp;
 MeshView::MeshView(MeshAttr mesh, FlatSymbolRefAttr symbol, PlanAttr plan)
     : mesh(mesh), meshSymbol(symbol) {
   llvm::SmallDenseMap<StringAttr, int64_t> bySeed;
-  for (SeedAttr seed : plan ? plan.getSeeds() : ArrayRef<SeedAttr>())
+  for (SeedAttr seed : plan ? plan.getSeeds() : ArrayRef<SeedAttr>()) {
+    if (seed.getIsClosed()) // competes with nothing
+      continue;
     for (DimShardingAttr dim : seed.getDims())
       for (StringAttr axis : dim.getAxes()) {
         auto [it, isNew] = bySeed.try_emplace(axis, seed.getPriority());
         it->second = std::min(it->second, seed.getPriority());
       }
+  }
   for (auto [index, axis] : llvm::enumerate(mesh.getAxes())) {
     axisSizes.push_back(axis.getSize());
     axisPriorities.push_back(bySeed.lookup(axis.getName()));
@@ -116,6 +119,11 @@ Layout pp::getLayout(Value value, const MeshView &mesh) {
   auto main = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   return mesh.toLayout(main.getArgAttrOfType<ShardingAttr>(
       argument.getArgNumber(), attrs::kSharding));
+}
+
+bool pp::isLayoutChange(Operation *op) {
+  auto constraint = dyn_cast<ShardingConstraintOp>(op);
+  return constraint ? constraint.getClosed() : isa<ReshardOp>(op);
 }
 
 bool pp::fits(ShardingAttr sharding, Type type, const MeshView &mesh) {

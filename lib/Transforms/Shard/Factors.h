@@ -37,7 +37,7 @@ public:
   /// Number of the time axis, or -1.
   int timeAxis() const { return time; }
   /// Which axes go first where two want the same, smallest first: the priority
-  /// of the first seed that uses the axis, 0 if none does.
+  /// of the first open seed that uses the axis, 0 if none does.
   int64_t priority(int axis) const { return axisPriorities[axis]; }
   /// All priorities that axes have, ascending; 0 where there are no axes.
   llvm::ArrayRef<int64_t> priorities() const { return distinctPriorities; }
@@ -60,6 +60,10 @@ private:
 
 /// The layout that propagation wrote for an argument or an op's result.
 Layout getLayout(mlir::Value value, const MeshView &mesh);
+
+/// True for an identity whose result need not lie as its operand: a reshard or
+/// a closed constraint.
+bool isLayoutChange(mlir::Operation *op);
 
 /// True if `sharding` has the rank of `type` and names axes of the mesh only.
 bool fits(ShardingAttr sharding, mlir::Type type, const MeshView &mesh);

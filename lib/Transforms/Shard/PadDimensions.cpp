@@ -56,13 +56,13 @@ private:
   /// The layout of a result of @main, which may be another than its value's.
   Layout layoutOfResult(unsigned index);
   LogicalResult decide();
-  void tieReshard(ReshardOp reshard);
+  void tieSides(Operation *change);
   void findDivergent(PaddedOp &padded);
   LogicalResult padArguments();
   void padOp(const PaddedOp &padded);
   SmallVector<DimPadding> presentPadding(Value value);
   Value repad(Value value, ArrayRef<DimPadding> wanted);
-  void padReshard(ReshardOp reshard);
+  void padSides(Operation *change);
   void padResults();
   ShardingAttr cutResult(unsigned index, const llvm::SmallBitVector &whole);
 
@@ -161,8 +161,8 @@ LogicalResult Padding::decide() {
       return op.emitError("expects an op with a sharding rule, got ")
              << op.getName();
     ops.push_back({&op, shardable.getShardingRule(), {}});
-    if (auto reshard = dyn_cast<ReshardOp>(op))
-      tieReshard(reshard);
+    if (isLayoutChange(&op))
+      tieSides(&op);
     else
       classes.addOp(&op, ops.back().rule);
   }
@@ -179,7 +179,7 @@ LogicalResult Padding::decide() {
       classes.tie(argument, value);
   }
   for (PaddedOp &op : ops)
-    if (!isa<ReshardOp>(op.op))
+    if (!isLayoutChange(op.op))
       findDivergent(op);
   multiples.assign(classes.numClasses(), 1);
   for (FactorClasses::Class number = 0; number < classes.numClasses(); ++number)
@@ -192,8 +192,8 @@ LogicalResult Padding::decide() {
 
 /// A dimension that one side has whole and the other splits is padded on the
 /// latter alone.
-void Padding::tieReshard(ReshardOp reshard) {
-  Value operand = reshard.getOperand(), result = reshard.getResult();
+void Padding::tieSides(Operation *change) {
+  Value operand = change->getOperand(0), result = change->getResult(0);
   classes.addValue(operand);
   classes.addValue(result);
   Layout from = getLayout(operand, mesh), to = getLayout(result, mesh);
@@ -445,22 +445,22 @@ Value Padding::repad(Value value, ArrayRef<DimPadding> wanted) {
   return value;
 }
 
-/// Where the two sides of a reshard are padded otherwise, one of them is whole:
-/// there the padding changes.
-void Padding::padReshard(ReshardOp reshard) {
-  Value operand = reshard.getOperand(), result = reshard.getResult();
+/// Where the two sides of a change of layout are padded otherwise, one of them
+/// is whole: there the padding changes.
+void Padding::padSides(Operation *change) {
+  Value operand = change->getOperand(0), result = change->getResult(0);
   SmallVector<DimPadding> between = presentPadding(operand),
                           after = paddingOf(result);
   Layout from = getLayout(operand, mesh);
   for (unsigned dim = 0; dim < between.size(); ++dim)
     if (from[dim].empty())
       between[dim] = after[dim];
-  masks.enter(reshard);
-  builder.setInsertionPoint(reshard);
-  reshard.getOperandMutable().assign(repad(operand, between));
-  result.setType(cast<RankedTensorType>(reshard.getOperand().getType()));
+  masks.enter(change);
+  builder.setInsertionPoint(change);
+  change->setOperand(0, repad(operand, between));
+  result.setType(cast<RankedTensorType>(change->getOperand(0).getType()));
   masks.notePadding(result, between);
-  builder.setInsertionPointAfter(reshard);
+  builder.setInsertionPointAfter(change);
   masks.replaceUses(result, repad(result, after));
 }
 
@@ -525,8 +525,8 @@ LogicalResult Padding::run() {
   if (failed(decide()) || failed(padArguments()))
     return failure();
   for (const PaddedOp &op : ops)
-    if (auto reshard = dyn_cast<ReshardOp>(op.op))
-      padReshard(reshard);
+    if (isLayoutChange(op.op))
+      padSides(op.op);
     else
       padOp(op);
   padResults();

@@ -345,8 +345,8 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
     operands.push_back(&global.layout);
     isAccumulated |= global.isAccumulated;
   }
-  // A reshard brings its operand to what its result is.
-  if (isa<ReshardOp>(op))
+  // Between two layouts the operand is brought to what the result is.
+  if (isLayoutChange(op))
     operands = results;
   Layout factors = chooseFactorAxes(rule, results, operands, mesh);
   // Where reshapes split one dimension in ways that do not refine each other, a

@@ -55,7 +55,7 @@ public:
 
 private:
   LogicalResult buildNodes();
-  LogicalResult stopAxes(ReshardOp reshard, ShardingSpread::Node &node);
+  LogicalResult stopAxes(Operation *change, ShardingSpread::Node &node);
   int numberOf(Value value);
   /// The argument that result `index` updates, or null.
   BlockArgument getUpdated(unsigned index);
@@ -123,9 +123,8 @@ LogicalResult Propagation::buildNodes() {
       node.values.push_back(numberOf(result));
     for (Value operand : op.getOperands())
       node.values.push_back(numberOf(operand));
-    if (auto reshard = dyn_cast<ReshardOp>(op))
-      if (failed(stopAxes(reshard, node)))
-        return failure();
+    if (isLayoutChange(&op) && failed(stopAxes(&op, node)))
+      return failure();
     graph.connect(std::move(node));
   }
   for (auto [index, value] :
@@ -145,16 +144,25 @@ LogicalResult Propagation::buildNodes() {
   return success();
 }
 
-LogicalResult Propagation::stopAxes(ReshardOp reshard,
+/// The axes of a reshard, or all that a closed constraint names, stay on their
+/// side.
+LogicalResult Propagation::stopAxes(Operation *change,
                                     ShardingSpread::Node &node) {
-  for (Attribute name : reshard.getAxes()) {
-    int axis = mesh.attr().indexOf(cast<StringAttr>(name));
+  SmallVector<StringAttr> names;
+  if (auto reshard = dyn_cast<ReshardOp>(change))
+    llvm::append_range(names, reshard.getAxes().getAsRange<StringAttr>());
+  else
+    for (DimShardingAttr dim :
+         cast<ShardingConstraintOp>(change).getSharding().getDims())
+      llvm::append_range(names, dim.getAxes());
+  for (StringAttr name : names) {
+    int axis = mesh.attr().indexOf(name);
     if (axis < 0)
-      return reshard.emitError("expects axes of ")
+      return change->emitError("expects axes of ")
              << mesh.attr() << ", got " << name;
     if (MeshAxisAttr attr = mesh.attr().getAxes()[axis];
-        attr.getKind() != AxisKind::Space)
-      return reshard.emitError("expects axes that split tensors over devices, "
+        attr.getKind() != AxisKind::Space && isa<ReshardOp>(change))
+      return change->emitError("expects axes that split tensors over devices, "
                                "got ")
              << attr;
     node.stopped.push_back(axis);
@@ -233,8 +241,14 @@ LogicalResult Propagation::collectSeeds() {
     if (!fits(constraint.getSharding(), constraint.getType(), mesh))
       return constraint.emitError("expects axes of ")
              << mesh.attr() << ", got " << constraint.getSharding();
-    wish(numberOf(constraint.getResult()), constraint.getSharding(),
-         constraint.getLoc(), "constraint", byAxis);
+    // What a closed constraint reads is made by others as it suits them.
+    bool isBefore = constraint.getSide() == ConstrainedSide::Operand;
+    ShardingAttr sharding = constraint.getSharding();
+    if (isBefore)
+      sharding = ShardingAttr::fromAxes(sharding.getMesh(), sharding.getAxes(),
+                                        /*open=*/true);
+    wish(numberOf(constraint.getConstrained()), sharding, constraint.getLoc(),
+         "constraint", [&](unsigned) { return constraint.getPriority(); });
   }
   Operation *terminator = main.getBody().front().getTerminator();
   for (auto [index, state] : llvm::enumerate(resultStates)) {
@@ -293,9 +307,9 @@ void Propagation::placeStopped(bool ofArguments) {
   for (bool isDone = false; !isDone;) {
     isDone = true;
     for (const ShardingSpread::Node &node : graph.getNodes()) {
-      if (node.stopped.empty())
+      auto reshard = dyn_cast_or_null<ReshardOp>(node.op);
+      if (!reshard)
         continue;
-      auto reshard = cast<ReshardOp>(node.op);
       if (isa<BlockArgument>(reshard.getOperand()) != ofArguments)
         continue;
       bool isWith = reshard.getChange() == LayoutChange::With;

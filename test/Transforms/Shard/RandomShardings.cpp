@@ -133,9 +133,13 @@ void Sharder::run(int64_t constraintPercent) {
       continue;
     Value value = op->getResult(0);
     builder.setInsertionPointAfter(op);
+    bool isClosed = chance(40);
     auto constraint = ShardingConstraintOp::create(
         builder, op->getLoc(), value.getType(), value,
-        drawSharding(cast<RankedTensorType>(value.getType())));
+        isClosed && chance(30) ? ConstrainedSide::Operand
+                               : ConstrainedSide::Result,
+        drawSharding(cast<RankedTensorType>(value.getType())), isClosed,
+        /*priority=*/IntegerAttr());
     value.replaceAllUsesExcept(constraint, constraint);
   }
   mesh = withUsedAxes();

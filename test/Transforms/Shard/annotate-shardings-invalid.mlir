@@ -49,7 +49,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", 
 // -----
 
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"y.*", [{"dp"}], 0>], threads = 1>} {
-  // expected-error @below {{expects every seed to name an argument, got #pp.seed<"y.*", [{"dp"}], 0>}}
+  // expected-error @below {{expects every seed to name an argument or a value of the model, got #pp.seed<"y.*", [{"dp"}], 0>; the nearest name is "x"}}
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
     return
   }
@@ -76,9 +76,49 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, zero = 1, seeds = [#pp.
 
 // -----
 
-// expected-error @below {{expects an axis "dp" in the mesh of a plan with zero = 3, got #pp.mesh<["tp"=2]>}}
-module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, zero = 3, seeds = [#pp.seed<"w", [{"tp"}], 0>]>} {
-  func.func @main(%w: tensor<4xf32> {pp.name = "w", pp.role = #pp.role<param>}) {
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", [{"dp"}], 0, closed>]>} {
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"dp"}], 0, closed> expects a value that the model computes, for 'closed' tells its readers from what it is made of; leave 'closed' out}}
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.z", [{"dp"}, {}], 0, closed>]>} {
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{"dp"}, {}], 0, closed> expects 1 dimensions of 'tensor<4xf32>', got 2}}
+    %z = pp.name %x "h.0.z" : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.*.z", [{"dp"}], 0, closed>, #pp.seed<"h.0.z", [{?}], 0>]>} {
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{?}], 0> expects a closed sharding to be the only one, got #pp.seed<"h.*.z", [{"dp"}], 0, closed> beside it: leave one of them out}}
+    %z = pp.name %x "h.0.z" : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.y", [{"dp"}], 0, closed>]>} {
+  // expected-error @below {{expects every seed to name an argument or a value of the model, got #pp.seed<"h.0.y", [{"dp"}], 0, closed>; the nearest name is "h.0.z"}}
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    %z = pp.name %x "h.0.z" : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.z", [{"dp"}], 0, closed>]>} {
+  func.func @main(%x: tensor<1xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{"dp"}], 0, closed> expects at least 2 elements in dimension 0 of 'tensor<1xf32>', one per shard over "dp", got 1}}
+    %z = pp.name %x "h.0.z" : tensor<1xf32>
     return
   }
 }

@@ -177,23 +177,38 @@ static std::string spellSetting(Attribute value) {
              : "";
 }
 
-static bool isSetting(const PlanKeyInfo *info) {
-  return info && info->place == PlanKeyInfo::Place::Setting;
+/// The axis without which a setting has no effect, if `mesh` has none.
+static StringRef findMissingAxis(const PlanKeyInfo &info, MeshAttr mesh) {
+  const PlanKeyInfo *other = lookupPlanKey(info.onlyWith);
+  bool isMissing = other && other->place == PlanKeyInfo::Place::Axis &&
+                   !mesh.lookup(other->axis);
+  return isMissing ? StringRef(other->axis) : StringRef();
 }
 
 LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               MeshAttr, ArrayRef<SeedAttr>, ArrayRef<int64_t>,
-                               OptimizerAttr, DictionaryAttr settings) {
+                               MeshAttr mesh, ArrayRef<SeedAttr> seeds,
+                               ArrayRef<int64_t>, OptimizerAttr,
+                               DictionaryAttr settings) {
   for (NamedAttribute setting : settings) {
     const PlanKeyInfo *info = lookupPlanKey(setting.getName());
-    if (!isSetting(info))
+    if (!info || !info->isSetting())
       return emitError() << "expects settings of a plan, got "
                          << setting.getName();
-    std::string expected =
-        explainMisfit(*info, spellSetting(setting.getValue()));
+    const std::string value = spellSetting(setting.getValue());
+    std::string expected = explainMisfit(*info, value);
     if (!expected.empty())
       return emitError() << "'" << info->name << "' expects " << expected
-                         << ", got " << spellSetting(setting.getValue());
+                         << ", got " << value;
+    if (StringRef axis = findMissingAxis(*info, mesh);
+        !axis.empty() && value != info->byDefault)
+      return emitError() << "'" << info->name << "' expects an axis \"" << axis
+                         << "\" in the mesh for " << value << ", got " << mesh;
+    if (info->place == PlanKeyInfo::Place::Seeds && !seeds.empty())
+      return emitError() << "expects no '" << info->name
+                         << "' beside seeds, which it would choose, got "
+                         << value
+                         << "; edit the seeds, or remove them to have them "
+                            "chosen";
   }
   return success();
 }
@@ -218,7 +233,7 @@ static ParseResult parseSetting(AsmParser &parser, const PlanKeyInfo &info,
 static std::string listPlanKeys() {
   std::string text = "mesh";
   for (const PlanKeyInfo &info : getPlanKeys())
-    if (isSetting(&info))
+    if (info.isSetting())
       text += ", " + info.name.str();
   return text + ", seeds, cuts or optimizer";
 }
@@ -249,7 +264,7 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
     if (key == "optimizer")
       return parser.parseAttribute(optimizer);
     const PlanKeyInfo *info = lookupPlanKey(key);
-    if (isSetting(info))
+    if (info && info->isSetting())
       return parseSetting(parser, *info, settings);
     return parser.emitError(keyLoc)
            << "expects " << listPlanKeys() << ", got " << key;
@@ -307,8 +322,12 @@ PlanAttr PlanAttr::withMesh(MeshAttr mesh) const {
              getSettings());
 }
 PlanAttr PlanAttr::withSeeds(ArrayRef<SeedAttr> seeds) const {
+  NamedAttrList settings(getSettings());
+  for (const PlanKeyInfo &info : getPlanKeys())
+    if (info.place == PlanKeyInfo::Place::Seeds)
+      settings.erase(info.name);
   return get(getContext(), getMesh(), seeds, getCuts(), getOptimizer(),
-             getSettings());
+             settings.getDictionary(getContext()));
 }
 PlanAttr PlanAttr::withCuts(ArrayRef<int64_t> cuts) const {
   return get(getContext(), getMesh(), getSeeds(), cuts, getOptimizer(),

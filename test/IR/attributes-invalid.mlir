@@ -65,6 +65,16 @@ module @warmup attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, optimizer = #pp
 
 // -----
 
+// expected-error@+1 {{'zero' expects an axis "dp" in the mesh for 3, got #pp.mesh<["tp"=2]>}}
+module @axis attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, zero = 3>} {}
+
+// -----
+
+// expected-error@+1 {{expects no 'vocab' beside seeds, which it would choose, got false; edit the seeds, or remove them to have them chosen}}
+module @chosen attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, vocab = "false", seeds = [#pp.seed<"w", [{"tp"}], 0>]>} {}
+
+// -----
+
 // expected-error@+1 {{expects finite numbers to start from, got}}
 func.func @init(%w: tensor<4xf32> {pp.init = #pp.init<normal, 0x7FF8000000000000, 1.0>}) {
   return

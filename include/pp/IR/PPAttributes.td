@@ -305,7 +305,8 @@ def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
     `cuts` are the origins (forward op numbers) at which stages 1, 2, ... begin.
     Seeds, cuts or an optimizer that are absent are still undecided. The other
     keys are the settings of `pp/IR/PlanKeys.def`, which `pp-opt --help` lists;
-    an absent one has its default.
+    an absent one has its default. Errors: a setting by which seeds are chosen
+    (`sequence`, `vocab`) beside seeds; one for an axis that the mesh lacks.
   }];
   let parameters = (ins "::pp::MeshAttr":$mesh, ArrayRefParameter<"::pp::SeedAttr">:$seeds,
     ArrayRefParameter<"int64_t">:$cuts, "::pp::OptimizerAttr":$optimizer,
@@ -318,6 +319,7 @@ def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
   }]>];
   let extraClassDeclaration = [{
     PlanAttr withMesh(MeshAttr mesh) const;
+    /// Without the settings by which seeds are chosen: they are.
     PlanAttr withSeeds(::llvm::ArrayRef<SeedAttr> seeds) const;
     PlanAttr withCuts(::llvm::ArrayRef<int64_t> cuts) const;
     PlanAttr withOptimizer(OptimizerAttr optimizer) const;

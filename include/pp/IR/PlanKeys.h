@@ -30,7 +30,7 @@ enum class PlanKey : unsigned {
 
 /// A row of the table.
 struct PlanKeyInfo {
-  enum class Place { Axis, Setting, Optimizer };
+  enum class Place { Axis, Setting, Seeds, Optimizer };
   enum class Type { Int, Real, Word, Pair };
 
   PlanKey key;
@@ -50,6 +50,11 @@ struct PlanKeyInfo {
   llvm::StringLiteral help = "";
   /// The pass that obeys the key; of an axis, all passes do.
   llvm::StringLiteral obeyedBy = "";
+
+  /// True if the plan keeps it under its key.
+  bool isSetting() const {
+    return place == Place::Setting || place == Place::Seeds;
+  }
 
   /// More shards than any tensor has: a slip of the keyboard, not a plan.
   static constexpr int64_t kMaxDegree = 1 << 24;

@@ -238,20 +238,13 @@ struct AnnotateShardingsPass
       return signalPassFailure();
     }
     if (plan->getSeeds().empty()) {
-      FailureOr<SmallVector<SeedAttr>> seeds =
-          findSeeds(*main, *plan);
+      FailureOr<SmallVector<SeedAttr>> seeds = findSeeds(*main, *plan);
       if (failed(seeds))
         return signalPassFailure();
       *plan = plan->withSeeds(*seeds);
       module->setAttr(attrs::kPlan, *plan);
     }
     int64_t zero = plan->getInt(PlanKey::Zero);
-    if (zero && !plan->getMesh().lookup("dp")) {
-      module.emitError("expects an axis \"dp\" in the mesh of a plan with zero "
-                       "= ")
-          << zero << ", got " << plan->getMesh();
-      return signalPassFailure();
-    }
     Builder builder(&getContext());
     if (failed(writeParameterLayouts(*main, zero,
                                      builder.getStrArrayAttr({"dp"}))) ||

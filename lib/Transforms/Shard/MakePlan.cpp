@@ -81,8 +81,11 @@ LogicalResult pp::buildPlan(ModuleOp module, const PlanOptions &options) {
   }
   // Defaults, too: a plan that was saved means the same when they change.
   for (const PlanKeyInfo &info : getPlanKeys())
-    if (info.place == Place::Setting && options.hasEffect(info.key))
+    if (info.isSetting() && options.hasEffect(info.key))
       plan = plan.withSetting(info.key, options.getWord(info.key));
+  if (failed(PlanAttr::verify(emitError, mesh, plan.getSeeds(), plan.getCuts(),
+                              plan.getOptimizer(), plan.getSettings())))
+    return failure();
   module->setAttr(attrs::kPlan, plan);
   if (MeshOp old = lookupMesh(module))
     old->erase();

@@ -1,0 +1,92 @@
+//===- LayoutOps.td - level 1: where values lie ------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Identities that say how a value is laid out, or give it a name by which a plan
+// does. None is left at level 2.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_LAYOUTOPS_TD
+#define PP_IR_LAYOUTOPS_TD
+
+include "pp/IR/OpBase.td"
+
+def PP_NameOp : PP_PureOp<"name", [SameOperandsAndResultType]> {
+  let summary = "the identity, under a name by which a plan can speak of it";
+  let description = [{
+    `dims` say what the dimensions are, as pp.dims does of arguments; "" is no
+    kind of its own. The op's gradient is a `pp.name` with the same name, marked
+    `gradient`. pp-annotate-shardings puts what the plan says of the name in its
+    place.
+    Constraints:
+    - (name_c1) the name is not empty.
+    - (name_c2) `dims` are as many as the tensor has dimensions.
+
+    ```mlir
+    %y = pp.name %x "h.0.attn.query" dims ["batch", "head"] : tensor<4x8xf32>
+    %dx = pp.name %dy "h.0.attn.query" gradient : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins PP_Tensor:$operand, StrAttr:$name, OptionalAttr<StrArrayAttr>:$dims,
+                       UnitAttr:$gradient);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand $name (`dims` $dims^)? (`gradient` $gradient^)? attr-dict `:` type($result)";
+}
+
+def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [SameOperandsAndResultType]> {
+  let summary = "the identity, one side of which has a given sharding";
+  let description = [{
+    `to`: the result has it. A `closed` constraint stands between two layouts:
+    the axes that it names do not spread through it, and the partitioner brings
+    its operand to what its result has. Its gradient is the same change the other
+    way: the operand has the sharding (`from`). `priority` is the round of
+    propagation, that of the axes if absent.
+    Constraints:
+    - (sharding_constraint_c1) the sharding has the tensor's rank and is not partial.
+    - (sharding_constraint_c2) `from` stands with `closed`.
+
+    ```mlir
+    %y = pp.sharding_constraint %x to <@mesh, [{"dp"}, {"tp", ?} ]> : tensor<4x8xf32>
+    %z = pp.sharding_constraint %y to <@mesh, [{?}, {"tp"} ]> closed priority 0 : tensor<4x8xf32>
+    %dy = pp.sharding_constraint %dz from <@mesh, [{?}, {"tp"} ]> closed : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins PP_Tensor:$operand, PP_ConstrainedSideAttr:$side, PP_ShardingAttr:$sharding,
+                       UnitAttr:$closed, OptionalAttr<I64Attr>:$priority);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand `` $side $sharding (`closed` $closed^)? (`priority` $priority^)? attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    /// The value that has the sharding.
+    ::mlir::Value getConstrained() {
+      return getSide() == ConstrainedSide::Result ? getResult() : getOperand();
+    }
+  }];
+}
+
+def PP_ReshardOp : PP_PureOp<"reshard", [SameOperandsAndResultType]> {
+  let summary = "the identity, between two layouts that differ in `axes`";
+  let description = [{
+    `with`: the result is split further over `axes`, in a dimension that
+    pp-propagate-shardings chooses. `without`: the operand is, and the result is
+    not. Shardings spread through the op in all other axes. `each`: what is
+    partial is reduced in every micro-batch, before it is accumulated.
+    pp-annotate-shardings writes these ops, for tensors that lie otherwise where
+    they are stored or updated than where the model computes with them.
+    Constraints:
+    - (reshard_c1) `axes` has an axis, and none twice.
+    - (reshard_c2) `each` stands with `with`.
+
+    ```mlir
+    %y = pp.reshard %x with ["dp"] each : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins PP_Tensor:$operand, PP_LayoutChangeAttr:$change, StrArrayAttr:$axes,
+                       UnitAttr:$each);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$operand `` $change $axes (`each` $each^)? attr-dict `:` type($result)";
+}
+
+#endif // PP_IR_LAYOUTOPS_TD

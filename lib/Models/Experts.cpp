@@ -88,9 +88,10 @@ SmallVector<Experts::Choice> Experts::route(Value x,
     taken = taken ? graph.binary<AddOp>(taken, count) : count;
   }
   for (const Choice &choice : choices) {
-    Value placed = graph.reduce(
-        Reduction::Sum, graph.convert(choice.isPlaced, routing), {0, 1});
-    Value count = graph.binary<SubOp>(graph.splat(batch * seq, placed), placed);
+    Value isDropped = graph.select(choice.isPlaced,
+                                   graph.splat(0, {batch, seq}, routing),
+                                   graph.splat(1, {batch, seq}, routing));
+    Value count = graph.reduce(Reduction::Sum, isDropped, {0, 1});
     dropped = dropped ? graph.binary<AddOp>(dropped, count) : count;
   }
   return choices;
@@ -128,8 +129,10 @@ Value Experts::apply(Value x, const std::string &prefix) {
                     int64_t from, int64_t to, double deviation) {
     graph.enter(name);
     Value weight = graph.param(name + ".weight", {experts, from, to},
-                               graph.normal(deviation));
-    Value bias = graph.param(name + ".bias", {experts, to}, graph.zeros());
+                               graph.normal(deviation), /*storedShape=*/{},
+                               {"expert", "", ""});
+    Value bias = graph.param(name + ".bias", {experts, to}, graph.zeros(),
+                             /*storedShape=*/{}, {"expert", ""});
     Value y = graph.dot(x, weight, {batchDim}, {0}, {3}, {1});
     return graph.binary<AddOp>(y, graph.broadcast(bias, {0, 3}, y));
   };
@@ -159,10 +162,13 @@ Value Experts::add(Value x, const std::string &prefix) {
   ++numBlocks;
   SmallVector<Choice> choices = route(x, prefix);
   graph.enter(prefix + ".dispatch");
-  Value dispatched = dispatch(x, choices);
+  Value dispatched = graph.name(dispatch(x, choices), prefix + ".dispatched",
+                                {"batch", "expert", "", ""});
   Value processed = apply(dispatched, prefix);
   graph.enter(prefix + ".combine");
-  return combine(processed, choices);
+  return combine(
+      graph.name(processed, prefix + ".processed", {"", "batch", "", ""}),
+      choices);
 }
 
 Value Experts::finish(Value loss) {

@@ -48,11 +48,14 @@ void GraphBuilder::setAttr(StringRef name, Attribute value) {
 }
 
 Value GraphBuilder::param(StringRef name, ArrayRef<int64_t> shape,
-                          InitAttr init, ArrayRef<int64_t> storedShape) {
+                          InitAttr init, ArrayRef<int64_t> storedShape,
+                          ArrayRef<StringRef> dims) {
   Value value = argument(name, shape, Role::Param, element);
   setAttr(attrs::kInit, init);
   if (!storedShape.empty())
     setAttr(attrs::kStoredShape, builder.getDenseI64ArrayAttr(storedShape));
+  if (!dims.empty())
+    setAttr(attrs::kDims, builder.getStrArrayAttr(dims));
   return value;
 }
 

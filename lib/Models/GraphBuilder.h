@@ -35,7 +35,8 @@ public:
 
   /// Arguments, in order of the calls.
   mlir::Value param(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
-                    InitAttr init, llvm::ArrayRef<int64_t> storedShape = {});
+                    InitAttr init, llvm::ArrayRef<int64_t> storedShape = {},
+                    llvm::ArrayRef<llvm::StringRef> dims = {});
   /// `bound`: integers lie in [0, bound). `dims`: what the dimensions are.
   mlir::Value input(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                     Role role, mlir::Type element, int64_t bound = 0,

@@ -218,42 +218,57 @@ std::string generalize(StringRef name) {
   return llvm::join(parts, ".");
 }
 
-/// Seeds with one pattern for all layers where no other argument matches it.
-void appendSeeds(
-    func::FuncOp main,
-    ArrayRef<std::pair<unsigned, SmallVector<DimShardingAttr>>> dims,
-    int64_t priority, SmallVectorImpl<SeedAttr> &seeds) {
-  llvm::MapVector<StringRef, SmallVector<unsigned>> groups; // positions in dims
+/// A sharding for one argument or named value.
+struct NamedSharding {
+  StringRef name;
+  SmallVector<DimShardingAttr> dims;
+  bool isClosed = false;
+};
+
+/// The names that a seed may mean.
+SmallVector<StringRef> getSeedable(func::FuncOp main) {
+  SmallVector<StringRef> names;
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    names.push_back(getArgName(main, index));
+  for (auto name : main.getOps<NameOp>())
+    if (!name.getGradient())
+      names.push_back(name.getName());
+  return names;
+}
+
+/// Seeds with one pattern for all layers where nothing else matches it.
+void appendSeeds(func::FuncOp main, ArrayRef<NamedSharding> shardings,
+                 int64_t priority, SmallVectorImpl<SeedAttr> &seeds) {
+  llvm::MapVector<StringRef, SmallVector<unsigned>> groups; // positions
   SmallVector<std::string> patterns;
-  for (auto &[index, axes] : dims)
-    patterns.push_back(generalize(getArgName(main, index)));
+  for (const NamedSharding &sharding : shardings)
+    patterns.push_back(generalize(sharding.name));
   for (auto [position, pattern] : llvm::enumerate(patterns))
     groups[pattern].push_back(position);
-  auto add = [&](StringRef pattern, ArrayRef<DimShardingAttr> axes) {
+  auto add = [&](StringRef pattern, const NamedSharding &sharding) {
     seeds.push_back(SeedAttr::get(main.getContext(),
                                   StringAttr::get(main.getContext(), pattern),
-                                  axes, priority));
+                                  sharding.dims, priority, sharding.isClosed));
   };
+  const SmallVector<StringRef> names = getSeedable(main);
   auto countMatches = [&](StringRef pattern) -> size_t {
     if (!pattern.contains('*')) // a name, and names are unique
       return 1;
     return llvm::count_if(
-        llvm::seq<unsigned>(0, main.getNumArguments()), [&](unsigned index) {
-          return matchesPattern(pattern, getArgName(main, index));
-        });
+        names, [&](StringRef name) { return matchesPattern(pattern, name); });
   };
   for (auto &[pattern, members] : groups) {
-    ArrayRef<DimShardingAttr> first = dims[members.front()].second;
+    const NamedSharding &first = shardings[members.front()];
     bool isUniform = countMatches(pattern) == members.size() &&
                      llvm::all_of(members, [&](unsigned member) {
-                       return ArrayRef(dims[member].second) == first;
+                       return shardings[member].dims == first.dims;
                      });
     if (isUniform) {
       add(pattern, first);
       continue;
     }
     for (unsigned member : members)
-      add(getArgName(main, dims[member].first), dims[member].second);
+      add(shardings[member].name, shardings[member]);
   }
 }
 
@@ -279,7 +294,61 @@ static LogicalResult checkSize(func::FuncOp main, unsigned index, unsigned dim,
          << getArgName(main, index) << "\" expects at least "
          << mesh.sizeOf(axis) << " elements in dimension " << dim << " of "
          << type << ", one per shard over \"" << axis << "\", got "
-         << type.getDimSize(dim);
+         << type.getDimSize(dim) << ": " << axis << "=" << type.getDimSize(dim)
+         << " is the most";
+}
+
+/// Where experts are: parameters whose dimensions say "expert", over ep; and
+/// values named where tokens come to them, the batch of which ep does not
+/// split, and where they leave them, in the batch of which it does. Between the
+/// two layouts tokens travel.
+static LogicalResult appendExpertSeeds(func::FuncOp main, MeshAttr mesh,
+                                       ArrayRef<StringAttr> batchAxes,
+                                       SmallVectorImpl<SeedAttr> &seeds) {
+  MLIRContext *context = main.getContext();
+  auto ep = StringAttr::get(context, "ep");
+  auto spell = [&](ArrayRef<Attribute> dims) {
+    bool hasExperts =
+        llvm::is_contained(dims, StringAttr::get(context, "expert"));
+    SmallVector<StringAttr> ofBatch(batchAxes);
+    if (hasExperts)
+      llvm::erase(ofBatch, ep);
+    SmallVector<DimShardingAttr> result;
+    for (Attribute dim : dims) {
+      StringRef kind = cast<StringAttr>(dim).getValue();
+      SmallVector<StringAttr> axes;
+      if (kind == "expert")
+        axes = {ep};
+      else if (kind == "batch")
+        axes = ofBatch;
+      result.push_back(DimShardingAttr::get(context, axes, axes.empty()));
+    }
+    return result;
+  };
+  SmallVector<NamedSharding> parameters, values;
+  for (BlockArgument argument : main.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto dims = main.getArgAttrOfType<ArrayAttr>(index, attrs::kDims);
+    if (!dims || getArgRole(main, index) != Role::Param)
+      continue;
+    for (auto [dim, kind] : llvm::enumerate(dims)) {
+      if (cast<StringAttr>(kind) != "expert")
+        continue;
+      if (failed(checkSize(main, index, dim, mesh, "ep")))
+        return failure();
+      parameters.push_back({getArgName(main, index), spell(dims.getValue())});
+    }
+  }
+  if (parameters.empty())
+    return main.emitError("expects a parameter whose pp.dims name an "
+                          "\"expert\" for the axis \"ep\", got none");
+  for (auto name : main.getOps<NameOp>())
+    if (name.getDims() && !name.getGradient())
+      values.push_back({name.getName(), spell(name.getDims()->getValue()),
+                        /*isClosed=*/true});
+  appendSeeds(main, parameters, /*priority=*/0, seeds);
+  appendSeeds(main, values, /*priority=*/0, seeds);
+  return success();
 }
 
 FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
@@ -289,11 +358,10 @@ FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
   bool splitsSequence = plan.isOn(PlanKey::Sequence);
   SmallVector<SeedAttr> seeds;
   SmallVector<StringAttr> batchAxes;
-  for (StringRef name : {"mb", "dp"})
+  for (StringRef name : {"mb", "dp", "ep"})
     if (mesh.lookup(name))
       batchAxes.push_back(StringAttr::get(context, name));
-  using Dims = std::pair<unsigned, SmallVector<DimShardingAttr>>;
-  SmallVector<Dims> inputs, parameters, sequences;
+  SmallVector<NamedSharding> inputs, parameters, sequences;
   auto closed = DimShardingAttr::get(context, {}, /*isOpen=*/false);
   auto open = DimShardingAttr::get(context, {}, /*isOpen=*/true);
   for (BlockArgument argument : main.getArguments()) {
@@ -312,17 +380,20 @@ FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
       SmallVector<DimShardingAttr> split(rank, open);
       split[*sequence] = DimShardingAttr::get(
           context, StringAttr::get(context, "tp"), /*isOpen=*/false);
-      sequences.push_back({index, split});
+      sequences.push_back({getArgName(main, index), split});
     }
     if (batchAxes.empty())
       continue;
     dims[0] = DimShardingAttr::get(context, batchAxes, /*isOpen=*/false);
-    inputs.push_back({index, dims});
+    inputs.push_back({getArgName(main, index), dims});
   }
   if (splitsSequence && sequences.empty())
     return main.emitError("expects an input whose pp.dims name a \"sequence\" "
                           "for sequence = \"true\", got none");
   appendSeeds(main, inputs, /*priority=*/0, seeds);
+  if (mesh.lookup("ep") &&
+      failed(appendExpertSeeds(main, mesh, batchAxes, seeds)))
+    return failure();
   if (mesh.lookup("tp")) {
     TensorSeeds analysis(main);
     if (failed(analysis.collect()))
@@ -343,7 +414,7 @@ FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
       int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
       SmallVector<DimShardingAttr> dims(rank, open);
       dims[dim] = axis;
-      parameters.push_back({argument.getArgNumber(), dims});
+      parameters.push_back({getArgName(main, argument.getArgNumber()), dims});
     }
     appendSeeds(main, parameters, /*priority=*/1, seeds);
     appendSeeds(main, sequences, /*priority=*/2, seeds);

@@ -18,7 +18,7 @@ constexpr StringLiteral kPlanFile = "plan", kStopAfter = "stop-after";
 
 /// Words for strategies that users of other systems may expect.
 constexpr StringLiteral unsupportedKeys[] = {
-    "sp",        "ep",       "stages",  "chunks",   "staleness",
+    "sp",        "stages",  "chunks",   "staleness",
     "precision", "remat",    "offload", "compress", "memory-limit",
     "topology",  "numerics", "strategy"};
 

@@ -24,7 +24,7 @@ GPT = "gpt --layers=3 --hidden=20 --heads=4 --seq=8 --batch=16 --vocab=32"
 OPTIMIZERS = ["sgd lr=0.1", "adamw lr=1e-3", "adamw lr=1e-3 clip=0.5", "momentum lr=0.05"]
 
 # Room for all choices; some are dropped; experts and their places do not divide.
-MOE = "moe --layers=2 --hidden=12 --heads=4 --seq=8 --batch=16 --vocab=24"
+MOE = "moe --layers=2 --hidden=12 --heads=4 --seq=8 --batch=24 --vocab=24"
 EXPERTS = ["--experts=4 --top-k=1 --capacity-factor=4", "--experts=4 --top-k=2 --capacity-factor=2",
            "--experts=4 --top-k=1 --capacity-factor=1", "--experts=6 --top-k=2 --capacity-factor=0.8",
            "--experts=3 --top-k=2 --capacity-factor=1 --moe-every=1 --dropout=0.2"]
@@ -55,9 +55,11 @@ def gpt_cases():
 
 def moe_cases():
     draw = random.Random(3)
-    for (dp, tp, pp), experts in itertools.product(meshes(), EXPERTS):
-        if draw.random() < 0.25 and pp <= 2:
-            yield (f"{MOE} {experts}", f"dp={dp} tp={tp} pp={pp}{draw_rest(draw, dp, tp)} "
+    for (dp, tp, pp), ep, experts in itertools.product(meshes(), range(1, 5), EXPERTS):
+        count = int(experts.split("=")[1].split()[0])
+        fits = dp * tp * pp * ep <= 8 and pp <= 2 and ep <= count
+        if fits and draw.random() < (0.2 if ep > 1 else 0.1):
+            yield (f"{MOE} {experts}", f"dp={dp} ep={ep} tp={tp} pp={pp}{draw_rest(draw, dp, tp)} "
                    f"optimizer={draw.choice(OPTIMIZERS)}")
 
 

@@ -5,7 +5,7 @@
 // NEAR: unknown key 'microbatch'; did you mean 'microbatches'?
 
 // RUN: not pp-opt %s --pp-parallelize="unheard=2" 2>&1 | FileCheck %s --check-prefix=FAR
-// FAR: unknown key 'unheard'; expects one of microbatches pp dp tp schedule
+// FAR: unknown key 'unheard'; expects one of microbatches pp dp ep tp schedule
 
 // RUN: not pp-opt %s --pp-parallelize="dp=2 sp=2" 2>&1 | FileCheck %s --check-prefix=LATER
 // LATER: unknown key 'sp': it is not supported

@@ -63,6 +63,10 @@ static void addSpmdPasses(OpPassManager &manager) {
   manager.addPass(createAnnotateShardings());
   manager.addPass(createPropagateShardings());
 
+  // What needs a dimension whole and has it split, does its work in the shards:
+  // before padding, which would make the dimension whole for it.
+  manager.addPass(createSplitScans());
+
   // Only now is it known which dimensions are cut, and how finely; and the
   // partitioner may assume that everything divides.
   manager.addPass(createPadDimensions());

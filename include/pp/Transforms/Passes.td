@@ -204,6 +204,31 @@ def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
   }];
 }
 
+def SplitScans : Pass<"pp-split-scans", "::mlir::ModuleOp"> {
+  let summary = "scans a dimension that is split within the shards first";
+  let description = [{
+    A running sum, an argmax or a top_k needs its dimension whole. Where the
+    operand has it split, the dimension becomes shards x elements: each shard
+    scans its elements, and a number per shard, or its largest elements, are
+    what must come together. Before padding, so that a dimension that does not
+    divide into shards is left to be gathered.
+
+    ```mlir
+    %y = pp.cumsum %x dim 0 : tensor<8xf32>  // %x over "tp"=2
+    // becomes
+    %p = pp.reshape %x : tensor<8xf32> -> tensor<2x4xf32>
+    %s = pp.cumsum %p dim 1 : tensor<2x4xf32>
+    %t = pp.reduce sum %p dims [1] : tensor<2x4xf32> -> tensor<2xf32>
+    %q = pp.pad %t, %zero low [1] high [0] interior [0] : tensor<2xf32>, tensor<f32> -> tensor<3xf32>  // whole
+    %l = pp.slice %q [0], [2], [1] : tensor<3xf32> -> tensor<2xf32>
+    %b = pp.cumsum %l dim 0 : tensor<2xf32>
+    %c = pp.broadcast %b dims [0] : tensor<2xf32> -> tensor<2x4xf32>
+    %a = pp.add %s, %c : tensor<2x4xf32>
+    %y = pp.reshape %a : tensor<2x4xf32> -> tensor<8xf32>
+    ```
+  }];
+  let dependentDialects = ["::pp::PPDialect"];
+}
 def PadDimensions : Pass<"pp-pad-dimensions", "::mlir::ModuleOp"> {
   let summary = "pads dimensions to multiples of their shards";
   let description = [{

@@ -117,6 +117,7 @@ protected:
           main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding));
     PassManager propagate(&context), passes(&context);
     propagate.addPass(createPropagateShardings());
+    passes.addPass(createSplitScans());
     passes.addPass(createPadDimensions());
     passes.addPass(createPartition());
     passes.addPass(createOptimizeCollectives());

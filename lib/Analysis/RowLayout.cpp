@@ -121,6 +121,8 @@ struct DimMapBuilder {
   void gather(GatherOp gather);
   void scatterAdd(ScatterAddOp scatter);
   void dot(DotGeneralOp dot);
+  void convolution(ConvolutionOp convolution);
+  void windows(ArrayRef<int64_t> dims);
   void boxes(ArrayRef<unsigned> tensors);
 };
 
@@ -155,6 +157,28 @@ void DimMapBuilder::dot(DotGeneralOp dot) {
     map.operands[0][dim] = next++;
   for (int64_t dim : dot.getRhsFree())
     map.operands[1][dim] = next++;
+}
+
+void DimMapBuilder::convolution(ConvolutionOp convolution) {
+  SmallVector<int64_t> plain = convolution.getResultPlain();
+  size_t next = 0;
+  for (auto [left, right] :
+       llvm::zip_equal(convolution.getLhsBatch(), convolution.getRhsBatch()))
+    map.operands[0][left] = map.operands[1][right] = plain[next++];
+  for (int64_t dim : convolution.getLhsFree())
+    map.operands[0][dim] = plain[next++];
+  for (int64_t dim : convolution.getRhsFree())
+    map.operands[1][dim] = plain[next++];
+  for (int64_t dim : convolution.getResultWindow())
+    map.whole.set(dim);
+}
+
+/// Windows slide over `dims` of tensors of one rank.
+void DimMapBuilder::windows(ArrayRef<int64_t> dims) {
+  for (unsigned tensor = 0; tensor < map.operands.size(); ++tensor)
+    identity(tensor);
+  for (int64_t dim : dims)
+    keepWhole(dim);
 }
 
 /// `tensors` and the result have one rank; dimensions in which their sizes
@@ -205,6 +229,9 @@ DimMap buildDimMap(Operation *op) {
       .Case<GatherOp>([&](GatherOp gather) { b.gather(gather); })
       .Case<ScatterAddOp>([&](ScatterAddOp scatter) { b.scatterAdd(scatter); })
       .Case<DotGeneralOp>([&](DotGeneralOp dot) { b.dot(dot); })
+      .Case<ConvolutionOp>([&](ConvolutionOp op) { b.convolution(op); })
+      .Case<ReduceWindowOp, SelectAndScatterOp>(
+          [&](auto op) { b.windows(op.getDimensions()); })
       .Case<ConstantOp, IotaOp, RandomBitsOp>([](Operation *) {})
       .Default([&](Operation *elementwise) {
         for (unsigned index = 0; index < elementwise->getNumOperands(); ++index)

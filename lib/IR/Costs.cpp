@@ -56,6 +56,30 @@ double contraction(Operation *op) {
     depth *= static_cast<double>(lhs.getDimSize(dim));
   return 2.0 * depth * onePerResult(op);
 }
+/// The same of a convolution; zeros around lhs count.
+double convolution(Operation *op) {
+  auto conv = cast<ConvolutionOp>(op);
+  auto rhs = cast<RankedTensorType>(conv.getRhs().getType());
+  double depth = 1.0;
+  for (ArrayRef<int64_t> dims : {conv.getRhsContract(), conv.getRhsWindow()})
+    for (int64_t dim : dims)
+      depth *= static_cast<double>(rhs.getDimSize(dim));
+  return 2.0 * depth * onePerResult(op);
+}
+template <typename OpTy> double tapsOf(OpTy op) {
+  double taps = 1.0;
+  for (int64_t size : op.getSizes())
+    taps *= static_cast<double>(size);
+  return taps;
+}
+double onePerTap(Operation *op) {
+  return tapsOf(cast<ReduceWindowOp>(op)) * onePerResult(op);
+}
+/// A search for the largest, and an addition.
+double onePerTapAndUpdate(Operation *op) {
+  auto scatter = cast<SelectAndScatterOp>(op);
+  return (tapsOf(scatter) + 1.0) * elementsOf(scatter.getUpdates());
+}
 double onePerUpdate(Operation *op) {
   return elementsOf(cast<ScatterAddOp>(op).getUpdates());
 }
@@ -106,6 +130,9 @@ void pp::registerCostModels(DialectRegistry &registry) {
     attach<onePerOperand, everything, ReduceOp, ArgmaxOp>(context);
     attach<onePerOperandEach, everything, TopKOp>(context);
     attach<contraction, everything, DotGeneralOp>(context);
+    attach<convolution, everything, ConvolutionOp>(context);
+    attach<onePerTap, everything, ReduceWindowOp>(context);
+    attach<onePerTapAndUpdate, everything, SelectAndScatterOp>(context);
     attach<onePerUpdate, everything, ScatterAddOp>(context);
     attach<philox, everything, RandomBitsOp>(context);
     attach<none, everything, IotaOp, BroadcastOp, TransposeOp, PadOp,

@@ -97,6 +97,7 @@ void attachGradient(mlir::MLIRContext *context) {
 void registerElementwiseGradients(mlir::MLIRContext *context);
 void registerShapeGradients(mlir::MLIRContext *context);
 void registerContractionGradients(mlir::MLIRContext *context);
+void registerWindowGradients(mlir::MLIRContext *context);
 
 } // namespace pp
 

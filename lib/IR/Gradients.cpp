@@ -74,5 +74,6 @@ void pp::registerGradientModels(DialectRegistry &registry) {
     registerElementwiseGradients(context);
     registerShapeGradients(context);
     registerContractionGradients(context);
+    registerWindowGradients(context);
   });
 }

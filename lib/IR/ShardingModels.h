@@ -88,6 +88,7 @@ mlir::Value spread(mlir::OpBuilder &builder, mlir::Location loc,
 void registerComputeShardings(mlir::MLIRContext *context);
 void registerShapeShardings(mlir::MLIRContext *context);
 void registerIndexShardings(mlir::MLIRContext *context);
+void registerWindowShardings(mlir::MLIRContext *context);
 
 } // namespace pp
 

@@ -212,5 +212,6 @@ void pp::registerShardingModels(DialectRegistry &registry) {
     registerComputeShardings(context);
     registerShapeShardings(context);
     registerIndexShardings(context);
+    registerWindowShardings(context);
   });
 }

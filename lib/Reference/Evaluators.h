@@ -26,6 +26,10 @@ std::optional<HostTensor> evaluateShape(mlir::Operation *op, Operands operands);
 std::optional<HostTensor> evaluateContraction(mlir::Operation *op,
                                               Operands operands);
 
+/// convolution, reduce_window, select_and_scatter.
+std::optional<HostTensor> evaluateWindow(mlir::Operation *op,
+                                         Operands operands);
+
 /// Result element `index` (row-major) of random_bits.
 int32_t randomBits(uint64_t seed, uint64_t step, uint64_t stream,
                    uint64_t index);

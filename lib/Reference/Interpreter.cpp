@@ -46,6 +46,8 @@ pp::reference::evaluateOp(Operation *op, ArrayRef<const HostTensor *> operands,
       result = evaluateShape(op, operands);
     if (!result)
       result = evaluateContraction(op, operands);
+    if (!result)
+      result = evaluateWindow(op, operands);
   }
   if (!result)
     return op->emitError("expects an op of level 1, got ") << op->getName();

@@ -276,8 +276,8 @@ void pp::registerLinalgModels(DialectRegistry &registry) {
                       ShardingConstraintOp, ReshardOp, NameOp>(context);
     attachOverloads<BroadcastOp, ReshapeOp, TransposeOp, SliceOp, PadOp,
                     ConcatenateOp, DynamicSliceOp, DynamicUpdateSliceOp,
-                    GatherOp, ScatterAddOp, TopKOp, CumsumOp, RandomBitsOp>(
-        context);
+                    GatherOp, ScatterAddOp, TopKOp, CumsumOp, RandomBitsOp,
+                    ConvolutionOp, ReduceWindowOp, SelectAndScatterOp>(context);
     ConstantOp::attachInterface<Model<ConstantOp, source<ConstantOp>>>(
         *context);
     IotaOp::attachInterface<Model<IotaOp, source<IotaOp>>>(*context);

@@ -56,6 +56,13 @@ mlir::Value lower(TopKOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(CumsumOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(RandomBitsOp op, LinalgBuilder b, mlir::ValueRange operands);
 
+// LinalgLoweringWindow.cpp
+mlir::Value lower(ConvolutionOp op, LinalgBuilder b, mlir::ValueRange operands);
+mlir::Value lower(ReduceWindowOp op, LinalgBuilder b,
+                  mlir::ValueRange operands);
+mlir::Value lower(SelectAndScatterOp op, LinalgBuilder b,
+                  mlir::ValueRange operands);
+
 } // namespace pp
 
 #endif // PP_LIB_TARGET_LINALGLOWERING_H

@@ -67,6 +67,7 @@ struct LocalOpBuilder {
   Value slice(SliceOp op);
   Value randomBits(RandomBitsOp op);
   Value dot(DotGeneralOp op);
+  Value convolution(ConvolutionOp op);
   SmallVector<Value> keptStarts(ValueRange starts, const RowLayout &layout);
 };
 
@@ -184,6 +185,19 @@ Value LocalOpBuilder::dot(DotGeneralOp dot) {
                               renumber(dot.getRhsContract(), operands[1]));
 }
 
+Value LocalOpBuilder::convolution(ConvolutionOp op) {
+  return ConvolutionOp::create(
+      b, op->getLoc(), type, parts[0], parts[1],
+      renumber(op.getLhsBatch(), operands[0]),
+      renumber(op.getRhsBatch(), operands[1]),
+      renumber(op.getLhsContract(), operands[0]),
+      renumber(op.getRhsContract(), operands[1]),
+      renumber(op.getLhsWindow(), operands[0]),
+      renumber(op.getRhsWindow(), operands[1]),
+      renumber(op.getResultWindow(), result), op.getStrides(), op.getLow(),
+      op.getHigh(), op.getLhsDilation(), op.getRhsDilation(), op.getReverse());
+}
+
 /// Starts of dropped dimensions are those of whole ones: zero.
 SmallVector<Value> LocalOpBuilder::keptStarts(ValueRange starts,
                                               const RowLayout &layout) {
@@ -214,6 +228,21 @@ Value pp::buildLocalOp(OpBuilder &builder, Operation *op,
       .Case<TransposeOp>([&](auto op) { return b.transpose(op); })
       .Case<SliceOp>([&](auto op) { return b.slice(op); })
       .Case<DotGeneralOp>([&](auto op) { return b.dot(op); })
+      .Case<ConvolutionOp>([&](auto op) { return b.convolution(op); })
+      .Case<ReduceWindowOp>([&](ReduceWindowOp op) {
+        return ReduceWindowOp::create(
+            builder, loc, type, op.getReduction(), parts[0],
+            LocalOpBuilder::renumber(op.getDimensions(), operands[0]),
+            op.getSizes(), op.getStrides(), op.getDilations(), op.getLow(),
+            op.getHigh());
+      })
+      .Case<SelectAndScatterOp>([&](SelectAndScatterOp op) {
+        return SelectAndScatterOp::create(
+            builder, loc, type, parts[0], parts[1],
+            LocalOpBuilder::renumber(op.getDimensions(), operands[0]),
+            op.getSizes(), op.getStrides(), op.getDilations(), op.getLow(),
+            op.getHigh());
+      })
       .Case<PadOp>([&](PadOp op) {
         return PadOp::create(builder, loc, type, parts[0], parts[1],
                              LocalOpBuilder::keep(op.getLow(), result),

@@ -26,12 +26,14 @@ struct Costs : ::testing::Test {
 
 TEST_F(Costs, CountsOperationsAndBytes) {
   auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
-    func.func @main(%a: tensor<2x3x4xbf16>, %b: tensor<4x5xbf16>, %t: tensor<100x8xf32>, %i: tensor<6xi32>) {
+    func.func @main(%a: tensor<2x3x4xbf16>, %b: tensor<4x5xbf16>, %t: tensor<100x8xf32>, %i: tensor<6xi32>, %x: tensor<2x6x3xf32>, %w: tensor<3x3x5xf32>) {
       %0 = pp.dot_general %a, %b batch [] x [] contract [2] x [0] : tensor<2x3x4xbf16>, tensor<4x5xbf16> -> tensor<2x3x5xf32>
       %1 = pp.add %b, %b : tensor<4x5xbf16>
       %2 = pp.reduce sum %t dims [0] : tensor<100x8xf32> -> tensor<8xf32>
       %3 = pp.gather %t[%i] batch 0 : tensor<100x8xf32>, tensor<6xi32> -> tensor<6x8xf32>
       %4 = pp.reshape %t : tensor<100x8xf32> -> tensor<800xf32>
+      %5 = pp.convolution %x, %w batch [] x [] contract [2] x [1] window [1] x [0] -> [1] strides [1] low [1] high [1] dilation [1] x [1] : tensor<2x6x3xf32>, tensor<3x3x5xf32> -> tensor<2x6x5xf32>
+      %6 = pp.reduce_window max %x dims [1] sizes [3] strides [2] dilation [1] low [1] high [0] : tensor<2x6x3xf32> -> tensor<2x3x3xf32>
       return
     })",
                                                         &context);
@@ -46,7 +48,9 @@ TEST_F(Costs, CountsOperationsAndBytes) {
       {800, 4. * 808},
       // Only the rows picked are touched.
       {0, 2 * 4. * 48 + 4. * 6},
-      {0, 0}};
+      {0, 0},
+      {2. * 2 * 6 * 5 * 3 * 3, 4. * (36 + 45 + 60)},
+      {3. * 18, 4. * (36 + 18)}};
   EXPECT_EQ(costs, expected);
 }
 

@@ -65,6 +65,86 @@ func.func @cumsum_c1(%x: tensor<4x8xf32>) {
 
 // -----
 
+func.func @convolution_c1(%x: tensor<4x8x3xf32>, %w: tensor<3x3x5xf32>) {
+  // expected-error@+1 {{expects paired, distinct batch, contracting and window dimensions, got batch [] x [], contract [2] x [1], window [2] x [0] -> [1] (convolution_c1)}}
+  %0 = pp.convolution %x, %w batch [] x [] contract [2] x [1] window [2] x [0] -> [1] strides [1] low [0] high [0] dilation [1] x [1] : tensor<4x8x3xf32>, tensor<3x3x5xf32> -> tensor<4x6x5xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_c2(%x: tensor<4x8x3xf32>, %w: tensor<3x2x5xf32>) {
+  // expected-error@+1 {{expects equal sizes of paired dimensions and one element type, floats or integers as the result's, got 'tensor<4x8x3xf32>' and 'tensor<3x2x5xf32>' (convolution_c2)}}
+  %0 = pp.convolution %x, %w batch [] x [] contract [2] x [1] window [1] x [0] -> [1] strides [1] low [0] high [0] dilation [1] x [1] : tensor<4x8x3xf32>, tensor<3x2x5xf32> -> tensor<4x6x5xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_c3(%x: tensor<4x8x3xf32>, %w: tensor<3x3x5xf32>) {
+  // expected-error@+1 {{expects strides and dilations of at least 1, got [0] (convolution_c3)}}
+  %0 = pp.convolution %x, %w batch [] x [] contract [2] x [1] window [1] x [0] -> [1] strides [0] low [0] high [0] dilation [1] x [1] : tensor<4x8x3xf32>, tensor<3x3x5xf32> -> tensor<4x6x5xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_c3_number(%x: tensor<4x8x3xf32>, %w: tensor<3x3x5xf32>) {
+  // expected-error@+1 {{expects 1 strides, lows, highs and dilations below 2^31, got [0, 0] (convolution_c3)}}
+  %0 = pp.convolution %x, %w batch [] x [] contract [2] x [1] window [1] x [0] -> [1] strides [1] low [0, 0] high [0] dilation [1] x [1] : tensor<4x8x3xf32>, tensor<3x3x5xf32> -> tensor<4x6x5xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_c4(%x: tensor<4x8x3xf32>, %w: tensor<3x3x5xf32>) {
+  // expected-error@+1 {{expects type 'tensor<4x6x5xf32>', got 'tensor<4x8x5xf32>' (convolution_c4)}}
+  %0 = pp.convolution %x, %w batch [] x [] contract [2] x [1] window [1] x [0] -> [1] strides [1] low [0] high [0] dilation [1] x [1] : tensor<4x8x3xf32>, tensor<3x3x5xf32> -> tensor<4x8x5xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_window_c1(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects strictly increasing dimensions below 2 with a size, stride and dilation of at least 1, a low and a high each, got dims [2], sizes [3], strides [1], dilation [1], low [1], high [1] (reduce_window_c1)}}
+  %0 = pp.reduce_window max %x dims [2] sizes [3] strides [1] dilation [1] low [1] high [1] : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_window_c2(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects sum, max or min, got prod (reduce_window_c2)}}
+  %0 = pp.reduce_window prod %x dims [1] sizes [3] strides [1] dilation [1] low [1] high [1] : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_window_c3(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects type 'tensor<4x4xf32>', got 'tensor<4x8xf32>' (reduce_window_c3)}}
+  %0 = pp.reduce_window max %x dims [1] sizes [3] strides [2] dilation [1] low [1] high [1] : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @select_and_scatter_c1(%x: tensor<4x8xf32>, %u: tensor<4x8xf32>) {
+  // expected-error@+1 {{a low and a high each, got dims [1], sizes [0], strides [1], dilation [1], low [1], high [1] (select_and_scatter_c1)}}
+  %0 = pp.select_and_scatter %x, %u dims [1] sizes [0] strides [1] dilation [1] low [1] high [1] : tensor<4x8xf32>, tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @select_and_scatter_c2(%x: tensor<4x8xf32>, %u: tensor<4x7xf32>) {
+  // expected-error@+1 {{expects type 'tensor<4x8xf32>', got 'tensor<4x7xf32>' (select_and_scatter_c2)}}
+  %0 = pp.select_and_scatter %x, %u dims [1] sizes [3] strides [1] dilation [1] low [1] high [1] : tensor<4x8xf32>, tensor<4x7xf32>
+  return
+}
+
+// -----
+
 func.func @dot_general_c1(%x: tensor<4x8xf32>, %y: tensor<8x4xf32>) {
   // expected-error@+1 {{expects paired, distinct batch and contracting dimensions, got batch [0] x [0], contract [0] x [1] (dot_general_c1)}}
   %0 = pp.dot_general %x, %y batch [0] x [0] contract [0] x [1] : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x8xf32>

@@ -13,6 +13,7 @@
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
+#include "pp/IR/Windows.h"
 #include <random>
 
 namespace pp::testing {
@@ -124,6 +125,9 @@ private:
   mlir::Value pad(mlir::Value x);
   mlir::Value reduction(mlir::Value x);
   mlir::Value contraction(mlir::Value x);
+  mlir::Value convolution(mlir::Value x);
+  mlir::Value pooling(mlir::Value x);
+  std::optional<Window> drawWindow(int64_t size, int64_t taps);
   mlir::Value indexing(mlir::Value x);
   mlir::Value mergedIndexing(mlir::Value x);
   mlir::Value oddIndexing(mlir::Value x);

@@ -113,6 +113,7 @@ OwningOpRef<ModuleOp> Generator::build() {
                   &Generator::cut,         &Generator::box,
                   &Generator::pad,         &Generator::reduction,
                   &Generator::contraction, &Generator::contraction,
+                  &Generator::convolution, &Generator::pooling,
                   &Generator::indexing};
   Step regroupings[] = {&Generator::regroup, &Generator::regroup,
                         &Generator::move, &Generator::indexing};

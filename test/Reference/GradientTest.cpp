@@ -231,6 +231,45 @@ std::vector<Case> cases() {
     %y = pp.dot_general %a, %b batch [] x [] contract [2] x [0]
       : tensor<2x3x4xf64>, tensor<4x5xf64> -> tensor<2x3x5xf64>)",
                  "2x3x5xf64"});
+  // As images have it, with holes in the windows.
+  all.push_back({"convolution",
+                 {"2x5x6x2xf64", "3x2x2x3xf64"},
+                 R"(
+    %y = pp.convolution %a, %b batch [] x [] contract [3] x [2] window [1, 2] x [0, 1] -> [1, 2]
+      strides [2, 1] low [1, 1] high [2, 0] dilation [1, 1] x [1, 2]
+      : tensor<2x5x6x2xf64>, tensor<3x2x2x3xf64> -> tensor<2x3x5x3xf64>)",
+                 "2x3x5x3xf64"});
+  // Groups, transposed kernels, a window between other dimensions.
+  all.push_back({"grouped convolution",
+                 {"3x4x2x3xf64", "2x3x2x3xf64"},
+                 R"(
+    %y = pp.convolution %a, %b batch [2] x [0] contract [3] x [1] window [1] x [3] -> [1]
+      strides [1] low [0] high [1] dilation [2] x [1]
+      : tensor<3x4x2x3xf64>, tensor<2x3x2x3xf64> -> tensor<2x6x3x2xf64>)",
+                 "2x6x3x2xf64"});
+  all.push_back({"reversed convolution",
+                 {"2x3x4x2xf64", "3x2x3x2xf64"},
+                 R"(
+    %y = pp.convolution %a, %b batch [] x [] contract [3] x [3] window [1, 2] x [0, 1] -> [1, 2]
+      strides [1, 2] low [1, 2] high [2, 1] dilation [2, 1] x [1, 1] reverse
+      : tensor<2x3x4x2xf64>, tensor<3x2x3x2xf64> -> tensor<2x6x3x3xf64>)",
+                 "2x6x3x3xf64"});
+  // More is cut off than a window is wide.
+  all.push_back({"cut convolution",
+                 {"2x6x2xf64", "2x2x2xf64"},
+                 R"(
+    %y = pp.convolution %a, %b batch [] x [] contract [2] x [1] window [1] x [0] -> [2]
+      strides [1] low [-2] high [3] dilation [1] x [1]
+      : tensor<2x6x2xf64>, tensor<2x2x2xf64> -> tensor<2x2x6xf64>)",
+                 "2x2x6xf64"});
+  for (std::string op : {"sum", "max", "min"})
+    all.push_back({"",
+                   {"2x5x6xf64"},
+                   "%y = pp.reduce_window " + op +
+                       " %a dims [1, 2] sizes [3, 2] strides [2, 3] dilation "
+                       "[1, 2] low [1, 0] high [1, -1] : tensor<2x5x6xf64> -> "
+                       "tensor<2x3x1xf64>",
+                   "2x3x1xf64"});
   all.push_back({"indexing",
                  {"4x2xf64", "3x2xf64"},
                  R"(

@@ -332,6 +332,61 @@ INSTANTIATE_TEST_SUITE_P(
                   "tensor<3x4x5x%f> -> tensor<4x3x5x%f>\n  %s = pp.add %t, %r "
                   ": tensor<4x3x5x%f>",
                   "%s", "tensor<4x3x5x%f>")},
+        Case{"convolution",
+             body("%x: tensor<3x5x6x4x%f>, %y: tensor<3x2x4x5x%f>",
+                  "  %z = pp.convolution %x, %y batch [] x [] contract [3] x "
+                  "[2] window [1, 2] x [0, 1] -> [1, 2] strides [2, 1] low "
+                  "[1, 1] high [2, 0] dilation [1, 1] x [1, 2] : "
+                  "tensor<3x5x6x4x%f>, tensor<3x2x4x5x%f> -> "
+                  "tensor<3x3x5x5x%f>",
+                  "%z", "tensor<3x3x5x5x%f>")},
+        Case{"convolutionReversed",
+             body("%x: tensor<2x3x4x2x%f>, %y: tensor<3x2x3x2x%f>",
+                  "  %z = pp.convolution %x, %y batch [] x [] contract [3] x "
+                  "[3] window [1, 2] x [0, 1] -> [1, 2] strides [1, 2] low "
+                  "[1, 2] high [2, -1] dilation [2, 1] x [1, 1] reverse : "
+                  "tensor<2x3x4x2x%f>, tensor<3x2x3x2x%f> -> "
+                  "tensor<2x6x2x3x%f>",
+                  "%z", "tensor<2x6x2x3x%f>")},
+        Case{"convolutionGrouped",
+             body("%x: tensor<3x4x2x3x%f>, %y: tensor<2x3x2x3x%f>",
+                  "  %z = pp.convolution %x, %y batch [2] x [0] contract [3] x "
+                  "[1] window [1] x [3] -> [1] strides [1] low [0] high [1] "
+                  "dilation [2] x [1] : tensor<3x4x2x3x%f>, "
+                  "tensor<2x3x2x3x%f> -> tensor<2x6x3x2x%f>",
+                  "%z", "tensor<2x6x3x2x%f>")},
+        Case{"convolutionInts",
+             body("%x: tensor<2x4x3xi32>, %y: tensor<2x3x5xi32>",
+                  "  %z = pp.convolution %x, %y batch [] x [] contract [2] x "
+                  "[1] window [1] x [0] -> [1] strides [1] low [1] high [-1] "
+                  "dilation [2] x [1] reverse : tensor<2x4x3xi32>, "
+                  "tensor<2x3x5xi32> -> tensor<2x6x5xi32>",
+                  "%z", "tensor<2x6x5xi32>")},
+        Case{"poolSum",
+             body("%x: tensor<3x5x6x4x%f>",
+                  "  %y = pp.reduce_window sum %x dims [1, 2] sizes [3, 2] "
+                  "strides [2, 3] dilation [1, 2] low [1, 0] high [1, -1] : "
+                  "tensor<3x5x6x4x%f> -> tensor<3x3x1x4x%f>",
+                  "%y", "tensor<3x3x1x4x%f>")},
+        // As much is added behind as is cut off in front.
+        Case{"poolMoved",
+             body("%x: tensor<3x5x%f>",
+                  "  %y = pp.reduce_window sum %x dims [1] sizes [2] strides "
+                  "[1] dilation [1] low [-1] high [1] : tensor<3x5x%f> -> "
+                  "tensor<3x4x%f>",
+                  "%y", "tensor<3x4x%f>")},
+        Case{"poolMax",
+             body("%x: tensor<3x5x6x4x%f>",
+                  "  %y = pp.reduce_window max %x dims [1, 2] sizes [3, 3] "
+                  "strides [2, 2] dilation [1, 1] low [1, 1] high [1, 1] : "
+                  "tensor<3x5x6x4x%f> -> tensor<3x3x3x4x%f>",
+                  "%y", "tensor<3x3x3x4x%f>")},
+        Case{"poolMaxGradient",
+             body("%x: tensor<3x5x6x4x%f>, %u: tensor<3x3x4x4x%f>",
+                  "  %y = pp.select_and_scatter %x, %u dims [1, 2] sizes [3, "
+                  "3] strides [2, 2] dilation [1, 1] low [1, 2] high [1, 1] : "
+                  "tensor<3x5x6x4x%f>, tensor<3x3x4x4x%f>",
+                  "%y", "tensor<3x5x6x4x%f>")},
         Case{"randomBits", body("%s: tensor<i64>, %t: tensor<i32>",
                                 "  %y = pp.random_bits %s, %t stream 7 : "
                                 "tensor<i64>, tensor<i32> -> tensor<64x96xi32>",

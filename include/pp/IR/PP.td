@@ -29,6 +29,7 @@ def PP_ProgramGroup : OpDocGroup {
 let opDocGroup = PP_GraphGroup in {
 include "pp/IR/GraphOps.td"
 include "pp/IR/LayoutOps.td"
+include "pp/IR/WindowOps.td"
 }
 let opDocGroup = PP_SpmdGroup in {
 include "pp/IR/SpmdOps.td"

@@ -96,7 +96,7 @@ TEST_F(Additive, PartialSumsPassThrough) {
        {"pp.add", "pp.sub", "pp.mul", "pp.div", "pp.neg", "pp.select",
         "pp.reduce", "pp.dot_general", "pp.cumsum", "pp.broadcast",
         "pp.reshape", "pp.transpose", "pp.slice", "pp.pad", "pp.concatenate",
-        "pp.gather", "pp.scatter_add"})
+        "pp.gather", "pp.scatter_add", "pp.convolution", "pp.reduce_window"})
     EXPECT_TRUE(tested.contains(name)) << name.str();
 }
 

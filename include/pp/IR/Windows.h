@@ -1,0 +1,32 @@
+//===- Windows.h - what slides along a dimension ----------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolutions and pooling in one form. The reference interpreter has its own.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_IR_WINDOWS_H
+#define PP_IR_WINDOWS_H
+
+#include "pp/IR/PP.h"
+
+namespace pp {
+
+/// Position p and tap t meet at element p * stride + t * dilation - low of the
+/// operand, whose elements are `baseDilation` apart.
+struct Window {
+  int64_t size; ///< of the operand
+  int64_t taps; ///< of the window
+  int64_t stride, dilation, low, high, baseDilation = 1;
+};
+
+/// How many positions there are; of what does not fit, none.
+int64_t countPositions(const Window &window);
+
+Window getWindow(ConvolutionOp op, unsigned index);
+Window getWindow(ReduceWindowOp op, unsigned index);
+Window getWindow(SelectAndScatterOp op, unsigned index);
+
+} // namespace pp
+
+#endif // PP_IR_WINDOWS_H

@@ -217,7 +217,11 @@ double squareRate(unsigned threads, const Options &options) {
              : 0;
 }
 
+/// Products of whole matrices; convolutions are none.
 bool isTaken(const ppx::ContractionT &contraction) {
+  for (const auto *view : {contraction.lhs.get(), contraction.rhs.get()})
+    if (!view->rows.empty() || !view->columns.empty())
+      return false;
   return contraction.element == ppx::ElementType_f32 &&
          contraction.out_element == ppx::ElementType_f32 &&
          contraction.out->column_stride == 1;

@@ -2,16 +2,18 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks from the arguments to the dot_general and from there to the result. All
-// views are expressed in the dimensions of the dot_general's result: batch,
-// then rows (free dimensions of lhs), then columns (those of rhs). Rows,
-// columns and contracted dimensions must each have one stride; of batch
-// dimensions there may be several.
+// Walks from the arguments to the dot_general or convolution, the product, and
+// from there to the result. All views are expressed in the dimensions of the
+// product's result: batch, rows (free dimensions of lhs, and positions of
+// windows), columns (free dimensions of rhs). Of the result, rows and columns
+// must each have one stride, and so must those of a dot's operands and what it
+// contracts; of batch dimensions there may be several.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/Values.h"
+#include "pp/IR/Windows.h"
 #include "pprt/Contraction.h"
 
 using namespace mlir;
@@ -60,71 +62,221 @@ SmallVector<StridedDim> pick(const StridedView &view, ArrayRef<int64_t> dims) {
   return picked;
 }
 
+constexpr int64_t kNone = -1;
+
+/// A loop of a product and the dimensions that it goes through. Through lhs it
+/// goes by `step`, or moves by that along a window.
+struct ProductLoop {
+  int64_t size, lhs = kNone, rhs = kNone, result = kNone;
+  int64_t window = kNone, step = 1;
+};
+
+/// A window of lhs. Coordinates begin at `offset`.
+struct ProductWindow {
+  int64_t lhs, size, offset, divisor;
+};
+
+/// A dot_general or a convolution as loops, each list major to minor.
+struct Product {
+  Value lhs, rhs, result;
+  SmallVector<ProductLoop> batch, rows, columns, steps;
+  SmallVector<ProductWindow> windows;
+  /// Dimensions of lhs that begin elsewhere than at their first element.
+  SmallVector<std::pair<int64_t, int64_t>> offsets;
+
+  explicit Product(DotGeneralOp dot);
+  explicit Product(ConvolutionOp convolution);
+
+private:
+  template <typename OpTy> void addPlain(OpTy op, ArrayRef<int64_t> resultDims);
+};
+
+int64_t sizeOf(Value value, int64_t dim) {
+  return ranked(value).getDimSize(dim);
+}
+
+template <typename OpTy>
+void Product::addPlain(OpTy op, ArrayRef<int64_t> resultDims) {
+  lhs = op.getLhs();
+  rhs = op.getRhs();
+  result = op.getResult();
+  const int64_t *next = resultDims.begin();
+  for (auto [left, right] : llvm::zip_equal(op.getLhsBatch(), op.getRhsBatch()))
+    batch.push_back({sizeOf(lhs, left), left, right, *next++});
+  for (int64_t dim : op.getLhsFree())
+    rows.push_back({sizeOf(lhs, dim), dim, kNone, *next++});
+  for (int64_t dim : op.getRhsFree())
+    columns.push_back({sizeOf(rhs, dim), kNone, dim, *next++});
+  for (auto [left, right] :
+       llvm::zip_equal(op.getLhsContract(), op.getRhsContract()))
+    steps.push_back({sizeOf(lhs, left), left, right});
+}
+
+Product::Product(DotGeneralOp dot) {
+  addPlain(dot, llvm::to_vector(llvm::seq<int64_t>(dot.getType().getRank())));
+}
+
+/// Rows in the order of the result, steps in that of rhs: so as these lie.
+Product::Product(ConvolutionOp op) {
+  addPlain(op, op.getResultPlain());
+  for (unsigned index = 0; index < op.getLhsWindow().size(); ++index) {
+    Window window = getWindow(op, index);
+    // Along rhs from its first tap on, whatever the direction of the window.
+    int64_t step = op.getReverse() ? -window.dilation : window.dilation;
+    int64_t offset = op.getReverse()
+                         ? (window.taps - 1) * window.dilation - window.low
+                         : -window.low;
+    int64_t positionsDim = op.getResultWindow()[index];
+    int64_t positions = sizeOf(result, positionsDim);
+    int64_t lhsDim = op.getLhsWindow()[index];
+    ProductLoop position{positions, kNone, kNone, positionsDim};
+    ProductLoop tap{window.taps, kNone, op.getRhsWindow()[index]};
+    position.step = window.stride;
+    tap.step = step;
+    // A window that never leaves lhs, and finds an element everywhere, is no
+    // more than two dimensions of it.
+    const int64_t last = offset + (positions - 1) * window.stride +
+                         (window.taps - 1) * window.dilation;
+    if (window.baseDilation == 1 && offset >= 0 && last < window.size &&
+        (window.taps == 1 || !op.getReverse())) {
+      position.lhs = tap.lhs = lhsDim;
+      offsets.push_back({lhsDim, offset});
+    } else {
+      position.window = tap.window = windows.size();
+      windows.push_back({lhsDim, window.size, offset, window.baseDilation});
+    }
+    rows.push_back(position);
+    steps.push_back(tap);
+  }
+  llvm::stable_sort(rows, [](const ProductLoop &a, const ProductLoop &b) {
+    return a.result < b.result;
+  });
+  llvm::stable_sort(steps, [](const ProductLoop &a, const ProductLoop &b) {
+    return a.rhs < b.rhs;
+  });
+}
+
+/// The loops of rows or columns of a factor as the record has them.
+using ViewLoops = std::vector<std::unique_ptr<ppx::ViewLoopT>>;
+
+ViewLoops buildLoops(ArrayRef<ProductLoop> loops, const StridedView &view,
+                     int64_t ProductLoop::*dim) {
+  ViewLoops result;
+  for (const ProductLoop &loop : loops) {
+    if (loop.size == 1)
+      continue;
+    const bool isLhs = dim == &ProductLoop::lhs;
+    const bool slides = isLhs && loop.window != kNone;
+    const uint64_t stride =
+        slides ? 0 : view.dims[loop.*dim].stride * (isLhs ? loop.step : 1);
+    // What follows a loop without a gap is one with it.
+    if (!slides && !result.empty() && result.back()->window == kNone &&
+        result.back()->stride == stride * loop.size) {
+      result.back()->extent *= loop.size;
+      result.back()->stride = stride;
+      continue;
+    }
+    auto entry = std::make_unique<ppx::ViewLoopT>();
+    entry->extent = loop.size;
+    entry->stride = stride;
+    if (slides) {
+      entry->window = loop.window;
+      entry->step = loop.step;
+    }
+    result.push_back(std::move(entry));
+  }
+  if (result.empty()) {
+    result.push_back(std::make_unique<ppx::ViewLoopT>());
+    result.back()->extent = result.back()->stride = 1;
+  }
+  return result;
+}
+
+/// One stride says all that these loops do.
+bool arePlain(const ViewLoops &loops) {
+  return loops.size() == 1 && loops.front()->window == kNone;
+}
+
 class ContractionMatcher {
 public:
   explicit ContractionMatcher(func::FuncOp kernel) : kernel(kernel) {}
   FailureOr<ppx::ContractionT> match();
 
 private:
-  bool findDot();
-  bool addOperand(Value operand, ArrayRef<int64_t> batch,
-                  ArrayRef<int64_t> rows, ArrayRef<int64_t> columns,
-                  std::unique_ptr<ppx::MatrixViewT> &result);
+  bool findProduct();
+  std::unique_ptr<ppx::MatrixViewT> factor(Value operand,
+                                           ArrayRef<ProductLoop> rows,
+                                           ArrayRef<ProductLoop> columns,
+                                           int64_t ProductLoop::*dim);
   bool followResult();
   bool addEpilogue(Operation *op, Value value);
-  /// A view of the result's current form as one of the dot's result.
-  std::optional<StridedView> viewOfDot(StridedView view) const;
-  std::unique_ptr<ppx::MatrixViewT> matrixOfDot(const StridedView &view);
-  static std::unique_ptr<ppx::MatrixViewT> matrix(const StridedView &view,
-                                                  ArrayRef<int64_t> batch,
-                                                  ArrayRef<int64_t> rows,
-                                                  ArrayRef<int64_t> columns);
+  /// A view of the result's current form as one of the product's result.
+  std::optional<StridedView> viewOfProduct(StridedView view) const;
+  std::unique_ptr<ppx::MatrixViewT> matrixOfProduct(const StridedView &view);
 
   func::FuncOp kernel;
-  DotGeneralOp dot;
+  Operation *op = nullptr;
+  std::optional<Product> product;
   ppx::ContractionT contraction;
-  SmallVector<Operation *> resultViews; ///< from the dot on
+  SmallVector<Operation *> resultViews; ///< from the product on
 };
 
-bool ContractionMatcher::findDot() {
-  for (auto op : kernel.getBody().front().getOps<DotGeneralOp>()) {
-    if (dot)
+bool ContractionMatcher::findProduct() {
+  for (Operation &inner : kernel.getBody().front()) {
+    if (!isContraction(&inner))
+      continue;
+    if (op)
       return false;
-    dot = op;
+    op = &inner;
   }
-  return dot && elementOf(dot.getLhs()) && elementOf(dot.getResult());
+  if (auto dot = dyn_cast_or_null<DotGeneralOp>(op))
+    product.emplace(dot);
+  else if (auto convolution = dyn_cast_or_null<ConvolutionOp>(op))
+    product.emplace(convolution);
+  return product && elementOf(product->lhs) && elementOf(product->result);
 }
 
 std::unique_ptr<ppx::MatrixViewT>
-ContractionMatcher::matrix(const StridedView &view, ArrayRef<int64_t> batch,
-                           ArrayRef<int64_t> rows, ArrayRef<int64_t> columns) {
-  auto row = mergeDims(pick(view, rows)),
-       column = mergeDims(pick(view, columns));
-  if (!row || !column)
+ContractionMatcher::factor(Value operand, ArrayRef<ProductLoop> rows,
+                           ArrayRef<ProductLoop> columns,
+                           int64_t ProductLoop::*dim) {
+  auto view = viewOfArgument(operand);
+  unsigned parameter = operand == product->lhs ? 0 : 1;
+  if (!view || view->argument.getArgNumber() != parameter)
     return nullptr;
   auto result = std::make_unique<ppx::MatrixViewT>();
-  result->offset = view.offset;
-  for (StridedDim dim : pick(view, batch))
-    result->batch.push_back(dim.stride);
-  result->row_stride = row->stride;
-  result->column_stride = column->stride;
+  result->offset = view->view.offset;
+  if (parameter == 0)
+    for (auto [lhs, offset] : product->offsets)
+      result->offset += offset * view->view.dims[lhs].stride;
+  for (const ProductLoop &loop : product->batch)
+    result->batch.push_back(view->view.dims[loop.*dim].stride);
+  ViewLoops rowLoops = buildLoops(rows, view->view, dim),
+            columnLoops = buildLoops(columns, view->view, dim);
+  if (arePlain(rowLoops) && arePlain(columnLoops)) {
+    result->row_stride = rowLoops.front()->stride;
+    result->column_stride = columnLoops.front()->stride;
+    return result;
+  }
+  // A dot gets its operands transposed instead.
+  if (isa<DotGeneralOp>(op))
+    return nullptr;
+  result->rows = std::move(rowLoops);
+  result->columns = std::move(columnLoops);
+  if (dim == &ProductLoop::lhs)
+    for (const ProductWindow &window : product->windows) {
+      auto entry = std::make_unique<ppx::WindowT>();
+      entry->size = window.size;
+      entry->stride = view->view.dims[window.lhs].stride;
+      entry->offset = window.offset;
+      entry->divisor = window.divisor;
+      result->windows.push_back(std::move(entry));
+    }
   return result;
 }
 
-bool ContractionMatcher::addOperand(Value operand, ArrayRef<int64_t> batch,
-                                    ArrayRef<int64_t> rows,
-                                    ArrayRef<int64_t> columns,
-                                    std::unique_ptr<ppx::MatrixViewT> &result) {
-  auto view = viewOfArgument(operand);
-  unsigned parameter = operand == dot.getLhs() ? 0 : 1;
-  if (!view || view->argument.getArgNumber() != parameter)
-    return false;
-  result = matrix(view->view, batch, rows, columns);
-  return result != nullptr;
-}
-
 std::optional<StridedView>
-ContractionMatcher::viewOfDot(StridedView view) const {
+ContractionMatcher::viewOfProduct(StridedView view) const {
   for (Operation *op : llvm::reverse(resultViews)) {
     auto before = viewBefore(op, view);
     if (!before)
@@ -135,16 +287,25 @@ ContractionMatcher::viewOfDot(StridedView view) const {
 }
 
 std::unique_ptr<ppx::MatrixViewT>
-ContractionMatcher::matrixOfDot(const StridedView &view) {
-  auto inDot = viewOfDot(view);
-  if (!inDot)
+ContractionMatcher::matrixOfProduct(const StridedView &view) {
+  auto inProduct = viewOfProduct(view);
+  if (!inProduct)
     return nullptr;
-  int64_t numBatch = dot.getLhsBatch().size(),
-          numRows = dot.getLhsFree().size();
-  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, inDot->dims.size()));
-  ArrayRef<int64_t> all(dims);
-  return matrix(*inDot, all.take_front(numBatch), all.slice(numBatch, numRows),
-                all.drop_front(numBatch + numRows));
+  auto dimsOf = [](ArrayRef<ProductLoop> loops) {
+    return llvm::map_to_vector(loops,
+                               [](const ProductLoop &l) { return l.result; });
+  };
+  auto row = mergeDims(pick(*inProduct, dimsOf(product->rows))),
+       column = mergeDims(pick(*inProduct, dimsOf(product->columns)));
+  if (!row || !column)
+    return nullptr;
+  auto result = std::make_unique<ppx::MatrixViewT>();
+  result->offset = inProduct->offset;
+  for (StridedDim dim : pick(*inProduct, dimsOf(product->batch)))
+    result->batch.push_back(dim.stride);
+  result->row_stride = row->stride;
+  result->column_stride = column->stride;
+  return result;
 }
 
 /// `op` is what is done to `value`, the contraction so far.
@@ -167,7 +328,7 @@ bool ContractionMatcher::addEpilogue(Operation *op, Value value) {
   auto epilogue = std::make_unique<ppx::EpilogueT>();
   epilogue->kind = ppx::EpilogueKind_add;
   epilogue->parameter = addend->argument.getArgNumber();
-  epilogue->view = matrixOfDot(addend->view);
+  epilogue->view = matrixOfProduct(addend->view);
   if (!epilogue->view)
     return false;
   contraction.epilogues.push_back(std::move(epilogue));
@@ -175,7 +336,7 @@ bool ContractionMatcher::addEpilogue(Operation *op, Value value) {
 }
 
 bool ContractionMatcher::followResult() {
-  Value value = dot.getResult();
+  Value value = product->result;
   while (value.hasOneUse() && !isa<func::ReturnOp>(*value.user_begin())) {
     Operation *op = *value.user_begin();
     if (!addEpilogue(op, value))
@@ -185,33 +346,37 @@ bool ContractionMatcher::followResult() {
   if (!value.hasOneUse() || kernel.getNumResults() != 1)
     return false;
   contraction.out =
-      matrixOfDot(denseView(cast<RankedTensorType>(value.getType())));
+      matrixOfProduct(denseView(cast<RankedTensorType>(value.getType())));
   return contraction.out != nullptr;
 }
 
 FailureOr<ppx::ContractionT> ContractionMatcher::match() {
-  if (kernel.isExternal() || !findDot())
+  if (kernel.isExternal() || !findProduct())
     return failure();
-  auto lhsFree = dot.getLhsFree(), rhsFree = dot.getRhsFree();
-  if (!addOperand(dot.getLhs(), dot.getLhsBatch(), lhsFree,
-                  dot.getLhsContract(), contraction.lhs) ||
-      !addOperand(dot.getRhs(), dot.getRhsBatch(), dot.getRhsContract(),
-                  rhsFree, contraction.rhs) ||
-      !followResult())
+  for (const SmallVector<ProductLoop> &loops :
+       {product->batch, product->rows, product->columns, product->steps})
+    for (const ProductLoop &loop : loops)
+      if (loop.size == 0)
+        return failure();
+  contraction.lhs =
+      factor(product->lhs, product->rows, product->steps, &ProductLoop::lhs);
+  contraction.rhs =
+      factor(product->rhs, product->steps, product->columns, &ProductLoop::rhs);
+  if (!contraction.lhs || !contraction.rhs || !followResult())
     return failure();
-  auto sizes = [](Value value, ArrayRef<int64_t> dims) {
+  auto count = [](ArrayRef<ProductLoop> loops) {
     uint64_t product = 1;
-    for (int64_t dim : dims)
-      product *= cast<RankedTensorType>(value.getType()).getDimSize(dim);
+    for (const ProductLoop &loop : loops)
+      product *= loop.size;
     return product;
   };
-  for (int64_t dim : dot.getLhsBatch())
-    contraction.batch.push_back(sizes(dot.getLhs(), dim));
-  contraction.m = sizes(dot.getLhs(), lhsFree);
-  contraction.n = sizes(dot.getRhs(), rhsFree);
-  contraction.k = sizes(dot.getLhs(), dot.getLhsContract());
-  contraction.element = *elementOf(dot.getLhs());
-  contraction.out_element = *elementOf(dot.getResult());
+  for (const ProductLoop &loop : product->batch)
+    contraction.batch.push_back(loop.size);
+  contraction.m = count(product->rows);
+  contraction.n = count(product->columns);
+  contraction.k = count(product->steps);
+  contraction.element = *elementOf(product->lhs);
+  contraction.out_element = *elementOf(product->result);
   contraction.out_parameter = kernel.getNumArguments();
   if (!cpu::verifyContraction(contraction).ok())
     return failure();
@@ -219,6 +384,10 @@ FailureOr<ppx::ContractionT> ContractionMatcher::match() {
 }
 
 } // namespace
+
+bool pp::isContraction(Operation *op) {
+  return isa_and_present<DotGeneralOp, ConvolutionOp>(op);
+}
 
 std::optional<double> pp::getConstantFactor(Operation *op, Value value) {
   if (!isa<MulOp, DivOp>(op))

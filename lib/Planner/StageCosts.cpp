@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "AxisSplits.h"
+#include "pp/Analysis/Contraction.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Planner/StageCuts.h"
 #include "pp/Planner/TensorSeeds.h"
@@ -19,8 +20,6 @@ using namespace mlir;
 using namespace pp;
 
 namespace {
-
-bool isContraction(Operation *op) { return isa_and_nonnull<DotGeneralOp>(op); }
 
 bool isForward(Operation *op) { return getKind(op) == Kind::Forward; }
 

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/TensorSeeds.h"
+#include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/FactorClasses.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
@@ -130,11 +131,10 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
   if (gather && isInput(main, gather.getIndices()))
     for (Class number : classes.classesOf(op, gather.getBatchDims()))
       lookedUp.set(number);
-  auto dot = dyn_cast<DotGeneralOp>(op);
   BlockArgument parameters[2];
-  if (dot)
+  if (isContraction(op))
     for (unsigned side : {0u, 1u})
-      parameters[side] = traceParameter(main, dot->getOperand(side));
+      parameters[side] = traceParameter(main, op->getOperand(side));
   bool isLinear = parameters[0] || parameters[1];
   for (auto [index, factor] : llvm::enumerate(rule.factors))
     if (factor.kind == FactorKind::Replicated ||
@@ -143,11 +143,19 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
         unfit.set(number);
   if (!isLinear)
     return;
-  SmallVector<int64_t> free[2] = {dot.getLhsFree(), dot.getRhsFree()};
+  SmallVector<int64_t> free[2];
+  auto findFree = [&](auto product) {
+    free[0] = product.getLhsFree();
+    free[1] = product.getRhsFree();
+  };
+  if (auto dot = dyn_cast<DotGeneralOp>(op))
+    findFree(dot);
+  else
+    findFree(cast<ConvolutionOp>(op));
   for (unsigned side : {0u, 1u}) {
     // Through a recast the dimensions' numbers differ; only the parameter
     // itself is seeded.
-    if (!parameters[side] || dot->getOperand(side) != parameters[side])
+    if (!parameters[side] || op->getOperand(side) != parameters[side])
       continue;
     for (int64_t dim : free[side])
       introductions.push_back(

@@ -23,7 +23,8 @@ BlockingProblem dense(uint64_t rows, uint64_t columns, uint64_t steps) {
           {steps, 1},
           {columns, 1},
           {columns, 1},
-          /*mayRead=*/true,
+          /*mayReadLhs=*/true,
+          /*mayReadRhs=*/true,
           /*mayWrite=*/true,
           {512, 512, /*wholeColumns=*/2048}};
 }
@@ -50,6 +51,19 @@ TEST(Blocking, LoadsRowsWithGapsForALibraryThatWantsDense) {
   EXPECT_FALSE(Blocking::choose(problem).lhs.inPlace);
   problem.limits.wholeColumns = 0;
   EXPECT_TRUE(Blocking::choose(problem).lhs.inPlace);
+}
+
+TEST(Blocking, CutsStepsWhereTheStrideOfRhsEnds) {
+  // Nine taps, of 64 steps each, that lie in columns.
+  BlockingProblem problem = dense(2048, 32, 9 * 64);
+  problem.limits.wholeColumns = 0;
+  problem.mayReadLhs = false;
+  problem.rhs = {1, 64};
+  EXPECT_FALSE(Blocking::choose(problem).rhs.inPlace);
+  problem.stepsAlike = 64;
+  const Blocking blocking = Blocking::choose(problem);
+  EXPECT_EQ(blocking.steps.block, 64u);
+  EXPECT_TRUE(blocking.rhs.inPlace && blocking.rhs.transposed);
 }
 
 TEST(Blocking, BoundsWhatIsLoadedAtATime) {

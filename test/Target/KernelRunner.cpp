@@ -109,6 +109,37 @@ static uint64_t place(const pprt::ppx::MatrixViewT &view,
   return offset;
 }
 
+/// The element of a view; zero where a window is outside.
+static double elementOf(const HostTensor &tensor,
+                        const pprt::ppx::MatrixViewT &view,
+                        ArrayRef<uint64_t> batch, uint64_t index, uint64_t row,
+                        uint64_t column) {
+  std::vector<int64_t> coordinates;
+  for (auto &window : view.windows)
+    coordinates.push_back(window->offset);
+  uint64_t offset = 0;
+  auto addLoops = [&](auto &loops, uint64_t position) {
+    for (auto &loop : llvm::reverse(loops)) {
+      int64_t at = position % loop->extent;
+      position /= loop->extent;
+      if (loop->window < 0)
+        offset += at * loop->stride;
+      else
+        coordinates[loop->window] += at * loop->step;
+    }
+    return loops.empty();
+  };
+  bool hasRows = addLoops(view.rows, row),
+       hasColumns = addLoops(view.columns, column);
+  for (auto [window, x] : llvm::zip_equal(view.windows, coordinates)) {
+    if (x < 0 || x % window->divisor || x / window->divisor >= window->size)
+      return 0.0;
+    offset += x / window->divisor * window->stride;
+  }
+  return tensor.values.at(offset + place(view, batch, index, hasRows ? row : 0,
+                                         hasColumns ? column : 0));
+}
+
 /// Plain loops over the strides. Epilogues read the operands after the second.
 static HostTensor runContraction(const pprt::ppx::ContractionT &c,
                                  RankedTensorType type,
@@ -122,8 +153,8 @@ static HostTensor runContraction(const pprt::ppx::ContractionT &c,
       for (uint64_t column = 0; column < c.n; ++column) {
         double sum = 0;
         for (uint64_t k = 0; k < c.k; ++k)
-          sum += arguments[0].values.at(place(*c.lhs, c.batch, b, row, k)) *
-                 arguments[1].values.at(place(*c.rhs, c.batch, b, k, column));
+          sum += elementOf(arguments[0], *c.lhs, c.batch, b, row, k) *
+                 elementOf(arguments[1], *c.rhs, c.batch, b, k, column);
         sum *= c.alpha;
         for (auto &epilogue : c.epilogues)
           sum += arguments[epilogue->parameter].values.at(

@@ -14,6 +14,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "pp/Analysis/Contraction.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
@@ -365,11 +366,9 @@ Status SourceModule::adoptPlan(const std::string &text) {
 
 double SourceModule::stepFlops() const {
   double flops = 0;
-  state->module->walk([&](pp::DotGeneralOp op) {
-    double terms = op.getResult().getType().getNumElements();
-    for (int64_t dim : op.getLhsContract())
-      terms *= op.getLhs().getType().getDimSize(dim);
-    flops += 2 * terms;
+  state->module->walk([&](pp::CostOpInterface op) {
+    if (pp::isContraction(op))
+      flops += op.getFlops();
   });
   // The backward pass has two products for each of the forward pass.
   return isModel() ? 3 * flops : flops;

@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A contraction kernel is a dot_general, the views it reads its operands
-// through and the view it is written through, a constant factor, and added
-// biases or residuals. This analysis reads one as the record the runtime runs.
+// A contraction kernel is a dot_general or a convolution, the views it reads its
+// operands through and the view it is written through, a constant factor, and
+// added biases or residuals. This analysis reads one as the record the runtime
+// runs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_CONTRACTION_H
@@ -14,6 +15,9 @@
 #include "pprt/ppx_generated.h"
 
 namespace pp {
+
+/// Whether `op` multiplies and adds up: what a library is asked for.
+bool isContraction(mlir::Operation *op);
 
 /// The contraction that `kernel` computes; failure, without a message, if it is
 /// none the library can run. The kernel's arguments are lhs, rhs and what its

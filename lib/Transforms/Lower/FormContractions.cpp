@@ -2,16 +2,18 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a block of graph ops. Out: its float dots as launches. A contraction
-// takes along the views its operands are read through, and what is done to its
-// result as long as nothing else reads it: a constant factor, views, added
-// biases and residuals. It tries to take everything, then less, until
-// matchContraction() knows the kernel; a dot whose operands lie too unevenly
-// gets them transposed first.
+// In: a block of graph ops. Out: its float dots and convolutions, products for
+// short, as launches. A contraction takes along the views its operands are read
+// through, and what is done to its result as long as nothing else reads it: a
+// constant factor, views, added biases and residuals. It tries to take
+// everything, then less, until matchContraction() knows the kernel; a product
+// whose operands, or windows of a result, lie too unevenly gets them transposed
+// first.
 //
 //===----------------------------------------------------------------------===//
 #include "FormContractions.h"
 #include "MicroBatchSums.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
@@ -29,8 +31,8 @@ struct Absorption {
 
 class ContractionFormer {
 public:
-  ContractionFormer(DotGeneralOp dot, KernelTable &table, unsigned threads)
-      : dot(dot), table(table), threads(threads), builder(dot) {}
+  ContractionFormer(Operation *product, KernelTable &table, unsigned threads)
+      : product(product), table(table), threads(threads), builder(product) {}
 
   void run();
 
@@ -39,16 +41,18 @@ private:
   bool tryAll();
   bool tryToForm(Absorption absorption);
   Value cloneViews(ArrayRef<Operation *> views, Block *body, IRMapping mapping);
-  void cloneResultOps(ArrayRef<Operation *> ops, Block *body, Value product);
+  void cloneResultOps(ArrayRef<Operation *> ops, Block *body, Value value);
   void replace(func::FuncOp kernel, size_t numResultOps);
-  void transposeOperand(OpOperand &operand, ArrayRef<int64_t> order);
+  Value transposed(Value value, ArrayRef<int64_t> order);
+  void straighten(DotGeneralOp dot);
+  void straighten(ConvolutionOp convolution);
 
-  DotGeneralOp dot;
+  Operation *product; ///< a dot_general or a convolution
   KernelTable &table;
   unsigned threads;
   OpBuilder builder;
-  SmallVector<Operation *> lhsViews, rhsViews; ///< from the dot back
-  SmallVector<Operation *> resultOps;          ///< from the dot on
+  SmallVector<Operation *> lhsViews, rhsViews; ///< from the product back
+  SmallVector<Operation *> resultOps;          ///< from the product on
   SmallVector<Value> inputs;                   ///< of the kernel that is tried
   Value output;                                ///< what it takes the place of
 };
@@ -63,10 +67,10 @@ SmallVector<Operation *> viewsBehind(Value value) {
 }
 
 void ContractionFormer::collect() {
-  lhsViews = viewsBehind(dot.getLhs());
-  rhsViews = viewsBehind(dot.getRhs());
+  lhsViews = viewsBehind(product->getOperand(0));
+  rhsViews = viewsBehind(product->getOperand(1));
   resultOps.clear();
-  Value value = dot.getResult();
+  Value value = product->getResult(0);
   while (value.hasOneUse()) {
     Operation *op = *value.user_begin();
     if (!isTakenAlong(op, value))
@@ -93,13 +97,13 @@ Value ContractionFormer::cloneViews(ArrayRef<Operation *> views, Block *body,
 /// Clones what is done to the product; addends become arguments, constants
 /// are cloned.
 void ContractionFormer::cloneResultOps(ArrayRef<Operation *> ops, Block *body,
-                                       Value product) {
+                                       Value value) {
   IRMapping mapping;
-  Value inner = dot.getResult();
-  mapping.map(inner, product);
-  auto argumentFor = [&](Value value) -> Value {
-    inputs.push_back(value);
-    return body->addArgument(value.getType(), value.getLoc());
+  Value inner = product->getResult(0);
+  mapping.map(inner, value);
+  auto argumentFor = [&](Value addend) -> Value {
+    inputs.push_back(addend);
+    return body->addArgument(addend.getType(), addend.getLoc());
   };
   for (Operation *op : ops) {
     for (Value operand : op->getOperands()) {
@@ -121,7 +125,7 @@ void ContractionFormer::cloneResultOps(ArrayRef<Operation *> ops, Block *body,
     inner = op->getResult(0);
   }
   output = inner;
-  func::ReturnOp::create(builder, dot.getLoc(), mapping.lookup(inner));
+  func::ReturnOp::create(builder, product->getLoc(), mapping.lookup(inner));
 }
 
 /// Whether a later micro-batch may add to what an earlier one left of `value`.
@@ -138,9 +142,9 @@ static bool mayBeAddedTo(Value value) {
 
 bool ContractionFormer::tryToForm(Absorption absorption) {
   OpBuilder::InsertionGuard guard(builder);
-  MLIRContext *context = dot.getContext();
+  MLIRContext *context = product->getContext();
   inputs.clear();
-  auto kernel = func::FuncOp::create(dot.getLoc(), "kernel",
+  auto kernel = func::FuncOp::create(product->getLoc(), "kernel",
                                      FunctionType::get(context, {}, {}));
   kernel.setPrivate();
   kernel->setAttr(attrs::kKernel,
@@ -154,15 +158,15 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
     inputs.push_back(value);
     return body->addArgument(value.getType(), value.getLoc());
   };
-  Value lhs = cloneOperand(dot.getLhs(),
+  Value lhs = cloneOperand(product->getOperand(0),
                            ArrayRef(lhsViews).take_front(absorption.lhsViews));
-  Value rhs = cloneOperand(dot.getRhs(),
+  Value rhs = cloneOperand(product->getOperand(1),
                            ArrayRef(rhsViews).take_front(absorption.rhsViews));
-  auto product = DotGeneralOp::create(
-      builder, dot.getLoc(), dot.getType(), lhs, rhs, dot.getLhsBatch(),
-      dot.getRhsBatch(), dot.getLhsContract(), dot.getRhsContract());
+  Operation *clone = builder.clone(*product);
+  clone->setOperands({lhs, rhs});
+  clone->setDiscardableAttrs(DictionaryAttr::get(context));
   cloneResultOps(ArrayRef(resultOps).take_front(absorption.resultOps), body,
-                 product);
+                 clone->getResult(0));
   kernel.setFunctionType(
       FunctionType::get(context, body->getArgumentTypes(), output.getType()));
 
@@ -188,14 +192,14 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
 void ContractionFormer::replace(func::FuncOp kernel, size_t numResultOps) {
   builder.setInsertionPoint(output.getDefiningOp());
   auto launch =
-      LaunchOp::create(builder, dot.getLoc(), output.getType(),
+      LaunchOp::create(builder, product->getLoc(), output.getType(),
                        FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs);
-  setKind(launch, getKind(dot));
+  setKind(launch, getKind(product));
   output.replaceAllUsesWith(launch.getResult(0));
   for (Operation *op :
        llvm::reverse(ArrayRef(resultOps).take_front(numResultOps)))
     op->erase();
-  dot.erase();
+  product->erase();
 }
 
 bool ContractionFormer::tryAll() {
@@ -208,39 +212,88 @@ bool ContractionFormer::tryAll() {
   return false;
 }
 
-void ContractionFormer::transposeOperand(OpOperand &operand,
-                                         ArrayRef<int64_t> order) {
-  auto type = cast<RankedTensorType>(operand.get().getType());
+Value ContractionFormer::transposed(Value value, ArrayRef<int64_t> order) {
+  if (llvm::is_sorted(order))
+    return value;
+  auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape;
   for (int64_t dim : order)
     shape.push_back(type.getDimSize(dim));
-  operand.set(TransposeOp::create(builder, dot.getLoc(), type.clone(shape),
-                                  operand.get(), order));
+  return TransposeOp::create(builder, product->getLoc(), type.clone(shape),
+                             value, order);
+}
+
+SmallVector<int64_t> join(ArrayRef<ArrayRef<int64_t>> lists) {
+  SmallVector<int64_t> all;
+  for (ArrayRef<int64_t> list : lists)
+    llvm::append_range(all, list);
+  return all;
+}
+SmallVector<int64_t> from(int64_t first, int64_t count) {
+  return llvm::to_vector(llvm::seq<int64_t>(first, first + count));
+}
+
+void ContractionFormer::straighten(DotGeneralOp dot) {
+  SmallVector<int64_t> lhs =
+      join({dot.getLhsBatch(), dot.getLhsFree(), dot.getLhsContract()});
+  SmallVector<int64_t> rhs =
+      join({dot.getRhsBatch(), dot.getRhsContract(), dot.getRhsFree()});
+  int64_t numBatch = dot.getLhsBatch().size(),
+          numContract = dot.getLhsContract().size();
+  dot.getLhsMutable().set(transposed(dot.getLhs(), lhs));
+  dot.getRhsMutable().set(transposed(dot.getRhs(), rhs));
+  dot.setLhsBatch(from(0, numBatch));
+  dot.setRhsBatch(from(0, numBatch));
+  dot.setLhsContract(from(lhs.size() - numContract, numContract));
+  dot.setRhsContract(from(numBatch, numContract));
+}
+
+/// lhs as [batch, free, window, contracting], rhs as [batch, window,
+/// contracting, free], the result as [batch, free of lhs, window, free of rhs].
+void ContractionFormer::straighten(ConvolutionOp old) {
+  SmallVector<int64_t> lhsFree = old.getLhsFree(), rhsFree = old.getRhsFree(),
+                       plain = old.getResultPlain();
+  int64_t numBatch = old.getLhsBatch().size(),
+          numContract = old.getLhsContract().size(),
+          numWindow = old.getLhsWindow().size(),
+          beforeWindow = numBatch + lhsFree.size();
+  SmallVector<int64_t> order =
+      join({ArrayRef(plain).take_front(beforeWindow), old.getResultWindow(),
+            ArrayRef(plain).drop_front(beforeWindow)});
+  SmallVector<int64_t> shape;
+  for (int64_t dim : order)
+    shape.push_back(old.getType().getDimSize(dim));
+  Value lhs = transposed(old.getLhs(),
+                         join({old.getLhsBatch(), lhsFree, old.getLhsWindow(),
+                               old.getLhsContract()}));
+  Value rhs =
+      transposed(old.getRhs(), join({old.getRhsBatch(), old.getRhsWindow(),
+                                     old.getRhsContract(), rhsFree}));
+  auto straight = ConvolutionOp::create(
+      builder, old.getLoc(), old.getType().clone(shape), lhs, rhs,
+      from(0, numBatch), from(0, numBatch),
+      from(beforeWindow + numWindow, numContract),
+      from(numBatch + numWindow, numContract), from(beforeWindow, numWindow),
+      from(numBatch, numWindow), from(beforeWindow, numWindow),
+      old.getStrides(), old.getLow(), old.getHigh(), old.getLhsDilation(),
+      old.getRhsDilation(), old.getReverse());
+  setKind(straight, getKind(old));
+  Value result = transposed(straight, invertPermutationVector(order));
+  if (Operation *back = result.getDefiningOp(); back != straight)
+    setKind(back, getKind(old));
+  old.getResult().replaceAllUsesWith(result);
+  old.erase();
+  product = straight;
 }
 
 void ContractionFormer::run() {
   if (tryAll())
     return;
-  auto join = [](ArrayRef<int64_t> a, ArrayRef<int64_t> b,
-                 ArrayRef<int64_t> c) {
-    return llvm::to_vector(llvm::concat<const int64_t>(a, b, c));
-  };
-  SmallVector<int64_t> lhs =
-      join(dot.getLhsBatch(), dot.getLhsFree(), dot.getLhsContract());
-  SmallVector<int64_t> rhs =
-      join(dot.getRhsBatch(), dot.getRhsContract(), dot.getRhsFree());
-  int64_t numBatch = dot.getLhsBatch().size(),
-          numContract = dot.getLhsContract().size();
-  auto from = [](int64_t first, int64_t count) {
-    return llvm::to_vector(llvm::seq<int64_t>(first, first + count));
-  };
-  transposeOperand(dot.getLhsMutable(), lhs);
-  transposeOperand(dot.getRhsMutable(), rhs);
-  dot.setLhsBatch(from(0, numBatch));
-  dot.setRhsBatch(from(0, numBatch));
-  dot.setLhsContract(from(lhs.size() - numContract, numContract));
-  dot.setRhsContract(from(numBatch, numContract));
-  // What is still none (a tensor without elements) stays a dot, hence loops.
+  if (auto dot = dyn_cast<DotGeneralOp>(product))
+    straighten(dot);
+  else
+    straighten(cast<ConvolutionOp>(product));
+  // What is still none (a tensor without elements) stays one, hence loops.
   tryAll();
 }
 
@@ -252,10 +305,11 @@ static bool isLibraryElement(Value value) {
 }
 
 void pp::formContractions(Block &block, KernelTable &table, unsigned threads) {
-  SmallVector<DotGeneralOp> dots;
-  for (auto dot : block.getOps<DotGeneralOp>())
-    if (isLibraryElement(dot.getLhs()) && isLibraryElement(dot.getResult()))
-      dots.push_back(dot);
-  for (DotGeneralOp dot : dots)
-    ContractionFormer(dot, table, threads).run();
+  SmallVector<Operation *> products;
+  for (Operation &op : block)
+    if (isContraction(&op) && isLibraryElement(op.getOperand(0)) &&
+        isLibraryElement(op.getResult(0)))
+      products.push_back(&op);
+  for (Operation *product : products)
+    ContractionFormer(product, table, threads).run();
 }

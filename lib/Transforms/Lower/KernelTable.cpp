@@ -23,9 +23,11 @@ func::FuncOp KernelTable::insert(func::FuncOp kernel) {
     return entry->second;
   }
   bool isContraction = getKernelKind(kernel) == KernelKind::Contraction;
-  kernel.setSymName(isContraction
-                        ? "matmul_" + std::to_string(numContractions++)
-                        : "fused_" + std::to_string(numLoops++));
+  bool slides = !kernel.getBody().getOps<ConvolutionOp>().empty();
+  kernel.setSymName(!isContraction
+                        ? "fused_" + std::to_string(numLoops++)
+                        : (slides ? "convolution_" : "matmul_") +
+                              std::to_string(numContractions++));
   symbols.insert(kernel);
   return kernel;
 }

@@ -41,7 +41,7 @@ bool canRepeat(Operation *op) {
 
 /// True for what is computed apart, from memory to memory.
 bool readsMemory(Operation *op) {
-  return isa<DotGeneralOp>(op) ||
+  return isContraction(op) ||
          (!isGraphOp(op) && !isa<AxisIndexOp, YieldOp>(op));
 }
 
@@ -61,7 +61,7 @@ private:
   /// Finds the values of the forward fragment that memory holds in any case:
   /// what contractions and collectives read and write, and what goes elsewhere.
   void findStored();
-  void addContraction(DotGeneralOp dot);
+  void addContraction(Operation *product);
   /// The value in memory that `value` is a view of.
   Value baseOf(Value value);
   /// Finds those of them that the backward fragment reads from memory again.
@@ -92,8 +92,8 @@ Value ResidualTrimmer::baseOf(Value value) {
 
 /// The contraction writes what it hands on after all it takes along
 /// (FormContractions.cpp).
-void ResidualTrimmer::addContraction(DotGeneralOp dot) {
-  Value value = dot.getResult();
+void ResidualTrimmer::addContraction(Operation *product) {
+  Value value = product->getResult(0);
   while (value.hasOneUse()) {
     Operation *op = *value.user_begin();
     if (!isTakenAlong(op, value))
@@ -112,8 +112,8 @@ void ResidualTrimmer::findStored() {
       continue;
     for (Value operand : op.getOperands())
       stored.insert(baseOf(operand));
-    if (auto dot = dyn_cast<DotGeneralOp>(op))
-      addContraction(dot);
+    if (isContraction(&op))
+      addContraction(&op);
     else
       stored.insert(op.result_begin(), op.result_end());
   }

@@ -363,7 +363,9 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   if (isAccumulated && !isPerStep)
     return op->emitError("expects operands that exist per micro-batch, got a "
                          "sum over all of them: what mixes the two (batch "
-                         "norm, for one) cannot be split over micro-batches");
+                         "norm, for one) cannot be split over micro-batches; "
+                         "microbatches=1 can, and a norm of each sample alone, "
+                         "such as group norm");
 
   ArrayRef<unsigned> passing = findPassing(op, rule, factors);
   SmallVector<Type> types;

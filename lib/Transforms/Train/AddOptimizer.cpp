@@ -109,8 +109,9 @@ Value OptimizerBuilder::addState(StringRef prefix, const Update &update) {
       cast<RankedTensorType>(main.getArgument(update.argument).getType());
   NamedAttrList attributes;
   attributes.set(attrs::kParameter, builder.getStringAttr(update.name));
-  if (Attribute shape = main.getArgAttr(update.argument, attrs::kStoredShape))
-    attributes.set(attrs::kStoredShape, shape);
+  for (StringRef stored : {attrs::kStoredShape, attrs::kStoredOrder})
+    if (Attribute form = main.getArgAttr(update.argument, stored))
+      attributes.set(stored, form);
   return addState(prefix + "." + update.name,
                   type.clone(computeType(type.getElementType())), attributes);
 }

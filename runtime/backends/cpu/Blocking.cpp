@@ -29,6 +29,14 @@ Cut cutEvenly(uint64_t size, uint64_t limit) {
   return {size, ceilDiv(ceilDiv(size, ceilDiv(size, limit)), tile) * tile};
 }
 
+/// The largest divisor of `size` that is at most `limit`.
+uint64_t largestDivisor(uint64_t size, uint64_t limit) {
+  uint64_t divisor = std::min(size, limit);
+  while (size % divisor != 0)
+    --divisor;
+  return divisor;
+}
+
 /// Whether the library takes blocks of a matrix where they lie, as rows.
 bool takesRows(const Cut &rows, const Cut &columns, uint64_t rowStride,
                uint64_t columnStride, const BlockLimits &limits) {
@@ -39,14 +47,15 @@ bool takesRows(const Cut &rows, const Cut &columns, uint64_t rowStride,
   return rows.size == 1 || rowStride >= columns.size;
 }
 
-FactorPlacement placeFactor(const BlockingProblem &problem, const Cut &rows,
-                            const Cut &columns, Strides strides) {
+FactorPlacement placeFactor(const BlockingProblem &problem, bool mayRead,
+                            const Cut &rows, const Cut &columns,
+                            Strides strides) {
   const bool asRows =
       takesRows(rows, columns, strides.row, strides.column, problem.limits);
   const bool asColumns =
       takesRows(columns, rows, strides.column, strides.row, problem.limits);
   const bool keepsColumns = strides.row == 1 && strides.column != 1;
-  return {problem.mayRead && (asRows || asColumns),
+  return {mayRead && (asRows || asColumns),
           !asRows && (asColumns || keepsColumns)};
 }
 
@@ -78,8 +87,12 @@ Blocking Blocking::choose(const BlockingProblem &problem) {
     larger = cutEvenly(larger.size, larger.block / 2);
   }
   const auto place = [&] {
-    result.lhs = placeFactor(problem, rows, steps, problem.lhs);
-    result.rhs = placeFactor(problem, steps, columns, problem.rhs);
+    result.lhs =
+        placeFactor(problem, problem.mayReadLhs, rows, steps, problem.lhs);
+    const Cut alike =
+        problem.stepsAlike > 0 ? Cut{problem.stepsAlike, steps.block} : steps;
+    result.rhs =
+        placeFactor(problem, problem.mayReadRhs, alike, columns, problem.rhs);
   };
   const bool isLeftInColumns = problem.lhs.row == 1 && problem.lhs.column != 1;
   steps = cutEvenly(problem.steps, isLeftInColumns && limits.stepsOfColumns > 0
@@ -90,6 +103,10 @@ Blocking Blocking::choose(const BlockingProblem &problem) {
                               (result.rhs.inPlace ? 0 : columns.block)) {
     steps = cutEvenly(problem.steps,
                       std::clamp<uint64_t>(kLoaded / loaded, 1, steps.block));
+    place();
+  }
+  if (problem.stepsAlike > 0) {
+    steps = {problem.steps, largestDivisor(problem.stepsAlike, steps.block)};
     place();
   }
   result.outInPlace =

@@ -62,10 +62,12 @@ struct BlockLimits {
 struct BlockingProblem {
   uint64_t items, rows, columns, steps;
   Strides lhs, rhs, out;
-  /// Whether the types allow that the library reads factors where they lie, and
-  /// keeps sums where the result will be.
-  bool mayRead, mayWrite;
+  /// Whether the library can read a factor where it lies, and keep sums where
+  /// the result will be.
+  bool mayReadLhs, mayReadRhs, mayWrite;
   BlockLimits limits;
+  /// Of rhs: steps in a row that its stride leads through, where not all are.
+  uint64_t stepsAlike = 0;
 };
 
 struct Blocking {

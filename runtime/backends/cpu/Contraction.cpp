@@ -14,12 +14,14 @@
 #include "Blocking.h"
 #include "MatrixBlocks.h"
 #include "MatrixProduct.h"
+#include "PatchMatrix.h"
 #include "pprt/Program.h"
 
 #include <dnnl.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 using namespace pprt;
@@ -59,6 +61,26 @@ struct Operand {
 /// An operand that is multiplied.
 struct Factor : Operand {
   FactorPlacement placement;
+  std::optional<PatchMatrix> patches; ///< if it is no plain matrix
+
+  Factor(uint32_t parameter, ppx::ElementType element,
+         const ppx::MatrixViewT &view, uint64_t rows, uint64_t columns)
+      : Operand(parameter, element, view) {
+    if (!PatchMatrix::isNeededFor(view))
+      return;
+    patches.emplace(view, rows, columns);
+    strides = patches->strides();
+  }
+
+  void transpose() {
+    Operand::transpose();
+    if (patches)
+      patches->transpose();
+  }
+  const std::byte *base(void *const *arguments, uint64_t itemOffset) const {
+    return static_cast<const std::byte *>(arguments[parameter]) +
+           (offset + itemOffset) * elementSize(element);
+  }
 
   /// As the library sees a block.
   FactorLayout layout(Range rows, Range columns) const {
@@ -157,7 +179,7 @@ BlockedContraction<T>::BlockedContraction(const ppx::ContractionT &c,
                                           const BlockLimits &limits,
                                           ppx::ElementType multiplied)
     : batch(c.batch), alpha(c.alpha), accumulate(c.accumulate),
-      lhs{{0, c.element, *c.lhs}, {}}, rhs{{1, c.element, *c.rhs}, {}},
+      lhs(0, c.element, *c.lhs, c.m, c.k), rhs(1, c.element, *c.rhs, c.k, c.n),
       out(c.out_parameter, c.out_element, *c.out),
       workspace(c.out_parameter + 1) {
   for (const std::unique_ptr<ppx::EpilogueT> &epilogue : c.epilogues) {
@@ -183,9 +205,15 @@ BlockedContraction<T>::BlockedContraction(const ppx::ContractionT &c,
   }
   const bool mayWrite =
       out.element == kElement && !(accumulate && !epilogues.empty());
-  blocking =
-      Blocking::choose({items, m, n, c.k, lhs.strides, rhs.strides, out.strides,
-                        c.element == multiplied, mayWrite, limits});
+  // Fewer steps alike are not worth a call of the library.
+  constexpr uint64_t fewSteps = 16;
+  const bool mayRead = c.element == multiplied;
+  const uint64_t alike = rhs.patches ? rhs.patches->rowsAlike() : 0;
+  const bool isInPieces = mayRead && alike >= fewSteps;
+  blocking = Blocking::choose({items, m, n, c.k, lhs.strides, rhs.strides,
+                               out.strides, mayRead && !lhs.patches,
+                               mayRead && (!rhs.patches || isInPieces),
+                               mayWrite, limits, isInPieces ? alike : 0});
   lhs.placement = blocking.lhs;
   rhs.placement = blocking.rhs;
   parts = blocking.isShared ? threads : 1;
@@ -235,6 +263,19 @@ const void *BlockedContraction<T>::place(const Factor &factor,
                                          void *const *arguments, uint64_t item,
                                          Range rows, Range columns,
                                          T *scratch) const {
+  if (factor.patches && factor.placement.inPlace)
+    return factor.base(arguments, itemOffset(factor, item) +
+                                      factor.patches->rowOffset(rows.begin) +
+                                      columns.begin * factor.strides.column);
+  if (factor.patches) {
+    const bool transposed = factor.placement.transposed;
+    const uint64_t across = transposed ? columns.size() : rows.size(),
+                   along = transposed ? rows.size() : columns.size();
+    factor.patches->load(factor.base(arguments, itemOffset(factor, item)),
+                         factor.element, rows, columns, transposed,
+                         Block<T>{scratch, across, along, along});
+    return scratch;
+  }
   StridedMatrix matrix =
       factor.at(arguments, itemOffset(factor, item), rows, columns);
   if (factor.placement.inPlace)

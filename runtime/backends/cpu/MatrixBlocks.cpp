@@ -9,6 +9,7 @@
 #include "MatrixBlocks.h"
 #include "pprt/BFloat16.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace pprt;
@@ -102,6 +103,148 @@ PPRT_INLINE void storeAny(const Block<T> &from, const StridedMatrix &to,
 }
 
 //===----------------------------------------------------------------------===//
+// Patches
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A place in some loops: how far plain ones have gone, and the coordinates
+/// that the others add up to.
+struct PatchPlace {
+  uint64_t index[kMostLoops] = {};
+  int64_t address = 0;
+  int64_t coordinates[kMostWindows] = {};
+
+  PPRT_LAMBDA void move(const PatchLoop &loop, int64_t by) {
+    if (loop.window < 0)
+      address += by * int64_t(loop.stride);
+    else
+      coordinates[loop.window] += by * loop.step;
+  }
+  PPRT_LAMBDA void seek(const PatchLoop *loops, size_t count,
+                        uint64_t position) {
+    for (size_t i = count; i-- > 0; position /= loops[i].extent) {
+      index[i] = position % loops[i].extent;
+      move(loops[i], int64_t(index[i]));
+    }
+  }
+  PPRT_LAMBDA void advance(const PatchLoop *loops, size_t count) {
+    for (size_t i = count; i-- > 0;) {
+      if (++index[i] < loops[i].extent)
+        return move(loops[i], 1);
+      index[i] = 0;
+      move(loops[i], 1 - int64_t(loops[i].extent));
+    }
+  }
+};
+
+/// The innermost loops that are copied at once: one over plain elements, and
+/// one along a window around it if that goes through neighbours.
+struct PatchRun {
+  size_t loops = 0;
+  uint64_t extent = 1, stride = 1;
+  int32_t window = -1; ///< that it moves along
+  uint64_t step = 1;   ///< elements of the run for each step of the window
+
+  PatchRun(const PatchSource &from, const PatchRange &range) {
+    const PatchLoop &last = range.loops[range.numLoops - 1];
+    if (last.window >= 0)
+      return;
+    loops = 1;
+    extent = last.extent;
+    stride = last.stride;
+    if (range.numLoops == 1)
+      return;
+    const PatchLoop &next = range.loops[range.numLoops - 2];
+    if (stride != 1 || next.window < 0 || next.step != 1 ||
+        from.windows[next.window].divisor != 1 ||
+        from.windows[next.window].stride != extent)
+      return;
+    loops = 2;
+    window = next.window;
+    step = extent;
+    extent *= next.extent;
+  }
+};
+
+} // namespace
+
+template <typename Format, typename T>
+PPRT_INLINE void loadPatchesOf(const PatchSource &from, const PatchRange &outer,
+                               const PatchRange &inner, const Block<T> &to) {
+  if (to.rows == 0 || to.columns == 0)
+    return;
+  auto *data = reinterpret_cast<const typename Format::Stored *>(from.data);
+  const PatchRun run(from, inner);
+  const size_t heads = inner.numLoops - run.loops;
+  PatchPlace row, first;
+  row.seek(outer.loops, outer.numLoops, outer.begin);
+  first.seek(inner.loops, heads, inner.begin / run.extent);
+  for (uint64_t r = 0; r < to.rows;
+       ++r, row.advance(outer.loops, outer.numLoops)) {
+    T *out = to.data + r * to.leading;
+    PatchPlace head = first;
+    uint64_t within = inner.begin % run.extent;
+    for (uint64_t c = 0; c < to.columns;
+         within = 0, head.advance(inner.loops, heads)) {
+      const uint64_t length = std::min(run.extent - within, to.columns - c);
+      T *piece = out + c;
+      c += length;
+      int64_t address = row.address + head.address;
+      // Elements of the piece that are there.
+      uint64_t begin = 0, end = length;
+      for (size_t w = 0; w < from.numWindows; ++w) {
+        const PatchWindow &window = from.windows[w];
+        int64_t x = row.coordinates[w] + head.coordinates[w] + window.offset;
+        if (int32_t(w) == run.window) {
+          const int64_t least =
+              std::max<int64_t>(0, -x) * int64_t(run.step) - int64_t(within);
+          const int64_t most =
+              (int64_t(window.size) - x) * int64_t(run.step) - int64_t(within);
+          begin = uint64_t(std::clamp<int64_t>(least, 0, int64_t(length)));
+          end = uint64_t(
+              std::clamp<int64_t>(most, int64_t(begin), int64_t(length)));
+        } else {
+          if (x >= 0 && window.divisor != 1) {
+            if (x % int64_t(window.divisor) != 0)
+              x = -1;
+            else
+              x /= int64_t(window.divisor);
+          }
+          if (uint64_t(x) >= window.size)
+            end = begin = length;
+        }
+        if (begin == end)
+          break;
+        address += x * int64_t(window.stride);
+      }
+      if (begin == end)
+        begin = end = length;
+      for (uint64_t i = 0; i < begin; ++i)
+        piece[i] = T(0);
+      for (uint64_t i = end; i < length; ++i)
+        piece[i] = T(0);
+      const int64_t source = address + int64_t(within * run.stride);
+      if (run.stride == 1)
+        for (uint64_t i = begin; i < end; ++i)
+          piece[i] = T(Format::load(data[source + int64_t(i)]));
+      else
+        for (uint64_t i = begin; i < end; ++i)
+          piece[i] = T(Format::load(data[source + int64_t(i * run.stride)]));
+    }
+  }
+}
+
+template <typename T>
+PPRT_INLINE void loadPatchesAny(const PatchSource &from,
+                                const PatchRange &outer,
+                                const PatchRange &inner, const Block<T> &to) {
+  withFormat(from.element, [&](auto format) PPRT_LAMBDA {
+    loadPatchesOf<decltype(format)>(from, outer, inner, to);
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // Epilogues
 //===----------------------------------------------------------------------===//
 
@@ -178,6 +321,11 @@ PPRT_INLINE void finishAny(ppx::EpilogueKind kind, const StridedMatrix &operand,
   PPRT_CLONES void cpu::load(const StridedMatrix &from,                        \
                              const Block<type> &to) {                          \
     loadAny(from, to);                                                         \
+  }                                                                            \
+  PPRT_CLONES void cpu::loadPatches(                                           \
+      const PatchSource &from, const PatchRange &outer,                        \
+      const PatchRange &inner, const Block<type> &to) {                        \
+    loadPatchesAny(from, outer, inner, to);                                    \
   }                                                                            \
   PPRT_CLONES void cpu::store(const Block<type> &from,                         \
                               const StridedMatrix &to, bool add) {             \

@@ -30,6 +30,47 @@ template <typename T> struct Block {
   uint64_t rows, columns, leading;
 };
 
+/// One of the loops that make up the rows or the columns of a matrix: either it
+/// goes through elements `stride` apart, or it moves along a window. `stride`
+/// is then unused.
+struct PatchLoop {
+  uint64_t extent, stride;
+  int32_t window; ///< -1: none
+  int64_t step;
+};
+
+/// The loops that move along a window add up to a coordinate, from `offset` on.
+/// Where it is divisible and the quotient below `size`, the quotient steps by
+/// `stride`; elsewhere there are zeros.
+struct PatchWindow {
+  uint64_t size, stride;
+  int64_t offset;
+  uint64_t divisor;
+};
+
+/// Most loops of rows or columns, and most windows.
+constexpr size_t kMostLoops = 8, kMostWindows = 4;
+
+struct PatchSource {
+  const std::byte *data;
+  ppx::ElementType element;
+  const PatchWindow *windows;
+  size_t numWindows;
+};
+
+/// Loops, major to minor, and the place in them where a block begins.
+struct PatchRange {
+  const PatchLoop *loops;
+  size_t numLoops;
+  uint64_t begin;
+};
+
+/// to[i][j] = the element at place i of `outer` and j of `inner`.
+void loadPatches(const PatchSource &from, const PatchRange &outer,
+                 const PatchRange &inner, const Block<float> &to);
+void loadPatches(const PatchSource &from, const PatchRange &outer,
+                 const PatchRange &inner, const Block<double> &to);
+
 /// to = from
 void load(const StridedMatrix &from, const Block<float> &to);
 void load(const StridedMatrix &from, const Block<double> &to);

@@ -159,6 +159,21 @@ static void checkArgument(const ppx::ArtifactT &artifact,
       denseBytes(argument.shape, width))
     return report.add(
         what + " expects a stored shape of as many elements as its shape");
+  if (!argument.stored_order.empty()) {
+    std::vector<bool> seen(argument.shape.size());
+    bool isOrder = argument.stored_order.size() == argument.shape.size() &&
+                   argument.stored_shape.size() == argument.shape.size();
+    for (size_t i = 0; isOrder && i < seen.size(); ++i) {
+      const uint32_t dim = argument.stored_order[i];
+      isOrder = dim < seen.size() && !seen[dim] &&
+                argument.stored_shape[i] == argument.shape[dim];
+      if (isOrder)
+        seen[dim] = true;
+    }
+    if (!isOrder)
+      return report.add(what + " expects a stored order of its dimensions, and "
+                               "a stored shape in that order");
+  }
   if (isPersistent(argument))
     for (const auto &dimension : argument.sharding)
       for (uint32_t axis : dimension->axes)

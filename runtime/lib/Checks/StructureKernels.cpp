@@ -30,9 +30,11 @@ private:
     report.add(text("kernel '", kernel.name, "' ", message));
   }
   bool checkEnums();
+  bool checkLoops(const char *what, const ppx::MatrixViewT &view, uint64_t rows,
+                  uint64_t columns, bool mayHave);
   void checkView(const char *what, const ppx::MatrixViewT *view,
                  uint32_t parameter, ppx::ElementType element, uint64_t rows,
-                 uint64_t columns);
+                 uint64_t columns, bool mayHaveLoops = false);
   void checkAccess(uint32_t parameter, bool written, const char *what);
   void checkElementsApart(const ppx::MatrixViewT &out);
   void checkEpilogues();
@@ -74,11 +76,75 @@ bool ContractionChecker::checkEnums() {
   return valid;
 }
 
+/// Loops make up as many rows and columns as there are, and no coordinate of a
+/// window is beyond all numbers.
+bool ContractionChecker::checkLoops(const char *what,
+                                    const ppx::MatrixViewT &view, uint64_t rows,
+                                    uint64_t columns, bool mayHave) {
+  // As many as a library's loader takes.
+  constexpr size_t mostLoops = 8, mostWindows = 4;
+  constexpr int64_t farthest = int64_t(1) << 40;
+  const auto isFar = [](int64_t value) {
+    return value > farthest || value < -farthest;
+  };
+  const auto refuse = [&](const std::string &reason) {
+    fail(text("expects ", what, " of ", reason));
+    return false;
+  };
+  const bool hasLoops = !view.rows.empty() || !view.columns.empty();
+  if (!mayHave && (hasLoops || !view.windows.empty()))
+    return refuse("one stride for rows and one for columns, got loops");
+  if (!hasLoops && !view.windows.empty())
+    return refuse("loops that move along its windows, got none");
+  if (std::max(view.rows.size(), view.columns.size()) > mostLoops ||
+      view.windows.size() > mostWindows)
+    return refuse(text("at most ", mostLoops, " loops and ", mostWindows,
+                       " windows, got ", view.rows.size(), ", ",
+                       view.columns.size(), " and ", view.windows.size()));
+  for (const auto &window : view.windows)
+    if (window->divisor == 0 || window->divisor > uint64_t(farthest) ||
+        isFar(window->offset))
+      return refuse(text("windows that begin within 2^40 and are divided by 1 "
+                         "or more, got ",
+                         window->offset, " and ", window->divisor));
+  for (const auto &[loops, extent] : {std::make_pair(&view.rows, rows),
+                                      std::make_pair(&view.columns, columns)}) {
+    uint64_t product = 1;
+    for (const auto &loop : *loops) {
+      int64_t way;
+      if (__builtin_mul_overflow(product, loop->extent, &product) ||
+          product > uint64_t(farthest) || loop->window < -1 ||
+          loop->window >= int64_t(view.windows.size()) ||
+          __builtin_mul_overflow(loop->step, loop->extent, &way) || isFar(way))
+        return refuse(text("loops within its windows and 2^40, got extent ",
+                           loop->extent, ", window ", loop->window, ", step ",
+                           loop->step));
+    }
+    if (!loops->empty() && product != extent)
+      return refuse(text("loops over ", extent, " elements, got ", product));
+  }
+  return true;
+}
+
+/// What is furthest from the first element, by loops or else by the stride.
+static bool
+accumulateSide(uint64_t &last,
+               const std::vector<std::unique_ptr<ppx::ViewLoopT>> &loops,
+               uint64_t extent, uint64_t stride) {
+  if (loops.empty())
+    return accumulate(last, extent - 1, stride);
+  for (const auto &loop : loops)
+    if (loop->window < 0 && !accumulate(last, loop->extent - 1, loop->stride))
+      return false;
+  return true;
+}
+
 /// The last element that `view` reaches lies inside its parameter.
 void ContractionChecker::checkView(const char *what,
                                    const ppx::MatrixViewT *view,
                                    uint32_t parameter, ppx::ElementType element,
-                                   uint64_t rows, uint64_t columns) {
+                                   uint64_t rows, uint64_t columns,
+                                   bool mayHaveLoops) {
   report.work(1 + contraction.batch.size());
   if (!view)
     return fail(text("expects a view of ", what, ", got none"));
@@ -88,11 +154,16 @@ void ContractionChecker::checkView(const char *what,
   if (view->batch.size() != contraction.batch.size())
     return fail(text("expects ", contraction.batch.size(), " batch strides of ",
                      what, ", got ", view->batch.size()));
+  if (!checkLoops(what, *view, rows, columns, mayHaveLoops))
+    return;
   if (rows == 0 || columns == 0)
     return;
   uint64_t last = view->offset;
-  bool fits = accumulate(last, rows - 1, view->row_stride) &&
-              accumulate(last, columns - 1, view->column_stride);
+  bool fits = accumulateSide(last, view->rows, rows, view->row_stride) &&
+              accumulateSide(last, view->columns, columns, view->column_stride);
+  for (const auto &window : view->windows)
+    fits = fits && (window->size == 0 ||
+                    accumulate(last, window->size - 1, window->stride));
   for (size_t i = 0; i < view->batch.size(); ++i) {
     if (contraction.batch[i] == 0)
       return;
@@ -182,8 +253,8 @@ void ContractionChecker::check() {
   if (!checkEnums())
     return;
   const ppx::ContractionT &c = contraction;
-  checkView("lhs", c.lhs.get(), 0, c.element, c.m, c.k);
-  checkView("rhs", c.rhs.get(), 1, c.element, c.k, c.n);
+  checkView("lhs", c.lhs.get(), 0, c.element, c.m, c.k, true);
+  checkView("rhs", c.rhs.get(), 1, c.element, c.k, c.n, true);
   checkView("out", c.out.get(), c.out_parameter, c.out_element, c.m, c.n);
   if (c.out)
     checkElementsApart(*c.out);

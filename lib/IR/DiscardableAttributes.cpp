@@ -56,6 +56,7 @@ constexpr Entry entries[] = {
     {attrs::kDims, areStrings, "[\"...\", ...]"},
     {attrs::kParameter, is<StringAttr>, "a string"},
     {attrs::kStoredShape, is<DenseI64ArrayAttr>, kIntegers},
+    {attrs::kStoredOrder, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kSharding, is<ShardingAttr>, "#pp.sharding<...>"},
     {attrs::kUnpaddedShape, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kGlobalShape, is<DenseI64ArrayAttr>, kIntegers},

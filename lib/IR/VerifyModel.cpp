@@ -175,6 +175,17 @@ static std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {
 LogicalResult
 InterfaceVerifier::verifyStoredShape(ArrayRef<int64_t> shape) const {
   auto stored = get<DenseI64ArrayAttr>(attrs::kStoredShape);
+  auto order = get<DenseI64ArrayAttr>(attrs::kStoredOrder);
+  if (order) {
+    SmallVector<int64_t> sorted(order.asArrayRef());
+    llvm::sort(sorted);
+    if (!isHeld() || stored ||
+        !llvm::equal(sorted, llvm::seq<int64_t>(shape.size())))
+      return fail() << "expects a pp.stored_order of parameters and states "
+                       "without pp.stored_shape, a permutation of "
+                    << shape.size() << " dimensions, got ["
+                    << order.asArrayRef() << "] (model_c5)";
+  }
   if (!stored)
     return success();
   if (!isHeld())

@@ -59,6 +59,20 @@ Value GraphBuilder::param(StringRef name, ArrayRef<int64_t> shape,
   return value;
 }
 
+Value GraphBuilder::orderedParam(StringRef name, ArrayRef<int64_t> shape,
+                                 InitAttr init, ArrayRef<int64_t> storedOrder) {
+  Value value = param(name, shape, init);
+  setAttr(attrs::kStoredOrder, builder.getDenseI64ArrayAttr(storedOrder));
+  return value;
+}
+
+Value GraphBuilder::state(StringRef name, ArrayRef<int64_t> shape, Type element,
+                          InitAttr init) {
+  Value value = argument(name, shape, Role::State, element);
+  setAttr(attrs::kInit, init);
+  return value;
+}
+
 Value GraphBuilder::input(StringRef name, ArrayRef<int64_t> shape, Role role,
                           Type element, int64_t bound,
                           ArrayRef<StringRef> dims) {
@@ -216,6 +230,15 @@ Value GraphBuilder::reduce(Reduction reduction, Value value,
       shape.push_back(type.getDimSize(dim));
   return ReduceOp::create(builder, loc, type.clone(shape), reduction, value,
                           dims);
+}
+
+Value GraphBuilder::concatenate(ValueRange values, int64_t dim) {
+  auto type = cast<RankedTensorType>(values.front().getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] = 0;
+  for (Value value : values)
+    shape[dim] += shapeOf(value)[dim];
+  return ConcatenateOp::create(builder, loc, type.clone(shape), values, dim);
 }
 
 Value GraphBuilder::dot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,

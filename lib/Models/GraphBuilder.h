@@ -37,6 +37,12 @@ public:
   mlir::Value param(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                     InitAttr init, llvm::ArrayRef<int64_t> storedShape = {},
                     llvm::ArrayRef<llvm::StringRef> dims = {});
+  /// A parameter whose dimensions checkpoints have in another order.
+  mlir::Value orderedParam(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
+                           InitAttr init, llvm::ArrayRef<int64_t> storedOrder);
+  /// What steps hand on to one another.
+  mlir::Value state(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
+                    mlir::Type element, InitAttr init);
   /// `bound`: integers lie in [0, bound). `dims`: what the dimensions are.
   mlir::Value input(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                     Role role, mlir::Type element, int64_t bound = 0,
@@ -85,6 +91,7 @@ public:
   mlir::Value convert(mlir::Value value, mlir::Type element);
   mlir::Value reduce(Reduction reduction, mlir::Value value,
                      llvm::ArrayRef<int64_t> dims);
+  mlir::Value concatenate(mlir::ValueRange values, int64_t dim);
   mlir::Value dot(mlir::Value lhs, mlir::Value rhs,
                   llvm::ArrayRef<int64_t> lhsBatch,
                   llvm::ArrayRef<int64_t> rhsBatch,
@@ -113,6 +120,14 @@ public:
   mlir::Value dropout(mlir::Value x, double probability);
 
   llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) const;
+
+  /// For ops that have no method here.
+  template <typename Op, typename... Args>
+  mlir::Value make(llvm::ArrayRef<int64_t> shape, mlir::Type element,
+                   Args &&...args) {
+    return Op::create(builder, loc, mlir::RankedTensorType::get(shape, element),
+                      std::forward<Args>(args)...);
+  }
 
   /// `value` under a name by which a plan can speak of it. `dims`: what its
   /// dimensions are, "" for what is no kind of its own.

@@ -321,6 +321,16 @@ void ArtifactBuilder::addArguments() {
     auto stored = attributes.getAs<DenseI64ArrayAttr>(attrs::kStoredShape);
     entry->stored_shape =
         toVector<uint64_t>(stored ? ArrayRef<int64_t>(stored) : shape);
+    if (auto order = attributes.getAs<DenseI64ArrayAttr>(attrs::kStoredOrder)) {
+      entry->stored_order = toVector<uint32_t>(order.asArrayRef());
+      for (auto [size, dim] :
+           llvm::zip_equal(entry->stored_shape, order.asArrayRef()))
+        size = shape[dim];
+    }
+    entry->is_models =
+        entry->role == ppx::Role_param ||
+        (entry->role == ppx::Role_state && !attributes.get(attrs::kParameter) &&
+         !StringRef(entry->name).starts_with("optimizer."));
     entry->sharding = convertSharding(
         attributes.getAs<ShardingAttr>(attrs::kSharding), tensor.getRank());
     if (auto init = attributes.getAs<InitAttr>(attrs::kInit)) {

@@ -73,23 +73,6 @@ ppx::ContractionT &contraction(ppx::ArtifactT &artifact) {
   return *artifact.kernels.back()->body.AsContraction();
 }
 
-void addLoop(ppx::MatrixViewT &view, uint64_t extent, uint64_t stride,
-             int window) {
-  view.rows.push_back(std::make_unique<ppx::ViewLoopT>());
-  view.rows.back()->extent = extent;
-  view.rows.back()->stride = stride;
-  view.rows.back()->window = window;
-  view.rows.back()->step = window < 0 ? 0 : 1;
-}
-
-/// One that goes through rows of three elements.
-void addWindow(ppx::MatrixViewT &view, uint64_t size, uint64_t divisor) {
-  view.windows.push_back(std::make_unique<ppx::WindowT>());
-  view.windows.back()->size = size;
-  view.windows.back()->stride = 3;
-  view.windows.back()->divisor = divisor;
-}
-
 /// The first instruction with `opcode` in the body of the first program.
 ppx::InstructionT &first(ppx::ArtifactT &artifact, ppx::Opcode opcode) {
   for (const auto &instruction : artifact.programs[0]->body)
@@ -272,31 +255,6 @@ INSTANTIATE_TEST_SUITE_P(
              "kernel 'linear' expects 4 parameters, got 5"},
         Case{"noView", [](auto &a) { contraction(a).lhs.reset(); },
              "kernel 'linear' expects a view of lhs, got none"},
-        Case{"viewLoopsOfOut",
-             [](auto &a) { addLoop(*contraction(a).out, 4, 2, -1); },
-             "kernel 'linear' expects out of one stride for rows and one for "
-             "columns, got loops"},
-        Case{"viewLoops",
-             [](auto &a) { addLoop(*contraction(a).lhs, 3, 2, -1); },
-             "kernel 'linear' expects lhs of loops over 4 elements, got 3"},
-        Case{"viewWindowMissing",
-             [](auto &a) { addLoop(*contraction(a).lhs, 4, 0, 0); },
-             "kernel 'linear' expects lhs of loops within its windows and "
-             "2^40, got extent 4, window 0, step 1"},
-        Case{"viewWindowDivisor",
-             [](auto &a) {
-               addLoop(*contraction(a).lhs, 4, 0, 0);
-               addWindow(*contraction(a).lhs, 4, 0);
-             },
-             "kernel 'linear' expects lhs of windows that begin within 2^40 "
-             "and are divided by 1 or more, got 0 and 0"},
-        Case{"viewWindowOutside",
-             [](auto &a) {
-               addLoop(*contraction(a).lhs, 4, 0, 0);
-               addWindow(*contraction(a).lhs, 5, 1);
-             },
-             "kernel 'linear' expects lhs within the 48 bytes of parameter 0, "
-             "got element 14 of f32"},
         Case{"viewOutside", [](auto &a) { contraction(a).lhs->offset = 1; },
              "kernel 'linear' expects lhs within the 48 bytes of parameter 0, "
              "got element 12 of f32"},

@@ -39,9 +39,15 @@ int main(int argc, char **argv) {
   cl::SubCommand moeCommand(
       "moe", "gpt with experts in place of some feed-forward parts");
   cl::SubCommand mlpCommand("mlp", "tanh layers and a softmax classifier");
+  cl::SubCommand resnetCommand(
+      "resnet", "a residual network on images, as torchvision has it");
+  cl::SubCommand unetCommand(
+      "unet", "an encoder and a decoder with skips: a class for every pixel");
 
   pp::MoeConfig moe; // of gpt, too
   pp::MlpConfig mlp;
+  pp::ResNetConfig resnet;
+  pp::UNetConfig unet;
   std::list<std::string> descriptions; // options only refer to theirs
   auto number = [&](auto &command, llvm::StringRef name, llvm::StringRef what,
                     auto &value) {
@@ -95,6 +101,44 @@ int main(int argc, char **argv) {
   auto mlpBatch =
       number(mlpCommand, "batch", "samples of a global batch", mlp.batch);
 
+  auto resnetDepth =
+      number(resnetCommand, "depth", "18, 34 or 50", resnet.depth);
+  enum class Norm { Batch, Group };
+  pp::NamedValues<Norm> resnetNorm(
+      "norm", cl::desc("what follows each convolution"), cl::init(Norm::Batch),
+      cl::values(clEnumValN(Norm::Batch, "batch",
+                            "batch norm; running statistics are states "
+                            "(default)"),
+                 clEnumValN(Norm::Group, "group", "group norm")),
+      cl::sub(resnetCommand));
+  auto resnetImage = number(resnetCommand, "image",
+                            "height and width of an image", resnet.image);
+  auto resnetClasses =
+      number(resnetCommand, "classes", "classes to tell apart", resnet.classes);
+  auto resnetBatch =
+      number(resnetCommand, "batch", "images of a global batch", resnet.batch);
+  auto resnetWidth = number(resnetCommand, "width",
+                            "channels of the first layers", resnet.width);
+  auto resnetGroups =
+      number(resnetCommand, "groups", "groups of group norm; they divide width",
+             resnet.groups);
+  auto unetDepth =
+      number(unetCommand, "depth",
+             "how often an image is halved on the way down", unet.depth);
+  auto unetImage =
+      number(unetCommand, "image", "height and width of an image", unet.image);
+  auto unetChannels =
+      number(unetCommand, "channels", "channels of an image", unet.channels);
+  auto unetClasses =
+      number(unetCommand, "classes", "classes to tell apart", unet.classes);
+  auto unetBatch =
+      number(unetCommand, "batch", "images of a global batch", unet.batch);
+  auto unetWidth =
+      number(unetCommand, "width", "channels at full resolution", unet.width);
+  auto unetGroups =
+      number(unetCommand, "groups", "groups of group norm; they divide width",
+             unet.groups);
+
   cl::OptionCategory shared("Options of every family");
   enum class Element { F32, F64, BF16 };
   pp::NamedValues<Element> dtype(
@@ -116,8 +160,10 @@ int main(int argc, char **argv) {
   // LLVM's own -h would print help for every misspelt --h...
   cl::opt<bool> help("h", cl::ReallyHidden, cl::sub(cl::SubCommand::getAll()));
   // LLVM takes a subcommand in the first place alone, and does not say so.
-  const auto isFamily = [](llvm::StringRef word) {
-    return word == "gpt" || word == "moe" || word == "mlp";
+  constexpr llvm::StringLiteral families[] = {"gpt", "moe", "mlp", "resnet",
+                                              "unet"};
+  const auto isFamily = [&](llvm::StringRef word) {
+    return llvm::is_contained(families, word);
   };
   if (argc > 1 && !isFamily(argv[1]))
     for (int i = 2; i < argc; ++i)
@@ -137,12 +183,16 @@ int main(int argc, char **argv) {
     cl::PrintHelpMessage();
     return 0;
   }
-  if (!gptCommand && !moeCommand && !mlpCommand)
-    return fail("expects a family, gpt, moe or mlp; try pp-model --help",
+  cl::SubCommand *chosen = nullptr;
+  for (cl::SubCommand *command :
+       {&gptCommand, &moeCommand, &mlpCommand, &resnetCommand, &unetCommand})
+    if (*command)
+      chosen = command;
+  if (!chosen)
+    return fail("expects a family: gpt, moe, mlp, resnet or unet; try pp-model "
+                "--help",
                 ExitCode::usage);
-  for (const auto &entry : cl::getRegisteredOptions(gptCommand   ? gptCommand
-                                                    : moeCommand ? moeCommand
-                                                                 : mlpCommand))
+  for (const auto &entry : cl::getRegisteredOptions(*chosen))
     if (entry.second->getNumOccurrences() > 1)
       return fail("expects '--" + entry.first + "' once, got it more often",
                   ExitCode::usage);
@@ -158,9 +208,12 @@ int main(int argc, char **argv) {
     element = mlir::Float64Type::get(&context);
   if (dtype == Element::BF16)
     element = mlir::BFloat16Type::get(&context);
-  auto module = gptCommand   ? pp::buildGpt(context, moe, element)
-                : moeCommand ? pp::buildMoe(context, moe, element)
-                             : pp::buildMlp(context, mlp, element);
+  resnet.batchNorm = resnetNorm == Norm::Batch;
+  auto module = gptCommand      ? pp::buildGpt(context, moe, element)
+                : moeCommand    ? pp::buildMoe(context, moe, element)
+                : mlpCommand    ? pp::buildMlp(context, mlp, element)
+                : resnetCommand ? pp::buildResNet(context, resnet, element)
+                                : pp::buildUNet(context, unet, element);
   if (!module)
     return int(ExitCode::usage);
   if (failed(mlir::verify(*module)))

@@ -26,6 +26,7 @@ inline constexpr llvm::StringLiteral kBound = "pp.bound";
 inline constexpr llvm::StringLiteral kDims = "pp.dims";
 inline constexpr llvm::StringLiteral kParameter = "pp.parameter";
 inline constexpr llvm::StringLiteral kStoredShape = "pp.stored_shape";
+inline constexpr llvm::StringLiteral kStoredOrder = "pp.stored_order";
 inline constexpr llvm::StringLiteral kSharding = "pp.sharding";
 inline constexpr llvm::StringLiteral kUnpaddedShape = "pp.unpadded_shape";
 inline constexpr llvm::StringLiteral kGlobalShape = "pp.global_shape";

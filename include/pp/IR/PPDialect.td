@@ -31,6 +31,7 @@ def PP_Dialect : Dialect {
     | `pp.dims` | `input` and `label` arguments | what each dimension is: "batch", "sequence", or anything else |
     | `pp.parameter` | `state` arguments, ops of the update | name of the parameter it belongs to, as an optimizer's state does |
     | `pp.stored_shape` | `param` and `state` arguments | shape in checkpoints, when it differs |
+    | `pp.stored_order` | `param` and `state` arguments | the dimensions in the order in which checkpoints have them, when it differs |
     | `pp.sharding` | arguments, results | `used` sharding (what propagation sees) |
     | `pp.unpadded_shape` | arguments, results | the model's shape, where the type has padding |
     | `pp.global_shape` | level 2 arguments, results | the whole tensor's shape (padding included), of which the type is one device's part |

@@ -50,6 +50,28 @@ struct MlpConfig {
   int64_t batch = 16;
 };
 
+/// A residual network on square images, with torchvision's names and shapes.
+struct ResNetConfig {
+  int64_t depth = 18; ///< 18, 34 or 50
+  bool batchNorm = true;
+  int64_t image = 32;
+  int64_t classes = 10;
+  int64_t batch = 32;
+  int64_t width = 64;  ///< channels of the first layers
+  int64_t groups = 32; ///< of group norm; they divide `width`
+};
+
+/// Every pixel of an image is given a class.
+struct UNetConfig {
+  int64_t depth = 3; ///< how often the image is halved
+  int64_t image = 64;
+  int64_t channels = 3;
+  int64_t classes = 4;
+  int64_t batch = 8;
+  int64_t width = 32; ///< channels at full resolution
+  int64_t groups = 8; ///< they divide `width`
+};
+
 /// Inputs `tokens` and `labels`, i32 [batch, seq]; the loss is the mean cross
 /// entropy over all tokens. `element` is the type of every parameter. A
 /// configuration that is no model is reported at the context.
@@ -69,6 +91,19 @@ mlir::OwningOpRef<mlir::ModuleOp> buildMoe(mlir::MLIRContext &context,
 mlir::OwningOpRef<mlir::ModuleOp> buildMlp(mlir::MLIRContext &context,
                                            const MlpConfig &config,
                                            mlir::Type element);
+
+/// Inputs `images`, [batch, image, image, 3], and `labels`, i32 [batch]; the
+/// loss is the mean cross entropy over images. Running statistics of batch norm
+/// are states.
+mlir::OwningOpRef<mlir::ModuleOp> buildResNet(mlir::MLIRContext &context,
+                                              const ResNetConfig &config,
+                                              mlir::Type element);
+
+/// Inputs `images`, [batch, image, image, channels], and `labels`, i32 [batch,
+/// image, image]; the loss is the mean cross entropy over pixels.
+mlir::OwningOpRef<mlir::ModuleOp> buildUNet(mlir::MLIRContext &context,
+                                            const UNetConfig &config,
+                                            mlir::Type element);
 
 } // namespace pp
 

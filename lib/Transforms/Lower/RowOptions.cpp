@@ -20,8 +20,9 @@ namespace {
 constexpr int64_t kSerialElements = 32 << 10;
 /// Elements per row that fill vector registers and stay in the first cache.
 constexpr int64_t kRowElements = 1024;
-/// Columns of a block in a reduction over rows: four cache lines of f32.
-constexpr int64_t kColumnBlock = 64;
+/// Columns of a block in a reduction over rows: four cache lines of f32; one,
+/// where there are few.
+constexpr int64_t kColumnBlock = 64, kLeastColumnBlock = 16;
 
 /// Largest divisor of `size` that is at most `limit`.
 int64_t largestDivisor(int64_t size, int64_t limit) {
@@ -174,6 +175,8 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free) {
   }
   add(balancedOption(result, isa<ReduceOp, ScatterAddOp>(op) ? kColumnBlock
                                                              : kRowElements));
+  if (isa<ReduceOp>(op))
+    add(balancedOption(result, kLeastColumnBlock));
   if (isa<ScatterAddOp>(
           op)) // rows of a table cannot be divided, its columns can
     for (int64_t dim = 0; dim < ranked(result).getRank(); ++dim) {

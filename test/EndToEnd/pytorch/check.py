@@ -22,18 +22,18 @@ BOUNDS = {"f64": 1e-9, "f32": 1e-5}  # relative
 
 
 def read_safetensors(path):
-    """Name -> (shape, values) of a file of f64 tensors."""
+    """Name -> (shape, values) of a file of f64 tensors and i64 counters."""
     with open(path, "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         payload = file.read()
     header.pop("__metadata__", None)
     tensors = {}
     for name, entry in header.items():
-        if entry["dtype"] != "F64":
-            raise ValueError(f"{path}: expects F64 for {name}, "
+        if entry["dtype"] not in ("F64", "I64"):
+            raise ValueError(f"{path}: expects F64 or I64 for {name}, "
                              f"got {entry['dtype']}")
         begin, end = entry["data_offsets"]
-        values = array.array("d")
+        values = array.array("d" if entry["dtype"] == "F64" else "q")
         values.frombytes(payload[begin:end])
         tensors[name] = entry["shape"], values
     return tensors
@@ -75,13 +75,15 @@ def check(args, goldens, case, scratch):
     final = os.path.join(scratch, "final.safetensors")
     report = os.path.join(scratch, "report.json")
     options = " ".join(f"{k}={v}" for k, v in case["options"].items())
-    sizes = goldens["model"] | case["model"]
-    run([os.path.join(args.bin, "pp-model"), goldens["family"],
+    sizes = goldens.get("model", {}) | case["model"]
+    run([os.path.join(args.bin, "pp-model"),
+         case.get("family") or goldens["family"],
          f"--dtype={args.dtype}", "-o", model,
-         *(f"--{k}={json.dumps(v)}" for k, v in sizes.items())])
+         *(f"--{k}={v if isinstance(v, str) else json.dumps(v)}"
+           for k, v in sizes.items())])
     run([os.path.join(args.bin, "pp-run"), model,
          "--parallelize=" + f"{args.partition} {options}".strip(),
-         f"--data=npy:{os.path.join(HERE, 'data')}",
+         f"--data=npy:{os.path.join(HERE, case.get('data', 'data'))}",
          f"--steps={goldens['steps']}", "--quiet", f"--report={report}",
          f"--parameters={os.path.join(HERE, case['initial'])}",
          f"--save={final}"])

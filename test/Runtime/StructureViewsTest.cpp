@@ -1,0 +1,111 @@
+//===- StructureViewsTest.cpp - views of loops and windows are checked ----===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A contraction's view says which elements a library will read; one that could
+// lead out of its parameter is refused. StructureTest.cpp has the plain views.
+//
+//===----------------------------------------------------------------------===//
+#include "Pipelines.h"
+#include "pprt/Checks.h"
+
+#include <gtest/gtest.h>
+
+using namespace pprt;
+using namespace pprt::test;
+
+namespace {
+
+/// A pipeline, and [4, 3] x [3, 2] -> [4, 2] among its kernels.
+ppx::ArtifactT soundArtifact() {
+  ppx::ArtifactT artifact = makePipeline(PipelineShape());
+  ppx::ContractionT body;
+  body.m = 4;
+  body.n = 2;
+  body.k = 3;
+  for (auto *view : {&body.lhs, &body.rhs, &body.out}) {
+    *view = std::make_unique<ppx::MatrixViewT>();
+    (*view)->row_stride = view == &body.lhs ? 3 : 2;
+    (*view)->column_stride = 1;
+  }
+  body.out_parameter = 2;
+  auto kernel = std::make_unique<ppx::KernelT>();
+  kernel->name = "linear";
+  for (uint64_t elements : {12, 6, 8}) {
+    kernel->parameters.push_back(std::make_unique<ppx::KernelParameterT>());
+    kernel->parameters.back()->bytes = 4 * elements;
+  }
+  kernel->parameters.back()->access = ppx::Access_write;
+  kernel->body.Set(std::move(body));
+  artifact.kernels.push_back(std::move(kernel));
+  return artifact;
+}
+
+void addLoop(ppx::MatrixViewT &view, uint64_t extent, uint64_t stride,
+             int window) {
+  view.rows.push_back(std::make_unique<ppx::ViewLoopT>());
+  view.rows.back()->extent = extent;
+  view.rows.back()->stride = stride;
+  view.rows.back()->window = window;
+  view.rows.back()->step = window < 0 ? 0 : 1;
+}
+
+/// One that goes through rows of three elements.
+void addWindow(ppx::MatrixViewT &view, uint64_t size, uint64_t divisor) {
+  view.windows.push_back(std::make_unique<ppx::WindowT>());
+  view.windows.back()->size = size;
+  view.windows.back()->stride = 3;
+  view.windows.back()->divisor = divisor;
+}
+
+/// The first finding, after `change`; empty if there is none.
+template <typename Change> std::string findingAfter(Change change) {
+  ppx::ArtifactT artifact = soundArtifact();
+  change(*artifact.kernels.back()->body.AsContraction());
+  const CheckResult result = checkStructure(artifact);
+  return result.ok() ? "" : result.findings.front().message;
+}
+
+TEST(StructureViews, LoopsInPlaceOfAStrideAreSound) {
+  EXPECT_EQ(findingAfter([](auto &) {}), "");
+  EXPECT_EQ(findingAfter([](auto &c) {
+              addLoop(*c.lhs, 2, 6, -1);
+              addLoop(*c.lhs, 2, 3, -1);
+            }),
+            "");
+  // A window may begin outside and end there.
+  EXPECT_EQ(findingAfter([](auto &c) {
+              addLoop(*c.lhs, 4, 0, 0);
+              addWindow(*c.lhs, 4, 1);
+              c.lhs->windows.back()->offset = -2;
+            }),
+            "");
+}
+
+TEST(StructureViews, WhatCouldLeadOutsideIsRefused) {
+  EXPECT_EQ(findingAfter([](auto &c) { addLoop(*c.out, 4, 2, -1); }),
+            "kernel 'linear' expects out of one stride for rows and one for "
+            "columns, got loops");
+  EXPECT_EQ(findingAfter([](auto &c) { addLoop(*c.lhs, 3, 2, -1); }),
+            "kernel 'linear' expects lhs of loops over 4 elements, got 3");
+  EXPECT_EQ(findingAfter([](auto &c) { addLoop(*c.lhs, 4, 0, 0); }),
+            "kernel 'linear' expects lhs of loops within its windows and "
+            "2^40, got extent 4, window 0, step 1");
+  EXPECT_EQ(findingAfter([](auto &c) {
+              addLoop(*c.lhs, 4, 0, 0);
+              addWindow(*c.lhs, 4, 0);
+            }),
+            "kernel 'linear' expects lhs of windows that begin within 2^40 "
+            "and are divided by 1 or more, got 0 and 0");
+  EXPECT_EQ(findingAfter([](auto &c) {
+              addLoop(*c.lhs, 4, 0, 0);
+              addWindow(*c.lhs, 5, 1);
+            }),
+            "kernel 'linear' expects lhs within the 48 bytes of parameter 0, "
+            "got element 14 of f32");
+  EXPECT_EQ(findingAfter([](auto &c) { addWindow(*c.lhs, 4, 1); }),
+            "kernel 'linear' expects lhs of loops that move along its "
+            "windows, got none");
+}
+
+} // namespace

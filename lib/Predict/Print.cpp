@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Predict/Prediction.h"
+#include "pp/Predict/Table.h"
 #include "pp/Schedule/Draw.h"
 #include "pprt/Bytes.h"
 
@@ -18,38 +19,6 @@ using namespace pprt;
 namespace schedule = pp::schedule;
 
 namespace {
-
-/// Rows of cells; the first column is set left, the others right.
-class Table {
-public:
-  explicit Table(std::vector<std::string> head, unsigned leftColumns = 1)
-      : leftColumns(leftColumns) {
-    rows.push_back(std::move(head));
-  }
-  void add(std::vector<std::string> row) { rows.push_back(std::move(row)); }
-
-  std::string print() const {
-    std::vector<size_t> widths(rows.front().size());
-    for (const std::vector<std::string> &row : rows)
-      for (size_t i = 0; i < row.size(); ++i)
-        widths[i] = std::max(widths[i], row[i].size());
-    std::string text;
-    for (const std::vector<std::string> &row : rows) {
-      std::string line;
-      for (size_t i = 0; i < row.size(); ++i) {
-        const std::string blanks(widths[i] - row[i].size(), ' ');
-        line += i == 0 ? "" : "  ";
-        line += i < leftColumns ? row[i] + blanks : blanks + row[i];
-      }
-      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-    }
-    return text;
-  }
-
-private:
-  unsigned leftColumns;
-  std::vector<std::vector<std::string>> rows;
-};
 
 /// `3`, `0-3`, `0-1 4-5`.
 std::string printRanks(std::vector<uint32_t> ranks) {
@@ -65,35 +34,6 @@ std::string printRanks(std::vector<uint32_t> ranks) {
     i = last + 1;
   }
   return (ranks.size() == 1 ? "rank " : "ranks ") + text;
-}
-
-/// `12.5 G`: three digits, and a prefix of thousands behind `space`.
-std::string printCount(double value, const char *space = "") {
-  const char *unit = "";
-  for (const char *next : {"k", "M", "G", "T"}) {
-    if (value < 999.5)
-      break;
-    value /= 1000;
-    unit = next;
-  }
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.3g%s%s", value, space, unit);
-  return text;
-}
-
-std::string printSeconds(double seconds) {
-  const char *unit = "s";
-  if (seconds < 1e-3) {
-    seconds *= 1e6;
-    unit = "us";
-  } else if (seconds < 1) {
-    seconds *= 1e3;
-    unit = "ms";
-  }
-  char text[32];
-  std::snprintf(text, sizeof(text), seconds < 1000 ? "%.3g %s" : "%.0f %s",
-                seconds, unit);
-  return text;
 }
 
 /// Groups equal rows, in order of their first program.

@@ -7,7 +7,7 @@
 // collective's axes, ordered by these, major to minor.
 //
 //===----------------------------------------------------------------------===//
-#include "CollectiveRemarks.h"
+#include "pp/Transforms/CollectiveRemarks.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
@@ -109,7 +109,7 @@ StringRef pp::findParameterOfGradient(Value value) {
         if (!name.empty() && name != found)
           return {};
         name = found;
-      } else if (isa<AccumulateOp>(user) || isCollective(user) ||
+      } else if (isa<AccumulateOp, ReshardOp>(user) || isCollective(user) ||
                  getKind(user) == Kind::Update) {
         for (Value result : user->getResults())
           if (ranked(result).getShape() == shape)

@@ -113,6 +113,10 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "draw-schedule", cl::value_desc("file"),
       cl::desc("also draw the schedule: FILE.svg, FILE.txt or - (text on "
                "standard output)"));
+  cl::opt<bool> explanation(
+      "pp-explain",
+      cl::desc("tell, on standard output, why each collective is there and "
+               "what it costs; the module is written with -o only"));
   const std::string overview =
       "pp-opt: runs passes over a module\n\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2 pp=2 microbatches=4 "
@@ -120,7 +124,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 optimizer=adamw lr=1e-3\" "
       "--emit=ppx -o gpt.ppx\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"pp=4 microbatches=8\" "
-      "--draw-schedule=- -o program.mlir\n\n"
+      "--draw-schedule=- -o program.mlir\n"
+      "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-explain\n\n"
       "--pp-parallelize=\"KEY=VALUE ...\" runs every pass from the module's "
       "level to programs. Keys:\n" +
       describeParallelizeKeys();
@@ -179,6 +184,9 @@ pp::opt::parseCommandLine(int argc, char **argv,
     if (file == "-" && !output.getNumOccurrences())
       result.output.clear();
   }
+  result.decisions.wantsExplanation = explanation;
+  if (explanation && !output.getNumOccurrences())
+    result.output.clear();
   bool isOfOne = emit != Emit::MLIR || drawing.getNumOccurrences();
   if (isOfOne && !result.config.inputSplitMarker().empty())
     return refuse("--emit=ppx, --emit=plan and --draw-schedule expect one "

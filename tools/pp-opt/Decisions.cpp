@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "Decisions.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "pp/Explain/Explain.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanText.h"
@@ -52,6 +53,8 @@ struct ReadDecisions : PassWrapper<ReadDecisions, OperationPass<ModuleOp>> {
     if (decisions->wantsPlan && failed(readPlan()))
       return signalPassFailure();
     if (decisions->wantsDrawing != Decisions::Drawing::None && failed(draw()))
+      return signalPassFailure();
+    if (decisions->wantsExplanation && failed(explain()))
       signalPassFailure();
   }
 
@@ -93,12 +96,24 @@ private:
     return success();
   }
 
+  LogicalResult explain() {
+    if (getOperation().getOps<ProgramOp>().empty())
+      return refuse("--pp-explain expects a module of level program, as "
+                    "--pp-parallelize makes without stop-after, got one "
+                    "without programs");
+    FailureOr<std::string> text = pp::explain(getOperation());
+    if (succeeded(text))
+      decisions->explanation = std::move(*text);
+    return text;
+  }
+
   Decisions *decisions;
 };
 
 } // namespace
 
 void pp::opt::addReader(PassManager &manager, Decisions &decisions) {
-  if (decisions.wantsPlan || decisions.wantsDrawing != Decisions::Drawing::None)
+  if (decisions.wantsPlan || decisions.wantsExplanation ||
+      decisions.wantsDrawing != Decisions::Drawing::None)
     manager.addPass(std::make_unique<ReadDecisions>(decisions));
 }

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// `--emit=plan` and `--draw-schedule`.
+// `--emit=plan`, `--draw-schedule` and `--pp-explain`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_OPT_DECISIONS_H
@@ -19,8 +19,9 @@ struct Decisions {
 
   bool wantsPlan = false;
   Drawing wantsDrawing = Drawing::None;
+  bool wantsExplanation = false;
 
-  std::string plan, drawing;
+  std::string plan, drawing, explanation;
 };
 
 /// Appends a pass that answers what `decisions` asks for; it outlives the pass.

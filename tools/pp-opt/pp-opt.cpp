@@ -89,6 +89,7 @@ int main(int argc, char **argv) {
   if (!options->drawing.empty())
     if (int code = writeText(options->drawing, options->decisions.drawing))
       return code;
+  llvm::outs() << options->decisions.explanation;
   if (options->output.empty())
     return 0;
   if (options->emit == Emit::PPX) {

@@ -8,11 +8,12 @@
 // and rebuilds the function.
 //
 //===----------------------------------------------------------------------===//
-#include "../CollectiveRemarks.h"
 #include "StepPlacement.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "pp/IR/Kernel.h"
+#include "pp/Transforms/Cause.h"
+#include "pp/Transforms/CollectiveRemarks.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -304,6 +305,10 @@ void StageSplitter::remarkSum(AllReduceOp reduce, Value value,
                          " are on several stages"
                    : "gradient of \"" + name.str() +
                          "\", which is used on several stages";
+  Cause facts;
+  facts.text = cause;
+  facts.gradientOf = name.str();
+  reduce->setLoc(facts.attachTo(reduce.getLoc()));
   double members = sum.stages.size();
   remarkCollective(reduce, "pp-split-stages", cause, mesh.getMesh(),
                    mesh.getMesh().getStageAxis().getName(), sum.stages,

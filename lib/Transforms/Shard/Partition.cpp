@@ -14,8 +14,7 @@
 // accumulated at once, unless a reshard reduces every micro-batch before.
 //
 //===----------------------------------------------------------------------===//
-#include "../CollectiveRemarks.h"
-#include "Resharder.h"
+#include "CauseFinder.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
 #include <deque>
@@ -60,10 +59,10 @@ public:
 
 class Partitioner {
 public:
-  Partitioner(func::FuncOp main, MeshView mesh, double latency,
+  Partitioner(func::FuncOp main, MeshView mesh, PlanAttr plan, double latency,
               double bandwidth)
       : main(main), mesh(mesh), resharder(mesh, latency, bandwidth),
-        builder(main.getContext(), &marks) {}
+        causes(main, mesh, plan), builder(main.getContext(), &marks) {}
 
   LogicalResult run();
 
@@ -84,7 +83,6 @@ private:
   Value accumulate(Value addend);
   FailureOr<LocalValue> reduceAtDefinition(Value value, OpOperand &use,
                                            const Layout &layout);
-  std::string spellCause(OpOperand &operand, const Layout &layout);
   LogicalResult checkDivides(Location loc, Type type, const Layout &layout);
   GlobalValue &lookup(Value value) { return values[numbers.lookup(value)]; }
   GlobalValue &enter(Value value);
@@ -92,6 +90,7 @@ private:
   func::FuncOp main;
   MeshView mesh;
   Resharder resharder;
+  CauseFinder causes;
   InheritMarks marks;
   OpBuilder builder;
   std::deque<GlobalValue> values;
@@ -146,19 +145,6 @@ LogicalResult Partitioner::checkDivides(Location loc, Type type,
 // Operands
 //===----------------------------------------------------------------------===//
 
-std::string Partitioner::spellCause(OpOperand &operand, const Layout &layout) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  Operation *op = operand.getOwner();
-  if (isa<func::ReturnOp>(op))
-    os << "result \"" << getResultName(main, operand.getOperandNumber())
-       << "\" of @main";
-  else
-    os << "operand " << operand.getOperandNumber() << " of " << op->getName();
-  os << " wants " << mesh.spell(layout);
-  return text;
-}
-
 /// Reduces a partial value behind its definition: straight into what the only
 /// use wants, or into the layout all uses start from.
 FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
@@ -176,9 +162,7 @@ FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
     partial.value = accumulate(partial.value);
   LocalValue reduced;
   reduced.layout = value.hasOneUse() ? layout : global.layout;
-  std::string cause = spellCause(use, reduced.layout);
-  if (StringRef name = findParameterOfGradient(value); !name.empty())
-    cause = "gradient of \"" + name.str() + "\": " + cause;
+  Cause cause = causes.find(use, partial, reduced.layout);
   FailureOr<Value> built =
       resharder.build(builder, value.getLoc(), cause, partial,
                       ranked(value.getType()).getShape(), reduced.layout);
@@ -229,9 +213,9 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
     return source.value;
   Operation *producer = value.getDefiningOp();
   marks.source = producer ? producer : operand.getOwner();
-  FailureOr<Value> built =
-      resharder.build(builder, value.getLoc(), spellCause(operand, layout),
-                      source, ranked(value.getType()).getShape(), layout);
+  FailureOr<Value> built = resharder.build(
+      builder, value.getLoc(), causes.find(operand, source, layout), source,
+      ranked(value.getType()).getShape(), layout);
   if (succeeded(built) && isShared)
     global.forms.push_back({*built, layout, {}});
   return built;
@@ -494,7 +478,9 @@ struct PartitionPass : pp::impl::PartitionBase<PartitionPass> {
     }
     if (failed(verifyShardings(*main, *mesh)))
       return signalPassFailure();
-    if (failed(Partitioner(*main, *mesh, linkLatency, linkBandwidth).run()))
+    auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
+    if (failed(
+            Partitioner(*main, *mesh, plan, linkLatency, linkBandwidth).run()))
       return signalPassFailure();
     getOperation()->setAttr(attrs::kLevel,
                             LevelAttr::get(&getContext(), Level::Spmd));

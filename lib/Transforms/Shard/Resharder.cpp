@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Resharder.h"
-#include "../CollectiveRemarks.h"
 #include "pp/IR/Model.h"
+#include "pp/Transforms/CollectiveRemarks.h"
 
 using namespace mlir;
 using namespace pp;
@@ -111,18 +111,17 @@ Value Resharder::buildStep(OpBuilder &builder, Location loc, Value value,
   llvm_unreachable("every step is listed");
 }
 
-FailureOr<LocalValue> Resharder::buildPlanned(OpBuilder &builder, Location loc,
-                                              StringRef cause, LocalValue from,
-                                              ArrayRef<int64_t> globalShape,
-                                              const Layout &layout,
-                                              const PartialAxes &partial) {
+FailureOr<LocalValue>
+Resharder::buildPlanned(OpBuilder &builder, Location loc, const Cause &cause,
+                        LocalValue from, ArrayRef<int64_t> globalShape,
+                        const Layout &layout, const PartialAxes &partial) {
   auto type = cast<RankedTensorType>(from.value.getType());
   int64_t bytes = std::max<int64_t>(1, type.getElementTypeBitWidth() / 8);
   const reshard::ReshardPlan &plan = planner.plan(
       std::vector<int64_t>(globalShape.begin(), globalShape.end()), bytes,
       toPlanner(from.layout, from.partial), toPlanner(layout, partial));
   if (!plan.reachable())
-    return emitError(loc) << cause << ", which no collectives lead to: "
+    return emitError(loc) << cause.text << ", which no collectives lead to: "
                           << plan.whyUnreachable;
   Value value = from.value;
   for (const reshard::ReshardStep &step : plan.steps) {
@@ -130,18 +129,17 @@ FailureOr<LocalValue> Resharder::buildPlanned(OpBuilder &builder, Location loc,
     if (step.kind == reshard::StepKind::AllSlice)
       continue;
     Operation *op = value.getDefiningOp();
-    remarkCollective(op, "pp-partition", cause, mesh.attr(),
+    remarkCollective(op, "pp-partition", cause.text, mesh.attr(),
                      mesh.names(step.axes), getStages(op), step.wireBytes);
   }
   return LocalValue{value, layout, partial};
 }
 
 FailureOr<Value> Resharder::build(OpBuilder &builder, Location loc,
-                                  StringRef cause, const LocalValue &from,
+                                  const Cause &cause, const LocalValue &from,
                                   ArrayRef<int64_t> globalShape,
                                   const Layout &layout) {
-  Location fused =
-      FusedLoc::get(builder.getContext(), loc, builder.getStringAttr(cause));
+  Location fused = cause.attachTo(loc);
   LocalValue current = from;
   for (auto [dim, axes] : llvm::enumerate(layout)) {
     int time = mesh.timeAxis();
@@ -152,7 +150,7 @@ FailureOr<Value> Resharder::build(OpBuilder &builder, Location loc,
       return emitError(loc)
              << "expects a value that is whole over micro-batches, got one per "
                 "micro-batch: "
-             << cause;
+             << cause.text;
     if (hasTime || !wantsTime)
       continue;
     // Cut into micro-batches below the axes that come before time.

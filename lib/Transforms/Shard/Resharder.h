@@ -11,6 +11,7 @@
 
 #include "Factors.h"
 #include "mlir/IR/Builders.h"
+#include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Shard/ReshardPlanner.h"
 
 namespace pp {
@@ -35,17 +36,16 @@ public:
   /// goes into a remark each. Time is no link: a value may be cut into
   /// micro-batches, never joined; that and unreachable targets are reported.
   mlir::FailureOr<mlir::Value> build(mlir::OpBuilder &builder,
-                                     mlir::Location loc, llvm::StringRef cause,
+                                     mlir::Location loc, const Cause &cause,
                                      const LocalValue &from,
                                      llvm::ArrayRef<int64_t> globalShape,
                                      const Layout &layout);
 
 private:
   mlir::FailureOr<LocalValue>
-  buildPlanned(mlir::OpBuilder &builder, mlir::Location loc,
-               llvm::StringRef cause, LocalValue from,
-               llvm::ArrayRef<int64_t> globalShape, const Layout &layout,
-               const PartialAxes &partial);
+  buildPlanned(mlir::OpBuilder &builder, mlir::Location loc, const Cause &cause,
+               LocalValue from, llvm::ArrayRef<int64_t> globalShape,
+               const Layout &layout, const PartialAxes &partial);
   mlir::Value buildStep(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value value, const reshard::ReshardStep &step);
 

@@ -6,8 +6,8 @@
 // same words whichever did.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_LIB_TRANSFORMS_COLLECTIVEREMARKS_H
-#define PP_LIB_TRANSFORMS_COLLECTIVEREMARKS_H
+#ifndef PP_TRANSFORMS_COLLECTIVEREMARKS_H
+#define PP_TRANSFORMS_COLLECTIVEREMARKS_H
 
 #include "pp/IR/PP.h"
 
@@ -33,4 +33,4 @@ void remarkCollective(mlir::Operation *collective, llvm::StringRef pass,
 
 } // namespace pp
 
-#endif // PP_LIB_TRANSFORMS_COLLECTIVEREMARKS_H
+#endif // PP_TRANSFORMS_COLLECTIVEREMARKS_H

@@ -1,0 +1,22 @@
+//===- Explain.h - why a program communicates as it does --------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_EXPLAIN_EXPLAIN_H
+#define PP_EXPLAIN_EXPLAIN_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include <string>
+
+namespace pp {
+
+/// For people: what a step of the programs in `module`, which is of level
+/// program, sends over which axes, and of each collective where it is, why, to
+/// which seeds of the plan that goes back, its size and its predicted time.
+/// What is alike is told once.
+mlir::FailureOr<std::string> explain(mlir::ModuleOp module);
+
+} // namespace pp
+
+#endif // PP_EXPLAIN_EXPLAIN_H

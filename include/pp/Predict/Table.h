@@ -1,0 +1,39 @@
+//===- Table.h - tables for people ------------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What predictions and explanations are printed with.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_PREDICT_TABLE_H
+#define PP_PREDICT_TABLE_H
+
+#include <string>
+#include <vector>
+
+namespace pp::predict {
+
+/// Rows of cells; the first columns are set left, the others right.
+class Table {
+public:
+  explicit Table(std::vector<std::string> head, unsigned leftColumns = 1)
+      : leftColumns(leftColumns) {
+    rows.push_back(std::move(head));
+  }
+  void add(std::vector<std::string> row) { rows.push_back(std::move(row)); }
+
+  std::string print() const;
+
+private:
+  unsigned leftColumns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// `12.5 G`: three digits, and a prefix of thousands behind `space`.
+std::string printCount(double value, const char *space = "");
+/// `12.3 us`: three digits.
+std::string printSeconds(double seconds);
+
+} // namespace pp::predict
+
+#endif // PP_PREDICT_TABLE_H

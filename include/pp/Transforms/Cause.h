@@ -1,0 +1,56 @@
+//===- Cause.h - why a collective is there ----------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The facts that a pass has when it builds a collective, kept in the location
+// of the op: so they come through every later pass, into buckets and
+// instructions, and the texts of modules stay as they are. Who explains a
+// program reads them there.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TRANSFORMS_CAUSE_H
+#define PP_TRANSFORMS_CAUSE_H
+
+#include "mlir/IR/Location.h"
+#include "pp/IR/PP.h"
+#include <string>
+#include <vector>
+
+namespace pp {
+
+/// Strings are empty, and attributes null, where there is nothing to say.
+struct Cause {
+  /// The cause in one line, as remarks have it.
+  std::string text;
+  /// Which op or argument the value is from, and who reads it, where.
+  std::string maker, user, userAt;
+  /// The parameter that the value is a gradient of.
+  std::string gradientOf;
+  /// Where a parameter lies otherwise than it is used, and by which setting of
+  /// the plan, the word for that: `zero = 3`.
+  std::string layouts;
+  /// The layout that the value had, partial axes included, and the one that was
+  /// asked for.
+  ShardingAttr has, wants;
+  /// The seeds of the plan that both go back to.
+  std::vector<std::string> origins;
+
+  /// `at` with this cause.
+  mlir::Location attachTo(mlir::Location at) const;
+};
+
+/// `[{"dp"}, {?}]`
+std::string spellDims(llvm::ArrayRef<DimShardingAttr> dims);
+
+/// A cause, and the place of what was built for it.
+struct CauseAt {
+  Cause cause;
+  mlir::Location at;
+};
+
+/// The causes in a location, in order: a bucket has several.
+llvm::SmallVector<CauseAt, 1> findCauses(mlir::Location location);
+
+} // namespace pp
+
+#endif // PP_TRANSFORMS_CAUSE_H

@@ -1,0 +1,189 @@
+//===- Calls.cpp - what a program sends, and why --------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// An instruction of the artifact is the op at the same place of the program:
+// one has the sizes, the other has the location.
+//
+//===----------------------------------------------------------------------===//
+#include "Calls.h"
+#include "pp/IR/Diagnostics.h"
+#include "pp/Predict/Prediction.h"
+#include "pp/Transforms/CollectiveRemarks.h"
+#include "llvm/ADT/StringExtras.h"
+#include <map>
+
+using namespace mlir;
+using namespace pp;
+
+/// `h.*.mlp` for `h.0.mlp`.
+static std::string leaveNumbersOut(StringRef name) {
+  SmallVector<StringRef> words;
+  name.split(words, '.');
+  for (StringRef &word : words)
+    if (!word.empty() && llvm::all_of(word, llvm::isDigit))
+      word = "*";
+  return llvm::join(words, ".");
+}
+
+/// `sum over tp`
+static std::string spellPartial(ShardingAttr sharding) {
+  std::string text;
+  for (PartialAxisAttr partial : sharding.getPartial())
+    text += (text.empty()
+                 ? stringifyReduction(partial.getReduction()).str() + " over "
+                 : " and ") +
+            partial.getAxis().str();
+  return text;
+}
+
+/// Why, and for what, in words that are the same for every layer.
+static std::pair<std::string, std::string> describe(const CauseAt &found) {
+  const Cause &cause = found.cause;
+  const std::string place = leaveNumbersOut(describeLocation(found.at));
+  if (!cause.has || !cause.wants)
+    return {cause.text, place};
+  const bool isPartial = !cause.has.getPartial().empty();
+  if (!cause.gradientOf.empty())
+    return {"gradients, of which each device has a part of the " +
+                spellPartial(cause.has) + "; " +
+                (cause.layouts.empty()
+                     ? cause.user + " wants all of it"
+                     : "with " + cause.layouts + " each keeps a part of it"),
+            leaveNumbersOut(cause.gradientOf)};
+  std::string text = cause.maker;
+  std::string subject = place;
+  if (StringRef name = cause.maker; name.consume_front("argument \"")) {
+    name.consume_back("\"");
+    subject = leaveNumbersOut(name);
+    text = "the argument";
+    if (!cause.layouts.empty())
+      return {"parameters, of which with " + cause.layouts +
+                  " each device stores a part; read whole",
+              subject};
+  }
+  if (!cause.layouts.empty() && !isPartial)
+    return {"what each device, with " + cause.layouts +
+                ", updates a part of; stored whole",
+            subject};
+  text += isPartial ? " leaves a part of a " + spellPartial(cause.has) +
+                          " on each device"
+                    : " is there as " + spellDims(cause.has.getDims());
+  return {text + "; " + cause.user + " wants " +
+              spellDims(cause.wants.getDims()),
+          subject};
+}
+
+static void addReason(std::vector<Calls::Reason> &reasons, std::string text,
+                      std::vector<std::string> origins,
+                      const std::string &subject, int64_t count) {
+  auto found = llvm::find_if(reasons, [&](const Calls::Reason &reason) {
+    return reason.text == text && reason.origins == origins;
+  });
+  if (found == reasons.end()) {
+    reasons.push_back({std::move(text), std::move(origins), {}});
+    found = std::prev(reasons.end());
+  }
+  auto named = llvm::find_if(found->subjects, [&](const auto &entry) {
+    return entry.first == subject;
+  });
+  if (named == found->subjects.end())
+    found->subjects.push_back({subject, count});
+  else
+    named->second += count;
+}
+
+static std::vector<Calls::Reason> findReasons(Operation *op) {
+  std::vector<Calls::Reason> reasons;
+  for (const CauseAt &found : findCauses(op->getLoc())) {
+    auto [text, subject] = describe(found);
+    addReason(reasons, std::move(text), found.cause.origins, subject, 1);
+  }
+  if (reasons.empty())
+    addReason(reasons,
+              isa<SendOp>(op) ? "computed on one stage and read on another"
+                              : "no cause on record",
+              {}, leaveNumbersOut(describeLocation(op->getLoc())), 1);
+  return reasons;
+}
+
+/// Whether one entry can tell of both.
+static bool areAlike(const Calls &a, const Calls &b) {
+  return a.axes == b.axes && a.kind == b.kind && a.phase == b.phase &&
+         a.groups == b.groups && a.tensors == b.tensors &&
+         a.wireBytes == b.wireBytes;
+}
+
+std::vector<Calls> pp::collectCalls(ProgramOp program, MeshAttr mesh,
+                                    const pprt::ppx::ArtifactT &artifact,
+                                    const pprt::Mesh &ranks,
+                                    const pprt::ppx::ProgramT &written,
+                                    const schedule::Topology &topology) {
+  std::vector<Calls> all;
+  // Every micro-batch has the same locations, and so have the steps from one
+  // layout to another.
+  std::map<
+      std::tuple<const void *, pprt::CommunicationKind, Phase, std::string>,
+      size_t>
+      numbers;
+  for (auto [op, instruction] :
+       llvm::zip_equal(program.getBody().front(), written.body)) {
+    std::optional<pprt::Message> message =
+        pprt::messageOf(artifact, ranks, written, *instruction);
+    if (!message || message->kind == pprt::CommunicationKind::recv ||
+        message->kind == pprt::CommunicationKind::host_copy)
+      continue;
+    Calls call;
+    call.kind = message->kind;
+    call.count = 1;
+    call.bytes = message->bytes;
+    call.wireBytes = message->wireBytes;
+    call.seconds =
+        predict::secondsOf(artifact, ranks, written, *instruction, topology);
+    if (auto collective = dyn_cast<CollectiveInstructionOp>(op)) {
+      SmallVector<StringAttr> axes(
+          collective.getAxes().getAsRange<StringAttr>());
+      call.axes = llvm::join(
+          llvm::map_range(axes, [](StringAttr axis) { return axis.str(); }),
+          ",");
+      call.phase = collective.getPhase();
+      call.tensors = collective.getSlots().size() / 2;
+      ArrayRef<int64_t> stages = collective.getStages();
+      const int64_t own = collective.getStage();
+      call.groups =
+          describeGroups(mesh, axes, stages.empty() ? ArrayRef(own) : stages);
+    } else {
+      auto send = cast<SendOp>(op);
+      call.axes = mesh.getStageAxis().getName().str();
+      call.phase = send.getPhase();
+      call.tensors = 1;
+      call.groups = "to stage " + std::to_string(send.getPeer());
+    }
+    auto [number, isNew] = numbers.try_emplace(
+        {op.getLoc().getAsOpaquePointer(), call.kind, call.phase, call.axes},
+        all.size());
+    if (!isNew) {
+      ++all[number->second].count;
+      continue;
+    }
+    call.reasons = findReasons(&op);
+    all.push_back(std::move(call));
+  }
+  std::vector<Calls> merged;
+  for (Calls &call : all) {
+    auto found = llvm::find_if(
+        merged, [&](const Calls &other) { return areAlike(call, other); });
+    if (found == merged.end()) {
+      merged.push_back(std::move(call));
+      continue;
+    }
+    found->count += call.count;
+    for (const Calls::Reason &reason : call.reasons)
+      for (const auto &[subject, count] : reason.subjects)
+        addReason(found->reasons, reason.text, reason.origins, subject, count);
+  }
+  llvm::stable_sort(merged, [](const Calls &a, const Calls &b) {
+    return a.seconds * a.count > b.seconds * b.count;
+  });
+  return merged;
+}

@@ -1,0 +1,52 @@
+//===- Calls.h - what a program sends, and why ------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The instructions that send, with the figures of the artifact and the causes
+// that passes left in their locations.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_EXPLAIN_CALLS_H
+#define PP_LIB_EXPLAIN_CALLS_H
+
+#include "pp/IR/PP.h"
+#include "pp/Schedule/Topology.h"
+#include "pp/Transforms/Cause.h"
+#include "pprt/Communication.h"
+
+namespace pp {
+
+/// Calls of one step that are alike in all but where they are.
+struct Calls {
+  std::string axes;
+  pprt::CommunicationKind kind;
+  Phase phase;
+  /// The ranks of its groups, or of which stage to which a message goes.
+  std::string groups;
+  int64_t count = 0;
+  /// Of one call: its tensors, as the report counts its size, what a rank
+  /// sends, and the predicted time.
+  int64_t tensors = 0;
+  uint64_t bytes = 0, wireBytes = 0;
+  double seconds = 0;
+
+  /// What is sent, why, and to what that goes back; the names, numbers within
+  /// them as `*`, of what all of this holds for, and how many they are.
+  struct Reason {
+    std::string text;
+    std::vector<std::string> origins;
+    std::vector<std::pair<std::string, int64_t>> subjects;
+  };
+  std::vector<Reason> reasons;
+};
+
+/// Of one program, the calls that take most time first.
+std::vector<Calls> collectCalls(ProgramOp program, MeshAttr mesh,
+                                const pprt::ppx::ArtifactT &artifact,
+                                const pprt::Mesh &ranks,
+                                const pprt::ppx::ProgramT &written,
+                                const schedule::Topology &topology);
+
+} // namespace pp
+
+#endif // PP_LIB_EXPLAIN_CALLS_H

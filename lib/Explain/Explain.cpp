@@ -1,0 +1,119 @@
+//===- Explain.cpp - why a program communicates as it does ----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sizes and times are the prediction's, so that both tell the same of a step.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Explain/Explain.h"
+#include "Calls.h"
+#include "pp/IR/Model.h"
+#include "pp/Predict/Table.h"
+#include "pp/Target/Artifact.h"
+#include "pprt/Bytes.h"
+#include "pprt/Checks.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace pp;
+using pprt::printBytes;
+using predict::printSeconds;
+
+/// What an entry is about, and everything else about it, below each other.
+static std::string
+printSubjects(ArrayRef<std::pair<std::string, int64_t>> subjects) {
+  constexpr size_t kWidth = 96;
+  std::string text, line;
+  for (const auto &[name, count] : subjects) {
+    std::string word = name.empty() ? "(no name)" : name;
+    if (count > 1)
+      word += " x" + std::to_string(count);
+    if (!line.empty() && line.size() + word.size() + 2 > kWidth) {
+      text += "  " + line + ",\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : ", ") + word;
+  }
+  return text + "  " + line + "\n";
+}
+
+static std::string print(const Calls &calls) {
+  std::string text = calls.axes + " " + pprt::communicationName(calls.kind) +
+                     ", " + stringifyPhase(calls.phase).str() + ": " +
+                     std::to_string(calls.count) +
+                     (calls.count == 1 ? " call of " : " calls of ");
+  if (calls.tensors > 1)
+    text += std::to_string(calls.tensors) + " tensors, ";
+  text += printBytes(double(calls.bytes)) + ", " + printSeconds(calls.seconds) +
+          (calls.count == 1 ? "" : " each") + "; " + calls.groups + "\n";
+  for (const Calls::Reason &reason : calls.reasons) {
+    text += printSubjects(reason.subjects);
+    text += "    " + reason.text + "\n";
+    if (!reason.origins.empty())
+      text += "    from " + llvm::join(reason.origins, ", ") + "\n";
+  }
+  return text;
+}
+
+/// A row for each kind over each axes.
+static std::string printTable(ArrayRef<Calls> all) {
+  struct Row {
+    int64_t count = 0;
+    double bytes = 0, wireBytes = 0, seconds = 0;
+  };
+  std::vector<std::pair<std::pair<std::string, pprt::CommunicationKind>, Row>>
+      rows;
+  for (const Calls &calls : all) {
+    const std::pair key(calls.axes, calls.kind);
+    auto found = llvm::find_if(
+        rows, [&](const auto &entry) { return entry.first == key; });
+    Row &row = found != rows.end() ? found->second
+                                   : rows.emplace_back(key, Row()).second;
+    row.count += calls.count;
+    row.bytes += double(calls.count) * calls.bytes;
+    row.wireBytes += double(calls.count) * calls.wireBytes;
+    row.seconds += double(calls.count) * calls.seconds;
+  }
+  predict::Table table({"axes", "kind", "calls", "size", "sent", "time"}, 2);
+  for (const auto &[key, row] : rows)
+    table.add({key.first, pprt::communicationName(key.second),
+               std::to_string(row.count), printBytes(row.bytes),
+               printBytes(row.wireBytes), printSeconds(row.seconds)});
+  return table.print();
+}
+
+FailureOr<std::string> pp::explain(ModuleOp module) {
+  auto programs = lookupPrograms(module);
+  auto plan = lookupPlan(module);
+  if (failed(programs) || failed(plan))
+    return failure();
+  auto artifact = buildArtifact(module);
+  if (failed(artifact) ||
+      failed(report(module, pprt::checkArtifact(**artifact).status())))
+    return failure();
+  auto ranks = pprt::Mesh::create((*artifact)->axes);
+  if (failed(report(module, ranks.status())))
+    return failure();
+  const schedule::Topology topology;
+  std::string text;
+  for (auto [program, written] :
+       llvm::zip_equal(*programs, (*artifact)->programs)) {
+    std::vector<Calls> all = collectCalls(program, plan->getMesh(), **artifact,
+                                          *ranks, *written, topology);
+    text += text.empty() ? "" : "\n";
+    if (programs->size() > 1)
+      text += program.getSymName().str() + ", ranks " +
+              std::to_string(written->ranks.front()) + " to " +
+              std::to_string(written->ranks.back()) + "\n\n";
+    if (all.empty()) {
+      text += "nothing is sent\n";
+      continue;
+    }
+    text += printTable(all) + "\n";
+    for (const Calls &calls : all)
+      text += print(calls);
+  }
+  return text + "\nof a rank, in a step; times with links of " +
+         predict::printCount(topology.linkBytesPerSecond, " ") + "B/s and " +
+         printSeconds(topology.linkLatency) + ", as if nothing hid them\n";
+}

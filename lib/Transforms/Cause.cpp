@@ -1,0 +1,90 @@
+//===- Cause.cpp - why a collective is there ------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In a location a cause is the metadata of a fused one: a dictionary, in which
+// what is not known has no entry.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Transforms/Cause.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+/// The texts of a cause by the names of their entries.
+constexpr std::pair<StringLiteral, std::string Cause::*> texts[] = {
+    {"cause", &Cause::text},
+    {"maker", &Cause::maker},
+    {"user", &Cause::user},
+    {"user_at", &Cause::userAt},
+    {"gradient_of", &Cause::gradientOf},
+    {"layouts", &Cause::layouts}};
+constexpr std::pair<StringLiteral, ShardingAttr Cause::*> shardings[] = {
+    {"has", &Cause::has}, {"wants", &Cause::wants}};
+constexpr StringLiteral kOrigins = "origins";
+
+} // namespace
+
+std::string pp::spellDims(ArrayRef<DimShardingAttr> dims) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "[";
+  llvm::interleaveComma(dims, os, [&](DimShardingAttr dim) {
+    os << "{";
+    llvm::interleaveComma(dim.getAxes(), os);
+    os << (!dim.getIsOpen() ? "}" : dim.getAxes().empty() ? "?}" : ", ?}");
+  });
+  os << "]";
+  return text;
+}
+
+Location Cause::attachTo(Location at) const {
+  Builder builder(at.getContext());
+  NamedAttrList entries;
+  for (auto [name, member] : texts)
+    if (!(this->*member).empty())
+      entries.append(name, builder.getStringAttr(this->*member));
+  for (auto [name, member] : shardings)
+    if (this->*member)
+      entries.append(name, this->*member);
+  if (!origins.empty())
+    entries.append(kOrigins, builder.getStrArrayAttr(SmallVector<StringRef>(
+                                 origins.begin(), origins.end())));
+  return FusedLoc::get(at.getContext(), at,
+                       entries.getDictionary(at.getContext()));
+}
+
+static Cause readCause(DictionaryAttr entries) {
+  Cause cause;
+  for (auto [name, member] : texts)
+    if (auto text = entries.getAs<StringAttr>(name))
+      cause.*member = text.str();
+  for (auto [name, member] : shardings)
+    cause.*member = entries.getAs<ShardingAttr>(name);
+  if (auto origins = entries.getAs<ArrayAttr>(kOrigins))
+    for (auto origin : origins.getAsRange<StringAttr>())
+      cause.origins.push_back(origin.str());
+  return cause;
+}
+
+static void appendCauses(Location location, SmallVectorImpl<CauseAt> &causes) {
+  auto fused = dyn_cast<FusedLoc>(location);
+  if (!fused)
+    return;
+  auto entries = dyn_cast_or_null<DictionaryAttr>(fused.getMetadata());
+  if (entries && entries.contains(texts[0].first)) {
+    causes.push_back({readCause(entries), fused.getLocations().front()});
+    return;
+  }
+  for (Location part : fused.getLocations())
+    appendCauses(part, causes);
+}
+
+SmallVector<CauseAt, 1> pp::findCauses(Location location) {
+  SmallVector<CauseAt, 1> causes;
+  appendCauses(location, causes);
+  return causes;
+}

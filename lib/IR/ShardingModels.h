@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sharding rule is one function from an op to its ShardingRule, and a
-// localizer one function that builds the op on a device. `ShardingModel` turns
-// the two into an external model of ShardingOpInterface.
+// A sharding rule is one function from an op to its ShardingRule, a localizer
+// one function that builds the op on a device, a resizer one that adapts it to
+// padding. `ShardingModel` turns the three into an external model of
+// ShardingOpInterface.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_IR_SHARDINGMODELS_H
@@ -46,14 +47,30 @@ LocalValues localizeByClone(OpTy op, const Localization &local) {
   return llvm::SmallVector<mlir::Value>(cloneLocally(op, local)->getResults());
 }
 
-template <typename OpTy, ShardingRule (*rule)(OpTy),
+/// For an op that is the identity, and says only how its value lies.
+template <typename OpTy>
+LocalValues localizeAway(OpTy, const Localization &local) {
+  return llvm::SmallVector<mlir::Value>{local.operands.front()};
+}
+
+/// For an op without attributes that name sizes.
+template <typename OpTy>
+void resizeNothing(OpTy, mlir::OpBuilder &, const ShardingRule &) {}
+
+template <typename OpTy, ShardingRule (*getRule)(OpTy),
           LocalValues (*localizer)(OpTy, const Localization &) =
-              localizeByClone<OpTy>>
+              localizeByClone<OpTy>,
+          void (*resizer)(OpTy, mlir::OpBuilder &, const ShardingRule &) =
+              resizeNothing<OpTy>>
 struct ShardingModel
-    : ShardingOpInterface::ExternalModel<ShardingModel<OpTy, rule, localizer>,
-                                         OpTy> {
+    : ShardingOpInterface::ExternalModel<
+          ShardingModel<OpTy, getRule, localizer, resizer>, OpTy> {
   ShardingRule getShardingRule(mlir::Operation *op) const {
-    return rule(llvm::cast<OpTy>(op));
+    return getRule(llvm::cast<OpTy>(op));
+  }
+  void resize(mlir::Operation *op, mlir::OpBuilder &builder,
+              const ShardingRule &rule) const {
+    resizer(llvm::cast<OpTy>(op), builder, rule);
   }
   LocalValues
   localize(mlir::Operation *op, mlir::OpBuilder &builder,

@@ -108,6 +108,13 @@ template <typename... OpTys> void attachElementwise(MLIRContext *context) {
    ...);
 }
 
+template <typename... OpTys> void attachIdentities(MLIRContext *context) {
+  (OpTys::template attachInterface<
+       ShardingModel<OpTys, elementwiseRule<OpTys>, localizeAway<OpTys>>>(
+       *context),
+   ...);
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions and contractions
 //===----------------------------------------------------------------------===//
@@ -197,8 +204,8 @@ void pp::registerComputeShardings(MLIRContext *context) {
   attachElementwise<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, ErfOp,
                     LogisticOp, SinOp, CosOp, SignOp, NotOp, AddOp, SubOp,
                     MulOp, DivOp, MaxOp, MinOp, PowOp, AndOp, OrOp, CompareOp,
-                    SelectOp, ConvertOp, StopGradientOp, ShardingConstraintOp,
-                    ReshardOp, NameOp>(context);
+                    SelectOp, ConvertOp, StopGradientOp>(context);
+  attachIdentities<ShardingConstraintOp, ReshardOp, NameOp>(context);
   ReduceOp::attachInterface<ShardingModel<ReduceOp, reduceRule>>(*context);
   ArgmaxOp::attachInterface<ShardingModel<ArgmaxOp, argmaxRule>>(*context);
   TopKOp::attachInterface<ShardingModel<TopKOp, topKRule>>(*context);

@@ -35,6 +35,11 @@ LocalValues localizeConstant(ConstantOp op, const Localization &local) {
   return SmallVector<Value>{clone.getResult()};
 }
 
+void resizeConstant(ConstantOp op, OpBuilder &, const ShardingRule &) {
+  if (auto value = dyn_cast<SplatElementsAttr>(op.getValue()))
+    op.setValueAttr(value.resizeSplat(op.getType()));
+}
+
 ShardingRule iotaRule(IotaOp op) {
   ShardingRule rule;
   rule.results = {addParallel(rule, shapeOf(op.getResult()))};
@@ -101,6 +106,21 @@ LocalValues localizeRandomBits(RandomBitsOp op, const Localization &local) {
   return SmallVector<Value>{bits};
 }
 
+/// Elements are counted as if there were no padding.
+void resizeRandomBits(RandomBitsOp op, OpBuilder &builder,
+                      const ShardingRule &rule) {
+  if (!op.getOffsets().empty())
+    return;
+  SmallVector<int64_t> global;
+  for (const Factor &factor : rule.factors)
+    global.push_back(factor.size);
+  Value zero =
+      splat(builder, op.getLoc(),
+            RankedTensorType::get({}, builder.getI64Type()), /*value=*/0);
+  op.getOffsetsMutable().assign(SmallVector<Value>(global.size(), zero));
+  op.setGlobalShape(global);
+}
+
 //===----------------------------------------------------------------------===//
 // Gather and scatter_add
 //===----------------------------------------------------------------------===//
@@ -142,7 +162,24 @@ ShardingRule gatherRule(GatherOp op) {
   rule.operands = {look.table, look.indices};
   rule.results = {look.rows};
   rule.additive = {{0}};
+  rule.selected = {0};
   return rule;
+}
+
+/// `indices` brought into 0 .. last.
+Value clamp(OpBuilder &builder, Value indices, int64_t last) {
+  Location loc = indices.getLoc();
+  auto type = cast<RankedTensorType>(indices.getType());
+  Value low =
+      MaxOp::create(builder, loc, indices, splat(builder, loc, type, 0));
+  return MinOp::create(builder, loc, low, splat(builder, loc, type, last));
+}
+
+/// The look-up clamps to the rows that the model has.
+void resizeGather(GatherOp op, OpBuilder &builder, const ShardingRule &rule) {
+  int64_t rows = rule.factors[op.getBatchDims()].size;
+  if (shapeOf(op.getOperand())[op.getBatchDims()] != rows)
+    op.getIndicesMutable().assign(clamp(builder, op.getIndices(), rows - 1));
 }
 
 /// Takes the rows that lie in this device's part of the table; zero elsewhere.
@@ -159,8 +196,7 @@ LocalValues localizeGather(GatherOp op, const Localization &local) {
   // The global look-up clamps, so the clamping comes first.
   int64_t last = shapeOf(op.getOperand())[tableDim] - 1;
   int64_t localSize = local.operandType(0).getDimSize(tableDim);
-  Value clamped = MaxOp::create(builder, loc, indices, bound(0));
-  clamped = MinOp::create(builder, loc, clamped, bound(last));
+  Value clamped = clamp(builder, indices, last);
   Value offset =
       shardOffset(local, loc, local.factorAxes[tableDim], localSize, element);
   Value position = SubOp::create(builder, loc, clamped,
@@ -191,6 +227,7 @@ ShardingRule scatterAddRule(ScatterAddOp op) {
     rule.factors[factor].kind = FactorKind::Reduction;
   rule.operands = {look.table, look.indices, look.rows};
   rule.results = {look.table};
+  rule.selected = {0, 1};
   rule.additive = {{0, 2}};
   if (getSplat(op.getOperand()) == 0.0)
     rule.additive.push_back({2});
@@ -234,15 +271,17 @@ LocalValues localizeScatterAdd(ScatterAddOp op, const Localization &local) {
 } // namespace
 
 void pp::registerIndexShardings(MLIRContext *context) {
-  ConstantOp::attachInterface<
-      ShardingModel<ConstantOp, constantRule, localizeConstant>>(*context);
+  ConstantOp::attachInterface<ShardingModel<ConstantOp, constantRule,
+                                            localizeConstant, resizeConstant>>(
+      *context);
   IotaOp::attachInterface<ShardingModel<IotaOp, iotaRule, localizeIota>>(
       *context);
-  RandomBitsOp::attachInterface<
-      ShardingModel<RandomBitsOp, randomBitsRule, localizeRandomBits>>(
+  RandomBitsOp::attachInterface<ShardingModel<
+      RandomBitsOp, randomBitsRule, localizeRandomBits, resizeRandomBits>>(
       *context);
   GatherOp::attachInterface<
-      ShardingModel<GatherOp, gatherRule, localizeGather>>(*context);
+      ShardingModel<GatherOp, gatherRule, localizeGather, resizeGather>>(
+      *context);
   ScatterAddOp::attachInterface<
       ShardingModel<ScatterAddOp, scatterAddRule, localizeScatterAdd>>(
       *context);

@@ -177,6 +177,14 @@ LocalValues localizeSlice(SliceOp op, const Localization &local) {
   return SmallVector<Value>{clone.getResult()};
 }
 
+void resizeSlice(SliceOp op, OpBuilder &, const ShardingRule &rule) {
+  SmallVector<int64_t> limits(op.getLimits());
+  for (auto [dim, factors] : llvm::enumerate(rule.operands[0]))
+    if (rule.factors[factors.front()].kind == FactorKind::Parallel)
+      limits[dim] = shapeOf(op.getOperand())[dim];
+  op.setLimits(limits);
+}
+
 ShardingRule padRule(PadOp op) {
   ShardingRule rule;
   auto [operand, result] = addWhereWhole(
@@ -247,8 +255,8 @@ void pp::registerShapeShardings(MLIRContext *context) {
   TransposeOp::attachInterface<ShardingModel<TransposeOp, transposeRule>>(
       *context);
   ReshapeOp::attachInterface<ShardingModel<ReshapeOp, reshapeRule>>(*context);
-  SliceOp::attachInterface<ShardingModel<SliceOp, sliceRule, localizeSlice>>(
-      *context);
+  SliceOp::attachInterface<
+      ShardingModel<SliceOp, sliceRule, localizeSlice, resizeSlice>>(*context);
   PadOp::attachInterface<ShardingModel<PadOp, padRule>>(*context);
   ConcatenateOp::attachInterface<ShardingModel<ConcatenateOp, concatenateRule>>(
       *context);

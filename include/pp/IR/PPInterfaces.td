@@ -46,7 +46,15 @@ def PP_ShardingOpInterface : OpInterface<"ShardingOpInterface"> {
     (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands,
          "::mlir::TypeRange":$resultTypes,
          "::llvm::ArrayRef<::llvm::SmallVector<::mlir::StringAttr>>":$factorAxes,
-         "::mlir::FlatSymbolRefAttr":$mesh, "::pp::MeshAttr":$meshAttr)>
+         "::mlir::FlatSymbolRefAttr":$mesh, "::pp::MeshAttr":$meshAttr)>,
+    InterfaceMethod<[{
+      Adapts the op to operands and results that were padded, when these have
+      their types already; `rule` has the sizes of the model. Attributes that
+      name sizes are changed, indices kept within what was not padded. Ops that
+      it builds in front have the shape of one of the op's operands, as which
+      they lie then, or none.
+    }], "void", "resize",
+    (ins "::mlir::OpBuilder &":$builder, "const ::pp::ShardingRule &":$rule)>
   ];
 }
 

@@ -51,6 +51,11 @@ struct ShardingRule {
   /// results. add: {{0, 1}}; mul: {{0}, {1}}; transpose: {{0}}; exp: none.
   llvm::SmallVector<llvm::SmallVector<unsigned, 2>> additive;
 
+  /// Operands whose padding along reduction factors counts for nothing, as a
+  /// look-up reads the rows alone that its indices name. That of all others
+  /// must be the identity of the factor's reduction.
+  llvm::SmallVector<unsigned, 2> selected;
+
   int64_t addFactor(int64_t size, FactorKind kind = FactorKind::Parallel,
                     Reduction reduction = Reduction::Sum) {
     factors.push_back({size, kind, reduction, false});

@@ -33,8 +33,11 @@ const SmallVector<DimPadding> *MaskBuilder::paddingOf(Value value) const {
   return it == paddings.end() ? nullptr : &it->second;
 }
 
-void MaskBuilder::finish(Operation *op, const Layout &layout) {
-  op->setAttr(attrs::kShardings, builder.getArrayAttr(mesh.toSharding(layout)));
+void MaskBuilder::finish(Operation *op, ArrayRef<Layout> layouts) {
+  SmallVector<Attribute> shardings;
+  for (const Layout &layout : layouts)
+    shardings.push_back(mesh.toSharding(layout));
+  op->setAttr(attrs::kShardings, builder.getArrayAttr(shardings));
   for (StringRef name : {attrs::kKind, attrs::kOrigin, attrs::kStages})
     if (Attribute mark = source->getAttr(name))
       op->setAttr(name, mark);
@@ -90,6 +93,7 @@ Value MaskBuilder::mask(Value value, const llvm::SmallBitVector &dims,
   }
   Value masked = create<SelectOp>(layout, type, mask, value,
                                   splat(type, layout, identity));
+  notePadding(masked, SmallVector<DimPadding>(padding));
   return masked;
 }
 
@@ -209,18 +213,35 @@ void MaskBuilder::replaceUses(Value value, Value derived) {
   value.replaceAllUsesExcept(derived, built);
 }
 
-Value MaskBuilder::clampIndex(Value indices, int64_t last) {
-  RankedTensorType type = ranked(indices);
-  Layout layout = getLayout(indices, mesh);
-  auto bound = [&](int64_t value) {
-    return splat(type, layout, IntegerAttr::get(type.getElementType(), value));
-  };
-  Value low = create<MaxOp>(layout, type, indices, bound(0));
-  return create<MinOp>(layout, type, low, bound(last));
-}
+namespace {
 
-Value MaskBuilder::zeroIndex() {
-  Type i64 = builder.getI64Type();
-  return splat(RankedTensorType::get({}, i64), {},
-               builder.getI64IntegerAttr(0));
+/// Gathers the ops that are built.
+class Collector : public OpBuilder::Listener {
+public:
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    built.push_back(op);
+  }
+
+  SmallVector<Operation *> built;
+};
+
+} // namespace
+
+void MaskBuilder::resize(Operation *op, const ShardingRule &rule) {
+  Collector collector;
+  OpBuilder around(op, &collector);
+  const SmallVector<Value> operands(op->getOperands());
+  cast<ShardingOpInterface>(op).resize(around, rule);
+  for (Operation *built : collector.built) {
+    SmallVector<Layout> layouts;
+    for (Value result : built->getResults()) {
+      const Value *like = llvm::find_if(operands, [&](Value operand) {
+        return ranked(operand).getShape() == ranked(result).getShape();
+      });
+      layouts.push_back(like == operands.end()
+                            ? Layout(ranked(result).getRank())
+                            : getLayout(*like, mesh));
+    }
+    finish(built, layouts);
+  }
 }

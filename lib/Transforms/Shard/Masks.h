@@ -59,10 +59,8 @@ public:
                      const llvm::SmallBitVector &dims);
   /// Has all read `derived` who read `value`, but the ops between the two.
   void replaceUses(mlir::Value value, mlir::Value derived);
-  /// `indices` brought into 0 .. last.
-  mlir::Value clampIndex(mlir::Value indices, int64_t last);
-  /// A scalar 0 that counts elements.
-  mlir::Value zeroIndex();
+  /// Has `op` adapt itself to its padding; `rule` is that of the model.
+  void resize(mlir::Operation *op, const ShardingRule &rule);
 
 private:
   template <typename OpTy, typename... Args>
@@ -73,7 +71,7 @@ private:
     finish(value.getDefiningOp(), layout);
     return value;
   }
-  void finish(mlir::Operation *op, const Layout &layout);
+  void finish(mlir::Operation *op, llvm::ArrayRef<Layout> layouts);
   mlir::Value splat(mlir::RankedTensorType type, const Layout &layout,
                     mlir::Attribute value);
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape,

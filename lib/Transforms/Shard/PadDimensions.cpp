@@ -22,6 +22,7 @@
 #include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/Support/MathExtras.h"
+#include <map>
 #include <numeric>
 
 using namespace mlir;
@@ -72,16 +73,15 @@ private:
   RankedTensorType paddedType(Value value);
   /// Padding of one factor of an op.
   DimPadding paddingOf(Operation *op, int64_t factor);
-  /// Padded dimensions of an op's tensor that it reduces.
-  llvm::SmallBitVector reducedDims(Operation *op, const ShardingRule &rule,
-                                   const TensorFactors &tensor);
+  /// Padded dimensions of an op's operand that it reduces, by how.
+  std::map<Reduction, llvm::SmallBitVector>
+  reducedDims(Operation *op, const ShardingRule &rule, unsigned operand);
   /// Padded dimensions of an op's tensor that it can only take without: it
   /// needs them whole, or their indices, between which padding would lie, or
   /// they diverge.
   llvm::SmallBitVector wholeDims(const PaddedOp &padded,
                                  const TensorFactors &tensor,
                                  ArrayRef<DimPadding> padding);
-  void adjustAttributes(Operation *op, const ShardingRule &rule);
 
   func::FuncOp main;
   MeshView mesh;
@@ -310,15 +310,19 @@ DimPadding Padding::paddingOf(Operation *op, int64_t factor) {
   return padding;
 }
 
-llvm::SmallBitVector Padding::reducedDims(Operation *op,
-                                          const ShardingRule &rule,
-                                          const TensorFactors &tensor) {
-  llvm::SmallBitVector dims(tensor.size());
+std::map<Reduction, llvm::SmallBitVector>
+Padding::reducedDims(Operation *op, const ShardingRule &rule,
+                     unsigned operand) {
+  std::map<Reduction, llvm::SmallBitVector> dims;
+  if (llvm::is_contained(rule.selected, operand))
+    return dims;
+  const TensorFactors &tensor = rule.operands[operand];
   for (auto [dim, factors] : llvm::enumerate(tensor))
     for (int64_t factor : factors)
       if (rule.factors[factor].kind == FactorKind::Reduction &&
           paddingOf(op, factor).isPadded())
-        dims.set(dim);
+        dims.try_emplace(rule.factors[factor].reduction, tensor.size())
+            .first->second.set(dim);
   return dims;
 }
 
@@ -339,35 +343,6 @@ llvm::SmallBitVector Padding::wholeDims(const PaddedOp &padded,
   return dims;
 }
 
-/// Attributes that name sizes, and look-ups whose bounds are the model's.
-void Padding::adjustAttributes(Operation *op, const ShardingRule &rule) {
-  if (auto constant = dyn_cast<ConstantOp>(op)) {
-    if (auto value = dyn_cast<SplatElementsAttr>(constant.getValue()))
-      constant.setValueAttr(
-          value.resizeSplat(cast<ShapedType>(constant.getType())));
-  } else if (auto slice = dyn_cast<SliceOp>(op)) {
-    SmallVector<int64_t> limits(slice.getLimits());
-    for (auto [dim, factors] : llvm::enumerate(rule.operands[0]))
-      if (rule.factors[factors.front()].kind == FactorKind::Parallel)
-        limits[dim] = ranked(slice.getOperand()).getDimSize(dim);
-    slice.setLimits(limits);
-  } else if (auto random = dyn_cast<RandomBitsOp>(op)) {
-    if (!random.getOffsets().empty())
-      return;
-    SmallVector<int64_t> global;
-    for (const DimFactors &factors : rule.results[0])
-      global.push_back(rule.factors[factors.front()].size);
-    SmallVector<Value> zeros(global.size(), masks.zeroIndex());
-    random.getOffsetsMutable().assign(zeros);
-    random.setGlobalShape(global);
-  } else if (auto gather = dyn_cast<GatherOp>(op)) {
-    int64_t rows = rule.factors[gather.getBatchDims()].size;
-    if (ranked(gather.getOperand()).getDimSize(gather.getBatchDims()) != rows)
-      gather.getIndicesMutable().assign(
-          masks.clampIndex(gather.getIndices(), rows - 1));
-  }
-}
-
 void Padding::padOp(const PaddedOp &padded) {
   Operation *op = padded.op;
   const ShardingRule &rule = padded.rule;
@@ -384,18 +359,12 @@ void Padding::padOp(const PaddedOp &padded) {
       whole = wholeDims(padded, tensor, *padding);
     if (whole.any())
       operand.set(masks.cutBack(operand.get(), whole));
-    // A look-up reads the rows that its indices name, and adds all updates.
-    if (isa<GatherOp>(op) || (isa<ScatterAddOp>(op) && index != 2))
-      continue;
-    // What was cut back has no padding left to mask.
-    llvm::SmallBitVector reduced = reducedDims(op, rule, tensor);
-    reduced.reset(whole);
-    if (!reduced.any())
-      continue;
-    Reduction reduction = Reduction::Sum;
-    if (auto reduce = dyn_cast<ReduceOp>(op))
-      reduction = reduce.getReduction();
-    operand.set(masks.mask(operand.get(), reduced, reduction));
+    for (auto &[reduction, dims] : reducedDims(op, rule, index)) {
+      // What was cut back has no padding left to mask.
+      dims.reset(whole);
+      if (dims.any())
+        operand.set(masks.mask(operand.get(), dims, reduction));
+    }
   }
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     RankedTensorType type = paddedType(result), original = ranked(result);
@@ -412,8 +381,7 @@ void Padding::padOp(const PaddedOp &padded) {
       value = masks.extend(cast<OpResult>(result), paddings[index], whole);
     masks.notePadding(value, paddings[index]);
   }
-  builder.setInsertionPoint(op);
-  adjustAttributes(op, rule);
+  masks.resize(op, rule);
 }
 
 /// The padding that a value has, whoever built it.

@@ -335,12 +335,10 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   Layout factors = chooseFactorAxes(rule, results, operands, mesh);
   // Where reshapes split one dimension in ways that do not refine each other, a
   // factor may not divide although every dimension does: it stays whole.
-  if (isa<ReshapeOp>(op)) {
-    for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors))
-      while (factor.size % mesh.size(axes))
-        axes.pop_back();
-    dropUnspeakable(rule, factors, mesh);
-  }
+  for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors))
+    while (factor.size % mesh.size(axes))
+      axes.pop_back();
+  dropUnspeakable(rule, factors, mesh);
   bool isPerStep = llvm::none_of(factors, [&](const AxisList &axes) {
     return llvm::is_contained(axes, mesh.timeAxis());
   });
@@ -378,8 +376,6 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
       return failure();
     locals.push_back(*local);
   }
-  if (isa<ShardingConstraintOp, ReshardOp>(op))
-    return enterResults(op, rule, factors, passed, locals, isAccumulated);
   SmallVector<SmallVector<StringAttr>> axes;
   for (const AxisList &ofFactor : factors)
     axes.push_back(mesh.names(ofFactor));

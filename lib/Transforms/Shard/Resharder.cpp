@@ -151,13 +151,27 @@ FailureOr<Value> Resharder::build(OpBuilder &builder, Location loc,
              << "expects a value that is whole over micro-batches, got one per "
                 "micro-batch: "
              << cause.text;
+    const AxisList &present = current.layout[dim];
+    if (hasTime && !std::equal(axes.begin(), position, present.begin(),
+                               llvm::find(present, time)))
+      return emitError(loc)
+             << "expects micro-batches of the same elements, got "
+             << mesh.spell(current.layout) << ": " << cause.text;
     if (hasTime || !wantsTime)
       continue;
-    // Cut into micro-batches below the axes that come before time.
+    // Cut into micro-batches below the axes that come before time, wherever the
+    // value has these now.
+    const AxisList above(axes.begin(), position);
+    auto isBefore = [&](int axis) { return llvm::is_contained(above, axis); };
     Layout before = current.layout;
-    before[dim].assign(axes.begin(), position);
-    FailureOr<LocalValue> ready = buildPlanned(
-        builder, fused, cause, current, globalShape, before, current.partial);
+    for (AxisList &ofDim : before)
+      ofDim.erase(llvm::find_if(ofDim, isBefore), ofDim.end());
+    before[dim] = above;
+    PartialAxes partial = current.partial;
+    llvm::erase_if(partial,
+                   [&](const auto &entry) { return isBefore(entry.first); });
+    FailureOr<LocalValue> ready = buildPlanned(builder, fused, cause, current,
+                                               globalShape, before, partial);
     if (failed(ready))
       return failure();
     reshard::ReshardStep cut;

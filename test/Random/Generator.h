@@ -117,6 +117,9 @@ private:
   mlir::Value positiveOnly(mlir::Value x);
   mlir::Value combination(mlir::Value x);
   mlir::Value choice(mlir::Value x);
+  mlir::Value boolean(mlir::Value x);
+  mlir::Value literal(mlir::Value x);
+  mlir::Value noise(mlir::Value x);
   mlir::Value move(mlir::Value x);
   mlir::Value spread(mlir::Value x);
   mlir::Value regroup(mlir::Value x);
@@ -131,6 +134,8 @@ private:
   mlir::Value indexing(mlir::Value x);
   mlir::Value mergedIndexing(mlir::Value x);
   mlir::Value oddIndexing(mlir::Value x);
+  mlir::Value equality(mlir::Value a, mlir::Value b);
+  mlir::Value routing(mlir::Value x);
   mlir::Value cutRows(mlir::Value x, int64_t dim, int64_t size);
 
   /// What a result is, and its name.
@@ -155,12 +160,14 @@ private:
   llvm::SmallVector<mlir::Value> pool;
   llvm::DenseSet<mlir::Value> batched;
   llvm::DenseMap<mlir::Value, double> magnitudes;
+  /// What was broadcast to another type, of which some is used again.
+  llvm::DenseMap<std::pair<mlir::Value, mlir::Type>, mlir::Value> broadcasts;
   /// Splats, of which some are used again by what is not related.
   llvm::SmallVector<std::pair<double, mlir::Value>> fills;
   llvm::SmallVector<mlir::BlockArgument> states;
   llvm::DenseMap<mlir::Value, mlir::Value> newValues; ///< of states
   mlir::Value indices;
-  int64_t picks = 0;
+  int64_t picks = 0, streams = 0, names = 0;
 };
 
 } // namespace pp::testing

@@ -17,9 +17,19 @@ Value Generator::simple(Value x) {
 }
 
 Value Generator::elementwise(Value x) {
-  switch (below(7)) {
+  switch (below(10)) {
+  case 9:
+    return keep(make<NameOp>(typeOf(x), x,
+                             builder.getStringAttr("v" + Twine(names++)),
+                             ArrayAttr(), /*gradient=*/false),
+                x);
   case 0:
     return unary<TanhOp>(x);
+  case 7:
+    return options.isSmooth ? simple(x) : unary<SignOp>(x);
+  case 8:
+    return options.stopsGradients ? keep(unary<StopGradientOp>(x), x)
+                                  : simple(x);
   case 1:
     return unary<LogisticOp>(x);
   case 2:
@@ -81,4 +91,46 @@ Value Generator::choice(Value x) {
                                Direction::GT, unary<SinOp>(x), y);
   return limit(make<SelectOp>(typeOf(x), mask, x, y),
                std::max(magnitudeOf(x), magnitudeOf(y)));
+}
+
+/// A choice by two comparisons.
+Value Generator::boolean(Value x) {
+  if (options.isSmooth)
+    return simple(x);
+  RankedTensorType bits = typeOf(x).clone(builder.getI1Type());
+  Value a =
+      make<CompareOp>(bits, Direction::GT, simple(x), fill(typeOf(x), -0.3));
+  Value b = make<CompareOp>(bits, Direction::LT, simple(matching(x)),
+                            fill(typeOf(x), 0.4));
+  Value both = chance(30)   ? make<NotOp>(bits, a)
+               : chance(50) ? make<AndOp>(bits, a, b)
+                            : make<OrOp>(bits, a, b);
+  return keep(make<SelectOp>(typeOf(x), both, x, fill(typeOf(x), 0.0)), x);
+}
+
+/// Times a literal: one number, or one for each element.
+Value Generator::literal(Value x) {
+  const int64_t count = typeOf(x).getNumElements();
+  if (count == 0)
+    return simple(x);
+  SmallVector<double> numbers;
+  for (int64_t i = 0, end = !options.hasLiterals || chance(50) ? 1 : count;
+       i < end; ++i)
+    numbers.push_back(below(2000) / 1000.0 - 1);
+  Value factor = make<ConstantOp>(
+      typeOf(x), DenseElementsAttr::get(typeOf(x), ArrayRef<double>(numbers)));
+  return keep(binary<MulOp>(x, factor), x);
+}
+
+/// Half of the elements, as dropout leaves them.
+Value Generator::noise(Value x) {
+  Value seed = scalar(builder.getI64Type(), 1 + below(3));
+  Value step = scalar(builder.getI32Type(), below(3));
+  Value drawn = make<RandomBitsOp>(i32(shapeOf(x)), seed, step, ValueRange(),
+                                   streams++, DenseI64ArrayAttr());
+  Value zero = make<BroadcastOp>(i32(shapeOf(x)),
+                                 scalar(builder.getI32Type(), 0), Sizes());
+  Value isKept = make<CompareOp>(typeOf(x).clone(builder.getI1Type()),
+                                 Direction::LT, drawn, zero);
+  return keep(make<SelectOp>(typeOf(x), isKept, x, fill(typeOf(x), 0.0)), x);
 }

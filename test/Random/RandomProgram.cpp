@@ -58,10 +58,13 @@ Value Generator::matching(Value like) {
   if (smaller.empty())
     return fill(typeOf(like), chance(30) ? 0.0 : below(2000) / 1000.0 - 1);
   Value bias = smaller[below(smaller.size())];
-  return keep(
-      make<BroadcastOp>(typeOf(like), bias,
-                        range(rankOf(like) - rankOf(bias), rankOf(like))),
-      bias);
+  Value &known = broadcasts[{bias, like.getType()}];
+  if (!known || chance(50))
+    known = keep(
+        make<BroadcastOp>(typeOf(like), bias,
+                          range(rankOf(like) - rankOf(bias), rankOf(like))),
+        bias);
+  return known;
 }
 
 void Generator::addArgument(RankedTensorType type, Role role,
@@ -114,12 +117,16 @@ OwningOpRef<ModuleOp> Generator::build() {
                   &Generator::pad,         &Generator::reduction,
                   &Generator::contraction, &Generator::contraction,
                   &Generator::convolution, &Generator::pooling,
-                  &Generator::indexing};
-  Step regroupings[] = {&Generator::regroup, &Generator::regroup,
-                        &Generator::move, &Generator::indexing};
+                  &Generator::indexing,    &Generator::routing,
+                  &Generator::boolean,     &Generator::literal,
+                  &Generator::noise};
+  Step regroupings[] = {&Generator::regroup,     &Generator::regroup,
+                        &Generator::move,        &Generator::indexing,
+                        &Generator::elementwise, &Generator::routing,
+                        &Generator::reduction,   &Generator::cut};
   for (int64_t op = 0; op < options.numOps; ++op)
     pool.push_back(
-        options.regroups && chance(80)
+        options.regroups && chance(65)
             ? (this->*regroupings[below(std::size(regroupings))])(pick())
             : (this->*steps[below(std::size(steps))])(pick()));
 
@@ -135,7 +142,13 @@ OwningOpRef<ModuleOp> Generator::build() {
   SmallVector<Value> results{total};
   SmallVector<ResultMark> marks{{Role::Loss, "loss"}};
   for (int64_t metric = 0; metric < options.numMetrics; ++metric) {
-    results.push_back(pool[pool.size() - 1 - metric]);
+    Value value = pool[pool.size() - 1 - metric];
+    if (batched.contains(value)) { // one number per step, as metrics are
+      Sizes own = shapeOf(value);
+      own.erase(own.begin());
+      value = make<ReduceOp>(f64(own), Reduction::Sum, value, Sizes{0});
+    }
+    results.push_back(value);
     marks.push_back({Role::Metric, "metric" + std::to_string(metric)});
   }
   returnStates(results, marks);

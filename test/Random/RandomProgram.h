@@ -34,6 +34,9 @@ struct RandomProgramOptions {
   bool hasStates = false;
   /// No op whose value or gradient jumps, so that rounding stays small.
   bool isSmooth = false;
+  /// Literals of many numbers, and gradients that stop: no difference quotient
+  /// tells these.
+  bool hasLiterals = false, stopsGradients = false;
   /// Mostly ops that regroup dimensions, and look-ups in what they leave.
   bool regroups = false;
 };

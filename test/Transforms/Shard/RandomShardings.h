@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // For tests that partition random programs. The module is edited in place and
-// is ready for propagation.
+// is ready for propagation. Dimensions often do not divide.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_TRANSFORMS_SHARD_RANDOMSHARDINGS_H
@@ -13,11 +13,23 @@
 
 namespace pp::testing {
 
+struct RandomShardingOptions {
+  /// How many of a hundred ops get a constraint.
+  int64_t constraintPercent = 8;
+  /// An axis of micro-batches, which splits what the inputs have first.
+  bool hasTime = false;
+};
+
 /// Gives a level 1 module a mesh of up to three axes, random shardings on
-/// arguments and results, seeds that give some of them a priority, and sharding
-/// constraints on some values in between. Dimensions often do not divide.
+/// arguments and results, seeds that give some of them a priority, sharding
+/// constraints on some values in between, and reshards of some.
 void addRandomShardings(mlir::ModuleOp module, unsigned seed,
-                        int64_t constraintPercent = 8);
+                        const RandomShardingOptions &options = {});
+
+/// Makes a training step of a model with a batch, under a random plan: seeds
+/// for inputs and some parameters, constraints and shardings of results, and
+/// states, gradients and parameters shared out (zero). Fails with a diagnostic.
+mlir::LogicalResult makeRandomStep(mlir::ModuleOp model, unsigned seed);
 
 } // namespace pp::testing
 

@@ -1,0 +1,37 @@
+//===- ShardingJudge.h - a partitioned module against itself ----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Propagates, pads and partitions a module of level 1 with shardings, runs it
+// on all devices in the reference interpreter, and compares with the module as
+// it was, in f64.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_TRANSFORMS_SHARD_SHARDINGJUDGE_H
+#define PP_TEST_TRANSFORMS_SHARD_SHARDINGJUDGE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include <string>
+
+namespace pp::testing {
+
+/// Nothing, a refusal with its reason, or a fault.
+struct Verdict {
+  std::string refusal, fault;
+};
+
+/// Judges `module`, which is changed. `onPropagated` sees it before it is
+/// padded.
+Verdict
+judgeShardings(mlir::ModuleOp module, unsigned seed,
+               llvm::function_ref<void(mlir::ModuleOp)> onPropagated = nullptr);
+
+/// The fault of `module`, or nothing; with the smallest module that was found
+/// to have one.
+std::string findFault(mlir::ModuleOp module, unsigned seed);
+
+std::string toText(mlir::ModuleOp module);
+
+} // namespace pp::testing
+
+#endif // PP_TEST_TRANSFORMS_SHARD_SHARDINGJUDGE_H

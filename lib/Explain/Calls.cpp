@@ -9,15 +9,16 @@
 #include "Calls.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/Predict/Prediction.h"
+#include "pp/Predict/Table.h"
 #include "pp/Transforms/CollectiveRemarks.h"
+#include "pprt/Bytes.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
 
 using namespace mlir;
 using namespace pp;
 
-/// `h.*.mlp` for `h.0.mlp`.
-static std::string leaveNumbersOut(StringRef name) {
+std::string pp::leaveNumbersOut(StringRef name) {
   SmallVector<StringRef> words;
   name.split(words, '.');
   for (StringRef &word : words)
@@ -74,36 +75,51 @@ static std::pair<std::string, std::string> describe(const CauseAt &found) {
           subject};
 }
 
-static void addReason(std::vector<Calls::Reason> &reasons, std::string text,
-                      std::vector<std::string> origins,
-                      const std::string &subject, int64_t count) {
+static void addReason(std::vector<Calls::Reason> &reasons,
+                      const Calls::Reason &added) {
   auto found = llvm::find_if(reasons, [&](const Calls::Reason &reason) {
-    return reason.text == text && reason.origins == origins;
+    return reason.text == added.text && reason.origins == added.origins &&
+           reason.alternatives == added.alternatives;
   });
   if (found == reasons.end()) {
-    reasons.push_back({std::move(text), std::move(origins), {}});
-    found = std::prev(reasons.end());
+    reasons.push_back(added);
+    return;
   }
-  auto named = llvm::find_if(found->subjects, [&](const auto &entry) {
-    return entry.first == subject;
-  });
-  if (named == found->subjects.end())
-    found->subjects.push_back({subject, count});
-  else
-    named->second += count;
+  for (const auto &one : added.subjects) {
+    auto named = llvm::find_if(found->subjects, [&](const auto &entry) {
+      return entry.first == one.first;
+    });
+    if (named == found->subjects.end())
+      found->subjects.push_back(one);
+    else
+      named->second += one.second;
+  }
+}
+
+static std::string describe(const Cause::Alternative &other) {
+  if (other.wireBytes < 0)
+    return other.what;
+  return other.what + ": " + pprt::printBytes(double(other.wireBytes)) +
+         " sent, " + predict::printSeconds(other.seconds);
 }
 
 static std::vector<Calls::Reason> findReasons(Operation *op) {
   std::vector<Calls::Reason> reasons;
   for (const CauseAt &found : findCauses(op->getLoc())) {
     auto [text, subject] = describe(found);
-    addReason(reasons, std::move(text), found.cause.origins, subject, 1);
+    Calls::Reason reason{
+        std::move(text), found.cause.origins, {}, {{subject, 1}}};
+    for (const Cause::Alternative &other : found.cause.alternatives)
+      reason.alternatives.push_back(describe(other));
+    addReason(reasons, reason);
   }
   if (reasons.empty())
-    addReason(reasons,
-              isa<SendOp>(op) ? "computed on one stage and read on another"
-                              : "no cause on record",
-              {}, leaveNumbersOut(describeLocation(op->getLoc())), 1);
+    reasons.push_back({isa<SendOp>(op)
+                           ? "computed on one stage and read on another"
+                           : "no cause on record",
+                       {},
+                       {},
+                       {{leaveNumbersOut(describeLocation(op->getLoc())), 1}}});
   return reasons;
 }
 
@@ -179,8 +195,7 @@ std::vector<Calls> pp::collectCalls(ProgramOp program, MeshAttr mesh,
     }
     found->count += call.count;
     for (const Calls::Reason &reason : call.reasons)
-      for (const auto &[subject, count] : reason.subjects)
-        addReason(found->reasons, reason.text, reason.origins, subject, count);
+      addReason(found->reasons, reason);
   }
   llvm::stable_sort(merged, [](const Calls &a, const Calls &b) {
     return a.seconds * a.count > b.seconds * b.count;

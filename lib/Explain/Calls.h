@@ -34,11 +34,14 @@ struct Calls {
   /// them as `*`, of what all of this holds for, and how many they are.
   struct Reason {
     std::string text;
-    std::vector<std::string> origins;
+    std::vector<std::string> origins, alternatives;
     std::vector<std::pair<std::string, int64_t>> subjects;
   };
   std::vector<Reason> reasons;
 };
+
+/// `h.*.mlp` for `h.0.mlp`.
+std::string leaveNumbersOut(llvm::StringRef name);
 
 /// Of one program, the calls that take most time first.
 std::vector<Calls> collectCalls(ProgramOp program, MeshAttr mesh,

@@ -10,6 +10,7 @@
 #include "pp/IR/Model.h"
 #include "pp/Predict/Table.h"
 #include "pp/Target/Artifact.h"
+#include "pp/Transforms/Findings.h"
 #include "pprt/Bytes.h"
 #include "pprt/Checks.h"
 #include "llvm/ADT/StringExtras.h"
@@ -44,13 +45,17 @@ static std::string print(const Calls &calls) {
                      (calls.count == 1 ? " call of " : " calls of ");
   if (calls.tensors > 1)
     text += std::to_string(calls.tensors) + " tensors, ";
-  text += printBytes(double(calls.bytes)) + ", " + printSeconds(calls.seconds) +
-          (calls.count == 1 ? "" : " each") + "; " + calls.groups + "\n";
+  text += printBytes(double(calls.bytes)) + ", " +
+          printBytes(double(calls.wireBytes)) + " sent, " +
+          printSeconds(calls.seconds) + (calls.count == 1 ? "" : " each") +
+          "; " + calls.groups + "\n";
   for (const Calls::Reason &reason : calls.reasons) {
     text += printSubjects(reason.subjects);
     text += "    " + reason.text + "\n";
     if (!reason.origins.empty())
       text += "    from " + llvm::join(reason.origins, ", ") + "\n";
+    for (const std::string &other : reason.alternatives)
+      text += "    " + other + "\n";
   }
   return text;
 }
@@ -80,6 +85,33 @@ static std::string printTable(ArrayRef<Calls> all) {
                std::to_string(row.count), printBytes(row.bytes),
                printBytes(row.wireBytes), printSeconds(row.seconds)});
   return table.print();
+}
+
+/// What is the same of every layer once, with what would avoid it.
+static std::string printFindings(const std::vector<Finding> &findings) {
+  std::vector<std::pair<Finding, int64_t>> merged;
+  for (Finding finding : findings) {
+    finding.at = leaveNumbersOut(finding.at);
+    auto found = llvm::find_if(merged, [&](const auto &entry) {
+      return entry.first.at == finding.at && entry.first.what == finding.what;
+    });
+    if (found == merged.end())
+      merged.push_back({std::move(finding), 1});
+    else
+      ++found->second;
+  }
+  std::string text = merged.empty() ? "" : "\nwhat could be better\n";
+  for (const auto &[finding, count] : merged) {
+    text += "  ";
+    if (!finding.at.empty())
+      text +=
+          finding.at + (count > 1 ? " x" + std::to_string(count) : "") + ": ";
+    text += finding.what;
+    if (finding.bytes)
+      text += " (" + printBytes(double(finding.bytes)) + ")";
+    text += "\n    avoided by " + finding.avoid + "\n";
+  }
+  return text;
 }
 
 FailureOr<std::string> pp::explain(ModuleOp module) {
@@ -113,6 +145,8 @@ FailureOr<std::string> pp::explain(ModuleOp module) {
     for (const Calls &calls : all)
       text += print(calls);
   }
+  if (auto main = module.lookupSymbol<func::FuncOp>("main"))
+    text += printFindings(getFindings(main));
   return text + "\nof a rank, in a step; times with links of " +
          predict::printCount(topology.linkBytesPerSecond, " ") + "B/s and " +
          printSeconds(topology.linkLatency) + ", as if nothing hid them\n";

@@ -24,7 +24,7 @@ constexpr std::pair<StringLiteral, std::string Cause::*> texts[] = {
     {"layouts", &Cause::layouts}};
 constexpr std::pair<StringLiteral, ShardingAttr Cause::*> shardings[] = {
     {"has", &Cause::has}, {"wants", &Cause::wants}};
-constexpr StringLiteral kOrigins = "origins";
+constexpr StringLiteral kOrigins = "origins", kAlternatives = "alternatives";
 
 } // namespace
 
@@ -53,6 +53,14 @@ Location Cause::attachTo(Location at) const {
   if (!origins.empty())
     entries.append(kOrigins, builder.getStrArrayAttr(SmallVector<StringRef>(
                                  origins.begin(), origins.end())));
+  SmallVector<Attribute> others;
+  for (const Alternative &other : alternatives)
+    others.push_back(
+        builder.getArrayAttr({builder.getStringAttr(other.what),
+                              builder.getI64IntegerAttr(other.wireBytes),
+                              builder.getF64FloatAttr(other.seconds)}));
+  if (!others.empty())
+    entries.append(kAlternatives, builder.getArrayAttr(others));
   return FusedLoc::get(at.getContext(), at,
                        entries.getDictionary(at.getContext()));
 }
@@ -64,9 +72,20 @@ static Cause readCause(DictionaryAttr entries) {
       cause.*member = text.str();
   for (auto [name, member] : shardings)
     cause.*member = entries.getAs<ShardingAttr>(name);
+  // A file may hold anything.
   if (auto origins = entries.getAs<ArrayAttr>(kOrigins))
-    for (auto origin : origins.getAsRange<StringAttr>())
-      cause.origins.push_back(origin.str());
+    for (Attribute origin : origins)
+      if (auto text = dyn_cast<StringAttr>(origin))
+        cause.origins.push_back(text.str());
+  if (auto others = entries.getAs<ArrayAttr>(kAlternatives))
+    for (Attribute other : others)
+      if (auto parts = dyn_cast<ArrayAttr>(other);
+          parts && parts.size() == 3 && isa<StringAttr>(parts[0]) &&
+          isa<IntegerAttr>(parts[1]) && isa<FloatAttr>(parts[2]))
+        cause.alternatives.push_back(
+            {cast<StringAttr>(parts[0]).str(),
+             cast<IntegerAttr>(parts[1]).getValue().getSExtValue(),
+             cast<FloatAttr>(parts[2]).getValueAsDouble()});
   return cause;
 }
 

@@ -71,6 +71,10 @@ static void addSpmdPasses(OpPassManager &manager) {
   // partitioner may assume that everything divides.
   manager.addPass(createPadDimensions());
 
+  // The last look at whole tensors and all their shardings: what is noted now
+  // is explained with the program.
+  manager.addPass(createLintShardings());
+
   // Collectives where values change their layout, one by one; then what becomes
   // superfluous because two of them met.
   manager.addPass(createPartition());

@@ -34,6 +34,14 @@ struct Cause {
   ShardingAttr has, wants;
   /// The seeds of the plan that both go back to.
   std::vector<std::string> origins;
+  /// What would have been right, too, or why it would not, and what a rank would
+  /// send for it; -1 where that is said in words.
+  struct Alternative {
+    std::string what;
+    int64_t wireBytes = -1;
+    double seconds = 0;
+  };
+  std::vector<Alternative> alternatives;
 
   /// `at` with this cause.
   mlir::Location attachTo(mlir::Location at) const;

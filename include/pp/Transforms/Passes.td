@@ -254,6 +254,19 @@ def PadDimensions : Pass<"pp-pad-dimensions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pp::PPDialect"];
 }
 
+def LintShardings : Pass<"pp-lint-shardings", "::mlir::ModuleOp"> {
+  let summary = "notes what the shardings leave undone";
+  let description = [{
+    Changes nothing but the location of `@main`, in which `--pp-explain` finds
+    what was noted. `--remarks-filter=pp-lint-shardings` lists values of 1 MiB
+    and more that every device of an axis holds whole although the axis splits
+    an operand they are computed from (`replicated`), and axes that split less
+    than half of the floating-point operations (`idle`); each with what would
+    avoid it. What the plan asks for by name, as between the layouts of a
+    parameter, is not listed, nor what the update computes.
+  }];
+}
+
 def Partition : Pass<"pp-partition", "::mlir::ModuleOp"> {
   let summary = "turns global tensors into one device's tensors and collectives";
   let description = [{

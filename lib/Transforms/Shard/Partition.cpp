@@ -14,6 +14,7 @@
 // is accumulated at once, unless a reshard reduces every micro-batch before.
 //
 //===----------------------------------------------------------------------===//
+#include "Alternatives.h"
 #include "CauseFinder.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
@@ -83,6 +84,7 @@ private:
   Value accumulate(Value addend);
   FailureOr<LocalValue> reduceAtDefinition(Value value, OpOperand &use,
                                            const Layout &layout);
+  Cause findCause(OpOperand &use, const LocalValue &from, const Layout &layout);
   LogicalResult checkDivides(Location loc, Type type, const Layout &layout);
   GlobalValue &lookup(Value value) { return values[numbers.lookup(value)]; }
   GlobalValue &enter(Value value);
@@ -145,6 +147,17 @@ LogicalResult Partitioner::checkDivides(Location loc, Type type,
 // Operands
 //===----------------------------------------------------------------------===//
 
+Cause Partitioner::findCause(OpOperand &use, const LocalValue &from,
+                             const Layout &layout) {
+  Cause cause = causes.find(use, from, layout);
+  auto layoutOf = [&](Value value) -> const Layout & {
+    return lookup(value).layout;
+  };
+  cause.alternatives =
+      Alternatives(mesh, resharder, layoutOf).find(use, from, layout);
+  return cause;
+}
+
 /// Reduces a partial value behind its definition: straight into what the only
 /// use wants, or into the layout all uses start from.
 FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
@@ -162,7 +175,7 @@ FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
     partial.value = accumulate(partial.value);
   LocalValue reduced;
   reduced.layout = value.hasOneUse() ? layout : global.layout;
-  Cause cause = causes.find(use, partial, reduced.layout);
+  Cause cause = findCause(use, partial, reduced.layout);
   FailureOr<Value> built =
       resharder.build(builder, value.getLoc(), cause, partial,
                       ranked(value.getType()).getShape(), reduced.layout);
@@ -214,7 +227,7 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   Operation *producer = value.getDefiningOp();
   marks.source = producer ? producer : operand.getOwner();
   FailureOr<Value> built = resharder.build(
-      builder, value.getLoc(), causes.find(operand, source, layout), source,
+      builder, value.getLoc(), findCause(operand, source, layout), source,
       ranked(value.getType()).getShape(), layout);
   if (succeeded(built) && isShared)
     global.forms.push_back({*built, layout, {}});

@@ -111,20 +111,27 @@ Value Resharder::buildStep(OpBuilder &builder, Location loc, Value value,
   llvm_unreachable("every step is listed");
 }
 
+const reshard::ReshardPlan &Resharder::plan(const LocalValue &from,
+                                            ArrayRef<int64_t> globalShape,
+                                            const Layout &layout,
+                                            const PartialAxes &partial) {
+  auto type = cast<RankedTensorType>(from.value.getType());
+  int64_t bytes = std::max<int64_t>(1, type.getElementTypeBitWidth() / 8);
+  return planner.plan(
+      std::vector<int64_t>(globalShape.begin(), globalShape.end()), bytes,
+      toPlanner(from.layout, from.partial), toPlanner(layout, partial));
+}
+
 FailureOr<LocalValue>
 Resharder::buildPlanned(OpBuilder &builder, Location loc, const Cause &cause,
                         LocalValue from, ArrayRef<int64_t> globalShape,
                         const Layout &layout, const PartialAxes &partial) {
-  auto type = cast<RankedTensorType>(from.value.getType());
-  int64_t bytes = std::max<int64_t>(1, type.getElementTypeBitWidth() / 8);
-  const reshard::ReshardPlan &plan = planner.plan(
-      std::vector<int64_t>(globalShape.begin(), globalShape.end()), bytes,
-      toPlanner(from.layout, from.partial), toPlanner(layout, partial));
-  if (!plan.reachable())
+  const reshard::ReshardPlan &steps = plan(from, globalShape, layout, partial);
+  if (!steps.reachable())
     return emitError(loc) << cause.text << ", which no collectives lead to: "
-                          << plan.whyUnreachable;
+                          << steps.whyUnreachable;
   Value value = from.value;
-  for (const reshard::ReshardStep &step : plan.steps) {
+  for (const reshard::ReshardStep &step : steps.steps) {
     value = buildStep(builder, loc, value, step);
     if (step.kind == reshard::StepKind::AllSlice)
       continue;

@@ -41,6 +41,12 @@ public:
                                      llvm::ArrayRef<int64_t> globalShape,
                                      const Layout &layout);
 
+  /// The collectives that would be built.
+  const reshard::ReshardPlan &plan(const LocalValue &from,
+                                   llvm::ArrayRef<int64_t> globalShape,
+                                   const Layout &layout,
+                                   const PartialAxes &partial);
+
 private:
   mlir::FailureOr<LocalValue>
   buildPlanned(mlir::OpBuilder &builder, mlir::Location loc, const Cause &cause,

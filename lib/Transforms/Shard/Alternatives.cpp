@@ -1,0 +1,151 @@
+//===- Alternatives.cpp - what a collective could have been ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Alternatives.h"
+
+using namespace mlir;
+using namespace pp;
+
+static RankedTensorType ranked(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+std::optional<Alternatives::Price>
+Alternatives::priceOf(Value value, const Layout &has,
+                      const PartialAxes &partial, const Layout &wants) {
+  const reshard::ReshardPlan &plan = resharder.plan(
+      {value, has, partial}, ranked(value).getShape(), wants, {});
+  if (!plan.reachable())
+    return std::nullopt;
+  Price price{0, plan.cost};
+  for (const reshard::ReshardStep &step : plan.steps)
+    price.bytes += step.wireBytes;
+  return price;
+}
+
+/// All that the op of `use` would send if that operand decided how it computes.
+std::optional<Alternatives::Price>
+Alternatives::priceAsItLies(OpOperand &use, const Layout &has) {
+  auto shardable = dyn_cast<ShardingOpInterface>(use.getOwner());
+  if (!shardable || isLayoutChange(shardable))
+    return std::nullopt;
+  const unsigned index = use.getOperandNumber();
+  const ShardingRule rule = shardable.getShardingRule();
+  // What a result has goes first: so the operand stands as one.
+  ShardingRule first = rule;
+  first.results.insert(first.results.begin(), rule.operands[index]);
+  SmallVector<const Layout *> results{&has}, operands;
+  for (Value result : shardable->getResults())
+    results.push_back(&layouts(result));
+  for (Value operand : shardable->getOperands())
+    operands.push_back(&layouts(operand));
+  operands[index] = &has;
+  const Layout factors = chooseFactorAxes(first, results, operands, mesh);
+
+  Price total;
+  auto add = [&](std::optional<Price> price) {
+    if (price)
+      total = {total.bytes + price->bytes, total.seconds + price->seconds};
+    return price.has_value();
+  };
+  PartialAxes partial;
+  for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors))
+    if (factor.kind == FactorKind::Reduction)
+      for (int axis : axes)
+        if (axis != mesh.timeAxis())
+          partial.push_back({axis, factor.reduction});
+  llvm::sort(partial);
+  for (OpOperand &operand : shardable->getOpOperands()) {
+    const unsigned number = operand.getOperandNumber();
+    const Layout wanted = layoutOf(rule, rule.operands[number], factors, mesh);
+    const Layout &there = number == index ? has : layouts(operand.get());
+    if (!add(priceOf(operand.get(), there, {}, wanted)))
+      return std::nullopt;
+  }
+  for (auto [number, result] : llvm::enumerate(shardable->getResults()))
+    if (!add(priceOf(result,
+                     layoutOf(rule, rule.results[number], factors, mesh),
+                     partial, layouts(result))))
+      return std::nullopt;
+  return total;
+}
+
+/// The reduction of what the op of `use` makes of a partial value, if it may be
+/// given one.
+std::optional<Alternatives::Price>
+Alternatives::priceBehind(OpOperand &use, const LocalValue &from) {
+  auto shardable = dyn_cast<ShardingOpInterface>(use.getOwner());
+  if (!shardable || isLayoutChange(shardable) ||
+      shardable->getNumResults() != 1)
+    return std::nullopt;
+  const unsigned index = use.getOperandNumber();
+  const ShardingRule rule = shardable.getShardingRule();
+  bool passes =
+      llvm::any_of(rule.additive, [&](const SmallVector<unsigned, 2> &set) {
+        return set.size() == 1 && set.front() == index;
+      });
+  if (!passes)
+    return std::nullopt;
+  SmallVector<const Layout *> results, operands;
+  for (Value result : shardable->getResults())
+    results.push_back(&layouts(result));
+  for (Value operand : shardable->getOperands())
+    operands.push_back(&layouts(operand));
+  Layout factors = chooseFactorAxes(rule, results, operands, mesh);
+  for (AxisList &axes : factors)
+    llvm::erase_if(axes, [&](int axis) {
+      return llvm::is_contained(llvm::make_first_range(from.partial), axis);
+    });
+  dropUnspeakable(rule, factors, mesh);
+  Value result = shardable->getResult(0);
+  return priceOf(result, layoutOf(rule, rule.results.front(), factors, mesh),
+                 from.partial, layouts(result));
+}
+
+std::vector<Cause::Alternative> Alternatives::find(OpOperand &use,
+                                                   const LocalValue &from,
+                                                   const Layout &layout) {
+  std::vector<Cause::Alternative> found;
+  auto add = [&](std::string what, std::optional<Price> price) {
+    if (price)
+      found.push_back({std::move(what), static_cast<int64_t>(price->bytes),
+                       price->seconds});
+  };
+  Value value = use.get();
+  const std::string reader = use.getOwner()->getName().getStringRef().str();
+  if (!from.partial.empty()) {
+    const int64_t uses = llvm::range_size(value.getUses());
+    if (uses > 1)
+      found.push_back({"instead reduced at each of " + std::to_string(uses) +
+                       " uses: as much for each"});
+    else if (std::optional<Price> behind = priceBehind(use, from))
+      add("instead reduced behind " + reader, behind);
+    else if (isa<ShardingOpInterface>(use.getOwner()) &&
+             !isLayoutChange(use.getOwner()))
+      found.push_back({"not reduced behind " + reader +
+                       ", which needs all of this operand if it has all of "
+                       "the others"});
+    return found;
+  }
+  add("instead " + reader + " as this operand lies, its result brought back",
+      priceAsItLies(use, from.layout));
+  // An axis that goes to another dimension need not be gathered.
+  auto splitsElsewhere = [&](int axis) {
+    for (auto [has, wants] : llvm::zip_equal(from.layout, layout))
+      if (llvm::is_contained(has, axis) && !llvm::is_contained(wants, axis))
+        return llvm::any_of(layout, [&](const AxisList &axes) {
+          return llvm::is_contained(axes, axis);
+        });
+    return false;
+  };
+  if (llvm::any_of(llvm::seq(mesh.numAxes()), splitsElsewhere)) {
+    Layout gathered = from.layout;
+    for (AxisList &axes : gathered)
+      llvm::erase_if(axes, splitsElsewhere);
+    add("instead gathered, then cut",
+        priceOf(value, from.layout, {}, gathered));
+  }
+  return found;
+}

@@ -1,0 +1,38 @@
+// What every device holds whole although an axis splits what it is computed
+// from, and an axis that splits little: noted, where the plan did not ask for it.
+
+// RUN: pp-opt %s --split-input-file --pp-lint-shardings --remarks-filter=pp-lint-shardings 2>&1 -o /dev/null | FileCheck %s
+
+// 512 x 512 x 4 bytes are the 1 MiB from which on it is said; half of it is not.
+// CHECK: [Missed] replicated {{.*}} avoid="a seed that splits a dimension of it over tp (sequence=true, vocab=true)", bytes=1048576, op=pp.dot_general, over=tp, sharded_operand=0
+// CHECK-NOT: replicated
+// CHECK-NOT: idle
+module {
+  pp.mesh @mesh = <["tp"=2]>
+  func.func @main(%x: tensor<512x1024xf32> {pp.name = "x", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{}, {"tp"} ]>},
+                  %w: tensor<1024x512xf32> {pp.init = #pp.init<zeros>, pp.name = "w", pp.role = #pp.role<param>, pp.sharding = #pp.sharding<@mesh, [{"tp"}, {} ]>},
+                  %v: tensor<1024x256xf32> {pp.init = #pp.init<zeros>, pp.name = "v", pp.role = #pp.role<param>, pp.sharding = #pp.sharding<@mesh, [{"tp"}, {} ]>})
+      -> (tensor<512x512xf32> {pp.name = "loss", pp.role = #pp.role<loss>, pp.sharding = #pp.sharding<@mesh, [{}, {} ]>},
+          tensor<512x256xf32> {pp.name = "m", pp.role = #pp.role<metric>, pp.sharding = #pp.sharding<@mesh, [{}, {} ]>}) {
+    %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] {pp.shardings = [#pp.sharding<@mesh, [{}, {} ]>]} : tensor<512x1024xf32>, tensor<1024x512xf32> -> tensor<512x512xf32>
+    %z = pp.dot_general %x, %v batch [] x [] contract [1] x [0] {pp.shardings = [#pp.sharding<@mesh, [{}, {} ]>]} : tensor<512x1024xf32>, tensor<1024x256xf32> -> tensor<512x256xf32>
+    return %y, %z : tensor<512x512xf32>, tensor<512x256xf32>
+  }
+}
+
+// -----
+
+// A product that no axis splits, and a fifth of the work that one does.
+// CHECK: [Missed] idle {{.*}} avoid="fewer devices in tp, or seeds that split more over it", axis=tp, splits="20 %"
+module {
+  pp.mesh @mesh = <["tp"=2]>
+  func.func @main(%x: tensor<8x16xf32> {pp.name = "x", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{}, {} ]>},
+                  %w: tensor<16x16xf32> {pp.init = #pp.init<zeros>, pp.name = "w", pp.role = #pp.role<param>, pp.sharding = #pp.sharding<@mesh, [{}, {} ]>},
+                  %v: tensor<16x4xf32> {pp.init = #pp.init<zeros>, pp.name = "v", pp.role = #pp.role<param>, pp.sharding = #pp.sharding<@mesh, [{}, {"tp"} ]>})
+      -> (tensor<8x16xf32> {pp.name = "loss", pp.role = #pp.role<loss>, pp.sharding = #pp.sharding<@mesh, [{}, {} ]>},
+          tensor<8x4xf32> {pp.name = "m", pp.role = #pp.role<metric>, pp.sharding = #pp.sharding<@mesh, [{}, {"tp"} ]>}) {
+    %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] {pp.shardings = [#pp.sharding<@mesh, [{}, {} ]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+    %z = pp.dot_general %x, %v batch [] x [] contract [1] x [0] {pp.shardings = [#pp.sharding<@mesh, [{}, {"tp"} ]>]} : tensor<8x16xf32>, tensor<16x4xf32> -> tensor<8x4xf32>
+    return %y, %z : tensor<8x16xf32>, tensor<8x4xf32>
+  }
+}

@@ -111,6 +111,8 @@ static std::vector<Calls::Reason> findReasons(Operation *op) {
         std::move(text), found.cause.origins, {}, {{subject, 1}}};
     for (const Cause::Alternative &other : found.cause.alternatives)
       reason.alternatives.push_back(describe(other));
+    if (!found.cause.advice.empty())
+      reason.alternatives.push_back("better not: " + found.cause.advice);
     addReason(reasons, reason);
   }
   if (reasons.empty())

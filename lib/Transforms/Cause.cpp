@@ -21,7 +21,8 @@ constexpr std::pair<StringLiteral, std::string Cause::*> texts[] = {
     {"user", &Cause::user},
     {"user_at", &Cause::userAt},
     {"gradient_of", &Cause::gradientOf},
-    {"layouts", &Cause::layouts}};
+    {"layouts", &Cause::layouts},
+    {"advice", &Cause::advice}};
 constexpr std::pair<StringLiteral, ShardingAttr Cause::*> shardings[] = {
     {"has", &Cause::has}, {"wants", &Cause::wants}};
 constexpr StringLiteral kOrigins = "origins", kAlternatives = "alternatives";

@@ -42,6 +42,8 @@ struct Cause {
     double seconds = 0;
   };
   std::vector<Alternative> alternatives;
+  /// What looks like a slip of the plan, and what would avoid it.
+  std::string advice;
 
   /// `at` with this cause.
   mlir::Location attachTo(mlir::Location at) const;

@@ -149,3 +149,33 @@ std::vector<Cause::Alternative> Alternatives::find(OpOperand &use,
   }
   return found;
 }
+
+std::string Alternatives::advise(OpOperand &use, const LocalValue &from,
+                                 const Layout &layout) {
+  Value value = use.get();
+  if (isLayoutChange(use.getOwner()))
+    return "";
+  auto countShards = [&](const Layout &ofValue) {
+    int64_t shards = 1;
+    for (const AxisList &axes : ofValue)
+      shards *= mesh.size(axes);
+    return shards;
+  };
+  if (isa<BlockArgument>(value) && value.hasOneUse() &&
+      countShards(layout) < countShards(from.layout))
+    return "gathered for one use; avoided by a seed that leaves it whole, or "
+           "that splits the other operands alike";
+  if (countShards(from.layout) == 1 || countShards(layout) == 1)
+    return "";
+  const reshard::ReshardPlan &plan =
+      resharder.plan(from, ranked(value).getShape(), layout, {});
+  auto isWhole = [](const reshard::ReshardStep &step) {
+    return llvm::all_of(step.result.dims, [](const std::vector<int> &axes) {
+      return axes.empty();
+    });
+  };
+  if (llvm::any_of(plan.steps, isWhole))
+    return "whole on its way from one split layout to another; avoided by "
+           "seeds that agree on the value";
+  return "";
+}

@@ -28,6 +28,12 @@ public:
   std::vector<Cause::Alternative>
   find(mlir::OpOperand &use, const LocalValue &from, const Layout &layout);
 
+  /// What to do about a parameter that is gathered for its one use, or about a
+  /// value that is whole on its way from one split layout to another; empty if
+  /// it is neither.
+  std::string advise(mlir::OpOperand &use, const LocalValue &from,
+                     const Layout &layout);
+
 private:
   /// What a rank sends from one layout to another, and how long.
   struct Price {

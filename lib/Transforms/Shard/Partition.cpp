@@ -153,8 +153,9 @@ Cause Partitioner::findCause(OpOperand &use, const LocalValue &from,
   auto layoutOf = [&](Value value) -> const Layout & {
     return lookup(value).layout;
   };
-  cause.alternatives =
-      Alternatives(mesh, resharder, layoutOf).find(use, from, layout);
+  Alternatives others(mesh, resharder, layoutOf);
+  cause.alternatives = others.find(use, from, layout);
+  cause.advice = others.advise(use, from, layout);
   return cause;
 }
 

@@ -130,13 +130,15 @@ Resharder::buildPlanned(OpBuilder &builder, Location loc, const Cause &cause,
   if (!steps.reachable())
     return emitError(loc) << cause.text << ", which no collectives lead to: "
                           << steps.whyUnreachable;
+  const std::string remarked =
+      cause.advice.empty() ? cause.text : cause.text + "; " + cause.advice;
   Value value = from.value;
   for (const reshard::ReshardStep &step : steps.steps) {
     value = buildStep(builder, loc, value, step);
     if (step.kind == reshard::StepKind::AllSlice)
       continue;
     Operation *op = value.getDefiningOp();
-    remarkCollective(op, "pp-partition", cause.text, mesh.attr(),
+    remarkCollective(op, "pp-partition", remarked, mesh.attr(),
                      mesh.names(step.axes), getStages(op), step.wireBytes);
   }
   return LocalValue{value, layout, partial};

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/IR/VerifyModel.h"
 #include "pp/IR/Values.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 #include <set>
@@ -397,6 +398,14 @@ static LogicalResult verifyInterface(func::FuncOp main, MeshOp mesh,
              << "expects a name of its own, got \"" << argument.getName()
              << "\" a second time (model_c3)";
   }
+  // A plan speaks of values by the names of both. A gradient has its value's.
+  llvm::StringSet<> values;
+  for (auto value : main.getOps<NameOp>())
+    if (!value.getGradient() && (arguments.contains(value.getName()) ||
+                                 !values.insert(value.getName()).second))
+      return value.emitOpError()
+             << "expects a name of its own, got \"" << value.getName()
+             << "\" a second time (model_c3)";
   for (auto [index, type] : llvm::enumerate(main.getArgumentTypes()))
     if (failed(verifyOwner({main, "argument", static_cast<unsigned>(index),
                             type, main.getArgAttrDict(index)},

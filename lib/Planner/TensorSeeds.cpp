@@ -24,10 +24,17 @@ using namespace pp;
 
 namespace {
 
+/// The value under its names.
+Value skipNames(Value value) {
+  while (auto name = value.getDefiningOp<NameOp>())
+    value = name.getOperand();
+  return value;
+}
+
 /// The parameter a value is, up to ops that only recast it; or null.
 BlockArgument traceParameter(func::FuncOp main, Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (!isa<ConvertOp, ReshapeOp, TransposeOp>(op))
+    if (!isa<ConvertOp, ReshapeOp, TransposeOp, NameOp>(op))
       return {};
     value = op->getOperand(0);
   }
@@ -40,7 +47,7 @@ BlockArgument traceParameter(func::FuncOp main, Value value) {
 /// True for what an input holds, up to ops that only recast it.
 bool isInput(func::FuncOp main, Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (!isa<ConvertOp, ReshapeOp, TransposeOp, BroadcastOp>(op))
+    if (!isa<ConvertOp, ReshapeOp, TransposeOp, BroadcastOp, NameOp>(op))
       return false;
     value = op->getOperand(0);
   }
@@ -155,7 +162,8 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
   for (unsigned side : {0u, 1u}) {
     // Through a recast the dimensions' numbers differ; only the parameter
     // itself is seeded.
-    if (!parameters[side] || op->getOperand(side) != parameters[side])
+    if (!parameters[side] ||
+        skipNames(op->getOperand(side)) != parameters[side])
       continue;
     for (int64_t dim : free[side])
       introductions.push_back(

@@ -379,3 +379,16 @@ module attributes {pp.level = #pp.level<graph>, pp.plan = #pp.plan<mesh = <["dp"
     return %l : tensor<f32>
   }
 }
+
+// -----
+
+module {
+  func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
+      -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
+    %y = pp.name %x "y" : tensor<4xf32>
+    // expected-error @below {{expects a name of its own, got "y" a second time (model_c3)}}
+    %z = pp.name %y "y" : tensor<4xf32>
+    %l = pp.reduce sum %z dims [0] : tensor<4xf32> -> tensor<f32>
+    return %l : tensor<f32>
+  }
+}

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seeds of a plan that gives none, for data and tensor parallelism, found
-// from how the graph contracts and not from the names of parameters. In: a
-// model at level 1.
+// The seeds of a plan that gives none, found from how the graph contracts and
+// from what the model says of its dimensions (pp.dims), not from the names of
+// parameters. In: a model at level 1.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_PLANNER_TENSORSEEDS_H
@@ -16,9 +16,11 @@
 namespace pp {
 
 /// Seeds for axes "mb", "dp" (inputs and labels, priority 0) and "tp"
-/// (parameters, priority 1), as far as the plan's mesh has them. Where it says
-/// `sequence = "true"`, "tp" also splits the sequence of inputs (priority 2):
-/// whatever lies between the layers that tensors are split in.
+/// (parameters, priority 1), as far as the plan's mesh has them. "ep" splits
+/// the batch as "dp" does, and experts (priority 0; closed where tokens
+/// travel). Where the plan says `sequence = "true"`, "tp" also splits the
+/// sequence of inputs (priority 2): whatever lies between the layers that
+/// tensors are split in.
 mlir::FailureOr<llvm::SmallVector<SeedAttr>> findSeeds(mlir::func::FuncOp main,
                                                        PlanAttr plan);
 

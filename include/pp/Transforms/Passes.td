@@ -561,7 +561,7 @@ def VerifyGraph : Pass<"pp-verify-graph", "::mlir::ModuleOp"> {
     At every level holds:
     - (model_c1) beside `@main` there are at most a mesh, private kernels (from level 3 on) and programs (at level 4), all with names.
     - (model_c2) with `pp.level` there is a plan; the mesh, there from level 2 on, is the plan's.
-    - (model_c3) arguments have a role and a name in UTF-8 of their own, which for a parameter is not `__metadata__`; parameters and states have `pp.init`.
+    - (model_c3) arguments have a role and a name in UTF-8 of their own, which for a parameter is not `__metadata__`; parameters and states have `pp.init`. Names of values (`pp.name`) are their own, too.
     - (model_c4) results have roles and names: first the loss, then metrics, new values of arguments (of the arguments' names and types), gradients of parameters.
     - (model_c5) arguments and results have at most 8 dimensions, inputs and labels at least an element; `pp.stored_shape` has as many elements as the argument, `pp.stored_order` is a permutation of its dimensions and stands alone, `pp.bound` is above 0.
     - (model_c6) from level 2 on types are one device's part of `pp.global_shape` under `pp.sharding`, whose axes are the mesh's; before it, neither shape nor stage of a part is there.

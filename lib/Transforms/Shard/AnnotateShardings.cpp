@@ -41,11 +41,15 @@ public:
 
   LogicalResult add(SeedAttr seed);
 
-  /// The first seed that matched, or null.
-  SeedAttr getFirst() const { return first; }
-  ShardingAttr take(FlatSymbolRefAttr symbol) {
+  /// The seeds that matched.
+  ArrayRef<SeedAttr> getSeeds() const { return seeds; }
+  /// What all of them say.
+  ShardingAttr getMerged(FlatSymbolRefAttr symbol) const {
     return ShardingAttr::get(at->getContext(), symbol, dims, {});
   }
+  /// What `seed` says of it: the axes that it brings; whole is what no seed
+  /// splits.
+  ShardingAttr getOf(SeedAttr seed, FlatSymbolRefAttr symbol) const;
 
 private:
   InFlightDiagnostic fail(SeedAttr seed) {
@@ -60,16 +64,16 @@ private:
   MeshAttr mesh;
   SmallVector<DimShardingAttr> dims;
   llvm::SmallDenseSet<StringAttr> used;
-  SeedAttr first;
+  SmallVector<SeedAttr, 2> seeds;
 };
 
 LogicalResult SeededSharding::add(SeedAttr seed) {
   if (static_cast<int64_t>(seed.getDims().size()) != type.getRank())
     return fail(seed) << type.getRank() << " dimensions of " << type << ", got "
                       << seed.getDims().size();
-  if (first && (first.getIsClosed() || seed.getIsClosed()))
-    return fail(seed) << "a closed sharding to be the only one, got " << first
-                      << " beside it: leave one of them out";
+  if (!seeds.empty() && (seeds.front().getIsClosed() || seed.getIsClosed()))
+    return fail(seed) << "a closed sharding to be the only one, got "
+                      << seeds.front() << " beside it: leave one of them out";
   for (auto [dim, wanted] : llvm::enumerate(seed.getDims())) {
     DimShardingAttr &mine = dims[dim];
     if (wanted.getAxes().empty()) {
@@ -84,16 +88,28 @@ LogicalResult SeededSharding::add(SeedAttr seed) {
       return failure();
     mine = wanted;
   }
-  if (!first)
-    first = seed;
+  seeds.push_back(seed);
   return success();
+}
+
+ShardingAttr SeededSharding::getOf(SeedAttr seed,
+                                   FlatSymbolRefAttr symbol) const {
+  SmallVector<DimShardingAttr> own(seed.getDims());
+  for (auto [mine, merged] : llvm::zip_equal(own, dims))
+    if (mine.getAxes().empty() && !merged.getAxes().empty())
+      mine = DimShardingAttr::get(at->getContext(), {}, /*isOpen=*/true);
+  return ShardingAttr::get(at->getContext(), symbol, own, {});
 }
 
 LogicalResult SeededSharding::check(SeedAttr seed, size_t dim,
                                     DimShardingAttr wanted) {
   for (StringAttr axis : wanted.getAxes()) {
-    if (!mesh.lookup(axis))
+    MeshAxisAttr attr = mesh.lookup(axis);
+    if (!attr)
       return fail(seed) << "axes of " << mesh << ", got " << axis;
+    if (attr.getKind() == AxisKind::Stage)
+      return fail(seed) << "axes that split tensors, got " << attr
+                        << ", over which ops are split; leave it out";
     if (!used.insert(axis).second)
       return fail(seed) << "to use every axis once, got " << axis
                         << " a second time";
@@ -155,13 +171,13 @@ LogicalResult SeedPlacement::placeOnArguments() {
                             main.getArgumentTypes()[index], plan.getMesh());
     if (failed(collect(name, sharding)))
       return failure();
-    SeedAttr first = sharding.getFirst();
-    if (first && first.getIsClosed())
+    ArrayRef<SeedAttr> seeds = sharding.getSeeds();
+    if (!seeds.empty() && seeds.front().getIsClosed())
       return main.emitError("argument \"")
-             << name << "\": seed " << first
+             << name << "\": seed " << seeds.front()
              << " expects a value that the model computes, for 'closed' tells "
                 "its readers from what it is made of; leave 'closed' out";
-    shardings.push_back(first ? sharding.take(mesh) : Attribute());
+    shardings.push_back(seeds.empty() ? Attribute() : sharding.getMerged(mesh));
   }
   setArgAttrs(main, attrs::kSharding, shardings);
   return success();
@@ -176,13 +192,14 @@ LogicalResult SeedPlacement::placeOnValues() {
     if (failed(collect(op.getName(), sharding)))
       return failure();
     Value value = op.getOperand();
-    if (SeedAttr seed = sharding.getFirst()) {
+    // Each has its own priority.
+    for (SeedAttr seed : sharding.getSeeds()) {
       OpBuilder builder(op);
       bool isBefore = seed.getIsClosed() && op.getGradient();
       auto constraint = ShardingConstraintOp::create(
           builder, op.getLoc(), op.getType(), value,
           isBefore ? ConstrainedSide::Operand : ConstrainedSide::Result,
-          sharding.take(mesh), seed.getIsClosed(),
+          sharding.getOf(seed, mesh), seed.getIsClosed(),
           builder.getI64IntegerAttr(seed.getPriority()));
       constraint->setDiscardableAttrs(op->getDiscardableAttrDictionary());
       value = constraint;

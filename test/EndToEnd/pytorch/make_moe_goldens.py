@@ -4,7 +4,7 @@
 #
 # In: nothing. Out, beside this file: moe.json, initial and final parameters,
 # as make_goldens.py writes them for GPT-2. Tokens are routed one by one, as the
-# definition in README.md says it, with none of pp's tensor operations.
+# definition in docs/Models.md says it, with none of pp's tensor operations.
 """Records a few training steps of PyTorch. Needs torch and safetensors."""
 
 import argparse

@@ -122,3 +122,13 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.
     return
   }
 }
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["pp"=2 : stage]>, seeds = [#pp.seed<"z", [{"pp"}], 0>]>} {
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    // expected-error @below {{value "z": seed #pp.seed<"z", [{"pp"}], 0> expects axes that split tensors, got #pp.axis<["pp"=2 : stage]>, over which ops are split; leave it out}}
+    %z = pp.name %x "z" : tensor<4xf32>
+    return
+  }
+}

@@ -232,13 +232,18 @@ void MaskBuilder::resize(Operation *op, const ShardingRule &rule) {
   OpBuilder around(op, &collector);
   const SmallVector<Value> operands(op->getOperands());
   cast<ShardingOpInterface>(op).resize(around, rule);
+  // What is built for an operand takes its place.
+  SmallVector<Value> replaced;
+  for (auto [before, after] : llvm::zip(operands, op->getOperands()))
+    if (before != after)
+      replaced.push_back(before);
   for (Operation *built : collector.built) {
     SmallVector<Layout> layouts;
     for (Value result : built->getResults()) {
-      const Value *like = llvm::find_if(operands, [&](Value operand) {
+      const Value *like = llvm::find_if(replaced, [&](Value operand) {
         return ranked(operand).getShape() == ranked(result).getShape();
       });
-      layouts.push_back(like == operands.end()
+      layouts.push_back(like == replaced.end()
                             ? Layout(ranked(result).getRank())
                             : getLayout(*like, mesh));
     }

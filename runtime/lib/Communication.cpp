@@ -45,15 +45,18 @@ static uint64_t wireBytes(ppx::CollectiveKind kind, uint64_t bytes,
   }
 }
 
-/// Messages one after another: a ring passes every part on.
+/// Messages one after another: the distance doubles with each.
 static uint64_t roundsOf(ppx::CollectiveKind kind, uint64_t n) {
+  uint64_t rounds = 0;
+  for (uint64_t reached = 1; reached < n; reached *= 2)
+    ++rounds;
   switch (kind) {
   case ppx::CollectiveKind_all_reduce:
-    return 2 * (n - 1);
+    return 2 * rounds;
   case ppx::CollectiveKind_permute:
     return 1;
   default:
-    return n - 1;
+    return rounds;
   }
 }
 

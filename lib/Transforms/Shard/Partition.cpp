@@ -30,12 +30,20 @@ namespace pp {
 
 namespace {
 
+/// A value as it was made for its first use.
+struct Form : LocalValue {
+  /// More elements than what it was made from, so that the plan says how long
+  /// it may be kept.
+  bool isGathered = false;
+  bool isForward = true;
+};
+
 /// What is known of one value of the global function.
 struct GlobalValue {
   /// The layout propagation gave it.
   Layout layout;
   /// As defined first, then every other form a use has asked for.
-  SmallVector<LocalValue, 1> forms;
+  SmallVector<Form, 1> forms;
   /// Derives from a sum over micro-batches, so it exists once a step.
   bool isAccumulated = false;
 };
@@ -63,7 +71,9 @@ public:
   Partitioner(func::FuncOp main, MeshView mesh, PlanAttr plan, double latency,
               double bandwidth)
       : main(main), mesh(mesh), resharder(mesh, latency, bandwidth),
-        causes(main, mesh, plan), builder(main.getContext(), &marks) {}
+        causes(main, mesh, plan),
+        keepsGathered(plan && plan.getWord(PlanKey::SequenceGather) == "keep"),
+        builder(main.getContext(), &marks) {}
 
   LogicalResult run();
 
@@ -93,6 +103,8 @@ private:
   MeshView mesh;
   Resharder resharder;
   CauseFinder causes;
+  /// Whether backward may use what forward gathers.
+  bool keepsGathered;
   InheritMarks marks;
   OpBuilder builder;
   std::deque<GlobalValue> values;
@@ -183,7 +195,7 @@ FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
   if (failed(built))
     return failure();
   reduced.value = sumsLast ? accumulate(*built) : *built;
-  global.forms.push_back(reduced);
+  global.forms.push_back({reduced});
   return reduced;
 }
 
@@ -206,17 +218,24 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   Value value = operand.get();
   marks.parameter = operand.getOwner()->getAttr(attrs::kParameter);
   GlobalValue &global = lookup(value);
-  LocalValue source;
+  ArrayRef<int64_t> shape = ranked(value.getType()).getShape();
+  Operation *user = operand.getOwner(), *producer = value.getDefiningOp();
+  bool isForward = getKind(user) == Kind::Forward;
   // What a reshard asks for is made for it alone.
-  bool isShared = !isa<ReshardOp>(operand.getOwner());
-  for (const LocalValue &form : global.forms) {
-    if (!form.partial.empty())
+  bool isShared = !isa<ReshardOp>(user);
+  SmallVector<LocalValue> atHand;
+  for (const Form &form : global.forms) {
+    bool isKept =
+        keepsGathered || !form.isGathered || form.isForward == isForward;
+    if (!form.partial.empty() || !isKept)
       continue;
     if (form.layout == layout && isShared)
       return form.value;
-    if (!source.value)
-      source = form;
+    atHand.push_back(form);
   }
+  LocalValue source;
+  if (!atHand.empty())
+    source = resharder.chooseCheapest(atHand, shape, layout);
   if (!source.value) {
     FailureOr<LocalValue> reduced = reduceAtDefinition(value, operand, layout);
     if (failed(reduced))
@@ -225,13 +244,18 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   }
   if (source.layout == layout)
     return source.value;
-  Operation *producer = value.getDefiningOp();
-  marks.source = producer ? producer : operand.getOwner();
-  FailureOr<Value> built = resharder.build(
-      builder, value.getLoc(), findCause(operand, source, layout), source,
-      ranked(value.getType()).getShape(), layout);
+  bool isGathered =
+      mesh.localType(ranked(value.getType()), layout).getNumElements() >
+      ranked(source.value.getType()).getNumElements();
+  bool isAgain = isGathered && !keepsGathered && !isForward && producer &&
+                 getKind(producer) == Kind::Forward;
+  marks.source = producer && !isAgain ? producer : user;
+  FailureOr<Value> built =
+      resharder.build(builder, value.getLoc(),
+                      findCause(operand, source, layout), source, shape,
+                      layout);
   if (succeeded(built) && isShared)
-    global.forms.push_back({*built, layout, {}});
+    global.forms.push_back({{*built, layout, {}}, isGathered, isForward});
   return built;
 }
 
@@ -318,7 +342,7 @@ LogicalResult Partitioner::enterResults(Operation *op, const ShardingRule &rule,
     marks.source = op;
     if (!isReducedEach(op->getResult(index)) && takeTime(form.partial))
       form.value = accumulate(local);
-    global.forms.push_back(form);
+    global.forms.push_back({form});
   }
   return success();
 }
@@ -416,7 +440,7 @@ LogicalResult Partitioner::enterArguments(Block *local) {
     RankedTensorType type = ranked(argument.getType());
     Value value = local->addArgument(mesh.localType(type, global.layout),
                                      argument.getLoc());
-    global.forms.push_back({value, global.layout, {}});
+    global.forms.push_back({{value, global.layout, {}}});
     shapes.push_back(builder.getDenseI64ArrayAttr(type.getShape()));
   }
   setArgAttrs(main, attrs::kGlobalShape, shapes);

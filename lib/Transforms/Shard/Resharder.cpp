@@ -122,6 +122,20 @@ const reshard::ReshardPlan &Resharder::plan(const LocalValue &from,
       toPlanner(from.layout, from.partial), toPlanner(layout, partial));
 }
 
+LocalValue Resharder::chooseCheapest(ArrayRef<LocalValue> forms,
+                                     ArrayRef<int64_t> globalShape,
+                                     const Layout &layout) {
+  if (forms.size() == 1)
+    return forms.front();
+  // A cut into micro-batches is no collective: then any will do.
+  return *llvm::min_element(forms, [&](const LocalValue &a,
+                                       const LocalValue &b) {
+    const reshard::ReshardPlan &fromA = plan(a, globalShape, layout, {}),
+                               &fromB = plan(b, globalShape, layout, {});
+    return fromA.reachable() && fromB.reachable() && fromA.cost < fromB.cost;
+  });
+}
+
 FailureOr<LocalValue>
 Resharder::buildPlanned(OpBuilder &builder, Location loc, const Cause &cause,
                         LocalValue from, ArrayRef<int64_t> globalShape,

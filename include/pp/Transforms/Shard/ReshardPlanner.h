@@ -41,7 +41,7 @@ struct AxisLink {
   double latency;        ///< seconds a message needs however short it is
   double secondsPerByte; ///< reciprocal bandwidth
 };
-/// One link per mesh axis. A ring over several axes runs at the pace of the
+/// One link per mesh axis. A call over several axes runs at the pace of the
 /// slowest of them.
 using LinkModel = std::vector<AxisLink>;
 

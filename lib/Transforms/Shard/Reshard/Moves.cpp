@@ -10,6 +10,7 @@
 #include "State.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace pp::reshard {
 namespace {
@@ -162,10 +163,11 @@ private:
     visit(move);
   }
 
-  /// Ring algorithms: what each device sends, in how many rounds.
+  /// What each device sends at least, in the rounds of algorithms that double
+  /// the distance: one call over two axes takes no more than one over each.
   void price(Move &move) const {
     double n = static_cast<double>(groupSize(problem, move.axes));
-    double rounds = n - 1;
+    double rounds = std::ceil(std::log2(n));
     switch (move.kind) {
     case StepKind::AllSlice:
       return;

@@ -118,9 +118,9 @@ bool BruteForce::isAnyFixed(const std::vector<int> &axes) const {
                      [&](int axis) { return test.mesh[axis].fixed; });
 }
 
-/// The time of `rounds` messages around a ring over `axes`, in which every
-/// device sends `share` times what it holds.
-double BruteForce::ringCost(const DeviceMap &map, const std::vector<int> &axes,
+/// The time of `rounds` messages one after another, in which every device
+/// sends `share` times what it holds.
+double BruteForce::callCost(const DeviceMap &map, const std::vector<int> &axes,
                             double rounds, double share) const {
   double latency = 0, secondsPerByte = 0;
   for (int axis : axes) {
@@ -147,19 +147,21 @@ void BruteForce::expand(int node) {
     if (isAnyFixed(axes))
       continue;
     double n = static_cast<double>(groups.front().size());
-    double share = (n - 1) / n;
+    double share = (n - 1) / n, rounds = 0;
+    for (double reached = 1; reached < n; reached *= 2)
+      ++rounds;
     link(node, allReduce(map, groups),
-         ringCost(map, axes, 2 * (n - 1), 2 * share));
+         callCost(map, axes, 2 * rounds, 2 * share));
     for (int dim = 0; dim < rank; ++dim) {
       link(node, allSlice(map, groups, dim), 0);
       link(node, allGather(map, groups, dim),
-           ringCost(map, axes, n - 1, n * share));
+           callCost(map, axes, rounds, n * share));
       link(node, reduceScatter(map, groups, dim),
-           ringCost(map, axes, n - 1, share));
+           callCost(map, axes, rounds, share));
       for (int splitDim = 0; splitDim < rank; ++splitDim)
         if (splitDim != dim)
           link(node, allToAll(map, groups, dim, splitDim),
-               ringCost(map, axes, n - 1, share));
+               callCost(map, axes, rounds, share));
     }
   }
   if (permutes == Permutes::Named)
@@ -175,7 +177,7 @@ void BruteForce::expandNamedPermutes(int node) {
     for (const auto &[axes, groups] : groupings)
       if (std::is_sorted(axes.begin(), axes.end()) && !isAnyFixed(axes) &&
           isPermuted(maps[node], maps[target], groups))
-        edges[node].push_back({target, ringCost(maps[node], axes, 1, 1)});
+        edges[node].push_back({target, callCost(maps[node], axes, 1, 1)});
   }
 }
 
@@ -187,7 +189,7 @@ void BruteForce::expandAllPermutes(int node) {
     DeviceMap target(map.size());
     for (size_t device = 0; device < map.size(); ++device)
       target[targetOf[device]] = map[device];
-    link(node, canonical(target), ringCost(map, axes, 1, 1));
+    link(node, canonical(target), callCost(map, axes, 1, 1));
   }
 }
 

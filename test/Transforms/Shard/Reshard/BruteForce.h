@@ -61,7 +61,7 @@ private:
   void expandNamedPermutes(int node);
   void expandAllPermutes(int node);
   bool isAnyFixed(const std::vector<int> &axes) const;
-  double ringCost(const DeviceMap &map, const std::vector<int> &axes,
+  double callCost(const DeviceMap &map, const std::vector<int> &axes,
                   double rounds, double share) const;
 
   const Case &test;

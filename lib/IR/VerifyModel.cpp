@@ -466,7 +466,18 @@ LogicalResult pp::verifyHasNone(Operation *op, ArrayRef<StringLiteral> names,
 
 LogicalResult pp::verifyKinds(func::FuncOp main) {
   auto partOf = [](Kind kind) {
-    return kind == Kind::Forward ? 0 : kind == Kind::Update ? 2 : 1;
+    switch (kind) {
+    case Kind::Prologue:
+      return 0;
+    case Kind::Forward:
+      return 1;
+    case Kind::InputGradient:
+    case Kind::WeightGradient:
+      return 2;
+    case Kind::Update:
+      return 3;
+    }
+    llvm_unreachable("every kind is listed");
   };
   for (Operation &op : main.getBody().front().without_terminator())
     for (auto [index, operand] : llvm::enumerate(op.getOperands())) {

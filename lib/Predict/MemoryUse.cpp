@@ -36,6 +36,8 @@ uint64_t &columnOf(ppx::SlotClass slotClass, MemoryUse &use) {
   case ppx::SlotClass_activation:
   case ppx::SlotClass_input:
     return use.activations;
+  case ppx::SlotClass_gathered:
+    return use.gathered;
   case ppx::SlotClass_workspace:
     return use.workspace;
   case ppx::SlotClass_communication:

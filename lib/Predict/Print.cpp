@@ -60,15 +60,25 @@ void addTo(Table &table, const Groups &groups) {
 }
 
 std::string printMemory(const Prediction &prediction) {
-  Table table({"memory", "peak", "parameters", "optimizer", "gradients",
-               "activations", "workspace", "messages"});
+  const bool gathers = std::any_of(
+      prediction.programs.begin(), prediction.programs.end(),
+      [](const ProgramPrediction &program) { return program.memory.gathered; });
+  std::vector<std::string> head = {"memory",    "peak",      "parameters",
+                                   "optimizer", "gradients", "activations",
+                                   "workspace", "messages"};
+  if (gathers)
+    head.insert(head.begin() + 3, "gathered");
+  Table table(std::move(head));
   Groups groups;
   for (const ProgramPrediction &program : prediction.programs) {
     const MemoryUse &use = program.memory;
+    std::vector<uint64_t> columns = {
+        use.peak,        use.parameters, use.optimizer,    use.gradients,
+        use.activations, use.workspace,  use.communication};
+    if (gathers)
+      columns.insert(columns.begin() + 2, use.gathered);
     std::vector<std::string> row;
-    for (uint64_t bytes :
-         {use.peak, use.parameters, use.optimizer, use.gradients,
-          use.activations, use.workspace, use.communication})
+    for (uint64_t bytes : columns)
       row.push_back(bytes ? printBytes(double(bytes)) : "-");
     addRows(groups, program.ranks, {row});
   }

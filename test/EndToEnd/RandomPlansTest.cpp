@@ -49,7 +49,7 @@ protected:
     auto oneOf = [&](std::initializer_list<const char *> choices) {
       return std::string(choices.begin()[random() % choices.size()]);
     };
-    std::string dp = oneOf({"1", "2", "2 zero=1", "2 zero=2", "2 zero=3", "3",
+    std::string dp = oneOf({"1", "2", "2 zero=1", "2 zero=2", "2 zero=3", "2 zero=3 zero.gather=step", "3",
                             "3 zero=1", "3 zero=2", "3 zero=3"});
     std::string keys =
         "dp=" + dp + " tp=" + oneOf({"1", "2"}) +

@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 
+SEQUENCE = ("false", "true", "true sequence.gather=keep")
+ZERO = ("0", "1", "2", "3", "3 zero.gather=step")
 GPT = "gpt --layers=3 --hidden=20 --heads=4 --seq=8 --batch=16 --vocab=32"
 OPTIMIZERS = ["sgd lr=0.1", "adamw lr=1e-3", "adamw lr=1e-3 clip=0.5", "momentum lr=0.05"]
 
@@ -38,8 +40,8 @@ def meshes():
 
 def draw_rest(draw, dp, tp):
     """What a plan says beside its mesh."""
-    zero = f" zero={draw.randint(0, 3)}" if dp > 1 else ""
-    sequence = (f" sequence={draw.choice(('true', 'false'))} vocab={draw.choice(('true', 'false'))}"
+    zero = f" zero={draw.choice(ZERO)}" if dp > 1 else ""
+    sequence = (f" sequence={draw.choice(SEQUENCE)} vocab={draw.choice(('true', 'false'))}"
                 if tp > 1 else "")
     return f" microbatches={draw.randint(1, 4)}{zero}{sequence}"
 

@@ -82,7 +82,8 @@ def PP_Kind : PP_I32Enum<"Kind", "which part of a training step an op belongs to
   I32EnumAttrCase<"Forward", 0, "forward">,
   I32EnumAttrCase<"InputGradient", 1, "input_gradient">,
   I32EnumAttrCase<"WeightGradient", 2, "weight_gradient">,
-  I32EnumAttrCase<"Update", 3, "update">
+  I32EnumAttrCase<"Update", 3, "update">,
+  I32EnumAttrCase<"Prologue", 4, "prologue">
 ]>;
 def PP_KindAttr : PP_EnumAttr<PP_Kind, "kind">;
 
@@ -358,7 +359,7 @@ def PP_SlotClass : PP_I32Enum<"SlotClass", "what a slot holds, for memory report
   I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"Optimizer", 1, "optimizer">,
   I32EnumAttrCase<"Gradient", 2, "gradient">, I32EnumAttrCase<"Activation", 3, "activation">,
   I32EnumAttrCase<"Input", 4, "input">, I32EnumAttrCase<"Workspace", 5, "workspace">,
-  I32EnumAttrCase<"Communication", 6, "communication">
+  I32EnumAttrCase<"Communication", 6, "communication">, I32EnumAttrCase<"Gathered", 7, "gathered">
 ]>;
 def PP_SlotClassAttr : PP_EnumAttr<PP_SlotClass, "slot_class"> { let assemblyFormat = "$value"; }
 

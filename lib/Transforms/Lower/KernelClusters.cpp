@@ -34,13 +34,15 @@ bool isCheapOp(Operation *op) {
 /// times: a kernel that mixed them would keep its inputs alive in between.
 int phaseOf(Operation *op) {
   switch (getKind(op)) {
-  case Kind::Forward:
+  case Kind::Prologue:
     return 0;
+  case Kind::Forward:
+    return 1;
   case Kind::InputGradient:
   case Kind::WeightGradient:
-    return 1;
-  case Kind::Update:
     return 2;
+  case Kind::Update:
+    return 3;
   }
   llvm_unreachable("every kind is handled above");
 }

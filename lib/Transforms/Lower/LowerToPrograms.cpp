@@ -54,6 +54,7 @@ private:
   /// Chooses where the values are written that are added up.
   void chooseDestinations(FragmentOp fragment);
   SlotClass classOf(FragmentOp fragment, Value bodyValue);
+  bool isGathered(FragmentOp fragment, OpResult value);
 
   static int64_t instanceOf(Value value, int64_t microBatch);
 
@@ -168,6 +169,18 @@ void StageLowering::sendResults(FragmentOp fragment, int64_t microBatch) {
                                 instanceOf(transfer, microBatch)}),
                   transfer.getTarget());
     }
+}
+
+/// Whether a value of a fragment is a parameter, gathered from what the ranks
+/// hold of it.
+bool StageLowering::isGathered(FragmentOp fragment, OpResult value) {
+  auto part = dyn_cast<BlockArgument>(
+      value.getOwner()->getOperand(value.getResultNumber()));
+  auto argument =
+      part ? dyn_cast<BlockArgument>(fragment.getOperand(part.getArgNumber()))
+           : BlockArgument();
+  return isa<AllGatherOp>(value.getOwner()) && argument &&
+         getArgRole(main, argument.getArgNumber()) == Role::Param;
 }
 
 SlotClass StageLowering::classOf(FragmentOp fragment, Value bodyValue) {
@@ -315,8 +328,11 @@ void StageLowering::lowerCollective(Operation &op, FragmentOp fragment) {
   for (Value operand : op.getOperands())
     slots.push_back(local.at(operand));
   for (OpResult result : op.getResults()) {
-    local[result] = writer.addSlot(op.getName().stripDialect(),
-                                   classOf(fragment, result), result.getType());
+    SlotClass slotClass = isGathered(fragment, result)
+                              ? SlotClass::Gathered
+                              : classOf(fragment, result);
+    local[result] = writer.addSlot(op.getName().stripDialect(), slotClass,
+                                   result.getType());
     slots.push_back(local[result]);
   }
   writer.collective(&op, slots);

@@ -37,6 +37,7 @@ struct Draft {
   llvm::SetVector<Value> outputs;
 
   bool isUpdate() const { return phase == Phase::Update; }
+  bool isPrologue() const { return phase == Phase::Prologue; }
 };
 
 class StageSplitter {
@@ -79,12 +80,14 @@ private:
   Draft &draftOf(Phase phase, int64_t stage) {
     int64_t stages = placement.getNumStages();
     switch (phase) {
-    case Phase::Forward:
+    case Phase::Prologue:
       return drafts[stage];
+    case Phase::Forward:
+      return drafts[stages + stage];
     case Phase::Backward:
-      return drafts[2 * stages - 1 - stage];
+      return drafts[3 * stages - 1 - stage];
     default:
-      return drafts[2 * stages + stage];
+      return drafts[3 * stages + stage];
     }
   }
 
@@ -122,7 +125,9 @@ bool StageSplitter::belongsTo(const Draft &draft, Operation *op) const {
     return false;
   TimeClass timeClass = placement.getTimeClass(op->getResult(0));
   if (timeClass == TimeClass::Invariant)
-    return true;
+    return draft.isPrologue() || getKind(op) != Kind::Prologue;
+  if (draft.isPrologue())
+    return false;
   if (timeClass == TimeClass::PerStep)
     return draft.isUpdate();
   if (draft.isUpdate() ||
@@ -149,6 +154,8 @@ bool StageSplitter::isComputedIn(const Draft &draft, Operation *op) const {
 
 void StageSplitter::require(Draft &draft, Value value) {
   Operation *op = value.getDefiningOp();
+  if (op && getKind(op) == Kind::Prologue)
+    addTo(draftOf(Phase::Prologue, draft.stage), op);
   if (op && (belongsTo(draft, op) || getSum(draft, op)))
     addTo(draft, op);
   else
@@ -178,8 +185,9 @@ void StageSplitter::addTo(Draft &draft, Operation *op) {
 
 LogicalResult StageSplitter::collect() {
   int64_t stages = placement.getNumStages();
-  for (int64_t stage = 0; stage < stages; ++stage)
-    drafts.push_back({Phase::Forward, stage, {}, {}, {}});
+  for (Phase phase : {Phase::Prologue, Phase::Forward})
+    for (int64_t stage = 0; stage < stages; ++stage)
+      drafts.push_back({phase, stage, {}, {}, {}});
   for (int64_t stage = stages - 1; stage >= 0; --stage)
     drafts.push_back({Phase::Backward, stage, {}, {}, {}});
   for (int64_t stage = 0; stage < stages; ++stage)
@@ -258,7 +266,8 @@ void StageSplitter::connect() {
       return;
     for (Draft &draft : drafts)
       if (draft.ops.contains(op) && belongsTo(draft, op) &&
-          placement.getTimeClass(value) != TimeClass::Invariant)
+          (draft.isPrologue() ||
+           placement.getTimeClass(value) != TimeClass::Invariant))
         draft.outputs.insert(value);
   };
   for (Draft &draft : drafts)

@@ -143,6 +143,10 @@ LogicalResult StepPlacement::classify(Operation &op) {
     perMicroBatch |= operandClass == TimeClass::PerMicroBatch;
     perStep |= operandClass == TimeClass::PerStep;
   }
+  if (getKind(&op) == Kind::Prologue && (perMicroBatch || perStep))
+    return op.emitOpError("of kind prologue expects what is computed from "
+                          "parameters and states alone, got an operand that is "
+                          "not (step_c5)");
   // What is accumulated is computed once for each, even if always the same.
   perMicroBatch |=
       !perStep && llvm::any_of(op.getUsers(), llvm::IsaPred<AccumulateOp>);

@@ -145,10 +145,16 @@ void ResidualTrimmer::findReread() {
   }
 }
 
+/// An argument of @main, or what a prologue computed: there in any case.
+static bool isHeld(Value operand) {
+  auto source = operand.getDefiningOp<FragmentOp>();
+  return isa<BlockArgument>(operand) ||
+         (source && source.getPhase() == Phase::Prologue);
+}
+
 bool ResidualTrimmer::isArgument(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
-  return argument &&
-         isa<BlockArgument>(forward.getOperand(argument.getArgNumber()));
+  return argument && isHeld(forward.getOperand(argument.getArgNumber()));
 }
 
 int64_t ResidualTrimmer::priceOf(Value value) {
@@ -247,7 +253,7 @@ void ResidualTrimmer::rebuildBackward(ArrayRef<Value> kept) {
     operands.insert(valueOutside(value));
   // Arguments that recomputation reads; unused ones are dropped below.
   for (Value operand : forward.getOperands())
-    if (isa<BlockArgument>(operand))
+    if (isHeld(operand))
       operands.insert(operand);
 
   IRMapping inner; // values of @main, then those of the forward body
@@ -263,7 +269,7 @@ void ResidualTrimmer::rebuildBackward(ArrayRef<Value> kept) {
     mapping.map(value, inner.lookup(valueOutside(value)));
   for (auto [operand, argument] :
        llvm::zip_equal(forward.getOperands(), body->getArguments()))
-    if (isa<BlockArgument>(operand) && !mapping.contains(argument))
+    if (isHeld(operand) && !mapping.contains(argument))
       mapping.map(argument, inner.lookup(operand));
 
   // Each where it is first read, so that it lives no longer than it must.

@@ -263,7 +263,8 @@ struct AnnotateShardingsPass
     }
     int64_t zero = plan->getInt(PlanKey::Zero);
     Builder builder(&getContext());
-    if (failed(writeParameterLayouts(*main, zero,
+    bool gathersOnce = plan->getWord(PlanKey::ZeroGather) == "step";
+    if (failed(writeParameterLayouts(*main, zero, gathersOnce,
                                      builder.getStrArrayAttr({"dp"}))) ||
         failed(SeedPlacement(*main, *plan,
                              FlatSymbolRefAttr::get(mesh.getSymNameAttr()))

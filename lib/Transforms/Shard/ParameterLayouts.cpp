@@ -5,7 +5,7 @@
 // Optimizer states need no reshard of their own: they lie as the update that
 // reads and writes them. A parameter that is stored split is gathered for
 // forward and, apart from that, for backward, so that nobody keeps it from one
-// to the other.
+// to the other; or before the micro-batches, for both.
 //
 //===----------------------------------------------------------------------===//
 #include "ParameterLayouts.h"
@@ -13,6 +13,7 @@
 #include "pp/IR/Model.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include <functional>
 
 using namespace mlir;
 using namespace pp;
@@ -21,14 +22,17 @@ namespace {
 
 class LayoutWriter {
 public:
-  LayoutWriter(func::FuncOp main, int64_t zero, ArrayAttr axes)
-      : main(main), zero(zero), axes(axes), builder(main.getContext()) {}
+  LayoutWriter(func::FuncOp main, int64_t zero, bool gathersOnce,
+               ArrayAttr axes)
+      : main(main), zero(zero), gathersOnce(gathersOnce), axes(axes),
+        builder(main.getContext()) {}
 
   LogicalResult run();
 
 private:
   void splitUpdate(BlockArgument parameter, ArrayRef<Operation *> update);
-  void gatherUses(BlockArgument parameter);
+  void gatherUses(BlockArgument parameter, Kind kind,
+                  function_ref<bool(Operation *)> isWanted);
   void gatherResult(unsigned result);
   /// The identity of `value` in another layout, built where `builder` stands.
   /// What is done in every micro-batch is named after its `parameter`.
@@ -37,6 +41,7 @@ private:
 
   func::FuncOp main;
   int64_t zero;
+  bool gathersOnce;
   ArrayAttr axes;
   OpBuilder builder;
 };
@@ -104,38 +109,34 @@ void LayoutWriter::splitUpdate(BlockArgument parameter,
   }
 }
 
-/// A parameter that is stored split is gathered once for forward, once for
-/// backward.
-void LayoutWriter::gatherUses(BlockArgument parameter) {
-  for (bool isForward : {true, false}) {
-    SmallVector<OpOperand *> uses;
-    Operation *first = nullptr;
-    llvm::SmallSetVector<int64_t, 4> stages;
-    for (OpOperand &use : parameter.getUses()) {
-      Operation *user = use.getOwner();
-      bool isOfPhase = user != user->getBlock()->getTerminator() &&
-                       getKind(user) != Kind::Update && !isa<ReshardOp>(user) &&
-                       (getKind(user) == Kind::Forward) == isForward;
-      if (!isOfPhase)
-        continue;
-      uses.push_back(&use);
-      stages.insert_range(getStages(user));
-      if (!first || user->isBeforeInBlock(first))
-        first = user;
-    }
-    if (uses.empty())
+/// One gather, of `kind`, of a parameter that is stored split, for those of its
+/// users before the update that are wanted.
+void LayoutWriter::gatherUses(BlockArgument parameter, Kind kind,
+                              function_ref<bool(Operation *)> isWanted) {
+  SmallVector<OpOperand *> uses;
+  Operation *first = nullptr;
+  llvm::SmallSetVector<int64_t, 4> stages;
+  for (OpOperand &use : parameter.getUses()) {
+    Operation *user = use.getOwner();
+    if (user == user->getBlock()->getTerminator() || isa<ReshardOp>(user) ||
+        getKind(user) == Kind::Update || !isWanted(user))
       continue;
-    builder.setInsertionPoint(first);
-    Value whole = build(parameter, LayoutChange::Without, /*each=*/false,
-                        isForward ? Kind::Forward : Kind::InputGradient, first,
-                        parameter);
-    SmallVector<int64_t> sorted = stages.takeVector();
-    llvm::sort(sorted);
-    if (!sorted.empty())
-      setStages(whole.getDefiningOp(), sorted);
-    for (OpOperand *use : uses)
-      use->set(whole);
+    uses.push_back(&use);
+    stages.insert_range(getStages(user));
+    if (!first || user->isBeforeInBlock(first))
+      first = user;
   }
+  if (uses.empty())
+    return;
+  builder.setInsertionPoint(first);
+  Value whole = build(parameter, LayoutChange::Without, /*each=*/false, kind,
+                      first, parameter);
+  SmallVector<int64_t> sorted = stages.takeVector();
+  llvm::sort(sorted);
+  if (!sorted.empty())
+    setStages(whole.getDefiningOp(), sorted);
+  for (OpOperand *use : uses)
+    use->set(whole);
 }
 
 /// A parameter that is stored whole is gathered after its update.
@@ -169,8 +170,15 @@ LogicalResult LayoutWriter::run() {
              << getArgName(main, index) << "\" to share out for zero = " << zero
              << ", got none; pp-add-optimizer adds it";
     splitUpdate(argument, update->second);
-    if (zero == 3)
-      gatherUses(argument);
+    auto isForward = [](Operation *user) {
+      return getKind(user) == Kind::Forward;
+    };
+    if (zero == 3 && gathersOnce) {
+      gatherUses(argument, Kind::Prologue, [](Operation *) { return true; });
+    } else if (zero == 3) {
+      gatherUses(argument, Kind::Forward, isForward);
+      gatherUses(argument, Kind::InputGradient, std::not_fn(isForward));
+    }
   }
   for (unsigned index = 0; index < main.getNumResults(); ++index)
     if (zero < 3 && getResultRole(main, index) == Role::Param)
@@ -179,6 +187,6 @@ LogicalResult LayoutWriter::run() {
 }
 
 LogicalResult pp::writeParameterLayouts(func::FuncOp main, int64_t zero,
-                                        ArrayAttr axes) {
-  return LayoutWriter(main, zero, axes).run();
+                                        bool gathersOnce, ArrayAttr axes) {
+  return LayoutWriter(main, zero, gathersOnce, axes).run();
 }

@@ -15,8 +15,11 @@ namespace pp {
 /// new value goes from one of its three layouts to another: stored (as the
 /// argument lies between steps), used (by forward and backward) and updated.
 /// `zero` 1 splits what is updated, 2 gradients in every micro-batch, 3 what is
-/// stored. Takes `pp.parameter` from all ops: it has served its purpose.
+/// stored, which is then gathered where it is used, or once a step. Takes
+/// `pp.parameter` from the ops of updates, and names what is done in every
+/// micro-batch, or before all of them, by it.
 mlir::LogicalResult writeParameterLayouts(mlir::func::FuncOp main, int64_t zero,
+                                          bool gathersOnce,
                                           mlir::ArrayAttr axes);
 
 } // namespace pp

@@ -3,6 +3,7 @@
 // RUN: pp-opt %s --pp-make-plan="dp=2 microbatches=2 zero=1 optimizer=momentum" --pp-differentiate --pp-add-optimizer --pp-cut-stages --pp-annotate-shardings | FileCheck %s --check-prefixes=CHECK,UPDATE
 // RUN: pp-opt %s --pp-make-plan="dp=2 microbatches=2 zero=2 optimizer=momentum" --pp-differentiate --pp-add-optimizer --pp-cut-stages --pp-annotate-shardings | FileCheck %s --check-prefixes=CHECK,GRADIENT
 // RUN: pp-opt %s --pp-make-plan="dp=2 microbatches=2 zero=3 optimizer=momentum" --pp-differentiate --pp-add-optimizer --pp-cut-stages --pp-annotate-shardings | FileCheck %s --check-prefixes=CHECK,PARAMETER
+// RUN: pp-opt %s --pp-make-plan="dp=2 microbatches=2 zero=3 zero.gather=step optimizer=momentum" --pp-differentiate --pp-add-optimizer --pp-cut-stages --pp-annotate-shardings | FileCheck %s --check-prefix=STEP
 // RUN: pp-opt %s --pp-make-plan="dp=2 microbatches=2 optimizer=momentum" --pp-differentiate --pp-add-optimizer --pp-cut-stages --pp-annotate-shardings | FileCheck %s --check-prefix=NONE
 // Partitioned, gradients are reduced before or after they are summed.
 // RUN: pp-opt %s --pp-parallelize="dp=2 microbatches=2 zero=1 optimizer=momentum stop-after=spmd" | FileCheck %s --check-prefix=LAST
@@ -21,6 +22,9 @@
 // GRADIENT: pp.reshard %{{.*}} without ["dp"] {pp.kind = #pp.kind<update>
 // PARAMETER-NOT: pp.reshard
 // NONE-NOT: pp.reshard
+// STEP: pp.reshard %arg1 without ["dp"] {pp.kind = #pp.kind<prologue>
+// STEP: pp.reshard %{{.*}} with ["dp"] each
+// STEP-NOT: pp.reshard
 
 // LAST: %[[SUM:.*]] = pp.accumulate %{{.*}} over "mb" {{.*}} : tensor<6x4xf32>
 // LAST: pp.reduce_scatter sum %[[SUM]] dims [0] over @mesh ["dp"] {{.*}} : (tensor<6x4xf32>) -> tensor<3x4xf32>

@@ -160,3 +160,22 @@ module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
     return %0 : tensor<4xf32>
   }
 }
+
+// -----
+
+// The second form of a value is made from the one that needs fewest bytes: a
+// slice of what was gathered, not an exchange of what is split.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[ALL:.*]] = pp.all_gather %arg0 dims [0] over @mesh ["tp"]
+// CHECK: pp.all_slice %[[ALL]] dim 1 over @mesh ["tp"]
+// CHECK-NOT: pp.all_to_all
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["tp"=2]>
+  func.func @main(%x: tensor<8x8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"tp"}, {}]>},
+                  %w: tensor<8x8xf32> {pp.name = "w", pp.sharding = #pp.sharding<@mesh, [{}, {}]>},
+                  %v: tensor<8x8xf32> {pp.name = "v", pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}]>})
+      -> (tensor<8x8xf32> {pp.sharding = #pp.sharding<@mesh, [{}, {}]>},
+          tensor<8x8xf32> {pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}]>}) {
+    return %x, %x : tensor<8x8xf32>, tensor<8x8xf32>
+  }
+}

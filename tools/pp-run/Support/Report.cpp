@@ -49,6 +49,7 @@ static Json toJson(const MemoryReport &memory) {
   json["measured_peak_bytes"] =
       memory.measuredPeak ? Json(*memory.measuredPeak) : Json();
   json.update({{"parameters", use.parameters},
+               {"gathered", use.gathered},
                {"gradients", use.gradients},
                {"optimizer", use.optimizer},
                {"activations", use.activations},

@@ -81,20 +81,23 @@ struct BucketCollectivesPass
       stageAxis = axis.getName();
     for (auto fragment : main->getOps<FragmentOp>()) {
       Block &body = fragment.getBody().front();
-      if (isOncePerStep(fragment.getPhase()))
-        joinInStep(body);
-      else
-        joinInMicroBatch(body);
+      for (ArrayRef<Operation *> calls :
+           chooseBuckets(body, isOncePerStep(fragment.getPhase())
+                                   ? findCallsOfStep(body)
+                                   : findCallsOfMicroBatch(body)))
+        join(calls);
+      sortTopologically(body);
     }
   }
 
 private:
-  void joinInStep(Block &block);
-  void joinInMicroBatch(Block &block);
-  /// Joins `calls` into as few as may be; each stands where `isAtFirst` or the
-  /// last of its calls stood.
-  void join(ArrayRef<Operation *> calls, bool isAtFirst);
-  SmallVector<Calls> chooseBuckets(Block &block) const;
+  using CallKeys = llvm::DenseMap<Operation *, BucketKey>;
+
+  CallKeys findCallsOfStep(Block &block) const;
+  CallKeys findCallsOfMicroBatch(Block &block) const;
+  SmallVector<Calls> chooseBuckets(Block &block, const CallKeys &keys) const;
+  /// Joins `calls` into as few as may be.
+  void join(ArrayRef<Operation *> calls) const;
   void sortTopologically(Block &block) const;
 
   /// Members of a group over the stage axis run different fragments, which
@@ -123,10 +126,10 @@ private:
 } // namespace
 
 /// One call for all of `calls`.
-static void joinAll(ArrayRef<Operation *> calls, bool isAtFirst) {
+static void joinAll(ArrayRef<Operation *> calls) {
   if (calls.size() < 2)
     return;
-  Operation *place = isAtFirst ? calls.front() : calls.back();
+  Operation *place = calls.back();
   SmallVector<Value> operands;
   SmallVector<Type> types;
   SmallVector<Location> locations;
@@ -154,62 +157,68 @@ static void joinAll(ArrayRef<Operation *> calls, bool isAtFirst) {
     call->erase();
 }
 
-void BucketCollectivesPass::join(ArrayRef<Operation *> calls, bool isAtFirst) {
+void BucketCollectivesPass::join(ArrayRef<Operation *> calls) const {
   Calls bucket;
   int64_t bytes = 0;
   for (Operation *call : calls) {
     if (!bucket.empty() && bytes + bytesOf(call) > bucketBytes) {
-      joinAll(bucket, isAtFirst);
+      joinAll(bucket);
       bucket.clear();
       bytes = 0;
     }
     bucket.push_back(call);
     bytes += bytesOf(call);
   }
-  joinAll(bucket, isAtFirst);
+  joinAll(bucket);
 }
 
 //===----------------------------------------------------------------------===//
-// Within a micro-batch
+// Which calls may be joined
 //===----------------------------------------------------------------------===//
 
+BucketCollectivesPass::CallKeys
+BucketCollectivesPass::findCallsOfStep(Block &block) const {
+  CallKeys keys;
+  for (Operation &op : block.without_terminator())
+    if (canBeJoined(&op) && !isOverStages(&op))
+      keys[&op] = keyOf(&op, {});
+  return keys;
+}
+
 /// Gathers of what the fragment is given, and reductions of gradients that the
-/// fragment gives away, wait for no other call and no other waits for them.
-void BucketCollectivesPass::joinInMicroBatch(Block &block) {
-  llvm::MapVector<BucketKey, Calls> gathers, gradients;
-  for (Operation &op : block.without_terminator()) {
+/// fragment gives away: no work waits between them.
+BucketCollectivesPass::CallKeys
+BucketCollectivesPass::findCallsOfMicroBatch(Block &block) const {
+  CallKeys keys;
+  llvm::DenseSet<Operation *> gradients;
+  for (Operation &op : llvm::reverse(block.without_terminator())) {
     if (!canBeJoined(&op) || isOverStages(&op))
       continue;
     auto parameter = op.getAttrOfType<StringAttr>(attrs::kParameter);
-    BucketKey key = keyOf(&op, parameter ? layerOf(parameter) : StringRef());
-    if (parameter &&
-        llvm::all_of(op.getOperands(), llvm::IsaPred<BlockArgument>))
-      gathers[key].push_back(&op);
-    else if (getKind(&op) == Kind::WeightGradient &&
-             llvm::all_of(op.getUsers(), llvm::IsaPred<YieldOp>))
-      gradients[key].push_back(&op);
+    bool isGather = parameter && llvm::all_of(op.getOperands(),
+                                              llvm::IsaPred<BlockArgument>);
+    bool isGradient = getKind(&op) == Kind::WeightGradient &&
+                      llvm::all_of(op.getUsers(), [&](Operation *user) {
+                        return isa<YieldOp>(user) || gradients.contains(user);
+                      });
+    if (isGradient)
+      gradients.insert(&op);
+    if (isGather || isGradient)
+      keys[&op] = keyOf(&op, parameter ? layerOf(parameter) : StringRef());
   }
-  for (auto &[key, calls] : gathers)
-    join(calls, /*isAtFirst=*/true);
-  for (auto &[key, calls] : gradients)
-    join(calls, /*isAtFirst=*/false);
+  return keys;
 }
 
 //===----------------------------------------------------------------------===//
-// Once a step
+// Buckets
 //===----------------------------------------------------------------------===//
-
-void BucketCollectivesPass::joinInStep(Block &block) {
-  for (ArrayRef<Operation *> calls : chooseBuckets(block))
-    join(calls, /*isAtFirst=*/false);
-  sortTopologically(block);
-}
 
 /// Runs the block on paper: what is no call runs as soon as its operands are
 /// there, and calls wait until nothing else can run. Then those of one key go
 /// at once, all there are of it if possible. So none waits for another of its
 /// bucket.
-SmallVector<Calls> BucketCollectivesPass::chooseBuckets(Block &block) const {
+SmallVector<Calls>
+BucketCollectivesPass::chooseBuckets(Block &block, const CallKeys &keys) const {
   llvm::DenseMap<Operation *, unsigned> missing;
   llvm::MapVector<BucketKey, unsigned> left;
   llvm::DenseMap<Operation *, Operation *> previous =
@@ -217,17 +226,14 @@ SmallVector<Calls> BucketCollectivesPass::chooseBuckets(Block &block) const {
                                            next;
   for (auto [op, before] : previous)
     next[before] = op;
-  auto isCall = [&](Operation *op) {
-    return canBeJoined(op) && !isOverStages(op);
-  };
   SmallVector<Operation *> ready;
   for (Operation &op : block.without_terminator()) {
     unsigned count = previous.lookup(&op) != nullptr;
     for (Value operand : op.getOperands())
       count += operand.getDefiningOp() != nullptr;
     missing[&op] = count;
-    if (isCall(&op))
-      ++left[keyOf(&op, {})];
+    if (auto key = keys.find(&op); key != keys.end())
+      ++left[key->second];
     if (!count)
       ready.push_back(&op);
   }
@@ -246,8 +252,8 @@ SmallVector<Calls> BucketCollectivesPass::chooseBuckets(Block &block) const {
   for (;;) {
     while (!ready.empty()) {
       Operation *op = ready.pop_back_val();
-      if (isCall(op))
-        waiting[keyOf(op, {})].push_back(op);
+      if (auto key = keys.find(op); key != keys.end())
+        waiting[key->second].push_back(op);
       else
         complete(op);
     }
@@ -270,8 +276,8 @@ SmallVector<Calls> BucketCollectivesPass::chooseBuckets(Block &block) const {
   }
 }
 
-/// Users of a call that was joined further down move behind it; the order is
-/// otherwise kept.
+/// Users of a call that was joined further down move behind it, and a call that
+/// could stand further up before its first user; the order is otherwise kept.
 void BucketCollectivesPass::sortTopologically(Block &block) const {
   SmallVector<Operation *> order, originals;
   llvm::DenseSet<Operation *> done;

@@ -91,6 +91,7 @@ private:
                                  Layout &factors);
   FailureOr<Value> getOperand(OpOperand &operand, const Layout &layout);
   bool takeTime(PartialAxes &partial) const;
+  PartialAxes partialBut(const PartialAxes &partial, ArrayAttr axes) const;
   Value accumulate(Value addend);
   FailureOr<LocalValue> reduceAtDefinition(Value value, OpOperand &use,
                                            const Layout &layout);
@@ -181,22 +182,42 @@ FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointAfter(partial.value.getDefiningOp());
   marks.source = value.getDefiningOp();
-  // The sum over micro-batches comes first, or last where each is reduced.
-  auto reshard = dyn_cast<ReshardOp>(use.getOwner());
-  bool sumsLast = reshard && reshard.getEach() && takeTime(partial.partial);
-  if (takeTime(partial.partial))
-    partial.value = accumulate(partial.value);
   LocalValue reduced;
   reduced.layout = value.hasOneUse() ? layout : global.layout;
+  bool hasTime = takeTime(partial.partial);
   Cause cause = findCause(use, partial, reduced.layout);
-  FailureOr<Value> built =
-      resharder.build(builder, value.getLoc(), cause, partial,
-                      ranked(value.getType()).getShape(), reduced.layout);
+  auto reduce = [&](const PartialAxes &rest) {
+    FailureOr<Value> built = resharder.build(
+        builder, value.getLoc(), cause, partial,
+        ranked(value.getType()).getShape(), reduced.layout, rest);
+    if (succeeded(built))
+      partial = {*built, reduced.layout, rest};
+    return built;
+  };
+  // The sum over micro-batches comes first, but for the axes over which each is
+  // reduced.
+  auto reshard = dyn_cast<ReshardOp>(use.getOwner());
+  if (hasTime && reshard && reshard.getEach() &&
+      failed(reduce(partialBut(partial.partial, reshard.getAxes()))))
+    return failure();
+  if (hasTime)
+    partial.value = accumulate(partial.value);
+  FailureOr<Value> built = reduce({});
   if (failed(built))
     return failure();
-  reduced.value = sumsLast ? accumulate(*built) : *built;
+  reduced.value = *built;
   global.forms.push_back({reduced});
   return reduced;
+}
+
+/// `partial` without `axes`.
+PartialAxes Partitioner::partialBut(const PartialAxes &partial,
+                                    ArrayAttr axes) const {
+  PartialAxes rest;
+  llvm::copy_if(partial, std::back_inserter(rest), [&](const auto &entry) {
+    return !llvm::is_contained(axes, mesh.name(entry.first));
+  });
+  return rest;
 }
 
 /// Takes the time axis from `partial`; false if it has none.
@@ -250,10 +271,9 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   bool isAgain = isGathered && !keepsGathered && !isForward && producer &&
                  getKind(producer) == Kind::Forward;
   marks.source = producer && !isAgain ? producer : user;
-  FailureOr<Value> built =
-      resharder.build(builder, value.getLoc(),
-                      findCause(operand, source, layout), source, shape,
-                      layout);
+  FailureOr<Value> built = resharder.build(builder, value.getLoc(),
+                                           findCause(operand, source, layout),
+                                           source, shape, layout);
   if (succeeded(built) && isShared)
     global.forms.push_back({{*built, layout, {}}, isGathered, isForward});
   return built;

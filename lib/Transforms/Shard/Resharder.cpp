@@ -161,7 +161,8 @@ Resharder::buildPlanned(OpBuilder &builder, Location loc, const Cause &cause,
 FailureOr<Value> Resharder::build(OpBuilder &builder, Location loc,
                                   const Cause &cause, const LocalValue &from,
                                   ArrayRef<int64_t> globalShape,
-                                  const Layout &layout) {
+                                  const Layout &layout,
+                                  const PartialAxes &partial) {
   Location fused = cause.attachTo(loc);
   LocalValue current = from;
   for (auto [dim, axes] : llvm::enumerate(layout)) {
@@ -205,8 +206,8 @@ FailureOr<Value> Resharder::build(OpBuilder &builder, Location loc,
     current.value = buildStep(builder, fused, current.value, cut);
     current.layout[dim].push_back(time);
   }
-  FailureOr<LocalValue> result =
-      buildPlanned(builder, fused, cause, current, globalShape, layout, {});
+  FailureOr<LocalValue> result = buildPlanned(builder, fused, cause, current,
+                                              globalShape, layout, partial);
   if (failed(result))
     return failure();
   return result->value;

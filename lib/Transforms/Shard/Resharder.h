@@ -31,15 +31,15 @@ public:
   /// `latency` in seconds, `bandwidth` in bytes per second, of every link.
   Resharder(MeshView mesh, double latency, double bandwidth);
 
-  /// Builds the cheapest collectives from `from` to `layout` with nothing
-  /// partial. Their locations fuse `loc` with the reason `cause`, which also
-  /// goes into a remark each. Time is no link: a value may be cut into
-  /// micro-batches, never joined; that and unreachable targets are reported.
-  mlir::FailureOr<mlir::Value> build(mlir::OpBuilder &builder,
-                                     mlir::Location loc, const Cause &cause,
-                                     const LocalValue &from,
-                                     llvm::ArrayRef<int64_t> globalShape,
-                                     const Layout &layout);
+  /// Builds the cheapest collectives from `from` to `layout`, with nothing or
+  /// only `partial` left to reduce. Their locations fuse `loc` with the reason
+  /// `cause`, which also goes into a remark each. Time is no link: a value may
+  /// be cut into micro-batches, never joined; that and unreachable targets are
+  /// reported.
+  mlir::FailureOr<mlir::Value>
+  build(mlir::OpBuilder &builder, mlir::Location loc, const Cause &cause,
+        const LocalValue &from, llvm::ArrayRef<int64_t> globalShape,
+        const Layout &layout, const PartialAxes &partial = {});
 
   /// The collectives that would be built.
   const reshard::ReshardPlan &plan(const LocalValue &from,

@@ -303,14 +303,17 @@ def Partition : Pass<"pp-partition", "::mlir::ModuleOp"> {
 def OptimizeCollectives : Pass<"pp-optimize-collectives", "::mlir::ModuleOp"> {
   let summary = "shares, merges and drops collectives";
   let description = [{
-    Equal collectives on one value are done once, a reduction of which only a
-    slice is used becomes a reduce_scatter, unused ones go.
+    Equal collectives on one value are done once in a part of the step, a
+    reduction of which only a slice is used becomes a reduce_scatter, unused ones
+    go. A gather moves behind elementwise ops (that alone use it, and other
+    gathers like it) or before one, if fewer bytes are gathered there: behind a
+    convert to fewer bits, before one to more, behind the sum of two.
 
     ```mlir
     %r = pp.all_reduce sum %x over @mesh ["dp"] : (tensor<8xf32>) -> tensor<8xf32>
     %s = pp.all_slice %r dim 0 over @mesh ["dp"] : tensor<8xf32> -> tensor<4xf32>
     // becomes
-    %s = pp.reduce_scatter sum %x dim 0 over @mesh ["dp"] : tensor<8xf32> -> tensor<4xf32>
+    %s = pp.reduce_scatter sum %x dims [0] over @mesh ["dp"] : (tensor<8xf32>) -> tensor<4xf32>
     ```
   }];
 }

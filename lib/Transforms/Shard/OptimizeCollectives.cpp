@@ -3,15 +3,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In and out: level 2. Every device runs the same function, so what is done to
-// a collective here is done by all its members. Three rewrites: a collective
-// whose result nobody uses goes; of two equal ones on the same value the second
-// goes; a reduction of which only this device's slice is used becomes a
-// reduce_scatter.
+// a collective here is done by all its members. Four rewrites: a collective
+// whose result nobody uses goes; of two equal ones on the same value, within a
+// part of the step, the second goes; a reduction of which only this device's
+// slice is used becomes a reduce_scatter; a gather beside elementwise ops moves
+// to where the fewest bytes are gathered. What is partial and added needs no
+// rewrite: the partitioner reduces the sum.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace pp;
@@ -33,6 +36,15 @@ static void eraseUnused(Block &body) {
       op.erase();
 }
 
+/// Gradients of inputs and of weights are one part of the step.
+static bool areOfOnePart(Operation *a, Operation *b) {
+  auto partOf = [](Operation *op) {
+    Kind kind = getKind(op);
+    return kind == Kind::WeightGradient ? Kind::InputGradient : kind;
+  };
+  return partOf(a) == partOf(b) && getStages(a) == getStages(b);
+}
+
 /// Lets later collectives use the results of equal earlier ones.
 static void shareEqual(Block &body) {
   DenseMap<Value, SmallVector<Operation *, 2>> byOperand;
@@ -43,7 +55,7 @@ static void shareEqual(Block &body) {
     auto isEqual = [&](Operation *other) {
       return other->getName() == op.getName() &&
              other->getResultTypes() == op.getResultTypes() &&
-             getKind(other) == getKind(&op) &&
+             areOfOnePart(other, &op) &&
              other->getPropertiesAsAttribute() == op.getPropertiesAsAttribute();
     };
     auto found = llvm::find_if(earlier, isEqual);
@@ -79,6 +91,139 @@ static void formReduceScatters(Block &body) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// Gathers beside elementwise ops
+//===----------------------------------------------------------------------===//
+
+/// The gather of one value that only `user` uses, in its part of the step.
+static AllGatherOp getOwnGather(Value value, Operation *user) {
+  auto gather = value.getDefiningOp<AllGatherOp>();
+  return gather && gather->getNumOperands() == 1 &&
+                 llvm::all_of(gather->getUsers(),
+                              [&](Operation *op) { return op == user; }) &&
+                 areOfOnePart(gather, user)
+             ? gather
+             : AllGatherOp();
+}
+
+/// A value that is one number everywhere.
+static bool isUniform(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  return (constant && isa<SplatElementsAttr>(constant.getValue())) ||
+         (broadcast &&
+          cast<RankedTensorType>(broadcast.getOperand().getType()).getRank() ==
+              0);
+}
+
+/// The gathers of an elementwise op's operands, if they are all alike and no
+/// operand else differs from place to place.
+static SmallVector<AllGatherOp> getGathersOf(Operation &op) {
+  llvm::SmallSetVector<AllGatherOp, 2> gathers;
+  if (!op.hasTrait<OpTrait::Elementwise>() || op.getNumResults() != 1)
+    return {};
+  for (Value operand : op.getOperands()) {
+    AllGatherOp gather = getOwnGather(operand, &op);
+    if (gather)
+      gathers.insert(gather);
+    else if (!isUniform(operand))
+      return {};
+  }
+  for (AllGatherOp gather : gathers)
+    if (gather->getPropertiesAsAttribute() !=
+        gathers.front()->getPropertiesAsAttribute())
+      return {};
+  return llvm::to_vector(gathers);
+}
+
+static int64_t elementBytes(Value value) {
+  return std::max<unsigned>(
+      1, cast<RankedTensorType>(value.getType()).getElementTypeBitWidth() / 8);
+}
+
+/// The fewest bytes an element has in `value` or behind ops on it alone.
+static int64_t fewestBytesBelow(Value value) {
+  int64_t fewest = elementBytes(value);
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    if (!user->hasTrait<OpTrait::Elementwise>() || user->getNumOperands() != 1)
+      break;
+    value = user->getResult(0);
+    fewest = std::min(fewest, elementBytes(value));
+  }
+  return fewest;
+}
+
+/// op(all_gather(x), all_gather(y)) -> all_gather(op(x, y)), where x and y have
+/// more bytes than the result, or than what other ops make of it.
+static void sinkGathers(Block &body) {
+  for (Operation &op : llvm::make_early_inc_range(body)) {
+    SmallVector<AllGatherOp> gathers = getGathersOf(op);
+    if (gathers.empty())
+      continue;
+    int64_t bytes = 0;
+    for (AllGatherOp gather : gathers)
+      bytes += elementBytes(gather.getOperand(0));
+    if (fewestBytesBelow(op.getResult(0)) >= bytes)
+      continue;
+    AllGatherOp gather = gathers.front();
+    auto local = cast<RankedTensorType>(gather.getOperand(0).getType());
+    auto localOf = [&](Type type) {
+      return cast<RankedTensorType>(type).clone(local.getShape());
+    };
+    OpBuilder builder(&op);
+    for (OpOperand &operand : op.getOpOperands()) {
+      if (auto own = operand.get().getDefiningOp<AllGatherOp>()) {
+        operand.set(own.getOperand(0));
+        continue;
+      }
+      Operation *uniform = builder.clone(*operand.get().getDefiningOp());
+      auto type = localOf(operand.get().getType());
+      uniform->getResult(0).setType(type);
+      if (auto constant = dyn_cast<ConstantOp>(uniform))
+        constant.setValueAttr(
+            cast<SplatElementsAttr>(constant.getValue()).resizeSplat(type));
+      operand.set(uniform->getResult(0));
+    }
+    Value result = op.getResult(0);
+    Type whole = result.getType();
+    result.setType(localOf(whole));
+    builder.setInsertionPointAfter(&op);
+    auto moved = AllGatherOp::create(
+        builder, gather.getLoc(), TypeRange(whole), ValueRange(result),
+        gather.getDimensionsAttr(), gather.getMeshAttr(), gather.getAxesAttr());
+    moved->setDiscardableAttrs(gather->getDiscardableAttrDictionary());
+    result.replaceAllUsesExcept(moved.getResult(0), moved);
+    for (AllGatherOp old : gathers)
+      old->erase();
+  }
+}
+
+/// all_gather(op(x)) -> op(all_gather(x)), where x has fewer bytes.
+static void hoistGathers(Block &body) {
+  for (Operation &each : llvm::make_early_inc_range(body)) {
+    auto gather = dyn_cast<AllGatherOp>(each);
+    while (gather && gather->getNumOperands() == 1) {
+      Operation *op = gather.getOperand(0).getDefiningOp();
+      if (!op || !op->hasTrait<OpTrait::Elementwise>() ||
+          op->getNumOperands() != 1 || !op->hasOneUse() ||
+          !areOfOnePart(gather, op) ||
+          elementBytes(op->getOperand(0)) >= elementBytes(op->getResult(0)))
+        break;
+      Value narrow = op->getOperand(0);
+      auto wide = cast<RankedTensorType>(gather.getType(0));
+      auto type =
+          cast<RankedTensorType>(narrow.getType()).clone(wide.getShape());
+      gather.getResult(0).replaceAllUsesWith(op->getResult(0));
+      gather->setOperand(0, narrow);
+      gather.getResult(0).setType(type);
+      op->setOperand(0, gather.getResult(0));
+      op->getResult(0).setType(wide);
+      op->moveAfter(gather);
+    }
+  }
+}
+
 namespace {
 
 struct OptimizeCollectivesPass
@@ -90,6 +235,8 @@ struct OptimizeCollectivesPass
     Block &body = main->getBody().front();
     shareEqual(body);
     formReduceScatters(body);
+    sinkGathers(body);
+    hoistGathers(body);
     eraseUnused(body);
   }
 };

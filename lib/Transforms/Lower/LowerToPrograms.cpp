@@ -183,6 +183,8 @@ bool StageLowering::isGathered(FragmentOp fragment, OpResult value) {
          getArgRole(main, argument.getArgNumber()) == Role::Param;
 }
 
+/// A gradient is what is held for the update; what is added to a sum at once is
+/// not, whose slot MicroBatchSums adds.
 SlotClass StageLowering::classOf(FragmentOp fragment, Value bodyValue) {
   if (fragment.getPhase() == Phase::Forward)
     return SlotClass::Activation;
@@ -192,8 +194,7 @@ SlotClass StageLowering::classOf(FragmentOp fragment, Value bodyValue) {
     for (Operation *user :
          fragment.getResult(use.getOperandNumber()).getUsers()) {
       auto consumer = dyn_cast<FragmentOp>(user);
-      if (isa<AccumulateOp>(user) ||
-          (consumer && consumer.getPhase() == Phase::Update))
+      if (consumer && consumer.getPhase() == Phase::Update)
         return SlotClass::Gradient;
     }
   }

@@ -7,7 +7,9 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cmath>
 
 using namespace llvm;
@@ -116,12 +118,12 @@ std::string pp::explainMisfit(const PlanKeyInfo &info, StringRef value) {
 
 std::string pp::describePlanKeys() {
   std::string text;
+  llvm::raw_string_ostream os(text);
   for (const PlanKeyInfo &info : table) {
-    text += "  " + info.name.str() + "=" +
-            std::string(14 - info.name.size(), ' ') + info.help.str();
+    os << "  " << llvm::left_justify(info.name.str() + "=", 17) << info.help;
     if (!info.words.empty())
-      text += ": " + listWords(info.words);
-    text += " (default " + info.byDefault.str() + ")\n";
+      os << ": " << listWords(info.words);
+    os << " (default " << info.byDefault << ")\n";
   }
   return text;
 }

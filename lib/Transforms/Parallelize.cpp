@@ -104,8 +104,8 @@ LogicalResult pp::parseParallelize(StringRef text, PipelineOptions &options,
 
 std::string pp::describeParallelizeKeys() {
   return describePlanKeys() +
-         "  plan=          file with a #pp.plan to obey instead of the keys "
+         "  plan=            file with a #pp.plan to obey instead of the keys "
          "above\n"
-         "  stop-after=    level to end at: graph, spmd, pipeline or program "
+         "  stop-after=      level to end at: graph, spmd, pipeline or program "
          "(default program)\n";
 }

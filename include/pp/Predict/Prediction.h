@@ -26,9 +26,10 @@ namespace pp::predict {
 /// the parts may add up to less.
 struct MemoryUse {
   uint64_t peak = 0;
-  /// What is gathered are parameters that are stored in parts.
-  uint64_t parameters = 0, gathered = 0, gradients = 0, optimizer = 0,
-           activations = 0, workspace = 0, communication = 0;
+  uint64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0,
+           workspace = 0, communication = 0;
+  /// Parameters, whole, that are stored in parts.
+  uint64_t gathered = 0;
 };
 
 MemoryUse memoryOf(const pprt::ppx::ProgramT &program);

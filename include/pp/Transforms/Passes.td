@@ -305,9 +305,8 @@ def OptimizeCollectives : Pass<"pp-optimize-collectives", "::mlir::ModuleOp"> {
   let description = [{
     Equal collectives on one value are done once in a part of the step, a
     reduction of which only a slice is used becomes a reduce_scatter, unused ones
-    go. A gather moves behind elementwise ops (that alone use it, and other
-    gathers like it) or before one, if fewer bytes are gathered there: behind a
-    convert to fewer bits, before one to more, behind the sum of two.
+    go. A gather moves behind its one use, if that is elementwise, or before what
+    it gathers, where fewer bytes travel there (converts, the sum of two).
 
     ```mlir
     %r = pp.all_reduce sum %x over @mesh ["dp"] : (tensor<8xf32>) -> tensor<8xf32>
@@ -403,12 +402,11 @@ def BucketCollectives : Pass<"pp-bucket-collectives", "::mlir::ModuleOp"> {
   let description = [{
     all_reduces, all_gathers and reduce_scatters of one group, reduction and
     element type become one variadic call, up to the plan's `bucket` bytes a
-    call. A call's latency is then paid once per bucket. In fragments that run
-    once a step it is those that do not wait for each other; in those of a
-    micro-batch, reductions of gradients, and gathers of parameters
-    (`pp.parameter`). Of parameters that are gathered, and of gradients that are
-    scattered, in every micro-batch, those of one layer are joined: names agree
-    up to the first number (`h.0`), or but for the last word.
+    call, so that latency is paid once. In fragments that run once a step it is
+    those that do not wait for each other; in those of a micro-batch, reductions
+    of gradients and gathers of parameters, which where they are shared out
+    (`pp.parameter`) are of one layer: names agree up to the first number (`h.0`),
+    or but for the last word.
 
     ```mlir
     %0 = pp.all_reduce sum %a over @mesh ["dp"] : ...

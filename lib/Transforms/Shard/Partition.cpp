@@ -11,7 +11,8 @@
 // A partial value stays partial through its only use if that use is additive in
 // it and makes less than twice as much of it; otherwise it is reduced right
 // after its definition. Over the time axis there is nothing to wait for: a sum
-// is accumulated at once, unless a reshard reduces every micro-batch before.
+// is accumulated at once, unless it is a term of another, or a reshard reduces
+// every micro-batch before.
 //
 //===----------------------------------------------------------------------===//
 #include "Alternatives.h"
@@ -114,9 +115,10 @@ private:
 
 } // namespace
 
-/// True if `value` goes, through ops that are additive in it, into a reshard
-/// that reduces every micro-batch apart.
-static bool isReducedEach(Value value) {
+/// True if `value`, of one micro-batch, goes through ops that are additive in
+/// it into a sum with others, so that one sum over micro-batches is held and
+/// not one for each; or into a reshard that reduces every micro-batch apart.
+static bool isAddedFirst(Value value) {
   if (!value.hasOneUse())
     return false;
   OpOperand &use = *value.use_begin();
@@ -125,14 +127,13 @@ static bool isReducedEach(Value value) {
     return reshard.getEach();
   auto shardable = dyn_cast<ShardingOpInterface>(user);
   Operation *producer = value.getDefiningOp();
-  return shardable && producer && user->getNumResults() == 1 &&
-         getKind(user) != Kind::Update &&
-         getStages(user) == getStages(producer) &&
-         llvm::any_of(shardable.getShardingRule().additive,
-                      [&](ArrayRef<unsigned> set) {
-                        return llvm::is_contained(set, use.getOperandNumber());
-                      }) &&
-         isReducedEach(user->getResult(0));
+  if (!shardable || !producer || user->getNumResults() != 1 ||
+      getKind(user) == Kind::Update || getStages(user) != getStages(producer))
+    return false;
+  for (const auto &set : shardable.getShardingRule().additive)
+    if (llvm::is_contained(set, use.getOperandNumber()))
+      return set.size() > 1 || isAddedFirst(user->getResult(0));
+  return false;
 }
 
 static RankedTensorType ranked(Type type) {
@@ -360,7 +361,7 @@ LogicalResult Partitioner::enterResults(Operation *op, const ShardingRule &rule,
     LocalValue form = {
         local, layoutOf(rule, rule.results[index], factors, mesh), partial};
     marks.source = op;
-    if (!isReducedEach(op->getResult(index)) && takeTime(form.partial))
+    if (!isAddedFirst(op->getResult(index)) && takeTime(form.partial))
       form.value = accumulate(local);
     global.forms.push_back({form});
   }

@@ -91,14 +91,15 @@ TEST(ReshardPlan, KnowsItsBytesAndSeconds) {
 }
 
 TEST(ReshardPlan, LeavesUnusedAxesAloneOnRequest) {
-  // Halving the work of the copies along "a" saves bytes, at one more round.
+  // Sharing the work of the copies along "a" saves bytes, at one more round.
   TensorSharding partial = split({{}, {}}, {{b, Reduction::Sum}});
   auto steps = [&](AxisChoice choice) {
     return spell(plan(partial, split({{}, {}}), choice));
   };
-  EXPECT_EQ(steps(AxisChoice::Any), "all_slice(dim=0) over {\"a\"}\n"
-                                    "all_reduce(reduction=sum) over {\"b\"}\n"
-                                    "all_gather(dim=0) over {\"a\"}\n");
+  EXPECT_EQ(steps(AxisChoice::Any),
+            "all_slice(dim=0) over {\"a\"}\n"
+            "reduce_scatter(dim=0, reduction=sum) over {\"b\"}\n"
+            "all_gather(dim=0) over {\"a\", \"b\"}\n");
   EXPECT_EQ(steps(AxisChoice::Used),
             "all_reduce(reduction=sum) over {\"b\"}\n");
 }

@@ -20,6 +20,10 @@ namespace pp::testing {
 llvm::SmallVector<SeedAttr> drawSeeds(mlir::func::FuncOp main, MeshAttr mesh,
                                       std::mt19937 &random);
 
+/// Why shardings that were drawn may be refused, as far as `message` says that;
+/// empty if it does not.
+llvm::StringRef findRefusal(llvm::StringRef message);
+
 } // namespace pp::testing
 
 #endif // PP_TEST_RANDOM_RANDOMSEEDS_H

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "ShardingJudge.h"
 #include "../../Random/RandomProgram.h"
+#include "../../Random/RandomSeeds.h"
 #include "../../Random/Shrink.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -16,16 +17,6 @@
 using namespace mlir;
 using namespace pp;
 using namespace pp::testing;
-
-/// What a module may be refused for: it asks for what cannot be had.
-static constexpr StringRef kRefusals[] = {
-    // An axis whose every use lost to another.
-    "to split some tensor",
-    // Padding in the middle of an argument, which no file could fill.
-    "to be padded at its end",
-    // A layout over micro-batches asked for where there is no way back.
-    "whole over micro-batches", "exist per micro-batch",
-    "only sums over micro-batches", "micro-batches of the same elements"};
 
 std::string pp::testing::toText(ModuleOp module) {
   std::string text;
@@ -88,9 +79,8 @@ Verdict pp::testing::judgeShardings(ModuleOp module, unsigned seed,
     return success();
   });
   auto judgeMessage = [&]() -> Verdict {
-    for (StringRef reason : kRefusals)
-      if (message.find(reason) != std::string::npos)
-        return {reason.str(), ""};
+    if (StringRef reason = findRefusal(message); !reason.empty())
+      return {reason.str(), ""};
     return {"", message};
   };
   if (failed(verify(module)))

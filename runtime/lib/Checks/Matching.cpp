@@ -143,6 +143,8 @@ std::string Matcher::terms(const InstructionRef &ref) const {
       result += text(" ", nameOf(instruction.reduction));
     for (uint32_t dimension : instruction.dimensions)
       result += text(" dimension ", dimension);
+    for (uint32_t dimension : instruction.split_dimensions)
+      result += text(" split ", dimension);
   }
   for (uint32_t argument : instruction.arguments) {
     const ppx::SlotT &slot = *world.program(ref.rank).slots[argument];

@@ -163,10 +163,11 @@ ViewLoops buildLoops(ArrayRef<ProductLoop> loops, const StridedView &view,
                      int64_t ProductLoop::*dim) {
   ViewLoops result;
   for (const ProductLoop &loop : loops) {
-    if (loop.size == 1)
-      continue;
     const bool isLhs = dim == &ProductLoop::lhs;
     const bool slides = isLhs && loop.window != kNone;
+    // The only element of a window may lie outside of lhs.
+    if (loop.size == 1 && !slides)
+      continue;
     const uint64_t stride =
         slides ? 0 : view.dims[loop.*dim].stride * (isLhs ? loop.step : 1);
     // What follows a loop without a gap is one with it.

@@ -169,32 +169,15 @@ def main():
     step_of = jax.jit(train, donate_argnums=(0, 1, 2),
                       out_shardings=(sharded(), shardings, shardings,
                                      shardings))
-    values = initial(args)
-    p, m, v = ({name: jax.device_put(scale * x, shardings[name])
-                for name, x in values.items()} for scale in (1, 0, 0))
-    tokens, labels = ([jax.device_put(x, sharded("ep")) for x in batches]
-                      for batches in measure.text_batches(
-                          args.data, args.warmup + args.steps, args.batch,
-                          args.seq))
+    values = jax_gpt.start(args, initial(args), shardings, sharded("ep"))
     if args.collectives:
+        p, m, v, tokens, labels = values
         compiled = step_of.lower(p, m, v, jnp.float32(1), tokens[0],
                                  labels[0]).compile()
         print(json.dumps(collectives(compiled.as_text())))
         return
 
-    def step(i):
-        nonlocal p, m, v
-        loss, p, m, v = step_of(p, m, v, jnp.float32(i + 1), tokens[i],
-                                labels[i])
-        jax.block_until_ready(p)
-        return loss
-
-    milliseconds, loss = measure.time_steps(step, args)
-    a = np.ones((1024, 1024), np.float32)
-    product = jax.jit(jnp.matmul)
-    rate = measure.matrix_rate(lambda: product(a, a).block_until_ready())
-    measure.report("JAX jit ep=2", "jax " + jax.__version__, milliseconds,
-                   loss, rate)
+    jax_gpt.time_training("JAX jit ep=2", args, step_of, *values)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,15 @@
 # The same function as gpt.py. Attention splits by heads over the axis "tp",
 # the MLP by columns and then rows; XLA's partitioner adds the collectives.
 # c_attn is kept as [hidden, 3, heads, head size], so that heads can be split.
-"""GPT-2 in JAX: parameters' partitions, loss, optimizer, training step."""
+"""GPT-2 in JAX: partitions, loss, optimizer, step, and its timing."""
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
+import measure
 import parameters
 
 
@@ -103,3 +105,33 @@ def training_step(args, mesh):
                    out_shardings=(replicated, shardings, shardings,
                                   shardings))
     return step, shardings
+
+
+def matrix_rate():
+    a = jax.device_put(np.ones((1024, 1024), np.float32), jax.devices()[0])
+    product = jax.jit(jnp.matmul)
+    return measure.matrix_rate(lambda: product(a, a).block_until_ready())
+
+
+def start(args, initial, shardings, batch_sharding):
+    """Parameters and both averages, then tokens and labels of every step."""
+    values = ({name: jax.device_put(scale * x, shardings[name])
+               for name, x in initial.items()} for scale in (1, 0, 0))
+    batches = ([jax.device_put(x, batch_sharding) for x in part]
+               for part in measure.text_batches(
+                   args.data, args.warmup + args.steps, args.batch, args.seq))
+    return (*values, *batches)
+
+
+def time_training(name, args, train, p, m, v, tokens, labels):
+    """Times steps of the jitted `train` and prints them."""
+    def step(i):
+        nonlocal p, m, v
+        loss, p, m, v = train(p, m, v, jnp.float32(i + 1), tokens[i],
+                              labels[i])
+        jax.block_until_ready(p)
+        return loss
+
+    milliseconds, loss = measure.time_steps(step, args)
+    measure.report(name, "jax " + jax.__version__, milliseconds, loss,
+                   matrix_rate())

@@ -54,6 +54,26 @@ def report(name, milliseconds, loss):
                        rate)
 
 
+def time_training(name, args, optimizer, forward, batches):
+    """Times steps of `forward(inputs, labels)`, the loss, on one device.
+
+    `batches` are the inputs and the labels, each indexed by the step."""
+    inputs, labels = batches
+    if args.compile:
+        forward = torch.compile(forward)
+
+    def step(i):
+        optimizer.zero_grad(set_to_none=True)
+        loss = forward(inputs[i], labels[i])
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    milliseconds, loss = measure.time_steps(step, args)
+    mode = " compile" if args.compile else " eager"
+    report("PyTorch" + mode + name, milliseconds, loss)
+
+
 def _process(rank, run, args, world, port):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(max(1, args.threads // world))

@@ -17,25 +17,12 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     model = torch_common.build(args)
-    optimizer = torch_common.adamw(model, args)
-    tokens, labels = torch_common.batches(args)
 
     def forward(x, y):
         return gpt.cross_entropy(model(x), y)
 
-    if args.compile:
-        forward = torch.compile(forward)
-
-    def step(i):
-        optimizer.zero_grad(set_to_none=True)
-        loss = forward(tokens[i], labels[i])
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    milliseconds, loss = measure.time_steps(step, args)
-    name = "PyTorch compile" if args.compile else "PyTorch eager"
-    torch_common.report(name, milliseconds, loss)
+    torch_common.time_training("", args, torch_common.adamw(model, args),
+                               forward, torch_common.batches(args))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 import images
-import measure
+import torch_common
 
 
 def main():
@@ -32,32 +32,20 @@ def main():
     layout = (torch.channels_last if args.channels_last
               else torch.contiguous_format)
     model = model.to(memory_format=layout)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, fused=True)
     load = lambda name: torch.from_numpy(
         np.load(os.path.join(args.data, name + ".npy")))
     pictures = load("images").permute(0, 3, 1, 2).contiguous(memory_format=layout)
     labels = load("labels").long()
+    steps = [slice(i * args.batch, (i + 1) * args.batch)
+             for i in range(args.warmup + args.steps)]
 
     def forward(x, y):
         return torch.nn.functional.cross_entropy(model(x), y)
 
-    if args.compile:
-        forward = torch.compile(forward)
-
-    def step(i):
-        rows = slice(i * args.batch, (i + 1) * args.batch)
-        optimizer.zero_grad(set_to_none=True)
-        loss = forward(pictures[rows], labels[rows])
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    milliseconds, loss = measure.time_steps(step, args)
-    a, b, out = (torch.randn(1024, 1024) for _ in range(3))
-    name = "PyTorch" + (" compile" if args.compile else " eager") + (
-        ", channels last" if args.channels_last else "")
-    measure.report(name, "torch " + torch.__version__, milliseconds, loss,
-                   measure.matrix_rate(lambda: torch.mm(a, b, out=out)))
+    torch_common.time_training(
+        ", channels last" if args.channels_last else "", args,
+        torch_common.adamw(model, args), forward,
+        [[values[rows] for rows in steps] for values in (pictures, labels)])
 
 
 if __name__ == "__main__":

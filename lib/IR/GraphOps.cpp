@@ -6,6 +6,7 @@
 // check names the label of the constraint in the op's description.
 //
 //===----------------------------------------------------------------------===//
+#include "OpVerifiers.h"
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Values.h"
 
@@ -13,18 +14,6 @@ using namespace mlir;
 using namespace pp;
 
 namespace {
-
-/// Checks that `value` has this shape.
-LogicalResult expectShape(Operation *op, Value value, ArrayRef<int64_t> shape,
-                          StringRef label) {
-  auto type = ranked(value);
-  if (type.getShape() == shape)
-    return success();
-  return op->emitOpError() << "expects type "
-                           << RankedTensorType::get(shape,
-                                                    type.getElementType())
-                           << ", got " << type << " (" << label << ")";
-}
 
 LogicalResult expectDimension(Operation *op, int64_t dimension, int64_t rank,
                               StringRef label) {
@@ -135,63 +124,30 @@ LogicalResult CumsumOp::verify() {
                          "cumsum_c1");
 }
 
-static SmallVector<int64_t> freeDims(int64_t rank, ArrayRef<int64_t> batch,
-                                     ArrayRef<int64_t> contract) {
-  SmallVector<int64_t> dims;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
-      dims.push_back(dim);
-  return dims;
-}
 SmallVector<int64_t> DotGeneralOp::getLhsFree() {
-  return freeDims(ranked(getLhs()).getRank(), getLhsBatch(), getLhsContract());
+  return othersThan(ranked(getLhs()).getRank(),
+                    {getLhsBatch(), getLhsContract()});
 }
 SmallVector<int64_t> DotGeneralOp::getRhsFree() {
-  return freeDims(ranked(getRhs()).getRank(), getRhsBatch(), getRhsContract());
+  return othersThan(ranked(getRhs()).getRank(),
+                    {getRhsBatch(), getRhsContract()});
 }
 
 LogicalResult DotGeneralOp::verify() {
   auto lhs = ranked(getLhs()), rhs = ranked(getRhs());
-  auto distinct = [&](ArrayRef<int64_t> a, ArrayRef<int64_t> b, int64_t rank) {
-    SmallVector<int64_t> all(a);
-    all.append(b.begin(), b.end());
-    llvm::sort(all);
-    return std::adjacent_find(all.begin(), all.end()) == all.end() &&
-           llvm::all_of(all,
-                        [&](int64_t dim) { return dim >= 0 && dim < rank; });
-  };
   if (getLhsBatch().size() != getRhsBatch().size() ||
       getLhsContract().size() != getRhsContract().size() ||
-      !distinct(getLhsBatch(), getLhsContract(), lhs.getRank()) ||
-      !distinct(getRhsBatch(), getRhsContract(), rhs.getRank()))
+      !areDistinct(lhs.getRank(), {getLhsBatch(), getLhsContract()}) ||
+      !areDistinct(rhs.getRank(), {getRhsBatch(), getRhsContract()}))
     return emitOpError() << "expects paired, distinct batch and contracting "
                             "dimensions, got batch ["
                          << getLhsBatch() << "] x [" << getRhsBatch()
                          << "], contract [" << getLhsContract() << "] x ["
                          << getRhsContract() << "] (dot_general_c1)";
-  auto sameSizes = [&](ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
-    return llvm::all_of(llvm::zip_equal(a, b), [&](auto pair) {
-      return lhs.getDimSize(std::get<0>(pair)) ==
-             rhs.getDimSize(std::get<1>(pair));
-    });
-  };
-  if (!sameSizes(getLhsBatch(), getRhsBatch()) ||
-      !sameSizes(getLhsContract(), getRhsContract()) ||
-      lhs.getElementType() != rhs.getElementType() ||
-      isa<FloatType>(lhs.getElementType()) !=
-          isa<FloatType>(ranked(getResult()).getElementType()))
-    return emitOpError() << "expects equal sizes of paired dimensions and one "
-                            "element type, floats or integers as the result's, "
-                            "got "
-                         << lhs << " and " << rhs << " (dot_general_c2)";
-  SmallVector<int64_t> shape;
-  for (int64_t dim : getLhsBatch())
-    shape.push_back(lhs.getDimSize(dim));
-  for (int64_t dim : getLhsFree())
-    shape.push_back(lhs.getDimSize(dim));
-  for (int64_t dim : getRhsFree())
-    shape.push_back(rhs.getDimSize(dim));
-  return expectShape(*this, getResult(), shape, "dot_general_c3");
+  if (failed(expectPairs(*this, "dot_general_c2")))
+    return failure();
+  return expectShape(*this, getResult(), getPlainSizes(*this),
+                     "dot_general_c3");
 }
 
 /// Checks the common form of gather and scatter_add and returns the shape of

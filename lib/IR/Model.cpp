@@ -153,6 +153,20 @@ Kind pp::getKind(Operation *op) {
   auto kind = op->getAttrOfType<KindAttr>(attrs::kKind);
   return kind ? kind.getValue() : Kind::Forward;
 }
+Phase pp::getPhase(Operation *op) {
+  switch (getKind(op)) {
+  case Kind::Prologue:
+    return Phase::Prologue;
+  case Kind::Forward:
+    return Phase::Forward;
+  case Kind::InputGradient:
+  case Kind::WeightGradient:
+    return Phase::Backward;
+  case Kind::Update:
+    return Phase::Update;
+  }
+  llvm_unreachable("every kind is listed");
+}
 void pp::setKind(Operation *op, Kind kind) {
   op->setAttr(attrs::kKind, KindAttr::get(op->getContext(), kind));
 }

@@ -465,24 +465,10 @@ LogicalResult pp::verifyHasNone(Operation *op, ArrayRef<StringLiteral> names,
 }
 
 LogicalResult pp::verifyKinds(func::FuncOp main) {
-  auto partOf = [](Kind kind) {
-    switch (kind) {
-    case Kind::Prologue:
-      return 0;
-    case Kind::Forward:
-      return 1;
-    case Kind::InputGradient:
-    case Kind::WeightGradient:
-      return 2;
-    case Kind::Update:
-      return 3;
-    }
-    llvm_unreachable("every kind is listed");
-  };
   for (Operation &op : main.getBody().front().without_terminator())
     for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
       Operation *producer = operand.getDefiningOp();
-      if (!producer || partOf(getKind(producer)) <= partOf(getKind(&op)))
+      if (!producer || getPhase(producer) <= getPhase(&op))
         continue;
       InFlightDiagnostic diagnostic =
           op.emitOpError("of kind ")

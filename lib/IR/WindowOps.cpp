@@ -6,10 +6,10 @@
 // operands are tensors of static shape.
 //
 //===----------------------------------------------------------------------===//
+#include "OpVerifiers.h"
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Values.h"
 #include "pp/IR/Windows.h"
-#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace pp;
@@ -34,53 +34,20 @@ int64_t pp::countPositions(const Window &window) {
   return room < 0 ? 0 : room / window.stride + 1;
 }
 
-static LogicalResult expectShape(Operation *op, Value value,
-                                 ArrayRef<int64_t> shape, StringRef label) {
-  auto type = ranked(value);
-  if (type.getShape() == shape)
-    return success();
-  return op->emitOpError() << "expects type "
-                           << RankedTensorType::get(shape,
-                                                    type.getElementType())
-                           << ", got " << type << " (" << label << ")";
-}
-
 //===----------------------------------------------------------------------===//
 // Convolution
 //===----------------------------------------------------------------------===//
 
-static SmallVector<int64_t> othersThan(int64_t rank, ArrayRef<int64_t> a,
-                                       ArrayRef<int64_t> b,
-                                       ArrayRef<int64_t> c) {
-  SmallVector<int64_t> others;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (!llvm::is_contained(a, dim) && !llvm::is_contained(b, dim) &&
-        !llvm::is_contained(c, dim))
-      others.push_back(dim);
-  return others;
-}
 SmallVector<int64_t> ConvolutionOp::getLhsFree() {
-  return othersThan(ranked(getLhs()).getRank(), getLhsBatch(), getLhsContract(),
-                    getLhsWindow());
+  return othersThan(ranked(getLhs()).getRank(),
+                    {getLhsBatch(), getLhsContract(), getLhsWindow()});
 }
 SmallVector<int64_t> ConvolutionOp::getRhsFree() {
-  return othersThan(ranked(getRhs()).getRank(), getRhsBatch(), getRhsContract(),
-                    getRhsWindow());
+  return othersThan(ranked(getRhs()).getRank(),
+                    {getRhsBatch(), getRhsContract(), getRhsWindow()});
 }
 SmallVector<int64_t> ConvolutionOp::getResultPlain() {
-  return othersThan(ranked(getResult()).getRank(), getResultWindow(), {}, {});
-}
-
-/// Whether the lists name distinct dimensions of `rank`.
-static bool areDistinct(int64_t rank, ArrayRef<ArrayRef<int64_t>> lists) {
-  llvm::SmallBitVector seen(rank);
-  for (ArrayRef<int64_t> list : lists)
-    for (int64_t dim : list) {
-      if (dim < 0 || dim >= rank || seen.test(dim))
-        return false;
-      seen.set(dim);
-    }
-  return true;
+  return othersThan(ranked(getResult()).getRank(), {getResultWindow()});
 }
 
 LogicalResult ConvolutionOp::verify() {
@@ -101,21 +68,8 @@ LogicalResult ConvolutionOp::verify() {
            << getLhsContract() << "] x [" << getRhsContract() << "], window ["
            << getLhsWindow() << "] x [" << getRhsWindow() << "] -> ["
            << getResultWindow() << "] (convolution_c1)";
-  auto sameSizes = [&](ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
-    return llvm::all_of(llvm::zip_equal(a, b), [&](auto pair) {
-      return lhs.getDimSize(std::get<0>(pair)) ==
-             rhs.getDimSize(std::get<1>(pair));
-    });
-  };
-  if (!sameSizes(getLhsBatch(), getRhsBatch()) ||
-      !sameSizes(getLhsContract(), getRhsContract()) ||
-      lhs.getElementType() != rhs.getElementType() ||
-      isa<FloatType>(lhs.getElementType()) !=
-          isa<FloatType>(type.getElementType()))
-    return emitOpError() << "expects equal sizes of paired dimensions and one "
-                            "element type, floats or integers as the result's, "
-                            "got "
-                         << lhs << " and " << rhs << " (convolution_c2)";
+  if (failed(expectPairs(*this, "convolution_c2")))
+    return failure();
   for (ArrayRef<int64_t> amounts :
        {getStrides(), getLow(), getHigh(), getLhsDilation(), getRhsDilation()})
     if (amounts.size() != windows || !lieWithin(amounts, -kMost))
@@ -129,14 +83,8 @@ LogicalResult ConvolutionOp::verify() {
       return emitOpError()
              << "expects strides and dilations of at least 1, got [" << amounts
              << "] (convolution_c3)";
-  SmallVector<int64_t> plain, shape(windows + getLhsBatch().size() +
-                                    getLhsFree().size() + getRhsFree().size());
-  for (int64_t dim : getLhsBatch())
-    plain.push_back(lhs.getDimSize(dim));
-  for (int64_t dim : getLhsFree())
-    plain.push_back(lhs.getDimSize(dim));
-  for (int64_t dim : getRhsFree())
-    plain.push_back(rhs.getDimSize(dim));
+  SmallVector<int64_t> plain = getPlainSizes(*this),
+                       shape(windows + plain.size());
   if (type.getRank() != static_cast<int64_t>(shape.size()))
     return emitOpError() << "expects a result of rank " << shape.size()
                          << ", got " << type << " (convolution_c4)";

@@ -112,17 +112,13 @@ static LogicalResult verifyConfig(MLIRContext &context, StringRef family,
                           {"heads", config.heads},
                           {"seq", config.seq},
                           {"batch", config.batch},
-                          {"vocab", config.vocab}})))
+                          {"vocab", config.vocab}})) ||
+      failed(verifyDivides(context, family, {"heads", config.heads},
+                           {"hidden", config.hidden})))
     return failure();
-  Location loc = UnknownLoc::get(&context);
-  if (config.hidden % config.heads)
-    return emitError(loc) << family << " expects heads that divide hidden, got "
-                          << config.heads << " heads and hidden "
-                          << config.hidden;
   if (!(config.dropout >= 0 && config.dropout < 1))
-    return emitError(loc) << family
-                          << " expects a dropout from 0 to less than 1, got "
-                          << config.dropout;
+    return refuseConfig(context, family)
+           << "a dropout from 0 to less than 1, got " << config.dropout;
   return success();
 }
 
@@ -178,26 +174,28 @@ OwningOpRef<ModuleOp> pp::buildGpt(MLIRContext &context,
   return build(graph, config, /*experts=*/nullptr, /*every=*/1);
 }
 
-OwningOpRef<ModuleOp> pp::buildMoe(MLIRContext &context,
-                                   const MoeConfig &config, Type element) {
+static LogicalResult verifyConfig(MLIRContext &context,
+                                  const MoeConfig &config) {
   if (failed(verifyConfig(context, "moe", config)) ||
       failed(verifySizes(context, "moe",
                          {{"experts", config.experts},
                           {"top-k", config.topK, config.experts},
                           {"moe-every", config.every, config.layers}})))
+    return failure();
+  if (!(config.capacityFactor > 0 && config.capacityFactor <= config.experts))
+    return refuseConfig(context, "moe")
+           << "a capacity-factor above 0 and up to the number of experts, got "
+           << config.capacityFactor;
+  if (!(config.auxWeight >= 0))
+    return refuseConfig(context, "moe")
+           << "an aux-weight from 0 on, got " << config.auxWeight;
+  return success();
+}
+
+OwningOpRef<ModuleOp> pp::buildMoe(MLIRContext &context,
+                                   const MoeConfig &config, Type element) {
+  if (failed(verifyConfig(context, config)))
     return {};
-  if (!(config.capacityFactor > 0 && config.capacityFactor <= config.experts)) {
-    emitError(UnknownLoc::get(&context))
-        << "moe expects a capacity-factor above 0 and up to the number of "
-           "experts, got "
-        << config.capacityFactor;
-    return {};
-  }
-  if (!(config.auxWeight >= 0)) {
-    emitError(UnknownLoc::get(&context))
-        << "moe expects an aux-weight from 0 on, got " << config.auxWeight;
-    return {};
-  }
   GraphBuilder graph(context, element);
   Experts experts(graph, config);
   return build(graph, config, &experts, config.every);

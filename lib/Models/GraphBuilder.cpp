@@ -10,13 +10,27 @@
 using namespace mlir;
 using namespace pp;
 
+InFlightDiagnostic pp::refuseConfig(MLIRContext &context, StringRef family) {
+  return emitError(UnknownLoc::get(&context)) << family << " expects ";
+}
+
+LogicalResult pp::verifyDivides(MLIRContext &context, StringRef family,
+                                ConfigSize parts, ConfigSize whole) {
+  if (whole.value % parts.value == 0)
+    return success();
+  return refuseConfig(context, family)
+         << parts.name << " that divide " << whole.name << ", got "
+         << parts.value << " " << parts.name << " and " << whole.name << " "
+         << whole.value;
+}
+
 LogicalResult pp::verifySizes(MLIRContext &context, StringRef family,
                               ArrayRef<ConfigSize> sizes) {
   for (const ConfigSize &size : sizes)
     if (size.value < 1 || size.value > size.most)
-      return emitError(UnknownLoc::get(&context))
-             << family << " expects " << size.name << " from 1 to " << size.most
-             << ", got " << size.value;
+      return refuseConfig(context, family)
+             << size.name << " from 1 to " << size.most << ", got "
+             << size.value;
   return success();
 }
 

@@ -24,6 +24,15 @@ struct ConfigSize {
 };
 constexpr int64_t kMaxLayers = 10000;
 
+/// "FAMILY expects ...": what is wrong with a configuration follows.
+mlir::InFlightDiagnostic refuseConfig(mlir::MLIRContext &context,
+                                      llvm::StringRef family);
+
+/// Reports parts that do not divide a whole.
+mlir::LogicalResult verifyDivides(mlir::MLIRContext &context,
+                                  llvm::StringRef family, ConfigSize parts,
+                                  ConfigSize whole);
+
 /// Reports a size that is not from 1 to its largest.
 mlir::LogicalResult verifySizes(mlir::MLIRContext &context,
                                 llvm::StringRef family,

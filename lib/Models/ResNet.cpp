@@ -64,29 +64,33 @@ Value ResNet::bottleneck(Value x, const std::string &name, int64_t width,
 
 } // namespace
 
-OwningOpRef<ModuleOp> pp::buildResNet(MLIRContext &context,
-                                      const ResNetConfig &config,
-                                      Type element) {
+static LogicalResult verifyConfig(MLIRContext &context,
+                                  const ResNetConfig &config) {
   if (failed(verifySizes(context, "resnet",
                          {{"image", config.image},
                           {"classes", config.classes},
                           {"batch", config.batch},
                           {"width", config.width},
                           {"groups", config.groups}})))
+    return failure();
+  if (!llvm::is_contained({18, 34, 50}, config.depth))
+    return refuseConfig(context, "resnet")
+           << "depth 18, 34 or 50, got " << config.depth;
+  if (config.batchNorm)
+    return success();
+  return verifyDivides(context, "resnet", {"groups", config.groups},
+                       {"width", config.width});
+}
+
+OwningOpRef<ModuleOp> pp::buildResNet(MLIRContext &context,
+                                      const ResNetConfig &config,
+                                      Type element) {
+  if (failed(verifyConfig(context, config)))
     return {};
-  auto fail = [&](const Twine &message) -> OwningOpRef<ModuleOp> {
-    emitError(UnknownLoc::get(&context)) << "resnet expects " << message;
-    return {};
-  };
   const bool isDeep = config.depth == 50;
   SmallVector<int64_t> blocks{3, 4, 6, 3};
   if (config.depth == 18)
     blocks = {2, 2, 2, 2};
-  else if (config.depth != 34 && !isDeep)
-    return fail("depth 18, 34 or 50, got " + Twine(config.depth));
-  if (!config.batchNorm && config.width % config.groups)
-    return fail("groups that divide width, got " + Twine(config.groups) +
-                " groups and width " + Twine(config.width));
   GraphBuilder graph(context, element);
   ResNet net{graph,
              ImageLayers(graph,

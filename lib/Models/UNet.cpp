@@ -14,8 +14,8 @@
 using namespace mlir;
 using namespace pp;
 
-OwningOpRef<ModuleOp> pp::buildUNet(MLIRContext &context,
-                                    const UNetConfig &config, Type element) {
+static LogicalResult verifyConfig(MLIRContext &context,
+                                  const UNetConfig &config) {
   if (failed(verifySizes(context, "unet",
                          {{"depth", config.depth, 16},
                           {"image", config.image},
@@ -23,18 +23,21 @@ OwningOpRef<ModuleOp> pp::buildUNet(MLIRContext &context,
                           {"classes", config.classes},
                           {"batch", config.batch},
                           {"width", config.width},
-                          {"groups", config.groups}})))
+                          {"groups", config.groups}})) ||
+      failed(verifyDivides(context, "unet", {"groups", config.groups},
+                           {"width", config.width})))
+    return failure();
+  if (config.image % (int64_t(1) << config.depth) == 0)
+    return success();
+  return refuseConfig(context, "unet")
+         << "an image that can be halved depth times, got image "
+         << config.image << " and depth " << config.depth;
+}
+
+OwningOpRef<ModuleOp> pp::buildUNet(MLIRContext &context,
+                                    const UNetConfig &config, Type element) {
+  if (failed(verifyConfig(context, config)))
     return {};
-  auto fail = [&](const Twine &message) -> OwningOpRef<ModuleOp> {
-    emitError(UnknownLoc::get(&context)) << "unet expects " << message;
-    return {};
-  };
-  if (config.width % config.groups)
-    return fail("groups that divide width, got " + Twine(config.groups) +
-                " groups and width " + Twine(config.width));
-  if (config.image % (int64_t(1) << config.depth))
-    return fail("an image that can be halved depth times, got image " +
-                Twine(config.image) + " and depth " + Twine(config.depth));
   GraphBuilder graph(context, element);
   ImageLayers layers(graph, ImageNorm::Group, config.groups, element);
   SmallVector<int64_t> pixels{config.batch, config.image, config.image};

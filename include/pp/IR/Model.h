@@ -98,6 +98,9 @@ void setSignature(mlir::func::FuncOp main,
 /// The op's part of training; forward when unmarked.
 Kind getKind(mlir::Operation *op);
 void setKind(mlir::Operation *op, Kind kind);
+/// The part of the step in which the op runs, later parts being greater.
+/// Gradients of inputs and of weights run in one.
+Phase getPhase(mlir::Operation *op);
 /// Number of the forward op an op derives from, or -1.
 int64_t getOrigin(mlir::Operation *op);
 void setOrigin(mlir::Operation *op, int64_t origin);

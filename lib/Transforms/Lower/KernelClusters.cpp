@@ -30,23 +30,6 @@ bool isCheapOp(Operation *op) {
          ((isElementwise(op) && !isTranscendental(op)) || isa<ReshapeOp>(op));
 }
 
-/// Outside of fragments, forward, backward and update ops run at different
-/// times: a kernel that mixed them would keep its inputs alive in between.
-int phaseOf(Operation *op) {
-  switch (getKind(op)) {
-  case Kind::Prologue:
-    return 0;
-  case Kind::Forward:
-    return 1;
-  case Kind::InputGradient:
-  case Kind::WeightGradient:
-    return 2;
-  case Kind::Update:
-    return 3;
-  }
-  llvm_unreachable("every kind is handled above");
-}
-
 double bytesOf(Value value) { return getTensorBytes(value.getType()); }
 
 bool isScalar(Value value) {
@@ -285,8 +268,10 @@ bool KernelClusters::tryJoin(Operation *op) {
       return;
     Operation *producer = value.getDefiningOp();
     KernelCluster *cluster = producer ? owner.lookup(producer) : nullptr;
+    // Outside of fragments, a kernel of several phases, which run at different
+    // times, would keep its inputs alive in between.
     if (cluster &&
-        (isFragment || phaseOf(cluster->ops.front()) == phaseOf(op)) &&
+        (isFragment || getPhase(cluster->ops.front()) == getPhase(op)) &&
         !llvm::is_contained(candidates, cluster))
       candidates.push_back(cluster);
   });

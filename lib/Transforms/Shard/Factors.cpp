@@ -135,7 +135,7 @@ bool pp::fits(ShardingAttr sharding, Type type, const MeshView &mesh) {
          });
 }
 
-LogicalResult pp::verifyShardings(func::FuncOp main, const MeshView &mesh) {
+static LogicalResult verifyShardings(func::FuncOp main, const MeshView &mesh) {
   auto isSharding = [&](Attribute attr, Type type) {
     auto sharding = dyn_cast_or_null<ShardingAttr>(attr);
     return sharding && fits(sharding, type, mesh);
@@ -161,6 +161,14 @@ LogicalResult pp::verifyShardings(func::FuncOp main, const MeshView &mesh) {
                           "pp-propagate-shardings writes them");
   }
   return success();
+}
+
+FailureOr<ShardedMain> ShardedMain::of(ModuleOp module) {
+  FailureOr<func::FuncOp> main = lookupMain(module);
+  FailureOr<MeshView> mesh = MeshView::of(module);
+  if (failed(main) || failed(mesh) || failed(verifyShardings(*main, *mesh)))
+    return failure();
+  return ShardedMain{*main, *mesh};
 }
 
 //===----------------------------------------------------------------------===//

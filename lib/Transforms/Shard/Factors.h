@@ -68,9 +68,15 @@ bool isLayoutChange(mlir::Operation *op);
 /// True if `sharding` has the rank of `type` and names axes of the mesh only.
 bool fits(ShardingAttr sharding, mlir::Type type, const MeshView &mesh);
 
-/// Checks that every argument, op and result of `main` has shardings that fit.
-mlir::LogicalResult verifyShardings(mlir::func::FuncOp main,
-                                    const MeshView &mesh);
+/// What the passes after propagation begin with.
+struct ShardedMain {
+  mlir::func::FuncOp main;
+  MeshView mesh;
+
+  /// The module's function and mesh, once it has been checked that every
+  /// argument, op and result has shardings that fit.
+  static mlir::FailureOr<ShardedMain> of(mlir::ModuleOp module);
+};
 
 /// True if `a` begins `b`.
 bool isPrefix(const AxisList &a, const AxisList &b);

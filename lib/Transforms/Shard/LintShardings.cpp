@@ -170,13 +170,11 @@ namespace {
 
 struct LintShardingsPass : pp::impl::LintShardingsBase<LintShardingsPass> {
   void runOnOperation() override {
-    auto main = lookupMain(getOperation());
-    if (failed(main))
+    FailureOr<ShardedMain> sharded = ShardedMain::of(getOperation());
+    if (failed(sharded))
       return signalPassFailure();
-    FailureOr<MeshView> mesh = MeshView::of(getOperation());
-    if (failed(mesh) || failed(verifyShardings(*main, *mesh)))
-      return signalPassFailure();
-    setFindings(*main, ShardingLint(*main, *mesh).run());
+    setFindings(sharded->main,
+                ShardingLint(sharded->main, sharded->mesh).run());
     markAllAnalysesPreserved();
   }
 };

@@ -36,13 +36,8 @@ static void eraseUnused(Block &body) {
       op.erase();
 }
 
-/// Gradients of inputs and of weights are one part of the step.
 static bool areOfOnePart(Operation *a, Operation *b) {
-  auto partOf = [](Operation *op) {
-    Kind kind = getKind(op);
-    return kind == Kind::WeightGradient ? Kind::InputGradient : kind;
-  };
-  return partOf(a) == partOf(b) && getStages(a) == getStages(b);
+  return getPhase(a) == getPhase(b) && getStages(a) == getStages(b);
 }
 
 /// Lets later collectives use the results of equal earlier ones.

@@ -508,15 +508,8 @@ namespace {
 
 struct PadDimensionsPass : pp::impl::PadDimensionsBase<PadDimensionsPass> {
   void runOnOperation() override {
-    auto main = lookupMain(getOperation());
-    if (failed(main))
-      return signalPassFailure();
-    FailureOr<MeshView> mesh = MeshView::of(getOperation());
-    if (failed(mesh))
-      return signalPassFailure();
-    if (failed(verifyShardings(*main, *mesh)))
-      return signalPassFailure();
-    if (failed(Padding(*main, *mesh).run()))
+    FailureOr<ShardedMain> sharded = ShardedMain::of(getOperation());
+    if (failed(sharded) || failed(Padding(sharded->main, sharded->mesh).run()))
       signalPassFailure();
   }
 };

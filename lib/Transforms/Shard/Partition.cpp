@@ -519,23 +519,19 @@ struct PartitionPass : pp::impl::PartitionBase<PartitionPass> {
   using PartitionBase::PartitionBase;
 
   void runOnOperation() override {
-    auto main = lookupMain(getOperation());
-    if (failed(main))
-      return signalPassFailure();
-    FailureOr<MeshView> mesh = MeshView::of(getOperation());
-    if (failed(mesh))
-      return signalPassFailure();
     if (!(linkLatency >= 0 && linkBandwidth > 0)) {
       getOperation().emitError("expects link-latency of at least 0 and "
                                "link-bandwidth above 0, got ")
           << linkLatency.getValue() << " and " << linkBandwidth.getValue();
       return signalPassFailure();
     }
-    if (failed(verifyShardings(*main, *mesh)))
+    FailureOr<ShardedMain> sharded = ShardedMain::of(getOperation());
+    if (failed(sharded))
       return signalPassFailure();
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
-    if (failed(
-            Partitioner(*main, *mesh, plan, linkLatency, linkBandwidth).run()))
+    if (failed(Partitioner(sharded->main, sharded->mesh, plan, linkLatency,
+                           linkBandwidth)
+                   .run()))
       return signalPassFailure();
     getOperation()->setAttr(attrs::kLevel,
                             LevelAttr::get(&getContext(), Level::Spmd));

@@ -227,19 +227,18 @@ template <typename OpTy> void splitIfSharded(OpTy op, const MeshView &mesh) {
 
 struct SplitScansPass : pp::impl::SplitScansBase<SplitScansPass> {
   void runOnOperation() override {
-    auto main = lookupMain(getOperation());
-    if (failed(main))
+    FailureOr<ShardedMain> sharded = ShardedMain::of(getOperation());
+    if (failed(sharded))
       return signalPassFailure();
-    FailureOr<MeshView> mesh = MeshView::of(getOperation());
-    if (failed(mesh) || failed(verifyShardings(*main, *mesh)))
-      return signalPassFailure();
-    for (Operation &op : llvm::make_early_inc_range(main->getBody().front())) {
+    const MeshView &mesh = sharded->mesh;
+    Block &body = sharded->main.getBody().front();
+    for (Operation &op : llvm::make_early_inc_range(body)) {
       if (auto cumsum = dyn_cast<CumsumOp>(op))
-        splitIfSharded(cumsum, *mesh);
+        splitIfSharded(cumsum, mesh);
       else if (auto argmax = dyn_cast<ArgmaxOp>(op))
-        splitIfSharded(argmax, *mesh);
+        splitIfSharded(argmax, mesh);
       else if (auto top = dyn_cast<TopKOp>(op))
-        splitIfSharded(top, *mesh);
+        splitIfSharded(top, mesh);
     }
   }
 };

@@ -341,7 +341,7 @@ bool Mutator::changeCollective() {
   if (i == list->size())
     return false;
   ppx::InstructionT &it = *(*list)[i];
-  switch (pick(4)) {
+  switch (pick(5)) {
   case 0:
     it.collective = ppx::CollectiveKind((it.collective + 1 + pick(4)) % 5);
     return true;
@@ -352,6 +352,11 @@ bool Mutator::changeCollective() {
     if (it.dimensions.empty())
       return false;
     ++it.dimensions[pick(it.dimensions.size())];
+    return true;
+  case 3:
+    if (it.split_dimensions.empty())
+      return false;
+    ++it.split_dimensions[pick(it.split_dimensions.size())];
     return true;
   default:
     if (it.permutation.size() < 2)

@@ -17,6 +17,7 @@
 #include "pprt/Files.h"
 #include "pprt/Status.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
@@ -51,7 +52,12 @@ int main(int argc, char **argv) {
   std::list<std::string> descriptions; // options only refer to theirs
   auto number = [&](auto &command, llvm::StringRef name, llvm::StringRef what,
                     auto &value) {
-    descriptions.push_back(llvm::formatv("{0} (default {1})", what, value));
+    std::string shown;
+    if constexpr (std::is_floating_point_v<std::decay_t<decltype(value)>>)
+      llvm::raw_string_ostream(shown) << llvm::format("%g", value);
+    else
+      shown = llvm::formatv("{0}", value);
+    descriptions.push_back(llvm::formatv("{0} (default {1})", what, shown));
     return cl::opt<std::decay_t<decltype(value)>, true>(
         name, cl::desc(descriptions.back()), cl::location(value),
         cl::init(value), cl::sub(command));

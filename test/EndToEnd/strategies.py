@@ -1,0 +1,161 @@
+"""Models and the strategies to split them by, drawn from one table.
+
+SPDX-License-Identifier: Apache-2.0
+
+A strategy is a choice for each key of a plan that its model can obey. Of a few
+random ones the one is taken whose pairs of choices have been met least, so that
+a few dozen meet most pairs that can be met. Sizes are such that some degrees do
+not divide them.
+"""
+import collections
+import dataclasses
+import itertools
+import random
+
+GPT = "gpt --layers=3 --hidden=20 --heads=4 --seq=8 --batch=16 --vocab=32"
+MOE = "moe --layers=2 --hidden=12 --heads=4 --seq=8 --batch=24 --vocab=24"
+RESNET = "resnet --depth=18 --image=16 --width=6 --groups=3 --classes=5 --batch=12"
+UNET = "unet --depth=2 --image=8 --width=4 --groups=2 --classes=3 --batch=12"
+
+
+@dataclasses.dataclass
+class Family:
+    """Models that know the same keys, and their shares of all strategies."""
+    variants: list  # command lines of pp-model
+    share: int  # of 12
+    batch: int
+    layers: int
+
+
+FAMILIES = {
+    "gpt": Family([f"{GPT} --tied={tied} --dropout={dropout}"
+                   for tied in ("true", "false") for dropout in ("0", "0.2")], 5, 16, 3),
+    # Room for all choices; some dropped; experts and their places do not divide.
+    "moe": Family([f"{MOE} {experts}" for experts in (
+        "--experts=4 --top-k=1 --capacity-factor=4", "--experts=4 --top-k=2 --capacity-factor=2",
+        "--experts=4 --top-k=1 --capacity-factor=1", "--experts=6 --top-k=2 --capacity-factor=0.8",
+        "--experts=3 --top-k=2 --capacity-factor=1 --moe-every=1 --dropout=0.2")], 4, 24, 2),
+    "resnet": Family([f"{RESNET} --norm={norm}" for norm in ("batch", "group")], 2, 12, 3),
+    "unet": Family([UNET], 1, 12, 3),
+}
+DEVICES = 8
+
+
+@dataclasses.dataclass
+class Key:
+    """A key, what it may say (first: what it says if absent), and of whom."""
+    name: str
+    values: tuple
+    families: str = "gpt moe resnet unet"
+    needs: tuple = ()  # another key and the values with which this one means something
+    is_axis: bool = False
+
+
+KEYS = [
+    Key("microbatches", (1, 2, 3, 4)),
+    Key("pp", (1, 2, 3), is_axis=True),
+    Key("dp", (1, 2, 3, 4), is_axis=True),
+    Key("ep", (1, 2, 3, 4), "moe", is_axis=True),
+    Key("tp", (1, 2, 3, 4), is_axis=True),
+    Key("zero", (0, 1, 2, 3), needs=("dp", (2, 3, 4))),
+    Key("zero.gather", ("layer", "step"), needs=("zero", (3,))),
+    Key("sequence", ("false", "true"), "gpt moe", needs=("tp", (2, 3, 4))),
+    Key("sequence.gather", ("again", "keep"), "gpt moe", needs=("sequence", ("true",))),
+    Key("vocab", ("false", "true"), "gpt moe", needs=("tp", (2, 3, 4))),
+    Key("bucket", (26214400, 0, 3000)),
+    Key("schedule", ("1f1b", "gpipe"), needs=("pp", (2, 3))),
+]
+OPTIMIZERS = ("sgd lr=0.1", "adamw lr=1e-3", "adamw lr=1e-3 clip=0.5", "momentum lr=0.05")
+
+
+@dataclasses.dataclass
+class Strategy:
+    family: str
+    model: str
+    optimizer: str
+    said: dict  # key -> value, for every key that means something
+
+    def spell(self):
+        """The text of --parallelize; what a plan says anyway is left out."""
+        usual = {key.name: key.values[0] for key in KEYS}
+        words = [f"{name}={value}" for name, value in self.said.items() if value != usual[name]]
+        return " ".join([*words, f"optimizer={self.optimizer}"])
+
+    def pairs(self):
+        choices = [("model", self.model), ("optimizer", self.optimizer), *self.said.items()]
+        return list(itertools.combinations(choices, 2))
+
+
+def fits(strategy):
+    """Whether devices, rows, experts and layers are enough."""
+    family, said, devices = FAMILIES[strategy.family], strategy.said, 1
+    for key in KEYS:
+        devices *= said.get(key.name, 1) if key.is_axis else 1
+    experts = int(strategy.model.split("--experts=")[1].split()[0]) if "ep" in said else 1
+    return (1 < devices <= DEVICES and said["pp"] <= family.layers and
+            said["microbatches"] * said["dp"] * said.get("ep", 1) <= family.batch and
+            said.get("ep", 1) <= experts and
+            # Batch norm over micro-batches is refused.
+            ("--norm=batch" not in strategy.model or said["microbatches"] == 1))
+
+
+def draw_one(draw, name):
+    while True:
+        family = FAMILIES[name]
+        strategy = Strategy(name, draw.choice(family.variants), draw.choice(OPTIMIZERS), {})
+        known, left = [key for key in KEYS if name in key.families.split()], DEVICES
+        axes = [key for key in known if key.is_axis]
+        sizes = {}
+        for key in draw.sample(axes, len(axes)):  # none is always the last to find devices
+            sizes[key.name] = draw.choice([n for n in key.values if n <= left])
+            left //= sizes[key.name]
+        for key in known:
+            if not key.needs or strategy.said.get(key.needs[0]) in key.needs[1]:
+                strategy.said[key.name] = sizes.get(key.name, draw.choice(key.values))
+        if fits(strategy):
+            return strategy
+
+
+def draw_all(count, families):
+    """`count` strategies that differ in more than optimizer and model."""
+    drawn, shares = [], sum(FAMILIES[name].share for name in families)
+    for name in families:
+        draw, known, met = random.Random(name), set(), collections.Counter()
+        wanted = count * FAMILIES[name].share // shares
+        while len(known) < wanted:
+            candidates = [draw_one(draw, name) for _ in range(30)]
+            new = [c for c in candidates if str(c.said) not in known]
+            if not new:
+                raise ValueError(f"expects fewer strategies of {name} than {wanted}")
+            best = max(new, key=lambda c: sum((1 + met[p])**-2 for p in c.pairs()) / len(c.pairs()))
+            known.add(str(best.said))
+            met.update(best.pairs())
+            drawn.append(best)
+    return drawn
+
+
+def describe(drawn):
+    """How many strategies there are, in all and with each word of each key."""
+    def count(chosen):
+        of = {name: sum(s.family == name for s in chosen) for name in FAMILIES}
+        return f"{len(chosen)}: " + ", ".join(f"{name} {n}" for name, n in of.items() if n)
+
+    yield "strategies, distinct: " + count(drawn)
+    for key in KEYS:
+        for value in key.values[1:]:
+            yield f"  {key.name}={value} in " + count(
+                [s for s in drawn if s.said.get(key.name) == value])
+
+
+def find_missing(drawn):
+    """Words that no strategy of a family has, though its models know them."""
+    for name in {s.family for s in drawn}:
+        for key in (key for key in KEYS if name in key.families.split()):
+            for value in key.values:
+                if key.name == "pp" and value > FAMILIES[name].layers:
+                    continue
+                if not any(s.family == name and s.said.get(key.name) == value for s in drawn):
+                    yield f"{name}: {key.name}={value}"
+        for model in FAMILIES[name].variants:
+            if not any(s.model == model for s in drawn):
+                yield model

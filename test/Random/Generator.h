@@ -136,6 +136,7 @@ private:
   mlir::Value oddIndexing(mlir::Value x);
   mlir::Value equality(mlir::Value a, mlir::Value b);
   mlir::Value routing(mlir::Value x);
+  mlir::Value nameForExperts(mlir::Value x, int64_t expert);
   mlir::Value cutRows(mlir::Value x, int64_t dim, int64_t size);
 
   /// What a result is, and its name.
@@ -151,6 +152,7 @@ private:
 
   void addArgument(mlir::RankedTensorType type, Role role,
                    const llvm::Twine &name);
+  void nameDims(llvm::ArrayRef<llvm::StringRef> dims);
 
   RandomProgramOptions options;
   std::mt19937 random;

@@ -21,6 +21,20 @@ Value Generator::equality(Value a, Value b) {
   return make<ConvertOp>(f64(shapeOf(a)), bits);
 }
 
+/// Under a name by which a plan can split the experts, which are dimension
+/// `expert`; or the batch instead, if it is negative.
+Value Generator::nameForExperts(Value x, int64_t expert) {
+  if (!options.namesDims)
+    return x;
+  SmallVector<StringRef> dims(rankOf(x));
+  if (batched.contains(x))
+    dims[0] = "batch";
+  if (expert >= 0)
+    dims[expert] = "expert";
+  return make<NameOp>(typeOf(x), x, builder.getStringAttr("v" + Twine(names++)),
+                      builder.getStrArrayAttr(dims), /*gradient=*/false);
+}
+
 Value Generator::routing(Value x) {
   int64_t rank = rankOf(x), rows = rank - 2, last = rank - 1;
   if (options.isSmooth || rows < ownDim(x))
@@ -71,7 +85,8 @@ Value Generator::routing(Value x) {
   expert.append({shape[last], numPlaces, shape[last]});
   Value sent = make<DotGeneralOp>(f64(expert), dispatch, x, batch, batch,
                                   Sizes{rows}, Sizes{rows});
-  Value made = unary<TanhOp>(sent);
+  sent = nameForExperts(sent, rows);
+  Value made = nameForExperts(unary<TanhOp>(sent), -1);
   Value gate =
       make<ReduceOp>(f64(ArrayRef<int64_t>(shape).drop_back()), Reduction::Max,
                      unary<LogisticOp>(logits), Sizes{last});

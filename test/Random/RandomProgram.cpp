@@ -82,6 +82,13 @@ void Generator::addArgument(RankedTensorType type, Role role,
     batched.insert(argument);
 }
 
+/// Of the last argument.
+void Generator::nameDims(ArrayRef<StringRef> dims) {
+  if (options.namesDims)
+    main.setArgAttr(main.getNumArguments() - 1, attrs::kDims,
+                    builder.getStrArrayAttr(dims));
+}
+
 OwningOpRef<ModuleOp> Generator::build() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   builder.setInsertionPointToStart(module->getBody());
@@ -96,12 +103,17 @@ OwningOpRef<ModuleOp> Generator::build() {
   // Parameters and input share sizes, so that they can meet.
   int64_t side = drawSize(), other = drawSize();
   addArgument(f64(withBatch({side, other})), Role::Input, "x");
+  if (options.batch)
+    nameDims({"batch", "sequence", ""});
   addArgument(i32(withBatch({drawSize()})), Role::Input, "indices");
   indices = main.getArguments().back();
   const Sizes parameters[] = {
       {side, other}, {other, drawSize()}, {drawSize(), side, other}, {other}};
-  for (auto [index, shape] : llvm::enumerate(parameters))
+  for (auto [index, shape] : llvm::enumerate(parameters)) {
     addArgument(f64(shape), Role::Param, "w" + Twine(index));
+    if (shape.size() == 3)
+      nameDims({"expert", "", ""});
+  }
   if (options.hasStates)
     addStates({parameters[0], parameters[0], parameters[3], parameters[3]});
   for (Value argument : main.getArguments())

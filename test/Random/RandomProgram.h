@@ -39,6 +39,8 @@ struct RandomProgramOptions {
   bool hasLiterals = false, stopsGradients = false;
   /// Mostly ops that regroup dimensions, and look-ups in what they leave.
   bool regroups = false;
+  /// Says what dimensions are, for plans to speak of: a sequence, and experts.
+  bool namesDims = false;
 };
 
 /// A module whose @main has parameters, a float and an integer input, and a

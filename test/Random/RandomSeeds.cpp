@@ -50,8 +50,10 @@ SmallVector<SeedAttr> pp::testing::drawSeeds(func::FuncOp main, MeshAttr mesh,
         isSplit = true;
     };
     if (isInput)
-      for (StringRef axis : {"mb", "dp"})
+      for (StringRef axis : {"mb", "dp", "ep"})
         place(0, axis);
+    else if (type.getRank() > 0 && mesh.lookup("ep") && chance(30))
+      place(random() % type.getRank(), "ep");
     if (type.getRank() > 0 && chance(isInput ? 30 : 60))
       place(random() % type.getRank(), "tp");
     if (!isSplit)

@@ -66,6 +66,12 @@ void listShardings(int64_t rank, ArrayRef<StringRef> axes,
 
 /// A reshape between all shapes of one number of elements, its result split in
 /// every way over two axes.
+TEST(ShardingJudge, FindsFaultWithPassesThatFailWithoutAWord) {
+  EXPECT_EQ(judgeFailure("expects \"tp\" to split some tensor").fault, "");
+  EXPECT_EQ(judgeFailure("expects f64, got f32").fault, "expects f64, got f32");
+  EXPECT_NE(judgeFailure("").fault, "");
+}
+
 TEST_F(PartitionOnce, OfReshapes) {
   const std::vector<std::vector<SmallVector<int64_t>>> groups = {
       {{8}, {2, 4}, {4, 2}, {2, 2, 2}},

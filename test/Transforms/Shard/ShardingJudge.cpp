@@ -70,6 +70,12 @@ static std::vector<reference::HostTensor> makeInputs(func::FuncOp main,
   return inputs;
 }
 
+Verdict pp::testing::judgeFailure(StringRef message) {
+  if (StringRef reason = findRefusal(message); !reason.empty())
+    return {reason.str(), ""};
+  return {"", message.empty() ? "fails without a word" : message.str()};
+}
+
 Verdict pp::testing::judgeShardings(ModuleOp module, unsigned seed,
                                     function_ref<void(ModuleOp)> onPropagated) {
   MLIRContext *context = module.getContext();
@@ -78,11 +84,6 @@ Verdict pp::testing::judgeShardings(ModuleOp module, unsigned seed,
     message += diagnostic.str();
     return success();
   });
-  auto judgeMessage = [&]() -> Verdict {
-    if (StringRef reason = findRefusal(message); !reason.empty())
-      return {reason.str(), ""};
-    return {"", message};
-  };
   if (failed(verify(module)))
     return {"", "invalid module: " + message};
   auto main = module.lookupSymbol<func::FuncOp>("main");
@@ -102,7 +103,7 @@ Verdict pp::testing::judgeShardings(ModuleOp module, unsigned seed,
   passes.addPass(createPartition());
   passes.addPass(createOptimizeCollectives());
   if (failed(propagate.run(module)))
-    return judgeMessage();
+    return judgeFailure(message);
   if (onPropagated)
     onPropagated(module);
   // With priorities, an earlier round may take an axis first.
@@ -113,7 +114,7 @@ Verdict pp::testing::judgeShardings(ModuleOp module, unsigned seed,
                sharding))
       return {"", "result " + std::to_string(index) + " has another sharding"};
   if (failed(passes.run(module)))
-    return judgeMessage();
+    return judgeFailure(message);
   auto actual =
       reference::evaluateSpmd(main, lookupMesh(module).getMesh(), inputs);
   if (failed(actual))

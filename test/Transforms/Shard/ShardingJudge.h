@@ -20,6 +20,10 @@ struct Verdict {
   std::string refusal, fault;
 };
 
+/// What a pass that failed with this message has done. Without one it is at
+/// fault.
+Verdict judgeFailure(llvm::StringRef message);
+
 /// Judges `module`, which is changed. `onPropagated` sees it before it is
 /// padded.
 Verdict

@@ -55,6 +55,9 @@ private:
   void addTo(Draft &draft, Operation *op);
   /// Makes `value` available to `draft`: as an op of it or as an input.
   void require(Draft &draft, Value value);
+  /// Makes `value` an input of `draft`, from the stage's prologue if it is
+  /// computed there.
+  void takeIn(Draft &draft, Value value);
   bool belongsTo(const Draft &draft, Operation *op) const;
   /// The sum over stages by which `draft` gets the result of `op`, or null.
   const CrossStageSum *getSum(const Draft &draft, Operation *op) const {
@@ -154,12 +157,17 @@ bool StageSplitter::isComputedIn(const Draft &draft, Operation *op) const {
 
 void StageSplitter::require(Draft &draft, Value value) {
   Operation *op = value.getDefiningOp();
-  if (op && getKind(op) == Kind::Prologue)
-    addTo(draftOf(Phase::Prologue, draft.stage), op);
   if (op && (belongsTo(draft, op) || getSum(draft, op)))
     addTo(draft, op);
   else
-    draft.inputs.insert(value);
+    takeIn(draft, value);
+}
+
+void StageSplitter::takeIn(Draft &draft, Value value) {
+  Operation *op = value.getDefiningOp();
+  if (op && getKind(op) == Kind::Prologue)
+    addTo(draftOf(Phase::Prologue, draft.stage), op);
+  draft.inputs.insert(value);
 }
 
 void StageSplitter::addTo(Draft &draft, Operation *op) {
@@ -172,7 +180,7 @@ void StageSplitter::addTo(Draft &draft, Operation *op) {
   } else {
     for (Value addend : getAddends(draft, *sum))
       if (addend == op->getResult(0))
-        draft.inputs.insert(addend);
+        takeIn(draft, addend);
       else
         require(draft, addend);
   }

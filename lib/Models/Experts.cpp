@@ -23,8 +23,11 @@ Experts::Experts(GraphBuilder &graph, const MoeConfig &config)
     : graph(graph), config(config),
       routing(graph.getElement().isF64() ? graph.getElement()
                                          : graph.getF32()) {
+  // The factor is meant in decimals: 1.1 * 10 are 11 places, not 12, although
+  // the doubles multiply to a little more.
+  constexpr double rounding = 1e-12;
   double share = double(config.topK * config.seq) / double(config.experts);
-  capacity = int64_t(std::ceil(share * config.capacityFactor));
+  capacity = int64_t(std::ceil(share * config.capacityFactor * (1 - rounding)));
 }
 
 Value Experts::oneHot(Value expert) {
@@ -88,9 +91,9 @@ SmallVector<Experts::Choice> Experts::route(Value x,
     taken = taken ? graph.binary<AddOp>(taken, count) : count;
   }
   for (const Choice &choice : choices) {
-    Value isDropped = graph.select(choice.isPlaced,
-                                   graph.splat(0, {batch, seq}, routing),
-                                   graph.splat(1, {batch, seq}, routing));
+    Value isDropped =
+        graph.select(choice.isPlaced, graph.splat(0, {batch, seq}, routing),
+                     graph.splat(1, {batch, seq}, routing));
     Value count = graph.reduce(Reduction::Sum, isDropped, {0, 1});
     dropped = dropped ? graph.binary<AddOp>(dropped, count) : count;
   }

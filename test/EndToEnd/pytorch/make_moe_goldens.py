@@ -12,6 +12,7 @@ import json
 import math
 import os
 import zlib
+from fractions import Fraction
 
 import numpy as np
 import torch
@@ -77,8 +78,9 @@ class Moe(nn.Module):
     def route(self, tokens):
         """One sequence: what each token becomes, the auxiliary loss, and how
         many choices were dropped."""
-        capacity = math.ceil(self.k * len(tokens) / self.num_experts *
-                             self.factor)
+        # The factor is a decimal: 1.1 * 10 are 11 places.
+        capacity = math.ceil(Fraction(str(self.factor)) * self.k *
+                             len(tokens) / self.num_experts)
         p = torch.softmax(tokens @ self.router.weight, dim=-1)
         choices = [sorted(range(self.num_experts),
                           key=lambda e, s=s: (-p[s, e].item(), e))[:self.k]

@@ -161,12 +161,7 @@ Value lowerArgmax(ArgmaxOp op, LinalgBuilder b, ValueRange operands) {
         position = arith::IndexCastOp::create(nested, loc, index, position);
         Value next = emitConvert(nested, loc, scalars[0], element),
               best = scalars[1];
-        Value isLarger =
-            isa<FloatType>(element)
-                ? Value(arith::CmpFOp::create(
-                      nested, loc, arith::CmpFPredicate::OGT, next, best))
-                : Value(arith::CmpIOp::create(
-                      nested, loc, arith::CmpIPredicate::sgt, next, best));
+        Value isLarger = emitIsLarger(nested, loc, next, best);
         Value value =
             arith::SelectOp::create(nested, loc, isLarger, next, best);
         Value place = arith::SelectOp::create(nested, loc, isLarger, position,

@@ -147,13 +147,6 @@ static Value findNext(LinalgBuilder b, Value from, int64_t dim, Value before,
   Value best =
       b.fill(placeType.clone(element), getIdentity(Reduction::Max, element));
   Value place = b.fill(placeType, builder.getI32IntegerAttr(-1));
-  auto compare = [&](OpBuilder &at, Location loc, Value x, Value y,
-                     arith::CmpFPredicate ofFloats,
-                     arith::CmpIPredicate ofIntegers) -> Value {
-    if (isa<FloatType>(x.getType()))
-      return arith::CmpFOp::create(at, loc, ofFloats, x, y);
-    return arith::CmpIOp::create(at, loc, ofIntegers, x, y);
-  };
   auto generic = linalg::GenericOp::create(
       builder, b.loc, TypeRange{best.getType(), placeType},
       ValueRange{from, before, value}, ValueRange{best, place},
@@ -163,20 +156,19 @@ static Value findNext(LinalgBuilder b, Value from, int64_t dim, Value before,
             at, loc, i32, linalg::IndexOp::create(at, loc, dim));
         Value next = emitConvert(at, loc, scalars[0], element),
               last = emitConvert(at, loc, scalars[2], element);
-        Value isSmaller =
-            compare(at, loc, next, last, arith::CmpFPredicate::OLT,
-                    arith::CmpIPredicate::slt);
-        Value isEqual = compare(at, loc, next, last, arith::CmpFPredicate::OEQ,
-                                arith::CmpIPredicate::eq);
+        // A later one comes behind unless it is larger, an earlier one if it is
+        // smaller.
         Value isLater = arith::CmpIOp::create(
             at, loc, arith::CmpIPredicate::sgt, position, scalars[1]);
-        Value isBehind = arith::OrIOp::create(
-            at, loc, isSmaller,
-            arith::AndIOp::create(at, loc, isEqual, isLater));
+        Value isSmaller = emitIsLarger(at, loc, last, next);
+        Value isNotLarger = arith::CmpIOp::create(
+            at, loc, arith::CmpIPredicate::eq,
+            emitIsLarger(at, loc, next, last),
+            arith::ConstantOp::create(at, loc, at.getBoolAttr(false)));
+        Value isBehind =
+            arith::SelectOp::create(at, loc, isLater, isNotLarger, isSmaller);
         isBehind = arith::OrIOp::create(at, loc, isBehind, isFirst);
-        Value isLarger =
-            compare(at, loc, next, scalars[3], arith::CmpFPredicate::OGT,
-                    arith::CmpIPredicate::sgt);
+        Value isLarger = emitIsLarger(at, loc, next, scalars[3]);
         Value none =
             arith::ConstantOp::create(at, loc, at.getI32IntegerAttr(0));
         Value isOnly = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt,

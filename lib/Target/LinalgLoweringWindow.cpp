@@ -254,8 +254,7 @@ Value pp::lower(SelectAndScatterOp op, LinalgBuilder b, ValueRange operands) {
       [&](OpBuilder &nested, Location loc, ValueRange scalars) {
         Value value = emitConvert(nested, loc, scalars[0], compute);
         Value best = scalars[3], place = scalars[4];
-        Value isLarger = arith::CmpFOp::create(
-            nested, loc, arith::CmpFPredicate::OGT, value, best);
+        Value isLarger = emitIsLarger(nested, loc, value, best);
         Value isFirst = arith::CmpIOp::create(
             nested, loc, arith::CmpIPredicate::slt, place,
             arith::ConstantOp::create(nested, loc,

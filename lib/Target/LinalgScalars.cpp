@@ -303,6 +303,17 @@ Value pp::emitScalar(OpBuilder &b, Operation *op, ValueRange operands) {
   return result ? emitConvert(b, loc, result, element) : result;
 }
 
+Value pp::emitIsLarger(OpBuilder &b, Location loc, Value lhs, Value rhs) {
+  if (!isa<FloatType>(lhs.getType()))
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, lhs, rhs);
+  // Larger, or one of both is NaN; then it must not be `rhs`.
+  Value isLarger =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGT, lhs, rhs);
+  Value isNumber =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, rhs, rhs);
+  return arith::AndIOp::create(b, loc, isLarger, isNumber);
+}
+
 Value pp::emitCombine(OpBuilder &b, Location loc, Reduction reduction,
                       Value lhs, Value rhs) {
   Type element = lhs.getType(), compute = getComputeType(element);

@@ -24,6 +24,11 @@ mlir::Value emitScalar(mlir::OpBuilder &builder, mlir::Operation *op,
 mlir::Value emitCombine(mlir::OpBuilder &builder, mlir::Location loc,
                         Reduction reduction, mlir::Value lhs, mlir::Value rhs);
 
+/// Whether argmax, top_k and select_and_scatter take `lhs` rather than `rhs`,
+/// wherever they lie: the larger, and NaN rather than any number.
+mlir::Value emitIsLarger(mlir::OpBuilder &builder, mlir::Location loc,
+                         mlir::Value lhs, mlir::Value rhs);
+
 /// Converts a scalar between element types as pp.convert does.
 mlir::Value emitConvert(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value value, mlir::Type to);

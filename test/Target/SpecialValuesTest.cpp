@@ -186,4 +186,24 @@ TEST(SpecialValues, Reductions) {
               "13x", reduction[0] == 'm');
 }
 
+// NaN comes before all numbers, and the first of equal elements before others.
+TEST(SpecialValues, Selections) {
+  for (std::string dim : {"0", "1"}) {
+    const std::string top = dim == "0" ? "5x13x" : "13x5x";
+    for (std::string of : {"x", "y"}) {
+      compare("%i = pp.argmax %" + of + " dim " + dim +
+                  " : %in -> tensor<13xi32>\n"
+                  "%z = pp.convert %i : tensor<13xi32> -> %out",
+              "13x");
+      compare("%i = pp.top_k %" + of + " dim " + dim + " : %in -> tensor<" +
+                  top + "i32>\n%z = pp.convert %i : tensor<" + top +
+                  "i32> -> %out",
+              top);
+      compare("%z = pp.select_and_scatter %" + of + ", %y dims [" + dim +
+              "] sizes [4] strides [1] dilation [1] "
+              "low [1] high [2] : %in, %in");
+    }
+  }
+}
+
 } // namespace

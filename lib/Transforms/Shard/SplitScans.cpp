@@ -68,11 +68,15 @@ private:
         created->setAttr(name, mark);
     return value;
   }
-  Value splat(const Layout &layout, ArrayRef<int64_t> shape, int64_t number);
+  Value splat(const Layout &layout, ArrayRef<int64_t> shape, TypedAttr value);
   /// Each number of a shard at the next one, or at the one before; 0 comes in.
   Value shift(Value totals, bool isReverse);
   /// `places` in shards, as places in the whole dimension; [..., shards, ...].
   Value toGlobal(Value places, const Layout &layout);
+  /// The elements of `values` at `places` along dimension `along`, which the
+  /// result drops.
+  Value lookUp(Value values, const Layout &layout, Value places,
+               const Layout &result, int64_t along);
   /// The input's shape, or layout, with the scanned dimension as these.
   SmallVector<int64_t> shapeWith(ArrayRef<int64_t> sizes) const;
   Layout layoutWith(ArrayRef<AxisList> axes) const;
@@ -109,12 +113,10 @@ SmallVector<int64_t> ScanSplitter::allBut(int64_t rank, int64_t left) const {
 }
 
 Value ScanSplitter::splat(const Layout &layout, ArrayRef<int64_t> shape,
-                          int64_t number) {
-  auto type = RankedTensorType::get(shape, builder.getI32Type());
-  return create<ConstantOp>(
-      layout, shape, builder.getI32Type(),
-      DenseElementsAttr::get(
-          type, builder.getI32IntegerAttr(static_cast<int32_t>(number))));
+                          TypedAttr value) {
+  auto type = RankedTensorType::get(shape, value.getType());
+  return create<ConstantOp>(layout, shape, value.getType(),
+                            DenseElementsAttr::get(type, Attribute(value)));
 }
 
 Value ScanSplitter::toGlobal(Value places, const Layout &layout) {
@@ -122,7 +124,7 @@ Value ScanSplitter::toGlobal(Value places, const Layout &layout) {
   Type i32 = builder.getI32Type();
   Value first =
       create<MulOp>(layout, shape, i32, create<IotaOp>(layout, shape, i32, dim),
-                    splat(layout, shape, size));
+                    splat(layout, shape, builder.getI32IntegerAttr(size)));
   return create<AddOp>(layout, shape, i32, first, places);
 }
 
@@ -133,10 +135,7 @@ Value ScanSplitter::shift(Value totals, bool isReverse) {
       padded = shape, none(shape.size(), 0), one = none, ones(shape.size(), 1);
   padded[dim] += 1;
   one[dim] = 1;
-  auto scalar = RankedTensorType::get({}, element);
-  Value zero = create<ConstantOp>(
-      Layout(), {}, element,
-      DenseElementsAttr::get(scalar, builder.getZeroAttr(element)));
+  Value zero = splat(Layout(), {}, builder.getZeroAttr(element));
   Value more =
       create<PadOp>(whole, padded, element, totals, zero,
                     isReverse ? none : one, isReverse ? one : none, none);
@@ -167,6 +166,23 @@ Value ScanSplitter::split(CumsumOp cumsum) {
   return create<ReshapeOp>(layout, ranked(input).getShape(), element, sum);
 }
 
+/// A sum of one element and zeros.
+Value ScanSplitter::lookUp(Value values, const Layout &layout, Value places,
+                           const Layout &result, int64_t along) {
+  ArrayRef<int64_t> all = ranked(values).getShape();
+  Type element = ranked(values).getElementType(), i32 = builder.getI32Type();
+  Value wanted =
+      create<BroadcastOp>(layout, all, i32, places, allBut(all.size(), along));
+  Value isThere =
+      create<CompareOp>(layout, all, builder.getI1Type(), Direction::EQ, wanted,
+                        create<IotaOp>(layout, all, i32, along));
+  Value chosen =
+      create<SelectOp>(layout, all, element, isThere, values,
+                       splat(layout, all, builder.getZeroAttr(element)));
+  return create<ReduceOp>(result, ranked(places).getShape(), element,
+                          Reduction::Sum, chosen, ArrayRef<int64_t>(along));
+}
+
 /// The largest of each shard, then the shard with the largest of these.
 Value ScanSplitter::split(ArgmaxOp) {
   Type element = ranked(input).getElementType(), i32 = builder.getI32Type();
@@ -176,20 +192,11 @@ Value ScanSplitter::split(ArgmaxOp) {
   SmallVector<int64_t> numbers = shapeWith({shards}), shape = shapeWith({});
   Value parts =
       create<ReshapeOp>(inShards, shapeWith({shards, size}), element, input);
-  Value places = toGlobal(
-      create<ArgmaxOp>(perShard, numbers, i32, parts, dim + 1), perShard);
-  Value largest = create<ReduceOp>(perShard, numbers, element, Reduction::Max,
-                                   parts, ArrayRef<int64_t>(dim + 1));
+  Value places = create<ArgmaxOp>(perShard, numbers, i32, parts, dim + 1);
+  // A maximum over a row may pass over NaN, an argmax does not.
+  Value largest = lookUp(parts, inShards, places, perShard, dim + 1);
   Value winner = create<ArgmaxOp>(result, shape, i32, largest, dim);
-  Value winners = create<BroadcastOp>(perShard, numbers, i32, winner,
-                                      allBut(numbers.size(), dim));
-  Value isWinner =
-      create<CompareOp>(perShard, numbers, builder.getI1Type(), Direction::EQ,
-                        winners, create<IotaOp>(perShard, numbers, i32, dim));
-  Value chosen = create<SelectOp>(perShard, numbers, i32, isWinner, places,
-                                  splat(perShard, numbers, 0));
-  return create<ReduceOp>(result, shape, i32, Reduction::Sum, chosen,
-                          ArrayRef<int64_t>(dim));
+  return lookUp(toGlobal(places, perShard), perShard, winner, result, dim);
 }
 
 /// The largest of each shard, then the largest of all of these. Of equal ones

@@ -277,25 +277,33 @@ RankedTensorType Padding::paddedType(Value value) {
 // The rewriting
 //===----------------------------------------------------------------------===//
 
+/// Padding in the middle of an argument, which no file could fill, it gets
+/// where it is used, if it is whole there.
 LogicalResult Padding::padArguments() {
   SmallVector<Attribute> unpadded(main.getNumArguments());
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
-    RankedTensorType type = paddedType(argument);
-    if (type == argument.getType())
-      continue;
-    for (auto [dim, padding] : llvm::enumerate(paddingOf(argument)))
-      if (!padding.isAtEnd())
+    const Layout layout = getLayout(argument, mesh);
+    SmallVector<DimPadding> paddings = paddingOf(argument);
+    SmallVector<int64_t> shape;
+    for (auto [dim, padding] : llvm::enumerate(paddings)) {
+      if (!padding.isAtEnd() && !layout[dim].empty())
         return main.emitError("argument \"")
                << getArgName(main, index) << "\" of type " << argument.getType()
                << " expects dimension " << dim
                << " to be padded at its end, got a minor factor of "
                << padding.sizes.back() << " padded to " << padding.padded.back()
                << ": split the dimension in the argument's type";
+      if (!padding.isAtEnd())
+        padding.padded = padding.sizes;
+      shape.push_back(padding.paddedSize());
+    }
+    if (ranked(argument).getShape() == ArrayRef(shape))
+      continue;
     unpadded[index] = builder.getDenseI64ArrayAttr(ranked(argument).getShape());
-    masks.notePadding(argument, paddingOf(argument));
+    masks.notePadding(argument, paddings);
     masks.noteZero(argument);
-    argument.setType(type);
+    argument.setType(ranked(argument).clone(shape));
   }
   setArgAttrs(main, attrs::kUnpaddedShape, unpadded);
   return success();
@@ -354,6 +362,10 @@ void Padding::padOp(const PaddedOp &padded) {
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
     const TensorFactors &tensor = rule.operands[index];
+    if (isa<BlockArgument>(operand.get())) {
+      operand.set(repad(operand.get(), paddingOf(operand.get())));
+      masks.noteZero(operand.get());
+    }
     llvm::SmallBitVector whole;
     if (const auto *padding = masks.paddingOf(operand.get()))
       whole = wholeDims(padded, tensor, *padding);

@@ -144,6 +144,70 @@ TEST_F(PartitionOnce, OfPaddedReshards) {
   EXPECT_EQ(refused, 0);
 }
 
+/// Padding in the middle of a dimension that an argument has whole, here one
+/// that is updated: its form at rest has none.
+TEST_F(PartitionOnce, OfArgumentsPaddedWhereUsed) {
+  auto module = parseSourceString<ModuleOp>(
+      R"(module attributes {pp.plan = #pp.plan<mesh = <["a"=3]>>} {
+        pp.mesh @mesh = <["a"=3]>
+        func.func @main(%w: tensor<3x4xf64> {pp.name = "w",
+            pp.role = #pp.role<param>}) -> (tensor<3xf64>, tensor<3x4xf64>
+            {pp.name = "w", pp.role = #pp.role<param>}) {
+          %0 = pp.reshape %w : tensor<3x4xf64> -> tensor<3x2x2xf64>
+          %1 = pp.sharding_constraint %0 to <@mesh, [{}, {}, {"a"}]>
+            : tensor<3x2x2xf64>
+          %2 = pp.exp %w : tensor<3x4xf64>
+          %3 = pp.reshape %1 : tensor<3x2x2xf64> -> tensor<3x4xf64>
+          %4 = pp.add %2, %3 : tensor<3x4xf64>
+          %5 = pp.reduce prod %4 dims [1] : tensor<3x4xf64> -> tensor<3xf64>
+          return %5, %2 : tensor<3xf64>, tensor<3x4xf64> } })",
+      &context);
+  ASSERT_TRUE(module);
+  compare(*module);
+  EXPECT_EQ(refused, 0);
+}
+
+/// Scans along dimensions that are split, padded, or padded in their middle, as
+/// what shares them is split otherwise. Logarithms of some numbers are NaN, of
+/// which the first comes before all others.
+TEST_F(PartitionOnce, OfScans) {
+  for (int64_t size : {12, 10, 7})
+    for (int64_t dim : {0, 1}) {
+      std::vector<std::string> shardings;
+      listShardings(2, {"a", "b"}, {"{}", "{}"}, shardings);
+      for (StringRef scanned : shardings)
+        for (StringRef other : shardings) {
+          const std::string n = std::to_string(size), d = std::to_string(dim);
+          auto typeOf = [&](const std::string &along, StringRef element) {
+            return "tensor<" + (dim ? "5x" + along : along + "x5") + "x" +
+                   element.str() + ">";
+          };
+          const std::string x = typeOf(n, "f64"), top = typeOf("2", "i32"),
+                            places = "tensor<5xi32>";
+          auto module = parseSourceString<ModuleOp>(
+              "module attributes {pp.plan = #pp.plan<mesh = <[\"a\"=2, "
+              "\"b\"=3]>, threads = 1>} { pp.mesh @mesh = <[\"a\"=2, "
+              "\"b\"=3]> func.func @main(%x: " +
+                  x + " {pp.name = \"x\"}) -> (" + x + ", " + x + ", " +
+                  places + ", " + top + ") { %0 = pp.log %x : " + x +
+                  " %1 = pp.sharding_constraint %0 to <@mesh, " +
+                  scanned.str() + "> : " + x +
+                  " %2 = pp.sharding_constraint %x to <@mesh, " + other.str() +
+                  "> : " + x + " %3 = pp.exp %2 : " + x +
+                  " %4 = pp.cumsum %1 dim " + d + " : " + x +
+                  " %5 = pp.argmax %1 dim " + d + " : " + x + " -> " + places +
+                  " %6 = pp.top_k %1 dim " + d + " : " + x + " -> " + top +
+                  " return %3, %4, %5, %6 : " + x + ", " + x + ", " + places +
+                  ", " + top + " } }",
+              &context);
+          ASSERT_TRUE(module);
+          compare(*module);
+          if (HasFailure())
+            return;
+        }
+    }
+}
+
 /// Micro-batches below an axis that splits another dimension before.
 TEST_F(PartitionOnce, OfMicroBatches) {
   auto module = parseSourceString<ModuleOp>(

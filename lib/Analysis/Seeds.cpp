@@ -46,12 +46,11 @@ SmallVector<unsigned, 2> SeedTable::lookup(StringRef name) const {
   return found;
 }
 
-std::optional<int64_t> SeedTable::getPriority(StringRef name,
-                                              unsigned dim) const {
+SeedAttr SeedTable::findSeed(StringRef name, unsigned dim) const {
   for (unsigned number : lookup(name)) {
     SeedAttr seed = plan.getSeeds()[number];
     if (dim < seed.getDims().size() && !seed.getDims()[dim].getAxes().empty())
-      return seed.getPriority();
+      return seed;
   }
-  return std::nullopt;
+  return {};
 }

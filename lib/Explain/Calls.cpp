@@ -79,6 +79,7 @@ static void addReason(std::vector<Calls::Reason> &reasons,
                       const Calls::Reason &added) {
   auto found = llvm::find_if(reasons, [&](const Calls::Reason &reason) {
     return reason.text == added.text && reason.origins == added.origins &&
+           reason.readers == added.readers &&
            reason.alternatives == added.alternatives;
   });
   if (found == reasons.end()) {
@@ -107,8 +108,11 @@ static std::vector<Calls::Reason> findReasons(Operation *op) {
   std::vector<Calls::Reason> reasons;
   for (const CauseAt &found : findCauses(op->getLoc())) {
     auto [text, subject] = describe(found);
-    Calls::Reason reason{
-        std::move(text), found.cause.origins, {}, {{subject, 1}}};
+    Calls::Reason reason{std::move(text),
+                         found.cause.origins,
+                         found.cause.readers,
+                         {},
+                         {{subject, 1}}};
     for (const Cause::Alternative &other : found.cause.alternatives)
       reason.alternatives.push_back(describe(other));
     if (!found.cause.advice.empty())
@@ -119,6 +123,7 @@ static std::vector<Calls::Reason> findReasons(Operation *op) {
     reasons.push_back({isa<SendOp>(op)
                            ? "computed on one stage and read on another"
                            : "no cause on record",
+                       {},
                        {},
                        {},
                        {{leaveNumbersOut(describeLocation(op->getLoc())), 1}}});

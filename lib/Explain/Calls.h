@@ -34,7 +34,7 @@ struct Calls {
   /// them as `*`, of what all of this holds for, and how many they are.
   struct Reason {
     std::string text;
-    std::vector<std::string> origins, alternatives;
+    std::vector<std::string> origins, readers, alternatives;
     std::vector<std::pair<std::string, int64_t>> subjects;
   };
   std::vector<Reason> reasons;

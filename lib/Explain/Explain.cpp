@@ -54,6 +54,8 @@ static std::string print(const Calls &calls) {
     text += "    " + reason.text + "\n";
     if (!reason.origins.empty())
       text += "    from " + llvm::join(reason.origins, ", ") + "\n";
+    if (!reason.readers.empty())
+      text += "    to fit " + llvm::join(reason.readers, ", ") + "\n";
     for (const std::string &other : reason.alternatives)
       text += "    " + other + "\n";
   }

@@ -25,7 +25,9 @@ constexpr std::pair<StringLiteral, std::string Cause::*> texts[] = {
     {"advice", &Cause::advice}};
 constexpr std::pair<StringLiteral, ShardingAttr Cause::*> shardings[] = {
     {"has", &Cause::has}, {"wants", &Cause::wants}};
-constexpr StringLiteral kOrigins = "origins", kAlternatives = "alternatives";
+constexpr std::pair<StringLiteral, std::vector<std::string> Cause::*> lists[] =
+    {{"origins", &Cause::origins}, {"readers", &Cause::readers}};
+constexpr StringLiteral kAlternatives = "alternatives";
 
 } // namespace
 
@@ -51,9 +53,10 @@ Location Cause::attachTo(Location at) const {
   for (auto [name, member] : shardings)
     if (this->*member)
       entries.append(name, this->*member);
-  if (!origins.empty())
-    entries.append(kOrigins, builder.getStrArrayAttr(SmallVector<StringRef>(
-                                 origins.begin(), origins.end())));
+  for (auto [name, member] : lists)
+    if (const std::vector<std::string> &list = this->*member; !list.empty())
+      entries.append(name, builder.getStrArrayAttr(SmallVector<StringRef>(
+                               list.begin(), list.end())));
   SmallVector<Attribute> others;
   for (const Alternative &other : alternatives)
     others.push_back(
@@ -74,10 +77,11 @@ static Cause readCause(DictionaryAttr entries) {
   for (auto [name, member] : shardings)
     cause.*member = entries.getAs<ShardingAttr>(name);
   // A file may hold anything.
-  if (auto origins = entries.getAs<ArrayAttr>(kOrigins))
-    for (Attribute origin : origins)
-      if (auto text = dyn_cast<StringAttr>(origin))
-        cause.origins.push_back(text.str());
+  for (auto [name, member] : lists)
+    if (auto list = entries.getAs<ArrayAttr>(name))
+      for (Attribute one : list)
+        if (auto text = dyn_cast<StringAttr>(one))
+          (cause.*member).push_back(text.str());
   if (auto others = entries.getAs<ArrayAttr>(kAlternatives))
     for (Attribute other : others)
       if (auto parts = dyn_cast<ArrayAttr>(other);

@@ -26,9 +26,8 @@ public:
   /// Positions in the plan of the seeds that match, ascending.
   llvm::SmallVector<unsigned, 2> lookup(llvm::StringRef name) const;
 
-  /// Priority of the axes on one dimension of the argument `name`: that of the
-  /// seed which put them there, if one did.
-  std::optional<int64_t> getPriority(llvm::StringRef name, unsigned dim) const;
+  /// The seed that put axes on one dimension of the argument `name`, or null.
+  SeedAttr findSeed(llvm::StringRef name, unsigned dim) const;
 
 private:
   PlanAttr plan;

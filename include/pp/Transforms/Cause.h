@@ -32,8 +32,9 @@ struct Cause {
   /// The layout that the value had, partial axes included, and the one that was
   /// asked for.
   ShardingAttr has, wants;
-  /// The seeds of the plan that both go back to.
-  std::vector<std::string> origins;
+  /// Whose wishes, seeds of the plan for the most part, the first goes back to;
+  /// and where they are others, the second.
+  std::vector<std::string> origins, readers;
   /// What would have been right, too, or why it would not, and what a rank would
   /// send for it; -1 where that is said in words.
   struct Alternative {

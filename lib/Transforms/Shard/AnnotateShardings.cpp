@@ -16,6 +16,7 @@
 #include "pp/IR/Model.h"
 #include "pp/Planner/TensorSeeds.h"
 #include "pp/Transforms/Passes.h"
+#include "pp/Transforms/Sources.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -197,8 +198,8 @@ LogicalResult SeedPlacement::placeOnValues() {
       OpBuilder builder(op);
       bool isBefore = seed.getIsClosed() && op.getGradient();
       auto constraint = ShardingConstraintOp::create(
-          builder, op.getLoc(), op.getType(), value,
-          isBefore ? ConstrainedSide::Operand : ConstrainedSide::Result,
+          builder, attachRoot(op.getLoc(), spellSeed(seed)), op.getType(),
+          value, isBefore ? ConstrainedSide::Operand : ConstrainedSide::Result,
           sharding.getOf(seed, mesh), seed.getIsClosed(),
           builder.getI64IntegerAttr(seed.getPriority()));
       constraint->setDiscardableAttrs(op->getDiscardableAttrDictionary());

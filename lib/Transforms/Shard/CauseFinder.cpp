@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// An axis splits dimensions that share a factor: so a seed that put it on one
-// of them is where the others have it from. A partial value has it from a
-// factor that its op, or one whose sum passed through it, reduced.
+// Propagation noted of every axis of a value where it came from. A partial
+// value has its axes from a factor that its op, or one whose sum passed through
+// it, reduced; what a reader wants otherwise it has from its other operands and
+// results.
 //
 //===----------------------------------------------------------------------===//
 #include "CauseFinder.h"
-#include "pp/Analysis/Seeds.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/CollectiveRemarks.h"
@@ -17,90 +17,128 @@ using namespace mlir;
 using namespace pp;
 
 CauseFinder::CauseFinder(func::FuncOp main, MeshView mesh, PlanAttr plan)
-    : main(main), mesh(mesh), plan(plan) {
-  for (Operation &op : main.getBody().front().without_terminator())
-    if (auto shardable = dyn_cast<ShardingOpInterface>(op))
-      classes.addOp(&op, shardable.getShardingRule());
-  for (BlockArgument argument : main.getArguments())
-    classes.addValue(argument);
-  if (plan)
-    enterSeeds();
-}
-
-void CauseFinder::enterSeeds() {
-  auto enter = [&](Value value, unsigned number) {
-    SeedAttr seed = plan.getSeeds()[number];
-    for (auto [dim, ofDim] : llvm::enumerate(seed.getDims()))
-      for (StringAttr axis : ofDim.getAxes())
-        for (Class ofValue : classes.classesOf(value, dim))
-          seedings[ofValue].push_back({axis, number});
+    : main(main), mesh(mesh), plan(plan), arguments(getArgsByName(main)) {
+  auto enter = [&](Value value, ArrayRef<ValueSources> ofResults,
+                   unsigned index) {
+    if (index < ofResults.size() && !ofResults[index].empty())
+      sources[value] = ofResults[index];
   };
-  const SeedTable table(plan);
-  for (BlockArgument argument : main.getArguments())
-    for (unsigned seed :
-         table.lookup(getArgName(main, argument.getArgNumber())))
-      enter(argument, seed);
+  for (BlockArgument argument : main.getArguments()) {
+    enter(argument, findSources(argument.getLoc()).values, 0);
+    argument.setLoc(dropSources(argument.getLoc()));
+  }
+  for (Operation &op : main.getBody().front().without_terminator()) {
+    const SourcesOf found = findSources(op.getLoc());
+    for (OpResult result : op.getResults())
+      enter(result, found.values, result.getResultNumber());
+    op.setLoc(dropSources(op.getLoc()));
+  }
 }
 
-void CauseFinder::appendSeeds(ArrayRef<Class> ofClasses, StringAttr axis,
-                              llvm::SetVector<unsigned> &found) const {
-  for (Class number : ofClasses)
-    for (const Seeding &seeding : seedings.lookup(number))
-      if (seeding.axis == axis)
-        found.insert(seeding.seed);
+const Source *CauseFinder::lookup(Value value, int axis) const {
+  auto found = sources.find(value);
+  if (found == sources.end())
+    return nullptr;
+  const auto *source = llvm::find_if(
+      found->second, [&](const Source &one) { return one.axis == axis; });
+  return source == found->second.end() ? nullptr : source;
 }
 
-/// Adds the seeds behind what is summed over `axis` in `value`.
-void CauseFinder::appendReduced(Value value, StringAttr axis,
-                                llvm::SetVector<unsigned> &found) const {
-  const size_t before = found.size();
+/// Whether `dim` of a tensor walks one of `factors`.
+static bool walksOneOf(const TensorFactors &tensor, int dim,
+                       ArrayRef<int64_t> factors) {
+  return dim >= 0 && dim < static_cast<int>(tensor.size()) &&
+         llvm::any_of(
+             tensor[dim],
+             [&](int64_t factor) {
+               return llvm::is_contained(factors, factor);
+             });
+}
+
+/// Adds who split what is summed over `axis` in `value`.
+void CauseFinder::appendReduced(Value value, int axis, Roots &roots) const {
   // Sums pass through few ops before they are reduced.
   for (unsigned depth = 0; depth < 8; ++depth) {
     auto shardable =
         dyn_cast_or_null<ShardingOpInterface>(value.getDefiningOp());
     if (!shardable)
       return;
-    ShardingRule rule = shardable.getShardingRule();
+    const ShardingRule rule = shardable.getShardingRule();
+    SmallVector<int64_t> reduced;
     for (auto [number, factor] : llvm::enumerate(rule.factors))
       if (factor.kind == FactorKind::Reduction)
-        appendSeeds(classes.classesOf(shardable, number), axis, found);
-    if (found.size() != before || rule.additive.empty())
+        reduced.push_back(number);
+    const size_t before = roots.size();
+    for (OpOperand &operand : shardable->getOpOperands())
+      if (const Source *source = lookup(operand.get(), axis);
+          source && walksOneOf(rule.operands[operand.getOperandNumber()],
+                               source->dim, reduced))
+        roots.insert(source->root);
+    if (roots.size() != before || rule.additive.empty())
       return;
     value = shardable->getOperand(rule.additive.front().front());
   }
 }
 
-std::vector<std::string> CauseFinder::findOrigins(OpOperand &use,
-                                                  const LocalValue &from,
-                                                  const Layout &layout) const {
-  std::vector<std::string> origins;
-  if (!plan)
-    return origins;
-  llvm::SetVector<unsigned> found;
-  Value value = use.get();
-  for (Operation *change : {use.getOwner(), value.getDefiningOp()}) {
-    auto constraint = dyn_cast_or_null<ShardingConstraintOp>(change);
-    if (!constraint || !constraint.getClosed())
-      continue;
-    for (auto [number, seed] : llvm::enumerate(plan.getSeeds()))
-      if (seed.getIsClosed() &&
-          seed.getDims() == constraint.getSharding().getDims())
-        found.insert(number);
+/// Adds who has the reader of `use` want `axis` in that dimension of its
+/// operand, or not want it there: by the tensors of the op that have the axis
+/// along the same factor, or along another one.
+void CauseFinder::appendReaders(OpOperand &use, int axis, unsigned dim,
+                                bool isWanted, Roots &roots) {
+  Operation *reader = use.getOwner();
+  const unsigned index = use.getOperandNumber();
+  auto append = [&](Value value, function_ref<bool(int)> isRival) {
+    if (const Source *source = lookup(value, axis);
+        source && isRival(source->dim))
+      roots.insert(source->root);
+  };
+  if (isa<func::ReturnOp>(reader)) {
+    if (auto updated = arguments.find(getResultName(main, index));
+        updated != arguments.end())
+      append(main.getArgument(updated->second),
+             [&](unsigned other) { return (other == dim) == isWanted; });
+    return;
   }
+  auto shardable = dyn_cast<ShardingOpInterface>(reader);
+  if (!shardable)
+    return;
+  const ShardingRule rule = shardable.getShardingRule();
+  const DimFactors &factors = rule.operands[index][dim];
+  auto appendAlong = [&](Value value, const TensorFactors &tensor) {
+    append(value, [&](int other) {
+      return walksOneOf(tensor, other, factors) == isWanted;
+    });
+  };
+  for (auto [value, tensor] :
+       llvm::zip_equal(reader->getResults(), rule.results))
+    appendAlong(value, tensor);
+  for (OpOperand &operand : reader->getOpOperands())
+    if (&operand != &use)
+      appendAlong(operand.get(), rule.operands[operand.getOperandNumber()]);
+}
+
+void CauseFinder::findOrigins(OpOperand &use, const LocalValue &from,
+                              const Layout &layout, Cause &cause) {
+  Roots origins, readers;
   for (auto [axis, reduction] : from.partial)
-    appendReduced(value, mesh.name(axis), found);
+    appendReduced(use.get(), axis, origins);
   // What only one of the two layouts has.
-  if (found.empty())
-    for (auto [dim, has, wants] : llvm::enumerate(from.layout, layout))
-      for (int axis = 0; axis < mesh.numAxes(); ++axis)
-        if (llvm::is_contained(has, axis) != llvm::is_contained(wants, axis))
-          appendSeeds(classes.classesOf(value, dim), mesh.name(axis), found);
-  for (unsigned number : found) {
-    SeedAttr seed = plan.getSeeds()[number];
-    origins.push_back("seed \"" + seed.getPattern().str() + "\" " +
-                      spellDims(seed.getDims()));
-  }
-  return origins;
+  for (auto [dim, has, wants] : llvm::enumerate(from.layout, layout))
+    for (int axis = 0; axis < mesh.numAxes(); ++axis) {
+      const bool isThere = llvm::is_contained(has, axis);
+      const bool isWanted = llvm::is_contained(wants, axis);
+      if (isThere == isWanted)
+        continue;
+      const Source *source = lookup(use.get(), axis);
+      if (isThere && source)
+        origins.insert(source->root);
+      appendReaders(use, axis, dim, isWanted, readers);
+    }
+  for (StringAttr root : origins)
+    cause.origins.push_back(root.str());
+  for (StringAttr root : readers)
+    if (!origins.contains(root) && cause.layouts.empty())
+      cause.readers.push_back(root.str());
 }
 
 Cause CauseFinder::find(OpOperand &use, const LocalValue &from,
@@ -142,6 +180,6 @@ Cause CauseFinder::find(OpOperand &use, const LocalValue &from,
       cause.gradientOf = parameter.str();
   }
   if (cause.layouts.empty() || !from.partial.empty())
-    cause.origins = findOrigins(use, from, layout);
+    findOrigins(use, from, layout, cause);
   return cause;
 }

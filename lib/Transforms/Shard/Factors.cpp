@@ -217,8 +217,9 @@ namespace {
 class FactorChoice {
 public:
   FactorChoice(const ShardingRule &rule, const MeshView &mesh)
-      : rule(rule), mesh(mesh), chosen(rule.factors.size()),
-        owner(mesh.numAxes(), -1) {}
+      : rule(rule), mesh(mesh), chosen(rule.factors.size()) {
+    account.givers.assign(mesh.numAxes(), -1);
+  }
 
   /// Axes of a later priority do not count yet.
   void admit(int64_t priority) { admitted = priority; }
@@ -226,29 +227,33 @@ public:
   /// Takes the axes of every reduction over which all operands are split alike:
   /// their addends need no resharding, and partial results are cheap to
   /// scatter.
-  void addReductions(ArrayRef<TensorFactors> tensors,
-                     ArrayRef<const Layout *> layouts) {
+  void addReductions(ArrayRef<const Layout *> layouts) {
     for (auto [number, factor] : llvm::enumerate(rule.factors)) {
       if (factor.kind != FactorKind::Reduction)
         continue;
       std::optional<AxisList> common;
       bool agrees = true;
-      for (auto [tensor, layout] : llvm::zip_equal(tensors, layouts))
-        for (auto [factors, all] : llvm::zip_equal(tensor, *layout)) {
+      int first = -1;
+      for (auto [index, layout] : llvm::enumerate(layouts))
+        for (auto [factors, all] :
+             llvm::zip_equal(rule.operands[index], *layout)) {
           if (!llvm::is_contained(factors, static_cast<int64_t>(number)))
             continue;
           AxisList axes = takeAdmitted(all);
           agrees &= factors.size() == 1 && (!common || *common == axes);
           common = axes;
+          if (first < 0)
+            first = index;
         }
       if (agrees && common)
-        extend(number, *common);
+        extend(number, *common, rule.results.size() + first);
     }
+    // Losses count when tensors are added, of the last time: of all axes.
+    account.loser = account.lost = account.kept = -1;
   }
 
-  /// Takes over what `layout` says; false if some of it cannot be had.
-  bool add(const TensorFactors &tensor, const Layout &layout) {
-    bool agrees = true;
+  /// Takes over what the layout of a tensor says.
+  void add(int number, const TensorFactors &tensor, const Layout &layout) {
     for (auto [factors, all] : llvm::zip_equal(tensor, layout)) {
       AxisList axes = takeAdmitted(all);
       if (axes.empty())
@@ -259,15 +264,16 @@ public:
       Layout parts = splitAxes(axes, sizes, mesh);
       size_t dealt = 0;
       for (auto [factor, part] : llvm::zip_equal(factors, parts)) {
-        agrees &= extend(factor, part);
+        extend(factor, part, number);
         dealt += part.size();
       }
-      agrees &= dealt == axes.size();
+      if (dealt < axes.size())
+        lose(number, axes[dealt], -1);
     }
-    return agrees;
   }
 
   Layout take() { return std::move(chosen); }
+  const AxisChoice &getAccount() const { return account; }
 
 private:
   AxisList takeAdmitted(const AxisList &axes) const {
@@ -276,27 +282,38 @@ private:
     return AxisList(axes.begin(), end);
   }
 
-  bool extend(int64_t factor, const AxisList &axes) {
+  void extend(int64_t factor, const AxisList &axes, int tensor) {
     AxisList &mine = chosen[factor];
     if (isPrefix(axes, mine))
-      return true;
-    if (!isPrefix(mine, axes) ||
-        rule.factors[factor].kind == FactorKind::Replicated)
-      return false;
+      return;
+    if (!isPrefix(mine, axes)) {
+      auto [kept, lost] =
+          std::mismatch(mine.begin(), mine.end(), axes.begin(), axes.end());
+      return lose(tensor, *lost, *kept);
+    }
     for (int axis : llvm::drop_begin(axes, mine.size())) {
-      if (owner[axis] >= 0 ||
+      if (rule.factors[factor].kind == FactorKind::Replicated ||
           mesh.size(mine) * mesh.size(axis) > rule.factors[factor].size)
-        return false;
-      owner[axis] = factor;
+        return lose(tensor, axis, -1);
+      if (account.givers[axis] >= 0)
+        return lose(tensor, axis, axis);
+      account.givers[axis] = tensor;
       mine.push_back(axis);
     }
-    return true;
+  }
+
+  void lose(int tensor, int axis, int kept) {
+    if (account.loser >= 0)
+      return;
+    account.loser = tensor;
+    account.lost = axis;
+    account.kept = kept;
   }
 
   const ShardingRule &rule;
   const MeshView &mesh;
   Layout chosen;
-  SmallVector<int64_t, 8> owner;
+  AxisChoice account;
   int64_t admitted = 0;
 };
 
@@ -305,27 +322,20 @@ private:
 Layout pp::chooseFactorAxes(const ShardingRule &rule,
                             ArrayRef<const Layout *> results,
                             ArrayRef<const Layout *> operands,
-                            const MeshView &mesh, int *conflict) {
-  FactorChoice choice(rule, mesh);
-  int loser = -1;
+                            const MeshView &mesh, AxisChoice *choice) {
+  FactorChoice making(rule, mesh);
   for (int64_t priority : mesh.priorities()) {
-    choice.admit(priority);
-    choice.addReductions(rule.operands, operands);
+    making.admit(priority);
+    making.addReductions(operands);
     int tensor = 0;
-    loser = -1; // of the last time, when every axis counts
-    auto add = [&](const TensorFactors &factors, const Layout &layout) {
-      if (!choice.add(factors, layout) && loser < 0)
-        loser = tensor;
-      ++tensor;
-    };
     for (auto [factors, layout] : llvm::zip_equal(rule.results, results))
-      add(factors, *layout);
+      making.add(tensor++, factors, *layout);
     for (auto [factors, layout] : llvm::zip_equal(rule.operands, operands))
-      add(factors, *layout);
+      making.add(tensor++, factors, *layout);
   }
-  if (conflict)
-    *conflict = loser;
-  Layout chosen = choice.take();
+  if (choice)
+    *choice = making.getAccount();
+  Layout chosen = making.take();
   dropUnspeakable(rule, chosen, mesh);
   return chosen;
 }

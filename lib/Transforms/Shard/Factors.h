@@ -98,16 +98,25 @@ Layout layoutOf(const ShardingRule &rule, const TensorFactors &tensor,
 void dropUnspeakable(const ShardingRule &rule, Layout &factorAxes,
                      const MeshView &mesh);
 
+/// How factors came by their axes.
+struct AxisChoice {
+  /// Per axis the tensor (results first) that brought it in, or -1.
+  llvm::SmallVector<int, 8> givers;
+  /// The first tensor that lost an axis, or -1; and the axis that a factor has
+  /// in its place, or the same one if another factor has it, or -1 if none has.
+  int loser = -1, lost = -1, kept = -1;
+};
+
 /// Chooses the axes of every factor of an op, those of the first priority
 /// before the others: reductions over which all operands are split alike, then
 /// what the results have, then the operands in order. The first that splits a
 /// factor decides, later ones may extend it, and no axis serves two factors.
-/// This order is the fixed rule that settles conflicts; `conflict`, if given,
-/// is set to the number of a tensor (results first) that lost one, or -1.
+/// This order is the fixed rule that settles conflicts; `choice`, if given, is
+/// set to what it came to.
 Layout chooseFactorAxes(const ShardingRule &rule,
                         llvm::ArrayRef<const Layout *> results,
                         llvm::ArrayRef<const Layout *> operands,
-                        const MeshView &mesh, int *conflict = nullptr);
+                        const MeshView &mesh, AxisChoice *choice = nullptr);
 
 } // namespace pp
 

@@ -10,15 +10,21 @@
 // rounds follow the priorities of the plan's seeds, so what a later round wants
 // never undoes an earlier one. An updated parameter or state shares its
 // argument's layout; it is there for the whole step, so that it is never split
-// over time. What was asked for and could not be had is a remark.
+// over time. What was asked for and could not be had is a remark, and every
+// axis of a value keeps its source.
 //
 //===----------------------------------------------------------------------===//
 #include "ShardingSpread.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/Analysis/Seeds.h"
+#include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
+#include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Passes.h"
+#include "pp/Transforms/Sources.h"
 #include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace pp;
@@ -35,6 +41,7 @@ struct Seed {
   int value;
   unsigned dim;
   AxisList axes;
+  StringAttr root;
 };
 
 /// What somebody wrote on an argument, a result or a constraint.
@@ -63,8 +70,14 @@ private:
   LogicalResult collectSeeds();
   LogicalResult checkSharding(Location loc, const Twine &what, Type type,
                               ShardingAttr sharding);
+  /// Of a wish for one dimension: its round, if not those of its axes, and who
+  /// has it.
+  struct Asker {
+    std::optional<int64_t> priority;
+    std::string root;
+  };
   void wish(int value, ShardingAttr sharding, Location loc, const Twine &what,
-            function_ref<std::optional<int64_t>(unsigned)> getPriority);
+            function_ref<Asker(unsigned)> getAsker);
 
   void propagate();
   void placeStopped(bool ofArguments);
@@ -72,6 +85,8 @@ private:
                                       const AxisList &axes) const;
 
   void writeShardings();
+  SourcesOf sourcesOf(ArrayRef<int> values, int number) const;
+  std::string spellRivals(const Wish &wish, const Layout &got) const;
   void reportConflict(const ShardingSpread::Node &node);
   void reportUnfulfilled();
   LogicalResult checkAxes();
@@ -132,14 +147,14 @@ LogicalResult Propagation::buildNodes() {
     int number = numberOf(value);
     BlockArgument updated = getUpdated(index);
     if (updated && updated != value && updated.getType() == value.getType())
-      graph.tie(numberOf(updated), number);
+      graph.tie(numberOf(updated), number, index);
     if (!main.getResultAttr(index, attrs::kSharding)) {
       resultStates.push_back(-1);
       continue;
     }
     // Others may use the value as it suits them.
     resultStates.push_back(graph.addValue(shapeOf(value)));
-    graph.tie(resultStates.back(), number);
+    graph.tie(resultStates.back(), number, index);
   }
   return success();
 }
@@ -198,31 +213,40 @@ LogicalResult Propagation::checkSharding(Location loc, const Twine &what,
   return success();
 }
 
-/// Enters what `sharding` asks of a value: each axis in the round of
-/// `getPriority(dim)`, or else in that of the axis, but not before an axis that
-/// it stands behind.
-void Propagation::wish(
-    int value, ShardingAttr sharding, Location loc, const Twine &what,
-    function_ref<std::optional<int64_t>(unsigned)> getPriority) {
+/// Enters what `sharding` asks of a value: each axis in the round of its
+/// asker, or else in that of the axis, but not before an axis that it stands
+/// behind.
+void Propagation::wish(int value, ShardingAttr sharding, Location loc,
+                       const Twine &what,
+                       function_ref<Asker(unsigned)> getAsker) {
   Layout layout = mesh.toLayout(sharding);
   for (auto [dim, attr] : llvm::enumerate(sharding.getDims())) {
     if (!attr.getIsOpen())
       graph.value(value).closed.set(dim);
-    std::optional<int64_t> priority = getPriority(dim);
+    if (attr.getAxes().empty())
+      continue;
+    const Asker asker = getAsker(dim);
+    auto root = StringAttr::get(main.getContext(), asker.root);
     int64_t round = std::numeric_limits<int64_t>::min();
     AxisList axes;
     for (int axis : layout[dim]) {
       axes.push_back(axis);
-      round = std::max(round, priority.value_or(mesh.priority(axis)));
-      rounds[round].push_back({value, static_cast<unsigned>(dim), axes});
+      round = std::max(round, asker.priority.value_or(mesh.priority(axis)));
+      rounds[round].push_back({value, static_cast<unsigned>(dim), axes, root});
     }
   }
   wishes.push_back({value, std::move(layout), loc, what.str()});
 }
 
+/// `constraint at model.mlir:3:8 [{"tp"}]`
+static std::string spellConstraint(ShardingConstraintOp constraint) {
+  const std::string place = describeLocation(constraint.getLoc());
+  return "constraint " + (place.empty() ? "" : "at " + place + " ") +
+         spellDims(constraint.getSharding().getDims());
+}
+
 LogicalResult Propagation::collectSeeds() {
   const SeedTable table(plan);
-  auto byAxis = [](unsigned) { return std::optional<int64_t>(); };
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
     auto sharding =
@@ -235,7 +259,11 @@ LogicalResult Propagation::collectSeeds() {
             checkSharding(main.getLoc(), what, argument.getType(), sharding)))
       return failure();
     wish(numberOf(argument), sharding, argument.getLoc(), what,
-         [&](unsigned dim) { return table.getPriority(name, dim); });
+         [&](unsigned dim) {
+           SeedAttr seed = table.findSeed(name, dim);
+           return seed ? Asker{seed.getPriority(), spellSeed(seed)}
+                       : Asker{{}, what + " " + spellDims(sharding.getDims())};
+         });
   }
   for (auto constraint : main.getOps<ShardingConstraintOp>()) {
     if (!fits(constraint.getSharding(), constraint.getType(), mesh))
@@ -247,8 +275,12 @@ LogicalResult Propagation::collectSeeds() {
     if (isBefore)
       sharding = ShardingAttr::fromAxes(sharding.getMesh(), sharding.getAxes(),
                                         /*open=*/true);
+    std::string root = findRoot(constraint.getLoc()).str();
+    if (root.empty())
+      root = spellConstraint(constraint);
     wish(numberOf(constraint.getConstrained()), sharding, constraint.getLoc(),
-         "constraint", [&](unsigned) { return constraint.getPriority(); });
+         "constraint",
+         [&](unsigned) { return Asker{constraint.getPriority(), root}; });
   }
   Operation *terminator = main.getBody().front().getTerminator();
   for (auto [index, state] : llvm::enumerate(resultStates)) {
@@ -260,7 +292,9 @@ LogicalResult Propagation::collectSeeds() {
     if (failed(checkSharding(main.getLoc(), what, main.getResultTypes()[index],
                              sharding)))
       return failure();
-    wish(state, sharding, terminator->getLoc(), what, byAxis);
+    wish(state, sharding, terminator->getLoc(), what, [&](unsigned) {
+      return Asker{{}, what + " " + spellDims(sharding.getDims())};
+    });
   }
   return success();
 }
@@ -268,7 +302,7 @@ LogicalResult Propagation::collectSeeds() {
 void Propagation::propagate() {
   for (auto &[priority, seeds] : rounds) {
     for (const Seed &seed : seeds)
-      graph.place(seed.value, seed.dim, seed.axes);
+      graph.place(seed.value, seed.dim, seed.axes, seed.root);
     graph.spread();
   }
   // Of what is stored or updated otherwise, arguments come first: what is
@@ -304,6 +338,9 @@ Propagation::chooseSplit(const ShardingSpread::Value &state,
 /// Gives the values that reshards split further their axes, and what follows
 /// from that; all that are alike at once, for their order to have no say.
 void Propagation::placeStopped(bool ofArguments) {
+  const int64_t zero = plan.getInt(PlanKey::Zero);
+  auto root = StringAttr::get(
+      main.getContext(), zero ? "zero=" + std::to_string(zero) : "pp.reshard");
   for (bool isDone = false; !isDone;) {
     isDone = true;
     for (const ShardingSpread::Node &node : graph.getNodes()) {
@@ -326,7 +363,7 @@ void Propagation::placeStopped(bool ofArguments) {
       AxisList axes = state.layout[*dim];
       llvm::append_range(axes, node.stopped);
       llvm::append_range(state.added, node.stopped);
-      graph.propose(value, *dim, axes);
+      graph.propose(value, *dim, axes, root);
       isDone = false;
     }
     graph.spread();
@@ -337,7 +374,37 @@ void Propagation::placeStopped(bool ofArguments) {
 // Output
 //===----------------------------------------------------------------------===//
 
-/// Says which operand an op reads in another layout than it has.
+/// Where the axes of `values`, results of op `number` or an argument, are from.
+SourcesOf Propagation::sourcesOf(ArrayRef<int> values, int number) const {
+  SourcesOf result{number, {}};
+  for (int value : values) {
+    const ShardingSpread::Value &state = graph.getValues()[value];
+    ValueSources &sources = result.values.emplace_back();
+    for (const ShardingSpread::Source &from : state.sources) {
+      const AxisList *ofDim =
+          llvm::find_if(state.layout, [&](const auto &axes) {
+            return llvm::is_contained(axes, from.axis);
+          });
+      Source &source = sources.emplace_back();
+      source.axis = from.axis;
+      source.dim = ofDim - state.layout.begin();
+      source.root = from.root;
+      source.length = from.length;
+      if (from.node < 0)
+        continue;
+      const ShardingSpread::Node &node = graph.getNodes()[from.node];
+      source.op = node.op ? from.node : Source::kReturn;
+      source.tensor = node.op ? from.giver : node.result;
+    }
+    llvm::sort(sources, [](const Source &a, const Source &b) {
+      return a.axis < b.axis;
+    });
+  }
+  return result;
+}
+
+/// Says which operand an op reads in another layout than it has: who asked for
+/// what it loses, and for what took its place.
 void Propagation::reportConflict(const ShardingSpread::Node &node) {
   SmallVector<const Layout *> layouts;
   if (!node.stopped.empty())
@@ -346,17 +413,43 @@ void Propagation::reportConflict(const ShardingSpread::Node &node) {
     layouts.push_back(&graph.value(value).layout);
   ArrayRef<const Layout *> all = layouts;
   size_t numResults = node.rule.results.size();
-  int loser = -1;
+  AxisChoice choice;
   chooseFactorAxes(node.rule, all.take_front(numResults),
-                   all.drop_front(numResults), mesh, &loser);
-  if (loser < static_cast<int>(numResults))
+                   all.drop_front(numResults), mesh, &choice);
+  if (choice.loser < static_cast<int>(numResults))
     return;
-  remark::missed(
+  auto rootOf = [&](int tensor, int axis) {
+    const ShardingSpread::Source *source =
+        graph.value(node.values[tensor]).findSource(axis);
+    return source ? source->root.getValue() : StringRef("nobody");
+  };
+  auto remark = remark::missed(
       node.op->getLoc(),
-      remark::RemarkOpts::name("conflict").category("pp-propagate-shardings"))
-      << remark::metric("op", node.op->getName().getStringRef())
-      << remark::metric("resharded_operand",
-                        std::to_string(loser - numResults));
+      remark::RemarkOpts::name("conflict").category("pp-propagate-shardings"));
+  remark << remark::metric("op", node.op->getName().getStringRef())
+         << remark::metric("resharded_operand",
+                           std::to_string(choice.loser - numResults))
+         << remark::metric("lost", mesh.name(choice.lost).str())
+         << remark::metric("lost_by", rootOf(choice.loser, choice.lost));
+  if (choice.kept >= 0)
+    remark << remark::metric("kept", mesh.name(choice.kept).str())
+           << remark::metric("kept_by",
+                             rootOf(choice.givers[choice.kept], choice.kept));
+}
+
+/// Who put the axes where others were wanted, or wanted axes elsewhere.
+std::string Propagation::spellRivals(const Wish &wish,
+                                     const Layout &got) const {
+  llvm::SmallSetVector<StringAttr, 2> rivals;
+  for (const ShardingSpread::Source &source :
+       graph.getValues()[wish.value].sources)
+    for (auto [wanted, has] : llvm::zip_equal(wish.layout, got))
+      if (llvm::is_contained(has, source.axis) &&
+          !llvm::is_contained(wanted, source.axis))
+        rivals.insert(source.root);
+  return llvm::join(
+      llvm::map_range(rivals, [](StringAttr root) { return root.getValue(); }),
+      ", ");
 }
 
 /// Says what took the place of what was asked for.
@@ -371,11 +464,14 @@ void Propagation::reportUnfulfilled() {
     };
     if (llvm::all_of(llvm::seq<unsigned>(0, layout.size()), isFulfilled))
       continue;
-    remark::missed(wish.loc, remark::RemarkOpts::name("unfulfilled")
-                                 .category("pp-propagate-shardings"))
-        << remark::metric("of", wish.what)
-        << remark::metric("wanted", mesh.spell(wish.layout))
-        << remark::metric("got", mesh.spell(layout));
+    auto remark =
+        remark::missed(wish.loc, remark::RemarkOpts::name("unfulfilled")
+                                     .category("pp-propagate-shardings"));
+    remark << remark::metric("of", wish.what)
+           << remark::metric("wanted", mesh.spell(wish.layout))
+           << remark::metric("got", mesh.spell(layout));
+    if (std::string rivals = spellRivals(wish, layout); !rivals.empty())
+      remark << remark::metric("by", rivals);
   }
 }
 
@@ -384,8 +480,11 @@ void Propagation::writeShardings() {
   auto shardingOf = [&](Value value) {
     return mesh.toSharding(graph.value(numbers.lookup(value)).layout);
   };
+  auto hasSources = [&](int value) {
+    return !graph.value(value).sources.empty();
+  };
   bool explains = context->getRemarkEngine() != nullptr;
-  for (const ShardingSpread::Node &node : graph.getNodes()) {
+  for (auto [number, node] : llvm::enumerate(graph.getNodes())) {
     if (!node.op)
       continue;
     SmallVector<Attribute> shardings;
@@ -394,10 +493,19 @@ void Propagation::writeShardings() {
     node.op->setAttr(attrs::kShardings, ArrayAttr::get(context, shardings));
     if (explains)
       reportConflict(node);
+    if (llvm::any_of(node.values, hasSources))
+      node.op->setLoc(attachSources(
+          node.op->getLoc(),
+          sourcesOf(ArrayRef(node.values).take_front(shardings.size()),
+                    number)));
   }
   SmallVector<Attribute> ofArguments, ofResults;
-  for (BlockArgument argument : main.getArguments())
+  for (BlockArgument argument : main.getArguments()) {
     ofArguments.push_back(shardingOf(argument));
+    if (int number = numbers.lookup(argument); hasSources(number))
+      argument.setLoc(
+          attachSources(argument.getLoc(), sourcesOf(number, /*number=*/-1)));
+  }
   setArgAttrs(main, attrs::kSharding, ofArguments);
   Operation *terminator = main.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
@@ -405,16 +513,18 @@ void Propagation::writeShardings() {
     // nothing of it stays split over time.
     BlockArgument updated = getUpdated(index);
     int wished = resultStates[index];
-    Layout layout = graph
-                        .value(updated       ? numbers.lookup(updated)
-                               : wished >= 0 ? wished
-                                             : numbers.lookup(value))
-                        .layout;
+    const ShardingSpread::Value &from =
+        graph.value(updated       ? numbers.lookup(updated)
+                    : wished >= 0 ? wished
+                                  : numbers.lookup(value));
+    Layout layout = from.layout;
     for (AxisList &axes : layout)
       llvm::erase(axes, mesh.timeAxis());
     ofResults.push_back(mesh.toSharding(layout));
-    if (wished >= 0)
+    if (wished >= 0) {
+      graph.value(wished).sources = from.sources;
       graph.value(wished).layout = layout;
+    }
   }
   setResultAttrs(main, attrs::kSharding, ofResults);
   if (explains)

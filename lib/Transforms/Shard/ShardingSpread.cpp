@@ -14,6 +14,7 @@ int ShardingSpread::addValue(ArrayRef<int64_t> shape) {
                     llvm::SmallBitVector(shape.size()),
                     {},
                     -1,
+                    {},
                     {}});
   return values.size() - 1;
 }
@@ -24,8 +25,16 @@ void ShardingSpread::connect(Node node) {
   nodes.push_back(std::move(node));
 }
 
-void ShardingSpread::tie(int a, int b) {
+const ShardingSpread::Source *
+ShardingSpread::Value::findSource(int axis) const {
+  const Source *found = llvm::find_if(
+      sources, [&](const Source &source) { return source.axis == axis; });
+  return found == sources.end() ? nullptr : found;
+}
+
+void ShardingSpread::tie(int a, int b, int result) {
   Node node;
+  node.result = result;
   TensorFactors factors;
   for (int64_t size : values[a].sizes)
     factors.push_back({node.rule.addFactor(size)});
@@ -65,8 +74,9 @@ void ShardingSpread::visit(int number) {
   for (auto [index, value] : llvm::enumerate(node.values))
     layouts.push_back(cut.empty() ? &values[value].layout : &cut[index]);
   ArrayRef<const Layout *> all = layouts;
+  AxisChoice choice;
   Layout factors = chooseFactorAxes(node.rule, all.take_front(numResults),
-                                    all.drop_front(numResults), mesh);
+                                    all.drop_front(numResults), mesh, &choice);
   for (auto [index, value] : llvm::enumerate(node.values)) {
     const Value &state = values[value];
     const TensorFactors &tensor = index < numResults
@@ -75,27 +85,42 @@ void ShardingSpread::visit(int number) {
     Layout wanted = layoutOf(node.rule, tensor, factors, mesh);
     for (auto [dim, axes] : llvm::enumerate(wanted))
       if (!state.closed.test(dim) && axes.size() > state.layout[dim].size() &&
-          isPrefix(state.layout[dim], axes))
-        proposals.push_back({value, static_cast<unsigned>(dim), axes});
+          isPrefix(state.layout[dim], axes)) {
+        SmallVector<int, 2> givers;
+        for (int axis : axes)
+          givers.push_back(choice.givers[axis]);
+        proposals.push_back({value, static_cast<unsigned>(dim), axes, number,
+                             std::move(givers), StringAttr()});
+      }
   }
 }
 
-/// Adds `axes` to a dimension as far as no other has them; an axis splits one
+/// Adds axes to a dimension as far as no other has them; an axis splits one
 /// dimension of a tensor only. True if some were added.
-static bool extend(ShardingSpread::Value &state, unsigned dim,
-                   const AxisList &axes) {
-  Layout &layout = state.layout;
-  AxisList &mine = layout[dim];
-  if (!isPrefix(mine, axes))
+bool ShardingSpread::extend(const Proposal &proposal) {
+  Value &state = values[proposal.value];
+  AxisList &mine = state.layout[proposal.dim];
+  if (!isPrefix(mine, proposal.axes))
     return false;
-  size_t before = mine.size();
-  for (int axis : llvm::drop_begin(axes, before)) {
+  const size_t before = mine.size();
+  for (size_t index = before; index < proposal.axes.size(); ++index) {
+    const int axis = proposal.axes[index];
     if (axis == state.without ||
-        llvm::any_of(layout, [&](const AxisList &other) {
+        llvm::any_of(state.layout, [&](const AxisList &other) {
           return llvm::is_contained(other, axis);
         }))
       break;
     mine.push_back(axis);
+    if (proposal.node < 0) {
+      state.sources.push_back({axis, -1, -1, proposal.root});
+      continue;
+    }
+    const int giver = proposal.givers[index];
+    const Source *from =
+        values[nodes[proposal.node].values[giver]].findSource(axis);
+    assert(from && "a giver has what it gives");
+    state.sources.push_back(
+        {axis, proposal.node, giver, from->root, from->length + 1});
   }
   return mine.size() != before;
 }
@@ -113,22 +138,24 @@ bool ShardingSpread::applyProposals() {
     if (a.value != b.value)
       return a.value < b.value;
     auto rankA = rank(a), rankB = rank(b);
-    return rankA != rankB ? rankA < rankB : a.dim < b.dim;
+    return std::tie(rankA, a.dim, a.node) < std::tie(rankB, b.dim, b.node);
   });
   for (const Proposal &proposal : proposals)
-    if (extend(values[proposal.value], proposal.dim, proposal.axes))
+    if (extend(proposal))
       touch(proposal.value);
   proposals.clear();
   return !queue.empty();
 }
 
-void ShardingSpread::place(int value, unsigned dim, const AxisList &axes) {
-  if (extend(values[value], dim, axes))
+void ShardingSpread::place(int value, unsigned dim, const AxisList &axes,
+                           StringAttr root) {
+  if (extend({value, dim, axes, -1, {}, root}))
     touch(value);
 }
 
-void ShardingSpread::propose(int value, unsigned dim, const AxisList &axes) {
-  proposals.push_back({value, dim, axes});
+void ShardingSpread::propose(int value, unsigned dim, const AxisList &axes,
+                             StringAttr root) {
+  proposals.push_back({value, dim, axes, -1, {}, root});
 }
 
 void ShardingSpread::spread() {

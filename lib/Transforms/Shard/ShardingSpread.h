@@ -8,6 +8,8 @@
 // order in which values and rules were added has no say: the nearest axis wins,
 // of equally near ones the one with the smaller priority, then the one that the
 // mesh names first, then the first dimension. Layouts only grow, so it ends.
+// With every axis stays where it came from; of alike ones that is the first
+// rule added.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_SHARDINGSPREAD_H
@@ -31,6 +33,17 @@ public:
     llvm::SmallVector<int, 4> values;
     /// Axes that do not spread through the op: those of a reshard.
     AxisList stopped;
+    /// Of a tie: the result of @main on one side of it.
+    int result = -1;
+  };
+
+  /// Where a value has an axis from: from tensor `giver` of a node, or, with
+  /// node -1, from whoever asked for it.
+  struct Source {
+    int axis;
+    int node, giver;
+    mlir::StringAttr root; ///< who asked for it first
+    int length = 0;        ///< edges from there
   };
 
   struct Value {
@@ -42,20 +55,25 @@ public:
     int without = -1;
     /// Axes that it has beyond what was asked of it, by a reshard.
     AxisList added;
+    llvm::SmallVector<Source, 2> sources;
+
+    const Source *findSource(int axis) const;
   };
 
   /// A value that is whole and open in all dimensions; returns its number.
   int addValue(llvm::ArrayRef<int64_t> shape);
   void connect(Node node);
-  /// Has two values of one shape lie alike.
-  void tie(int a, int b);
+  /// Has two values of one shape lie alike, the sides of a result.
+  void tie(int a, int b, int result);
 
   /// Gives a dimension `axes`, as far as they extend what it has and no other
-  /// dimension has them.
-  void place(int value, unsigned dim, const AxisList &axes);
+  /// dimension has them; `root` says who asks for it.
+  void place(int value, unsigned dim, const AxisList &axes,
+             mlir::StringAttr root);
   /// The same when the next spread begins, of all that is proposed by then in
   /// the order in which it goes.
-  void propose(int value, unsigned dim, const AxisList &axes);
+  void propose(int value, unsigned dim, const AxisList &axes,
+               mlir::StringAttr root);
   /// Spreads what was placed and proposed until nothing changes.
   void spread();
 
@@ -64,14 +82,19 @@ public:
   llvm::ArrayRef<Node> getNodes() const { return nodes; }
 
 private:
-  /// What a node would have a dimension be.
+  /// What a node, or `root` without one, would have a dimension be, and which
+  /// tensor of the node gives each axis.
   struct Proposal {
     int value;
     unsigned dim;
     AxisList axes;
+    int node;
+    llvm::SmallVector<int, 2> givers;
+    mlir::StringAttr root;
   };
 
   void visit(int node);
+  bool extend(const Proposal &proposal);
   void touch(int value);
   bool applyProposals();
 

@@ -14,6 +14,7 @@
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Shard/MakePlan.h"
+#include "pp/Transforms/Sources.h"
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -113,7 +114,7 @@ protected:
     // Clones of a constant share a name.
     std::multimap<std::string, std::string> ofOps;
     for (Operation &op : main.getBody().front().without_terminator())
-      ofOps.insert({cast<NameLoc>(op.getLoc()).getName().str(),
+      ofOps.insert({cast<NameLoc>(dropSources(op.getLoc())).getName().str(),
                     spell(op.getAttr(attrs::kShardings))});
     for (auto &[name, text] : ofOps)
       outcome[name] += text;

@@ -44,7 +44,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
 // it belongs to the second operand; an earlier round is never undone.
 // CHECK-LABEL: func.func @main
 // CHECK: pp.add {{.*}}#pp.sharding<@mesh, [{"b"}]>
-// REMARK: remark: [Missed] conflict {{.*}} op=pp.add, resharded_operand=0
+// REMARK: remark: [Missed] conflict {{.*}} kept=b, kept_by="seed "y" [{"b"}]", lost=a, lost_by="seed "x" [{"a"}]", op=pp.add, resharded_operand=0
 module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
     seeds = [#pp.seed<"x", [{"a"}], 1>, #pp.seed<"y", [{"b"}], 0>], threads = 1>} {
   pp.mesh @mesh = <["a"=2, "b"=2]>
@@ -63,7 +63,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
 // CHECK-SAME: pp.name = "w", pp.sharding = #pp.sharding<@mesh, [{"a"}, {}]>
 // CHECK: pp.add {{.*}}#pp.sharding<@mesh, [{"a"}, {}]>
 // REMARK: remark: [Missed] unfulfilled
-// REMARK-SAME: got="[{"a"}, {}]", of="argument "w"", wanted="[{}, {"a"}]"
+// REMARK-SAME: by="seed "x" [{"a"}, {}]", got="[{"a"}, {}]", of="argument "w"", wanted="[{}, {"a"}]"
 module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>,
     seeds = [#pp.seed<"x", [{"a"}, {}], 0>, #pp.seed<"w", [{}, {"a"}], 1>], threads = 1>} {
   pp.mesh @mesh = <["a"=2]>
@@ -167,7 +167,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>, threads = 1>} {
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: -> (tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>, pp.sharding = #pp.sharding<@mesh, [{"a"}]>}, tensor<8xf32> {pp.name = "out", pp.sharding = #pp.sharding<@mesh, [{}]>})
 // REMARK: remark: [Missed] unfulfilled
-// REMARK-SAME: got="[{"a"}]", of="result "m"", wanted="[{}]"
+// REMARK-SAME: by="argument "m" [{"a"}]", got="[{"a"}]", of="result "m"", wanted="[{}]"
 // REMARK: remark: [Missed] unfulfilled
 // REMARK-SAME: got="[{}]", of="result "out"", wanted="[{"mb"}]"
 module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "a"=2]>, threads = 1>} {
@@ -209,7 +209,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>,
 // Within an op the axis of the smaller priority comes first, although it belongs
 // to the second operand and no result could have carried it further.
 // CHECK-LABEL: func.func @main
-// REMARK: remark: [Missed] conflict {{.*}} op=pp.dot_general, resharded_operand=0
+// REMARK: remark: [Missed] conflict {{.*}} kept=dp, kept_by="seed "w" [{"dp"}, {}]", lost=tp, lost_by="seed "x" [{}, {"tp"}]", op=pp.dot_general, resharded_operand=0
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>,
     seeds = [#pp.seed<"x", [{}, {"tp"}], 1>, #pp.seed<"w", [{"dp"}, {}], 0>], threads = 1>} {
   pp.mesh @mesh = <["dp"=2, "tp"=2]>

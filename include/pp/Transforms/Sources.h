@@ -1,0 +1,63 @@
+//===- Sources.h - where shardings come from --------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What propagation knows of every axis of every value when it puts it there:
+// who asked for it first, and through which op it came. Kept in the locations
+// of ops and arguments, as causes are, so that padding and whatever else stands
+// before the partitioner need not know of it. The partitioner takes it out.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TRANSFORMS_SOURCES_H
+#define PP_TRANSFORMS_SOURCES_H
+
+#include "mlir/IR/Location.h"
+#include "pp/IR/PP.h"
+
+namespace pp {
+
+/// How a value came by one axis of its sharding.
+struct Source {
+  /// Positions in the mesh and among the dimensions of the value.
+  int axis, dim;
+  /// What asked for the axis first, in words.
+  mlir::StringAttr root;
+  /// Edges from there to the value; 0 where it was asked for of the value
+  /// itself, and the rest says nothing.
+  int length = 0;
+  /// The last edge: which tensor (results first, then operands) of op `op` had
+  /// the axis before. With kReturn the two sides of result `tensor`: what is
+  /// returned, and the argument that it updates or what was asked of it.
+  int op = 0, tensor = 0;
+
+  static constexpr int kReturn = -1;
+};
+
+/// In ascending order of axes.
+using ValueSources = llvm::SmallVector<Source, 2>;
+
+/// Of an op, under a number of its own, or of an argument.
+struct SourcesOf {
+  int number = -1;
+  /// Per result.
+  llvm::SmallVector<ValueSources, 1> values;
+};
+
+/// `at` with `sources`.
+mlir::Location attachSources(mlir::Location at, const SourcesOf &sources);
+/// What is attached to a location; nothing where nothing is.
+SourcesOf findSources(mlir::Location location);
+/// `location` without what was attached.
+mlir::Location dropSources(mlir::Location location);
+
+/// `at` of a constraint that stands for something else, which `root` names.
+mlir::Location attachRoot(mlir::Location at, llvm::StringRef root);
+/// The name that a constraint goes by; empty if it is its own.
+llvm::StringRef findRoot(mlir::Location location);
+
+/// `seed "tokens" [{"dp"}, {}]`
+std::string spellSeed(SeedAttr seed);
+
+} // namespace pp
+
+#endif // PP_TRANSFORMS_SOURCES_H

@@ -18,12 +18,21 @@ kind, axes or size be there:
   no embeddings of positions), or (m+1) P gathered once a step. In a micro-batch
   it is a call per layer. States are a part of n with 1, gradients with 2,
   parameters with 3, of what is padded where n does not divide.
-- Between stages A is sent in each direction, and a tied embedding's gradient is
-  reduced. Clipping reduces numbers.
+- Between stages each micro-batch sends A in each direction, once a step a tied
+  embedding's gradient is reduced, and nothing else. Where a stage begins within
+  a layer, each half of it (attention, feed-forward) counts for its stage.
+- Clipping adds one reduction of a number for each parameter that is split, over
+  what splits it (within a call that is there, if one waits for no other), and
+  one of one number over the stages. Dropout sends nothing.
 - With experts over n devices of ep, each block of them has four all_to_alls in
   each micro-batch, of all places of all experts in the device's sequences.
   Gradients of other parameters are all_reduced over ep, once, with the loss and
   two metrics; those of experts are not.
+- A residual network over dp: one all_reduce of P with group norm. Batch norm adds
+  four of the layer's channels per layer, one of which is its weight's gradient, so
+  that this is not part of P.
+Not here, as more is sent than should be: sequence with vocab or pp, and zero with
+a tied embedding on two stages.
 
   wire_bytes.py --bin=build/bin
 """
@@ -35,11 +44,15 @@ import sys
 
 import scratch
 
-LAYERS, BYTES, STEP = 2, 4, 4  # bytes of an element, and of Adam's count of steps
-Model = collections.namedtuple("Model", "hidden seq batch vocab tied")
+LAYERS = 2
+BYTES, STEP, SEED = 4, 4, 12  # of an element, of Adam's count of steps, of what dropout counts
+Model = collections.namedtuple("Model", "hidden seq batch vocab tied dropout layers",
+                               defaults=(0, LAYERS))
 Keys = collections.namedtuple("Keys", "dp tp pp m zero once sequence keep vocab clip",
                               defaults=(1, 1, 1, 1, 0, False, False, False, False, False))
 MODEL = Model(16, 8, 16, 24, True)
+UNTIED = MODEL._replace(tied=False, layers=6)
+DROPOUT = MODEL._replace(dropout=0.2)
 ODD = Model(20, 8, 12, 22, True)  # sizes that dp=3 does not divide
 
 
@@ -58,7 +71,7 @@ def split_dimension(name, keys):
     dims = {"attn.c_attn.weight": 2, "attn.c_attn.bias": 1, "attn.c_proj.weight": 0,
             "mlp.c_fc.weight": 1, "mlp.c_fc.bias": 0, "mlp.c_proj.weight": 0}
     if keys.vocab:
-        dims["wte.weight"] = 0
+        dims["wte.weight"] = dims["lm_head.weight"] = 0
     if keys.sequence:
         dims["wpe.weight"] = 0
     return dims.get(layer) if keys.tp > 1 else None
@@ -91,11 +104,17 @@ class Parameter:
     def layer(self):
         return re.match(r"(h\.\d+)|(\w+)", self.name)[0]
 
+    def half(self):
+        """Attention, or feed-forward part, of a layer."""
+        match = re.match(r"h\.\d+\.(attn|mlp)", self.name)
+        return match and match[0]
 
-def expected(model, keys, names, all_shapes, is_last):
+
+def expected(model, keys, names, all_shapes, stage):
     """Calls and bytes on the wire by kind and axes, and bytes held, of a rank of a stage."""
+    is_first, is_last = stage == 0, stage == keys.pp - 1
     parameters = [Parameter(name, all_shapes[name], keys) for name in names]
-    layers = len({p.layer() for p in parameters if p.layer().startswith("h.")})
+    halves = len({p.half() for p in parameters} - {None})  # of layers: a cut may part them
     activation = BYTES * model.batch * model.seq * model.hidden // (keys.dp * keys.m)
     tokens = activation // model.hidden
     sent = collections.defaultdict(lambda: [0, 0])
@@ -110,13 +129,21 @@ def expected(model, keys, names, all_shapes, is_last):
         sent[kind, axes][1] += times * (factor * (n - 1) * sum(sizes) // n)
 
     if keys.sequence:
-        call("all_gather", "tp", [activation], layers * keys.m * (4 if keys.keep else 6))
-        call("reduce_scatter", "tp", [activation], layers * keys.m * 4)
+        call("all_gather", "tp", [activation], halves * keys.m * (2 if keys.keep else 3))
+        call("reduce_scatter", "tp", [activation], halves * keys.m * 2)
     else:
-        call("all_reduce", "tp", [activation], layers * keys.m * 4)
-    if keys.vocab:
+        call("all_reduce", "tp", [activation], halves * keys.m * 2)
+    if keys.vocab and is_last:
         call("all_reduce", "tp", [tokens], 3 * keys.m)
-        call("all_reduce", "tp", [activation], 2 * keys.m)
+        call("all_reduce", "tp", [activation], keys.m)
+    if keys.vocab and is_first:
+        call("all_reduce", "tp", [activation], keys.m)
+    neighbours = (not is_first) + (not is_last)
+    if neighbours:
+        times = neighbours * keys.m
+        sent["send", "pp"], sent["recv", "pp"] = [times, times * activation], [times, 0]
+    if keys.pp > 1 and model.tied and (is_first or is_last):
+        call("all_reduce", "pp", [p.used for p in parameters if p.name == "wte.weight"])
 
     # Once a step: gradients, the loss, the norm.
     loss = [BYTES] if is_last else []
@@ -132,7 +159,14 @@ def expected(model, keys, names, all_shapes, is_last):
     kept_whole = [p.padded for p in parameters if p not in shared_out]
     loss_axes = "dp tp" if keys.sequence and keys.tp > 1 and keys.dp > 1 else (
         "tp" if keys.sequence and keys.tp > 1 else "dp")
+    norms_split = [BYTES for p in parameters if p.is_split and keys.clip]
+    if keys.clip:
+        call("all_reduce", "pp", [2 * BYTES])  # in f64
     if keys.zero == 0:
+        if keys.clip and loss_axes == "tp":
+            loss = loss + norms_split
+        else:
+            call("all_reduce", "tp", norms_split)
         if keys.dp > 1 and loss_axes == "dp tp":
             call("all_reduce", "dp", [p.used for p in others])
             call("all_reduce", "dp tp", [p.used for p in apart] + loss)
@@ -142,7 +176,14 @@ def expected(model, keys, names, all_shapes, is_last):
             call("all_reduce", "dp", [p.used for p in parameters] + loss)
     else:
         assert not kept_whole
-        call("all_reduce", loss_axes, loss)
+        norms = {"dp": [BYTES for p in parameters if not p.is_split and keys.clip],
+                 "dp tp": norms_split}
+        if keys.m > 1:  # else the loss is known before
+            norms[loss_axes] = norms.get(loss_axes, []) + loss
+        else:
+            call("all_reduce", loss_axes, loss)
+        for axes, sizes in norms.items():
+            call("all_reduce", axes, sizes)
         call("all_reduce", "tp", [p.stored for p in apart])
         padded = [p.padded for p in parameters]
         groups = len({p.layer() for p in parameters})
@@ -151,7 +192,10 @@ def expected(model, keys, names, all_shapes, is_last):
         else:
             sent["reduce_scatter", "dp"] = [groups * keys.m, keys.m * sum(
                 (keys.dp - 1) * size // keys.dp for size in padded)]
-        again = [p for p in parameters if not p.name.endswith("bias") and p.layer() != "wpe"]
+        # A table is read again by what projects to it.
+        tables = ("wpe",) if is_last and model.tied else ("wpe", "wte")
+        again = [p for p in parameters
+                 if not p.name.endswith("bias") and p.layer() not in tables]
         if keys.zero < 3 or keys.once:
             call("all_gather", "dp", padded)
         else:
@@ -159,7 +203,8 @@ def expected(model, keys, names, all_shapes, is_last):
             sent["all_gather", "dp"] = [calls, keys.m * sum(
                 (keys.dp - 1) * p.padded // keys.dp for p in parameters + again)]
     share = lambda split: sum(p.stored if split else p.used for p in parameters)
-    held = {"parameters": share(keys.zero == 3), "optimizer": 2 * share(keys.zero) + STEP}
+    held = {"parameters": share(keys.zero == 3), "optimizer": 2 * share(keys.zero) + STEP +
+            (SEED if model.dropout else 0)}
     if keys.m > 1:
         padded = sum(p.padded if keys.zero else p.used for p in parameters)
         held["gradients"] = (share(True) if keys.zero >= 2 else padded) + sum(loss)
@@ -189,10 +234,33 @@ def cases():
         yield MODEL, Keys(2, 2, m=2, zero=zero, once=once, sequence=True)
 
 
+    for dp, tp, m in ((1, 1, 1), (1, 1, 4), (2, 1, 2), (1, 2, 2), (2, 2, 2)):
+        for clip, vocab in ((False, False), (True, False), (False, tp > 1)):
+            yield MODEL, Keys(dp, tp, 2, m, clip=clip, vocab=vocab)
+            yield UNTIED, Keys(dp, tp, 3, m, clip=clip, vocab=vocab)
+    for zero, once in ((1, False), (2, False), (3, False), (3, True)):
+        yield UNTIED, Keys(2, 1, 3, m=2, zero=zero, once=once)
+        yield UNTIED, Keys(2, 2, 2, m=2, zero=zero, once=once, clip=True)
+        yield MODEL, Keys(2, 2, 1, m=2, zero=zero, once=once, clip=True)
+    for tp, sequence, zero in ((1, False, 0), (2, False, 0), (2, True, 0), (2, False, 3)):
+        yield MODEL, Keys(2, tp, m=2, zero=zero, sequence=sequence, clip=True)
+        yield DROPOUT, Keys(2, tp, m=2, zero=zero, sequence=sequence)
+
+
 # Two blocks with experts, each with ceil(2 * 8 / 4 * 1.25) places in a sequence.
 EXPERTS, CAPACITY, BLOCKS = 4, 5, 2
 MOE = ("moe --layers=4 --hidden=16 --heads=4 --seq=8 --batch=16 --vocab=24 --dtype=f32 --experts=4 "
        "--top-k=2 --capacity-factor=1.25")
+IMAGES = "resnet --depth=18 --image=16 --width=6 --groups=3 --classes=5 --batch=12 --dtype=f32"
+
+
+def differences(place, wanted, case):
+    """Where a rank of the last report sends something else."""
+    for sent in json.loads((place.folder / "report.json").read_text())["communication"]:
+        got = {kind: {key: entry[key] for key in ("count", "wire_bytes")}
+               for kind, entry in sent.items() if kind not in ("rank", "by_axes")}
+        if got != wanted:
+            yield f"{case}: expects {wanted}, got {got}"
 
 
 def experts_errors(place):
@@ -203,24 +271,40 @@ def experts_errors(place):
     for n, m in ((n, m) for n in (2, 4) for m in (2, 4)):
         place.make("pp-run", "moe.mlir", "--dry-run", "--report=report.json",
                    f"--parallelize=ep={n} microbatches={m} optimizer=sgd")
-        report = json.loads((place.folder / "report.json").read_text())
         places = MODEL.batch // m // n * EXPERTS * CAPACITY * MODEL.hidden * BYTES
         count, share = 4 * m * BLOCKS, lambda size: size * (n - 1) // n
         wanted = {"all_to_all": {"count": count, "wire_bytes": count * share(places)},
                   "all_reduce": {"count": 1, "wire_bytes": share(2 * (shared + 3 * BYTES))}}
-        for sent in report["communication"]:
-            got = {kind: {key: entry[key] for key in ("count", "wire_bytes")}
-                   for kind, entry in sent.items() if kind not in ("rank", "by_axes")}
-            if got != wanted:
-                yield f"ep={n} microbatches={m}: expects {wanted}, got {got}"
+        yield from differences(place, wanted, f"ep={n} microbatches={m}")
+
+
+def images_errors(place):
+    """What dp sends of a residual network beside the closed form."""
+    for norm, n, m in (("batch", 2, 1), ("batch", 3, 1), ("group", 2, 1), ("group", 3, 2)):
+        text = place.make("pp-model", *IMAGES.split(), f"--norm={norm}")
+        sizes = {name: BYTES * math.prod(shape) for name, shape in shapes(text)}
+        layers = [name.removesuffix(".weight") for name, shape in shapes(text)
+                  if len(shape) == 1 and name.endswith(".weight")]
+        weights = {layer + ".weight" for layer in layers}
+        once = [size for name, size in sizes.items() if norm == "group" or name not in weights]
+        calls = [sum(once) + (BYTES if m > 1 else 0)] + [BYTES] * (m == 1)
+        if norm == "batch":  # mean and variance, and a sum for each in backward
+            calls += [sizes[layer + ".weight"] for layer in layers] * 4
+        wanted = {"all_reduce": {"count": len(calls),
+                                 "wire_bytes": sum(2 * (n - 1) * size // n for size in calls)}}
+        (place.folder / "images.mlir").write_text(text)
+        place.make("pp-run", "images.mlir", "--dry-run", "--report=report.json",
+                   f"--parallelize=dp={n} microbatches={m} optimizer=sgd")
+        yield from differences(place, wanted, f"{norm} norm, dp={n} microbatches={m}")
 
 
 def main():
     with scratch.from_command_line(__doc__) as place:
         texts = {}
-        for model in (MODEL, ODD):
+        for model in (MODEL, ODD, UNTIED, DROPOUT):
             texts[model] = place.make(
-                "pp-model", "gpt", f"--layers={LAYERS}", "--heads=4", "--dtype=f32",
+                "pp-model", "gpt", f"--layers={model.layers}", "--heads=4", "--dtype=f32",
+                f"--dropout={model.dropout}",
                 f"--hidden={model.hidden}", f"--seq={model.seq}", f"--batch={model.batch}",
                 f"--vocab={model.vocab}", f"--tied={str(model.tied).lower()}")
         errors, ranks, padding = [], 0, set()
@@ -232,7 +316,7 @@ def main():
             all_shapes = dict(shapes(texts[model]))
             for stage in report["stages"]:
                 sent, held = expected(model, keys, stage["parameters"], all_shapes,
-                                      stage is report["stages"][-1])
+                                      report["stages"].index(stage))
                 for name in stage["parameters"]:
                     p = Parameter(name, all_shapes[name], keys)
                     if keys.zero and p.padded > p.used:
@@ -242,12 +326,13 @@ def main():
                     got = {(entry["kind"], " ".join(entry["axes"])):
                            [entry["count"], entry["wire_bytes"]]
                            for entry in report["communication"][rank]["by_axes"]}
-                    if keys.once and model is ODD:
-                        held.pop("gradients", None)  # most is held before there are any
+                    if keys.once or keys.pp > 1 or keys.clip:
+                        held.pop("gradients", None)  # most may be held when they are not
                     kept = {name: report["memory"][rank][name] for name in held}
                     if got != sent or kept != held:
                         errors.append(f"{spell(keys)}: expects {sent} and {held}, got {got} and {kept}")
         errors += experts_errors(place)
+        errors += images_errors(place)
     print("\n".join(sorted(padding)))
     print("\n".join(errors) or f"{ranks} ranks as the closed forms say")
     return 1 if errors else 0

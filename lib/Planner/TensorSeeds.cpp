@@ -63,8 +63,11 @@ public:
   LogicalResult collect();
   /// Parameter dimensions to seed, in order of their introduction.
   SmallVector<std::pair<BlockArgument, unsigned>> select();
-  /// Parameter dimensions in which inputs look something up, one per class.
-  SmallVector<std::pair<BlockArgument, unsigned>> selectLookedUp();
+  /// Parameter dimensions in which inputs look something up, one per class, of
+  /// parameters that `others` do not split; of two, that whose parameter's name
+  /// comes first.
+  SmallVector<std::pair<BlockArgument, unsigned>>
+  selectLookedUp(ArrayRef<std::pair<BlockArgument, unsigned>> others);
 
 private:
   using Class = FactorClasses::Class;
@@ -172,17 +175,29 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
   }
 }
 
-SmallVector<std::pair<BlockArgument, unsigned>> TensorSeeds::selectLookedUp() {
+SmallVector<std::pair<BlockArgument, unsigned>> TensorSeeds::selectLookedUp(
+    ArrayRef<std::pair<BlockArgument, unsigned>> others) {
+  llvm::DenseSet<Value> split;
+  for (auto [argument, dim] : others)
+    split.insert(argument);
+  SmallVector<BlockArgument> parameters;
+  for (BlockArgument argument : main.getArguments())
+    if (getArgRole(main, argument.getArgNumber()) == Role::Param)
+      parameters.push_back(argument);
+  llvm::sort(parameters, [&](BlockArgument a, BlockArgument b) {
+    return getArgName(main, a.getArgNumber()) <
+           getArgName(main, b.getArgNumber());
+  });
   llvm::DenseSet<Class> taken;
   SmallVector<std::pair<BlockArgument, unsigned>> seeds;
-  for (BlockArgument argument : main.getArguments()) {
-    if (getArgRole(main, argument.getArgNumber()) != Role::Param)
-      continue;
+  for (BlockArgument argument : parameters) {
     int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
-    for (int64_t dim = 0; dim < rank; ++dim) {
+    for (int64_t dim = 0; dim < rank && !split.contains(argument); ++dim) {
       Class number = classes.classesOf(argument, dim).front();
-      if (lookedUp.test(number) && taken.insert(number).second)
-        seeds.push_back({argument, static_cast<unsigned>(dim)});
+      if (!lookedUp.test(number) || !taken.insert(number).second)
+        continue;
+      split.insert(argument);
+      seeds.push_back({argument, static_cast<unsigned>(dim)});
     }
   }
   return seeds;
@@ -298,6 +313,16 @@ static std::optional<unsigned> findSequence(func::FuncOp main, unsigned index) {
     if (cast<StringAttr>(name) == "sequence")
       return dim;
   return std::nullopt;
+}
+
+/// The size of the largest of the dimensions.
+static int64_t
+findLargest(ArrayRef<std::pair<BlockArgument, unsigned>> dimensions) {
+  int64_t largest = 0;
+  for (auto [argument, dim] : dimensions)
+    largest = std::max(
+        largest, cast<RankedTensorType>(argument.getType()).getDimSize(dim));
+  return largest;
 }
 
 /// A dimension has an element for every part, at least.
@@ -417,13 +442,16 @@ FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
     auto axis = DimShardingAttr::get(context, StringAttr::get(context, "tp"),
                                      /*isOpen=*/false);
     SmallVector<std::pair<BlockArgument, unsigned>> split = analysis.select();
-    if (plan.isOn(PlanKey::Vocab)) {
-      auto lookedUp = analysis.selectLookedUp();
-      if (lookedUp.empty())
-        return main.emitError("expects a parameter in which an input looks "
-                              "something up for vocab = \"true\", got none");
+    SmallVector<std::pair<BlockArgument, unsigned>> lookedUp =
+        analysis.selectLookedUp(split);
+    if (plan.isOn(PlanKey::Vocab) && lookedUp.empty())
+      return main.emitError("expects a parameter in which an input looks "
+                            "something up, and which tp does not split "
+                            "otherwise, for vocab = \"true\", got none");
+    if (plan.isOn(PlanKey::Vocab) ||
+        (plan.getWord(PlanKey::Vocab) == "auto" &&
+         findLargest(lookedUp) > findLargest(split)))
       llvm::append_range(split, lookedUp);
-    }
     for (auto [argument, dim] : split) {
       if (failed(checkSize(main, argument.getArgNumber(), dim, mesh, "tp")))
         return failure();

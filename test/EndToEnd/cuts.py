@@ -16,7 +16,7 @@ import sys
 import scratch
 
 # The docs' own model, one that computes more than it sends, one of blocks, and
-# one with a vocabulary as much work as a shard of its layers: tp does not split it.
+# one with a vocabulary as much work as a shard of its layers, where tp does not split it.
 CASES = [("mlp --layers=4 --input=48 --hidden=64 --classes=16 --batch=32",
           "dp=2 tp=2 pp=2 microbatches=2 optimizer=sgd lr=0.1"),
          ("mlp --layers=4 --input=512 --hidden=1024 --classes=16 --batch=256",
@@ -24,7 +24,7 @@ CASES = [("mlp --layers=4 --input=48 --hidden=64 --classes=16 --batch=32",
          ("gpt --layers=1 --hidden=64 --heads=2 --seq=32 --batch=8 --vocab=64",
           "tp=2 pp=2 microbatches=4"),
          ("gpt --layers=2 --hidden=128 --heads=4 --seq=32 --batch=16 --vocab=1536",
-          "tp=4 pp=2 microbatches=4")]
+          "tp=4 pp=2 microbatches=4 vocab=false")]
 TOLERANCE = 0.1  # of the best cut's time
 
 

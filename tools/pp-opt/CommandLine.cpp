@@ -118,6 +118,12 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "pp-explain",
       cl::desc("tell, on standard output, why each collective is there and "
                "what it costs; the module is written with -o only"));
+  cl::opt<std::string> shardings(
+      "pp-shardings", cl::ValueOptional, cl::value_desc("name"),
+      cl::desc(
+          "tell, on standard output, how each value is split and who asked "
+          "for it; of the values of a name (* is any text) by which way; "
+          "the module is written with -o only"));
   const std::string overview =
       "pp-opt: runs passes over a module\n\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2 pp=2 microbatches=4 "
@@ -126,7 +132,9 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "--emit=ppx -o gpt.ppx\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"pp=4 microbatches=8\" "
       "--draw-schedule=- -o program.mlir\n"
-      "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-explain\n\n"
+      "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-explain\n"
+      "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" "
+      "--pp-shardings=h.0.attn*\n\n"
       "--pp-parallelize=\"KEY=VALUE ...\" runs every pass from the module's "
       "level to programs. Keys:\n" +
       describeParallelizeKeys();
@@ -164,7 +172,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
   for (cl::Option *option :
        {static_cast<cl::Option *>(&output), static_cast<cl::Option *>(&emit),
         static_cast<cl::Option *>(&drawing),
-        static_cast<cl::Option *>(&cacheLimit)})
+        static_cast<cl::Option *>(&cacheLimit),
+        static_cast<cl::Option *>(&shardings)})
     if (option->getNumOccurrences() > 1)
       return refuse("expects '" + getSpelling(*option) +
                     "' once, got it more often");
@@ -186,12 +195,16 @@ pp::opt::parseCommandLine(int argc, char **argv,
       result.output.clear();
   }
   result.decisions.wantsExplanation = explanation;
-  if (explanation && !output.getNumOccurrences())
+  result.decisions.wantsShardings = shardings.getNumOccurrences() > 0;
+  result.decisions.shardingsOf = shardings;
+  if ((explanation || result.decisions.wantsShardings) &&
+      !output.getNumOccurrences())
     result.output.clear();
-  bool isOfOne = emit != Emit::MLIR || drawing.getNumOccurrences();
+  bool isOfOne = emit != Emit::MLIR || drawing.getNumOccurrences() ||
+                 explanation || result.decisions.wantsShardings;
   if (isOfOne && !result.config.inputSplitMarker().empty())
-    return refuse("--emit=ppx, --emit=plan and --draw-schedule expect one "
-                  "module, got --split-input-file");
+    return refuse("--emit=ppx, --emit=plan, --draw-schedule, --pp-explain and "
+                  "--pp-shardings expect one module, got --split-input-file");
   if (emit != Emit::PPX && cacheLimit.getNumOccurrences())
     return refuse("--cache-limit expects --emit=ppx, which compiles kernels, "
                   "got a command that compiles none");

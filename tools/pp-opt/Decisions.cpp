@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "Decisions.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "pp/Explain/Explain.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
@@ -41,6 +42,25 @@ static std::optional<schedule::Schedule> readSchedule(ScheduleAttr attribute,
 
 namespace {
 
+/// Reads shardings when they are there: behind the pass that writes them, for
+/// the partitioner leaves none; whatever becomes of the module then.
+struct WatchShardings : PassInstrumentation {
+  explicit WatchShardings(Decisions &decisions) : decisions(&decisions) {}
+
+  void runAfterPass(Pass *pass, Operation *op) override {
+    auto module = dyn_cast<ModuleOp>(op);
+    if (!module || pass->getArgument() != "pp-propagate-shardings")
+      return;
+    if (FailureOr<std::string> text =
+            describeShardings(module, decisions->shardingsOf);
+        succeeded(text))
+      decisions->shardings = std::move(*text);
+    decisions->hasSeenShardings = true;
+  }
+
+  Decisions *decisions;
+};
+
 struct ReadDecisions : PassWrapper<ReadDecisions, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReadDecisions)
 
@@ -53,6 +73,8 @@ struct ReadDecisions : PassWrapper<ReadDecisions, OperationPass<ModuleOp>> {
     if (decisions->wantsPlan && failed(readPlan()))
       return signalPassFailure();
     if (decisions->wantsDrawing != Decisions::Drawing::None && failed(draw()))
+      return signalPassFailure();
+    if (decisions->wantsShardings && failed(readShardings()))
       return signalPassFailure();
     if (decisions->wantsExplanation && failed(explain()))
       signalPassFailure();
@@ -107,6 +129,25 @@ private:
     return text;
   }
 
+  /// A module may come with shardings.
+  LogicalResult readShardings() {
+    if (!decisions->hasSeenShardings) {
+      auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+      if (!main || llvm::none_of(main.getOps(), [](Operation &op) {
+            return op.hasAttr(attrs::kShardings);
+          }))
+        return refuse(
+            "--pp-shardings expects a module of level graph, of which "
+            "--pp-parallelize makes one with shardings, got one "
+            "without");
+      FailureOr<std::string> text =
+          describeShardings(getOperation(), decisions->shardingsOf);
+      if (succeeded(text))
+        decisions->shardings = std::move(*text);
+    }
+    return success(!decisions->shardings.empty());
+  }
+
   Decisions *decisions;
 };
 
@@ -114,6 +155,9 @@ private:
 
 void pp::opt::addReader(PassManager &manager, Decisions &decisions) {
   if (decisions.wantsPlan || decisions.wantsExplanation ||
+      decisions.wantsShardings ||
       decisions.wantsDrawing != Decisions::Drawing::None)
     manager.addPass(std::make_unique<ReadDecisions>(decisions));
+  if (decisions.wantsShardings)
+    manager.addInstrumentation(std::make_unique<WatchShardings>(decisions));
 }

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// `--emit=plan`, `--draw-schedule` and `--pp-explain`.
+// `--emit=plan`, `--draw-schedule`, `--pp-explain` and `--pp-shardings`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_OPT_DECISIONS_H
@@ -19,12 +19,17 @@ struct Decisions {
 
   bool wantsPlan = false;
   Drawing wantsDrawing = Drawing::None;
-  bool wantsExplanation = false;
+  bool wantsExplanation = false, wantsShardings = false;
+  /// The values whose shardings are explained; empty: a table of all.
+  std::string shardingsOf;
 
-  std::string plan, drawing, explanation;
+  /// Whether a pass has written shardings.
+  bool hasSeenShardings = false;
+
+  std::string plan, drawing, explanation, shardings;
 };
 
-/// Appends a pass that answers what `decisions` asks for; it outlives the pass.
+/// Appends a pass, and watches those before it, that answers what `decisions` asks for; it outlives the pass.
 /// A module that has no answer is an error with an exit code.
 void addReader(mlir::PassManager &manager, Decisions &decisions);
 

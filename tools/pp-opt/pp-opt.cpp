@@ -82,9 +82,12 @@ int main(int argc, char **argv) {
     config.emitBytecode(true);
   std::string module;
   llvm::raw_string_ostream stream(module);
-  if (failed(mlir::MlirOptMain(
-          stream, llvm::MemoryBuffer::getMemBuffer(input->getMemBufferRef()),
-          registry, config)))
+  const bool isDone = succeeded(mlir::MlirOptMain(
+      stream, llvm::MemoryBuffer::getMemBuffer(input->getMemBufferRef()),
+      registry, config));
+  // Where a later pass gives up, shardings may be why.
+  llvm::outs() << options->decisions.shardings;
+  if (!isDone)
     return isUnderstood ? reporter.exitCode() : int(ExitCode::usage);
   if (!options->drawing.empty())
     if (int code = writeText(options->drawing, options->decisions.drawing))

@@ -17,6 +17,13 @@ namespace pp {
 /// What is alike is told once.
 mlir::FailureOr<std::string> explain(mlir::ModuleOp module);
 
+/// For people: how each value of `module`, which is of level graph and has
+/// shardings, lies, and who asked for each axis. With `pattern`, in which `*`
+/// is any text, by which way each axis came to the values of that name; none
+/// is an error.
+mlir::FailureOr<std::string> describeShardings(mlir::ModuleOp module,
+                                               llvm::StringRef pattern);
+
 } // namespace pp
 
 #endif // PP_EXPLAIN_EXPLAIN_H

@@ -1,0 +1,53 @@
+//===- ShardingTable.cpp - how values lie, and are left behind ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Transforms/Shard/ShardingTable.h"
+#include "Factors.h"
+#include "pp/IR/Model.h"
+
+using namespace mlir;
+using namespace pp;
+
+FailureOr<ShardingTable> ShardingTable::of(ModuleOp module) {
+  FailureOr<ShardedMain> sharded = ShardedMain::of(module);
+  if (failed(sharded))
+    return failure();
+  ShardingTable table;
+  table.main = sharded->main;
+  table.mesh = sharded->mesh.attr();
+  table.symbol = sharded->mesh.symbol();
+  table.plan = module->getAttrOfType<PlanAttr>(attrs::kPlan);
+  return table;
+}
+
+ShardingAttr ShardingTable::lookup(Value value) const {
+  const MeshView view(mesh, symbol, plan);
+  const Layout layout = getLayout(value, view);
+  ShardingAttr whole = view.toSharding(layout);
+  auto shardable = dyn_cast_or_null<ShardingOpInterface>(value.getDefiningOp());
+  if (!shardable)
+    return whole;
+  const ShardingRule rule = shardable.getShardingRule();
+  SmallVector<Layout> layouts;
+  for (ValueRange values : {ValueRange(shardable->getResults()),
+                            ValueRange(shardable->getOperands())})
+    for (Value one : values)
+      layouts.push_back(getLayout(one, view));
+  SmallVector<const Layout *> pointers;
+  for (const Layout &one : layouts)
+    pointers.push_back(&one);
+  ArrayRef<const Layout *> all = pointers;
+  const size_t numResults = shardable->getNumResults();
+  const Layout factors = chooseFactorAxes(rule, all.take_front(numResults),
+                                          all.drop_front(numResults), view);
+  SmallVector<PartialAxisAttr> partial;
+  for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors))
+    if (factor.kind == FactorKind::Reduction)
+      for (int axis : axes)
+        partial.push_back(PartialAxisAttr::get(
+            value.getContext(), view.name(axis), factor.reduction));
+  return ShardingAttr::get(value.getContext(), whole.getMesh(), whole.getDims(),
+                           partial);
+}

@@ -142,6 +142,7 @@ Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
     if (!timeline)
       return false;
     prediction.bubble = idleShare(players, *timeline);
+    prediction.travel = travelTime(players, *timeline);
     for (const std::vector<Span> &spans : *timeline)
       for (const Span &span : spans)
         prediction.stepSeconds = std::max(prediction.stepSeconds, span.end);

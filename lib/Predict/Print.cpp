@@ -161,8 +161,13 @@ std::string pp::predict::print(const Prediction &prediction,
                                       columns - 30);
   char share[16];
   std::snprintf(share, sizeof(share), "%.1f%%", 100 * prediction.bubble);
-  return text + "\nstep " + printSeconds(prediction.stepSeconds) + ", bubble " +
-         share + ", with devices of " +
+  text +=
+      "\nstep " + printSeconds(prediction.stepSeconds) + ", bubble " + share;
+  if (prediction.travel.exposed + prediction.travel.hidden > 0)
+    text += ", communication " + printSeconds(prediction.travel.exposed) +
+            " exposed and " + printSeconds(prediction.travel.hidden) +
+            " hidden";
+  return text + "\nwith devices of " +
          printCount(topology.flopsPerSecond, " ") + "FLOP/s and " +
          printCount(topology.bytesPerSecond, " ") + "B/s, links of " +
          printCount(topology.linkBytesPerSecond, " ") + "B/s and " +

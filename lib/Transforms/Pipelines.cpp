@@ -107,6 +107,11 @@ static void addProgramPasses(OpPassManager &manager,
   manager.addPass(createFormKernels());
   manager.addPass(createReserveScratch());
 
+  // What runs beside what is said by the order in which kernels are launched,
+  // which is known now; what is issued early lives longer, which only the lists
+  // show.
+  manager.addPass(createOverlapCollectives());
+
   // The lists in order, in which every value has a slot; then, for who reads
   // what and when is known now, one slot for two where nobody can tell; then
   // the places in memory: a slot's life is a range of its list. Places create

@@ -114,15 +114,17 @@ protected:
       say("zero.gather", "step");
     if (chance(50)) {
       plan.seeds = random();
-      return plan;
+    } else {
+      if (hasTp && chance(50)) {
+        say("sequence", "true");
+        if (chance(50))
+          say("sequence.gather", "keep");
+      }
+      if (hasTp && hasLookUp(model) && chance(60))
+        say("vocab", "true");
     }
-    if (hasTp && chance(50)) {
-      say("sequence", "true");
-      if (chance(50))
-        say("sequence.gather", "keep");
-    }
-    if (hasTp && hasLookUp(model) && chance(60))
-      say("vocab", "true");
+    if (chance(40))
+      sayOneOf("ahead", {"0", "2", "9"});
     return plan;
   }
 

@@ -198,6 +198,8 @@ def cases():
     yield opt("the beginning of --help", 2, "--hel", "mlp.mlir", "--hel=2")
     yield run("buckets below nothing", 2, "'bucket' expects a number from 0|'-1'", "mlp.mlir",
               "--parallelize=bucket=-1")
+    yield run("what is issued behind its need", 2, "'ahead' expects a number from 0|'-1'",
+              "mlp.mlir", "--parallelize=ahead=-1")
     yield run("a level to stop at", 2, "'stop-after' expects program|spmd", "mlp.mlir",
               "--parallelize=stop-after=spmd")
     yield run("more threads than a process has", 15, "4096|64 ranks of 100", "wide.mlir",

@@ -63,6 +63,7 @@ KEYS = [
     Key("sequence.gather", ("again", "keep"), "gpt moe", needs=("sequence", ("true",))),
     Key("vocab", ("false", "true"), "gpt moe", needs=("tp", (2, 3, 4))),
     Key("bucket", (26214400, 0, 3000)),
+    Key("ahead", (1, 0, 3)),
     Key("schedule", ("1f1b", "gpipe"), needs=("pp", (2, 3))),
 ]
 OPTIMIZERS = ("sgd lr=0.1", "adamw lr=1e-3", "adamw lr=1e-3 clip=0.5", "momentum lr=0.05")

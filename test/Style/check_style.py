@@ -91,10 +91,11 @@ def check_text(path, lines):
 def check_passes(root):
     """One name, derivable: pass CutStages is pp-cut-stages in CutStages.cpp, tested by
     cut-stages.mlir. The checks of the levels share VerifyLevels.cpp."""
-    table = root / "include/pp/Transforms/Passes.td"
     implemented = {path.name for path in (root / "lib").rglob("*.cpp")}
     tested = {path.stem for path in (root / "test").rglob("*.mlir")}
-    for number, line in enumerate(table.read_text().splitlines(), 1):
+    tables = sorted((root / "include/pp/Transforms").glob("*Passes.td"))
+    for table, number, line in ((table, number, line) for table in tables
+                                for number, line in enumerate(table.read_text().splitlines(), 1)):
         found = re.match(r'def (\w+) : Pass<"([^"]+)"', line)
         if not found:
             continue

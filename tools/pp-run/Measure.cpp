@@ -46,14 +46,20 @@ Timeline lastStep(const Session &session) {
 
 /// Of the last step as it was; or, if the ranks shared cores, as it would have
 /// been with a core for each.
-double measureBubble(const Session &session) {
+void measureTimes(const Session &session, Report &report) {
   const Players players = Players::ranks(session.artifact(), session.mesh());
+  std::optional<Timeline> timeline;
   if (!session.oversubscribed())
-    return idleShare(players, lastStep(session));
-  const std::optional<Timeline> timeline = replay(players, [&](Place place) {
-    return double(session.times(place.player, Section::body)[place.index].cpu);
-  });
-  return timeline ? idleShare(players, *timeline) : 0;
+    timeline = lastStep(session);
+  else
+    timeline = replay(players, [&](Place place) {
+      const InstructionTime &time =
+          session.times(place.player, Section::body)[place.index];
+      return double(time.cpu) / 1e9;
+    });
+  report.bubble.measured = timeline ? idleShare(players, *timeline) : 0;
+  if (timeline)
+    report.travel.measured = travelTime(players, *timeline);
 }
 
 /// The send and the receive of a transfer; nothing for a collective.
@@ -104,6 +110,7 @@ void pp::run::reportPrediction(const ppx::ArtifactT &artifact, const Mesh &mesh,
   report.predictedStepMs = 1e3 * prediction.stepSeconds;
   report.cuts = prediction.cuts;
   report.bubble.predicted = prediction.bubble;
+  report.travel.predicted = prediction.travel;
 }
 
 void pp::run::measure(const Session &session, Report &report) {
@@ -113,7 +120,7 @@ void pp::run::measure(const Session &session, Report &report) {
   for (MemoryReport &memory : report.memory)
     memory.measuredPeak = session.measuredPeakBytes(memory.rank);
   if (!report.steps.empty())
-    report.bubble.measured = measureBubble(session);
+    measureTimes(session, report);
 }
 
 Trace pp::run::traceLastStep(const Session &session) {

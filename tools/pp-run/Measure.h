@@ -22,7 +22,7 @@ void reportPrediction(const pprt::ppx::ArtifactT &artifact,
                       const pprt::Mesh &mesh,
                       const predict::Prediction &prediction, Report &report);
 
-/// Then those that the session knows: memory, bubble.
+/// Then those that the session knows: memory and times.
 void measure(const pprt::Session &session, Report &report);
 
 /// The timeline of the last step: every instruction of every rank.

@@ -53,6 +53,7 @@ struct Prediction {
   std::vector<uint64_t> cuts;
   /// Of every rank's compute queue, the idle share of a step.
   double bubble = 0;
+  TravelTime travel;
   double stepSeconds = 0;
   /// Forward and backward actions, a row for each program.
   schedule::Schedule schedule;

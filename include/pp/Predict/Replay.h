@@ -79,6 +79,15 @@ std::optional<Timeline> replay(const Players &players,
 /// Share of the time in which the compute queues are idle.
 double idleShare(const Players &players, const Timeline &timeline);
 
+/// Seconds in which messages of a rank travel: from when all who take part are
+/// there to the end. They are hidden while the rank computes, else exposed.
+struct TravelTime {
+  double exposed = 0, hidden = 0;
+};
+
+/// The mean of all ranks.
+TravelTime travelTime(const Players &players, const Timeline &timeline);
+
 } // namespace pp::predict
 
 #endif // PP_PREDICT_REPLAY_H

@@ -34,12 +34,14 @@ struct PlanBuffersPass : pp::impl::PlanBuffersBase<PlanBuffersPass> {
     if (failed(programs))
       return signalPassFailure();
     SymbolTable symbols(getOperation());
+    if (auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan))
+      ahead = plan.getInt(PlanKey::Ahead);
     for (ProgramOp program : *programs)
       plan(program, symbols);
   }
 
 private:
-  static void plan(ProgramOp program, SymbolTable &symbols) {
+  void plan(ProgramOp program, SymbolTable &symbols) const {
     SmallVector<SlotOp> slots(program.getSlots().getOps<SlotOp>());
     SmallVector<Operation *> instructions;
     SmallVector<SmallVector<SlotAccess>> accesses;
@@ -48,6 +50,7 @@ private:
       accesses.push_back(getAccesses(op, symbols));
     }
     SmallVector<SlotLifetime> lifetimes = measureLifetimes(slots, accesses);
+    extendLifetimes(instructions, accesses, lifetimes);
     program.setArenaBytes(place(slots, lifetimes));
     for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
       slot.setOffset(lifetime.offset);
@@ -83,6 +86,37 @@ private:
     return lifetimes;
   }
 
+  /// What a collective reads must not be overwritten while it is under way, or
+  /// kernels wait for it: until the `ahead`-th of its kind and queue is issued,
+  /// or somebody waits for its results anyway.
+  void extendLifetimes(ArrayRef<Operation *> instructions,
+                       ArrayRef<SmallVector<SlotAccess>> accesses,
+                       MutableArrayRef<SlotLifetime> lifetimes) const {
+    const int64_t end = instructions.size();
+    llvm::DenseMap<int64_t, int64_t> nextAccess; // by slot
+    llvm::DenseMap<std::pair<int64_t, CollectiveKind>, SmallVector<int64_t>>
+        behind; // by queue and kind, descending
+    for (int64_t index = end - 1; index >= 0; --index) {
+      if (auto op = dyn_cast<CollectiveInstructionOp>(instructions[index])) {
+        auto &others = behind[{op.getQueue(), op.getKind()}];
+        const int64_t issued = others.size();
+        int64_t done = ahead == 0       ? index
+                       : issued < ahead ? end - 1
+                                        : others[issued - ahead];
+        others.push_back(index);
+        for (SlotAccess access : accesses[index])
+          if (auto next = nextAccess.find(access.slot);
+              access.writes && next != nextAccess.end())
+            done = std::min(done, next->second);
+        for (SlotAccess access : accesses[index])
+          lifetimes[access.slot].last =
+              std::max(lifetimes[access.slot].last, done);
+      }
+      for (SlotAccess access : accesses[index])
+        nextAccess[access.slot] = index;
+    }
+  }
+
   /// Lays out the regions one after another; returns the arena's size.
   static int64_t place(MutableArrayRef<SlotOp> slots,
                        MutableArrayRef<SlotLifetime> lifetimes) {
@@ -112,6 +146,8 @@ private:
     }
     return end;
   }
+
+  int64_t ahead = 0;
 };
 
 } // namespace

@@ -27,7 +27,8 @@
 // CHECK: stage1{{ +}}ranks 2-3
 // CHECK: stage 0 |
 // CHECK: stage 1 |
-// CHECK: step {{.*}}, bubble {{[0-9.]+}}%, with devices of 100 GFLOP/s
+// CHECK: step {{.*}}, bubble {{[0-9.]+}}%, communication {{.*}} exposed and {{.*}} hidden{{$}}
+// CHECK-NEXT: with devices of 100 GFLOP/s
 // CHECK: pp.program @stage0
 func.func @main(%x: tensor<8x4xf32> {pp.role = #pp.role<input>, pp.name = "x"},
                 %a: tensor<4x4xf32> {pp.role = #pp.role<param>, pp.name = "a", pp.init = #pp.init<zeros>},

@@ -79,6 +79,10 @@ static Json toJson(const CommunicationReport &communication) {
   return json;
 }
 
+static Json toJson(const pp::predict::TravelTime &travel) {
+  return {{"exposed", 1e3 * travel.exposed}, {"hidden", 1e3 * travel.hidden}};
+}
+
 static Json toJson(const StageReport &stage) {
   return {{"name", stage.name},
           {"ranks", stage.ranks},
@@ -124,6 +128,10 @@ std::string pp::run::printReport(const Report &report) {
                     {"measured", report.bubble.measured
                                      ? Json(*report.bubble.measured)
                                      : Json()}};
+  json["communication_ms"] = {{"predicted", toJson(report.travel.predicted)},
+                              {"measured", report.travel.measured
+                                               ? toJson(*report.travel.measured)
+                                               : Json()}};
   json["predicted_step_ms"] = report.predictedStepMs;
   json["cuts"] = report.cuts;
   json["stages"] = Json::array();

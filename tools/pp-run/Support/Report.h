@@ -45,6 +45,12 @@ struct BubbleReport {
   std::optional<double> measured;
 };
 
+/// Time in which messages travel, the mean of all ranks.
+struct TravelReport {
+  predict::TravelTime predicted;
+  std::optional<predict::TravelTime> measured;
+};
+
 /// What all ranks of one program do.
 struct StageReport {
   std::string name;
@@ -76,6 +82,7 @@ struct Report {
   std::vector<MemoryReport> memory;
   std::vector<CommunicationReport> communication;
   BubbleReport bubble;
+  TravelReport travel;
   double predictedStepMs = 0;
   /// Where stages 1, 2, ... begin, as the plan counts.
   std::vector<uint64_t> cuts;

@@ -148,12 +148,15 @@ LogicalResult PermuteOp::verify() {
       verifyGroup(*this, getMeshAttr(), getAxes(), "permute_c1", false);
   if (failed(group))
     return failure();
-  SmallVector<int64_t> sorted(getPermutation());
-  llvm::sort(sorted);
-  if (sorted != llvm::to_vector(llvm::seq<int64_t>(*group)))
-    return emitOpError() << "expects a permutation of " << *group
-                         << " members, got [" << getPermutation()
-                         << "] (permute_c2)";
+  auto sorted = [](ArrayAttr axes) {
+    auto names = llvm::to_vector(axes.getAsValueRange<StringAttr>());
+    llvm::sort(names);
+    return names;
+  };
+  if (sorted(getTarget()) != sorted(getAxes()))
+    return emitOpError() << "expects the axes " << getAxes()
+                         << " in any order, got " << getTarget()
+                         << " (permute_c2)";
   return success();
 }
 

@@ -52,6 +52,7 @@ private:
   Lanes allReduce(AllReduceOp op, Value operand);
   Lanes indices(AxisIndexOp op);
   Lanes slices(AllSliceOp op);
+  Lanes permute(PermuteOp op);
   /// Applies `exchange(members' values, own position)` to every device's group.
   Lanes collective(Value operand, ArrayAttr axes,
                    function_ref<HostTensor(const Group &, int64_t)> exchange,
@@ -191,6 +192,27 @@ Lanes Evaluator::indices(AxisIndexOp op) {
   return result;
 }
 
+/// A member gets the value of the one whose number is its own in the order of
+/// the target.
+Lanes Evaluator::permute(PermuteOp op) {
+  auto sizeOf = [&](StringRef axis) {
+    return mesh.lookup(StringAttr::get(op.getContext(), axis)).getSize();
+  };
+  return collective(
+      op.getOperand(), op.getAxes(), [&](const Group &group, int64_t position) {
+        llvm::StringMap<int64_t> coordinates;
+        for (StringRef axis :
+             llvm::reverse(op.getAxes().getAsValueRange<StringAttr>())) {
+          coordinates[axis] = position % sizeOf(axis);
+          position /= sizeOf(axis);
+        }
+        int64_t sender = 0;
+        for (StringRef axis : op.getTarget().getAsValueRange<StringAttr>())
+          sender = sender * sizeOf(axis) + coordinates[axis];
+        return *group[sender];
+      });
+}
+
 Lanes Evaluator::slices(AllSliceOp op) {
   const Lanes &from = lookup(op.getOperand());
   auto names = llvm::to_vector(op.getAxes().getAsRange<StringAttr>());
@@ -290,15 +312,7 @@ LogicalResult Evaluator::runOp(Operation *op) {
                   return joinParts(pointers, op.getConcatDimension());
                 });
           })
-          .Case([&](PermuteOp op) {
-            return collective(op.getOperand(), op.getAxes(),
-                              [&](const Group &group, int64_t position) {
-                                auto sender =
-                                    llvm::find(op.getPermutation(), position) -
-                                    op.getPermutation().begin();
-                                return *group[sender];
-                              });
-          })
+          .Case([&](PermuteOp op) { return permute(op); })
           .Case([&](AllSliceOp op) { return slices(op); })
           .Case([&](AxisIndexOp op) { return indices(op); })
           .Case([&](AccumulateOp op) { return accumulate(op); })

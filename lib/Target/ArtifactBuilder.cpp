@@ -201,8 +201,8 @@ ArtifactBuilder::convert(Operation &op) {
             result->dimensions = toVector<uint32_t>(collective.getDimensions());
             result->split_dimensions =
                 toVector<uint32_t>(collective.getSplitDimensions());
-            result->permutation =
-                toVector<uint32_t>(collective.getPermutation());
+            if (ArrayAttr target = collective.getTargetAttr())
+              result->target_group = getGroup(target, {});
             return LogicalResult(success());
           })
           .Case([&](CopyOp) {

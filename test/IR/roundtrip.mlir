@@ -16,7 +16,7 @@ module attributes {pp.plan = #pp.plan<
   // CHECK-NEXT: } body {
   // CHECK-NEXT: pp.send to 1 [0] on 0 after [0, 1] as forward 0 1
   // CHECK-NEXT: pp.collective all_reduce sum over ["dp"] [0, 0] on 0
-  // CHECK-NEXT: pp.collective permute over ["dp"] [0, 0] on 0
+  // CHECK-NEXT: pp.collective permute over ["dp", "tp"] to ["tp", "dp"] [0, 0] on 0
   // CHECK: } teardown {
   // CHECK-NEXT: }
   pp.program @stage0 ranks [0] arena 128 slots {
@@ -27,7 +27,7 @@ module attributes {pp.plan = #pp.plan<
   } body {
     pp.send to 1 [0] on 0 after [0, 1] as forward 0 1
     pp.collective all_reduce sum over ["dp"] [0, 0] on 0 after []
-    pp.collective permute over ["dp"] [0, 0] on 0 after [] {permutation = array<i64: 1, 0>}
+    pp.collective permute over ["dp", "tp"] to ["tp", "dp"] [0, 0] on 0 after []
     pp.step [] on 0 after []
   } teardown {
   }

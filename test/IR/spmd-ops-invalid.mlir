@@ -120,16 +120,16 @@ func.func @all_to_all_c2(%x: tensor<4x4xf32>) {
 pp.mesh @mesh = <["dp"=2]>
 func.func @permute_c1(%x: tensor<4xf32>) {
   // expected-error@+1 {{expects an axis of @mesh, got "tp" (permute_c1)}}
-  %0 = pp.permute %x [1, 0] over @mesh ["tp"] : tensor<4xf32>
+  %0 = pp.permute %x over @mesh ["tp"] to ["tp"] : tensor<4xf32>
   return
 }
 
 // -----
 
-pp.mesh @mesh = <["dp"=2]>
+pp.mesh @mesh = <["dp"=2, "tp"=2]>
 func.func @permute_c2(%x: tensor<4xf32>) {
-  // expected-error@+1 {{expects a permutation of 2 members, got [1, 1] (permute_c2)}}
-  %0 = pp.permute %x [1, 1] over @mesh ["dp"] : tensor<4xf32>
+  // expected-error@+1 {{expects the axes ["dp", "tp"] in any order, got ["tp", "tp"] (permute_c2)}}
+  %0 = pp.permute %x over @mesh ["dp", "tp"] to ["tp", "tp"] : tensor<4xf32>
   return
 }
 

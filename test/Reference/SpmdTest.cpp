@@ -83,7 +83,7 @@ TEST(Spmd, LayoutsChangeThroughCollectives) {
       %t = pp.all_to_all %x split 1 concat 0 over @mesh ["b", "a"] : tensor<1x4xf64> -> tensor<4x1xf64>
       %g = pp.all_gather %x dims [0] over @mesh ["b", "a"] : (tensor<1x4xf64>) -> tensor<4x4xf64>
       %s = pp.all_slice %g dim 1 over @mesh ["a"] : tensor<4x4xf64> -> tensor<4x2xf64>
-      %p = pp.permute %x [0, 2, 1, 3] over @mesh ["a", "b"] : tensor<1x4xf64>
+      %p = pp.permute %x over @mesh ["b", "a"] to ["a", "b"] : tensor<1x4xf64>
       return %t, %g, %s, %p : tensor<4x1xf64>, tensor<4x4xf64>, tensor<4x2xf64>, tensor<1x4xf64>
     })",
               {context.tensor("4x4xf64", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,

@@ -358,8 +358,8 @@ TEST(Matching, NoMemberIsMissing) {
   ppx::ProgramT &other = *artifact.programs[makePrivateProgram(artifact, 1)];
   other.setup.pop_back();
   EXPECT_EQ(messageOf(artifact),
-            "rank 0, setup #1 '0P collective': expects all 2 members of "
-            "the group; got 1, as the other ranks have fewer collectives in "
+            "rank 0, setup #1 '0P collective': expects all 4 members of "
+            "the group; got 3, as the other ranks have fewer collectives in "
             "the setup");
 }
 

@@ -78,8 +78,10 @@ public:
   }
 
   /// Runs all pieces in an order drawn from `seed`.
-  void run(const ppx::InstructionT &instruction, uint64_t seed = 0) {
-    const Exchange exchange = Exchange::collective(instruction, participants);
+  void run(const ppx::InstructionT &instruction, uint64_t seed = 0,
+           const std::vector<uint32_t> &receivers = {}) {
+    const Exchange exchange =
+        Exchange::collective(instruction, participants, receivers);
     std::vector<uint32_t> order(exchange.pieceCount());
     std::iota(order.begin(), order.end(), 0);
     std::mt19937_64 random(seed);
@@ -181,9 +183,7 @@ TEST(Collectives, PermuteSendsToTheNamedMember) {
   const std::vector<uint32_t> targets = {2, 0, 3, 1};
   Group group(4, {7}, {7}, ppx::ElementType_i32);
   markInputs(group, 4, {7});
-  ppx::InstructionT permute = instruction(ppx::CollectiveKind_permute);
-  permute.permutation = targets;
-  group.run(permute);
+  group.run(instruction(ppx::CollectiveKind_permute), /*seed=*/0, targets);
   for (uint32_t m = 0; m < 4; ++m)
     for (uint64_t i = 0; i < 7; ++i)
       EXPECT_EQ(group.out<int32_t>(targets[m])[i], mark(m, i));

@@ -359,9 +359,7 @@ bool Mutator::changeCollective() {
     ++it.split_dimensions[pick(it.split_dimensions.size())];
     return true;
   default:
-    if (it.permutation.size() < 2)
-      return false;
-    std::swap(it.permutation.front(), it.permutation.back());
-    return true;
+    it.target_group = uint32_t(pick(artifact.groups.size() + 1));
+    return it.collective == ppx::CollectiveKind_permute;
   }
 }

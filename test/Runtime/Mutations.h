@@ -30,7 +30,7 @@ enum class Mutation {
   group,      ///< a collective of another group
   axes,       ///< a group over other axes or stages
   queue,      ///< an instruction in another queue
-  collective, ///< another kind, reduction, dimension or permutation
+  collective, ///< another kind, reduction, dimension or target
   part        ///< a slot is part of another one, or no longer
 };
 constexpr size_t kMutations = size_t(Mutation::part) + 1;

@@ -20,9 +20,9 @@ namespace {
 
 /// What the programs of all stages refer to.
 struct Shared {
-  uint32_t replicas, stages; ///< groups
-  uint32_t master, input;    ///< arguments
-  uint32_t loss, weights;    ///< outputs
+  uint32_t replicas, stages, byReplica, byStage; ///< groups
+  uint32_t master, input;                        ///< arguments
+  uint32_t loss, weights;                        ///< outputs
 };
 
 /// Writes the program of one stage.
@@ -183,14 +183,9 @@ void StageWriter::write() {
   program.run(compute, {master}, {weights});
   if (shape.replicas > 1)
     program
-        .collective(collectives, ppx::CollectiveKind_permute, shared.replicas,
+        .collective(collectives, ppx::CollectiveKind_permute, shared.byReplica,
                     {weights}, {output})
-        .permutation = [&] {
-      std::vector<uint32_t> next(shape.replicas);
-      for (uint32_t i = 0; i < shape.replicas; ++i)
-        next[i] = (i + 1) % shape.replicas;
-      return next;
-    }();
+        .target_group = shared.byStage;
 
   program.begin(Section::body);
   program.run(compute, {}, {parts[0], parts[1]});
@@ -219,6 +214,8 @@ ppx::ArtifactT test::makePipeline(const PipelineShape &shape) {
   Shared shared;
   shared.replicas = artifact.group({replicas});
   shared.stages = artifact.group({stages});
+  shared.byReplica = artifact.group({replicas, stages});
+  shared.byStage = artifact.group({stages, replicas});
   shared.master = artifact.argument("master", ppx::Role_param, kElements);
   shared.input = artifact.argument("input", ppx::Role_input, kElements);
   shared.loss = artifact.output("loss", 1, ppx::OutputRole_loss);

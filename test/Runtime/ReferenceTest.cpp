@@ -43,7 +43,8 @@ template <typename T> std::vector<T> valuesOf(const Bytes &bytes) {
 /// Runs a collective on int32 tensors of `shape`, one per member.
 std::vector<std::vector<int32_t>>
 run(const ppx::InstructionT &instruction, std::vector<uint64_t> shape,
-    const std::vector<std::vector<int32_t>> &inputs) {
+    const std::vector<std::vector<int32_t>> &inputs,
+    const std::vector<size_t> &receivers = {}) {
   ppx::SlotT slot;
   slot.element = ppx::ElementType_i32;
   slot.shape = std::move(shape);
@@ -51,7 +52,8 @@ run(const ppx::InstructionT &instruction, std::vector<uint64_t> shape,
   for (const auto &input : inputs)
     bytes.push_back(bytesOf(input));
   std::vector<std::vector<int32_t>> results;
-  for (const Bytes &output : runCollective(instruction, 0, slot, bytes))
+  for (const Bytes &output :
+       runCollective(instruction, 0, slot, bytes, receivers))
     results.push_back(valuesOf<int32_t>(output));
   return results;
 }
@@ -101,9 +103,9 @@ TEST(Collective, AllToAllSplitsOneDimensionAndJoinsAnother) {
 }
 
 TEST(Collective, PermuteSendsToTheNamedMember) {
-  ppx::InstructionT rotate = collective(ppx::CollectiveKind_permute);
-  rotate.permutation = {1, 2, 0};
-  EXPECT_EQ(run(rotate, {1}, {{10}, {20}, {30}}), (Tensors{{30}, {10}, {20}}));
+  EXPECT_EQ(run(collective(ppx::CollectiveKind_permute), {1},
+                {{10}, {20}, {30}}, /*receivers=*/{1, 2, 0}),
+            (Tensors{{30}, {10}, {20}}));
 }
 
 TEST(Collective, LowPrecisionIsRoundedOnce) {
@@ -284,7 +286,7 @@ TEST(Executor, SeesWhatAnInstructionOverwritesOfItsOwn) {
       std::vector<uint32_t> slots;
       for (uint32_t output : outputs)
         slots.push_back(output == 0 ? x : y);
-      program.collective(main, kind, group, {x, y}, slots).permutation = {0};
+      program.collective(main, kind, group, {x, y}, slots).target_group = group;
     };
   };
   const std::pair<Fill, bool> cases[] = {

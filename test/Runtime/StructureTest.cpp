@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
     Artifact, Structure,
     testing::Values(
         Case{"version", [](auto &a) { a.version = 9; },
-             "expects an artifact of version 3, got version 9"},
+             "expects an artifact of version 4, got version 9"},
         Case{"axisSize", [](auto &a) { a.axes[1]->size = 0; },
              "mesh axis 'dp' expects a size >= 1, got 0"},
         Case{"groupAxis", [](auto &a) { a.groups[0]->axes = {7}; },
@@ -502,9 +502,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{
             "group",
             [](auto &a) { first(a, ppx::Opcode_collective).group = 9; },
-            "rank 0, body #12 '0U collective': expects a group below 2, got 9"},
+            "rank 0, body #12 '0U collective': expects a group below 4, got 9"},
         Case{"groupWithoutStage", [](auto &a) { a.groups[0]->stages = {1}; },
-             "rank 0, setup #1 '0P collective': expects a group with stage "
+             "rank 0, body #12 '0U collective': expects a group with stage "
              "0, got group 0 without it"},
         Case{"oddArguments",
              [](auto &a) {
@@ -543,10 +543,17 @@ INSTANTIATE_TEST_SUITE_P(
              },
              "rank 0, body #12 '0U collective': expects dimension 0 divisible "
              "by 2 members, got 3"},
-        Case{"permutation",
-             [](auto &a) { a.programs[0]->setup[1]->permutation = {0, 0}; },
-             "rank 0, setup #1 '0P collective': expects a permutation of "
-             "its 2 members, got 2 entries that do not name each once"},
+        Case{"target",
+             [](auto &a) {
+               a.programs[0]->setup[1]->target_group =
+                   a.programs[0]->body[12]->group;
+             },
+             "rank 0, setup #1 '0P collective': expects the axes and all "
+             "stages of group 2 in its target group, got group 0"},
+        Case{"noTarget",
+             [](auto &a) { a.programs[0]->setup[1]->target_group = 9; },
+             "rank 0, setup #1 '0P collective': expects a target group below "
+             "4, got 9"},
         Case{"copy",
              [](auto &a) { a.programs[0]->teardown[0]->arguments[1] = 2; },
              "rank 0, teardown #0 '0U copy': expects a destination of 48 "

@@ -402,6 +402,7 @@ def PP_ReduceOp : PP_PureOp<"reduce", [SameOperandsAndResultElementType]> {
 def PP_ArgmaxOp : PP_PureOp<"argmax"> {
   let summary = "index of the first largest element along one dimension, which the result drops";
   let description = [{
+    NaN counts as larger than every number.
     Constraints:
     - (argmax_c1) `dimension` is a dimension of the operand; the result's shape is the operand's without it.
     - (argmax_c2) there is at least one element along `dimension` for each of the result.
@@ -420,7 +421,7 @@ def PP_TopKOp : PP_PureOp<"top_k"> {
   let summary = "indices of the largest elements along one dimension, largest first";
   let description = [{
     The result's size along `dimension` says how many. Of equal elements the
-    first comes first. `pp.gather` has their values, and the gradient.
+    first comes first; NaN counts as larger than every number. `pp.gather` has their values, and the gradient.
     Constraints:
     - (top_k_c1) `dimension` is a dimension of the operand; the result's other sizes are the operand's.
     - (top_k_c2) the result has at most as many elements along `dimension` as the operand.

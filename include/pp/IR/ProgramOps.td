@@ -122,12 +122,12 @@ def PP_CollectiveInstructionOp : PP_Instruction<"collective",
          StrArrayAttr:$axes, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$stages,
          DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$dimensions,
          DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$split_dimensions,
-         DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$permutation),
-    "`` $kind `` custom<OptionalReduction>($reduction) `over` $axes"> {
+         OptionalAttr<StrArrayAttr>:$target),
+    "`` $kind `` custom<OptionalReduction>($reduction) `over` $axes (`to` $target^)?"> {
   let summary = "a collective: n slots read, then n slots written";
   let description = [{
     `dimensions`: of each tensor, where it is gathered, scattered or (all_to_all) concatenated;
-    `split_dimensions`: where an all_to_all splits it.
+    `split_dimensions`: where an all_to_all splits it; `target`: the order of axes to which a permute leads.
 
     ```mlir
     pp.collective all_reduce sum over ["dp"] [0, 1] on 1 after [0, 7] as update 0 -1

@@ -151,18 +151,20 @@ def PP_AllToAllOp : PP_CollectiveOp<"all_to_all"> {
 }
 
 def PP_PermuteOp : PP_CollectiveOp<"permute", [SameOperandsAndResultType]> {
-  let summary = "member i of a group sends its value to member `permutation[i]`";
+  let summary = "members exchange values as one order of the axes becomes another";
   let description = [{
+    Member i, counted row-major over `axes`, sends its value to the member whose
+    coordinates give i when they are read in the order of `target`.
     Constraints:
     - (permute_c1) the mesh exists and has every axis, none twice, none of kind time.
-    - (permute_c2) `permutation` is a permutation of the group.
+    - (permute_c2) `target` has the axes in any order.
 
     ```mlir
-    %y = pp.permute %x [1, 0] over @mesh ["tp"] : tensor<4x8xf32>
+    %y = pp.permute %x over @mesh ["dp", "tp"] to ["tp", "dp"] : tensor<4x8xf32>
     ```
   }];
-  let arguments = (ins PP_Tensor:$operand, DenseI64ArrayAttr:$permutation, FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes);
-  let assemblyFormat = "$operand $permutation `over` $mesh $axes attr-dict `:` type($result)";
+  let arguments = (ins PP_Tensor:$operand, FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, StrArrayAttr:$target);
+  let assemblyFormat = "$operand `over` $mesh $axes `to` $target attr-dict `:` type($result)";
 }
 
 def PP_AllSliceOp : PP_PureOp<"all_slice"> {

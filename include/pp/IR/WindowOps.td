@@ -94,7 +94,7 @@ def PP_SelectAndScatterOp : PP_PoolingOp<"select_and_scatter", [AllTypesMatch<["
   let summary = "adds each update where the first largest element of its window lies";
   let description = [{
     The gradient of a largest element: windows slide over `operand` as those of
-    pp.reduce_window do, and each hands its update to one of its elements. An update whose window
+    pp.reduce_window do, and each hands its update to one of its elements; NaN counts as larger than every number. An update whose window
     lies outside of the operand is dropped.
     Constraints:
     - (select_and_scatter_c1) as reduce_window_c1.

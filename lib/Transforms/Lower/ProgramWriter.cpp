@@ -85,13 +85,13 @@ void ProgramWriter::collective(Operation *op, ArrayRef<int64_t> slots) {
                  ArrayRef<int64_t> stages = {},
                  ArrayRef<int64_t> dimensions = {},
                  ArrayRef<int64_t> splitDimensions = {},
-                 ArrayRef<int64_t> permutation = {}) {
+                 ArrayAttr target = {}) {
     auto reductionAttr = reduction
                              ? ReductionAttr::get(op->getContext(), *reduction)
                              : ReductionAttr();
     append<CollectiveInstructionOp>(slots, index, kind, reductionAttr, axes,
                                     stages, dimensions, splitDimensions,
-                                    permutation);
+                                    target);
   };
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](AllReduceOp reduce) {
@@ -113,6 +113,6 @@ void ProgramWriter::collective(Operation *op, ArrayRef<int64_t> slots) {
       })
       .Case([&](PermuteOp permute) {
         add(CollectiveKind::Permute, std::nullopt, {}, {}, {},
-            permute.getPermutation());
+            permute.getTarget());
       });
 }

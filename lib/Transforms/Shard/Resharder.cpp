@@ -61,13 +61,15 @@ Resharder::Resharder(MeshView mesh, double latency, double bandwidth)
 Value Resharder::buildStep(OpBuilder &builder, Location loc, Value value,
                            const reshard::ReshardStep &step) {
   auto from = cast<RankedTensorType>(value.getType());
-  SmallVector<Attribute> names;
+  auto toNames = [&](ArrayRef<int> axes) {
+    SmallVector<StringAttr> names = mesh.names(axes);
+    return builder.getArrayAttr(
+        SmallVector<Attribute>(names.begin(), names.end()));
+  };
   int64_t group = 1;
-  for (int axis : step.axes) {
-    names.push_back(mesh.name(axis));
+  for (int axis : step.axes)
     group *= mesh.size(axis);
-  }
-  ArrayAttr axes = builder.getArrayAttr(names);
+  ArrayAttr axes = toNames(step.axes);
   FlatSymbolRefAttr symbol = mesh.symbol();
   auto scaled = [&](int multiplied, int divided) {
     SmallVector<int64_t> shape(from.getShape());
@@ -104,9 +106,8 @@ Value Resharder::buildStep(OpBuilder &builder, Location loc, Value value,
                               value, builder.getI64IntegerAttr(step.splitDim),
                               dim, symbol, axes);
   case reshard::StepKind::Permute:
-    return PermuteOp::create(builder, loc, from, value,
-                             builder.getDenseI64ArrayAttr(step.permutation),
-                             symbol, axes);
+    return PermuteOp::create(builder, loc, from, value, symbol, axes,
+                             toNames(step.target));
   }
   llvm_unreachable("every step is listed");
 }

@@ -75,8 +75,22 @@ void Matcher::collect(Rank &rank, Section section, Task &task) {
        sends ? 0 : 1, task);
 }
 
+/// To which member each member of a permute sends.
+static std::vector<uint32_t> findReceivers(const ppx::ArtifactT &artifact,
+                                           const Mesh &mesh,
+                                           const ppx::InstructionT &permute,
+                                           uint32_t rank) {
+  const ppx::GroupT &group = *artifact.groups[permute.group];
+  std::vector<uint32_t> receivers;
+  for (uint32_t receiver :
+       mesh.members(*artifact.groups[permute.target_group], rank))
+    receivers.push_back(mesh.memberIndex(group, receiver));
+  return receivers;
+}
+
 static inprocess::Exchange
-makeExchange(const std::vector<std::pair<Rank *, const Task *>> &members,
+makeExchange(const ppx::ArtifactT &artifact, const Mesh &mesh,
+             const std::vector<std::pair<Rank *, const Task *>> &members,
              bool collective) {
   const auto slotOf = [](const Rank &rank, const Task &task, size_t argument) {
     return rank.program.slots[task.instruction->arguments[argument]].get();
@@ -103,8 +117,12 @@ makeExchange(const std::vector<std::pair<Rank *, const Task *>> &members,
     }
     participants.push_back(std::move(participant));
   }
-  return inprocess::Exchange::collective(*members[0].second->instruction,
-                                         participants);
+  const ppx::InstructionT &instruction = *members[0].second->instruction;
+  std::vector<uint32_t> receivers;
+  if (instruction.collective == ppx::CollectiveKind_permute)
+    receivers =
+        findReceivers(artifact, mesh, instruction, members[0].first->index);
+  return inprocess::Exchange::collective(instruction, participants, receivers);
 }
 
 Status Matcher::match(std::vector<Meeting> &meetings) {
@@ -132,7 +150,8 @@ Status Matcher::match(std::vector<Meeting> &meetings) {
         events.push_back(&sequences.ranks[member]->event);
       }
       meeting.rendezvous = std::make_unique<inprocess::Rendezvous>(
-          makeExchange(meeting.members, collective), std::move(events));
+          makeExchange(artifact, mesh, meeting.members, collective),
+          std::move(events));
       for (size_t member = 0; member < sequences.ranks.size(); ++member)
         sequences.tasks[member][k]->rendezvous = meeting.rendezvous.get();
       meetings.push_back(std::move(meeting));

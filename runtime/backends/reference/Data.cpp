@@ -175,7 +175,8 @@ static Bytes concatenate(const std::vector<Bytes> &tensors,
 std::vector<Bytes>
 reference::runCollective(const ppx::InstructionT &instruction, size_t operand,
                          const ppx::SlotT &input,
-                         const std::vector<Bytes> &inputs) {
+                         const std::vector<Bytes> &inputs,
+                         const std::vector<size_t> &receivers) {
   const size_t members = inputs.size();
   const std::vector<uint64_t> &shape = input.shape;
   std::vector<Bytes> outputs(members);
@@ -209,7 +210,7 @@ reference::runCollective(const ppx::InstructionT &instruction, size_t operand,
   }
   case ppx::CollectiveKind_permute:
     for (size_t i = 0; i < members; ++i)
-      outputs[instruction.permutation[i]] = inputs[i];
+      outputs[receivers[i]] = inputs[i];
     break;
   }
   return outputs;

@@ -20,10 +20,12 @@ using Bytes = std::vector<uint8_t>;
 
 /// The outputs of all members for the collective's input `operand`, in member
 /// order. `instruction` is any member's; `input` is the slot of the inputs,
-/// which all have its element type and shape.
+/// which all have its element type and shape. In a permute, member i of the
+/// inputs is member receivers[i] of the outputs.
 std::vector<Bytes> runCollective(const ppx::InstructionT &instruction,
                                  size_t operand, const ppx::SlotT &input,
-                                 const std::vector<Bytes> &inputs);
+                                 const std::vector<Bytes> &inputs,
+                                 const std::vector<size_t> &receivers = {});
 
 /// Whether every element is finite; integers always are.
 bool isFinite(ppx::ElementType element, const uint8_t *bytes, uint64_t size);

@@ -396,13 +396,21 @@ void Executor::exchange(const std::vector<QueueRef> &members) {
     return;
   }
   const size_t tensors = head.arguments.size() / 2;
+  std::vector<size_t> receivers;
+  if (head.collective == ppx::CollectiveKind_permute)
+    for (uint32_t rank : mesh.members(*artifact.groups[head.target_group],
+                                      members.front().rank))
+      receivers.push_back(
+          std::find_if(members.begin(), members.end(),
+                       [&](QueueRef member) { return member.rank == rank; }) -
+          members.begin());
   for (size_t i = 0; i < tensors; ++i) {
     std::vector<Bytes> inputs;
     for (QueueRef member : members)
       inputs.emplace_back(bytesOf(member, i),
                           bytesOf(member, i) + slotOf(member, i).bytes);
     const std::vector<Bytes> outputs =
-        runCollective(head, i, slotOf(members.front(), i), inputs);
+        runCollective(head, i, slotOf(members.front(), i), inputs, receivers);
     for (size_t m = 0; m < members.size(); ++m)
       std::copy(outputs[m].begin(), outputs[m].end(),
                 bytesOf(members[m], tensors + i));

@@ -68,5 +68,5 @@ bool reference::agree(const Side &a, const Side &b) {
          (x.collective != ppx::CollectiveKind_all_to_all ||
           x.split_dimensions == y.split_dimensions) &&
          (x.collective != ppx::CollectiveKind_permute ||
-          x.permutation == y.permutation);
+          x.target_group == y.target_group);
 }

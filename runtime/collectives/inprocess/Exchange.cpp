@@ -64,7 +64,8 @@ Exchange Exchange::transfer(const std::byte *source, std::byte *destination,
 }
 
 Exchange Exchange::collective(const ppx::InstructionT &instruction,
-                              const std::vector<Participant> &members) {
+                              const std::vector<Participant> &members,
+                              const std::vector<uint32_t> &receivers) {
   Exchange exchange;
   const uint64_t n = members.size();
   const size_t operands = members[0].inputs.size();
@@ -153,7 +154,7 @@ Exchange Exchange::collective(const ppx::InstructionT &instruction,
     case ppx::CollectiveKind_permute:
       region.run = product(shape, 0, rank);
       for (uint64_t m = 0; m < n; ++m)
-        exchange.add(piece, {inputs[m]}, {outputs[instruction.permutation[m]]});
+        exchange.add(piece, {inputs[m]}, {outputs[receivers[m]]});
       break;
     }
   }

@@ -31,9 +31,11 @@ struct Participant {
 
 class Exchange {
 public:
-  /// `instruction` is any member's: they agree on everything used here.
+  /// `instruction` is any member's: they agree on everything used here. Of a
+  /// permute, member i sends to member receivers[i].
   static Exchange collective(const ppx::InstructionT &instruction,
-                             const std::vector<Participant> &members);
+                             const std::vector<Participant> &members,
+                             const std::vector<uint32_t> &receivers);
   static Exchange transfer(const std::byte *source, std::byte *destination,
                            uint64_t bytes);
 

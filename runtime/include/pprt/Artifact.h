@@ -22,7 +22,7 @@
 namespace pprt {
 
 /// The version of the format that this code reads and writes.
-constexpr uint32_t kArtifactVersion = 3;
+constexpr uint32_t kArtifactVersion = 4;
 
 /// A file ends with the checksum of all its bytes before, little endian.
 constexpr size_t kChecksumBytes = 4;

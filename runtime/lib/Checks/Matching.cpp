@@ -41,7 +41,7 @@ static bool sameCollective(const ppx::InstructionT &a,
     return a.dimensions == b.dimensions &&
            a.split_dimensions == b.split_dimensions;
   case ppx::CollectiveKind_permute:
-    return a.permutation == b.permutation;
+    return a.target_group == b.target_group;
   }
   return false;
 }

@@ -55,19 +55,6 @@ static Status applyCollective(const ppx::InstructionT &instruction,
   return {};
 }
 
-static bool isPermutation(const std::vector<uint32_t> &permutation,
-                          uint32_t members) {
-  if (permutation.size() != members)
-    return false;
-  std::vector<bool> seen(members);
-  for (uint32_t target : permutation) {
-    if (target >= members || seen[target])
-      return false;
-    seen[target] = true;
-  }
-  return true;
-}
-
 /// Logic is for integers and booleans, sums are for numbers.
 static bool canReduce(ppx::ElementType element, ppx::Reduction reduction) {
   switch (reduction) {
@@ -97,12 +84,6 @@ void checks::checkCollectiveTensors(
   if (instruction.arguments.empty() || instruction.arguments.size() % 2 != 0)
     return fail(text("expects as many outputs as inputs, got ",
                      instruction.arguments.size(), " arguments"));
-  if (instruction.collective == ppx::CollectiveKind_permute &&
-      !isPermutation(instruction.permutation, members))
-    fail(text("expects a permutation of its ", members, " members, got ",
-              instruction.permutation.size(),
-              " entries that do not name each once"));
-
   const bool reduces =
       instruction.collective == ppx::CollectiveKind_all_reduce ||
       instruction.collective == ppx::CollectiveKind_reduce_scatter;

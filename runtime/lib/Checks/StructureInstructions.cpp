@@ -44,6 +44,7 @@ private:
   void checkKernelCall();
   void checkTransfer();
   void checkCollective();
+  void checkTarget(const ppx::GroupT &group);
   void checkCopy();
   template <typename Tensor> void checkShard(const Tensor &tensor);
   void checkLoad();
@@ -242,9 +243,30 @@ void InstructionChecker::checkCollective() {
       fail(text("expects a group with stage ", mesh.stage(rank), ", got group ",
                 i.group, " without it"));
   checkChannel(i.opcode, i.group, "group");
+  if (i.collective == ppx::CollectiveKind_permute)
+    checkTarget(group);
   checkCollectiveTensors(program, i, mesh.memberCount(group),
                          [this](const std::string &message) { fail(message); });
   checkOverlap();
+}
+
+/// A permute leads to its group's axes, all stages of them, in any order.
+void InstructionChecker::checkTarget(const ppx::GroupT &group) {
+  const uint32_t target = current->target_group;
+  if (target >= artifact.groups.size()) {
+    fail(text("expects a target group below ", artifact.groups.size(), ", got ",
+              target));
+    return;
+  }
+  const auto sorted = [](std::vector<uint32_t> axes) {
+    std::sort(axes.begin(), axes.end());
+    return axes;
+  };
+  const ppx::GroupT &other = *artifact.groups[target];
+  if (sorted(group.axes) != sorted(other.axes) || !group.stages.empty() ||
+      !other.stages.empty())
+    fail(text("expects the axes and all stages of group ", current->group,
+              " in its target group, got group ", target));
 }
 
 void InstructionChecker::checkCopy() {

@@ -85,8 +85,9 @@ struct ReshardStep {
   int splitDim = -1;
   /// AllReduce and ReduceScatter.
   Reduction reduction = Reduction::Sum;
-  /// Permute: member i sends to member permutation[i].
-  std::vector<int64_t> permutation;
+  /// Permute: the axes in another order. Member i sends to the member whose
+  /// coordinates give i when they are read in this order.
+  std::vector<int> target;
   /// The sharding after the step.
   TensorSharding result;
   /// What each device sends, and how long the step takes.

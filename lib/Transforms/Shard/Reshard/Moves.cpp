@@ -142,7 +142,9 @@ private:
       return;
     Move move;
     move.kind = StepKind::Permute;
-    move.axes = movedAxes(problem, state, target);
+    const AxisList moved = movedAxes(problem, state, target);
+    move.axes = orderByContents(problem, state, moved);
+    move.target = orderByContents(problem, target, moved);
     if (std::any_of(move.axes.begin(), move.axes.end(),
                     [&](int axis) { return problem.fixed[axis]; }))
       return;

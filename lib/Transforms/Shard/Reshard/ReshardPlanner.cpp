@@ -21,9 +21,6 @@ namespace pp::reshard {
 /// Keeps products of axis sizes in range.
 static constexpr int64_t maxPositions = int64_t(1) << 60;
 
-/// Far beyond any group that exchanges data: a permute lists its members.
-static constexpr int64_t maxGroup = int64_t(1) << 24;
-
 /// With more, the search could take seconds.
 static constexpr size_t maxMovableAxes = 5;
 
@@ -195,9 +192,7 @@ struct Translation {
     step.dim = move.dim;
     step.splitDim = move.splitDim;
     step.reduction = reduction;
-    if (move.kind == StepKind::Permute)
-      step.permutation =
-          permutationBetween(problem, before, move.result, move.axes);
+    step.target = onMesh(move.target);
     step.result = shardingOf(move.result);
     step.wireBytes = move.wireBytes;
     step.seconds = move.seconds;
@@ -271,13 +266,6 @@ ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
     return refuse("expects at most " + std::to_string(maxMovableAxes) +
                   " mesh axes that are not fixed, got " +
                   spellAxes(movable, mesh));
-  int64_t group = 1;
-  for (int axis : movable)
-    group *= mesh[axis].size;
-  if (group > maxGroup)
-    return refuse("expects at most " + std::to_string(maxGroup) +
-                  " devices to exchange data, got " + std::to_string(group) +
-                  " along " + spellAxes(movable, mesh));
   std::optional<Reduction> held = translation.reductionOf(from);
   std::optional<Reduction> wanted = translation.reductionOf(to);
   translation.reduction = held.value_or(Reduction::Sum);

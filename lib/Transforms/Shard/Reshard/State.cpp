@@ -78,64 +78,20 @@ AxisList movedAxes(const Problem &problem, State from, State to) {
   return moved;
 }
 
-/// A number for what each member of a group over `axes` holds, the same in
-/// every state for the same part of the tensor: its block numbers in all
-/// dimensions and the number of its addend, as digits. Coordinates outside the
-/// group count as 0, since they shift source and target alike.
-static std::vector<int64_t> numberContents(const Problem &problem, State state,
-                                           const AxisList &axes) {
-  // How much one step along an axis of the group adds to the number. Addends
-  // are counted along the mesh order of the group's axes.
-  std::array<int64_t, maxAxes> weights{};
-  int64_t digit = 1;
-  for (int dim = 0; dim < problem.rank(); ++dim) {
-    int64_t shards = 1;
-    for (int axis = 0; axis < problem.axisCount(); ++axis)
-      if (state.place(axis) == dim) {
-        shards *= problem.sizes[axis];
-        weights[axis] = digit * blockStride(problem, state, axis);
-      }
-    digit *= shards;
-  }
-  for (int i = axes.size() - 1; i >= 0; --i)
-    if (state.place(axes[i]) == State::partial) {
-      weights[axes[i]] = digit;
-      digit *= problem.sizes[axes[i]];
-    }
-
-  std::vector<int64_t> numbers(groupSize(problem, axes));
-  for (size_t member = 0; member < numbers.size(); ++member) {
-    int64_t rest = static_cast<int64_t>(member);
-    for (int i = axes.size() - 1; i >= 0; --i) {
-      int axis = axes[i];
-      numbers[member] += rest % problem.sizes[axis] * weights[axis];
-      rest /= problem.sizes[axis];
-    }
-  }
-  return numbers;
-}
-
-std::vector<int64_t> permutationBetween(const Problem &problem, State from,
-                                        State to, const AxisList &axes) {
-  std::vector<int64_t> source = numberContents(problem, from, axes);
-  std::vector<int64_t> target = numberContents(problem, to, axes);
-  // Copies are interchangeable: who has the right one keeps it, and the first
-  // of the other senders serves the first of the other receivers.
-  std::vector<int64_t> permutation(source.size());
-  std::vector<std::pair<int64_t, int64_t>> senders, receivers;
-  for (size_t i = 0; i < source.size(); ++i) {
-    int64_t member = static_cast<int64_t>(i);
-    permutation[i] = member;
-    if (source[i] != target[i]) {
-      senders.push_back({source[i], member});
-      receivers.push_back({target[i], member});
-    }
-  }
-  std::sort(senders.begin(), senders.end());
-  std::sort(receivers.begin(), receivers.end());
-  for (size_t i = 0; i < senders.size(); ++i)
-    permutation[senders[i].second] = receivers[i].second;
-  return permutation;
+AxisList orderByContents(const Problem &problem, State state,
+                         const AxisList &axes) {
+  Layout layout(problem, state);
+  AxisList order;
+  auto append = [&](const AxisList &alike) {
+    for (int axis : alike)
+      if (axes.contains(axis))
+        order.push(axis);
+  };
+  for (int dim = 0; dim < problem.rank(); ++dim)
+    append(layout.dims[dim]);
+  append(layout.partial);
+  append(layout.unused);
+  return order;
 }
 
 } // namespace pp::reshard

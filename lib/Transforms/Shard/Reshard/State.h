@@ -92,6 +92,8 @@ struct Move {
   AxisList axes;
   int dim = -1;
   int splitDim = -1;
+  /// Of a permute, as in ReshardStep.
+  AxisList target;
   State result;
   double wireBytes = 0;
   double seconds = 0;
@@ -113,10 +115,11 @@ int64_t groupSize(const Problem &problem, const AxisList &axes);
 /// for the same thing in both.
 AxisList movedAxes(const Problem &problem, State from, State to);
 
-/// For a permute from `from` to `to` over `axes`: the member each member sends
-/// to. Members that need not move stay.
-std::vector<int64_t> permutationBetween(const Problem &problem, State from,
-                                        State to, const AxisList &axes);
+/// `axes` in the order in which their coordinates number what a device holds:
+/// by dimension, major to minor, then those of addends and those of copies. Two
+/// states between which whole tensors move number the same things alike.
+AxisList orderByContents(const Problem &problem, State state,
+                         const AxisList &axes);
 
 } // namespace pp::reshard
 

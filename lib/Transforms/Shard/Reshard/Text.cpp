@@ -88,7 +88,9 @@ std::string toString(const ReshardStep &step, const Mesh &mesh) {
   std::string text = spell(step.kind);
   if (!attributes.empty())
     text += "(" + join(attributes) + ")";
-  return text + " over " + spellAxes(step.axes, mesh);
+  text += " over " + spellAxes(step.axes, mesh);
+  return step.target.empty() ? text
+                             : text + " to " + spellAxes(step.target, mesh);
 }
 
 } // namespace pp::reshard

@@ -8,6 +8,8 @@
 
 #include "Groups.h"
 
+#include <algorithm>
+#include <map>
 #include <random>
 
 namespace pp::reshard::judge {
@@ -208,7 +210,8 @@ std::string findDifference(const Mesh &mesh, const Tensor &global,
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// What the members of a group hold after `step`, given what they held before.
+/// What the members of a group hold after `step`, given what they held before;
+/// of a permute, the members of the target's group.
 static std::vector<Tensor> runOnGroup(const ReshardStep &step,
                                       const std::vector<const Tensor *> &in) {
   int64_t count = static_cast<int64_t>(in.size());
@@ -239,9 +242,7 @@ static std::vector<Tensor> runOnGroup(const ReshardStep &step,
       break;
     }
     case StepKind::Permute:
-      for (int64_t sender = 0; sender < count; ++sender)
-        if (step.permutation[sender] == member)
-          out.push_back(*in[sender]);
+      out.push_back(*in[member]);
       break;
     }
   }
@@ -266,20 +267,25 @@ static std::string findFault(const ReshardStep &step, const Tensor &local,
     return "a dimension that does not divide";
   if (isExchange && local.shape[step.splitDim] % count != 0)
     return "a split dimension that does not divide";
-  std::vector<int64_t> senders = step.permutation;
-  std::sort(senders.begin(), senders.end());
-  std::vector<int64_t> identity;
-  if (step.kind == StepKind::Permute)
-    for (int64_t member = 0; member < count; ++member)
-      identity.push_back(member);
-  if (senders != identity || (count > 1 && step.permutation == identity &&
-                              step.kind == StepKind::Permute))
-    return "no permutation of the group";
+  std::vector<int> target = step.target, axes = step.axes;
+  if (step.kind != StepKind::Permute)
+    return target.empty() ? "" : "a target too many";
+  if (target == axes)
+    return "a permute that moves nothing";
+  std::sort(target.begin(), target.end());
+  std::sort(axes.begin(), axes.end());
+  if (target != axes)
+    return "a target of other axes";
   return "";
 }
 
 std::string apply(const Mesh &mesh, const ReshardStep &step, Devices &devices) {
   Devices after(devices.size());
+  // Groups of the same devices have the same first one.
+  std::map<int, std::vector<int>> receivers;
+  if (step.kind == StepKind::Permute)
+    for (const std::vector<int> &group : groupsAlong(mesh, step.target))
+      receivers[group.front()] = group;
   for (const std::vector<int> &group : groupsAlong(mesh, step.axes)) {
     std::string fault = findFault(step, devices[group.front()],
                                   static_cast<int64_t>(group.size()));
@@ -289,8 +295,10 @@ std::string apply(const Mesh &mesh, const ReshardStep &step, Devices &devices) {
     for (int device : group)
       in.push_back(&devices[device]);
     std::vector<Tensor> out = runOnGroup(step, in);
+    const std::vector<int> &holders =
+        step.kind == StepKind::Permute ? receivers.at(group.front()) : group;
     for (size_t member = 0; member < group.size(); ++member)
-      after[group[member]] = std::move(out[member]);
+      after[holders[member]] = std::move(out[member]);
   }
   devices = std::move(after);
   return "";

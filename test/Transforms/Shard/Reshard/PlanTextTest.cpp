@@ -66,11 +66,9 @@ TEST(ReshardPlan, TakesOneCollectiveWhereOneDoes) {
 
 TEST(ReshardPlan, PermutesToReorderAxes) {
   ReshardPlan reorder = plan(split({{a, b}, {}}), split({{b, a}, {}}));
-  EXPECT_EQ(spell(reorder), "permute over {\"a\", \"b\"}\n");
   // Member (i, j) holds block 3 i + j; that block is wanted at the member
   // (i', j') with 2 j' + i' = 3 i + j.
-  EXPECT_EQ(reorder.steps.front().permutation,
-            (std::vector<int64_t>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(spell(reorder), "permute over {\"a\", \"b\"} to {\"b\", \"a\"}\n");
 }
 
 TEST(ReshardPlan, SwapsDimensionsWithoutReplicating) {
@@ -207,9 +205,6 @@ TEST(ReshardRefusal, NamesWhatIsWrongWithTheMesh) {
             "-1.000000");
   EXPECT_EQ(why({{"a", 0}}, {{0, 0}}),
             "expects axis \"a\" to have a positive size, got 0");
-  EXPECT_EQ(why({{"a", int64_t(1) << 40}}, {{0, 0}}),
-            "expects at most 16777216 devices to exchange data, got "
-            "1099511627776 along {\"a\"}");
   const int64_t large = int64_t(1) << 40;
   EXPECT_EQ(why({{"a", large}, {"b", large}}, {{0, 0}, {0, 0}}),
             "expects a mesh of at most 1152921504606846976 positions, got more "
@@ -231,10 +226,9 @@ TEST(ReshardPlan, IsBoundedByTheAxesThatExchangeOnly) {
                       {"tp", 1 << 12}};
   const int mb = 0, dp = 2;
   const int64_t batch = int64_t(512) << 16;
-  const ReshardPlan gathered =
-      planReshard(large, {batch, 2}, 4, split({{mb, dp}, {}}),
-                  split({{mb}, {}}), LinkModel(4, {1e-5, 1e-10}),
-                  AxisChoice::Used);
+  const ReshardPlan gathered = planReshard(
+      large, {batch, 2}, 4, split({{mb, dp}, {}}), split({{mb}, {}}),
+      LinkModel(4, {1e-5, 1e-10}), AxisChoice::Used);
   ASSERT_TRUE(gathered.reachable()) << gathered.whyUnreachable;
   ASSERT_EQ(gathered.steps.size(), 1u);
   EXPECT_EQ(toString(gathered.steps[0], large),

@@ -28,8 +28,8 @@ def PP_Dialect : Dialect {
     | `pp.name` | function arguments and results | dotted name, as checkpoints spell it; an updated parameter or state result carries its argument's name |
     | `pp.init` | `param` and `state` arguments | `#pp.init<...>` |
     | `pp.bound` | integer `input` and `label` arguments | values lie in [0, bound) |
-    | `pp.dims` | `input` and `label` arguments | what each dimension is: "batch", "sequence", or anything else |
-    | `pp.parameter` | `state` arguments, ops of the update | name of the parameter it belongs to, as an optimizer's state does |
+    | `pp.dims` | `input`, `label` and `param` arguments | what each dimension is: "batch", "sequence", "expert", or anything else |
+    | `pp.parameter` | `state` arguments, ops of the update at level 1, reshards and collectives | name of the parameter it belongs to: as an optimizer's state, an op of its update, or a change of its layout before the update |
     | `pp.stored_shape` | `param` and `state` arguments | shape in checkpoints, when it differs |
     | `pp.stored_order` | `param` and `state` arguments | the dimensions in the order in which checkpoints have them, when it differs |
     | `pp.sharding` | arguments, results | `used` sharding (what propagation sees) |

@@ -54,7 +54,18 @@ def PP_ShardingOpInterface : OpInterface<"ShardingOpInterface"> {
       it builds in front have the shape of one of the op's operands, as which
       they lie then, or none.
     }], "void", "resize",
-    (ins "::mlir::OpBuilder &":$builder, "const ::pp::ShardingRule &":$rule)>
+    (ins "::mlir::OpBuilder &":$builder, "const ::pp::ShardingRule &":$rule)>,
+    InterfaceMethod<[{
+      True if a partial sum in `operand` is reduced before the op, though the op
+      is additive in it: where it makes twice as much of it, as a broadcast
+      does. Shapes alone say so: every mesh gets the same collectives.
+    }], "bool", "reducesFirst", (ins "unsigned":$operand), "", [{
+      auto count = [](::mlir::Value value) {
+        return ::llvm::cast<::mlir::RankedTensorType>(value.getType())
+            .getNumElements();
+      };
+      return count($_op->getResult(0)) >= 2 * count($_op->getOperand(operand));
+    }]>
   ];
 }
 

@@ -9,9 +9,9 @@
 // (pp-pad-dimensions).
 //
 // A partial value stays partial through its only use if that use is additive in
-// it and makes less than twice as much of it; otherwise it is reduced right
-// after its definition. Over the time axis there is nothing to wait for: a sum
-// is accumulated at once, unless it is a term of another, or a reshard reduces
+// it and does not want it reduced first; otherwise it is reduced right after
+// its definition. Over the time axis there is nothing to wait for: a sum is
+// accumulated at once, unless it is a term of another, or a reshard reduces
 // every micro-batch before.
 //
 //===----------------------------------------------------------------------===//
@@ -311,15 +311,12 @@ ArrayRef<unsigned> Partitioner::findPassing(Operation *op,
     for (AxisList &ofFactor : kept)
       llvm::erase_if(ofFactor, [&](int axis) { return isSummed(axis); });
     dropUnspeakable(rule, kept, mesh);
-    // An op that makes twice as much of it gets it reduced, on every mesh.
-    int64_t size = ranked(op->getResult(0).getType()).getNumElements();
     auto passes = [&](unsigned index) {
       const LocalValue &form = lookup(op->getOperand(index)).forms.front();
       return op->getOperand(index).hasOneUse() && !form.partial.empty() &&
              form.partial == axes &&
              form.layout == layoutOf(rule, rule.operands[index], kept, mesh) &&
-             size <
-                 2 * ranked(op->getOperand(index).getType()).getNumElements();
+             !cast<ShardingOpInterface>(op).reducesFirst(index);
     };
     bool isSum = llvm::all_of(llvm::make_second_range(axes),
                               [](Reduction r) { return r == Reduction::Sum; });

@@ -19,8 +19,6 @@ import subprocess
 import sys
 import tempfile
 
-import numpy as np
-
 import run
 
 MODEL = dict(depth=18, image=32, classes=10, batch=32, norm="batch")
@@ -29,13 +27,13 @@ PEERS = [[], ["--channels-last"], ["--compile"]]
 SAME_LOSS = 0.05
 
 
-def write_batches(folder, steps):
-    rng = np.random.default_rng(3)
-    side, count = MODEL["image"], steps * MODEL["batch"]
-    np.save(os.path.join(folder, "images.npy"),
-            rng.normal(0, 1, (count, side, side, 3)).astype(np.float32))
-    np.save(os.path.join(folder, "labels.npy"),
-            rng.integers(0, MODEL["classes"], count, dtype=np.int32))
+def write_batches(args, folder):
+    count = (args.warmup + args.steps) * MODEL["batch"]
+    subprocess.run([
+        os.path.join(args.venv, "bin/python"),
+        os.path.join(run.HERE, "peers/image_batches.py"), f"--out={folder}",
+        f"--count={count}", f"--image={MODEL['image']}",
+        f"--classes={MODEL['classes']}"], check=True)
 
 
 CONVOLUTION = re.compile(
@@ -103,7 +101,7 @@ def main():
         subprocess.run([args.tool("pp-model"), "resnet",
                         *(f"--{key}={value}" for key, value in MODEL.items()),
                         "-o", os.path.join(folder, "resnet.mlir")], check=True)
-        write_batches(folder, args.warmup + args.steps)
+        write_batches(args, folder)
         subprocess.run([
             args.tool("pp-run"), os.path.join(folder, "resnet.mlir"), "--quiet",
             f"--data=npy:{folder}", "--steps=0",

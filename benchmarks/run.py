@@ -40,17 +40,25 @@ class Row:
     parallelize: str
     peers: list  # command lines; the fastest counts
     target: float  # the largest ours / peer that meets the row
+    model: str = "gpt"
 
 
 ROWS = [
     Row("1 device", "",
         [["torch_eager.py"], ["torch_eager.py", "--compile"]], 0.60),
     Row("dp=2", "dp=2", [["torch_ddp.py"]], 0.60),
-    Row("tp=2", "tp=2", [["jax_tp.py"]], 0.40),
+    Row("tp=2", "tp=2", [["jax_mesh.py", "--tp=2"]], 0.40),
     Row("pp=2, 1F1B, 8 micro-batches",
         "pp=2 microbatches=8 schedule=1f1b",
         [["torch_pipeline.py", "--microbatches=8"]], 0.60),
+    Row("tp=2, sequence", "tp=2 sequence=true",
+        [["jax_mesh.py", "--tp=2", "--sequence"]], 0.50),
+    Row("dp=2, zero 3", "dp=2 zero=3", [["jax_mesh.py", "--dp=2", "--zero3"]],
+        0.50),
+    Row("experts, ep=2", "ep=2", [["jax_ep.py"]], 0.50, "moe"),
 ]
+# Who writes a model's initial values for both sides.
+INITIAL = {"gpt": "parameters.py", "moe": "jax_ep.py"}
 
 
 def dimensions():
@@ -70,14 +78,14 @@ def run_ours(args, row, scratch):
     """Median step of one run of pp-run, its first steps left out."""
     report = os.path.join(scratch, "report.json")
     command = [
-        args.tool("pp-run"), os.path.join(scratch, "gpt.mlir"),
+        args.tool("pp-run"), os.path.join(scratch, row.model + ".mlir"),
         "--parallelize=" +
         f"{row.parallelize} optimizer=adamw lr=1e-3".strip(),
         f"--data=text:{TEXT}", f"--steps={args.warmup + args.steps}",
         f"--report={report}", "--quiet"
     ]
     if "peers" in args.sides:
-        command.append("--parameters=" + parameters_file(scratch))
+        command.append("--parameters=" + parameters_file(scratch, row.model))
     subprocess.run(command, check=True, timeout=900)
     with open(report) as file:
         steps = json.load(file)["steps"]
@@ -86,8 +94,14 @@ def run_ours(args, row, scratch):
             "loss": steps[-1]["loss"]}
 
 
-def parameters_file(scratch):
-    return os.path.join(scratch, "initial.safetensors")
+def parameters_file(scratch, model):
+    return os.path.join(scratch, model + ".safetensors")
+
+
+def write_models(args, scratch):
+    for model in INITIAL:
+        subprocess.run([args.tool("pp-model"), model, *dimensions(), "-o",
+                        os.path.join(scratch, model + ".mlir")], check=True)
 
 
 def peer_command(args, script):
@@ -113,10 +127,11 @@ def check_losses(runs):
                          f"{run['loss']:.4f}")
 
 
-def run_floor(args, scratch, *flags):
+def run_floor(args, scratch, model, *flags):
     # Not longer: a side's threads would spin into the turns of others.
     env = dict(os.environ, OMP_NUM_THREADS=str(CORES), GOMP_SPINCOUNT="10000")
-    command = [args.tool("pp-contractions"), os.path.join(scratch, "gpt.ppx"),
+    command = [args.tool("pp-contractions"),
+               os.path.join(scratch, model + ".ppx"),
                "--seconds=0.2", *flags]
     libraries = os.path.join(args.venv, "lib")
     if "peers" in args.sides:
@@ -127,14 +142,17 @@ def run_floor(args, scratch, *flags):
 
 
 def measure_steps(args, scratch):
-    """All runs: {"ours": [per row [per round]], "peers": ..., "floor": ...}"""
-    runs = {"ours": [[] for _ in ROWS], "floor": [], "cold floor": [],
+    """All runs: {"ours": [per row [per round]], "peers": ..., "floor": per model}"""
+    runs = {"ours": [[] for _ in ROWS],
+            "floor": {model: [] for model in INITIAL},
+            "cold floor": {model: [] for model in INITIAL},
             "peers": [[[] for _ in row.peers] for row in ROWS]}
     for number in range(args.rounds):
         print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
-        if "floor" in args.sides:
-            runs["floor"].append(run_floor(args, scratch))
-            runs["cold floor"].append(run_floor(args, scratch, "--cold"))
+        for model in INITIAL if "floor" in args.sides else ():
+            runs["floor"][model].append(run_floor(args, scratch, model))
+            runs["cold floor"][model].append(
+                run_floor(args, scratch, model, "--cold"))
         for i, row in enumerate(ROWS):
             if "ours" in args.sides:
                 runs["ours"][i].append(run_ours(args, row, scratch))
@@ -182,14 +200,15 @@ def main():
         print(f"warning: expects an idle machine, got a load of "
               f"{result['load']:.1f}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as scratch:
-        subprocess.run([args.tool("pp-model"), "gpt", *dimensions(), "-o",
-                        os.path.join(scratch, "gpt.mlir")], check=True)
-        subprocess.run([args.tool("pp-opt"), os.path.join(scratch, "gpt.mlir"),
-                        f"--pp-parallelize=threads={CORES} optimizer=adamw lr=1e-3",
-                        "--emit=ppx", "-o", os.path.join(scratch, "gpt.ppx")], check=True)
-        if "peers" in args.sides:
-            subprocess.run([*peer_command(args, "parameters.py"),
-                            "--out=" + parameters_file(scratch)], check=True)
+        write_models(args, scratch)
+        for model, script in INITIAL.items():
+            path = os.path.join(scratch, model)
+            subprocess.run([args.tool("pp-opt"), path + ".mlir",
+                            f"--pp-parallelize=threads={CORES} optimizer=adamw "
+                            "lr=1e-3", "--emit=ppx", "-o", path + ".ppx"], check=True)
+            if "peers" in args.sides:
+                subprocess.run([*peer_command(args, script),
+                                "--out=" + parameters_file(scratch, model)], check=True)
         result["runs"] = measure_steps(args, scratch)
         check_losses(result["runs"])
         if "compile" in args.sides:

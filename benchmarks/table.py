@@ -45,11 +45,12 @@ def verdict(row):
 
 
 def rows(definitions, runs):
-    floor_ms, cold_ms = median(runs["floor"]), median(runs["cold floor"])
-    floor_rate = median(runs["floor"], "matmul_gflops")
     result = []
     for definition, ours, peers in zip(definitions, runs["ours"],
                                        runs["peers"]):
+        floor = runs["floor"][definition.model]
+        floor_ms, floor_rate = median(floor), median(floor, "matmul_gflops")
+        cold_ms = median(runs["cold floor"][definition.model])
         ours_ms, peer = median(ours), fastest(peers)
         peer_ms = median(peer)
         row = {
@@ -77,17 +78,22 @@ def cell(value, digits=0):
     return value if isinstance(value, str) else f"{value:.{digits}f}"
 
 
+def line(row):
+    return "| " + " | ".join(row) + " |"
+
+
 def lines(header, body):
-    yield "| " + " | ".join(header) + " |"
+    yield line(header)
     yield "|" + "---|" * len(header)
     for row in body:
-        yield "| " + " | ".join(row) + " |"
+        yield line(row)
 
 
 def render(result):
     versions = sorted({run["version"] for peers in result["runs"]["peers"]
                        for runs in peers for run in runs} |
-                      {run["version"] for run in result["runs"]["floor"]})
+                      {run["version"] for runs in result["runs"]["floor"].values()
+                       for run in runs})
     text = [f"{result['cpu']}; {', '.join(versions)}; load "
             f"{result['load']:.1f} at the start", ""]
     text += lines(
@@ -102,10 +108,11 @@ def render(result):
           cell(row["peer_rate"]), cell(row["met"]))
          for row in result["rows"]])
     for name in ("floor", "cold floor"):
-        if alone := result["runs"][name]:
-            text += ["", f"the {name}'s contractions alone: libraries "
-                         f"{median(alone):.1f} ms, ours "
-                         f"{median(alone, 'ours_ms'):.1f} ms"]
+        for model, alone in result["runs"][name].items():
+            if alone:
+                text += ["", f"the {name}'s contractions alone, {model}: libraries "
+                             f"{median(alone):.1f} ms, ours "
+                             f"{median(alone, 'ours_ms'):.1f} ms"]
     if "compile" in result:
         text.append("")
         text += lines(

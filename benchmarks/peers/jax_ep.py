@@ -17,10 +17,8 @@ os.environ["XLA_FLAGS"] = (os.environ.get("XLA_FLAGS", "") +
                            f" --xla_force_host_platform_device_count={DEVICES}")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-import collections  # noqa: E402 (after what JAX reads when imported)
-import json  # noqa: E402
+import json  # noqa: E402 (after what JAX reads when imported)
 import math  # noqa: E402
-import re  # noqa: E402
 import zlib  # noqa: E402
 
 import jax  # noqa: E402
@@ -29,6 +27,7 @@ import numpy as np  # noqa: E402
 from jax.sharding import AxisType, NamedSharding  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
 
+import hlo  # noqa: E402
 import jax_gpt  # noqa: E402
 import measure  # noqa: E402
 import parameters  # noqa: E402
@@ -122,23 +121,6 @@ def loss_of(args, p, tokens, labels, by_batch, by_expert):
     return loss + 0.01 * total
 
 
-def collectives(text):
-    """Kind -> calls and bytes of results, of a compiled module's text."""
-    sizes = {"f32": 4, "s32": 4, "pred": 1, "u32": 4}
-    found = collections.defaultdict(lambda: [0, 0])
-    pattern = re.compile(r" = (.*?) (all-to-all|all-gather|all-reduce|"
-                         r"reduce-scatter|collective-permute)(?:-start)?\(")
-    for line in text.splitlines():
-        if not (match := pattern.search(line)):
-            continue
-        found[match[2]][0] += 1
-        for element, dims in re.findall(r"(\w+)\[([\d,]*)\]", match[1]):
-            found[match[2]][1] += sizes.get(element, 0) * math.prod(
-                int(d) for d in dims.split(",") if d)
-    return {kind: {"calls": calls, "bytes": size}
-            for kind, (calls, size) in found.items()}
-
-
 def main():
     parser = measure.options(__doc__)
     parser.add_argument("--experts", type=int, default=8)
@@ -174,7 +156,7 @@ def main():
         p, m, v, tokens, labels = values
         compiled = step_of.lower(p, m, v, jnp.float32(1), tokens[0],
                                  labels[0]).compile()
-        print(json.dumps(collectives(compiled.as_text())))
+        print(json.dumps(hlo.collectives(compiled.as_text(), DEVICES)))
         return
 
     jax_gpt.time_training("JAX jit ep=2", args, step_of, *values)

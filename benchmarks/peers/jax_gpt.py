@@ -62,14 +62,15 @@ def mlp(p, name, x):
     return x @ p[name + ".c_proj.weight"] + p[name + ".c_proj.bias"]
 
 
-def loss_of(p, tokens, labels, layers):
+def loss_of(p, tokens, labels, layers, place=lambda x: x):
+    """`place` says where the residual stream lies."""
     seq = tokens.shape[1]
     mask = jnp.tril(jnp.ones((seq, seq), bool))
-    x = p["wte.weight"][tokens] + p["wpe.weight"]
+    x = place(p["wte.weight"][tokens] + p["wpe.weight"])
     for i in range(layers):
-        x = x + attention(p, f"h.{i}.attn", layer_norm(p, f"h.{i}.ln_1", x),
-                          mask)
-        x = x + mlp(p, f"h.{i}.mlp", layer_norm(p, f"h.{i}.ln_2", x))
+        x = place(x + attention(p, f"h.{i}.attn",
+                                layer_norm(p, f"h.{i}.ln_1", x), mask))
+        x = place(x + mlp(p, f"h.{i}.mlp", layer_norm(p, f"h.{i}.ln_2", x)))
     x = layer_norm(p, "ln_f", x)
     logits = x @ p.get("lm_head.weight", p["wte.weight"]).T
     picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
@@ -89,16 +90,36 @@ def adamw(p, gradients, m, v, t, lr):
     return p, m, v
 
 
-def training_step(args, mesh):
+def share_out(shape, partition, parts):
+    """The first whole dimension that `parts` divides is split over dp, too."""
+    axes = [*partition, *[None] * (len(shape) - len(partition))]
+    for i, size in enumerate(shape):
+        if axes[i] is None and size % parts == 0:
+            axes[i] = "dp"
+            break
+    return P(*axes)
+
+
+def training_step(args, mesh, splits_sequence=False, shares_out=False):
     """The jitted step (p, m, v, t, tokens, labels) -> (loss, p, m, v), with
     p, m and v donated, and the sharding of each parameter."""
     replicated = NamedSharding(mesh, P())
-    shardings = {name: NamedSharding(mesh, partition)
-                 for name, (_, partition) in partitions(args).items()}
+    shardings = {}
+    for name, (shape, partition) in partitions(args).items():
+        if shares_out:
+            partition = share_out(shape, partition, mesh.shape["dp"])
+        shardings[name] = NamedSharding(mesh, partition)
+
+    def place(x):
+        if not splits_sequence and not shares_out:
+            return x  # as XLA likes it
+        sequence = "tp" if splits_sequence else None
+        return jax.lax.with_sharding_constraint(
+            x, NamedSharding(mesh, P("dp", sequence, None)))
 
     def train(p, m, v, t, tokens, labels):
         loss, gradients = jax.value_and_grad(loss_of)(p, tokens, labels,
-                                                      args.layers)
+                                                      args.layers, place)
         return loss, *adamw(p, gradients, m, v, t, args.lr)
 
     step = jax.jit(train, donate_argnums=(0, 1, 2),

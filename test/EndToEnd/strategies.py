@@ -61,7 +61,7 @@ KEYS = [
     Key("zero.gather", ("layer", "step"), needs=("zero", (3,))),
     Key("sequence", ("false", "true"), "gpt moe", needs=("tp", (2, 3, 4))),
     Key("sequence.gather", ("again", "keep"), "gpt moe", needs=("sequence", ("true",))),
-    Key("vocab", ("false", "true"), "gpt moe", needs=("tp", (2, 3, 4))),
+    Key("vocab", ("auto", "false", "true"), "gpt moe", needs=("tp", (2, 3, 4))),
     Key("bucket", (26214400, 0, 3000)),
     Key("ahead", (1, 0, 3)),
     Key("schedule", ("1f1b", "gpipe"), needs=("pp", (2, 3))),

@@ -172,9 +172,9 @@ FailureOr<StageCosts> StageMeasurer::measure() {
     if (!isForward(&op) || !batchDependent.contains(op.getResult(0)))
       continue;
     // A scalar is of all examples together, and adding scalars no stage's work.
-    // Nor is what the loss does not need: a new state or a metric may be
-    // computed once a step, and belongs to no stage then.
-    if (lossOps.contains(&op) &&
+    // Nor is saying where a value lies, or what the loss does not need: a new
+    // state or a metric may be computed once a step, and belongs to no stage.
+    if (lossOps.contains(&op) && !isa<NameOp, ShardingConstraintOp>(op) &&
         cast<RankedTensorType>(op.getResult(0).getType()).getRank() > 0)
       isWork[origin] = true;
     addCrossing(op, origin);

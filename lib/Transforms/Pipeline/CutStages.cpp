@@ -152,7 +152,8 @@ void StagePlacer::placeForward() {
       continue;
     StageSet home =
         dependsOnBatch(op) ? stageOf(origin) : stagesOfUsers(op.getResult(0));
-    homesOfOrigins[origin] = home;
+    // One may have clones, of which some are for gradients alone.
+    homesOfOrigins[origin].insert(home.begin(), home.end());
     homes[&op] = std::move(home);
   }
 }

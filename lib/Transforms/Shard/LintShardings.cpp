@@ -15,6 +15,7 @@
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Findings.h"
 #include "pp/Transforms/Passes.h"
+#include "pp/Transforms/Sources.h"
 
 using namespace mlir;
 using namespace pp;
@@ -86,6 +87,18 @@ void ShardingLint::weigh(Operation *op) {
       idle[axis] += cost.getFlops();
 }
 
+/// Who had `axis` split `value`; empty if that is not on record.
+static StringRef findAsker(Value value, int axis) {
+  const SourcesOf sources = findSources(value.getLoc());
+  auto result = dyn_cast<OpResult>(value);
+  const unsigned index = result ? result.getResultNumber() : 0;
+  if (index < sources.values.size())
+    for (const Source &source : sources.values[index])
+      if (source.axis == axis)
+        return source.root;
+  return "";
+}
+
 /// Notes what large results every device of an axis holds whole.
 void ShardingLint::judge(Operation *op) {
   // A layout that the plan asks for by name is no accident, and what goes
@@ -116,20 +129,24 @@ void ShardingLint::judge(Operation *op) {
               : "a seed that splits a dimension of it over " + name +
                     " (sequence=true, vocab=true)";
       const std::string operand = std::to_string(feeding->getOperandNumber());
+      const std::string asker = findAsker(feeding->get(), axis).str();
       findings.push_back({describeLocation(op->getLoc()),
                           "every device of " + name + " holds all that " +
                               op->getName().getStringRef().str() +
                               " makes of operand " + operand + ", which " +
-                              name + " splits",
+                              name + " splits" +
+                              (asker.empty() ? "" : ", from " + asker),
                           avoid, bytes});
-      remark::missed(
-          op->getLoc(),
-          remark::RemarkOpts::name("replicated").category("pp-lint-shardings"))
-          << remark::metric("op", op->getName().getStringRef())
-          << remark::metric("bytes", std::to_string(bytes))
-          << remark::metric("over", name)
-          << remark::metric("sharded_operand", operand)
-          << remark::metric("avoid", avoid);
+      auto remark = remark::missed(
+          dropSources(op->getLoc()),
+          remark::RemarkOpts::name("replicated").category("pp-lint-shardings"));
+      remark << remark::metric("op", op->getName().getStringRef())
+             << remark::metric("bytes", std::to_string(bytes))
+             << remark::metric("over", name)
+             << remark::metric("sharded_operand", operand)
+             << remark::metric("avoid", avoid);
+      if (!asker.empty())
+        remark << remark::metric("split_by", asker);
     }
   }
 }

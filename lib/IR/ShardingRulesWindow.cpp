@@ -2,16 +2,81 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A convolution is a contraction in all but its window dimensions. Those are
-// replicated-only: a shard would need its neighbours' edges.
+// A convolution is a contraction in all but its window dimensions. Where
+// windows lie beside each other, a dimension is positions x what belongs to
+// each, and shards have whole windows; where they overlap, a shard would need
+// its neighbours' edges.
 //
 //===----------------------------------------------------------------------===//
 #include "ShardingModels.h"
+#include "pp/IR/Windows.h"
 
 using namespace mlir;
 using namespace pp;
 
 namespace {
+
+/// The factors of what slides, of the window and of its positions along one
+/// dimension.
+struct SlidingFactors {
+  DimFactors operand, window, result;
+};
+
+/// Positions and the elements that belong to each: one factor of `count` that
+/// both sides have, and `within` that one of them has besides.
+std::pair<DimFactors, DimFactors> addBlocks(ShardingRule &rule, int64_t count,
+                                            int64_t within, FactorKind kind) {
+  const int64_t blocks = rule.addFactor(count, kind);
+  DimFactors split = {blocks};
+  if (within > 1)
+    split.push_back(rule.addFactor(within, FactorKind::Replicated));
+  return {split, {blocks}};
+}
+
+SlidingFactors addSliding(ShardingRule &rule, const Window &window,
+                          int64_t positions) {
+  SlidingFactors factors;
+  auto addWhole = [&](int64_t size, FactorKind kind) -> DimFactors {
+    return {rule.addFactor(size, kind)};
+  };
+  const int64_t reach = (window.taps - 1) * window.dilation;
+  // Every position has its own elements.
+  if (window.low == 0 && window.baseDilation == 1 && reach < window.stride &&
+      positions * window.stride == window.size) {
+    std::tie(factors.operand, factors.result) =
+        addBlocks(rule, positions, window.stride, FactorKind::Parallel);
+    factors.window = addWhole(window.taps, FactorKind::Replicated);
+    return factors;
+  }
+  // Every element has its own positions: the gradient of the former.
+  if (window.low == reach && window.stride == 1 &&
+      reach < window.baseDilation &&
+      positions == window.size * window.baseDilation) {
+    std::tie(factors.result, factors.operand) =
+        addBlocks(rule, window.size, window.baseDilation, FactorKind::Parallel);
+    factors.window = addWhole(window.taps, FactorKind::Replicated);
+    return factors;
+  }
+  factors.operand = addWhole(window.size, FactorKind::Neighbours);
+  factors.window = addWhole(window.taps, FactorKind::Replicated);
+  factors.result = addWhole(positions, FactorKind::Neighbours);
+  return factors;
+}
+
+/// The same for a window that may be split, as it is summed over: every tap has
+/// its own elements where the gradient of a window that has them is computed.
+SlidingFactors addContracted(ShardingRule &rule, const Window &window,
+                             int64_t positions, bool isReversed) {
+  const int64_t reach = (positions - 1) * window.stride;
+  if (isReversed || window.low != 0 || window.baseDilation != 1 ||
+      reach >= window.dilation || window.taps * window.dilation != window.size)
+    return addSliding(rule, window, positions);
+  SlidingFactors factors;
+  std::tie(factors.operand, factors.window) =
+      addBlocks(rule, window.taps, window.dilation, FactorKind::Reduction);
+  factors.result = {rule.addFactor(positions, FactorKind::Replicated)};
+  return factors;
+}
 
 ShardingRule convolutionRule(ConvolutionOp op) {
   ShardingRule rule;
@@ -38,14 +103,13 @@ ShardingRule convolutionRule(ConvolutionOp op) {
        llvm::zip_equal(op.getLhsContract(), op.getRhsContract()))
     lhs[left] =
         rhs[right] = {rule.addFactor(lhsShape[left], FactorKind::Reduction)};
-  auto addWhole = [&](int64_t size) -> DimFactors {
-    return {rule.addFactor(size, FactorKind::Replicated)};
-  };
-  for (auto [left, right, out] : llvm::zip_equal(
+  for (auto [index, left, right, out] : llvm::enumerate(
            op.getLhsWindow(), op.getRhsWindow(), op.getResultWindow())) {
-    lhs[left] = addWhole(lhsShape[left]);
-    rhs[right] = addWhole(rhsShape[right]);
-    result[out] = addWhole(resultShape[out]);
+    SlidingFactors factors = addContracted(rule, getWindow(op, index),
+                                           resultShape[out], op.getReverse());
+    lhs[left] = factors.operand;
+    rhs[right] = factors.window;
+    result[out] = factors.result;
   }
   rule.operands = {lhs, rhs};
   rule.results = {result};
@@ -59,14 +123,16 @@ std::pair<TensorFactors, TensorFactors>
 addPooled(ShardingRule &rule, OpTy op, ArrayRef<int64_t> pooledShape) {
   ArrayRef<int64_t> shape = shapeOf(op.getOperand());
   TensorFactors whole, pooled;
-  for (auto [dim, size] : llvm::enumerate(shape)) {
-    bool slides =
-        llvm::is_contained(op.getDimensions(), static_cast<int64_t>(dim));
-    FactorKind kind = slides ? FactorKind::Replicated : FactorKind::Parallel;
-    whole.push_back({rule.addFactor(size, kind)});
-    pooled.push_back(slides ? DimFactors{rule.addFactor(pooledShape[dim], kind)}
-                            : whole.back());
+  whole = pooled = TensorFactors(shape.size());
+  for (auto [index, dim] : llvm::enumerate(op.getDimensions())) {
+    SlidingFactors factors =
+        addSliding(rule, getWindow(op, index), pooledShape[dim]);
+    whole[dim] = factors.operand;
+    pooled[dim] = factors.result;
   }
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (whole[dim].empty())
+      whole[dim] = pooled[dim] = {rule.addFactor(size)};
   return {whole, pooled};
 }
 

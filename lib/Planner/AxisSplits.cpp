@@ -24,7 +24,7 @@ LogicalResult AxisSplits::run() {
     classes.addOp(&op, rule);
     llvm::SmallBitVector mayBeSplit(rule.factors.size());
     for (auto [number, factor] : llvm::enumerate(rule.factors))
-      mayBeSplit[number] = factor.kind != FactorKind::Replicated;
+      mayBeSplit[number] = factor.mayBeSplit();
     divisible[&op] = std::move(mayBeSplit);
   }
   for (BlockArgument argument : main.getArguments())

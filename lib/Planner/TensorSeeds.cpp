@@ -147,7 +147,7 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
       parameters[side] = traceParameter(main, op->getOperand(side));
   bool isLinear = parameters[0] || parameters[1];
   for (auto [index, factor] : llvm::enumerate(rule.factors))
-    if (factor.kind == FactorKind::Replicated ||
+    if (!factor.mayBeSplit() ||
         (factor.kind == FactorKind::Reduction && !isLinear))
       for (Class number : classes.classesOf(op, index))
         unfit.set(number);

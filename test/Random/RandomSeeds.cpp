@@ -18,6 +18,8 @@ static constexpr StringRef kRefusals[] = {
     "to split some tensor",
     // Padding in the middle of an argument, which no file could fill.
     "to be padded at its end",
+    // What shards of one op do not have.
+    "is computed with its neighbours",
     // A layout over micro-batches asked for where there is no way back.
     "whole over micro-batches", "exist per micro-batch",
     "only sums over micro-batches", "micro-batches of the same elements"};

@@ -25,6 +25,9 @@ enum class FactorKind {
   Reduction,
   /// May not be sharded: the op needs the whole dimension.
   Replicated,
+  /// The same, as what is computed of an element needs those beside it, which
+  /// the shards to either side would have.
+  Neighbours,
 };
 
 struct Factor {
@@ -35,6 +38,10 @@ struct Factor {
   /// Its elements know their global index, so that sharding it needs the op's
   /// own `localize` and nothing may be padded in between.
   bool needsLocalize = false;
+
+  bool mayBeSplit() const {
+    return kind == FactorKind::Parallel || kind == FactorKind::Reduction;
+  }
 };
 
 /// Factors of one dimension, major to minor; their sizes multiply to its size.

@@ -292,7 +292,7 @@ private:
       return lose(tensor, *lost, *kept);
     }
     for (int axis : llvm::drop_begin(axes, mine.size())) {
-      if (rule.factors[factor].kind == FactorKind::Replicated ||
+      if (!rule.factors[factor].mayBeSplit() ||
           mesh.size(mine) * mesh.size(axis) > rule.factors[factor].size)
         return lose(tensor, axis, -1);
       if (account.givers[axis] >= 0)

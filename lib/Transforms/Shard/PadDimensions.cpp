@@ -341,7 +341,7 @@ llvm::SmallBitVector Padding::wholeDims(const PaddedOp &padded,
   auto isWhole = [&](int64_t number) {
     const Factor &factor = padded.rule.factors[number];
     return padded.divergent.test(number) ||
-           factor.kind == FactorKind::Replicated ||
+           (!factor.mayBeSplit() && paddingOf(padded.op, number).isPadded()) ||
            (factor.needsLocalize && !paddingOf(padded.op, number).isAtEnd());
   };
   // A reshape gives dimensions of one element no factor.

@@ -14,7 +14,7 @@
 // axis of a value keeps its source.
 //
 //===----------------------------------------------------------------------===//
-#include "ShardingSpread.h"
+#include "SpreadReports.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Diagnostics.h"
@@ -23,8 +23,6 @@
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Sources.h"
 #include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace pp;
@@ -85,10 +83,8 @@ private:
                                       const AxisList &axes) const;
 
   void writeShardings();
-  SourcesOf sourcesOf(ArrayRef<int> values, int number) const;
-  std::string spellRivals(const Wish &wish, const Layout &got) const;
-  void reportConflict(const ShardingSpread::Node &node);
   void reportUnfulfilled();
+  LogicalResult checkOps();
   LogicalResult checkAxes();
 
   func::FuncOp main;
@@ -374,84 +370,6 @@ void Propagation::placeStopped(bool ofArguments) {
 // Output
 //===----------------------------------------------------------------------===//
 
-/// Where the axes of `values`, results of op `number` or an argument, are from.
-SourcesOf Propagation::sourcesOf(ArrayRef<int> values, int number) const {
-  SourcesOf result{number, {}};
-  for (int value : values) {
-    const ShardingSpread::Value &state = graph.getValues()[value];
-    ValueSources &sources = result.values.emplace_back();
-    for (const ShardingSpread::Source &from : state.sources) {
-      const AxisList *ofDim =
-          llvm::find_if(state.layout, [&](const auto &axes) {
-            return llvm::is_contained(axes, from.axis);
-          });
-      Source &source = sources.emplace_back();
-      source.axis = from.axis;
-      source.dim = ofDim - state.layout.begin();
-      source.root = from.root;
-      source.length = from.length;
-      if (from.node < 0)
-        continue;
-      const ShardingSpread::Node &node = graph.getNodes()[from.node];
-      source.op = node.op ? from.node : Source::kReturn;
-      source.tensor = node.op ? from.giver : node.result;
-    }
-    llvm::sort(sources, [](const Source &a, const Source &b) {
-      return a.axis < b.axis;
-    });
-  }
-  return result;
-}
-
-/// Says which operand an op reads in another layout than it has: who asked for
-/// what it loses, and for what took its place.
-void Propagation::reportConflict(const ShardingSpread::Node &node) {
-  SmallVector<const Layout *> layouts;
-  if (!node.stopped.empty())
-    return;
-  for (int value : node.values)
-    layouts.push_back(&graph.value(value).layout);
-  ArrayRef<const Layout *> all = layouts;
-  size_t numResults = node.rule.results.size();
-  AxisChoice choice;
-  chooseFactorAxes(node.rule, all.take_front(numResults),
-                   all.drop_front(numResults), mesh, &choice);
-  if (choice.loser < static_cast<int>(numResults))
-    return;
-  auto rootOf = [&](int tensor, int axis) {
-    const ShardingSpread::Source *source =
-        graph.value(node.values[tensor]).findSource(axis);
-    return source ? source->root.getValue() : StringRef("nobody");
-  };
-  auto remark = remark::missed(
-      node.op->getLoc(),
-      remark::RemarkOpts::name("conflict").category("pp-propagate-shardings"));
-  remark << remark::metric("op", node.op->getName().getStringRef())
-         << remark::metric("resharded_operand",
-                           std::to_string(choice.loser - numResults))
-         << remark::metric("lost", mesh.name(choice.lost).str())
-         << remark::metric("lost_by", rootOf(choice.loser, choice.lost));
-  if (choice.kept >= 0)
-    remark << remark::metric("kept", mesh.name(choice.kept).str())
-           << remark::metric("kept_by",
-                             rootOf(choice.givers[choice.kept], choice.kept));
-}
-
-/// Who put the axes where others were wanted, or wanted axes elsewhere.
-std::string Propagation::spellRivals(const Wish &wish,
-                                     const Layout &got) const {
-  llvm::SmallSetVector<StringAttr, 2> rivals;
-  for (const ShardingSpread::Source &source :
-       graph.getValues()[wish.value].sources)
-    for (auto [wanted, has] : llvm::zip_equal(wish.layout, got))
-      if (llvm::is_contained(has, source.axis) &&
-          !llvm::is_contained(wanted, source.axis))
-        rivals.insert(source.root);
-  return llvm::join(
-      llvm::map_range(rivals, [](StringAttr root) { return root.getValue(); }),
-      ", ");
-}
-
 /// Says what took the place of what was asked for.
 void Propagation::reportUnfulfilled() {
   for (const Wish &wish : wishes) {
@@ -470,7 +388,8 @@ void Propagation::reportUnfulfilled() {
     remark << remark::metric("of", wish.what)
            << remark::metric("wanted", mesh.spell(wish.layout))
            << remark::metric("got", mesh.spell(layout));
-    if (std::string rivals = spellRivals(wish, layout); !rivals.empty())
+    if (std::string rivals = spellRivals(value, wish.layout, layout);
+        !rivals.empty())
       remark << remark::metric("by", rivals);
   }
 }
@@ -492,19 +411,19 @@ void Propagation::writeShardings() {
       shardings.push_back(shardingOf(result));
     node.op->setAttr(attrs::kShardings, ArrayAttr::get(context, shardings));
     if (explains)
-      reportConflict(node);
+      remarkConflict(graph, node, mesh);
     if (llvm::any_of(node.values, hasSources))
       node.op->setLoc(attachSources(
           node.op->getLoc(),
-          sourcesOf(ArrayRef(node.values).take_front(shardings.size()),
-                    number)));
+          findSources(graph, ArrayRef(node.values).take_front(shardings.size()),
+                      number)));
   }
   SmallVector<Attribute> ofArguments, ofResults;
   for (BlockArgument argument : main.getArguments()) {
     ofArguments.push_back(shardingOf(argument));
     if (int number = numbers.lookup(argument); hasSources(number))
-      argument.setLoc(
-          attachSources(argument.getLoc(), sourcesOf(number, /*number=*/-1)));
+      argument.setLoc(attachSources(argument.getLoc(),
+                                    findSources(graph, number, /*number=*/-1)));
   }
   setArgAttrs(main, attrs::kSharding, ofArguments);
   Operation *terminator = main.getBody().front().getTerminator();
@@ -531,6 +450,13 @@ void Propagation::writeShardings() {
     reportUnfulfilled();
 }
 
+LogicalResult Propagation::checkOps() {
+  for (const ShardingSpread::Node &node : graph.getNodes())
+    if (node.op && failed(checkNeighbours(graph, node, mesh)))
+      return failure();
+  return success();
+}
+
 /// An axis over which nothing is split computes everything as often as it is
 /// large. The stage axis splits the ops.
 LogicalResult Propagation::checkAxes() {
@@ -554,6 +480,8 @@ LogicalResult Propagation::run() {
   if (failed(buildNodes()) || failed(collectSeeds()))
     return failure();
   propagate();
+  if (failed(checkOps()))
+    return failure();
   writeShardings();
   return checkAxes();
 }

@@ -30,6 +30,8 @@ static const char *spellKind(const Factor &factor) {
     return "reduction";
   case FactorKind::Replicated:
     return "replicated";
+  case FactorKind::Neighbours:
+    return "neighbours";
   }
   llvm_unreachable("every kind is listed");
 }

@@ -32,6 +32,31 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
 
 // -----
 
+// Where windows overlap, shards would have to know each other's edges.
+module attributes {pp.plan = #pp.plan<mesh = <["sp"=2]>,
+    seeds = [#pp.seed<"x", [{?}, {"sp"}, {?}], 0>], threads = 1>} {
+  pp.mesh @mesh = <["sp"=2]>
+  func.func @main(%x: tensor<2x8x3xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{?}, {"sp"}, {?}]>},
+                  %w: tensor<3x3x5xf32> {pp.name = "w"}) -> tensor<2x8x5xf32> {
+    // expected-error @below {{expects operand 0 of pp.convolution whole along dimension 1, where each element is computed with its neighbours, got it split over "sp" by seed "x" [{?}, {"sp"}, {?}]: split its dimension 0 or 2 instead}}
+    %0 = pp.convolution %x, %w batch [] x [] contract [2] x [1] window [1] x [0] -> [1] strides [1] low [1] high [1] dilation [1] x [1] : tensor<2x8x3xf32>, tensor<3x3x5xf32> -> tensor<2x8x5xf32>
+    return %0 : tensor<2x8x5xf32>
+  }
+}
+
+// -----
+
+module attributes {pp.plan = #pp.plan<mesh = <["sp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["sp"=2]>
+  func.func @main(%x: tensor<8xf32> {pp.name = "x"}) -> (tensor<8xf32> {pp.name = "y", pp.sharding = #pp.sharding<@mesh, [{"sp"}]>}) {
+    // expected-error @below {{expects result 0 of pp.reduce_window whole along dimension 0, where each element is computed with its neighbours, got it split over "sp" by result "y" [{"sp"}]: none of its dimensions can be}}
+    %0 = pp.reduce_window max %x dims [0] sizes [3] strides [1] dilation [1] low [1] high [1] : tensor<8xf32> -> tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+}
+
+// -----
+
 // expected-error @below {{expects a pp.mesh; pp-annotate-shardings adds it}}
 module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, threads = 1>} {
   func.func @main() {

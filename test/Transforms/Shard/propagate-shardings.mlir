@@ -219,3 +219,30 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>,
     return %0 : tensor<4x4xf32>
   }
 }
+
+// -----
+
+// An axis that nobody asked for along overlapping windows, but that spread there,
+// is gathered, and said so. Windows beside each other split, and so does their
+// gradient.
+// CHECK-LABEL: func.func @main
+// REMARK: remark: [Missed] neighbours
+// REMARK-SAME: axis=sp, by="argument "x" [{"sp"}]", dimension=0, of="operand 0", op=pp.reduce_window, splittable=
+// CHECK: pp.reduce_window max {{.*}} sizes [3] {{.*}}#pp.sharding<@mesh, [{}]>
+// CHECK: pp.reduce_window max {{.*}} sizes [2] {{.*}}#pp.sharding<@mesh, [{"sp"}]>
+// CHECK: pp.select_and_scatter {{.*}}#pp.sharding<@mesh, [{"sp"}]>
+// CHECK: pp.convolution {{.*}}strides [2] {{.*}}#pp.sharding<@mesh, [{"sp"}]>
+// CHECK: pp.convolution {{.*}}dilation [2] x [1] {{.*}}#pp.sharding<@mesh, [{"sp"}]>
+module attributes {pp.plan = #pp.plan<mesh = <["sp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["sp"=2]>
+  func.func @main(%x: tensor<8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"sp"}]>},
+                  %w: tensor<2xf32> {pp.name = "w"}) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+    %0 = pp.neg %x : tensor<8xf32>
+    %1 = pp.reduce_window max %0 dims [0] sizes [3] strides [1] dilation [1] low [1] high [1] : tensor<8xf32> -> tensor<8xf32>
+    %2 = pp.reduce_window max %0 dims [0] sizes [2] strides [2] dilation [1] low [0] high [0] : tensor<8xf32> -> tensor<4xf32>
+    %3 = pp.select_and_scatter %0, %2 dims [0] sizes [2] strides [2] dilation [1] low [0] high [0] : tensor<8xf32>, tensor<4xf32>
+    %4 = pp.convolution %0, %w batch [] x [] contract [] x [] window [0] x [0] -> [0] strides [2] low [0] high [0] dilation [1] x [1] : tensor<8xf32>, tensor<2xf32> -> tensor<4xf32>
+    %5 = pp.convolution %4, %w batch [] x [] contract [] x [] window [0] x [0] -> [0] strides [1] low [1] high [1] dilation [2] x [1] reverse : tensor<4xf32>, tensor<2xf32> -> tensor<8xf32>
+    return %1, %3, %5 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+  }
+}

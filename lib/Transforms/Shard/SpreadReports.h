@@ -1,0 +1,39 @@
+//===- SpreadReports.h - what became of wishes for shardings ----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Read off the fixed point once nothing changes any more: where every axis came
+// from, which operand an op has to bring elsewhere, and what cannot be.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_SHARD_SPREADREPORTS_H
+#define PP_LIB_TRANSFORMS_SHARD_SPREADREPORTS_H
+
+#include "ShardingSpread.h"
+#include "pp/Transforms/Sources.h"
+
+namespace pp {
+
+/// Where the axes of `values`, results of op `number` or an argument, are from.
+SourcesOf findSources(const ShardingSpread &graph, llvm::ArrayRef<int> values,
+                      int number);
+
+/// Says in a remark which operand an op reads in another layout than it has:
+/// who asked for what it loses, and for what took its place.
+void remarkConflict(const ShardingSpread &graph,
+                    const ShardingSpread::Node &node, const MeshView &mesh);
+
+/// Who put axes of `value` where others were wanted, or wanted axes elsewhere.
+std::string spellRivals(const ShardingSpread::Value &value,
+                        const Layout &wanted, const Layout &got);
+
+/// Where an op would need the neighbours of each element along a dimension that
+/// is split: an error if that was asked for in so many words, a remark if it
+/// spread there; the operand is gathered then.
+mlir::LogicalResult checkNeighbours(const ShardingSpread &graph,
+                                    const ShardingSpread::Node &node,
+                                    const MeshView &mesh);
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_SHARD_SPREADREPORTS_H

@@ -2,8 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A dimension that such an op leaves whole is parallel; one that it cuts, pads
-// or joins is replicated-only, with factors of its own on either side.
+// A dimension that such an op leaves whole is parallel, and so is one of which
+// it takes one element in so many: it is blocks x elements of a block. Where a
+// small part is cut out, each shard gives what it has of that, and the sum is
+// fewer bytes than the whole. All else that is cut, padded or joined is
+// replicated-only, with factors of its own on either side.
 //
 //===----------------------------------------------------------------------===//
 #include "ShardingModels.h"
@@ -150,29 +153,124 @@ addWhereWhole(ShardingRule &rule, ArrayRef<int64_t> from, ArrayRef<int64_t> to,
   return {operand, result};
 }
 
+bool isWhole(SliceOp op, size_t dim) {
+  return op.getStarts()[dim] == 0 &&
+         op.getLimits()[dim] == shapeOf(op.getOperand())[dim] &&
+         op.getStrides()[dim] == 1;
+}
+
+/// Whether a slice takes the same element of every block of its dimension.
+bool isOfBlocks(SliceOp op, size_t dim) {
+  const int64_t stride = op.getStrides()[dim];
+  return op.getStarts()[dim] < stride &&
+         shapeOf(op.getResult())[dim] * stride == shapeOf(op.getOperand())[dim];
+}
+
+/// Whether a sum over the shards of what all slices of the operand take sends
+/// less than gathering it, which would be once for all: by their sizes alone.
+bool isSmallCut(SliceOp op) {
+  int64_t taken = 0;
+  for (Operation *user : op.getOperand().getUsers())
+    if (auto slice = dyn_cast<SliceOp>(user))
+      taken += slice.getType().getNumElements();
+  return taken > 0 &&
+         2 * taken <=
+             cast<RankedTensorType>(op.getOperand().getType()).getNumElements();
+}
+
 ShardingRule sliceRule(SliceOp op) {
   ShardingRule rule;
   ArrayRef<int64_t> shape = shapeOf(op.getOperand());
-  auto [operand, result] =
-      addWhereWhole(rule, shape, shapeOf(op.getResult()), [&](size_t dim) {
-        return op.getStarts()[dim] == 0 && op.getLimits()[dim] == shape[dim] &&
-               op.getStrides()[dim] == 1;
-      });
+  TensorFactors operand, result;
+  const bool isSmall = isSmallCut(op);
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    const int64_t taken = shapeOf(op.getResult())[dim];
+    if (isWhole(op, dim) || isOfBlocks(op, dim)) {
+      result.push_back({rule.addFactor(taken)});
+      operand.push_back(result.back());
+      if (taken < size)
+        operand.back().push_back(
+            rule.addFactor(size / taken, FactorKind::Replicated));
+      continue;
+    }
+    operand.push_back({rule.addFactor(size, isSmall ? FactorKind::Reduction
+                                                    : FactorKind::Replicated)});
+    Factor &cut = rule.factors.back();
+    cut.needsLocalize = isSmall;
+    if (op.getType().getElementType().isInteger(1))
+      cut.reduction = Reduction::Or;
+    result.push_back({rule.addFactor(taken, FactorKind::Replicated)});
+  }
   rule.operands = {operand};
   rule.results = {result};
   rule.additive = {{0}};
+  rule.selected = {0};
   return rule;
+}
+
+/// What the shard has of a cut, and zeros for the rest: a box of the cut's size
+/// from between as many zeros on either side, for boxes end where tensors do.
+Value takePart(SliceOp op, const Localization &local, ArrayRef<int64_t> factors,
+               ArrayRef<bool> isCut) {
+  OpBuilder &builder = local.builder;
+  Location loc = op.getLoc();
+  RankedTensorType type = local.operandType(0);
+  const Type i32 = builder.getI32Type();
+  auto scalar = RankedTensorType::get({}, i32);
+  SmallVector<int64_t> box(type.getShape()), margin(box.size(), 0), padded(box),
+      none(box.size(), 0);
+  SmallVector<Value> starts;
+  for (size_t dim = 0; dim < box.size(); ++dim) {
+    if (!isCut[dim]) {
+      starts.push_back(splat(builder, loc, scalar, 0));
+      continue;
+    }
+    const int64_t size = box[dim];
+    box[dim] = margin[dim] =
+        (shapeOf(op.getResult())[dim] - 1) * op.getStrides()[dim] + 1;
+    padded[dim] = size + 2 * margin[dim];
+    starts.push_back(SubOp::create(
+        builder, loc,
+        splat(builder, loc, scalar, op.getStarts()[dim] + margin[dim]),
+        shardOffset(local, loc, local.factorAxes[factors[dim]], size, i32)));
+  }
+  const Type element = type.getElementType();
+  Value zero =
+      splat(builder, loc, RankedTensorType::get({}, element), /*value=*/0);
+  Value wide =
+      PadOp::create(builder, loc, RankedTensorType::get(padded, element),
+                    local.operands[0], zero, margin, margin, none);
+  return DynamicSliceOp::create(
+      builder, loc, RankedTensorType::get(box, element), wide, starts);
 }
 
 /// A whole dimension's limit is its local size.
 LocalValues localizeSlice(SliceOp op, const Localization &local) {
+  const ShardingRule rule = sliceRule(op);
   ArrayRef<int64_t> global = shapeOf(op.getOperand());
   ArrayRef<int64_t> shape = local.operandType(0).getShape();
-  SmallVector<int64_t> limits(op.getLimits());
-  for (size_t dim = 0; dim < shape.size(); ++dim)
+  SmallVector<int64_t> starts(op.getStarts()), limits(op.getLimits()), factors;
+  SmallVector<bool> isCut;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    factors.push_back(rule.operands[0][dim].front());
+    isCut.push_back(rule.factors[factors[dim]].kind == FactorKind::Reduction &&
+                    local.isSharded(factors[dim]));
     if (shape[dim] != global[dim])
       limits[dim] = shape[dim];
+  }
   auto clone = cast<SliceOp>(cloneLocally(op, local));
+  if (llvm::is_contained(isCut, true)) {
+    OpBuilder::InsertionGuard guard(local.builder);
+    local.builder.setInsertionPoint(clone);
+    Value part = takePart(op, local, factors, isCut);
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      if (isCut[dim]) {
+        starts[dim] = 0;
+        limits[dim] = shapeOf(part)[dim];
+      }
+    clone.getOperandMutable().assign(part);
+  }
+  clone.setStarts(starts);
   clone.setLimits(limits);
   return SmallVector<Value>{clone.getResult()};
 }
@@ -185,13 +283,31 @@ void resizeSlice(SliceOp op, OpBuilder &, const ShardingRule &rule) {
   op.setLimits(limits);
 }
 
+/// Whether padding makes a block of every element: the gradient of a slice of
+/// blocks.
+bool isOfBlocks(PadOp op, size_t dim) {
+  const int64_t between = op.getInterior()[dim];
+  return op.getLow()[dim] >= 0 && op.getHigh()[dim] >= 0 &&
+         op.getLow()[dim] + op.getHigh()[dim] == between &&
+         shapeOf(op.getOperand())[dim] > 0;
+}
+
 ShardingRule padRule(PadOp op) {
   ShardingRule rule;
-  auto [operand, result] = addWhereWhole(
-      rule, shapeOf(op.getOperand()), shapeOf(op.getResult()), [&](size_t dim) {
-        return op.getLow()[dim] == 0 && op.getHigh()[dim] == 0 &&
-               op.getInterior()[dim] == 0;
-      });
+  TensorFactors operand, result;
+  for (auto [dim, size, grown] :
+       llvm::enumerate(shapeOf(op.getOperand()), shapeOf(op.getResult()))) {
+    if (!isOfBlocks(op, dim)) {
+      operand.push_back({rule.addFactor(size, FactorKind::Replicated)});
+      result.push_back({rule.addFactor(grown, FactorKind::Replicated)});
+      continue;
+    }
+    operand.push_back({rule.addFactor(size)});
+    result.push_back(operand.back());
+    if (int64_t between = op.getInterior()[dim])
+      result.back().push_back(
+          rule.addFactor(between + 1, FactorKind::Replicated));
+  }
   rule.operands = {operand, {}};
   rule.results = {result};
   rule.additive = {{0, 1}};

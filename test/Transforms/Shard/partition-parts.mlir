@@ -1,0 +1,53 @@
+// Slices of a dimension that is split: one element in so many is taken in each
+// shard; of a small part each shard gives what it has; and what is more than
+// half of the whole gathers it.
+
+// RUN: pp-opt %s --split-input-file --pp-propagate-shardings --pp-split-scans --pp-pad-dimensions --pp-partition | FileCheck %s
+
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT: pp.slice %arg0 [1], [4], [2] : tensor<4xf32> -> tensor<2xf32>
+// CHECK-NEXT: pp.pad {{.*}} low [1] high [0] interior [1] : tensor<2xf32>, tensor<f32> -> tensor<4xf32>
+// CHECK-NEXT: return
+module attributes {pp.plan = #pp.plan<mesh = <["sp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["sp"=2]>
+  func.func @main(%x: tensor<8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"sp"}]>}, %zero: tensor<f32> {pp.name = "zero"})
+      -> (tensor<8xf32> {pp.sharding = #pp.sharding<@mesh, [{"sp"}]>}) {
+    %0 = pp.slice %x [1], [8], [2] : tensor<8xf32> -> tensor<4xf32>
+    %1 = pp.pad %0, %zero low [1] high [0] interior [1] : tensor<4xf32>, tensor<f32> -> tensor<8xf32>
+    return %1 : tensor<8xf32>
+  }
+}
+
+// -----
+
+// The last of eight: one number is summed, where four were gathered.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[OFFSET:.*]] = pp.sub
+// CHECK: %[[WIDE:.*]] = pp.pad %arg0, {{.*}} low [1] high [1] interior [0] : tensor<4xf32>, tensor<f32> -> tensor<6xf32>
+// CHECK: pp.dynamic_slice %[[WIDE]][%[[OFFSET]]] : tensor<6xf32>, tensor<i32> -> tensor<1xf32>
+// CHECK: pp.all_reduce sum {{.*}} (tensor<1xf32>) -> tensor<1xf32>
+// CHECK-NOT: pp.all_gather
+module attributes {pp.plan = #pp.plan<mesh = <["sp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["sp"=2]>
+  func.func @main(%x: tensor<8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"sp"}]>}) -> tensor<1xf32> {
+    %0 = pp.slice %x [7], [8], [1] : tensor<8xf32> -> tensor<1xf32>
+    return %0 : tensor<1xf32>
+  }
+}
+
+// -----
+
+// Three thirds are gathered once.
+// CHECK-LABEL: func.func @main
+// CHECK: pp.all_gather
+// CHECK-NOT: pp.all_
+// CHECK: return
+module attributes {pp.plan = #pp.plan<mesh = <["sp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["sp"=2]>
+  func.func @main(%x: tensor<6xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"sp"}]>}) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+    %0 = pp.slice %x [0], [2], [1] : tensor<6xf32> -> tensor<2xf32>
+    %1 = pp.slice %x [2], [4], [1] : tensor<6xf32> -> tensor<2xf32>
+    %2 = pp.slice %x [4], [6], [1] : tensor<6xf32> -> tensor<2xf32>
+    return %0, %1, %2 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+  }
+}

@@ -150,7 +150,7 @@ void pp::setSignature(func::FuncOp main, ArrayRef<DictionaryAttr> ofArguments,
 }
 
 Kind pp::getKind(Operation *op) {
-  auto kind = op->getAttrOfType<KindAttr>(attrs::kKind);
+  auto kind = dyn_cast_or_null<KindAttr>(op->getDiscardableAttr(attrs::kKind));
   return kind ? kind.getValue() : Kind::Forward;
 }
 Phase pp::getPhase(Operation *op) {
@@ -171,7 +171,8 @@ void pp::setKind(Operation *op, Kind kind) {
   op->setAttr(attrs::kKind, KindAttr::get(op->getContext(), kind));
 }
 int64_t pp::getOrigin(Operation *op) {
-  auto origin = op->getAttrOfType<IntegerAttr>(attrs::kOrigin);
+  auto origin =
+      dyn_cast_or_null<IntegerAttr>(op->getDiscardableAttr(attrs::kOrigin));
   return origin ? origin.getInt() : -1;
 }
 void pp::setOrigin(Operation *op, int64_t origin) {
@@ -179,7 +180,8 @@ void pp::setOrigin(Operation *op, int64_t origin) {
               Builder(op->getContext()).getI64IntegerAttr(origin));
 }
 ArrayRef<int64_t> pp::getStages(Operation *op) {
-  auto stages = op->getAttrOfType<DenseI64ArrayAttr>(attrs::kStages);
+  auto stages = dyn_cast_or_null<DenseI64ArrayAttr>(
+      op->getDiscardableAttr(attrs::kStages));
   return stages ? stages.asArrayRef() : ArrayRef<int64_t>();
 }
 void pp::setStages(Operation *op, ArrayRef<int64_t> stages) {

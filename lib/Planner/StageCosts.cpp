@@ -32,7 +32,7 @@ public:
 
 private:
   void findLossOps();
-  bool isKept(Value value) const;
+  void findKept();
   double bytesOf(Value value) const;
   double bytesOf(Operation &op) const;
   FailureOr<double> secondsOf(Operation &op) const;
@@ -44,6 +44,9 @@ private:
   const int64_t microBatches;
   /// What depends on an input.
   llvm::DenseSet<Value> batchDependent;
+  /// Values that will be in memory: they enter or leave a contraction, or one
+  /// pass keeps them for the other.
+  llvm::DenseSet<Value> kept;
   /// What the loss depends on.
   llvm::DenseSet<Operation *> lossOps;
   /// By origin: messages that begin to cross before it, less those that end.
@@ -68,6 +71,7 @@ StageMeasurer::StageMeasurer(func::FuncOp main, const StageCutProblem &problem,
         }))
       batchDependent.insert_range(op.getResults());
   findLossOps();
+  findKept();
   messages.assign(count + 1, 0.0);
   bytes.assign(count + 1, 0.0);
 }
@@ -85,16 +89,20 @@ void StageMeasurer::findLossOps() {
           lossOps.insert(producer);
 }
 
-/// Whether a value will be in memory: it enters or leaves a contraction, or one
-/// pass keeps it for the other.
-bool StageMeasurer::isKept(Value value) const {
-  Operation *op = value.getDefiningOp();
-  if (!op || isContraction(op))
-    return true;
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    return isContraction(user) || getKind(user) == Kind::Update ||
-           isForward(user) != isForward(op);
-  });
+void StageMeasurer::findKept() {
+  Block &body = main.getBody().front();
+  kept.insert_range(body.getArguments());
+  for (Operation &op : body) {
+    const bool isProduct = isContraction(&op);
+    if (isProduct)
+      kept.insert_range(op.getResults());
+    for (Value operand : op.getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (isProduct || getKind(&op) == Kind::Update ||
+          (producer && isForward(producer) != isForward(&op)))
+        kept.insert(operand);
+    }
+  }
 }
 
 /// Of one device and micro-batch. A parameter is there for each micro-batch,
@@ -111,10 +119,10 @@ double StageMeasurer::bytesOf(Value value) const {
 double StageMeasurer::bytesOf(Operation &op) const {
   double sum = 0;
   for (Value operand : op.getOperands())
-    if (isKept(operand))
+    if (kept.contains(operand))
       sum += bytesOf(operand);
   for (Value result : op.getResults())
-    if (isKept(result))
+    if (kept.contains(result))
       sum += bytesOf(result);
   return sum;
 }

@@ -55,11 +55,14 @@ public:
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
     if (!source)
       return;
+    // At once: every dictionary on the way would live as long as the context.
+    NamedAttrList marks(op->getDiscardableAttrDictionary());
     for (StringRef name : {attrs::kKind, attrs::kOrigin, attrs::kStages})
-      if (Attribute mark = source->getAttr(name))
-        op->setAttr(name, mark);
+      if (Attribute mark = source->getDiscardableAttr(name))
+        marks.set(name, mark);
     if (parameter && isCollective(op))
-      op->setAttr(attrs::kParameter, parameter);
+      marks.set(attrs::kParameter, parameter);
+    op->setDiscardableAttrs(marks.getDictionary(op->getContext()));
   }
 
   Operation *source = nullptr;

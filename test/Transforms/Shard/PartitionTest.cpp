@@ -167,6 +167,38 @@ TEST_F(PartitionOnce, OfArgumentsPaddedWhereUsed) {
   EXPECT_EQ(refused, 0);
 }
 
+/// Sums over a dimension that reshapes split in ways that do not refine each
+/// other: what is cut back for them has no padding left to mask. And a largest
+/// element, which is no sum: its negative is the least one.
+TEST_F(PartitionOnce, OfReductions) {
+  for (StringRef body : {R"(%x: tensor<4x6xf64> {pp.name = "x",
+              pp.sharding = #pp.sharding<@mesh, [{"a"}, {}]>},
+            %y: tensor<6x4xf64> {pp.name = "y",
+              pp.sharding = #pp.sharding<@mesh, [{}, {"a"}]>}) -> tensor<f64> {
+          %0 = pp.exp %x : tensor<4x6xf64>
+          %1 = pp.reshape %0 : tensor<4x6xf64> -> tensor<24xf64>
+          %2 = pp.exp %y : tensor<6x4xf64>
+          %3 = pp.reshape %2 : tensor<6x4xf64> -> tensor<24xf64>
+          %4 = pp.dot_general %1, %3 batch [] x [] contract [0] x [0]
+            : tensor<24xf64>, tensor<24xf64> -> tensor<f64>
+          return %4 : tensor<f64> } })",
+                         R"(%x: tensor<4x6xf64> {pp.name = "x",
+              pp.sharding = #pp.sharding<@mesh, [{}, {"a"}]>})
+            -> tensor<4xf64> {
+          %0 = pp.reduce max %x dims [1] : tensor<4x6xf64> -> tensor<4xf64>
+          %1 = pp.neg %0 : tensor<4xf64>
+          return %1 : tensor<4xf64> } })"}) {
+    auto module = parseSourceString<ModuleOp>(
+        "module attributes {pp.plan = #pp.plan<mesh = <[\"a\"=3]>>} { pp.mesh "
+        "@mesh = <[\"a\"=3]> func.func @main(" +
+            body.str(),
+        &context);
+    ASSERT_TRUE(module);
+    compare(*module);
+  }
+  EXPECT_EQ(refused, 0);
+}
+
 /// Scans along dimensions that are split, padded, or padded in their middle, as
 /// what shares them is split otherwise. Logarithms of some numbers are NaN, of
 /// which the first comes before all others.

@@ -322,13 +322,14 @@ std::map<Reduction, llvm::SmallBitVector>
 Padding::reducedDims(Operation *op, const ShardingRule &rule,
                      unsigned operand) {
   std::map<Reduction, llvm::SmallBitVector> dims;
-  if (llvm::is_contained(rule.selected, operand))
+  const auto *padding = masks.paddingOf(op->getOperand(operand));
+  if (!padding || llvm::is_contained(rule.selected, operand))
     return dims;
   const TensorFactors &tensor = rule.operands[operand];
   for (auto [dim, factors] : llvm::enumerate(tensor))
     for (int64_t factor : factors)
       if (rule.factors[factor].kind == FactorKind::Reduction &&
-          paddingOf(op, factor).isPadded())
+          (*padding)[dim].isPadded())
         dims.try_emplace(rule.factors[factor].reduction, tensor.size())
             .first->second.set(dim);
   return dims;
@@ -371,12 +372,8 @@ void Padding::padOp(const PaddedOp &padded) {
       whole = wholeDims(padded, tensor, *padding);
     if (whole.any())
       operand.set(masks.cutBack(operand.get(), whole));
-    for (auto &[reduction, dims] : reducedDims(op, rule, index)) {
-      // What was cut back has no padding left to mask.
-      dims.reset(whole);
-      if (dims.any())
-        operand.set(masks.mask(operand.get(), dims, reduction));
-    }
+    for (const auto &[reduction, dims] : reducedDims(op, rule, index))
+      operand.set(masks.mask(operand.get(), dims, reduction));
   }
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     RankedTensorType type = paddedType(result), original = ranked(result);

@@ -168,8 +168,8 @@ TEST_F(PartitionOnce, OfArgumentsPaddedWhereUsed) {
 }
 
 /// Sums over a dimension that reshapes split in ways that do not refine each
-/// other: what is cut back for them has no padding left to mask. And a largest
-/// element, which is no sum: its negative is the least one.
+/// other; and a largest element, which is no sum: its negative is the least
+/// one.
 TEST_F(PartitionOnce, OfReductions) {
   for (StringRef body : {R"(%x: tensor<4x6xf64> {pp.name = "x",
               pp.sharding = #pp.sharding<@mesh, [{"a"}, {}]>},

@@ -2,7 +2,7 @@
 // of zeros, and the padding of the argument, whatever it is computed from.
 // RUN: pp-run %s --parallelize="plan=%S/padded-updates.plan" --steps=3 --verify --quiet
 // RUN: pp-opt %s --pp-parallelize="plan=%S/padded-updates.plan stop-after=spmd" | FileCheck %s
-// CHECK: func.func @main({{.*}}%arg2: tensor<6xf64> {{.*}}pp.name = "s"
+// CHECK: func.func @main({{.*}}%arg3: tensor<6xf64> {{[^%]*}}pp.name = "t"
 
 func.func @main(%x: tensor<12x7xf64> {pp.name = "x", pp.role = #pp.role<input>},
                 %w: tensor<7xf64> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<normal, 0.0, 1.0>},

@@ -117,7 +117,48 @@ def depth(args, scratch):
               3 * statistics.median(times[250]), "<= 3 x 250 layers")
 
 
+def costs_to_level_2(args, model, scratch, mesh):
+    """Seconds, peak memory in GB and ops of one run of pp-opt."""
+    spmd = os.path.join(scratch, "spmd.mlir")
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [args.tool("pp-opt"), model, "-o", spmd,
+         f"--pp-parallelize={mesh} {OPTIMIZER} stop-after=spmd"])
+    _, status, usage = os.wait4(process.pid, 0)
+    elapsed = time.perf_counter() - start
+    if status:
+        raise RuntimeError(f"pp-opt ends with status {status}")
+    with open(spmd) as file:
+        ops = sum(" = pp." in line for line in file)
+    return elapsed, usage.ru_maxrss / 1e6, ops
+
+
+def scale(args, scratch):
+    """As much per op for 270,000 ops as for 13,000, and on any mesh."""
+    results = {}
+    for repeat in range(REPEATS):
+        for layers, dp in (24, 1024), (520, 1024), (520, 65536):
+            model = os.path.join(scratch, f"scale{layers}.mlir")
+            if not repeat and dp == 1024:
+                options = dict(LARGE, layers=layers, batch=8 * 65536)
+                subprocess.run([args.tool("pp-model"), "gpt", "-o", model,
+                                *(f"--{k}={v}" for k, v in options.items())],
+                               check=True)
+            results.setdefault((layers, dp), []).append(costs_to_level_2(
+                args, model, scratch, f"dp={dp} tp=8 pp=8 microbatches=8"))
+    times = {key: [run[0] for run in runs] for key, runs in results.items()}
+    few, many = results[24, 1024][0], results[520, 1024][0]
+    yield row("520 layers, hidden 1024, dp=1024 tp=8 pp=8", times[520, 1024],
+              1.3 * many[2] / few[2] * statistics.median(times[24, 1024]),
+              "<= 1.3 x 24 layers per op")
+    yield row("520 layers, hidden 1024, dp=65536 tp=8 pp=8",
+              times[520, 65536], 1.1 * statistics.median(times[520, 1024]),
+              "<= 1.1 x dp=1024")
+    yield row("its memory in GB, not seconds",
+              [run[1] for run in results[520, 65536]], 4.0)
+
+
 def measure(args, model, text):
     with tempfile.TemporaryDirectory() as scratch:
         return [*first_step(args, model, text), *partition(args, scratch),
-                *depth(args, scratch)]
+                *depth(args, scratch), *scale(args, scratch)]

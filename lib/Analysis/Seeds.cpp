@@ -46,11 +46,15 @@ SmallVector<unsigned, 2> SeedTable::lookup(StringRef name) const {
   return found;
 }
 
-SeedAttr SeedTable::findSeed(StringRef name, unsigned dim) const {
+SeedAttr SeedTable::findSeed(StringRef name, unsigned dim,
+                             StringAttr axis) const {
+  SeedAttr first;
   for (unsigned number : lookup(name)) {
     SeedAttr seed = plan.getSeeds()[number];
-    if (dim < seed.getDims().size() && !seed.getDims()[dim].getAxes().empty())
-      return seed;
+    if (dim < seed.getDims().size() &&
+        llvm::is_contained(seed.getDims()[dim].getAxes(), axis) &&
+        (!first || seed.getPriority() < first.getPriority()))
+      first = seed;
   }
-  return {};
+  return first;
 }

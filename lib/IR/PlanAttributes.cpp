@@ -177,12 +177,17 @@ static std::string spellSetting(Attribute value) {
              : "";
 }
 
-/// The axis without which a setting has no effect, if `mesh` has none.
-static StringRef findMissingAxis(const PlanKeyInfo &info, MeshAttr mesh) {
-  const PlanKeyInfo *other = lookupPlanKey(info.onlyWith);
-  bool isMissing = other && other->place == PlanKeyInfo::Place::Axis &&
-                   !mesh.lookup(other->axis);
-  return isMissing ? StringRef(other->axis) : StringRef();
+/// The axes without one of which a setting has no effect, `"dp" or "ep"`, if
+/// `mesh` has none of them.
+static std::string listMissingAxes(const PlanKeyInfo &info, MeshAttr mesh) {
+  std::string text;
+  for (PlanKey key : info.getNeeded()) {
+    const PlanKeyInfo &other = getInfo(key);
+    if (other.place != PlanKeyInfo::Place::Axis || mesh.lookup(other.axis))
+      return "";
+    text += (text.empty() ? "\"" : " or \"") + other.axis.str() + "\"";
+  }
+  return text;
 }
 
 LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -199,10 +204,10 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (!expected.empty())
       return emitError() << "'" << info->name << "' expects " << expected
                          << ", got " << value;
-    if (StringRef axis = findMissingAxis(*info, mesh);
-        !axis.empty() && value != info->byDefault)
-      return emitError() << "'" << info->name << "' expects an axis \"" << axis
-                         << "\" in the mesh for " << value << ", got " << mesh;
+    if (std::string axes = listMissingAxes(*info, mesh);
+        !axes.empty() && value != info->byDefault)
+      return emitError() << "'" << info->name << "' expects an axis " << axes
+                         << " in the mesh for " << value << ", got " << mesh;
     if (info->place == PlanKeyInfo::Place::Seeds && !seeds.empty())
       return emitError() << "expects no '" << info->name
                          << "' beside seeds, which it would choose, got "

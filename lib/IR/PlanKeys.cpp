@@ -54,6 +54,16 @@ const PlanKeyInfo *pp::lookupPlanKey(StringRef name) {
   return info == std::end(table) ? nullptr : info;
 }
 
+SmallVector<PlanKey, 3> PlanKeyInfo::getNeeded() const {
+  SmallVector<PlanKey, 3> keys;
+  SmallVector<StringRef, 3> names;
+  StringRef(onlyWith).split('=').first.split(names, '|', /*MaxSplit=*/-1,
+                                             /*KeepEmpty=*/false);
+  for (StringRef name : names)
+    keys.push_back(lookupPlanKey(name)->key);
+  return keys;
+}
+
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
@@ -172,12 +182,13 @@ int64_t PlanOptions::getRanks() const {
 }
 
 bool PlanOptions::hasEffect(PlanKey key) const {
-  StringRef onlyWith = getInfo(key).onlyWith;
-  if (onlyWith.empty())
-    return true;
-  auto [name, words] = onlyWith.split('=');
-  PlanKey other = lookupPlanKey(name)->key;
-  return words.empty() ? isSet(other) : isOneOf(words, getWord(other));
+  const PlanKeyInfo &info = getInfo(key);
+  const SmallVector<PlanKey, 3> needed = info.getNeeded();
+  StringRef words = StringRef(info.onlyWith).split('=').second;
+  if (!words.empty())
+    return isOneOf(words, getWord(needed.front()));
+  return needed.empty() ||
+         any_of(needed, [&](PlanKey other) { return isSet(other); });
 }
 
 std::string PlanOptions::check() const {
@@ -192,10 +203,11 @@ std::string PlanOptions::check() const {
     if (hasEffect(key))
       continue;
     auto [name, words] = info.onlyWith.split('=');
-    PlanKey other = lookupPlanKey(name)->key;
-    return "'" + info.name.str() + "' has an effect with " + name.str() +
+    PlanKey other = info.getNeeded().front();
+    return "'" + info.name.str() + "' has an effect with " + listWords(name) +
            (words.empty() ? "" : "=" + listWords(words)) + " only, got " +
-           name.str() + "=" + (isSet(other) ? getWord(other).str() : "none");
+           getInfo(other).name.str() + "=" +
+           (isSet(other) ? getWord(other).str() : "none");
   }
   if (getWord(PlanKey::Decay) == "cosine" &&
       getInt(PlanKey::DecaySteps) <= getInt(PlanKey::Warmup))

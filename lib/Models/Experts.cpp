@@ -170,7 +170,7 @@ Value Experts::add(Value x, const std::string &prefix) {
   Value processed = apply(dispatched, prefix);
   graph.enter(prefix + ".combine");
   return combine(
-      graph.name(processed, prefix + ".processed", {"", "batch", "", ""}),
+      graph.name(processed, prefix + ".processed", {"expert", "batch", "", ""}),
       choices);
 }
 

@@ -62,6 +62,7 @@ Value Gpt::attention(Value x, const std::string &prefix) {
   Value qkv = graph.addTrailing(graph.dot(x, weight, {}, {}, {2}, {0}), bias);
 
   graph.enter(prefix);
+  qkv = graph.name(qkv, prefix + ".qkv", {"batch", "sequence", "", "head", ""});
   // Part i of [batch, seq, 3, heads, size] as [batch, seq, heads, size].
   auto part = [&](int64_t index) {
     return graph.reshape(graph.slice(qkv, 2, index, index + 1),
@@ -73,7 +74,8 @@ Value Gpt::attention(Value x, const std::string &prefix) {
   Value probabilities =
       graph.dropout(graph.softmax(graph.maskCausal(scores)), config.dropout);
   Value mixed = graph.dot(probabilities, value, {0, 1}, {0, 2}, {3}, {1});
-  mixed = graph.transpose(mixed, {0, 2, 1, 3});
+  mixed = graph.name(graph.transpose(mixed, {0, 2, 1, 3}), prefix + ".mixed",
+                     {"batch", "sequence", "head", ""});
 
   graph.enter(prefix + ".c_proj");
   Value projection =

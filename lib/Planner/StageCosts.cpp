@@ -12,8 +12,8 @@
 #include "AxisSplits.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/IR/Kernel.h"
+#include "pp/Planner/FindSeeds.h"
 #include "pp/Planner/StageCuts.h"
-#include "pp/Planner/TensorSeeds.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;

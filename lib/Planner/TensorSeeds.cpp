@@ -1,23 +1,11 @@
-//===- TensorSeeds.cpp - seeds by analysis --------------------------------===//
+//===- TensorSeeds.cpp - what tensor parallelism may split ----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which dimensions tensor parallelism may split, read off the forward graph: a
-// class of dimensions that share a factor qualifies if a contraction with a
-// parameter introduces it, the only reductions over it are contractions with
-// parameters, no op needs it whole, and no input carries it. On a transformer
-// these are the heads and the inner dimension of the feed-forward part: each
-// class opens with one contraction and closes with another, between which
-// everything is local, and one sum remains (Megatron-LM's scheme).
-//
 //===----------------------------------------------------------------------===//
-#include "pp/Planner/TensorSeeds.h"
+#include "TensorSeeds.h"
 #include "pp/Analysis/Contraction.h"
-#include "pp/Analysis/FactorClasses.h"
-#include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace pp;
@@ -56,39 +44,6 @@ bool isInput(func::FuncOp main, Value value) {
   return role == Role::Input || role == Role::Label;
 }
 
-class TensorSeeds {
-public:
-  explicit TensorSeeds(func::FuncOp main) : main(main) {}
-
-  LogicalResult collect();
-  /// Parameter dimensions to seed, in order of their introduction.
-  SmallVector<std::pair<BlockArgument, unsigned>> select();
-  /// Parameter dimensions in which inputs look something up, one per class, of
-  /// parameters that `others` do not split; of two, that whose parameter's name
-  /// comes first.
-  SmallVector<std::pair<BlockArgument, unsigned>>
-  selectLookedUp(ArrayRef<std::pair<BlockArgument, unsigned>> others);
-
-private:
-  using Class = FactorClasses::Class;
-  /// Disqualifies what `rule` says is reduced or needed whole.
-  void judge(Operation *op, const ShardingRule &rule);
-
-  func::FuncOp main;
-  FactorClasses classes;
-  std::vector<std::pair<Operation *, ShardingRule>> ops;
-  llvm::BitVector unfit, lookedUp;
-  /// A free dimension of a parameter in a contraction.
-  struct Introduction {
-    int64_t depth; // of the contraction
-    StringRef name;
-    BlockArgument parameter;
-    unsigned dim;
-  };
-  SmallVector<Introduction> introductions;
-  DenseMap<Operation *, int64_t> depths;
-};
-
 /// How many ops lead to each op, on the longest way: an order of program parts
 /// that does not depend on how they are listed.
 DenseMap<Operation *, int64_t> findDepths(func::FuncOp main) {
@@ -102,6 +57,8 @@ DenseMap<Operation *, int64_t> findDepths(func::FuncOp main) {
   }
   return depths;
 }
+
+} // namespace
 
 LogicalResult TensorSeeds::collect() {
   for (Operation &op : main.getBody().front().without_terminator()) {
@@ -175,11 +132,11 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
   }
 }
 
-SmallVector<std::pair<BlockArgument, unsigned>> TensorSeeds::selectLookedUp(
-    ArrayRef<std::pair<BlockArgument, unsigned>> others) {
+SmallVector<ParameterDim>
+TensorSeeds::selectLookedUp(ArrayRef<ParameterDim> others) {
   llvm::DenseSet<Value> split;
-  for (auto [argument, dim] : others)
-    split.insert(argument);
+  for (const ParameterDim &other : others)
+    split.insert(other.parameter);
   SmallVector<BlockArgument> parameters;
   for (BlockArgument argument : main.getArguments())
     if (getArgRole(main, argument.getArgNumber()) == Role::Param)
@@ -189,7 +146,7 @@ SmallVector<std::pair<BlockArgument, unsigned>> TensorSeeds::selectLookedUp(
            getArgName(main, b.getArgNumber());
   });
   llvm::DenseSet<Class> taken;
-  SmallVector<std::pair<BlockArgument, unsigned>> seeds;
+  SmallVector<ParameterDim> seeds;
   for (BlockArgument argument : parameters) {
     int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
     for (int64_t dim = 0; dim < rank && !split.contains(argument); ++dim) {
@@ -203,7 +160,7 @@ SmallVector<std::pair<BlockArgument, unsigned>> TensorSeeds::selectLookedUp(
   return seeds;
 }
 
-SmallVector<std::pair<BlockArgument, unsigned>> TensorSeeds::select() {
+SmallVector<ParameterDim> TensorSeeds::select() {
   // Parameters of each class that qualifies.
   DenseMap<Class, SmallVector<BlockArgument>> holders;
   for (BlockArgument argument : main.getArguments()) {
@@ -214,254 +171,32 @@ SmallVector<std::pair<BlockArgument, unsigned>> TensorSeeds::select() {
       holders[classes.classesOf(argument, dim).front()].push_back(argument);
   }
   llvm::DenseSet<Value> split;
-  llvm::DenseSet<Class> taken;
-  SmallVector<std::pair<BlockArgument, unsigned>> seeds;
+  SmallVector<ParameterDim> seeds;
   for (const Introduction &introduction : introductions) {
     BlockArgument argument = introduction.parameter;
     unsigned dim = introduction.dim;
     Class number = classes.classesOf(argument, dim).front();
     if (unfit.test(number))
       continue;
-    if (!taken.contains(number)) {
+    if (!selected.contains(number)) {
       // A parameter is split once: of two classes that meet in one, the first
       // is taken; of two as early, that whose parameter's name comes first.
       if (llvm::any_of(holders[number], [&](BlockArgument holder) {
             return split.contains(holder);
           }))
         continue;
-      taken.insert(number);
+      selected.insert(number);
       split.insert(holders[number].begin(), holders[number].end());
     }
-    std::pair<BlockArgument, unsigned> seed = {argument, dim};
-    if (!llvm::is_contained(seeds, seed))
-      seeds.push_back(seed);
+    if (llvm::none_of(seeds, [&](const ParameterDim &seed) {
+          return seed.parameter == argument && seed.dim == dim;
+        }))
+      seeds.push_back({argument, dim});
   }
   return seeds;
 }
 
-/// `h.3.attn.weight` -> `h.*.attn.weight`
-std::string generalize(StringRef name) {
-  SmallVector<StringRef> parts;
-  name.split(parts, '.');
-  for (StringRef &part : parts)
-    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
-      part = "*";
-  return llvm::join(parts, ".");
-}
-
-/// A sharding for one argument or named value.
-struct NamedSharding {
-  StringRef name;
-  SmallVector<DimShardingAttr> dims;
-  bool isClosed = false;
-};
-
-/// The names that a seed may mean.
-SmallVector<StringRef> getSeedable(func::FuncOp main) {
-  SmallVector<StringRef> names;
-  for (unsigned index = 0; index < main.getNumArguments(); ++index)
-    names.push_back(getArgName(main, index));
-  for (auto name : main.getOps<NameOp>())
-    if (!name.getGradient())
-      names.push_back(name.getName());
-  return names;
-}
-
-/// Seeds with one pattern for all layers where nothing else matches it.
-void appendSeeds(func::FuncOp main, ArrayRef<NamedSharding> shardings,
-                 int64_t priority, SmallVectorImpl<SeedAttr> &seeds) {
-  llvm::MapVector<StringRef, SmallVector<unsigned>> groups; // positions
-  SmallVector<std::string> patterns;
-  for (const NamedSharding &sharding : shardings)
-    patterns.push_back(generalize(sharding.name));
-  for (auto [position, pattern] : llvm::enumerate(patterns))
-    groups[pattern].push_back(position);
-  auto add = [&](StringRef pattern, const NamedSharding &sharding) {
-    seeds.push_back(SeedAttr::get(main.getContext(),
-                                  StringAttr::get(main.getContext(), pattern),
-                                  sharding.dims, priority, sharding.isClosed));
-  };
-  const SmallVector<StringRef> names = getSeedable(main);
-  auto countMatches = [&](StringRef pattern) -> size_t {
-    if (!pattern.contains('*')) // a name, and names are unique
-      return 1;
-    return llvm::count_if(
-        names, [&](StringRef name) { return matchesPattern(pattern, name); });
-  };
-  for (auto &[pattern, members] : groups) {
-    const NamedSharding &first = shardings[members.front()];
-    bool isUniform = countMatches(pattern) == members.size() &&
-                     llvm::all_of(members, [&](unsigned member) {
-                       return shardings[member].dims == first.dims;
-                     });
-    if (isUniform) {
-      add(pattern, first);
-      continue;
-    }
-    for (unsigned member : members)
-      add(shardings[member].name, shardings[member]);
-  }
-}
-
-} // namespace
-
-/// The dimension of an input that is the sequence, or nothing.
-static std::optional<unsigned> findSequence(func::FuncOp main, unsigned index) {
-  auto dims = main.getArgAttrOfType<ArrayAttr>(index, attrs::kDims);
-  for (auto [dim, name] :
-       llvm::enumerate(dims ? dims.getValue() : ArrayRef<Attribute>()))
-    if (cast<StringAttr>(name) == "sequence")
-      return dim;
-  return std::nullopt;
-}
-
-/// The size of the largest of the dimensions.
-static int64_t
-findLargest(ArrayRef<std::pair<BlockArgument, unsigned>> dimensions) {
-  int64_t largest = 0;
-  for (auto [argument, dim] : dimensions)
-    largest = std::max(
-        largest, cast<RankedTensorType>(argument.getType()).getDimSize(dim));
-  return largest;
-}
-
-/// A dimension has an element for every part, at least.
-static LogicalResult checkSize(func::FuncOp main, unsigned index, unsigned dim,
-                               MeshAttr mesh, StringRef axis) {
-  auto type = cast<RankedTensorType>(main.getArgument(index).getType());
-  if (type.getDimSize(dim) >= mesh.sizeOf(axis))
-    return success();
-  return main.emitError("argument \"")
-         << getArgName(main, index) << "\" expects at least "
-         << mesh.sizeOf(axis) << " elements in dimension " << dim << " of "
-         << type << ", one per shard over \"" << axis << "\", got "
-         << type.getDimSize(dim) << ": " << axis << "=" << type.getDimSize(dim)
-         << " is the most";
-}
-
-/// Where experts are: parameters whose dimensions say "expert", over ep; and
-/// values named where tokens come to them, the batch of which ep does not
-/// split, and where they leave them, in the batch of which it does. Between the
-/// two layouts tokens travel.
-static LogicalResult appendExpertSeeds(func::FuncOp main, MeshAttr mesh,
-                                       ArrayRef<StringAttr> batchAxes,
-                                       SmallVectorImpl<SeedAttr> &seeds) {
-  MLIRContext *context = main.getContext();
-  auto ep = StringAttr::get(context, "ep");
-  auto spell = [&](ArrayRef<Attribute> dims) {
-    bool hasExperts =
-        llvm::is_contained(dims, StringAttr::get(context, "expert"));
-    SmallVector<StringAttr> ofBatch(batchAxes);
-    if (hasExperts)
-      llvm::erase(ofBatch, ep);
-    SmallVector<DimShardingAttr> result;
-    for (Attribute dim : dims) {
-      StringRef kind = cast<StringAttr>(dim).getValue();
-      SmallVector<StringAttr> axes;
-      if (kind == "expert")
-        axes = {ep};
-      else if (kind == "batch")
-        axes = ofBatch;
-      result.push_back(DimShardingAttr::get(context, axes, axes.empty()));
-    }
-    return result;
-  };
-  SmallVector<NamedSharding> parameters, values;
-  for (BlockArgument argument : main.getArguments()) {
-    unsigned index = argument.getArgNumber();
-    auto dims = main.getArgAttrOfType<ArrayAttr>(index, attrs::kDims);
-    if (!dims || getArgRole(main, index) != Role::Param)
-      continue;
-    for (auto [dim, kind] : llvm::enumerate(dims)) {
-      if (cast<StringAttr>(kind) != "expert")
-        continue;
-      if (failed(checkSize(main, index, dim, mesh, "ep")))
-        return failure();
-      parameters.push_back({getArgName(main, index), spell(dims.getValue())});
-    }
-  }
-  if (parameters.empty())
-    return main.emitError("expects a parameter whose pp.dims name an "
-                          "\"expert\" for the axis \"ep\", got none");
-  for (auto name : main.getOps<NameOp>())
-    if (name.getDims() && !name.getGradient())
-      values.push_back({name.getName(), spell(name.getDims()->getValue()),
-                        /*isClosed=*/true});
-  appendSeeds(main, parameters, /*priority=*/0, seeds);
-  appendSeeds(main, values, /*priority=*/0, seeds);
-  return success();
-}
-
-FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
-                                               PlanAttr plan) {
-  MLIRContext *context = main.getContext();
-  MeshAttr mesh = plan.getMesh();
-  bool splitsSequence = plan.isOn(PlanKey::Sequence);
-  SmallVector<SeedAttr> seeds;
-  SmallVector<StringAttr> batchAxes;
-  for (StringRef name : {"mb", "dp", "ep"})
-    if (mesh.lookup(name))
-      batchAxes.push_back(StringAttr::get(context, name));
-  SmallVector<NamedSharding> inputs, parameters, sequences;
-  auto closed = DimShardingAttr::get(context, {}, /*isOpen=*/false);
-  auto open = DimShardingAttr::get(context, {}, /*isOpen=*/true);
-  for (BlockArgument argument : main.getArguments()) {
-    unsigned index = argument.getArgNumber();
-    std::optional<Role> role = getArgRole(main, index);
-    int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
-    if (rank == 0 || (role != Role::Input && role != Role::Label))
-      continue;
-    SmallVector<DimShardingAttr> dims(rank, closed);
-    std::optional<unsigned> sequence =
-        splitsSequence ? findSequence(main, index) : std::nullopt;
-    if (sequence) {
-      if (failed(checkSize(main, index, *sequence, mesh, "tp")))
-        return failure();
-      dims[*sequence] = open;
-      SmallVector<DimShardingAttr> split(rank, open);
-      split[*sequence] = DimShardingAttr::get(
-          context, StringAttr::get(context, "tp"), /*isOpen=*/false);
-      sequences.push_back({getArgName(main, index), split});
-    }
-    if (batchAxes.empty())
-      continue;
-    dims[0] = DimShardingAttr::get(context, batchAxes, /*isOpen=*/false);
-    inputs.push_back({getArgName(main, index), dims});
-  }
-  if (splitsSequence && sequences.empty())
-    return main.emitError("expects an input whose pp.dims name a \"sequence\" "
-                          "for sequence = \"true\", got none");
-  appendSeeds(main, inputs, /*priority=*/0, seeds);
-  if (mesh.lookup("ep") &&
-      failed(appendExpertSeeds(main, mesh, batchAxes, seeds)))
-    return failure();
-  if (mesh.lookup("tp")) {
-    TensorSeeds analysis(main);
-    if (failed(analysis.collect()))
-      return failure();
-    auto axis = DimShardingAttr::get(context, StringAttr::get(context, "tp"),
-                                     /*isOpen=*/false);
-    SmallVector<std::pair<BlockArgument, unsigned>> split = analysis.select();
-    SmallVector<std::pair<BlockArgument, unsigned>> lookedUp =
-        analysis.selectLookedUp(split);
-    if (plan.isOn(PlanKey::Vocab) && lookedUp.empty())
-      return main.emitError("expects a parameter in which an input looks "
-                            "something up, and which tp does not split "
-                            "otherwise, for vocab = \"true\", got none");
-    if (plan.isOn(PlanKey::Vocab) ||
-        (plan.getWord(PlanKey::Vocab) == "auto" &&
-         findLargest(lookedUp) > findLargest(split)))
-      llvm::append_range(split, lookedUp);
-    for (auto [argument, dim] : split) {
-      if (failed(checkSize(main, argument.getArgNumber(), dim, mesh, "tp")))
-        return failure();
-      int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
-      SmallVector<DimShardingAttr> dims(rank, open);
-      dims[dim] = axis;
-      parameters.push_back({getArgName(main, argument.getArgNumber()), dims});
-    }
-    appendSeeds(main, parameters, /*priority=*/1, seeds);
-    appendSeeds(main, sequences, /*priority=*/2, seeds);
-  }
-  return seeds;
+bool TensorSeeds::splits(Value value, unsigned dim) const {
+  return llvm::any_of(classes.classesOf(value, dim),
+                      [&](Class number) { return selected.contains(number); });
 }

@@ -65,7 +65,7 @@ module @warmup attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, optimizer = #pp
 
 // -----
 
-// expected-error@+1 {{'zero' expects an axis "dp" in the mesh for 3, got #pp.mesh<["tp"=2]>}}
+// expected-error@+1 {{'zero' expects an axis "dp" or "ep" or "sp" in the mesh for 3, got #pp.mesh<["tp"=2]>}}
 module @axis attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, zero = 3>} {}
 
 // -----

@@ -5,10 +5,13 @@
 // NEAR: unknown key 'microbatch'; did you mean 'microbatches'?
 
 // RUN: not pp-opt %s --pp-parallelize="unheard=2" 2>&1 | FileCheck %s --check-prefix=FAR
-// FAR: unknown key 'unheard'; expects one of microbatches pp dp ep tp schedule
+// FAR: unknown key 'unheard'; expects one of microbatches pp dp ep sp tp schedule
 
-// RUN: not pp-opt %s --pp-parallelize="dp=2 sp=2" 2>&1 | FileCheck %s --check-prefix=LATER
-// LATER: unknown key 'sp': it is not supported
+// RUN: not pp-opt %s --pp-parallelize="dp=2 remat=2" 2>&1 | FileCheck %s --check-prefix=LATER
+// LATER: unknown key 'remat': it is not supported
+
+// RUN: not pp-opt %s --pp-parallelize="tp=2 zero=1" 2>&1 | FileCheck %s --check-prefix=WITHOUT
+// WITHOUT: 'zero' has an effect with dp, ep or sp only, got dp=none
 
 // RUN: not pp-opt %s --pp-parallelize="dp=0" 2>&1 | FileCheck %s --check-prefix=SIZE
 // SIZE: 'dp' expects a number from 1 to 16777216, got '0'

@@ -26,8 +26,10 @@ public:
   /// Positions in the plan of the seeds that match, ascending.
   llvm::SmallVector<unsigned, 2> lookup(llvm::StringRef name) const;
 
-  /// The seed that put axes on one dimension of the argument `name`, or null.
-  SeedAttr findSeed(llvm::StringRef name, unsigned dim) const;
+  /// The seed that put an axis on one dimension of the argument `name`, of
+  /// several that of the lowest priority; or null.
+  SeedAttr findSeed(llvm::StringRef name, unsigned dim,
+                    mlir::StringAttr axis) const;
 
 private:
   PlanAttr plan;

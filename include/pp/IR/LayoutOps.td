@@ -68,10 +68,11 @@ def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [SameOperandsAndR
 def PP_ReshardOp : PP_PureOp<"reshard", [SameOperandsAndResultType]> {
   let summary = "the identity, between two layouts that differ in `axes`";
   let description = [{
-    `with`: the result is split further over `axes`, in a dimension that
-    pp-propagate-shardings chooses. `without`: the operand is, and the result is
-    not. Shardings spread through the op in all other axes. `each`: what is
-    partial is reduced in every micro-batch, before it is accumulated.
+    `with`: the result is split further over those of `axes` that do not split it
+    yet, in a dimension that pp-propagate-shardings chooses. `without`: the operand
+    is, and the result is not. Shardings spread through the op in all other axes.
+    `each`: what is partial is reduced in every micro-batch, before it is
+    accumulated.
     pp-annotate-shardings writes these ops, for tensors that lie otherwise where
     they are stored or updated than where the model computes with them.
     Constraints:

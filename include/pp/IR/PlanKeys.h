@@ -11,6 +11,7 @@
 
 #include "pp/IR/Enums.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include <map>
 #include <optional>
@@ -45,11 +46,14 @@ struct PlanKeyInfo {
   int64_t least = 0, most = 0;
   /// Of a Word: what it may be, separated by '|'.
   llvm::StringLiteral words = "";
-  /// `key` or `key=a|b`: what this one has no effect without.
+  /// `key`, `key|other` or `key=a|b`: what this one has no effect without.
   llvm::StringLiteral onlyWith = "";
   llvm::StringLiteral help = "";
   /// The pass that obeys the key; of an axis, all passes do.
   llvm::StringLiteral obeyedBy = "";
+
+  /// The keys of `onlyWith`, one of which will do.
+  llvm::SmallVector<PlanKey, 3> getNeeded() const;
 
   /// True if the plan keeps it under its key.
   bool isSetting() const {

@@ -14,11 +14,12 @@
 #include "mlir/IR/Builders.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
-#include "pp/Planner/TensorSeeds.h"
+#include "pp/Planner/FindSeeds.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Sources.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace pp;
@@ -57,7 +58,8 @@ private:
     return at->emitError() << what << " \"" << name << "\": seed " << seed
                            << " expects ";
   }
-  LogicalResult check(SeedAttr seed, size_t dim, DimShardingAttr wanted);
+  LogicalResult check(SeedAttr seed, size_t dim, DimShardingAttr wanted,
+                      size_t known);
 
   Operation *at;
   StringRef what, name;
@@ -82,10 +84,16 @@ LogicalResult SeededSharding::add(SeedAttr seed) {
         mine = wanted;
       continue;
     }
-    if (!mine.getAxes().empty())
+    // One may go on where another ends.
+    auto extends = [](DimShardingAttr more, DimShardingAttr less) {
+      return more.getAxes().take_front(less.getAxes().size()) == less.getAxes();
+    };
+    if (extends(mine, wanted))
+      continue;
+    if (!extends(wanted, mine))
       return fail(seed) << "dimension " << dim << " to be sharded once, got "
                         << mine << " and " << wanted;
-    if (failed(check(seed, dim, wanted)))
+    if (failed(check(seed, dim, wanted, mine.getAxes().size())))
       return failure();
     mine = wanted;
   }
@@ -102,9 +110,10 @@ ShardingAttr SeededSharding::getOf(SeedAttr seed,
   return ShardingAttr::get(at->getContext(), symbol, own, {});
 }
 
+/// The first `known` axes are those of another seed.
 LogicalResult SeededSharding::check(SeedAttr seed, size_t dim,
-                                    DimShardingAttr wanted) {
-  for (StringAttr axis : wanted.getAxes()) {
+                                    DimShardingAttr wanted, size_t known) {
+  for (StringAttr axis : wanted.getAxes().drop_front(known)) {
     MeshAxisAttr attr = mesh.lookup(axis);
     if (!attr)
       return fail(seed) << "axes of " << mesh << ", got " << axis;
@@ -237,6 +246,23 @@ LogicalResult SeedPlacement::checkUsed() {
   return success();
 }
 
+/// The axes over which `zero` may share out a parameter: those of the mesh that
+/// no seed gives to it.
+SmallVector<StringRef> findSharedOut(PlanAttr plan, const SeedTable &table,
+                                     StringRef parameter) {
+  llvm::StringSet<> seeded;
+  for (unsigned number : table.lookup(parameter))
+    for (DimShardingAttr dim : plan.getSeeds()[number].getDims())
+      for (StringAttr axis : dim.getAxes())
+        seeded.insert(axis);
+  SmallVector<StringRef> axes;
+  for (PlanKey key : getInfo(PlanKey::Zero).getNeeded())
+    if (StringRef axis = getInfo(key).axis;
+        plan.getMesh().lookup(axis) && !seeded.contains(axis))
+      axes.push_back(axis);
+  return axes;
+}
+
 struct AnnotateShardingsPass
     : pp::impl::AnnotateShardingsBase<AnnotateShardingsPass> {
   void runOnOperation() override {
@@ -263,10 +289,11 @@ struct AnnotateShardingsPass
       module->setAttr(attrs::kPlan, *plan);
     }
     int64_t zero = plan->getInt(PlanKey::Zero);
-    Builder builder(&getContext());
     bool gathersOnce = plan->getWord(PlanKey::ZeroGather) == "step";
-    if (failed(writeParameterLayouts(*main, zero, gathersOnce,
-                                     builder.getStrArrayAttr({"dp"}))) ||
+    auto getAxes = [&, table = SeedTable(*plan)](StringRef parameter) {
+      return findSharedOut(*plan, table, parameter);
+    };
+    if (failed(writeParameterLayouts(*main, zero, gathersOnce, getAxes)) ||
         failed(SeedPlacement(*main, *plan,
                              FlatSymbolRefAttr::get(mesh.getSymNameAttr()))
                    .run()))

@@ -175,6 +175,12 @@ FailureOr<ShardedMain> ShardedMain::of(ModuleOp module) {
 // Dimensions and factors
 //===----------------------------------------------------------------------===//
 
+bool pp::splits(ArrayRef<AxisList> layout, int axis) {
+  return llvm::any_of(layout, [&](const AxisList &ofDim) {
+    return llvm::is_contained(ofDim, axis);
+  });
+}
+
 bool pp::isPrefix(const AxisList &a, const AxisList &b) {
   return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }

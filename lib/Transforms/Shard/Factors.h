@@ -78,6 +78,8 @@ struct ShardedMain {
   static mlir::FailureOr<ShardedMain> of(mlir::ModuleOp module);
 };
 
+/// True if `axis` splits some dimension.
+bool splits(llvm::ArrayRef<AxisList> layout, int axis);
 /// True if `a` begins `b`.
 bool isPrefix(const AxisList &a, const AxisList &b);
 

@@ -23,8 +23,8 @@ namespace {
 class LayoutWriter {
 public:
   LayoutWriter(func::FuncOp main, int64_t zero, bool gathersOnce,
-               ArrayAttr axes)
-      : main(main), zero(zero), gathersOnce(gathersOnce), axes(axes),
+               GetAxes getAxes)
+      : main(main), zero(zero), gathersOnce(gathersOnce), getAxes(getAxes),
         builder(main.getContext()) {}
 
   LogicalResult run();
@@ -34,6 +34,7 @@ private:
   void gatherUses(BlockArgument parameter, Kind kind,
                   function_ref<bool(Operation *)> isWanted);
   void gatherResult(unsigned result);
+  void splitParameter(BlockArgument parameter, ArrayRef<Operation *> update);
   /// The identity of `value` in another layout, built where `builder` stands.
   /// What is done in every micro-batch is named after its `parameter`.
   Value build(Value value, LayoutChange change, bool each, Kind kind,
@@ -42,7 +43,9 @@ private:
   func::FuncOp main;
   int64_t zero;
   bool gathersOnce;
-  ArrayAttr axes;
+  GetAxes getAxes;
+  ArrayAttr axes;                    ///< of the parameter at hand
+  llvm::StringMap<unsigned> results; ///< new values, by parameter
   OpBuilder builder;
 };
 
@@ -151,6 +154,26 @@ void LayoutWriter::gatherResult(unsigned result) {
                     Kind::Update, producer));
 }
 
+void LayoutWriter::splitParameter(BlockArgument parameter,
+                                  ArrayRef<Operation *> update) {
+  StringRef name = getArgName(main, parameter.getArgNumber());
+  axes = builder.getStrArrayAttr(getAxes(name));
+  if (axes.empty())
+    return;
+  splitUpdate(parameter, update);
+  auto isForward = [](Operation *user) {
+    return getKind(user) == Kind::Forward;
+  };
+  if (zero == 3 && gathersOnce) {
+    gatherUses(parameter, Kind::Prologue, [](Operation *) { return true; });
+  } else if (zero == 3) {
+    gatherUses(parameter, Kind::Forward, isForward);
+    gatherUses(parameter, Kind::InputGradient, std::not_fn(isForward));
+  } else if (auto result = results.find(name); result != results.end()) {
+    gatherResult(result->second);
+  }
+}
+
 LogicalResult LayoutWriter::run() {
   llvm::StringMap<SmallVector<Operation *>> updates;
   for (Operation &op : main.getBody().front().without_terminator())
@@ -160,6 +183,9 @@ LogicalResult LayoutWriter::run() {
     }
   if (zero == 0)
     return success();
+  for (unsigned index = 0; index < main.getNumResults(); ++index)
+    if (getResultRole(main, index) == Role::Param)
+      results[getResultName(main, index)] = index;
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
     if (getArgRole(main, index) != Role::Param)
@@ -169,24 +195,12 @@ LogicalResult LayoutWriter::run() {
       return main.emitError("expects an update of parameter \"")
              << getArgName(main, index) << "\" to share out for zero = " << zero
              << ", got none; pp-add-optimizer adds it";
-    splitUpdate(argument, update->second);
-    auto isForward = [](Operation *user) {
-      return getKind(user) == Kind::Forward;
-    };
-    if (zero == 3 && gathersOnce) {
-      gatherUses(argument, Kind::Prologue, [](Operation *) { return true; });
-    } else if (zero == 3) {
-      gatherUses(argument, Kind::Forward, isForward);
-      gatherUses(argument, Kind::InputGradient, std::not_fn(isForward));
-    }
+    splitParameter(argument, update->second);
   }
-  for (unsigned index = 0; index < main.getNumResults(); ++index)
-    if (zero < 3 && getResultRole(main, index) == Role::Param)
-      gatherResult(index);
   return success();
 }
 
 LogicalResult pp::writeParameterLayouts(func::FuncOp main, int64_t zero,
-                                        bool gathersOnce, ArrayAttr axes) {
-  return LayoutWriter(main, zero, gathersOnce, axes).run();
+                                        bool gathersOnce, GetAxes getAxes) {
+  return LayoutWriter(main, zero, gathersOnce, getAxes).run();
 }

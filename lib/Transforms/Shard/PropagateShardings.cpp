@@ -14,6 +14,7 @@
 // axis of a value keeps its source.
 //
 //===----------------------------------------------------------------------===//
+#include "ReshardAxes.h"
 #include "SpreadReports.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/Analysis/Seeds.h"
@@ -75,12 +76,9 @@ private:
     std::string root;
   };
   void wish(int value, ShardingAttr sharding, Location loc, const Twine &what,
-            function_ref<Asker(unsigned)> getAsker);
+            function_ref<Asker(unsigned, int)> getAsker);
 
   void propagate();
-  void placeStopped(bool ofArguments);
-  std::optional<unsigned> chooseSplit(const ShardingSpread::Value &value,
-                                      const AxisList &axes) const;
 
   void writeShardings();
   void reportUnfulfilled();
@@ -155,8 +153,8 @@ LogicalResult Propagation::buildNodes() {
   return success();
 }
 
-/// The axes of a reshard, or all that a closed constraint names, stay on their
-/// side.
+/// All axes that a closed constraint names stay on their side. Those of a
+/// reshard do when it adds them (ReshardAxes).
 LogicalResult Propagation::stopAxes(Operation *change,
                                     ShardingSpread::Node &node) {
   SmallVector<StringAttr> names;
@@ -176,7 +174,8 @@ LogicalResult Propagation::stopAxes(Operation *change,
       return change->emitError("expects axes that split tensors over devices, "
                                "got ")
              << attr;
-    node.stopped.push_back(axis);
+    if (isa<ShardingConstraintOp>(change))
+      node.stopped.push_back(axis);
   }
   return success();
 }
@@ -214,19 +213,17 @@ LogicalResult Propagation::checkSharding(Location loc, const Twine &what,
 /// behind.
 void Propagation::wish(int value, ShardingAttr sharding, Location loc,
                        const Twine &what,
-                       function_ref<Asker(unsigned)> getAsker) {
+                       function_ref<Asker(unsigned, int)> getAsker) {
   Layout layout = mesh.toLayout(sharding);
   for (auto [dim, attr] : llvm::enumerate(sharding.getDims())) {
     if (!attr.getIsOpen())
       graph.value(value).closed.set(dim);
-    if (attr.getAxes().empty())
-      continue;
-    const Asker asker = getAsker(dim);
-    auto root = StringAttr::get(main.getContext(), asker.root);
     int64_t round = std::numeric_limits<int64_t>::min();
     AxisList axes;
     for (int axis : layout[dim]) {
       axes.push_back(axis);
+      const Asker asker = getAsker(dim, axis);
+      auto root = StringAttr::get(main.getContext(), asker.root);
       round = std::max(round, asker.priority.value_or(mesh.priority(axis)));
       rounds[round].push_back({value, static_cast<unsigned>(dim), axes, root});
     }
@@ -255,8 +252,8 @@ LogicalResult Propagation::collectSeeds() {
             checkSharding(main.getLoc(), what, argument.getType(), sharding)))
       return failure();
     wish(numberOf(argument), sharding, argument.getLoc(), what,
-         [&](unsigned dim) {
-           SeedAttr seed = table.findSeed(name, dim);
+         [&](unsigned dim, int axis) {
+           SeedAttr seed = table.findSeed(name, dim, mesh.name(axis));
            return seed ? Asker{seed.getPriority(), spellSeed(seed)}
                        : Asker{{}, what + " " + spellDims(sharding.getDims())};
          });
@@ -276,7 +273,7 @@ LogicalResult Propagation::collectSeeds() {
       root = spellConstraint(constraint);
     wish(numberOf(constraint.getConstrained()), sharding, constraint.getLoc(),
          "constraint",
-         [&](unsigned) { return Asker{constraint.getPriority(), root}; });
+         [&](unsigned, int) { return Asker{constraint.getPriority(), root}; });
   }
   Operation *terminator = main.getBody().front().getTerminator();
   for (auto [index, state] : llvm::enumerate(resultStates)) {
@@ -288,7 +285,7 @@ LogicalResult Propagation::collectSeeds() {
     if (failed(checkSharding(main.getLoc(), what, main.getResultTypes()[index],
                              sharding)))
       return failure();
-    wish(state, sharding, terminator->getLoc(), what, [&](unsigned) {
+    wish(state, sharding, terminator->getLoc(), what, [&](unsigned, int) {
       return Asker{{}, what + " " + spellDims(sharding.getDims())};
     });
   }
@@ -296,74 +293,23 @@ LogicalResult Propagation::collectSeeds() {
 }
 
 void Propagation::propagate() {
+  ReshardAxes reshards(graph, mesh);
+  DenseMap<int, SmallVector<const Wish *, 1>> wished;
+  for (const Wish &wish : wishes)
+    wished[wish.value].push_back(&wish);
+  reshards.stop([&](int value, int axis) {
+    return llvm::any_of(wished.lookup(value), [&](const Wish *wish) {
+      return splits(wish->layout, axis);
+    });
+  });
   for (auto &[priority, seeds] : rounds) {
     for (const Seed &seed : seeds)
       graph.place(seed.value, seed.dim, seed.axes, seed.root);
     graph.spread();
   }
-  // Of what is stored or updated otherwise, arguments come first: what is
-  // computed with them follows.
-  placeStopped(/*ofArguments=*/true);
-  placeStopped(/*ofArguments=*/false);
-}
-
-/// Which dimension takes `axes` besides what splits it: the first that they
-/// divide, else the largest that is whole, else the largest, if it is as large
-/// as they are.
-std::optional<unsigned>
-Propagation::chooseSplit(const ShardingSpread::Value &state,
-                         const AxisList &axes) const {
-  auto localSize = [&](unsigned dim) {
-    return state.sizes[dim] / mesh.size(state.layout[dim]);
-  };
-  auto dims = llvm::seq<unsigned>(0, state.sizes.size());
-  int64_t shards = mesh.size(axes);
-  for (unsigned dim : dims)
-    if (state.sizes[dim] % (mesh.size(state.layout[dim]) * shards) == 0)
-      return dim;
-  std::optional<unsigned> best;
-  auto rank = [&](unsigned dim) {
-    return std::pair(state.layout[dim].empty(), localSize(dim));
-  };
-  for (unsigned dim : dims)
-    if (localSize(dim) >= shards && (!best || rank(dim) > rank(*best)))
-      best = dim;
-  return best;
-}
-
-/// Gives the values that reshards split further their axes, and what follows
-/// from that; all that are alike at once, for their order to have no say.
-void Propagation::placeStopped(bool ofArguments) {
   const int64_t zero = plan.getInt(PlanKey::Zero);
-  auto root = StringAttr::get(
-      main.getContext(), zero ? "zero=" + std::to_string(zero) : "pp.reshard");
-  for (bool isDone = false; !isDone;) {
-    isDone = true;
-    for (const ShardingSpread::Node &node : graph.getNodes()) {
-      auto reshard = dyn_cast_or_null<ReshardOp>(node.op);
-      if (!reshard)
-        continue;
-      if (isa<BlockArgument>(reshard.getOperand()) != ofArguments)
-        continue;
-      bool isWith = reshard.getChange() == LayoutChange::With;
-      int value = node.values[isWith ? 0 : 1];
-      ShardingSpread::Value &state = graph.value(value);
-      bool hasAxes = llvm::any_of(state.layout, [&](const AxisList &ofDim) {
-        return llvm::any_of(ofDim, [&](int axis) {
-          return llvm::is_contained(node.stopped, axis);
-        });
-      });
-      std::optional<unsigned> dim = chooseSplit(state, node.stopped);
-      if (hasAxes || !dim)
-        continue;
-      AxisList axes = state.layout[*dim];
-      llvm::append_range(axes, node.stopped);
-      llvm::append_range(state.added, node.stopped);
-      graph.propose(value, *dim, axes, root);
-      isDone = false;
-    }
-    graph.spread();
-  }
+  reshards.place(StringAttr::get(
+      main.getContext(), zero ? "zero=" + std::to_string(zero) : "pp.reshard"));
 }
 
 //===----------------------------------------------------------------------===//

@@ -31,7 +31,8 @@ public:
     ShardingRule rule;
     /// Numbers of the values: results, then operands.
     llvm::SmallVector<int, 4> values;
-    /// Axes that do not spread through the op: those of a reshard.
+    /// Axes that do not spread through the op: it may have them on one side
+    /// alone.
     AxisList stopped;
     /// Of a tie: the result of @main on one side of it.
     int result = -1;
@@ -74,6 +75,8 @@ public:
   /// the order in which it goes.
   void propose(int value, unsigned dim, const AxisList &axes,
                mlir::StringAttr root);
+  /// From now on `axes` do not spread through a node.
+  void stop(size_t node, AxisList axes) { nodes[node].stopped = axes; }
   /// Spreads what was placed and proposed until nothing changes.
   void spread();
 

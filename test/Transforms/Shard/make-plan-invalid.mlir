@@ -24,5 +24,5 @@
 // MESH: error: expects a mesh of at most 2147483648 positions, got more with axis "tp" of size 65536
 // NONE: error: 'lr' has an effect with optimizer only, got optimizer=none
 // UNUSED: error: 'betas' has an effect with optimizer=adam or adamw only, got optimizer=sgd
-// AXIS: error: 'zero' expects an axis "dp" in the mesh for 1, got #pp.mesh<[]>
+// AXIS: error: 'zero' expects an axis "dp" or "ep" or "sp" in the mesh for 1, got #pp.mesh<[]>
 module {}

@@ -1,0 +1,166 @@
+//===- FindSeeds.cpp - the seeds of a plan that gives none ----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Planner/FindSeeds.h"
+#include "LayoutRegions.h"
+#include "NamedSeeds.h"
+#include "TensorSeeds.h"
+#include "pp/IR/Model.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+class SeedFinder {
+public:
+  SeedFinder(func::FuncOp main, PlanAttr plan)
+      : main(main), plan(plan), mesh(plan.getMesh()), tensors(main) {}
+
+  LogicalResult run();
+  SmallVector<SeedAttr> seeds;
+
+private:
+  LogicalResult collectInputs();
+  LogicalResult addInput(BlockArgument input);
+  LogicalResult collectParameters();
+  SmallVector<StringAttr> presentAxes(ArrayRef<StringRef> names);
+  DimShardingAttr spell(ArrayRef<StringAttr> axes, bool isOpen = false) {
+    return DimShardingAttr::get(main.getContext(), axes, isOpen);
+  }
+
+  func::FuncOp main;
+  PlanAttr plan;
+  MeshAttr mesh;
+  TensorSeeds tensors;
+  /// What splits batches, sequences, and these with `sequence = "true"`.
+  SmallVector<StringAttr> batch, sequence, between;
+  SmallVector<NamedSharding> inputs, parameters, sequences;
+};
+
+/// The dimension of an input that is the sequence, or nothing.
+std::optional<unsigned> findSequence(func::FuncOp main, unsigned index) {
+  auto dims = main.getArgAttrOfType<ArrayAttr>(index, attrs::kDims);
+  for (auto [dim, name] :
+       llvm::enumerate(dims ? dims.getValue() : ArrayRef<Attribute>()))
+    if (cast<StringAttr>(name) == "sequence")
+      return dim;
+  return std::nullopt;
+}
+
+/// The size of the largest of the dimensions.
+int64_t findLargest(ArrayRef<ParameterDim> dimensions) {
+  int64_t largest = 0;
+  for (auto [argument, dim] : dimensions)
+    largest = std::max(
+        largest, cast<RankedTensorType>(argument.getType()).getDimSize(dim));
+  return largest;
+}
+
+SmallVector<StringAttr> SeedFinder::presentAxes(ArrayRef<StringRef> names) {
+  SmallVector<StringAttr> axes;
+  for (StringRef name : names)
+    if (mesh.lookup(name))
+      axes.push_back(StringAttr::get(main.getContext(), name));
+  return axes;
+}
+
+LogicalResult SeedFinder::addInput(BlockArgument input) {
+  unsigned index = input.getArgNumber();
+  int64_t rank = cast<RankedTensorType>(input.getType()).getRank();
+  if (rank == 0)
+    return success();
+  std::optional<unsigned> dim = findSequence(main, index);
+  const bool isShared = dim && !sequence.empty();
+  SmallVector<DimShardingAttr> dims(rank, spell({}));
+  if (dim && !between.empty()) {
+    if (failed(checkSize(input, *dim, mesh, between)))
+      return failure();
+    SmallVector<DimShardingAttr> split(rank, spell({}, /*isOpen=*/true));
+    split[*dim] = spell(between);
+    sequences.push_back({getArgName(main, index), split});
+  } else if (isShared && failed(checkSize(input, *dim, mesh, sequence))) {
+    return failure();
+  }
+  if (dim)
+    dims[*dim] = spell(sequence, /*isOpen=*/!between.empty());
+  if (!batch.empty())
+    dims[0] = spell(batch);
+  if (isShared || !batch.empty())
+    inputs.push_back({getArgName(main, index), dims});
+  return success();
+}
+
+LogicalResult SeedFinder::collectInputs() {
+  bool hasSequence = false;
+  for (BlockArgument argument : main.getArguments()) {
+    std::optional<Role> role = getArgRole(main, argument.getArgNumber());
+    if (role != Role::Input && role != Role::Label)
+      continue;
+    hasSequence |= findSequence(main, argument.getArgNumber()).has_value();
+    if (failed(addInput(argument)))
+      return failure();
+  }
+  if (hasSequence || (sequence.empty() && between.empty()))
+    return success();
+  return main.emitError("expects an input whose pp.dims name a \"sequence\" "
+                        "for ")
+         << (sequence.empty() ? "sequence = \"true\"" : "the axis \"sp\"")
+         << ", got none";
+}
+
+LogicalResult SeedFinder::collectParameters() {
+  if (failed(tensors.collect()))
+    return failure();
+  SmallVector<ParameterDim> split = tensors.select();
+  SmallVector<ParameterDim> lookedUp = tensors.selectLookedUp(split);
+  if (plan.isOn(PlanKey::Vocab) && lookedUp.empty())
+    return main.emitError("expects a parameter in which an input looks "
+                          "something up, and which tp does not split "
+                          "otherwise, for vocab = \"true\", got none");
+  if (plan.isOn(PlanKey::Vocab) || (plan.getWord(PlanKey::Vocab) == "auto" &&
+                                    findLargest(lookedUp) > findLargest(split)))
+    llvm::append_range(split, lookedUp);
+  const SmallVector<StringAttr> tp = presentAxes({"tp"});
+  for (auto [argument, dim] : split) {
+    if (failed(checkSize(argument, dim, mesh, tp)))
+      return failure();
+    int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+    SmallVector<DimShardingAttr> dims(rank, spell({}, /*isOpen=*/true));
+    dims[dim] = spell(tp);
+    parameters.push_back({getArgName(main, argument.getArgNumber()), dims});
+  }
+  return success();
+}
+
+LogicalResult SeedFinder::run() {
+  batch = presentAxes({"mb", "dp", "ep"});
+  sequence = presentAxes({"sp"});
+  if (plan.isOn(PlanKey::Sequence))
+    between = presentAxes({"sp", "tp"});
+  const bool hasTensors = static_cast<bool>(mesh.lookup("tp"));
+  if (failed(collectInputs()) || (hasTensors && failed(collectParameters())))
+    return failure();
+  appendSeeds(main, inputs, /*priority=*/0, seeds);
+  auto isTensorSplit = [&](Value value, unsigned dim) {
+    return hasTensors && tensors.splits(value, dim);
+  };
+  if (failed(
+          appendRegionSeeds(main, mesh, batch, sequence, isTensorSplit, seeds)))
+    return failure();
+  appendSeeds(main, parameters, /*priority=*/1, seeds);
+  appendSeeds(main, sequences, /*priority=*/2, seeds);
+  return success();
+}
+
+} // namespace
+
+FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
+                                               PlanAttr plan) {
+  SeedFinder finder(main, plan);
+  if (failed(finder.run()))
+    return failure();
+  return std::move(finder.seeds);
+}

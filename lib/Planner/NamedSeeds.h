@@ -1,0 +1,41 @@
+//===- NamedSeeds.h - seeds for arguments and named values ------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every family of seeds needs: one seed for all layers, and the check that
+// axes find something to split.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_PLANNER_NAMEDSEEDS_H
+#define PP_LIB_PLANNER_NAMEDSEEDS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/IR/PP.h"
+
+namespace pp {
+
+/// A sharding for one argument or named value.
+struct NamedSharding {
+  llvm::StringRef name;
+  llvm::SmallVector<DimShardingAttr> dims;
+  bool isClosed = false;
+};
+
+/// Seeds with one pattern for all layers where nothing else matches it.
+void appendSeeds(mlir::func::FuncOp main,
+                 llvm::ArrayRef<NamedSharding> shardings, int64_t priority,
+                 llvm::SmallVectorImpl<SeedAttr> &seeds);
+
+/// A dimension that is shared out has an element for every part, at least.
+/// Reports at `at`, of `what`.
+mlir::LogicalResult checkSize(mlir::Operation *at, const llvm::Twine &what,
+                              mlir::Type type, unsigned dim, MeshAttr mesh,
+                              llvm::ArrayRef<mlir::StringAttr> axes);
+/// The same of an argument.
+mlir::LogicalResult checkSize(mlir::BlockArgument argument, unsigned dim,
+                              MeshAttr mesh,
+                              llvm::ArrayRef<mlir::StringAttr> axes);
+
+} // namespace pp
+
+#endif // PP_LIB_PLANNER_NAMEDSEEDS_H

@@ -1,0 +1,68 @@
+//===- TensorSeeds.h - what tensor parallelism may split --------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which dimensions tensor parallelism may split, read off the forward graph: a
+// class of dimensions that share a factor qualifies if a contraction with a
+// parameter introduces it, the only reductions over it are contractions with
+// parameters, no op needs it whole, and no input carries it. On a transformer
+// these are the heads and the inner dimension of the feed-forward part: each
+// class opens with one contraction and closes with another, between which
+// everything is local, and one sum remains (Megatron-LM's scheme).
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_PLANNER_TENSORSEEDS_H
+#define PP_LIB_PLANNER_TENSORSEEDS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/Analysis/FactorClasses.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace pp {
+
+/// A dimension of a parameter.
+struct ParameterDim {
+  mlir::BlockArgument parameter;
+  unsigned dim;
+};
+
+class TensorSeeds {
+public:
+  explicit TensorSeeds(mlir::func::FuncOp main) : main(main) {}
+
+  mlir::LogicalResult collect();
+  /// Parameter dimensions to seed, in order of their introduction.
+  llvm::SmallVector<ParameterDim> select();
+  /// Parameter dimensions in which inputs look something up, one per class, of
+  /// parameters that `others` do not split; of two, that whose parameter's name
+  /// comes first.
+  llvm::SmallVector<ParameterDim>
+  selectLookedUp(llvm::ArrayRef<ParameterDim> others);
+  /// True if what select() returned splits this dimension of a value.
+  bool splits(mlir::Value value, unsigned dim) const;
+
+private:
+  using Class = FactorClasses::Class;
+  /// Disqualifies what `rule` says is reduced or needed whole.
+  void judge(mlir::Operation *op, const ShardingRule &rule);
+
+  mlir::func::FuncOp main;
+  FactorClasses classes;
+  std::vector<std::pair<mlir::Operation *, ShardingRule>> ops;
+  llvm::BitVector unfit, lookedUp;
+  llvm::DenseSet<Class> selected;
+  /// A free dimension of a parameter in a contraction.
+  struct Introduction {
+    int64_t depth; // of the contraction
+    llvm::StringRef name;
+    mlir::BlockArgument parameter;
+    unsigned dim;
+  };
+  llvm::SmallVector<Introduction> introductions;
+  llvm::DenseMap<mlir::Operation *, int64_t> depths;
+};
+
+} // namespace pp
+
+#endif // PP_LIB_PLANNER_TENSORSEEDS_H

@@ -38,7 +38,7 @@ FAMILIES = {
     "resnet": Family([f"{RESNET} --norm={norm}" for norm in ("batch", "group")], 2, 12, 3),
     "unet": Family([UNET], 1, 12, 3),
 }
-DEVICES = 8
+DEVICES, HEADS = 8, 4
 
 
 @dataclasses.dataclass
@@ -47,7 +47,7 @@ class Key:
     name: str
     values: tuple
     families: str = "gpt moe resnet unet"
-    needs: tuple = ()  # another key and the values with which this one means something
+    needs: tuple = ()  # other keys, and their values with which this one means something
     is_axis: bool = False
 
 
@@ -56,15 +56,16 @@ KEYS = [
     Key("pp", (1, 2, 3), is_axis=True),
     Key("dp", (1, 2, 3, 4), is_axis=True),
     Key("ep", (1, 2, 3, 4), "moe", is_axis=True),
+    Key("sp", (1, 2, 3, 4), "gpt moe", is_axis=True),
     Key("tp", (1, 2, 3, 4), is_axis=True),
-    Key("zero", (0, 1, 2, 3), needs=("dp", (2, 3, 4))),
-    Key("zero.gather", ("layer", "step"), needs=("zero", (3,))),
-    Key("sequence", ("false", "true"), "gpt moe", needs=("tp", (2, 3, 4))),
-    Key("sequence.gather", ("again", "keep"), "gpt moe", needs=("sequence", ("true",))),
-    Key("vocab", ("auto", "false", "true"), "gpt moe", needs=("tp", (2, 3, 4))),
+    Key("zero", (0, 1, 2, 3), needs=(("dp", "ep", "sp"), (2, 3, 4))),
+    Key("zero.gather", ("layer", "step"), needs=(("zero",), (3,))),
+    Key("sequence", ("false", "true"), "gpt moe", needs=(("tp",), (2, 3, 4))),
+    Key("sequence.gather", ("again", "keep"), "gpt moe", needs=(("sequence",), ("true",))),
+    Key("vocab", ("auto", "false", "true"), "gpt moe", needs=(("tp",), (2, 3, 4))),
     Key("bucket", (26214400, 0, 3000)),
     Key("ahead", (1, 0, 3)),
-    Key("schedule", ("1f1b", "gpipe"), needs=("pp", (2, 3))),
+    Key("schedule", ("1f1b", "gpipe"), needs=(("pp",), (2, 3))),
 ]
 OPTIMIZERS = ("sgd lr=0.1", "adamw lr=1e-3", "adamw lr=1e-3 clip=0.5", "momentum lr=0.05")
 
@@ -88,7 +89,7 @@ class Strategy:
 
 
 def fits(strategy):
-    """Whether devices, rows, experts and layers are enough."""
+    """Whether devices, rows, experts, heads and layers are enough."""
     family, said, devices = FAMILIES[strategy.family], strategy.said, 1
     for key in KEYS:
         devices *= said.get(key.name, 1) if key.is_axis else 1
@@ -96,6 +97,7 @@ def fits(strategy):
     return (1 < devices <= DEVICES and said["pp"] <= family.layers and
             said["microbatches"] * said["dp"] * said.get("ep", 1) <= family.batch and
             said.get("ep", 1) <= experts and
+            (said.get("sp", 1) == 1 or said["sp"] * said["tp"] <= HEADS) and
             # Batch norm over micro-batches is refused.
             ("--norm=batch" not in strategy.model or said["microbatches"] == 1))
 
@@ -111,7 +113,8 @@ def draw_one(draw, name):
             sizes[key.name] = draw.choice([n for n in key.values if n <= left])
             left //= sizes[key.name]
         for key in known:
-            if not key.needs or strategy.said.get(key.needs[0]) in key.needs[1]:
+            if not key.needs or any(
+                    strategy.said.get(name) in key.needs[1] for name in key.needs[0]):
                 strategy.said[key.name] = sizes.get(key.name, draw.choice(key.values))
         if fits(strategy):
             return strategy

@@ -28,6 +28,10 @@ kind, axes or size be there:
   each micro-batch, of all places of all experts in the device's sequences.
   Gradients of other parameters are all_reduced over ep, once, with the loss and
   two metrics; those of experts are not.
+- With sp each rank has its part of A. Queries, keys and values of a layer travel by
+  one all_to_all, what attention makes of them by another, in each direction and
+  micro-batch. Gradients are reduced over dp and sp at once, positions' over dp, and
+  zero shares out all that over the same axes.
 - A residual network over dp: one all_reduce of P with group norm. Batch norm adds
   four of the layer's channels per layer, one of which is its weight's gradient, so
   that this is not part of P.
@@ -278,6 +282,51 @@ def experts_errors(place):
         yield from differences(place, wanted, f"ep={n} microbatches={m}")
 
 
+def sequences_errors(place, text):
+    """What sp sends beside the closed form."""
+    (place.folder / "gpt.mlir").write_text(text)
+    all_shapes = dict(shapes(text))
+    for n, dp, tp, m, zero in ((2, 1, 1, 1, 0), (4, 1, 1, 2, 0), (2, 2, 1, 2, 0), (2, 1, 2, 2, 0),
+                               (4, 1, 1, 2, 1), (2, 2, 1, 2, 1), (2, 2, 2, 2, 1)):
+        case = f"sp={n} dp={dp} tp={tp} microbatches={m} zero={zero} optimizer=adamw"
+        place.make("pp-run", "gpt.mlir", "--dry-run", "--report=report.json", f"--parallelize={case}")
+        used = {name: BYTES * math.prod(shape) // (
+            tp if tp > 1 and split_dimension(name, Keys(tp=tp)) is not None else 1)
+                for name, shape in all_shapes.items()}
+        used["wpe.weight"] //= n
+        wanted = collections.defaultdict(lambda: [0, 0])
+
+        def call(kind, axes, size, times=1):
+            ranks = math.prod({"dp": dp, "sp": n, "tp": tp}[axis] for axis in axes)
+            axes = " ".join(axis for axis in axes if {"dp": dp, "sp": n, "tp": tp}[axis] > 1)
+            if ranks > 1:
+                wanted[kind, axes][0] += times
+                wanted[kind, axes][1] += times * (1 + (kind == "all_reduce")) * (ranks - 1) * size // ranks
+
+        activation = BYTES * MODEL.batch * MODEL.seq * MODEL.hidden // (dp * m * n)
+        call("all_to_all", ["sp"], 3 * activation // tp, 2 * LAYERS * m)
+        call("all_to_all", ["sp"], activation // tp, 2 * LAYERS * m)
+        call("all_reduce", ["tp"], activation, 4 * LAYERS * m)
+        # Positions are split over sp; all else is equal over both axes.
+        positions, loss = used.pop("wpe.weight"), BYTES
+        if m == 1 and not zero:
+            call("all_reduce", ["dp", "sp"], loss)
+            loss = 0
+        if zero:
+            call("all_reduce", ["dp", "sp"], loss)
+        for kind in ("reduce_scatter", "all_gather") if zero else ("all_reduce",):
+            call(kind, ["dp", "sp"], sum(used.values()) + (0 if zero else loss))
+            call(kind, ["dp"], positions)
+        held = sum(used.values()) // (dp * n if zero else 1) + positions // (dp if zero else 1)
+        report = json.loads((place.folder / "report.json").read_text())
+        for sent, memory in zip(report["communication"], report["memory"]):
+            got = {(entry["kind"], " ".join(entry["axes"])): [entry["count"], entry["wire_bytes"]]
+                   for entry in sent["by_axes"]}
+            if got != wanted or memory["optimizer"] != 2 * held + STEP:
+                yield (f"{case}: expects {dict(wanted)} and {2 * held + STEP} bytes of states, "
+                       f"got {got} and {memory['optimizer']}")
+
+
 def images_errors(place):
     """What dp sends of a residual network beside the closed form."""
     for norm, n, m in (("batch", 2, 1), ("batch", 3, 1), ("group", 2, 1), ("group", 3, 2)):
@@ -332,6 +381,7 @@ def main():
                     if got != sent or kept != held:
                         errors.append(f"{spell(keys)}: expects {sent} and {held}, got {got} and {kept}")
         errors += experts_errors(place)
+        errors += sequences_errors(place, texts[MODEL])
         errors += images_errors(place)
     print("\n".join(sorted(padding)))
     print("\n".join(errors) or f"{ranks} ranks as the closed forms say")

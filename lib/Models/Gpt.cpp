@@ -141,9 +141,12 @@ static OwningOpRef<ModuleOp> build(GraphBuilder &graph, const GptConfig &config,
                                 graph.normal(0.02));
   Value positions = graph.param("wpe.weight", {config.seq, config.hidden},
                                 graph.normal(0.02));
-  Value x = graph.dropout(
-      graph.addTrailing(graph.gather(embedding, tokens), positions),
-      config.dropout);
+  // What adds up from here on; that its sequence can be split says nothing of
+  // the tokens, which a split vocabulary needs whole.
+  Value x =
+      graph.name(graph.addTrailing(graph.gather(embedding, tokens), positions),
+                 "embedded", {"batch", "sequence", ""});
+  x = graph.dropout(x, config.dropout);
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     std::string prefix = "h." + std::to_string(layer);
     Value attended =

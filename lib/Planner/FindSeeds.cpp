@@ -24,6 +24,7 @@ public:
 
 private:
   LogicalResult collectInputs();
+  void collectSequences();
   LogicalResult addInput(BlockArgument input);
   LogicalResult collectParameters();
   SmallVector<StringAttr> presentAxes(ArrayRef<StringRef> names);
@@ -111,6 +112,29 @@ LogicalResult SeedFinder::collectInputs() {
          << ", got none";
 }
 
+/// Where the model names values that lie along the sequence and have no other
+/// part, as heads, these are split and not the inputs: what inputs look up may
+/// be split instead of them.
+void SeedFinder::collectSequences() {
+  SmallVector<NamedSharding> named;
+  for (auto name : main.getOps<NameOp>()) {
+    if (!name.getDims() || name.getGradient())
+      continue;
+    NamedSharding sharding{name.getName(), {}};
+    bool isSequence = false, hasOthers = false;
+    for (StringRef dim : name.getDims()->getAsValueRange<StringAttr>()) {
+      isSequence |= dim == "sequence";
+      hasOthers |= dim != "sequence" && dim != "batch" && !dim.empty();
+      sharding.dims.push_back(dim == "sequence" ? spell(between)
+                                                : spell({}, /*isOpen=*/true));
+    }
+    if (isSequence && !hasOthers)
+      named.push_back(std::move(sharding));
+  }
+  if (!named.empty())
+    sequences = std::move(named);
+}
+
 LogicalResult SeedFinder::collectParameters() {
   if (failed(tensors.collect()))
     return failure();
@@ -143,6 +167,8 @@ LogicalResult SeedFinder::run() {
   const bool hasTensors = static_cast<bool>(mesh.lookup("tp"));
   if (failed(collectInputs()) || (hasTensors && failed(collectParameters())))
     return failure();
+  if (!between.empty())
+    collectSequences();
   appendSeeds(main, inputs, /*priority=*/0, seeds);
   auto isTensorSplit = [&](Value value, unsigned dim) {
     return hasTensors && tensors.splits(value, dim);

@@ -12,7 +12,8 @@ kind, axes or size be there:
 - sequence: 8 gathers and scatters of A, 10 where gathered activations are not
   kept, and one reduction a step of the gradients of what tp does not split.
 - vocab: three more reductions of b s, one of A for the embedding, one of A for
-  the logits' input gradient.
+  the logits' input gradient. With sequence these two are a scatter, the gradient
+  of the one and the input of the other are gathered, the latter again if not kept.
 - zero, over dp, with P the bytes that tp leaves of all parameters: 1 sends 2 P a
   step, 2 (m+1) P, 3 up to 3 m P (backward gathers only what it reads: no biases,
   no embeddings of positions), or (m+1) P gathered once a step. In a micro-batch
@@ -35,8 +36,7 @@ kind, axes or size be there:
 - A residual network over dp: one all_reduce of P with group norm. Batch norm adds
   four of the layer's channels per layer, one of which is its weight's gradient, so
   that this is not part of P.
-Not here, as more is sent than should be: sequence with vocab or pp, and zero with
-a tied embedding on two stages.
+Not here, as more is sent than should be: sequence with pp, and zero with a tied embedding on two stages.
 
   wire_bytes.py --bin=build/bin
 """
@@ -139,9 +139,14 @@ def expected(model, keys, names, all_shapes, stage):
         call("all_reduce", "tp", [activation], halves * keys.m * 2)
     if keys.vocab and is_last:
         call("all_reduce", "tp", [tokens], 3 * keys.m)
-        call("all_reduce", "tp", [activation], keys.m)
-    if keys.vocab and is_first:
-        call("all_reduce", "tp", [activation], keys.m)
+    for _ in range(keys.vocab * (is_first + is_last)):
+        if keys.sequence:
+            call("reduce_scatter", "tp", [activation], keys.m)
+            call("all_gather", "tp", [activation], keys.m)
+        else:
+            call("all_reduce", "tp", [activation], keys.m)
+    if keys.vocab and keys.sequence and is_last and not keys.keep:
+        call("all_gather", "tp", [activation], keys.m)
     neighbours = (not is_first) + (not is_last)
     if neighbours:
         times = neighbours * keys.m
@@ -150,10 +155,11 @@ def expected(model, keys, names, all_shapes, stage):
         call("all_reduce", "pp", [p.used for p in parameters if p.name == "wte.weight"])
 
     # Once a step: gradients, the loss, the norm.
+    splits_loss = keys.sequence and keys.tp > 1 and not keys.vocab
     loss = [BYTES] if is_last else []
     if keys.m == 1 and keys.zero == 0 and loss:  # known, and reduced, in the forward pass
         axes = " ".join(axis for axis in ("dp", "tp") if getattr(keys, axis) > 1 and (
-            axis == "dp" or keys.sequence))
+            axis == "dp" or splits_loss))
         if axes:
             call("all_reduce", axes, loss)
         loss = []
@@ -161,8 +167,7 @@ def expected(model, keys, names, all_shapes, stage):
     others = [p for p in parameters if p not in apart]
     shared_out = [p for p in parameters if p.stored < p.used]
     kept_whole = [p.padded for p in parameters if p not in shared_out]
-    loss_axes = "dp tp" if keys.sequence and keys.tp > 1 and keys.dp > 1 else (
-        "tp" if keys.sequence and keys.tp > 1 else "dp")
+    loss_axes = "dp tp" if splits_loss and keys.dp > 1 else "tp" if splits_loss else "dp"
     norms_split = [BYTES for p in parameters if p.is_split and keys.clip]
     if keys.clip:
         call("all_reduce", "pp", [2 * BYTES])  # in f64
@@ -171,13 +176,12 @@ def expected(model, keys, names, all_shapes, stage):
             loss = loss + norms_split
         else:
             call("all_reduce", "tp", norms_split)
-        if keys.dp > 1 and loss_axes == "dp tp":
-            call("all_reduce", "dp", [p.used for p in others])
-            call("all_reduce", "dp tp", [p.used for p in apart] + loss)
-        elif loss_axes == "tp":
-            call("all_reduce", "tp", [p.used for p in apart] + loss)
-        else:
-            call("all_reduce", "dp", [p.used for p in parameters] + loss)
+        over = collections.defaultdict(list)
+        over["dp"] += [p.used for p in others]
+        over["dp tp" if keys.dp > 1 else "tp"] += [p.used for p in apart]
+        over[loss_axes] += loss
+        for axes, sizes in over.items():
+            call("all_reduce", axes, sizes)
     else:
         assert not kept_whole
         norms = {"dp": [BYTES for p in parameters if not p.is_split and keys.clip],
@@ -230,6 +234,7 @@ def cases():
         yield MODEL, Keys(dp, tp, m=m, vocab=True)
         for keep in (False, True):
             yield MODEL, Keys(dp, tp, m=m, sequence=True, keep=keep)
+            yield MODEL, Keys(dp, tp, m=m, sequence=True, keep=keep, vocab=True)
     for zero, once in ((0, False), (1, False), (2, False), (3, False), (3, True)):
         for dp, tp, m in ((2, 1, 1), (2, 1, 4), (4, 1, 2), (2, 2, 2)):
             yield MODEL, Keys(dp, tp, m=m, zero=zero, once=once)

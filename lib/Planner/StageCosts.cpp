@@ -92,13 +92,16 @@ void StageMeasurer::findLossOps() {
 void StageMeasurer::findKept() {
   Block &body = main.getBody().front();
   kept.insert_range(body.getArguments());
-  for (Operation &op : body) {
+  for (Operation &op : llvm::reverse(body)) {
     const bool isProduct = isContraction(&op);
     if (isProduct)
       kept.insert_range(op.getResults());
+    // What says where a value lies is not there when it is read.
+    const bool isName =
+        isa<NameOp, ShardingConstraintOp>(op) && kept.contains(op.getResult(0));
     for (Value operand : op.getOperands()) {
       Operation *producer = operand.getDefiningOp();
-      if (isProduct || getKind(&op) == Kind::Update ||
+      if (isProduct || isName || getKind(&op) == Kind::Update ||
           (producer && isForward(producer) != isForward(&op)))
         kept.insert(operand);
     }

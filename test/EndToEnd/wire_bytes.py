@@ -19,8 +19,8 @@ kind, axes or size be there:
   no embeddings of positions), or (m+1) P gathered once a step. In a micro-batch
   it is a call per layer. States are a part of n with 1, gradients with 2,
   parameters with 3, of what is padded where n does not divide.
-- Between stages each micro-batch sends A in each direction, once a step a tied
-  embedding's gradient is reduced, and nothing else. Where a stage begins within
+- Between stages, cut where one value crosses, each micro-batch sends A in each direction,
+  once a step a tied embedding's gradient is reduced, and nothing else. Where a stage begins within
   a layer, each half of it (attention, feed-forward) counts for its stage.
 - Clipping adds one reduction of a number for each parameter that is split, over
   what splits it (within a call that is there, if one waits for no other), and
@@ -228,6 +228,26 @@ def spell(keys):
     return plan + (" vocab=true" if keys.vocab else "") + (" clip=0.5" if keys.clip else "")
 
 
+def find_cuts(text, stages):
+    """As even cuts of a training step's forward ops as there are where one activation crosses."""
+    last, made, ops = {}, {}, 0
+    inputs = {"%arg0", "%arg1"}  # tokens and labels, which are at hand everywhere
+    for line in text.splitlines():
+        if "pp.kind" in line or not (found := re.match(r" +(%\d+) = \S+(.*)", line)):
+            continue
+        if not (origin := re.search(r"pp.origin = (\d+)", line)):
+            continue
+        ops = int(origin[1])
+        operands = set(re.findall(r"%\w+", found[2]))
+        if operands & (inputs | made.keys()):
+            made[found[1]] = ops
+        last |= dict.fromkeys(operands, ops)
+    alone = [place for place in range(1, ops) if sum(
+        at < place <= last.get(value, -1) for value, at in made.items()) == 1]
+    return [min(alone, key=lambda place: abs(place - ops * stage // stages))
+            for stage in range(1, stages)]
+
+
 def cases():
     for tp, dp, m in ((2, 1, 1), (2, 1, 4), (2, 2, 2), (4, 2, 1)):
         yield MODEL, Keys(dp, tp, m=m)
@@ -364,8 +384,16 @@ def main():
         errors, ranks, padding = [], 0, set()
         for model, keys in cases():
             (place.folder / "gpt.mlir").write_text(texts[model])
+            plan = spell(keys)
+            if keys.pp > 1:
+                chosen = place.make("pp-opt", "gpt.mlir", f"--pp-parallelize={plan}", "--emit=plan")
+                step = place.make("pp-opt", "gpt.mlir",
+                                  f"--pp-parallelize={plan} stop-after=graph")
+                cuts = f"cuts = {find_cuts(step, keys.pp)}"
+                (place.folder / "cut.plan").write_text(re.sub(r"cuts = \[.*\]", cuts, chosen))
+                plan = "plan=cut.plan"
             place.make("pp-run", "gpt.mlir", "--dry-run", "--report=report.json",
-                       f"--parallelize={spell(keys)}")
+                       f"--parallelize={plan}")
             report = json.loads((place.folder / "report.json").read_text())
             all_shapes = dict(shapes(texts[model]))
             for stage in report["stages"]:

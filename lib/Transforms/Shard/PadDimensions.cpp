@@ -171,8 +171,11 @@ LogicalResult Padding::decide() {
   llvm::StringMap<unsigned> arguments = getArgsByName(main);
   for (auto [index, value] :
        llvm::enumerate(body.getTerminator()->getOperands())) {
+    // A gradient has the parameter's name, too, and updates nothing.
+    std::optional<Role> role = getResultRole(main, index);
     auto found = arguments.find(getResultName(main, index));
-    if (found == arguments.end())
+    if (found == arguments.end() ||
+        (role != Role::Param && role != Role::State))
       continue;
     BlockArgument argument = main.getArgument(found->second);
     if (argument.getType() == value.getType())

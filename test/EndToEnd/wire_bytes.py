@@ -19,12 +19,13 @@ kind, axes or size be there:
   no embeddings of positions), or (m+1) P gathered once a step. In a micro-batch
   it is a call per layer. States are a part of n with 1, gradients with 2,
   parameters with 3, of what is padded where n does not divide.
-- Between stages, cut where one value crosses, each micro-batch sends A in each direction,
-  once a step a tied embedding's gradient is reduced, and nothing else. Where a stage begins within
-  a layer, each half of it (attention, feed-forward) counts for its stage.
+- Between stages, cut where one value crosses, each micro-batch sends A in each direction (its
+  part of A with sequence), once a step a tied embedding's gradient is reduced (its part with
+  zero), and nothing else. Where a stage begins within a layer, each half of it (attention,
+  feed-forward) counts for its stage.
 - Clipping adds one reduction of a number for each parameter that is split, over
-  what splits it (within a call that is there, if one waits for no other), and
-  one of one number over the stages. Dropout sends nothing.
+  what splits it (within a call that is there, if one waits for no other; on one of
+  the stages that hold it), and one of one number over the stages. Dropout sends nothing.
 - With experts over n devices of ep, each block of them has four all_to_alls in
   each micro-batch, of all places of all experts in the device's sequences.
   Gradients of other parameters are all_reduced over ep, once, with the loss and
@@ -36,7 +37,6 @@ kind, axes or size be there:
 - A residual network over dp: one all_reduce of P with group norm. Batch norm adds
   four of the layer's channels per layer, one of which is its weight's gradient, so
   that this is not part of P.
-Not here, as more is sent than should be: sequence with pp, and zero with a tied embedding on two stages.
 
   wire_bytes.py --bin=build/bin
 """
@@ -150,9 +150,11 @@ def expected(model, keys, names, all_shapes, stage):
     neighbours = (not is_first) + (not is_last)
     if neighbours:
         times = neighbours * keys.m
-        sent["send", "pp"], sent["recv", "pp"] = [times, times * activation], [times, 0]
+        part = activation // (keys.tp if keys.sequence else 1)
+        sent["send", "pp"], sent["recv", "pp"] = [times, times * part], [times, 0]
     if keys.pp > 1 and model.tied and (is_first or is_last):
-        call("all_reduce", "pp", [p.used for p in parameters if p.name == "wte.weight"])
+        call("all_reduce", "pp", [p.stored if keys.zero else p.used
+                                  for p in parameters if p.name == "wte.weight"])
 
     # Once a step: gradients, the loss, the norm.
     splits_loss = keys.sequence and keys.tp > 1 and not keys.vocab
@@ -184,7 +186,8 @@ def expected(model, keys, names, all_shapes, stage):
             call("all_reduce", axes, sizes)
     else:
         assert not kept_whole
-        norms = {"dp": [BYTES for p in parameters if not p.is_split and keys.clip],
+        norms = {"dp": [BYTES for p in parameters if not p.is_split and keys.clip and (
+                     is_first or not model.tied or p.name != "wte.weight")],
                  "dp tp": norms_split}
         if keys.m > 1:  # else the loss is known before
             norms[loss_axes] = norms.get(loss_axes, []) + loss
@@ -271,6 +274,12 @@ def cases():
         yield UNTIED, Keys(2, 1, 3, m=2, zero=zero, once=once)
         yield UNTIED, Keys(2, 2, 2, m=2, zero=zero, once=once, clip=True)
         yield MODEL, Keys(2, 2, 1, m=2, zero=zero, once=once, clip=True)
+        yield MODEL, Keys(2, 1, 2, m=2, zero=zero, once=once)
+        yield MODEL, Keys(2, 2, 2, m=2, zero=zero, once=once, clip=True)
+        yield UNTIED, Keys(2, 2, 2, m=2, zero=zero, once=once, sequence=True)
+    for keep, vocab in ((False, False), (True, False), (False, True)):
+        yield UNTIED, Keys(1, 2, 3, m=2, sequence=True, keep=keep, vocab=vocab)
+        yield MODEL, Keys(1, 2, 2, m=2, sequence=True, keep=keep, vocab=vocab)
     for tp, sequence, zero in ((1, False, 0), (2, False, 0), (2, True, 0), (2, False, 3)):
         yield MODEL, Keys(2, tp, m=2, zero=zero, sequence=sequence, clip=True)
         yield DROPOUT, Keys(2, tp, m=2, zero=zero, sequence=sequence)

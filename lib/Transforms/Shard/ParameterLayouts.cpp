@@ -31,6 +31,8 @@ public:
 
 private:
   void splitUpdate(BlockArgument parameter, ArrayRef<Operation *> update);
+  Value splitGradient(Value value, BlockArgument parameter,
+                      Operation *reader);
   void gatherUses(BlockArgument parameter, Kind kind,
                   function_ref<bool(Operation *)> isWanted);
   void gatherResult(unsigned result);
@@ -63,6 +65,36 @@ Value LayoutWriter::build(Value value, LayoutChange change, bool each,
     reshard->setAttr(attrs::kParameter, builder.getStringAttr(getArgName(
                                             main, parameter.getArgNumber())));
   return reshard;
+}
+
+/// True if `add` meets what no stage has both of.
+static bool addsAcrossStages(AddOp add) {
+  SmallVector<ArrayRef<int64_t>, 2> homes;
+  for (Value operand : add->getOperands())
+    homes.push_back(operand.getDefiningOp() ? getStages(operand.getDefiningOp())
+                                            : ArrayRef<int64_t>());
+  return !homes[0].empty() && !homes[1].empty() &&
+         llvm::none_of(homes[0], [&](int64_t stage) {
+           return llvm::is_contained(homes[1], stage);
+         });
+}
+
+/// The gradient `value` in the layout of the update that `reader` belongs to.
+/// What stages add up travels between them: each splits its part before.
+Value LayoutWriter::splitGradient(Value value, BlockArgument parameter,
+                                  Operation *reader) {
+  auto add = value.getDefiningOp<AddOp>();
+  if (add && addsAcrossStages(add)) {
+    for (OpOperand &operand : add->getOpOperands())
+      operand.set(splitGradient(operand.get(), parameter, add));
+    return value;
+  }
+  bool isEach = zero >= 2;
+  builder.setInsertionPointAfterValue(value);
+  Operation *producer = value.getDefiningOp();
+  return build(value, LayoutChange::With, isEach, Kind::WeightGradient,
+               producer ? producer : reader,
+               isEach ? parameter : BlockArgument());
 }
 
 /// The update reads its parameter and gradient split; a gradient that the step
@@ -100,13 +132,15 @@ void LayoutWriter::splitUpdate(BlockArgument parameter,
     bool isGradient = value != parameter;
     if (!isGradient && zero == 3)
       continue;
-    builder.setInsertionPointAfterValue(value);
-    Operation *producer = value.getDefiningOp();
-    bool isEach = isGradient && zero >= 2;
-    Value split = build(value, LayoutChange::With, isEach,
-                        isGradient ? Kind::WeightGradient : Kind::Update,
-                        producer ? producer : operands.front()->getOwner(),
-                        isEach ? parameter : BlockArgument());
+    Operation *reader = operands.front()->getOwner();
+    Value split;
+    if (isGradient) {
+      split = splitGradient(value, parameter, reader);
+    } else {
+      builder.setInsertionPointAfterValue(value);
+      split = build(value, LayoutChange::With, /*each=*/false, Kind::Update,
+                    reader);
+    }
     for (OpOperand *operand : operands)
       operand->set(split);
   }

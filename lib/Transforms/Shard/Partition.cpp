@@ -37,6 +37,8 @@ struct Form : LocalValue {
   /// it may be kept.
   bool isGathered = false;
   bool isForward = true;
+  /// Whose stages it was made on.
+  Operation *home = nullptr;
 };
 
 /// What is known of one value of the global function.
@@ -137,6 +139,12 @@ static bool isAddedFirst(Value value) {
     if (llvm::is_contained(set, use.getOperandNumber()))
       return set.size() > 1 || isAddedFirst(user->getResult(0));
   return false;
+}
+
+/// True if the two are assigned to stages, and not to the same.
+static bool areApart(Operation *a, Operation *b) {
+  return !getStages(a).empty() && !getStages(b).empty() &&
+         getStages(a) != getStages(b);
 }
 
 static RankedTensorType ranked(Type type) {
@@ -252,7 +260,8 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   for (const Form &form : global.forms) {
     bool isKept =
         keepsGathered || !form.isGathered || form.isForward == isForward;
-    if (!form.partial.empty() || !isKept)
+    bool isFar = form.isGathered && areApart(form.home, user);
+    if (!form.partial.empty() || !isKept || isFar)
       continue;
     if (form.layout == layout && isShared)
       return form.value;
@@ -274,12 +283,15 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
       ranked(source.value.getType()).getNumElements();
   bool isAgain = isGathered && !keepsGathered && !isForward && producer &&
                  getKind(producer) == Kind::Forward;
-  marks.source = producer && !isAgain ? producer : user;
+  // The smaller form crosses from stage to stage.
+  bool isThere = isGathered && producer && areApart(producer, user);
+  Operation *home = producer && !isAgain && !isThere ? producer : user;
+  marks.source = home;
   FailureOr<Value> built = resharder.build(builder, value.getLoc(),
                                            findCause(operand, source, layout),
                                            source, shape, layout);
   if (succeeded(built) && isShared)
-    global.forms.push_back({{*built, layout, {}}, isGathered, isForward});
+    global.forms.push_back({{*built, layout, {}}, isGathered, isForward, home});
   return built;
 }
 

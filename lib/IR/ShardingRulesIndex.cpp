@@ -125,11 +125,20 @@ void resizeRandomBits(RandomBitsOp op, OpBuilder &builder,
 // Gather and scatter_add
 //===----------------------------------------------------------------------===//
 
+/// Whether devices that each have a part of `gathered` rows had better add up
+/// `summed` rows than bring those together: a sum moves each row twice. What is
+/// the same for a whole batch is always summed, for it does not grow with it.
+FactorKind chooseKind(int64_t batch, int64_t summed, int64_t gathered) {
+  return batch == 0 || 2 * summed <= gathered ? FactorKind::Reduction
+                                              : FactorKind::Replicated;
+}
+
 /// The three tensors of a look-up and the factors that need care.
 struct LookupFactors {
   TensorFactors table, indices, rows;
   int64_t tableFactor;
   int64_t firstIndexFactor, endIndexFactor;
+  int64_t numIndices; ///< for each table
 };
 
 LookupFactors addLookup(ShardingRule &rule, ArrayRef<int64_t> table,
@@ -139,6 +148,7 @@ LookupFactors addLookup(ShardingRule &rule, ArrayRef<int64_t> table,
   look.tableFactor = rule.addFactor(table[batch]);
   rule.factors[look.tableFactor].needsLocalize = true;
   look.firstIndexFactor = rule.factors.size();
+  look.numIndices = llvm::product_of(indices.drop_front(batch));
   TensorFactors index = addParallel(rule, indices.drop_front(batch));
   look.endIndexFactor = rule.factors.size();
   TensorFactors rest = addParallel(rule, table.drop_front(batch + 1));
@@ -156,7 +166,8 @@ ShardingRule gatherRule(GatherOp op) {
   LookupFactors look = addLookup(rule, shapeOf(op.getOperand()),
                                  shapeOf(op.getIndices()), op.getBatchDims());
   Factor &table = rule.factors[look.tableFactor];
-  table.kind = FactorKind::Reduction;
+  table.kind = chooseKind(op.getBatchDims(), look.numIndices, table.size);
+  table.needsLocalize = table.mayBeSplit();
   if (op.getType().getElementType().isInteger(1))
     table.reduction = Reduction::Or;
   rule.operands = {look.table, look.indices};
@@ -224,7 +235,8 @@ ShardingRule scatterAddRule(ScatterAddOp op) {
                                  shapeOf(op.getIndices()), op.getBatchDims());
   for (int64_t factor = look.firstIndexFactor; factor < look.endIndexFactor;
        ++factor)
-    rule.factors[factor].kind = FactorKind::Reduction;
+    rule.factors[factor].kind = chooseKind(
+        op.getBatchDims(), rule.factors[look.tableFactor].size, look.numIndices);
   rule.operands = {look.table, look.indices, look.rows};
   rule.results = {look.table};
   rule.selected = {0, 1};

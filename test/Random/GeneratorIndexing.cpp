@@ -17,7 +17,7 @@ using namespace pp::testing;
 Value Generator::indexing(Value x) {
   if (!hasOwnDim(x))
     return simple(x);
-  if (chance(30))
+  if (chance(ownDim(x) ? 50 : 30))
     return mergedIndexing(x);
   if (chance(30))
     return oddIndexing(x);
@@ -37,28 +37,35 @@ Value Generator::indexing(Value x) {
 }
 
 /// The same by indices of which two dimensions were merged, as many models have
-/// batch and sequence.
+/// batch and sequence; or of each example, two others.
 Value Generator::mergedIndexing(Value x) {
-  if (ownDim(x) != 0)
-    return simple(x);
+  const int64_t batchDims = ownDim(x);
+  const bool mergesBatch = batched.contains(indices) && batchDims == 0;
   Value places = indices;
-  if (!batched.contains(indices)) {
-    const Sizes shape = {drawSize(), shapeOf(indices).back()};
-    places = make<BroadcastOp>(i32(shape), indices, range(1, 2));
+  if (!mergesBatch) {
+    Sizes shape = shapeOf(indices), dims = range(0, shape.size());
+    // Few for each of a batch's tables, so that some have more rows than that.
+    shape.insert(shape.begin() + batchDims,
+                 batchDims ? 2 + below(2) : drawSize());
+    ++dims.back();
+    places = make<BroadcastOp>(i32(shape), indices, dims);
   }
-  Sizes split = shapeOf(places), rest = shapeOf(x);
-  rest.erase(rest.begin());
-  Sizes merged = {product(split)};
+  Sizes split = shapeOf(places),
+        rest(ArrayRef<int64_t>(shapeOf(x)).drop_front(batchDims + 1));
+  Sizes merged(ArrayRef<int64_t>(split).take_front(batchDims));
+  merged.push_back(product(ArrayRef<int64_t>(split).drop_front(batchDims)));
   Value flat = make<ReshapeOp>(i32(merged), places);
+  const int64_t numRows = merged.back();
   llvm::append_range(merged, rest);
   llvm::append_range(split, rest);
   if (isTooLarge(split))
     return simple(x);
-  Value rows = keep(make<GatherOp>(f64(merged), x, flat, 0), x);
-  if (batched.contains(indices) || chance(50))
+  Value rows = keep(make<GatherOp>(f64(merged), x, flat, batchDims), x);
+  if (mergesBatch || chance(batchDims ? 20 : 50))
     return keep(make<ReshapeOp>(f64(split), rows), x);
-  return limit(make<ScatterAddOp>(typeOf(x), x, flat, unary<SinOp>(rows), 0),
-               magnitudeOf(x) + merged.front());
+  return limit(
+      make<ScatterAddOp>(typeOf(x), x, flat, unary<SinOp>(rows), batchDims),
+      magnitudeOf(x) + numRows);
 }
 
 Value Generator::cutRows(Value x, int64_t dim, int64_t size) {

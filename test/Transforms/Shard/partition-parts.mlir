@@ -51,3 +51,29 @@ module attributes {pp.plan = #pp.plan<mesh = <["sp"=2]>, threads = 1>} {
     return %0, %1, %2 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
   }
 }
+
+// -----
+
+// A sequence of which most rows are read is gathered; one of which few are, gives what it has of
+// them. Rows that are added up are gathered, too, where the sums are about as many.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[ALL:.*]] = pp.all_gather %arg0 dims [1] {{.*}} -> tensor<2x8x3xf32>
+// CHECK: pp.gather %[[ALL]]
+// CHECK: %[[FEW:.*]] = pp.select {{.*}} : tensor<2x4x3xi1>, tensor<2x4x3xf32>
+// CHECK: pp.all_reduce sum %[[FEW]]
+// CHECK-NOT: pp.all_
+// CHECK: pp.scatter_add %{{.*}}[%{{.*}}], %[[ALL]]
+// CHECK-NOT: pp.all_
+// CHECK: return
+module attributes {pp.plan = #pp.plan<mesh = <["sp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["sp"=2]>
+  func.func @main(%x: tensor<2x8x3xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{}, {"sp"}, {}]>},
+                  %most: tensor<2x5xi32> {pp.name = "most"}, %few: tensor<2x4xi32> {pp.name = "few"},
+                  %all: tensor<2x8xi32> {pp.name = "all"}, %sums: tensor<2x5x3xf32> {pp.name = "sums"})
+      -> (tensor<2x5x3xf32>, tensor<2x4x3xf32>, tensor<2x5x3xf32>) {
+    %0 = pp.gather %x[%most] batch 1 : tensor<2x8x3xf32>, tensor<2x5xi32> -> tensor<2x5x3xf32>
+    %1 = pp.gather %x[%few] batch 1 : tensor<2x8x3xf32>, tensor<2x4xi32> -> tensor<2x4x3xf32>
+    %2 = pp.scatter_add %sums[%all], %x batch 1 : tensor<2x5x3xf32>, tensor<2x8xi32>, tensor<2x8x3xf32>
+    return %0, %1, %2 : tensor<2x5x3xf32>, tensor<2x4x3xf32>, tensor<2x5x3xf32>
+  }
+}

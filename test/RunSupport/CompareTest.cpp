@@ -74,6 +74,22 @@ struct OneStep {
 
 } // namespace
 
+TEST(AdamComparison, LeavesTheRestToTheRelativeError) {
+  const Values zero{{"key.bias", {1e-18}}, {"w", {1}}};
+  AdamComparison adam(0.5);
+  adam.addGradients({{"key.bias", {-1e-18}}, {"w", {1}}}, zero);
+  auto errorOf = [&](double bias, double w) {
+    Worst worst;
+    compareRelative({{"key.bias", {bias}}, {"w", {w}}},
+                    {{"key.bias", {0}}, {"w", {1}}}, worst, &adam);
+    return worst.error;
+  };
+  EXPECT_EQ(errorOf(1e-3, 1), 0);
+  EXPECT_NEAR(errorOf(1e-3, 1 + 1e-9), 1e-9, 1e-12);
+  EXPECT_GT(errorOf(1.5, 1), 1e-3);
+  EXPECT_EQ(errorOf(NAN, 1), INFINITY);
+}
+
 TEST(AdamComparison, ExplainsAVanishingGradientsSign) {
   const OneStep step(1e-12, -1e-12, -0.5, 0.5);
   EXPECT_EQ(step.whole.error, 2);

@@ -237,7 +237,8 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
   }
 
   const std::unique_ptr<Stepper> ours = makeSessionStepper(**session);
-  Comparison comparison(boundsFor(roundoff, *rule), rule->learningRate);
+  Comparison comparison(boundsFor(roundoff, *rule),
+                        rule->isAdam ? rule->learningRate : 0);
   const bool isByRate = comparison.bounds.byLearningRate;
   // What any model may have, one may have that rounds more.
   LowPrecisionComparison lowComparison(

@@ -68,13 +68,15 @@ void Worst::add(double found, const std::string &name) {
 }
 
 void pp::run::compareRelative(const Values &ours, const Values &judged,
-                              Worst &worst) {
+                              Worst &worst, const AdamComparison *adam) {
   const double floor =
       std::max(1e-6 * norm(judged), std::numeric_limits<double>::min());
-  for (const auto &[name, values] : judged)
-    worst.add(norm(subtract(ours, name, values)) /
-                  std::max(norm(values), floor),
-              name);
+  for (const auto &[name, values] : judged) {
+    std::vector<double> differences = subtract(ours, name, values);
+    if (adam)
+      adam->reduce(name, differences);
+    worst.add(norm(differences) / std::max(norm(values), floor), name);
+  }
 }
 
 void AdamComparison::addGradients(const Values &ours, const Values &judged) {
@@ -146,7 +148,7 @@ void Comparison::add(const std::string &name, const StepValues &ours,
   if (bounds.byLearningRate)
     adam.compare(ours.parameters, judged.parameters, wholeUpdates, parameters);
   else
-    compareRelative(ours.parameters, judged.parameters, parameters);
+    compareRelative(ours.parameters, judged.parameters, parameters, &adam);
   for (const auto &[kind, tensors] : stateKinds(judged.states))
     compareRelative(ours.states, tensors, states);
 }

@@ -6,10 +6,10 @@
 // b the judge's tensor and `all` everything of its class together: a gradient
 // that is zero up to rounding is measured by the others.
 //
-// Parameters after Adam in f32 are compared element by element, in units of the
-// learning rate: Adam divides by the gradient's size, so that where a gradient
-// happens to vanish its rounding is as large as any step. What the difference
-// of the two gradients explains is not counted again; see AdamComparison.
+// Adam divides by the gradient's size, so that where a gradient happens to
+// vanish its rounding is as large as any step. What the difference of the two
+// gradients explains is not counted again in parameters; see AdamComparison. In
+// f32 these are compared element by element, in units of the learning rate.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_SUPPORT_COMPARE_H
@@ -50,10 +50,6 @@ struct Worst {
 /// all are.
 std::string findNonFinite(const StepValues &values);
 
-/// The relative errors of all that `judged` holds. A tensor that `ours` lacks,
-/// or has in another size, is infinitely wrong.
-void compareRelative(const Values &ours, const Values &judged, Worst &worst);
-
 /// Adam's update of an element is u = m / sqrt(v), with m and v averages of its
 /// gradients and their squares, at first plain ones. A gradient that differs by
 /// d changes m and sqrt(v) by at most d, and so u by about 2 d / sqrt(v), never
@@ -88,17 +84,23 @@ private:
   uint64_t steps = 0;
 };
 
+/// The relative errors of all that `judged` holds, less what `adam` explains. A
+/// tensor that `ours` lacks, or has in another size, is infinitely wrong.
+void compareRelative(const Values &ours, const Values &judged, Worst &worst,
+                     const AdamComparison *adam = nullptr);
+
 /// The largest errors that are accepted; that of the loss holds for metrics,
 /// that of gradients for states.
 struct Bounds {
   double loss, gradients, parameters;
-  /// Parameters are compared by AdamComparison.
+  /// That of parameters is in units of the learning rate, not relative.
   bool byLearningRate = false;
 };
 
 /// Compares step after step, each taken from equal parameters and states.
 class Comparison {
 public:
+  /// `learningRate` is Adam's, or 0.
   Comparison(const Bounds &bounds, double learningRate)
       : bounds(bounds), adam(learningRate) {}
 

@@ -79,7 +79,7 @@ private:
   void forEachValue(function_ref<void(Value)> visit);
 
   ShardingTable table;
-  llvm::StringMap<unsigned> arguments;
+  SmallVector<BlockArgument> updated; ///< by results
   DenseMap<int, Operation *> byNumber;
   /// Whoever asked for an axis, and the number that stands for them.
   llvm::MapVector<StringAttr, int64_t> roots;
@@ -88,7 +88,7 @@ private:
 } // namespace
 
 ShardingPrinter::ShardingPrinter(ShardingTable table)
-    : table(table), arguments(getArgsByName(table.main)) {
+    : table(table), updated(getUpdatedArguments(table.main)) {
   for (Operation &op : this->table.main.getBody().front())
     if (int number = findSources(op.getLoc()).number; number >= 0)
       byNumber[number] = &op;
@@ -141,11 +141,11 @@ ShardingPrinter::Edge ShardingPrinter::followReturn(Value value,
             "as its update"};
   const bool isAsked = source.length == 1 && source.root.getValue().starts_with(
                                                  "result \"" + name + "\"");
-  auto updated = arguments.find(name);
-  if (isAsked || updated == arguments.end())
+  BlockArgument argument = updated[source.tensor];
+  if (isAsked || !argument)
     return {{}, "as result \"" + name + "\" of @main", "as a result"};
-  return {table.main.getArgument(updated->second),
-          "as \"" + name + "\", which it updates", "as what it updates"};
+  return {argument, "as \"" + name + "\", which it updates",
+          "as what it updates"};
 }
 
 ShardingPrinter::Edge ShardingPrinter::follow(Value value,

@@ -93,6 +93,19 @@ llvm::StringMap<unsigned> pp::getArgsByName(func::FuncOp main) {
   return indices;
 }
 
+SmallVector<BlockArgument> pp::getUpdatedArguments(func::FuncOp main) {
+  const llvm::StringMap<unsigned> arguments = getArgsByName(main);
+  SmallVector<BlockArgument> updated(main.getNumResults());
+  for (unsigned index = 0; index < main.getNumResults(); ++index) {
+    std::optional<Role> role = getResultRole(main, index);
+    auto named = arguments.find(getResultName(main, index));
+    if ((role == Role::Param || role == Role::State) &&
+        named != arguments.end() && getArgRole(main, named->second) == role)
+      updated[index] = main.getArgument(named->second);
+  }
+  return updated;
+}
+
 /// `dicts` with entry `name` of each set to `values` where these are not null.
 static SmallVector<DictionaryAttr> withEntries(MLIRContext *context,
                                                ArrayRef<DictionaryAttr> dicts,

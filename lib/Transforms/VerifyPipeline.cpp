@@ -26,7 +26,7 @@ namespace {
 class PipelineVerifier {
 public:
   PipelineVerifier(func::FuncOp main, MeshAttr mesh)
-      : main(main), arguments(getArgsByName(main)) {
+      : main(main), updated(getUpdatedArguments(main)) {
     if (MeshAxisAttr axis = mesh.getStageAxis())
       numStages = axis.getSize();
     if (MeshAxisAttr axis = mesh.getTimeAxis())
@@ -48,7 +48,7 @@ private:
   bool isStage(int64_t stage) const { return stage >= 0 && stage < numStages; }
 
   func::FuncOp main;
-  llvm::StringMap<unsigned> arguments;
+  SmallVector<BlockArgument> updated; ///< by results
   int64_t numStages = 1, numMicroBatches = 1;
   std::set<std::pair<Phase, int64_t>> fragments;
 };
@@ -137,20 +137,14 @@ LogicalResult PipelineVerifier::verifyResult(OpOperand &result) {
           main.getResultAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages))
     stages.assign(given.asArrayRef().begin(), given.asArrayRef().end());
   std::optional<Role> role = getResultRole(main, index);
-  BlockArgument argument;
-  if (role == Role::Param || role == Role::State) {
-    auto named = arguments.find(getResultName(main, index));
-    if (named == arguments.end())
-      return fail() << "the name of the argument that it updates, got \""
-                    << getResultName(main, index) << "\"";
-    argument = main.getArgument(named->second);
-    if (getArgRole(main, named->second) != role)
-      return fail() << "the name of a " << stringifyRole(*role) << ", got \""
-                    << getResultName(main, index) << "\", which is none";
-    if (argument.getType() != result.get().getType())
-      return fail() << "the type of the argument that it updates, "
-                    << argument.getType() << ", got " << result.get().getType();
-  }
+  BlockArgument argument = updated[index];
+  if ((role == Role::Param || role == Role::State) && !argument)
+    return fail() << "the name of a " << stringifyRole(*role)
+                  << " argument, which it updates, got \""
+                  << getResultName(main, index) << "\"";
+  if (argument && argument.getType() != result.get().getType())
+    return fail() << "the type of the argument that it updates, "
+                  << argument.getType() << ", got " << result.get().getType();
   for (int64_t stage : stages)
     if (!isStage(stage) ||
         !isOnStage(result.get(), stage, /*perMicroBatch=*/false) ||

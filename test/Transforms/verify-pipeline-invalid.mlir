@@ -127,7 +127,7 @@ module {
 
 module {
   pp.mesh @mesh = <["pp"=2 : stage]>
-  // expected-error@+1 {{result 0 of @main expects the name of the argument that it updates, got "v"}}
+  // expected-error@+1 {{result 0 of @main expects the name of a param argument, which it updates, got "v"}}
   func.func @main(%w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w"})
       -> (tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "v"}) attributes {pp.schedule = #pp.schedule<"", []>} {
     pp.fragment forward stage 0 () {
@@ -257,7 +257,7 @@ module {
 
 module {
   pp.mesh @mesh = <[]>
-  // expected-error@+1 {{result 0 of @main expects the name of a state, got "x", which is none}}
+  // expected-error@+1 {{result 0 of @main expects the name of a state argument, which it updates, got "x"}}
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
       -> (tensor<4xf32> {pp.role = #pp.role<state>, pp.name = "x"})
       attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0"]>} {

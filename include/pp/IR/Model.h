@@ -25,6 +25,7 @@ inline constexpr llvm::StringLiteral kInit = "pp.init";
 inline constexpr llvm::StringLiteral kBound = "pp.bound";
 inline constexpr llvm::StringLiteral kDims = "pp.dims";
 inline constexpr llvm::StringLiteral kParameter = "pp.parameter";
+inline constexpr llvm::StringLiteral kLayer = "pp.layer";
 inline constexpr llvm::StringLiteral kStoredShape = "pp.stored_shape";
 inline constexpr llvm::StringLiteral kStoredOrder = "pp.stored_order";
 inline constexpr llvm::StringLiteral kSharding = "pp.sharding";
@@ -74,6 +75,11 @@ int64_t findArg(mlir::func::FuncOp main, llvm::StringRef name);
 
 /// Index of every argument, by its name.
 llvm::StringMap<unsigned> getArgsByName(mlir::func::FuncOp main);
+
+/// Per result the argument that it is the new value of, by role and name; null
+/// for what updates nothing, as a gradient, which has its parameter's name.
+llvm::SmallVector<mlir::BlockArgument>
+getUpdatedArguments(mlir::func::FuncOp main);
 
 /// Sets attribute `name` of every argument or result, null entries left out: a
 /// function's attributes are one list, costly to change one by one.

@@ -302,16 +302,12 @@ bool isReadAfter(FragmentOp fragment, BlockArgument argument) {
 /// nobody needs the old one any more.
 DenseMap<Value, Value> findReplacements(func::FuncOp function) {
   DenseMap<Value, Value> replacements;
-  llvm::StringMap<unsigned> arguments = getArgsByName(function);
   Operation *end = function.getBody().front().getTerminator();
-  for (auto [index, value] : llvm::enumerate(end->getOperands())) {
-    auto role = getResultRole(function, index);
-    if (!role || (*role != Role::Param && *role != Role::State))
+  for (auto [value, updated] :
+       llvm::zip_equal(end->getOperands(), getUpdatedArguments(function))) {
+    if (!updated)
       continue;
-    auto named = arguments.find(getResultName(function, index));
-    if (named == arguments.end())
-      continue;
-    BlockArgument argument = function.getArgument(named->second);
+    BlockArgument argument = updated;
     auto fragment = value.getDefiningOp<FragmentOp>();
     if (!fragment) {
       replacements[value] = argument;

@@ -246,17 +246,12 @@ void StagePlacer::placeConstantGradients() {
 /// value of, and the one that it is.
 static SmallVector<std::pair<unsigned, unsigned>>
 findPassedOn(func::FuncOp main) {
-  llvm::StringMap<unsigned> arguments = getArgsByName(main);
   SmallVector<std::pair<unsigned, unsigned>> pairs;
-  for (auto [index, value] :
-       llvm::enumerate(main.getBody().front().getTerminator()->getOperands())) {
-    std::optional<Role> role = getResultRole(main, index);
-    auto passed = dyn_cast<BlockArgument>(value);
-    auto named = arguments.find(getResultName(main, index));
-    if (passed && named != arguments.end() &&
-        (role == Role::Param || role == Role::State))
-      pairs.push_back({named->second, passed.getArgNumber()});
-  }
+  for (auto [value, updated] :
+       llvm::zip_equal(main.getBody().front().getTerminator()->getOperands(),
+                       getUpdatedArguments(main)))
+    if (auto passed = dyn_cast<BlockArgument>(value); passed && updated)
+      pairs.push_back({updated.getArgNumber(), passed.getArgNumber()});
   return pairs;
 }
 
@@ -269,13 +264,13 @@ void StagePlacer::placeArguments(int64_t stages) {
   llvm::StringMap<unsigned> arguments = getArgsByName(main);
   for (BlockArgument argument : main.getArguments())
     argumentHomes.push_back(stagesOfUsers(argument));
-  for (auto [index, value] :
-       llvm::enumerate(body.getTerminator()->getOperands())) {
-    auto named = arguments.find(getResultName(main, index));
-    if (getResultRole(main, index) == Role::State && value.getDefiningOp() &&
-        named != arguments.end() && argumentHomes[named->second].empty())
-      argumentHomes[named->second] = homes.lookup(value.getDefiningOp());
-  }
+  for (auto [value, updated] : llvm::zip_equal(
+           body.getTerminator()->getOperands(), getUpdatedArguments(main)))
+    if (updated && value.getDefiningOp() &&
+        getArgRole(main, updated.getArgNumber()) == Role::State &&
+        argumentHomes[updated.getArgNumber()].empty())
+      argumentHomes[updated.getArgNumber()] =
+          homes.lookup(value.getDefiningOp());
   SmallVector<std::pair<unsigned, unsigned>> passedOn = findPassedOn(main);
   auto spread = [&] {
     for (bool changed = true; changed;) {

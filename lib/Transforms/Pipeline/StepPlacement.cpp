@@ -253,17 +253,10 @@ LogicalResult StepPlacement::verifyOrder() {
 
 void StepPlacement::placeResults() {
   Operation *terminator = main.getBody().front().getTerminator();
-  llvm::StringMap<unsigned> arguments = getArgsByName(main);
-  for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
-    std::optional<Role> role = getResultRole(main, index);
-    auto argument = role == Role::Param || role == Role::State
-                        ? arguments.find(getResultName(main, index))
-                        : arguments.end();
-    resultStages.push_back(
-        argument == arguments.end()
-            ? Stages(getHome(value).take_front(1))
-            : Stages(getHome(main.getArgument(argument->second))));
-  }
+  for (auto [value, updated] :
+       llvm::zip_equal(terminator->getOperands(), getUpdatedArguments(main)))
+    resultStages.push_back(updated ? Stages(getHome(updated))
+                                   : Stages(getHome(value).take_front(1)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace pp;
 
 CauseFinder::CauseFinder(func::FuncOp main, MeshView mesh, PlanAttr plan)
-    : main(main), mesh(mesh), plan(plan), arguments(getArgsByName(main)) {
+    : main(main), mesh(mesh), plan(plan), updated(getUpdatedArguments(main)) {
   auto enter = [&](Value value, ArrayRef<ValueSources> ofResults,
                    unsigned index) {
     if (index < ofResults.size() && !ofResults[index].empty())
@@ -93,9 +93,8 @@ void CauseFinder::appendReaders(OpOperand &use, int axis, unsigned dim,
       roots.insert(source->root);
   };
   if (isa<func::ReturnOp>(reader)) {
-    if (auto updated = arguments.find(getResultName(main, index));
-        updated != arguments.end())
-      append(main.getArgument(updated->second),
+    if (updated[index])
+      append(updated[index],
              [&](unsigned other) { return (other == dim) == isWanted; });
     return;
   }

@@ -39,7 +39,7 @@ private:
   mlir::func::FuncOp main;
   MeshView mesh;
   PlanAttr plan;
-  llvm::StringMap<unsigned> arguments;
+  llvm::SmallVector<mlir::BlockArgument> updated; ///< by results
   llvm::DenseMap<mlir::Value, ValueSources> sources;
 };
 

@@ -168,19 +168,10 @@ LogicalResult Padding::decide() {
   }
   for (BlockArgument argument : body.getArguments())
     classes.addValue(argument);
-  llvm::StringMap<unsigned> arguments = getArgsByName(main);
-  for (auto [index, value] :
-       llvm::enumerate(body.getTerminator()->getOperands())) {
-    // A gradient has the parameter's name, too, and updates nothing.
-    std::optional<Role> role = getResultRole(main, index);
-    auto found = arguments.find(getResultName(main, index));
-    if (found == arguments.end() ||
-        (role != Role::Param && role != Role::State))
-      continue;
-    BlockArgument argument = main.getArgument(found->second);
-    if (argument.getType() == value.getType())
-      classes.tie(argument, value);
-  }
+  for (auto [value, updated] : llvm::zip_equal(
+           body.getTerminator()->getOperands(), getUpdatedArguments(main)))
+    if (updated && updated.getType() == value.getType())
+      classes.tie(updated, value);
   for (PaddedOp &op : ops)
     if (!isLayoutChange(op.op))
       findDivergent(op);

@@ -55,7 +55,7 @@ class Propagation {
 public:
   Propagation(func::FuncOp main, PlanAttr plan, MeshView mesh)
       : main(main), plan(plan), mesh(mesh), graph(mesh),
-        arguments(getArgsByName(main)) {}
+        updated(getUpdatedArguments(main)) {}
 
   LogicalResult run();
 
@@ -63,8 +63,6 @@ private:
   LogicalResult buildNodes();
   LogicalResult stopAxes(Operation *change, ShardingSpread::Node &node);
   int numberOf(Value value);
-  /// The argument that result `index` updates, or null.
-  BlockArgument getUpdated(unsigned index);
 
   LogicalResult collectSeeds();
   LogicalResult checkSharding(Location loc, const Twine &what, Type type,
@@ -92,7 +90,7 @@ private:
   DenseMap<Value, int> numbers;
   /// Per result: its state, or -1 where nothing is asked of it.
   SmallVector<int> resultStates;
-  llvm::StringMap<unsigned> arguments;
+  SmallVector<BlockArgument> updated; ///< by results
   std::vector<Wish> wishes;
   std::map<int64_t, SmallVector<Seed>> rounds;
 };
@@ -139,9 +137,9 @@ LogicalResult Propagation::buildNodes() {
   for (auto [index, value] :
        llvm::enumerate(body.getTerminator()->getOperands())) {
     int number = numberOf(value);
-    BlockArgument updated = getUpdated(index);
-    if (updated && updated != value && updated.getType() == value.getType())
-      graph.tie(numberOf(updated), number, index);
+    BlockArgument argument = updated[index];
+    if (argument && argument != value && argument.getType() == value.getType())
+      graph.tie(numberOf(argument), number, index);
     if (!main.getResultAttr(index, attrs::kSharding)) {
       resultStates.push_back(-1);
       continue;
@@ -178,14 +176,6 @@ LogicalResult Propagation::stopAxes(Operation *change,
       node.stopped.push_back(axis);
   }
   return success();
-}
-
-BlockArgument Propagation::getUpdated(unsigned index) {
-  std::optional<Role> role = getResultRole(main, index);
-  auto it = arguments.find(getResultName(main, index));
-  if ((role != Role::Param && role != Role::State) || it == arguments.end())
-    return {};
-  return main.getArgument(it->second);
 }
 
 //===----------------------------------------------------------------------===//
@@ -376,12 +366,11 @@ void Propagation::writeShardings() {
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
     // An update goes where it came from, and a result is one value a step:
     // nothing of it stays split over time.
-    BlockArgument updated = getUpdated(index);
     int wished = resultStates[index];
     const ShardingSpread::Value &from =
-        graph.value(updated       ? numbers.lookup(updated)
-                    : wished >= 0 ? wished
-                                  : numbers.lookup(value));
+        graph.value(updated[index] ? numbers.lookup(updated[index])
+                    : wished >= 0  ? wished
+                                   : numbers.lookup(value));
     Layout layout = from.layout;
     for (AxisList &axes : layout)
       llvm::erase(axes, mesh.timeAxis());

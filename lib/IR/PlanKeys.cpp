@@ -181,6 +181,10 @@ int64_t PlanOptions::getRanks() const {
   return ranks;
 }
 
+bool PlanOptions::isPresent(PlanKey key) const {
+  return getInfo(key).place == Place::Axis ? getInt(key) > 1 : isSet(key);
+}
+
 bool PlanOptions::hasEffect(PlanKey key) const {
   const PlanKeyInfo &info = getInfo(key);
   const SmallVector<PlanKey, 3> needed = info.getNeeded();
@@ -188,7 +192,7 @@ bool PlanOptions::hasEffect(PlanKey key) const {
   if (!words.empty())
     return isOneOf(words, getWord(needed.front()));
   return needed.empty() ||
-         any_of(needed, [&](PlanKey other) { return isSet(other); });
+         any_of(needed, [&](PlanKey other) { return isPresent(other); });
 }
 
 std::string PlanOptions::check() const {
@@ -207,7 +211,7 @@ std::string PlanOptions::check() const {
     return "'" + info.name.str() + "' has an effect with " + listWords(name) +
            (words.empty() ? "" : "=" + listWords(words)) + " only, got " +
            getInfo(other).name.str() + "=" +
-           (isSet(other) ? getWord(other).str() : "none");
+           (isPresent(other) ? getWord(other).str() : "none");
   }
   if (getWord(PlanKey::Decay) == "cosine" &&
       getInt(PlanKey::DecaySteps) <= getInt(PlanKey::Warmup))

@@ -88,6 +88,8 @@ public:
   void set(PlanKey key, llvm::StringRef value) { values[key] = value.str(); }
   void set(PlanKey key, int64_t value) { values[key] = std::to_string(value); }
   bool isSet(PlanKey key) const { return values.count(key) != 0; }
+  /// The same, but an axis of one device is none.
+  bool isPresent(PlanKey key) const;
   bool empty() const { return values.empty(); }
 
   /// What is said of `key`, or its default; check() has found nothing.

@@ -12,6 +12,7 @@
 // RUN: not pp-opt %s --pp-make-plan="lr=0.1" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not pp-opt %s --pp-make-plan="optimizer=sgd betas=0.9,0.9" 2>&1 | FileCheck %s --check-prefix=UNUSED
 // RUN: not pp-opt %s --pp-make-plan="dp=1 zero=1" 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not pp-opt %s --pp-make-plan="zero=1" 2>&1 | FileCheck %s --check-prefix=AXIS
 
 // DEGREE: error: 'dp' expects a number from 1 to 16777216, got '0'
 // SCHEDULE: error: 'schedule' expects gpipe or 1f1b, got 'zigzag'
@@ -24,5 +25,5 @@
 // MESH: error: expects a mesh of at most 2147483648 positions, got more with axis "tp" of size 65536
 // NONE: error: 'lr' has an effect with optimizer only, got optimizer=none
 // UNUSED: error: 'betas' has an effect with optimizer=adam or adamw only, got optimizer=sgd
-// AXIS: error: 'zero' expects an axis "dp" or "ep" or "sp" in the mesh for 1, got #pp.mesh<[]>
+// AXIS: error: 'zero' has an effect with dp, ep or sp only, got dp=none
 module {}

@@ -55,6 +55,7 @@ constexpr Entry entries[] = {
     {attrs::kBound, isInteger, "an i64 integer"},
     {attrs::kDims, areStrings, "[\"...\", ...]"},
     {attrs::kParameter, is<StringAttr>, "a string"},
+    {attrs::kLayer, isInteger, "an i64 integer"},
     {attrs::kStoredShape, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kStoredOrder, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kSharding, is<ShardingAttr>, "#pp.sharding<...>"},

@@ -209,6 +209,14 @@ LogicalResult ReshardOp::verify() {
   if (getEach() && getChange() != LayoutChange::With)
     return emitOpError("expects 'each' beside 'with', got it beside 'without' "
                        "(reshard_c2)");
+  if (auto whole = getWhole())
+    if (int64_t rank = getType().getRank();
+        !llvm::all_of(*whole,
+                      [&](int64_t dim) { return dim >= 0 && dim < rank; }) ||
+        !llvm::is_sorted(*whole, std::less_equal<>()))
+      return emitOpError() << "expects 'whole' to name dimensions of "
+                           << getType() << ", ascending, got [" << *whole
+                           << "] (reshard_c3)";
   return success();
 }
 

@@ -12,17 +12,39 @@ using namespace pp;
 
 namespace {
 
-/// The value under its names.
-Value skipNames(Value value) {
-  while (auto name = value.getDefiningOp<NameOp>())
-    value = name.getOperand();
-  return value;
+/// The rule of the op that makes `value`, if that has one operand.
+std::optional<ShardingRule> getUnaryRule(Value value) {
+  auto op = value.getDefiningOp<ShardingOpInterface>();
+  if (!op || op->getNumOperands() != 1)
+    return std::nullopt;
+  return op.getShardingRule();
 }
 
-/// The parameter a value is, up to ops that only recast it; or null.
+/// The dimension that a dimension of a value is of what it is made of, as far
+/// up as ops keep dimensions.
+std::pair<Value, unsigned> traceDim(Value value, unsigned dim) {
+  for (auto rule = getUnaryRule(value); rule && rule->keepsDims();
+       rule = getUnaryRule(value)) {
+    const TensorFactors &operand = rule->operands.front();
+    dim = llvm::find(operand, rule->results.front()[dim]) - operand.begin();
+    value = value.getDefiningOp()->getOperand(0);
+  }
+  return {value, dim};
+}
+
+/// The parameter whose elements a value has, each once, or an op on each of
+/// them; or null.
 BlockArgument traceParameter(func::FuncOp main, Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (!isa<ConvertOp, ReshapeOp, TransposeOp, NameOp>(op))
+    auto rule = getUnaryRule(value);
+    if (!rule ||
+        llvm::any_of(llvm::seq<int64_t>(rule->factors.size()), [&](int64_t f) {
+          return rule->factors[f].kind != FactorKind::Parallel ||
+                 llvm::none_of(rule->operands.front(),
+                               [&](const DimFactors &factors) {
+                                 return llvm::is_contained(factors, f);
+                               });
+        }))
       return {};
     value = op->getOperand(0);
   }
@@ -120,15 +142,14 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
   else
     findFree(cast<ConvolutionOp>(op));
   for (unsigned side : {0u, 1u}) {
-    // Through a recast the dimensions' numbers differ; only the parameter
-    // itself is seeded.
-    if (!parameters[side] ||
-        skipNames(op->getOperand(side)) != parameters[side])
-      continue;
+    // Only what is a dimension of the parameter itself can be seeded.
     for (int64_t dim : free[side])
-      introductions.push_back(
-          {depths.lookup(op), getArgName(main, parameters[side].getArgNumber()),
-           parameters[side], static_cast<unsigned>(dim)});
+      if (auto [value, of] = traceDim(op->getOperand(side), dim);
+          parameters[side] && value == parameters[side])
+        introductions.push_back(
+            {depths.lookup(op),
+             getArgName(main, parameters[side].getArgNumber()),
+             parameters[side], of});
   }
 }
 

@@ -38,6 +38,8 @@ namespace {
 struct DrawnPlan {
   SmallVector<std::string> keys;
   std::optional<unsigned> seeds;
+  /// Whether the step returns gradients, which hold values for its end.
+  bool keepsGradients = true;
 
   std::string spell() const { return llvm::join(keys, " "); }
   bool says(StringRef start) const {
@@ -125,6 +127,7 @@ protected:
     }
     if (chance(40))
       sayOneOf("ahead", {"0", "2", "9"});
+    plan.keepsGradients = chance(50);
     return plan;
   }
 
@@ -133,7 +136,7 @@ protected:
                                   Level level, std::string &message) {
     PipelineOptions options;
     EXPECT_TRUE(succeeded(parseParallelize(plan.spell(), options, message)));
-    options.keepGradients = true;
+    options.keepGradients = plan.keepsGradients;
     options.stopAfter = level;
     OwningOpRef<ModuleOp> copy = module.clone();
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -233,7 +236,7 @@ protected:
     llvm::raw_string_ostream(text) << *small;
     FAIL() << "program " << number << ": " << fault << "\n"
            << plan.spell() << (plan.seeds ? ", drawn seeds" : "")
-           << "\nshrunk to:\n"
+           << (plan.keepsGradients ? "" : ", no gradients") << "\nshrunk to:\n"
            << text << findFault(*small, plan, number);
   }
 
@@ -242,6 +245,7 @@ protected:
     std::mt19937 random(seed);
     RandomProgramOptions options = drawSizes(random);
     options.isSmooth = options.namesDims = true;
+    options.hasConverts = true; // to f32, which is wider than bf16
     options.hasStates = seed % 2;
     std::string text;
     llvm::raw_string_ostream(text)
@@ -253,6 +257,7 @@ protected:
     std::string message;
     DrawnPlan plan = drawPlan(*module, random);
     plan.seeds.reset();
+    plan.keepsGradients = true; // their errors tell what an update's may be
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + plan.spell());
     DrawnPlan forOneDevice = plan;
     llvm::erase_if(forOneDevice.keys, [](StringRef key) {

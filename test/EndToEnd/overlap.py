@@ -24,7 +24,12 @@ GPT = "gpt --layers=3 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=64 --tied
 # What the instructions of forward read first together, then of backward, which
 # reads no biases; nor does it read what only inputs are multiplied with.
 MLP_GROUPS = [[f"layers.{i}.weight", f"layers.{i}.bias"] for i in range(6)]
-GPT_GROUPS = [["wte.weight", "wpe.weight", "h.0."], ["h.1."], ["h.2."], ["ln_f.", "lm_head.weight"]]
+GPT_GROUPS = [["wte.weight", "wpe.weight", "h.0.ln_1."]]
+for i in range(3):
+    GPT_GROUPS += [[f"h.{i}.attn.c_attn."], [f"h.{i}.attn.c_proj.", f"h.{i}.ln_2."],
+                   [f"h.{i}.mlp.c_fc."],
+                   [f"h.{i}.mlp.c_proj.", f"h.{i + 1}.ln_1." if i < 2 else "ln_f."]]
+GPT_GROUPS.append(["lm_head.weight"])
 BYTES = 4
 
 

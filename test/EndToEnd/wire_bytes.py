@@ -17,7 +17,8 @@ kind, axes or size be there:
 - zero, over dp, with P the bytes that tp leaves of all parameters: 1 sends 2 P a
   step, 2 (m+1) P, 3 up to 3 m P (backward gathers only what it reads: no biases,
   no embeddings of positions), or (m+1) P gathered once a step. In a micro-batch
-  it is a call per layer. States are a part of n with 1, gradients with 2,
+  it is a call per product with a parameter and what follows it, and one for a table
+  that is read twice. States are a part of n with 1, gradients with 2,
   parameters with 3, of what is padded where n does not divide.
 - Between stages, cut where one value crosses, each micro-batch sends A in each direction (its
   part of A with sequence), once a step a tied embedding's gradient is reduced (its part with
@@ -105,8 +106,15 @@ class Parameter:
             self.stored = self.used // longest * -(-longest // keys.dp)
             self.padded = self.stored * keys.dp
 
-    def layer(self):
-        return re.match(r"(h\.\d+)|(\w+)", self.name)[0]
+    def layer(self, model):
+        """How many products with parameters lead to where alone it is read, that product counted."""
+        block, part = re.match(r"(?:h\.(\d+)\.)?(.*)\.", self.name).groups()
+        if part == "wte" and model.tied:
+            return -1
+        within = {"ln_1": 0, "attn.c_attn": 1, "attn.c_proj": 2, "ln_2": 2, "mlp.c_fc": 3,
+                  "mlp.c_proj": 4, "wte": 0, "wpe": 0, "ln_f": 0, "lm_head": 1}[part]
+        blocks = int(block) if block else model.layers if part in ("ln_f", "lm_head") else 0
+        return 4 * blocks + within
 
     def half(self):
         """Attention, or feed-forward part, of a layer."""
@@ -197,7 +205,7 @@ def expected(model, keys, names, all_shapes, stage):
             call("all_reduce", axes, sizes)
         call("all_reduce", "tp", [p.stored for p in apart])
         padded = [p.padded for p in parameters]
-        groups = len({p.layer() for p in parameters})
+        groups = len({p.layer(model) for p in parameters})
         if keys.zero == 1:
             call("reduce_scatter", "dp", padded)
         else:
@@ -206,11 +214,11 @@ def expected(model, keys, names, all_shapes, stage):
         # A table is read again by what projects to it.
         tables = ("wpe",) if is_last and model.tied else ("wpe", "wte")
         again = [p for p in parameters
-                 if not p.name.endswith("bias") and p.layer() not in tables]
+                 if not p.name.endswith("bias") and p.name.split(".")[0] not in tables]
         if keys.zero < 3 or keys.once:
             call("all_gather", "dp", padded)
         else:
-            calls = keys.m * (groups + len({p.layer() for p in again}))
+            calls = keys.m * (groups + len({p.layer(model) for p in again}))
             sent["all_gather", "dp"] = [calls, keys.m * sum(
                 (keys.dp - 1) * p.padded // keys.dp for p in parameters + again)]
     share = lambda split: sum(p.stored if split else p.used for p in parameters)

@@ -288,3 +288,11 @@ func.func @argmax_c2(%x: tensor<4x0xf32>) {
   %0 = pp.argmax %x dim 1 : tensor<4x0xf32> -> tensor<4xi32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{expects 'whole' to name dimensions of 'tensor<4x8xf32>', ascending, got [1, 0] (reshard_c3)}}
+  %0 = pp.reshard %x with ["dp"] whole [1, 0] : tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}

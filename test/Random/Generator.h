@@ -112,6 +112,7 @@ private:
   /// Another value of the type of `like`, broadcast if there is no such.
   mlir::Value matching(mlir::Value like);
 
+  mlir::Value narrowed(mlir::Value parameter);
   mlir::Value simple(mlir::Value x);
   mlir::Value elementwise(mlir::Value x);
   mlir::Value positiveOnly(mlir::Value x);

@@ -67,6 +67,25 @@ Value Generator::matching(Value like) {
   return known;
 }
 
+/// A parameter as it is, or behind a narrower type, in which something may be
+/// done to it.
+Value Generator::narrowed(Value parameter) {
+  if (chance(30))
+    return parameter;
+  RankedTensorType narrow = typeOf(parameter).clone(builder.getF32Type());
+  Value value = make<ConvertOp>(narrow, parameter);
+  if (rankOf(parameter) == 2 && chance(40)) {
+    Sizes turned = {narrow.getDimSize(1), narrow.getDimSize(0)};
+    narrow = narrow.clone(turned);
+    value = make<TransposeOp>(narrow, value, Sizes{1, 0});
+  }
+  if (chance(40))
+    value = unary<NegOp>(value);
+  if (chance(20))
+    value = binary<AddOp>(value, value);
+  return make<ConvertOp>(narrow.clone(builder.getF64Type()), value);
+}
+
 void Generator::addArgument(RankedTensorType type, Role role,
                             const Twine &name) {
   unsigned index = main.getNumArguments();
@@ -116,9 +135,13 @@ OwningOpRef<ModuleOp> Generator::build() {
   }
   if (options.hasStates)
     addStates({parameters[0], parameters[0], parameters[3], parameters[3]});
-  for (Value argument : main.getArguments())
+  for (BlockArgument argument : main.getArguments())
     if (argument != indices)
-      pool.push_back(argument);
+      pool.push_back(options.hasConverts &&
+                             getArgRole(main, argument.getArgNumber()) ==
+                                 Role::Param
+                         ? narrowed(argument)
+                         : argument);
 
   using Step = Value (Generator::*)(Value);
   Step steps[] = {&Generator::elementwise, &Generator::positiveOnly,

@@ -39,6 +39,9 @@ struct RandomProgramOptions {
   bool hasLiterals = false, stopsGradients = false;
   /// Mostly ops that regroup dimensions, and look-ups in what they leave.
   bool regroups = false;
+  /// Parameters that are read in a narrower type than they are stored in: where
+  /// nothing is rounded, or what is compared may be.
+  bool hasConverts = false;
   /// Says what dimensions are, for plans to speak of: a sequence, and experts.
   bool namesDims = false;
 };

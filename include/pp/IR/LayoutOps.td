@@ -70,7 +70,8 @@ def PP_ReshardOp : PP_PureOp<"reshard", [SameOperandsAndResultType]> {
   let description = [{
     `with`: the result is split further over those of `axes` that do not split it
     yet, in a dimension that pp-propagate-shardings chooses. `without`: the operand
-    is, and the result is not. Shardings spread through the op in all other axes.
+    is, and the result is not. Dimensions that are `whole` are not split further.
+    Shardings spread through the op in all other axes.
     `each`: what is partial is reduced in every micro-batch, before it is
     accumulated.
     pp-annotate-shardings writes these ops, for tensors that lie otherwise where
@@ -78,16 +79,18 @@ def PP_ReshardOp : PP_PureOp<"reshard", [SameOperandsAndResultType]> {
     Constraints:
     - (reshard_c1) `axes` has an axis, and none twice.
     - (reshard_c2) `each` stands with `with`.
+    - (reshard_c3) `whole` names dimensions of the tensor, ascending.
 
     ```mlir
     %y = pp.reshard %x with ["dp"] each : tensor<4x8xf32>
+    %z = pp.reshard %x with ["dp"] whole [0] : tensor<4x8xf32>
     ```
   }];
   let arguments = (ins PP_Tensor:$operand, PP_LayoutChangeAttr:$change, StrArrayAttr:$axes,
-                       UnitAttr:$each);
+                       OptionalAttr<DenseI64ArrayAttr>:$whole, UnitAttr:$each);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
-  let assemblyFormat = "$operand `` $change $axes (`each` $each^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$operand `` $change $axes (`whole` $whole^)? (`each` $each^)? attr-dict `:` type($result)";
 }
 
 #endif // PP_IR_LAYOUTOPS_TD

@@ -13,7 +13,9 @@
 #define PP_IR_SHARDINGRULE_H
 
 #include "pp/IR/Enums.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include <algorithm>
 #include <cstdint>
 
 namespace pp {
@@ -62,6 +64,25 @@ struct ShardingRule {
   /// look-up reads the rows alone that its indices name. That of all others
   /// must be the identity of the factor's reduction.
   llvm::SmallVector<unsigned, 2> selected;
+
+  /// True if the dimensions of every operand are those of the result, in any
+  /// order: a part of the result is made of the same parts of all operands.
+  bool keepsDims() const {
+    if (results.size() != 1)
+      return false;
+    auto isDim = [](const DimFactors &factors) { return factors.size() == 1; };
+    return llvm::all_of(results.front(), isDim) &&
+           llvm::all_of(factors,
+                        [](const Factor &factor) {
+                          return factor.kind == FactorKind::Parallel &&
+                                 !factor.needsLocalize;
+                        }) &&
+           llvm::all_of(operands, [&](const TensorFactors &tensor) {
+             return std::is_permutation(tensor.begin(), tensor.end(),
+                                        results.front().begin(),
+                                        results.front().end());
+           });
+  }
 
   int64_t addFactor(int64_t size, FactorKind kind = FactorKind::Parallel,
                     Reduction reduction = Reduction::Sum) {

@@ -405,8 +405,8 @@ def BucketCollectives : Pass<"pp-bucket-collectives", "::mlir::ModuleOp"> {
     call, so that latency is paid once. In fragments that run once a step it is
     those that do not wait for each other; in those of a micro-batch, reductions
     of gradients and gathers of parameters, which where they are shared out
-    (`pp.parameter`) are of one layer: names agree up to the first number (`h.0`),
-    or but for the last word.
+    (`pp.parameter`) are of one layer (`pp.layer` of the argument): a product with
+    a parameter, and what follows until the next one.
 
     ```mlir
     %0 = pp.all_reduce sum %a over @mesh ["dp"] : ...

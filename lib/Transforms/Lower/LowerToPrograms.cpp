@@ -54,6 +54,7 @@ private:
   /// Chooses where the values are written that are added up.
   void chooseDestinations(FragmentOp fragment);
   SlotClass classOf(FragmentOp fragment, Value bodyValue);
+  bool isOfParameters(FragmentOp fragment, Value value);
   bool isGathered(FragmentOp fragment, OpResult value);
 
   static int64_t instanceOf(Value value, int64_t microBatch);
@@ -171,16 +172,24 @@ void StageLowering::sendResults(FragmentOp fragment, int64_t microBatch) {
     }
 }
 
+/// Whether a value of a fragment is a parameter, or made of nothing else.
+bool StageLowering::isOfParameters(FragmentOp fragment, Value value) {
+  if (Operation *op = value.getDefiningOp())
+    return isa<LaunchOp>(op) && op->getNumOperands() &&
+           llvm::all_of(op->getOperands(), [&](Value operand) {
+             return isOfParameters(fragment, operand);
+           });
+  auto argument = dyn_cast<BlockArgument>(
+      fragment.getOperand(cast<BlockArgument>(value).getArgNumber()));
+  return argument && getArgRole(main, argument.getArgNumber()) == Role::Param;
+}
+
 /// Whether a value of a fragment is a parameter, gathered from what the ranks
 /// hold of it.
 bool StageLowering::isGathered(FragmentOp fragment, OpResult value) {
-  auto part = dyn_cast<BlockArgument>(
-      value.getOwner()->getOperand(value.getResultNumber()));
-  auto argument =
-      part ? dyn_cast<BlockArgument>(fragment.getOperand(part.getArgNumber()))
-           : BlockArgument();
-  return isa<AllGatherOp>(value.getOwner()) && argument &&
-         getArgRole(main, argument.getArgNumber()) == Role::Param;
+  return isa<AllGatherOp>(value.getOwner()) &&
+         isOfParameters(fragment,
+                        value.getOwner()->getOperand(value.getResultNumber()));
 }
 
 /// A gradient is what is held for the update; what is added to a sum at once is
@@ -345,9 +354,9 @@ LogicalResult StageLowering::lowerReturn() {
   Operation *terminator = main.getBody().front().getTerminator();
   writer.setLoc(terminator->getLoc());
   writer.setTag({Phase::Update, stage, -1});
-  llvm::StringMap<unsigned> arguments = getArgsByName(main);
   SmallVector<SlotCopy> copies;
-  for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+  for (auto [index, value, argument] :
+       llvm::enumerate(terminator->getOperands(), getUpdatedArguments(main))) {
     auto stages =
         main.getResultAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
     if (stages && !llvm::is_contained(stages.asArrayRef(), stage))
@@ -355,14 +364,11 @@ LogicalResult StageLowering::lowerReturn() {
     FailureOr<int64_t> slot = obtain(value, -1, terminator);
     if (failed(slot))
       return failure();
-    std::optional<Role> role = getResultRole(main, index);
-    if (role != Role::Param && role != Role::State) {
+    if (argument)
+      copies.push_back(
+          {*slot, instances.at({argument, -1}), argument.getType()});
+    else
       writer.emit(*slot, index);
-      continue;
-    }
-    Value argument =
-        main.getArgument(arguments.lookup(getResultName(main, index)));
-    copies.push_back({*slot, instances.at({argument, -1}), argument.getType()});
   }
   for (SlotCopy copy : putInSequence(copies, [&](Type type) {
          return writer.addSlot("old", SlotClass::Activation, type);

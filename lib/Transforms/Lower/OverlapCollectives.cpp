@@ -13,6 +13,7 @@
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace pp;
@@ -26,19 +27,30 @@ namespace {
 
 class Fragment {
 public:
-  Fragment(Block &block, StringAttr stageAxis)
-      : block(block), stageAxis(stageAxis) {}
+  Fragment(FragmentOp fragment, StringAttr stageAxis)
+      : fragment(fragment), block(fragment.getBody().front()),
+        stageAxis(stageAxis) {
+    findPrepared();
+  }
 
   void moveUp(uint64_t ahead);
 
 private:
   bool mayMove(Operation &op) const;
+  bool isHeld(Value value);
+  void findPrepared();
   /// Collectives that need nothing but what the fragment is given, by the first
   /// instruction that does need one of them.
   llvm::MapVector<Operation *, SmallVector<Operation *>> findFree() const;
+  /// The kernels that make what `call` reads, in order.
+  SmallVector<Operation *> findKernelsOf(Operation *call) const;
 
+  FragmentOp fragment;
   Block &block;
   StringAttr stageAxis;
+  /// Kernels that read nothing but what is held between steps, as a convert of
+  /// a parameter.
+  llvm::SetVector<Operation *> prepared;
 };
 
 struct OverlapCollectivesPass
@@ -52,8 +64,7 @@ struct OverlapCollectivesPass
     if (MeshAxisAttr axis = plan->getMesh().getStageAxis())
       stageAxis = axis.getName();
     for (auto fragment : main->getOps<FragmentOp>())
-      Fragment(fragment.getBody().front(), stageAxis)
-          .moveUp(plan->getInt(PlanKey::Ahead));
+      Fragment(fragment, stageAxis).moveUp(plan->getInt(PlanKey::Ahead));
   }
 };
 
@@ -65,6 +76,41 @@ bool Fragment::mayMove(Operation &op) const {
          !(stageAxis && llvm::is_contained(axes, stageAxis));
 }
 
+bool Fragment::isHeld(Value value) {
+  auto given = dyn_cast<BlockArgument>(value);
+  auto argument =
+      given ? dyn_cast<BlockArgument>(fragment.getOperand(given.getArgNumber()))
+            : BlockArgument();
+  if (!argument)
+    return false;
+  auto main = fragment->getParentOfType<func::FuncOp>();
+  std::optional<Role> role = getArgRole(main, argument.getArgNumber());
+  return role == Role::Param || role == Role::State;
+}
+
+void Fragment::findPrepared() {
+  for (auto launch : block.getOps<LaunchOp>())
+    if (launch->getNumOperands() &&
+        llvm::all_of(launch.getOperands(), [&](Value operand) {
+          return isHeld(operand) || prepared.contains(operand.getDefiningOp());
+        }))
+      prepared.insert(launch);
+}
+
+SmallVector<Operation *> Fragment::findKernelsOf(Operation *call) const {
+  llvm::SmallSetVector<Operation *, 4> kernels;
+  SmallVector<Operation *> readers{call};
+  while (!readers.empty())
+    for (Value operand : readers.pop_back_val()->getOperands())
+      if (Operation *producer = operand.getDefiningOp();
+          prepared.contains(producer) && kernels.insert(producer))
+        readers.push_back(producer);
+  SmallVector<Operation *> sorted = kernels.takeVector();
+  llvm::sort(sorted,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return sorted;
+}
+
 llvm::MapVector<Operation *, SmallVector<Operation *>>
 Fragment::findFree() const {
   SmallVector<Operation *> free;
@@ -72,7 +118,8 @@ Fragment::findFree() const {
   for (Operation &op : block)
     if (mayMove(op) && llvm::all_of(op.getOperands(), [&](Value operand) {
           Operation *producer = operand.getDefiningOp();
-          return !producer || firstReader.contains(producer);
+          return !producer || firstReader.contains(producer) ||
+                 prepared.contains(producer);
         })) {
       free.push_back(&op);
       firstReader[&op] = block.getTerminator();
@@ -103,11 +150,26 @@ void Fragment::moveUp(uint64_t ahead) {
   SmallVector<Operation *> readers(llvm::make_first_range(free));
   // Before the first of the block that stays.
   llvm::DenseSet<Operation *> moved;
+  llvm::MapVector<Operation *, SmallVector<Operation *>> kernels;
   for (const auto &[reader, calls] : free)
-    moved.insert_range(calls);
+    for (Operation *call : calls) {
+      kernels[call] = findKernelsOf(call);
+      moved.insert(call);
+      moved.insert_range(kernels[call]);
+    }
   Operation *first = &*llvm::find_if(
       block, [&](Operation &op) { return !moved.contains(&op); });
-  for (auto [index, entry] : llvm::enumerate(free))
-    for (Operation *call : entry.second)
-      call->moveBefore(index < ahead ? first : readers[index - ahead]);
+  // Kernels go up with the first call that needs them, and never down.
+  llvm::DenseMap<Operation *, unsigned> places;
+  for (Operation &op : block)
+    places[&op] = places.size();
+  for (auto [index, entry] : llvm::enumerate(free)) {
+    Operation *place = index < ahead ? first : readers[index - ahead];
+    for (Operation *call : entry.second) {
+      for (Operation *kernel : kernels[call])
+        if (moved.erase(kernel) && places[kernel] > places[place])
+          kernel->moveBefore(place);
+      call->moveBefore(place);
+    }
+  }
 }

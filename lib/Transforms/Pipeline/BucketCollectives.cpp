@@ -4,19 +4,19 @@
 //
 // Takes and leaves level 3. What runs once a step waits for the same thing, the
 // end of the backward pass, so that joining calls there delays none. Within a
-// micro-batch, what is gathered or scattered for the parameters of one layer is
-// joined, for these are needed, and their gradients ready, close together; more
-// would be held than the plan allows, which shares out parameters or gradients.
-// Gradients that it does not share out are held to the update, and wait for
-// each other.
+// micro-batch, what is gathered or scattered for the parameters of one layer
+// (pp.layer) is joined, for these are needed, and their gradients ready, close
+// together; more would be held than the plan allows, which shares out
+// parameters or gradients. Gradients that it does not share out are held to the
+// update, and wait for each other.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Kernel.h"
+#include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace pp;
@@ -30,24 +30,37 @@ namespace {
 
 /// What calls must share to be joined: name, attributes but for dimensions,
 /// element type, and a layer.
-using BucketKey = std::tuple<StringRef, Attribute, Type, StringRef>;
+using BucketKey = std::tuple<StringRef, Attribute, Type, int64_t>;
 using Calls = SmallVector<Operation *>;
 
 bool canBeJoined(Operation *op) {
   return isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op);
 }
 
-/// `h.0` of `h.0.attn.c_attn.weight`, `ln_f` of `ln_f.bias`: all up to the
-/// first number, else all but the last word.
-StringRef layerOf(StringRef parameter) {
-  for (size_t end = parameter.find('.'), begin = 0; end != StringRef::npos;
-       begin = end + 1, end = parameter.find('.', begin))
-    if (llvm::all_of(parameter.slice(begin, end), llvm::isDigit))
-      return parameter.take_front(end);
-  return parameter.rsplit('.').first;
+/// Of calls that are of no layer.
+constexpr int64_t kNoLayer = std::numeric_limits<int64_t>::max();
+
+/// True if no work leads to `value` but elementwise ops on what the fragment is
+/// given, as converts of a parameter.
+bool isAtHand(Value value) {
+  Operation *op = value.getDefiningOp();
+  return !op ||
+         (op->hasTrait<OpTrait::Elementwise>() &&
+          llvm::all_of(op->getOperands(), isAtHand)) ||
+         isa<ConstantOp>(op);
 }
 
-BucketKey keyOf(Operation *op, StringRef layer) {
+/// True if what becomes of `op` in its fragment is yielded, as it is or after
+/// elementwise ops, or read by one of `others` alone.
+bool isGivenAway(Operation *op, const llvm::DenseSet<Operation *> &others) {
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    return isa<YieldOp>(user) || others.contains(user) ||
+           (user->hasTrait<OpTrait::Elementwise>() &&
+            isGivenAway(user, others));
+  });
+}
+
+BucketKey keyOf(Operation *op, int64_t layer) {
   NamedAttrList shared;
   for (StringRef name : {"reduction", "mesh", "axes", "stages"})
     if (Attribute value = op->getInherentAttr(name).value_or(Attribute()))
@@ -72,14 +85,16 @@ int64_t bytesOf(Operation *op) {
 struct BucketCollectivesPass
     : pp::impl::BucketCollectivesBase<BucketCollectivesPass> {
   void runOnOperation() override {
-    auto main = lookupSplitMain(getOperation());
+    auto found = lookupSplitMain(getOperation());
     auto plan = lookupPlan(getOperation());
-    if (failed(main) || failed(plan))
+    if (failed(found) || failed(plan))
       return signalPassFailure();
+    main = *found;
+    arguments = getArgsByName(main);
     bucketBytes = plan->getInt(PlanKey::Bucket);
     if (MeshAxisAttr axis = plan->getMesh().getStageAxis())
       stageAxis = axis.getName();
-    for (auto fragment : main->getOps<FragmentOp>()) {
+    for (auto fragment : main.getOps<FragmentOp>()) {
       Block &body = fragment.getBody().front();
       for (ArrayRef<Operation *> calls :
            chooseBuckets(body, isOncePerStep(fragment.getPhase())
@@ -93,8 +108,20 @@ struct BucketCollectivesPass
 private:
   using CallKeys = llvm::DenseMap<Operation *, BucketKey>;
 
+  /// The layer of a parameter; each one without is a layer of its own.
+  int64_t layerOf(StringAttr parameter) {
+    if (!parameter)
+      return kNoLayer;
+    auto number = arguments.find(parameter.getValue());
+    if (number == arguments.end())
+      return kNoLayer;
+    auto layer =
+        main.getArgAttrOfType<IntegerAttr>(number->second, attrs::kLayer);
+    return layer ? layer.getInt() : -1 - int64_t(number->second);
+  }
+
   CallKeys findCallsOfStep(Block &block) const;
-  CallKeys findCallsOfMicroBatch(Block &block) const;
+  CallKeys findCallsOfMicroBatch(Block &block);
   SmallVector<Calls> chooseBuckets(Block &block, const CallKeys &keys) const;
   /// Joins `calls` into as few as may be.
   void join(ArrayRef<Operation *> calls) const;
@@ -119,6 +146,8 @@ private:
     return previous;
   }
 
+  func::FuncOp main;
+  llvm::StringMap<unsigned> arguments;
   StringAttr stageAxis;
   int64_t bucketBytes = 0;
 };
@@ -181,30 +210,27 @@ BucketCollectivesPass::findCallsOfStep(Block &block) const {
   CallKeys keys;
   for (Operation &op : block.without_terminator())
     if (canBeJoined(&op) && !isOverStages(&op))
-      keys[&op] = keyOf(&op, {});
+      keys[&op] = keyOf(&op, kNoLayer);
   return keys;
 }
 
 /// Gathers of what the fragment is given, and reductions of gradients that the
 /// fragment gives away: no work waits between them.
 BucketCollectivesPass::CallKeys
-BucketCollectivesPass::findCallsOfMicroBatch(Block &block) const {
+BucketCollectivesPass::findCallsOfMicroBatch(Block &block) {
   CallKeys keys;
   llvm::DenseSet<Operation *> gradients;
   for (Operation &op : llvm::reverse(block.without_terminator())) {
     if (!canBeJoined(&op) || isOverStages(&op))
       continue;
     auto parameter = op.getAttrOfType<StringAttr>(attrs::kParameter);
-    bool isGather = parameter && llvm::all_of(op.getOperands(),
-                                              llvm::IsaPred<BlockArgument>);
-    bool isGradient = getKind(&op) == Kind::WeightGradient &&
-                      llvm::all_of(op.getUsers(), [&](Operation *user) {
-                        return isa<YieldOp>(user) || gradients.contains(user);
-                      });
+    bool isGather = parameter && llvm::all_of(op.getOperands(), isAtHand);
+    bool isGradient =
+        getKind(&op) == Kind::WeightGradient && isGivenAway(&op, gradients);
     if (isGradient)
       gradients.insert(&op);
     if (isGather || isGradient)
-      keys[&op] = keyOf(&op, parameter ? layerOf(parameter) : StringRef());
+      keys[&op] = keyOf(&op, layerOf(parameter));
   }
   return keys;
 }

@@ -20,6 +20,7 @@
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
+#include <map>
 
 using namespace mlir;
 using namespace pp;
@@ -246,21 +247,31 @@ LogicalResult SeedPlacement::checkUsed() {
   return success();
 }
 
-/// The axes over which `zero` may share out a parameter: those of the mesh that
-/// no seed gives to it.
-SmallVector<StringRef> findSharedOut(PlanAttr plan, const SeedTable &table,
-                                     StringRef parameter) {
+/// How `zero` may share out a parameter: over the axes of the mesh that no seed
+/// gives to it, along dimensions that none keeps whole.
+SharedOut findSharedOut(PlanAttr plan, const SeedTable &table,
+                        StringRef parameter) {
   llvm::StringSet<> seeded;
+  std::map<int64_t, bool> isWhole;
   for (unsigned number : table.lookup(parameter))
-    for (DimShardingAttr dim : plan.getSeeds()[number].getDims())
-      for (StringAttr axis : dim.getAxes())
+    for (auto [dim, sharding] :
+         llvm::enumerate(plan.getSeeds()[number].getDims())) {
+      for (StringAttr axis : sharding.getAxes())
         seeded.insert(axis);
-  SmallVector<StringRef> axes;
+      if (!sharding.getAxes().empty())
+        isWhole[dim] = false;
+      else if (!sharding.getIsOpen())
+        isWhole.try_emplace(dim, true);
+    }
+  SharedOut shared;
   for (PlanKey key : getInfo(PlanKey::Zero).getNeeded())
     if (StringRef axis = getInfo(key).axis;
         plan.getMesh().lookup(axis) && !seeded.contains(axis))
-      axes.push_back(axis);
-  return axes;
+      shared.axes.push_back(axis);
+  for (auto [dim, is] : isWhole)
+    if (is)
+      shared.whole.push_back(dim);
+  return shared;
 }
 
 struct AnnotateShardingsPass
@@ -290,13 +301,16 @@ struct AnnotateShardingsPass
     }
     int64_t zero = plan->getInt(PlanKey::Zero);
     bool gathersOnce = plan->getWord(PlanKey::ZeroGather) == "step";
-    auto getAxes = [&, table = SeedTable(*plan)](StringRef parameter) {
-      return findSharedOut(*plan, table, parameter);
-    };
-    if (failed(writeParameterLayouts(*main, zero, gathersOnce, getAxes)) ||
-        failed(SeedPlacement(*main, *plan,
+    // Seeds are checked before what they say is obeyed.
+    if (failed(SeedPlacement(*main, *plan,
                              FlatSymbolRefAttr::get(mesh.getSymNameAttr()))
                    .run()))
+      return signalPassFailure();
+    auto getSharedOut = [&, table = SeedTable(*plan)](BlockArgument parameter) {
+      return findSharedOut(*plan, table,
+                           getArgName(*main, parameter.getArgNumber()));
+    };
+    if (failed(writeParameterLayouts(*main, zero, gathersOnce, getSharedOut)))
       signalPassFailure();
   }
 };

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "ParameterLayouts.h"
 #include "mlir/IR/Builders.h"
+#include "pp/Analysis/Layers.h"
 #include "pp/IR/Model.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -23,16 +24,17 @@ namespace {
 class LayoutWriter {
 public:
   LayoutWriter(func::FuncOp main, int64_t zero, bool gathersOnce,
-               GetAxes getAxes)
-      : main(main), zero(zero), gathersOnce(gathersOnce), getAxes(getAxes),
-        builder(main.getContext()) {}
+               GetSharedOut getSharedOut)
+      : main(main), zero(zero), gathersOnce(gathersOnce),
+        getSharedOut(getSharedOut), builder(main.getContext()) {}
 
   LogicalResult run();
 
 private:
+  void writeLayers();
   void splitUpdate(BlockArgument parameter, ArrayRef<Operation *> update);
-  Value splitGradient(Value value, BlockArgument parameter,
-                      Operation *reader);
+  void splitGradient(Value value, ArrayRef<OpOperand *> uses, Operation *like,
+                     BlockArgument parameter);
   void gatherUses(BlockArgument parameter, Kind kind,
                   function_ref<bool(Operation *)> isWanted);
   void gatherResult(unsigned result);
@@ -45,8 +47,10 @@ private:
   func::FuncOp main;
   int64_t zero;
   bool gathersOnce;
-  GetAxes getAxes;
-  ArrayAttr axes;                    ///< of the parameter at hand
+  GetSharedOut getSharedOut;
+  /// Of the parameter at hand.
+  ArrayAttr axes;
+  SmallVector<int64_t> whole;
   llvm::StringMap<unsigned> results; ///< new values, by parameter
   OpBuilder builder;
 };
@@ -55,8 +59,10 @@ private:
 
 Value LayoutWriter::build(Value value, LayoutChange change, bool each,
                           Kind kind, Operation *like, BlockArgument parameter) {
-  auto reshard = ReshardOp::create(builder, value.getLoc(), value.getType(),
-                                   value, change, axes, each);
+  auto reshard = ReshardOp::create(
+      builder, value.getLoc(), value.getType(), value, change, axes,
+      whole.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(whole),
+      each);
   setKind(reshard, kind);
   for (StringRef name : {attrs::kOrigin, attrs::kStages})
     if (Attribute mark = like->getAttr(name))
@@ -67,34 +73,95 @@ Value LayoutWriter::build(Value value, LayoutChange change, bool each,
   return reshard;
 }
 
-/// True if `add` meets what no stage has both of.
-static bool addsAcrossStages(AddOp add) {
-  SmallVector<ArrayRef<int64_t>, 2> homes;
-  for (Value operand : add->getOperands())
-    homes.push_back(operand.getDefiningOp() ? getStages(operand.getDefiningOp())
-                                            : ArrayRef<int64_t>());
-  return !homes[0].empty() && !homes[1].empty() &&
-         llvm::none_of(homes[0], [&](int64_t stage) {
-           return llvm::is_contained(homes[1], stage);
-         });
+/// True if no stage has all that `op` reads.
+static bool meetsAcrossStages(Operation *op) {
+  std::optional<SmallVector<int64_t>> common;
+  for (Value operand : op->getOperands()) {
+    Operation *producer = operand.getDefiningOp();
+    ArrayRef<int64_t> home =
+        producer ? getStages(producer) : ArrayRef<int64_t>();
+    if (home.empty())
+      continue;
+    if (!common)
+      common.emplace(home);
+    llvm::erase_if(*common, [&](int64_t stage) {
+      return !llvm::is_contained(home, stage);
+    });
+  }
+  return common && common->empty();
 }
 
-/// The gradient `value` in the layout of the update that `reader` belongs to.
-/// What stages add up travels between them: each splits its part before.
-Value LayoutWriter::splitGradient(Value value, BlockArgument parameter,
-                                  Operation *reader) {
-  auto add = value.getDefiningOp<AddOp>();
-  if (add && addsAcrossStages(add)) {
-    for (OpOperand &operand : add->getOpOperands())
-      operand.set(splitGradient(operand.get(), parameter, add));
-    return value;
-  }
-  bool isEach = zero >= 2;
+/// True if `value` is a sum that devices with parts of what is summed may have
+/// parts of, or is made of such in a way that leaves it one. What stages add up
+/// travels between them, and is reduced before.
+static bool mayBePartial(Value value) {
+  auto shardable = value.getDefiningOp<ShardingOpInterface>();
+  if (!shardable)
+    return false;
+  const ShardingRule rule = shardable.getShardingRule();
+  auto isSummed = [](const Factor &factor) {
+    return factor.kind == FactorKind::Reduction &&
+           factor.reduction == Reduction::Sum;
+  };
+  auto passes = [&](unsigned index) {
+    Value operand = shardable->getOperand(index);
+    return operand.hasOneUse() && !shardable.reducesFirst(index) &&
+           mayBePartial(operand);
+  };
+  return llvm::any_of(rule.factors, isSummed) ||
+         (!meetsAcrossStages(shardable) &&
+          llvm::any_of(rule.additive, [&](const auto &set) {
+            return llvm::all_of(set, passes);
+          }));
+}
+
+/// The op that makes `value`, if a part of its result is made of the same parts
+/// of its operands and some of these are sums, or made of sums in this way.
+static Operation *findMakerOfParts(Value value) {
+  auto shardable = value.getDefiningOp<ShardingOpInterface>();
+  if (!shardable || isa<ReshardOp, ShardingConstraintOp>(shardable) ||
+      mayBePartial(value) || !shardable.getShardingRule().keepsDims())
+    return nullptr;
+  auto isOfSums = [](Value operand) {
+    return operand.hasOneUse() &&
+           (mayBePartial(operand) || findMakerOfParts(operand));
+  };
+  return llvm::any_of(shardable->getOperands(), isOfSums)
+             ? shardable.getOperation()
+             : nullptr;
+}
+
+/// Splits `value`, all whose `uses` read it split, at the sums that it is made
+/// of, so that each is formed in the type that it has and in parts: a convert
+/// makes a part of its result from a part of its operand.
+void LayoutWriter::splitGradient(Value value, ArrayRef<OpOperand *> uses,
+                                 Operation *like, BlockArgument parameter) {
+  if (uses.size() == static_cast<size_t>(llvm::range_size(value.getUses())))
+    if (Operation *maker = findMakerOfParts(value)) {
+      const ShardingRule rule =
+          cast<ShardingOpInterface>(maker).getShardingRule();
+      const SmallVector<int64_t> ofResult = whole;
+      for (OpOperand &operand : maker->getOpOperands()) {
+        whole.clear();
+        for (auto [dim, factors] :
+             llvm::enumerate(rule.operands[operand.getOperandNumber()]))
+          if (llvm::is_contained(ofResult,
+                                 llvm::find(rule.results.front(), factors) -
+                                     rule.results.front().begin()))
+            whole.push_back(dim);
+        splitGradient(operand.get(), &operand, maker, parameter);
+      }
+      whole = ofResult;
+      return;
+    }
   builder.setInsertionPointAfterValue(value);
   Operation *producer = value.getDefiningOp();
-  return build(value, LayoutChange::With, isEach, Kind::WeightGradient,
-               producer ? producer : reader,
-               isEach ? parameter : BlockArgument());
+  const bool isEach = zero >= 2;
+  Value split =
+      build(value, LayoutChange::With, isEach, Kind::WeightGradient,
+            producer ? producer : like, isEach ? parameter : BlockArgument());
+  for (OpOperand *use : uses)
+    use->set(split);
 }
 
 /// The update reads its parameter and gradient split; a gradient that the step
@@ -129,18 +196,15 @@ void LayoutWriter::splitUpdate(BlockArgument parameter,
       uses[operand.get()].push_back(&operand);
   }
   for (auto &[value, operands] : uses) {
-    bool isGradient = value != parameter;
-    if (!isGradient && zero == 3)
+    if (value != parameter) {
+      splitGradient(value, operands, operands.front()->getOwner(), parameter);
       continue;
-    Operation *reader = operands.front()->getOwner();
-    Value split;
-    if (isGradient) {
-      split = splitGradient(value, parameter, reader);
-    } else {
-      builder.setInsertionPointAfterValue(value);
-      split = build(value, LayoutChange::With, /*each=*/false, Kind::Update,
-                    reader);
     }
+    if (zero == 3)
+      continue;
+    builder.setInsertionPointToStart(&main.getBody().front());
+    Value split = build(value, LayoutChange::With, /*each=*/false, Kind::Update,
+                        operands.front()->getOwner());
     for (OpOperand *operand : operands)
       operand->set(split);
   }
@@ -191,9 +255,11 @@ void LayoutWriter::gatherResult(unsigned result) {
 void LayoutWriter::splitParameter(BlockArgument parameter,
                                   ArrayRef<Operation *> update) {
   StringRef name = getArgName(main, parameter.getArgNumber());
-  axes = builder.getStrArrayAttr(getAxes(name));
-  if (axes.empty())
+  const SharedOut shared = getSharedOut(parameter);
+  if (shared.axes.empty())
     return;
+  axes = builder.getStrArrayAttr(shared.axes);
+  whole = shared.whole;
   splitUpdate(parameter, update);
   auto isForward = [](Operation *user) {
     return getKind(user) == Kind::Forward;
@@ -208,6 +274,16 @@ void LayoutWriter::splitParameter(BlockArgument parameter,
   }
 }
 
+/// What travels together is told by the model's graph, which later passes no
+/// longer see.
+void LayoutWriter::writeLayers() {
+  SmallVector<Attribute> layers;
+  for (int64_t layer : findLayers(main))
+    layers.push_back(layer < 0 ? Attribute()
+                               : builder.getI64IntegerAttr(layer));
+  setArgAttrs(main, attrs::kLayer, layers);
+}
+
 LogicalResult LayoutWriter::run() {
   llvm::StringMap<SmallVector<Operation *>> updates;
   for (Operation &op : main.getBody().front().without_terminator())
@@ -220,6 +296,7 @@ LogicalResult LayoutWriter::run() {
   for (unsigned index = 0; index < main.getNumResults(); ++index)
     if (getResultRole(main, index) == Role::Param)
       results[getResultName(main, index)] = index;
+  writeLayers();
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
     if (getArgRole(main, index) != Role::Param)
@@ -235,6 +312,7 @@ LogicalResult LayoutWriter::run() {
 }
 
 LogicalResult pp::writeParameterLayouts(func::FuncOp main, int64_t zero,
-                                        bool gathersOnce, GetAxes getAxes) {
-  return LayoutWriter(main, zero, gathersOnce, getAxes).run();
+                                        bool gathersOnce,
+                                        GetSharedOut getSharedOut) {
+  return LayoutWriter(main, zero, gathersOnce, getSharedOut).run();
 }

@@ -11,11 +11,14 @@
 
 namespace pp {
 
-/// The axes over which a parameter may lie split further.
-using GetAxes =
-    llvm::function_ref<llvm::SmallVector<llvm::StringRef>(llvm::StringRef)>;
+/// How a parameter may lie split further.
+struct SharedOut {
+  llvm::SmallVector<llvm::StringRef> axes;
+  llvm::SmallVector<int64_t> whole; ///< dimensions that may not, ascending
+};
+using GetSharedOut = llvm::function_ref<SharedOut(mlir::BlockArgument)>;
 
-/// Writes `pp.reshard` over `getAxes` of its name wherever a parameter, its
+/// Writes `pp.reshard` as `getSharedOut` says wherever a parameter, its
 /// gradient or its new value goes from one of its three layouts to another:
 /// stored (as the argument lies between steps), used (by forward and backward)
 /// and updated. `zero` 1 splits what is updated, 2 gradients in every
@@ -23,7 +26,8 @@ using GetAxes =
 /// once a step. Takes `pp.parameter` from the ops of updates, and names what is
 /// done in every micro-batch, or before all of them, by it.
 mlir::LogicalResult writeParameterLayouts(mlir::func::FuncOp main, int64_t zero,
-                                          bool gathersOnce, GetAxes getAxes);
+                                          bool gathersOnce,
+                                          GetSharedOut getSharedOut);
 
 } // namespace pp
 

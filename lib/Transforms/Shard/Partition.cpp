@@ -97,7 +97,6 @@ private:
                                  Layout &factors);
   FailureOr<Value> getOperand(OpOperand &operand, const Layout &layout);
   bool takeTime(PartialAxes &partial) const;
-  PartialAxes partialBut(const PartialAxes &partial, ArrayAttr axes) const;
   Value accumulate(Value addend);
   FailureOr<LocalValue> reduceAtDefinition(Value value, OpOperand &use,
                                            const Layout &layout);
@@ -207,11 +206,19 @@ FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
     return built;
   };
   // The sum over micro-batches comes first, but for the axes over which each is
-  // reduced.
+  // reduced, and those that split what it is reduced to.
   auto reshard = dyn_cast<ReshardOp>(use.getOwner());
-  if (hasTime && reshard && reshard.getEach() &&
-      failed(reduce(partialBut(partial.partial, reshard.getAxes()))))
-    return failure();
+  auto isReducedEach = [&](int axis) {
+    return llvm::is_contained(reshard.getAxes(), mesh.name(axis)) ||
+           splits(reduced.layout, axis);
+  };
+  if (hasTime && reshard && reshard.getEach()) {
+    PartialAxes rest = partial.partial;
+    llvm::erase_if(
+        rest, [&](const auto &entry) { return isReducedEach(entry.first); });
+    if (failed(reduce(rest)))
+      return failure();
+  }
   if (hasTime)
     partial.value = accumulate(partial.value);
   FailureOr<Value> built = reduce({});
@@ -220,16 +227,6 @@ FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
   reduced.value = *built;
   global.forms.push_back({reduced});
   return reduced;
-}
-
-/// `partial` without `axes`.
-PartialAxes Partitioner::partialBut(const PartialAxes &partial,
-                                    ArrayAttr axes) const {
-  PartialAxes rest;
-  llvm::copy_if(partial, std::back_inserter(rest), [&](const auto &entry) {
-    return !llvm::is_contained(axes, mesh.name(entry.first));
-  });
-  return rest;
 }
 
 /// Takes the time axis from `partial`; false if it has none.

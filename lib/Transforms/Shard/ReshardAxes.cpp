@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ReshardAxes.h"
+#include "mlir/IR/Remarks.h"
+#include "pp/IR/Model.h"
 
 using namespace mlir;
 using namespace pp;
@@ -36,16 +38,47 @@ void ReshardAxes::stop(function_ref<bool(int value, int axis)> isWished) {
   });
 }
 
-/// Which dimension takes `axes` besides what splits it: the first that they
-/// divide, else the largest that is whole, else the largest, if it is as large
-/// as they are.
+/// Where no axis splits a dimension, the padding that `axes` need is at its
+/// end. Below those that do, each shard would be padded; the values that share
+/// the dimension's factors would have to be so, too, wherever these are one
+/// factor. Otherwise that is padding in the middle, which no argument can have.
+bool ReshardAxes::padsInside(Value value, unsigned dim, const AxisList &present,
+                             const AxisList &axes) {
+  if (!classes) {
+    classes.emplace();
+    for (const ShardingSpread::Node &node : graph.getNodes())
+      if (node.op)
+        classes->addOp(node.op, node.rule);
+    auto main = cast<func::FuncOp>(value.getParentRegion()->getParentOp());
+    for (auto [result, updated] :
+         llvm::zip_equal(main.getBody().front().getTerminator()->getOperands(),
+                         getUpdatedArguments(main)))
+      if (updated && updated.getType() == result.getType())
+        classes->tie(updated, result);
+  }
+  SmallVector<int64_t> sizes;
+  for (FactorClasses::Class part : classes->classesOf(value, dim))
+    sizes.push_back(classes->size(part));
+  AxisList all = present;
+  llvm::append_range(all, axes);
+  const Layout parts = splitAxes(all, sizes, mesh);
+  return llvm::any_of(llvm::seq<size_t>(1, parts.size()), [&](size_t part) {
+    return sizes[part] % mesh.size(parts[part]) != 0;
+  });
+}
+
+/// Which dimension takes `axes` besides what splits it, and is not to stay
+/// whole: the first that they divide, else the largest that is whole, else the
+/// largest, if it is as large as they are.
 std::optional<unsigned>
-ReshardAxes::chooseSplit(const ShardingSpread::Value &state,
-                         const AxisList &axes) const {
+ReshardAxes::chooseSplit(const ShardingSpread::Value &state, Value value,
+                         ArrayRef<int64_t> whole, const AxisList &axes) {
   auto localSize = [&](unsigned dim) {
     return state.sizes[dim] / mesh.size(state.layout[dim]);
   };
-  auto dims = llvm::seq<unsigned>(0, state.sizes.size());
+  auto dims = llvm::make_filter_range(
+      llvm::seq<unsigned>(0, state.sizes.size()),
+      [&](int64_t dim) { return !llvm::is_contained(whole, dim); });
   int64_t shards = mesh.size(axes);
   for (unsigned dim : dims)
     if (state.sizes[dim] % (mesh.size(state.layout[dim]) * shards) == 0)
@@ -55,9 +88,36 @@ ReshardAxes::chooseSplit(const ShardingSpread::Value &state,
     return std::pair(state.layout[dim].empty(), localSize(dim));
   };
   for (unsigned dim : dims)
-    if (localSize(dim) >= shards && (!best || rank(dim) > rank(*best)))
+    if (localSize(dim) >= shards && (!best || rank(dim) > rank(*best)) &&
+        (state.layout[dim].empty() ||
+         !padsInside(value, dim, state.layout[dim], axes)))
       best = dim;
   return best;
+}
+
+/// Of an argument that has elements enough, but no dimension to split.
+void ReshardAxes::report(ReshardOp reshard, int number, const AxisList &axes,
+                         StringAttr root) {
+  auto argument = dyn_cast<BlockArgument>(reshard.getOperand());
+  const ShardingSpread::Value &state = graph.value(number);
+  auto isLarge = [&](unsigned dim) {
+    return state.sizes[dim] / mesh.size(state.layout[dim]) >=
+           mesh.size(axes.front());
+  };
+  if (!argument || axes.empty() ||
+      llvm::none_of(llvm::seq<unsigned>(0, state.sizes.size()), isLarge) ||
+      !reported.insert(number).second)
+    return;
+  auto main = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  std::string names;
+  for (StringAttr name : mesh.names(axes))
+    names += (names.empty() ? "" : ",") + name.str();
+  remark::missed(argument.getLoc(), remark::RemarkOpts::name("unfulfilled")
+                                        .category("pp-propagate-shardings"))
+      << remark::metric("of", root.getValue())
+      << remark::metric("argument", getArgName(main, argument.getArgNumber()))
+      << remark::metric("wanted", names)
+      << remark::metric("got", mesh.spell(state.layout));
 }
 
 /// Gives the values that reshards split further their axes, and what follows
@@ -77,11 +137,19 @@ void ReshardAxes::place(bool ofArguments, StringAttr root) {
       AxisList added;
       llvm::copy_if(node.stopped, std::back_inserter(added),
                     [&](int axis) { return !splits(state.layout, axis); });
+      const bool isWith = reshard.getChange() == LayoutChange::With;
+      Value further = isWith ? reshard.getResult() : reshard.getOperand();
+      const ArrayRef<int64_t> whole =
+          reshard.getWhole().value_or(ArrayRef<int64_t>());
+      const AxisList wanted = added;
       std::optional<unsigned> dim;
-      while (!added.empty() && !(dim = chooseSplit(state, added)))
+      while (!added.empty() &&
+             !(dim = chooseSplit(state, further, whole, added)))
         added.pop_back();
-      if (!dim)
+      if (!dim) {
+        report(reshard, value, wanted, root);
         continue;
+      }
       AxisList axes = state.layout[*dim];
       llvm::append_range(axes, added);
       llvm::append_range(state.added, added);

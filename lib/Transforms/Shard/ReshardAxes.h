@@ -5,13 +5,17 @@
 // A reshard names axes that may split one of its sides further. It adds those
 // that split neither side when everything else has spread; an axis that
 // somebody asked for on that side alone does not spread through it to begin
-// with.
+// with. Where no dimension that is large enough may take them, a remark says
+// so: those to stay whole (a seed's `{}`) may not, nor do any that would be
+// padded in the middle.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_RESHARDAXES_H
 #define PP_LIB_TRANSFORMS_SHARD_RESHARDAXES_H
 
 #include "ShardingSpread.h"
+#include "pp/Analysis/FactorClasses.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace pp {
 
@@ -30,11 +34,20 @@ private:
                                     int axis)>
                 isStopped);
   void place(bool ofArguments, mlir::StringAttr root);
-  std::optional<unsigned> chooseSplit(const ShardingSpread::Value &value,
-                                      const AxisList &axes) const;
+  bool padsInside(mlir::Value value, unsigned dim, const AxisList &present,
+                  const AxisList &axes);
+  std::optional<unsigned> chooseSplit(const ShardingSpread::Value &state,
+                                      mlir::Value value,
+                                      llvm::ArrayRef<int64_t> whole,
+                                      const AxisList &axes);
+  void report(ReshardOp reshard, int number, const AxisList &axes,
+              mlir::StringAttr root);
 
   ShardingSpread &graph;
   MeshView mesh;
+  /// Of all values, once somebody asks.
+  std::optional<FactorClasses> classes;
+  llvm::DenseSet<int> reported; ///< values that nothing more splits
 };
 
 } // namespace pp

@@ -51,6 +51,7 @@ static OwningOpRef<ModuleOp> draw(MLIRContext &context, unsigned number) {
     shardings.hasTime = true;
     program.hasStates = seed % 2;
   }
+  program.hasConverts = number % 4 == 3 && seed % 3; // nothing is rounded here
   OwningOpRef<ModuleOp> module = makeRandomProgram(context, number, program);
   if (number % 4 != 3)
     addRandomShardings(*module, number, shardings);

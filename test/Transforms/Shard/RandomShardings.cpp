@@ -39,6 +39,7 @@ private:
   void findExamples();
   MeshAttr withUsedAxes();
   void addConstraints(int64_t percent);
+  DenseI64ArrayAttr drawWhole(Value value);
   void addReshard(Value value);
   void addResultShardings();
 
@@ -125,6 +126,17 @@ MeshAttr Sharder::withUsedAxes() {
   return MeshAttr::get(builder.getContext(), axes);
 }
 
+/// Dimensions that a reshard is not to split, if any.
+DenseI64ArrayAttr Sharder::drawWhole(Value value) {
+  SmallVector<int64_t> dims;
+  for (int64_t dim :
+       llvm::seq(cast<RankedTensorType>(value.getType()).getRank()))
+    if (chance(20))
+      dims.push_back(dim);
+  return dims.empty() ? DenseI64ArrayAttr()
+                      : builder.getDenseI64ArrayAttr(dims);
+}
+
 /// Some users of `value` read it in another layout.
 void Sharder::addReshard(Value value) {
   SmallVector<Attribute> axes;
@@ -136,10 +148,10 @@ void Sharder::addReshard(Value value) {
   llvm::shuffle(axes.begin(), axes.end(), random);
   const bool isWith = chance(50);
   builder.setInsertionPointAfterValue(value);
-  auto reshard =
-      ReshardOp::create(builder, value.getLoc(), value.getType(), value,
-                        isWith ? LayoutChange::With : LayoutChange::Without,
-                        builder.getArrayAttr(axes), isWith && chance(30));
+  auto reshard = ReshardOp::create(
+      builder, value.getLoc(), value.getType(), value,
+      isWith ? LayoutChange::With : LayoutChange::Without,
+      builder.getArrayAttr(axes), drawWhole(value), isWith && chance(30));
   SmallVector<OpOperand *> uses;
   for (OpOperand &use : value.getUses())
     if (use.getOwner() != reshard && chance(70))
@@ -234,7 +246,7 @@ LogicalResult Sharder::makeStep() {
     return failure();
   PassManager graph(module.getContext());
   graph.addPass(createDifferentiate());
-  graph.addPass(createAddOptimizer({/*keepGradients=*/true}));
+  graph.addPass(createAddOptimizer({/*keepGradients=*/chance(50)}));
   if (failed(graph.run(module)))
     return failure();
   MeshOp meshOp = lookupMesh(module);

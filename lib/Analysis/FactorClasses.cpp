@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace pp;
 
 int FactorClasses::addNode(int64_t size) {
-  nodes.push_back({size, -1, {}});
+  nodes.emplace_back(size);
   return nodes.size() - 1;
 }
 
@@ -30,7 +30,7 @@ int FactorClasses::find(int node) const {
 
 void FactorClasses::appendLeaves(int node, SmallVectorImpl<int> &leaves) const {
   node = find(node);
-  if (nodes[node].parts.empty()) {
+  if (!nodes[node].isSplit()) {
     leaves.push_back(node);
     return;
   }
@@ -43,7 +43,7 @@ void FactorClasses::unite(int a, int b) {
   b = find(b);
   if (a == b)
     return;
-  bool isSplitA = !nodes[a].parts.empty(), isSplitB = !nodes[b].parts.empty();
+  bool isSplitA = nodes[a].isSplit(), isSplitB = nodes[b].isSplit();
   if (isSplitA && isSplitB)
     unite(ArrayRef<int>(a), ArrayRef<int>(b));
   // The younger node hangs below the older one, a whole one below a split one.
@@ -78,7 +78,8 @@ void FactorClasses::unite(ArrayRef<int> a, ArrayRef<int> b) {
     if (nodes[small].size == 0 || nodes[large].size % nodes[small].size)
       return;
     int major = addNode(nodes[large].size / nodes[small].size);
-    nodes[large].parts = {major, small};
+    nodes[large].parts[0] = major;
+    nodes[large].parts[1] = small;
     (isLeftLarger ? left : right).push_back(major);
   }
 }

@@ -20,12 +20,9 @@ LogicalResult AxisSplits::run() {
     if (!shardable)
       return op.emitError("expects an op with a sharding rule, got ")
              << op.getName();
-    const ShardingRule rule = shardable.getShardingRule();
-    classes.addOp(&op, rule);
-    llvm::SmallBitVector mayBeSplit(rule.factors.size());
-    for (auto [number, factor] : llvm::enumerate(rule.factors))
-      mayBeSplit[number] = factor.mayBeSplit();
-    divisible[&op] = std::move(mayBeSplit);
+    const ShardingRule *rule = rules.add(shardable.getShardingRule());
+    classes.addOp(&op, *rule);
+    ruleOf[&op] = rule;
   }
   for (BlockArgument argument : main.getArguments())
     classes.addValue(argument);
@@ -92,10 +89,10 @@ double AxisSplits::productOf(ArrayRef<Class> numbers) const {
 }
 
 double AxisSplits::shareOf(Operation *op) const {
-  const llvm::SmallBitVector &factors = divisible.at(op);
   SmallVector<Class> numbers;
-  for (unsigned factor : factors.set_bits())
-    llvm::append_range(numbers, classes.classesOf(op, factor));
+  for (auto [number, factor] : llvm::enumerate(ruleOf.at(op)->factors))
+    if (factor.mayBeSplit())
+      llvm::append_range(numbers, classes.classesOf(op, number));
   return productOf(numbers);
 }
 

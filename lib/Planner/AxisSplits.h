@@ -14,7 +14,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/Analysis/FactorClasses.h"
-#include "llvm/ADT/SmallBitVector.h"
+#include "pp/Analysis/RuleTable.h"
 
 namespace pp {
 
@@ -50,8 +50,8 @@ private:
   PlanAttr plan;
   MeshAttr mesh;
   FactorClasses classes;
-  /// Which factors of an op may be split.
-  llvm::DenseMap<mlir::Operation *, llvm::SmallBitVector> divisible;
+  RuleTable rules;
+  llvm::DenseMap<mlir::Operation *, const ShardingRule *> ruleOf;
   llvm::DenseMap<Class, Split> splits;
 };
 

@@ -90,8 +90,8 @@ LogicalResult TensorSeeds::collect() {
     if (!shardable)
       return op.emitError("expects an op with a sharding rule, got ")
              << op.getName();
-    ops.push_back({&op, shardable.getShardingRule()});
-    classes.addOp(&op, ops.back().second);
+    ops.push_back({&op, rules.add(shardable.getShardingRule())});
+    classes.addOp(&op, *ops.back().second);
   }
   for (BlockArgument argument : main.getArguments())
     classes.addValue(argument);
@@ -108,7 +108,7 @@ LogicalResult TensorSeeds::collect() {
   }
   depths = findDepths(main);
   for (auto &[op, rule] : ops)
-    judge(op, rule);
+    judge(op, *rule);
   llvm::sort(introductions, [](const Introduction &a, const Introduction &b) {
     return std::tie(a.depth, a.name, a.dim) < std::tie(b.depth, b.name, b.dim);
   });

@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/Analysis/FactorClasses.h"
+#include "pp/Analysis/RuleTable.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -49,7 +50,8 @@ private:
 
   mlir::func::FuncOp main;
   FactorClasses classes;
-  std::vector<std::pair<mlir::Operation *, ShardingRule>> ops;
+  RuleTable rules;
+  std::vector<std::pair<mlir::Operation *, const ShardingRule *>> ops;
   llvm::BitVector unfit, lookedUp;
   llvm::DenseSet<Class> selected;
   /// A free dimension of a parameter in a contraction.

@@ -41,11 +41,14 @@ public:
 
 private:
   struct Node {
+    explicit Node(int64_t size) : size(size) {}
+    bool isSplit() const { return parts[0] >= 0; }
+
     int64_t size;
     /// A search shortens the way to the root, which changes no set.
     mutable int parent = -1;
     /// Of a split class: its parts, major to minor.
-    llvm::SmallVector<int, 2> parts;
+    int parts[2] = {-1, -1};
   };
 
   int addNode(int64_t size);

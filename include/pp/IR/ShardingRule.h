@@ -44,6 +44,10 @@ struct Factor {
   bool mayBeSplit() const {
     return kind == FactorKind::Parallel || kind == FactorKind::Reduction;
   }
+  bool operator==(const Factor &other) const {
+    return size == other.size && kind == other.kind &&
+           reduction == other.reduction && needsLocalize == other.needsLocalize;
+  }
 };
 
 /// Factors of one dimension, major to minor; their sizes multiply to its size.
@@ -88,6 +92,11 @@ struct ShardingRule {
                     Reduction reduction = Reduction::Sum) {
     factors.push_back({size, kind, reduction, false});
     return static_cast<int64_t>(factors.size()) - 1;
+  }
+  bool operator==(const ShardingRule &other) const {
+    return factors == other.factors && operands == other.operands &&
+           results == other.results && additive == other.additive &&
+           selected == other.selected;
   }
 };
 

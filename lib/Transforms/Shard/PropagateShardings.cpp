@@ -114,6 +114,10 @@ int Propagation::numberOf(Value value) {
 
 LogicalResult Propagation::buildNodes() {
   Block &body = main.getBody().front();
+  const size_t numOps = body.getOperations().size();
+  const size_t numResults = body.getTerminator()->getNumOperands();
+  graph.reserve(body.getNumArguments() + numOps + numResults,
+                numOps + 2 * numResults);
   for (BlockArgument argument : body.getArguments()) {
     int number = numberOf(argument);
     std::optional<Role> role = getArgRole(main, argument.getArgNumber());
@@ -125,14 +129,15 @@ LogicalResult Propagation::buildNodes() {
     if (!shardable)
       return op.emitError("expects an op with a sharding rule, got ")
              << op.getName();
-    ShardingSpread::Node node{&op, shardable.getShardingRule(), {}, {}};
+    ShardingSpread::Node node;
+    node.op = &op;
     for (Value result : op.getResults())
       node.values.push_back(numberOf(result));
     for (Value operand : op.getOperands())
       node.values.push_back(numberOf(operand));
     if (isLayoutChange(&op) && failed(stopAxes(&op, node)))
       return failure();
-    graph.connect(std::move(node));
+    graph.connect(std::move(node), shardable.getShardingRule());
   }
   for (auto [index, value] :
        llvm::enumerate(body.getTerminator()->getOperands())) {

@@ -48,7 +48,7 @@ bool ReshardAxes::padsInside(Value value, unsigned dim, const AxisList &present,
     classes.emplace();
     for (const ShardingSpread::Node &node : graph.getNodes())
       if (node.op)
-        classes->addOp(node.op, node.rule);
+        classes->addOp(node.op, *node.rule);
     auto main = cast<func::FuncOp>(value.getParentRegion()->getParentOp());
     for (auto [result, updated] :
          llvm::zip_equal(main.getBody().front().getTerminator()->getOperands(),

@@ -8,8 +8,13 @@
 using namespace mlir;
 using namespace pp;
 
+void ShardingSpread::reserve(size_t numValues, size_t numNodes) {
+  values.reserve(numValues);
+  nodes.reserve(numNodes);
+}
+
 int ShardingSpread::addValue(ArrayRef<int64_t> shape) {
-  values.push_back({SmallVector<int64_t, 4>(shape),
+  values.push_back({shape,
                     Layout(shape.size()),
                     llvm::SmallBitVector(shape.size()),
                     {},
@@ -19,7 +24,8 @@ int ShardingSpread::addValue(ArrayRef<int64_t> shape) {
   return values.size() - 1;
 }
 
-void ShardingSpread::connect(Node node) {
+void ShardingSpread::connect(Node node, ShardingRule rule) {
+  node.rule = rules.add(std::move(rule));
   for (int value : node.values)
     values[value].nodes.push_back(nodes.size());
   nodes.push_back(std::move(node));
@@ -35,12 +41,13 @@ ShardingSpread::Value::findSource(int axis) const {
 void ShardingSpread::tie(int a, int b, int result) {
   Node node;
   node.result = result;
+  node.values = {a, b};
+  ShardingRule rule;
   TensorFactors factors;
   for (int64_t size : values[a].sizes)
-    factors.push_back({node.rule.addFactor(size)});
-  node.rule.results = node.rule.operands = {factors};
-  node.values = {a, b};
-  connect(std::move(node));
+    factors.push_back({rule.addFactor(size)});
+  rule.results = rule.operands = {factors};
+  connect(std::move(node), std::move(rule));
 }
 
 void ShardingSpread::touch(int value) {
@@ -65,7 +72,8 @@ Layout pp::cutAt(const AxisList &axes, Layout layout) {
 /// Lists what the op would add to its values.
 void ShardingSpread::visit(int number) {
   const Node &node = nodes[number];
-  size_t numResults = node.rule.results.size();
+  const ShardingRule &rule = *node.rule;
+  size_t numResults = rule.results.size();
   SmallVector<const Layout *> layouts;
   SmallVector<Layout, 2> cut;
   if (!node.stopped.empty())
@@ -75,14 +83,14 @@ void ShardingSpread::visit(int number) {
     layouts.push_back(cut.empty() ? &values[value].layout : &cut[index]);
   ArrayRef<const Layout *> all = layouts;
   AxisChoice choice;
-  Layout factors = chooseFactorAxes(node.rule, all.take_front(numResults),
+  Layout factors = chooseFactorAxes(rule, all.take_front(numResults),
                                     all.drop_front(numResults), mesh, &choice);
   for (auto [index, value] : llvm::enumerate(node.values)) {
     const Value &state = values[value];
     const TensorFactors &tensor = index < numResults
-                                      ? node.rule.results[index]
-                                      : node.rule.operands[index - numResults];
-    Layout wanted = layoutOf(node.rule, tensor, factors, mesh);
+                                      ? rule.results[index]
+                                      : rule.operands[index - numResults];
+    Layout wanted = layoutOf(rule, tensor, factors, mesh);
     for (auto [dim, axes] : llvm::enumerate(wanted))
       if (!state.closed.test(dim) && axes.size() > state.layout[dim].size() &&
           isPrefix(state.layout[dim], axes)) {

@@ -16,6 +16,7 @@
 #define PP_LIB_TRANSFORMS_SHARD_SHARDINGSPREAD_H
 
 #include "Factors.h"
+#include "pp/Analysis/RuleTable.h"
 #include "llvm/ADT/BitVector.h"
 
 namespace pp {
@@ -28,7 +29,7 @@ public:
   /// argument and its update, or between a value and the result it becomes.
   struct Node {
     mlir::Operation *op = nullptr;
-    ShardingRule rule;
+    const ShardingRule *rule = nullptr;
     /// Numbers of the values: results, then operands.
     llvm::SmallVector<int, 4> values;
     /// Axes that do not spread through the op: it may have them on one side
@@ -48,7 +49,7 @@ public:
   };
 
   struct Value {
-    llvm::SmallVector<int64_t, 4> sizes;
+    llvm::ArrayRef<int64_t> sizes;
     Layout layout;
     llvm::SmallBitVector closed; ///< per dimension: spreading adds nothing
     llvm::SmallVector<int, 4> nodes;
@@ -61,9 +62,12 @@ public:
     const Source *findSource(int axis) const;
   };
 
-  /// A value that is whole and open in all dimensions; returns its number.
+  /// Says how many values and nodes there will be about.
+  void reserve(size_t numValues, size_t numNodes);
+  /// A value that is whole and open in all dimensions, with the shape of a
+  /// type; returns its number.
   int addValue(llvm::ArrayRef<int64_t> shape);
-  void connect(Node node);
+  void connect(Node node, ShardingRule rule);
   /// Has two values of one shape lie alike, the sides of a result.
   void tie(int a, int b, int result);
 
@@ -102,6 +106,7 @@ private:
   bool applyProposals();
 
   MeshView mesh;
+  RuleTable rules;
   std::vector<Node> nodes;
   std::vector<Value> values;
   std::vector<Proposal> proposals;

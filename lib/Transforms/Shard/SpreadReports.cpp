@@ -54,9 +54,9 @@ void pp::remarkConflict(const ShardingSpread &graph,
   for (int value : node.values)
     layouts.push_back(&graph.getValues()[value].layout);
   ArrayRef<const Layout *> all = layouts;
-  size_t numResults = node.rule.results.size();
+  size_t numResults = node.rule->results.size();
   AxisChoice choice;
-  chooseFactorAxes(node.rule, all.take_front(numResults),
+  chooseFactorAxes(*node.rule, all.take_front(numResults),
                    all.drop_front(numResults), mesh, &choice);
   if (choice.loser < static_cast<int>(numResults))
     return;
@@ -112,14 +112,14 @@ LogicalResult pp::checkNeighbours(const ShardingSpread &graph,
                                   const ShardingSpread::Node &node,
                                   const MeshView &mesh) {
   auto needs = [&](int64_t factor) {
-    return node.rule.factors[factor].kind == FactorKind::Neighbours;
+    return node.rule->factors[factor].kind == FactorKind::Neighbours;
   };
-  const size_t numResults = node.rule.results.size();
+  const size_t numResults = node.rule->results.size();
   for (auto [index, number] : llvm::enumerate(node.values)) {
     const bool isResult = index < numResults;
     const TensorFactors &tensor = isResult
-                                      ? node.rule.results[index]
-                                      : node.rule.operands[index - numResults];
+                                      ? node.rule->results[index]
+                                      : node.rule->operands[index - numResults];
     const ShardingSpread::Value &value = graph.getValues()[number];
     for (const ShardingSpread::Source &source : value.sources) {
       const int dim = findDim(value.layout, source.axis);
@@ -130,7 +130,7 @@ LogicalResult pp::checkNeighbours(const ShardingSpread &graph,
           isResult ? "result " + std::to_string(index)
                    : "operand " + std::to_string(index - numResults);
       const std::string others =
-          spellSplittable(node.rule, tensor, mesh.size(source.axis));
+          spellSplittable(*node.rule, tensor, mesh.size(source.axis));
       const bool isAsked =
           source.length == 0 ||
           (source.length == 1 && !graph.getNodes()[source.node].op);

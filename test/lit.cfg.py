@@ -14,5 +14,8 @@ config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.pp_binary_dir, "bin"), config.llvm_tools_dir, os.environ["PATH"]]
 )
 config.environment["FILECHECK_OPTS"] = "--enable-var-scope --dump-input=fail"
+# Tests verify after every pass; users, at the end of each level.
+config.substitutions.append((r"(?<![\w./-])pp-opt(?= )", "pp-opt --verify-each"))
+config.substitutions.append(("%opt-by-level", "pp-opt"))
 config.substitutions.append(("%data", os.path.join(config.pp_source_dir, "examples", "data")))
 config.substitutions.append(("%examples", os.path.join(config.pp_source_dir, "examples")))

@@ -6,6 +6,7 @@
 // that the compiler and the loader can never disagree.
 //
 //===----------------------------------------------------------------------===//
+#include "mlir/IR/Verifier.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Transforms/Passes.h"
@@ -35,6 +36,9 @@ struct VerifyProgramsPass : pp::impl::VerifyProgramsBase<VerifyProgramsPass> {
   using VerifyProgramsBase::VerifyProgramsBase;
 
   void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(verify(getOperation())))
+      return signalPassFailure();
     auto artifact = buildArtifact(getOperation());
     if (failed(artifact))
       return signalPassFailure();

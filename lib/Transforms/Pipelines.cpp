@@ -172,7 +172,7 @@ struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
 
   explicit ParallelizePass(const PipelineOptions &options) : options(options) {}
 
-  StringRef getName() const override { return "pp-parallelize"; }
+  StringRef getName() const override { return kParallelize; }
 
   void getDependentDialects(DialectRegistry &registry) const override {
     OpPassManager all(ModuleOp::getOperationName());
@@ -218,7 +218,7 @@ struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
 
 void pp::registerPipelines() {
   registerPassPipeline(
-      "pp-parallelize",
+      kParallelize,
       "every pass from the module's level to programs, as the text says",
       [](OpPassManager &manager, StringRef text,
          function_ref<LogicalResult(const Twine &)> emitError) {

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Pipeline/StepPlacement.h"
+#include "mlir/IR/Verifier.h"
 #include "pp/IR/VerifyModel.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Pipelines.h"
@@ -77,7 +78,7 @@ LogicalResult verifyLoss(func::FuncOp main, bool isFolded) {
 struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
   LogicalResult verify() {
     auto main = lookupMain(getOperation());
-    if (failed(main))
+    if (failed(mlir::verify(getOperation())) || failed(main))
       return failure();
     auto lossType = main->getNumResults()
                         ? dyn_cast<RankedTensorType>(main->getResultTypes()[0])
@@ -118,6 +119,7 @@ struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
   }
 
   void runOnOperation() override {
+    markAllAnalysesPreserved();
     if (failed(verify()))
       signalPassFailure();
   }
@@ -151,7 +153,7 @@ LogicalResult verifyAxes(Operation *op, MeshAttr mesh) {
 struct VerifySpmdPass : pp::impl::VerifySpmdBase<VerifySpmdPass> {
   LogicalResult verify() {
     auto main = lookupMain(getOperation());
-    if (failed(main))
+    if (failed(mlir::verify(getOperation())) || failed(main))
       return failure();
     FailureOr<MeshOp> mesh = requireMesh(getOperation());
     if (failed(mesh))

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Transforms/VerifyPipeline.h"
+#include "mlir/IR/Verifier.h"
 #include "pp/IR/VerifyModel.h"
 #include "pp/Schedule/Schedule.h"
 #include "pp/Transforms/Passes.h"
@@ -225,8 +226,9 @@ LogicalResult PipelineVerifier::run() {
 
 struct VerifyPipelinePass : pp::impl::VerifyPipelineBase<VerifyPipelinePass> {
   void runOnOperation() override {
+    markAllAnalysesPreserved();
     auto main = lookupSplitMain(getOperation());
-    if (failed(main))
+    if (failed(verify(getOperation())) || failed(main))
       return signalPassFailure();
     MeshOp mesh = lookupMesh(getOperation());
     if (!mesh) {

@@ -73,9 +73,20 @@ static void adjustOptions() {
   // asked for.
   if (auto found = all.find("mlir-print-op-on-diagnostic"); found != all.end())
     static_cast<cl::opt<bool> *>(found->second)->setInitialValue(false);
+  // What is printed has been verified: when it was read, behind a pass, or at
+  // the end of a level.
+  if (auto found = all.find("mlir-print-assume-verified"); found != all.end())
+    static_cast<cl::opt<bool> *>(found->second)->setInitialValue(true);
   // -p, short for --pass-pipeline, would be seen in every misspelt --p...
   if (cl::Option *alias = all.lookup("p"))
     alias->removeArgument();
+}
+
+/// Whether passes are to be verified one by one whatever they are.
+static bool wantsVerifyEach() {
+  auto &all = cl::getRegisteredOptions();
+  auto found = all.find("verify-each");
+  return found != all.end() && found->second->getNumOccurrences();
 }
 
 /// As users type it: one letter has one dash.
@@ -177,6 +188,7 @@ pp::opt::parseCommandLine(int argc, char **argv,
     if (option->getNumOccurrences() > 1)
       return refuse("expects '" + getSpelling(*option) +
                     "' once, got it more often");
+  result.verifiesByLevel = !wantsVerifyEach();
   result.decisions.wantsPlan = emit == Emit::Plan;
   if (drawing.getNumOccurrences()) {
     llvm::StringRef file = result.drawing;

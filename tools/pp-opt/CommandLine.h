@@ -31,6 +31,8 @@ struct CommandLine {
   /// What these ask of the module.
   Decisions decisions;
   mlir::MlirOptMainConfig config;
+  /// Levels verify what they end with; nobody asked for more.
+  bool verifiesByLevel = true;
 };
 
 /// Reads MLIR's options and ours. On failure the user has been told.

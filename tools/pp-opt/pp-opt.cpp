@@ -35,6 +35,14 @@ static int writeText(const std::string &path, llvm::StringRef text) {
   return written.ok() ? 0 : fail(written.message(), written.code());
 }
 
+/// Passes of one's own choice are verified one by one; pp-parallelize ends each
+/// level with a check of everything.
+static bool areLevels(mlir::PassManager &manager) {
+  return llvm::all_of(manager.getPasses(), [](mlir::Pass &pass) {
+    return pass.getName() == pp::kParallelize;
+  });
+}
+
 int main(int argc, char **argv) {
   pp::guardProcess("pp-opt");
   llvm::InitLLVM init(argc, argv);
@@ -70,6 +78,8 @@ int main(int argc, char **argv) {
   bool isUnderstood = true;
   config.setPassPipelineSetupFn([&, list = config](mlir::PassManager &manager) {
     isUnderstood = succeeded(list.setupPassPipeline(manager));
+    if (options->verifiesByLevel && areLevels(manager))
+      manager.enableVerifier(false);
     if (isUnderstood)
       pp::opt::addReader(manager, options->decisions);
     return mlir::success(isUnderstood);

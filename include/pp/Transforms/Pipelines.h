@@ -15,6 +15,9 @@
 
 namespace pp {
 
+/// The name of the pass that runs them.
+inline constexpr llvm::StringLiteral kParallelize = "pp-parallelize";
+
 struct PipelineOptions {
   /// What the plan is made from.
   PlanOptions plan = {{PlanKey::Optimizer, "adamw"}};
@@ -50,7 +53,7 @@ void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options,
 /// whose training step is still to be made.
 std::optional<Level> getLevel(mlir::ModuleOp module);
 
-/// Makes `pp-parallelize` known to pass pipelines. It runs what buildPipeline
+/// Makes kParallelize known to pass pipelines. It runs what buildPipeline
 /// appends for the level that it finds.
 void registerPipelines();
 

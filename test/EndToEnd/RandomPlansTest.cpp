@@ -149,10 +149,11 @@ protected:
         return {};
       auto made = (*copy)->getAttrOfType<PlanAttr>(attrs::kPlan);
       std::mt19937 random(*plan.seeds);
-      (*copy)->setAttr(
-          attrs::kPlan,
-          made.withSeeds(drawSeeds(copy->lookupSymbol<func::FuncOp>("main"),
-                                   made.getMesh(), random)));
+      made = made.withSeeds(drawSeeds(copy->lookupSymbol<func::FuncOp>("main"),
+                                      made.getMesh(), random));
+      (*copy)->setAttr(attrs::kPlan, made);
+      drawnPlan.clear();
+      llvm::raw_string_ostream(drawnPlan) << "\n" << made;
     }
     PassManager passes(&context);
     buildPipeline(passes, options, std::nullopt, plan.seeds.has_value());
@@ -235,8 +236,8 @@ protected:
     std::string text;
     llvm::raw_string_ostream(text) << *small;
     FAIL() << "program " << number << ": " << fault << "\n"
-           << plan.spell() << (plan.seeds ? ", drawn seeds" : "")
-           << (plan.keepsGradients ? "" : ", no gradients") << "\nshrunk to:\n"
+           << plan.spell() << (plan.keepsGradients ? "" : ", no gradients")
+           << (plan.seeds ? drawnPlan : "") << "\nshrunk to:\n"
            << text << findFault(*small, plan, number);
   }
 
@@ -296,6 +297,7 @@ protected:
 
   MLIRContext context;
   unsigned refused = 0;
+  std::string drawnPlan; ///< the last
 };
 
 TEST_F(RandomPlans, ComputeWhatTheModelComputes) {

@@ -72,13 +72,13 @@ Value convert(ConvertOp op, Vjp &vjp) {
   Type element = ranked(op.getOperand()).getElementType();
   return vjp.convert(vjp.upstream, element);
 }
-/// The gradient is laid out as the value, on the same side of what is closed.
+/// The gradient is laid out as the value, on the same side of the barrier.
 Value shardingConstraint(ShardingConstraintOp op, Vjp &vjp) {
-  bool isBefore = op.getClosed() && op.getSide() == ConstrainedSide::Result;
+  bool isBefore = op.getBarrier() && op.getSide() == ConstrainedSide::Result;
   return vjp.make<ShardingConstraintOp>(
       op.getType(), vjp.upstream,
       isBefore ? ConstrainedSide::Operand : ConstrainedSide::Result,
-      op.getSharding(), op.getClosed(), op.getPriorityAttr());
+      op.getSharding(), op.getBarrier(), op.getPriorityAttr());
 }
 
 Value name(NameOp op, Vjp &vjp) {

@@ -231,8 +231,8 @@ LogicalResult NameOp::verify() {
 }
 
 LogicalResult ShardingConstraintOp::verify() {
-  if (getSide() == ConstrainedSide::Operand && !getClosed())
-    return emitOpError("expects 'closed' with 'from', got none "
+  if (getSide() == ConstrainedSide::Operand && !getBarrier())
+    return emitOpError("expects 'barrier' with 'from', got none "
                        "(sharding_constraint_c2)");
   if (getSharding().getRank() != getType().getRank() ||
       !getSharding().getPartial().empty())

@@ -152,15 +152,15 @@ Attribute SeedAttr::parse(AsmParser &parser, Type) {
       parseDims(parser, dims) || parser.parseComma() ||
       parser.parseInteger(priority))
     return {};
-  const bool isClosed = succeeded(parser.parseOptionalComma());
-  if ((isClosed && parser.parseKeyword("closed")) || parser.parseGreater())
+  const bool isBarrier = succeeded(parser.parseOptionalComma());
+  if ((isBarrier && parser.parseKeyword("barrier")) || parser.parseGreater())
     return {};
-  return get(parser.getContext(), pattern, dims, priority, isClosed);
+  return get(parser.getContext(), pattern, dims, priority, isBarrier);
 }
 void SeedAttr::print(AsmPrinter &printer) const {
   printer << "<" << getPattern() << ", ";
   printDims(printer, getDims());
-  printer << ", " << getPriority() << (getIsClosed() ? ", closed>" : ">");
+  printer << ", " << getPriority() << (getIsBarrier() ? ", barrier>" : ">");
 }
 
 //===----------------------------------------------------------------------===//

@@ -71,7 +71,7 @@ SmallVector<StringAttr> SeedFinder::presentAxes(ArrayRef<StringRef> names) {
 LogicalResult SeedFinder::addInput(BlockArgument input) {
   unsigned index = input.getArgNumber();
   int64_t rank = cast<RankedTensorType>(input.getType()).getRank();
-  if (rank == 0)
+  if (rank == 0 || isGiven(input))
     return success();
   std::optional<unsigned> dim = findSequence(main, index);
   const bool isShared = dim && !sequence.empty();

@@ -57,7 +57,7 @@ private:
 };
 
 LogicalResult RegionSeeds::addParameters(const LayoutRegion &region) {
-  const size_t before = parameters.size();
+  bool isFound = false;
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
     auto dims = main.getArgAttrOfType<ArrayAttr>(index, attrs::kDims);
@@ -72,9 +72,11 @@ LogicalResult RegionSeeds::addParameters(const LayoutRegion &region) {
         return failure();
       sharding.dims.push_back(isInside ? spell(axisOf(region)) : spell({}));
     }
-    parameters.push_back(std::move(sharding));
+    isFound = true;
+    if (!isGiven(argument))
+      parameters.push_back(std::move(sharding));
   }
-  if (parameters.size() == before)
+  if (!isFound)
     return main.emitError("expects a parameter whose pp.dims name an \"")
            << region.inside << "\" for the axis \"" << region.axis
            << "\", got none";
@@ -87,7 +89,7 @@ LogicalResult RegionSeeds::addValue(NameOp name, const LayoutRegion &region,
   auto [position, isNew] = positions.try_emplace(name, values.size());
   ArrayAttr dims = *name.getDims();
   if (isNew) {
-    values.push_back({name.getName(), {}, /*isClosed=*/true});
+    values.push_back({name.getName(), {}, /*isBarrier=*/true});
     values.back().dims.resize(dims.size(), spell({}));
   }
   NamedSharding &sharding = values[position->second];

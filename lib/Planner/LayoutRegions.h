@@ -18,7 +18,7 @@
 
 namespace pp {
 
-/// Appends closed seeds for the named values at the ends of such parts, and
+/// Appends barriers for the named values at the ends of such parts, and
 /// seeds for parameters that lie as the part does. `batch` and `sequence` are
 /// the axes that split those elsewhere; `isTensorSplit` says whether "tp"
 /// splits a dimension of a value.

@@ -21,6 +21,11 @@ static std::string generalize(StringRef name) {
   return llvm::join(parts, ".");
 }
 
+bool pp::isGiven(BlockArgument argument) {
+  auto main = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  return main.getArgAttr(argument.getArgNumber(), attrs::kSharding) != nullptr;
+}
+
 /// The names that a seed may mean.
 static SmallVector<StringRef> getSeedable(func::FuncOp main) {
   SmallVector<StringRef> names;
@@ -43,7 +48,7 @@ void pp::appendSeeds(func::FuncOp main, ArrayRef<NamedSharding> shardings,
   auto add = [&](StringRef pattern, const NamedSharding &sharding) {
     seeds.push_back(SeedAttr::get(main.getContext(),
                                   StringAttr::get(main.getContext(), pattern),
-                                  sharding.dims, priority, sharding.isClosed));
+                                  sharding.dims, priority, sharding.isBarrier));
   };
   const SmallVector<StringRef> names = getSeedable(main);
   auto countMatches = [&](StringRef pattern) -> size_t {

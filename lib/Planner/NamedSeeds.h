@@ -18,8 +18,11 @@ namespace pp {
 struct NamedSharding {
   llvm::StringRef name;
   llvm::SmallVector<DimShardingAttr> dims;
-  bool isClosed = false;
+  bool isBarrier = false;
 };
+
+/// True if the model says itself how an argument lies: no plan chooses that.
+bool isGiven(mlir::BlockArgument argument);
 
 /// Seeds with one pattern for all layers where nothing else matches it.
 void appendSeeds(mlir::func::FuncOp main,

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "TensorSeeds.h"
+#include "NamedSeeds.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/IR/Model.h"
 
@@ -153,9 +154,17 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
   }
 }
 
+llvm::DenseSet<Value> TensorSeeds::getGiven() {
+  llvm::DenseSet<Value> given;
+  for (BlockArgument argument : main.getArguments())
+    if (isGiven(argument))
+      given.insert(argument);
+  return given;
+}
+
 SmallVector<ParameterDim>
 TensorSeeds::selectLookedUp(ArrayRef<ParameterDim> others) {
-  llvm::DenseSet<Value> split;
+  llvm::DenseSet<Value> split = getGiven();
   for (const ParameterDim &other : others)
     split.insert(other.parameter);
   SmallVector<BlockArgument> parameters;
@@ -191,7 +200,7 @@ SmallVector<ParameterDim> TensorSeeds::select() {
     for (int64_t dim = 0; dim < rank; ++dim)
       holders[classes.classesOf(argument, dim).front()].push_back(argument);
   }
-  llvm::DenseSet<Value> split;
+  llvm::DenseSet<Value> split = getGiven();
   SmallVector<ParameterDim> seeds;
   for (const Introduction &introduction : introductions) {
     BlockArgument argument = introduction.parameter;

@@ -45,6 +45,8 @@ public:
 
 private:
   using Class = FactorClasses::Class;
+  /// Arguments that lie as the model says, which leaves nothing to choose.
+  llvm::DenseSet<mlir::Value> getGiven();
   /// Disqualifies what `rule` says is reduced or needed whole.
   void judge(mlir::Operation *op, const ShardingRule &rule);
 

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Transforms/Cause.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace pp;
@@ -31,17 +32,17 @@ constexpr StringLiteral kAlternatives = "alternatives";
 
 } // namespace
 
-std::string pp::spellDims(ArrayRef<DimShardingAttr> dims) {
+std::string pp::spellDim(DimShardingAttr dim) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "[";
-  llvm::interleaveComma(dims, os, [&](DimShardingAttr dim) {
-    os << "{";
-    llvm::interleaveComma(dim.getAxes(), os);
-    os << (!dim.getIsOpen() ? "}" : dim.getAxes().empty() ? "?}" : ", ?}");
-  });
-  os << "]";
+  os << "{";
+  llvm::interleaveComma(dim.getAxes(), os);
+  os << (!dim.getIsOpen() ? "}" : dim.getAxes().empty() ? "?}" : ", ?}");
   return text;
+}
+
+std::string pp::spellDims(ArrayRef<DimShardingAttr> dims) {
+  return "[" + llvm::join(llvm::map_range(dims, spellDim), ", ") + "]";
 }
 
 Location Cause::attachTo(Location at) const {

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Transforms/Sources.h"
 #include "mlir/IR/Builders.h"
+#include "pp/IR/Diagnostics.h"
 #include "pp/Transforms/Cause.h"
 
 using namespace mlir;
@@ -96,7 +97,24 @@ StringRef pp::findRoot(Location location) {
   return root ? root.getValue() : StringRef();
 }
 
+Location pp::dropRoot(Location location) {
+  FusedLoc fused = findFused(location, kRoot);
+  return fused ? fused.getLocations().front() : location;
+}
+
 std::string pp::spellSeed(SeedAttr seed) {
   return "seed \"" + seed.getPattern().str() + "\" " +
          spellDims(seed.getDims());
+}
+
+std::string pp::spellGiven(ShardingAttr given, const Twine &of) {
+  return ("pp.sharding " + spellDims(given.getDims()) + " of " + of).str();
+}
+
+std::string pp::spellConstraint(ShardingConstraintOp constraint) {
+  if (StringRef root = findRoot(constraint.getLoc()); !root.empty())
+    return root.str();
+  const std::string place = describeLocation(constraint.getLoc());
+  return "constraint " + (place.empty() ? "" : "at " + place + " ") +
+         spellDims(constraint.getSharding().getDims());
 }

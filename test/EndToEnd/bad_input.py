@@ -160,7 +160,7 @@ def cases():
         yield tool("no main", 1, "no-main.mlir|@main", "no-main.mlir", goal)
         yield tool("no role", 1, "no-role.mlir:|argument 0|role", "no-role.mlir", goal)
         yield tool("op without a rule", 1, "no-rule.mlir:7:|func.call", "no-rule.mlir", goal)
-        yield tool("sharding beside the plan", 1, "axis.mlir|\"x\"|seed", "axis.mlir", goal)
+        yield tool("a sharding of no axis beside the plan", 1, "axis.mlir|\"x\"|rows|dimension 0", "axis.mlir", goal)
         yield tool("axis twice in a sharding", 1, "twice.mlir|dp|once", "twice.mlir", goal)
     for tool, key in ((run, "--parallelize="), (opt, "--pp-parallelize=")):
         yield tool("no such axis in a plan", 1, 'mlp.mlir|rows', "mlp.mlir", key + "plan=axis.plan")

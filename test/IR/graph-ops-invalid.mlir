@@ -220,7 +220,7 @@ func.func @scatter_add_c2(%x: tensor<4x8xf32>, %i: tensor<5xi32>, %u: tensor<5xf
 
 pp.mesh @mesh = <["dp"=2]>
 func.func @sharding_constraint_c2(%x: tensor<4x8xf32>) {
-  // expected-error@+1 {{expects 'closed' with 'from', got none (sharding_constraint_c2)}}
+  // expected-error@+1 {{expects 'barrier' with 'from', got none (sharding_constraint_c2)}}
   %0 = pp.sharding_constraint %x from <@mesh, [{"dp"}, {}]> : tensor<4x8xf32>
   return
 }

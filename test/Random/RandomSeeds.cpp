@@ -36,7 +36,7 @@ SmallVector<SeedAttr> pp::testing::drawSeeds(func::FuncOp main, MeshAttr mesh,
   MLIRContext *context = main.getContext();
   auto chance = [&](unsigned percent) { return random() % 100 < percent; };
   SmallVector<SeedAttr> seeds;
-  auto draw = [&](StringRef name, Value value, bool isInput, bool isClosed) {
+  auto draw = [&](StringRef name, Value value, bool isInput, bool isBarrier) {
     const bool isArgument = isa<BlockArgument>(value);
     auto type = cast<RankedTensorType>(value.getType());
     SmallVector<SmallVector<StringAttr>> axes(type.getRank());
@@ -65,12 +65,12 @@ SmallVector<SeedAttr> pp::testing::drawSeeds(func::FuncOp main, MeshAttr mesh,
     for (ArrayRef<StringAttr> ofDim : axes)
       dims.push_back(DimShardingAttr::get(context, ofDim, isOpen));
     seeds.push_back(SeedAttr::get(context, StringAttr::get(context, name), dims,
-                                  isInput ? 0 : random() % 3, isClosed));
+                                  isInput ? 0 : random() % 3, isBarrier));
   };
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
     draw(getArgName(main, index), argument,
-         getArgRole(main, index) == Role::Input, /*isClosed=*/false);
+         getArgRole(main, index) == Role::Input, /*isBarrier=*/false);
   }
   for (auto name : main.getOps<NameOp>())
     if (!name.getGradient())

@@ -36,9 +36,10 @@ static constexpr llvm::StringLiteral kShown[] = {"pp-parallelize",
 
 /// Passes that make remarks.
 static constexpr llvm::StringLiteral kRemarking[] = {
-    "pp-cut-stages",     "pp-propagate-shardings", "pp-pad-dimensions",
-    "pp-lint-shardings", "pp-partition",           "pp-split-stages",
-    "pp-schedule"};
+    "pp-cut-stages",          "pp-annotate-shardings",
+    "pp-propagate-shardings", "pp-pad-dimensions",
+    "pp-lint-shardings",      "pp-partition",
+    "pp-split-stages",        "pp-schedule"};
 
 /// What is wrong with a filter of remarks; empty if it lets any through.
 static std::string checkFilter(llvm::StringRef filter) {

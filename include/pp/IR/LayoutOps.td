@@ -37,26 +37,26 @@ def PP_NameOp : PP_PureOp<"name", [SameOperandsAndResultType]> {
 def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [SameOperandsAndResultType]> {
   let summary = "the identity, one side of which has a given sharding";
   let description = [{
-    `to`: the result has it. A `closed` constraint stands between two layouts:
+    `to`: the result has it. A `barrier` stands between two layouts:
     the axes that it names do not spread through it, and the partitioner brings
     its operand to what its result has. Its gradient is the same change the other
     way: the operand has the sharding (`from`). `priority` is the round of
     propagation, that of the axes if absent.
     Constraints:
     - (sharding_constraint_c1) the sharding has the tensor's rank and is not partial.
-    - (sharding_constraint_c2) `from` stands with `closed`.
+    - (sharding_constraint_c2) `from` stands with `barrier`.
 
     ```mlir
     %y = pp.sharding_constraint %x to <@mesh, [{"dp"}, {"tp", ?} ]> : tensor<4x8xf32>
-    %z = pp.sharding_constraint %y to <@mesh, [{?}, {"tp"} ]> closed priority 0 : tensor<4x8xf32>
-    %dy = pp.sharding_constraint %dz from <@mesh, [{?}, {"tp"} ]> closed : tensor<4x8xf32>
+    %z = pp.sharding_constraint %y to <@mesh, [{?}, {"tp"} ]> barrier priority 0 : tensor<4x8xf32>
+    %dy = pp.sharding_constraint %dz from <@mesh, [{?}, {"tp"} ]> barrier : tensor<4x8xf32>
     ```
   }];
   let arguments = (ins PP_Tensor:$operand, PP_ConstrainedSideAttr:$side, PP_ShardingAttr:$sharding,
-                       UnitAttr:$closed, OptionalAttr<I64Attr>:$priority);
+                       UnitAttr:$barrier, OptionalAttr<I64Attr>:$priority);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
-  let assemblyFormat = "$operand `` $side $sharding (`closed` $closed^)? (`priority` $priority^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$operand `` $side $sharding (`barrier` $barrier^)? (`priority` $priority^)? attr-dict `:` type($result)";
   let extraClassDeclaration = [{
     /// The value that has the sharding.
     ::mlir::Value getConstrained() {

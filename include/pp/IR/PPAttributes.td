@@ -273,20 +273,20 @@ def PP_SeedAttr : PP_Attr<"Seed", "seed"> {
   let description = [{
     `pattern` is a dotted name, of an argument or of a `pp.name`, in which `*`
     stands for any run of characters. `priority` orders propagation: 0 (batch)
-    before 1 (tensor) before 2. A `closed` sharding is that of a named value for
+    before 1 (tensor) before 2. A `barrier` is the sharding of a named value for
     all who read it: none of its axes spreads from one side of it to the other.
 
     ```mlir
     #pp.seed<"h.*.attn.c_attn.weight", [{}, {}, {"tp"}, {} ], 1>
-    #pp.seed<"h.*.attn.query", [{?}, {}, {"tp", "sp"}, {?} ], 0, closed>
+    #pp.seed<"h.*.attn.query", [{?}, {}, {"tp", "sp"}, {?} ], 0, barrier>
     ```
   }];
   let parameters = (ins "::mlir::StringAttr":$pattern,
                         ArrayRefParameter<"::pp::DimShardingAttr">:$dims, "int64_t":$priority,
-                        "bool":$isClosed);
+                        "bool":$isBarrier);
   let builders = [AttrBuilder<(ins "::mlir::StringAttr":$pattern,
       "::llvm::ArrayRef<::pp::DimShardingAttr>":$dims, "int64_t":$priority), [{
-    return $_get($_ctxt, pattern, dims, priority, /*isClosed=*/false);
+    return $_get($_ctxt, pattern, dims, priority, /*isBarrier=*/false);
   }]>];
   let hasCustomAssemblyFormat = 1;
 }

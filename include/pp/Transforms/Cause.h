@@ -35,8 +35,8 @@ struct Cause {
   /// Whose wishes, seeds of the plan for the most part, the first goes back to;
   /// and where they are others, the second.
   std::vector<std::string> origins, readers;
-  /// What would have been right, too, or why it would not, and what a rank would
-  /// send for it; -1 where that is said in words.
+  /// What would have been right, too, or why it would not, and what a rank
+  /// would send for it; -1 where that is said in words.
   struct Alternative {
     std::string what;
     int64_t wireBytes = -1;
@@ -50,6 +50,8 @@ struct Cause {
   mlir::Location attachTo(mlir::Location at) const;
 };
 
+/// `{"dp", ?}`
+std::string spellDim(DimShardingAttr dim);
 /// `[{"dp"}, {?}]`
 std::string spellDims(llvm::ArrayRef<DimShardingAttr> dims);
 

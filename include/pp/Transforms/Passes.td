@@ -160,10 +160,19 @@ def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
     // becomes, with mesh <["mb"=4 : time, "dp"=2]>,
     %tokens: tensor<16x128xi32> {pp.name = "tokens", pp.sharding = #pp.sharding<@mesh, [{"mb", "dp"}, {} ]>, ...}
     ```
-    Fails on a seed that names no argument, an axis the mesh does not have, a
-    dimension or axis used twice, a mesh with more shards than elements, an
-    argument with a `pp.sharding` of its own, a `zero` without an axis `dp` or
-    on a parameter that has no update.
+    What the model says itself stands beside the plan: `pp.sharding` on an
+    argument or a result, `pp.sharding_constraint` inside. Analysis chooses no
+    seed for such an argument. All who speak of a value, be it the model or
+    seeds, must agree where they close a dimension; where one leaves it open and
+    what it names there does not fit, it yields, which
+    `--remarks-filter=pp-annotate-shardings` tells (`yielded`). The result that
+    is an argument's new value speaks of the argument, and a constraint that is
+    no barrier of what it reads.
+
+    Fails on a seed that names nothing, an axis the mesh does not have, a
+    dimension or axis used twice, a mesh with more shards than elements, closed
+    dimensions that contradict each other, a result over a time axis, a `zero`
+    without an axis `dp` or on a parameter that has no update.
   }];
   let dependentDialects = ["::pp::PPDialect"];
 }
@@ -192,6 +201,10 @@ def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
     `--remarks-filter=pp-propagate-shardings` lists where an operand is laid out
     otherwise than its op computes (`conflict`) and what was asked for and not
     had, with what took its place (`unfulfilled`).
+    An op that computes elements with their neighbours, as windows that overlap
+    do, has that dimension gathered where a sharding from elsewhere splits it:
+    `neighbours` tells the dimension and axis, who split it, and the dimensions
+    that may be split instead.
 
     ```mlir
     // %w has #pp.sharding<@mesh, [{?}, {"tp"} ]>
@@ -199,8 +212,10 @@ def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
     // becomes
     %y = pp.dot_general %x, %w ... {pp.shardings = [#pp.sharding<@mesh, [{}, {"tp"} ]>]} : ...
     ```
-    Fails on an op without a sharding rule, on shardings of another mesh and on
-    a mesh axis of kind space or time over which nothing is split.
+    Fails on an op without a sharding rule, on shardings of another mesh, on one
+    that was asked for of an op's own operand or result and splits a dimension
+    of neighbours, and on a mesh axis of kind space or time over which nothing
+    is split.
   }];
 }
 

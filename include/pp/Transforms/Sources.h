@@ -50,13 +50,22 @@ SourcesOf findSources(mlir::Location location);
 /// `location` without what was attached.
 mlir::Location dropSources(mlir::Location location);
 
-/// `at` of a constraint that stands for something else, which `root` names.
+/// `at` of a constraint that stands for something else, or of an argument of
+/// which the model says how it lies: `root` names who does.
 mlir::Location attachRoot(mlir::Location at, llvm::StringRef root);
-/// The name that a constraint goes by; empty if it is its own.
+/// That name; empty if there is none.
 llvm::StringRef findRoot(mlir::Location location);
+
+/// `location` without what attachRoot put there.
+mlir::Location dropRoot(mlir::Location location);
 
 /// `seed "tokens" [{"dp"}, {}]`
 std::string spellSeed(SeedAttr seed);
+/// `pp.sharding [{"dp"}, {}] of argument "tokens"`
+std::string spellGiven(ShardingAttr given, const llvm::Twine &of);
+/// The root of a constraint, its own if it stands for nothing else:
+/// `constraint at model.mlir:3:8 [{"tp"}]`
+std::string spellConstraint(ShardingConstraintOp constraint);
 
 } // namespace pp
 

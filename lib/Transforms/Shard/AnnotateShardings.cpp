@@ -2,15 +2,18 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: level 1 with a plan. Out: `pp.sharding` on the arguments that the plan's
-// seeds name, a constraint in place of every `pp.name` that they name. A plan
-// without seeds gets them first (pp/Planner): inputs split their first
-// dimension over micro-batches and data parallelism, tensor parallelism splits
-// the parameters that introduce a dimension which is never reduced but against
-// another parameter. Everything else is derived.
+// In: level 1 with a plan, perhaps with shardings and constraints of the
+// model's own. Out: `pp.sharding` on the arguments that these or the plan's
+// seeds name, a constraint in place of every `pp.name` that seeds name. A plan
+// without seeds gets them first (pp/Planner), for what the model leaves open:
+// inputs split their first dimension over micro-batches and data parallelism,
+// tensor parallelism splits the parameters that introduce a dimension which is
+// never reduced but against another parameter. Everything else is derived.
 //
 //===----------------------------------------------------------------------===//
+#include "ConstraintCheck.h"
 #include "ParameterLayouts.h"
+#include "SeededSharding.h"
 #include "mlir/IR/Builders.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
@@ -20,7 +23,6 @@
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
-#include <map>
 
 using namespace mlir;
 using namespace pp;
@@ -32,126 +34,31 @@ namespace pp {
 
 namespace {
 
-/// The sharding of one argument or named value, merged from all seeds that
-/// match its name. Reports at `at`.
-class SeededSharding {
-public:
-  SeededSharding(Operation *at, StringRef what, StringRef name, Type type,
-                 MeshAttr mesh)
-      : at(at), what(what), name(name), type(cast<RankedTensorType>(type)),
-        mesh(mesh), dims(this->type.getRank(),
-                         DimShardingAttr::get(at->getContext(), {}, true)) {}
-
-  LogicalResult add(SeedAttr seed);
-
-  /// The seeds that matched.
-  ArrayRef<SeedAttr> getSeeds() const { return seeds; }
-  /// What all of them say.
-  ShardingAttr getMerged(FlatSymbolRefAttr symbol) const {
-    return ShardingAttr::get(at->getContext(), symbol, dims, {});
-  }
-  /// What `seed` says of it: the axes that it brings; whole is what no seed
-  /// splits.
-  ShardingAttr getOf(SeedAttr seed, FlatSymbolRefAttr symbol) const;
-
-private:
-  InFlightDiagnostic fail(SeedAttr seed) {
-    return at->emitError() << what << " \"" << name << "\": seed " << seed
-                           << " expects ";
-  }
-  LogicalResult check(SeedAttr seed, size_t dim, DimShardingAttr wanted,
-                      size_t known);
-
-  Operation *at;
-  StringRef what, name;
-  RankedTensorType type;
-  MeshAttr mesh;
-  SmallVector<DimShardingAttr> dims;
-  llvm::SmallDenseSet<StringAttr> used;
-  SmallVector<SeedAttr, 2> seeds;
-};
-
-LogicalResult SeededSharding::add(SeedAttr seed) {
-  if (static_cast<int64_t>(seed.getDims().size()) != type.getRank())
-    return fail(seed) << type.getRank() << " dimensions of " << type << ", got "
-                      << seed.getDims().size();
-  if (!seeds.empty() && (seeds.front().getIsClosed() || seed.getIsClosed()))
-    return fail(seed) << "a closed sharding to be the only one, got "
-                      << seeds.front() << " beside it: leave one of them out";
-  for (auto [dim, wanted] : llvm::enumerate(seed.getDims())) {
-    DimShardingAttr &mine = dims[dim];
-    if (wanted.getAxes().empty()) {
-      if (mine.getAxes().empty() && !wanted.getIsOpen())
-        mine = wanted;
-      continue;
-    }
-    // One may go on where another ends.
-    auto extends = [](DimShardingAttr more, DimShardingAttr less) {
-      return more.getAxes().take_front(less.getAxes().size()) == less.getAxes();
-    };
-    if (extends(mine, wanted))
-      continue;
-    if (!extends(wanted, mine))
-      return fail(seed) << "dimension " << dim << " to be sharded once, got "
-                        << mine << " and " << wanted;
-    if (failed(check(seed, dim, wanted, mine.getAxes().size())))
-      return failure();
-    mine = wanted;
-  }
-  seeds.push_back(seed);
-  return success();
-}
-
-ShardingAttr SeededSharding::getOf(SeedAttr seed,
-                                   FlatSymbolRefAttr symbol) const {
-  SmallVector<DimShardingAttr> own(seed.getDims());
-  for (auto [mine, merged] : llvm::zip_equal(own, dims))
-    if (mine.getAxes().empty() && !merged.getAxes().empty())
-      mine = DimShardingAttr::get(at->getContext(), {}, /*isOpen=*/true);
-  return ShardingAttr::get(at->getContext(), symbol, own, {});
-}
-
-/// The first `known` axes are those of another seed.
-LogicalResult SeededSharding::check(SeedAttr seed, size_t dim,
-                                    DimShardingAttr wanted, size_t known) {
-  for (StringAttr axis : wanted.getAxes().drop_front(known)) {
-    MeshAxisAttr attr = mesh.lookup(axis);
-    if (!attr)
-      return fail(seed) << "axes of " << mesh << ", got " << axis;
-    if (attr.getKind() == AxisKind::Stage)
-      return fail(seed) << "axes that split tensors, got " << attr
-                        << ", over which ops are split; leave it out";
-    if (!used.insert(axis).second)
-      return fail(seed) << "to use every axis once, got " << axis
-                        << " a second time";
-  }
-  int64_t shards = mesh.sizeOf(wanted.getAxes());
-  if (shards <= type.getDimSize(dim))
-    return success();
-  InFlightDiagnostic error =
-      fail(seed) << "at least " << shards << " elements in dimension " << dim
-                 << " of " << type << ", one per shard over ";
-  llvm::interleaveComma(wanted.getAxes(), error);
-  return error << ", got " << type.getDimSize(dim);
-}
-
 /// Puts the plan's seeds where their names are.
 class SeedPlacement {
 public:
   SeedPlacement(func::FuncOp main, PlanAttr plan, FlatSymbolRefAttr mesh)
       : main(main), plan(plan), mesh(mesh), table(plan),
-        isUsed(plan.getSeeds().size()) {}
+        isUsed(plan.getSeeds().size()) {
+    for (auto [index, argument] : llvm::enumerate(getUpdatedArguments(main)))
+      if (argument && main.getResultAttr(index, attrs::kSharding))
+        updates[argument] = index;
+  }
 
   LogicalResult run() {
-    return success(succeeded(placeOnArguments()) &&
-                   succeeded(placeOnValues()) && succeeded(checkUsed()));
+    ConstraintCheck constraints(main, plan.getMesh(), mesh);
+    return success(succeeded(placeOnArguments(constraints)) &&
+                   succeeded(checkResults()) && succeeded(placeOnValues()) &&
+                   succeeded(checkUsed()) && succeeded(constraints.run()));
   }
 
 private:
-  LogicalResult placeOnArguments();
+  LogicalResult placeOnArguments(ConstraintCheck &constraints);
+  LogicalResult checkResults();
   LogicalResult placeOnValues();
   LogicalResult checkUsed();
   LogicalResult collect(StringRef name, SeededSharding &sharding);
+  LogicalResult collectGiven(BlockArgument argument, SeededSharding &sharding);
 
   func::FuncOp main;
   PlanAttr plan;
@@ -159,38 +66,97 @@ private:
   SeedTable table;
   llvm::BitVector isUsed;
   llvm::SetVector<StringAttr> names; ///< of values
+  /// By argument, its new value if that has a sharding of the model's own.
+  llvm::DenseMap<Value, unsigned> updates;
 };
 
 LogicalResult SeedPlacement::collect(StringRef name, SeededSharding &sharding) {
   for (unsigned number : table.lookup(name)) {
     isUsed.set(number);
-    if (failed(sharding.add(plan.getSeeds()[number])))
+    if (failed(sharding.addSeed(plan.getSeeds()[number])))
       return failure();
   }
+  return sharding.merge();
+}
+
+/// What the model says of an argument, and of the result that is its new value:
+/// these lie alike.
+LogicalResult SeedPlacement::collectGiven(BlockArgument argument,
+                                          SeededSharding &sharding) {
+  const unsigned index = argument.getArgNumber();
+  std::string root;
+  auto add = [&](ShardingAttr given, StringRef where) {
+    if (given && root.empty())
+      root = spellGiven(given, where);
+    return !given || succeeded(sharding.addGiven(given, where, mesh));
+  };
+  StringRef name = getArgName(main, index);
+  if (!add(main.getArgAttrOfType<ShardingAttr>(index, attrs::kSharding),
+           "argument \"" + name.str() + "\""))
+    return failure();
+  auto result = updates.find(argument);
+  if (result != updates.end()) {
+    if (!add(main.getResultAttrOfType<ShardingAttr>(result->second,
+                                                    attrs::kSharding),
+             "result \"" + name.str() + "\""))
+      return failure();
+    main.removeResultAttr(result->second,
+                          StringAttr::get(main.getContext(), attrs::kSharding));
+  }
+  if (!root.empty())
+    argument.setLoc(attachRoot(argument.getLoc(), root));
   return success();
 }
 
-LogicalResult SeedPlacement::placeOnArguments() {
+LogicalResult SeedPlacement::placeOnArguments(ConstraintCheck &constraints) {
   SmallVector<Attribute> shardings;
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {
     StringRef name = getArgName(main, index);
-    if (Attribute given = main.getArgAttr(index, attrs::kSharding))
-      return main.emitError("argument \"")
-             << name << "\" expects its sharding from a seed of the plan, got "
-             << given;
-    SeededSharding sharding(main, "argument", name,
-                            main.getArgumentTypes()[index], plan.getMesh());
-    if (failed(collect(name, sharding)))
+    BlockArgument argument = main.getArgument(index);
+    SeededSharding sharding(argument.getLoc(),
+                            ("argument \"" + name + "\"").str(),
+                            argument.getType(), plan.getMesh());
+    if (failed(collectGiven(argument, sharding)) ||
+        failed(collect(name, sharding)))
       return failure();
+    if (sharding.isAsked())
+      constraints.enter(argument, sharding);
     ArrayRef<SeedAttr> seeds = sharding.getSeeds();
-    if (!seeds.empty() && seeds.front().getIsClosed())
+    if (!seeds.empty() && seeds.front().getIsBarrier())
       return main.emitError("argument \"")
              << name << "\": seed " << seeds.front()
-             << " expects a value that the model computes, for 'closed' tells "
-                "its readers from what it is made of; leave 'closed' out";
-    shardings.push_back(seeds.empty() ? Attribute() : sharding.getMerged(mesh));
+             << " expects a value that the model computes, for 'barrier' tells "
+                "its readers from what it is made of; leave 'barrier' out";
+    shardings.push_back(sharding.isAsked() ? sharding.getMerged(mesh)
+                                           : Attribute());
   }
   setArgAttrs(main, attrs::kSharding, shardings);
+  return success();
+}
+
+/// A result is one value a step, whatever micro-batches it comes from.
+LogicalResult SeedPlacement::checkResults() {
+  for (unsigned index = 0; index < main.getNumResults(); ++index) {
+    auto given =
+        main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding);
+    if (!given)
+      continue;
+    const std::string what =
+        "result \"" + getResultName(main, index).str() + "\"";
+    SeededSharding sharding(main.getLoc(), what, main.getResultTypes()[index],
+                            plan.getMesh());
+    if (failed(sharding.addGiven(given, what, mesh)))
+      return failure();
+    for (auto [dim, axes] : llvm::enumerate(given.getDims()))
+      for (StringAttr axis : axes.getAxes())
+        if (MeshAxisAttr attr = plan.getMesh().lookup(axis);
+            attr.getKind() == AxisKind::Time)
+          return main.emitError()
+                 << what << ": " << spellGiven(given, what)
+                 << " expects axes that split results in dimension " << dim
+                 << ", got " << attr
+                 << ", whose micro-batches become one value; leave it out";
+  }
   return success();
 }
 
@@ -198,19 +164,20 @@ LogicalResult SeedPlacement::placeOnArguments() {
 LogicalResult SeedPlacement::placeOnValues() {
   for (auto op : llvm::make_early_inc_range(main.getOps<NameOp>())) {
     names.insert(op.getNameAttr());
-    SeededSharding sharding(op, "value", op.getName(), op.getType(),
-                            plan.getMesh());
+    SeededSharding sharding(op.getLoc(),
+                            ("value \"" + op.getName() + "\"").str(),
+                            op.getType(), plan.getMesh());
     if (failed(collect(op.getName(), sharding)))
       return failure();
     Value value = op.getOperand();
     // Each has its own priority.
     for (SeedAttr seed : sharding.getSeeds()) {
       OpBuilder builder(op);
-      bool isBefore = seed.getIsClosed() && op.getGradient();
+      bool isBefore = seed.getIsBarrier() && op.getGradient();
       auto constraint = ShardingConstraintOp::create(
           builder, attachRoot(op.getLoc(), spellSeed(seed)), op.getType(),
           value, isBefore ? ConstrainedSide::Operand : ConstrainedSide::Result,
-          sharding.getOf(seed, mesh), seed.getIsClosed(),
+          sharding.getOf(seed, mesh), seed.getIsBarrier(),
           builder.getI64IntegerAttr(seed.getPriority()));
       constraint->setDiscardableAttrs(op->getDiscardableAttrDictionary());
       value = constraint;
@@ -247,30 +214,23 @@ LogicalResult SeedPlacement::checkUsed() {
   return success();
 }
 
-/// How `zero` may share out a parameter: over the axes of the mesh that no seed
-/// gives to it, along dimensions that none keeps whole.
-SharedOut findSharedOut(PlanAttr plan, const SeedTable &table,
-                        StringRef parameter) {
-  llvm::StringSet<> seeded;
-  std::map<int64_t, bool> isWhole;
-  for (unsigned number : table.lookup(parameter))
-    for (auto [dim, sharding] :
-         llvm::enumerate(plan.getSeeds()[number].getDims())) {
-      for (StringAttr axis : sharding.getAxes())
-        seeded.insert(axis);
-      if (!sharding.getAxes().empty())
-        isWhole[dim] = false;
-      else if (!sharding.getIsOpen())
-        isWhole.try_emplace(dim, true);
-    }
+/// How `zero` may share out a parameter that lies as `sharding` says, if that
+/// is there: over the other axes of the mesh, along dimensions that are not
+/// whole.
+SharedOut findSharedOut(PlanAttr plan, ShardingAttr sharding) {
+  llvm::StringSet<> taken;
   SharedOut shared;
+  if (sharding)
+    for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
+      for (StringAttr axis : axes.getAxes())
+        taken.insert(axis);
+      if (axes.getAxes().empty() && !axes.getIsOpen())
+        shared.whole.push_back(dim);
+    }
   for (PlanKey key : getInfo(PlanKey::Zero).getNeeded())
     if (StringRef axis = getInfo(key).axis;
-        plan.getMesh().lookup(axis) && !seeded.contains(axis))
+        plan.getMesh().lookup(axis) && !taken.contains(axis))
       shared.axes.push_back(axis);
-  for (auto [dim, is] : isWhole)
-    if (is)
-      shared.whole.push_back(dim);
   return shared;
 }
 
@@ -301,14 +261,15 @@ struct AnnotateShardingsPass
     }
     int64_t zero = plan->getInt(PlanKey::Zero);
     bool gathersOnce = plan->getWord(PlanKey::ZeroGather) == "step";
-    // Seeds are checked before what they say is obeyed.
+    // What is asked for is checked before it is obeyed.
     if (failed(SeedPlacement(*main, *plan,
                              FlatSymbolRefAttr::get(mesh.getSymNameAttr()))
                    .run()))
       return signalPassFailure();
-    auto getSharedOut = [&, table = SeedTable(*plan)](BlockArgument parameter) {
-      return findSharedOut(*plan, table,
-                           getArgName(*main, parameter.getArgNumber()));
+    auto getSharedOut = [&](BlockArgument parameter) {
+      return findSharedOut(
+          *plan, main->getArgAttrOfType<ShardingAttr>(parameter.getArgNumber(),
+                                                      attrs::kSharding));
     };
     if (failed(writeParameterLayouts(*main, zero, gathersOnce, getSharedOut)))
       signalPassFailure();

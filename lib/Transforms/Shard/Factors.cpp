@@ -17,7 +17,7 @@ MeshView::MeshView(MeshAttr mesh, FlatSymbolRefAttr symbol, PlanAttr plan)
     : mesh(mesh), meshSymbol(symbol) {
   llvm::SmallDenseMap<StringAttr, int64_t> bySeed;
   for (SeedAttr seed : plan ? plan.getSeeds() : ArrayRef<SeedAttr>()) {
-    if (seed.getIsClosed()) // competes with nothing
+    if (seed.getIsBarrier()) // competes with nothing
       continue;
     for (DimShardingAttr dim : seed.getDims())
       for (StringAttr axis : dim.getAxes()) {
@@ -123,7 +123,7 @@ Layout pp::getLayout(Value value, const MeshView &mesh) {
 
 bool pp::isLayoutChange(Operation *op) {
   auto constraint = dyn_cast<ShardingConstraintOp>(op);
-  return constraint ? constraint.getClosed() : isa<ReshardOp>(op);
+  return constraint ? constraint.getBarrier() : isa<ReshardOp>(op);
 }
 
 bool pp::fits(ShardingAttr sharding, Type type, const MeshView &mesh) {

@@ -62,7 +62,7 @@ private:
 Layout getLayout(mlir::Value value, const MeshView &mesh);
 
 /// True for an identity whose result need not lie as its operand: a reshard or
-/// a closed constraint.
+/// a barrier.
 bool isLayoutChange(mlir::Operation *op);
 
 /// True if `sharding` has the rank of `type` and names axes of the mesh only.

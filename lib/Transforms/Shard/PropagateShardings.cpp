@@ -156,7 +156,7 @@ LogicalResult Propagation::buildNodes() {
   return success();
 }
 
-/// All axes that a closed constraint names stay on their side. Those of a
+/// All axes that a barrier names stay on their side. Those of a
 /// reshard do when it adds them (ReshardAxes).
 LogicalResult Propagation::stopAxes(Operation *change,
                                     ShardingSpread::Node &node) {
@@ -226,13 +226,6 @@ void Propagation::wish(int value, ShardingAttr sharding, Location loc,
   wishes.push_back({value, std::move(layout), loc, what.str()});
 }
 
-/// `constraint at model.mlir:3:8 [{"tp"}]`
-static std::string spellConstraint(ShardingConstraintOp constraint) {
-  const std::string place = describeLocation(constraint.getLoc());
-  return "constraint " + (place.empty() ? "" : "at " + place + " ") +
-         spellDims(constraint.getSharding().getDims());
-}
-
 LogicalResult Propagation::collectSeeds() {
   const SeedTable table(plan);
   for (BlockArgument argument : main.getArguments()) {
@@ -246,26 +239,28 @@ LogicalResult Propagation::collectSeeds() {
     if (failed(
             checkSharding(main.getLoc(), what, argument.getType(), sharding)))
       return failure();
+    std::string root = findRoot(argument.getLoc()).str();
+    if (root.empty())
+      root = spellGiven(sharding, what);
+    argument.setLoc(dropRoot(argument.getLoc()));
     wish(numberOf(argument), sharding, argument.getLoc(), what,
          [&](unsigned dim, int axis) {
            SeedAttr seed = table.findSeed(name, dim, mesh.name(axis));
            return seed ? Asker{seed.getPriority(), spellSeed(seed)}
-                       : Asker{{}, what + " " + spellDims(sharding.getDims())};
+                       : Asker{{}, root};
          });
   }
   for (auto constraint : main.getOps<ShardingConstraintOp>()) {
     if (!fits(constraint.getSharding(), constraint.getType(), mesh))
       return constraint.emitError("expects axes of ")
              << mesh.attr() << ", got " << constraint.getSharding();
-    // What a closed constraint reads is made by others as it suits them.
+    // What a barrier reads is made by others as it suits them.
     bool isBefore = constraint.getSide() == ConstrainedSide::Operand;
     ShardingAttr sharding = constraint.getSharding();
     if (isBefore)
       sharding = ShardingAttr::fromAxes(sharding.getMesh(), sharding.getAxes(),
                                         /*open=*/true);
-    std::string root = findRoot(constraint.getLoc()).str();
-    if (root.empty())
-      root = spellConstraint(constraint);
+    const std::string root = spellConstraint(constraint);
     wish(numberOf(constraint.getConstrained()), sharding, constraint.getLoc(),
          "constraint",
          [&](unsigned, int) { return Asker{constraint.getPriority(), root}; });
@@ -280,9 +275,8 @@ LogicalResult Propagation::collectSeeds() {
     if (failed(checkSharding(main.getLoc(), what, main.getResultTypes()[index],
                              sharding)))
       return failure();
-    wish(state, sharding, terminator->getLoc(), what, [&](unsigned, int) {
-      return Asker{{}, what + " " + spellDims(sharding.getDims())};
-    });
+    wish(state, sharding, terminator->getLoc(), what,
+         [&](unsigned, int) { return Asker{{}, spellGiven(sharding, what)}; });
   }
   return success();
 }

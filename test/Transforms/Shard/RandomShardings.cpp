@@ -169,14 +169,14 @@ void Sharder::addConstraints(int64_t percent) {
       continue;
     Value value = op->getResult(0);
     builder.setInsertionPointAfter(op);
-    bool isClosed = chance(40);
+    bool isBarrier = chance(40);
     auto constraint = ShardingConstraintOp::create(
         builder, op->getLoc(), value.getType(), value,
-        isClosed && chance(30) ? ConstrainedSide::Operand
-                               : ConstrainedSide::Result,
+        isBarrier && chance(30) ? ConstrainedSide::Operand
+                                : ConstrainedSide::Result,
         drawSharding(cast<RankedTensorType>(value.getType()),
                      hasExamples(value)),
-        isClosed, /*priority=*/IntegerAttr());
+        isBarrier, /*priority=*/IntegerAttr());
     for (StringRef mark : {attrs::kKind, attrs::kOrigin, attrs::kParameter})
       if (Attribute attribute = op->getAttr(mark))
         constraint->setAttr(mark, attribute);

@@ -11,7 +11,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=8]>, seeds = [#pp.seed<"x", 
 // -----
 
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", [{"tp"}], 0>], threads = 1>} {
-  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"tp"}], 0> expects axes of #pp.mesh<["dp"=2]>, got "tp"}}
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"tp"}], 0> expects axes of #pp.mesh<["dp"=2]> in dimension 0, got "tp"}}
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
     return
   }
@@ -21,7 +21,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", 
 
 module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
     seeds = [#pp.seed<"x", [{"a"}], 0>, #pp.seed<"*", [{"b"}], 0>], threads = 1>} {
-  // expected-error @below {{argument "x": seed #pp.seed<"*", [{"b"}], 0> expects dimension 0 to be sharded once}}
+  // expected-error @below {{argument "x": seed #pp.seed<"*", [{"b"}], 0> expects dimension 0 as {"b"}, got {"a"} from seed #pp.seed<"x", [{"a"}], 0>: leave one of them out}}
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
     return
   }
@@ -31,7 +31,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
 
 module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
     seeds = [#pp.seed<"x", [{"a"}, {"a"}], 0>], threads = 1>} {
-  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"a"}, {"a"}], 0> expects to use every axis once, got "a" a second time}}
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"a"}, {"a"}], 0> expects to use every axis once, got "a" a second time in dimension 1}}
   func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
     return
   }
@@ -76,8 +76,8 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, zero = 1, seeds = [#pp.
 
 // -----
 
-module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", [{"dp"}], 0, closed>]>} {
-  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"dp"}], 0, closed> expects a value that the model computes, for 'closed' tells its readers from what it is made of; leave 'closed' out}}
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", [{"dp"}], 0, barrier>]>} {
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"dp"}], 0, barrier> expects a value that the model computes, for 'barrier' tells its readers from what it is made of; leave 'barrier' out}}
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
     return
   }
@@ -85,9 +85,9 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", 
 
 // -----
 
-module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.z", [{"dp"}, {}], 0, closed>]>} {
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.z", [{"dp"}, {}], 0, barrier>]>} {
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
-    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{"dp"}, {}], 0, closed> expects 1 dimensions of 'tensor<4xf32>', got 2}}
+    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{"dp"}, {}], 0, barrier> expects 1 dimensions of 'tensor<4xf32>', got 2}}
     %z = pp.name %x "h.0.z" : tensor<4xf32>
     return
   }
@@ -95,9 +95,9 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.
 
 // -----
 
-module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.*.z", [{"dp"}], 0, closed>, #pp.seed<"h.0.z", [{?}], 0>]>} {
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.*.z", [{"dp"}], 0, barrier>, #pp.seed<"h.0.z", [{?}], 0>]>} {
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
-    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{?}], 0> expects a closed sharding to be the only one, got #pp.seed<"h.*.z", [{"dp"}], 0, closed> beside it: leave one of them out}}
+    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{?}], 0> expects a barrier to be the only seed, got #pp.seed<"h.*.z", [{"dp"}], 0, barrier> beside it: leave one of them out}}
     %z = pp.name %x "h.0.z" : tensor<4xf32>
     return
   }
@@ -105,8 +105,8 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.*.
 
 // -----
 
-module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.y", [{"dp"}], 0, closed>]>} {
-  // expected-error @below {{expects every seed to name an argument or a value of the model, got #pp.seed<"h.0.y", [{"dp"}], 0, closed>; the nearest name is "h.0.z"}}
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.y", [{"dp"}], 0, barrier>]>} {
+  // expected-error @below {{expects every seed to name an argument or a value of the model, got #pp.seed<"h.0.y", [{"dp"}], 0, barrier>; the nearest name is "h.0.z"}}
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
     %z = pp.name %x "h.0.z" : tensor<4xf32>
     return
@@ -115,9 +115,9 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.
 
 // -----
 
-module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.z", [{"dp"}], 0, closed>]>} {
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.z", [{"dp"}], 0, barrier>]>} {
   func.func @main(%x: tensor<1xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
-    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{"dp"}], 0, closed> expects at least 2 elements in dimension 0 of 'tensor<1xf32>', one per shard over "dp", got 1}}
+    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{"dp"}], 0, barrier> expects at least 2 elements in dimension 0 of 'tensor<1xf32>', one per shard over "dp", got 1}}
     %z = pp.name %x "h.0.z" : tensor<1xf32>
     return
   }
@@ -127,7 +127,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.
 
 module attributes {pp.plan = #pp.plan<mesh = <["pp"=2 : stage]>, seeds = [#pp.seed<"z", [{"pp"}], 0>]>} {
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
-    // expected-error @below {{value "z": seed #pp.seed<"z", [{"pp"}], 0> expects axes that split tensors, got #pp.axis<["pp"=2 : stage]>, over which ops are split; leave it out}}
+    // expected-error @below {{value "z": seed #pp.seed<"z", [{"pp"}], 0> expects axes that split tensors in dimension 0, got #pp.axis<["pp"=2 : stage]>, over which ops are split; leave it out}}
     %z = pp.name %x "z" : tensor<4xf32>
     return
   }

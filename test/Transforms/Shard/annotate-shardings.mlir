@@ -24,7 +24,7 @@
 // USER: pp.sharding_constraint %{{.*}} to <@mesh, [{"a"}, {?}]> priority 0
 // USER: pp.sharding_constraint %{{.*}} to <@mesh, [{?}, {"b"}]> priority 2
 module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
-    seeds = [#pp.seed<"*", [{"a"}, {?}], 0>, #pp.seed<"x", [{?}, {"b"}], 1>, #pp.seed<"z", [{}, {"b"}], 2>], threads = 1>} {
+    seeds = [#pp.seed<"*", [{"a"}, {?}], 0>, #pp.seed<"x", [{?}, {"b"}], 1>, #pp.seed<"z", [{?}, {"b"}], 2>], threads = 1>} {
   func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.role = #pp.role<input>},
                   %y: tensor<4x4xf32> {pp.name = "y", pp.role = #pp.role<input>}) -> tensor<4x4xf32> {
     %0 = pp.add %x, %y : tensor<4x4xf32>

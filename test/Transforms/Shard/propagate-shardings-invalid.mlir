@@ -49,7 +49,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["sp"=2]>,
 module attributes {pp.plan = #pp.plan<mesh = <["sp"=2]>, threads = 1>} {
   pp.mesh @mesh = <["sp"=2]>
   func.func @main(%x: tensor<8xf32> {pp.name = "x"}) -> (tensor<8xf32> {pp.name = "y", pp.sharding = #pp.sharding<@mesh, [{"sp"}]>}) {
-    // expected-error @below {{expects result 0 of pp.reduce_window whole along dimension 0, where each element is computed with its neighbours, got it split over "sp" by result "y" [{"sp"}]: none of its dimensions can be}}
+    // expected-error @below {{expects result 0 of pp.reduce_window whole along dimension 0, where each element is computed with its neighbours, got it split over "sp" by pp.sharding [{"sp"}] of result "y": none of its dimensions can be}}
     %0 = pp.reduce_window max %x dims [0] sizes [3] strides [1] dilation [1] low [1] high [1] : tensor<8xf32> -> tensor<8xf32>
     return %0 : tensor<8xf32>
   }

@@ -167,7 +167,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>, threads = 1>} {
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: -> (tensor<8xf32> {pp.name = "m", pp.role = #pp.role<state>, pp.sharding = #pp.sharding<@mesh, [{"a"}]>}, tensor<8xf32> {pp.name = "out", pp.sharding = #pp.sharding<@mesh, [{}]>})
 // REMARK: remark: [Missed] unfulfilled
-// REMARK-SAME: by="argument "m" [{"a"}]", got="[{"a"}]", of="result "m"", wanted="[{}]"
+// REMARK-SAME: by="pp.sharding [{"a"}] of argument "m"", got="[{"a"}]", of="result "m"", wanted="[{}]"
 // REMARK: remark: [Missed] unfulfilled
 // REMARK-SAME: got="[{}]", of="result "out"", wanted="[{"mb"}]"
 module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "a"=2]>, threads = 1>} {
@@ -227,7 +227,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>,
 // gradient.
 // CHECK-LABEL: func.func @main
 // REMARK: remark: [Missed] neighbours
-// REMARK-SAME: axis=sp, by="argument "x" [{"sp"}]", dimension=0, of="operand 0", op=pp.reduce_window, splittable=
+// REMARK-SAME: axis=sp, by="pp.sharding [{"sp"}] of argument "x"", dimension=0, of="operand 0", op=pp.reduce_window, splittable=
 // CHECK: pp.reduce_window max {{.*}} sizes [3] {{.*}}#pp.sharding<@mesh, [{}]>
 // CHECK: pp.reduce_window max {{.*}} sizes [2] {{.*}}#pp.sharding<@mesh, [{"sp"}]>
 // CHECK: pp.select_and_scatter {{.*}}#pp.sharding<@mesh, [{"sp"}]>

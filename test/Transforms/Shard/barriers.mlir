@@ -1,8 +1,8 @@
-// What a closed seed puts between two layouts: experts over "ep", and the batch
+// What a barrier puts between two layouts: experts over "ep", and the batch
 // over all devices elsewhere. Tokens travel by all_to_all, once in each direction
 // of the step, and nothing is gathered.
 
-// RUN: pp-opt %s --pp-parallelize="plan=%S/closed-seeds.plan stop-after=spmd" -o %t.mlir
+// RUN: pp-opt %s --pp-parallelize="plan=%S/barriers.plan stop-after=spmd" -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
 // CHECK-NOT: all_gather{{.*}}"ep"
 // CHECK: pp.all_to_all %{{.*}} split 1 concat 0 over @mesh ["ep"] {pp.origin
@@ -11,15 +11,15 @@
 // CHECK: pp.all_to_all %{{.*}} split 0 concat 1 over @mesh ["ep"] {pp.kind = #pp.kind<input_gradient>
 // CHECK: pp.all_to_all %{{.*}} split 0 concat 1 over @mesh ["ep"] {pp.kind = #pp.kind<input_gradient>
 // CHECK-NOT: all_to_all
-// RUN: pp-run %s --parallelize="plan=%S/closed-seeds.plan" --steps=2 --verify --quiet
+// RUN: pp-run %s --parallelize="plan=%S/barriers.plan" --steps=2 --verify --quiet
 
 // The seeds stand in the module, and so does what they say of gradients.
-// RUN: pp-opt %s --pp-parallelize="plan=%S/closed-seeds.plan stop-after=graph" -o %t.graph.mlir
+// RUN: pp-opt %s --pp-parallelize="plan=%S/barriers.plan stop-after=graph" -o %t.graph.mlir
 // RUN: grep -c "pp.name .*gradient" %t.graph.mlir | FileCheck %s --check-prefix=GRADIENTS
 // GRADIENTS: 2
 // RUN: pp-opt %t.graph.mlir --pp-split-constants --pp-cut-stages --pp-annotate-shardings | FileCheck %s --check-prefix=ANNOTATED
-// ANNOTATED: pp.sharding_constraint %{{.*}} to <@mesh, [{"mb", "dp"}, {"ep"}, {?}, {?}]> closed priority 0 {pp.origin = 2
-// ANNOTATED: pp.sharding_constraint %{{.*}} from <@mesh, [{?}, {"mb", "dp", "ep"}, {?}, {?}]> closed priority 0 {pp.kind = #pp.kind<input_gradient>
+// ANNOTATED: pp.sharding_constraint %{{.*}} to <@mesh, [{"mb", "dp"}, {"ep"}, {?}, {?}]> barrier priority 0 {pp.origin = 2
+// ANNOTATED: pp.sharding_constraint %{{.*}} from <@mesh, [{?}, {"mb", "dp", "ep"}, {?}, {?}]> barrier priority 0 {pp.kind = #pp.kind<input_gradient>
 
 
 func.func @main(%x: tensor<8x4x8xf64> {pp.name = "x", pp.role = #pp.role<input>, pp.dims = ["batch", "sequence", ""]},

@@ -1,0 +1,91 @@
+//===- SeededSharding.h - one sharding from all who ask for it --*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the model says of a value, and every seed of the plan that matches its
+// name, are merged dimension by dimension. Closed dimensions must agree; an
+// open one yields to what it does not fit, with a remark.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_SHARD_SEEDEDSHARDING_H
+#define PP_LIB_TRANSFORMS_SHARD_SEEDEDSHARDING_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "pp/IR/PP.h"
+#include <string>
+
+namespace pp {
+
+/// Whether `sharding` can be asked for a tensor: of its rank and not partial,
+/// over axes of the mesh that split tensors, with an element for each part.
+/// Reports at `at`, of `who`.
+mlir::LogicalResult checkAsked(mlir::Location at, const llvm::Twine &who,
+                               llvm::ArrayRef<DimShardingAttr> dims,
+                               mlir::Type type, MeshAttr mesh);
+
+class SeededSharding {
+public:
+  /// Reports at `at`, of `what`.
+  SeededSharding(mlir::Location at, std::string what, mlir::Type type,
+                 MeshAttr mesh)
+      : at(at), what(std::move(what)),
+        type(llvm::cast<mlir::RankedTensorType>(type)), mesh(mesh) {}
+
+  /// What the model says of it, `where`: of `argument "x"`.
+  mlir::LogicalResult addGiven(ShardingAttr given, llvm::StringRef where,
+                               mlir::FlatSymbolRefAttr symbol);
+  mlir::LogicalResult addSeed(SeedAttr seed);
+
+  /// Everything together.
+  mlir::LogicalResult merge();
+
+  bool isAsked() const { return !askers.empty(); }
+  /// The seeds that matched.
+  llvm::ArrayRef<SeedAttr> getSeeds() const { return seeds; }
+  /// After merge().
+  ShardingAttr getMerged(mlir::FlatSymbolRefAttr symbol) const {
+    return ShardingAttr::get(at.getContext(), symbol, merged, {});
+  }
+  /// Who has put the axes of a dimension there, or keeps it whole; empty if
+  /// nobody.
+  llvm::StringRef getOwner(unsigned dim) const {
+    return owners[dim] ? llvm::StringRef(owners[dim]->who) : "";
+  }
+  /// What `seed` says, without what is whole although another one splits it.
+  ShardingAttr getOf(SeedAttr seed, mlir::FlatSymbolRefAttr symbol) const;
+
+private:
+  struct Asker {
+    std::string who;
+    llvm::SmallVector<DimShardingAttr> dims;
+    /// Of open dimensions that do not agree the lowest has its way; the
+    /// model's comes before the plan's.
+    int64_t priority;
+  };
+  /// What one of them says of one dimension.
+  struct Wish {
+    const Asker *asker;
+    unsigned dim;
+    DimShardingAttr get() const { return asker->dims[dim]; }
+  };
+
+  mlir::LogicalResult add(Asker asker);
+  mlir::LogicalResult merge(Wish wish);
+  /// Of a wish that does not fit an earlier one for the same dimension, or for
+  /// its axis: it contradicts that if it is closed, else it yields.
+  mlir::LogicalResult refuse(Wish wish, mlir::StringAttr axis, Wish other);
+
+  mlir::Location at;
+  std::string what;
+  mlir::RankedTensorType type;
+  MeshAttr mesh;
+  std::vector<Asker> askers;
+  llvm::SmallVector<SeedAttr, 2> seeds;
+  llvm::SmallVector<DimShardingAttr> merged;
+  /// Per dimension whose wish it is.
+  llvm::SmallVector<const Asker *> owners;
+};
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_SHARD_SEEDEDSHARDING_H

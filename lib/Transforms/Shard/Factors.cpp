@@ -185,6 +185,16 @@ bool pp::isPrefix(const AxisList &a, const AxisList &b) {
   return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 
+SmallVector<int64_t> pp::mapDims(const TensorFactors &from,
+                                 const TensorFactors &to,
+                                 ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> mapped;
+  for (auto [dim, factors] : llvm::enumerate(to))
+    if (llvm::is_contained(dims, llvm::find(from, factors) - from.begin()))
+      mapped.push_back(dim);
+  return mapped;
+}
+
 Layout pp::splitAxes(const AxisList &axes, ArrayRef<int64_t> sizes,
                      const MeshView &mesh) {
   Layout parts(sizes.size());

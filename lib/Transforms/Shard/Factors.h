@@ -83,6 +83,12 @@ bool splits(llvm::ArrayRef<AxisList> layout, int axis);
 /// True if `a` begins `b`.
 bool isPrefix(const AxisList &a, const AxisList &b);
 
+/// The dimensions of tensor `to` of a rule that are `dims` of tensor `from`,
+/// ascending.
+llvm::SmallVector<int64_t> mapDims(const TensorFactors &from,
+                                   const TensorFactors &to,
+                                   llvm::ArrayRef<int64_t> dims);
+
 /// Deals the axes of a dimension out to its factors of these sizes, major to
 /// minor: a factor takes axes until it is split completely, and the next one
 /// gets some only then. The last factor takes what is left.

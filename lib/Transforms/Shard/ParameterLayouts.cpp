@@ -9,7 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ParameterLayouts.h"
+#include "Factors.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "pp/Analysis/Layers.h"
 #include "pp/IR/Model.h"
 #include "llvm/ADT/MapVector.h"
@@ -35,7 +37,7 @@ private:
   void splitUpdate(BlockArgument parameter, ArrayRef<Operation *> update);
   void splitGradient(Value value, ArrayRef<OpOperand *> uses, Operation *like,
                      BlockArgument parameter);
-  void gatherUses(BlockArgument parameter, Kind kind,
+  void gatherUses(Value value, BlockArgument parameter, Kind kind,
                   function_ref<bool(Operation *)> isWanted);
   void gatherResult(unsigned result);
   void splitParameter(BlockArgument parameter, ArrayRef<Operation *> update);
@@ -71,6 +73,11 @@ Value LayoutWriter::build(Value value, LayoutChange change, bool each,
     reshard->setAttr(attrs::kParameter, builder.getStringAttr(getArgName(
                                             main, parameter.getArgNumber())));
   return reshard;
+}
+
+/// True for an op that says how its value lies, whatever is around it.
+static bool isLayoutOp(Operation *op) {
+  return isa<ReshardOp, ShardingConstraintOp>(op);
 }
 
 /// True if no stage has all that `op` reads.
@@ -119,8 +126,8 @@ static bool mayBePartial(Value value) {
 /// of its operands and some of these are sums, or made of sums in this way.
 static Operation *findMakerOfParts(Value value) {
   auto shardable = value.getDefiningOp<ShardingOpInterface>();
-  if (!shardable || isa<ReshardOp, ShardingConstraintOp>(shardable) ||
-      mayBePartial(value) || !shardable.getShardingRule().keepsDims())
+  if (!shardable || isLayoutOp(shardable) || mayBePartial(value) ||
+      !shardable.getShardingRule().keepsDims())
     return nullptr;
   auto isOfSums = [](Value operand) {
     return operand.hasOneUse() &&
@@ -142,13 +149,8 @@ void LayoutWriter::splitGradient(Value value, ArrayRef<OpOperand *> uses,
           cast<ShardingOpInterface>(maker).getShardingRule();
       const SmallVector<int64_t> ofResult = whole;
       for (OpOperand &operand : maker->getOpOperands()) {
-        whole.clear();
-        for (auto [dim, factors] :
-             llvm::enumerate(rule.operands[operand.getOperandNumber()]))
-          if (llvm::is_contained(ofResult,
-                                 llvm::find(rule.results.front(), factors) -
-                                     rule.results.front().begin()))
-            whole.push_back(dim);
+        whole = mapDims(rule.results.front(),
+                        rule.operands[operand.getOperandNumber()], ofResult);
         splitGradient(operand.get(), &operand, maker, parameter);
       }
       whole = ofResult;
@@ -210,34 +212,70 @@ void LayoutWriter::splitUpdate(BlockArgument parameter,
   }
 }
 
+/// True for an op on one value that is made in parts as it is whole.
+static bool isMadeInParts(Operation *op) {
+  auto shardable = dyn_cast<ShardingOpInterface>(op);
+  return shardable && op->getNumOperands() == 1 && !isLayoutOp(op) &&
+         shardable.getShardingRule().keepsDims();
+}
+
+/// The fewest bits that an element has in `value`, or in what is made of it
+/// alone.
+static unsigned findNarrowest(Value value) {
+  unsigned fewest = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  if (value.hasOneUse())
+    if (Operation *user = *value.user_begin(); isMadeInParts(user))
+      fewest = std::min(fewest, findNarrowest(user->getResult(0)));
+  return fewest;
+}
+
 /// One gather, of `kind`, of a parameter that is stored split, for those of its
-/// users before the update that are wanted.
-void LayoutWriter::gatherUses(BlockArgument parameter, Kind kind,
+/// users before the update that are wanted. Users that read it in a narrower
+/// type get another, of what was converted in parts.
+void LayoutWriter::gatherUses(Value value, BlockArgument parameter, Kind kind,
                               function_ref<bool(Operation *)> isWanted) {
   SmallVector<OpOperand *> uses;
+  SmallVector<Operation *> converts;
   Operation *first = nullptr;
   llvm::SmallSetVector<int64_t, 4> stages;
-  for (OpOperand &use : parameter.getUses()) {
+  const unsigned bits = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     if (user == user->getBlock()->getTerminator() || isa<ReshardOp>(user) ||
-        getKind(user) == Kind::Update || !isWanted(user))
+        getKind(user) == Kind::Update)
+      continue;
+    if (isMadeInParts(user) && findNarrowest(user->getResult(0)) < bits) {
+      converts.push_back(user);
+      continue;
+    }
+    if (!isWanted(user))
       continue;
     uses.push_back(&use);
     stages.insert_range(getStages(user));
     if (!first || user->isBeforeInBlock(first))
       first = user;
   }
-  if (uses.empty())
-    return;
-  builder.setInsertionPoint(first);
-  Value whole = build(parameter, LayoutChange::Without, /*each=*/false, kind,
-                      first, parameter);
-  SmallVector<int64_t> sorted = stages.takeVector();
-  llvm::sort(sorted);
-  if (!sorted.empty())
-    setStages(whole.getDefiningOp(), sorted);
-  for (OpOperand *use : uses)
-    use->set(whole);
+  if (!uses.empty()) {
+    builder.setInsertionPoint(first);
+    Value gathered = build(value, LayoutChange::Without, /*each=*/false, kind,
+                           first, parameter);
+    SmallVector<int64_t> sorted = stages.takeVector();
+    llvm::sort(sorted);
+    if (!sorted.empty())
+      setStages(gathered.getDefiningOp(), sorted);
+    for (OpOperand *use : uses)
+      use->set(gathered);
+  }
+  const SmallVector<int64_t> ofOperand = whole;
+  for (Operation *convert : converts) {
+    const ShardingRule rule =
+        cast<ShardingOpInterface>(convert).getShardingRule();
+    whole = mapDims(rule.operands.front(), rule.results.front(), ofOperand);
+    if (kind == Kind::Prologue)
+      setKind(convert, kind);
+    gatherUses(convert->getResult(0), parameter, kind, isWanted);
+  }
+  whole = ofOperand;
 }
 
 /// A parameter that is stored whole is gathered after its update.
@@ -265,10 +303,12 @@ void LayoutWriter::splitParameter(BlockArgument parameter,
     return getKind(user) == Kind::Forward;
   };
   if (zero == 3 && gathersOnce) {
-    gatherUses(parameter, Kind::Prologue, [](Operation *) { return true; });
+    gatherUses(parameter, parameter, Kind::Prologue,
+               [](Operation *) { return true; });
   } else if (zero == 3) {
-    gatherUses(parameter, Kind::Forward, isForward);
-    gatherUses(parameter, Kind::InputGradient, std::not_fn(isForward));
+    gatherUses(parameter, parameter, Kind::Forward, isForward);
+    gatherUses(parameter, parameter, Kind::InputGradient,
+               std::not_fn(isForward));
   } else if (auto result = results.find(name); result != results.end()) {
     gatherResult(result->second);
   }

@@ -71,14 +71,14 @@ bool ReshardAxes::padsInside(Value value, unsigned dim, const AxisList &present,
 /// whole: the first that they divide, else the largest that is whole, else the
 /// largest, if it is as large as they are.
 std::optional<unsigned>
-ReshardAxes::chooseSplit(const ShardingSpread::Value &state, Value value,
-                         ArrayRef<int64_t> whole, const AxisList &axes) {
+ReshardAxes::chooseSplit(const ShardingSpread::Value &state, const Split &split,
+                         const AxisList &axes) {
   auto localSize = [&](unsigned dim) {
     return state.sizes[dim] / mesh.size(state.layout[dim]);
   };
   auto dims = llvm::make_filter_range(
       llvm::seq<unsigned>(0, state.sizes.size()),
-      [&](int64_t dim) { return !llvm::is_contained(whole, dim); });
+      [&](int64_t dim) { return !llvm::is_contained(split.whole, dim); });
   int64_t shards = mesh.size(axes);
   for (unsigned dim : dims)
     if (state.sizes[dim] % (mesh.size(state.layout[dim]) * shards) == 0)
@@ -90,23 +90,23 @@ ReshardAxes::chooseSplit(const ShardingSpread::Value &state, Value value,
   for (unsigned dim : dims)
     if (localSize(dim) >= shards && (!best || rank(dim) > rank(*best)) &&
         (state.layout[dim].empty() ||
-         !padsInside(value, dim, state.layout[dim], axes)))
+         !padsInside(split.value, dim, state.layout[dim], axes)))
       best = dim;
   return best;
 }
 
 /// Of an argument that has elements enough, but no dimension to split.
-void ReshardAxes::report(ReshardOp reshard, int number, const AxisList &axes,
+void ReshardAxes::report(const Split &split, const AxisList &axes,
                          StringAttr root) {
-  auto argument = dyn_cast<BlockArgument>(reshard.getOperand());
-  const ShardingSpread::Value &state = graph.value(number);
+  BlockArgument argument = split.argument;
+  const ShardingSpread::Value &state = graph.value(split.number);
   auto isLarge = [&](unsigned dim) {
     return state.sizes[dim] / mesh.size(state.layout[dim]) >=
            mesh.size(axes.front());
   };
   if (!argument || axes.empty() ||
       llvm::none_of(llvm::seq<unsigned>(0, state.sizes.size()), isLarge) ||
-      !reported.insert(number).second)
+      !reported.insert(split.number).second)
     return;
   auto main = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   std::string names;
@@ -120,40 +120,57 @@ void ReshardAxes::report(ReshardOp reshard, int number, const AxisList &axes,
       << remark::metric("got", mesh.spell(state.layout));
 }
 
+ReshardAxes::Split ReshardAxes::findSplit(const ShardingSpread::Node &node) {
+  auto reshard = cast<ReshardOp>(node.op);
+  const bool isWith = reshard.getChange() == LayoutChange::With;
+  Split split{getFurther(node, reshard),
+              isWith ? reshard.getResult() : reshard.getOperand(),
+              {}};
+  llvm::append_range(split.whole,
+                     reshard.getWhole().value_or(ArrayRef<int64_t>()));
+  Value value = reshard.getOperand();
+  SmallVector<int64_t> whole = split.whole;
+  while (auto op = value.getDefiningOp<ShardingOpInterface>()) {
+    const ShardingRule rule = op.getShardingRule();
+    if (isWith || op->getNumOperands() != 1 || !rule.keepsDims())
+      return split;
+    whole = mapDims(rule.results.front(), rule.operands.front(), whole);
+    value = op->getOperand(0);
+  }
+  split.argument = cast<BlockArgument>(value);
+  if (isWith)
+    return split;
+  return {arguments.lookup(split.argument), value, whole, split.argument};
+}
+
 /// Gives the values that reshards split further their axes, and what follows
 /// from that; all that are alike at once, for their order to have no say.
 void ReshardAxes::place(bool ofArguments, StringAttr root) {
   for (bool isDone = false; !isDone;) {
     isDone = true;
     for (const ShardingSpread::Node &node : graph.getNodes()) {
-      auto reshard = dyn_cast_or_null<ReshardOp>(node.op);
-      if (!reshard)
+      if (!isa_and_nonnull<ReshardOp>(node.op))
         continue;
-      if (isa<BlockArgument>(reshard.getOperand()) != ofArguments)
+      const Split split = findSplit(node);
+      if ((split.argument != nullptr) != ofArguments)
         continue;
-      int value = getFurther(node, reshard);
-      ShardingSpread::Value &state = graph.value(value);
+      ShardingSpread::Value &state = graph.value(split.number);
       // As many of the axes that it lacks as some dimension has elements for.
       AxisList added;
       llvm::copy_if(node.stopped, std::back_inserter(added),
                     [&](int axis) { return !splits(state.layout, axis); });
-      const bool isWith = reshard.getChange() == LayoutChange::With;
-      Value further = isWith ? reshard.getResult() : reshard.getOperand();
-      const ArrayRef<int64_t> whole =
-          reshard.getWhole().value_or(ArrayRef<int64_t>());
       const AxisList wanted = added;
       std::optional<unsigned> dim;
-      while (!added.empty() &&
-             !(dim = chooseSplit(state, further, whole, added)))
+      while (!added.empty() && !(dim = chooseSplit(state, split, added)))
         added.pop_back();
       if (!dim) {
-        report(reshard, value, wanted, root);
+        report(split, wanted, root);
         continue;
       }
       AxisList axes = state.layout[*dim];
       llvm::append_range(axes, added);
       llvm::append_range(state.added, added);
-      graph.propose(value, *dim, axes, root);
+      graph.propose(split.number, *dim, axes, root);
       isDone = false;
     }
     graph.spread();
@@ -166,6 +183,13 @@ void ReshardAxes::place(StringAttr root) {
       return splits(graph.value(value).layout, axis);
     });
   });
+  for (const ShardingSpread::Node &node : graph.getNodes())
+    if (node.op)
+      for (auto [value, number] : llvm::zip_equal(
+               node.op->getOperands(),
+               ArrayRef(node.values).drop_front(node.op->getNumResults())))
+        if (isa<BlockArgument>(value))
+          arguments[value] = number;
   // Arguments come first: what is computed with them follows.
   place(/*ofArguments=*/true, root);
   place(/*ofArguments=*/false, root);

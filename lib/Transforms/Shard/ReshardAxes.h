@@ -34,19 +34,27 @@ private:
                                     int axis)>
                 isStopped);
   void place(bool ofArguments, mlir::StringAttr root);
+  /// What a reshard has split further: the argument that its value is up to ops
+  /// that keep dimensions, as a convert, so that all of them choose alike; else
+  /// one of its sides.
+  struct Split {
+    int number;
+    mlir::Value value;
+    llvm::SmallVector<int64_t> whole; ///< dimensions to leave as they are
+    mlir::BlockArgument argument;     ///< that it is for, or null
+  };
+  Split findSplit(const ShardingSpread::Node &node);
   bool padsInside(mlir::Value value, unsigned dim, const AxisList &present,
                   const AxisList &axes);
   std::optional<unsigned> chooseSplit(const ShardingSpread::Value &state,
-                                      mlir::Value value,
-                                      llvm::ArrayRef<int64_t> whole,
-                                      const AxisList &axes);
-  void report(ReshardOp reshard, int number, const AxisList &axes,
-              mlir::StringAttr root);
+                                      const Split &split, const AxisList &axes);
+  void report(const Split &split, const AxisList &axes, mlir::StringAttr root);
 
   ShardingSpread &graph;
   MeshView mesh;
   /// Of all values, once somebody asks.
   std::optional<FactorClasses> classes;
+  llvm::DenseMap<mlir::Value, int> arguments; ///< their numbers
   llvm::DenseSet<int> reported; ///< values that nothing more splits
 };
 

@@ -253,8 +253,13 @@ LogicalResult Sharder::makeStep() {
   mesh = meshOp.getMesh();
   symbol = FlatSymbolRefAttr::get(meshOp.getSymNameAttr());
   findExamples();
-  module->setAttr(attrs::kPlan, module->getAttrOfType<PlanAttr>(attrs::kPlan)
-                                    .withSeeds(drawSeeds(main, mesh, random)));
+  // Without any, the planner would seek some, and may ask for too much.
+  SmallVector<SeedAttr> seeds = drawSeeds(main, mesh, random);
+  for (int tries = 0; tries < 10 && seeds.empty(); ++tries)
+    seeds = drawSeeds(main, mesh, random);
+  module->setAttr(
+      attrs::kPlan,
+      module->getAttrOfType<PlanAttr>(attrs::kPlan).withSeeds(seeds));
   if (chance(40))
     addConstraints(/*percent=*/3);
   addResultShardings();

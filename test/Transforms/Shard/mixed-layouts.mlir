@@ -4,6 +4,12 @@
 // RUN: pp-opt %s --pp-parallelize="dp=2 zero=1 optimizer=sgd stop-after=spmd" | FileCheck %s --implicit-check-not=pp.all_reduce
 // RUN: pp-opt %s --pp-parallelize="dp=2 microbatches=2 zero=2 optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefixes=CHECK,EACH --implicit-check-not=pp.all_reduce
 // RUN: pp-opt %s --pp-parallelize="dp=2 microbatches=2 zero=3 optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefixes=CHECK,EACH --implicit-check-not=pp.all_reduce
+// RUN: pp-opt %s --pp-parallelize="dp=2 zero=3 optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefix=GATHERS --implicit-check-not=pp.all_gather
+// RUN: pp-opt %s --pp-parallelize="dp=2 zero=3 zero.gather=step optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefix=ONCE --implicit-check-not=pp.all_gather
+// Of what is padded, too.
+// RUN: pp-opt %s --pp-parallelize="dp=3 zero=3 optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefix=PADDED --implicit-check-not=pp.all_gather
+// RUN: pp-run %s --parallelize="dp=3 zero=3 optimizer=adamw" --steps=2 --verify --quiet
+// RUN: pp-run %s --parallelize="dp=3 zero=3 zero.gather=step microbatches=2 optimizer=adamw" --steps=2 --verify --quiet
 // RUN: pp-run %s --parallelize="dp=4 zero=2 microbatches=2 optimizer=adamw" --steps=2 --verify --quiet
 // RUN: pp-run %s --parallelize="dp=2 zero=3 tp=2 optimizer=adamw clip=0.5" --steps=2 --verify --quiet
 // Calls of one layer are joined behind converts, too.
@@ -24,6 +30,18 @@
 // CHECK: pp.transpose %{{.*}} : tensor<8x16xf32> -> tensor<16x8xf32>
 // CHECK: pp.convert %{{.*}} : tensor<16xbf16> -> tensor<16xf32>
 // CHECK: pp.convert %{{.*}} : tensor<8x32xbf16> -> tensor<8x32xf32>
+
+// GATHERS: pp.all_gather {{.*}} : (tensor<8x32xbf16>) -> tensor<16x32xbf16>
+// GATHERS: pp.all_gather {{.*}} : (tensor<16xbf16>) -> tensor<32xbf16>
+// GATHERS: pp.all_gather {{.*}} : (tensor<8x16xbf16>) -> tensor<8x32xbf16>
+// GATHERS: pp.all_gather {{.*}} : (tensor<8x16xbf16>) -> tensor<8x32xbf16>
+// ONCE: pp.all_gather {{.*}} : (tensor<8x32xbf16>) -> tensor<16x32xbf16>
+// ONCE: pp.all_gather {{.*}} : (tensor<16xbf16>) -> tensor<32xbf16>
+// ONCE: pp.all_gather {{.*}} : (tensor<8x16xbf16>) -> tensor<8x32xbf16>
+// PADDED: pp.all_gather {{.*}} : (tensor<16x11xbf16>) -> tensor<16x33xbf16>
+// PADDED: pp.all_gather {{.*}} : (tensor<11xbf16>) -> tensor<33xbf16>
+// PADDED: pp.all_gather {{.*}} : (tensor<8x11xbf16>) -> tensor<8x33xbf16>
+// PADDED: pp.all_gather {{.*}} : (tensor<8x11xbf16>) -> tensor<8x33xbf16>
 
 // JOINED: pp.fragment forward
 // JOINED: %{{[0-9]+}}:2 = pp.all_gather %{{.*}} : (tensor<8x32xbf16>, tensor<16xbf16>) -> (tensor<16x32xbf16>, tensor<32xbf16>)

@@ -53,8 +53,8 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
   for (BlockArgument arg : main.getArguments()) {
     std::optional<Role> role = getArgRole(main, arg.getArgNumber());
     bool isBatch = role == Role::Input || role == Role::Label;
-    placement.timeClasses[arg] =
-        isBatch ? TimeClass::PerMicroBatch : TimeClass::Invariant;
+    Place &place = placement.places[arg];
+    place.time = isBatch ? TimeClass::PerMicroBatch : TimeClass::Invariant;
     auto stages = main.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(),
                                                            attrs::kStages);
     if (stages && !areStages(stages))
@@ -63,8 +63,8 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
              << "\" expects ascending stages (pp.stages) below "
              << placement.numStages << ", got [" << stages.asArrayRef() << "]";
     // Any stage can load a part of the batch.
-    placement.homes[arg] =
-        stages && !isBatch ? Stages(stages.asArrayRef()) : placement.allStages;
+    place.home = placement.keep(stages && !isBatch ? stages.asArrayRef()
+                                                   : placement.allStages);
   }
   if (failed(placement.placeOps()))
     return failure();
@@ -90,11 +90,15 @@ StepPlacementAnalysis::StepPlacementAnalysis(Operation *module) {
     placement = StepPlacement::compute(*main, mesh->getMesh());
 }
 
+ArrayRef<int64_t> StepPlacement::keep(ArrayRef<int64_t> stages) {
+  return DenseI64ArrayAttr::get(main.getContext(), stages).asArrayRef();
+}
+
 LogicalResult StepPlacement::placeOps() {
   for (Operation &op : main.getBody().front().without_terminator()) {
     // Once: what a sum brings to a stage is there in the update alone.
     bool isClassified =
-        op.getNumResults() && timeClasses.contains(op.getResult(0));
+        op.getNumResults() && places.contains(op.getResult(0));
     if (!isClassified && failed(classify(op)))
       return failure();
     bool isPerMicroBatch =
@@ -167,7 +171,7 @@ LogicalResult StepPlacement::classify(Operation &op) {
                      : perMicroBatch ? TimeClass::PerMicroBatch
                                      : TimeClass::Invariant;
   for (Value value : op.getResults())
-    timeClasses[value] = result;
+    places[value].time = result;
   return success();
 }
 
@@ -189,7 +193,7 @@ LogicalResult StepPlacement::placeInMicroBatch(Operation &op) {
   if (!isRepeated)
     home = {home.empty() ? assigned.front() : home.front()};
   for (Value result : op.getResults())
-    homes[result] = home;
+    places[result].home = keep(home);
   return success();
 }
 
@@ -217,7 +221,7 @@ LogicalResult StepPlacement::placeInStep(Operation &op) {
   if (isa<AccumulateOp>(op))
     home.resize(1);
   for (Value result : op.getResults())
-    homes[result] = home;
+    places[result].home = keep(home);
   return success();
 }
 
@@ -297,15 +301,18 @@ void StepPlacement::collectAddends(Value value,
 }
 
 void StepPlacement::ask(Value value, ArrayRef<int64_t> stages) {
-  Stages &all = asked[value];
-  llvm::append_range(all, stages);
-  llvm::sort(all);
-  all.erase(llvm::unique(all), all.end());
+  ArrayRef<int64_t> &all = asked[value];
+  if (llvm::includes(all, stages))
+    return;
+  Stages both;
+  std::set_union(all.begin(), all.end(), stages.begin(), stages.end(),
+                 std::back_inserter(both));
+  all = keep(both);
 }
 
 void StepPlacement::askForAddends(Value value, CrossStageSum &sum) {
   sum.addends.clear();
-  sum.stages = asked[value];
+  sum.stages.assign(asked[value].begin(), asked[value].end());
   SmallVector<Value> addends;
   collectAddends(value, addends);
   std::set<int64_t> members(sum.stages.begin(), sum.stages.end());
@@ -367,7 +374,7 @@ Value StepPlacement::findOutOfReach() {
       first = value;
     else if (isComputedInStep(value))
       for (Value operand : op.getOperands())
-        ask(operand, Stages(asked[value]));
+        ask(operand, asked.at(value));
   }
   return first;
 }

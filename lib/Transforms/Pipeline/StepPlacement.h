@@ -47,12 +47,12 @@ public:
 
   int64_t getNumStages() const { return numStages; }
   TimeClass getTimeClass(mlir::Value value) const {
-    return timeClasses.lookup(value);
+    return places.lookup(value).time;
   }
   /// Stages that can compute `value` (for an argument: that hold it) without
   /// another sum over stages, ascending.
   llvm::ArrayRef<int64_t> getHome(mlir::Value value) const {
-    return homes.at(value);
+    return places.at(value).home;
   }
   /// Stages that return result `index`: for a parameter or state those that
   /// hold it, else one.
@@ -65,9 +65,16 @@ public:
 
 private:
   using Stages = llvm::SmallVector<int64_t>;
+  /// What is known of a value.
+  struct Place {
+    TimeClass time = TimeClass::Invariant;
+    llvm::ArrayRef<int64_t> home;
+  };
 
   explicit StepPlacement(mlir::func::FuncOp main) : main(main) {}
 
+  /// The same stages, which stay: few lists serve all values.
+  llvm::ArrayRef<int64_t> keep(llvm::ArrayRef<int64_t> stages);
   mlir::LogicalResult placeOps();
   bool addsAcrossStages(mlir::Operation &op) const;
   bool belongsToStage(mlir::Operation &op) const;
@@ -94,11 +101,10 @@ private:
   int64_t numStages = 1;
   mlir::StringAttr timeAxis;
   Stages allStages;
-  llvm::DenseMap<mlir::Value, TimeClass> timeClasses;
-  llvm::DenseMap<mlir::Value, Stages> homes;
+  llvm::DenseMap<mlir::Value, Place> places;
   llvm::SmallVector<Stages> resultStages;
   /// Where the update needs a value.
-  llvm::DenseMap<mlir::Value, Stages> asked;
+  llvm::DenseMap<mlir::Value, llvm::ArrayRef<int64_t>> asked;
   llvm::DenseMap<mlir::Value, CrossStageSum> sums;
 };
 

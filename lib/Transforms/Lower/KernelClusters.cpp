@@ -170,18 +170,18 @@ bool KernelClusters::comesBack(ArrayRef<KernelCluster *> merged,
 }
 
 /// The same by a look at what `op` and the clusters read, no further back than
-/// they begin. It finds most of what comesBack() does, and sooner.
+/// they begin. It finds most of what comesBack() does, and sooner. A cluster is
+/// in no cycle alone: with one, what matters is what else `op` reads.
 bool KernelClusters::wouldCycle(ArrayRef<KernelCluster *> merged,
                                 Operation *op) {
   Operation *first = op;
-  for (KernelCluster *cluster : merged)
-    for (Operation *member : cluster->ops)
-      if (member->isBeforeInBlock(first))
-        first = member;
+  for (KernelCluster *cluster : merged) // which are in the order of the block
+    if (cluster->ops.front()->isBeforeInBlock(first))
+      first = cluster->ops.front();
   SmallVector<Operation *> work;
   DenseSet<Operation *> visited;
   bool isInside = true; // ops of the union themselves do not count as reached
-  bool found = false;
+  bool found = false, readsOthers = false;
   auto visit = [&](Operation *producer) {
     if (!producer || producer->getBlock() != &block)
       return;
@@ -190,6 +190,7 @@ bool KernelClusters::wouldCycle(ArrayRef<KernelCluster *> merged,
       found |= !isInside;
       return;
     }
+    readsOthers = true;
     // Nothing that ends before the union begins can read from it.
     if ((cluster ? cluster->ops.back() : producer)->isBeforeInBlock(first))
       return;
@@ -201,9 +202,12 @@ bool KernelClusters::wouldCycle(ArrayRef<KernelCluster *> merged,
     visit(previousOf.lookup(from));
   };
   push(op);
-  for (KernelCluster *cluster : merged)
-    for (Operation *member : cluster->ops)
-      push(member);
+  if (merged.size() == 1 && !readsOthers)
+    return false;
+  if (merged.size() > 1)
+    for (KernelCluster *cluster : merged)
+      for (Operation *member : cluster->ops)
+        push(member);
   isInside = false;
   while (!work.empty() && !found) {
     Operation *next = work.pop_back_val();
@@ -247,15 +251,15 @@ static SmallVector<RowOption> combine(ArrayRef<RowOption> a,
   return both;
 }
 
-static SmallVector<RowOption>
-extendOptions(ArrayRef<RowOption> options, Operation *op, const FreeOps &free) {
-  SmallVector<RowOption> extended;
-  for (const RowOption &option : options)
-    if (auto layout = extendOption(option, op, free)) {
-      extended.push_back(option);
-      extended.back().layouts[op->getResult(0)] = *layout;
-    }
-  return extended;
+/// Leaves the ways in which a kernel may compute `op`, too.
+static void extendOptions(SmallVectorImpl<RowOption> &options, Operation *op,
+                          const FreeOps &free) {
+  llvm::erase_if(options, [&](RowOption &option) {
+    auto layout = extendOption(option, op, free);
+    if (layout)
+      option.layouts[op->getResult(0)] = *layout;
+    return !layout;
+  });
 }
 
 bool KernelClusters::tryJoin(Operation *op) {
@@ -275,29 +279,39 @@ bool KernelClusters::tryJoin(Operation *op) {
         !llvm::is_contained(candidates, cluster))
       candidates.push_back(cluster);
   });
+  auto extends = [&](const RowOption &option) {
+    return extendOption(option, op, free).has_value();
+  };
+  auto filter = [&](ArrayRef<RowOption> all) {
+    return llvm::to_vector(llvm::make_filter_range(all, extends));
+  };
   // The latest producers first: they are the likeliest to be read by op alone.
+  // A cluster may be as long as the model is deep, so that the ways to divide
+  // it are copied only where there is a second one.
   SmallVector<KernelCluster *> merged;
-  SmallVector<RowOption> options;
+  SmallVector<RowOption> options; // of several clusters
   for (KernelCluster *candidate : llvm::reverse(candidates)) {
     SmallVector<KernelCluster *> attempt(merged);
     attempt.push_back(candidate);
-    SmallVector<RowOption> trial = merged.empty()
-                                       ? candidate->options
-                                       : combine(options, candidate->options);
-    SmallVector<RowOption> extended = extendOptions(trial, op, free);
-    if (extended.empty() || wouldCycle(attempt, op))
+    SmallVector<RowOption> trial;
+    if (merged.size() == 1)
+      options = filter(merged.front()->options);
+    if (!merged.empty())
+      trial = combine(options, candidate->options);
+    if (llvm::none_of(merged.empty() ? candidate->options : trial, extends) ||
+        wouldCycle(attempt, op))
       continue;
     merged = std::move(attempt);
-    for (RowOption &option : extended)
-      option.layouts.erase(op->getResult(0));
-    options = std::move(extended);
+    options = filter(trial);
   }
   if (merged.empty())
     return false;
   KernelCluster *into = merged.front();
   for (KernelCluster *cluster : ArrayRef(merged).drop_front())
     absorb(*into, *cluster);
-  into->options = extendOptions(options, op, free);
+  if (merged.size() > 1)
+    into->options = std::move(options);
+  extendOptions(into->options, op, free);
   into->ops.insert(op);
   owner[op] = into;
   return true;

@@ -39,6 +39,12 @@ struct Life {
 constexpr int64_t kStart = -1;
 constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
+using SlotPairs = SmallVector<std::pair<int64_t, int64_t>>;
+
+/// Pairs of a slot and the one that may take its place, of an instruction that
+/// has such.
+SlotPairs getPairs(Operation *op);
+
 class SlotSharer {
 public:
   SlotSharer(ProgramOp program, SymbolTable &symbols)
@@ -46,8 +52,10 @@ public:
         slots(program.getSlots().getOps<SlotOp>()), lives(slots.size()),
         persists(slots.size()), joinedWith(slots.size()) {
     std::iota(joinedWith.begin(), joinedWith.end(), 0);
-    for (Operation &op : program.getBody().front())
+    for (Operation &op : program.getBody().front()) {
       instructions.push_back(&op);
+      pairs.push_back(getPairs(&op));
+    }
   }
 
   void run();
@@ -72,14 +80,13 @@ private:
   SymbolTable &symbols;
   SmallVector<SlotOp> slots;
   SmallVector<Operation *> instructions;   ///< of the body
+  std::vector<SlotPairs> pairs;            ///< by instruction
   std::vector<SmallVector<Life, 2>> lives; ///< by slot, ascending
   std::vector<bool> persists;      ///< by slot: holds a value from step to step
   SmallVector<int64_t> joinedWith; ///< by slot, towards the one kept
 };
 
-/// Pairs of a slot and the one that may take its place, of an instruction that
-/// has such.
-SmallVector<std::pair<int64_t, int64_t>> getPairs(Operation *op) {
+SlotPairs getPairs(Operation *op) {
   auto collective = dyn_cast<CollectiveInstructionOp>(op);
   bool reduces =
       collective && collective.getKind() == CollectiveKind::AllReduce;
@@ -87,11 +94,14 @@ SmallVector<std::pair<int64_t, int64_t>> getPairs(Operation *op) {
     return {};
   ArrayRef<int64_t> named =
       op->getAttrOfType<DenseI64ArrayAttr>("slots").asArrayRef();
-  SmallVector<std::pair<int64_t, int64_t>> pairs;
+  llvm::DenseMap<int64_t, int64_t> counts; // one call may name thousands
+  for (int64_t slot : named)
+    ++counts[slot];
+  SlotPairs pairs;
   for (auto [source, target] :
        llvm::zip_equal(named.take_front(named.size() / 2),
                        named.drop_front(named.size() / 2)))
-    if (llvm::count(named, source) == 1 && llvm::count(named, target) == 1)
+    if (counts[source] == 1 && counts[target] == 1)
       pairs.push_back({source, target});
   return pairs;
 }
@@ -143,7 +153,7 @@ bool SlotSharer::handsOver(int64_t instruction, int64_t from, int64_t to) {
   if (instruction < 0 ||
       instruction >= static_cast<int64_t>(instructions.size()))
     return false;
-  return llvm::any_of(getPairs(instructions[instruction]), [&](auto pair) {
+  return llvm::any_of(pairs[instruction], [&](auto pair) {
     return find(pair.first) == from && find(pair.second) == to;
   });
 }
@@ -224,8 +234,8 @@ void SlotSharer::rewrite() {
 void SlotSharer::run() {
   findPersistent();
   measureLives();
-  for (Operation *op : instructions)
-    for (auto [source, target] : getPairs(op))
+  for (auto [op, ofOp] : llvm::zip_equal(instructions, pairs))
+    for (auto [source, target] : ofOp)
       tryToJoin(source, target, isa<CopyOp>(op));
   rewrite();
 }

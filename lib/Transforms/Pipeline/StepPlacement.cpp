@@ -97,8 +97,7 @@ ArrayRef<int64_t> StepPlacement::keep(ArrayRef<int64_t> stages) {
 LogicalResult StepPlacement::placeOps() {
   for (Operation &op : main.getBody().front().without_terminator()) {
     // Once: what a sum brings to a stage is there in the update alone.
-    bool isClassified =
-        op.getNumResults() && places.contains(op.getResult(0));
+    bool isClassified = op.getNumResults() && places.contains(op.getResult(0));
     if (!isClassified && failed(classify(op)))
       return failure();
     bool isPerMicroBatch =

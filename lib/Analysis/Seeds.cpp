@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Seeds.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace pp;
@@ -23,6 +24,24 @@ bool pp::matchesPattern(StringRef pattern, StringRef name) {
     name = name.drop_front(position + part.size());
   }
   return name.ends_with(parts.back());
+}
+
+std::string pp::generalize(StringRef name) {
+  SmallVector<StringRef> words;
+  name.split(words, '.');
+  for (StringRef &word : words)
+    if (!word.empty() && llvm::all_of(word, llvm::isDigit))
+      word = "*";
+  return llvm::join(words, ".");
+}
+
+std::string pp::spellMost(MeshAttr mesh, ArrayRef<StringAttr> axes,
+                          int64_t size) {
+  const std::string last = axes.back().str();
+  const int64_t others = mesh.sizeOf(axes.drop_back());
+  return others > size
+             ? "no " + last + " is small enough"
+             : last + "=" + std::to_string(size / others) + " is the most";
 }
 
 SeedTable::SeedTable(PlanAttr plan) : plan(plan) {

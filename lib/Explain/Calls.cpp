@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Calls.h"
+#include "pp/Analysis/Seeds.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/Predict/Prediction.h"
 #include "pp/Predict/Table.h"
@@ -18,17 +19,7 @@
 using namespace mlir;
 using namespace pp;
 
-std::string pp::leaveNumbersOut(StringRef name) {
-  SmallVector<StringRef> words;
-  name.split(words, '.');
-  for (StringRef &word : words)
-    if (!word.empty() && llvm::all_of(word, llvm::isDigit))
-      word = "*";
-  return llvm::join(words, ".");
-}
-
-/// `sum over tp`
-static std::string spellPartial(ShardingAttr sharding) {
+std::string pp::spellPartial(ShardingAttr sharding) {
   std::string text;
   for (PartialAxisAttr partial : sharding.getPartial())
     text += (text.empty()
@@ -41,7 +32,7 @@ static std::string spellPartial(ShardingAttr sharding) {
 /// Why, and for what, in words that are the same for every layer.
 static std::pair<std::string, std::string> describe(const CauseAt &found) {
   const Cause &cause = found.cause;
-  const std::string place = leaveNumbersOut(describeLocation(found.at));
+  const std::string place = generalize(describeLocation(found.at));
   if (!cause.has || !cause.wants)
     return {cause.text, place};
   const bool isPartial = !cause.has.getPartial().empty();
@@ -51,12 +42,12 @@ static std::pair<std::string, std::string> describe(const CauseAt &found) {
                 (cause.layouts.empty()
                      ? cause.user + " wants all of it"
                      : "with " + cause.layouts + " each keeps a part of it"),
-            leaveNumbersOut(cause.gradientOf)};
+            generalize(cause.gradientOf)};
   std::string text = cause.maker;
   std::string subject = place;
   if (StringRef name = cause.maker; name.consume_front("argument \"")) {
     name.consume_back("\"");
-    subject = leaveNumbersOut(name);
+    subject = generalize(name);
     text = "the argument";
     if (!cause.layouts.empty())
       return {"parameters, of which with " + cause.layouts +
@@ -126,7 +117,7 @@ static std::vector<Calls::Reason> findReasons(Operation *op) {
                        {},
                        {},
                        {},
-                       {{leaveNumbersOut(describeLocation(op->getLoc())), 1}}});
+                       {{generalize(describeLocation(op->getLoc())), 1}}});
   return reasons;
 }
 

@@ -40,8 +40,8 @@ struct Calls {
   std::vector<Reason> reasons;
 };
 
-/// `h.*.mlp` for `h.0.mlp`.
-std::string leaveNumbersOut(llvm::StringRef name);
+/// `sum over tp`; empty if nothing is partial.
+std::string spellPartial(ShardingAttr sharding);
 
 /// Of one program, the calls that take most time first.
 std::vector<Calls> collectCalls(ProgramOp program, MeshAttr mesh,

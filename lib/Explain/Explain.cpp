@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Explain/Explain.h"
 #include "Calls.h"
+#include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
 #include "pp/Predict/Table.h"
 #include "pp/Target/Artifact.h"
@@ -93,7 +94,7 @@ static std::string printTable(ArrayRef<Calls> all) {
 static std::string printFindings(const std::vector<Finding> &findings) {
   std::vector<std::pair<Finding, int64_t>> merged;
   for (Finding finding : findings) {
-    finding.at = leaveNumbersOut(finding.at);
+    finding.at = generalize(finding.at);
     auto found = llvm::find_if(merged, [&](const auto &entry) {
       return entry.first.at == finding.at && entry.first.what == finding.what;
     });

@@ -139,10 +139,8 @@ ShardingPrinter::Edge ShardingPrinter::followReturn(Value value,
   if (isa<BlockArgument>(value))
     return {leave->getOperand(source.tensor), "as the update that it gets",
             "as its update"};
-  const bool isAsked = source.length == 1 && source.root.getValue().starts_with(
-                                                 "result \"" + name + "\"");
   BlockArgument argument = updated[source.tensor];
-  if (isAsked || !argument)
+  if (source.op == Source::kResult || !argument)
     return {{}, "as result \"" + name + "\" of @main", "as a result"};
   return {argument, "as \"" + name + "\", which it updates",
           "as what it updates"};
@@ -152,7 +150,7 @@ ShardingPrinter::Edge ShardingPrinter::follow(Value value,
                                               const Source &source) {
   if (source.length == 0)
     return {};
-  if (source.op == Source::kReturn)
+  if (source.op < 0)
     return followReturn(value, source);
   Operation *op = byNumber.lookup(source.op);
   const int results = op ? op->getNumResults() : 0;
@@ -189,16 +187,6 @@ static std::string spellShape(Value value) {
   for (int64_t size : type.getShape())
     os << size << "x";
   os << type.getElementType();
-  return text;
-}
-
-static std::string spellPartial(ShardingAttr sharding) {
-  std::string text;
-  for (PartialAxisAttr partial : sharding.getPartial())
-    text += (text.empty()
-                 ? stringifyReduction(partial.getReduction()).str() + " over "
-                 : ", ") +
-            partial.getAxis().str();
   return text;
 }
 
@@ -266,7 +254,7 @@ std::string ShardingPrinter::kindOf(Value value) {
 /// Adds a value to the row of those that are alike.
 void ShardingPrinter::addTo(Section &section, Value value) {
   const ShardingAttr sharding = table.lookup(value);
-  Row row{{leaveNumbersOut(nameOf(value)), spellShape(value),
+  Row row{{generalize(nameOf(value)), spellShape(value),
            spellDims(sharding.getDims()), spellPartial(sharding)},
           {},
           0,

@@ -11,16 +11,6 @@
 using namespace mlir;
 using namespace pp;
 
-/// `h.3.attn.weight` -> `h.*.attn.weight`
-static std::string generalize(StringRef name) {
-  SmallVector<StringRef> parts;
-  name.split(parts, '.');
-  for (StringRef &part : parts)
-    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
-      part = "*";
-  return llvm::join(parts, ".");
-}
-
 bool pp::isGiven(BlockArgument argument) {
   auto main = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   return main.getArgAttr(argument.getArgNumber(), attrs::kSharding) != nullptr;
@@ -85,13 +75,7 @@ LogicalResult pp::checkSize(Operation *at, const Twine &what, Type type,
                              << type << ", one per shard over ";
   llvm::interleave(
       axes, [&](StringAttr axis) { error << axis; }, [&] { error << " and "; });
-  error << ", got " << size << ": ";
-  // What the last axis may be beside the others.
-  const int64_t others = mesh.sizeOf(axes.drop_back());
-  if (others > size)
-    return error << "no " << axes.back().getValue() << " is small enough";
-  return error << axes.back().getValue() << "=" << size / others
-               << " is the most";
+  return error << ", got " << size << ": " << spellMost(mesh, axes, size);
 }
 
 LogicalResult pp::checkSize(BlockArgument argument, unsigned dim, MeshAttr mesh,

@@ -82,6 +82,17 @@ Location pp::dropSources(Location location) {
   return fused ? fused.getLocations().front() : location;
 }
 
+void pp::inheritSources(Value value, Value like) {
+  const SourcesOf all = findSources(like.getLoc());
+  auto result = dyn_cast<OpResult>(like);
+  const unsigned index = result ? result.getResultNumber() : 0;
+  if (index >= all.values.size())
+    return;
+  assert(value.getDefiningOp()->getNumResults() == 1 && "of one value");
+  value.getDefiningOp()->setLoc(
+      attachSources(value.getLoc(), {/*number=*/-1, {all.values[index]}}));
+}
+
 Location pp::attachRoot(Location at, StringRef root) {
   Builder builder(at.getContext());
   return FusedLoc::get(at.getContext(), at,

@@ -17,6 +17,15 @@ namespace pp {
 /// True if `name` is `pattern` with every `*` replaced by some text.
 bool matchesPattern(llvm::StringRef pattern, llvm::StringRef name);
 
+/// A name in words that are the same for every layer: `h.3.attn.weight` becomes
+/// `h.*.attn.weight`.
+std::string generalize(llvm::StringRef name);
+
+/// How large the last of `axes` may be, beside the others, to split a dimension
+/// of `size` elements: `tp=4 is the most`.
+std::string spellMost(MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes,
+                      int64_t size);
+
 /// Finds the seeds of a name without a look at every seed: most patterns of a
 /// long plan are names.
 class SeedTable {

@@ -18,6 +18,11 @@ inline mlir::RankedTensorType ranked(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }
 
+/// The same of its type.
+inline mlir::RankedTensorType ranked(mlir::Type type) {
+  return llvm::cast<mlir::RankedTensorType>(type);
+}
+
 /// Whether the dialect has values of `type`: a tensor of static shape and of
 /// elements that it knows.
 bool isTensor(mlir::Type type);

@@ -26,11 +26,11 @@ struct Source {
   /// itself, and the rest says nothing.
   int length = 0;
   /// The last edge: which tensor (results first, then operands) of op `op` had
-  /// the axis before. With kReturn the two sides of result `tensor`: what is
-  /// returned, and the argument that it updates or what was asked of it.
+  /// the axis before. Of result `tensor` of @main: between what is returned and
+  /// the argument that it updates (kUpdate), or what was asked of it (kResult).
   int op = 0, tensor = 0;
 
-  static constexpr int kReturn = -1;
+  static constexpr int kUpdate = -1, kResult = -2;
 };
 
 /// In ascending order of axes.
@@ -49,6 +49,9 @@ mlir::Location attachSources(mlir::Location at, const SourcesOf &sources);
 SourcesOf findSources(mlir::Location location);
 /// `location` without what was attached.
 mlir::Location dropSources(mlir::Location location);
+/// For a value that lies as `like` and takes its place: it has its axes from
+/// where `like` has them.
+void inheritSources(mlir::Value value, mlir::Value like);
 
 /// `at` of a constraint that stands for something else, or of an argument of
 /// which the model says how it lies: `root` names who does.

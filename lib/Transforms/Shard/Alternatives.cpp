@@ -4,13 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Alternatives.h"
+#include "pp/IR/Values.h"
 
 using namespace mlir;
 using namespace pp;
-
-static RankedTensorType ranked(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 std::optional<Alternatives::Price>
 Alternatives::priceOf(Value value, const Layout &has,
@@ -116,10 +113,14 @@ std::vector<Cause::Alternative> Alternatives::find(OpOperand &use,
   Value value = use.get();
   const std::string reader = use.getOwner()->getName().getStringRef().str();
   if (!from.partial.empty()) {
-    const int64_t uses = llvm::range_size(value.getUses());
-    if (uses > 1)
-      found.push_back({"instead reduced at each of " + std::to_string(uses) +
-                       " uses: as much for each"});
+    const double uses = llvm::range_size(value.getUses());
+    std::optional<Price> each =
+        uses > 1 ? priceOf(value, from.layout, from.partial, layout)
+                 : std::nullopt;
+    if (each)
+      add("instead reduced at each of " + std::to_string(int64_t(uses)) +
+              " uses",
+          Price{uses * each->bytes, uses * each->seconds});
     else if (std::optional<Price> behind = priceBehind(use, from))
       add("instead reduced behind " + reader, behind);
     else if (isa<ShardingOpInterface>(use.getOwner()) &&

@@ -356,6 +356,54 @@ Layout pp::chooseFactorAxes(const ShardingRule &rule,
   return chosen;
 }
 
+/// True if a dimension that walks `factor` does not divide, so that it will be
+/// padded.
+static bool willBePadded(int64_t factor, const ShardingRule &rule,
+                         ArrayRef<TensorFactors> tensors,
+                         ArrayRef<const Layout *> layouts,
+                         const MeshView &mesh) {
+  for (auto [tensor, layout] : llvm::zip_equal(tensors, layouts))
+    for (auto [factors, axes] : llvm::zip_equal(tensor, *layout)) {
+      int64_t size = 1;
+      for (int64_t one : factors)
+        size *= rule.factors[one].size;
+      if (llvm::is_contained(factors, factor) && size % mesh.size(axes))
+        return true;
+    }
+  return false;
+}
+
+Layout pp::chooseLocalAxes(Operation *op, const ShardingRule &rule,
+                           ArrayRef<const Layout *> results,
+                           ArrayRef<const Layout *> operands,
+                           const MeshView &mesh) {
+  if (isLayoutChange(op))
+    operands = results;
+  Layout chosen = chooseFactorAxes(rule, results, operands, mesh);
+  for (auto [number, axes] : llvm::enumerate(chosen))
+    while (rule.factors[number].size % mesh.size(axes) &&
+           !willBePadded(number, rule, rule.results, results, mesh) &&
+           !willBePadded(number, rule, rule.operands, operands, mesh))
+      axes.pop_back();
+  dropUnspeakable(rule, chosen, mesh);
+  return chosen;
+}
+
+Layout pp::chooseLocalAxes(Operation *op, const ShardingRule &rule,
+                           const MeshView &mesh) {
+  SmallVector<Layout> layouts;
+  for (ValueRange values :
+       {ValueRange(op->getResults()), ValueRange(op->getOperands())})
+    for (Value value : values)
+      layouts.push_back(getLayout(value, mesh));
+  SmallVector<const Layout *> pointers;
+  for (const Layout &layout : layouts)
+    pointers.push_back(&layout);
+  ArrayRef<const Layout *> all = pointers;
+  return chooseLocalAxes(op, rule, all.take_front(op->getNumResults()),
+                         all.drop_front(op->getNumResults()), mesh);
+}
+
 void pp::dropUnspeakable(const ShardingRule &rule, Layout &factorAxes,
                          const MeshView &mesh) {
   // What one tensor cannot say another may need to say more: [2, 2] merged and

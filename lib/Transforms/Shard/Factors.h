@@ -126,6 +126,18 @@ Layout chooseFactorAxes(const ShardingRule &rule,
                         llvm::ArrayRef<const Layout *> operands,
                         const MeshView &mesh, AxisChoice *choice = nullptr);
 
+/// The axes with which an op computes on one device, whose results and operands
+/// lie so: chooseFactorAxes, but that between two layouts the result decides.
+/// Where reshapes split one dimension in ways that do not refine each other, a
+/// factor may not divide although every dimension does: it stays whole.
+Layout chooseLocalAxes(mlir::Operation *op, const ShardingRule &rule,
+                       llvm::ArrayRef<const Layout *> results,
+                       llvm::ArrayRef<const Layout *> operands,
+                       const MeshView &mesh);
+/// The same with the layouts that propagation wrote.
+Layout chooseLocalAxes(mlir::Operation *op, const ShardingRule &rule,
+                       const MeshView &mesh);
+
 } // namespace pp
 
 #endif // PP_LIB_TRANSFORMS_SHARD_FACTORS_H

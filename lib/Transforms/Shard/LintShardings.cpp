@@ -3,12 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In and out: level 1 with a sharding on every value, unchanged but for the
-// location of @main, which keeps the findings. Two questions: which large
+// location of @main, which keeps the findings. Three questions: which large
 // values does every device of an axis hold whole although the axis splits what
-// they are computed from; and which axis splits less than half of the work.
+// they are computed from; which operands are gathered for the neighbours of
+// their elements; and which axis splits less than half of the work.
 //
 //===----------------------------------------------------------------------===//
 #include "Factors.h"
+#include "SpreadReports.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
@@ -16,6 +18,9 @@
 #include "pp/Transforms/Findings.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Sources.h"
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/StringExtras.h"
+#include <map>
 
 using namespace mlir;
 using namespace pp;
@@ -34,8 +39,8 @@ constexpr double kShare = 0.5;
 
 class ShardingLint {
 public:
-  ShardingLint(func::FuncOp main, MeshView mesh)
-      : main(main), mesh(mesh), idle(mesh.numAxes()) {}
+  ShardingLint(func::FuncOp main, MeshView mesh, PlanAttr plan)
+      : main(main), mesh(mesh), plan(plan), idle(mesh.numAxes()) {}
 
   std::vector<Finding> run();
 
@@ -51,11 +56,18 @@ private:
   }
   void weigh(Operation *op);
   void judge(Operation *op);
+  void judgeNeighbours(Operation *op);
+  std::string advise(OpResult result, const Layout &layout, int axis);
+  void findSizes();
   void findIdle();
 
   func::FuncOp main;
   MeshView mesh;
+  PlanAttr plan;
   std::vector<Finding> findings;
+  /// Of sequences and of what inputs look up in parameters, by the keys that
+  /// split them; once findSizes() has seen the model.
+  std::map<PlanKey, llvm::SmallSet<int64_t, 2>> sizes;
   /// Floating-point operations that no axis, and that each axis does not split.
   double all = 0;
   SmallVector<double> idle;
@@ -69,18 +81,7 @@ void ShardingLint::weigh(Operation *op) {
   auto cost = dyn_cast<CostOpInterface>(op);
   if (!shardable || !cost || cost.getFlops() == 0)
     return;
-  SmallVector<Layout> layouts;
-  for (ValueRange values :
-       {ValueRange(op->getResults()), ValueRange(op->getOperands())})
-    for (Value value : values)
-      layouts.push_back(getLayout(value, mesh));
-  SmallVector<const Layout *> pointers;
-  for (const Layout &layout : layouts)
-    pointers.push_back(&layout);
-  ArrayRef<const Layout *> views = pointers;
-  const Layout factors = chooseFactorAxes(
-      shardable.getShardingRule(), views.take_front(op->getNumResults()),
-      views.drop_front(op->getNumResults()), mesh);
+  const Layout factors = chooseLocalAxes(op, shardable.getShardingRule(), mesh);
   all += cost.getFlops();
   for (int axis = 0; axis < mesh.numAxes(); ++axis)
     if (!isSplit(factors, axis))
@@ -97,6 +98,103 @@ static StringRef findAsker(Value value, int axis) {
       if (source.axis == axis)
         return source.root;
   return "";
+}
+
+/// Whether a key has an effect on `axis`.
+static bool concerns(PlanKey key, StringRef axis) {
+  return llvm::any_of(getInfo(key).getNeeded(), [&](PlanKey needed) {
+    return getInfo(needed).axis == axis;
+  });
+}
+
+void ShardingLint::findSizes() {
+  if (!sizes.empty())
+    return;
+  auto &sequences = sizes[PlanKey::Sequence], &lookedUp = sizes[PlanKey::Vocab];
+  for (BlockArgument argument : main.getArguments())
+    if (auto dims = main.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(),
+                                                     attrs::kDims))
+      for (auto [dim, name] :
+           llvm::enumerate(dims.getAsValueRange<StringAttr>()))
+        if (name == "sequence")
+          sequences.insert(
+              cast<RankedTensorType>(argument.getType()).getDimSize(dim));
+  for (auto op : main.getOps<ShardingOpInterface>()) {
+    if (getKind(op) != Kind::Forward)
+      continue;
+    const ShardingRule rule = op.getShardingRule();
+    for (unsigned operand : rule.selected)
+      for (const DimFactors &factors : rule.operands[operand])
+        for (int64_t factor : factors)
+          if (rule.factors[factor].kind == FactorKind::Reduction)
+            lookedUp.insert(rule.factors[factor].size);
+  }
+}
+
+/// What would have `axis` split a result that lies as `layout` says.
+std::string ShardingLint::advise(OpResult result, const Layout &layout,
+                                 int axis) {
+  Operation *op = result.getOwner();
+  const std::string name = mesh.name(axis).str();
+  if (getKind(op) == Kind::WeightGradient && concerns(PlanKey::Zero, name) &&
+      !(plan && plan.getInt(PlanKey::Zero) > 0))
+    return "zero=1, which leaves each device a part of it";
+  const ShardingRule rule = cast<ShardingOpInterface>(op).getShardingRule();
+  const TensorFactors &tensor = rule.results[result.getResultNumber()];
+  const std::string dims = spellSplittable(rule, tensor, mesh.size(axis));
+  if (dims.empty())
+    return "fewer devices in " + name + ": none of its dimensions can be split";
+  findSizes();
+  SmallVector<std::string> keys;
+  for (const auto &[key, ofModel] : sizes)
+    if (concerns(key, name) &&
+        llvm::any_of(llvm::enumerate(tensor), [&](const auto &entry) {
+          auto [dim, factors] = entry;
+          return layout[dim].empty() && factors.size() == 1 &&
+                 rule.factors[factors.front()].mayBeSplit() &&
+                 ofModel.contains(rule.factors[factors.front()].size);
+        }))
+      keys.push_back(getInfo(key).name.str() + "=true");
+  return "a seed that splits its dimension " + dims + " over " + name +
+         (keys.empty() ? "" : " (" + llvm::join(keys, " or ") + ")");
+}
+
+/// Notes what is gathered because an op computes elements with their
+/// neighbours: propagation has refused what was asked for of the op itself.
+void ShardingLint::judgeNeighbours(Operation *op) {
+  auto shardable = dyn_cast<ShardingOpInterface>(op);
+  if (!shardable)
+    return;
+  const ShardingRule rule = shardable.getShardingRule();
+  auto needs = [&](int64_t factor) {
+    return rule.factors[factor].kind == FactorKind::Neighbours;
+  };
+  if (llvm::none_of(llvm::seq<int64_t>(rule.factors.size()), needs))
+    return;
+  for (OpOperand &operand : op->getOpOperands()) {
+    const unsigned index = operand.getOperandNumber();
+    const Layout layout = getLayout(operand.get(), mesh);
+    for (auto [dim, factors] : llvm::enumerate(rule.operands[index]))
+      for (int axis : layout[dim]) {
+        if (!isOfDevices(axis) || llvm::none_of(factors, needs))
+          continue;
+        const std::string name = mesh.name(axis).str();
+        const std::string asker = findAsker(operand.get(), axis).str();
+        const std::string others =
+            spellSplittable(rule, rule.operands[index], mesh.size(axis));
+        findings.push_back(
+            {describeLocation(op->getLoc()),
+             "operand " + std::to_string(index) + " of " +
+                 op->getName().getStringRef().str() + " is gathered, which " +
+                 name + " splits along dimension " + std::to_string(dim) +
+                 (asker.empty() ? "" : ", from " + asker) +
+                 ", and of which each element is computed with its neighbours",
+             others.empty() ? "a seed that leaves it whole over " + name
+                            : "a seed that splits its dimension " + others +
+                                  " over " + name + " instead",
+             getTensorBytes(cast<RankedTensorType>(operand.get().getType()))});
+      }
+  }
 }
 
 /// Notes what large results every device of an axis holds whole.
@@ -123,11 +221,7 @@ void ShardingLint::judge(Operation *op) {
       if (!feeding)
         continue;
       const std::string name = mesh.name(axis).str();
-      const std::string avoid =
-          getKind(op) == Kind::WeightGradient
-              ? "zero=1, which leaves each device a part of it"
-              : "a seed that splits a dimension of it over " + name +
-                    " (sequence=true, vocab=true)";
+      const std::string avoid = advise(cast<OpResult>(result), layout, axis);
       const std::string operand = std::to_string(feeding->getOperandNumber());
       const std::string asker = findAsker(feeding->get(), axis).str();
       findings.push_back({describeLocation(op->getLoc()),
@@ -178,6 +272,7 @@ std::vector<Finding> ShardingLint::run() {
   for (Operation &op : main.getBody().front().without_terminator()) {
     weigh(&op);
     judge(&op);
+    judgeNeighbours(&op);
   }
   findIdle();
   return std::move(findings);
@@ -190,8 +285,9 @@ struct LintShardingsPass : pp::impl::LintShardingsBase<LintShardingsPass> {
     FailureOr<ShardedMain> sharded = ShardedMain::of(getOperation());
     if (failed(sharded))
       return signalPassFailure();
+    auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
     setFindings(sharded->main,
-                ShardingLint(sharded->main, sharded->mesh).run());
+                ShardingLint(sharded->main, sharded->mesh, plan).run());
     markAllAnalysesPreserved();
   }
 };

@@ -93,6 +93,7 @@ Value MaskBuilder::mask(Value value, const llvm::SmallBitVector &dims,
   }
   Value masked = create<SelectOp>(layout, type, mask, value,
                                   splat(type, layout, identity));
+  inheritSources(masked, value);
   notePadding(masked, SmallVector<DimPadding>(padding));
   return masked;
 }
@@ -201,6 +202,7 @@ Value MaskBuilder::extend(OpResult result, ArrayRef<DimPadding> padding,
 
   builder.setInsertionPointAfter(op);
   Value padded = pad(result, padding, layout, dims);
+  inheritSources(padded, result);
   replaceUses(result, padded);
   return padded;
 }
@@ -247,6 +249,7 @@ void MaskBuilder::resize(Operation *op, const ShardingRule &rule) {
                             ? Layout(ranked(result).getRank())
                             : getLayout(*like, mesh));
     }
+    built->setLoc(dropSources(built->getLoc()));
     finish(built, layouts);
   }
 }

@@ -12,6 +12,7 @@
 
 #include "Factors.h"
 #include "mlir/IR/Builders.h"
+#include "pp/Transforms/Sources.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace pp {
@@ -66,8 +67,8 @@ private:
   template <typename OpTy, typename... Args>
   mlir::Value create(const Layout &layout, mlir::RankedTensorType type,
                      Args &&...args) {
-    mlir::Value value = OpTy::create(builder, source->getLoc(), type,
-                                     std::forward<Args>(args)...);
+    mlir::Value value = OpTy::create(builder, dropSources(source->getLoc()),
+                                     type, std::forward<Args>(args)...);
     finish(value.getDefiningOp(), layout);
     return value;
   }

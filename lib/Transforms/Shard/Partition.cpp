@@ -17,7 +17,9 @@
 //===----------------------------------------------------------------------===//
 #include "Alternatives.h"
 #include "CauseFinder.h"
+#include "TimeChecks.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
 #include <deque>
 
@@ -146,10 +148,6 @@ static bool areApart(Operation *a, Operation *b) {
          getStages(a) != getStages(b);
 }
 
-static RankedTensorType ranked(Type type) {
-  return cast<RankedTensorType>(type);
-}
-
 GlobalValue &Partitioner::enter(Value value) {
   numbers[value] = values.size();
   return values.emplace_back();
@@ -197,6 +195,8 @@ FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
   reduced.layout = value.hasOneUse() ? layout : global.layout;
   bool hasTime = takeTime(partial.partial);
   Cause cause = findCause(use, partial, reduced.layout);
+  if (failed(checkTime(use, partial.layout, reduced.layout, mesh, cause.text)))
+    return failure();
   auto reduce = [&](const PartialAxes &rest) {
     FailureOr<Value> built = resharder.build(
         builder, value.getLoc(), cause, partial,
@@ -284,9 +284,11 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   bool isThere = isGathered && producer && areApart(producer, user);
   Operation *home = producer && !isAgain && !isThere ? producer : user;
   marks.source = home;
-  FailureOr<Value> built = resharder.build(builder, value.getLoc(),
-                                           findCause(operand, source, layout),
-                                           source, shape, layout);
+  const Cause cause = findCause(operand, source, layout);
+  if (failed(checkTime(operand, source.layout, layout, mesh, cause.text)))
+    return failure();
+  FailureOr<Value> built =
+      resharder.build(builder, value.getLoc(), cause, source, shape, layout);
   if (succeeded(built) && isShared)
     global.forms.push_back({{*built, layout, {}}, isGathered, isForward, home});
   return built;
@@ -358,8 +360,10 @@ LogicalResult Partitioner::enterResults(Operation *op, const ShardingRule &rule,
       if (axis != mesh.timeAxis())
         continue;
       if (factor.reduction != Reduction::Sum)
-        return op->emitError("expects only sums over micro-batches, got a ")
-               << stringifyReduction(factor.reduction);
+        return refuseReduction(op, mesh, factor.reduction,
+                               [&](Value value) -> const Layout & {
+                                 return lookup(value).layout;
+                               });
       sumsOverTime = true;
     }
   }
@@ -397,25 +401,14 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
     operands.push_back(&global.layout);
     isAccumulated |= global.isAccumulated;
   }
-  // Between two layouts the operand is brought to what the result is.
-  if (isLayoutChange(op))
-    operands = results;
-  Layout factors = chooseFactorAxes(rule, results, operands, mesh);
-  // Where reshapes split one dimension in ways that do not refine each other, a
-  // factor may not divide although every dimension does: it stays whole.
-  for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors))
-    while (factor.size % mesh.size(axes))
-      axes.pop_back();
-  dropUnspeakable(rule, factors, mesh);
+  Layout factors = chooseLocalAxes(op, rule, results, operands, mesh);
   bool isPerStep = llvm::none_of(factors, [&](const AxisList &axes) {
     return llvm::is_contained(axes, mesh.timeAxis());
   });
   if (isAccumulated && !isPerStep)
-    return op->emitError("expects operands that exist per micro-batch, got a "
-                         "sum over all of them: what mixes the two (batch "
-                         "norm, for one) cannot be split over micro-batches; "
-                         "microbatches=1 can, and a norm of each sample alone, "
-                         "such as group norm");
+    return refuseSum(
+        op, mesh, [&](Value value) { return lookup(value).isAccumulated; },
+        [&](Value value) -> const Layout & { return lookup(value).layout; });
 
   ArrayRef<unsigned> passing = findPassing(op, rule, factors);
   SmallVector<Type> types;

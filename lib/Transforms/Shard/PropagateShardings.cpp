@@ -144,14 +144,14 @@ LogicalResult Propagation::buildNodes() {
     int number = numberOf(value);
     BlockArgument argument = updated[index];
     if (argument && argument != value && argument.getType() == value.getType())
-      graph.tie(numberOf(argument), number, index);
+      graph.tie(numberOf(argument), number, index, /*isUpdate=*/true);
     if (!main.getResultAttr(index, attrs::kSharding)) {
       resultStates.push_back(-1);
       continue;
     }
     // Others may use the value as it suits them.
     resultStates.push_back(graph.addValue(shapeOf(value)));
-    graph.tie(resultStates.back(), number, index);
+    graph.tie(resultStates.back(), number, index, /*isUpdate=*/false);
   }
   return success();
 }

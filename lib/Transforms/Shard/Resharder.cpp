@@ -171,17 +171,6 @@ FailureOr<Value> Resharder::build(OpBuilder &builder, Location loc,
     const int *position = llvm::find(axes, time);
     bool wantsTime = time >= 0 && position != axes.end();
     bool hasTime = time >= 0 && llvm::is_contained(current.layout[dim], time);
-    if (hasTime && !wantsTime)
-      return emitError(loc)
-             << "expects a value that is whole over micro-batches, got one per "
-                "micro-batch: "
-             << cause.text;
-    const AxisList &present = current.layout[dim];
-    if (hasTime && !std::equal(axes.begin(), position, present.begin(),
-                               llvm::find(present, time)))
-      return emitError(loc)
-             << "expects micro-batches of the same elements, got "
-             << mesh.spell(current.layout) << ": " << cause.text;
     if (hasTime || !wantsTime)
       continue;
     // Cut into micro-batches below the axes that come before time, wherever the

@@ -34,8 +34,8 @@ public:
   /// Builds the cheapest collectives from `from` to `layout`, with nothing or
   /// only `partial` left to reduce. Their locations fuse `loc` with the reason
   /// `cause`, which also goes into a remark each. Time is no link: a value may
-  /// be cut into micro-batches, never joined; that and unreachable targets are
-  /// reported.
+  /// be cut into micro-batches, never joined (TimeChecks.h). Unreachable
+  /// targets are reported.
   mlir::FailureOr<mlir::Value>
   build(mlir::OpBuilder &builder, mlir::Location loc, const Cause &cause,
         const LocalValue &from, llvm::ArrayRef<int64_t> globalShape,

@@ -6,6 +6,7 @@
 #include "SeededSharding.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
+#include "pp/Analysis/Seeds.h"
 #include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Sources.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -60,7 +61,8 @@ LogicalResult pp::checkAsked(Location at, const Twine &who,
                                << " elements in dimension " << dim << " of "
                                << ranked << ", one per shard over ";
     llvm::interleaveComma(wanted.getAxes(), error);
-    return error << ", got " << ranked.getDimSize(dim);
+    return error << ", got " << ranked.getDimSize(dim) << ": "
+                 << spellMost(mesh, wanted.getAxes(), ranked.getDimSize(dim));
   }
   return success();
 }

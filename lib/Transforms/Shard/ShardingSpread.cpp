@@ -38,9 +38,10 @@ ShardingSpread::Value::findSource(int axis) const {
   return found == sources.end() ? nullptr : found;
 }
 
-void ShardingSpread::tie(int a, int b, int result) {
+void ShardingSpread::tie(int a, int b, int result, bool isUpdate) {
   Node node;
   node.result = result;
+  node.isUpdate = isUpdate;
   node.values = {a, b};
   ShardingRule rule;
   TensorFactors factors;

@@ -35,8 +35,10 @@ public:
     /// Axes that do not spread through the op: it may have them on one side
     /// alone.
     AxisList stopped;
-    /// Of a tie: the result of @main on one side of it.
+    /// Of a tie: the result of @main on one side of it, and whether the other
+    /// side is the argument that it updates.
     int result = -1;
+    bool isUpdate = false;
   };
 
   /// Where a value has an axis from: from tensor `giver` of a node, or, with
@@ -69,7 +71,7 @@ public:
   int addValue(llvm::ArrayRef<int64_t> shape);
   void connect(Node node, ShardingRule rule);
   /// Has two values of one shape lie alike, the sides of a result.
-  void tie(int a, int b, int result);
+  void tie(int a, int b, int result, bool isUpdate);
 
   /// Gives a dimension `axes`, as far as they extend what it has and no other
   /// dimension has them; `root` says who asks for it.

@@ -30,18 +30,7 @@ ShardingAttr ShardingTable::lookup(Value value) const {
   if (!shardable)
     return whole;
   const ShardingRule rule = shardable.getShardingRule();
-  SmallVector<Layout> layouts;
-  for (ValueRange values : {ValueRange(shardable->getResults()),
-                            ValueRange(shardable->getOperands())})
-    for (Value one : values)
-      layouts.push_back(getLayout(one, view));
-  SmallVector<const Layout *> pointers;
-  for (const Layout &one : layouts)
-    pointers.push_back(&one);
-  ArrayRef<const Layout *> all = pointers;
-  const size_t numResults = shardable->getNumResults();
-  const Layout factors = chooseFactorAxes(rule, all.take_front(numResults),
-                                          all.drop_front(numResults), view);
+  const Layout factors = chooseLocalAxes(shardable, rule, view);
   SmallVector<PartialAxisAttr> partial;
   for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors))
     if (factor.kind == FactorKind::Reduction)

@@ -15,6 +15,7 @@
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
+#include "pp/Transforms/Sources.h"
 
 using namespace mlir;
 using namespace pp;
@@ -57,7 +58,7 @@ private:
   template <typename OpTy, typename... Args>
   Value create(const Layout &layout, ArrayRef<int64_t> shape, Type element,
                Args &&...args) {
-    Value value = OpTy::create(builder, op->getLoc(),
+    Value value = OpTy::create(builder, dropSources(op->getLoc()),
                                RankedTensorType::get(shape, element),
                                std::forward<Args>(args)...);
     Operation *created = value.getDefiningOp();
@@ -228,7 +229,9 @@ template <typename OpTy> void splitIfSharded(OpTy op, const MeshView &mesh) {
   ScanSplitter splitter(op, op.getDimension(), mesh);
   if (!splitter.canSplit(op))
     return;
-  op.replaceAllUsesWith(splitter.split(op));
+  Value split = splitter.split(op);
+  inheritSources(split, op);
+  op.replaceAllUsesWith(split);
   op.erase();
 }
 

@@ -35,7 +35,9 @@ SourcesOf pp::findSources(const ShardingSpread &graph, ArrayRef<int> values,
       if (from.node < 0)
         continue;
       const ShardingSpread::Node &node = graph.getNodes()[from.node];
-      source.op = node.op ? from.node : Source::kReturn;
+      source.op = node.op         ? from.node
+                  : node.isUpdate ? Source::kUpdate
+                                  : Source::kResult;
       source.tensor = node.op ? from.giver : node.result;
     }
     llvm::sort(sources, [](const Source &a, const Source &b) {
@@ -96,10 +98,8 @@ std::string pp::spellRivals(const ShardingSpread::Value &value,
 // Neighbours
 //===----------------------------------------------------------------------===//
 
-/// Dimensions of a tensor that shards of an op may split over `shards`.
-static std::string spellSplittable(const ShardingRule &rule,
-                                   const TensorFactors &tensor,
-                                   int64_t shards) {
+std::string pp::spellSplittable(const ShardingRule &rule,
+                                const TensorFactors &tensor, int64_t shards) {
   SmallVector<std::string> dims;
   for (auto [dim, factors] : llvm::enumerate(tensor))
     if (!factors.empty() && rule.factors[factors.front()].mayBeSplit() &&

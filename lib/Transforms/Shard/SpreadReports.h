@@ -27,6 +27,11 @@ void remarkConflict(const ShardingSpread &graph,
 std::string spellRivals(const ShardingSpread::Value &value,
                         const Layout &wanted, const Layout &got);
 
+/// Dimensions of a tensor of an op that may be split over `shards`:
+/// `0 or 2`.
+std::string spellSplittable(const ShardingRule &rule,
+                            const TensorFactors &tensor, int64_t shards);
+
 /// Where an op would need the neighbours of each element along a dimension that
 /// is split: an error if that was asked for in so many words, a remark if it
 /// spread there; the operand is gathered then.

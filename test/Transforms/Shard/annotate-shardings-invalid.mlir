@@ -2,7 +2,7 @@
 // RUN: pp-opt %s --split-input-file --verify-diagnostics --pp-annotate-shardings
 
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=8]>, seeds = [#pp.seed<"x", [{"dp"}], 0>], threads = 1>} {
-  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"dp"}], 0> expects at least 8 elements in dimension 0 of 'tensor<4xf32>', one per shard over "dp", got 4}}
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"dp"}], 0> expects at least 8 elements in dimension 0 of 'tensor<4xf32>', one per shard over "dp", got 4: dp=4 is the most}}
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
     return
   }
@@ -117,7 +117,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.
 
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.z", [{"dp"}], 0, barrier>]>} {
   func.func @main(%x: tensor<1xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
-    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{"dp"}], 0, barrier> expects at least 2 elements in dimension 0 of 'tensor<1xf32>', one per shard over "dp", got 1}}
+    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{"dp"}], 0, barrier> expects at least 2 elements in dimension 0 of 'tensor<1xf32>', one per shard over "dp", got 1: dp=1 is the most}}
     %z = pp.name %x "h.0.z" : tensor<1xf32>
     return
   }

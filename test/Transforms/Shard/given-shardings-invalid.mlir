@@ -109,7 +109,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>, seeds = [#pp.seed<"x", [
 // -----
 
 module attributes {pp.plan = #pp.plan<mesh = <["a"=8]>, seeds = [#pp.seed<"x", [{?}], 0>]>} {
-  // expected-error @below {{argument "x": pp.sharding [{"a"}] of argument "x" expects at least 8 elements in dimension 0 of 'tensor<4xf32>', one per shard over "a", got 4}}
+  // expected-error @below {{argument "x": pp.sharding [{"a"}] of argument "x" expects at least 8 elements in dimension 0 of 'tensor<4xf32>', one per shard over "a", got 4: a=4 is the most}}
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{"a"}]>}) {
     return
   }

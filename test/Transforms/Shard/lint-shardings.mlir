@@ -4,7 +4,7 @@
 // RUN: pp-opt %s --split-input-file --pp-lint-shardings --remarks-filter=pp-lint-shardings 2>&1 -o /dev/null | FileCheck %s
 
 // 512 x 512 x 4 bytes are the 1 MiB from which on it is said; half of it is not.
-// CHECK: [Missed] replicated {{.*}} avoid="a seed that splits a dimension of it over tp (sequence=true, vocab=true)", bytes=1048576, op=pp.dot_general, over=tp, sharded_operand=0
+// CHECK: [Missed] replicated {{.*}} avoid="a seed that splits its dimension 0 or 1 over tp", bytes=1048576, op=pp.dot_general, over=tp, sharded_operand=0
 // CHECK-NOT: replicated
 // CHECK-NOT: idle
 module {

@@ -1,0 +1,111 @@
+//===- PipelinePasses.td - from level 2 to level 3 ---------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of Passes.td that tells of stages, fragments and schedules, in the
+// order of Pipelines.cpp.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TRANSFORMS_PIPELINEPASSES_TD
+#define PP_TRANSFORMS_PIPELINEPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def CutStages : Pass<"pp-cut-stages", "::mlir::ModuleOp"> {
+  let summary = "assigns ops and arguments to stages";
+  let description = [{
+    Runs on level 1, before sharding: stages are assigned to forward ops and
+    inherited by what derives from them, so that backward work lands where its
+    residuals are. Obeys `cuts` of the plan; without them the planner chooses
+    and the plan is completed. What depends on parameters alone gets all stages
+    that use it, and the parameters these, too. If only results use it (a norm in
+    the loss), it is where its parameters are.
+
+    ```mlir
+    // plan: cuts = [2]
+    %0 = pp.sin %w     {pp.origin = 0} : ...   // -> pp.stages = [0, 1]
+    %1 = pp.mul %x, %0 {pp.origin = 1} : ...   // -> pp.stages = [0]
+    %2 = pp.mul %1, %0 {pp.origin = 2} : ...   // -> pp.stages = [1]
+    ```
+    Errors: cuts that leave a stage empty, an op without a cost, no op with a
+    `pp.origin`.
+  }];
+}
+
+def SplitStages : Pass<"pp-split-stages", "::mlir::ModuleOp"> {
+  let summary = "cuts the step into fragments and transfers";
+  let description = [{
+    Takes level 2 (one device's step) to level 3. Per stage: a forward and a
+    backward fragment, run once per micro-batch, and an update fragment, run
+    once per step. A value used on another stage is transferred, once per
+    target; step-invariant ops (constants, broadcasts of parameters) are cloned
+    into the fragments that use them. A sum whose addends live on different
+    stages (the norm of all gradients, the gradient of a tied parameter) becomes
+    a sum per stage and an all_reduce over these stages and those that need it.
+    A parameter held by several stages is updated on each.
+
+    ```mlir
+    %y = pp.exp %x {pp.stages = array<i64: 0>} : tensor<4xf32>
+    %z = pp.log %y {pp.stages = array<i64: 1>} : tensor<4xf32>
+    // becomes
+    %y = pp.fragment forward stage 0 (%x) { ... pp.exp ... }
+    %t = pp.transfer %y from 0 to 1 : tensor<4xf32>
+    %z = pp.fragment forward stage 1 (%t) { ... pp.log ... }
+    ```
+    Errors: a stage without work, one that reads a parameter it does not hold.
+  }];
+}
+
+def Schedule : Pass<"pp-schedule", "::mlir::ModuleOp"> {
+  let summary = "orders each stage's fragments over the micro-batches";
+  let description = [{
+    Asks the schedule library for the plan's schedule (`gpipe`, `1f1b`) and puts
+    it on @main as `pp.schedule`. With one stage and no name in the plan the
+    micro-batches run one after another.
+    Errors: an unknown schedule, one that the sizes do not allow, a step
+    without fragments.
+  }];
+}
+
+def TrimResiduals : Pass<"pp-trim-residuals", "::mlir::ModuleOp"> {
+  let summary = "keeps the fewest bytes from forward to backward";
+  let description = [{
+    What a backward fragment reads of a forward one is kept in memory between
+    the two. Elementwise ops, views, counters and random bits are computed again
+    instead where that leaves fewer bytes to keep; contractions, reductions,
+    gathers and collectives never are. The choice is a minimum cut, hence the
+    least possible: a GELU keeps its input alone, a softmax two tensors.
+
+    ```mlir
+    // forward:  %t = pp.tanh %x   %y = pp.mul %x, %t   yields %y, %x, %t
+    // backward: reads %x and %t
+    // becomes
+    // forward:  yields %y, %x
+    // backward: reads %x   %t = pp.tanh %x
+    ```
+    Errors: a step without fragments.
+  }];
+}
+
+def BucketCollectives : Pass<"pp-bucket-collectives", "::mlir::ModuleOp"> {
+  let summary = "joins independent collectives of a fragment into few calls";
+  let description = [{
+    all_reduces, all_gathers and reduce_scatters of one group, reduction and
+    element type become one variadic call, up to the plan's `bucket` bytes a
+    call, so that latency is paid once. In fragments that run once a step it is
+    those that do not wait for each other; in those of a micro-batch, reductions
+    of gradients and gathers of parameters, which where they are shared out
+    (`pp.parameter`) are of one layer (`pp.layer` of the argument): a product with
+    a parameter, and what follows until the next one.
+
+    ```mlir
+    %0 = pp.all_reduce sum %a over @mesh ["dp"] : ...
+    %1 = pp.all_reduce sum %b over @mesh ["dp"] : ...
+    // becomes
+    %0:2 = pp.all_reduce sum %a, %b over @mesh ["dp"] : ...
+    ```
+    Errors: a step without fragments, a module without a plan.
+  }];
+}
+
+#endif // PP_TRANSFORMS_PIPELINEPASSES_TD

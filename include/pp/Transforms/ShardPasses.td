@@ -1,0 +1,273 @@
+//===- ShardPasses.td - from level 1 to level 2 ------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of Passes.td that tells of plans, shardings and collectives, in the
+// order of Pipelines.cpp.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TRANSFORMS_SHARDPASSES_TD
+#define PP_TRANSFORMS_SHARDPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def MakePlan : Pass<"pp-make-plan", "::mlir::ModuleOp"> {
+  let summary = "writes the plan that the options describe";
+  let description = [{
+    Puts `#pp.plan` on the module and adds `pp.mesh @mesh` with the axes `mb`
+    (micro-batches, a time axis), `pp` (stages), `dp` and `tp`, those of size 1
+    left out. Shardings and stage cuts stay open for later passes. Its options
+    are the keys of `--pp-parallelize`, as `pp-opt --help` lists them, without
+    `plan` and `stop-after`; without `optimizer` the plan has none.
+
+    ```
+    --pp-make-plan="dp=2 tp=2 pp=2 microbatches=4 optimizer=adamw lr=1e-3 betas=0.9,0.95"
+    ```
+    writes
+    ```mlir
+    #pp.plan<mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b",
+             threads = 1, optimizer = #pp.optimizer<adamw, lr = 1.0e-3, beta2 = 0.95>>
+    ```
+    Fails on a value that does not fit its key, a key that has no effect beside
+    the others, a module that has a plan.
+  }];
+  let dependentDialects = ["::pp::PPDialect"];
+}
+
+def LoadPlan : Pass<"pp-load-plan", "::mlir::ModuleOp"> {
+  let summary = "puts the plan of a file on the module";
+  let description = [{
+    Instead of `pp-make-plan`: the file holds one `#pp.plan<...>`, as it stands
+    in the attributes of a module that pp-opt printed, perhaps edited. Adds
+    `pp.mesh @mesh` with the plan's mesh.
+
+    ```
+    --pp-load-plan="file=my.plan"
+    ```
+    Fails on a file that cannot be read or holds something else.
+  }];
+  let dependentDialects = ["::pp::PPDialect"];
+  let options = [Option<"file", "file", "std::string", "\"\"", "file to read">];
+}
+
+def SplitConstants : Pass<"pp-split-constants", "::mlir::ModuleOp"> {
+  let summary = "gives every use of a constant or broadcast its own";
+  let description = [{
+    Constants, iotas and broadcasts have dimensions that no operand has. Used
+    twice, one would tie the shardings of both users, so it is cloned before
+    seeds are set, and so is what it is computed from: a mask of two iotas has
+    iotas of its own for each use. Clones that end up alike are merged after
+    `pp-partition`.
+
+    ```mlir
+    %b = pp.broadcast %zero dims [] : tensor<f32> -> tensor<8x8xf32>
+    %y = pp.max %x, %b : tensor<8x8xf32>
+    %z = pp.max %w, %b : tensor<8x8xf32>
+    // becomes
+    %b = pp.broadcast %zero dims [] : tensor<f32> -> tensor<8x8xf32>
+    %c = pp.broadcast %zero dims [] : tensor<f32> -> tensor<8x8xf32>
+    %y = pp.max %x, %b : tensor<8x8xf32>
+    %z = pp.max %w, %c : tensor<8x8xf32>
+    ```
+  }];
+}
+
+def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
+  let summary = "puts the plan's seed shardings on the arguments they name";
+  let description = [{
+    A plan without seeds gets them by analysis: the first dimension of inputs
+    and labels over `mb` and `dp` (priority 0), and over `tp` (priority 1) the
+    parameter dimensions that a contraction introduces and only contractions
+    with parameters reduce: heads and the inner dimension of a feed-forward
+    block. With `sequence = "true"` also the dimension that an input's `pp.dims`
+    call "sequence", over `tp` (priority 2), and with `vocab = "true"` the
+    parameter dimensions that inputs look up (priority 1). Everything else is left to
+    `pp-propagate-shardings`.
+
+    With `zero = 1`, `2` or `3` in the plan, `pp.reshard` ops over `dp` stand
+    wherever a parameter, its gradient or its new value goes between where it is
+    stored, used and updated: with 1, the update is split; with 2, gradients are
+    reduced in every micro-batch, and summed split; with 3, parameters are
+    stored split, and gathered for forward and again for backward.
+
+    ```mlir
+    %tokens: tensor<16x128xi32> {pp.name = "tokens", ...}
+    // becomes, with mesh <["mb"=4 : time, "dp"=2]>,
+    %tokens: tensor<16x128xi32> {pp.name = "tokens", pp.sharding = #pp.sharding<@mesh, [{"mb", "dp"}, {} ]>, ...}
+    ```
+    What the model says itself stands beside the plan: `pp.sharding` on an
+    argument or a result, `pp.sharding_constraint` inside. Analysis chooses no
+    seed for such an argument. All who speak of a value, be it the model or
+    seeds, must agree where they close a dimension; where one leaves it open and
+    what it names there does not fit, it yields, which
+    `--remarks-filter=pp-annotate-shardings` tells (`yielded`). The result that
+    is an argument's new value speaks of the argument, and a constraint that is
+    no barrier of what it reads.
+
+    Fails on a seed that names nothing, an axis the mesh does not have, a
+    dimension or axis used twice, a mesh with more shards than elements, closed
+    dimensions that contradict each other, a result over a time axis, a `zero`
+    without an axis `dp` or on a parameter that has no update.
+  }];
+  let dependentDialects = ["::pp::PPDialect"];
+}
+
+def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
+  let summary = "derives the sharding of every value from those of a few arguments";
+  let description = [{
+    A fixed point over the factors of the ops' rules, in rounds of ascending
+    seed priority. Writes `pp.shardings` on every op and `pp.sharding` on every
+    argument and result. Open dimensions may gain axes, closed ones never.
+
+    Through a `pp.reshard` all axes spread but its own. Once nothing changes any
+    more, what it splits further gets them: in the first dimension that they
+    divide, else in the largest that is whole, which is padded then. What has
+    fewer elements than they have devices stays whole.
+
+    A `pp.sharding` on a result and a `pp.sharding_constraint` are seeds as well.
+    Their axes join in the round of the first seed of the plan that uses the
+    axis, or in round 0. The order of ops and arguments in the module has no
+    say. Where two seeds of one round want a dimension or an axis for themselves, the one that
+    is fewer ops away has it; of equally near ones that of the axis with the
+    smaller priority, then of the axis that the mesh names first, then of the
+    first dimension. Within an op, axes of a smaller priority are dealt out
+    first; then reductions over which all operands agree come before what the
+    results have, and these before the operands in order.
+    `--remarks-filter=pp-propagate-shardings` lists where an operand is laid out
+    otherwise than its op computes (`conflict`) and what was asked for and not
+    had, with what took its place (`unfulfilled`).
+    An op that computes elements with their neighbours, as windows that overlap
+    do, has that dimension gathered where a sharding from elsewhere splits it:
+    `neighbours` tells the dimension and axis, who split it, and the dimensions
+    that may be split instead.
+
+    ```mlir
+    // %w has #pp.sharding<@mesh, [{?}, {"tp"} ]>
+    %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : ...
+    // becomes
+    %y = pp.dot_general %x, %w ... {pp.shardings = [#pp.sharding<@mesh, [{}, {"tp"} ]>]} : ...
+    ```
+    Fails on an op without a sharding rule, on shardings of another mesh, on one
+    that was asked for of an op's own operand or result and splits a dimension
+    of neighbours, and on a mesh axis of kind space or time over which nothing
+    is split.
+  }];
+}
+
+def SplitScans : Pass<"pp-split-scans", "::mlir::ModuleOp"> {
+  let summary = "scans a dimension that is split within the shards first";
+  let description = [{
+    A running sum, an argmax or a top_k needs its dimension whole. Where the
+    operand has it split, the dimension becomes shards x elements: each shard
+    scans its elements, and a number per shard, or its largest elements, are
+    what must come together. Before padding, so that a dimension that does not
+    divide into shards is left to be gathered.
+
+    ```mlir
+    %y = pp.cumsum %x dim 0 : tensor<8xf32>  // %x over "tp"=2
+    // becomes
+    %p = pp.reshape %x : tensor<8xf32> -> tensor<2x4xf32>
+    %s = pp.cumsum %p dim 1 : tensor<2x4xf32>
+    %t = pp.reduce sum %p dims [1] : tensor<2x4xf32> -> tensor<2xf32>
+    %q = pp.pad %t, %zero low [1] high [0] interior [0] : tensor<2xf32>, tensor<f32> -> tensor<3xf32>  // whole
+    %l = pp.slice %q [0], [2], [1] : tensor<3xf32> -> tensor<2xf32>
+    %b = pp.cumsum %l dim 0 : tensor<2xf32>
+    %c = pp.broadcast %b dims [0] : tensor<2xf32> -> tensor<2x4xf32>
+    %a = pp.add %s, %c : tensor<2x4xf32>
+    %y = pp.reshape %a : tensor<2x4xf32> -> tensor<8xf32>
+    ```
+  }];
+  let dependentDialects = ["::pp::PPDialect"];
+}
+def PadDimensions : Pass<"pp-pad-dimensions", "::mlir::ModuleOp"> {
+  let summary = "pads dimensions to multiples of their shards";
+  let description = [{
+    Decided once per class of dimensions that share a factor: 8 heads of 32 over
+    tp=3 become 9 x 32 everywhere, in merged dimensions too. Consuming
+    reductions and contractions get their operands masked to the identity, ops
+    that need a dimension whole get it cut back, updated parameters and states
+    are masked to zero. Arguments and results say their `pp.unpadded_shape`;
+    padded elements of arguments are zero.
+
+    ```mlir
+    %s = pp.reduce sum %x dims [0] : tensor<8xf32> -> tensor<f32>  // %x over "tp"=3
+    // becomes
+    %i = pp.iota dim 0 : tensor<9xi32>
+    %b = pp.constant dense<8> : tensor<9xi32>
+    %m = pp.compare lt %i, %b : tensor<9xi32> -> tensor<9xi1>
+    %z = pp.constant dense<0.0> : tensor<9xf32>
+    %y = pp.select %m, %x, %z : tensor<9xi1>, tensor<9xf32>
+    %s = pp.reduce sum %y dims [0] : tensor<9xf32> -> tensor<f32>
+    ```
+    Fails on an argument whose type merges a padded dimension as a minor factor.
+  }];
+  let dependentDialects = ["::pp::PPDialect"];
+}
+
+def LintShardings : Pass<"pp-lint-shardings", "::mlir::ModuleOp"> {
+  let summary = "notes what the shardings leave undone";
+  let description = [{
+    Changes nothing but the location of `@main`, in which `--pp-explain` finds
+    what was noted. `--remarks-filter=pp-lint-shardings` lists values of 1 MiB
+    and more that every device of an axis holds whole although the axis splits
+    an operand they are computed from (`replicated`), and axes that split less
+    than half of the floating-point operations (`idle`); each with what would
+    avoid it, by keys that have an effect on that model and axis. Operands that
+    are gathered for the neighbours of their elements, remarks of
+    pp-propagate-shardings, are noted, too. What the plan asks for by name, as
+    between the layouts of a parameter, is not listed, nor what the update
+    computes.
+  }];
+}
+
+def Partition : Pass<"pp-partition", "::mlir::ModuleOp"> {
+  let summary = "turns global tensors into one device's tensors and collectives";
+  let description = [{
+    Reshards every operand to the axes chosen for its op's factors, along the
+    cheapest collectives for the given links, and builds the local op. A
+    reduction over a sharded factor leaves a partial value, which is reduced
+    behind its definition, unless its only use is additive in it: then the sum
+    of two partial values is reduced once. A sum over the time axis becomes
+    `pp.accumulate`. Arguments and results keep `pp.sharding` and gain
+    `pp.global_shape`. `--remarks-filter=pp-partition` lists every collective
+    with its cause, group and bytes; their locations name the cause, too.
+
+    ```mlir
+    %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x4xf32>
+    // becomes, with the contraction over "tp" of size 2,
+    %p = pp.dot_general %x, %w ... : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    %y = pp.all_reduce sum %p over @mesh ["tp"] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    ```
+    Fails on an op without a rule or shardings, a dimension that does not
+    divide, a use of a per-micro-batch value as a whole and on any use of a sum
+    over micro-batches within a micro-batch.
+  }];
+  let dependentDialects = ["::pp::PPDialect", "::mlir::func::FuncDialect"];
+  let options = [
+    Option<"linkLatency", "link-latency", "double",
+           "::pp::schedule::Topology().linkLatency",
+           "seconds a message takes however short">,
+    Option<"linkBandwidth", "link-bandwidth", "double",
+           "::pp::schedule::Topology().linkBytesPerSecond",
+           "bytes per second of a link">,
+  ];
+}
+
+def OptimizeCollectives : Pass<"pp-optimize-collectives", "::mlir::ModuleOp"> {
+  let summary = "shares, merges and drops collectives";
+  let description = [{
+    Equal collectives on one value are done once in a part of the step, a
+    reduction of which only a slice is used becomes a reduce_scatter, unused ones
+    go. A gather moves behind its one use, if that is elementwise, or before what
+    it gathers, where fewer bytes travel there (converts, the sum of two).
+
+    ```mlir
+    %r = pp.all_reduce sum %x over @mesh ["dp"] : (tensor<8xf32>) -> tensor<8xf32>
+    %s = pp.all_slice %r dim 0 over @mesh ["dp"] : tensor<8xf32> -> tensor<4xf32>
+    // becomes
+    %s = pp.reduce_scatter sum %x dims [0] over @mesh ["dp"] : (tensor<8xf32>) -> tensor<4xf32>
+    ```
+  }];
+}
+
+#endif // PP_TRANSFORMS_SHARDPASSES_TD

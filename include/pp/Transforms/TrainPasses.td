@@ -1,0 +1,72 @@
+//===- TrainPasses.td - a training step of a model ---------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of Passes.td that tells of gradients and updates, in the order of
+// Pipelines.cpp.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TRANSFORMS_TRAINPASSES_TD
+#define PP_TRANSFORMS_TRAINPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Differentiate : Pass<"pp-differentiate", "::mlir::ModuleOp"> {
+  let summary = "appends the gradient of the loss with respect to every parameter";
+  let description = [{
+    Reverse mode over the whole of `@main`, whose first result is the loss. The
+    other results stay; per parameter follows a result of role `gradient` and
+    the parameter's name (zeros where the loss does not depend on it).
+
+    Forward ops are numbered by `pp.origin`. A backward op carries the origin of
+    the op it is the gradient of, and a kind: `input_gradient` if an
+    activation's gradient is computed from it, else `weight_gradient`. The sum
+    of several contributions to a value belongs to the op that produced it, that
+    of a parameter to its first use. Each use of a broadcast of parameters gets
+    its own: its gradient is reduced before it is added to others.
+
+    ```mlir
+    func.func @main(%w: tensor<f32> {param "w"}, %x: tensor<f32> {input "x"}) -> tensor<f32> {
+      %l = pp.mul %w, %x : tensor<f32>
+      return %l : tensor<f32>
+    }
+    // becomes
+      %l = pp.mul %w, %x {pp.origin = 0} : tensor<f32>
+      %1 = pp.constant {pp.kind = #pp.kind<weight_gradient>, pp.origin = 0} dense<1.0> : tensor<f32>
+      %g = pp.mul %1, %x {pp.kind = #pp.kind<weight_gradient>, pp.origin = 0} : tensor<f32>
+      return %l, %g : tensor<f32>, tensor<f32>
+    ```
+    Fails if the first result is no scalar of a float type, a parameter is of
+    integers, the function has gradients already, or an op on the way has no
+    gradient.
+  }];
+}
+
+def AddOptimizer : Pass<"pp-add-optimizer", "::mlir::ModuleOp"> {
+  let summary = "turns gradients into updated parameters";
+  let description = [{
+    Applies the optimizer of `pp.plan`, as `torch.optim` defines it. Its states
+    become arguments of role `state` that start at zero: `exp_avg.NAME` and
+    `exp_avg_sq.NAME` (Adam, AdamW), `momentum_buffer.NAME`, and `optimizer.step`
+    where the number of the step matters. Among the results, new parameters and
+    states replace the gradients. Parameters of bf16 are updated in f32, and
+    keep their states in it. Each op of the update of one parameter says so
+    (`pp.parameter`).
+
+    ```mlir
+    return %loss, %dw : tensor<f32>, tensor<8xf32>
+    // sgd, lr = 0.1: becomes
+    %lr = pp.constant {pp.kind = #pp.kind<update>} dense<1.0e-1> : tensor<f64>
+    ...
+    return %loss, %new_w : tensor<f32>, tensor<8xf32>
+    ```
+    Fails if the plan has no optimizer, a parameter has no gradient among the
+    results, or a cosine learning rate has no steps after the warm-up.
+  }];
+  let options = [
+    Option<"keepGradients", "keep-gradients", "bool", "false",
+           "append the gradients to the results as well">
+  ];
+}
+
+#endif // PP_TRANSFORMS_TRAINPASSES_TD

@@ -175,8 +175,11 @@ Cause CauseFinder::find(OpOperand &use, const LocalValue &from,
   if (auto reshard = dyn_cast<ReshardOp>(reader); reshard && plan) {
     cause.layouts = "zero = " + std::to_string(plan.getInt(PlanKey::Zero));
     auto parameter = reader->getAttrOfType<StringAttr>(attrs::kParameter);
+    // It may be gathered in another type than it is stored in.
     if (parameter && !from.partial.empty())
       cause.gradientOf = parameter.str();
+    else if (parameter)
+      cause.maker = "argument \"" + parameter.str() + "\"";
   }
   if (cause.layouts.empty() || !from.partial.empty())
     findOrigins(use, from, layout, cause);

@@ -460,6 +460,7 @@ void Padding::padResults() {
   Operation *terminator = main.getBody().front().getTerminator();
   builder.setInsertionPoint(terminator);
   SmallVector<Attribute> unpadded(main.getNumResults()), shardings;
+  const SmallVector<BlockArgument> updated = getUpdatedArguments(main);
   for (OpOperand &operand : terminator->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
     shardings.push_back(main.getResultAttr(index, attrs::kSharding));
@@ -481,10 +482,8 @@ void Padding::padResults() {
     if (dims.none())
       continue;
     unpadded[index] = builder.getDenseI64ArrayAttr(shape);
-    std::optional<Role> role = getResultRole(main, index);
-    if (role != Role::Param && role != Role::State)
-      continue;
-    operand.set(masks.mask(operand.get(), dims, Reduction::Sum));
+    if (updated[index])
+      operand.set(masks.mask(operand.get(), dims, Reduction::Sum));
   }
   setResultAttrs(main, attrs::kSharding, shardings);
   setResultAttrs(main, attrs::kUnpaddedShape, unpadded);

@@ -53,7 +53,7 @@ private:
   /// Of the parameter at hand.
   ArrayAttr axes;
   SmallVector<int64_t> whole;
-  llvm::StringMap<unsigned> results; ///< new values, by parameter
+  llvm::DenseMap<Value, unsigned> results; ///< new values, by parameter
   OpBuilder builder;
 };
 
@@ -292,7 +292,6 @@ void LayoutWriter::gatherResult(unsigned result) {
 
 void LayoutWriter::splitParameter(BlockArgument parameter,
                                   ArrayRef<Operation *> update) {
-  StringRef name = getArgName(main, parameter.getArgNumber());
   const SharedOut shared = getSharedOut(parameter);
   if (shared.axes.empty())
     return;
@@ -309,7 +308,7 @@ void LayoutWriter::splitParameter(BlockArgument parameter,
     gatherUses(parameter, parameter, Kind::Forward, isForward);
     gatherUses(parameter, parameter, Kind::InputGradient,
                std::not_fn(isForward));
-  } else if (auto result = results.find(name); result != results.end()) {
+  } else if (auto result = results.find(parameter); result != results.end()) {
     gatherResult(result->second);
   }
 }
@@ -333,9 +332,9 @@ LogicalResult LayoutWriter::run() {
     }
   if (zero == 0)
     return success();
-  for (unsigned index = 0; index < main.getNumResults(); ++index)
-    if (getResultRole(main, index) == Role::Param)
-      results[getResultName(main, index)] = index;
+  for (auto [index, updated] : llvm::enumerate(getUpdatedArguments(main)))
+    if (updated)
+      results[updated] = index;
   writeLayers();
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();

@@ -17,6 +17,8 @@
 // RUN: pp-opt %s --pp-parallelize="dp=2 zero=1 optimizer=sgd stop-after=pipeline" | FileCheck %s --check-prefix=STEP
 // Issued a layer ahead, with the kernels that convert.
 // RUN: pp-opt %s --pp-parallelize="dp=2 zero=3 optimizer=sgd" | FileCheck %s --check-prefix=AHEAD
+// What is gathered is named by the parameter that it is.
+// RUN: pp-opt %s --pp-parallelize="dp=2 zero=3 optimizer=sgd" --pp-explain | FileCheck %s --check-prefix=EXPLAIN
 // Dimensions of parameters are split as those of what they are converted to.
 // RUN: pp-opt %s --pp-parallelize="dp=2 tp=2 optimizer=sgd" --emit=plan | FileCheck %s --check-prefix=SEEDS
 
@@ -55,6 +57,10 @@
 // AHEAD: pp.collective all_gather
 // AHEAD: pp.collective all_gather
 // AHEAD: pp.run @matmul
+
+// EXPLAIN: dp all_gather, forward: 1 call of 2 tensors
+// EXPLAIN-NEXT: w, b
+// EXPLAIN-NEXT: parameters, of which with zero = 3 each device stores a part; read whole
 
 // SEEDS: #pp.seed<"w", [{?}, {"tp"}], 1>
 func.func @main(%x: tensor<8x16xf32> {pp.name = "x", pp.role = #pp.role<input>},

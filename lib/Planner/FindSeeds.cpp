@@ -7,6 +7,7 @@
 #include "LayoutRegions.h"
 #include "NamedSeeds.h"
 #include "TensorSeeds.h"
+#include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
 
 using namespace mlir;
@@ -58,6 +59,16 @@ int64_t findLargest(ArrayRef<ParameterDim> dimensions) {
     largest = std::max(
         largest, cast<RankedTensorType>(argument.getType()).getDimSize(dim));
   return largest;
+}
+
+/// True if `seed` gives a dimension to other axes, as one of experts to "ep".
+bool splitsOtherwise(SeedAttr seed, const NamedSharding &parameter) {
+  return matchesPattern(seed.getPattern(), parameter.name) &&
+         llvm::any_of(llvm::zip(seed.getDims(), parameter.dims), [](auto pair) {
+           auto [given, wanted] = pair;
+           return !given.getAxes().empty() && !wanted.getAxes().empty() &&
+                  given.getAxes() != wanted.getAxes();
+         });
 }
 
 SmallVector<StringAttr> SeedFinder::presentAxes(ArrayRef<StringRef> names) {
@@ -176,6 +187,10 @@ LogicalResult SeedFinder::run() {
   if (failed(
           appendRegionSeeds(main, mesh, batch, sequence, isTensorSplit, seeds)))
     return failure();
+  llvm::erase_if(parameters, [&](const NamedSharding &parameter) {
+    return llvm::any_of(
+        seeds, [&](SeedAttr seed) { return splitsOtherwise(seed, parameter); });
+  });
   appendSeeds(main, parameters, /*priority=*/1, seeds);
   appendSeeds(main, sequences, /*priority=*/2, seeds);
   return success();

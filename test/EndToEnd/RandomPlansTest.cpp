@@ -307,7 +307,7 @@ TEST_F(RandomPlans, ComputeWhatTheModelComputes) {
 }
 
 TEST_F(RandomPlans, RoundNoMoreThanOneDeviceDoes) {
-  for (int seed = 0; seed < 10 && !HasFatalFailure(); ++seed)
+  for (int seed = 0; seed < 20 && !HasFatalFailure(); ++seed)
     checkLowPrecision(seed);
 }
 

@@ -120,7 +120,8 @@ LogicalResult SeedFinder::collectInputs() {
   return main.emitError("expects an input whose pp.dims name a \"sequence\" "
                         "for ")
          << (sequence.empty() ? "sequence = \"true\"" : "the axis \"sp\"")
-         << ", got none";
+         << ", got none: leave " << (sequence.empty() ? "sequence" : "sp")
+         << " out, or say which dimension of an input it is";
 }
 
 /// Where the model names values that lie along the sequence and have no other

@@ -79,7 +79,8 @@ LogicalResult RegionSeeds::addParameters(const LayoutRegion &region) {
   if (!isFound)
     return main.emitError("expects a parameter whose pp.dims name an \"")
            << region.inside << "\" for the axis \"" << region.axis
-           << "\", got none";
+           << "\", got none: leave " << region.axis
+           << " out, or say which dimension of parameters it is";
   return success();
 }
 

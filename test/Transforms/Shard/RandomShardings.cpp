@@ -187,11 +187,16 @@ void Sharder::addConstraints(int64_t percent) {
 }
 
 void Sharder::addResultShardings() {
-  for (auto [index, type] : llvm::enumerate(main.getResultTypes()))
-    if (chance(40))
-      main.setResultAttr(index, attrs::kSharding,
-                         drawSharding(cast<RankedTensorType>(type),
-                                      /*hasExamples=*/false));
+  const SmallVector<BlockArgument> updated = getUpdatedArguments(main);
+  for (auto [index, type] : llvm::enumerate(main.getResultTypes())) {
+    if (!chance(40))
+      continue;
+    ShardingAttr drawn =
+        drawSharding(cast<RankedTensorType>(type), /*hasExamples=*/false);
+    // It would contradict what is said of the argument.
+    if (!updated[index])
+      main.setResultAttr(index, attrs::kSharding, drawn);
+  }
 }
 
 void Sharder::run() {

@@ -152,7 +152,8 @@ LogicalResult SeedFinder::collectParameters() {
     return failure();
   SmallVector<ParameterDim> split = tensors.select();
   SmallVector<ParameterDim> lookedUp = tensors.selectLookedUp(split);
-  if (plan.isOn(PlanKey::Vocab) && lookedUp.empty())
+  if (plan.isOn(PlanKey::Vocab) && lookedUp.empty() &&
+      !tensors.isGivenLookedUp())
     return main.emitError("expects a parameter in which an input looks "
                           "something up, and which tp does not split "
                           "otherwise, for vocab = \"true\", got none");

@@ -162,6 +162,17 @@ llvm::DenseSet<Value> TensorSeeds::getGiven() {
   return given;
 }
 
+bool TensorSeeds::isGivenLookedUp() {
+  return llvm::any_of(getGiven(), [&](Value parameter) {
+    auto type = cast<RankedTensorType>(parameter.getType());
+    return getArgRole(main, cast<BlockArgument>(parameter).getArgNumber()) ==
+               Role::Param &&
+           llvm::any_of(llvm::seq<unsigned>(type.getRank()), [&](unsigned dim) {
+             return lookedUp.test(classes.classesOf(parameter, dim).front());
+           });
+  });
+}
+
 SmallVector<ParameterDim>
 TensorSeeds::selectLookedUp(ArrayRef<ParameterDim> others) {
   llvm::DenseSet<Value> split = getGiven();

@@ -218,19 +218,26 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// Says where a value does not fit; what needs the rest of the plan, its
+/// verifier says.
 static ParseResult parseSetting(AsmParser &parser, const PlanKeyInfo &info,
                                 NamedAttrList &settings) {
+  SMLoc loc = parser.getCurrentLocation();
   if (info.type == PlanKeyInfo::Type::Word) {
     StringAttr word;
     if (parseName(parser, word))
       return failure();
     settings.set(info.name, word);
-    return success();
+  } else {
+    int64_t number;
+    if (parser.parseInteger(number))
+      return failure();
+    settings.set(info.name, parser.getBuilder().getI64IntegerAttr(number));
   }
-  int64_t number;
-  if (parser.parseInteger(number))
-    return failure();
-  settings.set(info.name, parser.getBuilder().getI64IntegerAttr(number));
+  const std::string value = spellSetting(settings.get(info.name));
+  if (std::string expected = explainMisfit(info, value); !expected.empty())
+    return parser.emitError(loc) << "'" << info.name << "' expects "
+                                 << expected << ", got " << value;
   return success();
 }
 

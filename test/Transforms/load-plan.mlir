@@ -1,8 +1,9 @@
-// A plan in a file takes the place of the options; what is no plan is refused.
+// A plan in a file takes the place of the options, with their optimizer if it
+// says none; what is no plan is refused.
 
 // RUN: echo '#pp.plan<mesh = <["dp"=4]>, schedule = "gpipe", threads = 1>' > %t.plan
 // RUN: pp-opt %s --pp-load-plan="file=%t.plan" | FileCheck %s
-// CHECK: module attributes {pp.plan = #pp.plan<mesh = <["dp"=4]>, schedule = "gpipe"{{(, threads = 1)?}}>}
+// CHECK: module attributes {pp.plan = #pp.plan<mesh = <["dp"=4]>, schedule = "gpipe"{{(, threads = 1)?}}, optimizer = #pp.optimizer<adamw, lr = 1.000000e-03>>}
 // CHECK: pp.mesh @mesh = <["dp"=4]>
 
 // RUN: not pp-opt %s --pp-load-plan="file=%t.none" 2>&1 | FileCheck %s --check-prefix=NONE
@@ -20,6 +21,11 @@
 // RUN: printf '// mine\n\n#pp.plan<\n  mesh = <["dp"=4]>,\n  optimizer = #pp.optimizer<sgd, lr = 1>\n>\n' > %t.whole
 // RUN: not pp-opt %s --pp-load-plan="file=%t.whole" 2>&1 | FileCheck %s --check-prefix=WHOLE
 // WHOLE: expects a #pp.plan with a mesh in '{{.*}}.whole', line 5: unexpected decimal integer literal for a floating point value; add a trailing dot
+
+// So is a value that does not fit its key.
+// RUN: printf '#pp.plan<\n  mesh = <["dp"=4]>,\n  zero = 5\n>\n' > %t.five
+// RUN: not pp-opt %s --pp-load-plan="file=%t.five" 2>&1 | FileCheck %s --check-prefix=FIVE
+// FIVE: '{{.*}}.five', line 3: 'zero' expects a number from 0 to 3, got 5
 
 // Neither this nor options replace the plan that a module has.
 // RUN: pp-opt %s --pp-make-plan="dp=2" -o %t.planned.mlir

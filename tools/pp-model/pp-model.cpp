@@ -215,6 +215,9 @@ int main(int argc, char **argv) {
   if (dtype == Element::BF16)
     element = mlir::BFloat16Type::get(&context);
   resnet.batchNorm = resnetNorm == Norm::Batch;
+  if (resnet.batchNorm && resnetGroups.getNumOccurrences())
+    return fail("expects --groups with --norm=group only, got --norm=batch",
+                ExitCode::usage);
   auto module = gptCommand      ? pp::buildGpt(context, moe, element)
                 : moeCommand    ? pp::buildMoe(context, moe, element)
                 : mlpCommand    ? pp::buildMlp(context, mlp, element)

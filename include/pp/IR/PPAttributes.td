@@ -304,7 +304,8 @@ def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
         cuts = [42], optimizer = #pp.optimizer<adamw, lr = 1.0e-3>>}
     ```
     `cuts` are the origins (forward op numbers) at which stages 1, 2, ... begin.
-    Seeds, cuts or an optimizer that are absent are still undecided. The other
+    Seeds or cuts that are absent are chosen; an optimizer that is absent is the
+    default of plans from a file, and an error in a module. The other
     keys are the settings of `pp/IR/PlanKeys.def`, which `pp-opt --help` lists;
     an absent one has its default. Errors: a setting by which seeds are chosen
     (`sequence`, `vocab`) beside seeds; one for an axis that the mesh lacks.

@@ -242,7 +242,8 @@ struct AddOptimizerPass : pp::impl::AddOptimizerBase<AddOptimizerPass> {
     if (failed(plan))
       return signalPassFailure();
     if (!plan->getOptimizer()) {
-      getOperation().emitError("expects an optimizer in pp.plan");
+      getOperation().emitError("expects an optimizer in pp.plan, got none; add "
+                               "optimizer = #pp.optimizer<adamw, lr = 1.0e-3>");
       return signalPassFailure();
     }
     if (failed(

@@ -14,7 +14,7 @@ import random
 
 GPT = "gpt --layers=3 --hidden=20 --heads=4 --seq=8 --batch=16 --vocab=32"
 MOE = "moe --layers=2 --hidden=12 --heads=4 --seq=8 --batch=24 --vocab=24"
-RESNET = "resnet --depth=18 --image=16 --width=6 --groups=3 --classes=5 --batch=12"
+RESNET = "resnet --depth=18 --image=16 --width=6 --classes=5 --batch=12"
 UNET = "unet --depth=2 --image=8 --width=4 --groups=2 --classes=3 --batch=12"
 
 
@@ -35,7 +35,7 @@ FAMILIES = {
         "--experts=4 --top-k=1 --capacity-factor=4", "--experts=4 --top-k=2 --capacity-factor=2",
         "--experts=4 --top-k=1 --capacity-factor=1", "--experts=6 --top-k=2 --capacity-factor=0.8",
         "--experts=3 --top-k=2 --capacity-factor=1 --moe-every=1 --dropout=0.2")], 4, 24, 2),
-    "resnet": Family([f"{RESNET} --norm={norm}" for norm in ("batch", "group")], 2, 12, 3),
+    "resnet": Family([f"{RESNET} --norm={norm}" for norm in ("batch", "group --groups=3")], 2, 12, 3),
     "unet": Family([UNET], 1, 12, 3),
 }
 DEVICES, HEADS = 8, 4

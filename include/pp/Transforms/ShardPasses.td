@@ -211,7 +211,8 @@ def LintShardings : Pass<"pp-lint-shardings", "::mlir::ModuleOp"> {
     what was noted. `--remarks-filter=pp-lint-shardings` lists values of 1 MiB
     and more that every device of an axis holds whole although the axis splits
     an operand they are computed from (`replicated`), and axes that split less
-    than half of the floating-point operations (`idle`); each with what would
+    than half of the floating-point operations (`idle`), and sizes of arguments of
+    which more than an eighth is padding (`padded`); each with what would
     avoid it, by keys that have an effect on that model and axis. Operands that
     are gathered for the neighbours of their elements, remarks of
     pp-propagate-shardings, are noted, too. What the plan asks for by name, as

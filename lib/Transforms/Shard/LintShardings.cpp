@@ -3,10 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In and out: level 1 with a sharding on every value, unchanged but for the
-// location of @main, which keeps the findings. Three questions: which large
+// location of @main, which keeps the findings. Four questions: which large
 // values does every device of an axis hold whole although the axis splits what
 // they are computed from; which operands are gathered for the neighbours of
-// their elements; and which axis splits less than half of the work.
+// their elements; which axis splits less than half of the work; and which sizes
+// divide so badly that much of what devices hold is padding.
 //
 //===----------------------------------------------------------------------===//
 #include "Factors.h"
@@ -36,6 +37,8 @@ namespace {
 constexpr int64_t kLarge = 1 << 20;
 /// An axis that splits less of the work is for the most part idle.
 constexpr double kShare = 0.5;
+/// More padding than this of a dimension is worth a word.
+constexpr double kPadding = 0.125;
 
 class ShardingLint {
 public:
@@ -60,6 +63,7 @@ private:
   std::string advise(OpResult result, const Layout &layout, int axis);
   void findSizes();
   void findIdle();
+  void findPadding();
 
   func::FuncOp main;
   MeshView mesh;
@@ -268,6 +272,56 @@ void ShardingLint::findIdle() {
   }
 }
 
+/// One finding for all parameters and inputs with a dimension that is padded
+/// alike.
+void ShardingLint::findPadding() {
+  struct Padded {
+    std::string first;
+    int64_t count = 0;
+  };
+  std::map<std::tuple<int64_t, int64_t, std::string>, Padded> found;
+  for (BlockArgument argument : main.getArguments()) {
+    const unsigned index = argument.getArgNumber();
+    auto unpadded =
+        main.getArgAttrOfType<DenseI64ArrayAttr>(index, attrs::kUnpaddedShape);
+    if (!unpadded || getArgRole(main, index) == Role::State)
+      continue;
+    const Layout layout = getLayout(argument, mesh);
+    auto shape = cast<RankedTensorType>(argument.getType()).getShape();
+    for (auto [dim, size] : llvm::enumerate(unpadded.asArrayRef())) {
+      if (layout[dim].empty() ||
+          double(shape[dim] - size) <= kPadding * double(shape[dim]))
+        continue;
+      std::string axes;
+      for (int axis : layout[dim])
+        axes += (axes.empty() ? "" : " ") + mesh.name(axis).str() + "=" +
+                std::to_string(mesh.size({axis}));
+      Padded &padded = found[{size, shape[dim], axes}];
+      if (padded.count++ == 0)
+        padded.first = "dimension " + std::to_string(dim) + " of \"" +
+                       getArgName(main, index).str() + "\"";
+    }
+  }
+  for (const auto &[key, padded] : found) {
+    const auto &[size, withPadding, axes] = key;
+    std::string what = std::to_string(size) + " over " + axes +
+                       " are padded to " + std::to_string(withPadding) + ": " +
+                       padded.first;
+    if (padded.count > 1)
+      what += " and " + std::to_string(padded.count - 1) + " more";
+    const std::string avoid =
+        "a number of devices that divides " + std::to_string(size);
+    findings.push_back({"", what, avoid});
+    remark::missed(main.getLoc(), remark::RemarkOpts::name("padded").category(
+                                      "pp-lint-shardings"))
+        << remark::metric("size", std::to_string(size))
+        << remark::metric("padded", std::to_string(withPadding))
+        << remark::metric("over", axes) << remark::metric("of", padded.first)
+        << remark::metric("count", std::to_string(padded.count))
+        << remark::metric("avoid", avoid);
+  }
+}
+
 std::vector<Finding> ShardingLint::run() {
   for (Operation &op : main.getBody().front().without_terminator()) {
     weigh(&op);
@@ -275,6 +329,7 @@ std::vector<Finding> ShardingLint::run() {
     judgeNeighbours(&op);
   }
   findIdle();
+  findPadding();
   return std::move(findings);
 }
 

@@ -36,3 +36,18 @@ module {
     return %y, %z : tensor<8x16xf32>, tensor<8x4xf32>
   }
 }
+
+// -----
+
+// Four over three devices are two each, of which the last has none; 35 over four are nearly as many.
+// CHECK: [Missed] padded {{.*}} avoid="a number of devices that divides 4", count=2, of="dimension 1 of "x"", over=tp=3, padded=6, size=4
+// CHECK-NOT: [Missed]
+module {
+  pp.mesh @mesh = <["tp"=3, "dp"=4]>
+  func.func @main(%x: tensor<36x6xf32> {pp.name = "x", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{"dp"}, {"tp"} ]>, pp.unpadded_shape = array<i64: 35, 4>},
+                  %w: tensor<6x4xf32> {pp.init = #pp.init<zeros>, pp.name = "w", pp.role = #pp.role<param>, pp.sharding = #pp.sharding<@mesh, [{"tp"}, {} ]>, pp.unpadded_shape = array<i64: 4, 4>})
+      -> (tensor<36x4xf32> {pp.name = "loss", pp.role = #pp.role<loss>, pp.sharding = #pp.sharding<@mesh, [{"dp"}, {} ]>}) {
+    %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] {pp.shardings = [#pp.sharding<@mesh, [{"dp"}, {} ]>]} : tensor<36x6xf32>, tensor<6x4xf32> -> tensor<36x4xf32>
+    return %y : tensor<36x4xf32>
+  }
+}

@@ -99,6 +99,8 @@ static std::vector<Calls::Reason> findReasons(Operation *op) {
   std::vector<Calls::Reason> reasons;
   for (const CauseAt &found : findCauses(op->getLoc())) {
     auto [text, subject] = describe(found);
+    if (!found.cause.route.empty())
+      text += ", by " + found.cause.route;
     Calls::Reason reason{std::move(text),
                          found.cause.origins,
                          found.cause.readers,

@@ -23,6 +23,7 @@ constexpr std::pair<StringLiteral, std::string Cause::*> texts[] = {
     {"user_at", &Cause::userAt},
     {"gradient_of", &Cause::gradientOf},
     {"layouts", &Cause::layouts},
+    {"route", &Cause::route},
     {"advice", &Cause::advice}};
 constexpr std::pair<StringLiteral, ShardingAttr Cause::*> shardings[] = {
     {"has", &Cause::has}, {"wants", &Cause::wants}};

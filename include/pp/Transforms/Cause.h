@@ -29,6 +29,9 @@ struct Cause {
   /// Where a parameter lies otherwise than it is used, and by which setting of
   /// the plan, the word for that: `zero = 3`.
   std::string layouts;
+  /// All collectives that lead from one layout to the other, in order, if this
+  /// is one of several.
+  std::string route;
   /// The layout that the value had, partial axes included, and the one that was
   /// asked for.
   ShardingAttr has, wants;

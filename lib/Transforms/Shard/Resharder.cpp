@@ -6,6 +6,7 @@
 #include "Resharder.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/CollectiveRemarks.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace pp;
@@ -137,6 +138,21 @@ LocalValue Resharder::chooseCheapest(ArrayRef<LocalValue> forms,
   });
 }
 
+/// `reduce_scatter over tp, all_gather over ep`; empty for a single collective.
+static std::string spellRoute(const reshard::ReshardPlan &plan,
+                              const MeshView &mesh) {
+  SmallVector<std::string> calls;
+  for (const reshard::ReshardStep &step : plan.steps)
+    if (step.kind != reshard::StepKind::AllSlice)
+      calls.push_back(std::string(reshard::toString(step.kind)) + " over " +
+                      llvm::join(llvm::map_range(mesh.names(step.axes),
+                                                 [](StringAttr axis) {
+                                                   return axis.str();
+                                                 }),
+                                 " and "));
+  return calls.size() > 1 ? llvm::join(calls, ", ") : "";
+}
+
 FailureOr<LocalValue>
 Resharder::buildPlanned(OpBuilder &builder, Location loc, const Cause &cause,
                         LocalValue from, ArrayRef<int64_t> globalShape,
@@ -147,9 +163,12 @@ Resharder::buildPlanned(OpBuilder &builder, Location loc, const Cause &cause,
                           << steps.whyUnreachable;
   const std::string remarked =
       cause.advice.empty() ? cause.text : cause.text + "; " + cause.advice;
+  Cause ofStep = cause;
+  ofStep.route = spellRoute(steps, mesh);
+  const Location at = ofStep.attachTo(loc);
   Value value = from.value;
   for (const reshard::ReshardStep &step : steps.steps) {
-    value = buildStep(builder, loc, value, step);
+    value = buildStep(builder, at, value, step);
     if (step.kind == reshard::StepKind::AllSlice)
       continue;
     Operation *op = value.getDefiningOp();
@@ -184,7 +203,7 @@ FailureOr<Value> Resharder::build(OpBuilder &builder, Location loc,
     PartialAxes partial = current.partial;
     llvm::erase_if(partial,
                    [&](const auto &entry) { return isBefore(entry.first); });
-    FailureOr<LocalValue> ready = buildPlanned(builder, fused, cause, current,
+    FailureOr<LocalValue> ready = buildPlanned(builder, loc, cause, current,
                                                globalShape, before, partial);
     if (failed(ready))
       return failure();
@@ -196,8 +215,8 @@ FailureOr<Value> Resharder::build(OpBuilder &builder, Location loc,
     current.value = buildStep(builder, fused, current.value, cut);
     current.layout[dim].push_back(time);
   }
-  FailureOr<LocalValue> result = buildPlanned(builder, fused, cause, current,
-                                              globalShape, layout, partial);
+  FailureOr<LocalValue> result =
+      buildPlanned(builder, loc, cause, current, globalShape, layout, partial);
   if (failed(result))
     return failure();
   return result->value;

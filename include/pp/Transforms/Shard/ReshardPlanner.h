@@ -72,6 +72,9 @@ enum class StepKind {
   Permute        ///< every device gets the data of exactly one device
 };
 
+/// `all_gather`
+const char *toString(StepKind kind);
+
 /// One collective over the groups of devices that agree on every coordinate
 /// outside `axes`; members are numbered row-major over `axes`.
 struct ReshardStep {

@@ -59,7 +59,7 @@ std::string toString(const TensorSharding &sharding, const Mesh &mesh) {
   return partial.empty() ? text : text + ", partial={" + join(partial) + "}";
 }
 
-static const char *spell(StepKind kind) {
+const char *toString(StepKind kind) {
   switch (kind) {
   case StepKind::AllSlice:
     return "all_slice";
@@ -85,7 +85,7 @@ std::string toString(const ReshardStep &step, const Mesh &mesh) {
     attributes.push_back("split_dim=" + std::to_string(step.splitDim));
   if (step.kind == StepKind::AllReduce || step.kind == StepKind::ReduceScatter)
     attributes.push_back(std::string("reduction=") + spell(step.reduction));
-  std::string text = spell(step.kind);
+  std::string text = toString(step.kind);
   if (!attributes.empty())
     text += "(" + join(attributes) + ")";
   text += " over " + spellAxes(step.axes, mesh);

@@ -54,7 +54,8 @@ LogicalResult pp::checkAsked(Location at, const Twine &who,
     if (failed(checkAxes(at, who, dim, wanted, mesh, used)))
       return failure();
     const int64_t shards = mesh.sizeOf(wanted.getAxes());
-    if (shards <= ranked.getDimSize(dim))
+    // A dimension of no elements can be whole.
+    if (wanted.getAxes().empty() || shards <= ranked.getDimSize(dim))
       continue;
     InFlightDiagnostic error = emitError(at)
                                << who << " expects at least " << shards

@@ -35,13 +35,15 @@ namespace pp {
 
 namespace {
 
-/// An op, and which of its factors cannot be padded: some tensor of the op has
-/// them in a dimension that other ops factorize differently, as [24] between
-/// [4, 6] and [6, 4].
+/// An op, and the factors that all of its tensors have without padding. Some
+/// diverge: a tensor has them in a dimension that other ops factorize
+/// differently, as [24] between [4, 6] and [6, 4]. Others the op needs whole,
+/// or their indices, between which padding would lie. What shares a dimension
+/// with one of these is one of them, for a dimension is cut back as one.
 struct PaddedOp {
   Operation *op;
   ShardingRule rule;
-  llvm::SmallBitVector divergent;
+  llvm::SmallBitVector unpadded;
 };
 
 class Padding {
@@ -59,6 +61,7 @@ private:
   LogicalResult decide();
   void tieSides(Operation *change);
   void findDivergent(PaddedOp &padded);
+  void findUnpadded(PaddedOp &padded);
   LogicalResult padArguments();
   void padOp(const PaddedOp &padded);
   SmallVector<DimPadding> presentPadding(Value value);
@@ -76,13 +79,6 @@ private:
   /// Padded dimensions of an op's operand that it reduces, by how.
   std::map<Reduction, llvm::SmallBitVector>
   reducedDims(Operation *op, const ShardingRule &rule, unsigned operand);
-  /// Padded dimensions of an op's tensor that it can only take without: it
-  /// needs them whole, or their indices, between which padding would lie, or
-  /// they diverge.
-  llvm::SmallBitVector wholeDims(const PaddedOp &padded,
-                                 const TensorFactors &tensor,
-                                 ArrayRef<DimPadding> padding);
-
   func::FuncOp main;
   MeshView mesh;
   OpBuilder builder;
@@ -181,6 +177,9 @@ LogicalResult Padding::decide() {
   // A padded factor may take axes that it was too small for.
   while (requireAll())
     ;
+  for (PaddedOp &op : ops)
+    if (!isLayoutChange(op.op))
+      findUnpadded(op);
   return success();
 }
 
@@ -196,43 +195,58 @@ void Padding::tieSides(Operation *change) {
       classes.tie(operand, result, dim);
 }
 
-/// A dimension diverges if its classes are not those of its factors; then all
-/// of them do, and all dimensions that share one.
-void Padding::findDivergent(PaddedOp &padded) {
-  Operation *op = padded.op;
-  const ShardingRule &rule = padded.rule;
-  llvm::SmallBitVector &divergent = padded.divergent;
-  divergent.resize(rule.factors.size());
-  auto visit = [&](auto isDivergent) {
+/// Adds the factors that share a dimension of a tensor with one of `factors`.
+static void addThoseBeside(const ShardingRule &rule,
+                           llvm::SmallBitVector &factors) {
+  auto isOne = [&](int64_t factor) { return factors.test(factor); };
+  auto addOfTensors = [&](ArrayRef<TensorFactors> tensors) {
     bool grew = false;
-    auto ofTensor = [&](Value value, const TensorFactors &tensor) {
-      for (auto [dim, factors] : llvm::enumerate(tensor)) {
-        if (factors.empty() || !isDivergent(value, dim, factors))
+    for (const TensorFactors &tensor : tensors)
+      for (const DimFactors &ofDim : tensor) {
+        if (llvm::none_of(ofDim, isOne) || llvm::all_of(ofDim, isOne))
           continue;
-        for (int64_t factor : factors) {
-          grew |= !divergent.test(factor);
-          divergent.set(factor);
-        }
+        grew = true;
+        for (int64_t factor : ofDim)
+          factors.set(factor);
       }
-    };
-    for (auto [value, tensor] :
-         llvm::zip_equal(op->getOperands(), rule.operands))
-      ofTensor(value, tensor);
-    for (auto [value, tensor] : llvm::zip_equal(op->getResults(), rule.results))
-      ofTensor(value, tensor);
     return grew;
   };
-  bool grew = visit([&](Value value, unsigned dim, const DimFactors &factors) {
-    SmallVector<FactorClasses::Class> ofFactors;
-    for (int64_t factor : factors)
-      llvm::append_range(ofFactors, classes.classesOf(op, factor));
-    return ArrayRef(classes.classesOf(value, dim)) != ArrayRef(ofFactors);
-  });
-  while (grew)
-    grew = visit([&](Value, unsigned, const DimFactors &factors) {
-      return llvm::any_of(
-          factors, [&](int64_t factor) { return divergent.test(factor); });
-    });
+  while (addOfTensors(rule.operands) || addOfTensors(rule.results))
+    ;
+}
+
+/// A dimension diverges if its classes are not those of its factors.
+void Padding::findDivergent(PaddedOp &padded) {
+  Operation *op = padded.op;
+  padded.unpadded.resize(padded.rule.factors.size());
+  auto visit = [&](Value value, const TensorFactors &tensor) {
+    for (auto [dim, factors] : llvm::enumerate(tensor)) {
+      SmallVector<FactorClasses::Class> ofFactors;
+      for (int64_t factor : factors)
+        llvm::append_range(ofFactors, classes.classesOf(op, factor));
+      if (!factors.empty() &&
+          ArrayRef(classes.classesOf(value, dim)) != ArrayRef(ofFactors))
+        for (int64_t factor : factors)
+          padded.unpadded.set(factor);
+    }
+  };
+  for (auto [value, tensor] :
+       llvm::zip_equal(op->getOperands(), padded.rule.operands))
+    visit(value, tensor);
+  for (auto [value, tensor] :
+       llvm::zip_equal(op->getResults(), padded.rule.results))
+    visit(value, tensor);
+}
+
+/// Adds what cannot be padded as it was decided.
+void Padding::findUnpadded(PaddedOp &padded) {
+  for (auto [number, factor] : llvm::enumerate(padded.rule.factors)) {
+    const DimPadding padding = paddingOf(padded.op, number);
+    if ((!factor.mayBeSplit() && padding.isPadded()) ||
+        (factor.needsLocalize && !padding.isAtEnd()))
+      padded.unpadded.set(number);
+  }
+  addThoseBeside(padded.rule, padded.unpadded);
 }
 
 bool Padding::requireAll() {
@@ -329,16 +343,12 @@ Padding::reducedDims(Operation *op, const ShardingRule &rule,
   return dims;
 }
 
-llvm::SmallBitVector Padding::wholeDims(const PaddedOp &padded,
-                                        const TensorFactors &tensor,
-                                        ArrayRef<DimPadding> padding) {
+/// Dimensions of an op's tensor that it has without `padding`.
+static llvm::SmallBitVector wholeDims(const PaddedOp &padded,
+                                      const TensorFactors &tensor,
+                                      ArrayRef<DimPadding> padding) {
   llvm::SmallBitVector dims(tensor.size());
-  auto isWhole = [&](int64_t number) {
-    const Factor &factor = padded.rule.factors[number];
-    return padded.divergent.test(number) ||
-           (!factor.mayBeSplit() && paddingOf(padded.op, number).isPadded()) ||
-           (factor.needsLocalize && !paddingOf(padded.op, number).isAtEnd());
-  };
+  auto isWhole = [&](int64_t factor) { return padded.unpadded.test(factor); };
   // A reshape gives dimensions of one element no factor.
   for (auto [dim, ofDim] : llvm::enumerate(padding))
     dims[dim] = ofDim.isPadded() &&

@@ -116,3 +116,44 @@ module attributes {pp.plan = #pp.plan<mesh = <["tp"=3]>, threads = 1>} {
     return %sum, %split : tensor<f32>, tensor<6x4xf32>
   }
 }
+
+// -----
+
+// A slice takes one element of each block, so the blocks are padded on either
+// side of it; but here the elements of a block are padded, too, which it needs
+// whole. A dimension is cut back as one: both sides are without padding.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[MERGED:.*]] = pp.reshape %{{.*}} : tensor<6x6xf32> -> tensor<18x2xf32>
+// CHECK: %[[BLOCKS:.*]] = pp.reshape %[[MERGED]] {{.*}} -> tensor<6x3x2xf32>
+// CHECK: %[[CUT:.*]] = pp.slice %[[BLOCKS]] [0, 0, 0], [4, 2, 2], [1, 1, 1]
+// CHECK: %[[MODEL:.*]] = pp.reshape %[[CUT]] {{.*}} -> tensor<8x2xf32>
+// CHECK: %[[TAKEN:.*]] = pp.slice %[[MODEL]] [1, 0], [8, 2], [2, 1] {{.*}} -> tensor<4x2xf32>
+// CHECK: pp.pad %[[TAKEN]], {{.*}} low [0, 0] high [2, 0] {{.*}} -> tensor<6x2xf32>
+module attributes {pp.plan = #pp.plan<mesh = <["a"=3, "b"=3]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=3, "b"=3]>
+  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"a"}, {"b"}]>})
+      -> tensor<4x2xf32> {
+    %merged = pp.reshape %x : tensor<4x4xf32> -> tensor<8x2xf32>
+    %odd = pp.slice %merged [1, 0], [8, 2], [2, 1] : tensor<8x2xf32> -> tensor<4x2xf32>
+    return %odd : tensor<4x2xf32>
+  }
+}
+
+// -----
+
+// The gradient of such a slice likewise makes its blocks of what the model has.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[CUT:.*]] = pp.slice %{{.*}} [0, 0], [4, 2], [1, 1]
+// CHECK: %[[BLOCKS:.*]] = pp.pad %[[CUT]], {{.*}} interior [1, 0] {{.*}} -> tensor<8x2xf32>
+// CHECK: pp.pad %{{.*}} high [2, 1, 0] {{.*}} -> tensor<6x3x2xf32>
+module attributes {pp.plan = #pp.plan<mesh = <["a"=3, "b"=3]>, threads = 1>} {
+  pp.mesh @mesh = <["a"=3, "b"=3]>
+  func.func @main(%y: tensor<4x2xf32> {pp.name = "y"})
+      -> (tensor<4x4xf32> {pp.sharding = #pp.sharding<@mesh, [{"a"}, {"b"}]>}) {
+    %zero = pp.constant dense<0.0> : tensor<f32>
+    %back = pp.pad %y, %zero low [1, 0] high [0, 0] interior [1, 0] : tensor<4x2xf32>, tensor<f32> -> tensor<8x2xf32>
+    %split = pp.reshape %back : tensor<8x2xf32> -> tensor<4x4xf32>
+    %same = pp.sharding_constraint %split to <@mesh, [{"a"}, {"b"}]> : tensor<4x4xf32>
+    return %same : tensor<4x4xf32>
+  }
+}

@@ -36,16 +36,23 @@ static StringRef describeSeverity(DiagnosticSeverity severity) {
   llvm_unreachable("not a severity");
 }
 
+/// Whether `message` itself begins with what has the name, as `argument "x"`.
+static bool isAbout(StringRef message, StringAttr name) {
+  std::string quoted;
+  llvm::raw_string_ostream(quoted) << name;
+  return message.split(' ').second.starts_with(quoted);
+}
+
 static void print(Diagnostic &diagnostic, StringRef file, raw_ostream &out) {
   Location location = diagnostic.getLocation();
-  StringRef severity = describeSeverity(diagnostic.getSeverity());
-  if (location->findInstanceOf<FileLineColLoc>())
-    out << pp::describeLocation(location) << ": " << severity;
-  else if (auto name = location->findInstanceOf<NameLoc>())
-    out << file << ": " << severity << "at " << name.getName() << ": ";
-  else
-    out << file << ": " << severity;
-  out << diagnostic << "\n";
+  const std::string message = diagnostic.str();
+  const bool hasLine = bool(location->findInstanceOf<FileLineColLoc>());
+  out << (hasLine ? pp::describeLocation(location) : file.str()) << ": "
+      << describeSeverity(diagnostic.getSeverity());
+  auto name = location->findInstanceOf<NameLoc>();
+  if (!hasLine && name && !isAbout(message, name.getName()))
+    out << "at " << name.getName() << ": ";
+  out << message << "\n";
 }
 
 bool pp::printPlainly(Diagnostic &diagnostic, StringRef file, StringRef source,

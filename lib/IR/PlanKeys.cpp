@@ -207,11 +207,17 @@ std::string PlanOptions::check() const {
     if (hasEffect(key))
       continue;
     auto [name, words] = info.onlyWith.split('=');
-    PlanKey other = info.getNeeded().front();
-    return "'" + info.name.str() + "' has an effect with " + listWords(name) +
-           (words.empty() ? "" : "=" + listWords(words)) + " only, got " +
-           getInfo(other).name.str() + "=" +
-           (isPresent(other) ? getWord(other).str() : "none");
+    const PlanKeyInfo &other = getInfo(info.getNeeded().front());
+    const std::string own = info.name.str();
+    std::string with = listWords(name), got = "none";
+    if (!words.empty()) {
+      with += "=" + listWords(words);
+      got = other.name.str() + "=" + getWord(other.key).str();
+    } else if (other.place == Place::Axis) {
+      with += " above 1";
+    }
+    return "'" + own + "' has an effect with " + with + " only, got " + got +
+           ": choose that, or leave " + own + " out";
   }
   if (getWord(PlanKey::Decay) == "cosine" &&
       getInt(PlanKey::DecaySteps) <= getInt(PlanKey::Warmup))

@@ -11,7 +11,7 @@
 // LATER: unknown key 'remat': it is not supported
 
 // RUN: not pp-opt %s --pp-parallelize="tp=2 zero=1" 2>&1 | FileCheck %s --check-prefix=WITHOUT
-// WITHOUT: 'zero' has an effect with dp, ep or sp only, got dp=none
+// WITHOUT: 'zero' has an effect with dp, ep or sp above 1 only, got none: choose that, or leave zero out
 
 // RUN: not pp-opt %s --pp-parallelize="dp=0" 2>&1 | FileCheck %s --check-prefix=SIZE
 // SIZE: 'dp' expects a number from 1 to 16777216, got '0'
@@ -32,7 +32,7 @@
 // TWICE: expects 'dp' once, got it twice
 
 // RUN: not pp-opt %s --pp-parallelize="optimizer=sgd momentum=0.5" 2>&1 | FileCheck %s --check-prefix=UNUSED
-// UNUSED: 'momentum' has an effect with optimizer=momentum only, got optimizer=sgd
+// UNUSED: 'momentum' has an effect with optimizer=momentum only, got optimizer=sgd: choose that, or leave {{betas|momentum}} out
 
 // RUN: not pp-opt %s --pp-parallelize="plan=%t.plan dp=2" 2>&1 | FileCheck %s --check-prefix=BESIDE
 // BESIDE: 'plan' expects no key but stop-after beside it, got 'dp'

@@ -139,7 +139,8 @@ def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
     An op that computes elements with their neighbours, as windows that overlap
     do, has that dimension gathered where a sharding from elsewhere splits it:
     `neighbours` tells the dimension and axis, who split it, and the dimensions
-    that may be split instead.
+    that may be split instead. What is alike at several places is one remark,
+    at the first of them, with how many `times`.
 
     ```mlir
     // %w has #pp.sharding<@mesh, [{?}, {"tp"} ]>

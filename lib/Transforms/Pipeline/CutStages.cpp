@@ -33,15 +33,25 @@ namespace {
 /// empty.
 LogicalResult verifyCuts(func::FuncOp main, ArrayRef<int64_t> cuts,
                          int64_t stages, int64_t origins) {
+  const int64_t wanted = stages - 1;
+  if (origins < stages)
+    return main.emitError("expects a forward op for each of ")
+           << stages << " stages, got " << origins;
+  if (static_cast<int64_t>(cuts.size()) != wanted)
+    return main.emitError("expects ")
+           << wanted << (wanted == 1 ? " cut" : " cuts") << " for " << stages
+           << (stages == 1 ? " stage" : " stages") << ", got " << cuts.size()
+           << ": cuts name, by its number (pp.origin), the first forward op "
+              "of every stage but the first; without any they are chosen";
   int64_t last = 0;
-  if (static_cast<int64_t>(cuts.size()) != stages - 1)
-    return main.emitError("expects ") << stages - 1 << " cuts for " << stages
-                                      << " stages, got " << cuts.size();
   for (auto [index, cut] : llvm::enumerate(cuts)) {
-    if (cut <= last || cut >= origins)
-      return main.emitError("expects cut ")
-             << index << " between " << last + 1 << " and " << origins - 1
-             << ", got " << cut << ": a stage would be empty";
+    // Every later stage has an op, too.
+    const int64_t most = origins - (wanted - static_cast<int64_t>(index));
+    if (cut <= last || cut > most)
+      return main.emitError("expects stage ")
+             << index + 1 << " to begin at a forward op (pp.origin) from "
+             << last + 1 << " to " << most << ", got " << cut
+             << " in cuts: a stage would be empty";
     last = cut;
   }
   return success();

@@ -16,7 +16,6 @@
 //===----------------------------------------------------------------------===//
 #include "ReshardAxes.h"
 #include "SpreadReports.h"
-#include "mlir/IR/Remarks.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
@@ -93,6 +92,7 @@ private:
   SmallVector<BlockArgument> updated; ///< by results
   std::vector<Wish> wishes;
   std::map<int64_t, SmallVector<Seed>> rounds;
+  FoldedRemarks remarks{"pp-propagate-shardings"};
 };
 
 } // namespace
@@ -317,15 +317,14 @@ void Propagation::reportUnfulfilled() {
     };
     if (llvm::all_of(llvm::seq<unsigned>(0, layout.size()), isFulfilled))
       continue;
-    auto remark =
-        remark::missed(wish.loc, remark::RemarkOpts::name("unfulfilled")
-                                     .category("pp-propagate-shardings"));
-    remark << remark::metric("of", wish.what)
-           << remark::metric("wanted", mesh.spell(wish.layout))
-           << remark::metric("got", mesh.spell(layout));
+    SmallVector<FoldedRemarks::Metric> metrics = {
+        {"of", wish.what},
+        {"wanted", mesh.spell(wish.layout)},
+        {"got", mesh.spell(layout)}};
     if (std::string rivals = spellRivals(value, wish.layout, layout);
         !rivals.empty())
-      remark << remark::metric("by", rivals);
+      metrics.push_back({"by", rivals});
+    remarks.add(wish.loc, "unfulfilled", metrics);
   }
 }
 
@@ -346,7 +345,7 @@ void Propagation::writeShardings() {
       shardings.push_back(shardingOf(result));
     node.op->setAttr(attrs::kShardings, ArrayAttr::get(context, shardings));
     if (explains)
-      remarkConflict(graph, node, mesh);
+      remarkConflict(graph, node, mesh, remarks);
     if (llvm::any_of(node.values, hasSources))
       node.op->setLoc(attachSources(
           node.op->getLoc(),
@@ -386,7 +385,7 @@ void Propagation::writeShardings() {
 
 LogicalResult Propagation::checkOps() {
   for (const ShardingSpread::Node &node : graph.getNodes())
-    if (node.op && failed(checkNeighbours(graph, node, mesh)))
+    if (node.op && failed(checkNeighbours(graph, node, mesh, remarks)))
       return failure();
   return success();
 }
@@ -417,6 +416,7 @@ LogicalResult Propagation::run() {
   if (failed(checkOps()))
     return failure();
   writeShardings();
+  remarks.emit();
   return checkAxes();
 }
 

@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "SpreadReports.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -48,8 +47,8 @@ SourcesOf pp::findSources(const ShardingSpread &graph, ArrayRef<int> values,
 }
 
 void pp::remarkConflict(const ShardingSpread &graph,
-                        const ShardingSpread::Node &node,
-                        const MeshView &mesh) {
+                        const ShardingSpread::Node &node, const MeshView &mesh,
+                        FoldedRemarks &remarks) {
   if (!node.stopped.empty())
     return;
   SmallVector<const Layout *> layouts;
@@ -65,20 +64,19 @@ void pp::remarkConflict(const ShardingSpread &graph,
   auto rootOf = [&](int tensor, int axis) {
     const ShardingSpread::Source *source =
         graph.getValues()[node.values[tensor]].findSource(axis);
-    return source ? source->root.getValue() : StringRef("nobody");
+    return source ? source->root.str() : "nobody";
   };
-  auto remark = remark::missed(
-      node.op->getLoc(),
-      remark::RemarkOpts::name("conflict").category("pp-propagate-shardings"));
-  remark << remark::metric("op", node.op->getName().getStringRef())
-         << remark::metric("resharded_operand",
-                           std::to_string(choice.loser - numResults))
-         << remark::metric("lost", mesh.name(choice.lost).str())
-         << remark::metric("lost_by", rootOf(choice.loser, choice.lost));
-  if (choice.kept >= 0)
-    remark << remark::metric("kept", mesh.name(choice.kept).str())
-           << remark::metric("kept_by",
-                             rootOf(choice.givers[choice.kept], choice.kept));
+  SmallVector<FoldedRemarks::Metric> metrics = {
+      {"op", node.op->getName().getStringRef().str()},
+      {"lost", mesh.name(choice.lost).str()},
+      {"lost_by", rootOf(choice.loser, choice.lost)}};
+  if (choice.kept >= 0) {
+    metrics.push_back({"kept", mesh.name(choice.kept).str()});
+    metrics.push_back(
+        {"kept_by", rootOf(choice.givers[choice.kept], choice.kept)});
+  }
+  remarks.add(node.op->getLoc(), "conflict", metrics,
+              {"resharded_operand", std::to_string(choice.loser - numResults)});
 }
 
 std::string pp::spellRivals(const ShardingSpread::Value &value,
@@ -110,7 +108,8 @@ std::string pp::spellSplittable(const ShardingRule &rule,
 
 LogicalResult pp::checkNeighbours(const ShardingSpread &graph,
                                   const ShardingSpread::Node &node,
-                                  const MeshView &mesh) {
+                                  const MeshView &mesh,
+                                  FoldedRemarks &remarks) {
   auto needs = [&](int64_t factor) {
     return node.rule->factors[factor].kind == FactorKind::Neighbours;
   };
@@ -145,14 +144,13 @@ LogicalResult pp::checkNeighbours(const ShardingSpread &graph,
                << (others.empty()
                        ? std::string("none of its dimensions can be")
                        : "split its dimension " + others + " instead");
-      remark::missed(node.op->getLoc(), remark::RemarkOpts::name("neighbours")
-                                            .category("pp-propagate-shardings"))
-          << remark::metric("op", node.op->getName().getStringRef())
-          << remark::metric("of", which)
-          << remark::metric("dimension", std::to_string(dim))
-          << remark::metric("axis", axis)
-          << remark::metric("by", source.root.getValue())
-          << remark::metric("splittable", others);
+      remarks.add(node.op->getLoc(), "neighbours",
+                  {{"op", node.op->getName().getStringRef().str()},
+                   {"of", which},
+                   {"dimension", std::to_string(dim)},
+                   {"axis", axis},
+                   {"by", source.root.str()},
+                   {"splittable", others}});
     }
   }
   return success();

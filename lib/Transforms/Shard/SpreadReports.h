@@ -9,6 +9,7 @@
 #ifndef PP_LIB_TRANSFORMS_SHARD_SPREADREPORTS_H
 #define PP_LIB_TRANSFORMS_SHARD_SPREADREPORTS_H
 
+#include "FoldedRemarks.h"
 #include "ShardingSpread.h"
 #include "pp/Transforms/Sources.h"
 
@@ -21,7 +22,8 @@ SourcesOf findSources(const ShardingSpread &graph, llvm::ArrayRef<int> values,
 /// Says in a remark which operand an op reads in another layout than it has:
 /// who asked for what it loses, and for what took its place.
 void remarkConflict(const ShardingSpread &graph,
-                    const ShardingSpread::Node &node, const MeshView &mesh);
+                    const ShardingSpread::Node &node, const MeshView &mesh,
+                    FoldedRemarks &remarks);
 
 /// Who put axes of `value` where others were wanted, or wanted axes elsewhere.
 std::string spellRivals(const ShardingSpread::Value &value,
@@ -37,7 +39,8 @@ std::string spellSplittable(const ShardingRule &rule,
 /// spread there; the operand is gathered then.
 mlir::LogicalResult checkNeighbours(const ShardingSpread &graph,
                                     const ShardingSpread::Node &node,
-                                    const MeshView &mesh);
+                                    const MeshView &mesh,
+                                    FoldedRemarks &remarks);
 
 } // namespace pp
 

@@ -23,7 +23,7 @@
 // FINITE: error: 'lr' expects a finite number from 0 on, got 'inf'
 // THREADS: error: 'threads' expects a number from 1 to 1024, got '1025'
 // MESH: error: expects a mesh of at most 2147483648 positions, got more with axis "tp" of size 65536
-// NONE: error: 'lr' has an effect with optimizer only, got optimizer=none
-// UNUSED: error: 'betas' has an effect with optimizer=adam or adamw only, got optimizer=sgd
-// AXIS: error: 'zero' has an effect with dp, ep or sp only, got dp=none
+// NONE: error: 'lr' has an effect with optimizer only, got none: choose that, or leave lr out
+// UNUSED: error: 'betas' has an effect with optimizer=adam or adamw only, got optimizer=sgd: choose that, or leave {{betas|momentum}} out
+// AXIS: error: 'zero' has an effect with dp, ep or sp above 1 only, got none: choose that, or leave zero out
 module {}

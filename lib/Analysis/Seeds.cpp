@@ -54,26 +54,72 @@ SeedTable::SeedTable(PlanAttr plan) : plan(plan) {
   }
 }
 
-SmallVector<unsigned, 2> SeedTable::lookup(StringRef name) const {
-  SmallVector<unsigned, 2> found;
+bool pp::isPrefix(DimShardingAttr less, DimShardingAttr more) {
+  return more.getAxes().take_front(less.getAxes().size()) == less.getAxes();
+}
+
+/// Whether `pattern` matches all that `other` does, and more.
+static bool isMoreGeneral(StringRef pattern, StringRef other) {
+  return matchesPattern(pattern, other) && !matchesPattern(other, pattern);
+}
+
+static bool canBothHold(DimShardingAttr a, DimShardingAttr b) {
+  return a == b || (a.getIsOpen() && isPrefix(a, b)) ||
+         (b.getIsOpen() && isPrefix(b, a));
+}
+
+/// Opens the dimensions that do not fit what `exact` says: of the same one, or
+/// of the axis in another.
+static void yieldTo(SeedAttr exact, MatchedSeed &general) {
+  const auto open = DimShardingAttr::get(exact.getContext(), {},
+                                         /*isOpen=*/true);
+  // A barrier goes with no other seed.
+  const bool areApart = exact.getIsBarrier() || general.seed.getIsBarrier();
+  bool hasYielded = areApart;
+  for (auto [dim, mine] : llvm::enumerate(general.dims)) {
+    bool fits = !areApart;
+    for (auto [other, said] : llvm::enumerate(exact.getDims()))
+      fits &= other == dim ? canBothHold(mine, said)
+                           : llvm::none_of(mine.getAxes(), [&](auto axis) {
+                               return llvm::is_contained(said.getAxes(), axis);
+                             });
+    hasYielded |= !fits;
+    mine = fits ? mine : open;
+  }
+  general.isOverruled |=
+      hasYielded && llvm::all_of(general.dims, [&](DimShardingAttr dim) {
+        return dim == open;
+      });
+}
+
+SmallVector<MatchedSeed, 2> SeedTable::lookup(StringRef name) const {
+  SmallVector<unsigned, 2> numbers;
   if (auto it = names.find(name); it != names.end())
-    llvm::append_range(found, it->second);
+    llvm::append_range(numbers, it->second);
   for (unsigned number : patterns)
     if (matchesPattern(plan.getSeeds()[number].getPattern(), name))
-      found.push_back(number);
-  llvm::sort(found);
+      numbers.push_back(number);
+  llvm::sort(numbers);
+  SmallVector<MatchedSeed, 2> found;
+  for (unsigned number : numbers) {
+    SeedAttr seed = plan.getSeeds()[number];
+    MatchedSeed &match = found.emplace_back(
+        MatchedSeed{number, seed, llvm::to_vector(seed.getDims())});
+    for (unsigned other : numbers)
+      if (SeedAttr exact = plan.getSeeds()[other];
+          isMoreGeneral(seed.getPattern(), exact.getPattern()))
+        yieldTo(exact, match);
+  }
   return found;
 }
 
 SeedAttr SeedTable::findSeed(StringRef name, unsigned dim,
                              StringAttr axis) const {
   SeedAttr first;
-  for (unsigned number : lookup(name)) {
-    SeedAttr seed = plan.getSeeds()[number];
-    if (dim < seed.getDims().size() &&
-        llvm::is_contained(seed.getDims()[dim].getAxes(), axis) &&
-        (!first || seed.getPriority() < first.getPriority()))
-      first = seed;
-  }
+  for (const MatchedSeed &match : lookup(name))
+    if (dim < match.dims.size() &&
+        llvm::is_contained(match.dims[dim].getAxes(), axis) &&
+        (!first || match.seed.getPriority() < first.getPriority()))
+      first = match.seed;
   return first;
 }

@@ -29,12 +29,12 @@ LogicalResult AxisSplits::run() {
 
   const SeedTable table(plan);
   for (BlockArgument argument : main.getArguments())
-    for (unsigned number :
+    for (const MatchedSeed &match :
          table.lookup(getArgName(main, argument.getArgNumber())))
-      place(argument, plan.getSeeds()[number].getDims());
+      place(argument, match.dims);
   for (auto name : main.getOps<NameOp>())
-    for (unsigned number : table.lookup(name.getName()))
-      place(name.getResult(), plan.getSeeds()[number].getDims());
+    for (const MatchedSeed &match : table.lookup(name.getName()))
+      place(name.getResult(), match.dims);
   for (auto constraint : main.getOps<ShardingConstraintOp>())
     place(constraint.getResult(), constraint.getSharding().getDims());
   return success();

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Only finds them: whether several can be merged, pp-annotate-shardings checks.
-// Assumes nothing of the patterns.
+// The more exact pattern has its way: `h.0.weight` before `h.*.weight` before
+// `*`. Whether what is left can be merged, pp-annotate-shardings checks. Assumes
+// nothing of the patterns.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_SEEDS_H
@@ -17,6 +18,9 @@ namespace pp {
 /// True if `name` is `pattern` with every `*` replaced by some text.
 bool matchesPattern(llvm::StringRef pattern, llvm::StringRef name);
 
+/// Whether `more` can stand where `less` does, and goes on behind it.
+bool isPrefix(DimShardingAttr less, DimShardingAttr more);
+
 /// A name in words that are the same for every layer: `h.3.attn.weight` becomes
 /// `h.*.attn.weight`.
 std::string generalize(llvm::StringRef name);
@@ -26,14 +30,25 @@ std::string generalize(llvm::StringRef name);
 std::string spellMost(MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes,
                       int64_t size);
 
+/// A seed that names something.
+struct MatchedSeed {
+  unsigned number; ///< in the plan
+  SeedAttr seed;
+  /// What it says there: a dimension is open where the seed does not fit one
+  /// whose pattern is more exact.
+  llvm::SmallVector<DimShardingAttr> dims;
+  /// Nothing of it is left.
+  bool isOverruled = false;
+};
+
 /// Finds the seeds of a name without a look at every seed: most patterns of a
 /// long plan are names.
 class SeedTable {
 public:
   explicit SeedTable(PlanAttr plan);
 
-  /// Positions in the plan of the seeds that match, ascending.
-  llvm::SmallVector<unsigned, 2> lookup(llvm::StringRef name) const;
+  /// The seeds that match, in the order of the plan.
+  llvm::SmallVector<MatchedSeed, 2> lookup(llvm::StringRef name) const;
 
   /// The seed that put an axis on one dimension of the argument `name`, of
   /// several that of the lowest priority; or null.

@@ -71,9 +71,9 @@ private:
 };
 
 LogicalResult SeedPlacement::collect(StringRef name, SeededSharding &sharding) {
-  for (unsigned number : table.lookup(name)) {
-    isUsed.set(number);
-    if (failed(sharding.addSeed(plan.getSeeds()[number])))
+  for (const MatchedSeed &match : table.lookup(name)) {
+    isUsed.set(match.number);
+    if (!match.isOverruled && failed(sharding.addSeed(match)))
       return failure();
   }
   return sharding.merge();
@@ -121,10 +121,10 @@ LogicalResult SeedPlacement::placeOnArguments(ConstraintCheck &constraints) {
       return failure();
     if (sharding.isAsked())
       constraints.enter(argument, sharding);
-    ArrayRef<SeedAttr> seeds = sharding.getSeeds();
-    if (!seeds.empty() && seeds.front().getIsBarrier())
+    ArrayRef<MatchedSeed> seeds = sharding.getSeeds();
+    if (!seeds.empty() && seeds.front().seed.getIsBarrier())
       return main.emitError("argument \"")
-             << name << "\": seed " << seeds.front()
+             << name << "\": seed " << seeds.front().seed
              << " expects a value that the model computes, for 'barrier' tells "
                 "its readers from what it is made of; leave 'barrier' out";
     shardings.push_back(sharding.isAsked() ? sharding.getMerged(mesh)
@@ -171,13 +171,14 @@ LogicalResult SeedPlacement::placeOnValues() {
       return failure();
     Value value = op.getOperand();
     // Each has its own priority.
-    for (SeedAttr seed : sharding.getSeeds()) {
+    for (const MatchedSeed &match : sharding.getSeeds()) {
+      SeedAttr seed = match.seed;
       OpBuilder builder(op);
       bool isBefore = seed.getIsBarrier() && op.getGradient();
       auto constraint = ShardingConstraintOp::create(
           builder, attachRoot(op.getLoc(), spellSeed(seed)), op.getType(),
           value, isBefore ? ConstrainedSide::Operand : ConstrainedSide::Result,
-          sharding.getOf(seed, mesh), seed.getIsBarrier(),
+          sharding.getOf(match, mesh), seed.getIsBarrier(),
           builder.getI64IntegerAttr(seed.getPriority()));
       constraint->setDiscardableAttrs(op->getDiscardableAttrDictionary());
       value = constraint;

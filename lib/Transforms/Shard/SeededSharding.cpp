@@ -6,17 +6,12 @@
 #include "SeededSharding.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
-#include "pp/Analysis/Seeds.h"
 #include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Sources.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace pp;
-
-static bool isPrefix(DimShardingAttr less, DimShardingAttr more) {
-  return more.getAxes().take_front(less.getAxes().size()) == less.getAxes();
-}
 
 //===----------------------------------------------------------------------===//
 // One of them alone
@@ -47,8 +42,9 @@ LogicalResult pp::checkAsked(Location at, const Twine &who,
   auto ranked = cast<RankedTensorType>(type);
   if (static_cast<int64_t>(dims.size()) != ranked.getRank())
     return emitError(at) << who << " expects " << ranked.getRank()
-                         << " dimensions of " << ranked << ", got "
-                         << dims.size();
+                         << (ranked.getRank() == 1 ? " dimension of "
+                                                   : " dimensions of ")
+                         << ranked << ", got " << dims.size();
   llvm::SmallPtrSet<Attribute, 4> used;
   for (auto [dim, wanted] : llvm::enumerate(dims)) {
     if (failed(checkAxes(at, who, dim, wanted, mesh, used)))
@@ -90,17 +86,18 @@ LogicalResult SeededSharding::addGiven(ShardingAttr given, StringRef where,
   return add(std::move(asker));
 }
 
-LogicalResult SeededSharding::addSeed(SeedAttr seed) {
+LogicalResult SeededSharding::addSeed(const MatchedSeed &match) {
   std::string who;
-  llvm::raw_string_ostream(who) << "seed " << seed;
-  if (!seeds.empty() && (seeds.front().getIsBarrier() || seed.getIsBarrier()))
+  llvm::raw_string_ostream(who) << "seed " << match.seed;
+  if (!seeds.empty() &&
+      (seeds.front().seed.getIsBarrier() || match.seed.getIsBarrier()))
     return emitError(at) << what << ": " << who
                          << " expects a barrier to be the only seed, got "
-                         << seeds.front()
+                         << seeds.front().seed
                          << " beside it: leave one of them out";
-  seeds.push_back(seed);
-  return add({std::move(who), SmallVector<DimShardingAttr>(seed.getDims()),
-              seed.getPriority()});
+  seeds.push_back(match);
+  return add(
+      {std::move(who), match.dims, match.seed.getPriority(), match.seed});
 }
 
 //===----------------------------------------------------------------------===//
@@ -129,6 +126,9 @@ LogicalResult SeededSharding::refuse(Wish wish, StringAttr axis, Wish other) {
   error << "dimension " << wish.dim << " as " << spellDim(wanted) << ", got "
         << spellDim(got) << " from " << other.asker->who
         << ": leave one of them out";
+  const SeedAttr mine = wish.asker->seed, theirs = other.asker->seed;
+  if (mine && theirs && mine.getPattern() != theirs.getPattern())
+    error << ", or settle it by a seed of the name itself";
   const DimShardingAttr shorter = isPrefix(got, wanted) ? got : wanted;
   if (isPrefix(got, wanted) || isPrefix(wanted, got))
     error << ", or write "
@@ -177,9 +177,9 @@ LogicalResult SeededSharding::merge() {
   return success();
 }
 
-ShardingAttr SeededSharding::getOf(SeedAttr seed,
+ShardingAttr SeededSharding::getOf(const MatchedSeed &seed,
                                    FlatSymbolRefAttr symbol) const {
-  SmallVector<DimShardingAttr> own(seed.getDims());
+  SmallVector<DimShardingAttr> own(seed.dims);
   for (auto [mine, all] : llvm::zip_equal(own, merged))
     if (!isPrefix(mine, all))
       mine = DimShardingAttr::get(at.getContext(), {}, /*isOpen=*/true);

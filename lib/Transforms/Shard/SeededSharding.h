@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the model says of a value, and every seed of the plan that matches its
-// name, are merged dimension by dimension. Closed dimensions must agree; an
+// name and is not overruled, are merged dimension by dimension. Closed dimensions must agree; an
 // open one yields to what it does not fit, with a remark.
 //
 //===----------------------------------------------------------------------===//
@@ -11,7 +11,7 @@
 #define PP_LIB_TRANSFORMS_SHARD_SEEDEDSHARDING_H
 
 #include "mlir/IR/BuiltinTypes.h"
-#include "pp/IR/PP.h"
+#include "pp/Analysis/Seeds.h"
 #include <string>
 
 namespace pp {
@@ -34,14 +34,14 @@ public:
   /// What the model says of it, `where`: of `argument "x"`.
   mlir::LogicalResult addGiven(ShardingAttr given, llvm::StringRef where,
                                mlir::FlatSymbolRefAttr symbol);
-  mlir::LogicalResult addSeed(SeedAttr seed);
+  mlir::LogicalResult addSeed(const MatchedSeed &match);
 
   /// Everything together.
   mlir::LogicalResult merge();
 
   bool isAsked() const { return !askers.empty(); }
-  /// The seeds that matched.
-  llvm::ArrayRef<SeedAttr> getSeeds() const { return seeds; }
+  /// The seeds that were added.
+  llvm::ArrayRef<MatchedSeed> getSeeds() const { return seeds; }
   /// After merge().
   ShardingAttr getMerged(mlir::FlatSymbolRefAttr symbol) const {
     return ShardingAttr::get(at.getContext(), symbol, merged, {});
@@ -52,7 +52,8 @@ public:
     return owners[dim] ? llvm::StringRef(owners[dim]->who) : "";
   }
   /// What `seed` says, without what is whole although another one splits it.
-  ShardingAttr getOf(SeedAttr seed, mlir::FlatSymbolRefAttr symbol) const;
+  ShardingAttr getOf(const MatchedSeed &seed,
+                     mlir::FlatSymbolRefAttr symbol) const;
 
 private:
   struct Asker {
@@ -61,6 +62,7 @@ private:
     /// Of open dimensions that do not agree the lowest has its way; the
     /// model's comes before the plan's.
     int64_t priority;
+    SeedAttr seed = {}; ///< null: the model's
   };
   /// What one of them says of one dimension.
   struct Wish {
@@ -80,7 +82,7 @@ private:
   mlir::RankedTensorType type;
   MeshAttr mesh;
   std::vector<Asker> askers;
-  llvm::SmallVector<SeedAttr, 2> seeds;
+  llvm::SmallVector<MatchedSeed, 2> seeds;
   llvm::SmallVector<DimShardingAttr> merged;
   /// Per dimension whose wish it is.
   llvm::SmallVector<const Asker *> owners;

@@ -20,9 +20,20 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", 
 // -----
 
 module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
-    seeds = [#pp.seed<"x", [{"a"}], 0>, #pp.seed<"*", [{"b"}], 0>], threads = 1>} {
-  // expected-error @below {{argument "x": seed #pp.seed<"*", [{"b"}], 0> expects dimension 0 as {"b"}, got {"a"} from seed #pp.seed<"x", [{"a"}], 0>: leave one of them out}}
+    seeds = [#pp.seed<"x", [{"a"}], 0>, #pp.seed<"x", [{"b"}], 0>], threads = 1>} {
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"b"}], 0> expects dimension 0 as {"b"}, got {"a"} from seed #pp.seed<"x", [{"a"}], 0>: leave one of them out}}
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
+    return
+  }
+}
+
+// -----
+
+// Neither of these patterns is more exact than the other, however long it is.
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
+    seeds = [#pp.seed<"h.0.*", [{"a"}], 0>, #pp.seed<"h.*.mlp.weight", [{"b"}], 0>], threads = 1>} {
+  // expected-error @below {{argument "h.0.mlp.weight": seed #pp.seed<"h.*.mlp.weight", [{"b"}], 0> expects dimension 0 as {"b"}, got {"a"} from seed #pp.seed<"h.0.*", [{"a"}], 0>: leave one of them out, or settle it by a seed of the name itself}}
+  func.func @main(%x: tensor<4xf32> {pp.name = "h.0.mlp.weight", pp.role = #pp.role<input>}) {
     return
   }
 }
@@ -40,7 +51,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>,
 // -----
 
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", [{}, {"dp"}], 0>], threads = 1>} {
-  // expected-error @below {{argument "x": seed #pp.seed<"x", [{}, {"dp"}], 0> expects 1 dimensions of 'tensor<4xf32>', got 2}}
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{}, {"dp"}], 0> expects 1 dimension of 'tensor<4xf32>', got 2}}
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
     return
   }
@@ -87,7 +98,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", 
 
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.z", [{"dp"}, {}], 0, barrier>]>} {
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
-    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{"dp"}, {}], 0, barrier> expects 1 dimensions of 'tensor<4xf32>', got 2}}
+    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{"dp"}, {}], 0, barrier> expects 1 dimension of 'tensor<4xf32>', got 2}}
     %z = pp.name %x "h.0.z" : tensor<4xf32>
     return
   }
@@ -95,9 +106,9 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.
 
 // -----
 
-module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.*.z", [{"dp"}], 0, barrier>, #pp.seed<"h.0.z", [{?}], 0>]>} {
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"h.0.z", [{"dp"}], 0, barrier>, #pp.seed<"h.0.z", [{?}], 0>]>} {
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
-    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{?}], 0> expects a barrier to be the only seed, got #pp.seed<"h.*.z", [{"dp"}], 0, barrier> beside it: leave one of them out}}
+    // expected-error @below {{value "h.0.z": seed #pp.seed<"h.0.z", [{?}], 0> expects a barrier to be the only seed, got #pp.seed<"h.0.z", [{"dp"}], 0, barrier> beside it: leave one of them out}}
     %z = pp.name %x "h.0.z" : tensor<4xf32>
     return
   }

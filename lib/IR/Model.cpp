@@ -106,6 +106,21 @@ SmallVector<BlockArgument> pp::getUpdatedArguments(func::FuncOp main) {
   return updated;
 }
 
+llvm::DenseSet<Value> pp::getBatchDependent(func::FuncOp main) {
+  llvm::DenseSet<Value> dependent;
+  for (BlockArgument argument : main.getArguments()) {
+    std::optional<Role> role = getArgRole(main, argument.getArgNumber());
+    if (role == Role::Input || role == Role::Label)
+      dependent.insert(argument);
+  }
+  for (Operation &op : main.getBody().front().without_terminator())
+    if (llvm::any_of(op.getOperands(), [&](Value operand) {
+          return dependent.contains(operand);
+        }))
+      dependent.insert_range(op.getResults());
+  return dependent;
+}
+
 /// `dicts` with entry `name` of each set to `values` where these are not null.
 static SmallVector<DictionaryAttr> withEntries(MLIRContext *context,
                                                ArrayRef<DictionaryAttr> dicts,

@@ -207,3 +207,12 @@ FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
     return failure();
   return std::move(finder.seeds);
 }
+
+FailureOr<PlanAttr> pp::withSeeds(func::FuncOp main, PlanAttr plan) {
+  if (!plan.getSeeds().empty())
+    return plan;
+  FailureOr<SmallVector<SeedAttr>> seeds = findSeeds(main, plan);
+  if (failed(seeds))
+    return failure();
+  return plan.withSeeds(*seeds);
+}

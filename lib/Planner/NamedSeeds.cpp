@@ -29,6 +29,8 @@ static SmallVector<StringRef> getSeedable(func::FuncOp main) {
 
 void pp::appendSeeds(func::FuncOp main, ArrayRef<NamedSharding> shardings,
                      int64_t priority, SmallVectorImpl<SeedAttr> &seeds) {
+  if (shardings.empty())
+    return;
   llvm::MapVector<StringRef, SmallVector<unsigned>> groups; // positions
   SmallVector<std::string> patterns;
   for (const NamedSharding &sharding : shardings)

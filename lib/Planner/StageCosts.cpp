@@ -43,7 +43,7 @@ private:
   const AxisSplits &splits;
   const int64_t microBatches;
   /// What depends on an input.
-  llvm::DenseSet<Value> batchDependent;
+  const llvm::DenseSet<Value> batchDependent;
   /// Values that will be in memory: they enter or leave a contraction, or one
   /// pass keeps them for the other.
   llvm::DenseSet<Value> kept;
@@ -56,20 +56,11 @@ private:
 StageMeasurer::StageMeasurer(func::FuncOp main, const StageCutProblem &problem,
                              const AxisSplits &splits)
     : main(main), topology(problem.topology), splits(splits),
-      microBatches(problem.microBatches()) {
+      microBatches(problem.microBatches()),
+      batchDependent(getBatchDependent(main)) {
   int64_t count = 0;
   for (Operation &op : main.getBody().front())
     count = std::max(count, getOrigin(&op) + 1);
-  for (BlockArgument arg : main.getArguments()) {
-    std::optional<Role> role = getArgRole(main, arg.getArgNumber());
-    if (role == Role::Input || role == Role::Label)
-      batchDependent.insert(arg);
-  }
-  for (Operation &op : main.getBody().front().without_terminator())
-    if (llvm::any_of(op.getOperands(), [&](Value operand) {
-          return batchDependent.contains(operand);
-        }))
-      batchDependent.insert_range(op.getResults());
   findLossOps();
   findKept();
   messages.assign(count + 1, 0.0);
@@ -209,14 +200,10 @@ FailureOr<StageCosts> StageMeasurer::measure() {
 
 FailureOr<StageCosts> pp::measureStages(func::FuncOp main,
                                         const StageCutProblem &problem) {
-  PlanAttr plan = problem.plan;
-  if (plan.getSeeds().empty()) {
-    FailureOr<SmallVector<SeedAttr>> seeds = findSeeds(main, plan);
-    if (failed(seeds))
-      return failure();
-    plan = plan.withSeeds(*seeds);
-  }
-  AxisSplits splits(main, plan);
+  FailureOr<PlanAttr> plan = withSeeds(main, problem.plan);
+  if (failed(plan))
+    return failure();
+  AxisSplits splits(main, *plan);
   if (failed(splits.run()))
     return failure();
   return StageMeasurer(main, problem, splits).measure();

@@ -54,19 +54,8 @@ LogicalResult verifyOrigin(Operation *op) {
 /// The step of a model whose loss knows no batch has no forward pass. What a
 /// model says may be so no more when constants are folded.
 LogicalResult verifyLoss(func::FuncOp main, bool isFolded) {
-  llvm::DenseSet<Value> ofBatch;
-  for (BlockArgument argument : main.getArguments()) {
-    std::optional<Role> role = getArgRole(main, argument.getArgNumber());
-    if (role == Role::Input || role == Role::Label)
-      ofBatch.insert(argument);
-  }
-  Block &body = main.getBody().front();
-  for (Operation &op : body.without_terminator())
-    if (llvm::any_of(op.getOperands(),
-                     [&](Value value) { return ofBatch.contains(value); }))
-      ofBatch.insert_range(op.getResults());
-  Value loss = body.getTerminator()->getOperand(0);
-  if (loss.getDefiningOp() && ofBatch.contains(loss))
+  Value loss = main.getBody().front().getTerminator()->getOperand(0);
+  if (loss.getDefiningOp() && getBatchDependent(main).contains(loss))
     return success();
   return emitError(loss.getLoc(), "expects a loss that is computed from an "
                                   "input or label, got ")

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "pp/IR/PP.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace pp {
@@ -80,6 +81,10 @@ llvm::StringMap<unsigned> getArgsByName(mlir::func::FuncOp main);
 /// for what updates nothing, as a gradient, which has its parameter's name.
 llvm::SmallVector<mlir::BlockArgument>
 getUpdatedArguments(mlir::func::FuncOp main);
+
+/// What is computed from the batch, and so anew for each: inputs and labels,
+/// and the results of ops that read such.
+llvm::DenseSet<mlir::Value> getBatchDependent(mlir::func::FuncOp main);
 
 /// Sets attribute `name` of every argument or result, null entries left out: a
 /// function's attributes are one list, costly to change one by one.

@@ -25,6 +25,9 @@ namespace pp {
 mlir::FailureOr<llvm::SmallVector<SeedAttr>> findSeeds(mlir::func::FuncOp main,
                                                        PlanAttr plan);
 
+/// `plan`, with these seeds if it gives none.
+mlir::FailureOr<PlanAttr> withSeeds(mlir::func::FuncOp main, PlanAttr plan);
+
 } // namespace pp
 
 #endif // PP_PLANNER_FINDSEEDS_H

@@ -12,12 +12,12 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
+#include "pp/Planner/FindSeeds.h"
 #include "pp/Planner/StageCuts.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SetOperations.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <set>
 
 using namespace mlir;
 using namespace pp;
@@ -57,7 +57,8 @@ LogicalResult verifyCuts(func::FuncOp main, ArrayRef<int64_t> cuts,
   return success();
 }
 
-using StageSet = std::set<int64_t>;
+/// A bit per stage. One that nothing was put into may have none.
+using StageSet = llvm::SmallBitVector;
 
 bool isScalarSum(Operation &op) {
   return isa<AddOp>(op) &&
@@ -69,9 +70,11 @@ bool isScalarSum(Operation &op) {
 /// uses it, and so each of these may compute its gradient.
 class StagePlacer {
 public:
-  StagePlacer(func::FuncOp main, ArrayRef<int64_t> cuts);
+  StagePlacer(func::FuncOp main, ArrayRef<int64_t> cuts)
+      : main(main), body(main.getBody().front()), cuts(cuts),
+        batchDependent(getBatchDependent(main)) {}
   void placeOps();
-  void placeArguments(int64_t stages);
+  void placeArguments();
 
 private:
   void findSumsOfResults();
@@ -81,12 +84,13 @@ private:
   void placeMeasures();
   void placeConstantGradients();
   bool dependsOnBatch(Operation &op) const {
-    return llvm::any_of(op.getOperands(), [&](Value operand) {
-      return batchDependent.contains(operand);
-    });
+    return batchDependent.contains(op.getResult(0));
+  }
+  StageSet oneStage(int64_t stage) const {
+    return StageSet(cuts.size() + 1).set(stage);
   }
   StageSet stageOf(int64_t origin) const {
-    return {llvm::upper_bound(cuts, origin) - cuts.begin()};
+    return oneStage(llvm::upper_bound(cuts, origin) - cuts.begin());
   }
   StageSet commonHome(Operation &op) const;
   /// All stages of the ops that use `value`, as far as these are placed.
@@ -96,13 +100,13 @@ private:
     if (Operation *op = value.getDefiningOp())
       return homes.lookup(op);
     StageSet users = stagesOfUsers(value);
-    return users.empty() ? StageSet{0} : users;
+    return users.none() ? oneStage(0) : users;
   }
 
   func::FuncOp main;
   Block &body;
   ArrayRef<int64_t> cuts;
-  llvm::DenseSet<Value> batchDependent;
+  const llvm::DenseSet<Value> batchDependent;
   /// Additions of terms of the loss and of metrics.
   llvm::DenseSet<Operation *> sumsOfResults;
   llvm::DenseMap<Operation *, StageSet> homes;
@@ -110,25 +114,13 @@ private:
   llvm::DenseMap<int64_t, StageSet> homesOfOrigins;
 };
 
-StagePlacer::StagePlacer(func::FuncOp main, ArrayRef<int64_t> cuts)
-    : main(main), body(main.getBody().front()), cuts(cuts) {
-  for (BlockArgument argument : main.getArguments()) {
-    std::optional<Role> role = getArgRole(main, argument.getArgNumber());
-    if (role == Role::Input || role == Role::Label)
-      batchDependent.insert(argument);
-  }
-  for (Operation &op : body.without_terminator())
-    if (dependsOnBatch(op))
-      batchDependent.insert_range(op.getResults());
-}
-
 /// A sum of results asks nobody to be where it is: its terms may live on any
 /// stage.
 StageSet StagePlacer::stagesOfUsers(Value value) const {
   StageSet stages;
   for (Operation *user : value.getUsers())
     if (!sumsOfResults.contains(user))
-      stages.merge(homes.lookup(user));
+      stages |= homes.lookup(user);
   return stages;
 }
 
@@ -141,8 +133,8 @@ void StagePlacer::placeOps() {
   placeConstantGradients();
   placeShared();
   for (auto &[op, home] : homes)
-    if (!home.empty())
-      setStages(op, llvm::to_vector(home));
+    if (home.any())
+      setStages(op, llvm::to_vector_of<int64_t>(home.set_bits()));
 }
 
 void StagePlacer::findSumsOfResults() {
@@ -163,7 +155,7 @@ void StagePlacer::placeForward() {
     StageSet home =
         dependsOnBatch(op) ? stageOf(origin) : stagesOfUsers(op.getResult(0));
     // One may have clones, of which some are for gradients alone.
-    homesOfOrigins[origin].insert(home.begin(), home.end());
+    homesOfOrigins[origin] |= home;
     homes[&op] = std::move(home);
   }
 }
@@ -181,12 +173,12 @@ void StagePlacer::placeGradients() {
     if (isa<AddOp>(op) && kind == Kind::WeightGradient)
       for (Value operand : op.getOperands())
         if (batchDependent.contains(operand))
-          home.merge(homes.lookup(operand.getDefiningOp()));
+          home |= homes.lookup(operand.getDefiningOp());
     if (isa<AddOp>(op) && kind == Kind::InputGradient)
       home = commonHome(op);
-    if (home.empty())
+    if (home.none())
       home = homesOfOrigins.lookup(getOrigin(&op));
-    if (home.empty())
+    if (home.none())
       home = stageOf(getOrigin(&op));
     homes[&op] = std::move(home);
   }
@@ -197,7 +189,7 @@ StageSet StagePlacer::commonHome(Operation &op) const {
   StageSet common;
   for (Value operand : op.getOperands()) {
     StageSet home = homes.lookup(operand.getDefiningOp());
-    if (home.size() != 1 || (!common.empty() && home != common))
+    if (home.count() != 1 || (common.any() && home != common))
       return {};
     common = std::move(home);
   }
@@ -208,7 +200,7 @@ StageSet StagePlacer::commonHome(Operation &op) const {
 void StagePlacer::placeShared() {
   for (Operation &op : llvm::reverse(body.without_terminator()))
     if (!dependsOnBatch(op) && getKind(&op) != Kind::Update)
-      homes[&op].merge(stagesOfUsers(op.getResult(0)));
+      homes[&op] |= stagesOfUsers(op.getResult(0));
 }
 
 /// What measures parameters (their norm, as a term of the loss or a metric) is
@@ -219,26 +211,26 @@ void StagePlacer::placeMeasures() {
   llvm::DenseSet<Operation *> spread;
   for (Operation &op : body.without_terminator()) {
     if (getKind(&op) != Kind::Forward || dependsOnBatch(op) ||
-        !homes.lookup(&op).empty())
+        homes.lookup(&op).any())
       continue;
     std::optional<StageSet> common;
     bool isSpread = false;
     for (Value operand : op.getOperands()) {
       isSpread |= spread.contains(operand.getDefiningOp());
       StageSet home = homeOf(operand);
-      if (home.empty())
+      if (home.none())
         continue;
       if (common)
-        llvm::set_intersect(*common, home);
+        *common &= home;
       else
         common = std::move(home);
     }
-    if (common && common->empty() && isScalarSum(op))
+    if (common && common->none() && isScalarSum(op))
       isSpread = true;
     if (isSpread)
       spread.insert(&op);
     else if (common)
-      homes[&op] = common->empty() ? stageOf(getOrigin(&op)) : *common;
+      homes[&op] = common->none() ? stageOf(getOrigin(&op)) : *common;
   }
 }
 
@@ -247,7 +239,7 @@ void StagePlacer::placeMeasures() {
 /// the parameter.
 void StagePlacer::placeConstantGradients() {
   for (Operation &op : body.without_terminator())
-    if (getKind(&op) == Kind::WeightGradient && homes.lookup(&op).empty() &&
+    if (getKind(&op) == Kind::WeightGradient && homes.lookup(&op).none() &&
         !getSplat(op.getResult(0)))
       homes[&op] = homesOfOrigins.lookup(getOrigin(&op));
 }
@@ -269,7 +261,7 @@ findPassedOn(func::FuncOp main) {
 /// one takes its value. States that at most the update uses live with their
 /// parameter (pp.parameter), or where their new value is computed; of the rest
 /// states (a step counter) live on all stages, others on the first.
-void StagePlacer::placeArguments(int64_t stages) {
+void StagePlacer::placeArguments() {
   SmallVector<StageSet> argumentHomes;
   llvm::StringMap<unsigned> arguments = getArgsByName(main);
   for (BlockArgument argument : main.getArguments())
@@ -278,7 +270,7 @@ void StagePlacer::placeArguments(int64_t stages) {
            body.getTerminator()->getOperands(), getUpdatedArguments(main)))
     if (updated && value.getDefiningOp() &&
         getArgRole(main, updated.getArgNumber()) == Role::State &&
-        argumentHomes[updated.getArgNumber()].empty())
+        argumentHomes[updated.getArgNumber()].none())
       argumentHomes[updated.getArgNumber()] =
           homes.lookup(value.getDefiningOp());
   SmallVector<std::pair<unsigned, unsigned>> passedOn = findPassedOn(main);
@@ -287,33 +279,31 @@ void StagePlacer::placeArguments(int64_t stages) {
       changed = false;
       for (auto [taker, giver] : passedOn) {
         StageSet &from = argumentHomes[giver], &to = argumentHomes[taker];
-        size_t before = from.size() + to.size();
-        if (to.empty())
+        const unsigned before = from.count() + to.count();
+        if (to.none())
           to = from;
-        from.insert(to.begin(), to.end());
-        changed |= from.size() + to.size() != before;
+        from |= to;
+        changed |= from.count() + to.count() != before;
       }
     }
   };
   spread();
-  StageSet all;
-  for (int64_t stage = 0; stage < stages; ++stage)
-    all.insert(stage);
+  const StageSet all(cuts.size() + 1, /*t=*/true);
   auto parameterOf = [&](unsigned index) {
     return main.getArgAttrOfType<StringAttr>(index, attrs::kParameter);
   };
   for (unsigned index = 0; index < main.getNumArguments(); ++index)
-    if (argumentHomes[index].empty() && !parameterOf(index))
+    if (argumentHomes[index].none() && !parameterOf(index))
       argumentHomes[index] =
-          getArgRole(main, index) == Role::State ? all : StageSet{0};
+          getArgRole(main, index) == Role::State ? all : oneStage(0);
   spread();
   SmallVector<Attribute> attributes;
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {
     StageSet &home = argumentHomes[index];
-    if (StringAttr parameter = parameterOf(index); parameter && home.empty())
+    if (StringAttr parameter = parameterOf(index); parameter && home.none())
       home = argumentHomes[arguments.at(parameter)];
-    attributes.push_back(
-        DenseI64ArrayAttr::get(main.getContext(), llvm::to_vector(home)));
+    attributes.push_back(DenseI64ArrayAttr::get(
+        main.getContext(), llvm::to_vector_of<int64_t>(home.set_bits())));
   }
   setArgAttrs(main, attrs::kStages, attributes);
 }
@@ -380,20 +370,26 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
       return signalPassFailure();
     }
     SmallVector<int64_t> cuts(plan->getCuts());
-    if (cuts.empty()) {
+    const bool areGiven = !cuts.empty();
+    if (!areGiven) {
+      // The cuts depend on what will be split, so that this is chosen, too.
+      plan = withSeeds(*main, *plan);
+      if (failed(plan))
+        return signalPassFailure();
       auto chosen = chooseStageCuts(*main, {*plan, schedule::Topology()});
       if (failed(chosen))
         return signalPassFailure();
       cuts = std::move(*chosen);
-      module->setAttr(attrs::kPlan, plan->withCuts(cuts));
+      plan = plan->withCuts(cuts);
+      module->setAttr(attrs::kPlan, *plan);
     }
     if (failed(verifyCuts(*main, cuts, stages, origins)))
       return signalPassFailure();
-    remarkCuts(*main, cuts, /*areGiven=*/!plan->getCuts().empty());
+    remarkCuts(*main, cuts, areGiven);
 
     StagePlacer placer(*main, cuts);
     placer.placeOps();
-    placer.placeArguments(stages);
+    placer.placeArguments();
   }
 };
 

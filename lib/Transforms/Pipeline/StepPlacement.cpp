@@ -75,8 +75,10 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
   // on the first.
   while (Value value = placement.findOutOfReach()) {
     placement.sums[value];
-    if (failed(placement.placeOps()))
-      return failure();
+    // What a sum brings to a stage is there in the update alone.
+    for (Operation *op : placement.stepOps)
+      if (failed(placement.placeInStep(*op)))
+        return failure();
   }
   return placement;
 }
@@ -96,13 +98,13 @@ ArrayRef<int64_t> StepPlacement::keep(ArrayRef<int64_t> stages) {
 
 LogicalResult StepPlacement::placeOps() {
   for (Operation &op : main.getBody().front().without_terminator()) {
-    // Once: what a sum brings to a stage is there in the update alone.
-    bool isClassified = op.getNumResults() && places.contains(op.getResult(0));
-    if (!isClassified && failed(classify(op)))
+    if (failed(classify(op)))
       return failure();
     bool isPerMicroBatch =
         op.getNumResults() &&
         getTimeClass(op.getResult(0)) == TimeClass::PerMicroBatch;
+    if (!isPerMicroBatch)
+      stepOps.push_back(&op);
     if (failed(isPerMicroBatch ? placeInMicroBatch(op) : placeInStep(op)))
       return failure();
   }
@@ -154,8 +156,8 @@ LogicalResult StepPlacement::classify(Operation &op) {
                           "parameters and states alone, got an operand that is "
                           "not (step_c5)");
   // What is accumulated is computed once for each, even if always the same.
-  perMicroBatch |=
-      !perStep && llvm::any_of(op.getUsers(), llvm::IsaPred<AccumulateOp>);
+  perMicroBatch |= timeAxis && !perStep &&
+                   llvm::any_of(op.getUsers(), llvm::IsaPred<AccumulateOp>);
   bool isOfUpdate =
       perMicroBatch ? !timeAxis && !belongsToStage(op) : addsAcrossStages(op);
   if (isOfUpdate) {

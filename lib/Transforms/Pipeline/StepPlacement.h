@@ -102,6 +102,8 @@ private:
   mlir::StringAttr timeAxis;
   Stages allStages;
   llvm::DenseMap<mlir::Value, Place> places;
+  /// The ops that do not run once for each micro-batch, in order.
+  llvm::SmallVector<mlir::Operation *> stepOps;
   llvm::SmallVector<Stages> resultStages;
   /// Where the update needs a value.
   llvm::DenseMap<mlir::Value, llvm::ArrayRef<int64_t>> asked;

@@ -253,13 +253,10 @@ struct AnnotateShardingsPass
           << plan->getMesh() << ", got " << mesh.getMesh();
       return signalPassFailure();
     }
-    if (plan->getSeeds().empty()) {
-      FailureOr<SmallVector<SeedAttr>> seeds = findSeeds(*main, *plan);
-      if (failed(seeds))
-        return signalPassFailure();
-      *plan = plan->withSeeds(*seeds);
-      module->setAttr(attrs::kPlan, *plan);
-    }
+    plan = withSeeds(*main, *plan);
+    if (failed(plan))
+      return signalPassFailure();
+    module->setAttr(attrs::kPlan, *plan);
     int64_t zero = plan->getInt(PlanKey::Zero);
     bool gathersOnce = plan->getWord(PlanKey::ZeroGather) == "step";
     // What is asked for is checked before it is obeyed.

@@ -29,6 +29,14 @@ static bool isReshard(Operation &op) {
   return isCollective(&op) || isa<AllSliceOp>(op);
 }
 
+static SmallVector<Operation *> collectReshards(Block &body) {
+  SmallVector<Operation *> reshards;
+  for (Operation &op : body)
+    if (isReshard(op))
+      reshards.push_back(&op);
+  return reshards;
+}
+
 /// Erases collectives without uses, last first so that chains go at once.
 static void eraseUnused(Block &body) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
@@ -41,25 +49,26 @@ static bool areOfOnePart(Operation *a, Operation *b) {
 }
 
 /// Lets later collectives use the results of equal earlier ones.
-static void shareEqual(Block &body) {
+static void shareEqual(ArrayRef<Operation *> reshards) {
   DenseMap<Value, SmallVector<Operation *, 2>> byOperand;
-  for (Operation &op : llvm::make_early_inc_range(body)) {
-    if (!isReshard(op) || op.getNumOperands() != 1)
+  for (Operation *op : reshards) {
+    if (op->getNumOperands() != 1)
       continue;
-    SmallVector<Operation *, 2> &earlier = byOperand[op.getOperand(0)];
+    SmallVector<Operation *, 2> &earlier = byOperand[op->getOperand(0)];
     auto isEqual = [&](Operation *other) {
-      return other->getName() == op.getName() &&
-             other->getResultTypes() == op.getResultTypes() &&
-             areOfOnePart(other, &op) &&
-             other->getPropertiesAsAttribute() == op.getPropertiesAsAttribute();
+      return other->getName() == op->getName() &&
+             other->getResultTypes() == op->getResultTypes() &&
+             areOfOnePart(other, op) &&
+             other->getPropertiesAsAttribute() ==
+                 op->getPropertiesAsAttribute();
     };
     auto found = llvm::find_if(earlier, isEqual);
     if (found == earlier.end()) {
-      earlier.push_back(&op);
+      earlier.push_back(op);
       continue;
     }
-    op.replaceAllUsesWith(*found);
-    op.erase();
+    op->replaceAllUsesWith(*found);
+    op->erase();
   }
 }
 
@@ -228,10 +237,17 @@ struct OptimizeCollectivesPass
     if (failed(main))
       return signalPassFailure();
     Block &body = main->getBody().front();
-    shareEqual(body);
-    formReduceScatters(body);
-    sinkGathers(body);
-    hoistGathers(body);
+    // Looking at all ops of a large model is what takes time here.
+    const SmallVector<Operation *> reshards = collectReshards(body);
+    const bool hasSlices = llvm::any_of(reshards, llvm::IsaPred<AllSliceOp>),
+               hasGathers = llvm::any_of(reshards, llvm::IsaPred<AllGatherOp>);
+    shareEqual(reshards);
+    if (hasSlices)
+      formReduceScatters(body);
+    if (hasGathers) {
+      sinkGathers(body);
+      hoistGathers(body);
+    }
     eraseUnused(body);
   }
 };

@@ -92,7 +92,8 @@ static std::string describe(const Cause::Alternative &other) {
   if (other.wireBytes < 0)
     return other.what;
   return other.what + ": " + pprt::printBytes(double(other.wireBytes)) +
-         " sent, " + predict::printSeconds(other.seconds);
+         " sent" +
+         (other.seconds > 0 ? ", " + predict::printSeconds(other.seconds) : "");
 }
 
 static std::vector<Calls::Reason> findReasons(Operation *op) {

@@ -5,7 +5,8 @@
 // A sharding rule is one function from an op to its ShardingRule, a localizer
 // one function that builds the op on a device, a resizer one that adapts it to
 // padding. `ShardingModel` turns the three into an external model of
-// ShardingOpInterface.
+// ShardingOpInterface. `ScanModel` adds how an op that needs a dimension whole
+// does its part in the shards of it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_IR_SHARDINGMODELS_H
@@ -57,14 +58,10 @@ LocalValues localizeAway(OpTy, const Localization &local) {
 template <typename OpTy>
 void resizeNothing(OpTy, mlir::OpBuilder &, const ShardingRule &) {}
 
-template <typename OpTy, ShardingRule (*getRule)(OpTy),
-          LocalValues (*localizer)(OpTy, const Localization &) =
-              localizeByClone<OpTy>,
-          void (*resizer)(OpTy, mlir::OpBuilder &, const ShardingRule &) =
-              resizeNothing<OpTy>>
-struct ShardingModel
-    : ShardingOpInterface::ExternalModel<
-          ShardingModel<OpTy, getRule, localizer, resizer>, OpTy> {
+template <typename Model, typename OpTy, ShardingRule (*getRule)(OpTy),
+          LocalValues (*localizer)(OpTy, const Localization &),
+          void (*resizer)(OpTy, mlir::OpBuilder &, const ShardingRule &)>
+struct ShardingModelBase : ShardingOpInterface::ExternalModel<Model, OpTy> {
   ShardingRule getShardingRule(mlir::Operation *op) const {
     return getRule(llvm::cast<OpTy>(op));
   }
@@ -79,6 +76,42 @@ struct ShardingModel
            mlir::FlatSymbolRefAttr mesh, MeshAttr meshAttr) const {
     return localizer(llvm::cast<OpTy>(op), {builder, operands, resultTypes,
                                             factorAxes, mesh, meshAttr});
+  }
+};
+
+template <typename OpTy, ShardingRule (*getRule)(OpTy),
+          LocalValues (*localizer)(OpTy, const Localization &) =
+              localizeByClone<OpTy>,
+          void (*resizer)(OpTy, mlir::OpBuilder &, const ShardingRule &) =
+              resizeNothing<OpTy>>
+struct ShardingModel
+    : ShardingModelBase<ShardingModel<OpTy, getRule, localizer, resizer>, OpTy,
+                        getRule, localizer, resizer> {};
+
+/// What an op builds from that works in the shards of a dimension of its
+/// operand; see ShardingOpInterface::computeInShards.
+struct InShards {
+  mlir::OpBuilder &builder;
+  unsigned dim;
+  ShardingAttr sharding;
+  MeshAttr mesh;
+};
+
+/// For an op that needs a dimension whole, but may do its part in the shards.
+template <typename OpTy, ShardingRule (*getRule)(OpTy),
+          std::optional<int64_t> (*countBytes)(OpTy, unsigned, int64_t),
+          mlir::Value (*compute)(OpTy, const InShards &)>
+struct ScanModel
+    : ShardingModelBase<ScanModel<OpTy, getRule, countBytes, compute>, OpTy,
+                        getRule, localizeByClone<OpTy>, resizeNothing<OpTy>> {
+  std::optional<int64_t> getBytesInShards(mlir::Operation *op, unsigned dim,
+                                          int64_t shards) const {
+    return countBytes(llvm::cast<OpTy>(op), dim, shards);
+  }
+  mlir::Value computeInShards(mlir::Operation *op, mlir::OpBuilder &builder,
+                              unsigned dim, ShardingAttr sharding,
+                              MeshAttr meshAttr) const {
+    return compute(llvm::cast<OpTy>(op), {builder, dim, sharding, meshAttr});
   }
 };
 
@@ -106,6 +139,7 @@ void registerComputeShardings(mlir::MLIRContext *context);
 void registerShapeShardings(mlir::MLIRContext *context);
 void registerIndexShardings(mlir::MLIRContext *context);
 void registerWindowShardings(mlir::MLIRContext *context);
+void registerScanShardings(mlir::MLIRContext *context);
 
 } // namespace pp
 

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise ops, reductions and contractions: ops whose shards compute apart
-// whatever the global indices are. A sharded reduction factor leaves the result
-// partial; the caller of `localize` sees to that. Also the helpers all rules
-// share and the registration of all of them.
+// Elementwise ops and contractions: ops whose shards compute apart whatever the
+// global indices are. A sharded reduction factor leaves the result partial; the
+// caller of `localize` sees to that. Also the helpers all rules share and the
+// registration of all of them.
 //
 //===----------------------------------------------------------------------===//
 #include "ShardingModels.h"
@@ -116,65 +116,8 @@ template <typename... OpTys> void attachIdentities(MLIRContext *context) {
 }
 
 //===----------------------------------------------------------------------===//
-// Reductions and contractions
+// Contractions
 //===----------------------------------------------------------------------===//
-
-ShardingRule reduceRule(ReduceOp op) {
-  ShardingRule rule;
-  TensorFactors operand, result;
-  // No collective multiplies: a product is formed where all factors are.
-  const FactorKind reducedKind = op.getReduction() == Reduction::Prod
-                                     ? FactorKind::Replicated
-                                     : FactorKind::Reduction;
-  for (auto [dim, size] : llvm::enumerate(shapeOf(op.getOperand()))) {
-    bool reduced =
-        llvm::is_contained(op.getDimensions(), static_cast<int64_t>(dim));
-    int64_t factor = rule.addFactor(
-        size, reduced ? reducedKind : FactorKind::Parallel, op.getReduction());
-    operand.push_back({factor});
-    if (!reduced)
-      result.push_back({factor});
-  }
-  rule.operands = {operand};
-  rule.results = {result};
-  if (op.getReduction() == Reduction::Sum)
-    rule.additive = {{0}};
-  return rule;
-}
-
-ShardingRule argmaxRule(ArgmaxOp op) {
-  ShardingRule rule;
-  TensorFactors operand = addParallel(rule, shapeOf(op.getOperand()));
-  TensorFactors result = operand;
-  rule.factors[op.getDimension()].kind = FactorKind::Replicated;
-  result.erase(result.begin() + op.getDimension());
-  rule.operands = {operand};
-  rule.results = {result};
-  return rule;
-}
-
-ShardingRule topKRule(TopKOp op) {
-  ShardingRule rule;
-  TensorFactors operand = addParallel(rule, shapeOf(op.getOperand()));
-  TensorFactors result = operand;
-  size_t dim = op.getDimension();
-  rule.factors[dim].kind = FactorKind::Replicated;
-  result[dim] = {
-      rule.addFactor(shapeOf(op.getResult())[dim], FactorKind::Replicated)};
-  rule.operands = {operand};
-  rule.results = {result};
-  return rule;
-}
-
-ShardingRule cumsumRule(CumsumOp op) {
-  ShardingRule rule;
-  TensorFactors tensor = addParallel(rule, shapeOf(op.getOperand()));
-  rule.factors[op.getDimension()].kind = FactorKind::Replicated;
-  rule.operands = {tensor};
-  rule.results = {tensor};
-  rule.additive = {{0}};
-  return rule;
-}
 
 ShardingRule dotGeneralRule(DotGeneralOp op) {
   ShardingRule rule;
@@ -206,10 +149,6 @@ void pp::registerComputeShardings(MLIRContext *context) {
                     MulOp, DivOp, MaxOp, MinOp, PowOp, AndOp, OrOp, CompareOp,
                     SelectOp, ConvertOp, StopGradientOp>(context);
   attachIdentities<ShardingConstraintOp, ReshardOp, NameOp>(context);
-  ReduceOp::attachInterface<ShardingModel<ReduceOp, reduceRule>>(*context);
-  ArgmaxOp::attachInterface<ShardingModel<ArgmaxOp, argmaxRule>>(*context);
-  TopKOp::attachInterface<ShardingModel<TopKOp, topKRule>>(*context);
-  CumsumOp::attachInterface<ShardingModel<CumsumOp, cumsumRule>>(*context);
   DotGeneralOp::attachInterface<ShardingModel<DotGeneralOp, dotGeneralRule>>(
       *context);
 }
@@ -220,5 +159,6 @@ void pp::registerShardingModels(DialectRegistry &registry) {
     registerShapeShardings(context);
     registerIndexShardings(context);
     registerWindowShardings(context);
+    registerScanShardings(context);
   });
 }

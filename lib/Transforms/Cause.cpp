@@ -29,7 +29,7 @@ constexpr std::pair<StringLiteral, ShardingAttr Cause::*> shardings[] = {
     {"has", &Cause::has}, {"wants", &Cause::wants}};
 constexpr std::pair<StringLiteral, std::vector<std::string> Cause::*> lists[] =
     {{"origins", &Cause::origins}, {"readers", &Cause::readers}};
-constexpr StringLiteral kAlternatives = "alternatives";
+constexpr StringLiteral kAlternatives = "alternatives", kInstead = "instead";
 
 } // namespace
 
@@ -44,6 +44,25 @@ std::string pp::spellDim(DimShardingAttr dim) {
 
 std::string pp::spellDims(ArrayRef<DimShardingAttr> dims) {
   return "[" + llvm::join(llvm::map_range(dims, spellDim), ", ") + "]";
+}
+
+static Attribute writeAlternative(Builder &builder,
+                                  const Cause::Alternative &other) {
+  return builder.getArrayAttr({builder.getStringAttr(other.what),
+                               builder.getI64IntegerAttr(other.wireBytes),
+                               builder.getF64FloatAttr(other.seconds)});
+}
+
+/// A file may hold anything.
+static std::optional<Cause::Alternative> readAlternative(Attribute attribute) {
+  auto parts = dyn_cast_or_null<ArrayAttr>(attribute);
+  if (!parts || parts.size() != 3 || !isa<StringAttr>(parts[0]) ||
+      !isa<IntegerAttr>(parts[1]) || !isa<FloatAttr>(parts[2]))
+    return std::nullopt;
+  return Cause::Alternative{
+      cast<StringAttr>(parts[0]).str(),
+      cast<IntegerAttr>(parts[1]).getValue().getSExtValue(),
+      cast<FloatAttr>(parts[2]).getValueAsDouble()};
 }
 
 Location Cause::attachTo(Location at) const {
@@ -61,10 +80,7 @@ Location Cause::attachTo(Location at) const {
                                list.begin(), list.end())));
   SmallVector<Attribute> others;
   for (const Alternative &other : alternatives)
-    others.push_back(
-        builder.getArrayAttr({builder.getStringAttr(other.what),
-                              builder.getI64IntegerAttr(other.wireBytes),
-                              builder.getF64FloatAttr(other.seconds)}));
+    others.push_back(writeAlternative(builder, other));
   if (!others.empty())
     entries.append(kAlternatives, builder.getArrayAttr(others));
   return FusedLoc::get(at.getContext(), at,
@@ -85,15 +101,24 @@ static Cause readCause(DictionaryAttr entries) {
         if (auto text = dyn_cast<StringAttr>(one))
           (cause.*member).push_back(text.str());
   if (auto others = entries.getAs<ArrayAttr>(kAlternatives))
-    for (Attribute other : others)
-      if (auto parts = dyn_cast<ArrayAttr>(other);
-          parts && parts.size() == 3 && isa<StringAttr>(parts[0]) &&
-          isa<IntegerAttr>(parts[1]) && isa<FloatAttr>(parts[2]))
-        cause.alternatives.push_back(
-            {cast<StringAttr>(parts[0]).str(),
-             cast<IntegerAttr>(parts[1]).getValue().getSExtValue(),
-             cast<FloatAttr>(parts[2]).getValueAsDouble()});
+    for (Attribute attribute : others)
+      if (auto other = readAlternative(attribute))
+        cause.alternatives.push_back(*other);
   return cause;
+}
+
+Location pp::attachAlternative(Location at, const Cause::Alternative &other) {
+  Builder builder(at.getContext());
+  return FusedLoc::get(at.getContext(), at,
+                       builder.getDictionaryAttr(builder.getNamedAttr(
+                           kInstead, writeAlternative(builder, other))));
+}
+
+std::optional<Cause::Alternative> pp::findAlternative(Location location) {
+  auto fused = dyn_cast<FusedLoc>(location);
+  auto entries =
+      fused ? dyn_cast_or_null<DictionaryAttr>(fused.getMetadata()) : nullptr;
+  return entries ? readAlternative(entries.get(kInstead)) : std::nullopt;
 }
 
 static void appendCauses(Location location, SmallVectorImpl<CauseAt> &causes) {

@@ -1,6 +1,7 @@
 // Ops that padding puts in have no sources of the op that they are for: what a
 // slice gathers is not there to fit the seed of the sum behind it, and a value
-// that is masked goes back to whom it did without a mask.
+// that is masked goes back to whom it did without a mask. A slice that needs all
+// of its operand could not work as that lies.
 // RUN: pp-opt %s --pp-parallelize="plan=%S/explain-padding.plan" --pp-explain | FileCheck %s
 // RUN: pp-run %s --parallelize="plan=%S/explain-padding.plan" --steps=2 --verify --quiet
 // CHECK: a all_reduce, forward: 1 call of 8 B
@@ -8,7 +9,7 @@
 // CHECK-NEXT: from seed "summed" [{"a"}, {}]
 // CHECK: operand 0 of pp.slice wants [{}, {}]
 // CHECK-NEXT: from seed "x" [{}, {"a"}]
-// CHECK-NEXT: instead
+// CHECK-NEXT: a all_to_all
 
 func.func @main(%x: tensor<9x8xf64> {pp.name = "x", pp.role = #pp.role<input>},
                 %w: tensor<8xf64> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<normal, 0.0, 0.5>})

@@ -65,7 +65,22 @@ def PP_ShardingOpInterface : OpInterface<"ShardingOpInterface"> {
             .getNumElements();
       };
       return count($_op->getResult(0)) >= 2 * count($_op->getOperand(operand));
-    }]>
+    }]>,
+    InterfaceMethod<[{
+      What shards of dimension `dim` of operand 0, which the op needs whole,
+      share if each does its part of the work first: bytes of what is gathered
+      of all of them, and twice those of what is summed. Nothing where the op
+      knows no such way, or not for as many shards.
+    }], "std::optional<int64_t>", "getBytesInShards",
+    (ins "unsigned":$dim, "int64_t":$shards), "", [{ return std::nullopt; }]>,
+    InterfaceMethod<[{
+      Builds the op that way, where `getBytesInShards` knows it, from an operand
+      that lies as `sharding`. Each op built says in `pp.shardings` how its
+      result lies; what the shards share they get by lying so.
+    }], "::mlir::Value", "computeInShards",
+    (ins "::mlir::OpBuilder &":$builder, "unsigned":$dim,
+         "::pp::ShardingAttr":$sharding, "::pp::MeshAttr":$meshAttr), "",
+    [{ llvm_unreachable("no way to work in shards"); }]>
   ];
 }
 

@@ -39,7 +39,7 @@ struct Cause {
   /// and where they are others, the second.
   std::vector<std::string> origins, readers;
   /// What would have been right, too, or why it would not, and what a rank
-  /// would send for it; -1 where that is said in words.
+  /// would send for it, and how long: -1, and 0, where that is not known.
   struct Alternative {
     std::string what;
     int64_t wireBytes = -1;
@@ -57,6 +57,13 @@ struct Cause {
 std::string spellDim(DimShardingAttr dim);
 /// `[{"dp"}, {?}]`
 std::string spellDims(llvm::ArrayRef<DimShardingAttr> dims);
+
+/// `at` of an op that was built in place of something else: `other`, which a
+/// collective for the op could have been.
+mlir::Location attachAlternative(mlir::Location at,
+                                 const Cause::Alternative &other);
+/// What was attached to a location, or nothing.
+std::optional<Cause::Alternative> findAlternative(mlir::Location location);
 
 /// A cause, and the place of what was built for it.
 struct CauseAt {

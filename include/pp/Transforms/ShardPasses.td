@@ -158,11 +158,13 @@ def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
 def SplitScans : Pass<"pp-split-scans", "::mlir::ModuleOp"> {
   let summary = "scans a dimension that is split within the shards first";
   let description = [{
-    A running sum, an argmax or a top_k needs its dimension whole. Where the
-    operand has it split, the dimension becomes shards x elements: each shard
-    scans its elements, and a number per shard, or its largest elements, are
-    what must come together. Before padding, so that a dimension that does not
-    divide into shards is left to be gathered.
+    A running sum, a product, an argmax or a top_k needs its dimension whole.
+    Where the operand has it split, the dimension becomes shards x elements: each
+    shard scans its elements, and a number per shard, or its largest elements,
+    are what must come together. The op itself says how, and what that sends
+    (`computeInShards`, `getBytesInShards`); it is done where it sends less than
+    gathering the dimension would. Before padding, so that a dimension that does
+    not divide into shards is left to be gathered.
 
     ```mlir
     %y = pp.cumsum %x dim 0 : tensor<8xf32>  // %x over "tp"=2

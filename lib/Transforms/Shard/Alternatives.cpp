@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Alternatives.h"
 #include "pp/IR/Values.h"
+#include "pp/Planner/ScanCosts.h"
 
 using namespace mlir;
 using namespace pp;
@@ -22,9 +23,11 @@ Alternatives::priceOf(Value value, const Layout &has,
   return price;
 }
 
-/// All that the op of `use` would send if that operand decided how it computes.
+/// All that the op of `use` would send if that operand decided how it computes;
+/// nothing if it needs `layout` of it even so.
 std::optional<Alternatives::Price>
-Alternatives::priceAsItLies(OpOperand &use, const Layout &has) {
+Alternatives::priceAsItLies(OpOperand &use, const Layout &has,
+                            const Layout &layout) {
   auto shardable = dyn_cast<ShardingOpInterface>(use.getOwner());
   if (!shardable || isLayoutChange(shardable))
     return std::nullopt;
@@ -40,6 +43,8 @@ Alternatives::priceAsItLies(OpOperand &use, const Layout &has) {
     operands.push_back(&layouts(operand));
   operands[index] = &has;
   const Layout factors = chooseFactorAxes(first, results, operands, mesh);
+  if (layoutOf(rule, rule.operands[index], factors, mesh) == layout)
+    return std::nullopt;
 
   Price total;
   auto add = [&](std::optional<Price> price) {
@@ -101,6 +106,25 @@ Alternatives::priceBehind(OpOperand &use, const LocalValue &from) {
                  from.partial, layouts(result));
 }
 
+/// An op that needs a dimension whole, in the shards of it first.
+std::optional<Cause::Alternative> Alternatives::findScan(OpOperand &use,
+                                                         const Layout &has,
+                                                         const Layout &layout) {
+  auto shardable = dyn_cast<ShardingOpInterface>(use.getOwner());
+  if (!shardable || shardable->getNumOperands() != 1)
+    return std::nullopt;
+  for (auto [dim, axes] : llvm::enumerate(has)) {
+    if (axes.empty() || !layout[dim].empty())
+      continue;
+    if (auto costs = measureScan(shardable, dim, mesh.shardsOf(has)))
+      return Cause::Alternative{
+          "instead " + shardable->getName().getStringRef().str() +
+              " in the shards first, then of what these share",
+          static_cast<int64_t>(costs->inShards)};
+  }
+  return std::nullopt;
+}
+
 std::vector<Cause::Alternative> Alternatives::find(OpOperand &use,
                                                    const LocalValue &from,
                                                    const Layout &layout) {
@@ -112,6 +136,11 @@ std::vector<Cause::Alternative> Alternatives::find(OpOperand &use,
   };
   Value value = use.get();
   const std::string reader = use.getOwner()->getName().getStringRef().str();
+  // What was built in place of something else knows of that.
+  Operation *builtFor =
+      from.partial.empty() ? use.getOwner() : value.getDefiningOp();
+  if (auto other = findAlternative(builtFor->getLoc()))
+    return {*other};
   if (!from.partial.empty()) {
     const double uses = llvm::range_size(value.getUses());
     std::optional<Price> each =
@@ -131,7 +160,9 @@ std::vector<Cause::Alternative> Alternatives::find(OpOperand &use,
     return found;
   }
   add("instead " + reader + " as this operand lies, its result brought back",
-      priceAsItLies(use, from.layout));
+      priceAsItLies(use, from.layout, layout));
+  if (auto scan = findScan(use, from.layout, layout))
+    found.push_back(*scan);
   // An axis that goes to another dimension need not be gathered.
   auto splitsElsewhere = [&](int axis) {
     for (auto [has, wants] : llvm::zip_equal(from.layout, layout))

@@ -41,7 +41,10 @@ private:
   };
   std::optional<Price> priceOf(mlir::Value value, const Layout &has,
                                const PartialAxes &partial, const Layout &wants);
-  std::optional<Price> priceAsItLies(mlir::OpOperand &use, const Layout &has);
+  std::optional<Price> priceAsItLies(mlir::OpOperand &use, const Layout &has,
+                                     const Layout &layout);
+  std::optional<Cause::Alternative>
+  findScan(mlir::OpOperand &use, const Layout &has, const Layout &layout);
   std::optional<Price> priceBehind(mlir::OpOperand &use,
                                    const LocalValue &from);
 

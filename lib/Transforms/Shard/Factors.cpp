@@ -55,6 +55,11 @@ int64_t MeshView::size(const AxisList &axes) const {
   return product;
 }
 
+SmallVector<int64_t> MeshView::shardsOf(const Layout &layout) const {
+  return llvm::map_to_vector(layout,
+                             [&](const AxisList &axes) { return size(axes); });
+}
+
 StringAttr MeshView::name(int axis) const {
   return mesh.getAxes()[axis].getName();
 }

@@ -33,6 +33,8 @@ public:
   int numAxes() const { return axisSizes.size(); }
   int64_t size(int axis) const { return axisSizes[axis]; }
   int64_t size(const AxisList &axes) const;
+  /// Into how many shards every dimension is split.
+  llvm::SmallVector<int64_t> shardsOf(const Layout &layout) const;
   mlir::StringAttr name(int axis) const;
   /// Number of the time axis, or -1.
   int timeAxis() const { return time; }

@@ -259,7 +259,7 @@ void Trial::compareWithMeaning() {
     return success();
   });
   const double bound = sample.isExact ? 1e-10 : 0.25;
-  run::Comparison comparison({bound, bound, bound}, /*learningRate=*/0);
+  run::Comparison comparison({bound, bound, bound}, /*adam=*/{});
   bool isFinite = true;
   pprt::Status status = takeSteps(
       *meaning, *program, arguments, /*count=*/2,

@@ -200,7 +200,7 @@ protected:
         graph ? compile(model, plan, message) : OwningOpRef<ModuleOp>();
     if (!program)
       return "refused: " + message;
-    run::Comparison comparison({1e-10, 1e-10, 1e-10}, /*learningRate=*/0);
+    run::Comparison comparison({1e-10, 1e-10, 1e-10}, /*adam=*/{});
     pprt::Status status = takeSteps(
         *graph, *program, drawArguments(model, seed), /*count=*/2,
         [&](const run::StepValues &ours, const run::StepValues &judged) {
@@ -285,7 +285,8 @@ protected:
     takeOne(forOneDevice, yardstick);
     const bool isAdam = plan.says("optimizer=adam");
     run::LowPrecisionComparison comparison(
-        /*roundoff=*/0x1p-8, isAdam ? std::optional(0.1) : std::nullopt);
+        /*roundoff=*/0x1p-8,
+        isAdam ? std::optional(run::Adam{0.1, 1e-8}) : std::nullopt);
     comparison.add(ours, ours, yardstick, judged);
     comparison.finish();
     // Small tensors err by chance, and more so than a model's large ones.

@@ -53,7 +53,7 @@ TEST(Compare, AMissingTensorIsInfinitelyWrong) {
     compareRelative(ours, {{"w", {1, 2}}}, worst);
     EXPECT_EQ(worst.error, INFINITY);
     Worst whole, unexplained;
-    AdamComparison(0.1).compare(ours, {{"w", {1, 2}}}, whole, unexplained);
+    AdamComparison({0.1}).compare(ours, {{"w", {1, 2}}}, whole, unexplained);
     EXPECT_EQ(whole.error, INFINITY);
     EXPECT_EQ(unexplained.error, INFINITY);
   }
@@ -65,7 +65,7 @@ namespace {
 struct OneStep {
   OneStep(double ourGradient, double judgedGradient, double ours,
           double judged) {
-    AdamComparison adam(0.5);
+    AdamComparison adam({0.5});
     adam.addGradients({{"w", {ourGradient}}}, {{"w", {judgedGradient}}});
     adam.compare({{"w", {ours}}}, {{"w", {judged}}}, whole, unexplained);
   }
@@ -76,7 +76,7 @@ struct OneStep {
 
 TEST(AdamComparison, LeavesTheRestToTheRelativeError) {
   const Values zero{{"key.bias", {1e-18}}, {"w", {1}}};
-  AdamComparison adam(0.5);
+  AdamComparison adam({0.5});
   adam.addGradients({{"key.bias", {-1e-18}}, {"w", {1}}}, zero);
   auto errorOf = [&](double bias, double w) {
     Worst worst;
@@ -107,8 +107,24 @@ TEST(AdamComparison, ExplainsNothingIfGradientsAreEqual) {
   EXPECT_EQ(step.unexplained.error, 0.5);
 }
 
+/// Rows of a table that nothing looks up have no gradient, and decay all the
+/// same.
+TEST(AdamComparison, ExplainsHardlyAnythingOfAnElementWithoutGradient) {
+  for (double eps : {0.0, 1e-8}) {
+    AdamComparison adam({1e-3, eps});
+    adam.addGradients({{"table", {1 + 1e-16 * 4, 0}}}, {{"table", {1, 0}}});
+    Worst worst;
+    compareRelative({{"table", {1, 5}}}, {{"table", {1, 5 - 1e-4}}}, worst,
+                    &adam);
+    if (eps > 0)
+      EXPECT_NEAR(worst.error, 1e-4 / std::sqrt(26), 1e-8);
+    else
+      EXPECT_EQ(worst.error, 0);
+  }
+}
+
 TEST(AdamComparison, ForgetsTheDifferenceOfAnEarlierStep) {
-  AdamComparison adam(1);
+  AdamComparison adam({1});
   adam.addGradients({{"w", {2}}}, {{"w", {1}}});
   adam.addGradients({{"w", {1}}}, {{"w", {1}}});
   Worst whole, unexplained;
@@ -117,7 +133,7 @@ TEST(AdamComparison, ForgetsTheDifferenceOfAnEarlierStep) {
 }
 
 TEST(AdamComparison, KnowsRatesOfZero) {
-  AdamComparison adam(0);
+  AdamComparison adam({0});
   adam.addGradients({{"w", {1}}}, {{"w", {1}}});
   Worst whole, unexplained;
   adam.compare({{"w", {3}}}, {{"w", {3}}}, whole, unexplained);
@@ -132,7 +148,7 @@ StepValues exampleStep() {
 }
 
 bool isAccepted(const StepValues &ours, const StepValues &twin) {
-  Comparison comparison({1e-4, 1e-4, 1e-4}, 0.1);
+  Comparison comparison({1e-4, 1e-4, 1e-4}, Adam{0.1});
   comparison.add("step 1", ours, twin, exampleStep());
   return comparison.isWithinBounds();
 }
@@ -224,7 +240,7 @@ bool isAcceptedAfterAdam(double gradient, double parameter) {
   ours.parameters["w"] = {parameter};
   yardstick.gradients["w"] = {1};
   yardstick.parameters["w"] = {-2};
-  LowPrecisionComparison comparison(1. / 256, 0.5);
+  LowPrecisionComparison comparison(1. / 256, Adam{0.5});
   comparison.add(ours, ours, yardstick, yardstick);
   comparison.finish();
   return comparison.parameters.isWithinBound();

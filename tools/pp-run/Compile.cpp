@@ -419,6 +419,7 @@ Expected<UpdateRule> SourceModule::updateRule(const std::string &parallelize) {
                   optimizer.getKind() == pp::OptimizerKind::AdamW;
     rule.beta1 = optimizer.getBeta1();
     rule.learningRate = optimizer.getLr();
+    rule.eps = optimizer.getEps();
   }
   return rule;
 }

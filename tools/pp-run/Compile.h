@@ -40,6 +40,7 @@ struct UpdateRule {
   bool isAdam = false;
   double beta1 = 0;
   double learningRate = 0;
+  double eps = 0; ///< Adam's
 };
 
 /// A module, parsed once and compiled as often as wanted.

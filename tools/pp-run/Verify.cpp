@@ -237,13 +237,15 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
   }
 
   const std::unique_ptr<Stepper> ours = makeSessionStepper(**session);
-  Comparison comparison(boundsFor(roundoff, *rule),
-                        rule->isAdam ? rule->learningRate : 0);
+  const std::optional<Adam> adam =
+      rule->isAdam ? std::optional(Adam{rule->learningRate, rule->eps})
+                   : std::nullopt;
+  Comparison comparison(boundsFor(roundoff, *rule), adam.value_or(Adam()));
   const bool isByRate = comparison.bounds.byLearningRate;
   // What any model may have, one may have that rounds more.
   LowPrecisionComparison lowComparison(
       isLowPrecision(roundoff) ? roundoff : comparison.bounds.gradients / 2,
-      rule->isAdam ? std::optional(rule->learningRate) : std::nullopt);
+      adam);
   const uint64_t steps = std::min(options.steps, comparedSteps);
   Batch batch;
   for (uint64_t step = 0; step < steps; ++step) {

@@ -99,7 +99,7 @@ double AdamComparison::explained(const std::string &name,
     return 0;
   const double size =
       std::sqrt(tensor->second.squares.at(element) / double(steps));
-  return 2 * std::min(1.0, tensor->second.difference / size);
+  return 2 * std::min(1.0, tensor->second.difference / (size + adam.eps));
 }
 
 void AdamComparison::reduce(const std::string &name,
@@ -108,7 +108,7 @@ void AdamComparison::reduce(const std::string &name,
     const double size = std::abs(differences[i]);
     // What is not a number stays so.
     differences[i] =
-        size > 0 ? std::max(0.0, size - learningRate * explained(name, i))
+        size > 0 ? std::max(0.0, size - adam.learningRate * explained(name, i))
                  : size;
   }
 }
@@ -119,8 +119,9 @@ void AdamComparison::compare(const Values &ours, const Values &judged,
     const std::vector<double> differences = subtract(ours, name, values);
     for (size_t i = 0; i < differences.size(); ++i) {
       // Without a rate nothing moves, and 0 / 0 is no difference.
-      const double error =
-          differences[i] == 0 ? 0 : std::abs(differences[i]) / learningRate;
+      const double error = differences[i] == 0
+                               ? 0
+                               : std::abs(differences[i]) / adam.learningRate;
       whole.add(error, name);
       // What is not a number stays so.
       unexplained.add(
@@ -170,13 +171,13 @@ void Bounded::add(double found, double allowed, const std::string &name) {
   tensor = name;
 }
 
-LowPrecisionComparison::LowPrecisionComparison(
-    double least, std::optional<double> learningRate)
+LowPrecisionComparison::LowPrecisionComparison(double least,
+                                               std::optional<Adam> adam)
     : least(least) {
-  if (!learningRate)
+  if (!adam)
     return;
-  ourAdam.emplace(*learningRate);
-  yardsticksAdam.emplace(*learningRate);
+  ourAdam.emplace(*adam);
+  yardsticksAdam.emplace(*adam);
 }
 
 static double squareOf(const std::vector<double> &values) {

@@ -50,13 +50,19 @@ struct Worst {
 /// all are.
 std::string findNonFinite(const StepValues &values);
 
-/// Adam's update of an element is u = m / sqrt(v), with m and v averages of its
-/// gradients and their squares, at first plain ones. A gradient that differs by
-/// d changes m and sqrt(v) by at most d, and so u by about 2 d / sqrt(v), never
-/// by more than 2. The rest of a difference is the update's own.
+/// What Adam multiplies its update by, and what keeps it from dividing by zero.
+struct Adam {
+  double learningRate = 0, eps = 0;
+};
+
+/// Adam's update of an element is u = m / (sqrt(v) + eps), with m and v
+/// averages of its gradients and their squares, at first plain ones. A gradient
+/// that differs by d changes m and sqrt(v) by at most d, and so u by about 2 d
+/// / (sqrt(v) + eps), never by more than 2. The rest of a difference is the
+/// update's own.
 class AdamComparison {
 public:
-  explicit AdamComparison(double learningRate) : learningRate(learningRate) {}
+  explicit AdamComparison(Adam adam) : adam(adam) {}
 
   /// The next step's gradients. A tensor's d is its largest difference:
   /// programs that round differently may agree in an element by chance.
@@ -79,7 +85,7 @@ private:
   };
   double explained(const std::string &name, size_t element) const;
 
-  const double learningRate;
+  const Adam adam;
   std::map<std::string, Tensor> tensors;
   uint64_t steps = 0;
 };
@@ -100,9 +106,8 @@ struct Bounds {
 /// Compares step after step, each taken from equal parameters and states.
 class Comparison {
 public:
-  /// `learningRate` is Adam's, or 0.
-  Comparison(const Bounds &bounds, double learningRate)
-      : bounds(bounds), adam(learningRate) {}
+  /// With another optimizer the rate of `adam` is 0.
+  Comparison(const Bounds &bounds, Adam adam) : bounds(bounds), adam(adam) {}
 
   /// `name` is the step's; `twin` tells the gradients of `ours`.
   void add(const std::string &name, const StepValues &ours,
@@ -141,8 +146,8 @@ struct Bounded {
 /// counts up to kRoundings times that.
 class LowPrecisionComparison {
 public:
-  /// The rate is that of Adam; of other optimizers none.
-  LowPrecisionComparison(double least, std::optional<double> learningRate);
+  /// Another optimizer has no `adam`.
+  LowPrecisionComparison(double least, std::optional<Adam> adam);
 
   /// Where an op rounds once, a kernel rounds at every addend of a sum, and
   /// approximates functions.

@@ -82,15 +82,33 @@ Location pp::dropSources(Location location) {
   return fused ? fused.getLocations().front() : location;
 }
 
-void pp::inheritSources(Value value, Value like) {
-  const SourcesOf all = findSources(like.getLoc());
-  auto result = dyn_cast<OpResult>(like);
+static ValueSources sourcesOf(Value value) {
+  const SourcesOf all = findSources(value.getLoc());
+  auto result = dyn_cast<OpResult>(value);
   const unsigned index = result ? result.getResultNumber() : 0;
-  if (index >= all.values.size())
-    return;
+  return index < all.values.size() ? all.values[index] : ValueSources();
+}
+
+static void attach(Value value, const ValueSources &sources) {
   assert(value.getDefiningOp()->getNumResults() == 1 && "of one value");
-  value.getDefiningOp()->setLoc(
-      attachSources(value.getLoc(), {/*number=*/-1, {all.values[index]}}));
+  if (!sources.empty())
+    value.getDefiningOp()->setLoc(
+        attachSources(value.getLoc(), {/*number=*/-1, {sources}}));
+}
+
+void pp::inheritSources(Value value, Value like) {
+  attach(value, sourcesOf(like));
+}
+
+void pp::inheritSources(Value value, Value like,
+                        function_ref<int(int axis)> getDim) {
+  ValueSources sources;
+  for (Source source : sourcesOf(like)) {
+    source.dim = getDim(source.axis);
+    if (source.dim >= 0)
+      sources.push_back(source);
+  }
+  attach(value, sources);
 }
 
 Location pp::attachRoot(Location at, StringRef root) {

@@ -52,6 +52,10 @@ mlir::Location dropSources(mlir::Location location);
 /// For a value that lies as `like` and takes its place: it has its axes from
 /// where `like` has them.
 void inheritSources(mlir::Value value, mlir::Value like);
+/// The same where it has them in other dimensions: per axis the one, or -1 where
+/// it lacks the axis.
+void inheritSources(mlir::Value value, mlir::Value like,
+                    llvm::function_ref<int(int axis)> getDim);
 
 /// `at` of a constraint that stands for something else, or of an argument of
 /// which the model says how it lies: `root` names who does.

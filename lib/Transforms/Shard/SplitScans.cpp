@@ -41,6 +41,14 @@ static void computeInShards(ShardingOpInterface op, unsigned dim,
   Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
   for (Operation *built = first; built != op; built = built->getNextNode()) {
     built->setLoc(at);
+    // What is split there, is so because the operand is.
+    const Layout ofBuilt = getLayout(built->getResult(0), mesh);
+    inheritSources(built->getResult(0), op->getOperand(0), [&](int axis) {
+      const auto *split = llvm::find_if(ofBuilt, [&](const AxisList &axes) {
+        return llvm::is_contained(axes, axis);
+      });
+      return split == ofBuilt.end() ? -1 : int(split - ofBuilt.begin());
+    });
     for (StringRef name : {attrs::kKind, attrs::kOrigin, attrs::kStages})
       if (Attribute mark = op->getAttr(name))
         built->setAttr(name, mark);

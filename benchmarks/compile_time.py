@@ -13,12 +13,14 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPEATS = 5
 LARGE = dict(hidden=1024, heads=16, seq=1024, batch=1024, vocab=50304)
+SHARED = os.path.join(HERE, "../test/Transforms/Shard/Inputs/shared_weight.py")
 DEEP = dict(hidden=8, heads=2, seq=4, batch=4, vocab=8)
 MAIN_JOB = "dp=2 tp=2 pp=2 microbatches=4 schedule=1f1b "
 OPTIMIZER = "optimizer=adamw lr=1e-3"
@@ -117,6 +119,22 @@ def depth(args, scratch):
               3 * statistics.median(times[250]), "<= 3 x 250 layers")
 
 
+def readers(args, scratch):
+    """Twice the readers of a parameter, likewise: its gradient is their sum."""
+    times = {}
+    for count in 2000, 4000:
+        model = os.path.join(scratch, f"shared{count}.mlir")
+        with open(model, "w") as file:
+            subprocess.run([sys.executable, SHARED, str(count)], check=True,
+                           stdout=file)
+        times[count] = [seconds([args.tool("pp-opt"), model, "-o", os.devnull,
+                                 f"--pp-parallelize=dp=2 zero=1 {OPTIMIZER} "
+                                 "stop-after=spmd"]) for _ in range(REPEATS)]
+    yield row("2000 layers of one weight, zero=1", times[2000], 2.0)
+    yield row("4000 layers of one weight, zero=1", times[4000],
+              3 * statistics.median(times[2000]), "<= 3 x 2000 layers")
+
+
 def costs_to_level_2(args, model, scratch, mesh):
     """Processor seconds, peak memory in GB and ops of one run of pp-opt."""
     spmd = os.path.join(scratch, "spmd.mlir")
@@ -160,4 +178,5 @@ def scale(args, scratch):
 def measure(args, model, text):
     with tempfile.TemporaryDirectory() as scratch:
         return [*first_step(args, model, text), *partition(args, scratch),
-                *depth(args, scratch), *scale(args, scratch)]
+                *depth(args, scratch), *readers(args, scratch),
+                *scale(args, scratch)]

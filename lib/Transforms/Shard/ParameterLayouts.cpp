@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "ParameterLayouts.h"
 #include "Factors.h"
+#include "GradientSums.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "pp/Analysis/Layers.h"
@@ -54,6 +55,7 @@ private:
   ArrayAttr axes;
   SmallVector<int64_t> whole;
   llvm::DenseMap<Value, unsigned> results; ///< new values, by parameter
+  GradientSums sums;
   OpBuilder builder;
 };
 
@@ -75,95 +77,48 @@ Value LayoutWriter::build(Value value, LayoutChange change, bool each,
   return reshard;
 }
 
-/// True for an op that says how its value lies, whatever is around it.
-static bool isLayoutOp(Operation *op) {
-  return isa<ReshardOp, ShardingConstraintOp>(op);
-}
-
-/// True if no stage has all that `op` reads.
-static bool meetsAcrossStages(Operation *op) {
-  std::optional<SmallVector<int64_t>> common;
-  for (Value operand : op->getOperands()) {
-    Operation *producer = operand.getDefiningOp();
-    ArrayRef<int64_t> home =
-        producer ? getStages(producer) : ArrayRef<int64_t>();
-    if (home.empty())
-      continue;
-    if (!common)
-      common.emplace(home);
-    llvm::erase_if(*common, [&](int64_t stage) {
-      return !llvm::is_contained(home, stage);
-    });
-  }
-  return common && common->empty();
-}
-
-/// True if `value` is a sum that devices with parts of what is summed may have
-/// parts of, or is made of such in a way that leaves it one. What stages add up
-/// travels between them, and is reduced before.
-static bool mayBePartial(Value value) {
-  auto shardable = value.getDefiningOp<ShardingOpInterface>();
-  if (!shardable)
-    return false;
-  const ShardingRule rule = shardable.getShardingRule();
-  auto isSummed = [](const Factor &factor) {
-    return factor.kind == FactorKind::Reduction &&
-           factor.reduction == Reduction::Sum;
-  };
-  auto passes = [&](unsigned index) {
-    Value operand = shardable->getOperand(index);
-    return operand.hasOneUse() && !shardable.reducesFirst(index) &&
-           mayBePartial(operand);
-  };
-  return llvm::any_of(rule.factors, isSummed) ||
-         (!meetsAcrossStages(shardable) &&
-          llvm::any_of(rule.additive, [&](const auto &set) {
-            return llvm::all_of(set, passes);
-          }));
-}
-
-/// The op that makes `value`, if a part of its result is made of the same parts
-/// of its operands and some of these are sums, or made of sums in this way.
-static Operation *findMakerOfParts(Value value) {
-  auto shardable = value.getDefiningOp<ShardingOpInterface>();
-  if (!shardable || isLayoutOp(shardable) || mayBePartial(value) ||
-      !shardable.getShardingRule().keepsDims())
-    return nullptr;
-  auto isOfSums = [](Value operand) {
-    return operand.hasOneUse() &&
-           (mayBePartial(operand) || findMakerOfParts(operand));
-  };
-  return llvm::any_of(shardable->getOperands(), isOfSums)
-             ? shardable.getOperation()
-             : nullptr;
-}
-
 /// Splits `value`, all whose `uses` read it split, at the sums that it is made
 /// of, so that each is formed in the type that it has and in parts: a convert
 /// makes a part of its result from a part of its operand.
 void LayoutWriter::splitGradient(Value value, ArrayRef<OpOperand *> uses,
                                  Operation *like, BlockArgument parameter) {
-  if (uses.size() == static_cast<size_t>(llvm::range_size(value.getUses())))
-    if (Operation *maker = findMakerOfParts(value)) {
+  struct Piece {
+    Value value;
+    SmallVector<OpOperand *, 2> uses;
+    Operation *like;
+    SmallVector<int64_t> whole;
+  };
+  const SmallVector<int64_t> ofGradient = whole;
+  SmallVector<Piece> pieces = {{value, llvm::to_vector<2>(uses), like, whole}};
+  while (!pieces.empty()) {
+    const Piece piece = pieces.pop_back_val();
+    const bool isAll =
+        static_cast<size_t>(llvm::range_size(piece.value.getUses())) ==
+        piece.uses.size();
+    Operation *maker = isAll ? sums.findMakerOfParts(piece.value) : nullptr;
+    if (maker) {
       const ShardingRule rule =
           cast<ShardingOpInterface>(maker).getShardingRule();
-      const SmallVector<int64_t> ofResult = whole;
-      for (OpOperand &operand : maker->getOpOperands()) {
-        whole = mapDims(rule.results.front(),
-                        rule.operands[operand.getOperandNumber()], ofResult);
-        splitGradient(operand.get(), &operand, maker, parameter);
-      }
-      whole = ofResult;
-      return;
+      for (OpOperand &operand : llvm::reverse(maker->getOpOperands()))
+        pieces.push_back(
+            {operand.get(),
+             {&operand},
+             maker,
+             mapDims(rule.results.front(),
+                     rule.operands[operand.getOperandNumber()], piece.whole)});
+      continue;
     }
-  builder.setInsertionPointAfterValue(value);
-  Operation *producer = value.getDefiningOp();
-  const bool isEach = zero >= 2;
-  Value split =
-      build(value, LayoutChange::With, isEach, Kind::WeightGradient,
-            producer ? producer : like, isEach ? parameter : BlockArgument());
-  for (OpOperand *use : uses)
-    use->set(split);
+    builder.setInsertionPointAfterValue(piece.value);
+    Operation *producer = piece.value.getDefiningOp();
+    const bool isEach = zero >= 2;
+    whole = piece.whole;
+    Value split = build(piece.value, LayoutChange::With, isEach,
+                        Kind::WeightGradient, producer ? producer : piece.like,
+                        isEach ? parameter : BlockArgument());
+    for (OpOperand *use : piece.uses)
+      use->set(split);
+  }
+  whole = ofGradient;
 }
 
 /// The update reads its parameter and gradient split; a gradient that the step
@@ -213,19 +168,19 @@ void LayoutWriter::splitUpdate(BlockArgument parameter,
 }
 
 /// True for an op on one value that is made in parts as it is whole.
-static bool isMadeInParts(Operation *op) {
-  auto shardable = dyn_cast<ShardingOpInterface>(op);
-  return shardable && op->getNumOperands() == 1 && !isLayoutOp(op) &&
-         shardable.getShardingRule().keepsDims();
+static bool isMadeFromOne(Operation *op) {
+  return op->getNumOperands() == 1 && isMadeInParts(op);
 }
 
 /// The fewest bits that an element has in `value`, or in what is made of it
 /// alone.
 static unsigned findNarrowest(Value value) {
   unsigned fewest = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
-  if (value.hasOneUse())
-    if (Operation *user = *value.user_begin(); isMadeInParts(user))
-      fewest = std::min(fewest, findNarrowest(user->getResult(0)));
+  while (value.hasOneUse() && isMadeFromOne(*value.user_begin())) {
+    value = (*value.user_begin())->getResult(0);
+    fewest =
+        std::min(fewest, getElementTypeOrSelf(value).getIntOrFloatBitWidth());
+  }
   return fewest;
 }
 
@@ -244,7 +199,7 @@ void LayoutWriter::gatherUses(Value value, BlockArgument parameter, Kind kind,
     if (user == user->getBlock()->getTerminator() || isa<ReshardOp>(user) ||
         getKind(user) == Kind::Update)
       continue;
-    if (isMadeInParts(user) && findNarrowest(user->getResult(0)) < bits) {
+    if (isMadeFromOne(user) && findNarrowest(user->getResult(0)) < bits) {
       converts.push_back(user);
       continue;
     }

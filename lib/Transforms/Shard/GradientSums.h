@@ -1,0 +1,49 @@
+//===- GradientSums.h - which sums a gradient is made of --------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A gradient that is to lie split is split where it is summed over devices, for
+// there a reduce_scatter does both. What comes after, as converts and the sum
+// over a parameter's readers, is then made in parts. A parameter may have
+// thousands of readers, and so its gradient as many sums, one behind the other:
+// each op is looked at once.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_SHARD_GRADIENTSUMS_H
+#define PP_LIB_TRANSFORMS_SHARD_GRADIENTSUMS_H
+
+#include "pp/IR/PP.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace pp {
+
+/// True for an op that makes a part of its result from the same parts of its
+/// operands, and that does not itself say how its value lies.
+bool isMadeInParts(mlir::Operation *op);
+
+class GradientSums {
+public:
+  /// The op that makes `value` in parts, if some of its operands are sums or
+  /// made of sums in this way; null for a value that is to be split as it is.
+  mlir::Operation *findMakerOfParts(mlir::Value value) {
+    return find(value) == Form::OfSums ? value.getDefiningOp() : nullptr;
+  }
+
+private:
+  enum class Form {
+    Other,
+    Partial, ///< a sum that devices may have parts of, or like one
+    OfSums,  ///< made in parts from partial values
+  };
+
+  /// Looks at all that `value` is made of and that no one else reads.
+  Form find(mlir::Value value);
+  /// Of a value whose operands are known.
+  Form judge(mlir::Value value) const;
+
+  llvm::DenseMap<mlir::Value, Form> known;
+};
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_SHARD_GRADIENTSUMS_H

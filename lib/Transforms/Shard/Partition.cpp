@@ -142,10 +142,11 @@ static bool isAddedFirst(Value value) {
   return false;
 }
 
-/// True if the two are assigned to stages, and not to the same.
-static bool areApart(Operation *a, Operation *b) {
-  return !getStages(a).empty() && !getStages(b).empty() &&
-         getStages(a) != getStages(b);
+/// True if `user` runs on a stage on which `made` does not; what is assigned to
+/// none goes where it is needed.
+static bool isFarFrom(Operation *made, Operation *user) {
+  return !getStages(made).empty() && !getStages(user).empty() &&
+         !llvm::includes(getStages(made), getStages(user));
 }
 
 GlobalValue &Partitioner::enter(Value value) {
@@ -257,7 +258,7 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   for (const Form &form : global.forms) {
     bool isKept =
         keepsGathered || !form.isGathered || form.isForward == isForward;
-    bool isFar = form.isGathered && areApart(form.home, user);
+    bool isFar = form.isGathered && isFarFrom(form.home, user);
     if (!form.partial.empty() || !isKept || isFar)
       continue;
     if (form.layout == layout && isShared)
@@ -281,7 +282,7 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   bool isAgain = isGathered && !keepsGathered && !isForward && producer &&
                  getKind(producer) == Kind::Forward;
   // The smaller form crosses from stage to stage.
-  bool isThere = isGathered && producer && areApart(producer, user);
+  bool isThere = isGathered && producer && isFarFrom(producer, user);
   Operation *home = producer && !isAgain && !isThere ? producer : user;
   marks.source = home;
   const Cause cause = findCause(operand, source, layout);

@@ -24,3 +24,22 @@ module attributes {pp.plan = #pp.plan<mesh = <["tp"=2, "pp"=2 : stage]>, threads
     return %1, %2, %3, %4 : tensor<6xf32>, tensor<8xf32>, tensor<6xf32>, tensor<6xf32>
   }
 }
+
+// -----
+
+// What two stages make each for itself, each has gathered once.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[P:.*]] = pp.exp %arg0
+// CHECK-COUNT-1: pp.all_gather %[[P]] {{.*}}pp.stages = array<i64: 0, 1>}
+// CHECK-NOT: pp.all_gather
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=2, "pp"=2 : stage]>, threads = 1>} {
+  pp.mesh @mesh = <["tp"=2, "pp"=2 : stage]>
+  func.func @main(%p: tensor<8xf32> {pp.name = "p", pp.sharding = #pp.sharding<@mesh, [{"tp"}]>},
+                  %a: tensor<8x6xf32> {pp.name = "a", pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}]>})
+      -> (tensor<6xf32>, tensor<6xf32>) {
+    %0 = pp.exp %p {pp.kind = #pp.kind<forward>, pp.origin = 0 : i64, pp.stages = array<i64: 0, 1>} : tensor<8xf32>
+    %1 = pp.dot_general %0, %a batch [] x [] contract [0] x [0] {pp.kind = #pp.kind<forward>, pp.origin = 1 : i64, pp.stages = array<i64: 0, 1>} : tensor<8xf32>, tensor<8x6xf32> -> tensor<6xf32>
+    %2 = pp.dot_general %0, %a batch [] x [] contract [0] x [0] {pp.kind = #pp.kind<forward>, pp.origin = 2 : i64, pp.stages = array<i64: 0>} : tensor<8xf32>, tensor<8x6xf32> -> tensor<6xf32>
+    return %1, %2 : tensor<6xf32>, tensor<6xf32>
+  }
+}

@@ -9,6 +9,7 @@
 #include "AttributeText.h"
 #include "pp/IR/PlanText.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Format.h"
 #include <cmath>
 
 using namespace mlir;
@@ -119,29 +120,57 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
       parser.getContext(), kind, Real(lr), Real(weightDecay), Real(momentum),
       Real(beta1), Real(beta2), Real(eps), Real(clip), warmup, decay, steps);
 }
-void OptimizerAttr::print(AsmPrinter &printer) const {
-  OptimizerAttr base = getDefault(getContext(), getKind());
-  printer << "<" << stringifyOptimizerKind(getKind()) << ", lr = ";
-  printReal(printer, getLr());
-  auto number = [&](StringRef key, double value, double byDefault) {
-    if (value == byDefault)
+/// With the fewest digits that are read back to the same bits.
+static void printShortest(llvm::raw_ostream &os, double value) {
+  SmallString<32> text;
+  for (unsigned digits = 1; digits <= 17; ++digits) {
+    text.clear();
+    llvm::raw_svector_ostream(text) << llvm::format("%.*e", digits, value);
+    double read;
+    if (!text.str().getAsDouble(read) && read == value)
+      break;
+  }
+  os << text;
+}
+
+/// All that the optimizer reads, for people, or what is not its default.
+static void print(OptimizerAttr optimizer, llvm::raw_ostream &os,
+                  bool withDefaults) {
+  MLIRContext *context = optimizer.getContext();
+  const OptimizerKind kind = optimizer.getKind();
+  const OptimizerAttr base = OptimizerAttr::getDefault(context, kind);
+  os << "<" << stringifyOptimizerKind(kind);
+  auto number = [&](StringRef key, double value, double byDefault,
+                    bool isRead = true) {
+    if (withDefaults ? !isRead : value == byDefault)
       return;
-    printer << ", " << key << " = ";
-    printReal(printer, value);
+    os << ", " << key << " = ";
+    if (withDefaults)
+      printShortest(os, value);
+    else
+      FloatAttr::get(Float64Type::get(context), value)
+          .print(os, /*elideType=*/true);
   };
-  number("weight_decay", getWeightDecay(), base.getWeightDecay());
-  number("momentum", getMomentum(), base.getMomentum());
-  number("beta1", getBeta1(), base.getBeta1());
-  number("beta2", getBeta2(), base.getBeta2());
-  number("eps", getEps(), base.getEps());
-  number("clip", getClip(), base.getClip());
-  if (getWarmup())
-    printer << ", warmup = " << getWarmup();
-  if (getDecay() != Decay::Constant)
-    printer << ", decay = " << stringifyDecay(getDecay());
-  if (getSteps())
-    printer << ", steps = " << getSteps();
-  printer << ">";
+  const bool isAdam =
+      kind == OptimizerKind::Adam || kind == OptimizerKind::AdamW;
+  number("lr", optimizer.getLr(), /*byDefault=*/-1); // always
+  number("weight_decay", optimizer.getWeightDecay(), base.getWeightDecay());
+  number("momentum", optimizer.getMomentum(), base.getMomentum(),
+         kind == OptimizerKind::Momentum);
+  number("beta1", optimizer.getBeta1(), base.getBeta1(), isAdam);
+  number("beta2", optimizer.getBeta2(), base.getBeta2(), isAdam);
+  number("eps", optimizer.getEps(), base.getEps(), isAdam);
+  number("clip", optimizer.getClip(), base.getClip());
+  if (withDefaults || optimizer.getWarmup())
+    os << ", warmup = " << optimizer.getWarmup();
+  if (withDefaults || optimizer.getDecay() != Decay::Constant)
+    os << ", decay = " << stringifyDecay(optimizer.getDecay());
+  if (optimizer.getSteps())
+    os << ", steps = " << optimizer.getSteps();
+  os << ">";
+}
+void OptimizerAttr::print(AsmPrinter &printer) const {
+  ::print(*this, printer.getStream(), /*withDefaults=*/false);
 }
 
 Attribute SeedAttr::parse(AsmParser &parser, Type) {
@@ -236,8 +265,8 @@ static ParseResult parseSetting(AsmParser &parser, const PlanKeyInfo &info,
   }
   const std::string value = spellSetting(settings.get(info.name));
   if (std::string expected = explainMisfit(info, value); !expected.empty())
-    return parser.emitError(loc) << "'" << info.name << "' expects "
-                                 << expected << ", got " << value;
+    return parser.emitError(loc)
+           << "'" << info.name << "' expects " << expected << ", got " << value;
   return success();
 }
 
@@ -293,6 +322,7 @@ namespace {
 struct PlanLayout {
   StringRef begin, between, end;                ///< decisions
   StringRef beginSeeds, betweenSeeds, endSeeds; ///< seeds
+  bool hasDefaults;                             ///< of the optimizer
 };
 } // namespace
 
@@ -316,17 +346,45 @@ static void print(PlanAttr plan, llvm::raw_ostream &os,
     llvm::interleaveComma(plan.getCuts(), os);
     os << "]";
   }
-  if (plan.getOptimizer())
-    os << layout.between << "optimizer = " << plan.getOptimizer();
+  if (plan.getOptimizer()) {
+    os << layout.between << "optimizer = #pp.optimizer";
+    ::print(plan.getOptimizer(), os, layout.hasDefaults);
+  }
   os << layout.end;
 }
 
 void PlanAttr::print(AsmPrinter &printer) const {
-  ::print(*this, printer.getStream(), {"<", ", ", ">", "[", ", ", "]"});
+  ::print(*this, printer.getStream(),
+          {"<", ", ", ">", "[", ", ", "]", /*hasDefaults=*/false});
 }
 void pp::printLines(PlanAttr plan, llvm::raw_ostream &os) {
   ::print(plan, os,
-          {"#pp.plan<\n  ", ",\n  ", "\n>\n", "[\n    ", ",\n    ", "\n  ]"});
+          {"#pp.plan<\n  ", ",\n  ", "\n>\n", "[\n    ", ",\n    ", "\n  ]",
+           /*hasDefaults=*/true});
+}
+
+/// Whether a setting that the plan leaves out could change anything.
+static bool hasEffect(PlanAttr plan, const PlanKeyInfo &info) {
+  if (info.place == PlanKeyInfo::Place::Seeds && !plan.getSeeds().empty())
+    return false;
+  if (!listMissingAxes(info, plan.getMesh()).empty())
+    return false;
+  StringRef words = StringRef(info.onlyWith).split('=').second;
+  if (words.empty())
+    return true;
+  const PlanKey other = info.getNeeded().front();
+  const Attribute given = plan.getSettings().get(getInfo(other).name);
+  SmallVector<StringRef> fitting;
+  words.split(fitting, '|');
+  return llvm::is_contained(fitting, given ? spellSetting(given)
+                                           : getInfo(other).byDefault.str());
+}
+PlanAttr pp::withDefaults(PlanAttr plan) {
+  for (const PlanKeyInfo &info : getPlanKeys())
+    if (info.isSetting() && !plan.getSettings().get(info.name) &&
+        hasEffect(plan, info))
+      plan = plan.withSetting(info.key, info.byDefault);
+  return plan;
 }
 
 PlanAttr PlanAttr::withMesh(MeshAttr mesh) const {

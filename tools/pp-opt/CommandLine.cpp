@@ -125,11 +125,15 @@ pp::opt::parseCommandLine(int argc, char **argv,
   cl::opt<std::string> drawing(
       "draw-schedule", cl::value_desc("file"),
       cl::desc("also draw the schedule: FILE.svg, FILE.txt or - (text on "
-               "standard output)"));
+               "standard output; the module is written with -o only)"));
   cl::opt<bool> explanation(
       "pp-explain",
       cl::desc("tell, on standard output, why each collective is there and "
                "what it costs; the module is written with -o only"));
+  cl::opt<bool> prediction(
+      "pp-predict",
+      cl::desc("tell, on standard output, what a step will need, as pp-run "
+               "--dry-run does; the module is written with -o only"));
   cl::opt<std::string> shardings(
       "pp-shardings", cl::ValueOptional, cl::value_desc("name"),
       cl::desc(
@@ -145,6 +149,7 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "  pp-opt gpt.mlir --pp-parallelize=\"pp=4 microbatches=8\" "
       "--draw-schedule=- -o program.mlir\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-explain\n"
+      "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-predict\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" "
       "--pp-shardings=h.0.attn*\n\n"
       "--pp-parallelize=\"KEY=VALUE ...\" runs every pass from the module's "
@@ -203,21 +208,27 @@ pp::opt::parseCommandLine(int argc, char **argv,
         output.getNumOccurrences())
       return refuse("expects a file of its own for each of -o and "
                     "--draw-schedule");
-    // Standard output shows the picture; nobody asked for the module there.
-    if (file == "-" && !output.getNumOccurrences())
-      result.output.clear();
   }
   result.decisions.wantsExplanation = explanation;
+  result.decisions.wantsPrediction = prediction;
   result.decisions.wantsShardings = shardings.getNumOccurrences() > 0;
   result.decisions.shardingsOf = shardings;
-  if ((explanation || result.decisions.wantsShardings) &&
-      !output.getNumOccurrences())
+  // Standard output shows what was asked for; nobody asked for the module
+  // there.
+  const bool tells = explanation || prediction ||
+                     result.decisions.wantsShardings || result.drawing == "-";
+  if (tells && !output.getNumOccurrences()) {
+    if (emit == Emit::Plan)
+      return refuse("--emit=plan expects a file to write beside what standard "
+                    "output tells: -o FILE.plan");
     result.output.clear();
-  bool isOfOne = emit != Emit::MLIR || drawing.getNumOccurrences() ||
-                 explanation || result.decisions.wantsShardings;
+  }
+  const bool isOfOne =
+      tells || emit != Emit::MLIR || drawing.getNumOccurrences();
   if (isOfOne && !result.config.inputSplitMarker().empty())
-    return refuse("--emit=ppx, --emit=plan, --draw-schedule, --pp-explain and "
-                  "--pp-shardings expect one module, got --split-input-file");
+    return refuse("--emit=ppx, --emit=plan, --draw-schedule, --pp-explain, "
+                  "--pp-predict and --pp-shardings expect one module, got "
+                  "--split-input-file");
   if (emit != Emit::PPX && cacheLimit.getNumOccurrences())
     return refuse("--cache-limit expects --emit=ppx, which compiles kernels, "
                   "got a command that compiles none");

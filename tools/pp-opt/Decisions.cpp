@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: the module after all passes. Out: its plan as a file that plan=FILE reads
-// back, one decision a line, and its schedule as a picture in which a forward
-// pass takes one unit of time and a backward pass two.
+// back, one decision a line, its schedule as a picture in which a forward pass
+// takes one unit of time and a backward pass two, and what its programs need.
 //
 //===----------------------------------------------------------------------===//
 #include "Decisions.h"
@@ -14,7 +14,10 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanText.h"
+#include "pp/Predict/Prediction.h"
 #include "pp/Schedule/Draw.h"
+#include "pp/Target/Artifact.h"
+#include "pprt/Checks.h"
 #include "pprt/Status.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -76,6 +79,8 @@ struct ReadDecisions : PassWrapper<ReadDecisions, OperationPass<ModuleOp>> {
       return signalPassFailure();
     if (decisions->wantsShardings && failed(readShardings()))
       return signalPassFailure();
+    if (decisions->wantsPrediction && failed(predict()))
+      return signalPassFailure();
     if (decisions->wantsExplanation && failed(explain()))
       signalPassFailure();
   }
@@ -94,7 +99,7 @@ private:
                     "--pp-parallelize makes, got one without");
     llvm::raw_string_ostream os(decisions->plan);
     os << "// A plan of pp: edit it, and give plan=FILE to the model.\n";
-    printLines(plan, os);
+    printLines(withDefaults(plan), os);
     return success();
   }
 
@@ -118,11 +123,36 @@ private:
     return success();
   }
 
+  /// `option` reads programs.
+  LogicalResult expectPrograms(StringRef option) {
+    if (!getOperation().getOps<ProgramOp>().empty())
+      return success();
+    return refuse(option + " expects a module of level program, as "
+                           "--pp-parallelize makes without stop-after, got one "
+                           "without programs");
+  }
+
+  /// What `pp-run --dry-run` says, from the same instruction lists.
+  LogicalResult predict() {
+    if (failed(expectPrograms("--pp-predict")))
+      return failure();
+    auto artifact = buildArtifact(getOperation());
+    // What is not sound, or does not end, has no timeline.
+    if (failed(artifact) ||
+        failed(
+            report(getOperation(), pprt::checkArtifact(**artifact).status())))
+      return failure();
+    auto mesh = pprt::Mesh::create((*artifact)->axes);
+    if (failed(report(getOperation(), mesh.status())))
+      return failure();
+    decisions->prediction =
+        predict::print(predict::predict(**artifact, *mesh), **artifact);
+    return success();
+  }
+
   LogicalResult explain() {
-    if (getOperation().getOps<ProgramOp>().empty())
-      return refuse("--pp-explain expects a module of level program, as "
-                    "--pp-parallelize makes without stop-after, got one "
-                    "without programs");
+    if (failed(expectPrograms("--pp-explain")))
+      return failure();
     FailureOr<std::string> text = pp::explain(getOperation());
     if (succeeded(text))
       decisions->explanation = std::move(*text);
@@ -155,7 +185,7 @@ private:
 
 void pp::opt::addReader(PassManager &manager, Decisions &decisions) {
   if (decisions.wantsPlan || decisions.wantsExplanation ||
-      decisions.wantsShardings ||
+      decisions.wantsPrediction || decisions.wantsShardings ||
       decisions.wantsDrawing != Decisions::Drawing::None)
     manager.addPass(std::make_unique<ReadDecisions>(decisions));
   if (decisions.wantsShardings)

@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// `--emit=plan`, `--draw-schedule`, `--pp-explain` and `--pp-shardings`.
+// `--emit=plan`, `--draw-schedule`, `--pp-explain`, `--pp-predict` and
+// `--pp-shardings`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_OPT_DECISIONS_H
@@ -19,18 +20,20 @@ struct Decisions {
 
   bool wantsPlan = false;
   Drawing wantsDrawing = Drawing::None;
-  bool wantsExplanation = false, wantsShardings = false;
+  bool wantsExplanation = false, wantsPrediction = false,
+       wantsShardings = false;
   /// The values whose shardings are explained; empty: a table of all.
   std::string shardingsOf;
 
   /// Whether a pass has written shardings.
   bool hasSeenShardings = false;
 
-  std::string plan, drawing, explanation, shardings;
+  std::string plan, drawing, explanation, prediction, shardings;
 };
 
-/// Appends a pass, and watches those before it, that answers what `decisions` asks for; it outlives the pass.
-/// A module that has no answer is an error with an exit code.
+/// Appends a pass, and watches those before it, that answers what `decisions`
+/// asks for; it outlives the pass. A module that has no answer is an error with
+/// an exit code.
 void addReader(mlir::PassManager &manager, Decisions &decisions);
 
 } // namespace pp::opt

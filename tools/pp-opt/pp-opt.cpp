@@ -102,7 +102,8 @@ int main(int argc, char **argv) {
   if (!options->drawing.empty())
     if (int code = writeText(options->drawing, options->decisions.drawing))
       return code;
-  llvm::outs() << options->decisions.explanation;
+  llvm::outs() << options->decisions.prediction
+               << options->decisions.explanation;
   if (options->output.empty())
     return 0;
   if (options->emit == Emit::PPX) {

@@ -13,8 +13,12 @@
 
 namespace pp {
 
+/// With what passes take for settings that `plan` leaves out: so it means the
+/// same when defaults change.
+PlanAttr withDefaults(PlanAttr plan);
+
 /// Prints what `os << plan` prints, with a line for every decision and every
-/// seed; pp-load-plan reads both.
+/// seed, and all hyperparameters; pp-load-plan reads both.
 void printLines(PlanAttr plan, llvm::raw_ostream &os);
 
 } // namespace pp

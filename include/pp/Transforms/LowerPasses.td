@@ -148,18 +148,4 @@ def VerifyPrograms : Pass<"pp-verify-programs", "::mlir::ModuleOp"> {
   ];
 }
 
-def Predict : Pass<"pp-predict", "::mlir::ModuleOp"> {
-  let summary = "tells what a step of the programs will need, before any is made";
-  let description = [{
-    Prints memory per rank and class, communication per kind and axes, what each
-    stage holds, the predicted timeline and its bubble: what `pp-run --dry-run`
-    prints, from the same instruction lists. The module stays as it is, and the
-    text goes to standard error.
-
-    Times come from the cost interface and the figures of a machine that
-    `pp/Schedule/Topology.h` holds; the last line repeats them.
-    Errors: a module that is not of level 4.
-  }];
-}
-
 #endif // PP_TRANSFORMS_LOWERPASSES_TD

@@ -1,8 +1,11 @@
-// What a step needs is told from the instruction lists, and the module stays.
-// RUN: pp-opt %s --pp-parallelize="pp=2 dp=2 microbatches=2 optimizer=sgd lr=0.1" --pp-predict 2>&1 \
-// RUN:   | FileCheck %s --enable-var-scope
-// RUN: sed 's/"x"/"cuts = [7]"/' %s | pp-opt --pp-parallelize="pp=2" --pp-predict 2>&1 \
-// RUN:   | FileCheck %s --check-prefix=NAME
+// What a step needs is told from the instruction lists on standard output, as
+// pp-run does. The module is written where -o says, and nowhere else.
+// RUN: pp-opt %s --pp-parallelize="pp=2 dp=2 microbatches=2 optimizer=sgd lr=0.1" --pp-predict > %t.told
+// RUN: FileCheck %s --input-file=%t.told --enable-var-scope --implicit-check-not=pp.program
+// RUN: pp-run %s --parallelize="pp=2 dp=2 microbatches=2 optimizer=sgd lr=0.1 threads=1" --dry-run | diff %t.told -
+// RUN: pp-opt %s --pp-parallelize="pp=2 dp=2" --pp-predict -o %t.module | FileCheck %s --check-prefix=BOTH
+// RUN: FileCheck %s --input-file=%t.module --check-prefix=MODULE
+// RUN: sed 's/"x"/"cuts = [7]"/' %s | pp-opt --pp-parallelize="pp=2" --pp-predict | FileCheck %s --check-prefix=NAME
 // RUN: not pp-opt %s --pp-predict 2>&1 | FileCheck %s --check-prefix=LEVEL
 // RUN: pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=1G" -o %t
 // RUN: not pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=0.1KB" 2>&1 \
@@ -13,7 +16,9 @@
 // Names of arguments, which a plan holds too, are not taken for decisions.
 // NAME: 2 ranks; cuts {{[1-3]$}}
 
-// LEVEL: expects @main, a mesh and programs
+// BOTH: with devices of 100 GFLOP/s
+// MODULE: pp.program @stage0
+// LEVEL: --pp-predict expects a module of level program, as --pp-parallelize makes without stop-after, got one without programs
 // SYNTAX: expects a memory-limit that is a number of bytes, as 4096, 512M or 1.5GiB, got '1X'
 // LIMIT: within the memory limit of 100 bytes
 
@@ -29,7 +34,6 @@
 // CHECK: stage 1 |
 // CHECK: step {{.*}}, bubble {{[0-9.]+}}%, communication {{.*}} exposed and {{.*}} hidden{{$}}
 // CHECK-NEXT: with devices of 100 GFLOP/s
-// CHECK: pp.program @stage0
 func.func @main(%x: tensor<8x4xf32> {pp.role = #pp.role<input>, pp.name = "x"},
                 %a: tensor<4x4xf32> {pp.role = #pp.role<param>, pp.name = "a", pp.init = #pp.init<zeros>},
                 %b: tensor<4x4xf32> {pp.role = #pp.role<param>, pp.name = "b", pp.init = #pp.init<zeros>})

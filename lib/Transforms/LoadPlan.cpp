@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a module of level 1 and a file that holds one `#pp.plan<...>`, as pp-opt
-// prints it. Out: the plan on the module, with the optimizer that keys have by
-// default if it says none, and the `pp.mesh` it speaks of.
+// prints it. Out: the plan on the module, and the `pp.mesh` it speaks of.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/AsmParser/AsmParser.h"
@@ -54,10 +53,6 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
     PlanAttr plan = parse(*text);
     if (!plan)
       return signalPassFailure();
-    if (!plan.getOptimizer())
-      plan = plan.withOptimizer(OptimizerAttr::getDefault(
-          &getContext(), *symbolizeOptimizerKind(
-                             getInfo(PlanKey::Optimizer).byDefault)));
     module->setAttr(attrs::kPlan, plan);
     if (MeshOp old = lookupMesh(module))
       old->erase();

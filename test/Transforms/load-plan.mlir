@@ -1,9 +1,8 @@
-// A plan in a file takes the place of the options, with their optimizer if it
-// says none; what is no plan is refused.
+// A plan in a file takes the place of the options; what is no plan is refused.
 
 // RUN: echo '#pp.plan<mesh = <["dp"=4]>, schedule = "gpipe", threads = 1>' > %t.plan
 // RUN: pp-opt %s --pp-load-plan="file=%t.plan" | FileCheck %s
-// CHECK: module attributes {pp.plan = #pp.plan<mesh = <["dp"=4]>, schedule = "gpipe"{{(, threads = 1)?}}, optimizer = #pp.optimizer<adamw, lr = 1.000000e-03>>}
+// CHECK: module attributes {pp.plan = #pp.plan<mesh = <["dp"=4]>, schedule = "gpipe"{{(, threads = 1)?}}>}
 // CHECK: pp.mesh @mesh = <["dp"=4]>
 
 // RUN: not pp-opt %s --pp-load-plan="file=%t.none" 2>&1 | FileCheck %s --check-prefix=NONE

@@ -45,7 +45,8 @@ def Differentiate : Pass<"pp-differentiate", "::mlir::ModuleOp"> {
 def AddOptimizer : Pass<"pp-add-optimizer", "::mlir::ModuleOp"> {
   let summary = "turns gradients into updated parameters";
   let description = [{
-    Applies the optimizer of `pp.plan`, as `torch.optim` defines it. Its states
+    Applies the optimizer of `pp.plan`, as `torch.optim` defines it; to a plan
+    that names none it adds the one that keys have by default. Its states
     become arguments of role `state` that start at zero: `exp_avg.NAME` and
     `exp_avg_sq.NAME` (Adam, AdamW), `momentum_buffer.NAME`, and `optimizer.step`
     where the number of the step matters. Among the results, new parameters and

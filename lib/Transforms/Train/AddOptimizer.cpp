@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Transforms/Passes.h"
 
 using namespace mlir;
@@ -242,9 +243,10 @@ struct AddOptimizerPass : pp::impl::AddOptimizerBase<AddOptimizerPass> {
     if (failed(plan))
       return signalPassFailure();
     if (!plan->getOptimizer()) {
-      getOperation().emitError("expects an optimizer in pp.plan, got none; add "
-                               "optimizer = #pp.optimizer<adamw, lr = 1.0e-3>");
-      return signalPassFailure();
+      *plan = plan->withOptimizer(OptimizerAttr::getDefault(
+          &getContext(),
+          *symbolizeOptimizerKind(getInfo(PlanKey::Optimizer).byDefault)));
+      getOperation()->setAttr(attrs::kPlan, *plan);
     }
     if (failed(
             OptimizerBuilder(*main, plan->getOptimizer()).run(keepGradients)))

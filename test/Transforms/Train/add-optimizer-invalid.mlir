@@ -10,15 +10,6 @@ module {
 
 // -----
 
-// expected-error@+1 {{expects an optimizer in pp.plan}}
-module attributes {pp.plan = #pp.plan<mesh = <[]>, threads = 1>} {
-  func.func @main(%w: tensor<f32> {pp.role = #pp.role<param>, pp.name = "w"}) -> tensor<f32> {
-    return %w : tensor<f32>
-  }
-}
-
-// -----
-
 module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<sgd, lr = 1.0>, threads = 1>} {
   // expected-error@+1 {{expects a gradient of parameter "w" among the results; pp-differentiate adds it}}
   func.func @main(%w: tensor<f32> {pp.role = #pp.role<param>, pp.name = "w"}) -> tensor<f32> {

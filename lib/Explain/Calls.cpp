@@ -32,7 +32,8 @@ std::string pp::spellPartial(ShardingAttr sharding) {
 /// Why, and for what, in words that are the same for every layer.
 static std::pair<std::string, std::string> describe(const CauseAt &found) {
   const Cause &cause = found.cause;
-  const std::string place = generalize(describeLocation(found.at));
+  const std::string place = generalize(
+      cause.makerAt.empty() ? describeLocation(found.at) : cause.makerAt);
   if (!cause.has || !cause.wants)
     return {cause.text, place};
   const bool isPartial = !cause.has.getPartial().empty();

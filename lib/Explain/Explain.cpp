@@ -21,22 +21,31 @@ using namespace pp;
 using pprt::printBytes;
 using predict::printSeconds;
 
-/// What an entry is about, and everything else about it, below each other.
+/// `words` behind `first`, and below each other where they are many.
+static std::string printList(StringRef first, ArrayRef<std::string> words) {
+  constexpr size_t kWidth = 98;
+  std::string text, line = first.str();
+  bool isEmpty = true;
+  for (const std::string &word : words) {
+    if (!isEmpty && line.size() + word.size() + 2 > kWidth) {
+      text += line + ",\n";
+      line.assign(first.size(), ' ');
+      isEmpty = true;
+    }
+    line += (isEmpty ? "" : ", ") + word;
+    isEmpty = false;
+  }
+  return text + line + "\n";
+}
+
+/// What an entry is about.
 static std::string
 printSubjects(ArrayRef<std::pair<std::string, int64_t>> subjects) {
-  constexpr size_t kWidth = 96;
-  std::string text, line;
-  for (const auto &[name, count] : subjects) {
-    std::string word = name.empty() ? "(no name)" : name;
-    if (count > 1)
-      word += " x" + std::to_string(count);
-    if (!line.empty() && line.size() + word.size() + 2 > kWidth) {
-      text += "  " + line + ",\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : ", ") + word;
-  }
-  return text + "  " + line + "\n";
+  std::vector<std::string> words;
+  for (const auto &[name, count] : subjects)
+    words.push_back((name.empty() ? "(no name)" : name) +
+                    (count > 1 ? " x" + std::to_string(count) : ""));
+  return printList("  ", words);
 }
 
 static std::string print(const Calls &calls) {
@@ -54,9 +63,9 @@ static std::string print(const Calls &calls) {
     text += printSubjects(reason.subjects);
     text += "    " + reason.text + "\n";
     if (!reason.origins.empty())
-      text += "    from " + llvm::join(reason.origins, ", ") + "\n";
+      text += printList("    from ", reason.origins);
     if (!reason.readers.empty())
-      text += "    to fit " + llvm::join(reason.readers, ", ") + "\n";
+      text += printList("    to fit ", reason.readers);
     for (const std::string &other : reason.alternatives)
       text += "    " + other + "\n";
   }

@@ -19,6 +19,7 @@ namespace {
 constexpr std::pair<StringLiteral, std::string Cause::*> texts[] = {
     {"cause", &Cause::text},
     {"maker", &Cause::maker},
+    {"maker_at", &Cause::makerAt},
     {"user", &Cause::user},
     {"user_at", &Cause::userAt},
     {"gradient_of", &Cause::gradientOf},

@@ -22,8 +22,9 @@ namespace pp {
 struct Cause {
   /// The cause in one line, as remarks have it.
   std::string text;
-  /// Which op or argument the value is from, and who reads it, where.
-  std::string maker, user, userAt;
+  /// Which op or argument the value is from, of a part of a sum the op that
+  /// sums and where, and who reads it, where.
+  std::string maker, makerAt, user, userAt;
   /// The parameter that the value is a gradient of.
   std::string gradientOf;
   /// Where a parameter lies otherwise than it is used, and by which setting of

@@ -33,6 +33,7 @@ CauseFinder::CauseFinder(func::FuncOp main, MeshView mesh, PlanAttr plan)
       enter(result, found.values, result.getResultNumber());
     op.setLoc(dropSources(op.getLoc()));
   }
+  joinRoots();
 }
 
 const Source *CauseFinder::lookup(Value value, int axis) const {
@@ -55,29 +56,105 @@ static bool walksOneOf(const TensorFactors &tensor, int dim,
              });
 }
 
-/// Adds who split what is summed over `axis` in `value`.
-void CauseFinder::appendReduced(Value value, int axis, Roots &roots) const {
+unsigned CauseFinder::numberOf(const Source &source) {
+  auto [entry, isNew] =
+      numbers.try_emplace({source.axis, source.root}, asked.size());
+  if (isNew) {
+    asked.push_back(entry->first);
+    same.grow(asked.size());
+  }
+  return entry->second;
+}
+
+/// Two of whom one would have had an axis spread to where the other has it ask
+/// for the same: the nearest is no more to blame than the other.
+void CauseFinder::joinRoots() {
+  for (BlockArgument argument : main.getArguments())
+    if (auto found = sources.find(argument); found != sources.end())
+      for (const Source &source : found->second)
+        (void)numberOf(source);
+  for (Operation &op : main.getBody().front().without_terminator())
+    if (auto shardable = dyn_cast<ShardingOpInterface>(op);
+        shardable && !isLayoutChange(&op))
+      join(shardable);
+}
+
+/// Joins whose axes two tensors of `op` have along one factor.
+void CauseFinder::join(ShardingOpInterface op) {
+  SmallVector<std::pair<unsigned, const Source *>> ofTensors;
+  const unsigned numResults = op->getNumResults();
+  auto enter = [&](Value value, unsigned tensor) {
+    if (auto found = sources.find(value); found != sources.end())
+      for (const Source &source : found->second)
+        ofTensors.push_back({tensor, &source});
+  };
+  for (OpResult result : op->getResults())
+    enter(result, result.getResultNumber());
+  for (OpOperand &operand : op->getOpOperands())
+    enter(operand.get(), numResults + operand.getOperandNumber());
+  std::optional<ShardingRule> rule; // most ops have it all from one
+  auto factorsOf = [&](unsigned tensor, int dim) -> const DimFactors & {
+    return tensor < numResults ? rule->results[tensor][dim]
+                               : rule->operands[tensor - numResults][dim];
+  };
+  for (auto [tensor, source] : ofTensors)
+    for (auto [other, theirs] : ofTensors) {
+      if (other <= tensor || source->axis != theirs->axis ||
+          source->root == theirs->root)
+        continue;
+      if (!rule)
+        rule = op.getShardingRule();
+      const DimFactors &factors = factorsOf(other, theirs->dim);
+      if (llvm::any_of(factorsOf(tensor, source->dim), [&](int64_t factor) {
+            return llvm::is_contained(factors, factor);
+          }))
+        same.join(numberOf(*source), numberOf(*theirs));
+    }
+}
+
+/// Adds who asks for the axis of `source`, and all who ask for the same.
+void CauseFinder::insert(const Source &source, Roots &roots) const {
+  auto found = numbers.find({source.axis, source.root});
+  if (found == numbers.end()) {
+    roots.insert(source.root);
+    return;
+  }
+  const unsigned leader = same.findLeader(found->second);
+  for (auto [number, one] : llvm::enumerate(asked))
+    if (same.findLeader(number) == leader)
+      roots.insert(one.second);
+}
+
+/// Adds who split what is summed over `axis` in `value`, and returns the op
+/// that sums it; null if it is not found.
+Operation *CauseFinder::appendReduced(Value value, int axis,
+                                      Roots &roots) const {
   // Sums pass through few ops before they are reduced.
   for (unsigned depth = 0; depth < 8; ++depth) {
     auto shardable =
         dyn_cast_or_null<ShardingOpInterface>(value.getDefiningOp());
     if (!shardable)
-      return;
+      return nullptr;
     const ShardingRule rule = shardable.getShardingRule();
     SmallVector<int64_t> reduced;
     for (auto [number, factor] : llvm::enumerate(rule.factors))
       if (factor.kind == FactorKind::Reduction)
         reduced.push_back(number);
-    const size_t before = roots.size();
+    bool isSum = false;
     for (OpOperand &operand : shardable->getOpOperands())
       if (const Source *source = lookup(operand.get(), axis);
           source && walksOneOf(rule.operands[operand.getOperandNumber()],
-                               source->dim, reduced))
-        roots.insert(source->root);
-    if (roots.size() != before || rule.additive.empty())
-      return;
+                               source->dim, reduced)) {
+        insert(*source, roots);
+        isSum = true;
+      }
+    if (isSum)
+      return shardable;
+    if (rule.additive.empty())
+      return nullptr;
     value = shardable->getOperand(rule.additive.front().front());
   }
+  return nullptr;
 }
 
 /// Adds who has the reader of `use` want `axis` in that dimension of its
@@ -120,7 +197,10 @@ void CauseFinder::findOrigins(OpOperand &use, const LocalValue &from,
                               const Layout &layout, Cause &cause) {
   Roots origins, readers;
   for (auto [axis, reduction] : from.partial)
-    appendReduced(use.get(), axis, origins);
+    if (Operation *sum = appendReduced(use.get(), axis, origins)) {
+      cause.maker = sum->getName().getStringRef().str();
+      cause.makerAt = describeLocation(sum->getLoc());
+    }
   // What only one of the two layouts has.
   for (auto [dim, has, wants] : llvm::enumerate(from.layout, layout))
     for (int axis = 0; axis < mesh.numAxes(); ++axis) {
@@ -130,7 +210,7 @@ void CauseFinder::findOrigins(OpOperand &use, const LocalValue &from,
         continue;
       const Source *source = lookup(use.get(), axis);
       if (isThere && source)
-        origins.insert(source->root);
+        insert(*source, origins);
       appendReaders(use, axis, dim, isWanted, readers);
     }
   for (StringAttr root : origins)

@@ -12,6 +12,7 @@
 #include "Resharder.h"
 #include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Sources.h"
+#include "llvm/ADT/IntEqClasses.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace pp {
@@ -30,7 +31,12 @@ private:
   using Roots = llvm::SmallSetVector<mlir::StringAttr, 2>;
 
   const Source *lookup(mlir::Value value, int axis) const;
-  void appendReduced(mlir::Value value, int axis, Roots &roots) const;
+  void joinRoots();
+  void join(ShardingOpInterface op);
+  unsigned numberOf(const Source &source);
+  void insert(const Source &source, Roots &roots) const;
+  mlir::Operation *appendReduced(mlir::Value value, int axis,
+                                 Roots &roots) const;
   void appendReaders(mlir::OpOperand &use, int axis, unsigned dim,
                      bool isWanted, Roots &roots);
   void findOrigins(mlir::OpOperand &use, const LocalValue &from,
@@ -41,6 +47,11 @@ private:
   PlanAttr plan;
   llvm::SmallVector<mlir::BlockArgument> updated; ///< by results
   llvm::DenseMap<mlir::Value, ValueSources> sources;
+  /// Who asks for which axis, arguments first, and who of them for the same.
+  using Asked = std::pair<int, mlir::StringAttr>;
+  llvm::SmallVector<Asked> asked;
+  llvm::DenseMap<Asked, unsigned> numbers;
+  llvm::IntEqClasses same;
 };
 
 } // namespace pp

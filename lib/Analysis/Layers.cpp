@@ -22,34 +22,65 @@ struct Readers {
   }
 };
 
+/// Numbers layers in the order of the program, which is that of the work.
+class LayerCounter {
+public:
+  /// The layer of `op`, which reads a parameter beside activations; `latest` is
+  /// the last layer that leads to these, or -1.
+  int64_t add(Operation *op, int64_t latest) {
+    const bool isFirst = latest < 0;
+    if (current < 0 ||
+        (isFirst ? !hasFirstsOnly : isContraction(op) && latest == current)) {
+      ++current;
+      hasFirstsOnly = true;
+    }
+    hasFirstsOnly &= isFirst;
+    return current;
+  }
+
+private:
+  int64_t current = -1;
+  bool hasFirstsOnly = true; ///< the current layer reads inputs alone
+};
+
 } // namespace
 
 SmallVector<int64_t> pp::findLayers(func::FuncOp main) {
   Block &body = main.getBody().front();
-  // Of what derives from inputs: the products that lead to it. Of what derives
-  // from parameters alone: who reads it.
+  // Of what derives from inputs: the last layer that leads to it. Of what
+  // derives from parameters alone: who reads it.
   DenseMap<Value, int64_t> activations;
   DenseMap<Value, Readers> parameters;
+  DenseMap<Operation *, int64_t> layerOf;
   for (BlockArgument argument : main.getArguments()) {
     std::optional<Role> role = getArgRole(main, argument.getArgNumber());
     if (role == Role::Input || role == Role::Label)
-      activations[argument] = 0;
+      activations[argument] = -1;
     else if (role == Role::Param)
       parameters[argument];
   }
   auto isForward = [](Operation &op) { return getKind(&op) == Kind::Forward; };
+  LayerCounter counter;
   for (Operation &op :
        llvm::make_filter_range(body.without_terminator(), isForward)) {
-    int64_t depth = -1;
-    bool readsParameter = false;
+    int64_t latest = -1;
+    bool readsActivation = false, readsParameter = false;
     for (Value operand : op.getOperands()) {
-      if (auto known = activations.find(operand); known != activations.end())
-        depth = std::max(depth, known->second);
+      if (auto known = activations.find(operand); known != activations.end()) {
+        latest = std::max(latest, known->second);
+        readsActivation = true;
+      }
       readsParameter |= parameters.contains(operand);
     }
+    if (readsActivation && readsParameter) {
+      const int64_t layer = counter.add(&op, latest);
+      layerOf[&op] = layer;
+      if (latest < 0 || isContraction(&op))
+        latest = layer;
+    }
     for (Value result : op.getResults())
-      if (depth >= 0)
-        activations[result] = depth + (readsParameter && isContraction(&op));
+      if (readsActivation)
+        activations[result] = latest;
       else if (readsParameter)
         parameters[result];
   }
@@ -57,8 +88,8 @@ SmallVector<int64_t> pp::findLayers(func::FuncOp main) {
     if (!isForward(op) || op.getNumResults() == 0)
       continue;
     Readers readers = parameters.lookup(op.getResult(0));
-    if (auto own = activations.find(op.getResult(0)); own != activations.end())
-      readers = {own->second, own->second};
+    if (auto layer = layerOf.find(&op); layer != layerOf.end())
+      readers = {layer->second, layer->second};
     for (Value operand : op.getOperands())
       if (auto read = parameters.find(operand); read != parameters.end())
         read->second.add(readers);

@@ -30,7 +30,7 @@ def PP_Dialect : Dialect {
     | `pp.bound` | integer `input` and `label` arguments | values lie in [0, bound) |
     | `pp.dims` | `input`, `label` and `param` arguments | what each dimension is: "batch", "sequence", "expert", or anything else |
     | `pp.parameter` | `state` arguments, ops of the update at level 1, reshards and collectives | name of the parameter it belongs to: as an optimizer's state, an op of its update, or a change of its layout before the update |
-    | `pp.layer` | `param` arguments that `zero` shares out | how many products with parameters lead to where forward reads it; absent where that is not one number |
+    | `pp.layer` | `param` arguments that `zero` shares out | the layer in which forward reads it, counted in the order of the program; absent where that is not one |
     | `pp.stored_shape` | `param` and `state` arguments | shape in checkpoints, when it differs |
     | `pp.stored_order` | `param` and `state` arguments | the dimensions in the order in which checkpoints have them, when it differs |
     | `pp.sharding` | arguments, results | `used` sharding (what propagation sees) |

@@ -96,7 +96,7 @@ def BucketCollectives : Pass<"pp-bucket-collectives", "::mlir::ModuleOp"> {
     those that do not wait for each other; in those of a micro-batch, reductions
     of gradients and gathers of parameters, which where they are shared out
     (`pp.parameter`) are of one layer (`pp.layer` of the argument): a product with
-    a parameter, and what follows until the next one.
+    a parameter, and what follows until one reads what it made.
 
     ```mlir
     %0 = pp.all_reduce sum %a over @mesh ["dp"] : ...

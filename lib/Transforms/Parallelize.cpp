@@ -8,6 +8,8 @@
 #include "pp/Transforms/Pipelines.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/StringSaver.h"
 
 using namespace mlir;
 using namespace pp;
@@ -67,8 +69,11 @@ LogicalResult pp::parseParallelize(StringRef text, PipelineOptions &options,
   error.clear();
   llvm::StringSet<> seen;
   StringRef planKey; // the last one that says something about the plan
-  SmallVector<StringRef> words;
-  llvm::SplitString(text, words); // at any white space
+  // At white space that is not quoted, as a shell does: files have any names.
+  llvm::BumpPtrAllocator allocator;
+  llvm::StringSaver saver(allocator);
+  SmallVector<const char *> words;
+  llvm::cl::TokenizeGNUCommandLine(text, saver, words);
   for (StringRef word : words) {
     auto [name, value] = word.split('=');
     bool isPlanKey = lookupPlanKey(name);

@@ -13,6 +13,11 @@
 // RUN: not pp-opt %s --pp-parallelize="tp=2 zero=1" 2>&1 | FileCheck %s --check-prefix=WITHOUT
 // WITHOUT: 'zero' has an effect with dp, ep or sp above 1 only, got none: choose that, or leave zero out
 
+// A file whose name has blanks is quoted, or has them escaped.
+// RUN: not pp-opt %s --pp-parallelize="plan='no such.plan' stop-after=graph" 2>&1 | FileCheck %s --check-prefix=QUOTED
+// RUN: not pp-opt %s --pp-parallelize='plan=no\ such.plan stop-after=graph' 2>&1 | FileCheck %s --check-prefix=QUOTED
+// QUOTED: expects a file with a plan: no such.plan: cannot open
+
 // RUN: not pp-opt %s --pp-parallelize="dp=0" 2>&1 | FileCheck %s --check-prefix=SIZE
 // SIZE: 'dp' expects a number from 1 to 16777216, got '0'
 
@@ -44,7 +49,7 @@
 // PLAN: expects a file with a plan: {{.*}}.missing: cannot open: No such file or directory
 
 // Any white space separates keys.
-// RUN: printf 'dp=2\n\ttp=1  \r\n optimizer=sgd\vlr=0.5\n' > %t.keys
+// RUN: printf 'dp=2\n\ttp=1  \r\n optimizer=sgd\tlr=0.5\n' > %t.keys
 // RUN: pp-opt %s --pp-parallelize="$(cat %t.keys) stop-after=graph" | FileCheck %s --check-prefix=SPACE
 // SPACE: #pp.plan<mesh = <["dp"=2]>, schedule = "1f1b", threads = 1, zero = 0, bucket = 26214400, ahead = 1, optimizer = #pp.optimizer<sgd, lr = 5.{{0+}}e-01>
 

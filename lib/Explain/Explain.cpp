@@ -13,7 +13,6 @@
 #include "pp/Target/Artifact.h"
 #include "pp/Transforms/Findings.h"
 #include "pprt/Bytes.h"
-#include "pprt/Checks.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -131,9 +130,8 @@ FailureOr<std::string> pp::explain(ModuleOp module) {
   auto plan = lookupPlan(module);
   if (failed(programs) || failed(plan))
     return failure();
-  auto artifact = buildArtifact(module);
-  if (failed(artifact) ||
-      failed(report(module, pprt::checkArtifact(**artifact).status())))
+  auto artifact = buildCheckedArtifact(module);
+  if (failed(artifact))
     return failure();
   auto ranks = pprt::Mesh::create((*artifact)->axes);
   if (failed(report(module, ranks.status())))

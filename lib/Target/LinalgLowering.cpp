@@ -66,6 +66,41 @@ Value LinalgBuilder::map(RankedTensorType type, ValueRange operands,
   return generic.getResult(0);
 }
 
+Value LinalgBuilder::convert(Value value, RankedTensorType type) {
+  if (value.getType() == type)
+    return value;
+  return map(type, value, builder.getMultiDimIdentityMap(type.getRank()),
+             [&](LinalgBuilder inner, ValueRange scalars) {
+               return emitConvert(inner.builder, inner.loc, scalars[0],
+                                  type.getElementType());
+             });
+}
+
+Value LinalgBuilder::sumProducts(RankedTensorType type, ValueRange operands,
+                                 ArrayRef<AffineMap> maps, int64_t loops) {
+  Type compute = getComputeType(type.getElementType());
+  const int64_t rank = type.getRank();
+  auto sumType = RankedTensorType::get(type.getShape(), compute);
+  SmallVector<AffineMap> allMaps(maps);
+  allMaps.push_back(
+      projection(loops, llvm::to_vector(llvm::seq<int64_t>(rank))));
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  iterators.resize(loops, utils::IteratorType::reduction);
+  auto generic = linalg::GenericOp::create(
+      builder, loc, sumType, operands,
+      fill(sumType, getIdentity(Reduction::Sum, compute)), allMaps, iterators,
+      [&](OpBuilder &nested, Location loc, ValueRange scalars) {
+        Value left = emitConvert(nested, loc, scalars[0], compute);
+        Value right = emitConvert(nested, loc, scalars[1], compute);
+        Value product = emitCombine(nested, loc, Reduction::Prod, left, right);
+        linalg::YieldOp::create(
+            nested, loc,
+            emitCombine(nested, loc, Reduction::Sum, scalars[2], product));
+      });
+  return convert(generic.getResult(0), type);
+}
+
 //===----------------------------------------------------------------------===//
 // Elementwise, sources, reductions, contractions
 //===----------------------------------------------------------------------===//
@@ -123,14 +158,7 @@ Value lowerReduce(ReduceOp op, LinalgBuilder b, ValueRange operands) {
             emitCombine(nested, loc, op.getReduction(), scalars[1], wide);
         linalg::YieldOp::create(nested, loc, next);
       });
-  if (compute == element)
-    return sum.getResult(0);
-  return b.map(op.getType(), sum.getResult(0),
-               b.builder.getMultiDimIdentityMap(op.getType().getRank()),
-               [&](LinalgBuilder inner, ValueRange scalars) {
-                 return emitConvert(inner.builder, inner.loc, scalars[0],
-                                    element);
-               });
+  return b.convert(sum.getResult(0), op.getType());
 }
 
 /// Keeps the largest element and its index; only a strictly larger one replaces
@@ -174,13 +202,11 @@ Value lowerArgmax(ArgmaxOp op, LinalgBuilder b, ValueRange operands) {
 /// Plain loops: floating contractions of any size go to a library
 /// (FormContractions.cpp); integers and odd layouts come here.
 Value lowerDot(DotGeneralOp op, LinalgBuilder b, ValueRange operands) {
-  Type element = op.getType().getElementType(),
-       compute = getComputeType(element);
   int64_t lhsRank = ranked(operands[0]).getRank(),
           rhsRank = ranked(operands[1]).getRank();
   int64_t resultRank = op.getType().getRank();
   int64_t loops = resultRank + op.getLhsContract().size();
-  SmallVector<int64_t> lhs(lhsRank), rhs(rhsRank), result;
+  SmallVector<int64_t> lhs(lhsRank), rhs(rhsRank);
   int64_t next = 0;
   for (auto [left, right] : llvm::zip_equal(op.getLhsBatch(), op.getRhsBatch()))
     lhs[left] = rhs[right] = next++;
@@ -188,35 +214,12 @@ Value lowerDot(DotGeneralOp op, LinalgBuilder b, ValueRange operands) {
     lhs[dim] = next++;
   for (int64_t dim : op.getRhsFree())
     rhs[dim] = next++;
-  result = llvm::to_vector(llvm::seq<int64_t>(resultRank));
   for (auto [left, right] :
        llvm::zip_equal(op.getLhsContract(), op.getRhsContract()))
     lhs[left] = rhs[right] = next++;
-  SmallVector<utils::IteratorType> iterators(resultRank,
-                                             utils::IteratorType::parallel);
-  iterators.resize(loops, utils::IteratorType::reduction);
-  auto sumType = RankedTensorType::get(op.getType().getShape(), compute);
-  Value start = b.fill(sumType, getIdentity(Reduction::Sum, compute));
-  auto generic = linalg::GenericOp::create(
-      b.builder, b.loc, sumType, operands, start,
-      {b.projection(loops, lhs), b.projection(loops, rhs),
-       b.projection(loops, result)},
-      iterators, [&](OpBuilder &nested, Location loc, ValueRange scalars) {
-        Value left = emitConvert(nested, loc, scalars[0], compute);
-        Value right = emitConvert(nested, loc, scalars[1], compute);
-        Value product = emitCombine(nested, loc, Reduction::Prod, left, right);
-        linalg::YieldOp::create(
-            nested, loc,
-            emitCombine(nested, loc, Reduction::Sum, scalars[2], product));
-      });
-  if (compute == element)
-    return generic.getResult(0);
-  return b.map(op.getType(), generic.getResult(0),
-               b.builder.getMultiDimIdentityMap(resultRank),
-               [&](LinalgBuilder inner, ValueRange scalars) {
-                 return emitConvert(inner.builder, inner.loc, scalars[0],
-                                    element);
-               });
+  return b.sumProducts(op.getType(), operands,
+                       {b.projection(loops, lhs), b.projection(loops, rhs)},
+                       loops);
 }
 
 //===----------------------------------------------------------------------===//

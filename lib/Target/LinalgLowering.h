@@ -33,6 +33,14 @@ struct LinalgBuilder {
   /// A parallel loop over `type`; `maps[i]` says where operand i is read.
   mlir::Value map(mlir::RankedTensorType type, mlir::ValueRange operands,
                   llvm::ArrayRef<mlir::AffineMap> maps, Body body);
+  /// `value`, whose elements become those of `type`.
+  mlir::Value convert(mlir::Value value, mlir::RankedTensorType type);
+  /// Added up over all `loops` but those of `type`, which come first, the
+  /// products of two operands; `maps` says where they are read. bf16 is summed
+  /// in f32 and rounded once.
+  mlir::Value sumProducts(mlir::RankedTensorType type,
+                          mlir::ValueRange operands,
+                          llvm::ArrayRef<mlir::AffineMap> maps, int64_t loops);
   /// The projection of `rank` loop dimensions onto `dims`.
   mlir::AffineMap projection(int64_t rank, llvm::ArrayRef<int64_t> dims);
 };

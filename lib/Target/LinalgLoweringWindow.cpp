@@ -68,16 +68,6 @@ Value padded(LinalgBuilder b, Value value, ArrayRef<Padding> paddings,
                                        attributes(apart));
 }
 
-Value converted(LinalgBuilder b, Value value, RankedTensorType type) {
-  if (value.getType() == type)
-    return value;
-  return b.map(type, value, b.builder.getMultiDimIdentityMap(type.getRank()),
-               [&](LinalgBuilder inner, ValueRange scalars) {
-                 return emitConvert(inner.builder, inner.loc, scalars[0],
-                                    type.getElementType());
-               });
-}
-
 SmallVector<utils::IteratorType> iterators(int64_t parallel, int64_t all) {
   SmallVector<utils::IteratorType> result(parallel,
                                           utils::IteratorType::parallel);
@@ -126,12 +116,9 @@ template <typename OpTy> struct Pooling {
 } // namespace
 
 Value pp::lower(ConvolutionOp op, LinalgBuilder b, ValueRange operands) {
-  Type element = op.getType().getElementType(),
-       compute = getComputeType(element);
-  auto sumType = RankedTensorType::get(op.getType().getShape(), compute);
-  Value sum = b.fill(sumType, getIdentity(Reduction::Sum, compute));
   if (isEmpty(operands[0]) || isEmpty(operands[1]) || isEmpty(op.getResult()))
-    return converted(b, sum, op.getType());
+    return b.fill(op.getType(),
+                  getIdentity(Reduction::Sum, op.getType().getElementType()));
   SmallVector<Padding> paddings;
   for (auto [index, dim] : llvm::enumerate(op.getLhsWindow()))
     paddings.push_back(paddingOf(dim, getWindow(op, index)));
@@ -166,21 +153,10 @@ Value pp::lower(ConvolutionOp op, LinalgBuilder b, ValueRange operands) {
         step * window.dilation;
   }
   MLIRContext *context = b.builder.getContext();
-  auto generic = linalg::GenericOp::create(
-      b.builder, b.loc, sumType, ValueRange{lhs, operands[1]}, sum,
-      {AffineMap::get(loops, 0, left, context),
-       AffineMap::get(loops, 0, right, context),
-       b.projection(loops, llvm::to_vector(llvm::seq<int64_t>(0, rank)))},
-      iterators(rank, loops),
-      [&](OpBuilder &nested, Location loc, ValueRange scalars) {
-        Value a = emitConvert(nested, loc, scalars[0], compute);
-        Value c = emitConvert(nested, loc, scalars[1], compute);
-        Value product = emitCombine(nested, loc, Reduction::Prod, a, c);
-        linalg::YieldOp::create(
-            nested, loc,
-            emitCombine(nested, loc, Reduction::Sum, scalars[2], product));
-      });
-  return converted(b, generic.getResult(0), op.getType());
+  return b.sumProducts(op.getType(), {lhs, operands[1]},
+                       {AffineMap::get(loops, 0, left, context),
+                        AffineMap::get(loops, 0, right, context)},
+                       loops);
 }
 
 Value pp::lower(ReduceWindowOp op, LinalgBuilder b, ValueRange operands) {
@@ -190,7 +166,7 @@ Value pp::lower(ReduceWindowOp op, LinalgBuilder b, ValueRange operands) {
   auto sumType = RankedTensorType::get(op.getType().getShape(), compute);
   Value start = b.fill(sumType, getIdentity(op.getReduction(), compute));
   if (isEmpty(operands[0]) || isEmpty(op.getResult()))
-    return converted(b, start, op.getType());
+    return b.convert(start, op.getType());
   Pooling<ReduceWindowOp> pooling{op, b};
   Value from = padded(b, operands[0], pooling.paddings(),
                       getIdentity(op.getReduction(), element));
@@ -204,7 +180,7 @@ Value pp::lower(ReduceWindowOp op, LinalgBuilder b, ValueRange operands) {
             nested, loc,
             emitCombine(nested, loc, op.getReduction(), scalars[2], wide));
       });
-  return converted(b, generic.getResult(0), op.getType());
+  return b.convert(generic.getResult(0), op.getType());
 }
 
 /// First each window's largest element, as the number of its tap; then, for
@@ -216,7 +192,7 @@ Value pp::lower(SelectAndScatterOp op, LinalgBuilder b, ValueRange operands) {
   auto sumType = RankedTensorType::get(type.getShape(), compute);
   Value start = b.fill(sumType, getIdentity(Reduction::Sum, compute));
   if (isEmpty(operands[0]) || isEmpty(operands[1]))
-    return converted(b, start, type);
+    return b.convert(start, type);
   const int64_t rank = type.getRank(), windows = op.getDimensions().size();
   Type number = b.builder.getI32Type();
   Pooling<SelectAndScatterOp> pooling{op, b};
@@ -306,5 +282,5 @@ Value pp::lower(SelectAndScatterOp op, LinalgBuilder b, ValueRange operands) {
             nested, loc,
             emitCombine(nested, loc, Reduction::Sum, scalars[3], addend));
       });
-  return converted(b, sum.getResult(0), type);
+  return b.convert(sum.getResult(0), type);
 }

@@ -30,6 +30,15 @@ LogicalResult pp::report(ModuleOp module, const pprt::Status &status) {
   return diagnostic;
 }
 
+FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>>
+pp::buildCheckedArtifact(ModuleOp module) {
+  auto artifact = buildArtifact(module);
+  if (failed(artifact) ||
+      failed(report(module, pprt::checkArtifact(**artifact).status())))
+    return failure();
+  return artifact;
+}
+
 namespace {
 
 struct VerifyProgramsPass : pp::impl::VerifyProgramsBase<VerifyProgramsPass> {

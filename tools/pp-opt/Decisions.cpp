@@ -17,7 +17,6 @@
 #include "pp/Predict/Prediction.h"
 #include "pp/Schedule/Draw.h"
 #include "pp/Target/Artifact.h"
-#include "pprt/Checks.h"
 #include "pprt/Status.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -136,11 +135,9 @@ private:
   LogicalResult predict() {
     if (failed(expectPrograms("--pp-predict")))
       return failure();
-    auto artifact = buildArtifact(getOperation());
     // What is not sound, or does not end, has no timeline.
-    if (failed(artifact) ||
-        failed(
-            report(getOperation(), pprt::checkArtifact(**artifact).status())))
+    auto artifact = buildCheckedArtifact(getOperation());
+    if (failed(artifact))
       return failure();
     auto mesh = pprt::Mesh::create((*artifact)->axes);
     if (failed(report(getOperation(), mesh.status())))

@@ -13,7 +13,6 @@
 #include "pp/Target/KernelCompiler.h"
 #include "pp/Transforms/Pipelines.h"
 #include "pprt/Artifact.h"
-#include "pprt/Checks.h"
 #include "pprt/Processor.h"
 
 using namespace mlir;
@@ -33,9 +32,8 @@ LogicalResult pp::opt::emitArtifact(StringRef bytecode, const std::string &path,
                        "--emit=ppx expects a module of level program, as "
                        "--pp-parallelize makes"});
 
-  auto artifact = pp::buildArtifact(*module);
-  if (failed(artifact) ||
-      failed(pp::report(*module, pprt::checkArtifact(**artifact).status())))
+  auto artifact = pp::buildCheckedArtifact(*module);
+  if (failed(artifact))
     return failure();
   pp::CompileOptions compileOptions;
   compileOptions.cacheLimit = cacheLimit;

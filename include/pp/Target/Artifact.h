@@ -22,6 +22,11 @@ namespace pp {
 mlir::FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>>
 buildArtifact(mlir::ModuleOp module);
 
+/// The same, once it has passed every check: structure, races, deadlock,
+/// memory.
+mlir::FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>>
+buildCheckedArtifact(mlir::ModuleOp module);
+
 /// Reports at `module` what the runtime found, with its exit code. A bad
 /// artifact that was built from a module is a module that does not compile.
 mlir::LogicalResult report(mlir::ModuleOp module, const pprt::Status &status);

@@ -10,6 +10,7 @@
 #include "pp/Transforms/Shard/MakePlan.h"
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanText.h"
 #include "pp/Transforms/Passes.h"
 
 using namespace mlir;
@@ -79,10 +80,10 @@ LogicalResult pp::buildPlan(ModuleOp module, const PlanOptions &options) {
       return failure();
     plan = plan.withOptimizer(optimizer);
   }
-  // Defaults, too: a plan that was saved means the same when they change.
   for (const PlanKeyInfo &info : getPlanKeys())
-    if (info.isSetting() && options.hasEffect(info.key))
+    if (info.isSetting() && options.isSet(info.key))
       plan = plan.withSetting(info.key, options.getWord(info.key));
+  plan = withDefaults(plan);
   if (failed(PlanAttr::verify(emitError, mesh, plan.getSeeds(), plan.getCuts(),
                               plan.getOptimizer(), plan.getSettings())))
     return failure();

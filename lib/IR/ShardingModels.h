@@ -6,7 +6,8 @@
 // one function that builds the op on a device, a resizer one that adapts it to
 // padding. `ShardingModel` turns the three into an external model of
 // ShardingOpInterface. `ScanModel` adds how an op that needs a dimension whole
-// does its part in the shards of it.
+// does its part in the shards of it, `SumModel` what an op of two rules sums or
+// gathers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_IR_SHARDINGMODELS_H
@@ -114,6 +115,22 @@ struct ScanModel
     return compute(llvm::cast<OpTy>(op), {builder, dim, sharding, meshAttr});
   }
 };
+
+/// For an op that has two rules; see ShardingOpInterface::getShardSum.
+template <typename OpTy, ShardingRule (*getRule)(OpTy),
+          LocalValues (*localizer)(OpTy, const Localization &),
+          void (*resizer)(OpTy, mlir::OpBuilder &, const ShardingRule &),
+          std::optional<ShardSum> (*count)(OpTy)>
+struct SumModel
+    : ShardingModelBase<SumModel<OpTy, getRule, localizer, resizer, count>,
+                        OpTy, getRule, localizer, resizer> {
+  std::optional<ShardSum> getShardSum(mlir::Operation *op) const {
+    return count(llvm::cast<OpTy>(op));
+  }
+};
+
+/// Which of its two rules the op has: `pp.in_shards`, false if it is not there.
+bool isInShards(mlir::Operation *op);
 
 /// The shape of a value.
 llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "ShardingModels.h"
 #include "pp/IR/Aspects.h"
+#include "pp/IR/Model.h"
 
 using namespace mlir;
 using namespace pp;
@@ -20,9 +21,15 @@ using namespace pp;
 
 Operation *pp::cloneLocally(Operation *op, const Localization &local) {
   NamedAttrList attributes(op->getDiscardableAttrDictionary());
+  attributes.erase(attrs::kInShards);
   return local.builder.insert(Operation::create(
       op->getLoc(), op->getName(), local.resultTypes, local.operands,
       std::move(attributes), op->getPropertiesStorage(), BlockRange(), 0));
+}
+
+bool pp::isInShards(Operation *op) {
+  auto chosen = op->getAttrOfType<BoolAttr>(attrs::kInShards);
+  return chosen && chosen.getValue();
 }
 
 ArrayRef<int64_t> pp::shapeOf(Value value) {

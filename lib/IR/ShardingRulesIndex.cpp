@@ -125,12 +125,18 @@ void resizeRandomBits(RandomBitsOp op, OpBuilder &builder,
 // Gather and scatter_add
 //===----------------------------------------------------------------------===//
 
-/// Whether devices that each have a part of `gathered` rows had better add up
-/// `summed` rows than bring those together: a sum moves each row twice. What is
-/// the same for a whole batch is always summed, for it does not grow with it.
-FactorKind chooseKind(int64_t batch, int64_t summed, int64_t gathered) {
-  return batch == 0 || 2 * summed <= gathered ? FactorKind::Reduction
-                                              : FactorKind::Replicated;
+/// Whether shards of what is summed, a table or rows to be added to one, give
+/// what they have. A table that all of a batch share always does: it does not
+/// grow with the batch.
+template <typename OpTy> bool sumsInShards(OpTy op) {
+  return op.getBatchDims() == 0 || isInShards(op);
+}
+
+/// Rows in the table of each example, and rows that are looked up or added.
+template <typename OpTy> std::pair<int64_t, int64_t> countRows(OpTy op) {
+  const int64_t batch = op.getBatchDims();
+  return {shapeOf(op.getOperand())[batch],
+          llvm::product_of(shapeOf(op.getIndices()).drop_front(batch))};
 }
 
 /// The three tensors of a look-up and the factors that need care.
@@ -138,7 +144,6 @@ struct LookupFactors {
   TensorFactors table, indices, rows;
   int64_t tableFactor;
   int64_t firstIndexFactor, endIndexFactor;
-  int64_t numIndices; ///< for each table
 };
 
 LookupFactors addLookup(ShardingRule &rule, ArrayRef<int64_t> table,
@@ -148,7 +153,6 @@ LookupFactors addLookup(ShardingRule &rule, ArrayRef<int64_t> table,
   look.tableFactor = rule.addFactor(table[batch]);
   rule.factors[look.tableFactor].needsLocalize = true;
   look.firstIndexFactor = rule.factors.size();
-  look.numIndices = llvm::product_of(indices.drop_front(batch));
   TensorFactors index = addParallel(rule, indices.drop_front(batch));
   look.endIndexFactor = rule.factors.size();
   TensorFactors rest = addParallel(rule, table.drop_front(batch + 1));
@@ -166,7 +170,8 @@ ShardingRule gatherRule(GatherOp op) {
   LookupFactors look = addLookup(rule, shapeOf(op.getOperand()),
                                  shapeOf(op.getIndices()), op.getBatchDims());
   Factor &table = rule.factors[look.tableFactor];
-  table.kind = chooseKind(op.getBatchDims(), look.numIndices, table.size);
+  table.kind =
+      sumsInShards(op) ? FactorKind::Reduction : FactorKind::Replicated;
   table.needsLocalize = table.mayBeSplit();
   if (op.getType().getElementType().isInteger(1))
     table.reduction = Reduction::Or;
@@ -175,6 +180,13 @@ ShardingRule gatherRule(GatherOp op) {
   rule.additive = {{0}};
   rule.selected = {0};
   return rule;
+}
+
+std::optional<ShardSum> countGather(GatherOp op) {
+  const auto [table, rows] = countRows(op);
+  if (op.getBatchDims() == 0)
+    return std::nullopt;
+  return ShardSum{rows, table};
 }
 
 /// `indices` brought into 0 .. last.
@@ -235,8 +247,8 @@ ShardingRule scatterAddRule(ScatterAddOp op) {
                                  shapeOf(op.getIndices()), op.getBatchDims());
   for (int64_t factor = look.firstIndexFactor; factor < look.endIndexFactor;
        ++factor)
-    rule.factors[factor].kind = chooseKind(
-        op.getBatchDims(), rule.factors[look.tableFactor].size, look.numIndices);
+    rule.factors[factor].kind =
+        sumsInShards(op) ? FactorKind::Reduction : FactorKind::Replicated;
   rule.operands = {look.table, look.indices, look.rows};
   rule.results = {look.table};
   rule.selected = {0, 1};
@@ -244,6 +256,13 @@ ShardingRule scatterAddRule(ScatterAddOp op) {
   if (getSplat(op.getOperand()) == 0.0)
     rule.additive.push_back({2});
   return rule;
+}
+
+std::optional<ShardSum> countScatterAdd(ScatterAddOp op) {
+  const auto [table, rows] = countRows(op);
+  if (op.getBatchDims() == 0)
+    return std::nullopt;
+  return ShardSum{table, rows};
 }
 
 /// Indices outside this device's part of the table fall away by themselves
@@ -291,10 +310,9 @@ void pp::registerIndexShardings(MLIRContext *context) {
   RandomBitsOp::attachInterface<ShardingModel<
       RandomBitsOp, randomBitsRule, localizeRandomBits, resizeRandomBits>>(
       *context);
-  GatherOp::attachInterface<
-      ShardingModel<GatherOp, gatherRule, localizeGather, resizeGather>>(
-      *context);
+  GatherOp::attachInterface<SumModel<GatherOp, gatherRule, localizeGather,
+                                     resizeGather, countGather>>(*context);
   ScatterAddOp::attachInterface<
-      ShardingModel<ScatterAddOp, scatterAddRule, localizeScatterAdd>>(
-      *context);
+      SumModel<ScatterAddOp, scatterAddRule, localizeScatterAdd,
+               resizeNothing<ScatterAddOp>, countScatterAdd>>(*context);
 }

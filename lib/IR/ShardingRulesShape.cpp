@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A dimension that such an op leaves whole is parallel, and so is one of which
-// it takes one element in so many: it is blocks x elements of a block. Where a
-// small part is cut out, each shard gives what it has of that, and the sum is
-// fewer bytes than the whole. All else that is cut, padded or joined is
-// replicated-only, with factors of its own on either side.
+// it takes one element in so many: it is blocks x elements of a block. Of what
+// is cut out, each shard gives what it has, to be summed, if the op says so.
+// All else that is cut, padded or joined is replicated-only, with factors of
+// its own on either side.
 //
 //===----------------------------------------------------------------------===//
 #include "ShardingModels.h"
@@ -166,23 +166,31 @@ bool isOfBlocks(SliceOp op, size_t dim) {
          shapeOf(op.getResult())[dim] * stride == shapeOf(op.getOperand())[dim];
 }
 
-/// Whether a sum over the shards of what all slices of the operand take sends
-/// less than gathering it, which would be once for all: by their sizes alone.
-bool isSmallCut(SliceOp op) {
-  int64_t taken = 0;
+/// Whether a slice is more than a part of the elements of each shard.
+bool isCut(SliceOp op) {
+  return op.getType().getNumElements() > 0 &&
+         llvm::any_of(llvm::seq<size_t>(op.getType().getRank()),
+                      [&](size_t dim) {
+                        return !isWhole(op, dim) && !isOfBlocks(op, dim);
+                      });
+}
+
+/// Gathering serves all slices of the operand.
+std::optional<ShardSum> countSlice(SliceOp op) {
+  if (!isCut(op))
+    return std::nullopt;
+  ShardSum sum{0, ranked(op.getOperand()).getNumElements()};
   for (Operation *user : op.getOperand().getUsers())
     if (auto slice = dyn_cast<SliceOp>(user))
-      taken += slice.getType().getNumElements();
-  return taken > 0 &&
-         2 * taken <=
-             cast<RankedTensorType>(op.getOperand().getType()).getNumElements();
+      sum.summed += slice.getType().getNumElements();
+  return sum;
 }
 
 ShardingRule sliceRule(SliceOp op) {
   ShardingRule rule;
   ArrayRef<int64_t> shape = shapeOf(op.getOperand());
   TensorFactors operand, result;
-  const bool isSmall = isSmallCut(op);
+  const bool isSummed = isInShards(op) && isCut(op);
   for (auto [dim, size] : llvm::enumerate(shape)) {
     const int64_t taken = shapeOf(op.getResult())[dim];
     if (isWhole(op, dim) || isOfBlocks(op, dim)) {
@@ -193,10 +201,10 @@ ShardingRule sliceRule(SliceOp op) {
             rule.addFactor(size / taken, FactorKind::Replicated));
       continue;
     }
-    operand.push_back({rule.addFactor(size, isSmall ? FactorKind::Reduction
-                                                    : FactorKind::Replicated)});
+    operand.push_back({rule.addFactor(
+        size, isSummed ? FactorKind::Reduction : FactorKind::Replicated)});
     Factor &cut = rule.factors.back();
-    cut.needsLocalize = isSmall;
+    cut.needsLocalize = isSummed;
     if (op.getType().getElementType().isInteger(1))
       cut.reduction = Reduction::Or;
     result.push_back({rule.addFactor(taken, FactorKind::Replicated)});
@@ -372,7 +380,8 @@ void pp::registerShapeShardings(MLIRContext *context) {
       *context);
   ReshapeOp::attachInterface<ShardingModel<ReshapeOp, reshapeRule>>(*context);
   SliceOp::attachInterface<
-      ShardingModel<SliceOp, sliceRule, localizeSlice, resizeSlice>>(*context);
+      SumModel<SliceOp, sliceRule, localizeSlice, resizeSlice, countSlice>>(
+      *context);
   PadOp::attachInterface<ShardingModel<PadOp, padRule>>(*context);
   ConcatenateOp::attachInterface<ShardingModel<ConcatenateOp, concatenateRule>>(
       *context);

@@ -148,7 +148,7 @@ struct VerifySpmdPass : pp::impl::VerifySpmdBase<VerifySpmdPass> {
     if (failed(mesh))
       return failure();
     for (Operation &op : main->getBody().front().without_terminator()) {
-      if (op.hasAttr(attrs::kShardings) ||
+      if (op.hasAttr(attrs::kShardings) || op.hasAttr(attrs::kInShards) ||
           isa<ShardingConstraintOp, ReshardOp, NameOp>(op))
         return op.emitError("expects no sharding left undone, got ")
                << op.getName() << "; pp-partition should have removed it";

@@ -33,6 +33,7 @@ inline constexpr llvm::StringLiteral kSharding = "pp.sharding";
 inline constexpr llvm::StringLiteral kUnpaddedShape = "pp.unpadded_shape";
 inline constexpr llvm::StringLiteral kGlobalShape = "pp.global_shape";
 inline constexpr llvm::StringLiteral kShardings = "pp.shardings";
+inline constexpr llvm::StringLiteral kInShards = "pp.in_shards";
 inline constexpr llvm::StringLiteral kKind = "pp.kind";
 inline constexpr llvm::StringLiteral kOrigin = "pp.origin";
 inline constexpr llvm::StringLiteral kStages = "pp.stages";

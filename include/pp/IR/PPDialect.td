@@ -37,6 +37,7 @@ def PP_Dialect : Dialect {
     | `pp.unpadded_shape` | arguments, results | the model's shape, where the type has padding |
     | `pp.global_shape` | level 2 arguments, results | the whole tensor's shape (padding included), of which the type is one device's part |
     | `pp.shardings` | level 1 ops | one `#pp.sharding` per result, set by propagation |
+    | `pp.in_shards` | level 1 ops that take or add up a part of a dimension | true: where it is split, each shard gives what it has of the result, and that is summed; false: it is gathered. The planner says so before anything asks for the op's rule, if the model does not |
     | `pp.kind` | level 1 and 2 ops | `#pp.kind<...>`: which part of training |
     | `pp.origin` | level 1 and 2 ops | number of the forward op it derives from |
     | `pp.stages` | level 1 and 2 ops, arguments | stages that compute or hold it |

@@ -67,6 +67,14 @@ def PP_ShardingOpInterface : OpInterface<"ShardingOpInterface"> {
       return count($_op->getResult(0)) >= 2 * count($_op->getOperand(operand));
     }]>,
     InterfaceMethod<[{
+      For an op that has two rules: shards of a dimension that it takes a part
+      of, or adds up to one, give what they have of the result, which is summed;
+      or the dimension is gathered. How many elements are one and the other; the
+      rule obeys `pp.in_shards` and weighs nothing. Nothing where there is one
+      rule.
+    }], "std::optional<::pp::ShardSum>", "getShardSum", (ins), "",
+    [{ return std::nullopt; }]>,
+    InterfaceMethod<[{
       What shards of dimension `dim` of operand 0, which the op needs whole,
       share if each does its part of the work first: bytes of what is gathered
       of all of them, and twice those of what is summed. Nothing where the op

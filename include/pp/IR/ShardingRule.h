@@ -100,6 +100,11 @@ struct ShardingRule {
   }
 };
 
+/// What an op of two rules sums or gathers, in elements of one kind.
+struct ShardSum {
+  int64_t summed, gathered;
+};
+
 } // namespace pp
 
 #endif // PP_IR_SHARDINGRULE_H

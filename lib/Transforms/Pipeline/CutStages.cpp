@@ -13,6 +13,7 @@
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
 #include "pp/Planner/FindSeeds.h"
+#include "pp/Planner/ShardSums.h"
 #include "pp/Planner/StageCuts.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/DenseSet.h"
@@ -355,7 +356,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
     ModuleOp module = getOperation();
     auto main = lookupMain(module);
     auto plan = lookupPlan(module);
-    if (failed(main) || failed(plan))
+    if (failed(main) || failed(plan) || failed(chooseShardSums(*main)))
       return signalPassFailure();
     MeshAxisAttr axis = plan->getMesh().getStageAxis();
     int64_t stages = axis ? axis.getSize() : 1;

@@ -18,6 +18,7 @@
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
 #include "pp/Planner/FindSeeds.h"
+#include "pp/Planner/ShardSums.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Sources.h"
 #include "llvm/ADT/BitVector.h"
@@ -241,7 +242,7 @@ struct AnnotateShardingsPass
     ModuleOp module = getOperation();
     auto main = lookupMain(module);
     auto plan = lookupPlan(module);
-    if (failed(main) || failed(plan))
+    if (failed(main) || failed(plan) || failed(chooseShardSums(*main)))
       return signalPassFailure();
     MeshOp mesh = lookupMesh(module);
     if (!mesh) {

@@ -6,6 +6,7 @@
 #include "Masks.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
+#include "pp/Planner/ShardSums.h"
 
 using namespace mlir;
 using namespace pp;
@@ -166,6 +167,7 @@ Value MaskBuilder::cutBack(Value value, const llvm::SmallBitVector &dims) {
   Value cut = create<SliceOp>(split.whole, type.clone(split.model),
                               reshape(value, split.padded, split.layout), zero,
                               split.model, one);
+  chooseShardSum(cast<ShardingOpInterface>(cut.getDefiningOp()));
   cut = reshape(cut, shape, layout);
   notePadding(cut, padding);
   return cut;

@@ -19,6 +19,7 @@
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
+#include "pp/Planner/ShardSums.h"
 #include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Sources.h"
@@ -427,7 +428,7 @@ struct PropagateShardingsPass
   void runOnOperation() override {
     auto main = lookupMain(getOperation());
     auto plan = lookupPlan(getOperation());
-    if (failed(main) || failed(plan))
+    if (failed(main) || failed(plan) || failed(chooseShardSums(*main)))
       return signalPassFailure();
     FailureOr<MeshView> mesh = MeshView::of(getOperation());
     if (failed(mesh))

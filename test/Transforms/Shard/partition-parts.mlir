@@ -77,3 +77,38 @@ module attributes {pp.plan = #pp.plan<mesh = <["sp"=2]>, threads = 1>} {
     return %0, %1, %2 : tensor<2x5x3xf32>, tensor<2x4x3xf32>, tensor<2x5x3xf32>
   }
 }
+
+// -----
+
+// Three of six rows are read, and are four with padding: whether they are summed is said before that.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT: pp.all_gather
+// CHECK: pp.all_reduce sum {{.*}} over @mesh ["tp"] : (tensor<4x2x4xf32>)
+// CHECK: return
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["dp"=2, "tp"=2]>
+  func.func @main(%x: tensor<4x6x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}, {}]>},
+                  %i: tensor<4x3xi32> {pp.name = "i", pp.sharding = #pp.sharding<@mesh, [{}, {"dp"}]>}) -> tensor<4x3x4xf32> {
+    %0 = pp.gather %x[%i] batch 1 : tensor<4x6x4xf32>, tensor<4x3xi32> -> tensor<4x3x4xf32>
+    return %0 : tensor<4x3x4xf32>
+  }
+}
+
+// -----
+
+// What the model says of it stays, whatever it sends.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[ALL:.*]] = pp.all_gather %arg0
+// CHECK: pp.gather %[[ALL]]
+// CHECK: pp.all_reduce sum {{.*}} (tensor<2x7xf32>) -> tensor<2x7xf32>
+// CHECK-NOT: pp.in_shards
+module attributes {pp.plan = #pp.plan<mesh = <["sp"=2]>, threads = 1>} {
+  pp.mesh @mesh = <["sp"=2]>
+  func.func @main(%x: tensor<2x8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{}, {"sp"}]>}, %few: tensor<2x1xi32> {pp.name = "few"},
+                  %y: tensor<2x8xf32> {pp.name = "y", pp.sharding = #pp.sharding<@mesh, [{}, {"sp"}]>})
+      -> (tensor<2x1xf32>, tensor<2x7xf32>) {
+    %0 = pp.gather %x[%few] batch 1 {pp.in_shards = false} : tensor<2x8xf32>, tensor<2x1xi32> -> tensor<2x1xf32>
+    %1 = pp.slice %y [0, 1], [2, 8], [1, 1] {pp.in_shards = true} : tensor<2x8xf32> -> tensor<2x7xf32>
+    return %0, %1 : tensor<2x1xf32>, tensor<2x7xf32>
+  }
+}

@@ -105,3 +105,15 @@ module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "a"=2]>, threads =
     return %0 : tensor<4xf32>
   }
 }
+
+// -----
+
+// An op that has one rule.
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2]>>} {
+  pp.mesh @mesh = <["a"=2]>
+  func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"a"}]>}) -> tensor<4xf32> {
+    // expected-error @below {{expects pp.in_shards on an op that takes or adds up a part of a dimension, got pp.tanh, which has one way to be split: leave it out}}
+    %0 = pp.tanh %x {pp.in_shards = true} : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}

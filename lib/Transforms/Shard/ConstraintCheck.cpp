@@ -4,84 +4,74 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ConstraintCheck.h"
-#include "pp/Transforms/Cause.h"
-#include "pp/Transforms/Sources.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace pp;
 
 ConstraintCheck::ConstraintCheck(func::FuncOp main, MeshAttr mesh,
                                  FlatSymbolRefAttr symbol)
-    : mesh(mesh), symbol(symbol),
-      constraints(main.getOps<ShardingConstraintOp>()) {}
+    : mesh(mesh), symbol(symbol) {
+  for (auto constraint : main.getOps<ShardingConstraintOp>())
+    constraints.insert(constraint);
+}
 
 void ConstraintCheck::enter(BlockArgument argument,
                             const SeededSharding &sharding) {
-  if (constraints.empty())
-    return;
-  Argument &entry = arguments[argument];
-  entry.sharding = sharding.getMerged(symbol);
-  for (unsigned dim = 0; dim < entry.sharding.getRank(); ++dim)
-    entry.owners.push_back(sharding.getOwner(dim).str());
+  if (!constraints.empty())
+    arguments
+        .try_emplace(argument, SeededSharding(argument.getLoc(), "",
+                                              argument.getType(), mesh))
+        .first->second.addClosed(sharding);
 }
 
-LogicalResult
-ConstraintCheck::compare(ShardingConstraintOp constraint, Value value,
-                         ArrayRef<DimShardingAttr> dims,
-                         function_ref<std::string(unsigned)> getOwner) {
-  ArrayRef<DimShardingAttr> wanted = constraint.getSharding().getDims();
-  for (auto [dim, mine, other] : llvm::enumerate(wanted, dims)) {
-    if (mine.getIsOpen() || other.getIsOpen() || mine == other)
-      continue;
-    InFlightDiagnostic error = constraint.emitError()
-                               << spellConstraint(constraint)
-                               << " expects dimension " << dim << " as "
-                               << spellDim(mine) << ", got " << spellDim(other)
-                               << " from " << getOwner(dim)
-                               << ": leave one of them out, or write 'barrier' "
-                                  "behind the constraint, for which its "
-                                  "readers have the value in another layout";
-    error.attachNote(value.getLoc()) << "the value that it reads";
-    return error;
+/// The value of which a constraint speaks. A name that seeds name is a value of
+/// its own, and so is what a barrier gives its readers.
+Value ConstraintCheck::findValue(ShardingConstraintOp constraint) const {
+  if (constraint.getBarrier() &&
+      constraint.getSide() == ConstrainedSide::Result)
+    return constraint.getResult();
+  Value value = constraint.getOperand();
+  while (Operation *op = value.getDefiningOp()) {
+    auto other = dyn_cast<ShardingConstraintOp>(op);
+    if (other ? other.getBarrier() || !isOfModel(other) : !isa<ReshardOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// What seeds say of a value that they name.
+LogicalResult ConstraintCheck::addOthers(Value value,
+                                         SeededSharding &sharding) {
+  auto seed = value.getDefiningOp<ShardingConstraintOp>();
+  while (seed && !isOfModel(seed)) {
+    if (seed.getBarrier() && seed.getSide() == ConstrainedSide::Operand)
+      break;
+    if (failed(sharding.addConstraint(seed, symbol)))
+      return failure();
+    if (seed.getBarrier())
+      break;
+    seed = seed.getOperand().getDefiningOp<ShardingConstraintOp>();
   }
   return success();
 }
 
-LogicalResult ConstraintCheck::check(ShardingConstraintOp constraint) {
-  const ShardingAttr sharding = constraint.getSharding();
-  const std::string who = spellConstraint(constraint);
-  if (sharding.getMesh() != symbol)
-    return constraint.emitError() << who << " expects the mesh " << symbol
-                                  << ", got " << sharding.getMesh();
-  if (failed(checkAsked(constraint.getLoc(), who, sharding.getDims(),
-                        constraint.getType(), mesh)))
-    return failure();
-  if (constraint.getBarrier() &&
-      constraint.getSide() == ConstrainedSide::Result)
-    return success();
-  Value value = constraint.getOperand();
-  while (Operation *op = value.getDefiningOp()) {
-    auto other = dyn_cast<ShardingConstraintOp>(op);
-    if (!other && !isa<ReshardOp>(op))
-      return success();
-    if (other && other.getSide() == ConstrainedSide::Result &&
-        failed(compare(constraint, value, other.getSharding().getDims(),
-                       [&](unsigned) { return spellConstraint(other); })))
-      return failure();
-    if (other && other.getBarrier())
-      return success();
-    value = op->getOperand(0);
-  }
-  auto argument = arguments.find(value);
-  if (argument == arguments.end())
-    return success();
-  return compare(constraint, value, argument->second.sharding.getDims(),
-                 [&](unsigned dim) { return argument->second.owners[dim]; });
-}
-
 LogicalResult ConstraintCheck::run() {
-  for (ShardingConstraintOp constraint : constraints)
-    if (failed(check(constraint)))
+  llvm::MapVector<Value, SeededSharding> values;
+  for (ShardingConstraintOp constraint : constraints) {
+    Value value = findValue(constraint);
+    SeededSharding none(value.getLoc(), "", value.getType(), mesh);
+    auto argument = arguments.find(value);
+    auto [entry, isNew] = values.try_emplace(
+        value, argument == arguments.end() ? none : argument->second);
+    if (isNew && failed(addOthers(value, entry->second)))
+      return failure();
+    if (failed(entry->second.addConstraint(constraint, symbol)))
+      return failure();
+  }
+  for (auto &[value, sharding] : values)
+    if (failed(sharding.merge()))
       return failure();
   return success();
 }

@@ -4,7 +4,8 @@
 //
 // A constraint is the value that it reads, unless it is a barrier: so what it
 // closes must agree with what an argument, a seed or another constraint closes
-// of the same value. Those that stand for seeds were checked as these.
+// of the same value, before it or beside it. Those that stand for seeds were
+// checked as these.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_CONSTRAINTCHECK_H
@@ -12,6 +13,7 @@
 
 #include "SeededSharding.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace pp {
 
@@ -27,22 +29,16 @@ public:
   mlir::LogicalResult run();
 
 private:
-  mlir::LogicalResult check(ShardingConstraintOp constraint);
-  /// Refuses what `dims`, of `value`, contradicts; `getOwner` tells whose a
-  /// dimension of these is.
-  mlir::LogicalResult
-  compare(ShardingConstraintOp constraint, mlir::Value value,
-          llvm::ArrayRef<DimShardingAttr> dims,
-          llvm::function_ref<std::string(unsigned)> getOwner);
+  bool isOfModel(ShardingConstraintOp constraint) const {
+    return constraints.contains(constraint);
+  }
+  mlir::Value findValue(ShardingConstraintOp constraint) const;
+  mlir::LogicalResult addOthers(mlir::Value value, SeededSharding &sharding);
 
   MeshAttr mesh;
   mlir::FlatSymbolRefAttr symbol;
-  llvm::SmallVector<ShardingConstraintOp> constraints;
-  struct Argument {
-    ShardingAttr sharding;
-    llvm::SmallVector<std::string, 0> owners; ///< of its dimensions
-  };
-  llvm::DenseMap<mlir::Value, Argument> arguments;
+  llvm::SetVector<ShardingConstraintOp> constraints;
+  llvm::DenseMap<mlir::Value, SeededSharding> arguments;
 };
 
 } // namespace pp

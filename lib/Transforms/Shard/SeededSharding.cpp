@@ -100,9 +100,64 @@ LogicalResult SeededSharding::addSeed(const MatchedSeed &match) {
       {std::move(who), match.dims, match.seed.getPriority(), match.seed});
 }
 
+/// Those of `dims` that are closed; of the others it has no opinion.
+static SmallVector<DimShardingAttr> onlyClosed(ArrayRef<DimShardingAttr> dims) {
+  SmallVector<DimShardingAttr> closed(dims);
+  for (DimShardingAttr &dim : closed)
+    if (dim.getIsOpen())
+      dim = DimShardingAttr::get(dim.getContext(), {}, /*isOpen=*/true);
+  return closed;
+}
+
+LogicalResult SeededSharding::addConstraint(ShardingConstraintOp constraint,
+                                            FlatSymbolRefAttr symbol) {
+  ShardingAttr sharding = constraint.getSharding();
+  Asker asker{spellConstraint(constraint), onlyClosed(sharding.getDims()),
+              std::numeric_limits<int64_t>::min(),
+              /*seed=*/{}, constraint};
+  if (sharding.getMesh() != symbol)
+    return constraint.emitError() << asker.who << " expects the mesh " << symbol
+                                  << ", got " << sharding.getMesh();
+  if (failed(checkAsked(constraint.getLoc(), asker.who, sharding.getDims(),
+                        type, mesh)))
+    return failure();
+  askers.push_back(std::move(asker));
+  return success();
+}
+
+void SeededSharding::addClosed(const SeededSharding &other) {
+  const auto closed = onlyClosed(other.merged);
+  for (unsigned dim = 0; dim < closed.size(); ++dim) {
+    if (closed[dim].getIsOpen())
+      continue;
+    SmallVector<DimShardingAttr> alone(
+        closed.size(),
+        DimShardingAttr::get(at.getContext(), {}, /*isOpen=*/true));
+    alone[dim] = closed[dim];
+    askers.push_back({other.owners[dim]->who, std::move(alone),
+                      std::numeric_limits<int64_t>::min()});
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // All of them
 //===----------------------------------------------------------------------===//
+
+InFlightDiagnostic SeededSharding::report(const Asker &asker) {
+  if (ShardingConstraintOp constraint = asker.constraint)
+    return constraint.emitError() << asker.who;
+  return emitError(at) << what << ": " << asker.who;
+}
+
+LogicalResult SeededSharding::advise(const Asker &asker,
+                                     InFlightDiagnostic &error) {
+  if (!asker.constraint)
+    return error;
+  error << ", or write 'barrier' behind the constraint, for which its readers "
+           "have the value in another layout";
+  error.attachNote(at) << "the value that it reads";
+  return error;
+}
 
 LogicalResult SeededSharding::refuse(Wish wish, StringAttr axis, Wish other) {
   const DimShardingAttr wanted = wish.get(), got = other.get();
@@ -116,13 +171,13 @@ LogicalResult SeededSharding::refuse(Wish wish, StringAttr axis, Wish other) {
         << remark::metric("got", spellDim(got));
     return success();
   }
-  InFlightDiagnostic error = emitError(at)
-                             << what << ": " << wish.asker->who << " expects ";
-  if (wish.dim != other.dim)
-    return error << axis << " in dimension " << wish.dim << ", got "
-                 << other.asker->who << ", which has it in dimension "
-                 << other.dim
-                 << ": an axis splits one dimension; leave it out of one";
+  InFlightDiagnostic error = report(*wish.asker) << " expects ";
+  if (wish.dim != other.dim) {
+    error << axis << " in dimension " << wish.dim << ", got "
+          << other.asker->who << ", which has it in dimension " << other.dim
+          << ": an axis splits one dimension; leave it out of one";
+    return advise(*wish.asker, error);
+  }
   error << "dimension " << wish.dim << " as " << spellDim(wanted) << ", got "
         << spellDim(got) << " from " << other.asker->who
         << ": leave one of them out";
@@ -135,7 +190,7 @@ LogicalResult SeededSharding::refuse(Wish wish, StringAttr axis, Wish other) {
           << spellDim(DimShardingAttr::get(at.getContext(), shorter.getAxes(),
                                            /*isOpen=*/true))
           << ", behind which the other may go on";
-  return error;
+  return advise(*wish.asker, error);
 }
 
 /// What comes before `wish` is closed if it is, and at least as important.

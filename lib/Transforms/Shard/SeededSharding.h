@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the model says of a value, and every seed of the plan that matches its
-// name and is not overruled, are merged dimension by dimension. Closed dimensions must agree; an
-// open one yields to what it does not fit, with a remark.
+// name and is not overruled, are merged dimension by dimension. Closed
+// dimensions must agree; an open one yields to what it does not fit, with a
+// remark.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_SEEDEDSHARDING_H
@@ -35,6 +36,11 @@ public:
   mlir::LogicalResult addGiven(ShardingAttr given, llvm::StringRef where,
                                mlir::FlatSymbolRefAttr symbol);
   mlir::LogicalResult addSeed(const MatchedSeed &match);
+  /// What a constraint that reads it closes; reported where that stands.
+  mlir::LogicalResult addConstraint(ShardingConstraintOp constraint,
+                                    mlir::FlatSymbolRefAttr symbol);
+  /// What is closed of the same value, by whoever has closed it there.
+  void addClosed(const SeededSharding &other);
 
   /// Everything together.
   mlir::LogicalResult merge();
@@ -45,11 +51,6 @@ public:
   /// After merge().
   ShardingAttr getMerged(mlir::FlatSymbolRefAttr symbol) const {
     return ShardingAttr::get(at.getContext(), symbol, merged, {});
-  }
-  /// Who has put the axes of a dimension there, or keeps it whole; empty if
-  /// nobody.
-  llvm::StringRef getOwner(unsigned dim) const {
-    return owners[dim] ? llvm::StringRef(owners[dim]->who) : "";
   }
   /// What `seed` says, without what is whole although another one splits it.
   ShardingAttr getOf(const MatchedSeed &seed,
@@ -62,7 +63,8 @@ private:
     /// Of open dimensions that do not agree the lowest has its way; the
     /// model's comes before the plan's.
     int64_t priority;
-    SeedAttr seed = {}; ///< null: the model's
+    SeedAttr seed = {};                   ///< null: the model's
+    ShardingConstraintOp constraint = {}; ///< null: none
   };
   /// What one of them says of one dimension.
   struct Wish {
@@ -76,6 +78,10 @@ private:
   /// Of a wish that does not fit an earlier one for the same dimension, or for
   /// its axis: it contradicts that if it is closed, else it yields.
   mlir::LogicalResult refuse(Wish wish, mlir::StringAttr axis, Wish other);
+  /// Begins an error of it, and ends one with what settles it.
+  mlir::InFlightDiagnostic report(const Asker &asker);
+  mlir::LogicalResult advise(const Asker &asker,
+                             mlir::InFlightDiagnostic &error);
 
   mlir::Location at;
   std::string what;

@@ -78,12 +78,50 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>, seeds = [#pp.seed
 
 // Two constraints.
 module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>, seeds = [#pp.seed<"x", [{?}, {?}], 0>]>} {
-  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.role = #pp.role<input>}) -> tensor<4x4xf32> {
+  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.role = #pp.role<input>}) -> tensor<4x4xf32> { // expected-note {{the value that it reads}}
     %0 = pp.sharding_constraint %x to <@mesh, [{"a"}, {?}]> : tensor<4x4xf32>
-    %1 = pp.sharding_constraint %0 to <@mesh, [{?}, {"b"}]> : tensor<4x4xf32> // expected-note {{the value that it reads}}
+    %1 = pp.sharding_constraint %0 to <@mesh, [{?}, {"b"}]> : tensor<4x4xf32>
     // expected-error @below {{[{?}, {"a"}] expects dimension 1 as {"a"}, got {"b"} from constraint}}
     %2 = pp.sharding_constraint %1 to <@mesh, [{?}, {"a"}]> : tensor<4x4xf32>
     return %2 : tensor<4x4xf32>
+  }
+}
+
+// -----
+
+// Side by side.
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>, seeds = [#pp.seed<"x", [{?}, {?}], 0>]>} {
+  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.role = #pp.role<input>}) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+    %t = pp.tanh %x : tensor<4x4xf32> // expected-note {{the value that it reads}}
+    %0 = pp.sharding_constraint %t to <@mesh, [{"a"}, {}]> : tensor<4x4xf32>
+    // expected-error @below {{[{"b"}, {}] expects dimension 0 as {"b"}, got {"a"} from constraint}}
+    %1 = pp.sharding_constraint %t to <@mesh, [{"b"}, {}]> : tensor<4x4xf32>
+    return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+  }
+}
+
+// -----
+
+// An axis that splits another dimension already.
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>, seeds = [#pp.seed<"y", [{"b"}], 0>]>} {
+  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{"a"}, {?}]>}, // expected-note {{the value that it reads}}
+                  %y: tensor<4xf32> {pp.name = "y", pp.role = #pp.role<input>}) -> tensor<4x4xf32> {
+    // expected-error @below {{[{?}, {"a"}] expects "a" in dimension 1, got pp.sharding [{"a"}, {?}] of argument "x", which has it in dimension 0: an axis splits one dimension; leave it out of one, or write 'barrier'}}
+    %0 = pp.sharding_constraint %x to <@mesh, [{?}, {"a"}]> : tensor<4x4xf32>
+    return %0 : tensor<4x4xf32>
+  }
+}
+
+// -----
+
+// Behind a barrier it is another value, of which the barrier speaks.
+module attributes {pp.plan = #pp.plan<mesh = <["a"=2, "b"=2]>, seeds = [#pp.seed<"x", [{"a"}, {?}], 0>]>} {
+  func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.role = #pp.role<input>}) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+    %0 = pp.sharding_constraint %x to <@mesh, [{?}, {"a"}]> barrier : tensor<4x4xf32> // expected-note {{the value that it reads}}
+    %1 = pp.sharding_constraint %0 to <@mesh, [{"b"}, {?}]> : tensor<4x4xf32>
+    // expected-error @below {{[{"a"}, {?}] expects dimension 0 as {"a"}, got {"b"} from constraint}}
+    %2 = pp.sharding_constraint %0 to <@mesh, [{"a"}, {?}]> : tensor<4x4xf32>
+    return %1, %2 : tensor<4x4xf32>, tensor<4x4xf32>
   }
 }
 

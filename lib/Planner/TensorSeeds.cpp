@@ -7,6 +7,7 @@
 #include "NamedSeeds.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/IR/Model.h"
+#include "pp/Planner/KeyDims.h"
 
 using namespace mlir;
 using namespace pp;
@@ -53,18 +54,6 @@ BlockArgument traceParameter(func::FuncOp main, Value value) {
   return getArgRole(main, argument.getArgNumber()) == Role::Param
              ? argument
              : BlockArgument();
-}
-
-/// True for what an input holds, up to ops that only recast it.
-bool isInput(func::FuncOp main, Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<ConvertOp, ReshapeOp, TransposeOp, BroadcastOp, NameOp>(op))
-      return false;
-    value = op->getOperand(0);
-  }
-  std::optional<Role> role =
-      getArgRole(main, cast<BlockArgument>(value).getArgNumber());
-  return role == Role::Input || role == Role::Label;
 }
 
 /// How many ops lead to each op, on the longest way: an order of program parts
@@ -117,9 +106,8 @@ LogicalResult TensorSeeds::collect() {
 }
 
 void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
-  auto gather = dyn_cast<GatherOp>(op);
-  if (gather && isInput(main, gather.getIndices()))
-    for (Class number : classes.classesOf(op, gather.getBatchDims()))
+  if (std::optional<unsigned> factor = findLookUp(main, op))
+    for (Class number : classes.classesOf(op, *factor))
       lookedUp.set(number);
   BlockArgument parameters[2];
   if (isContraction(op))

@@ -16,10 +16,10 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
+#include "pp/Planner/KeyDims.h"
 #include "pp/Transforms/Findings.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Sources.h"
-#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
 
@@ -61,7 +61,7 @@ private:
   void judge(Operation *op);
   void judgeNeighbours(Operation *op);
   std::string advise(OpResult result, const Layout &layout, int axis);
-  void findSizes();
+  bool isOn(PlanKey key, int axis);
   void findIdle();
   void findPadding();
 
@@ -69,9 +69,8 @@ private:
   MeshView mesh;
   PlanAttr plan;
   std::vector<Finding> findings;
-  /// Of sequences and of what inputs look up in parameters, by the keys that
-  /// split them; once findSizes() has seen the model.
-  std::map<PlanKey, llvm::SmallSet<int64_t, 2>> sizes;
+  /// Once there is something to advise.
+  std::optional<KeyDims> keyDims;
   /// Floating-point operations that no axis, and that each axis does not split.
   double all = 0;
   SmallVector<double> idle;
@@ -111,28 +110,19 @@ static bool concerns(PlanKey key, StringRef axis) {
   });
 }
 
-void ShardingLint::findSizes() {
-  if (!sizes.empty())
-    return;
-  auto &sequences = sizes[PlanKey::Sequence], &lookedUp = sizes[PlanKey::Vocab];
-  for (BlockArgument argument : main.getArguments())
-    if (auto dims = main.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(),
-                                                     attrs::kDims))
-      for (auto [dim, name] :
-           llvm::enumerate(dims.getAsValueRange<StringAttr>()))
-        if (name == "sequence")
-          sequences.insert(
-              cast<RankedTensorType>(argument.getType()).getDimSize(dim));
-  for (auto op : main.getOps<ShardingOpInterface>()) {
-    if (getKind(op) != Kind::Forward)
-      continue;
-    const ShardingRule rule = op.getShardingRule();
-    for (unsigned operand : rule.selected)
-      for (const DimFactors &factors : rule.operands[operand])
-        for (int64_t factor : factors)
-          if (rule.factors[factor].kind == FactorKind::Reduction)
-            lookedUp.insert(rule.factors[factor].size);
-  }
+/// Whether the plan has a key on, or has chosen that its dimension lies over
+/// `axis`.
+bool ShardingLint::isOn(PlanKey key, int axis) {
+  if (plan && plan.isOn(key))
+    return true;
+  return llvm::any_of(main.getArguments(), [&](BlockArgument argument) {
+    const Layout layout = getLayout(argument, mesh);
+    return llvm::any_of(llvm::enumerate(layout), [&](const auto &entry) {
+      auto [dim, axes] = entry;
+      return llvm::is_contained(axes, axis) &&
+             keyDims->isOf(key, argument, dim);
+    });
+  });
 }
 
 /// What would have `axis` split a result that lies as `layout` says.
@@ -148,15 +138,16 @@ std::string ShardingLint::advise(OpResult result, const Layout &layout,
   const std::string dims = spellSplittable(rule, tensor, mesh.size(axis));
   if (dims.empty())
     return "fewer devices in " + name + ": none of its dimensions can be split";
-  findSizes();
+  if (!keyDims)
+    keyDims.emplace(main);
   SmallVector<std::string> keys;
-  for (const auto &[key, ofModel] : sizes)
-    if (concerns(key, name) &&
+  for (PlanKey key : {PlanKey::Sequence, PlanKey::Vocab})
+    if (concerns(key, name) && !isOn(key, axis) &&
         llvm::any_of(llvm::enumerate(tensor), [&](const auto &entry) {
           auto [dim, factors] = entry;
           return layout[dim].empty() && factors.size() == 1 &&
                  rule.factors[factors.front()].mayBeSplit() &&
-                 ofModel.contains(rule.factors[factors.front()].size);
+                 keyDims->isOf(key, result, dim);
         }))
       keys.push_back(getInfo(key).name.str() + "=true");
   return "a seed that splits its dimension " + dims + " over " + name +

@@ -51,3 +51,35 @@ module {
     return %y : tensor<36x4xf32>
   }
 }
+
+// -----
+
+// A key that splits what is whole is named, if the dimension is the sequence and not only as large.
+// CHECK: [Missed] replicated {{.*}} avoid="a seed that splits its dimension 0 or 1 over tp (sequence=true)"
+module {
+  pp.mesh @mesh = <["tp"=2]>
+  func.func @main(%tokens: tensor<512xi32> {pp.bound = 512 : i64, pp.dims = ["sequence"], pp.name = "tokens", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{}]>},
+                  %table: tensor<512x64xf32> {pp.init = #pp.init<zeros>, pp.name = "table", pp.role = #pp.role<param>, pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}]>},
+                  %w: tensor<64x512xf32> {pp.init = #pp.init<zeros>, pp.name = "w", pp.role = #pp.role<param>, pp.sharding = #pp.sharding<@mesh, [{"tp"}, {}]>})
+      -> (tensor<512x512xf32> {pp.name = "loss", pp.role = #pp.role<loss>, pp.sharding = #pp.sharding<@mesh, [{}, {}]>}) {
+    %x = pp.gather %table[%tokens] batch 0 {pp.shardings = [#pp.sharding<@mesh, [{}, {"tp"}]>]} : tensor<512x64xf32>, tensor<512xi32> -> tensor<512x64xf32>
+    %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] {pp.shardings = [#pp.sharding<@mesh, [{}, {}]>]} : tensor<512x64xf32>, tensor<64x512xf32> -> tensor<512x512xf32>
+    return %y : tensor<512x512xf32>
+  }
+}
+
+// -----
+
+// One that is on is not.
+// CHECK: [Missed] replicated {{.*}} avoid="a seed that splits its dimension 0 or 1 over tp"
+module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, sequence = "true">} {
+  pp.mesh @mesh = <["tp"=2]>
+  func.func @main(%tokens: tensor<512xi32> {pp.bound = 512 : i64, pp.dims = ["sequence"], pp.name = "tokens", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{}]>},
+                  %table: tensor<512x64xf32> {pp.init = #pp.init<zeros>, pp.name = "table", pp.role = #pp.role<param>, pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}]>},
+                  %w: tensor<64x512xf32> {pp.init = #pp.init<zeros>, pp.name = "w", pp.role = #pp.role<param>, pp.sharding = #pp.sharding<@mesh, [{"tp"}, {}]>})
+      -> (tensor<512x512xf32> {pp.name = "loss", pp.role = #pp.role<loss>, pp.sharding = #pp.sharding<@mesh, [{}, {}]>}) {
+    %x = pp.gather %table[%tokens] batch 0 {pp.shardings = [#pp.sharding<@mesh, [{}, {"tp"}]>]} : tensor<512x64xf32>, tensor<512xi32> -> tensor<512x64xf32>
+    %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] {pp.shardings = [#pp.sharding<@mesh, [{}, {}]>]} : tensor<512x64xf32>, tensor<64x512xf32> -> tensor<512x512xf32>
+    return %y : tensor<512x512xf32>
+  }
+}

@@ -55,6 +55,8 @@ private:
   ArrayAttr axes;
   SmallVector<int64_t> whole;
   llvm::DenseMap<Value, unsigned> results; ///< new values, by parameter
+  /// Gradients that the step returns, by name.
+  llvm::StringMap<SmallVector<OpOperand *, 1>> gradients;
   GradientSums sums;
   OpBuilder builder;
 };
@@ -145,13 +147,9 @@ void LayoutWriter::splitUpdate(BlockArgument parameter,
     for (OpOperand &operand : op->getOpOperands())
       if (isFromOutside(operand.get()))
         uses[operand.get()].push_back(&operand);
-  Operation *terminator = main.getBody().front().getTerminator();
-  for (OpOperand &operand : terminator->getOpOperands()) {
-    unsigned index = operand.getOperandNumber();
-    if (getResultRole(main, index) == Role::Gradient &&
-        getResultName(main, index) == name && uses.contains(operand.get()))
-      uses[operand.get()].push_back(&operand);
-  }
+  for (OpOperand *returned : gradients.lookup(name))
+    if (uses.contains(returned->get()))
+      uses[returned->get()].push_back(returned);
   for (auto &[value, operands] : uses) {
     if (value != parameter) {
       splitGradient(value, operands, operands.front()->getOwner(), parameter);
@@ -290,6 +288,12 @@ LogicalResult LayoutWriter::run() {
   for (auto [index, updated] : llvm::enumerate(getUpdatedArguments(main)))
     if (updated)
       results[updated] = index;
+  Operation *terminator = main.getBody().front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    const unsigned index = operand.getOperandNumber();
+    if (getResultRole(main, index) == Role::Gradient)
+      gradients[getResultName(main, index)].push_back(&operand);
+  }
   writeLayers();
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();

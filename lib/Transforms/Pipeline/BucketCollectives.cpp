@@ -40,23 +40,27 @@ bool canBeJoined(Operation *op) {
 /// Of calls that are of no layer.
 constexpr int64_t kNoLayer = std::numeric_limits<int64_t>::max();
 
-/// True if no work leads to `value` but elementwise ops on what the fragment is
+using Operations = llvm::DenseSet<Operation *>;
+
+/// Ops to which no work leads but elementwise ops on what the fragment is
 /// given, as converts of a parameter.
-bool isAtHand(Value value) {
-  Operation *op = value.getDefiningOp();
-  return !op ||
-         (op->hasTrait<OpTrait::Elementwise>() &&
-          llvm::all_of(op->getOperands(), isAtHand)) ||
-         isa<ConstantOp>(op);
+Operations findAtHand(Block &block) {
+  Operations found;
+  for (Operation &op : block)
+    if (isa<ConstantOp>(op) ||
+        (op.hasTrait<OpTrait::Elementwise>() &&
+         llvm::all_of(op.getOperands(), [&](Value operand) {
+           return !operand.getDefiningOp() ||
+                  found.contains(operand.getDefiningOp());
+         })))
+      found.insert(&op);
+  return found;
 }
 
-/// True if what becomes of `op` in its fragment is yielded, as it is or after
-/// elementwise ops, or read by one of `others` alone.
-bool isGivenAway(Operation *op, const llvm::DenseSet<Operation *> &others) {
-  return llvm::all_of(op->getUsers(), [&](Operation *user) {
-    return isa<YieldOp>(user) || others.contains(user) ||
-           (user->hasTrait<OpTrait::Elementwise>() &&
-            isGivenAway(user, others));
+/// True if the result of `op` is only yielded, or read by what is `given` away.
+bool isGivenAway(Operation &op, const Operations &given) {
+  return llvm::all_of(op.getUsers(), [&](Operation *user) {
+    return isa<YieldOp>(user) || given.contains(user);
   });
 }
 
@@ -215,20 +219,28 @@ BucketCollectivesPass::findCallsOfStep(Block &block) const {
 }
 
 /// Gathers of what the fragment is given, and reductions of gradients that the
-/// fragment gives away: no work waits between them.
+/// fragment gives away, as they are or after elementwise ops: no work waits
+/// between them.
 BucketCollectivesPass::CallKeys
 BucketCollectivesPass::findCallsOfMicroBatch(Block &block) {
   CallKeys keys;
-  llvm::DenseSet<Operation *> gradients;
+  const Operations atHand = findAtHand(block);
+  Operations given;
   for (Operation &op : llvm::reverse(block.without_terminator())) {
+    const bool isGiven = isGivenAway(op, given);
+    if (isGiven && op.hasTrait<OpTrait::Elementwise>())
+      given.insert(&op);
     if (!canBeJoined(&op) || isOverStages(&op))
       continue;
     auto parameter = op.getAttrOfType<StringAttr>(attrs::kParameter);
-    bool isGather = parameter && llvm::all_of(op.getOperands(), isAtHand);
-    bool isGradient =
-        getKind(&op) == Kind::WeightGradient && isGivenAway(&op, gradients);
+    const bool isGather =
+        parameter && llvm::all_of(op.getOperands(), [&](Value operand) {
+          return !operand.getDefiningOp() ||
+                 atHand.contains(operand.getDefiningOp());
+        });
+    const bool isGradient = isGiven && getKind(&op) == Kind::WeightGradient;
     if (isGradient)
-      gradients.insert(&op);
+      given.insert(&op);
     if (isGather || isGradient)
       keys[&op] = keyOf(&op, layerOf(parameter));
   }

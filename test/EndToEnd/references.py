@@ -44,6 +44,43 @@ def change_reduction(text):
     return re.sub(r'pp\.collective all_reduce sum', "pp.collective all_reduce max", text, count=1)
 
 
+# A model that says a sharding itself, by the name of its plan's axis, and one
+# that leaves Adam a gradient of nothing but rounding.
+SHARDED = """module {
+  func.func @main(%x: tensor<4xf64> {pp.sharding = #pp.sharding<@mesh, [{"dp"}]>, pp.name = "x", pp.role = #pp.role<input>}, %w: tensor<4xf64> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<constant, 1.0>}) -> (tensor<f64> {pp.name = "loss", pp.role = #pp.role<loss>}) {
+    %0 = pp.mul %x, %w : tensor<4xf64>
+    %1 = pp.sharding_constraint %0 to <@mesh, [{"dp"}]> : tensor<4xf64>
+    %2 = pp.reduce sum %1 dims [0] : tensor<4xf64> -> tensor<f64>
+    return %2 : tensor<f64>
+  }
+}
+"""
+CANCELLING = """module {
+  func.func @main(%x: tensor<6xf64> {pp.name = "x", pp.role = #pp.role<input>},
+      %b: tensor<f64> {pp.name = "b", pp.role = #pp.role<param>, pp.init = #pp.init<constant, 0.5>},
+      %w: tensor<f64> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<constant, 100.0>})
+      -> (tensor<f64> {pp.name = "loss", pp.role = #pp.role<loss>}) {
+    %s = pp.reduce sum %x dims [0] : tensor<6xf64> -> tensor<f64>
+    %c = pp.constant dense<1.6666666666666666e-01> : tensor<f64>
+    %m = pp.mul %s, %c : tensor<f64>
+    %mb = pp.broadcast %m dims [] : tensor<f64> -> tensor<6xf64>
+    %d = pp.sub %x, %mb : tensor<6xf64>
+    %bb = pp.broadcast %b dims [] : tensor<f64> -> tensor<6xf64>
+    %p = pp.mul %d, %bb : tensor<6xf64>
+    %l = pp.reduce sum %p dims [0] : tensor<6xf64> -> tensor<f64>
+    %ww = pp.mul %w, %w : tensor<f64>
+    %r = pp.add %l, %ww : tensor<f64>
+    return %r : tensor<f64>
+  }
+}
+"""
+
+
+def change_rate(text):
+    """A step whose learning rate is half of what its plan says."""
+    return re.sub(r"(pp\.constant \{[^}]*\} dense<)1\.000000e-01>", r"\g<1>5.000000e-02>", text)
+
+
 def main():
     errors = []
     with scratch.from_command_line(__doc__) as tools:
@@ -84,6 +121,16 @@ def main():
             # The report says what the screen does.
             if json.loads((folder / "report.json").read_text())["verify"]["ok"]:
                 errors.append("expects a report of a difference")
+
+        for name, model in ("sharded", SHARDED), ("cancelling", CANCELLING):
+            (folder / f"{name}.mlir").write_text(model)
+            make("pp-opt", f"{name}.mlir",
+                 "--pp-parallelize=dp=2 optimizer=adam lr=0.1 stop-after=spmd", "-o", "split.mlir")
+            make("pp-opt", "split.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "split.ppx")
+            (folder / "slow.mlir").write_text(change_rate((folder / "split.mlir").read_text()))
+            for source in "split.mlir", "split.ppx":
+                check(f"{name} {source}", 0, "ok", source, f"--reference={name}.mlir")
+            check(f"{name} of another rate", 7, "DIFFERS", "slow.mlir", f"--reference={name}.mlir")
 
         make("pp-model", *MODEL.replace("hidden=12", "hidden=10").split(), "-o", "other.mlir")
         check("another model", 2, "expects a model with param 'layers.0.weight' of f32[8, 12], as "

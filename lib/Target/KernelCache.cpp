@@ -34,6 +34,14 @@ Digest digestOf(StringRef text) {
   return SHA256::hash(arrayRefFromStringRef(text));
 }
 
+/// Of an entry: the code of another key is none of ours.
+Digest digestOf(StringRef key, StringRef code) {
+  SHA256 hash;
+  hash.update(arrayRefFromStringRef(toStringRef(digestOf(key))));
+  hash.update(code);
+  return hash.final();
+}
+
 /// Whether nobody but this user can put files there.
 bool isPrivate(const std::string &directory) {
   struct stat info;
@@ -98,7 +106,7 @@ std::optional<ObjectCode> KernelCache::lookup(StringRef key) const {
   if (!file || file->size() <= kDigestSize)
     return std::nullopt;
   StringRef content = *file, code = content.drop_front(kDigestSize);
-  if (toStringRef(digestOf(code)) != content.take_front(kDigestSize))
+  if (toStringRef(digestOf(key, code)) != content.take_front(kDigestSize))
     return std::nullopt;
   // Pruning removes first what was not used for longest.
   ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
@@ -118,7 +126,7 @@ void KernelCache::store(StringRef key, const ObjectCode &object) const {
   }
   StringRef code(object.data(), object.size());
   raw_fd_ostream stream(file->FD, /*shouldClose=*/false);
-  stream << toStringRef(digestOf(code)) << code;
+  stream << toStringRef(digestOf(key, code)) << code;
   stream.flush();
   bool isWritten = !stream.has_error();
   stream.clear_error();

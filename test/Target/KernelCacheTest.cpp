@@ -129,6 +129,22 @@ TEST_F(KernelCache, KeepsKernelsApart) {
     }
 }
 
+TEST_F(KernelCache, MissesEntriesUnderAnothersName) {
+  size_t cached = 0;
+  compileAndRun(cached);
+  ASSERT_EQ(entries().size(), 1u);
+  const std::string negs = entries()[0];
+  use("abs");
+  compileAndRun(cached);
+  ASSERT_EQ(entries().size(), 2u);
+  const std::string abss = entries()[entries()[0] == negs];
+  writeFile(abss, readFile(negs));
+  EXPECT_EQ(compileAndRun(cached), 2.0);
+  EXPECT_EQ(cached, 0u);
+  EXPECT_EQ(compileAndRun(cached), 2.0);
+  EXPECT_EQ(cached, 1u);
+}
+
 TEST_F(KernelCache, KnowsCompilerAndProcessor) {
   const std::string target = describeTarget();
   for (std::string part :

@@ -71,18 +71,30 @@ constexpr Entry entries[] = {
     {attrs::kLevel, is<LevelAttr>, "#pp.level<...>"},
 };
 
-LogicalResult verifyType(Operation *op, NamedAttribute attribute) {
+/// `place` is what of the op has the attribute, unless it is the op.
+LogicalResult verifyType(Operation *op, NamedAttribute attribute,
+                         const Twine &place = "") {
   StringRef name = attribute.getName();
   const Entry *entry = llvm::find_if(
       entries, [&](const Entry &entry) { return entry.name == name; });
   if (entry == std::end(entries))
     return op->emitOpError() << "expects attributes that the dialect lists, "
                                 "got \""
-                             << name << "\"";
+                             << name << "\"" << place;
   if (!entry->isFit(attribute.getValue()))
     return op->emitOpError() << "expects " << entry->what << " as " << name
-                             << ", got " << attribute.getValue();
+                             << ", got " << attribute.getValue() << place;
   return success();
+}
+
+/// ` at argument "w"`, or its number where it has no name.
+std::string describePlace(StringRef what, unsigned index,
+                          DictionaryAttr attributes) {
+  auto name =
+      attributes ? attributes.getAs<StringAttr>(attrs::kName) : StringAttr();
+  return (" at " + what + " " +
+          (name ? "\"" + name.getValue() + "\"" : "number " + Twine(index)))
+      .str();
 }
 
 } // namespace
@@ -97,13 +109,21 @@ LogicalResult PPDialect::verifyOperationAttribute(Operation *op,
 }
 
 LogicalResult PPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
-                                                  unsigned,
+                                                  unsigned index,
                                                   NamedAttribute attribute) {
-  return verifyType(op, attribute);
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  return verifyType(op, attribute,
+                    describePlace("argument", index,
+                                  function ? function.getArgAttrDict(index)
+                                           : DictionaryAttr()));
 }
 
 LogicalResult PPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
-                                                     unsigned,
+                                                     unsigned index,
                                                      NamedAttribute attribute) {
-  return verifyType(op, attribute);
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  return verifyType(op, attribute,
+                    describePlace("result", index,
+                                  function ? function.getResultAttrDict(index)
+                                           : DictionaryAttr()));
 }

@@ -15,14 +15,14 @@ func.func @type(%x: tensor<4xf32>) {
 
 // -----
 
-// expected-error@+1 {{expects #pp.role<...> as pp.role, got "param"}}
-func.func @argument(%x: tensor<4xf32> {pp.role = "param"}) {
+// expected-error@+1 {{expects #pp.role<...> as pp.role, got "param" at argument "w"}}
+func.func @argument(%x: tensor<4xf32>, %w: tensor<4xf32> {pp.name = "w", pp.role = "param"}) {
   return
 }
 
 // -----
 
-// expected-error@+1 {{expects a string as pp.name, got 1 : i64}}
+// expected-error@+1 {{expects a string as pp.name, got 1 : i64 at result number 0}}
 func.func @result(%x: tensor<4xf32>) -> (tensor<4xf32> {pp.name = 1 : i64}) {
   return %x : tensor<4xf32>
 }

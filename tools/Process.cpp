@@ -12,6 +12,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <unistd.h>
 
@@ -20,6 +21,10 @@ using pprt::ExitCode;
 static const char *toolName = nullptr;
 
 static void endInterrupted() {
+  // In a signal's handler nothing else may print.
+  for (const char *part : {toolName, ": interrupted: there are no results\n"})
+    if (::write(STDERR_FILENO, part, std::strlen(part)) < 0)
+      break;
   pprt::removeUnfinishedFiles();
   llvm::sys::RunInterruptHandlers(); // LLVM's own temporary files
   _exit(int(ExitCode::interrupted));

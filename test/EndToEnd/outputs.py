@@ -157,6 +157,19 @@ def check_signals(run, judge):
         judge.expect(end(process).returncode == 130, "expects SIGTERM to end it still")
 
 
+def check_signal_before_results(run, judge):
+    """Who is interrupted before there is anything to save says so."""
+    for tool in "pp-opt", "pp-run":  # each waits for its module
+        process = subprocess.Popen([run.tools / tool, "-"], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+        judge.expect(process.returncode == 130 and
+                     process.stderr.read() == f"{tool}: interrupted: there are no results\n",
+                     f"{tool}: expects exit 130 with a word")
+
+
 def check_second_signal(run, judge):
     """Whoever does not want to wait for the save says so again."""
     os.mkfifo(run.folder / "pipe")  # nobody reads it: the save waits for ever
@@ -220,6 +233,7 @@ def main():
         check_standard_output(run, judge)
         check_closed_streams(run, judge)
         check_signals(run, judge)
+        check_signal_before_results(run, judge)
         check_second_signal(run, judge)
         check_reader(run, judge)
         check_lost_results(run, judge)

@@ -191,9 +191,9 @@ static LogicalResult verifyConfig(MLIRContext &context,
     return refuseConfig(context, "moe")
            << "a capacity-factor above 0 and up to the number of experts, got "
            << config.capacityFactor;
-  if (!(config.auxWeight >= 0))
+  if (!(config.auxWeight >= 0 && std::isfinite(config.auxWeight)))
     return refuseConfig(context, "moe")
-           << "an aux-weight from 0 on, got " << config.auxWeight;
+           << "a finite aux-weight from 0 on, got " << config.auxWeight;
   return success();
 }
 

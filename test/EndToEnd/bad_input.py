@@ -194,6 +194,8 @@ def cases():
               "--pass-pipeline=builtin.module(pp-make-plan{dp=2},pp-propagate-shardings)")
     yield opt("back to a lower level", 2, "stop-after=spmd|got graph", "spmd.mlir",
               "--pp-parallelize=stop-after=graph")
+    yield opt("an endless module", 14, "/dev/zero|regular file or a pipe|device", "/dev/zero")
+    yield opt("a file without a name", 2, "-o|a file or -", "mlp.mlir", "-o", "")
     yield opt("an option twice", 2, "'-o' once", "mlp.mlir", "-o", "a", "-o", "b")
     yield opt("the beginning of --help", 2, "--hel", "mlp.mlir", "--hel=2")
     yield run("buckets below nothing", 2, "'bucket' expects a number from 0|'-1'", "mlp.mlir",
@@ -211,6 +213,7 @@ def cases():
     for option in "save", "report", "trace", "metrics":
         yield run("standard output by a letter", 2, f"--{option}|/dev/stdout|'-'", "mlp.mlir",
                   f"--{option}=-")
+    yield run("trace without a step", 2, "--trace|--steps", "mlp.mlir", "--trace=t.json", "--steps=0")
     yield run("verify without a step", 2, "--verify|--steps", "mlp.mlir", "--verify", "--steps=0")
     for goal in "dp=2", "pp=2":
         for name, got in ("nothing-left", "one that is not"), ("argument-left", "an argument"):

@@ -194,6 +194,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
     if (option->getNumOccurrences() > 1)
       return refuse("expects '" + getSpelling(*option) +
                     "' once, got it more often");
+  if (result.output.empty())
+    return refuse("-o expects a file or -, got ''");
   result.verifiesByLevel = !wantsVerifyEach();
   result.decisions.wantsPlan = emit == Emit::Plan;
   if (drawing.getNumOccurrences()) {

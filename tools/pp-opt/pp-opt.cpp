@@ -19,6 +19,7 @@
 #include "pp/Transforms/Pipelines.h"
 #include "pprt/Files.h"
 #include "pprt/Status.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -27,6 +28,13 @@ using pprt::ExitCode;
 static int fail(const llvm::Twine &message, ExitCode code) {
   llvm::errs() << "pp-opt: error: " << message << "\n";
   return int(code);
+}
+
+static bool isDevice(const std::string &path) {
+  llvm::sys::fs::file_status status;
+  return !llvm::sys::fs::status(path, status) &&
+         (status.type() == llvm::sys::fs::file_type::character_file ||
+          status.type() == llvm::sys::fs::file_type::block_file);
 }
 
 /// Returns the exit code; what is wrong is told.
@@ -60,6 +68,11 @@ int main(int argc, char **argv) {
   if (failed(options))
     return int(ExitCode::usage);
   mlir::MlirOptMainConfig &config = options->config;
+  // A device may never end.
+  if (options->input != "-" && isDevice(options->input))
+    return fail(options->input +
+                    ": expects a regular file or a pipe, got a device",
+                ExitCode::io);
   std::string message;
   auto input = mlir::openInputFile(options->input, &message);
   if (!input)

@@ -191,6 +191,8 @@ Status checkTogether(const Options &result,
     return usageError("expects a module or an artifact");
   if (result.verify && result.steps == 0)
     return usageError("'--verify' expects --steps of at least 1, got 0");
+  if (!result.trace.empty() && result.steps == 0 && !result.dryRun)
+    return usageError("'--trace' expects --steps of at least 1, got 0");
   if (!result.reference.empty() && !result.verify)
     return usageError("'--reference' expects '--verify', which compares with "
                       "it, got none");

@@ -63,6 +63,9 @@ static RankedTensorType rowType(RankedTensorType type, int64_t leading) {
 Value pp::lower(ScatterAddOp op, LinalgBuilder b, ValueRange operands) {
   Value indices = operands[1], updates = operands[2];
   RankedTensorType tableType = op.getType();
+  // An empty table has no row inside it.
+  if (tableType.getNumElements() == 0)
+    return operands[0];
   int64_t batch = op.getBatchDims(), indexRank = ranked(indices).getRank();
   RankedTensorType row = rowType(tableType, batch + 1);
   Type element = row.getElementType();

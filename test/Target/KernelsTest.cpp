@@ -41,7 +41,7 @@ HostTensor randomTensor(RankedTensorType type, std::mt19937 &random, double low,
   for (double &value : tensor.values)
     value = isa<FloatType>(type.getElementType()) ? uniform(random)
             : type.getElementType().isInteger(1)  ? double(random() % 2)
-                                                  : double(random() % 7);
+                                                  : double(random() % 9) - 1;
   tensor.roundToElement();
   return tensor;
 }
@@ -318,6 +318,20 @@ INSTANTIATE_TEST_SUITE_P(
                 "  %y = pp.scatter_add %x[%i], %u batch 2 : tensor<4x5x7x%f>, "
                 "tensor<4x5xi32>, tensor<4x5x%f>",
                 "%y", "tensor<4x5x7x%f>")},
+        Case{"scatterNowhere",
+             body("%x: tensor<4x2x3x%f>, %i: tensor<4x5xi32>, %u: "
+                  "tensor<4x5x3x%f>",
+                  "  %s = pp.sin %x : tensor<4x2x3x%f>\n"
+                  "  %e = pp.slice %s [0, 0, 0], [4, 0, 3], [1, 1, 1] : "
+                  "tensor<4x2x3x%f> -> tensor<4x0x3x%f>\n"
+                  "  %y = pp.scatter_add %e[%i], %u batch 1 : "
+                  "tensor<4x0x3x%f>, tensor<4x5xi32>, tensor<4x5x3x%f>\n"
+                  "  %r = pp.reduce sum %y dims [1] : tensor<4x0x3x%f> -> "
+                  "tensor<4x3x%f>\n"
+                  "  %t = pp.reduce sum %s dims [1] : tensor<4x2x3x%f> -> "
+                  "tensor<4x3x%f>\n"
+                  "  %z = pp.add %r, %t : tensor<4x3x%f>",
+                  "%z", "tensor<4x3x%f>")},
         Case{"dotInts",
              body("%x: tensor<4x6xi32>, %y: tensor<6x5xi32>",
                   "  %z = pp.dot_general %x, %y batch [] x [] contract [1] x "

@@ -71,6 +71,8 @@ private:
   std::vector<Finding> findings;
   /// Once there is something to advise.
   std::optional<KeyDims> keyDims;
+  /// Answers of isOn(), for which all arguments are looked at.
+  std::map<std::pair<PlanKey, int>, bool> areOn;
   /// Floating-point operations that no axis, and that each axis does not split.
   double all = 0;
   SmallVector<double> idle;
@@ -113,16 +115,20 @@ static bool concerns(PlanKey key, StringRef axis) {
 /// Whether the plan has a key on, or has chosen that its dimension lies over
 /// `axis`.
 bool ShardingLint::isOn(PlanKey key, int axis) {
-  if (plan && plan.isOn(key))
-    return true;
-  return llvm::any_of(main.getArguments(), [&](BlockArgument argument) {
-    const Layout layout = getLayout(argument, mesh);
-    return llvm::any_of(llvm::enumerate(layout), [&](const auto &entry) {
-      auto [dim, axes] = entry;
-      return llvm::is_contained(axes, axis) &&
-             keyDims->isOf(key, argument, dim);
-    });
-  });
+  auto [answer, isNew] = areOn.try_emplace({key, axis}, false);
+  if (!isNew)
+    return answer->second;
+  answer->second =
+      (plan && plan.isOn(key)) ||
+      llvm::any_of(main.getArguments(), [&](BlockArgument argument) {
+        const Layout layout = getLayout(argument, mesh);
+        return llvm::any_of(llvm::enumerate(layout), [&](const auto &entry) {
+          auto [dim, axes] = entry;
+          return llvm::is_contained(axes, axis) &&
+                 keyDims->isOf(key, argument, dim);
+        });
+      });
+  return answer->second;
 }
 
 /// What would have `axis` split a result that lies as `layout` says.

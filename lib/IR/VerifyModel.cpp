@@ -98,7 +98,7 @@ static LogicalResult verifyPlan(ModuleOp module, MeshOp mesh, Level level) {
 namespace {
 
 /// The runtime shares out tensors of at most so many dimensions
-/// (runtime/lib/Shards.h).
+/// (runtime/engine/Shards.h).
 constexpr int64_t kMaxRank = 8;
 
 /// One argument or result of @main.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
 
-#include "lib/KernelObject.h"
+#include "backends/cpu/KernelObject.h"
 #include "pprt/Processor.h"
 #include "pprt/Session.h"
 

@@ -11,7 +11,7 @@
 #ifndef PPRT_BACKENDS_CPU_EXECUTOR_H
 #define PPRT_BACKENDS_CPU_EXECUTOR_H
 
-#include "../../lib/Thread.h"
+#include "../../engine/Thread.h"
 #include "Matching.h"
 #include "pprt/Execution.h"
 

@@ -10,7 +10,7 @@
 #define PPRT_BACKENDS_CPU_TEAM_H
 
 #include "../../collectives/inprocess/Event.h"
-#include "../../lib/Thread.h"
+#include "../../engine/Thread.h"
 #include "pprt/AllocationCounter.h"
 
 #include <vector>

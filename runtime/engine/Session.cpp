@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/Session.h"
 #include "../backends/cpu/Executor.h"
-#include "KernelObject.h"
+#include "../backends/cpu/KernelObject.h"
 #include "Shards.h"
 #include "pprt/BFloat16.h"
 #include "pprt/Initialize.h"

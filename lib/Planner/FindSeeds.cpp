@@ -153,10 +153,11 @@ LogicalResult SeedFinder::collectParameters() {
   SmallVector<ParameterDim> split = tensors.select();
   SmallVector<ParameterDim> lookedUp = tensors.selectLookedUp(split);
   if (plan.isOn(PlanKey::Vocab) && lookedUp.empty() &&
-      !tensors.isGivenLookedUp())
-    return main.emitError("expects a parameter in which an input looks "
-                          "something up, and which tp does not split "
-                          "otherwise, for vocab = \"true\", got none");
+      !tensors.splitsGivenLookedUp())
+    return main.emitError(
+        "expects a parameter in which an input looks "
+        "something up, and which neither tp nor "
+        "pp.sharding lays otherwise, for vocab = \"true\", got none");
   if (plan.isOn(PlanKey::Vocab) || (plan.getWord(PlanKey::Vocab) == "auto" &&
                                     findLargest(lookedUp) > findLargest(split)))
     llvm::append_range(split, lookedUp);

@@ -150,13 +150,18 @@ llvm::DenseSet<Value> TensorSeeds::getGiven() {
   return given;
 }
 
-bool TensorSeeds::isGivenLookedUp() {
-  return llvm::any_of(getGiven(), [&](Value parameter) {
-    auto type = cast<RankedTensorType>(parameter.getType());
-    return getArgRole(main, cast<BlockArgument>(parameter).getArgNumber()) ==
-               Role::Param &&
-           llvm::any_of(llvm::seq<unsigned>(type.getRank()), [&](unsigned dim) {
-             return lookedUp.test(classes.classesOf(parameter, dim).front());
+bool TensorSeeds::splitsGivenLookedUp() {
+  return llvm::any_of(getGiven(), [&](Value value) {
+    unsigned index = cast<BlockArgument>(value).getArgNumber();
+    auto sharding =
+        main.getArgAttrOfType<ShardingAttr>(index, attrs::kSharding);
+    return getArgRole(main, index) == Role::Param &&
+           llvm::any_of(llvm::enumerate(sharding.getDims()), [&](auto entry) {
+             auto [dim, axes] = entry;
+             return llvm::any_of(
+                        axes.getAxes(),
+                        [](StringAttr axis) { return axis == "tp"; }) &&
+                    lookedUp.test(classes.classesOf(value, dim).front());
            });
   });
 }

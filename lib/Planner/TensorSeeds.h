@@ -40,9 +40,9 @@ public:
   /// comes first.
   llvm::SmallVector<ParameterDim>
   selectLookedUp(llvm::ArrayRef<ParameterDim> others);
-  /// Whether inputs look something up in a parameter that lies as the model
-  /// says.
-  bool isGivenLookedUp();
+  /// Whether inputs look something up in a dimension of a parameter that the
+  /// model itself splits over tp.
+  bool splitsGivenLookedUp();
   /// True if what select() returned splits this dimension of a value.
   bool splits(mlir::Value value, unsigned dim) const;
 

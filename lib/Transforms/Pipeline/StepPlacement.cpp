@@ -287,17 +287,17 @@ bool StepPlacement::isComputedInStep(Value value) const {
 
 void StepPlacement::collectAddends(Value value,
                                    SmallVectorImpl<Value> &addends) const {
-  auto add = value.getDefiningOp<AddOp>();
-  if (!add || !isComputedInStep(value)) {
-    addends.push_back(value);
-    return;
-  }
-  for (Value operand : add->getOperands()) {
-    Operation *inner = operand.getDefiningOp();
-    if (inner && feedsOneAdd(inner) && !sums.contains(operand))
-      collectAddends(operand, addends);
+  // Not by recursion: a norm adds up as many terms as there are parameters.
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    const bool isInner =
+        next == value || (op && feedsOneAdd(op) && !sums.contains(next));
+    if (isInner && isa_and_nonnull<AddOp>(op) && isComputedInStep(next))
+      open.append({op->getOperand(1), op->getOperand(0)});
     else
-      addends.push_back(operand);
+      addends.push_back(next);
   }
 }
 

@@ -235,10 +235,12 @@ protected:
     });
     std::string text;
     llvm::raw_string_ostream(text) << *small;
+    // Seeds are drawn for each candidate anew: the plan is to be this one's.
+    const std::string smallFault = findFault(*small, plan, number);
     FAIL() << "program " << number << ": " << fault << "\n"
            << plan.spell() << (plan.keepsGradients ? "" : ", no gradients")
            << (plan.seeds ? drawnPlan : "") << "\nshrunk to:\n"
-           << text << findFault(*small, plan, number);
+           << text << smallFault;
   }
 
   /// In bf16, as far from f64 as the program for one device is.

@@ -94,6 +94,7 @@ private:
     return oneStage(llvm::upper_bound(cuts, origin) - cuts.begin());
   }
   StageSet commonHome(Operation &op) const;
+  StageSet homesOfWeightGradients(Operation &op) const;
   /// All stages of the ops that use `value`, as far as these are placed.
   StageSet stagesOfUsers(Value value) const;
   /// Of constants none, of parameters that nothing uses the first stage.
@@ -161,10 +162,12 @@ void StagePlacer::placeForward() {
   }
 }
 
-/// Gradients are placed like their forward ops, or where these were if they
-/// were simplified away; the sum of a parameter's gradients, which belongs to
-/// none of its users, where its addends are. So is that of a value's gradients
-/// if they are on one stage: it crosses the cut, and not each of them.
+/// Gradients are placed like their forward ops. If these were simplified away:
+/// what is made of a parameter's gradients alone is where they are, all else
+/// where the cuts would have put the forward op. The sum of a parameter's
+/// gradients, which belongs to none of its users, is where its addends are. So
+/// is that of a value's gradients if they are on one stage: it crosses the cut,
+/// and not each of them.
 void StagePlacer::placeGradients() {
   for (Operation &op : body.without_terminator()) {
     Kind kind = getKind(&op);
@@ -179,10 +182,27 @@ void StagePlacer::placeGradients() {
       home = commonHome(op);
     if (home.none())
       home = homesOfOrigins.lookup(getOrigin(&op));
+    if (home.none() && kind == Kind::WeightGradient)
+      home = homesOfWeightGradients(op);
     if (home.none())
       home = stageOf(getOrigin(&op));
     homes[&op] = std::move(home);
   }
+}
+
+/// Where the operands of `op` that depend on the batch are, if all of these
+/// belong to gradients of parameters; or none.
+StageSet StagePlacer::homesOfWeightGradients(Operation &op) const {
+  StageSet stages;
+  for (Value operand : op.getOperands()) {
+    if (!batchDependent.contains(operand))
+      continue;
+    Operation *producer = operand.getDefiningOp();
+    if (!producer || getKind(producer) != Kind::WeightGradient)
+      return {};
+    stages |= homes.lookup(producer);
+  }
+  return stages;
 }
 
 /// The one stage where all operands of `op` are computed, or none.

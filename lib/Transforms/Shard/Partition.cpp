@@ -284,6 +284,10 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   // The smaller form crosses from stage to stage.
   bool isThere = isGathered && producer && isFarFrom(producer, user);
   Operation *home = producer && !isAgain && !isThere ? producer : user;
+  // The return is no part of the step: what it starts from is.
+  if (home->hasTrait<OpTrait::IsTerminator>())
+    if (Operation *start = source.value.getDefiningOp())
+      home = start;
   marks.source = home;
   const Cause cause = findCause(operand, source, layout);
   if (failed(checkTime(operand, source.layout, layout, mesh, cause.text)))

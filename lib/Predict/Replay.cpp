@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Predict/Replay.h"
-#include "pprt/Program.h"
+#include "pprt/Meetings.h"
 
 #include <algorithm>
 #include <limits>
@@ -42,36 +42,26 @@ Players Players::programs(const ppx::ArtifactT &artifact, const Mesh &mesh) {
 }
 
 std::vector<std::vector<Place>> Players::findMeetings() const {
-  // A meeting is known by the edge's ends, or by the group and its first
-  // member, and by its turn among those of the same ends.
+  // A place is known by the players at the edge's ends, or by the group and the
+  // first of its players; a meeting also by its turn among those of the place.
   using Ends = std::tuple<bool, uint32_t, uint32_t>;
-  std::map<std::pair<Ends, uint64_t>, std::vector<Place>> meetings;
+  const Ranks ranks(artifact, mesh);
+  const Meetings body(ranks, Section::body);
+  std::map<std::pair<Ends, size_t>, std::vector<Place>> meetings;
   for (uint32_t player = 0; player < size(); ++player) {
     const uint32_t rank = firstRanks[player];
-    std::map<uint32_t, uint32_t> firstMember; // by group
-    const auto leaderOf = [&](uint32_t group) {
-      auto [entry, isNew] = firstMember.try_emplace(group, player);
-      if (isNew)
-        for (uint32_t member : mesh.members(*artifact.groups[group], rank))
-          entry->second = std::min(entry->second, playerOf[member]);
-      return entry->second;
-    };
-    std::map<Ends, uint64_t> turns;
-    const InstructionList &body = bodies[player]->body;
-    for (size_t i = 0; i < body.size(); ++i) {
-      const ppx::InstructionT &instruction = *body[i];
-      Ends ends;
-      if (instruction.opcode == ppx::Opcode_send)
-        ends = {true, player,
-                playerOf[mesh.peer(rank, instruction.peer_stage)]};
-      else if (instruction.opcode == ppx::Opcode_recv)
-        ends = {true, playerOf[mesh.peer(rank, instruction.peer_stage)],
-                player};
-      else if (instruction.opcode == ppx::Opcode_collective)
-        ends = {false, instruction.group, leaderOf(instruction.group)};
+    for (const MeetingPlace &place : body.places(rank, rank + 1)) {
+      const std::vector<uint32_t> members = body.members(place);
+      Ends ends = {false, place.first, player};
+      if (place.isGroup)
+        for (uint32_t member : members)
+          std::get<2>(ends) = std::min(std::get<2>(ends), playerOf[member]);
       else
-        continue;
-      meetings[{ends, turns[ends]++}].push_back({player, i});
+        ends = {true, playerOf[place.first], playerOf[place.second]};
+      const uint32_t member = members[0] == rank ? 0 : 1;
+      const std::vector<uint32_t> &indices = body.sequence(place, member, rank);
+      for (size_t turn = 0; turn < indices.size(); ++turn)
+        meetings[{ends, turn}].push_back({player, indices[turn]});
     }
   }
   std::vector<std::vector<Place>> result;

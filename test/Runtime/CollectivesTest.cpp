@@ -49,9 +49,8 @@ public:
       memory[2 * m + 1].resize(output.bytes);
       participants[m].inputs = {memory[2 * m].data()};
       participants[m].outputs = {memory[2 * m + 1].data()};
-      participants[m].inputSlots = {&input};
-      participants[m].outputSlots = {&output};
     }
+    inputs = {&input};
   }
 
   void useInputsAsOutputs() {
@@ -65,9 +64,8 @@ public:
       const Participant &more = other.participants[m];
       participants[m].inputs.push_back(more.inputs[0]);
       participants[m].outputs.push_back(more.outputs[0]);
-      participants[m].inputSlots.push_back(more.inputSlots[0]);
-      participants[m].outputSlots.push_back(more.outputSlots[0]);
     }
+    inputs.push_back(other.inputs[0]);
   }
 
   template <typename T> T *in(uint32_t member) {
@@ -80,8 +78,10 @@ public:
   /// Runs all pieces in an order drawn from `seed`.
   void run(const ppx::InstructionT &instruction, uint64_t seed = 0,
            const std::vector<uint32_t> &receivers = {}) {
-    const Exchange exchange =
-        Exchange::collective(instruction, participants, receivers);
+    const Exchange exchange(movesOfCollective(instruction, inputs,
+                                              uint32_t(participants.size()),
+                                              receivers),
+                            participants);
     std::vector<uint32_t> order(exchange.pieceCount());
     std::iota(order.begin(), order.end(), 0);
     std::mt19937_64 random(seed);
@@ -95,6 +95,7 @@ private:
   ppx::SlotT input, output;
   std::vector<std::vector<std::byte>> memory;
   std::vector<Participant> participants;
+  std::vector<const ppx::SlotT *> inputs;
 };
 
 ppx::InstructionT instruction(ppx::CollectiveKind kind, uint32_t dimension = 0,
@@ -320,8 +321,8 @@ TEST(Collectives, TransferCopiesAllBytes) {
   std::vector<std::byte> from(100'003), to(100'003);
   for (size_t i = 0; i < from.size(); ++i)
     from[i] = std::byte(i * 7);
-  const Exchange exchange =
-      Exchange::transfer(from.data(), to.data(), from.size());
+  const Exchange exchange(movesOfTransfer(from.size()),
+                          {{{from.data()}, {}}, {{}, {to.data()}}});
   for (uint32_t piece = exchange.pieceCount(); piece-- > 0;)
     exchange.run(piece);
   EXPECT_EQ(from, to);

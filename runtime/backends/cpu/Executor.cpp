@@ -150,7 +150,7 @@ Executor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                       std::to_string(mesh.worldSize()) +
                       " ranks; give a smaller model or batch");
   Expected<std::vector<Meeting>> meetings =
-      matchRanks(*artifact, mesh, state.ranks);
+      matchRanks(Ranks(*artifact, mesh), state.ranks);
   if (!meetings)
     return meetings.status();
   state.meetings = std::move(*meetings);

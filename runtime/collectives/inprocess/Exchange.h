@@ -1,21 +1,18 @@
-//===- Exchange.h - the data movement of one collective ---------*- C++ -*-===//
+//===- Exchange.h - the data movement of one meeting ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the arenas of a group's members and one instruction of each. Out: a list
-// of independent pieces of work that together perform the collective. Pieces
-// may run in any order, on any thread, at the same time; every element is
-// reduced in member order whichever piece it falls in, so the bits do not
-// depend on timing. bf16 is summed in f32 and rounded once.
-//
-// A send with its receive is a collective of two members, one of which has
-// only an output.
+// In: the moves of a meeting, and where its members have their operands. Out: a
+// list of independent pieces of work that together perform it. Pieces may run
+// in any order, on any thread, at the same time; every element is reduced in
+// member order whichever piece it falls in, so the bits do not depend on
+// timing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_INPROCESS_EXCHANGE_H
 #define PPRT_COLLECTIVES_INPROCESS_EXCHANGE_H
 
-#include "pprt/ppx_generated.h"
+#include "pprt/Meetings.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -23,21 +20,16 @@
 
 namespace pprt::inprocess {
 
-/// One member's part: its instruction's slots, resolved to memory.
+/// One member's memory, by operand.
 struct Participant {
   std::vector<std::byte *> inputs, outputs;
-  std::vector<const ppx::SlotT *> inputSlots, outputSlots;
 };
 
 class Exchange {
 public:
-  /// `instruction` is any member's: they agree on everything used here. Of a
-  /// permute, member i sends to member receivers[i].
-  static Exchange collective(const ppx::InstructionT &instruction,
-                             const std::vector<Participant> &members,
-                             const std::vector<uint32_t> &receivers);
-  static Exchange transfer(const std::byte *source, std::byte *destination,
-                           uint64_t bytes);
+  Exchange() = default;
+  Exchange(const std::vector<Move> &moves,
+           const std::vector<Participant> &members);
 
   uint32_t pieceCount() const { return uint32_t(pieces.size()); }
   void run(uint32_t piece) const;
@@ -45,12 +37,6 @@ public:
   uint64_t bytes() const { return totalBytes; }
 
 private:
-  /// outer x middle runs of `run` contiguous elements; strides in elements.
-  struct Region {
-    uint64_t outer = 1, middle = 1, run = 0;
-    uint64_t sourceOuter = 0, sourceMiddle = 0;
-    uint64_t targetOuter = 0, targetMiddle = 0;
-  };
   /// Reads the region from every source and writes the result to every target.
   struct Piece {
     Region region;
@@ -59,8 +45,7 @@ private:
     uint32_t firstSource, sourceCount, firstTarget, targetCount;
   };
 
-  void add(Piece piece, const std::vector<const std::byte *> &from,
-           const std::vector<std::byte *> &to);
+  void add(const Move &move, const std::vector<Participant> &members);
 
   std::vector<Piece> pieces;
   std::vector<const std::byte *> sources;

@@ -29,7 +29,7 @@
 #ifndef PPRT_CHECKS_H
 #define PPRT_CHECKS_H
 
-#include "pprt/Program.h"
+#include "pprt/Ranks.h"
 #include "pprt/Status.h"
 
 #include <optional>
@@ -43,13 +43,6 @@ enum class FindingKind {
   clobber,   ///< a read of bytes not written, or last through another slot
   mismatch,  ///< the two ends of a transfer, or members of a group, disagree
   deadlock   ///< a cycle of instructions that wait for each other
-};
-
-/// One instruction of one rank.
-struct InstructionRef {
-  uint32_t rank;
-  Section section;
-  uint32_t index; ///< in the section's list
 };
 
 struct Finding {

@@ -25,13 +25,6 @@ std::string checks::describe(const InstructionRef &ref,
   return result;
 }
 
-World::World(const ppx::ArtifactT &artifact, const Mesh &mesh)
-    : artifact(artifact), mesh(mesh), programOfRank(mesh.worldSize()) {
-  for (uint32_t i = 0; i < artifact.programs.size(); ++i)
-    for (uint32_t rank : artifact.programs[i]->ranks)
-      programOfRank[rank] = i;
-}
-
 bool CheckResult::has(FindingKind kind) const {
   return std::any_of(findings.begin(), findings.end(),
                      [&](const Finding &f) { return f.kind == kind; });
@@ -77,34 +70,34 @@ CheckResult pprt::checkArtifact(const ppx::ArtifactT &artifact,
   if (!result.ok())
     return result;
   Expected<Mesh> mesh = Mesh::create(artifact.axes);
-  const World world(artifact, *mesh);
+  const Ranks ranks(artifact, *mesh);
 
   if (options.memoryLimit) {
     Report memory(FindingKind::memory, result.operations);
-    checkMemory(world, *options.memoryLimit, memory);
+    checkMemory(ranks, *options.memoryLimit, memory);
     append(result, memory);
   }
 
   Report races(FindingKind::race, result.operations);
-  checkRaces(world, races);
+  checkRaces(ranks, races);
   const bool isOrdered = races.empty();
   append(result, races);
 
   if (isOrdered) {
     Report clobbers(FindingKind::clobber, result.operations);
-    checkContents(world, clobbers);
+    checkContents(ranks, clobbers);
     append(result, clobbers);
   }
 
   Report mismatches(FindingKind::mismatch, result.operations);
-  std::vector<Rendezvous> matched = matchCommunication(world, mismatches);
+  std::vector<Rendezvous> matched = matchCommunication(ranks, mismatches);
   const bool matches = mismatches.empty();
   append(result, mismatches);
   if (!matches)
     return result;
 
   Report deadlocks(FindingKind::deadlock, result.operations);
-  checkDeadlock(world, matched, deadlocks);
+  checkDeadlock(ranks, matched, deadlocks);
   append(result, deadlocks);
   return result;
 }

@@ -68,7 +68,7 @@ private:
 /// Follows one program from section to section.
 class ContentCheck {
 public:
-  ContentCheck(const World &world, uint32_t programIndex, Report &report);
+  ContentCheck(const Ranks &ranks, uint32_t programIndex, Report &report);
   void check();
 
 private:
@@ -139,9 +139,9 @@ const std::optional<Content> *Arena::findForeign(uint32_t slot) {
   return nullptr;
 }
 
-ContentCheck::ContentCheck(const World &world, uint32_t programIndex,
+ContentCheck::ContentCheck(const Ranks &ranks, uint32_t programIndex,
                            Report &report)
-    : artifact(world.artifact), program(*artifact.programs[programIndex]),
+    : artifact(ranks.artifact), program(*artifact.programs[programIndex]),
       report(report), arena(program) {
   for (const auto &argument : artifact.arguments)
     if (const int32_t slot = argument->slots[programIndex];
@@ -201,8 +201,8 @@ void ContentCheck::check() {
   report.work(arena.operations());
 }
 
-void checks::checkContents(const World &world, Report &report) {
-  for (uint32_t i = 0; i < world.artifact.programs.size() && report.empty();
+void checks::checkContents(const Ranks &ranks, Report &report) {
+  for (uint32_t i = 0; i < ranks.artifact.programs.size() && report.empty();
        ++i)
-    ContentCheck(world, i, report).check();
+    ContentCheck(ranks, i, report).check();
 }

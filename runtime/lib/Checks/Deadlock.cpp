@@ -35,7 +35,7 @@ constexpr uint32_t kNoMeeting = ~uint32_t(0);
 /// by that of its first member, its head.
 class DependencyGraph {
 public:
-  DependencyGraph(const World &world, const std::vector<Rendezvous> &matched,
+  DependencyGraph(const Ranks &ranks, const std::vector<Rendezvous> &matched,
                   Section section, Report &report);
 
   void reportCycle();
@@ -66,7 +66,7 @@ private:
   std::string describeNode(Node node) const;
   std::string describeCycle(const std::vector<Hop> &cycle) const;
 
-  const World &world;
+  const Ranks &ranks;
   const std::vector<Rendezvous> &matched;
   const Section section;
   Report &report;
@@ -82,16 +82,16 @@ private:
 
 } // namespace
 
-DependencyGraph::DependencyGraph(const World &world,
+DependencyGraph::DependencyGraph(const Ranks &ranks,
                                  const std::vector<Rendezvous> &matched,
                                  Section section, Report &report)
-    : world(world), matched(matched), section(section), report(report) {
-  for (const auto &program : world.artifact.programs)
+    : ranks(ranks), matched(matched), section(section), report(report) {
+  for (const auto &program : ranks.artifact.programs)
     orders.emplace_back(instructionsOf(*program, section),
                         program->queues.size());
-  for (uint32_t rank = 0; rank < world.mesh.worldSize(); ++rank) {
+  for (uint32_t rank = 0; rank < ranks.mesh.worldSize(); ++rank) {
     firstOfRank.push_back(Node(refs.size()));
-    const size_t count = instructionsOf(world.program(rank), section).size();
+    const size_t count = instructionsOf(ranks.program(rank), section).size();
     for (uint32_t index = 0; index < count; ++index)
       refs.push_back({rank, section, index});
   }
@@ -109,8 +109,8 @@ template <typename Visitor>
 void DependencyGraph::forEachBefore(Node node, Visitor visit) const {
   const InstructionRef &ref = refs[node];
   forEachPredecessor(
-      instructionsOf(world.program(ref.rank), section),
-      orders[world.programOfRank[ref.rank]], ref.index,
+      instructionsOf(ranks.program(ref.rank), section),
+      orders[ranks.programOf(ref.rank)], ref.index,
       [&](uint32_t before) { visit(firstOfRank[ref.rank] + before); });
 }
 
@@ -198,7 +198,7 @@ DependencyGraph::shortestCycleThrough(Node start) const {
 }
 
 std::string DependencyGraph::describeNode(Node node) const {
-  return describe(refs[node], world.instruction(refs[node]));
+  return describe(refs[node], ranks.instruction(refs[node]));
 }
 
 std::string
@@ -207,8 +207,8 @@ DependencyGraph::describeCycle(const std::vector<Hop> &cycle) const {
       describeNode(cycle.front().waiter) + ": expects to complete, got a cycle";
   for (size_t i = 0; i < cycle.size(); ++i) {
     const Hop &hop = cycle[i];
-    const bool sameQueue = world.instruction(refs[hop.waiter]).queue ==
-                           world.instruction(refs[hop.before]).queue;
+    const bool sameQueue = ranks.instruction(refs[hop.waiter]).queue ==
+                           ranks.instruction(refs[hop.before]).queue;
     result += text("\n    ", i == 0 ? "it " : "which ",
                    sameQueue ? "comes after " : "waits for ",
                    describeNode(hop.before));
@@ -239,9 +239,9 @@ void DependencyGraph::reportCycle() {
   report.add(refs[cycle.front().waiter], describeCycle(cycle));
 }
 
-void checks::checkDeadlock(const World &world,
+void checks::checkDeadlock(const Ranks &ranks,
                            const std::vector<Rendezvous> &matched,
                            Report &report) {
   for (Section section : kSections)
-    DependencyGraph(world, matched, section, report).reportCycle();
+    DependencyGraph(ranks, matched, section, report).reportCycle();
 }

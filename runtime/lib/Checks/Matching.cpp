@@ -2,19 +2,16 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a sound structure, in which the transfers of an edge, and the collectives
-// of a group, go through one queue of each rank. Which instructions meet is
-// therefore fixed before the run: the k-th send of an edge meets the k-th
-// receive, the k-th collective of one member the k-th of every other.
-// Out: those meetings, and a finding for each whose sides expect different
+// In: a sound structure, hence meetings that are fixed before the run. Out: the
+// meetings of all ranks, and a finding for each whose sides expect different
 // things or that lacks a side. Sections are matched apart, because a body runs
 // any number of times.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
+#include "pprt/Meetings.h"
 
 #include <algorithm>
-#include <map>
 
 using namespace pprt;
 using namespace pprt::checks;
@@ -48,83 +45,45 @@ static bool sameCollective(const ppx::InstructionT &a,
 
 namespace {
 
-struct Edge {
-  std::vector<InstructionRef> sends, receives;
-};
-
-/// Per member, in member order, its collectives.
-using GroupInstance = std::vector<std::vector<InstructionRef>>;
+/// Per member, in member order, its instructions at one place.
+using Sequences = std::vector<std::vector<InstructionRef>>;
 
 /// Matches one section of all ranks.
 class Matcher {
 public:
-  Matcher(const World &world, Section section, Report &report,
+  Matcher(const Ranks &ranks, Section section, Report &report,
           std::vector<Rendezvous> &matched)
-      : world(world), section(section), report(report), matched(matched) {}
+      : ranks(ranks), section(section), report(report), matched(matched) {}
 
   void match();
 
 private:
-  void collect(uint32_t rank);
-  void matchEdge(uint32_t source, uint32_t target, const Edge &edge);
-  void matchGroup(const GroupInstance &instance);
+  void matchEdge(const MeetingPlace &edge, const Sequences &sequences);
+  void matchGroup(const Sequences &instance);
   bool agree(const InstructionRef &a, const InstructionRef &b) const;
   void compare(const InstructionRef &a, const InstructionRef &b);
   std::string terms(const InstructionRef &ref) const;
 
-  const World &world;
+  const Ranks &ranks;
   const Section section;
   Report &report;
   std::vector<Rendezvous> &matched;
-  /// By source and target.
-  std::map<std::pair<uint32_t, uint32_t>, Edge> edges;
-  /// By group and the leader of the instance.
-  std::map<std::pair<uint32_t, uint32_t>, GroupInstance> instances;
 };
 
 } // namespace
 
-void Matcher::collect(uint32_t rank) {
-  const InstructionList &list = instructionsOf(world.program(rank), section);
-  report.work(list.size());
-  for (uint32_t index = 0; index < list.size(); ++index) {
-    const ppx::InstructionT &instruction = *list[index];
-    const InstructionRef ref = {rank, section, index};
-    switch (instruction.opcode) {
-    case ppx::Opcode_send:
-      edges[{rank, world.mesh.peer(rank, instruction.peer_stage)}]
-          .sends.push_back(ref);
-      break;
-    case ppx::Opcode_recv:
-      edges[{world.mesh.peer(rank, instruction.peer_stage), rank}]
-          .receives.push_back(ref);
-      break;
-    case ppx::Opcode_collective: {
-      const ppx::GroupT &group = *world.artifact.groups[instruction.group];
-      GroupInstance &instance =
-          instances[{instruction.group, world.mesh.leader(group, rank)}];
-      instance.resize(world.mesh.memberCount(group));
-      instance[world.mesh.memberIndex(group, rank)].push_back(ref);
-      break;
-    }
-    default:
-      break;
-    }
-  }
-}
-
 /// The same part of training and the same tensors; between stages also the
 /// same stage, since a transfer is named after the one that computed it.
 bool Matcher::agree(const InstructionRef &a, const InstructionRef &b) const {
-  const ppx::InstructionT &x = world.instruction(a), &y = world.instruction(b);
+  const ppx::InstructionT &x = ranks.instruction(a), &y = ranks.instruction(b);
   if (x.phase != y.phase || x.micro_batch != y.micro_batch ||
       x.arguments.size() != y.arguments.size())
     return false;
   if (x.opcode == ppx::Opcode_collective ? !sameCollective(x, y)
                                          : x.stage != y.stage)
     return false;
-  const auto &xs = world.program(a.rank).slots,
-             &ys = world.program(b.rank).slots;
+  const auto &xs = ranks.program(a.rank).slots,
+             &ys = ranks.program(b.rank).slots;
   for (size_t i = 0; i < x.arguments.size(); ++i) {
     const ppx::SlotT &s = *xs[x.arguments[i]], &t = *ys[y.arguments[i]];
     if (s.bytes != t.bytes || s.element != t.element)
@@ -135,7 +94,7 @@ bool Matcher::agree(const InstructionRef &a, const InstructionRef &b) const {
 
 /// What agree() compares, in words.
 std::string Matcher::terms(const InstructionRef &ref) const {
-  const ppx::InstructionT &instruction = world.instruction(ref);
+  const ppx::InstructionT &instruction = ranks.instruction(ref);
   std::string result = actionName(instruction);
   if (instruction.opcode == ppx::Opcode_collective) {
     result += text(" ", ppx::EnumNameCollectiveKind(instruction.collective));
@@ -147,7 +106,7 @@ std::string Matcher::terms(const InstructionRef &ref) const {
       result += text(" split ", dimension);
   }
   for (uint32_t argument : instruction.arguments) {
-    const ppx::SlotT &slot = *world.program(ref.rank).slots[argument];
+    const ppx::SlotT &slot = *ranks.program(ref.rank).slots[argument];
     result += text(", ", slot.bytes, " bytes ",
                    ppx::EnumNameElementType(slot.element));
   }
@@ -155,31 +114,33 @@ std::string Matcher::terms(const InstructionRef &ref) const {
 }
 
 void Matcher::compare(const InstructionRef &a, const InstructionRef &b) {
-  report.work(1 + world.instruction(a).arguments.size());
+  report.work(1 + ranks.instruction(a).arguments.size());
   if (!agree(a, b))
-    report.add(a, world.instruction(a),
+    report.add(a, ranks.instruction(a),
                text("expects to meet ", terms(a), "; got ",
-                    describe(b, world.instruction(b)), " with ", terms(b)));
+                    describe(b, ranks.instruction(b)), " with ", terms(b)));
 }
 
-void Matcher::matchEdge(uint32_t source, uint32_t target, const Edge &edge) {
-  const size_t common = std::min(edge.sends.size(), edge.receives.size());
+void Matcher::matchEdge(const MeetingPlace &edge, const Sequences &sequences) {
+  const std::vector<InstructionRef> &sends = sequences[0],
+                                    &receives = sequences[1];
+  const size_t common = std::min(sends.size(), receives.size());
   for (size_t i = 0; i < common; ++i) {
-    compare(edge.sends[i], edge.receives[i]);
-    matched.push_back({edge.sends[i], edge.receives[i]});
+    compare(sends[i], receives[i]);
+    matched.push_back({sends[i], receives[i]});
   }
-  if (edge.sends.size() == edge.receives.size())
+  if (sends.size() == receives.size())
     return;
   const InstructionRef &alone =
-      edge.sends.size() > common ? edge.sends[common] : edge.receives[common];
-  report.add(alone, world.instruction(alone),
-             text("expects a partner on the edge from rank ", source,
-                  " to rank ", target, "; got ", edge.sends.size(),
-                  " sends and ", edge.receives.size(), " receives in the ",
+      sends.size() > common ? sends[common] : receives[common];
+  report.add(alone, ranks.instruction(alone),
+             text("expects a partner on the edge from rank ", edge.first,
+                  " to rank ", edge.second, "; got ", sends.size(),
+                  " sends and ", receives.size(), " receives in the ",
                   sectionName(section)));
 }
 
-void Matcher::matchGroup(const GroupInstance &instance) {
+void Matcher::matchGroup(const Sequences &instance) {
   const auto longest = std::max_element(
       instance.begin(), instance.end(),
       [](const auto &a, const auto &b) { return a.size() < b.size(); });
@@ -194,7 +155,7 @@ void Matcher::matchGroup(const GroupInstance &instance) {
         compare(first, member[k]);
     }
     if (rendezvous.size() < instance.size())
-      return report.add(first, world.instruction(first),
+      return report.add(first, ranks.instruction(first),
                         text("expects all ", instance.size(),
                              " members of the group; got ", rendezvous.size(),
                              ", as the other ranks have fewer collectives in "
@@ -205,18 +166,27 @@ void Matcher::matchGroup(const GroupInstance &instance) {
 }
 
 void Matcher::match() {
-  for (uint32_t rank = 0; rank < world.mesh.worldSize(); ++rank)
-    collect(rank);
-  for (const auto &[ends, edge] : edges)
-    matchEdge(ends.first, ends.second, edge);
-  for (const auto &[key, instance] : instances)
-    matchGroup(instance);
+  const Meetings meetings(ranks, section);
+  const uint32_t worldSize = ranks.mesh.worldSize();
+  for (uint32_t rank = 0; rank < worldSize; ++rank)
+    report.work(instructionsOf(ranks.program(rank), section).size());
+  for (const MeetingPlace &place : meetings.places(0, worldSize)) {
+    const std::vector<uint32_t> members = meetings.members(place);
+    Sequences sequences(members.size());
+    for (uint32_t member = 0; member < members.size(); ++member)
+      for (uint32_t index : meetings.sequence(place, member, members[member]))
+        sequences[member].push_back({members[member], section, index});
+    if (place.isGroup)
+      matchGroup(sequences);
+    else
+      matchEdge(place, sequences);
+  }
 }
 
-std::vector<Rendezvous> checks::matchCommunication(const World &world,
+std::vector<Rendezvous> checks::matchCommunication(const Ranks &ranks,
                                                    Report &report) {
   std::vector<Rendezvous> matched;
   for (Section section : kSections)
-    Matcher(world, section, report, matched).match();
+    Matcher(ranks, section, report, matched).match();
   return matched;
 }

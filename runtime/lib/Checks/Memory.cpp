@@ -10,9 +10,9 @@
 using namespace pprt;
 using namespace pprt::checks;
 
-void checks::checkMemory(const World &world, uint64_t limit, Report &report) {
+void checks::checkMemory(const Ranks &ranks, uint64_t limit, Report &report) {
   for (const std::unique_ptr<ppx::ProgramT> &program :
-       world.artifact.programs) {
+       ranks.artifact.programs) {
     report.work(1);
     if (program->arena_bytes <= limit)
       continue;

@@ -10,26 +10,10 @@
 #define PPRT_LIB_CHECKS_PASSES_H
 
 #include "Report.h"
-#include "pprt/Mesh.h"
 
 #include <functional>
 
 namespace pprt::checks {
-
-/// The artifact with what several checks derive from it.
-struct World {
-  const ppx::ArtifactT &artifact;
-  const Mesh &mesh;
-  std::vector<uint32_t> programOfRank;
-
-  World(const ppx::ArtifactT &artifact, const Mesh &mesh);
-  const ppx::ProgramT &program(uint32_t rank) const {
-    return *artifact.programs[programOfRank[rank]];
-  }
-  const ppx::InstructionT &instruction(const InstructionRef &ref) const {
-    return *instructionsOf(program(ref.rank), ref.section)[ref.index];
-  }
-};
 
 /// Instructions that complete together: a send and its receive, or the members
 /// of a collective. All are of the same section.
@@ -63,15 +47,15 @@ template <typename Enum> bool isOneOf(Enum value, Enum first, Enum last) {
 }
 
 // Memory.cpp
-void checkMemory(const World &world, uint64_t limit, Report &report);
+void checkMemory(const Ranks &ranks, uint64_t limit, Report &report);
 // Races.cpp
-void checkRaces(const World &world, Report &report);
+void checkRaces(const Ranks &ranks, Report &report);
 // Contents.cpp; assumes that there are no races.
-void checkContents(const World &world, Report &report);
+void checkContents(const Ranks &ranks, Report &report);
 // Matching.cpp
-std::vector<Rendezvous> matchCommunication(const World &world, Report &report);
+std::vector<Rendezvous> matchCommunication(const Ranks &ranks, Report &report);
 // Deadlock.cpp
-void checkDeadlock(const World &world, const std::vector<Rendezvous> &matched,
+void checkDeadlock(const Ranks &ranks, const std::vector<Rendezvous> &matched,
                    Report &report);
 
 } // namespace pprt::checks

@@ -176,12 +176,12 @@ void SectionRaces::check() {
   report.work(reads.operations() + writes.operations());
 }
 
-void checks::checkRaces(const World &world, Report &report) {
-  for (size_t i = 0; i < world.artifact.programs.size(); ++i) {
-    const Memory memory(*world.artifact.programs[i]);
+void checks::checkRaces(const Ranks &ranks, Report &report) {
+  for (size_t i = 0; i < ranks.artifact.programs.size(); ++i) {
+    const Memory memory(*ranks.artifact.programs[i]);
     report.work(memory.segmentCount());
     for (Section section : kSections)
-      SectionRaces(world.artifact, *world.artifact.programs[i], section, memory,
+      SectionRaces(ranks.artifact, *ranks.artifact.programs[i], section, memory,
                    report)
           .check();
   }

@@ -1,0 +1,46 @@
+//===- Ranks.h - the ranks of an artifact, each with its program -*- C++ -*-==//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: an artifact of sound structure, in which every rank has exactly one
+// program. Both it and its mesh are referred to, not copied.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_RANKS_H
+#define PPRT_RANKS_H
+
+#include "pprt/Mesh.h"
+#include "pprt/Program.h"
+
+namespace pprt {
+
+/// One instruction of one rank.
+struct InstructionRef {
+  uint32_t rank;
+  Section section;
+  uint32_t index; ///< in the section's list
+};
+
+class Ranks {
+public:
+  Ranks(const ppx::ArtifactT &artifact, const Mesh &mesh);
+
+  /// An index into the artifact's programs.
+  uint32_t programOf(uint32_t rank) const { return programs[rank]; }
+  const ppx::ProgramT &program(uint32_t rank) const {
+    return *artifact.programs[programs[rank]];
+  }
+  const ppx::InstructionT &instruction(const InstructionRef &ref) const {
+    return *instructionsOf(program(ref.rank), ref.section)[ref.index];
+  }
+
+  const ppx::ArtifactT &artifact;
+  const Mesh &mesh;
+
+private:
+  std::vector<uint32_t> programs; ///< by rank
+};
+
+} // namespace pprt
+
+#endif // PPRT_RANKS_H

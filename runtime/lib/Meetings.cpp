@@ -1,0 +1,107 @@
+//===- Meetings.cpp - which instructions meet -----------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/Meetings.h"
+
+#include <algorithm>
+
+using namespace pprt;
+
+Meetings::Meetings(const Ranks &ranks, Section section)
+    : ranks(ranks), section(section) {
+  for (const auto &program : ranks.artifact.programs) {
+    Appointments &its = appointments.emplace_back();
+    its.sends.resize(ranks.mesh.stageCount());
+    its.receives.resize(ranks.mesh.stageCount());
+    its.collectives.resize(ranks.artifact.groups.size());
+    const InstructionList &list = instructionsOf(*program, section);
+    for (uint32_t index = 0; index < list.size(); ++index) {
+      const ppx::InstructionT &instruction = *list[index];
+      if (instruction.opcode == ppx::Opcode_send)
+        its.sends[instruction.peer_stage].push_back(index);
+      else if (instruction.opcode == ppx::Opcode_recv)
+        its.receives[instruction.peer_stage].push_back(index);
+      else if (instruction.opcode == ppx::Opcode_collective)
+        its.collectives[instruction.group].push_back(index);
+    }
+  }
+}
+
+std::vector<MeetingPlace> Meetings::places(uint32_t begin, uint32_t end) const {
+  std::vector<MeetingPlace> result;
+  for (uint32_t rank = begin; rank < end; ++rank) {
+    const Appointments &its = appointments[ranks.programOf(rank)];
+    for (uint32_t stage = 0; stage < its.sends.size(); ++stage) {
+      if (!its.sends[stage].empty())
+        result.push_back({false, rank, ranks.mesh.peer(rank, stage)});
+      if (!its.receives[stage].empty())
+        result.push_back({false, ranks.mesh.peer(rank, stage), rank});
+    }
+    for (uint32_t group = 0; group < its.collectives.size(); ++group)
+      if (!its.collectives[group].empty())
+        result.push_back(
+            {true, group,
+             ranks.mesh.leader(*ranks.artifact.groups[group], rank)});
+  }
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+std::vector<uint32_t> Meetings::members(const MeetingPlace &place) const {
+  if (!place.isGroup)
+    return {place.first, place.second};
+  return ranks.mesh.members(*ranks.artifact.groups[place.first], place.second);
+}
+
+uint64_t Meetings::number(const MeetingPlace &place) const {
+  const uint64_t all = ranks.mesh.worldSize();
+  if (place.isGroup)
+    return all * (ranks.mesh.stageCount() + uint64_t(place.first)) +
+           place.second;
+  return uint64_t(place.first) * ranks.mesh.stageCount() +
+         ranks.mesh.stage(place.second);
+}
+
+const std::vector<uint32_t> &Meetings::sequence(const MeetingPlace &place,
+                                                uint32_t member,
+                                                uint32_t rank) const {
+  const Appointments &its = appointments[ranks.programOf(rank)];
+  if (place.isGroup)
+    return its.collectives[place.first];
+  return member == 0 ? its.sends[ranks.mesh.stage(place.second)]
+                     : its.receives[ranks.mesh.stage(place.first)];
+}
+
+/// To which member each member of a permute sends.
+static std::vector<uint32_t> findReceivers(const Ranks &ranks,
+                                           const ppx::InstructionT &permute,
+                                           uint32_t rank) {
+  const ppx::GroupT &group = *ranks.artifact.groups[permute.group];
+  std::vector<uint32_t> receivers;
+  for (uint32_t receiver :
+       ranks.mesh.members(*ranks.artifact.groups[permute.target_group], rank))
+    receivers.push_back(ranks.mesh.memberIndex(group, receiver));
+  return receivers;
+}
+
+std::vector<Move> Meetings::moves(const MeetingPlace &place, uint32_t k) const {
+  // The source of an edge, the first member of an instance.
+  const uint32_t rank = place.isGroup ? place.second : place.first;
+  const ppx::ProgramT &program = ranks.program(rank);
+  const ppx::InstructionT &instruction =
+      *instructionsOf(program, section)[sequence(place, 0, rank)[k]];
+  if (!place.isGroup)
+    return movesOfTransfer(program.slots[instruction.arguments[0]]->bytes);
+  std::vector<const ppx::SlotT *> inputs;
+  for (size_t i = 0; i < instruction.arguments.size() / 2; ++i)
+    inputs.push_back(program.slots[instruction.arguments[i]].get());
+  std::vector<uint32_t> receivers;
+  if (instruction.collective == ppx::CollectiveKind_permute)
+    receivers = findReceivers(ranks, instruction, rank);
+  return movesOfCollective(
+      instruction, inputs,
+      ranks.mesh.memberCount(*ranks.artifact.groups[place.first]), receivers);
+}

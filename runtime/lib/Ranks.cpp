@@ -1,0 +1,15 @@
+//===- Ranks.cpp - the ranks of an artifact, each with its program --------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/Ranks.h"
+
+using namespace pprt;
+
+Ranks::Ranks(const ppx::ArtifactT &artifact, const Mesh &mesh)
+    : artifact(artifact), mesh(mesh), programs(mesh.worldSize()) {
+  for (uint32_t i = 0; i < artifact.programs.size(); ++i)
+    for (uint32_t rank : artifact.programs[i]->ranks)
+      programs[rank] = i;
+}

@@ -79,7 +79,7 @@ public:
       return true;
     std::thread([this] {
       requested = true;
-      rank.event.notify();
+      rank.event.wake();
     }).join();
     return false;
   }
@@ -115,7 +115,7 @@ TEST(Failures, ACancellationIsSeenBeforeTheRankSleeps) {
     (void)rank.run(Section::body, 0, team, host, cancellation, 0);
   });
   EXPECT_EQ(left.wait_for(seconds(10)), std::future_status::ready);
-  rank.event.notify(); // so that a failed test ends, too
+  rank.event.wake(); // so that a failed test ends, too
 }
 
 // Rank 0 is inside the kernel when rank 1 loads what cannot be read.

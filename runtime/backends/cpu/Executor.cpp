@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Executor.h"
+#include "../../collectives/inprocess/ThreadTransport.h"
 #include "HangReport.h"
 #include "OpenBlas.h"
 
@@ -149,11 +150,18 @@ Executor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                       std::to_string(needed) + " bytes for " +
                       std::to_string(mesh.worldSize()) +
                       " ranks; give a smaller model or batch");
-  Expected<std::vector<Meeting>> meetings =
-      matchRanks(Ranks(*artifact, mesh), state.ranks);
+  state.transport = options.transport
+                        ? options.transport
+                        : std::make_shared<inprocess::ThreadTransport>();
+  for (std::unique_ptr<Rank> &rank : state.ranks)
+    rank->transport = state.transport.get();
+  Expected<MeetingList> meetings =
+      prepareMeetings(Ranks(*artifact, mesh), state.ranks, *state.transport);
   if (!meetings)
     return meetings.status();
   state.meetings = std::move(*meetings);
+  if (Status status = state.transport->connect(); !status.ok())
+    return status;
 
   // The threads poison their arenas first; the executor is ready when all have.
   state.running = state.ranks.size();
@@ -212,15 +220,16 @@ Status Executor::run(Section section, int64_t step) {
   return state->failure;
 }
 
-void Executor::State::fail(Status status) {
+void Executor::State::fail(const Status &status) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     if (failure.ok())
-      failure = std::move(status);
+      failure = status;
   }
   cancellation.isSet.store(true, std::memory_order_relaxed);
   for (std::unique_ptr<Rank> &rank : ranks)
-    rank->event.notify();
+    rank->event.wake();
+  transport->abort(status);
   changed.notify_all();
 }
 
@@ -254,7 +263,7 @@ void Executor::rankThread(std::shared_ptr<State> state, uint32_t index) {
     if (Status status = rank.run(section, step, team, *state->host,
                                  state->cancellation, spins);
         !status.ok())
-      state->fail(std::move(status));
+      state->fail(status);
     lock.lock();
   }
 }
@@ -280,8 +289,8 @@ void Executor::watchdogThread(std::shared_ptr<State> state) {
       continue;
     const int64_t step = state->step;
     lock.unlock();
-    state->fail(Status(ExitCode::hang, hangReport(state->ranks, state->meetings,
-                                                  step, idle.count())));
+    state->fail(
+        Status(ExitCode::hang, hangReport(state->ranks, step, idle.count())));
     lock.lock();
   }
 }

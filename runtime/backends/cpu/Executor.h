@@ -25,6 +25,8 @@ struct ExecutorOptions {
   unsigned threadsPerRank = 1;
   bool spin = false; ///< when no two threads share a core
   double hangTimeoutSeconds = 30;
+  /// How ranks meet; if empty, as threads of one process.
+  std::shared_ptr<Transport> transport;
 };
 
 class Executor {
@@ -54,7 +56,8 @@ private:
     ExecutorOptions options;
     std::vector<ResolvedKernel> kernels;
     std::vector<std::unique_ptr<Rank>> ranks;
-    std::vector<Meeting> meetings;
+    MeetingList meetings;
+    std::shared_ptr<Transport> transport;
 
     std::mutex mutex;
     std::condition_variable changed;
@@ -73,7 +76,7 @@ private:
       }
     } cancellation;
 
-    void fail(Status status);
+    void fail(const Status &status);
     uint64_t progress() const;
   };
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 
 using namespace pprt;
 using namespace pprt::cpu;
@@ -16,12 +15,8 @@ namespace {
 
 class Reporter {
 public:
-  Reporter(const std::vector<std::unique_ptr<Rank>> &ranks,
-           const std::vector<Meeting> &meetings)
-      : ranks(ranks) {
-    for (const Meeting &meeting : meetings)
-      meetingOf[meeting.rendezvous.get()] = &meeting;
-  }
+  explicit Reporter(const std::vector<std::unique_ptr<Rank>> &ranks)
+      : ranks(ranks) {}
 
   std::string report(int64_t step, double seconds);
 
@@ -35,11 +30,11 @@ private:
   Line describe(const Rank &rank) const;
   void describeHead(const Rank &rank, uint32_t queue, const Task &task,
                     Line &line) const;
-  std::vector<uint32_t> missing(const Task &task) const;
+  /// Null if the rank is in another process.
+  const Rank *find(uint32_t rank) const;
   std::string chain(const std::vector<Line> &lines) const;
 
   const std::vector<std::unique_ptr<Rank>> &ranks;
-  std::map<const inprocess::Rendezvous *, const Meeting *> meetingOf;
 };
 
 } // namespace
@@ -51,26 +46,25 @@ static std::string list(const std::vector<uint32_t> &values) {
   return text;
 }
 
-/// Whether the rank has started `task`, in the section it is running.
-static bool hasStarted(const Rank &rank, const Task &task) {
-  const int section = rank.section.load(std::memory_order_relaxed);
-  if (section < 0)
+/// Whether the rank has started instruction `index` of `section`, if it runs
+/// that section.
+static bool hasStarted(const Rank &rank, Section section, uint32_t index) {
+  if (rank.section.load(std::memory_order_relaxed) != int(section))
     return true; // at the end of the section, so it has done everything
-  const uint32_t queue = task.instruction->queue;
-  const std::vector<Task> &tasks = rank.tasks[section][queue];
+  const uint32_t queue = instructionsOf(rank.program, section)[index]->queue;
+  const std::vector<Task> &tasks = rank.tasks[size_t(section)][queue];
   const uint32_t done = rank.queues[queue].done.load(std::memory_order_relaxed);
-  const auto position = size_t(&task - tasks.data());
-  return position < done ||
-         (position == done &&
-          rank.queues[queue].started.load(std::memory_order_relaxed));
+  if (done == tasks.size() || index < tasks[done].index)
+    return true;
+  return index == tasks[done].index &&
+         rank.queues[queue].started.load(std::memory_order_relaxed);
 }
 
-std::vector<uint32_t> Reporter::missing(const Task &task) const {
-  std::vector<uint32_t> result;
-  for (const auto &[rank, theirs] : meetingOf.at(task.rendezvous)->members)
-    if (!hasStarted(*rank, *theirs))
-      result.push_back(rank->index);
-  return result;
+const Rank *Reporter::find(uint32_t rank) const {
+  const uint32_t first = ranks.front()->index;
+  return rank >= first && rank - first < ranks.size()
+             ? ranks[rank - first].get()
+             : nullptr;
 }
 
 void Reporter::describeHead(const Rank &rank, uint32_t queue, const Task &task,
@@ -92,18 +86,25 @@ void Reporter::describeHead(const Rank &rank, uint32_t queue, const Task &task,
     }
     return;
   }
-  if (!task.rendezvous) {
+  if (!task.meeting) {
     line.computes = name + where;
     line.text += "; has not finished " + line.computes;
     return;
   }
-  const std::vector<uint32_t> absent = missing(task);
-  std::vector<uint32_t> members;
-  for (const auto &[member, theirs] : meetingOf.at(task.rendezvous)->members)
-    members.push_back(member->index);
-  line.text +=
-      "; waits in " + name + where + " (members " + list(members) +
-      (absent.empty() ? "; all there)" : "; missing " + list(absent) + ")");
+  const Meeting &meeting = *task.meeting;
+  std::vector<uint32_t> absent;
+  bool areAllHere = true;
+  for (size_t member = 0; member < meeting.ranks.size(); ++member) {
+    const Rank *other = find(meeting.ranks[member]);
+    areAllHere &= other != nullptr;
+    if (other && !hasStarted(*other, meeting.section, meeting.indices[member]))
+      absent.push_back(other->index);
+  }
+  line.text += "; waits in " + name + where + " (members " +
+               list(meeting.ranks) +
+               (!absent.empty() ? "; missing " + list(absent) + ")"
+                : areAllHere    ? "; all there)"
+                                : "; all of this process there)");
   line.waitsFor.insert(line.waitsFor.end(), absent.begin(), absent.end());
 }
 
@@ -127,12 +128,16 @@ Reporter::Line Reporter::describe(const Rank &rank) const {
 /// Follows the first missing member from rank to rank, until one that computes
 /// or one seen before.
 std::string Reporter::chain(const std::vector<Line> &lines) const {
+  const uint32_t first = ranks.front()->index;
+  const auto lineOf = [&](uint32_t rank) -> const Line & {
+    return lines[rank - first];
+  };
   std::vector<uint32_t> path;
-  for (uint32_t rank = 0; rank < lines.size() && path.empty(); ++rank)
-    if (!lines[rank].waitsFor.empty())
-      path.push_back(rank);
-  while (!path.empty() && !lines[path.back()].waitsFor.empty()) {
-    const uint32_t next = lines[path.back()].waitsFor.front();
+  for (size_t i = 0; i < lines.size() && path.empty(); ++i)
+    if (!lines[i].waitsFor.empty())
+      path.push_back(ranks[i]->index);
+  while (!path.empty() && !lineOf(path.back()).waitsFor.empty()) {
+    const uint32_t next = lineOf(path.back()).waitsFor.front();
     const bool seen = std::find(path.begin(), path.end(), next) != path.end();
     path.push_back(next);
     if (seen)
@@ -152,22 +157,24 @@ std::string Reporter::report(int64_t step, double seconds) {
   std::snprintf(time, sizeof(time), "%.1f", seconds);
   std::string text = "hang at step " + std::to_string(step) + ", " + time +
                      " s without progress";
-  for (uint32_t rank = 0; rank < lines.size(); ++rank)
-    if (!lines[rank].computes.empty()) {
-      text += "; cause: rank " + std::to_string(rank) + " has not finished " +
-              lines[rank].computes;
+  const auto nameOf = [&](size_t line) {
+    return "rank " + std::to_string(ranks[line]->index);
+  };
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (!lines[i].computes.empty()) {
+      text +=
+          "; cause: " + nameOf(i) + " has not finished " + lines[i].computes;
       break;
     }
-  for (uint32_t rank = 0; rank < lines.size(); ++rank)
-    text += "\n  rank " + std::to_string(rank) + ": " +
-            (lines[rank].text.empty() ? "idle" : lines[rank].text.substr(2));
+  for (size_t i = 0; i < lines.size(); ++i)
+    text += "\n  " + nameOf(i) + ": " +
+            (lines[i].text.empty() ? "idle" : lines[i].text.substr(2));
   if (const std::string path = chain(lines); !path.empty())
     text += "\n  wait-for: " + path;
   return text;
 }
 
 std::string cpu::hangReport(const std::vector<std::unique_ptr<Rank>> &ranks,
-                            const std::vector<Meeting> &meetings, int64_t step,
-                            double seconds) {
-  return Reporter(ranks, meetings).report(step, seconds);
+                            int64_t step, double seconds) {
+  return Reporter(ranks).report(step, seconds);
 }

@@ -2,23 +2,23 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For an execution that has made no progress for long. Assumes that messages
-// and groups have been matched, so that whom a rank waits for is known.
+// For an execution that has made no progress for long, by the ranks of this
+// process. Assumes that messages and groups have been matched, so that whom a
+// rank waits for is known.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_HANGREPORT_H
 #define PPRT_BACKENDS_CPU_HANGREPORT_H
 
-#include "Matching.h"
+#include "Rank.h"
 
 namespace pprt::cpu {
 
 /// One line per rank with what it waits for, after a line with the cause: the
 /// rank whose kernel has not returned, or else the cycle of waiting ranks.
-/// Reads the ranks' counters while they may still move.
+/// `ranks` are neighbours. Reads the ranks' counters while they may still move.
 std::string hangReport(const std::vector<std::unique_ptr<Rank>> &ranks,
-                       const std::vector<Meeting> &meetings, int64_t step,
-                       double seconds);
+                       int64_t step, double seconds);
 
 } // namespace pprt::cpu
 

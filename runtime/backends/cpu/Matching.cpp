@@ -8,19 +8,17 @@
 using namespace pprt;
 using namespace pprt::cpu;
 
-/// The task's memory: the inputs of a collective come before its outputs, a
-/// transfer has one of the two.
-static inprocess::Participant participantOf(const Task &task) {
+/// Splits the task's memory: the inputs of a collective come before its
+/// outputs, a transfer has one of the two.
+static void addMemory(const Task &task, Participation &participation) {
   const ppx::Opcode opcode = task.instruction->opcode;
   const size_t count = task.arguments.size();
   const size_t inputs = opcode == ppx::Opcode_send   ? count
                         : opcode == ppx::Opcode_recv ? 0
                                                      : count / 2;
-  inprocess::Participant participant;
   for (size_t i = 0; i < count; ++i)
-    (i < inputs ? participant.inputs : participant.outputs)
+    (i < inputs ? participation.inputs : participation.outputs)
         .push_back(static_cast<std::byte *>(task.arguments[i]));
-  return participant;
 }
 
 /// A rank's tasks of a section in list order, whatever the queue.
@@ -32,57 +30,115 @@ static std::vector<Task *> tasksOf(Rank &rank, Section section) {
   return result;
 }
 
-static Status matchSection(const Ranks &programs, Section section,
-                           std::vector<std::unique_ptr<Rank>> &ranks,
-                           std::vector<Meeting> &result) {
-  std::vector<std::vector<Task *>> tasks;
+namespace {
+
+/// Prepares the meetings of one section.
+class Preparation {
+public:
+  Preparation(const Ranks &programs, Section section,
+              const std::vector<std::unique_ptr<Rank>> &ranks,
+              Transport &transport, MeetingList &result);
+
+  Status prepare();
+
+private:
+  Status prepare(const MeetingPlace &place);
+  Status checkLengths(const MeetingPlace &place,
+                      const std::vector<uint32_t> &members) const;
+
+  const Section section;
+  const std::vector<std::unique_ptr<Rank>> &ranks;
+  const uint32_t firstRank;
+  const Meetings meetings;
+  Transport &transport;
+  MeetingList &result;
+  std::vector<std::vector<Task *>> tasks; ///< by rank of this process
+};
+
+} // namespace
+
+Preparation::Preparation(const Ranks &programs, Section section,
+                         const std::vector<std::unique_ptr<Rank>> &ranks,
+                         Transport &transport, MeetingList &result)
+    : section(section), ranks(ranks), firstRank(ranks.front()->index),
+      meetings(programs, section), transport(transport), result(result) {
   for (const std::unique_ptr<Rank> &rank : ranks)
     tasks.push_back(tasksOf(*rank, section));
-  const Meetings meetings(programs, section);
-  for (const MeetingPlace &place : meetings.places(0, uint32_t(ranks.size()))) {
-    const std::vector<uint32_t> members = meetings.members(place);
-    const size_t expected = meetings.sequence(place, 0, members[0]).size();
-    for (uint32_t member = 1; member < members.size(); ++member)
-      if (const size_t got =
-              meetings.sequence(place, member, members[member]).size();
-          got != expected)
-        return Status(ExitCode::checkFailed,
-                      std::string(place.isGroup ? "group" : "edge") +
-                          " expects as many instructions on rank " +
-                          std::to_string(members[member]) + " as on rank " +
-                          std::to_string(members[0]) + ", " +
-                          std::to_string(expected) + ", got " +
-                          std::to_string(got));
-    for (uint32_t k = 0; k < expected; ++k) {
-      Meeting meeting;
-      std::vector<inprocess::Event *> events;
-      std::vector<inprocess::Participant> participants;
-      for (uint32_t member = 0; member < members.size(); ++member) {
-        const uint32_t rank = members[member];
-        Task *task = tasks[rank][meetings.sequence(place, member, rank)[k]];
-        meeting.members.push_back({ranks[rank].get(), task});
-        events.push_back(&ranks[rank]->event);
-        participants.push_back(participantOf(*task));
-      }
-      meeting.rendezvous = std::make_unique<inprocess::Rendezvous>(
-          inprocess::Exchange(meetings.moves(place, k), participants),
-          std::move(events));
-      for (uint32_t member = 0; member < members.size(); ++member)
-        tasks[members[member]]
-             [meetings.sequence(place, member, members[member])[k]]
-                 ->rendezvous = meeting.rendezvous.get();
-      result.push_back(std::move(meeting));
+}
+
+Status Preparation::checkLengths(const MeetingPlace &place,
+                                 const std::vector<uint32_t> &members) const {
+  const size_t expected = meetings.sequence(place, 0, members[0]).size();
+  for (uint32_t member = 1; member < members.size(); ++member)
+    if (const size_t got =
+            meetings.sequence(place, member, members[member]).size();
+        got != expected)
+      return Status(ExitCode::checkFailed,
+                    std::string(place.isGroup ? "group" : "edge") +
+                        " expects as many instructions on rank " +
+                        std::to_string(members[member]) + " as on rank " +
+                        std::to_string(members[0]) + ", " +
+                        std::to_string(expected) + ", got " +
+                        std::to_string(got));
+  return {};
+}
+
+Status Preparation::prepare(const MeetingPlace &place) {
+  const std::vector<uint32_t> members = meetings.members(place);
+  if (Status status = checkLengths(place, members); !status.ok())
+    return status;
+  const size_t length = meetings.sequence(place, 0, members[0]).size();
+  for (uint32_t k = 0; k < length; ++k) {
+    auto meeting = std::make_unique<Meeting>();
+    meeting->section = section;
+    meeting->ranks = members;
+    for (uint32_t member = 0; member < members.size(); ++member)
+      meeting->indices.push_back(
+          meetings.sequence(place, member, members[member])[k]);
+    Participation participation;
+    participation.place = meetings.number(place);
+    participation.section = section;
+    participation.meeting = k;
+    participation.ranks = members;
+    participation.moves =
+        std::make_shared<const std::vector<Move>>(meetings.moves(place, k));
+    for (uint32_t member = 0; member < members.size(); ++member) {
+      const uint32_t local = members[member] - firstRank;
+      if (members[member] < firstRank || local >= ranks.size())
+        continue;
+      Task &task = *tasks[local][meeting->indices[member]];
+      Participation its = participation;
+      its.member = member;
+      its.waker = &ranks[local]->event;
+      addMemory(task, its);
+      Expected<Ticket> ticket = transport.prepare(std::move(its));
+      if (!ticket)
+        return ticket.status();
+      task.meeting = meeting.get();
+      task.ticket = *ticket;
     }
+    result.push_back(std::move(meeting));
   }
   return {};
 }
 
-Expected<std::vector<Meeting>>
-cpu::matchRanks(const Ranks &programs,
-                std::vector<std::unique_ptr<Rank>> &ranks) {
-  std::vector<Meeting> meetings;
+Status Preparation::prepare() {
+  for (const MeetingPlace &place :
+       meetings.places(firstRank, firstRank + uint32_t(ranks.size())))
+    if (Status status = prepare(place); !status.ok())
+      return status;
+  return {};
+}
+
+Expected<MeetingList>
+cpu::prepareMeetings(const Ranks &programs,
+                     const std::vector<std::unique_ptr<Rank>> &ranks,
+                     Transport &transport) {
+  MeetingList meetings;
   for (Section section : kSections)
-    if (Status status = matchSection(programs, section, ranks, meetings);
+    if (Status status =
+            Preparation(programs, section, ranks, transport, meetings)
+                .prepare();
         !status.ok())
       return status;
   return meetings;

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: ranks with their tasks. Out: one rendezvous for each transfer and each
-// collective, and the tasks that meet in it pointing to it.
+// In: the ranks of this process with their tasks. Out: a participation for each
+// task that meets others, of which the task keeps the transport's ticket.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_MATCHING_H
@@ -14,15 +14,14 @@
 
 namespace pprt::cpu {
 
-/// Who takes part in a rendezvous, in member order; for the hang report.
-struct Meeting {
-  std::unique_ptr<inprocess::Rendezvous> rendezvous;
-  std::vector<std::pair<Rank *, const Task *>> members;
-};
+using MeetingList = std::vector<std::unique_ptr<const Meeting>>;
 
 /// Fails (checkFailed) on what cannot be matched, which the checks rule out.
-Expected<std::vector<Meeting>>
-matchRanks(const Ranks &programs, std::vector<std::unique_ptr<Rank>> &ranks);
+/// `ranks` are neighbours; the others of `programs` are in other processes.
+Expected<MeetingList>
+prepareMeetings(const Ranks &programs,
+                const std::vector<std::unique_ptr<Rank>> &ranks,
+                Transport &transport);
 
 } // namespace pprt::cpu
 

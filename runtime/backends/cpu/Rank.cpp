@@ -129,7 +129,7 @@ Status Rank::execute(const Task &task, Team &team, HostData &host) {
     break;
   }
   case ppx::Opcode_step: // its waits are all there is to it
-  case ppx::Opcode_send: // these are rendezvous
+  case ppx::Opcode_send: // these are the transport's
   case ppx::Opcode_recv:
   case ppx::Opcode_collective:
     break;
@@ -153,14 +153,14 @@ bool Rank::advance(Section section, uint32_t queue, Team &team,
     time.begin = nanoseconds(CLOCK_MONOTONIC);
     time.cpu = 0;
     state.started.store(true, std::memory_order_relaxed);
-    if (task.rendezvous)
-      task.rendezvous->arrive(round);
+    if (task.meeting)
+      transport->start(task.ticket, round);
   }
-  if (task.rendezvous) {
-    if (!task.rendezvous->ready(round))
+  if (task.meeting) {
+    if (!transport->ready(task.ticket, round))
       return false;
     Stopwatch stopwatch(time);
-    if (!task.rendezvous->advance(round))
+    if (transport->test(task.ticket, round) != Progress::complete)
       return false;
   } else {
     Stopwatch stopwatch(time);
@@ -188,7 +188,7 @@ Status Rank::run(Section which, int64_t step, Team &team, HostData &host,
   attributeAllocations(&allocations);
   section.store(int(which), std::memory_order_relaxed);
   while (remaining > 0 && failure.ok()) {
-    // Before everything that a notification tells of, the cancellation among
+    // Before everything that a wake tells of, the cancellation among
     // it: what comes later ends the wait below.
     const uint32_t seen = event.count();
     if (cancellation.isRequested())
@@ -203,7 +203,11 @@ Status Rank::run(Section which, int64_t step, Team &team, HostData &host,
           advance(which, queue, team, host))
         ++completed;
     remaining -= completed;
-    if (completed == 0 && remaining > 0 && failure.ok())
+    if (completed != 0 || remaining == 0 || !failure.ok())
+      continue;
+    if (transport)
+      failure = transport->poll();
+    if (failure.ok())
       event.wait(seen, spins);
   }
   section.store(-1, std::memory_order_relaxed);

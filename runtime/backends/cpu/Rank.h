@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the program of one rank, with every slot, kernel and rendezvous resolved
+// In: the program of one rank, with every slot, kernel and meeting resolved
 // beforehand. Out: its effects on the arena, and when each instruction ran.
 //
 // One thread walks all queues: communication first, so that nobody waits for
@@ -14,7 +14,8 @@
 #ifndef PPRT_BACKENDS_CPU_RANK_H
 #define PPRT_BACKENDS_CPU_RANK_H
 
-#include "../../collectives/inprocess/Rendezvous.h"
+#include "../../collectives/inprocess/Event.h"
+#include "../../engine/Transport.h"
 #include "Arena.h"
 #include "Contraction.h"
 #include "pprt/AllocationCounter.h"
@@ -52,11 +53,18 @@ public:
 };
 
 /// Tells ranks to leave their section: each asks before it looks for work.
-/// Whoever changes the answer notifies the ranks' events afterwards.
+/// Whoever changes the answer wakes the ranks' events afterwards.
 class Cancellation {
 public:
   virtual ~Cancellation() = default;
   virtual bool isRequested() const = 0;
+};
+
+/// Who takes part in a meeting, and with which instruction of the section, in
+/// member order; for the hang report.
+struct Meeting {
+  Section section;
+  std::vector<uint32_t> ranks, indices;
 };
 
 /// One instruction of one rank.
@@ -67,7 +75,8 @@ struct Task {
   /// The same for each thread but the first, where each has its own scratch.
   std::vector<std::vector<void *>> otherArguments;
   const ResolvedKernel *kernel = nullptr;
-  inprocess::Rendezvous *rendezvous = nullptr;
+  const Meeting *meeting = nullptr; ///< if it meets others
+  Ticket ticket = 0;                ///< the transport's, of the meeting
 };
 
 /// The state of a queue, written by the rank and read by the watchdog.
@@ -81,12 +90,13 @@ public:
   Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program);
 
   /// Runs a section to its end, or until `cancellation` is requested, or the
-  /// host fails. `spins`: see Event.
+  /// host or the transport fails. `spins`: see Event.
   Status run(Section section, int64_t step, Team &team, HostData &host,
              const Cancellation &cancellation, uint32_t spins);
 
   /// Wakes the thread if it waits.
   inprocess::Event event;
+  Transport *transport = nullptr; ///< if it meets others
   Arena arena;
   AllocationCounter allocations; ///< by its threads, while they run sections
   const uint32_t index;

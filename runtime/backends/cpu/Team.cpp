@@ -20,7 +20,7 @@ Team::Team(unsigned threads, uint32_t spins, AllocationCounter *allocations)
 
 Team::~Team() {
   quit = true;
-  start.notify();
+  start.wake();
   for (Thread &worker : workers)
     worker.join();
 }
@@ -29,7 +29,7 @@ void Team::runAll(Entry what, const void *with) {
   entry = what;
   body = with;
   running.store(unsigned(workers.size()), std::memory_order_relaxed);
-  start.notify();
+  start.wake();
   entry(body, 0);
   while (true) {
     const uint32_t seen = finished.count();
@@ -41,13 +41,13 @@ void Team::runAll(Entry what, const void *with) {
 
 void Team::work(unsigned index, AllocationCounter *allocations) {
   attributeAllocations(allocations);
-  // One notification per run: the next comes only when this one is finished.
+  // One wake per run: the next comes only when this one is finished.
   for (uint32_t seen = 0;; ++seen) {
     start.wait(seen, spins);
     if (quit)
       return;
     entry(body, index);
     if (running.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      finished.notify();
+      finished.wake();
   }
 }

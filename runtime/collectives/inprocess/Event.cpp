@@ -23,7 +23,7 @@ static void relax() {
 #endif
 }
 
-void Event::notify() {
+void Event::wake() {
   counter.fetch_add(1, std::memory_order_seq_cst);
   if (sleepers.load(std::memory_order_seq_cst) != 0)
     syscall(SYS_futex, &counter, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr,
@@ -34,7 +34,7 @@ void Event::wait(uint32_t seen, uint32_t spins) {
   for (uint32_t i = 0; i < spins; ++i, relax())
     if (count() != seen)
       return;
-  // Either notify() sees the sleeper, or the kernel sees the new counter.
+  // Either wake() sees the sleeper, or the kernel sees the new counter.
   sleepers.fetch_add(1, std::memory_order_seq_cst);
   while (counter.load(std::memory_order_seq_cst) == seen)
     syscall(SYS_futex, &counter, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);

@@ -4,21 +4,23 @@
 //
 // A counter that a thread can wait on without a lock: it reads the counter,
 // looks for work, and if there was none sleeps until the counter has moved. A
-// notification between the look and the sleep is not lost.
+// wake between the look and the sleep is not lost.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_INPROCESS_EVENT_H
 #define PPRT_COLLECTIVES_INPROCESS_EVENT_H
+
+#include "../../engine/Waker.h"
 
 #include <atomic>
 #include <cstdint>
 
 namespace pprt::inprocess {
 
-class Event {
+class Event final : public Waker {
 public:
   uint32_t count() const { return counter.load(std::memory_order_acquire); }
-  void notify();
+  void wake() override;
   /// Returns when count() is no longer `seen`. Looks `spins` times before it
   /// sleeps: 0 when threads outnumber cores.
   void wait(uint32_t seen, uint32_t spins);

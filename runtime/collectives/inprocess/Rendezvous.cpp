@@ -10,9 +10,9 @@ using namespace pprt::inprocess;
 /// Bytes of work from which waking a sleeping member to help pays off.
 static constexpr uint64_t kShared = 1 << 18;
 
-void Rendezvous::notifyAll() {
-  for (Event *member : members)
-    member->notify();
+void Rendezvous::wakeAll() {
+  for (Waker *member : members)
+    member->wake();
 }
 
 void Rendezvous::arrive(uint64_t round) {
@@ -20,7 +20,7 @@ void Rendezvous::arrive(uint64_t round) {
   const bool last = arrivals.fetch_add(1, std::memory_order_acq_rel) + 1 == all;
   // Of a small exchange the last to arrive does all, and wakes the others once.
   if (last && (exchange.pieceCount() == 0 || exchange.bytes() >= kShared))
-    notifyAll();
+    wakeAll();
 }
 
 bool Rendezvous::advance(uint64_t round) {
@@ -33,7 +33,7 @@ bool Rendezvous::advance(uint64_t round) {
       continue;
     exchange.run(uint32_t(next - round * pieces));
     if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 == end)
-      notifyAll();
+      wakeAll();
     next = claimed.load(std::memory_order_relaxed);
   }
   return finished.load(std::memory_order_acquire) >= end;

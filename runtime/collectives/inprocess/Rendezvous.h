@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: an Exchange and its members' events. Out: the exchange, performed once a
+// In: an Exchange and its members' wakers. Out: the exchange, performed once a
 // round, after every member has arrived and before any has completed.
 //
 // Matching is static: the k-th instruction of each member belongs to the same
@@ -14,14 +14,16 @@
 #ifndef PPRT_COLLECTIVES_INPROCESS_RENDEZVOUS_H
 #define PPRT_COLLECTIVES_INPROCESS_RENDEZVOUS_H
 
-#include "Event.h"
+#include "../../engine/Waker.h"
 #include "Exchange.h"
+
+#include <atomic>
 
 namespace pprt::inprocess {
 
 class Rendezvous {
 public:
-  Rendezvous(Exchange exchange, std::vector<Event *> members)
+  Rendezvous(Exchange exchange, std::vector<Waker *> members)
       : exchange(std::move(exchange)), members(std::move(members)) {}
 
   /// Each member calls this once a round; rounds count from 0.
@@ -36,10 +38,10 @@ public:
   bool advance(uint64_t round);
 
 private:
-  void notifyAll();
+  void wakeAll();
 
   Exchange exchange;
-  std::vector<Event *> members;
+  std::vector<Waker *> members;
   // Totals over all rounds, so that a member that is late to notice the end of
   // one round cannot disturb the next.
   std::atomic<uint64_t> arrivals{0}, claimed{0}, finished{0};

@@ -1,0 +1,85 @@
+//===- ThreadTransport.h - meetings of threads of one process ---*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: participations whose memory all threads can reach. Out: a rendezvous for
+// each meeting, of which every member's ticket is a reference. Those who meet
+// come through transports of one hub: usually all through one.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_COLLECTIVES_INPROCESS_THREADTRANSPORT_H
+#define PPRT_COLLECTIVES_INPROCESS_THREADTRANSPORT_H
+
+#include "../../engine/Transport.h"
+#include "Rendezvous.h"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+
+namespace pprt::inprocess {
+
+/// Where transports find each other.
+class Hub {
+public:
+  /// Adds one member; the meeting's rendezvous comes with the last of them.
+  struct Gathering {
+    std::vector<Participant> participants;
+    std::vector<Waker *> wakers;
+    size_t missing = 0;
+    std::unique_ptr<Rendezvous> rendezvous;
+  };
+  Expected<Gathering *> join(const Participation &participation);
+  /// Returns when each has all of its members.
+  Status await(const std::vector<Gathering *> &gatherings);
+  void leave(const std::set<Waker *> &wakers);
+
+  bool hasFailed() const { return failed.load(std::memory_order_relaxed); }
+  Status failure();
+  void abort(const Status &status);
+
+private:
+  using Key = std::tuple<uint64_t, Section, uint32_t>;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<Key, Gathering> gatherings;
+  std::set<Waker *> wakers;
+  Status firstFailure;
+  std::atomic<bool> failed{false};
+};
+
+class ThreadTransport final : public Transport {
+public:
+  explicit ThreadTransport(std::shared_ptr<Hub> hub = std::make_shared<Hub>())
+      : hub(std::move(hub)) {}
+  ~ThreadTransport() override { hub->leave(wakers); }
+
+  Expected<Ticket> prepare(Participation participation) override;
+  Status connect() override;
+  void start(Ticket ticket, uint64_t round) override {
+    tickets[ticket]->arrive(round);
+  }
+  bool ready(Ticket ticket, uint64_t round) override {
+    return tickets[ticket]->ready(round);
+  }
+  Progress test(Ticket ticket, uint64_t round) override {
+    return tickets[ticket]->advance(round) ? Progress::complete
+                                           : Progress::pending;
+  }
+  Status poll() override {
+    return hub->hasFailed() ? hub->failure() : Status();
+  }
+  void abort(const Status &status) override { hub->abort(status); }
+
+private:
+  std::shared_ptr<Hub> hub;
+  std::vector<Hub::Gathering *> gatherings; ///< by ticket
+  std::vector<Rendezvous *> tickets;        ///< once connected
+  std::set<Waker *> wakers;
+};
+
+} // namespace pprt::inprocess
+
+#endif // PPRT_COLLECTIVES_INPROCESS_THREADTRANSPORT_H

@@ -1,0 +1,84 @@
+//===- Transport.h - how the members of a meeting reach each other -*- C++ -*-//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the meetings of the ranks of this process, each told once and before the
+// first round. Out: their moves, performed once a round under the model of
+// pprt/Checks.h: none of the members completes before all have started, and
+// every element is reduced in the order of its sources, so that all transports
+// leave the same bits.
+//
+// The order of calls: prepare() for every member that this process has,
+// connect(), then for each round start(), and test() until it is complete. They
+// come from any thread, but those for one ticket from one, and prepare() from
+// the one that connects. Memory is read and written between start() and the
+// test() that completes, whatever thread does it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ENGINE_TRANSPORT_H
+#define PPRT_ENGINE_TRANSPORT_H
+
+#include "Waker.h"
+#include "pprt/Meetings.h"
+#include "pprt/Status.h"
+
+#include <cstddef>
+#include <memory>
+
+namespace pprt {
+
+/// One member's part in a meeting.
+struct Participation {
+  /// These three name the meeting, in all processes alike: Meetings::number(),
+  /// the section, and which one it is of that section at the place.
+  uint64_t place = 0;
+  Section section = Section::setup;
+  uint32_t meeting = 0;
+
+  uint32_t member = 0;
+  std::vector<uint32_t> ranks; ///< of all members, in member order
+  std::shared_ptr<const std::vector<Move>> moves; ///< of all members
+  std::vector<std::byte *> inputs, outputs; ///< the member's memory, by operand
+  /// Woken when test() may have another answer; outlives the transport.
+  Waker *waker = nullptr;
+};
+
+/// What a transport calls a participation.
+using Ticket = uint32_t;
+
+enum class Progress {
+  pending,
+  /// The meeting's place on a queue of the device is fixed. No transport of the
+  /// processors answers so.
+  enqueued,
+  /// The member's memory may be read and written again.
+  complete
+};
+
+class Transport {
+public:
+  virtual ~Transport() = default;
+
+  virtual Expected<Ticket> prepare(Participation participation) = 0;
+  /// Returns when all members of all meetings are there, in other processes
+  /// too.
+  virtual Status connect() = 0;
+
+  /// Returns at once. Rounds of a section count from 0.
+  virtual void start(Ticket ticket, uint64_t round) = 0;
+  /// Whether test() has anything to do or to tell: asked often, and cheap.
+  virtual bool ready(Ticket ticket, uint64_t round) = 0;
+  /// May work on the moves of the meeting.
+  virtual Progress test(Ticket ticket, uint64_t round) = 0;
+
+  /// The first error that came while nobody asked, or that somebody gave to
+  /// abort(); ok if none. Asked before every sleep, and cheap.
+  virtual Status poll() = 0;
+  /// Ends the run everywhere: meetings need not complete any more, poll() fails
+  /// in all processes, and all who wait are woken.
+  virtual void abort(const Status &status) = 0;
+};
+
+} // namespace pprt
+
+#endif // PPRT_ENGINE_TRANSPORT_H

@@ -50,7 +50,7 @@ std::vector<std::vector<Place>> Players::findMeetings() const {
   std::map<std::pair<Ends, size_t>, std::vector<Place>> meetings;
   for (uint32_t player = 0; player < size(); ++player) {
     const uint32_t rank = firstRanks[player];
-    for (const MeetingPlace &place : body.places(rank, rank + 1)) {
+    for (const MeetingPlace &place : body.places({rank, rank + 1})) {
       const std::vector<uint32_t> members = body.members(place);
       Ends ends = {false, place.first, player};
       if (place.isGroup)

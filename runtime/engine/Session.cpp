@@ -6,7 +6,8 @@
 #include "pprt/Session.h"
 #include "../backends/cpu/Executor.h"
 #include "../backends/cpu/KernelObject.h"
-#include "Shards.h"
+#include "HostBuffers.h"
+#include "World.h"
 #include "pprt/BFloat16.h"
 #include "pprt/Initialize.h"
 #include "pprt/Processor.h"
@@ -19,79 +20,24 @@
 
 using namespace pprt;
 
-namespace {
-
-/// The host's side of LOAD and EMIT.
-class HostBuffers final : public cpu::HostData {
-public:
-  HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh);
-
-  Status load(uint32_t rank, const ppx::InstructionT &instruction,
-              std::byte *slot) override;
-  void emit(uint32_t rank, const ppx::InstructionT &instruction,
-            const std::byte *slot) override;
-
-  const ppx::ArtifactT &artifact;
-  const Mesh mesh;
-  std::vector<ShardedTensor> arguments, outputs;
-  /// By argument. Copies: a thread that is stuck may read them at any time.
-  std::vector<std::optional<std::vector<std::byte>>> inputs;
-  std::vector<std::vector<std::byte>> outputValues; ///< by output
-
-private:
-  /// By output and rank: of equal copies, the first is the one kept.
-  std::vector<std::vector<bool>> firstHolder;
-};
-
-} // namespace
-
-HostBuffers::HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh)
-    : artifact(artifact), mesh(mesh), inputs(artifact.arguments.size()) {
-  for (const std::unique_ptr<ppx::ArgumentT> &argument : artifact.arguments)
-    arguments.emplace_back(*argument, artifact);
-  for (const std::unique_ptr<ppx::OutputT> &output : artifact.outputs) {
-    outputs.emplace_back(*output, artifact);
-    outputValues.emplace_back(outputs.back().globalBytes());
-    std::vector<bool> &first = firstHolder.emplace_back(mesh.worldSize());
-    std::set<ShardedTensor::Index> covered;
-    for (uint32_t rank = 0; rank < mesh.worldSize(); ++rank)
-      if (std::find(output->stages.begin(), output->stages.end(),
-                    mesh.stage(rank)) != output->stages.end())
-        first[rank] =
-            covered.insert(outputs.back().origin(mesh, rank, 0)).second;
-  }
-}
-
-Status HostBuffers::load(uint32_t rank, const ppx::InstructionT &instruction,
-                         std::byte *slot) {
-  const ShardedTensor &tensor = arguments[instruction.binding];
-  const auto &input = inputs[instruction.binding];
-  if (!input)
-    return Status(ExitCode::usage,
-                  "input '" + artifact.arguments[instruction.binding]->name +
-                      "' expects a batch, got none");
-  tensor.scatter(tensor.origin(mesh, rank, instruction.micro_batch),
-                 input->data(), slot);
-  return {};
-}
-
-void HostBuffers::emit(uint32_t rank, const ppx::InstructionT &instruction,
-                       const std::byte *slot) {
-  if (!firstHolder[instruction.binding][rank])
-    return;
-  const ShardedTensor &tensor = outputs[instruction.binding];
-  tensor.gather(tensor.origin(mesh, rank, instruction.micro_batch), slot,
-                outputValues[instruction.binding].data());
-}
-
 struct Session::State {
   std::shared_ptr<const ppx::ArtifactT> artifact;
   std::shared_ptr<HostBuffers> host;
+  std::shared_ptr<World> world;
+  RankRange range; ///< of this process
   std::unique_ptr<cpu::Executor> executor;
-  std::vector<uint32_t> programOf;                      ///< by rank
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
   unsigned threads = 1, cores = 1;
   int64_t steps = 0;
+  Status failure; ///< the first of all processes
+
+  /// Starts the executor of this process's ranks.
+  Status start(const SessionOptions &options,
+               std::shared_ptr<Transport> transport);
+  /// The same in all processes.
+  Status run(Section section, int64_t step);
+  Status agree(const Status &mine);
+  Status gatherOutputs(Section section);
 
   bool isInput(uint32_t argument) const {
     const ppx::Role role = artifact->arguments[argument]->role;
@@ -99,9 +45,15 @@ struct Session::State {
   }
   Status checkBytes(uint32_t argument, uint64_t bytes, bool input) const;
   Status checkStopped() const;
-  /// Calls f(rank, memory, origin) for every shard of a parameter or state.
+  /// Calls f(memory, origin) for every shard here of a parameter or state.
   template <typename Function>
   void forEachShard(uint32_t argument, Function &&f) const;
+  /// Who has a part of it, each part once.
+  struct Holder {
+    uint32_t rank, slot;
+    ShardedTensor::Index origin;
+  };
+  std::vector<Holder> firstHolders(uint32_t argument) const;
 };
 
 /// More threads than this in one process are a mistake.
@@ -141,31 +93,53 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
       return status;
   auto state = std::make_unique<State>();
   state->artifact = artifact;
-  state->programOf.resize(mesh->worldSize());
-  for (uint32_t p = 0; p < artifact->programs.size(); ++p)
-    for (uint32_t rank : artifact->programs[p]->ranks)
-      state->programOf[rank] = p;
   for (uint32_t i = 0; i < artifact->arguments.size(); ++i)
     state->argumentOf.emplace(artifact->arguments[i]->name, i);
   state->host = std::make_shared<HostBuffers>(*artifact, *mesh);
+  state->world = options.world ? options.world : thisProcess();
+  World &world = *state->world;
+  if (world.processCount() > mesh->worldSize())
+    return Status(ExitCode::usage, "expects at most " +
+                                       std::to_string(mesh->worldSize()) +
+                                       " processes, one for each rank, got " +
+                                       std::to_string(world.processCount()) +
+                                       "; start fewer, or give a larger mesh");
+  state->range = world.ranksOf(world.process(), mesh->worldSize());
 
-  state->cores = coreCount();
-  state->threads = options.threadsPerRank ? options.threadsPerRank
-                   : artifact->threads_per_rank
-                       ? artifact->threads_per_rank
-                       : std::max(1u, state->cores / mesh->worldSize());
-  if (uint64_t(state->threads) * mesh->worldSize() > kMaxThreads)
-    return Status(ExitCode::device,
-                  "expects at most " + std::to_string(kMaxThreads) +
-                      " threads in one process, got " +
-                      std::to_string(mesh->worldSize()) + " ranks of " +
-                      std::to_string(state->threads));
-  cpu::ExecutorOptions executor;
-  executor.resolver = options.resolver;
-  executor.threadsPerRank = state->threads;
-  executor.spin = state->threads * mesh->worldSize() <= state->cores;
-  executor.hangTimeoutSeconds = options.hangTimeoutSeconds;
-  if (!executor.resolver && !artifact->object.empty()) {
+  Expected<std::unique_ptr<Transport>> created =
+      world.transport(mesh->worldSize());
+  if (!created)
+    return created.status();
+  const std::shared_ptr<Transport> transport = std::move(*created);
+  // Whoever connects waits for all others: they must not have given up.
+  if (Status status = state->agree(state->start(options, transport));
+      !status.ok())
+    return status;
+  if (Status status = state->agree(transport->connect()); !status.ok())
+    return status;
+  return std::unique_ptr<Session>(new Session(std::move(state)));
+}
+
+Status Session::State::start(const SessionOptions &options,
+                             std::shared_ptr<Transport> transport) {
+  cores = coreCount();
+  threads = options.threadsPerRank       ? options.threadsPerRank
+            : artifact->threads_per_rank ? artifact->threads_per_rank
+                                         : std::max(1u, cores / range.size());
+  if (uint64_t(threads) * range.size() > kMaxThreads)
+    return Status(ExitCode::device, "expects at most " +
+                                        std::to_string(kMaxThreads) +
+                                        " threads in one process, got " +
+                                        std::to_string(range.size()) +
+                                        " ranks of " + std::to_string(threads));
+  cpu::ExecutorOptions mine;
+  mine.resolver = options.resolver;
+  mine.threadsPerRank = threads;
+  mine.spin = threads * range.size() <= cores;
+  mine.hangTimeoutSeconds = options.hangTimeoutSeconds;
+  mine.ranks = range;
+  mine.transport = std::move(transport);
+  if (!mine.resolver && !artifact->object.empty()) {
     if (!hasProcessorLevel(artifact->processor))
       return Status(ExitCode::badArtifact,
                     "kernels expect a processor of level " +
@@ -176,32 +150,52 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
     Expected<KernelResolver> object = loadKernelObject(artifact->object);
     if (!object)
       return object.status();
-    executor.resolver = *object;
+    mine.resolver = *object;
   }
   Expected<std::unique_ptr<cpu::Executor>> created =
-      cpu::Executor::create(artifact, *mesh, executor, state->host);
+      cpu::Executor::create(artifact, host->mesh, mine, host);
   if (!created)
     return created.status();
-  state->executor = std::move(*created);
-  return std::unique_ptr<Session>(new Session(std::move(state)));
+  executor = std::move(*created);
+  return {};
+}
+
+Status Session::State::agree(const Status &mine) {
+  return world->agree(mine, /*interrupted=*/false).first;
 }
 
 const ppx::ArtifactT &Session::artifact() const { return *state->artifact; }
 const Mesh &Session::mesh() const { return state->host->mesh; }
 unsigned Session::threadsPerRank() const { return state->threads; }
 bool Session::oversubscribed() const {
-  return state->threads * mesh().worldSize() > state->cores;
+  return state->threads * state->range.size() > state->cores;
 }
 
 template <typename Function>
 void Session::State::forEachShard(uint32_t argument, Function &&f) const {
   const ShardedTensor &tensor = host->arguments[argument];
-  for (uint32_t rank = 0; rank < programOf.size(); ++rank) {
-    const int32_t slot = artifact->arguments[argument]->slots[programOf[rank]];
+  for (uint32_t rank = range.begin; rank < range.end; ++rank) {
+    const int32_t slot =
+        artifact->arguments[argument]->slots[host->ranks.programOf(rank)];
     if (slot >= 0)
       f(executor->slot(rank, uint32_t(slot)),
         tensor.origin(host->mesh, rank, 0));
   }
+}
+
+std::vector<Session::State::Holder>
+Session::State::firstHolders(uint32_t argument) const {
+  std::vector<Holder> holders;
+  std::set<ShardedTensor::Index> covered;
+  for (uint32_t rank = 0; rank < host->mesh.worldSize(); ++rank) {
+    const int32_t slot =
+        artifact->arguments[argument]->slots[host->ranks.programOf(rank)];
+    const ShardedTensor::Index origin =
+        host->arguments[argument].origin(host->mesh, rank, 0);
+    if (slot >= 0 && covered.insert(origin).second)
+      holders.push_back({rank, uint32_t(slot), origin});
+  }
+  return holders;
 }
 
 void Session::initialize(uint64_t seed) {
@@ -274,12 +268,37 @@ Status Session::getArgument(uint32_t argument, void *values,
     return status;
   if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
     return status;
-  std::set<ShardedTensor::Index> covered;
-  state->forEachShard(argument, [&](std::byte *slot, const auto &origin) {
-    if (covered.insert(origin).second)
-      state->host->arguments[argument].gather(origin, slot,
-                                              static_cast<std::byte *>(values));
-  });
+  const ShardedTensor &tensor = state->host->arguments[argument];
+  const std::vector<State::Holder> holders = state->firstHolders(argument);
+  // By process, the shards of its first holders.
+  std::vector<std::vector<std::byte>> shards;
+  World &world = *state->world;
+  if (world.processCount() > 1) {
+    std::vector<std::byte> mine;
+    for (const State::Holder &holder : holders)
+      if (world.process() != 0 && state->range.contains(holder.rank)) {
+        const std::byte *slot = state->executor->slot(holder.rank, holder.slot);
+        mine.insert(mine.end(), slot, slot + tensor.shardBytes());
+      }
+    Expected<std::vector<std::vector<std::byte>>> all = world.gather(mine);
+    if (!all)
+      return all.status();
+    shards = std::move(*all);
+  }
+  if (world.process() != 0)
+    return {};
+  std::vector<uint64_t> used(shards.size());
+  for (const State::Holder &holder : holders) {
+    const std::byte *shard = nullptr;
+    if (state->range.contains(holder.rank)) {
+      shard = state->executor->slot(holder.rank, holder.slot);
+    } else {
+      const uint32_t process = world.processOf(holder.rank, mesh().worldSize());
+      shard = shards[process].data() + used[process];
+      used[process] += tensor.shardBytes();
+    }
+    tensor.gather(holder.origin, shard, static_cast<std::byte *>(values));
+  }
   return {};
 }
 
@@ -297,17 +316,40 @@ Status Session::setInput(uint32_t argument, const void *values,
   return {};
 }
 
-Status Session::begin() { return state->executor->run(Section::setup, -1); }
+Status Session::State::gatherOutputs(Section section) {
+  if (world->processCount() == 1 || !host->emits(section))
+    return {};
+  const uint32_t worldSize = host->mesh.worldSize();
+  const bool isFirst = world->process() == 0;
+  Expected<std::vector<std::vector<std::byte>>> all = world->gather(
+      isFirst ? std::vector<std::byte>() : host->packOutputs(section, range));
+  if (!all)
+    return all.status();
+  for (uint32_t process = 1; process < all->size(); ++process)
+    host->unpackOutputs(section, world->ranksOf(process, worldSize),
+                        (*all)[process]);
+  std::vector<std::byte> scalars = host->packScalars();
+  if (Status status = world->broadcast(scalars); !status.ok())
+    return status;
+  host->unpackScalars(scalars);
+  return {};
+}
+
+Status Session::State::run(Section section, int64_t step) {
+  if (failure.ok())
+    failure = agree(executor->run(section, step));
+  if (failure.ok())
+    failure = gatherOutputs(section);
+  return failure;
+}
+
+Status Session::begin() { return state->run(Section::setup, -1); }
 
 bool Session::isStuck() const { return state->executor->isStuck(); }
 
-Status Session::step() {
-  return state->executor->run(Section::body, state->steps++);
-}
+Status Session::step() { return state->run(Section::body, state->steps++); }
 
-Status Session::end() {
-  return state->executor->run(Section::teardown, state->steps);
-}
+Status Session::end() { return state->run(Section::teardown, state->steps); }
 
 const void *Session::output(uint32_t output) const {
   return state->host->outputValues[output].data();

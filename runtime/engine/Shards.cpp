@@ -31,6 +31,13 @@ uint64_t ShardedTensor::elementCount() const {
   return count;
 }
 
+uint64_t ShardedTensor::shardBytes() const {
+  uint64_t bytes = width;
+  for (uint64_t size : extent)
+    bytes *= size;
+  return bytes;
+}
+
 uint64_t ShardedTensor::globalBytes() const { return elementCount() * width; }
 
 ShardedTensor::Index ShardedTensor::origin(const Mesh &mesh, uint32_t rank,

@@ -34,6 +34,8 @@ public:
   /// Bytes of the real elements, dense.
   uint64_t globalBytes() const;
   uint64_t elementCount() const;
+  /// Bytes of a shard, padding included.
+  uint64_t shardBytes() const;
 
   /// The first index of a rank's shard in every dimension. `microBatch` picks
   /// the shard over the time axes.

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a transport knows of the threads whose meetings it carries out: that they
-// can be woken. Called from any thread, whether or not anybody sleeps.
+// What a transport knows of the threads whose meetings it carries out: that
+// they can be woken. Called from any thread, whether or not anybody sleeps.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_WAKER_H

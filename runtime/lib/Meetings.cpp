@@ -29,9 +29,9 @@ Meetings::Meetings(const Ranks &ranks, Section section)
   }
 }
 
-std::vector<MeetingPlace> Meetings::places(uint32_t begin, uint32_t end) const {
+std::vector<MeetingPlace> Meetings::places(RankRange range) const {
   std::vector<MeetingPlace> result;
-  for (uint32_t rank = begin; rank < end; ++rank) {
+  for (uint32_t rank = range.begin; rank < range.end; ++rank) {
     const Appointments &its = appointments[ranks.programOf(rank)];
     for (uint32_t stage = 0; stage < its.sends.size(); ++stage) {
       if (!its.sends[stage].empty())

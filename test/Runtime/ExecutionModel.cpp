@@ -5,6 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "ExecutionModel.h"
 
+#include <algorithm>
+#include <array>
+
 using namespace pprt;
 using namespace pprt::test;
 
@@ -47,4 +50,40 @@ reference::Options test::hashingOptions(uint64_t seed, bool watchMemory) {
   options.runKernel = hashKernel;
   options.load = hashLoad;
   return options;
+}
+
+static constexpr size_t kMaxKernels = 64;
+static const ppx::ArtifactT *current = nullptr;
+static const reference::Options *model = nullptr;
+
+template <size_t Index>
+static void kernel(void *const *arguments, const int64_t *scalars, int64_t,
+                   int64_t) {
+  const ppx::KernelT &described = *current->kernels[Index];
+  reference::KernelCall call = {described, {}, {}};
+  for (size_t i = 0; i < described.parameters.size(); ++i)
+    call.arguments.push_back(static_cast<uint8_t *>(arguments[i]));
+  call.scalars.assign(scalars, scalars + current->axes.size() + 2);
+  model->runKernel(call);
+}
+
+template <size_t... Indices>
+static constexpr std::array<CompiledFunction, kMaxKernels>
+makeTable(std::index_sequence<Indices...>) {
+  return {kernel<Indices>...};
+}
+static constexpr auto kKernels =
+    makeTable(std::make_index_sequence<kMaxKernels>());
+
+void test::useModelKernels(const ppx::ArtifactT &artifact,
+                           const reference::Options &options) {
+  current = &artifact;
+  model = &options;
+}
+
+void *test::resolveModelKernel(const std::string &symbol) {
+  for (size_t i = 0; i < std::min(kMaxKernels, current->kernels.size()); ++i)
+    if (current->kernels[i]->body.AsCompiledKernel()->symbol == symbol)
+      return reinterpret_cast<void *>(kKernels[i]);
+  return nullptr;
 }

@@ -10,12 +10,20 @@
 #ifndef PP_TEST_RUNTIME_EXECUTIONMODEL_H
 #define PP_TEST_RUNTIME_EXECUTIONMODEL_H
 
+#include "pprt/Execution.h"
 #include "reference/Executor.h"
 
 namespace pprt::test {
 
 /// Options with hashing kernels and loads of distinct values.
 reference::Options hashingOptions(uint64_t seed, bool watchMemory = true);
+
+/// Functions with the ABI of compiled kernels that do what `options` do, for
+/// the few kernels of one artifact at a time. Both must stay.
+void useModelKernels(const ppx::ArtifactT &artifact,
+                     const reference::Options &options);
+/// Finds them; a KernelResolver.
+void *resolveModelKernel(const std::string &symbol);
 
 } // namespace pprt::test
 

@@ -14,7 +14,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -24,37 +23,9 @@ using namespace pprt::test;
 
 namespace {
 
-//===----------------------------------------------------------------------===//
-// Kernels with the ABI of compiled ones, that do what the model does
-//===----------------------------------------------------------------------===//
-
-constexpr size_t kMaxKernels = 64;
+/// What runs now.
 const ppx::ArtifactT *current = nullptr;
 const reference::Options *model = nullptr;
-
-template <size_t Index>
-void kernel(void *const *arguments, const int64_t *scalars, int64_t, int64_t) {
-  const ppx::KernelT &described = *current->kernels[Index];
-  reference::KernelCall call = {described, {}, {}};
-  for (size_t i = 0; i < described.parameters.size(); ++i)
-    call.arguments.push_back(static_cast<uint8_t *>(arguments[i]));
-  call.scalars.assign(scalars, scalars + current->axes.size() + 2);
-  model->runKernel(call);
-}
-
-template <size_t... Indices>
-constexpr std::array<CompiledFunction, kMaxKernels>
-makeTable(std::index_sequence<Indices...>) {
-  return {kernel<Indices>...};
-}
-constexpr auto kKernels = makeTable(std::make_index_sequence<kMaxKernels>());
-
-void *resolve(const std::string &symbol) {
-  for (size_t i = 0; i < current->kernels.size(); ++i)
-    if (current->kernels[i]->body.AsCompiledKernel()->symbol == symbol)
-      return reinterpret_cast<void *>(kKernels[i]);
-  return nullptr;
-}
 
 //===----------------------------------------------------------------------===//
 // Both executors, with the same host
@@ -111,7 +82,7 @@ std::vector<uint8_t> slotBytes(const ppx::ProgramT &program,
 }
 
 Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
-                   uint32_t steps, KernelResolver resolver = resolve,
+                   uint32_t steps, KernelResolver resolver = resolveModelKernel,
                    double timeout = 60, unsigned threads = 1) {
   Outcome outcome;
   Expected<Mesh> mesh = Mesh::create(artifact->axes);
@@ -190,7 +161,7 @@ protected:
     auto shared = std::make_shared<const ppx::ArtifactT>(std::move(artifact));
     current = shared.get();
     model = &options;
-    EXPECT_LE(current->kernels.size(), kMaxKernels);
+    useModelKernels(*current, options);
     return shared;
   }
   const reference::Options options = hashingOptions(1, false);
@@ -359,7 +330,8 @@ TEST_F(ExecutorTest, ReportsADeadlock) {
     program.step(queue);
   }
   const auto start = std::chrono::steady_clock::now();
-  const Outcome got = runThreads(use(builder.take()), 1, resolve, 0.5);
+  const Outcome got =
+      runThreads(use(builder.take()), 1, resolveModelKernel, 0.5);
   EXPECT_EQ(got.status.code(), ExitCode::hang);
   const std::string &text = got.status.message();
   EXPECT_NE(text.find("hang at step 0"), std::string::npos) << text;

@@ -309,7 +309,8 @@ TEST(Meetings, OfRandomPipelinesAreWhomTheReferenceLetsMeet) {
     for (Section section : kSections) {
       const Meetings meetings(ranks, section);
       std::set<std::vector<std::pair<uint32_t, uint32_t>>> found;
-      for (const MeetingPlace &place : meetings.places(0, mesh->worldSize())) {
+      for (const MeetingPlace &place :
+           meetings.places({0, mesh->worldSize()})) {
         const std::vector<uint32_t> members = meetings.members(place);
         const size_t length = meetings.sequence(place, 0, members[0]).size();
         if (section == Section::body)
@@ -329,7 +330,7 @@ TEST(Meetings, OfRandomPipelinesAreWhomTheReferenceLetsMeet) {
       std::set<MeetingPlace> both;
       for (auto [begin, end] :
            {std::pair(0u, half), std::pair(half, mesh->worldSize())})
-        for (const MeetingPlace &place : meetings.places(begin, end)) {
+        for (const MeetingPlace &place : meetings.places({begin, end})) {
           both.insert(place);
           const std::vector<uint32_t> members = meetings.members(place);
           EXPECT_TRUE(std::any_of(members.begin(), members.end(),
@@ -337,7 +338,7 @@ TEST(Meetings, OfRandomPipelinesAreWhomTheReferenceLetsMeet) {
                                     return rank >= b && rank < e;
                                   }));
         }
-      const auto all = meetings.places(0, mesh->worldSize());
+      const auto all = meetings.places({0, mesh->worldSize()});
       EXPECT_EQ(both, std::set<MeetingPlace>(all.begin(), all.end()));
     }
   }

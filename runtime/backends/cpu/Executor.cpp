@@ -128,27 +128,28 @@ Executor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
       !status.ok())
     return status;
 
-  state.ranks.resize(mesh.worldSize());
+  const Ranks programs(*artifact, mesh);
+  state.range = options.ranks.value_or(RankRange{0, mesh.worldSize()});
   uint64_t needed = 0;
-  for (const std::unique_ptr<ppx::ProgramT> &program : artifact->programs)
-    for (uint32_t index : program->ranks) {
-      auto rank = std::make_unique<Rank>(index, mesh, *program);
-      if (!rank->arena.allocate(program->arena_bytes))
-        return Status(ExitCode::outOfMemory,
-                      "rank " + std::to_string(index) + " expects " +
-                          std::to_string(program->arena_bytes) +
-                          " bytes of memory, which the system refuses");
-      needed += rank->arena.size();
-      for (Section section : kSections)
-        addTasks(*rank, section, state.kernels);
-      state.ranks[index] = std::move(rank);
-    }
+  for (uint32_t index = state.range.begin; index < state.range.end; ++index) {
+    const ppx::ProgramT &program = programs.program(index);
+    auto rank = std::make_unique<Rank>(index, mesh, program);
+    if (!rank->arena.allocate(program.arena_bytes))
+      return Status(ExitCode::outOfMemory,
+                    "rank " + std::to_string(index) + " expects " +
+                        std::to_string(program.arena_bytes) +
+                        " bytes of memory, which the system refuses");
+    needed += rank->arena.size();
+    for (Section section : kSections)
+      addTasks(*rank, section, state.kernels);
+    state.ranks.push_back(std::move(rank));
+  }
   if (const uint64_t memory = machineMemory(); needed > memory)
     return Status(ExitCode::outOfMemory,
                   "expects arenas of at most " + std::to_string(memory) +
                       " bytes in all, the memory of this machine, got " +
                       std::to_string(needed) + " bytes for " +
-                      std::to_string(mesh.worldSize()) +
+                      std::to_string(state.range.size()) +
                       " ranks; give a smaller model or batch");
   state.transport = options.transport
                         ? options.transport
@@ -156,12 +157,13 @@ Executor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   for (std::unique_ptr<Rank> &rank : state.ranks)
     rank->transport = state.transport.get();
   Expected<MeetingList> meetings =
-      prepareMeetings(Ranks(*artifact, mesh), state.ranks, *state.transport);
+      prepareMeetings(programs, state.range, state.ranks, *state.transport);
   if (!meetings)
     return meetings.status();
   state.meetings = std::move(*meetings);
-  if (Status status = state.transport->connect(); !status.ok())
-    return status;
+  if (!options.transport)
+    if (Status status = state.transport->connect(); !status.ok())
+      return status;
 
   // The threads poison their arenas first; the executor is ready when all have.
   state.running = state.ranks.size();
@@ -199,7 +201,7 @@ Executor::~Executor() {
 }
 
 std::byte *Executor::slot(uint32_t rank, uint32_t slot) {
-  Rank &owner = *state->ranks[rank];
+  Rank &owner = this->rank(rank);
   return owner.arena.data() + owner.program.slots[slot]->offset;
 }
 

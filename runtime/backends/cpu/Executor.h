@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a checked artifact. Out: its sections, run by one thread per rank, or the
-// first cause of a failure, after which all ranks have been told to stop. A
-// side thread watches for progress and reports who waits on whom if there is
-// none.
+// In: a checked artifact, and the ranks of it that are this process's. Out: its
+// sections, run by one thread per rank, or the first cause of a failure, after
+// which all ranks have been told to stop. A side thread watches for progress
+// and reports who waits on whom if there is none.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_EXECUTOR_H
@@ -25,7 +25,10 @@ struct ExecutorOptions {
   unsigned threadsPerRank = 1;
   bool spin = false; ///< when no two threads share a core
   double hangTimeoutSeconds = 30;
-  /// How ranks meet; if empty, as threads of one process.
+  /// Those of this process; if empty, all.
+  std::optional<RankRange> ranks;
+  /// How ranks meet, to be connected before the first section is run; if empty,
+  /// as threads of one process.
   std::shared_ptr<Transport> transport;
 };
 
@@ -45,7 +48,10 @@ public:
   /// uses stays until the process ends, which has to be at once.
   bool isStuck() const { return stuck; }
 
-  Rank &rank(uint32_t index) { return *state->ranks[index]; }
+  /// Of this process.
+  Rank &rank(uint32_t index) {
+    return *state->ranks[index - state->range.begin];
+  }
   std::byte *slot(uint32_t rank, uint32_t slot);
 
 private:
@@ -55,7 +61,8 @@ private:
     std::shared_ptr<HostData> host;
     ExecutorOptions options;
     std::vector<ResolvedKernel> kernels;
-    std::vector<std::unique_ptr<Rank>> ranks;
+    RankRange range;
+    std::vector<std::unique_ptr<Rank>> ranks; ///< of the range
     MeetingList meetings;
     std::shared_ptr<Transport> transport;
 

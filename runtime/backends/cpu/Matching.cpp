@@ -35,7 +35,7 @@ namespace {
 /// Prepares the meetings of one section.
 class Preparation {
 public:
-  Preparation(const Ranks &programs, Section section,
+  Preparation(const Ranks &programs, RankRange range, Section section,
               const std::vector<std::unique_ptr<Rank>> &ranks,
               Transport &transport, MeetingList &result);
 
@@ -48,7 +48,7 @@ private:
 
   const Section section;
   const std::vector<std::unique_ptr<Rank>> &ranks;
-  const uint32_t firstRank;
+  const RankRange range;
   const Meetings meetings;
   Transport &transport;
   MeetingList &result;
@@ -57,11 +57,12 @@ private:
 
 } // namespace
 
-Preparation::Preparation(const Ranks &programs, Section section,
+Preparation::Preparation(const Ranks &programs, RankRange range,
+                         Section section,
                          const std::vector<std::unique_ptr<Rank>> &ranks,
                          Transport &transport, MeetingList &result)
-    : section(section), ranks(ranks), firstRank(ranks.front()->index),
-      meetings(programs, section), transport(transport), result(result) {
+    : section(section), ranks(ranks), range(range), meetings(programs, section),
+      transport(transport), result(result) {
   for (const std::unique_ptr<Rank> &rank : ranks)
     tasks.push_back(tasksOf(*rank, section));
 }
@@ -103,9 +104,9 @@ Status Preparation::prepare(const MeetingPlace &place) {
     participation.moves =
         std::make_shared<const std::vector<Move>>(meetings.moves(place, k));
     for (uint32_t member = 0; member < members.size(); ++member) {
-      const uint32_t local = members[member] - firstRank;
-      if (members[member] < firstRank || local >= ranks.size())
+      if (!range.contains(members[member]))
         continue;
+      const uint32_t local = members[member] - range.begin;
       Task &task = *tasks[local][meeting->indices[member]];
       Participation its = participation;
       its.member = member;
@@ -123,21 +124,20 @@ Status Preparation::prepare(const MeetingPlace &place) {
 }
 
 Status Preparation::prepare() {
-  for (const MeetingPlace &place :
-       meetings.places(firstRank, firstRank + uint32_t(ranks.size())))
+  for (const MeetingPlace &place : meetings.places(range))
     if (Status status = prepare(place); !status.ok())
       return status;
   return {};
 }
 
 Expected<MeetingList>
-cpu::prepareMeetings(const Ranks &programs,
+cpu::prepareMeetings(const Ranks &programs, RankRange range,
                      const std::vector<std::unique_ptr<Rank>> &ranks,
                      Transport &transport) {
   MeetingList meetings;
   for (Section section : kSections)
     if (Status status =
-            Preparation(programs, section, ranks, transport, meetings)
+            Preparation(programs, range, section, ranks, transport, meetings)
                 .prepare();
         !status.ok())
       return status;

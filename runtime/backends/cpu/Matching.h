@@ -17,9 +17,10 @@ namespace pprt::cpu {
 using MeetingList = std::vector<std::unique_ptr<const Meeting>>;
 
 /// Fails (checkFailed) on what cannot be matched, which the checks rule out.
-/// `ranks` are neighbours; the others of `programs` are in other processes.
+/// `ranks` are those of `range`; the others of `programs` are in other
+/// processes.
 Expected<MeetingList>
-prepareMeetings(const Ranks &programs,
+prepareMeetings(const Ranks &programs, RankRange range,
                 const std::vector<std::unique_ptr<Rank>> &ranks,
                 Transport &transport);
 

@@ -81,8 +81,8 @@ class Meetings {
 public:
   Meetings(const Ranks &ranks, Section section);
 
-  /// In ascending order, the places with a member in [begin, end).
-  std::vector<MeetingPlace> places(uint32_t begin, uint32_t end) const;
+  /// In ascending order, the places with a member in the range.
+  std::vector<MeetingPlace> places(RankRange range) const;
   /// The ranks that meet there, in member order: of an edge source and target.
   std::vector<uint32_t> members(const MeetingPlace &place) const;
   /// A number that no other place has, of sections either. Below the number of

@@ -21,6 +21,14 @@ struct InstructionRef {
   uint32_t index; ///< in the section's list
 };
 
+/// Ranks begin to end - 1.
+struct RankRange {
+  uint32_t begin = 0, end = 0;
+
+  uint32_t size() const { return end - begin; }
+  bool contains(uint32_t rank) const { return rank >= begin && rank < end; }
+};
+
 class Ranks {
 public:
   Ranks(const ppx::ArtifactT &artifact, const Mesh &mesh);

@@ -8,6 +8,11 @@
 // dense and without padding, however they are split; shards are the session's
 // business.
 //
+// A run may be shared by several processes, each of which holds some of the
+// ranks and makes the same calls with the same values. Those that begin, step,
+// end, read an argument or collect are then collective. What is read whole is
+// whole in process 0; outputs of one element are known to all.
+//
 // The order of calls: create, initialize or setArgument, setInput, begin, then
 // step as often as wanted, end. They come from one thread; create may change
 // the environment for a moment, so that no other thread may look at it then.
@@ -28,6 +33,8 @@
 
 namespace pprt {
 
+class World;
+
 /// The cores that this process may use: of a container or taskset, fewer than
 /// the machine has.
 unsigned coreCount();
@@ -41,6 +48,8 @@ struct SessionOptions {
   /// Without progress on any rank for this long, step() fails with a report of
   /// who waits on whom. 0 waits forever.
   double hangTimeoutSeconds = 30;
+  /// The processes that share the run; if empty, this one runs all ranks.
+  std::shared_ptr<World> world;
 };
 
 class Session {
@@ -65,10 +74,11 @@ public:
   uint64_t argumentBytes(uint32_t argument) const;
   uint64_t outputBytes(uint32_t output) const;
 
-  /// Writes a parameter or state into every shard that holds a part of it.
+  /// Writes a parameter or state into every shard here that holds a part of it.
   /// Fails (badParameters) unless `bytes` is argumentBytes().
   Status setArgument(uint32_t argument, const void *values, uint64_t bytes);
-  /// Reads it back, each part from its first holder.
+  /// Reads it back, each part from its first holder, in process 0. Others leave
+  /// `values` alone.
   Status getArgument(uint32_t argument, void *values, uint64_t bytes) const;
 
   /// The global batch of an input or label for the following steps; a copy is

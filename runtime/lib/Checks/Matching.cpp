@@ -170,7 +170,7 @@ void Matcher::match() {
   const uint32_t worldSize = ranks.mesh.worldSize();
   for (uint32_t rank = 0; rank < worldSize; ++rank)
     report.work(instructionsOf(ranks.program(rank), section).size());
-  for (const MeetingPlace &place : meetings.places(0, worldSize)) {
+  for (const MeetingPlace &place : meetings.places({0, worldSize})) {
     const std::vector<uint32_t> members = meetings.members(place);
     Sequences sequences(members.size());
     for (uint32_t member = 0; member < members.size(); ++member)

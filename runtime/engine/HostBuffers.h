@@ -1,0 +1,57 @@
+//===- HostBuffers.h - whole tensors on the host ----------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The host's side of LOAD and EMIT: inputs, of which ranks load their shards,
+// and outputs, to which they emit theirs. Of several processes each has the
+// shards that its ranks emit; these are packed there and unpacked where all are
+// wanted.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ENGINE_HOSTBUFFERS_H
+#define PPRT_ENGINE_HOSTBUFFERS_H
+
+#include "../backends/cpu/Rank.h"
+#include "Shards.h"
+
+namespace pprt {
+
+class HostBuffers final : public cpu::HostData {
+public:
+  HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh);
+
+  Status load(uint32_t rank, const ppx::InstructionT &instruction,
+              std::byte *slot) override;
+  void emit(uint32_t rank, const ppx::InstructionT &instruction,
+            const std::byte *slot) override;
+
+  /// Whether any rank emits in the section.
+  bool emits(Section section) const;
+  /// What `range` emits in a section, of equal copies the first alone.
+  std::vector<std::byte> packOutputs(Section section, RankRange range) const;
+  void unpackOutputs(Section section, RankRange range,
+                     const std::vector<std::byte> &bytes);
+  /// The outputs of one element each.
+  std::vector<std::byte> packScalars() const;
+  void unpackScalars(const std::vector<std::byte> &bytes);
+
+  const ppx::ArtifactT &artifact;
+  const Mesh mesh;
+  const Ranks ranks;
+  std::vector<ShardedTensor> arguments, outputs;
+  /// By argument. Copies: a thread that is stuck may read them at any time.
+  std::vector<std::optional<std::vector<std::byte>>> inputs;
+  std::vector<std::vector<std::byte>> outputValues; ///< by output
+
+private:
+  /// Calls f(output, origin) for what `range` emits in a section.
+  template <typename Function>
+  void forEachEmitted(Section section, RankRange range, Function &&f) const;
+
+  /// By output and rank: of equal copies, the first is the one kept.
+  std::vector<std::vector<bool>> firstHolder;
+};
+
+} // namespace pprt
+
+#endif // PPRT_ENGINE_HOSTBUFFERS_H

@@ -1,0 +1,45 @@
+//===- ThisProcess.cpp - a world of one process ---------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The usual world: all ranks are threads here, so that there is nobody to wait
+// for and every answer is what was asked with.
+//
+//===----------------------------------------------------------------------===//
+#include "../collectives/inprocess/ThreadTransport.h"
+#include "World.h"
+
+#include <cstdio>
+#include <unistd.h>
+
+using namespace pprt;
+
+namespace {
+
+class ThisProcess final : public World {
+public:
+  uint32_t process() const override { return 0; }
+  uint32_t processCount() const override { return 1; }
+  Status broadcast(std::vector<std::byte> &) override { return {}; }
+  Expected<std::vector<std::vector<std::byte>>>
+  gather(const std::vector<std::byte> &mine) override {
+    return std::vector<std::vector<std::byte>>{mine};
+  }
+  Verdict agree(const Status &mine, bool interrupted) override {
+    return {mine, interrupted};
+  }
+  Expected<std::unique_ptr<Transport>> transport(uint32_t) override {
+    return std::unique_ptr<Transport>(
+        std::make_unique<inprocess::ThreadTransport>());
+  }
+  [[noreturn]] void abort(const Status &status) override {
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    _exit(int(status.code()));
+  }
+};
+
+} // namespace
+
+std::unique_ptr<World> pprt::thisProcess() {
+  return std::make_unique<ThisProcess>();
+}

@@ -1,0 +1,60 @@
+//===- World.h - the processes of a run, and the ranks they hold -*- C++ -*-==//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks of a mesh lie in contiguous blocks: process p of P holds
+// [ranks * p / P, ranks * (p + 1) / P). Every call but the queries and abort()
+// is collective: all processes make it, in the same order.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ENGINE_WORLD_H
+#define PPRT_ENGINE_WORLD_H
+
+#include "Transport.h"
+
+namespace pprt {
+
+/// What the processes decide together at the end of a section.
+struct Verdict {
+  Status first;             ///< the failure of the first process that has one
+  bool interrupted = false; ///< whether any of them is
+};
+
+class World {
+public:
+  virtual ~World() = default;
+
+  virtual uint32_t process() const = 0;
+  virtual uint32_t processCount() const = 0;
+  /// The process that holds a rank.
+  uint32_t processOf(uint32_t rank, uint32_t worldSize) const {
+    return uint32_t(((uint64_t(rank) + 1) * processCount() - 1) / worldSize);
+  }
+  RankRange ranksOf(uint32_t process, uint32_t worldSize) const {
+    const uint64_t all = worldSize;
+    return {uint32_t(all * process / processCount()),
+            uint32_t(all * (process + 1) / processCount())};
+  }
+
+  /// From process 0 to all.
+  virtual Status broadcast(std::vector<std::byte> &bytes) = 0;
+  /// At process 0, by process; elsewhere nothing.
+  virtual Expected<std::vector<std::vector<std::byte>>>
+  gather(const std::vector<std::byte> &mine) = 0;
+  /// The same answer everywhere, once all have asked.
+  virtual Verdict agree(const Status &mine, bool interrupted) = 0;
+  /// Of one session: its messages never meet another's.
+  virtual Expected<std::unique_ptr<Transport>>
+  transport(uint32_t worldSize) = 0;
+
+  /// Ends all processes with the status's code, after one of them has printed
+  /// its message.
+  [[noreturn]] virtual void abort(const Status &status) = 0;
+};
+
+/// A world of one process, whose ranks are threads.
+std::unique_ptr<World> thisProcess();
+
+} // namespace pprt
+
+#endif // PPRT_ENGINE_WORLD_H

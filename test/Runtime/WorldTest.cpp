@@ -1,0 +1,265 @@
+//===- WorldTest.cpp - a run that several processes share -----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Processes are threads here, each with a session that holds some of the ranks;
+// they meet through a transport that all share. What they end with is compared
+// with one session that holds all ranks, byte by byte.
+//
+//===----------------------------------------------------------------------===//
+#include "ExecutionModel.h"
+#include "Pipelines.h"
+
+#include "collectives/inprocess/ThreadTransport.h"
+#include "engine/World.h"
+#include "pprt/Checks.h"
+#include "pprt/Session.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+using namespace pprt;
+using namespace pprt::test;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// What the processes of a world share: a place to leave bytes for each other.
+class Square {
+public:
+  explicit Square(uint32_t processes) : left(processes) {}
+
+  /// Everybody's bytes, once all have left theirs.
+  std::vector<Bytes> exchange(uint32_t process, Bytes bytes) {
+    std::unique_lock<std::mutex> lock(mutex);
+    const uint64_t mine = round;
+    left[process] = std::move(bytes);
+    if (++count == left.size()) {
+      collected = left;
+      count = 0;
+      ++round;
+      changed.notify_all();
+    } else {
+      changed.wait(lock, [&] { return round != mine; });
+    }
+    return collected;
+  }
+
+  /// The same for all that ask for their n-th.
+  std::shared_ptr<inprocess::Hub> hub(size_t n) {
+    std::lock_guard<std::mutex> lock(mutex);
+    while (hubs.size() <= n)
+      hubs.push_back(std::make_shared<inprocess::Hub>());
+    return hubs[n];
+  }
+
+  uint32_t size() const { return uint32_t(left.size()); }
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Bytes> left, collected;
+  size_t count = 0;
+  uint64_t round = 0;
+  std::vector<std::shared_ptr<inprocess::Hub>> hubs;
+};
+
+class ThreadWorld final : public World {
+public:
+  ThreadWorld(Square &square, uint32_t index) : square(square), index(index) {}
+
+  uint32_t process() const override { return index; }
+  uint32_t processCount() const override { return square.size(); }
+  Status broadcast(Bytes &bytes) override {
+    bytes = square.exchange(index, bytes)[0];
+    return {};
+  }
+  Expected<std::vector<Bytes>> gather(const Bytes &mine) override {
+    std::vector<Bytes> all = square.exchange(index, mine);
+    return index == 0 ? all : std::vector<Bytes>();
+  }
+  Verdict agree(const Status &mine, bool interrupted) override {
+    Bytes bytes(2 + mine.message().size());
+    bytes[0] = std::byte(mine.code());
+    bytes[1] = std::byte(interrupted);
+    std::memcpy(bytes.data() + 2, mine.message().data(), bytes.size() - 2);
+    Verdict verdict;
+    for (const Bytes &its : square.exchange(index, bytes)) {
+      verdict.interrupted |= its[1] != std::byte(0);
+      if (verdict.first.ok() && its[0] != std::byte(0))
+        verdict.first =
+            Status(ExitCode(its[0]),
+                   std::string(reinterpret_cast<const char *>(its.data()) + 2,
+                               its.size() - 2));
+    }
+    return verdict;
+  }
+  Expected<std::unique_ptr<Transport>> transport(uint32_t) override {
+    return std::unique_ptr<Transport>(
+        std::make_unique<inprocess::ThreadTransport>(square.hub(transports++)));
+  }
+  [[noreturn]] void abort(const Status &) override { std::abort(); }
+
+private:
+  Square &square;
+  const uint32_t index;
+  size_t transports = 0;
+};
+
+struct Outcome {
+  Status status;
+  std::vector<Bytes> outputs, arguments;
+  std::vector<double> losses;
+};
+
+/// One process's part of a run. `batch`: whether it sets the inputs.
+Outcome runPart(std::shared_ptr<const ppx::ArtifactT> artifact,
+                std::shared_ptr<World> world, bool batch = true) {
+  Outcome outcome;
+  SessionOptions options;
+  options.resolver = resolveModelKernel;
+  options.world = std::move(world);
+  Expected<std::unique_ptr<Session>> created =
+      Session::create(artifact, options);
+  if (!created) {
+    outcome.status = created.status();
+    return outcome;
+  }
+  Session &session = **created;
+  session.initialize(3);
+  for (uint32_t i = 0; i < artifact->arguments.size() && batch; ++i) {
+    if (artifact->arguments[i]->role != ppx::Role_input)
+      continue;
+    Bytes values(session.argumentBytes(i));
+    for (size_t byte = 0; byte < values.size(); ++byte)
+      values[byte] = std::byte(byte * 13 + i);
+    outcome.status = session.setInput(i, values.data(), values.size());
+    EXPECT_TRUE(outcome.status.ok());
+  }
+  outcome.status = session.begin();
+  for (int step = 0; step < 3 && outcome.status.ok(); ++step) {
+    outcome.status = session.step();
+    outcome.losses.push_back(session.scalar(0));
+  }
+  if (outcome.status.ok())
+    outcome.status = session.end();
+  if (!outcome.status.ok())
+    return outcome;
+  for (uint32_t i = 0; i < artifact->outputs.size(); ++i) {
+    const auto *bytes = static_cast<const std::byte *>(session.output(i));
+    outcome.outputs.emplace_back(bytes, bytes + session.outputBytes(i));
+  }
+  for (uint32_t i = 0; i < artifact->arguments.size(); ++i) {
+    if (artifact->arguments[i]->role == ppx::Role_input)
+      continue;
+    Bytes &values = outcome.arguments.emplace_back(session.argumentBytes(i));
+    outcome.status = session.getArgument(i, values.data(), values.size());
+    EXPECT_TRUE(outcome.status.ok());
+  }
+  return outcome;
+}
+
+/// By process. `withoutBatch` sets no inputs.
+std::vector<Outcome> runShared(std::shared_ptr<const ppx::ArtifactT> artifact,
+                               uint32_t processes,
+                               uint32_t withoutBatch = ~0u) {
+  Square square(processes);
+  std::vector<Outcome> outcomes(processes);
+  std::vector<std::thread> threads;
+  for (uint32_t process = 0; process < processes; ++process)
+    threads.emplace_back([&, process] {
+      outcomes[process] =
+          runPart(artifact, std::make_shared<ThreadWorld>(square, process),
+                  process != withoutBatch);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return outcomes;
+}
+
+class WorldTest : public testing::Test {
+protected:
+  std::shared_ptr<const ppx::ArtifactT> use(const PipelineShape &shape) {
+    auto artifact = std::make_shared<const ppx::ArtifactT>(makePipeline(shape));
+    EXPECT_TRUE(checkArtifact(*artifact).ok());
+    useModelKernels(*artifact, options);
+    return artifact;
+  }
+  const reference::Options options = hashingOptions(1, false);
+};
+
+/// NaN is equal to itself here.
+void expectSameDoubles(const std::vector<double> &a,
+                       const std::vector<double> &b) {
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(double)), 0);
+}
+
+} // namespace
+
+TEST_F(WorldTest, SharedRunsEndWithTheSameBytes) {
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 40; ++i) {
+    const PipelineShape shape = randomShape(random);
+    const auto artifact = use(shape);
+    const uint32_t ranks = shape.stages * shape.replicas;
+    const Outcome whole = runPart(artifact, nullptr);
+    ASSERT_TRUE(whole.status.ok()) << whole.status.message();
+    const uint32_t processes =
+        std::min<uint32_t>(ranks, 2 + uint32_t(random() % 3));
+    const std::vector<Outcome> parts = runShared(artifact, processes);
+    for (const Outcome &part : parts) {
+      ASSERT_TRUE(part.status.ok()) << part.status.message();
+      expectSameDoubles(part.losses, whole.losses);
+    }
+    EXPECT_EQ(parts[0].outputs, whole.outputs) << "program " << i;
+    EXPECT_EQ(parts[0].arguments, whole.arguments) << "program " << i;
+  }
+}
+
+TEST_F(WorldTest, AFailureOfOneProcessEndsAll) {
+  PipelineShape shape;
+  shape.stages = 2;
+  shape.replicas = 2;
+  const auto artifact = use(shape);
+  // The first half of the ranks loads; the others wait for what it sends.
+  for (const Outcome &part : runShared(artifact, 2, /*withoutBatch=*/0)) {
+    EXPECT_EQ(part.status.code(), ExitCode::usage);
+    EXPECT_EQ(part.status.message(), "input 'input' expects a batch, got none");
+  }
+}
+
+TEST_F(WorldTest, RefusesMoreProcessesThanRanks) {
+  PipelineShape shape;
+  shape.stages = 2;
+  const auto artifact = use(shape);
+  for (const Outcome &part : runShared(artifact, 3)) {
+    EXPECT_EQ(part.status.code(), ExitCode::usage);
+    EXPECT_EQ(part.status.message(),
+              "expects at most 2 processes, one for each rank, got 3; start "
+              "fewer, or give a larger mesh");
+  }
+}
+
+TEST(World, RanksLieInContiguousBlocks) {
+  for (uint32_t processes = 1; processes <= 5; ++processes) {
+    Square square(processes);
+    ThreadWorld world(square, 0);
+    for (uint32_t ranks = processes; ranks <= 13; ++ranks) {
+      uint32_t next = 0;
+      for (uint32_t process = 0; process < processes; ++process) {
+        const RankRange range = world.ranksOf(process, ranks);
+        EXPECT_EQ(range.begin, next);
+        EXPECT_GT(range.size(), 0u);
+        for (next = range.begin; next < range.end; ++next)
+          EXPECT_EQ(world.processOf(next, ranks), process);
+      }
+      EXPECT_EQ(next, ranks);
+    }
+  }
+}

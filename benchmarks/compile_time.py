@@ -11,6 +11,7 @@
 
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -22,6 +23,8 @@ REPEATS = 5
 LARGE = dict(hidden=1024, heads=16, seq=1024, batch=1024, vocab=50304)
 SHARED = os.path.join(HERE, "../test/Transforms/Shard/Inputs/shared_weight.py")
 DEEP = dict(hidden=8, heads=2, seq=4, batch=4, vocab=8)
+# Small, with as many instructions as any.
+CHECKED = dict(layers=24, hidden=64, heads=4, seq=16, vocab=64)
 MAIN_JOB = "dp=2 tp=2 pp=2 microbatches=4 schedule=1f1b "
 OPTIMIZER = "optimizer=adamw lr=1e-3"
 
@@ -175,8 +178,31 @@ def scale(args, scratch):
               [run[1] for run in results[520, 65536]], 4.0)
 
 
+def checks(args, scratch):
+    """What is proved of programs takes as long for any number of replicas."""
+    times = {1: [], 2: [], 512: []}
+    for dp in times:
+        subprocess.run([args.tool("pp-model"), "gpt", "-o",
+                        os.path.join(scratch, f"checked{dp}.mlir"),
+                        *(f"--{k}={v}" for k, v in CHECKED.items()),
+                        f"--batch={64 * dp}"], check=True)
+    for _ in range(REPEATS):
+        for dp, seconds_each in times.items():
+            timing = subprocess.run(
+                [args.tool("pp-opt"), os.path.join(scratch, f"checked{dp}.mlir"),
+                 f"--pp-parallelize=dp={dp} pp=8 microbatches=64 {OPTIMIZER}",
+                 "-o", os.devnull, "--mlir-timing"],
+                check=True, stderr=subprocess.PIPE, text=True).stderr
+            seconds_each.append(
+                float(re.search(r"([0-9.]+) \(.*VerifyPrograms", timing)[1]))
+    yield row("checks of 24 layers, pp=8, 64 micro-batches", times[1], 4.0)
+    yield row("the same, dp=2", times[2], 4.0)
+    yield row("the same, dp=512", times[512],
+              1.1 * statistics.median(times[2]), "<= 1.1 x dp=2")
+
+
 def measure(args, model, text):
     with tempfile.TemporaryDirectory() as scratch:
         return [*first_step(args, model, text), *partition(args, scratch),
                 *depth(args, scratch), *readers(args, scratch),
-                *scale(args, scratch)]
+                *scale(args, scratch), *checks(args, scratch)]

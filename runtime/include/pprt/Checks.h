@@ -20,9 +20,11 @@
 //    read by the host between sections. Everything else must be written before
 //    it is read. What is read was last written through the same slot.
 //
-// Each check takes time linear in the expanded size (the instructions of all
-// ranks, their arguments and waits; times the few queues of a rank and a
-// logarithm for the order on memory). CheckResult::operations counts the
+// Each check takes time linear in the instructions of distinct programs, their
+// arguments and waits (times the few queues of a rank and a logarithm for the
+// order on memory), and in the members of groups; where ranks of one program
+// meet ranks of different ones, as if they had programs of their own. Only what
+// is refused is looked at rank by rank. CheckResult::operations counts the
 // elementary steps taken, so that this is tested without a clock.
 //
 //===----------------------------------------------------------------------===//

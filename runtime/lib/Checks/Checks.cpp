@@ -64,6 +64,24 @@ static void append(CheckResult &result, Report &report) {
     result.findings.push_back(std::move(finding));
 }
 
+/// Whether everything between ranks is right; findings only of ranks apart.
+static bool checkCommunication(const Ranks &ranks, const RankClasses &classes,
+                               CheckResult &result) {
+  const bool isApart = classes.speakers().size() == ranks.mesh.worldSize();
+  Report mismatches(FindingKind::mismatch, result.operations);
+  Report deadlocks(FindingKind::deadlock, result.operations);
+  const std::vector<Rendezvous> matched =
+      matchCommunication(ranks, classes, mismatches);
+  if (mismatches.empty())
+    checkDeadlock(ranks, classes, matched, deadlocks);
+  const bool isRight = mismatches.empty() && deadlocks.empty();
+  if (isApart) {
+    append(result, mismatches);
+    append(result, deadlocks);
+  }
+  return isRight || isApart;
+}
+
 CheckResult pprt::checkArtifact(const ppx::ArtifactT &artifact,
                                 const CheckOptions &options) {
   CheckResult result = checkStructure(artifact);
@@ -89,15 +107,9 @@ CheckResult pprt::checkArtifact(const ppx::ArtifactT &artifact,
     append(result, clobbers);
   }
 
-  Report mismatches(FindingKind::mismatch, result.operations);
-  std::vector<Rendezvous> matched = matchCommunication(ranks, mismatches);
-  const bool matches = mismatches.empty();
-  append(result, mismatches);
-  if (!matches)
-    return result;
-
-  Report deadlocks(FindingKind::deadlock, result.operations);
-  checkDeadlock(ranks, matched, deadlocks);
-  append(result, deadlocks);
+  // Of few ranks first. What is wrong is then said of those it is wrong for.
+  if (!checkCommunication(
+          ranks, RankClasses::coarsest(ranks, result.operations), result))
+    checkCommunication(ranks, RankClasses::apart(ranks), result);
   return result;
 }

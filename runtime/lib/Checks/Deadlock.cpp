@@ -31,12 +31,13 @@ using Node = uint32_t;
 constexpr Node kNoNode = ~Node(0);
 constexpr uint32_t kNoMeeting = ~uint32_t(0);
 
-/// One section of all ranks. Each instruction has a number; a meeting is known
-/// by that of its first member, its head.
+/// One section of the ranks that speak for all. Each instruction has a number;
+/// a meeting is known by that of its first member, its head.
 class DependencyGraph {
 public:
-  DependencyGraph(const Ranks &ranks, const std::vector<Rendezvous> &matched,
-                  Section section, Report &report);
+  DependencyGraph(const Ranks &ranks, const RankClasses &classes,
+                  const std::vector<Rendezvous> &matched, Section section,
+                  Report &report);
 
   void reportCycle();
 
@@ -70,8 +71,8 @@ private:
   const std::vector<Rendezvous> &matched;
   const Section section;
   Report &report;
-  std::vector<QueueOrder> orders; ///< per program
-  std::vector<Node> firstOfRank;
+  std::vector<QueueOrder> orders;     ///< per program
+  std::vector<Node> firstOfRank;      ///< of those who speak
   std::vector<InstructionRef> refs;   ///< per node
   std::vector<uint32_t> meetings;     ///< per node, an index into `matched`
   std::vector<uint32_t> pendingCount; ///< per head, edges from incomplete nodes
@@ -82,15 +83,16 @@ private:
 
 } // namespace
 
-DependencyGraph::DependencyGraph(const Ranks &ranks,
+DependencyGraph::DependencyGraph(const Ranks &ranks, const RankClasses &classes,
                                  const std::vector<Rendezvous> &matched,
                                  Section section, Report &report)
-    : ranks(ranks), matched(matched), section(section), report(report) {
+    : ranks(ranks), matched(matched), section(section), report(report),
+      firstOfRank(ranks.mesh.worldSize(), kNoNode) {
   for (const auto &program : ranks.artifact.programs)
     orders.emplace_back(instructionsOf(*program, section),
                         program->queues.size());
-  for (uint32_t rank = 0; rank < ranks.mesh.worldSize(); ++rank) {
-    firstOfRank.push_back(Node(refs.size()));
+  for (uint32_t rank : classes.speakers()) {
+    firstOfRank[rank] = Node(refs.size());
     const size_t count = instructionsOf(ranks.program(rank), section).size();
     for (uint32_t index = 0; index < count; ++index)
       refs.push_back({rank, section, index});
@@ -239,9 +241,9 @@ void DependencyGraph::reportCycle() {
   report.add(refs[cycle.front().waiter], describeCycle(cycle));
 }
 
-void checks::checkDeadlock(const Ranks &ranks,
+void checks::checkDeadlock(const Ranks &ranks, const RankClasses &classes,
                            const std::vector<Rendezvous> &matched,
                            Report &report) {
   for (Section section : kSections)
-    DependencyGraph(ranks, matched, section, report).reportCycle();
+    DependencyGraph(ranks, classes, matched, section, report).reportCycle();
 }

@@ -12,6 +12,7 @@
 #include "pprt/Meetings.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace pprt;
 using namespace pprt::checks;
@@ -45,15 +46,17 @@ static bool sameCollective(const ppx::InstructionT &a,
 
 namespace {
 
-/// Per member, in member order, its instructions at one place.
+/// Per member, in member order, its instructions at one place; of members of
+/// one class only the first's.
 using Sequences = std::vector<std::vector<InstructionRef>>;
 
-/// Matches one section of all ranks.
+/// Matches one section of all ranks, in the words of those who speak for them.
 class Matcher {
 public:
-  Matcher(const Ranks &ranks, Section section, Report &report,
-          std::vector<Rendezvous> &matched)
-      : ranks(ranks), section(section), report(report), matched(matched) {}
+  Matcher(const Ranks &ranks, const RankClasses &classes, Section section,
+          Report &report, std::vector<Rendezvous> &matched)
+      : ranks(ranks), classes(classes), section(section), report(report),
+        matched(matched) {}
 
   void match();
 
@@ -65,6 +68,7 @@ private:
   std::string terms(const InstructionRef &ref) const;
 
   const Ranks &ranks;
+  const RankClasses &classes;
   const Section section;
   Report &report;
   std::vector<Rendezvous> &matched;
@@ -167,15 +171,37 @@ void Matcher::matchGroup(const Sequences &instance) {
 
 void Matcher::match() {
   const Meetings meetings(ranks, section);
-  const uint32_t worldSize = ranks.mesh.worldSize();
-  for (uint32_t rank = 0; rank < worldSize; ++rank)
+  std::vector<MeetingPlace> places;
+  for (uint32_t rank : classes.speakers()) {
     report.work(instructionsOf(ranks.program(rank), section).size());
-  for (const MeetingPlace &place : meetings.places({0, worldSize})) {
+    for (const MeetingPlace &place : meetings.places({rank, rank + 1}))
+      places.push_back(place);
+  }
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  /// Which classes meet at a group, or an edge: those of one key do the same.
+  std::set<std::tuple<bool, uint32_t, std::vector<uint32_t>>> seen;
+  for (const MeetingPlace &place : places) {
     const std::vector<uint32_t> members = meetings.members(place);
-    Sequences sequences(members.size());
-    for (uint32_t member = 0; member < members.size(); ++member)
+    report.work(members.size());
+    std::vector<uint32_t> speakers, sorted;
+    for (uint32_t member : members)
+      speakers.push_back(classes.speakerOf(member));
+    sorted = speakers;
+    if (place.isGroup)
+      std::sort(sorted.begin(), sorted.end());
+    if (!seen.emplace(place.isGroup, place.isGroup ? place.first : 0, sorted)
+             .second)
+      continue;
+    Sequences sequences;
+    std::set<uint32_t> spoken;
+    for (uint32_t member = 0; member < members.size(); ++member) {
+      if (place.isGroup && !spoken.insert(speakers[member]).second)
+        continue;
+      std::vector<InstructionRef> &sequence = sequences.emplace_back();
       for (uint32_t index : meetings.sequence(place, member, members[member]))
-        sequences[member].push_back({members[member], section, index});
+        sequence.push_back({speakers[member], section, index});
+    }
     if (place.isGroup)
       matchGroup(sequences);
     else
@@ -184,9 +210,10 @@ void Matcher::match() {
 }
 
 std::vector<Rendezvous> checks::matchCommunication(const Ranks &ranks,
+                                                   const RankClasses &classes,
                                                    Report &report) {
   std::vector<Rendezvous> matched;
   for (Section section : kSections)
-    Matcher(ranks, section, report, matched).match();
+    Matcher(ranks, classes, section, report, matched).match();
   return matched;
 }

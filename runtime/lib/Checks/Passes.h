@@ -9,6 +9,7 @@
 #ifndef PPRT_LIB_CHECKS_PASSES_H
 #define PPRT_LIB_CHECKS_PASSES_H
 
+#include "Classes.h"
 #include "Report.h"
 
 #include <functional>
@@ -52,11 +53,13 @@ void checkMemory(const Ranks &ranks, uint64_t limit, Report &report);
 void checkRaces(const Ranks &ranks, Report &report);
 // Contents.cpp; assumes that there are no races.
 void checkContents(const Ranks &ranks, Report &report);
-// Matching.cpp
-std::vector<Rendezvous> matchCommunication(const Ranks &ranks, Report &report);
-// Deadlock.cpp
-void checkDeadlock(const Ranks &ranks, const std::vector<Rendezvous> &matched,
-                   Report &report);
+// Matching.cpp; in instructions of those who speak for `classes`.
+std::vector<Rendezvous> matchCommunication(const Ranks &ranks,
+                                           const RankClasses &classes,
+                                           Report &report);
+// Deadlock.cpp; `matched` is complete, of the same classes.
+void checkDeadlock(const Ranks &ranks, const RankClasses &classes,
+                   const std::vector<Rendezvous> &matched, Report &report);
 
 } // namespace pprt::checks
 

@@ -1,0 +1,45 @@
+//===- Classes.h - ranks that no check can tell apart -----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the programs of all ranks and where ranks meet. Out: the coarsest classes
+// such that ranks of one class run the same program and, wherever they meet
+// others, meet as many of each class. One rank speaks for each class.
+//
+// What is found of the joint program of the speakers holds for that of all
+// ranks. Take each meeting of the latter to the one of the former with members
+// of the same classes. It waits for what its image waits for, instruction by
+// instruction, so a cycle goes to a cycle; and whatever its image waits for has
+// a counterpart that it waits for itself, so that from a cycle of images one
+// can walk back among finitely many meetings for ever, which is a cycle, too.
+// (Equitable partitions: Godsil and Royle, Algebraic Graph Theory, 9.3.)
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_LIB_CHECKS_CLASSES_H
+#define PPRT_LIB_CHECKS_CLASSES_H
+
+#include "pprt/Meetings.h"
+
+namespace pprt::checks {
+
+class RankClasses {
+public:
+  /// Takes steps linear in the members of the places where ranks meet, for each
+  /// round that tells more ranks apart: as many as there are stages, at most,
+  /// in what a compiler writes.
+  /// Adds them to `operations`.
+  static RankClasses coarsest(const Ranks &ranks, uint64_t &operations);
+  /// Each rank speaks for itself.
+  static RankClasses apart(const Ranks &ranks);
+
+  /// In ascending order.
+  const std::vector<uint32_t> &speakers() const { return all; }
+  uint32_t speakerOf(uint32_t rank) const { return speaker[rank]; }
+
+private:
+  std::vector<uint32_t> all, speaker;
+};
+
+} // namespace pprt::checks
+
+#endif // PPRT_LIB_CHECKS_CLASSES_H

@@ -17,6 +17,7 @@
 
 using namespace pp::predict;
 using namespace pprt;
+using namespace pprt::host;
 namespace schedule = pp::schedule;
 
 double pp::predict::secondsOf(const ppx::ArtifactT &artifact, const Mesh &mesh,

@@ -16,6 +16,7 @@
 
 using namespace pp::predict;
 using namespace pprt;
+using namespace pprt::host;
 namespace schedule = pp::schedule;
 
 namespace {

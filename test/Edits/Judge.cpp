@@ -259,15 +259,16 @@ void Trial::compareWithMeaning() {
     return success();
   });
   const double bound = sample.isExact ? 1e-10 : 0.25;
-  run::Comparison comparison({bound, bound, bound}, /*adam=*/{});
+  pprt::host::Comparison comparison({bound, bound, bound}, /*adam=*/{});
   bool isFinite = true;
-  pprt::Status status = takeSteps(
-      *meaning, *program, arguments, /*count=*/2,
-      [&](const run::StepValues &ours, const run::StepValues &judged) {
-        isFinite &= run::findNonFinite(judged).empty();
-        if (isFinite)
-          comparison.add("loss", ours, ours, judged);
-      });
+  pprt::Status status =
+      takeSteps(*meaning, *program, arguments, /*count=*/2,
+                [&](const pprt::host::StepValues &ours,
+                    const pprt::host::StepValues &judged) {
+                  isFinite &= pprt::host::findNonFinite(judged).empty();
+                  if (isFinite)
+                    comparison.add("loss", ours, ours, judged);
+                });
   // Copies that differ mean nothing, and to compute it is no fault. Of sums
   // over stages the interpreter knows nothing at level 3.
   if (!status.ok() && said.find("expects equal copies") == said.npos &&
@@ -276,7 +277,7 @@ void Trial::compareWithMeaning() {
   if (!status.ok() || !isFinite || comparison.isWithinBounds())
     return;
   verdict.fault = "computes what it does not say";
-  for (const run::Worst *worst :
+  for (const pprt::host::Worst *worst :
        {&comparison.loss, &comparison.metrics, &comparison.gradients,
         &comparison.parameters, &comparison.states})
     verdict.fault +=

@@ -200,15 +200,16 @@ protected:
         graph ? compile(model, plan, message) : OwningOpRef<ModuleOp>();
     if (!program)
       return "refused: " + message;
-    run::Comparison comparison({1e-10, 1e-10, 1e-10}, /*adam=*/{});
-    pprt::Status status = takeSteps(
-        *graph, *program, drawArguments(model, seed), /*count=*/2,
-        [&](const run::StepValues &ours, const run::StepValues &judged) {
-          comparison.add("loss", ours, ours, judged);
-        });
+    pprt::host::Comparison comparison({1e-10, 1e-10, 1e-10}, /*adam=*/{});
+    pprt::Status status =
+        takeSteps(*graph, *program, drawArguments(model, seed), /*count=*/2,
+                  [&](const pprt::host::StepValues &ours,
+                      const pprt::host::StepValues &judged) {
+                    comparison.add("loss", ours, ours, judged);
+                  });
     if (!status.ok())
       return "does not run: " + std::string(status.message());
-    for (const run::Worst *worst :
+    for (const pprt::host::Worst *worst :
          {&comparison.loss, &comparison.metrics, &comparison.gradients,
           &comparison.parameters, &comparison.states})
       if (!(worst->error <= 1e-10))
@@ -270,29 +271,30 @@ protected:
     auto graph = transform(*module, plan, Level::Graph, message);
     ASSERT_TRUE(graph) << message;
     const Arguments arguments = drawArguments(*module, seed);
-    run::StepValues judged;
-    auto takeOne = [&](const DrawnPlan &goal, run::StepValues &told) {
+    pprt::host::StepValues judged;
+    auto takeOne = [&](const DrawnPlan &goal, pprt::host::StepValues &told) {
       auto program = compile(*module, goal, message);
       ASSERT_TRUE(program) << message;
-      pprt::Status status = takeSteps(
-          *graph, *program, arguments, /*count=*/1,
-          [&](const run::StepValues &ours, const run::StepValues &wanted) {
-            told = ours;
-            judged = wanted;
-          });
+      pprt::Status status =
+          takeSteps(*graph, *program, arguments, /*count=*/1,
+                    [&](const pprt::host::StepValues &ours,
+                        const pprt::host::StepValues &wanted) {
+                      told = ours;
+                      judged = wanted;
+                    });
       ASSERT_TRUE(status.ok()) << status.message();
     };
-    run::StepValues ours, yardstick;
+    pprt::host::StepValues ours, yardstick;
     takeOne(plan, ours);
     takeOne(forOneDevice, yardstick);
     const bool isAdam = plan.says("optimizer=adam");
-    run::LowPrecisionComparison comparison(
+    pprt::host::LowPrecisionComparison comparison(
         /*roundoff=*/0x1p-8,
-        isAdam ? std::optional(run::Adam{0.1, 1e-8}) : std::nullopt);
+        isAdam ? std::optional(pprt::host::Adam{0.1, 1e-8}) : std::nullopt);
     comparison.add(ours, ours, yardstick, judged);
     comparison.finish();
     // Small tensors err by chance, and more so than a model's large ones.
-    for (const run::Bounded *bounded :
+    for (const pprt::host::Bounded *bounded :
          {&comparison.loss, &comparison.metrics, &comparison.gradients,
           &comparison.parameters, &comparison.states})
       EXPECT_LE(bounded->error, 4 * bounded->bound) << bounded->tensor;

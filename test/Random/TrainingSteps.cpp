@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "TrainingSteps.h"
-#include "Elements.h"
 #include "Stepper.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/IR/Aspects.h"
@@ -15,14 +14,15 @@
 #include "pp/Target/KernelCompiler.h"
 #include "pp/Transforms/Pipelines.h"
 #include "pprt/Session.h"
+#include "pprt/host/Elements.h"
 
 using namespace mlir;
 using namespace pp;
 using namespace pp::testing;
 using pp::reference::HostTensor;
-using pp::run::StepValues;
 using pprt::Expected;
 using pprt::Status;
+using pprt::host::StepValues;
 
 void pp::testing::loadDialects(MLIRContext &context) {
   DialectRegistry registry;
@@ -82,7 +82,8 @@ public:
 
   /// Goes on from what another step left.
   void follow(const StepValues &leader) {
-    for (const run::Values *tensors : {&leader.parameters, &leader.states})
+    for (const pprt::host::Values *tensors :
+         {&leader.parameters, &leader.states})
       for (const auto &[name, elements] : *tensors)
         if (int64_t argument = findArg(main, name); argument >= 0)
           values[argument].values = elements;
@@ -116,16 +117,16 @@ toBytes(const HostTensor &tensor, pprt::ppx::ElementType element, size_t size) {
     store(uint8_t());
     break;
   default:
-    run::convertFloats(run::FloatType::f64, tensor.values.data(), element,
-                       bytes.data(), tensor.values.size());
+    pprt::host::convertFloats(pprt::host::FloatType::f64, tensor.values.data(),
+                              element, bytes.data(), tensor.values.size());
   }
   return bytes;
 }
 
 /// Sets all arguments, and returns those that are inputs.
-static Expected<run::Batch> setArguments(pprt::Session &session,
-                                         const Arguments &arguments) {
-  run::Batch batch;
+static Expected<pprt::host::Batch> setArguments(pprt::Session &session,
+                                                const Arguments &arguments) {
+  pprt::host::Batch batch;
   for (auto [i, argument] : llvm::enumerate(session.artifact().arguments)) {
     std::vector<std::byte> bytes(session.argumentBytes(i));
     if (const auto given = arguments.find(argument->name);

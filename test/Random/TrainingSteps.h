@@ -10,10 +10,10 @@
 #ifndef PP_TEST_RANDOM_TRAININGSTEPS_H
 #define PP_TEST_RANDOM_TRAININGSTEPS_H
 
-#include "Compare.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "pp/Reference/HostTensor.h"
 #include "pprt/Status.h"
+#include "pprt/host/Compare.h"
 #include <map>
 #include <string>
 
@@ -34,11 +34,12 @@ using Arguments = std::map<std::string, reference::HostTensor>;
 ///
 /// Fails, with a diagnostic too, where `meaning` has none: on copies that
 /// should be equal and are not.
-pprt::Status takeSteps(mlir::ModuleOp meaning, mlir::ModuleOp program,
-                       const Arguments &arguments, int count,
-                       llvm::function_ref<void(const run::StepValues &ours,
-                                               const run::StepValues &judged)>
-                           compare);
+pprt::Status
+takeSteps(mlir::ModuleOp meaning, mlir::ModuleOp program,
+          const Arguments &arguments, int count,
+          llvm::function_ref<void(const pprt::host::StepValues &ours,
+                                  const pprt::host::StepValues &judged)>
+              compare);
 
 } // namespace pp::testing
 

@@ -31,6 +31,9 @@
 #include <cmath>
 
 using namespace pp::run;
+using pprt::host::Batch;
+using pprt::host::StepValues;
+using pprt::host::Values;
 using pprt::ExitCode;
 using pprt::Expected;
 using pprt::Status;

@@ -7,24 +7,23 @@
 //
 //===----------------------------------------------------------------------===//
 #include "DryRun.h"
-#include "Measure.h"
+#include "pp/Predict/Report.h"
 #include "pprt/Files.h"
+#include "pprt/host/Measure.h"
 
 using namespace pp::run;
 using namespace pprt;
+using namespace pprt::host;
 
 /// The timeline that is predicted, for ui.perfetto.dev.
 static Status writePredictedTrace(const std::string &path,
                                   const ppx::ArtifactT &artifact,
                                   const Mesh &mesh) {
-  const pp::predict::Players players =
-      pp::predict::Players::ranks(artifact, mesh);
-  const std::optional<pp::predict::Timeline> timeline =
-      pp::predict::replay(players, [&](pp::predict::Place place) {
-        return pp::predict::secondsOf(artifact, mesh,
-                                      players.program(place.player),
-                                      players.instruction(place), {});
-      });
+  const Players players = Players::ranks(artifact, mesh);
+  const std::optional<Timeline> timeline = replay(players, [&](Place place) {
+    return pp::predict::secondsOf(artifact, mesh, players.program(place.player),
+                                  players.instruction(place), {});
+  });
   return writeTrace(path, timeline ? makeTrace(players, artifact, *timeline)
                                    : Trace());
 }
@@ -47,7 +46,7 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
     out << predict::print(prediction, artifact) << std::flush;
   Report report;
   report.compileMs = report.passesMs = passesMs;
-  reportPrediction(artifact, *mesh, prediction, report);
+  pp::predict::reportPrediction(artifact, *mesh, prediction, report);
   if (!options.report.empty())
     if (Status status = writeReport(options.report, report); !status.ok())
       return status;

@@ -13,6 +13,7 @@
 
 using namespace pp::run;
 using namespace pprt;
+using namespace pprt::host;
 
 /// `param 'w' of f64[4, 3]`.
 static std::string describe(const ppx::ArgumentT &argument) {

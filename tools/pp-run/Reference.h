@@ -9,8 +9,8 @@
 #ifndef PP_RUN_REFERENCE_H
 #define PP_RUN_REFERENCE_H
 
-#include "Compare.h"
 #include "pprt/Status.h"
+#include "pprt/host/Compare.h"
 #include "pprt/ppx_generated.h"
 
 namespace pp::run {
@@ -23,10 +23,12 @@ pprt::Status matchReference(const pprt::ppx::ArtifactT &program,
 
 /// The gradients of a step of Adam, as its first average tells them: after the
 /// step it is beta1 times what it was `before`, and the rest the gradient's.
-Values gradientsOf(const Values &states, const Values &before, double beta1);
+pprt::host::Values gradientsOf(const pprt::host::Values &states,
+                               const pprt::host::Values &before, double beta1);
 
 /// Without the tensors that `other` lacks.
-Values keepCommon(Values values, const Values &other);
+pprt::host::Values keepCommon(pprt::host::Values values,
+                              const pprt::host::Values &other);
 
 } // namespace pp::run
 

@@ -8,19 +8,20 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"
-#include "Batches.h"
 #include "Compile.h"
 #include "DryRun.h"
 #include "Interrupt.h"
-#include "Measure.h"
-#include "Metrics.h"
 #include "Overwrites.h"
-#include "Parameters.h"
-#include "Progress.h"
 #include "Verify.h"
+#include "pp/Predict/Report.h"
 #include "pprt/Artifact.h"
 #include "pprt/Checks.h"
 #include "pprt/Files.h"
+#include "pprt/host/Batches.h"
+#include "pprt/host/Measure.h"
+#include "pprt/host/Metrics.h"
+#include "pprt/host/Parameters.h"
+#include "pprt/host/Progress.h"
 
 #include <chrono>
 #include <cmath>
@@ -30,6 +31,7 @@
 
 using namespace pp::run;
 using namespace pprt;
+using namespace pprt::host;
 
 namespace {
 
@@ -317,9 +319,9 @@ Status pp::run::run(const Options &options) {
                                     "--verify expects the partitioned program "
                                     "to compute what the model "
                                     "does, got the differences above");
-  reportPrediction((*session)->artifact(), (*session)->mesh(),
-                   predict::predict((*session)->artifact(), (*session)->mesh()),
-                   report);
+  pp::predict::reportPrediction(
+      (*session)->artifact(), (*session)->mesh(),
+      predict::predict((*session)->artifact(), (*session)->mesh()), report);
   measure(**session, report);
   // A run that ended between steps keeps what it learnt, as if it had been
   // asked for fewer; one that failed within a step only tells what it measured.

@@ -11,6 +11,7 @@
 
 using namespace pp::run;
 using namespace pprt;
+using namespace pprt::host;
 
 template <typename T>
 static void widen(const void *values, std::vector<double> &result) {

@@ -9,9 +9,9 @@
 #ifndef PP_RUN_STEPPER_H
 #define PP_RUN_STEPPER_H
 
-#include "Batches.h"
-#include "Compare.h"
 #include "pprt/Session.h"
+#include "pprt/host/Batches.h"
+#include "pprt/host/Compare.h"
 
 #include <memory>
 #include <string>
@@ -22,7 +22,8 @@ namespace pp::run {
 class Stepper {
 public:
   virtual ~Stepper() = default;
-  virtual pprt::Expected<StepValues> step(const Batch &batch) = 0;
+  virtual pprt::Expected<pprt::host::StepValues>
+  step(const pprt::host::Batch &batch) = 0;
   /// Goes on from the parameters and states of a session.
   virtual pprt::Status follow(const pprt::Session &leader) = 0;
 };
@@ -31,10 +32,11 @@ public:
 std::unique_ptr<Stepper> makeSessionStepper(pprt::Session &session);
 
 /// What a session's parameters and states hold.
-pprt::Expected<StepValues> readArguments(const pprt::Session &session);
+pprt::Expected<pprt::host::StepValues>
+readArguments(const pprt::Session &session);
 
 /// The last step's results beyond loss and gradients.
-Values readMetrics(const pprt::Session &session);
+pprt::host::Values readMetrics(const pprt::Session &session);
 
 /// `count` elements as doubles.
 std::vector<double> asDoubles(pprt::ppx::ElementType element,

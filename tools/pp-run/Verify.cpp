@@ -4,14 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
-#include "Compare.h"
-#include "Parameters.h"
 #include "Reference.h"
+#include "pprt/host/Compare.h"
+#include "pprt/host/Parameters.h"
 
 #include <cstdio>
 
 using namespace pp::run;
 using namespace pprt;
+using namespace pprt::host;
 
 // Enough for states to matter.
 static constexpr uint64_t comparedSteps = 3;

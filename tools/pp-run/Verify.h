@@ -10,11 +10,11 @@
 #ifndef PP_RUN_VERIFY_H
 #define PP_RUN_VERIFY_H
 
-#include "Batches.h"
 #include "Compile.h"
 #include "Options.h"
-#include "Report.h"
-#include "SafeTensors.h"
+#include "pprt/host/Batches.h"
+#include "pprt/host/Report.h"
+#include "pprt/host/SafeTensors.h"
 
 #include <ostream>
 
@@ -23,9 +23,9 @@ namespace pp::run {
 /// What every session of a run starts from.
 struct Start {
   const Options &options;
-  const Batches &batches;
+  const pprt::host::Batches &batches;
   /// Null: the parameters' initializers.
-  const SafeTensors *parameters = nullptr;
+  const pprt::host::SafeTensors *parameters = nullptr;
 };
 
 /// A new session of `program` with its initial values, after its setup.
@@ -43,8 +43,8 @@ struct Compared {
 
 /// Compares the first steps and prints a table to `out` unless told to be
 /// quiet. A difference is no failure here: the report tells.
-pprt::Expected<VerifyReport> verify(const Compared &compared,
-                                    const Start &start, std::ostream &out);
+pprt::Expected<pprt::host::VerifyReport>
+verify(const Compared &compared, const Start &start, std::ostream &out);
 
 } // namespace pp::run
 

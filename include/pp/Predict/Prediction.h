@@ -11,34 +11,22 @@
 #ifndef PP_PREDICT_PREDICTION_H
 #define PP_PREDICT_PREDICTION_H
 
-#include "pp/Predict/Replay.h"
 #include "pp/Schedule/Simulate.h"
 #include "pp/Schedule/Topology.h"
 #include "pprt/Communication.h"
+#include "pprt/host/MemoryUse.h"
+#include "pprt/host/Replay.h"
 
 #include <string>
 #include <vector>
 
 namespace pp::predict {
 
-/// Bytes of one rank: the arena, and what lives at the instruction of a body
-/// that needs the most. Of a hole between slots nobody is the owner, so that
-/// the parts may add up to less.
-struct MemoryUse {
-  uint64_t peak = 0;
-  uint64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0,
-           workspace = 0, communication = 0;
-  /// Parameters, whole, that are stored in parts.
-  uint64_t gathered = 0;
-};
-
-MemoryUse memoryOf(const pprt::ppx::ProgramT &program);
-
 /// What all ranks of one program have in common.
 struct ProgramPrediction {
   std::string name;
   std::vector<uint32_t> ranks;
-  MemoryUse memory;
+  pprt::host::MemoryUse memory;
   std::vector<pprt::Traffic> traffic;
   /// Names, in the model's order, and elements of the whole parameters.
   std::vector<std::string> parameters;
@@ -53,7 +41,7 @@ struct Prediction {
   std::vector<uint64_t> cuts;
   /// Of every rank's compute queue, the idle share of a step.
   double bubble = 0;
-  TravelTime travel;
+  pprt::host::TravelTime travel;
   double stepSeconds = 0;
   /// Forward and backward actions, a row for each program.
   schedule::Schedule schedule;

@@ -1,0 +1,48 @@
+//===- Report.cpp - the predicted half of a report ------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Predict/Report.h"
+
+using namespace pp::predict;
+using namespace pprt;
+using namespace pprt::host;
+namespace schedule = pp::schedule;
+
+static StageReport describe(const Prediction &prediction, size_t index) {
+  const ProgramPrediction &program = prediction.programs[index];
+  StageReport stage = {program.name, program.ranks, program.parameters,
+                       1e3 * program.computeSeconds, ""};
+  // With a row for each rank instead, one of the program's serves.
+  const auto &rows = prediction.schedule.ranks;
+  const size_t row =
+      rows.size() == prediction.programs.size() ? index : program.ranks.front();
+  if (row < rows.size())
+    for (const schedule::Action &action : rows[row])
+      stage.schedule +=
+          (stage.schedule.empty() ? "" : " ") + schedule::print(action);
+  return stage;
+}
+
+void pp::predict::reportPrediction(const ppx::ArtifactT &artifact,
+                                   const Mesh &mesh,
+                                   const Prediction &prediction,
+                                   Report &report) {
+  report.world = mesh.worldSize();
+  report.itemsPerStep = artifact.items_per_step;
+  report.memory.resize(report.world);
+  report.communication.resize(report.world);
+  for (size_t i = 0; i < prediction.programs.size(); ++i) {
+    const ProgramPrediction &program = prediction.programs[i];
+    for (uint32_t rank : program.ranks) {
+      report.memory[rank] = {rank, program.memory, {}};
+      report.communication[rank] = {rank, program.traffic};
+    }
+    report.stages.push_back(describe(prediction, i));
+  }
+  report.predictedStepMs = 1e3 * prediction.stepSeconds;
+  report.cuts = prediction.cuts;
+  report.bubble.predicted = prediction.bubble;
+  report.travel.predicted = prediction.travel;
+}

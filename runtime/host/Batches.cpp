@@ -1,0 +1,74 @@
+//===- Batches.cpp - a data set, bound to a session's inputs --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/Batches.h"
+#include "pprt/Program.h"
+#include "pprt/host/Elements.h"
+
+using namespace pprt;
+using namespace pprt::host;
+
+static std::vector<uint32_t> inputsOf(const ppx::ArtifactT &artifact) {
+  std::vector<uint32_t> inputs;
+  for (uint32_t i = 0; i < artifact.arguments.size(); ++i) {
+    const ppx::Role role = artifact.arguments[i]->role;
+    if (role == ppx::Role_input || role == ppx::Role_label)
+      inputs.push_back(i);
+  }
+  return inputs;
+}
+
+/// Of every argument, whether any rank loads it.
+static std::vector<bool> findLoaded(const ppx::ArtifactT &artifact) {
+  std::vector<bool> loaded(artifact.arguments.size());
+  for (const auto &program : artifact.programs)
+    for (Section section : kSections)
+      for (const auto &instruction : instructionsOf(*program, section))
+        if (instruction->opcode == ppx::Opcode_load)
+          loaded[instruction->binding] = true;
+  return loaded;
+}
+
+Expected<Batches> Batches::open(const std::string &data,
+                                const ppx::ArtifactT &artifact, uint64_t seed) {
+  Batches batches;
+  std::vector<DataTensor> tensors;
+  const std::vector<bool> loaded = findLoaded(artifact);
+  for (uint32_t i : inputsOf(artifact)) {
+    const ppx::ArgumentT &argument = *artifact.arguments[i];
+    tensors.push_back({argument.name, argument.role, argument.element,
+                       argument.shape, argument.bound, loaded[i]});
+    batches.inputNames.push_back(argument.name);
+    // The artifact's structure was checked: the product fits.
+    batches.bytes.push_back(
+        denseBytes(argument.shape, elementSize(argument.element)).value_or(0));
+  }
+  Expected<std::unique_ptr<Dataset>> dataset = openDataset(data, tensors, seed);
+  if (!dataset)
+    return dataset.status();
+  batches.dataset = std::move(*dataset);
+  return batches;
+}
+
+Status Batches::read(uint64_t step, Batch &batch) const {
+  batch.resize(bytes.size());
+  for (size_t tensor = 0; tensor < bytes.size(); ++tensor) {
+    batch[tensor].resize(bytes[tensor]);
+    if (Status status = dataset->read(step, tensor, batch[tensor].data());
+        !status.ok())
+      return status;
+  }
+  return {};
+}
+
+Status pprt::host::setBatch(Session &session, const Batch &batch) {
+  const std::vector<uint32_t> inputs = inputsOf(session.artifact());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (Status status =
+            session.setInput(inputs[i], batch[i].data(), batch[i].size());
+        !status.ok())
+      return status;
+  return {};
+}

@@ -1,0 +1,359 @@
+//===- Dataset.cpp - Where batches come from ------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// One class per kind. Files stay open and rows are read when a step needs them,
+// so a data set may be larger than memory.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/Dataset.h"
+
+#include "pprt/Program.h"
+#include "pprt/host/Elements.h"
+#include "pprt/host/Npy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+using namespace pprt::host;
+using pprt::denseBytes;
+using pprt::ExitCode;
+using pprt::Expected;
+using pprt::InputFile;
+using pprt::Status;
+using namespace pprt::ppx;
+
+static bool isInteger(ElementType element) {
+  return element == ElementType_i32 || element == ElementType_i64;
+}
+
+static uint64_t elementCount(const DataTensor &tensor) {
+  return *denseBytes(tensor.shape, 1);
+}
+
+/// Integer `index` of `data`, whose elements are i32 or i64.
+static int64_t integerAt(ElementType element, const void *data,
+                         uint64_t index) {
+  if (element == ElementType_i64)
+    return static_cast<const int64_t *>(data)[index];
+  return static_cast<const int32_t *>(data)[index];
+}
+
+static void setInteger(ElementType element, void *data, uint64_t index,
+                       int64_t value) {
+  if (element == ElementType_i64)
+    static_cast<int64_t *>(data)[index] = value;
+  else
+    static_cast<int32_t *>(data)[index] = static_cast<int32_t>(value);
+}
+
+/// Whether the integers that were read from `source` lie below the tensor's
+/// bound: the model looks them up in tables of that size.
+static Status checkBound(const std::string &source, const DataTensor &tensor,
+                         const void *data) {
+  if (!isInteger(tensor.element) || tensor.bound == 0)
+    return Status();
+  for (uint64_t i = 0, count = elementCount(tensor); i < count; ++i) {
+    int64_t value = integerAt(tensor.element, data, i);
+    if (value < 0 || static_cast<uint64_t>(value) >= tensor.bound)
+      return Status(ExitCode::io, source + ": expects integers from 0 to " +
+                                      std::to_string(tensor.bound - 1) +
+                                      " for '" + tensor.name + "', got " +
+                                      std::to_string(value));
+  }
+  return Status();
+}
+
+static uint64_t byteCount(const DataTensor &tensor) {
+  return *denseBytes(tensor.shape, pprt::elementSize(tensor.element));
+}
+
+static Status zero(const DataTensor &tensor, void *out) {
+  std::memset(out, 0, byteCount(tensor));
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// text:FILE
+//===----------------------------------------------------------------------===//
+
+namespace {
+class TextDataset : public Dataset {
+public:
+  TextDataset(InputFile file, std::vector<DataTensor> tensors)
+      : file(std::move(file)), tensors(std::move(tensors)) {}
+
+  static Expected<std::unique_ptr<Dataset>>
+  open(const std::string &path, std::vector<DataTensor> tensors);
+
+  Status read(uint64_t step, size_t index, void *out) const override;
+
+private:
+  InputFile file;
+  std::vector<DataTensor> tensors;
+};
+} // namespace
+
+Expected<std::unique_ptr<Dataset>>
+TextDataset::open(const std::string &path, std::vector<DataTensor> tensors) {
+  std::vector<const DataTensor *> used;
+  for (const DataTensor &tensor : tensors)
+    if (tensor.isUsed)
+      used.push_back(&tensor);
+  bool isPair = used.size() == 2 && used[0]->role != used[1]->role &&
+                used[0]->shape == used[1]->shape && used[0]->shape.size() == 2;
+  for (const DataTensor *tensor : used)
+    isPair &= isInteger(tensor->element);
+  if (!isPair) {
+    std::string found;
+    for (const DataTensor *tensor : used)
+      found += (found.empty() ? "" : ", ") +
+               std::string(EnumNameRole(tensor->role)) + " '" + tensor->name +
+               "' " + EnumNameElementType(tensor->element) +
+               printShape(tensor->shape);
+    return Status(ExitCode::usage,
+                  "--data=text:" + path +
+                      " expects a model with one input and one label, both "
+                      "integers of shape [batch, sequence], got " +
+                      found);
+  }
+  Expected<InputFile> file = InputFile::open(path);
+  if (!file)
+    return file.status();
+  uint64_t sequence = used[0]->shape[1];
+  if (file->size() < 2 || file->size() - 2 < sequence)
+    return Status(ExitCode::io, path + ": expects a text of at least " +
+                                    std::to_string(sequence) +
+                                    " + 2 bytes, got " +
+                                    std::to_string(file->size()));
+  return std::unique_ptr<Dataset>(
+      new TextDataset(std::move(*file), std::move(tensors)));
+}
+
+Status TextDataset::read(uint64_t step, size_t index, void *out) const {
+  const DataTensor &tensor = tensors[index];
+  if (!tensor.isUsed)
+    return zero(tensor, out);
+  uint64_t rows = tensor.shape[0], sequence = tensor.shape[1];
+  uint64_t starts = file.size() - sequence - 1;
+  std::vector<uint8_t> text(sequence);
+  for (uint64_t row = 0; row < rows; ++row) {
+    // 128 bits, so that no number of steps wraps around.
+    unsigned __int128 position = step;
+    position = (position * rows + row) * sequence;
+    uint64_t offset = static_cast<uint64_t>(position % starts) +
+                      (tensor.role == Role_label ? 1 : 0);
+    if (Status status = file.read(offset, text.data(), sequence); !status.ok())
+      return status;
+    for (uint64_t i = 0; i < sequence; ++i)
+      setInteger(tensor.element, out, row * sequence + i, text[i]);
+  }
+  return checkBound(file.path(), tensor, out);
+}
+
+//===----------------------------------------------------------------------===//
+// npy:DIR
+//===----------------------------------------------------------------------===//
+
+namespace {
+class NpyDataset : public Dataset {
+public:
+  static Expected<std::unique_ptr<Dataset>>
+  open(const std::string &directory, std::vector<DataTensor> tensors);
+
+  Status read(uint64_t step, size_t index, void *out) const override;
+  std::string describe(uint64_t steps) const override;
+
+private:
+  /// Opens the file of a tensor and compares it with those before.
+  Status add(const std::string &directory, const DataTensor &tensor);
+
+  /// By tensor; nothing for one that is not used.
+  std::vector<std::optional<NpyFile>> files;
+  std::vector<DataTensor> tensors;
+  /// Of the first file: its name, and what it holds.
+  std::string first;
+  uint64_t rows = 0, batch = 0, stepsPerEpoch = 0;
+};
+} // namespace
+
+/// A tensor without dimensions has one row per step.
+static uint64_t rowsOf(const DataTensor &tensor) {
+  return tensor.shape.empty() ? 1 : tensor.shape.front();
+}
+
+Status NpyDataset::add(const std::string &directory, const DataTensor &tensor) {
+  Expected<NpyFile> file =
+      NpyFile::open(directory + "/" + tensor.name + ".npy");
+  if (!file)
+    return file.status();
+  const uint64_t its = rowsOf(tensor);
+  std::vector<uint64_t> wanted = tensor.shape, found = file->shape();
+  wanted.resize(std::max<size_t>(1, wanted.size()), 1);
+  const uint64_t held = found.empty() ? 0 : found.front();
+  if (!found.empty())
+    found.front() = wanted.front() = its;
+  if (found != wanted || held < its || its == 0) {
+    wanted.front() = its;
+    return Status(ExitCode::io,
+                  file->path() + ": expects shape " + printShape(wanted) +
+                      " or more rows, at least one batch, for '" + tensor.name +
+                      "', got " + printShape(file->shape()));
+  }
+  // Reading nothing tells whether the element types go together.
+  if (Status status = file->read(0, 0, tensor.element, nullptr); !status.ok())
+    return status;
+  if (first.empty()) {
+    first = file->path();
+    rows = held;
+    batch = its;
+    stepsPerEpoch = held / its;
+  }
+  const bool isAsLong =
+      its == batch ? held == rows : held / its == stepsPerEpoch;
+  if (!isAsLong && its == batch)
+    return Status(ExitCode::io, file->path() + ": expects as many rows as " +
+                                    first + ", " + std::to_string(rows) +
+                                    ", got " + std::to_string(held));
+  if (!isAsLong)
+    return Status(ExitCode::io, file->path() + ": expects as many steps as " +
+                                    first + " holds, which are " +
+                                    std::to_string(stepsPerEpoch) + " (" +
+                                    std::to_string(rows) + " rows, " +
+                                    std::to_string(batch) + " a step), got " +
+                                    std::to_string(held) + " rows, " +
+                                    std::to_string(its) + " a step");
+  files.push_back(std::move(*file));
+  return Status();
+}
+
+Expected<std::unique_ptr<Dataset>>
+NpyDataset::open(const std::string &directory,
+                 std::vector<DataTensor> tensors) {
+  auto dataset = std::make_unique<NpyDataset>();
+  for (const DataTensor &tensor : tensors) {
+    if (!tensor.isUsed) {
+      dataset->files.emplace_back();
+      continue;
+    }
+    if (Status status = dataset->add(directory, tensor); !status.ok())
+      return status;
+  }
+  dataset->tensors = std::move(tensors);
+  return std::unique_ptr<Dataset>(std::move(dataset));
+}
+
+Status NpyDataset::read(uint64_t step, size_t index, void *out) const {
+  const DataTensor &tensor = tensors[index];
+  const std::optional<NpyFile> &file = files[index];
+  if (!file)
+    return zero(tensor, out);
+  const uint64_t count = elementCount(tensor);
+  const Status status =
+      file->read(step % stepsPerEpoch * count, count, tensor.element, out);
+  return status.ok() ? checkBound(file->path(), tensor, out) : status;
+}
+
+std::string NpyDataset::describe(uint64_t steps) const {
+  if (first.empty())
+    return "";
+  std::string text = first + " holds " + std::to_string(rows) +
+                     " rows: " + std::to_string(stepsPerEpoch) +
+                     (stepsPerEpoch == 1 ? " step" : " steps") + " of " +
+                     std::to_string(batch);
+  if (const uint64_t rest = rows - stepsPerEpoch * batch)
+    text += ", " + std::to_string(rest) + " left over";
+  if (steps > stepsPerEpoch)
+    text += "; an epoch ends every " + std::to_string(stepsPerEpoch) +
+            (stepsPerEpoch == 1 ? " step, " : " steps, ") +
+            std::to_string(steps / stepsPerEpoch) + " in all";
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// random
+//===----------------------------------------------------------------------===//
+
+namespace {
+class RandomDataset : public Dataset {
+public:
+  RandomDataset(std::vector<DataTensor> tensors, uint64_t seed)
+      : tensors(std::move(tensors)), seed(seed) {}
+
+  static Expected<std::unique_ptr<Dataset>>
+  open(std::vector<DataTensor> tensors, uint64_t seed);
+
+  Status read(uint64_t step, size_t index, void *out) const override;
+
+private:
+  std::vector<DataTensor> tensors;
+  uint64_t seed;
+};
+} // namespace
+
+/// The output function of SplitMix64 (Steele et al., 2014): a bijection in
+/// which every input bit changes about half of the output bits.
+static uint64_t mix(uint64_t value) {
+  value += 0x9e3779b97f4a7c15;
+  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
+  value = (value ^ value >> 27) * 0x94d049bb133111eb;
+  return value ^ value >> 31;
+}
+
+Expected<std::unique_ptr<Dataset>>
+RandomDataset::open(std::vector<DataTensor> tensors, uint64_t seed) {
+  for (const DataTensor &tensor : tensors)
+    if (tensor.isUsed && isInteger(tensor.element) && tensor.bound == 0)
+      return Status(ExitCode::usage,
+                    "--data=random expects a known bound (pp.bound) for the "
+                    "integers of '" +
+                        tensor.name + "', got none; give it files");
+  return std::unique_ptr<Dataset>(new RandomDataset(std::move(tensors), seed));
+}
+
+Status RandomDataset::read(uint64_t step, size_t index, void *out) const {
+  const DataTensor &tensor = tensors[index];
+  uint64_t stream = mix(mix(mix(seed) + step) + index);
+  for (uint64_t i = 0, count = elementCount(tensor); i < count; ++i) {
+    uint64_t bits = mix(stream + i);
+    if (isInteger(tensor.element)) {
+      // The high half of a product is uniform below the bound.
+      auto product = static_cast<unsigned __int128>(bits) * tensor.bound;
+      setInteger(tensor.element, out, i, static_cast<int64_t>(product >> 64));
+    } else if (tensor.element == ElementType_i1) {
+      static_cast<uint8_t *>(out)[i] = bits >> 63;
+    } else {
+      double value =
+          static_cast<double>(static_cast<int64_t>(bits) >> 11) * 0x1p-52;
+      uint64_t width = tensor.element == ElementType_f64   ? 8
+                       : tensor.element == ElementType_f32 ? 4
+                                                           : 2;
+      convertFloats(FloatType::f64, &value, tensor.element,
+                    static_cast<char *>(out) + i * width, 1);
+    }
+  }
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// Selection
+//===----------------------------------------------------------------------===//
+
+Expected<std::unique_ptr<Dataset>>
+pprt::host::openDataset(const std::string &specification,
+                        std::vector<DataTensor> tensors, uint64_t seed) {
+  size_t colon = specification.find(':');
+  std::string kind = specification.substr(0, colon);
+  std::string path =
+      colon == std::string::npos ? "" : specification.substr(colon + 1);
+  if (kind == "text" && !path.empty())
+    return TextDataset::open(path, std::move(tensors));
+  if (kind == "npy" && !path.empty())
+    return NpyDataset::open(path, std::move(tensors));
+  if (specification == "random")
+    return RandomDataset::open(std::move(tensors), seed);
+  return Status(ExitCode::usage,
+                "--data expects text:FILE, npy:DIR or random, got '" +
+                    specification + "'");
+}

@@ -1,0 +1,38 @@
+//===- Metrics.cpp - What every step told, as it happens ------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/Metrics.h"
+#include "pprt/Files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace pprt;
+using namespace pprt::host;
+
+Expected<MetricsFile> MetricsFile::create(const std::string &path) {
+  const int descriptor =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+    return systemFailure(path, "open");
+  return MetricsFile(path, descriptor);
+}
+
+MetricsFile::MetricsFile(MetricsFile &&other) noexcept
+    : path(std::move(other.path)), descriptor(other.descriptor) {
+  other.descriptor = -1;
+}
+
+MetricsFile::~MetricsFile() {
+  if (descriptor >= 0)
+    close(descriptor);
+}
+
+Status MetricsFile::add(const StepReport &step) {
+  const std::string line = printStep(step) + "\n";
+  return writeAll(descriptor, line.data(), line.size())
+             ? Status()
+             : systemFailure(path, "write");
+}

@@ -1,0 +1,297 @@
+//===- Npy.cpp - NumPy array files ----------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file is "\x93NUMPY", a version, the length of a header, the header (a
+// Python dictionary literal with the keys descr, fortran_order and shape) and
+// the elements.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/Npy.h"
+
+#include "Json.h"
+#include "pprt/Program.h"
+#include "pprt/host/Elements.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+using namespace pprt::host;
+using pprt::denseBytes;
+using pprt::ExitCode;
+using pprt::Expected;
+using pprt::InputFile;
+using pprt::OutputFile;
+using pprt::Status;
+using namespace pprt::ppx;
+
+// NumPy itself refuses longer headers unless told to trust the file.
+static constexpr uint64_t maxHeaderBytes = 10000;
+
+namespace {
+struct NpyType {
+  const char *name;
+  ElementType element;
+  uint64_t bytes;
+};
+
+struct Header {
+  std::string type;
+  bool isFortranOrder = false;
+  std::vector<uint64_t> shape;
+};
+
+/// Parses the subset of Python that NumPy writes.
+class HeaderParser {
+public:
+  explicit HeaderParser(const std::string &text) : text(text) {}
+
+  std::optional<Header> parse();
+
+private:
+  bool parseString(std::string &value);
+  bool parseBool(bool &value);
+  bool parseShape(std::vector<uint64_t> &shape);
+  bool parseItem();
+
+  void skipSpace() {
+    next = std::min(text.find_first_not_of(" \t\n\r", next), text.size());
+  }
+  bool consume(const char *token) {
+    skipSpace();
+    size_t length = std::strlen(token);
+    if (text.compare(next, length, token) != 0)
+      return false;
+    next += length;
+    return true;
+  }
+
+  const std::string &text;
+  size_t next = 0;
+  Header header;
+  std::set<std::string> keys;
+};
+} // namespace
+
+static const NpyType npyTypes[] = {{"<f4", ElementType_f32, 4},
+                                   {"<f8", ElementType_f64, 8},
+                                   {"<i4", ElementType_i32, 4},
+                                   {"<i8", ElementType_i64, 8}};
+
+static const NpyType *findType(ElementType element) {
+  for (const NpyType &type : npyTypes)
+    if (type.element == element)
+      return &type;
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Header
+//===----------------------------------------------------------------------===//
+
+std::optional<Header> HeaderParser::parse() {
+  if (!consume("{"))
+    return std::nullopt;
+  while (!consume("}"))
+    if (!parseItem() || (!consume(",") && text.compare(next, 1, "}") != 0))
+      return std::nullopt;
+  skipSpace();
+  if (next != text.size() || keys.size() != 3)
+    return std::nullopt;
+  return header;
+}
+
+bool HeaderParser::parseItem() {
+  std::string key;
+  if (!parseString(key) || !consume(":") || !keys.insert(key).second)
+    return false;
+  if (key == "descr")
+    return parseString(header.type);
+  if (key == "fortran_order")
+    return parseBool(header.isFortranOrder);
+  return key == "shape" && parseShape(header.shape);
+}
+
+bool HeaderParser::parseString(std::string &value) {
+  skipSpace();
+  if (next == text.size() || (text[next] != '\'' && text[next] != '"'))
+    return false;
+  size_t end = text.find(text[next], next + 1);
+  if (end == std::string::npos)
+    return false;
+  value = text.substr(next + 1, end - next - 1);
+  next = end + 1;
+  return true;
+}
+
+bool HeaderParser::parseBool(bool &value) {
+  value = consume("True");
+  return value || consume("False");
+}
+
+bool HeaderParser::parseShape(std::vector<uint64_t> &shape) {
+  if (!consume("("))
+    return false;
+  while (!consume(")")) {
+    skipSpace();
+    uint64_t size = 0;
+    size_t begin = next;
+    for (; next < text.size() && text[next] >= '0' && text[next] <= '9'; ++next)
+      if (__builtin_mul_overflow(size, 10, &size) ||
+          __builtin_add_overflow(size, text[next] - '0', &size))
+        return false;
+    if (next == begin)
+      return false;
+    shape.push_back(size);
+    skipSpace();
+    if (!consume(",") && text.compare(next, 1, ")") != 0)
+      return false;
+  }
+  return true;
+}
+
+Expected<NpyFile> NpyFile::open(const std::string &path) {
+  Expected<InputFile> opened = InputFile::open(path);
+  if (!opened)
+    return opened.status();
+  NpyFile result(std::move(*opened));
+  const InputFile &file = result.file;
+  auto malformed = [&](const std::string &expected, const std::string &found) {
+    return Status(ExitCode::io,
+                  path + ": expects " + expected + ", got " + found);
+  };
+
+  uint8_t start[12] = {};
+  if (file.size() < sizeof(start))
+    return malformed("a .npy file of at least 12 bytes",
+                     std::to_string(file.size()));
+  if (Status status = file.read(0, start, sizeof(start)); !status.ok())
+    return status;
+  if (std::memcmp(start, "\x93NUMPY", 6) != 0)
+    return malformed("the magic bytes \\x93NUMPY", "others");
+  unsigned version = start[6];
+  if (version != 1 && version != 2)
+    return malformed("version 1 or 2", std::to_string(version));
+  uint64_t length = start[8] | start[9] << 8;
+  if (version == 2)
+    length |= uint64_t(start[10]) << 16 | uint64_t(start[11]) << 24;
+  uint64_t headerOffset = version == 1 ? 10 : 12;
+  uint64_t maxLength = std::min(maxHeaderBytes, file.size() - headerOffset);
+  if (length > maxLength)
+    return malformed("a header of at most " + std::to_string(maxLength) +
+                         " bytes",
+                     std::to_string(length));
+  std::string text(length, '\0');
+  if (Status status = file.read(headerOffset, text.data(), length);
+      !status.ok())
+    return status;
+
+  std::optional<Header> header = HeaderParser(text).parse();
+  if (!header)
+    return malformed("a header with descr, fortran_order and shape",
+                     dumpJson(nlohmann::json(text.substr(0, 120))));
+  const NpyType *type = nullptr;
+  for (const NpyType &candidate : npyTypes)
+    if (header->type == candidate.name)
+      type = &candidate;
+  if (!type)
+    return malformed("elements of type <f4, <f8, <i4 or <i8",
+                     dumpJson(nlohmann::json(header->type)));
+  if (header->isFortranOrder)
+    return malformed("an array in C order", "one in Fortran order");
+  result.type = type->element;
+  result.dimensions = header->shape;
+  result.dataOffset = headerOffset + length;
+  std::optional<uint64_t> bytes = denseBytes(header->shape, type->bytes);
+  uint64_t found = file.size() - result.dataOffset;
+  if (!bytes || *bytes != found)
+    return malformed((bytes ? std::to_string(*bytes) : "too many") +
+                         " bytes of elements for shape " +
+                         printShape(header->shape),
+                     std::to_string(found));
+  return Expected<NpyFile>(std::move(result));
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+Status NpyFile::read(uint64_t first, uint64_t count, ElementType element,
+                     void *out) const {
+  uint64_t bytes = findType(type)->bytes;
+  uint64_t offset = dataOffset + first * bytes;
+  if (type == element)
+    return file.read(offset, out, count * bytes);
+
+  bool isFloat = type == ElementType_f32 || type == ElementType_f64;
+  bool toInteger = element == ElementType_i32 || element == ElementType_i64;
+  bool toFloat = element == ElementType_f32 || element == ElementType_f64 ||
+                 element == ElementType_bf16;
+  if (isFloat ? !toFloat : !toInteger)
+    return Status(ExitCode::io, path() + ": expects elements of type " +
+                                    EnumNameElementType(element) + ", got " +
+                                    EnumNameElementType(type));
+  std::vector<char> stored(count * bytes);
+  if (Status status = file.read(offset, stored.data(), stored.size());
+      !status.ok())
+    return status;
+  if (isFloat) {
+    convertFloats(type == ElementType_f32 ? FloatType::f32 : FloatType::f64,
+                  stored.data(), element, out, count);
+    return Status();
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    if (element == ElementType_i64) {
+      int32_t value;
+      std::memcpy(&value, stored.data() + i * 4, 4);
+      static_cast<int64_t *>(out)[i] = value;
+      continue;
+    }
+    int64_t value;
+    std::memcpy(&value, stored.data() + i * 8, 8);
+    if (value != static_cast<int32_t>(value))
+      return Status(ExitCode::io, path() +
+                                      ": expects integers of 32 bits, got " +
+                                      std::to_string(value) + " at element " +
+                                      std::to_string(first + i));
+    static_cast<int32_t *>(out)[i] = static_cast<int32_t>(value);
+  }
+  return Status();
+}
+
+Status pprt::host::writeNpy(const std::string &path, ElementType element,
+                            const std::vector<uint64_t> &shape,
+                            const void *data) {
+  const NpyType *type = findType(element);
+  std::optional<uint64_t> bytes;
+  if (type)
+    bytes = denseBytes(shape, type->bytes);
+  if (!bytes)
+    return Status(ExitCode::io,
+                  path +
+                      ": expects an array of f32, f64, i32 or i64 of less "
+                      "than 2^63 bytes, got " +
+                      EnumNameElementType(element) + printShape(shape));
+  std::string header = std::string("{'descr': '") + type->name +
+                       "', 'fortran_order': False, 'shape': (";
+  for (uint64_t size : shape)
+    header += std::to_string(size) + ",";
+  header += ")}";
+  // The elements begin at a multiple of 64.
+  header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10, ' ');
+  header.back() = '\n';
+
+  std::string start("\x93NUMPY\x01\x00", 8);
+  start += static_cast<char>(header.size() & 255);
+  start += static_cast<char>(header.size() >> 8);
+  Expected<OutputFile> file = OutputFile::create(path);
+  if (!file)
+    return file.status();
+  Status status = file->write(start.data(), start.size());
+  if (status.ok())
+    status = file->write(header.data(), header.size());
+  if (status.ok())
+    status = file->write(data, *bytes);
+  return status.ok() ? file->commit() : status;
+}

@@ -1,0 +1,82 @@
+//===- Overlap.cpp - how much of communication nobody waits for -----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whoever comes first to a meeting waits for the others, and not for a message:
+// that is imbalance, or a pipeline's bubble, and counts as neither of the two
+// kinds told apart here.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/Program.h"
+#include "pprt/host/Replay.h"
+
+#include <algorithm>
+
+using namespace pprt;
+using namespace pprt::host;
+
+/// Sorted and apart.
+static std::vector<Span> unite(std::vector<Span> spans) {
+  std::sort(spans.begin(), spans.end(),
+            [](const Span &a, const Span &b) { return a.begin < b.begin; });
+  std::vector<Span> result;
+  for (const Span &span : spans) {
+    if (result.empty() || span.begin > result.back().end)
+      result.push_back(span);
+    else
+      result.back().end = std::max(result.back().end, span.end);
+  }
+  return result;
+}
+
+static double lengthOf(const std::vector<Span> &spans) {
+  double length = 0;
+  for (const Span &span : spans)
+    length += span.end - span.begin;
+  return length;
+}
+
+/// Length of what two lists of spans that are apart have in common.
+static double commonLength(const std::vector<Span> &a,
+                           const std::vector<Span> &b) {
+  double length = 0;
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    length += std::max(0.0, std::min(a[i].end, b[j].end) -
+                                std::max(a[i].begin, b[j].begin));
+    if (a[i].end < b[j].end)
+      ++i;
+    else
+      ++j;
+  }
+  return length;
+}
+
+TravelTime pprt::host::travelTime(const Players &players,
+                                  const Timeline &timeline) {
+  std::vector<std::vector<Span>> travels(players.size());
+  for (const std::vector<Place> &meeting : players.findMeetings()) {
+    double begin = 0;
+    for (Place place : meeting)
+      begin = std::max(begin, timeline[place.player][place.index].begin);
+    for (Place place : meeting)
+      travels[place.player].push_back(
+          {begin, std::max(begin, timeline[place.player][place.index].end)});
+  }
+  TravelTime sum;
+  double ranks = 0;
+  for (uint32_t player = 0; player < players.size(); ++player) {
+    std::vector<Span> kernels;
+    const InstructionList &body = players.program(player).body;
+    for (size_t i = 0; i < body.size(); ++i)
+      if (body[i]->opcode == ppx::Opcode_run ||
+          body[i]->opcode == ppx::Opcode_gate)
+        kernels.push_back(timeline[player][i]);
+    const std::vector<Span> travel = unite(std::move(travels[player]));
+    const double hidden = commonLength(travel, unite(std::move(kernels)));
+    const double weight = players.weight(player);
+    sum.hidden += weight * hidden;
+    sum.exposed += weight * (lengthOf(travel) - hidden);
+    ranks += weight;
+  }
+  return ranks > 0 ? TravelTime{sum.exposed / ranks, sum.hidden / ranks} : sum;
+}

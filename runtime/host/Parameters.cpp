@@ -1,0 +1,120 @@
+//===- Parameters.cpp - values into and out of a session ------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/Parameters.h"
+
+#include "pprt/Program.h"
+
+#include <algorithm>
+#include <vector>
+
+using namespace pprt;
+using namespace pprt::host;
+
+/// The model's parameters and states.
+static std::vector<uint32_t> parametersOf(const ppx::ArtifactT &artifact) {
+  std::vector<uint32_t> parameters;
+  for (uint32_t i = 0; i < artifact.arguments.size(); ++i)
+    if (artifact.arguments[i]->is_models)
+      parameters.push_back(i);
+  return parameters;
+}
+
+/// to[i] = from[j], where dimension d of `to`, of this shape, is dimension
+/// order[d] of `from`.
+static void transpose(const std::vector<uint64_t> &shape,
+                      const std::vector<uint32_t> &order, uint64_t width,
+                      const std::byte *from, std::byte *to) {
+  std::vector<uint64_t> sizes(shape.size()), strides(shape.size()),
+      index(shape.size());
+  for (size_t d = 0; d < shape.size(); ++d)
+    sizes[order[d]] = shape[d];
+  uint64_t count = 1;
+  for (size_t d = shape.size(); d-- > 0; count *= sizes[d])
+    for (size_t e = 0; e < shape.size(); ++e)
+      if (order[e] == d)
+        strides[e] = count;
+  for (uint64_t i = 0, at = 0; i < count; ++i) {
+    std::copy_n(from + at * width, width, to + i * width);
+    for (size_t d = shape.size(); d-- > 0;) {
+      at += strides[d];
+      if (++index[d] < shape[d])
+        break;
+      at -= strides[d] * shape[d];
+      index[d] = 0;
+    }
+  }
+}
+
+/// The order that leads from a checkpoint's dimensions to the model's.
+static std::vector<uint32_t> inverse(const std::vector<uint32_t> &order) {
+  std::vector<uint32_t> result(order.size());
+  for (uint32_t i = 0; i < order.size(); ++i)
+    result[order[i]] = i;
+  return result;
+}
+
+/// What checkpoints know: a parameter's type may split their dimensions.
+static const std::vector<uint64_t> &
+storedShape(const ppx::ArgumentT &argument) {
+  return argument.stored_shape.empty() ? argument.shape : argument.stored_shape;
+}
+
+Status pprt::host::loadParameters(const SafeTensors &file, Session &session) {
+  std::vector<std::byte> values, stored;
+  for (uint32_t i : parametersOf(session.artifact())) {
+    const ppx::ArgumentT &argument = *session.artifact().arguments[i];
+    // Not every checkpoint has the states of what was trained.
+    if (argument.role == ppx::Role_state && !file.find(argument.name))
+      continue;
+    values.resize(session.argumentBytes(i));
+    stored.resize(argument.stored_order.empty() ? 0 : values.size());
+    if (Status status =
+            file.read(argument.name, argument.element, storedShape(argument),
+                      stored.empty() ? values.data() : stored.data());
+        !status.ok())
+      return status;
+    if (!stored.empty())
+      transpose(argument.shape, inverse(argument.stored_order),
+                elementSize(argument.element), stored.data(), values.data());
+    if (Status status = session.setArgument(i, values.data(), values.size());
+        !status.ok())
+      return status;
+  }
+  return {};
+}
+
+Status pprt::host::checkSavable(const std::string &path,
+                                const ppx::ArtifactT &artifact) {
+  for (uint32_t i : parametersOf(artifact))
+    if (Status status = checkTensorName(path, artifact.arguments[i]->name);
+        !status.ok())
+      return status;
+  return {};
+}
+
+Status pprt::host::saveParameters(const std::string &path,
+                                  const Session &session) {
+  const std::vector<uint32_t> parameters = parametersOf(session.artifact());
+  std::vector<TensorToStore> tensors;
+  for (uint32_t i : parameters) {
+    const ppx::ArgumentT &argument = *session.artifact().arguments[i];
+    tensors.push_back({argument.name, argument.element, storedShape(argument)});
+  }
+  return writeSafeTensors(path, tensors, [&](size_t index, void *out) {
+    const uint32_t number = parameters[index];
+    const ppx::ArgumentT &argument = *session.artifact().arguments[number];
+    const uint64_t bytes = session.argumentBytes(number);
+    if (argument.stored_order.empty())
+      return session.getArgument(number, out, bytes);
+    std::vector<std::byte> values(bytes);
+    Status status = session.getArgument(number, values.data(), bytes);
+    if (status.ok())
+      transpose(storedShape(argument), argument.stored_order,
+                elementSize(argument.element), values.data(),
+                static_cast<std::byte *>(out));
+    return status;
+  });
+}

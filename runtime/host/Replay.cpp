@@ -1,0 +1,227 @@
+//===- Replay.cpp - a step's timeline from durations ----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/Replay.h"
+#include "pprt/Meetings.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+using namespace pprt;
+using namespace pprt::host;
+
+Players Players::ranks(const ppx::ArtifactT &artifact, const Mesh &mesh) {
+  Players players(artifact, mesh);
+  players.bodies.resize(mesh.worldSize());
+  for (const auto &program : artifact.programs)
+    for (uint32_t rank : program->ranks)
+      players.bodies[rank] = program.get();
+  for (uint32_t rank = 0; rank < mesh.worldSize(); ++rank) {
+    players.weights.push_back(1);
+    players.firstRanks.push_back(rank);
+    players.playerOf.push_back(rank);
+  }
+  return players;
+}
+
+Players Players::programs(const ppx::ArtifactT &artifact, const Mesh &mesh) {
+  Players players(artifact, mesh);
+  players.playerOf.resize(mesh.worldSize());
+  for (const auto &program : artifact.programs) {
+    for (uint32_t rank : program->ranks)
+      players.playerOf[rank] = players.size();
+    players.bodies.push_back(program.get());
+    players.weights.push_back(uint32_t(program->ranks.size()));
+    players.firstRanks.push_back(program->ranks.front());
+  }
+  return players;
+}
+
+std::vector<std::vector<Place>> Players::findMeetings() const {
+  // A place is known by the players at the edge's ends, or by the group and the
+  // first of its players; a meeting also by its turn among those of the place.
+  using Ends = std::tuple<bool, uint32_t, uint32_t>;
+  const Ranks ranks(artifact, mesh);
+  const Meetings body(ranks, Section::body);
+  std::map<std::pair<Ends, size_t>, std::vector<Place>> meetings;
+  for (uint32_t player = 0; player < size(); ++player) {
+    const uint32_t rank = firstRanks[player];
+    for (const MeetingPlace &place : body.places({rank, rank + 1})) {
+      const std::vector<uint32_t> members = body.members(place);
+      Ends ends = {false, place.first, player};
+      if (place.isGroup)
+        for (uint32_t member : members)
+          std::get<2>(ends) = std::min(std::get<2>(ends), playerOf[member]);
+      else
+        ends = {true, playerOf[place.first], playerOf[place.second]};
+      const uint32_t member = members[0] == rank ? 0 : 1;
+      const std::vector<uint32_t> &indices = body.sequence(place, member, rank);
+      for (size_t turn = 0; turn < indices.size(); ++turn)
+        meetings[{ends, turn}].push_back({player, indices[turn]});
+    }
+  }
+  std::vector<std::vector<Place>> result;
+  for (auto &[key, places] : meetings)
+    result.push_back(std::move(places));
+  return result;
+}
+
+namespace {
+
+/// How far each queue of a player is.
+struct Progress {
+  /// By queue, its instructions; and how many of them are done.
+  std::vector<std::vector<size_t>> queues;
+  std::vector<size_t> done;
+};
+
+class Replayer {
+public:
+  Replayer(const Players &players,
+           const std::function<double(Place)> &duration);
+
+  std::optional<Timeline> run();
+
+private:
+  /// When the head of a queue can start; nothing if its waits do not hold.
+  std::optional<double> readyTime(uint32_t player, uint32_t queue) const;
+  bool advance(uint32_t player, uint32_t queue);
+  bool meet(const std::vector<Place> &places);
+
+  static constexpr size_t alone = size_t(-1);
+
+  const Players &players;
+  const std::function<double(Place)> &duration;
+  std::vector<std::vector<Place>> meetings;
+  /// By player and instruction.
+  std::vector<std::vector<size_t>> meetingOf;
+  std::vector<Progress> progress;
+  Timeline timeline;
+};
+
+Replayer::Replayer(const Players &players,
+                   const std::function<double(Place)> &duration)
+    : players(players), duration(duration), meetings(players.findMeetings()) {
+  for (uint32_t player = 0; player < players.size(); ++player) {
+    const ppx::ProgramT &program = players.program(player);
+    Progress start;
+    start.queues.resize(program.queues.size());
+    start.done.resize(program.queues.size());
+    for (size_t i = 0; i < program.body.size(); ++i)
+      start.queues[program.body[i]->queue].push_back(i);
+    progress.push_back(std::move(start));
+    timeline.emplace_back(program.body.size());
+    meetingOf.emplace_back(program.body.size(), alone);
+  }
+  for (size_t m = 0; m < meetings.size(); ++m)
+    for (Place place : meetings[m])
+      meetingOf[place.player][place.index] = m;
+}
+
+std::optional<double> Replayer::readyTime(uint32_t player,
+                                          uint32_t queue) const {
+  const Progress &its = progress[player];
+  const std::vector<Span> &spans = timeline[player];
+  const size_t position = its.done[queue];
+  double ready = position == 0 ? 0 : spans[its.queues[queue][position - 1]].end;
+  for (const ppx::Wait &wait :
+       players.instruction({player, its.queues[queue][position]}).waits) {
+    if (its.done[wait.queue()] < wait.count())
+      return std::nullopt;
+    if (wait.count() > 0)
+      ready = std::max(ready,
+                       spans[its.queues[wait.queue()][wait.count() - 1]].end);
+  }
+  return ready;
+}
+
+bool Replayer::advance(uint32_t player, uint32_t queue) {
+  Progress &its = progress[player];
+  if (its.done[queue] == its.queues[queue].size())
+    return false;
+  const size_t index = its.queues[queue][its.done[queue]];
+  const size_t meeting = meetingOf[player][index];
+  if (meeting != alone)
+    return meet(meetings[meeting]);
+  const std::optional<double> ready = readyTime(player, queue);
+  if (!ready)
+    return false;
+  timeline[player][index] = {*ready, *ready + duration({player, index})};
+  ++its.done[queue];
+  return true;
+}
+
+/// All or none: everybody must be at the head of its queue and ready.
+bool Replayer::meet(const std::vector<Place> &places) {
+  // A transfer without its other end: a player that speaks for ranks which
+  // differ.
+  if (places.size() == 1 &&
+      players.instruction(places.front()).opcode != ppx::Opcode_collective)
+    return false;
+  double start = 0, longest = 0;
+  for (Place place : places) {
+    const Progress &its = progress[place.player];
+    const uint32_t queue = players.instruction(place).queue;
+    if (its.done[queue] == its.queues[queue].size() ||
+        its.queues[queue][its.done[queue]] != place.index)
+      return false;
+    const std::optional<double> ready = readyTime(place.player, queue);
+    if (!ready)
+      return false;
+    timeline[place.player][place.index].begin = *ready;
+    start = std::max(start, *ready);
+    longest = std::max(longest, duration(place));
+  }
+  for (Place place : places) {
+    timeline[place.player][place.index].end = start + longest;
+    ++progress[place.player].done[players.instruction(place).queue];
+  }
+  return true;
+}
+
+std::optional<Timeline> Replayer::run() {
+  for (bool advanced = true; advanced;) {
+    advanced = false;
+    for (uint32_t player = 0; player < players.size(); ++player)
+      for (uint32_t queue = 0; queue < progress[player].queues.size(); ++queue)
+        while (advance(player, queue))
+          advanced = true;
+  }
+  for (const Progress &its : progress)
+    for (size_t queue = 0; queue < its.queues.size(); ++queue)
+      if (its.done[queue] != its.queues[queue].size())
+        return std::nullopt;
+  return std::move(timeline);
+}
+
+} // namespace
+
+std::optional<Timeline>
+pprt::host::replay(const Players &players,
+                   const std::function<double(Place)> &duration) {
+  return Replayer(players, duration).run();
+}
+
+double pprt::host::idleShare(const Players &players, const Timeline &timeline) {
+  double begin = std::numeric_limits<double>::max(), end = 0, busy = 0,
+         ranks = 0;
+  for (uint32_t player = 0; player < players.size(); ++player) {
+    const InstructionList &body = players.program(player).body;
+    ranks += players.weight(player);
+    for (size_t i = 0; i < body.size(); ++i) {
+      const Span &span = timeline[player][i];
+      begin = std::min(begin, span.begin);
+      end = std::max(end, span.end);
+      const ppx::Opcode opcode = body[i]->opcode;
+      if (opcode == ppx::Opcode_run || opcode == ppx::Opcode_gate)
+        busy += players.weight(player) * (span.end - span.begin);
+    }
+  }
+  const double total = (end - begin) * ranks;
+  // Sums in different orders: a full timeline may seem busier than it is long.
+  return total > 0 ? std::max(0.0, 1 - busy / total) : 0;
+}

@@ -1,0 +1,156 @@
+//===- Report.cpp - What a run measured -----------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers that are not finite become null, which is how JSON says it.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/Report.h"
+
+#include "Json.h"
+#include "pprt/Files.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace pprt::host;
+using Json = nlohmann::ordered_json;
+
+static constexpr int reportVersion = 1;
+
+double pprt::host::quantile(std::vector<double> values, double q) {
+  if (values.empty())
+    return 0;
+  std::sort(values.begin(), values.end());
+  double position = q * static_cast<double>(values.size() - 1);
+  size_t below = static_cast<size_t>(position);
+  size_t above = std::min(below + 1, values.size() - 1);
+  double weight = position - static_cast<double>(below);
+  return values[below] + weight * (values[above] - values[below]);
+}
+
+/// A metric of one element is a number.
+static Json toJson(const StepReport &step) {
+  Json json = {{"step", step.step}, {"loss", step.loss}};
+  for (const auto &[name, values] : step.metrics)
+    json["metrics"][name] =
+        values.size() == 1 ? Json(values.front()) : Json(values);
+  json["ms"] = step.ms;
+  return json;
+}
+
+std::string pprt::host::printStep(const StepReport &step) {
+  return dumpJson(toJson(step));
+}
+
+static Json toJson(const MemoryReport &memory) {
+  const pprt::host::MemoryUse &use = memory.predicted;
+  Json json = {{"rank", memory.rank}, {"predicted_peak_bytes", use.peak}};
+  json["measured_peak_bytes"] =
+      memory.measuredPeak ? Json(*memory.measuredPeak) : Json();
+  json.update({{"parameters", use.parameters},
+               {"gathered", use.gathered},
+               {"gradients", use.gradients},
+               {"optimizer", use.optimizer},
+               {"activations", use.activations},
+               {"workspace", use.workspace},
+               {"communication", use.communication}});
+  return json;
+}
+
+/// By kind, and then by kind and axes.
+static Json toJson(const CommunicationReport &communication) {
+  Json json = {{"rank", communication.rank}};
+  Json byAxes = Json::array();
+  for (const pprt::Traffic &traffic : communication.traffic) {
+    const std::string kind = communicationName(traffic.kind);
+    const std::pair<const char *, uint64_t> amounts[] = {
+        {"count", traffic.count},
+        {"bytes", traffic.bytes},
+        {"wire_bytes", traffic.wireBytes}};
+    byAxes.push_back({{"kind", kind}, {"axes", traffic.axes}});
+    for (const auto &[key, amount] : amounts) {
+      Json &sum = json[kind][key];
+      sum = amount + (sum.is_null() ? 0 : sum.get<uint64_t>());
+      byAxes.back()[key] = amount;
+    }
+  }
+  json["by_axes"] = byAxes;
+  return json;
+}
+
+static Json toJson(const pprt::host::TravelTime &travel) {
+  return {{"exposed", 1e3 * travel.exposed}, {"hidden", 1e3 * travel.hidden}};
+}
+
+static Json toJson(const StageReport &stage) {
+  return {{"name", stage.name},
+          {"ranks", stage.ranks},
+          {"parameters", stage.parameters},
+          {"compute_ms", stage.computeMs},
+          {"schedule", stage.schedule}};
+}
+
+std::string pprt::host::printReport(const Report &report) {
+  Json json = {{"version", reportVersion},
+               {"world", report.world},
+               {"device", report.device},
+               {"oversubscribed", report.isOversubscribed
+                                      ? Json(*report.isOversubscribed)
+                                      : Json()}};
+  json["steps"] = Json::array();
+  std::vector<double> times;
+  for (const StepReport &step : report.steps) {
+    json["steps"].push_back(toJson(step));
+    times.push_back(step.ms);
+  }
+  if (times.size() > 1)
+    times.erase(times.begin());
+  json["step_ms"] = {{"median", Json()}, {"p95", Json()}};
+  json["items_per_s"] = Json();
+  if (!times.empty()) {
+    double median = quantile(times, 0.5);
+    json["step_ms"] = {{"median", median}, {"p95", quantile(times, 0.95)}};
+    if (median > 0)
+      json["items_per_s"] =
+          1000.0 * static_cast<double>(report.itemsPerStep) / median;
+  }
+  json["compile_ms"] = {{"total", report.compileMs},
+                        {"passes", report.passesMs},
+                        {"kernels", report.kernelsMs}};
+  json["memory"] = Json::array();
+  for (const MemoryReport &memory : report.memory)
+    json["memory"].push_back(toJson(memory));
+  json["communication"] = Json::array();
+  for (const CommunicationReport &communication : report.communication)
+    json["communication"].push_back(toJson(communication));
+  json["bubble"] = {{"predicted", report.bubble.predicted},
+                    {"measured", report.bubble.measured
+                                     ? Json(*report.bubble.measured)
+                                     : Json()}};
+  json["communication_ms"] = {{"predicted", toJson(report.travel.predicted)},
+                              {"measured", report.travel.measured
+                                               ? toJson(*report.travel.measured)
+                                               : Json()}};
+  json["predicted_step_ms"] = report.predictedStepMs;
+  json["cuts"] = report.cuts;
+  json["stages"] = Json::array();
+  for (const StageReport &stage : report.stages)
+    json["stages"].push_back(toJson(stage));
+  if (report.verify)
+    json["verify"] = {{"ok", report.verify->ok},
+                      {"class", report.verify->errorClass},
+                      {"judge", report.verify->judge},
+                      {"loss", report.verify->loss},
+                      {"gradients", report.verify->gradients},
+                      {"parameters", report.verify->parameters},
+                      {"states", report.verify->states},
+                      {"metrics", report.verify->metrics}};
+  return dumpJson(json, /*indent=*/2) + "\n";
+}
+
+pprt::Status pprt::host::writeReport(const std::string &path,
+                                     const Report &report) {
+  const std::string text = printReport(report);
+  return pprt::writeFile(path, text.data(), text.size());
+}

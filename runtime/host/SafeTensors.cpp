@@ -1,0 +1,345 @@
+//===- SafeTensors.cpp - Parameter files ----------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nothing in a file is trusted: every length and offset is checked against the
+// file's size before it is used.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/SafeTensors.h"
+
+#include "Json.h"
+#include "pprt/Program.h"
+#include "pprt/host/Elements.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace pprt::host;
+using pprt::denseBytes;
+using pprt::ExitCode;
+using pprt::Expected;
+using pprt::InputFile;
+using pprt::OutputFile;
+using pprt::Status;
+using namespace pprt::ppx;
+using Json = nlohmann::json;
+
+// The format's own limit.
+static constexpr uint64_t maxHeaderBytes = 100'000'000;
+
+namespace {
+/// A type of the format. Those without an element type can be skipped over but
+/// not read.
+struct StoredType {
+  const char *name;
+  uint64_t bytes;
+};
+} // namespace
+
+static const StoredType storedTypes[] = {
+    {"F64", 8},     {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"F8_E4M3", 1},
+    {"F8_E5M2", 1}, {"I64", 8}, {"I32", 4}, {"I16", 2},  {"I8", 1},
+    {"U64", 8},     {"U32", 4}, {"U16", 2}, {"U8", 1},   {"BOOL", 1}};
+
+static const StoredType *findType(const std::string &name) {
+  for (const StoredType &type : storedTypes)
+    if (name == type.name)
+      return &type;
+  return nullptr;
+}
+
+/// The format's name of an element type.
+static const char *storedName(ElementType element) {
+  switch (element) {
+  case ElementType_f32:
+    return "F32";
+  case ElementType_f64:
+    return "F64";
+  case ElementType_bf16:
+    return "BF16";
+  case ElementType_i32:
+    return "I32";
+  case ElementType_i64:
+    return "I64";
+  case ElementType_i1:
+    return "BOOL";
+  }
+  return "";
+}
+
+static std::optional<FloatType> floatType(const std::string &name) {
+  if (name == "F16")
+    return FloatType::f16;
+  if (name == "BF16")
+    return FloatType::bf16;
+  if (name == "F32")
+    return FloatType::f32;
+  if (name == "F64")
+    return FloatType::f64;
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Header
+//===----------------------------------------------------------------------===//
+
+/// Parses `text` as JSON in which no object has a key twice (a reader that
+/// keeps the last one and a reader that keeps the first would see different
+/// files) and nothing is nested deeper than the format needs (so that recursion
+/// over the result is bounded). Gives a discarded value on failure.
+static Json parseStrictly(const std::string &text) {
+  constexpr int maxDepth = 3;
+  std::vector<std::set<std::string>> keys;
+  bool isStrict = true;
+  Json json = Json::parse(
+      text,
+      [&](int depth, Json::parse_event_t event, Json &parsed) {
+        if (event == Json::parse_event_t::object_start)
+          keys.emplace_back();
+        else if (event == Json::parse_event_t::object_end)
+          keys.pop_back();
+        else if (event == Json::parse_event_t::key)
+          isStrict &= keys.back().insert(parsed.get<std::string>()).second;
+        isStrict &= depth <= maxDepth;
+        return isStrict;
+      },
+      /*allow_exceptions=*/false);
+  if (!isStrict)
+    json = Json(Json::value_t::discarded);
+  return json;
+}
+
+static bool isUnsignedList(const Json &json) {
+  return json.is_array() &&
+         std::all_of(json.begin(), json.end(), [](const Json &item) {
+           return item.is_number_unsigned();
+         });
+}
+
+static bool isStringMap(const Json &json) {
+  return json.is_object() &&
+         std::all_of(json.begin(), json.end(),
+                     [](const Json &item) { return item.is_string(); });
+}
+
+/// Reads one entry of the header; `offset` and `bytes` are relative to the
+/// data. On failure returns what was expected of it.
+static const char *parseEntry(const Json &json, StoredTensor &tensor) {
+  if (!json.is_object() || json.size() != 3 || !json.contains("dtype") ||
+      !json.contains("shape") || !json.contains("data_offsets"))
+    return "an object with dtype, shape and data_offsets";
+  const Json &offsets = json["data_offsets"];
+  if (!json["dtype"].is_string() || !findType(json["dtype"]))
+    return "a known dtype";
+  if (!isUnsignedList(json["shape"]))
+    return "a shape of non-negative integers";
+  if (!isUnsignedList(offsets) || offsets.size() != 2 ||
+      offsets[0] > offsets[1])
+    return "data_offsets [begin, end] with begin <= end";
+  tensor.type = json["dtype"];
+  tensor.shape = json["shape"].get<std::vector<uint64_t>>();
+  tensor.offset = offsets[0];
+  tensor.bytes = offsets[1].get<uint64_t>() - tensor.offset;
+  std::optional<uint64_t> bytes =
+      denseBytes(tensor.shape, findType(tensor.type)->bytes);
+  if (!bytes || *bytes != tensor.bytes)
+    return "as many bytes as dtype and shape need";
+  return nullptr;
+}
+
+/// Whether the tensors cover `dataBytes` bytes without overlap or hole. If not,
+/// returns the name of the first tensor out of place, or "" if it is the end.
+static std::optional<std::string>
+findGap(const std::map<std::string, StoredTensor> &table, uint64_t dataBytes) {
+  using Item = std::pair<const std::string, StoredTensor>;
+  std::vector<const Item *> order;
+  for (const Item &item : table)
+    order.push_back(&item);
+  std::sort(order.begin(), order.end(), [](const Item *a, const Item *b) {
+    return std::pair(a->second.offset, a->second.bytes) <
+           std::pair(b->second.offset, b->second.bytes);
+  });
+  uint64_t next = 0;
+  for (const Item *item : order) {
+    if (item->second.offset != next)
+      return item->first;
+    next += item->second.bytes;
+  }
+  return next == dataBytes ? std::nullopt : std::optional<std::string>("");
+}
+
+Expected<SafeTensors> SafeTensors::open(const std::string &path) {
+  Expected<InputFile> opened = InputFile::open(path);
+  if (!opened)
+    return opened.status();
+  SafeTensors result(std::move(*opened));
+  const InputFile &file = result.file;
+  auto malformed = [&](const std::string &expected, const std::string &found) {
+    return Status(ExitCode::badParameters,
+                  path + ": expects " + expected + ", got " + found);
+  };
+
+  uint8_t lengthBytes[8] = {};
+  if (file.size() < 8)
+    return malformed("a safetensors file of at least 8 bytes",
+                     std::to_string(file.size()));
+  if (Status status = file.read(0, lengthBytes, 8); !status.ok())
+    return status;
+  uint64_t length = 0;
+  for (int i = 7; i >= 0; --i)
+    length = length << 8 | lengthBytes[i];
+  uint64_t maxLength = std::min(maxHeaderBytes, file.size() - 8);
+  if (length > maxLength)
+    return malformed("a safetensors header of at most " +
+                         std::to_string(maxLength) + " bytes",
+                     std::to_string(length));
+  std::string text(length, '\0');
+  if (Status status = file.read(8, text.data(), length); !status.ok())
+    return status;
+
+  Json header = text.empty() || text[0] != '{' ? Json(Json::value_t::discarded)
+                                               : parseStrictly(text);
+  if (!header.is_object())
+    return malformed("a JSON object of tensors with distinct names as header",
+                     dumpJson(Json(text.substr(0, 40))));
+  for (const auto &item : header.items()) {
+    if (item.key() == "__metadata__") {
+      if (!isStringMap(item.value()))
+        return malformed("strings only in __metadata__",
+                         dumpJson(item.value()).substr(0, 120));
+      continue;
+    }
+    StoredTensor tensor;
+    if (const char *expected = parseEntry(item.value(), tensor))
+      return malformed(std::string(expected) + " for tensor '" + item.key() +
+                           "'",
+                       dumpJson(item.value()).substr(0, 120));
+    result.table.emplace(item.key(), tensor);
+  }
+  uint64_t dataBytes = file.size() - 8 - length;
+  if (std::optional<std::string> name = findGap(result.table, dataBytes))
+    return malformed("tensors that cover the " + std::to_string(dataBytes) +
+                         " bytes after the header without overlap or hole",
+                     name->empty() ? "another end of the last one"
+                                   : "'" + *name + "' out of place");
+  for (auto &[name, tensor] : result.table)
+    tensor.offset += 8 + length;
+  return Expected<SafeTensors>(std::move(result));
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+const StoredTensor *SafeTensors::find(const std::string &name) const {
+  for (const std::string &key : {name, "transformer." + name})
+    if (auto found = table.find(key); found != table.end())
+      return &found->second;
+  return nullptr;
+}
+
+Status SafeTensors::read(const std::string &name, ElementType element,
+                         const std::vector<uint64_t> &shape, void *out) const {
+  auto mismatch = [&](const std::string &expected, const std::string &found) {
+    return Status(ExitCode::badParameters, path() + ": expects " + expected +
+                                               " for '" + name + "', got " +
+                                               found);
+  };
+  const StoredTensor *tensor = find(name);
+  std::string wanted = storedName(element) + printShape(shape);
+  if (!tensor)
+    return mismatch("a tensor " + wanted, "none");
+  if (tensor->shape != shape)
+    return mismatch(wanted, tensor->type + printShape(tensor->shape));
+  if (tensor->type == storedName(element))
+    return file.read(tensor->offset, out, tensor->bytes);
+
+  std::optional<FloatType> from = floatType(tensor->type);
+  std::optional<FloatType> to = floatType(storedName(element));
+  if (!from || !to)
+    return mismatch(wanted, tensor->type + printShape(tensor->shape));
+  std::vector<std::byte> stored(tensor->bytes);
+  if (Status status = file.read(tensor->offset, stored.data(), stored.size());
+      !status.ok())
+    return status;
+  convertFloats(*from, stored.data(), element, out,
+                tensor->bytes / findType(tensor->type)->bytes);
+  return Status();
+}
+
+Status pprt::host::checkTensorName(const std::string &path,
+                                   const std::string &name) {
+  // JSON knows nothing but UTF-8: other bytes come back as something else.
+  const std::string text = dumpJson(Json(name));
+  if (name != "__metadata__" &&
+      Json::parse(text, nullptr, /*allow_exceptions=*/false) == Json(name))
+    return Status();
+  return Status(ExitCode::badParameters,
+                path +
+                    ": expects a tensor's name to be UTF-8 and not "
+                    "\"__metadata__\", got " +
+                    text);
+}
+
+Status pprt::host::writeSafeTensors(
+    const std::string &path, const std::vector<TensorToStore> &tensors,
+    const std::function<Status(size_t, void *)> &read) {
+  std::vector<size_t> order(tensors.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    order[i] = i;
+  auto elementBytes = [&](size_t i) {
+    return findType(storedName(tensors[i].element))->bytes;
+  };
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return elementBytes(a) != elementBytes(b)
+               ? elementBytes(a) > elementBytes(b)
+               : tensors[a].name < tensors[b].name;
+  });
+
+  Json header = Json::object();
+  header["__metadata__"] = {{"format", "pt"}};
+  std::vector<uint64_t> sizes(tensors.size());
+  uint64_t offset = 0;
+  for (size_t i : order) {
+    const TensorToStore &tensor = tensors[i];
+    if (Status status = checkTensorName(path, tensor.name); !status.ok())
+      return status;
+    std::optional<uint64_t> bytes = denseBytes(tensor.shape, elementBytes(i));
+    if (!bytes || header.contains(tensor.name))
+      return Status(ExitCode::badParameters,
+                    path +
+                        ": expects distinct tensors of less than 2^63 "
+                        "bytes, got '" +
+                        tensor.name + "' " + printShape(tensor.shape));
+    sizes[i] = *bytes;
+    header[tensor.name] = {{"dtype", storedName(tensor.element)},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, offset + *bytes}}};
+    offset += *bytes;
+  }
+  std::string text = dumpJson(header);
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+
+  Expected<OutputFile> file = OutputFile::create(path);
+  if (!file)
+    return file.status();
+  uint8_t lengthBytes[8];
+  for (int i = 0; i < 8; ++i)
+    lengthBytes[i] = static_cast<uint8_t>(text.size() >> (8 * i));
+  Status status = file->write(lengthBytes, 8);
+  if (status.ok())
+    status = file->write(text.data(), text.size());
+  std::vector<std::byte> buffer;
+  for (size_t i : order) {
+    if (!status.ok())
+      return status;
+    if (sizes[i] == 0)
+      continue;
+    buffer.resize(sizes[i]);
+    status = read(i, buffer.data());
+    if (status.ok())
+      status = file->write(buffer.data(), buffer.size());
+  }
+  return status.ok() ? file->commit() : status;
+}

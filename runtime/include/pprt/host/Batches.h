@@ -1,0 +1,55 @@
+//===- Batches.h - a data set, bound to a session's inputs ------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: an artifact that was checked, and what the user names as data. Out: the
+// global batch of any step, in the order in which the session wants its inputs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_BATCHES_H
+#define PPRT_HOST_BATCHES_H
+
+#include "pprt/Session.h"
+#include "pprt/host/Dataset.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pprt::host {
+
+/// The global batch of one step: by input or label, in the artifact's order.
+using Batch = std::vector<std::vector<std::byte>>;
+
+class Batches {
+public:
+  /// Opens what `--data` names for the inputs and labels of `artifact`.
+  static Expected<Batches> open(const std::string &data,
+                                const ppx::ArtifactT &artifact, uint64_t seed);
+
+  /// What a user should know about so many steps of them; empty: nothing.
+  std::string describe(uint64_t steps) const {
+    return dataset->describe(steps);
+  }
+
+  /// Fails (io) when the data cannot be read.
+  Status read(uint64_t step, Batch &batch) const;
+
+  /// Names, by position in a batch.
+  const std::vector<std::string> &names() const { return inputNames; }
+
+private:
+  Batches() = default;
+
+  std::unique_ptr<Dataset> dataset;
+  std::vector<std::string> inputNames;
+  std::vector<uint64_t> bytes;
+};
+
+/// Hands `batch` to the session, which reads it in its next call.
+Status setBatch(Session &session, const Batch &batch);
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_BATCHES_H

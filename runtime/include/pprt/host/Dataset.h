@@ -1,0 +1,66 @@
+//===- Dataset.h - Where batches come from ----------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The three kinds of `--data`. Each gives, for a step, the whole global batch
+// of every input and label, a function of the step alone: the same under every
+// partition and from any thread.
+//
+//   text:FILE  Bytes are tokens and the label of a position is the next byte.
+//              With a file of n bytes and a batch of B rows of S tokens, row r
+//              of step s starts at ((s * B + r) * S) mod (n - S - 1).
+//   npy:DIR    DIR/NAME.npy for each input and label NAME that the model uses;
+//              the first dimension holds the rows of some global batches, which
+//              are consumed in order, and then again.
+//   random     Integers below a bound, floats in [-1, 1), from the seed.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_DATASET_H
+#define PPRT_HOST_DATASET_H
+
+#include "pprt/Status.h"
+#include "pprt/ppx_generated.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pprt::host {
+
+/// An input or label of the model.
+struct DataTensor {
+  std::string name;
+  ppx::Role role = ppx::Role_input;
+  ppx::ElementType element = ppx::ElementType_f32;
+  /// Of the global batch; the first dimension counts its rows.
+  std::vector<uint64_t> shape;
+  /// Integers must lie in [0, bound), for example the size of a vocabulary. 0:
+  /// not known, and nothing is checked.
+  uint64_t bound = 0;
+  /// What nothing reads needs no file, and is zero.
+  bool isUsed = true;
+};
+
+class Dataset {
+public:
+  virtual ~Dataset() = default;
+
+  /// Writes the batch of `step` for the tensor with this index, row-major, to
+  /// `out`. Failures are io and name the file.
+  virtual Status read(uint64_t step, size_t tensor, void *out) const = 0;
+
+  /// What a user should know about `steps` steps of it; empty: nothing.
+  virtual std::string describe(uint64_t steps) const { return ""; }
+};
+
+/// Opens the data set that `specification` (the value of `--data`) names and
+/// checks that it fits `tensors`. A kind that is unknown, or not for such
+/// tensors, is a usage error; everything else io.
+Expected<std::unique_ptr<Dataset>> openDataset(const std::string &specification,
+                                               std::vector<DataTensor> tensors,
+                                               uint64_t seed);
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_DATASET_H

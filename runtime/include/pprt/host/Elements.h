@@ -1,0 +1,34 @@
+//===- Elements.h - Tensors as they lie in files ----------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Spellings and floating-point conversions shared by the file formats.
+// Elements are little endian everywhere.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_ELEMENTS_H
+#define PPRT_HOST_ELEMENTS_H
+
+#include "pprt/ppx_generated.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pprt::host {
+
+/// `[2, 3]`.
+std::string printShape(const std::vector<uint64_t> &shape);
+
+/// Floating-point types that occur in files.
+enum class FloatType { f16, bf16, f32, f64 };
+
+/// Converts `count` elements to `to`, one of f32, f64 and bf16, rounding to
+/// nearest, ties to even.
+void convertFloats(FloatType from, const void *in, ppx::ElementType to,
+                   void *out, size_t count);
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_ELEMENTS_H

@@ -1,0 +1,32 @@
+//===- Measure.h - what a run measured -------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Between the session, which knows instructions, and the report and trace,
+// which know columns and names. A session has run a step and is not stuck.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_MEASURE_H
+#define PPRT_HOST_MEASURE_H
+
+#include "pprt/Session.h"
+#include "pprt/host/Replay.h"
+#include "pprt/host/Report.h"
+#include "pprt/host/Trace.h"
+
+namespace pprt::host {
+
+/// Fills the parts of `report` that the session knows: memory, of the ranks
+/// that it lists, and times.
+void measure(const Session &session, Report &report);
+
+/// The timeline of the last step: every instruction of every rank.
+Trace traceLastStep(const Session &session);
+
+/// Any timeline of all ranks.
+Trace makeTrace(const Players &players, const ppx::ArtifactT &artifact,
+                const Timeline &timeline);
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_MEASURE_H

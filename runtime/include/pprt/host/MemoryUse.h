@@ -1,0 +1,30 @@
+//===- MemoryUse.h - what lives in an arena at its fullest ------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_MEMORYUSE_H
+#define PPRT_HOST_MEMORYUSE_H
+
+#include "pprt/ppx_generated.h"
+
+#include <cstdint>
+
+namespace pprt::host {
+
+/// Bytes of one rank: the arena, and what lives at the instruction of a body
+/// that needs the most. Of a hole between slots nobody is the owner, so that
+/// the parts may add up to less.
+struct MemoryUse {
+  uint64_t peak = 0;
+  uint64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0,
+           workspace = 0, communication = 0;
+  /// Parameters, whole, that are stored in parts.
+  uint64_t gathered = 0;
+};
+
+MemoryUse memoryOf(const ppx::ProgramT &program);
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_MEMORYUSE_H

@@ -1,0 +1,50 @@
+//===- Npy.h - NumPy array files --------------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads .npy files of versions 1 and 2 that hold a row-major, little-endian
+// array of f4, f8, i4 or i8, and writes such files.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_NPY_H
+#define PPRT_HOST_NPY_H
+
+#include "pprt/Files.h"
+#include "pprt/ppx_generated.h"
+
+#include <vector>
+
+namespace pprt::host {
+
+class NpyFile {
+public:
+  /// Reads and checks the header; elements are read when asked for.
+  static Expected<NpyFile> open(const std::string &path);
+
+  /// f32, f64, i32 or i64.
+  ppx::ElementType element() const { return type; }
+  const std::vector<uint64_t> &shape() const { return dimensions; }
+  const std::string &path() const { return file.path(); }
+
+  /// Reads `count` elements from element `first` on (row-major) to `out`,
+  /// converted to `element`: floats to floats (rounded to nearest even),
+  /// integers to integers that can hold them.
+  Status read(uint64_t first, uint64_t count, ppx::ElementType element,
+              void *out) const;
+
+private:
+  explicit NpyFile(InputFile file) : file(std::move(file)) {}
+
+  InputFile file;
+  ppx::ElementType type = ppx::ElementType_f32;
+  std::vector<uint64_t> dimensions;
+  uint64_t dataOffset = 0;
+};
+
+/// Writes the array at `data`; `element` is f32, f64, i32 or i64.
+Status writeNpy(const std::string &path, ppx::ElementType element,
+                const std::vector<uint64_t> &shape, const void *data);
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_NPY_H

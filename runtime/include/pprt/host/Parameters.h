@@ -1,0 +1,33 @@
+//===- Parameters.h - values into and out of a session ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What files of parameters and sessions know of each other: names, types and
+// the shapes that checkpoints have. Files hold whole tensors, whatever the
+// partition.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_PARAMETERS_H
+#define PPRT_HOST_PARAMETERS_H
+
+#include "pprt/Session.h"
+#include "pprt/host/SafeTensors.h"
+
+#include <string>
+
+namespace pprt::host {
+
+/// Gives every parameter the value that `file` has under its name. Tensors of
+/// other names are left alone.
+Status loadParameters(const SafeTensors &file, Session &session);
+
+/// Fails (badParameters) if saveParameters() to `path` could not name every
+/// parameter: without a session, so that it is known beforehand.
+Status checkSavable(const std::string &path, const ppx::ArtifactT &artifact);
+
+/// Writes every parameter, whole and in the shape that checkpoints know.
+Status saveParameters(const std::string &path, const Session &session);
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_PARAMETERS_H

@@ -1,0 +1,57 @@
+//===- Progress.h - What a run shows while it runs --------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// On a terminal one line that is redrawn and fits it; elsewhere plain lines by
+// time: the first step, the last, and between them at first after a second,
+// then less and less often, but at least every ten seconds.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_PROGRESS_H
+#define PPRT_HOST_PROGRESS_H
+
+#include "pprt/host/Report.h"
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+namespace pprt::host {
+
+class Progress {
+public:
+  enum class Style { quiet, lines, bar };
+
+  /// `itemName` is the unit of `itemsPerStep`: "tokens" or "samples". A bar has
+  /// at most `columns` characters.
+  Progress(std::ostream &out, Style style, uint64_t steps,
+           uint64_t itemsPerStep, std::string itemName, unsigned columns = 80);
+  /// Ends the line of the bar.
+  ~Progress();
+
+  Progress(const Progress &) = delete;
+  Progress &operator=(const Progress &) = delete;
+
+  /// Expects to be called after every step, with the time since the first
+  /// began, which includes what is no step's.
+  void update(const StepReport &step, double elapsedMs);
+
+private:
+  std::vector<std::string> describe(const StepReport &step,
+                                    double elapsedMs) const;
+  std::string drawBar(const StepReport &step, double elapsedMs) const;
+  std::string countOf(const StepReport &step) const;
+
+  std::ostream &out;
+  Style style;
+  uint64_t steps, itemsPerStep;
+  std::string itemName;
+  unsigned columns;
+  /// When something was last shown.
+  double shownMs = 0;
+  size_t drawnWidth = 0;
+};
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_PROGRESS_H

@@ -1,0 +1,91 @@
+//===- Replay.h - a step's timeline from durations --------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plays one body of some ranks under the model of execution of pprt/Checks.h,
+// each instruction taking the time it is given. With predicted durations this
+// is the predicted timeline; with processor times it is the one that enough
+// cores would show.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_REPLAY_H
+#define PPRT_HOST_REPLAY_H
+
+#include "pprt/Mesh.h"
+#include "pprt/ppx_generated.h"
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace pprt::host {
+
+struct Span {
+  double begin = 0, end = 0;
+};
+
+/// By player, then by instruction of the body.
+using Timeline = std::vector<std::vector<Span>>;
+
+/// An instruction of a player's body.
+struct Place {
+  uint32_t player = 0;
+  size_t index = 0;
+};
+
+/// Those whose bodies are played.
+class Players {
+public:
+  /// Every rank; a player's number is its rank.
+  static Players ranks(const ppx::ArtifactT &artifact, const Mesh &mesh);
+  /// The first rank of each program, for all others of it: where durations are
+  /// the program's and groups are symmetric, they do the same at the same time.
+  static Players programs(const ppx::ArtifactT &artifact, const Mesh &mesh);
+
+  uint32_t size() const { return uint32_t(bodies.size()); }
+  const ppx::ProgramT &program(uint32_t player) const {
+    return *bodies[player];
+  }
+  /// The ranks that a player stands for.
+  uint32_t weight(uint32_t player) const { return weights[player]; }
+  const ppx::InstructionT &instruction(Place place) const {
+    return *bodies[place.player]->body[place.index];
+  }
+
+  /// The instructions that meet: a send and its receive, the members of a
+  /// collective.
+  std::vector<std::vector<Place>> findMeetings() const;
+
+private:
+  Players(const ppx::ArtifactT &artifact, const Mesh &mesh)
+      : artifact(artifact), mesh(mesh) {}
+
+  const ppx::ArtifactT &artifact;
+  const Mesh &mesh;
+  std::vector<const ppx::ProgramT *> bodies;
+  std::vector<uint32_t> weights, firstRanks;
+  /// By rank.
+  std::vector<uint32_t> playerOf;
+};
+
+/// The artifact must have passed the checks: then the replay of all ranks ends.
+/// That of programs may not, where ranks of one program differ in whom they
+/// meet: then there is no timeline.
+std::optional<Timeline> replay(const Players &players,
+                               const std::function<double(Place)> &duration);
+
+/// Share of the time in which the compute queues are idle.
+double idleShare(const Players &players, const Timeline &timeline);
+
+/// Seconds in which messages of a rank travel: from when all who take part are
+/// there to the end. They are hidden while the rank computes, else exposed.
+struct TravelTime {
+  double exposed = 0, hidden = 0;
+};
+
+/// The mean of all ranks.
+TravelTime travelTime(const Players &players, const Timeline &timeline);
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_REPLAY_H

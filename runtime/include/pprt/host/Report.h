@@ -1,0 +1,110 @@
+//===- Report.h - What a run measured ---------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machine-readable result of a run. The keys of the JSON text are stable
+// within a version.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_REPORT_H
+#define PPRT_HOST_REPORT_H
+
+#include "pprt/Communication.h"
+#include "pprt/Status.h"
+#include "pprt/host/MemoryUse.h"
+#include "pprt/host/Replay.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pprt::host {
+
+struct StepReport {
+  uint64_t step = 0;
+  double loss = 0, ms = 0;
+  /// Results of the model beyond the loss, by name, row-major.
+  std::vector<std::pair<std::string, std::vector<double>>> metrics = {};
+};
+
+/// Bytes of one rank: what was predicted, and the peak of a run.
+struct MemoryReport {
+  uint32_t rank = 0;
+  MemoryUse predicted;
+  std::optional<uint64_t> measuredPeak;
+};
+
+/// What one rank sends and receives in a step.
+struct CommunicationReport {
+  uint32_t rank = 0;
+  std::vector<Traffic> traffic;
+};
+
+/// Idle shares of the compute queues.
+struct BubbleReport {
+  double predicted = 0;
+  std::optional<double> measured;
+};
+
+/// Time in which messages travel, the mean of all ranks.
+struct TravelReport {
+  TravelTime predicted;
+  std::optional<TravelTime> measured;
+};
+
+/// What all ranks of one program do.
+struct StageReport {
+  std::string name;
+  std::vector<uint32_t> ranks;
+  std::vector<std::string> parameters;
+  /// Predicted, of one step.
+  double computeMs = 0;
+  /// Actions in their order: `0F0 0F1 0B0 ...`.
+  std::string schedule;
+};
+
+/// Largest relative errors.
+struct VerifyReport {
+  bool ok = false;
+  std::string errorClass;
+  /// What was compared with: "interpreter" or "one device".
+  std::string judge;
+  double loss = 0, gradients = 0, parameters = 0, states = 0, metrics = 0;
+};
+
+struct Report {
+  uint32_t world = 1;
+  std::string device = "cpu";
+  std::optional<bool> isOversubscribed;
+  std::vector<StepReport> steps;
+  /// Tokens or samples per step.
+  uint64_t itemsPerStep = 0;
+  double compileMs = 0, passesMs = 0, kernelsMs = 0;
+  std::vector<MemoryReport> memory;
+  std::vector<CommunicationReport> communication;
+  BubbleReport bubble;
+  TravelReport travel;
+  double predictedStepMs = 0;
+  /// Where stages 1, 2, ... begin, as the plan counts.
+  std::vector<uint64_t> cuts;
+  std::vector<StageReport> stages;
+  std::optional<VerifyReport> verify;
+};
+
+/// The value below which a share `q` of `values` lies, interpolated between
+/// neighbours; 0 without values.
+double quantile(std::vector<double> values, double q);
+
+/// The JSON text of a step, on one line.
+std::string printStep(const StepReport &step);
+
+/// The JSON text. Median, 95th percentile and items per second are taken over
+/// all steps but the first, which also warms up, if there is more than one.
+std::string printReport(const Report &report);
+
+Status writeReport(const std::string &path, const Report &report);
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_REPORT_H

@@ -1,0 +1,80 @@
+//===- SafeTensors.h - Parameter files --------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A strict reader and a writer of the safetensors format: 8 bytes with the
+// length of a JSON header, the header, then the tensors, dense and without
+// gaps. A malformed file is badParameters; one that cannot be opened is io.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_SAFETENSORS_H
+#define PPRT_HOST_SAFETENSORS_H
+
+#include "pprt/Files.h"
+#include "pprt/ppx_generated.h"
+
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace pprt::host {
+
+/// Where a tensor lies in a file.
+struct StoredTensor {
+  /// As the header spells it: F32, BF16, I64, ...
+  std::string type;
+  std::vector<uint64_t> shape;
+  /// From the start of the file.
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+class SafeTensors {
+public:
+  /// Reads and checks the header. Tensors are read when asked for.
+  static Expected<SafeTensors> open(const std::string &path);
+
+  /// The tensor called `name` or, as Hugging Face spells it in the files of
+  /// some GPT-2 models, `transformer.` + name. Null if there is none.
+  const StoredTensor *find(const std::string &name) const;
+
+  /// Reads the tensor called `name` to `out`, which holds as many elements of
+  /// `element` as `shape` has. Floating-point types are converted to each
+  /// other, rounding to nearest even; other types must match. Fails
+  /// (badParameters) if the tensor is missing or has another shape or type.
+  Status read(const std::string &name, ppx::ElementType element,
+              const std::vector<uint64_t> &shape, void *out) const;
+
+  const std::map<std::string, StoredTensor> &tensors() const { return table; }
+  const std::string &path() const { return file.path(); }
+
+private:
+  explicit SafeTensors(InputFile file) : file(std::move(file)) {}
+
+  InputFile file;
+  std::map<std::string, StoredTensor> table;
+};
+
+/// Fails (badParameters) if the file `path` could not hold a tensor of this
+/// name.
+Status checkTensorName(const std::string &path, const std::string &name);
+
+/// A tensor to be written.
+struct TensorToStore {
+  std::string name;
+  ppx::ElementType element;
+  std::vector<uint64_t> shape;
+};
+
+/// Writes `tensors`, the largest element types first so that all of them are
+/// aligned, by name within a type. `read(i, out)` must fill `out` with the
+/// elements of `tensors[i]`, unless that has none: only one tensor is held in
+/// memory at a time.
+Status
+writeSafeTensors(const std::string &path,
+                 const std::vector<TensorToStore> &tensors,
+                 const std::function<Status(size_t index, void *out)> &read);
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_SAFETENSORS_H

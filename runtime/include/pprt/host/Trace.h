@@ -1,0 +1,61 @@
+//===- Trace.h - Timelines for Chrome and Perfetto --------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes the JSON format of chrome://tracing, which ui.perfetto.dev opens as
+// well: a process per rank, a thread per queue, a slice per instruction, an
+// arrow from each send to its receive. Predicted and measured timelines use the
+// same names and may share a file.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_TRACE_H
+#define PPRT_HOST_TRACE_H
+
+#include "pprt/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pprt::host {
+
+/// A row: one queue of one rank. Rows of a process are shown together.
+struct TraceTrack {
+  uint32_t process = 0;
+  std::string processName;
+  uint32_t thread = 0;
+  std::string threadName;
+};
+
+/// Something that took time. Times are microseconds.
+struct TraceSlice {
+  size_t track = 0;
+  std::string name;
+  /// A colour group: forward, backward, communication, ...
+  std::string category;
+  double start = 0, duration = 0;
+  /// Shown when the slice is selected; may be empty.
+  std::string detail;
+};
+
+/// An arrow from the start of one slice to the end of another: a receive may be
+/// posted before its data is sent, but cannot end before.
+struct TraceArrow {
+  size_t from = 0, to = 0;
+};
+
+struct Trace {
+  std::vector<TraceTrack> tracks;
+  std::vector<TraceSlice> slices;
+  std::vector<TraceArrow> arrows;
+};
+
+/// The JSON text, one event per line.
+std::string printTrace(const Trace &trace);
+
+Status writeTrace(const std::string &path, const Trace &trace);
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_TRACE_H

@@ -1,0 +1,254 @@
+//===- CompareTest.cpp - Errors of tensors --------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What --verify calls equal: on tensors of a few elements whose errors are
+// known.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/Compare.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace pprt::host;
+
+TEST(Compare, IsRelativeToTheTensor) {
+  Worst worst;
+  compareRelative({{"a", {3, 4}}, {"b", {100}}}, {{"a", {3, 5}}, {"b", {100}}},
+                  worst);
+  EXPECT_DOUBLE_EQ(worst.error, 1 / std::sqrt(34.));
+  EXPECT_EQ(worst.tensor, "a");
+}
+
+TEST(Compare, MeasuresAVanishingTensorByTheOthers) {
+  Worst worst;
+  compareRelative({{"key.bias", {1e-9}}, {"w", {1}}},
+                  {{"key.bias", {0}}, {"w", {1}}}, worst);
+  EXPECT_NEAR(worst.error, 1e-3, 1e-9);
+  EXPECT_EQ(worst.tensor, "key.bias");
+}
+
+TEST(Compare, FindsWhatIsNotFinite) {
+  StepValues values;
+  values.gradients = {{"w", {1, 2}}};
+  values.states = {{"exp_avg.w", {0}}};
+  EXPECT_EQ(findNonFinite(values), "");
+  values.metrics["accuracy"] = {NAN};
+  EXPECT_EQ(findNonFinite(values), "metric 'accuracy'");
+  values.states["exp_avg.w"] = {-INFINITY};
+  EXPECT_EQ(findNonFinite(values), "state 'exp_avg.w'");
+  values.parameters["b"] = {0, NAN};
+  EXPECT_EQ(findNonFinite(values), "parameter 'b'");
+  values.gradients["w"][1] = INFINITY;
+  EXPECT_EQ(findNonFinite(values), "gradient of 'w'");
+  values.loss = NAN;
+  EXPECT_EQ(findNonFinite(values), "loss");
+}
+
+TEST(Compare, AMissingTensorIsInfinitelyWrong) {
+  for (const Values &ours :
+       {Values{}, Values{{"w", {1}}}, Values{{"w", {NAN, NAN}}}}) {
+    Worst worst;
+    compareRelative(ours, {{"w", {1, 2}}}, worst);
+    EXPECT_EQ(worst.error, INFINITY);
+    Worst whole, unexplained;
+    AdamComparison({0.1}).compare(ours, {{"w", {1, 2}}}, whole, unexplained);
+    EXPECT_EQ(whole.error, INFINITY);
+    EXPECT_EQ(unexplained.error, INFINITY);
+  }
+}
+
+namespace {
+
+/// Compares one element after a step of Adam with lr 0.5.
+struct OneStep {
+  OneStep(double ourGradient, double judgedGradient, double ours,
+          double judged) {
+    AdamComparison adam({0.5});
+    adam.addGradients({{"w", {ourGradient}}}, {{"w", {judgedGradient}}});
+    adam.compare({{"w", {ours}}}, {{"w", {judged}}}, whole, unexplained);
+  }
+  Worst whole, unexplained;
+};
+
+} // namespace
+
+TEST(AdamComparison, LeavesTheRestToTheRelativeError) {
+  const Values zero{{"key.bias", {1e-18}}, {"w", {1}}};
+  AdamComparison adam({0.5});
+  adam.addGradients({{"key.bias", {-1e-18}}, {"w", {1}}}, zero);
+  auto errorOf = [&](double bias, double w) {
+    Worst worst;
+    compareRelative({{"key.bias", {bias}}, {"w", {w}}},
+                    {{"key.bias", {0}}, {"w", {1}}}, worst, &adam);
+    return worst.error;
+  };
+  EXPECT_EQ(errorOf(1e-3, 1), 0);
+  EXPECT_NEAR(errorOf(1e-3, 1 + 1e-9), 1e-9, 1e-12);
+  EXPECT_GT(errorOf(1.5, 1), 1e-3);
+  EXPECT_EQ(errorOf(NAN, 1), INFINITY);
+}
+
+TEST(AdamComparison, ExplainsAVanishingGradientsSign) {
+  const OneStep step(1e-12, -1e-12, -0.5, 0.5);
+  EXPECT_EQ(step.whole.error, 2);
+  EXPECT_EQ(step.unexplained.error, 0);
+}
+
+TEST(AdamComparison, ExplainsNoMoreThanTheGradientsDiffer) {
+  const OneStep step(0.5 + 1e-8, 0.5, -0.45, -0.5);
+  EXPECT_NEAR(step.whole.error, 0.1, 1e-12);
+  EXPECT_NEAR(step.unexplained.error, 0.1, 1e-6);
+}
+
+TEST(AdamComparison, ExplainsNothingIfGradientsAreEqual) {
+  const OneStep step(0, 0, 0.25, 0);
+  EXPECT_EQ(step.unexplained.error, 0.5);
+}
+
+/// Rows of a table that nothing looks up have no gradient, and decay all the
+/// same.
+TEST(AdamComparison, ExplainsHardlyAnythingOfAnElementWithoutGradient) {
+  for (double eps : {0.0, 1e-8}) {
+    AdamComparison adam({1e-3, eps});
+    adam.addGradients({{"table", {1 + 1e-16 * 4, 0}}}, {{"table", {1, 0}}});
+    Worst worst;
+    compareRelative({{"table", {1, 5}}}, {{"table", {1, 5 - 1e-4}}}, worst,
+                    &adam);
+    if (eps > 0)
+      EXPECT_NEAR(worst.error, 1e-4 / std::sqrt(26), 1e-8);
+    else
+      EXPECT_EQ(worst.error, 0);
+  }
+}
+
+TEST(AdamComparison, ForgetsTheDifferenceOfAnEarlierStep) {
+  AdamComparison adam({1});
+  adam.addGradients({{"w", {2}}}, {{"w", {1}}});
+  adam.addGradients({{"w", {1}}}, {{"w", {1}}});
+  Worst whole, unexplained;
+  adam.compare({{"w", {0.25}}}, {{"w", {0}}}, whole, unexplained);
+  EXPECT_EQ(unexplained.error, 0.25);
+}
+
+TEST(AdamComparison, KnowsRatesOfZero) {
+  AdamComparison adam({0});
+  adam.addGradients({{"w", {1}}}, {{"w", {1}}});
+  Worst whole, unexplained;
+  adam.compare({{"w", {3}}}, {{"w", {3}}}, whole, unexplained);
+  EXPECT_EQ(whole.error, 0);
+}
+
+namespace {
+
+StepValues exampleStep() {
+  return {
+      2, {{"w", {1}}}, {{"w", {3}}}, {{"step", {1}}, {"exp_avg.w", {1e-9}}}};
+}
+
+bool isAccepted(const StepValues &ours, const StepValues &twin) {
+  Comparison comparison({1e-4, 1e-4, 1e-4}, Adam{0.1});
+  comparison.add("step 1", ours, twin, exampleStep());
+  return comparison.isWithinBounds();
+}
+
+} // namespace
+
+TEST(Comparison, AcceptsWhatIsEqual) {
+  EXPECT_TRUE(isAccepted(exampleStep(), exampleStep()));
+}
+
+TEST(Comparison, FindsAWrongOneOfEveryClass) {
+  StepValues loss = exampleStep(), gradient = loss, parameter = loss,
+             state = loss;
+  loss.loss = 2.001;
+  gradient.gradients["w"] = {1.001};
+  parameter.parameters["w"] = {3.001};
+  state.states["exp_avg.w"] = {1.001e-9}; // small beside the other state
+  for (const StepValues &wrong : {loss, parameter, state})
+    EXPECT_FALSE(isAccepted(wrong, exampleStep()));
+  EXPECT_FALSE(isAccepted(exampleStep(), gradient));
+}
+
+namespace {
+
+/// The gradients of one step: the partitioned, the yardstick's and f64's.
+bool isAcceptedLow(const Values &ours, const Values &yardstick,
+                   const Values &judged) {
+  StepValues steps[3];
+  steps[0].gradients = ours;
+  steps[1].gradients = yardstick;
+  steps[2].gradients = judged;
+  LowPrecisionComparison comparison(1. / 256, std::nullopt);
+  comparison.add(steps[0], steps[0], steps[1], steps[2]);
+  comparison.finish();
+  return comparison.isWithinBounds();
+}
+
+} // namespace
+
+TEST(LowPrecisionComparison, AllowsTwiceTheYardsticksError) {
+  EXPECT_TRUE(isAcceptedLow({{"w", {1.19}}}, {{"w", {1.1}}}, {{"w", {1}}}));
+  EXPECT_FALSE(isAcceptedLow({{"w", {1.21}}}, {{"w", {1.1}}}, {{"w", {1}}}));
+}
+
+TEST(LowPrecisionComparison, KnowsThatTheYardstickMayBeLucky) {
+  EXPECT_TRUE(isAcceptedLow({{"w", {1.007}}}, {{"w", {1}}}, {{"w", {1}}}));
+  EXPECT_FALSE(isAcceptedLow({{"w", {1.009}}}, {{"w", {1}}}, {{"w", {1}}}));
+  // Others of the class tell what is usual.
+  EXPECT_TRUE(isAcceptedLow({{"a", {1.05}}, {"b", {1.05}}, {"w", {1.05}}},
+                            {{"a", {1.05}}, {"b", {1.05}}, {"w", {1}}},
+                            {{"a", {1}}, {"b", {1}}, {"w", {1}}}));
+}
+
+TEST(LowPrecisionComparison, ATensorThatIsAllErrorHidesNoOther) {
+  const Values judged{{"key.bias", {0}}, {"v", {1}}, {"w", {1}}};
+  const Values yardstick{{"key.bias", {1e-3}}, {"v", {1.01}}, {"w", {1.01}}};
+  EXPECT_TRUE(isAcceptedLow({{"key.bias", {-1e-3}}, {"v", {1}}, {"w", {1.01}}},
+                            yardstick, judged));
+  EXPECT_FALSE(isAcceptedLow({{"key.bias", {-1e-3}}, {"v", {1}}, {"w", {1.1}}},
+                             yardstick, judged));
+}
+
+// What is compiled wrongly is so on one device, too.
+TEST(LowPrecisionComparison, AYardstickCountsAsFarAsRoundingExplains) {
+  StepValues wrong, judged, rounded;
+  wrong.gradients["w"] = {2};
+  judged.gradients["w"] = {1};
+  for (auto [error, isAccepted] : {std::pair(0.1, true), {1e-4, false}}) {
+    rounded.gradients["w"] = {1 + error};
+    LowPrecisionComparison comparison(1e-4, std::nullopt);
+    comparison.add(wrong, wrong, wrong, judged, &rounded);
+    comparison.finish();
+    EXPECT_EQ(comparison.isWithinBounds(), isAccepted);
+  }
+}
+
+TEST(LowPrecisionComparison, WhatIsNoNumberIsWrong) {
+  EXPECT_FALSE(isAcceptedLow({{"w", {NAN}}}, {{"w", {1}}}, {{"w", {1}}}));
+  EXPECT_FALSE(isAcceptedLow({{"w", {NAN}}}, {{"w", {NAN}}}, {{"w", {1}}}));
+  EXPECT_FALSE(isAcceptedLow({}, {{"w", {1}}}, {{"w", {1}}}));
+}
+
+namespace {
+
+/// A parameter after a step of Adam with lr 0.5 whose gradient is 1 in f64.
+bool isAcceptedAfterAdam(double gradient, double parameter) {
+  StepValues ours, yardstick;
+  ours.gradients["w"] = {gradient};
+  ours.parameters["w"] = {parameter};
+  yardstick.gradients["w"] = {1};
+  yardstick.parameters["w"] = {-2};
+  LowPrecisionComparison comparison(1. / 256, Adam{0.5});
+  comparison.add(ours, ours, yardstick, yardstick);
+  comparison.finish();
+  return comparison.parameters.isWithinBound();
+}
+
+} // namespace
+
+TEST(LowPrecisionComparison, LeavesOutWhatAdamMakesOfTheGradients) {
+  EXPECT_TRUE(isAcceptedAfterAdam(-1, -1));
+  EXPECT_FALSE(isAcceptedAfterAdam(1, -1));
+}

@@ -1,0 +1,317 @@
+//===- DatasetTest.cpp - NumPy files and data sets ------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What --data reads: files as others write them, and broken ones, each refused
+// with its reason.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/Dataset.h"
+#include "pprt/host/Npy.h"
+
+#include "TestFiles.h"
+
+#include <cmath>
+
+using namespace pprt::host;
+using pprt::ExitCode;
+using namespace pprt::ppx;
+
+//===----------------------------------------------------------------------===//
+// .npy
+//===----------------------------------------------------------------------===//
+
+/// A file as numpy.save writes it.
+static std::string makeNpy(const std::string &header, const std::string &data,
+                           char version = 1) {
+  std::string file = "\x93NUMPY";
+  file += version;
+  file += '\0';
+  file += static_cast<char>(header.size() & 255);
+  file += static_cast<char>(header.size() >> 8);
+  if (version == 2)
+    file += std::string(2, '\0');
+  return file + header + data;
+}
+
+TEST_F(FilesTest, NpyRoundTrip) {
+  std::vector<int64_t> values = {1, -2, 3, 4, 5, 1LL << 40};
+  ASSERT_TRUE(writeNpy(path("a"), ElementType_i64, {2, 3}, values.data()).ok());
+  pprt::Expected<NpyFile> file = NpyFile::open(path("a"));
+  ASSERT_TRUE(file) << file.status().message();
+  EXPECT_EQ(file->element(), ElementType_i64);
+  EXPECT_EQ(file->shape(), (std::vector<uint64_t>{2, 3}));
+  std::vector<int64_t> read(6);
+  EXPECT_TRUE(file->read(0, 6, ElementType_i64, read.data()).ok());
+  EXPECT_EQ(read, values);
+  std::vector<int32_t> narrow(2);
+  EXPECT_TRUE(file->read(1, 2, ElementType_i32, narrow.data()).ok());
+  EXPECT_EQ(narrow, (std::vector<int32_t>{-2, 3}));
+  EXPECT_EQ(shorten(file->read(4, 2, ElementType_i32, narrow.data()).message(),
+                    folder),
+            "a: expects integers of 32 bits, got 1099511627776 at element 5");
+  EXPECT_EQ(shorten(file->read(0, 1, ElementType_f32, narrow.data()).message(),
+                    folder),
+            "a: expects elements of type f32, got i64");
+}
+
+TEST_F(FilesTest, NpyAsNumPyWritesIt) {
+  float value = 0.5;
+  std::string data(reinterpret_cast<char *>(&value), 4);
+  for (char version : {1, 2}) {
+    pprt::Expected<NpyFile> file = NpyFile::open(put(
+        "a", makeNpy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }"
+                     "   \n",
+                     data, version)));
+    ASSERT_TRUE(file) << file.status().message();
+    double wide = 0;
+    EXPECT_TRUE(file->read(0, 1, ElementType_f64, &wide).ok());
+    EXPECT_EQ(wide, 0.5);
+  }
+  EXPECT_TRUE(NpyFile::open(put("a", makeNpy("{\"shape\": (), \"descr\": "
+                                             "\"<f4\", \"fortran_order\": "
+                                             "False}",
+                                             data))));
+}
+
+TEST_F(FilesTest, NpyMalformed) {
+  auto message = [&](const std::string &content) {
+    pprt::Status status = NpyFile::open(put("a", content)).status();
+    EXPECT_EQ(status.code(), ExitCode::io);
+    return shorten(status.message(), folder);
+  };
+  std::string good = "{'descr': '<i4', 'fortran_order': False, 'shape': (2,)}";
+  EXPECT_EQ(message("abc"),
+            "a: expects a .npy file of at least 12 bytes, got 3");
+  EXPECT_EQ(message("PK\3\4 a zip file"),
+            "a: expects the magic bytes \\x93NUMPY, got others");
+  EXPECT_EQ(message(makeNpy(good, "12345678", 3)),
+            "a: expects version 1 or 2, got 3");
+  EXPECT_EQ(message(makeNpy(good, "").substr(0, 40)),
+            "a: expects a header of at most 30 bytes, got 55");
+  EXPECT_EQ(message(makeNpy(good, "1234567")),
+            "a: expects 8 bytes of elements for shape [2], got 7");
+  EXPECT_EQ(message(makeNpy("{'descr': '>f4', 'fortran_order': False, "
+                            "'shape': ()}",
+                            "1234")),
+            "a: expects elements of type <f4, <f8, <i4 or <i8, got \">f4\"");
+  EXPECT_EQ(message(makeNpy("{'descr': '<f4', 'fortran_order': True, "
+                            "'shape': ()}",
+                            "1234")),
+            "a: expects an array in C order, got one in Fortran order");
+  EXPECT_EQ(message(makeNpy("{'descr': '<f4', 'fortran_order': False, "
+                            "'shape': (4294967296, 4294967296)}",
+                            "")),
+            "a: expects too many bytes of elements for shape [4294967296, "
+            "4294967296], got 0");
+  for (const char *header :
+       {"", "{", "{}", "{'descr'", "{'descr': }", "[1]",
+        "{'descr': '<f4', 'fortran_order': False}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (x,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': "
+        "(99999999999999999999,)}",
+        "{'descr': '<f4', 'descr': '<f4', 'shape': (1,)}",
+        "{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x",
+        "{'descr': '<f4' 'fortran_order': False, 'shape': (1,)}"})
+    EXPECT_EQ(message(makeNpy(header, "1234"))
+                  .find("a: expects a header with descr, fortran_order and "
+                        "shape, got "),
+              0u)
+        << header;
+}
+
+//===----------------------------------------------------------------------===//
+// Data sets
+//===----------------------------------------------------------------------===//
+
+/// The inputs of a language model with batch B and sequence S.
+static std::vector<DataTensor> languageModel(uint64_t batch, uint64_t sequence,
+                                             uint64_t vocabulary = 256) {
+  return {
+      {"tokens", Role_input, ElementType_i32, {batch, sequence}, vocabulary},
+      {"labels", Role_label, ElementType_i32, {batch, sequence}, vocabulary}};
+}
+
+static std::vector<int32_t> readIntegers(const Dataset &dataset, uint64_t step,
+                                         size_t tensor, size_t count) {
+  std::vector<int32_t> values(count);
+  pprt::Status status = dataset.read(step, tensor, values.data());
+  EXPECT_TRUE(status.ok()) << status.message();
+  return values;
+}
+
+TEST_F(FilesTest, TextFollowsItsRule) {
+  std::string text = "The quick brown fox jumps over the lazy dog.";
+  put("t", text);
+  const uint64_t batch = 3, sequence = 5;
+  auto dataset =
+      openDataset("text:" + path("t"), languageModel(batch, sequence), 0);
+  ASSERT_TRUE(dataset) << dataset.status().message();
+  for (uint64_t step : {0, 1, 2, 7, 1000}) {
+    std::vector<int32_t> tokens = readIntegers(**dataset, step, 0, 15);
+    std::vector<int32_t> labels = readIntegers(**dataset, step, 1, 15);
+    for (uint64_t r = 0; r < batch; ++r) {
+      uint64_t o =
+          ((step * batch + r) * sequence) % (text.size() - sequence - 1);
+      for (uint64_t i = 0; i < sequence; ++i) {
+        EXPECT_EQ(tokens[r * sequence + i], text[o + i]);
+        EXPECT_EQ(labels[r * sequence + i], text[o + i + 1]);
+      }
+    }
+  }
+  // The shortest text that is long enough has one window.
+  put("t", "abcdefg");
+  dataset = openDataset("text:" + path("t"), languageModel(1, 5), 0);
+  ASSERT_TRUE(dataset) << dataset.status().message();
+  EXPECT_EQ(readIntegers(**dataset, 1, 1, 5),
+            (std::vector<int32_t>{'b', 'c', 'd', 'e', 'f'}));
+}
+
+TEST_F(FilesTest, TextThatDoesNotFit) {
+  put("t", "abcdef");
+  std::string text = "text:" + path("t");
+  auto message = [&](std::vector<DataTensor> tensors, ExitCode code) {
+    auto dataset = openDataset(text, tensors, 0);
+    EXPECT_EQ(dataset.status().code(), code);
+    return shorten(dataset.status().message(), folder);
+  };
+  EXPECT_EQ(message(languageModel(2, 5), ExitCode::io),
+            "t: expects a text of at least 5 + 2 bytes, got 6");
+  std::vector<DataTensor> tensors = languageModel(2, 3);
+  tensors[0].element = ElementType_f32;
+  EXPECT_EQ(message(tensors, ExitCode::usage),
+            "--data=text:t expects a model with one input and one label, both "
+            "integers of shape [batch, sequence], got input 'tokens' f32[2, "
+            "3], label 'labels' i32[2, 3]");
+  tensors.pop_back();
+  EXPECT_NE(message(tensors, ExitCode::usage), "");
+  // A byte that the vocabulary does not have.
+  auto dataset = openDataset(text, languageModel(1, 2, 'b'), 0);
+  ASSERT_TRUE(dataset);
+  int32_t out[2];
+  EXPECT_EQ(shorten((*dataset)->read(0, 0, out).message(), folder),
+            "t: expects integers from 0 to 97 for 'tokens', got 98");
+}
+
+TEST_F(FilesTest, NpyIsConsumedInOrder) {
+  std::vector<int64_t> tokens = {0, 1, 2, 3, 4, 5, 6, 7};
+  std::vector<int32_t> labels = {1, 2, 3, 4, 5, 6, 7, 8};
+  ASSERT_TRUE(
+      writeNpy(path("tokens.npy"), ElementType_i64, {4, 2}, tokens.data())
+          .ok());
+  ASSERT_TRUE(
+      writeNpy(path("labels.npy"), ElementType_i32, {4, 2}, labels.data())
+          .ok());
+  auto dataset = openDataset("npy:" + folder, languageModel(2, 2), 0);
+  ASSERT_TRUE(dataset) << dataset.status().message();
+  EXPECT_EQ(readIntegers(**dataset, 1, 0, 4),
+            (std::vector<int32_t>{4, 5, 6, 7}));
+  EXPECT_EQ(readIntegers(**dataset, 0, 1, 4),
+            (std::vector<int32_t>{1, 2, 3, 4}));
+
+  // And then from the start again.
+  EXPECT_EQ(readIntegers(**dataset, 5, 0, 4),
+            (std::vector<int32_t>{4, 5, 6, 7}));
+  EXPECT_EQ(shorten((*dataset)->describe(2), folder),
+            "tokens.npy holds 4 rows: 2 steps of 2");
+  EXPECT_EQ(shorten((*dataset)->describe(5), folder),
+            "tokens.npy holds 4 rows: 2 steps of 2; an epoch ends every 2 "
+            "steps, 2 in all");
+  dataset = openDataset("npy:" + folder, languageModel(3, 2), 0);
+  EXPECT_EQ(shorten((*dataset)->describe(1), folder),
+            "tokens.npy holds 4 rows: 1 step of 3, 1 left over");
+}
+
+TEST_F(FilesTest, NpyThatDoesNotFit) {
+  const std::vector<int32_t> values(12);
+  auto write = [&](const char *name, std::vector<uint64_t> shape) {
+    ASSERT_TRUE(
+        writeNpy(path(name), ElementType_i32, shape, values.data()).ok());
+  };
+  write("tokens.npy", {4, 2});
+  write("labels.npy", {4, 2});
+  auto message = [&](const std::vector<DataTensor> &tensors) {
+    auto opened = openDataset("npy:" + folder, tensors, 0);
+    EXPECT_EQ(opened.status().code(), ExitCode::io);
+    return shorten(opened.status().message(), folder);
+  };
+  EXPECT_EQ(message(languageModel(5, 2)),
+            "tokens.npy: expects shape [5, 2] or more rows, at least one "
+            "batch, for 'tokens', got [4, 2]");
+  EXPECT_EQ(message(languageModel(2, 3)),
+            "tokens.npy: expects shape [2, 3] or more rows, at least one "
+            "batch, for 'tokens', got [4, 2]");
+  std::vector<DataTensor> tensors = languageModel(2, 2);
+  tensors[1].element = ElementType_f32;
+  EXPECT_EQ(message(tensors),
+            "labels.npy: expects elements of type f32, got i32");
+  tensors[1].name = "targets";
+  EXPECT_EQ(message(tensors),
+            "targets.npy: cannot open: No such file or directory");
+  // What nobody reads needs no file.
+  tensors[1].isUsed = false;
+  auto dataset = openDataset("npy:" + folder, tensors, 0);
+  ASSERT_TRUE(dataset) << dataset.status().message();
+  std::vector<float> zeros(4, 1);
+  EXPECT_TRUE((*dataset)->read(0, 1, zeros.data()).ok());
+  EXPECT_EQ(zeros, std::vector<float>(4));
+  write("labels.npy", {6, 2});
+  EXPECT_EQ(message(languageModel(2, 2)),
+            "labels.npy: expects as many rows as tokens.npy, 4, got 6");
+  // Steps may have another number of rows in each file.
+  tensors = languageModel(2, 2);
+  tensors[1].shape = {1, 2};
+  EXPECT_EQ(message(tensors),
+            "labels.npy: expects as many steps as tokens.npy holds, which are "
+            "2 (4 rows, 2 a step), got 6 rows, 1 a step");
+}
+
+TEST(Dataset, RandomStaysInRangeAndRepeats) {
+  std::vector<DataTensor> tensors = languageModel(64, 16, 10);
+  tensors.push_back({"x", Role_input, ElementType_f32, {1024}, 0});
+  auto dataset = openDataset("random", tensors, 5);
+  ASSERT_TRUE(dataset) << dataset.status().message();
+  std::vector<int32_t> tokens = readIntegers(**dataset, 3, 0, 1024);
+  std::vector<int> histogram(10);
+  for (int32_t token : tokens) {
+    ASSERT_TRUE(token >= 0 && token < 10);
+    ++histogram[token];
+  }
+  for (int count : histogram)
+    EXPECT_NEAR(count, 102.4, 50);
+  EXPECT_EQ(tokens, readIntegers(**dataset, 3, 0, 1024));
+  EXPECT_NE(tokens, readIntegers(**dataset, 4, 0, 1024));
+  EXPECT_NE(tokens, readIntegers(**dataset, 3, 1, 1024));
+  EXPECT_NE(tokens,
+            readIntegers(**openDataset("random", tensors, 6), 3, 0, 1024));
+  std::vector<float> values(1024);
+  ASSERT_TRUE((*dataset)->read(0, 2, values.data()).ok());
+  double sum = 0;
+  for (float value : values) {
+    EXPECT_LE(std::fabs(value), 1);
+    sum += value;
+  }
+  EXPECT_NEAR(sum / 1024, 0, 0.1);
+}
+
+TEST(Dataset, UnknownKindsAreUsageErrors) {
+  for (const char *specification :
+       {"", "text", "text:", "npy", "csv:file", "random:", "randomness"}) {
+    auto dataset = openDataset(specification, {}, 0);
+    EXPECT_EQ(dataset.status().code(), ExitCode::usage) << specification;
+    EXPECT_EQ(
+        dataset.status().message(),
+        std::string("--data expects text:FILE, npy:DIR or random, got '") +
+            specification + "'");
+  }
+  auto dataset = openDataset("random", languageModel(1, 1, 0), 0);
+  EXPECT_EQ(dataset.status().code(), ExitCode::usage);
+  EXPECT_EQ(
+      dataset.status().message(),
+      "--data=random expects a known bound (pp.bound) for the integers of "
+      "'tokens', got none; give it files");
+}

@@ -1,0 +1,237 @@
+//===- OutputTest.cpp - Reports, traces, progress -------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run tells, on made-up figures: keys and their units, lines that fit.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/Metrics.h"
+#include "pprt/host/Progress.h"
+#include "pprt/host/Report.h"
+#include "pprt/host/Trace.h"
+
+#include "TestFiles.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+using namespace pprt::host;
+using Json = nlohmann::json;
+
+static Json parse(const std::string &text) {
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+TEST(Report, HasTheKeysOfVersion1) {
+  Report report;
+  report.world = 8;
+  report.isOversubscribed = true;
+  report.itemsPerStep = 100;
+  // The first step is slow: it is reported, but not part of the statistics.
+  report.steps = {{0, 5.5, 900},
+                  {1, 5.25, 10},
+                  {2, 5.0, 20},
+                  {3, 4.75, 30, {{"accuracy", {0.5}}}}};
+  report.compileMs = 3;
+  report.passesMs = 1;
+  report.kernelsMs = 2;
+  report.memory = {{0, {100, 10, 20, 30, 40, 0, 0}, 100}};
+  using pprt::CommunicationKind;
+  report.communication = {
+      {0,
+       {{CommunicationKind::all_reduce, {"tp"}, 2, 64, 96},
+        {CommunicationKind::all_reduce, {"dp", "tp"}, 1, 4, 6},
+        {CommunicationKind::send, {"pp"}, 3, 12, 12}}}};
+  report.bubble = BubbleReport{0.25, 0.5};
+  report.travel.predicted = {0.5, 0.25};
+  report.travel.measured = {{0.75, 0.125}};
+  report.predictedStepMs = 12;
+  report.cuts = {7};
+  report.stages = {{"stage0", {0, 1}, {"w", "b"}, 1.5, "0F0 0B0"}};
+  report.verify = VerifyReport{true,  "exact", "interpreter", 1e-12,
+                               2e-12, 3e-12,   4e-12,         5e-12};
+  EXPECT_EQ(parse(printReport(report)), parse(R"({
+    "version": 1, "world": 8, "device": "cpu", "oversubscribed": true,
+    "steps": [{"step": 0, "loss": 5.5, "ms": 900.0},
+              {"step": 1, "loss": 5.25, "ms": 10.0},
+              {"step": 2, "loss": 5.0, "ms": 20.0},
+              {"step": 3, "loss": 4.75, "metrics": {"accuracy": 0.5}, "ms": 30.0}],
+    "step_ms": {"median": 20.0, "p95": 29.0},
+    "items_per_s": 5000.0,
+    "compile_ms": {"total": 3.0, "passes": 1.0, "kernels": 2.0},
+    "memory": [{"rank": 0, "predicted_peak_bytes": 100,
+                "measured_peak_bytes": 100, "parameters": 10,
+                "gathered": 0, "gradients": 20,
+                "optimizer": 30, "activations": 40, "workspace": 0,
+                "communication": 0}],
+    "communication": [{"rank": 0,
+      "all_reduce": {"count": 3, "bytes": 68, "wire_bytes": 102},
+      "send": {"count": 3, "bytes": 12, "wire_bytes": 12},
+      "by_axes": [
+        {"kind": "all_reduce", "axes": ["tp"], "count": 2, "bytes": 64,
+         "wire_bytes": 96},
+        {"kind": "all_reduce", "axes": ["dp", "tp"], "count": 1, "bytes": 4,
+         "wire_bytes": 6},
+        {"kind": "send", "axes": ["pp"], "count": 3, "bytes": 12,
+         "wire_bytes": 12}]}],
+    "bubble": {"predicted": 0.25, "measured": 0.5},
+    "communication_ms": {"predicted": {"exposed": 500.0, "hidden": 250.0},
+                         "measured": {"exposed": 750.0, "hidden": 125.0}},
+    "predicted_step_ms": 12.0, "cuts": [7],
+    "stages": [{"name": "stage0", "ranks": [0, 1], "parameters": ["w", "b"],
+                "compute_ms": 1.5, "schedule": "0F0 0B0"}],
+    "verify": {"ok": true, "class": "exact", "judge": "interpreter", "loss": 1e-12,
+               "gradients": 2e-12, "parameters": 3e-12, "states": 4e-12, "metrics": 5e-12}})"));
+}
+
+TEST(Report, SaysWhatWasNotMeasured) {
+  Report report;
+  report.steps = {{0, NAN, 10}};
+  report.memory = {{0, {100}, {}}};
+  Json json = parse(printReport(report));
+  EXPECT_TRUE(json["bubble"]["measured"].is_null());
+  EXPECT_TRUE(json["communication_ms"]["measured"].is_null());
+  EXPECT_FALSE(json.contains("verify"));
+  EXPECT_TRUE(json["steps"][0]["loss"].is_null());
+  EXPECT_TRUE(json["memory"][0]["measured_peak_bytes"].is_null());
+  EXPECT_EQ(json["step_ms"]["median"], 10.0);
+  const Json none = parse(printReport(Report()));
+  EXPECT_TRUE(none["step_ms"]["p95"].is_null());
+  EXPECT_TRUE(none["items_per_s"].is_null());
+  EXPECT_TRUE(none["oversubscribed"].is_null());
+}
+
+TEST(Report, Quantiles) {
+  EXPECT_EQ(quantile({3, 1, 2}, 0.5), 2);
+  EXPECT_EQ(quantile({1, 2}, 0.5), 1.5);
+  EXPECT_EQ(quantile({7}, 0.95), 7);
+  EXPECT_EQ(quantile({}, 0.5), 0);
+}
+
+TEST_F(FilesTest, TraceHasNamesSlicesAndArrows) {
+  Trace trace;
+  trace.tracks = {{0, "rank 0", 0, "compute"},
+                  {0, "rank 0", 1, "send 0>1"},
+                  {1, "rank 1", 0, "recv 0>1"}};
+  // Bytes that are no UTF-8 must not stop the run.
+  trace.slices = {{0, "0F0", "forward", 0, 10, "mlp\xff"},
+                  {1, "0F0 send", "communication", 10, 5, ""},
+                  {2, "1F0 recv", "communication", 2, 13.5, ""}};
+  trace.arrows = {{1, 2}};
+  ASSERT_TRUE(writeTrace(path("t"), trace).ok());
+  Json json = parse(get("t"));
+  ASSERT_TRUE(json.is_object());
+  auto find = [&](const std::string &phase) {
+    std::vector<Json> events;
+    for (const Json &event : json["traceEvents"])
+      if (event["ph"] == phase)
+        events.push_back(event);
+    return events;
+  };
+  EXPECT_EQ(find("M").size(), 2u * 2 + 3);
+  EXPECT_EQ(find("M")[0]["args"]["name"], "rank 0");
+  ASSERT_EQ(find("X").size(), 3u);
+  EXPECT_EQ(find("X")[2], parse(R"({"ph": "X", "name": "1F0 recv", "pid": 1,
+      "tid": 0, "cat": "communication", "ts": 2.0, "dur": 13.5})"));
+  ASSERT_EQ(find("s").size(), 1u);
+  ASSERT_EQ(find("f").size(), 1u);
+  EXPECT_EQ(find("s")[0]["ts"], 10.0);
+  EXPECT_EQ(find("f")[0]["ts"], 15.5);
+  EXPECT_EQ(find("s")[0]["id"], find("f")[0]["id"]);
+}
+
+/// Steps of `ms` each, one after another.
+static std::string showSteps(Progress::Style style, uint64_t steps, double ms,
+                             unsigned columns = 80,
+                             const StepReport &like = {0, 1, 0}) {
+  std::ostringstream out;
+  {
+    Progress progress(out, style, steps, 4096, "tokens", columns);
+    for (uint64_t step = 0; step < steps; ++step)
+      progress.update({step, like.loss, ms, like.metrics},
+                      ms * double(step + 1));
+  }
+  return out.str();
+}
+
+TEST(Progress, PlainLinesHaveNoControlCodes) {
+  std::ostringstream out;
+  {
+    Progress progress(out, Progress::Style::lines, 2, 4096, "tokens");
+    progress.update({0, 5.5, 400, {{"accuracy", {0.25}}, {"norms", {1, 2}}}},
+                    400);
+    progress.update({1, 5.25, 410}, 810);
+  }
+  EXPECT_EQ(out.str(), "step 1/2 loss 5.5000 | 400.0 ms | 10.2k tokens/s | 0s "
+                       "left | accuracy 0.25\n"
+                       "step 2/2 loss 5.2500 | 410.0 ms | 9.99k tokens/s\n");
+}
+
+TEST(Progress, PlainLinesComeByTime) {
+  auto count = [](uint64_t steps, double ms) {
+    const std::string text = showSteps(Progress::Style::lines, steps, ms);
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  EXPECT_EQ(count(10000, 0.1), 2); // a second: the first and the last
+  EXPECT_EQ(count(10000, 10), 11); // 100 s
+  EXPECT_EQ(count(20, 7000), 20);  // no two steps fit into ten seconds
+  EXPECT_EQ(count(5, 60000), 5);
+}
+
+TEST(Progress, BarIsRedrawnInPlace) {
+  std::ostringstream out;
+  {
+    Progress progress(out, Progress::Style::bar, 4, 0, "samples");
+    progress.update({0, 2, 100000}, 100000);
+    progress.update({1, 1, 10}, 100010); // Too soon to be drawn.
+    progress.update({2, 1, 50}, 100060);
+    progress.update({3, 0.5, 1}, 100061);
+  }
+  EXPECT_EQ(out.str(),
+            "\rstep 1/4 [#####...............] loss 2.0000 | 100000.0 ms | "
+            "5m00s left"
+            "\rstep 3/4 [###############.....] loss 1.0000 | 50.0 ms | 33s left"
+            "      "
+            "\rstep 4/4 [####################] loss 0.5000 | 1.0 ms            "
+            "\n");
+}
+
+TEST(Progress, BarFitsTheTerminal) {
+  const StepReport full = {
+      0, 123456.7, 0, {{"accuracy", {0.123456}}, {"grad_norm", {1e-9}}}};
+  for (unsigned columns : {8, 20, 30, 40, 60, 80, 100, 200}) {
+    std::istringstream text(showSteps(Progress::Style::bar, 1234567 / 10000,
+                                      86400000, columns, full));
+    std::string line;
+    while (std::getline(text, line, '\r'))
+      EXPECT_LT(line.substr(0, line.find('\n')).size(), columns) << line;
+  }
+  const std::string wide = showSteps(Progress::Style::bar, 1, 1000, 200, full);
+  EXPECT_NE(wide.find("accuracy 0.1235 | grad_norm 1e-09"), std::string::npos)
+      << wide;
+}
+
+TEST(Progress, QuietSaysNothing) {
+  EXPECT_EQ(showSteps(Progress::Style::quiet, 1, 1), "");
+}
+
+TEST_F(FilesTest, MetricsAreLinesThatCanBeFollowed) {
+  const std::string name = path("metrics");
+  put("metrics", "of a run before");
+  auto file = MetricsFile::create(name);
+  ASSERT_TRUE(file) << file.status().message();
+  ASSERT_TRUE(
+      file->add({0, 5.5, 2, {{"accuracy", {0.25}}, {"n", {1, 2}}}}).ok());
+  EXPECT_EQ(get("metrics"), "{\"step\":0,\"loss\":5.5,\"metrics\":{"
+                            "\"accuracy\":0.25,\"n\":[1.0,2.0]},\"ms\":2.0}\n");
+  ASSERT_TRUE(file->add({1, NAN, 3}).ok());
+  EXPECT_NE(get("metrics").find("{\"step\":1,\"loss\":null,\"ms\":3.0}\n"),
+            std::string::npos);
+  EXPECT_EQ(MetricsFile::create(path("no/folder")).status().code(),
+            pprt::ExitCode::io);
+  auto full = MetricsFile::create("/dev/full");
+  ASSERT_TRUE(full);
+  EXPECT_EQ(full->add({0, 1, 1}).message(),
+            "/dev/full: cannot write: No space left on device");
+}

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ExecutionModel.h"
+#include "pprt/IssueOrder.h"
 
 #include <algorithm>
 #include <array>
@@ -49,6 +50,22 @@ reference::Options test::hashingOptions(uint64_t seed, bool watchMemory) {
   options.watchMemory = watchMemory;
   options.runKernel = hashKernel;
   options.load = hashLoad;
+  return options;
+}
+
+reference::Options test::issuedOptions(const ppx::ArtifactT &artifact,
+                                       reference::DeviceModel model,
+                                       uint64_t seed, bool watchMemory) {
+  reference::Options options = hashingOptions(seed, watchMemory);
+  options.model = model;
+  const Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  const Ranks ranks(artifact, *mesh);
+  std::vector<IssueOrder> orders;
+  for (Section section : kSections)
+    orders.emplace_back(ranks, section);
+  options.position = [orders](uint32_t rank, Section section, uint32_t index) {
+    return orders[size_t(section)].position(rank, index);
+  };
   return options;
 }
 

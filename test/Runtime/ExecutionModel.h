@@ -17,6 +17,11 @@ namespace pprt::test {
 
 /// Options with hashing kernels and loads of distinct values.
 reference::Options hashingOptions(uint64_t seed, bool watchMemory = true);
+/// The same on devices of a kind, whose ranks issue in the order that the
+/// checks find. The artifact passes them.
+reference::Options issuedOptions(const ppx::ArtifactT &artifact,
+                                 reference::DeviceModel model, uint64_t seed,
+                                 bool watchMemory = true);
 
 /// Functions with the ABI of compiled kernels that do what `options` do, for
 /// the few kernels of one artifact at a time. Both must stay.

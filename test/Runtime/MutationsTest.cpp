@@ -6,8 +6,9 @@
 // checks must refuse for matching or deadlock exactly what stalls or meets a
 // stranger when executed; for a race or a clobbered read exactly what the
 // executor's detectors report. What they accept must end with the same bits in
-// every interleaving, and with the bits of the unchanged program where the
-// change has only taken order away or moved memory.
+// every interleaving, and on every kind of device that issues in the order that
+// the checks find; and with the bits of the unchanged program where the change
+// has only taken order away or moved memory.
 //
 //   PPMutationsTest --artifacts=FOLDER
 //
@@ -132,6 +133,13 @@ void Judge::compareAccepted(const ppx::ArtifactT &valid,
       first = std::move(observed);
     else
       ASSERT_TRUE(observed == first) << "differs under seed " << seed;
+  }
+  for (reference::DeviceModel model :
+       {reference::DeviceModel::ordered, reference::DeviceModel::shared}) {
+    const reference::Result run = reference::execute(
+        mutant, issuedOptions(mutant, model, random(), false));
+    ASSERT_EQ(run.end, reference::End::finished) << run.reason;
+    ASSERT_TRUE(observe(mutant, run) == first) << "differs on other devices";
   }
   const bool same =
       first ==

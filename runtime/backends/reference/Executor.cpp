@@ -27,6 +27,7 @@ namespace {
 /// One queue of one rank in the current section.
 struct QueueState {
   std::vector<const ppx::InstructionT *> instructions;
+  std::vector<uint32_t> positions; ///< of each, in the order of issue, if any
   size_t completed = 0;
   bool started = false; ///< the head, which then waits for its partners
   bool offered = false; ///< the queue is among those to pick from
@@ -40,6 +41,9 @@ struct RankState {
   const ppx::ProgramT *program = nullptr;
   uint32_t run = 0; ///< 0 setup, 1 to steps the bodies, then the teardown
   std::vector<QueueState> queues;
+  /// The positions of those that the device takes one after the other, in
+  /// descending order: the last is the next.
+  std::vector<uint32_t> issued;
   std::vector<uint8_t> arena;
   std::optional<MemoryWatch> watch; ///< if asked for
 };
@@ -59,6 +63,8 @@ private:
   void enterSection(uint32_t rank);
   void offer(uint32_t rank);
   bool mayStart(const RankState &state, const QueueState &queue) const;
+  bool isTakenInOrder(const ppx::InstructionT &instruction) const;
+  bool isNext(const RankState &state, const QueueState &queue) const;
   size_t pickStartable();
   void start(QueueRef ref);
   void arrive(QueueRef ref);
@@ -143,19 +149,59 @@ void Executor::enterSection(uint32_t rank) {
     if (list.empty())
       continue;
     state.queues.assign(state.program->queues.size(), {});
-    for (const auto &instruction : list)
-      state.queues[instruction->queue].instructions.push_back(
-          instruction.get());
+    state.issued.clear();
+    for (uint32_t index = 0; index < list.size(); ++index) {
+      const ppx::InstructionT &instruction = *list[index];
+      QueueState &queue = state.queues[instruction.queue];
+      queue.instructions.push_back(&instruction);
+      if (options.model == DeviceModel::channels)
+        continue;
+      queue.positions.push_back(
+          options.position(rank, sectionOf(state.run), index));
+      if (isTakenInOrder(instruction))
+        state.issued.push_back(queue.positions.back());
+    }
+    std::sort(state.issued.begin(), state.issued.end(), std::greater<>());
     if (state.watch)
       state.watch->startSection();
     return;
   }
   state.queues.clear();
+  state.issued.clear();
+}
+
+bool Executor::isTakenInOrder(const ppx::InstructionT &instruction) const {
+  switch (options.model) {
+  case DeviceModel::channels:
+    return false;
+  case DeviceModel::ordered:
+    return instruction.opcode == ppx::Opcode_send ||
+           instruction.opcode == ppx::Opcode_recv ||
+           instruction.opcode == ppx::Opcode_collective;
+  case DeviceModel::shared:
+    return true;
+  }
+  return false;
+}
+
+/// Whether the device takes the head of the queue before all else that is left.
+bool Executor::isNext(const RankState &state, const QueueState &queue) const {
+  if (!isTakenInOrder(*queue.head()))
+    return true;
+  const uint32_t position = queue.positions[queue.completed];
+  if (state.issued.back() != position)
+    return false;
+  return options.model != DeviceModel::shared ||
+         std::all_of(ranks.begin(), ranks.end(), [&](const RankState &other) {
+           return other.issued.empty() ||
+                  std::pair(other.run, other.issued.back()) >=
+                      std::pair(state.run, position);
+         });
 }
 
 bool Executor::mayStart(const RankState &state, const QueueState &queue) const {
   const ppx::InstructionT *head = queue.head();
-  if (!head || queue.started)
+  if (!head || queue.started || !isNext(state, queue))
     return false;
   for (const ppx::Wait &wait : head->waits)
     if (state.queues[wait.queue()].completed < wait.count())
@@ -217,6 +263,8 @@ void Executor::complete(QueueRef ref) {
   RankState &state = ranks[ref.rank];
   QueueState &queue = state.queues[ref.queue];
   watch(ref);
+  if (isTakenInOrder(headOf(ref)))
+    state.issued.pop_back();
   queue.started = false;
   ++queue.completed;
   if (std::none_of(state.queues.begin(), state.queues.end(),
@@ -225,7 +273,10 @@ void Executor::complete(QueueRef ref) {
     ++state.run;
     enterSection(ref.rank);
   }
-  offer(ref.rank);
+  if (options.model != DeviceModel::shared)
+    return offer(ref.rank);
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank)
+    offer(rank);
 }
 
 /// Notes what is wrong with how the head has used memory.
@@ -310,10 +361,10 @@ Result Executor::run() {
   for (size_t i = 0; i < artifact.programs.size(); ++i)
     for (uint32_t rank : artifact.programs[i]->ranks)
       initialize(rank, i);
-  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank)
     enterSection(rank);
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank)
     offer(rank);
-  }
   while (!startable.empty() && result.end == End::finished) {
     const size_t pick = pickStartable();
     const QueueRef ref = startable[pick];

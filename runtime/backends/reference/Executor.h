@@ -16,7 +16,7 @@
 #ifndef PPRT_REFERENCE_EXECUTOR_H
 #define PPRT_REFERENCE_EXECUTOR_H
 
-#include "pprt/ppx_generated.h"
+#include "pprt/Program.h"
 
 #include <cstdint>
 #include <functional>
@@ -45,7 +45,14 @@ struct LoadCall {
   uint64_t size;
 };
 
+/// What a device takes at once of what was issued to it (pprt/IssueOrder.h).
+enum class DeviceModel { channels, ordered, shared };
+
 struct Options {
+  DeviceModel model = DeviceModel::channels;
+  /// Of the other two: where an instruction comes in the order of issue. Given
+  /// a rank, a section and an index into the rank's list of it.
+  std::function<uint32_t(uint32_t, Section, uint32_t)> position;
   /// Even seeds pick evenly, odd ones by priorities.
   uint64_t seed = 0;
   uint32_t steps = 2;

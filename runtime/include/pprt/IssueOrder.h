@@ -1,0 +1,51 @@
+//===- IssueOrder.h - in which order devices may be told --------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: an artifact that passed checkArtifact(). Out: of each section an order of
+// all instructions of all ranks in which each comes after what it waits for,
+// and instructions that meet come together. It is the order that the deadlock
+// check finds, so it exists for every artifact that passes.
+//
+// Not every device looks at all queues of a rank at once, as a thread of a
+// processor does:
+//
+//   channels  queues run independently of each other (threads, MPI)
+//   ordered   a device takes what communicates in the order in which it was
+//             issued, one after the other (NCCL on several communicators)
+//   shared    one device has the queues of many ranks, and may take anything in
+//             the order in which it was issued (virtual ranks of one GPU)
+//
+// What ends on the first ends on the others, too, if each rank issues in this
+// order: the first instruction that has not completed waits for none that is
+// behind it, on its own rank or another. In the order of its list it need not.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ISSUEORDER_H
+#define PPRT_ISSUEORDER_H
+
+#include "pprt/Ranks.h"
+
+namespace pprt {
+
+class IssueOrder {
+public:
+  /// The same in every process. Takes as long as the checks.
+  IssueOrder(const Ranks &ranks, Section section);
+
+  /// The place of an instruction, equal for those that meet; of one rank no two
+  /// have the same.
+  uint32_t position(uint32_t rank, uint32_t index) const {
+    return positions[classOf[rank]][index];
+  }
+  /// The rank's instructions by their positions, as indices into its list.
+  std::vector<uint32_t> of(uint32_t rank) const;
+
+private:
+  std::vector<uint32_t> classOf;                ///< by rank
+  std::vector<std::vector<uint32_t>> positions; ///< by class and instruction
+};
+
+} // namespace pprt
+
+#endif // PPRT_ISSUEORDER_H

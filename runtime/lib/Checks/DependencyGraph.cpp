@@ -1,0 +1,73 @@
+//===- DependencyGraph.cpp - what must complete before what ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "DependencyGraph.h"
+
+#include <queue>
+
+using namespace pprt;
+using namespace pprt::checks;
+
+DependencyGraph::DependencyGraph(const Ranks &ranks, const RankClasses &classes,
+                                 const std::vector<Rendezvous> &matched,
+                                 Section section, uint64_t &operations)
+    : ranks(ranks), matched(matched), section(section), operations(operations),
+      firstOfRank(ranks.mesh.worldSize()) {
+  for (const auto &program : ranks.artifact.programs)
+    orders.emplace_back(instructionsOf(*program, section),
+                        program->queues.size());
+  for (uint32_t rank : classes.speakers()) {
+    firstOfRank[rank] = Node(refs.size());
+    const size_t count = instructionsOf(ranks.program(rank), section).size();
+    for (uint32_t index = 0; index < count; ++index)
+      refs.push_back({rank, section, index});
+  }
+  meetings.assign(refs.size(), kNoMeeting);
+  for (uint32_t meeting = 0; meeting < matched.size(); ++meeting)
+    for (const InstructionRef &member : matched[meeting])
+      if (member.section == section)
+        meetings[nodeOf(member)] = meeting;
+  operations += refs.size();
+  addSuccessors();
+}
+
+void DependencyGraph::addSuccessors() {
+  first.assign(refs.size() + 1, 0);
+  pendingCount.assign(refs.size(), 0);
+  for (Node node = 0; node < refs.size(); ++node)
+    forEachBefore(node, [&](Node before) {
+      ++first[headOf(before) + 1];
+      ++pendingCount[headOf(node)];
+    });
+  for (size_t i = 1; i < first.size(); ++i)
+    first[i] += first[i - 1];
+  successors.resize(first.back());
+  std::vector<size_t> end(first.begin(), first.end() - 1);
+  for (Node node = 0; node < refs.size(); ++node)
+    forEachBefore(node, [&](Node before) {
+      successors[end[headOf(before)]++] = headOf(node);
+    });
+  operations += successors.size();
+}
+
+std::vector<DependencyGraph::Node> DependencyGraph::complete() {
+  // By the place in the list, so that the order is near that of each rank.
+  using Entry = std::pair<uint32_t, Node>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  for (Node node = 0; node < refs.size(); ++node)
+    if (headOf(node) == node && pendingCount[node] == 0)
+      ready.emplace(refs[node].index, node);
+  std::vector<Node> order;
+  while (!ready.empty()) {
+    const Node done = ready.top().second;
+    ready.pop();
+    order.push_back(done);
+    operations += 1 + first[done + 1] - first[done];
+    for (size_t i = first[done]; i < first[done + 1]; ++i)
+      if (const Node next = successors[i]; --pendingCount[next] == 0)
+        ready.emplace(refs[next].index, next);
+  }
+  return order;
+}

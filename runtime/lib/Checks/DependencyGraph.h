@@ -1,0 +1,91 @@
+//===- DependencyGraph.h - what must complete before what -------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: one section of the ranks that speak for all, and a complete matching.
+// Out: a graph of what must complete before what may start, and an order of it.
+//
+// Under rendezvous semantics the sides of a meeting complete together, so each
+// meeting is one node of the graph; every other instruction is a node of its
+// own. An edge leads from what must complete to what then may start: the next
+// in the queue, or an instruction with a wait. Nothing in it depends on timing,
+// hence: the graph is acyclic exactly if every run ends.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_LIB_CHECKS_DEPENDENCYGRAPH_H
+#define PPRT_LIB_CHECKS_DEPENDENCYGRAPH_H
+
+#include "Passes.h"
+#include "Sections.h"
+
+namespace pprt::checks {
+
+class DependencyGraph {
+public:
+  /// Each instruction has a number; a meeting is known by that of its first
+  /// member, its head.
+  using Node = uint32_t;
+
+  /// `matched` may have meetings of other sections, too. Counts steps in
+  /// `operations`.
+  DependencyGraph(const Ranks &ranks, const RankClasses &classes,
+                  const std::vector<Rendezvous> &matched, Section section,
+                  uint64_t &operations);
+
+  /// Kahn's algorithm: completes every node that waits for nothing incomplete,
+  /// those further up in their lists first, and returns them in this order.
+  /// What is left lies on a cycle or behind one.
+  std::vector<Node> complete();
+
+  size_t size() const { return refs.size(); }
+  const InstructionRef &operator[](Node node) const { return refs[node]; }
+  bool isComplete(Node head) const { return pendingCount[head] == 0; }
+  Node headOf(Node node) const {
+    return meetings[node] == kNoMeeting
+               ? node
+               : nodeOf(matched[meetings[node]].front());
+  }
+  /// Calls `visit` for each node of the same rank that must complete before
+  /// `node` starts.
+  template <typename Visitor>
+  void forEachBefore(Node node, Visitor visit) const {
+    const InstructionRef &ref = refs[node];
+    forEachPredecessor(
+        instructionsOf(ranks.program(ref.rank), section),
+        orders[ranks.programOf(ref.rank)], ref.index,
+        [&](uint32_t before) { visit(firstOfRank[ref.rank] + before); });
+  }
+  /// Calls `visit` for each node that was fused into `head`.
+  template <typename Visitor>
+  void forEachMember(Node head, Visitor visit) const {
+    if (meetings[head] == kNoMeeting)
+      return visit(head);
+    for (const InstructionRef &member : matched[meetings[head]])
+      visit(nodeOf(member));
+  }
+
+private:
+  static constexpr uint32_t kNoMeeting = ~uint32_t(0);
+
+  Node nodeOf(const InstructionRef &ref) const {
+    return firstOfRank[ref.rank] + ref.index;
+  }
+  void addSuccessors();
+
+  const Ranks &ranks;
+  const std::vector<Rendezvous> &matched;
+  const Section section;
+  uint64_t &operations;
+  std::vector<QueueOrder> orders;     ///< per program
+  std::vector<Node> firstOfRank;      ///< of those who speak
+  std::vector<InstructionRef> refs;   ///< per node
+  std::vector<uint32_t> meetings;     ///< per node, an index into `matched`
+  std::vector<uint32_t> pendingCount; ///< per head, edges from incomplete nodes
+  /// The heads that wait for node n are successors[first[n] .. first[n + 1]).
+  std::vector<size_t> first;
+  std::vector<Node> successors;
+};
+
+} // namespace pprt::checks
+
+#endif // PPRT_LIB_CHECKS_DEPENDENCYGRAPH_H

@@ -1,0 +1,49 @@
+//===- IssueOrder.cpp - in which order devices may be told ----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/IssueOrder.h"
+#include "Checks/DependencyGraph.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace pprt;
+
+// Of one rank per class: what may come in some order among those who speak may
+// come in the same one among all.
+IssueOrder::IssueOrder(const Ranks &ranks, Section section)
+    : classOf(ranks.mesh.worldSize()) {
+  uint64_t operations = 0;
+  checks::Report mismatches(FindingKind::mismatch, operations);
+  const auto classes = checks::RankClasses::coarsest(ranks, operations);
+  const auto matched = checks::matchCommunication(ranks, classes, mismatches);
+  checks::DependencyGraph graph(ranks, classes, matched, section, operations);
+  for (uint32_t rank = 0; rank < classOf.size(); ++rank) {
+    const uint32_t speaker = classes.speakerOf(rank);
+    if (speaker != rank) {
+      classOf[rank] = classOf[speaker];
+      continue;
+    }
+    classOf[rank] = uint32_t(positions.size());
+    positions.emplace_back(instructionsOf(ranks.program(rank), section).size());
+  }
+  uint32_t position = 0;
+  for (checks::DependencyGraph::Node head : graph.complete()) {
+    graph.forEachMember(head, [&](checks::DependencyGraph::Node node) {
+      const InstructionRef &ref = graph[node];
+      positions[classOf[ref.rank]][ref.index] = position;
+    });
+    ++position;
+  }
+}
+
+std::vector<uint32_t> IssueOrder::of(uint32_t rank) const {
+  std::vector<uint32_t> order(positions[classOf[rank]].size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return position(rank, a) < position(rank, b);
+  });
+  return order;
+}

@@ -1,0 +1,80 @@
+//===- IssueOrderTest.cpp - in which order devices may be told ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every program that passes the checks ends on every kind of device, with the
+// same bits, if ranks issue in the order that was found. MutationsTest asks the
+// same of mutants.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/IssueOrder.h"
+#include "ExecutionModel.h"
+#include "Pipelines.h"
+#include "pprt/Checks.h"
+
+#include <gtest/gtest.h>
+
+using namespace pprt;
+using namespace pprt::test;
+using reference::DeviceModel;
+
+/// Two ranks that exchange tensors by a collective of each of two groups, each
+/// in a queue of its own, in lists of opposite orders.
+static ppx::ArtifactT makeOpposite() {
+  ArtifactBuilder artifact;
+  const uint32_t axis = artifact.axis("dp", 2);
+  const uint32_t a = artifact.group({axis}), b = artifact.group({axis});
+  for (uint32_t rank : {0, 1}) {
+    ProgramBuilder program = artifact.program({rank});
+    const uint32_t main = program.queue("main");
+    const uint32_t queues[] = {program.queue("a"), program.queue("b")};
+    const uint32_t slots[] = {program.slot("x", 4), program.slot("y", 4)};
+    program.begin(Section::body);
+    program.run(main, {}, {slots[0]});
+    program.run(main, {}, {slots[1]});
+    for (uint32_t which : {rank, 1 - rank})
+      program.collective(queues[which], ppx::CollectiveKind_all_reduce,
+                         which ? b : a, {slots[which]}, {slots[which]});
+    program.step(main);
+  }
+  return artifact.take();
+}
+
+TEST(IssueOrder, EndsWhereTheListsWouldNot) {
+  const ppx::ArtifactT artifact = makeOpposite();
+  ASSERT_TRUE(checkArtifact(artifact).ok());
+  const Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  const Ranks ranks(artifact, *mesh);
+  const IssueOrder order(ranks, Section::body);
+  EXPECT_EQ(order.of(0), (std::vector<uint32_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(order.of(1), (std::vector<uint32_t>{0, 1, 3, 2, 4}));
+  for (uint32_t index : {2, 3}) // those that meet
+    EXPECT_EQ(order.position(0, index), order.position(1, 5 - index));
+
+  reference::Options options = hashingOptions(0);
+  options.model = DeviceModel::ordered;
+  options.position = [](uint32_t, Section, uint32_t index) { return index; };
+  EXPECT_EQ(reference::execute(artifact, options).end, reference::End::stalled);
+  options.position = [&](uint32_t rank, Section, uint32_t index) {
+    return order.position(rank, index);
+  };
+  EXPECT_EQ(reference::execute(artifact, options).end,
+            reference::End::finished);
+}
+
+TEST(IssueOrder, ComputesTheSameOnEveryDevice) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random(seed);
+    const ppx::ArtifactT artifact = makePipeline(randomShape(random));
+    const reference::Result first =
+        reference::execute(artifact, hashingOptions(seed));
+    for (DeviceModel model : {DeviceModel::ordered, DeviceModel::shared}) {
+      const reference::Result result =
+          reference::execute(artifact, issuedOptions(artifact, model, seed));
+      ASSERT_EQ(result.end, reference::End::finished) << result.reason;
+      EXPECT_TRUE(result.races.empty() && result.clobbers.empty());
+      EXPECT_TRUE(result.arenas == first.arenas &&
+                  result.emitted == first.emitted);
+    }
+  }
+}

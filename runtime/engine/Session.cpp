@@ -7,6 +7,7 @@
 #include "../backends/cpu/Executor.h"
 #include "../backends/cpu/KernelObject.h"
 #include "HostBuffers.h"
+#include "Measurements.h"
 #include "World.h"
 #include "pprt/BFloat16.h"
 #include "pprt/Initialize.h"
@@ -30,6 +31,8 @@ struct Session::State {
   unsigned threads = 1, cores = 1;
   int64_t steps = 0;
   Status failure; ///< the first of all processes
+  /// By rank, what other processes have measured.
+  std::vector<Measurements> collected;
 
   /// Starts the executor of this process's ranks.
   Status start(const SessionOptions &options,
@@ -38,6 +41,7 @@ struct Session::State {
   Status run(Section section, int64_t step);
   Status agree(const Status &mine);
   Status gatherOutputs(Section section);
+  Measurements measure(uint32_t rank) const;
 
   bool isInput(uint32_t argument) const {
     const ppx::Role role = artifact->arguments[argument]->role;
@@ -104,6 +108,7 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                                        " processes, one for each rank, got " +
                                        std::to_string(world.processCount()) +
                                        "; start fewer, or give a larger mesh");
+  state->collected.resize(mesh->worldSize());
   state->range = world.ranksOf(world.process(), mesh->worldSize());
 
   Expected<std::unique_ptr<Transport>> created =
@@ -381,17 +386,58 @@ double Session::scalar(uint32_t index) const {
   return 0;
 }
 
+static uint64_t peakOf(const cpu::Rank &rank) {
+  return rank.arena.writtenBytes() +
+         uint64_t(std::max<int64_t>(0, rank.allocations.peak));
+}
+
+Measurements Session::State::measure(uint32_t rank) const {
+  const cpu::Rank &its = executor->rank(rank);
+  Measurements result;
+  for (Section section : kSections)
+    result.times[size_t(section)] = its.times[size_t(section)];
+  result.peakBytes = peakOf(its);
+  result.allocationCount = its.allocations.count;
+  return result;
+}
+
+Status Session::collect() {
+  World &world = *state->world;
+  if (world.processCount() == 1)
+    return {};
+  if (!state->failure.ok())
+    return state->failure; // some may not be there any more
+  std::vector<std::byte> mine;
+  for (uint32_t rank = state->range.begin; rank < state->range.end; ++rank)
+    if (world.process() != 0)
+      state->measure(rank).pack(mine);
+  Expected<std::vector<std::vector<std::byte>>> all = world.gather(mine);
+  if (!all)
+    return all.status();
+  for (uint32_t process = 1; process < all->size(); ++process) {
+    const RankRange range = world.ranksOf(process, mesh().worldSize());
+    const std::byte *bytes = (*all)[process].data();
+    for (uint32_t rank = range.begin; rank < range.end; ++rank)
+      bytes = state->collected[rank].unpack(state->host->ranks.program(rank),
+                                            bytes);
+  }
+  return {};
+}
+
 const std::vector<InstructionTime> &Session::times(uint32_t rank,
                                                    Section section) const {
-  return state->executor->rank(rank).times[size_t(section)];
+  return state->range.contains(rank)
+             ? state->executor->rank(rank).times[size_t(section)]
+             : state->collected[rank].times[size_t(section)];
 }
 
 uint64_t Session::measuredPeakBytes(uint32_t rank) const {
-  const cpu::Rank &measured = state->executor->rank(rank);
-  return measured.arena.writtenBytes() +
-         uint64_t(std::max<int64_t>(0, measured.allocations.peak));
+  return state->range.contains(rank) ? peakOf(state->executor->rank(rank))
+                                     : state->collected[rank].peakBytes;
 }
 
 uint64_t Session::allocationCount(uint32_t rank) const {
+  if (!state->range.contains(rank))
+    return state->collected[rank].allocationCount;
   return state->executor->rank(rank).allocations.count;
 }

@@ -115,6 +115,7 @@ struct Outcome {
   Status status;
   std::vector<Bytes> outputs, arguments;
   std::vector<double> losses;
+  std::vector<uint64_t> peaks; ///< by rank
 };
 
 /// One process's part of a run. `batch`: whether it sets the inputs.
@@ -150,6 +151,12 @@ Outcome runPart(std::shared_ptr<const ppx::ArtifactT> artifact,
     outcome.status = session.end();
   if (!outcome.status.ok())
     return outcome;
+  EXPECT_TRUE(session.collect().ok());
+  for (uint32_t rank = 0; rank < session.mesh().worldSize(); ++rank) {
+    outcome.peaks.push_back(session.measuredPeakBytes(rank));
+    for (const InstructionTime &time : session.times(rank, Section::body))
+      EXPECT_TRUE(time.begin > 0 && time.begin <= time.end);
+  }
   for (uint32_t i = 0; i < artifact->outputs.size(); ++i) {
     const auto *bytes = static_cast<const std::byte *>(session.output(i));
     outcome.outputs.emplace_back(bytes, bytes + session.outputBytes(i));
@@ -219,6 +226,7 @@ TEST_F(WorldTest, SharedRunsEndWithTheSameBytes) {
     }
     EXPECT_EQ(parts[0].outputs, whole.outputs) << "program " << i;
     EXPECT_EQ(parts[0].arguments, whole.arguments) << "program " << i;
+    EXPECT_EQ(parts[0].peaks, whole.peaks) << "program " << i;
   }
 }
 

@@ -102,6 +102,9 @@ public:
   /// The same of an output with one element.
   double scalar(uint32_t output) const;
 
+  /// Brings what was measured of the ranks of all processes to process 0: until
+  /// then, and in others, only that of a process's own ranks is known.
+  Status collect();
   /// By instruction of the section's list; of the section's last run.
   const std::vector<InstructionTime> &times(uint32_t rank,
                                             Section section) const;

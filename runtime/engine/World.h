@@ -10,9 +10,15 @@
 #ifndef PPRT_ENGINE_WORLD_H
 #define PPRT_ENGINE_WORLD_H
 
-#include "Transport.h"
+#include "pprt/Ranks.h"
+#include "pprt/Status.h"
+
+#include <cstddef>
+#include <memory>
 
 namespace pprt {
+
+class Transport;
 
 /// What the processes decide together at the end of a section.
 struct Verdict {

@@ -95,15 +95,48 @@ Status pprt::host::checkSavable(const std::string &path,
   return {};
 }
 
+static std::vector<TensorToStore>
+tensorsOf(const ppx::ArtifactT &artifact,
+          const std::vector<uint32_t> &parameters) {
+  std::vector<TensorToStore> tensors;
+  for (uint32_t i : parameters) {
+    const ppx::ArgumentT &argument = *artifact.arguments[i];
+    tensors.push_back({argument.name, argument.element, storedShape(argument)});
+  }
+  return tensors;
+}
+
+/// Takes part in reading the parameters of a file, but for the first `read`.
+static Status giveParametersAfter(size_t read, const Session &session) {
+  const std::vector<uint32_t> parameters = parametersOf(session.artifact());
+  std::vector<std::byte> values;
+  Status status;
+  for (size_t index : orderInFile(tensorsOf(session.artifact(), parameters))) {
+    values.resize(session.argumentBytes(parameters[index]));
+    if (values.empty())
+      continue;
+    if (read > 0) {
+      --read;
+      continue;
+    }
+    if (status = session.getArgument(parameters[index], values.data(),
+                                     values.size());
+        !status.ok())
+      break;
+  }
+  return status;
+}
+
+Status pprt::host::giveParameters(const Session &session) {
+  return giveParametersAfter(0, session);
+}
+
 Status pprt::host::saveParameters(const std::string &path,
                                   const Session &session) {
   const std::vector<uint32_t> parameters = parametersOf(session.artifact());
-  std::vector<TensorToStore> tensors;
-  for (uint32_t i : parameters) {
-    const ppx::ArgumentT &argument = *session.artifact().arguments[i];
-    tensors.push_back({argument.name, argument.element, storedShape(argument)});
-  }
-  return writeSafeTensors(path, tensors, [&](size_t index, void *out) {
+  size_t count = 0;
+  const auto read = [&](size_t index, void *out) {
+    ++count;
     const uint32_t number = parameters[index];
     const ppx::ArgumentT &argument = *session.artifact().arguments[number];
     const uint64_t bytes = session.argumentBytes(number);
@@ -116,5 +149,11 @@ Status pprt::host::saveParameters(const std::string &path,
                 elementSize(argument.element), values.data(),
                 static_cast<std::byte *>(out));
     return status;
-  });
+  };
+  const Status status =
+      writeSafeTensors(path, tensorsOf(session.artifact(), parameters), read);
+  // Others do not know that a file cannot be written, and give the rest, too.
+  if (!status.ok())
+    (void)giveParametersAfter(count, session);
+  return status;
 }

@@ -282,21 +282,27 @@ Status pprt::host::checkTensorName(const std::string &path,
                     text);
 }
 
-Status pprt::host::writeSafeTensors(
-    const std::string &path, const std::vector<TensorToStore> &tensors,
-    const std::function<Status(size_t, void *)> &read) {
+static uint64_t storedBytes(ElementType element) {
+  return findType(storedName(element))->bytes;
+}
+
+std::vector<size_t>
+pprt::host::orderInFile(const std::vector<TensorToStore> &tensors) {
   std::vector<size_t> order(tensors.size());
   for (size_t i = 0; i < order.size(); ++i)
     order[i] = i;
-  auto elementBytes = [&](size_t i) {
-    return findType(storedName(tensors[i].element))->bytes;
-  };
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return elementBytes(a) != elementBytes(b)
-               ? elementBytes(a) > elementBytes(b)
-               : tensors[a].name < tensors[b].name;
+    const uint64_t width = storedBytes(tensors[a].element),
+                   other = storedBytes(tensors[b].element);
+    return width != other ? width > other : tensors[a].name < tensors[b].name;
   });
+  return order;
+}
 
+Status pprt::host::writeSafeTensors(
+    const std::string &path, const std::vector<TensorToStore> &tensors,
+    const std::function<Status(size_t, void *)> &read) {
+  const std::vector<size_t> order = orderInFile(tensors);
   Json header = Json::object();
   header["__metadata__"] = {{"format", "pt"}};
   std::vector<uint64_t> sizes(tensors.size());
@@ -305,7 +311,8 @@ Status pprt::host::writeSafeTensors(
     const TensorToStore &tensor = tensors[i];
     if (Status status = checkTensorName(path, tensor.name); !status.ok())
       return status;
-    std::optional<uint64_t> bytes = denseBytes(tensor.shape, elementBytes(i));
+    std::optional<uint64_t> bytes =
+        denseBytes(tensor.shape, storedBytes(tensor.element));
     if (!bytes || header.contains(tensor.name))
       return Status(ExitCode::badParameters,
                     path +

@@ -31,12 +31,12 @@
 #include <cmath>
 
 using namespace pp::run;
-using pprt::host::Batch;
-using pprt::host::StepValues;
-using pprt::host::Values;
 using pprt::ExitCode;
 using pprt::Expected;
 using pprt::Status;
+using pprt::host::Batch;
+using pprt::host::StepValues;
+using pprt::host::Values;
 
 namespace {
 
@@ -308,7 +308,7 @@ static void moveToOneDevice(mlir::ModuleOp module) {
 }
 
 Expected<Compiled> SourceModule::compile(const std::string &parallelize,
-                                         Variant variant, bool withKernels) {
+                                         Variant variant, Kernels kernels) {
   if (!isModel() && !parallelize.empty())
     return Status(ExitCode::usage,
                   "--parallelize expects a model whose training step is still "
@@ -341,21 +341,30 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   if (mlir::failed(artifact))
     return diagnostics.failure();
   Compiled result;
-  result.artifact =
-      std::shared_ptr<const pprt::ppx::ArtifactT>(std::move(*artifact));
+  const std::shared_ptr<pprt::ppx::ArtifactT> built = std::move(*artifact);
+  result.artifact = built;
   result.passesMs = passes.ms();
-  if (!withKernels)
+  if (kernels == Kernels::none)
     return result;
 
-  Stopwatch kernels;
+  Stopwatch stopwatch;
   auto compiled = pp::CompiledKernels::compile(**module, state->kernels);
-  if (mlir::failed(compiled) || mlir::failed(compiled->load()))
+  if (mlir::failed(compiled))
     return diagnostics.failure();
-  auto code = std::make_shared<pp::CompiledKernels>(std::move(*compiled));
-  result.resolver = [code](const std::string &symbol) {
-    return reinterpret_cast<void *>(code->lookup(symbol));
-  };
-  result.kernelsMs = kernels.ms();
+  if (kernels == Kernels::linked) {
+    auto object = compiled->linkSharedObject();
+    if (mlir::failed(object))
+      return diagnostics.failure();
+    built->object = std::move(*object);
+  } else {
+    if (mlir::failed(compiled->load()))
+      return diagnostics.failure();
+    auto code = std::make_shared<pp::CompiledKernels>(std::move(*compiled));
+    result.resolver = [code](const std::string &symbol) {
+      return reinterpret_cast<void *>(code->lookup(symbol));
+    };
+  }
+  result.kernelsMs = stopwatch.ms();
   result.warnings = diagnostics.all();
   return result;
 }

@@ -35,6 +35,12 @@ enum class Variant {
   oneDeviceInF64 ///< nor is this one, which computes everything in f64
 };
 
+enum class Kernels {
+  none,   ///< the program cannot be run, only looked at
+  loaded, ///< into this process
+  linked  ///< into the artifact, so that other processes can run it
+};
+
 /// What bounds the rounding of an update.
 struct UpdateRule {
   bool isAdam = false;
@@ -58,9 +64,10 @@ public:
   static pprt::Expected<std::string> planFileOf(const std::string &parallelize);
 
   /// Runs the passes that remain, obeying `parallelize`, and compiles the
-  /// kernels; without them the program cannot be run, only looked at.
+  /// kernels.
   pprt::Expected<Compiled> compile(const std::string &parallelize,
-                                   Variant variant, bool withKernels = true);
+                                   Variant variant,
+                                   Kernels kernels = Kernels::loaded);
 
   /// Whether the training step is still to be made: only then can it be made
   /// with gradients, or for another mesh.

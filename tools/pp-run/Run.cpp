@@ -4,13 +4,15 @@
 //
 // In: the options. In order: the program is loaded or compiled, checked,
 // verified if asked, trained, and what was learnt and measured is written.
-// Nothing is written before everything before it succeeded.
+// Nothing is written before everything before it succeeded. Several processes
+// do all of it together, and agree after whatever may fail in one of them.
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"
 #include "Compile.h"
 #include "DryRun.h"
 #include "Interrupt.h"
+#include "Launch.h"
 #include "Overwrites.h"
 #include "Verify.h"
 #include "pp/Predict/Report.h"
@@ -59,7 +61,7 @@ bool isArtifact(const std::string &path, const std::string &content) {
   return hasIdentifier || hasSuffix;
 }
 
-Expected<Source> loadSource(const Options &options) {
+Expected<Source> loadSource(const Options &options, const World &world) {
   Expected<std::string> content = readInput(options.input);
   if (!content)
     return content.status();
@@ -90,7 +92,9 @@ Expected<Source> loadSource(const Options &options) {
     return module.status();
   Expected<Compiled> program =
       (*module)->compile(options.parallelize, Variant::asAsked,
-                         /*withKernels=*/!options.dryRun);
+                         options.dryRun              ? Kernels::none
+                         : world.processCount() == 1 ? Kernels::loaded
+                                                     : Kernels::linked);
   if (!program)
     return program.status();
   source.module = std::move(*module);
@@ -157,36 +161,43 @@ unsigned terminalColumns() {
              : 80;
 }
 
-/// Trains until the steps are done, or a signal or a failure ends it. Of the
-/// steps that were done, `report` tells.
+/// Trains until the steps are done, or a signal or a failure ends it, in any
+/// process. Of the steps that were done, `report` tells.
 Status train(Session &session, const Batches &batches, const Options &options,
-             Report &report) {
+             World &world, Report &report) {
   const ppx::ArtifactT &artifact = session.artifact();
   const uint32_t loss = *findLoss(artifact);
   // Tokens are what a language model's step is measured in.
   const bool hasTokens = session.findArgument("tokens").has_value();
-  Progress progress(std::cout, styleFor(options), options.steps,
-                    artifact.items_per_step, hasTokens ? "tokens" : "samples",
-                    terminalColumns());
+  const bool tells = world.process() == 0;
+  Progress progress(std::cout,
+                    tells ? styleFor(options) : Progress::Style::quiet,
+                    options.steps, artifact.items_per_step,
+                    hasTokens ? "tokens" : "samples", terminalColumns());
   std::optional<MetricsFile> metrics;
-  if (!options.metrics.empty()) {
+  Status end;
+  if (tells && !options.metrics.empty()) {
     Expected<MetricsFile> created = MetricsFile::create(options.metrics);
-    if (!created)
-      return created.status();
-    metrics.emplace(std::move(*created));
+    end = created.status();
+    if (created)
+      metrics.emplace(std::move(*created));
   }
+  if (end = world.agree(end, /*interrupted=*/false).first; !end.ok())
+    return end;
   using Clock = std::chrono::steady_clock;
   using Milliseconds = std::chrono::duration<double, std::milli>;
   const auto start = Clock::now();
   Batch batch;
-  Status end;
-  for (uint64_t step = 0; step < options.steps; ++step) {
-    if (interrupted()) {
+  for (uint64_t step = 0;; ++step) {
+    const bool isLast = step == options.steps, stops = !isLast && interrupted();
+    if (end.ok() && !isLast && !stops)
+      end = batches.read(step, batch);
+    const Verdict verdict = world.agree(end, stops);
+    end = verdict.first;
+    if (end.ok() && verdict.interrupted)
       end = Status(ExitCode::interrupted,
                    "interrupted after " + std::to_string(step) + " steps");
-      break;
-    }
-    if (end = batches.read(step, batch); !end.ok())
+    if (!end.ok() || isLast)
       break;
     if (Status status = setBatch(session, batch); !status.ok())
       return status;
@@ -200,8 +211,7 @@ Status train(Session &session, const Batches &batches, const Options &options,
       report.steps.back().metrics.push_back(metric);
     progress.update(report.steps.back(), Milliseconds(done - start).count());
     if (metrics)
-      if (end = metrics->add(report.steps.back()); !end.ok())
-        break;
+      end = metrics->add(report.steps.back());
     if (!std::isfinite(value))
       return Status(ExitCode::nonFinite, "step " + std::to_string(step + 1) +
                                              ": expects a finite loss, got " +
@@ -240,58 +250,87 @@ Status join(Status first, const Status &second) {
                 first.message() + "; " + second.message());
 }
 
-/// Writes all that can be written, whatever else cannot.
+/// Writes all that can be written, whatever else cannot; in process 0, to which
+/// the others give what they have.
 Status writeResults(const Options &options, const Session &session,
-                    const Report &report) {
+                    const World &world, const Report &report) {
+  const bool tells = world.process() == 0;
   Status status;
   if (!options.save.empty())
-    status = join(status, saveParameters(options.save, session));
-  if (!options.report.empty())
+    status = join(status, tells ? saveParameters(options.save, session)
+                                : giveParameters(session));
+  if (tells && !options.report.empty())
     status = join(status, writeReport(options.report, report));
-  if (!options.trace.empty())
+  if (tells && !options.trace.empty())
     status = join(status, writeTrace(options.trace, traceLastStep(session)));
   return status;
 }
 
-} // namespace
-
-Status pp::run::run(const Options &options) {
-  Expected<std::string> planFile =
-      SourceModule::planFileOf(options.parallelize);
-  if (!planFile)
-    return planFile.status();
-  if (Status status = checkOverwrites(options, *planFile); !status.ok())
+/// The program, checked; of all processes the first loads or compiles it.
+Status prepareProgram(const Options &options, World &world, Source &source,
+                      Status &checked) {
+  Status status;
+  if (world.process() == 0) {
+    Expected<std::string> planFile =
+        SourceModule::planFileOf(options.parallelize);
+    status = planFile ? checkOverwrites(options, *planFile) : planFile.status();
+    Expected<Source> loaded =
+        status.ok() ? loadSource(options, world) : Expected<Source>(status);
+    status = loaded.status();
+    if (loaded) {
+      source = std::move(*loaded);
+      if (!options.quiet)
+        std::cerr << source.program.warnings << std::flush;
+      checked = checkProgram(options, source);
+    }
+  }
+  if (status = world.agree(status, /*interrupted=*/false).first; !status.ok())
     return status;
-  Expected<Source> source = loadSource(options);
-  if (!source)
-    return source.status();
-  const Compiled &program = source->program;
-  if (!options.quiet)
-    std::cerr << program.warnings << std::flush;
-  const Status checked = checkProgram(options, *source);
   if (options.dryRun)
-    return dryRun(options, *program.artifact, checked, program.passesMs,
-                  std::cout);
-  if (!checked.ok())
-    return checked;
+    return {};
+  if (status = world.agree(checked, /*interrupted=*/false).first; !status.ok())
+    return status;
+  return share(world, options, source.program);
+}
+
+Status runIn(std::shared_ptr<World> world, const Options &options) {
+  const bool tells = world->process() == 0;
+  const auto agree = [&](const Status &mine) {
+    return world->agree(mine, /*interrupted=*/false).first;
+  };
+  if (Status status = compareBuilds(*world); !status.ok())
+    return status;
+  Source source;
+  Status checked;
+  if (Status status = prepareProgram(options, *world, source, checked);
+      !status.ok())
+    return status;
+  const Compiled &program = source.program;
+  if (options.dryRun)
+    return agree(tells ? dryRun(options, *program.artifact, checked,
+                                program.passesMs, std::cout)
+                       : Status());
   Expected<Batches> batches =
       Batches::open(options.data, *program.artifact, options.seed);
-  if (!batches)
-    return batches.status();
+  if (Status status = agree(batches.status()); !status.ok())
+    return status;
 
   // A pipe can be read but once.
   std::optional<SafeTensors> parameters;
   if (!options.parameters.empty()) {
     Expected<SafeTensors> file = SafeTensors::open(options.parameters);
-    if (!file)
-      return file.status();
+    if (Status status = agree(file.status()); !status.ok())
+      return status;
     parameters.emplace(std::move(*file));
   }
-  const Start start = {options, *batches, parameters ? &*parameters : nullptr};
-  if (Status status = checkResults(options, *program.artifact); !status.ok())
+  const Start start = {options, *batches, parameters ? &*parameters : nullptr,
+                       world};
+  if (Status status =
+          agree(tells ? checkResults(options, *program.artifact) : Status());
+      !status.ok())
     return status;
   if (const std::string text = batches->describe(options.steps);
-      !options.quiet && !text.empty())
+      tells && !options.quiet && !text.empty())
     std::cout << text << std::endl;
 
   Report report;
@@ -303,7 +342,7 @@ Status pp::run::run(const Options &options) {
     if (!reference)
       return reference.status();
     Expected<VerifyReport> verified = verify(
-        {source->module.get(), reference->get(), program}, start, std::cout);
+        {source.module.get(), reference->get(), program}, start, std::cout);
     if (!verified)
       return verified.status();
     report.verify = *verified;
@@ -314,15 +353,11 @@ Status pp::run::run(const Options &options) {
     return session.status();
   catchInterrupts();
   const bool isRight = !report.verify || report.verify->ok;
-  Status trained = isRight ? train(**session, *batches, options, report)
+  Status trained = isRight ? train(**session, *batches, options, *world, report)
                            : Status(ExitCode::verifyDiffers,
                                     "--verify expects the partitioned program "
                                     "to compute what the model "
                                     "does, got the differences above");
-  pp::predict::reportPrediction(
-      (*session)->artifact(), (*session)->mesh(),
-      predict::predict((*session)->artifact(), (*session)->mesh()), report);
-  measure(**session, report);
   // A run that ended between steps keeps what it learnt, as if it had been
   // asked for fewer; one that failed within a step only tells what it measured.
   const bool keep = trained.ok() || trained.code() == ExitCode::interrupted ||
@@ -330,5 +365,38 @@ Status pp::run::run(const Options &options) {
   Options results = options;
   if (!keep)
     results.save.clear();
-  return join(trained, writeResults(results, **session, report));
+  const bool isMeasured = (*session)->collect().ok();
+  if (!isMeasured)
+    results.trace.clear();
+  if (tells)
+    pp::predict::reportPrediction(
+        (*session)->artifact(), (*session)->mesh(),
+        pp::predict::predict((*session)->artifact(), (*session)->mesh()),
+        report);
+  if (tells && isMeasured)
+    measure(**session, report);
+  return join(trained, agree(writeResults(results, **session, *world, report)));
+}
+
+} // namespace
+
+Status pp::run::run(const Options &options) {
+  Expected<std::shared_ptr<World>> world = launch(options);
+  if (!world)
+    return world.status();
+  const Status status = runIn(*world, options);
+  if (status.ok() || (*world)->processCount() == 1)
+    return status;
+  // All agree on it, and one tells. The first to leave ends the others.
+  if ((*world)->process() == 0)
+    tell(status);
+  (void)(*world)->agree(status, /*interrupted=*/false);
+  return Status(status.code(), "");
+}
+
+void pp::run::tell(const Status &failure) {
+  // Diagnostics of the compiler come with their locations.
+  const bool isDiagnostic = failure.code() == ExitCode::doesNotCompile;
+  std::cerr << (isDiagnostic ? "" : "pp-run: error: ") << failure.message()
+            << std::endl;
 }

@@ -13,8 +13,12 @@
 
 namespace pp::run {
 
-/// Everything the options ask for. The message of a failure is complete.
+/// Everything the options ask for. The message of a failure is complete; it is
+/// empty if another process tells.
 pprt::Status run(const Options &options);
+
+/// Prints why the program ends.
+void tell(const pprt::Status &failure);
 
 } // namespace pp::run
 

@@ -115,20 +115,25 @@ Expected<std::unique_ptr<Session>>
 pp::run::startSession(const Compiled &program, const Start &start) {
   SessionOptions sessionOptions;
   sessionOptions.resolver = program.resolver;
+  sessionOptions.world = start.world;
+  const auto agree = [&](const Status &mine) {
+    return start.world ? start.world->agree(mine, /*interrupted=*/false).first
+                       : mine;
+  };
   Expected<std::unique_ptr<Session>> session =
       Session::create(program.artifact, sessionOptions);
   if (!session)
     return session;
   (*session)->initialize(start.options.seed);
   if (start.parameters)
-    if (Status status = loadParameters(*start.parameters, **session);
+    if (Status status = agree(loadParameters(*start.parameters, **session));
         !status.ok())
       return status;
   if (start.options.steps == 0)
     return session;
   // A setup may read the first batch.
   Batch first;
-  if (Status status = start.batches.read(0, first); !status.ok())
+  if (Status status = agree(start.batches.read(0, first)); !status.ok())
     return status;
   if (Status status = setBatch(**session, first); !status.ok())
     return status;
@@ -154,8 +159,8 @@ static Status prepare(const Compared &compared) {
             compared.reference->adoptPlan(compared.program.artifact->plan);
         !status.ok())
       return status;
-  Expected<Compiled> compiled = compared.reference->compile(
-      "", Variant::oneDevice, /*withKernels=*/false);
+  Expected<Compiled> compiled =
+      compared.reference->compile("", Variant::oneDevice, Kernels::none);
   if (!compiled)
     return compiled.status();
   return matchReference(*compared.program.artifact, *compiled->artifact);

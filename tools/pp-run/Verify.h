@@ -12,6 +12,7 @@
 
 #include "Compile.h"
 #include "Options.h"
+#include "engine/World.h"
 #include "pprt/host/Batches.h"
 #include "pprt/host/Report.h"
 #include "pprt/host/SafeTensors.h"
@@ -26,6 +27,8 @@ struct Start {
   const pprt::host::Batches &batches;
   /// Null: the parameters' initializers.
   const pprt::host::SafeTensors *parameters = nullptr;
+  /// The processes that share it; null: this one alone.
+  std::shared_ptr<pprt::World> world = nullptr;
 };
 
 /// A new session of `program` with its initial values, after its setup.

@@ -37,10 +37,8 @@ int main(int argc, char **argv) {
     status = {pprt::ExitCode::io, "standard output: cannot write"};
   if (status.ok())
     return 0;
-  // Diagnostics of the compiler come with their locations.
-  const bool isDiagnostic = status.code() == pprt::ExitCode::doesNotCompile;
-  std::cerr << (isDiagnostic ? "" : "pp-run: error: ") << status.message()
-            << std::endl;
+  if (!status.message().empty())
+    pp::run::tell(status);
   // A kernel that did not end may still use what a proper end would destroy.
   _exit(int(status.code()));
 }

@@ -25,8 +25,10 @@ Status loadParameters(const SafeTensors &file, Session &session);
 /// parameter: without a session, so that it is known beforehand.
 Status checkSavable(const std::string &path, const ppx::ArtifactT &artifact);
 
-/// Writes every parameter, whole and in the shape that checkpoints know.
+/// Writes every parameter, whole and in the shape that checkpoints know. Of
+/// several processes the first does, while the others give what they have.
 Status saveParameters(const std::string &path, const Session &session);
+Status giveParameters(const Session &session);
 
 } // namespace pprt::host
 

@@ -66,8 +66,11 @@ struct TensorToStore {
   std::vector<uint64_t> shape;
 };
 
-/// Writes `tensors`, the largest element types first so that all of them are
-/// aligned, by name within a type. `read(i, out)` must fill `out` with the
+/// The largest element types first, so that all of them are aligned, by name
+/// within a type.
+std::vector<size_t> orderInFile(const std::vector<TensorToStore> &tensors);
+
+/// Writes `tensors` in that order. `read(i, out)` must fill `out` with the
 /// elements of `tensors[i]`, unless that has none: only one tensor is held in
 /// memory at a time.
 Status

@@ -1,0 +1,72 @@
+//===- Launch.cpp - the processes of a run --------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Launch.h"
+#include "pprt/Artifact.h"
+#include "pprt/Files.h"
+
+#include <limits>
+
+using namespace pp::run;
+using namespace pprt;
+
+/// Of the program that runs: two builds differ in it.
+static Expected<std::vector<std::byte>> buildDigest() {
+  Expected<std::string> program =
+      readFile("/proc/self/exe", std::numeric_limits<int64_t>::max());
+  if (!program)
+    return program.status();
+  const uint32_t digest = artifactChecksum(
+      reinterpret_cast<const uint8_t *>(program->data()), program->size());
+  std::vector<std::byte> bytes;
+  for (int byte = 0; byte < 4; ++byte)
+    bytes.push_back(std::byte(digest >> (8 * byte)));
+  return bytes;
+}
+
+Status pp::run::compareBuilds(World &world) {
+  if (world.processCount() == 1)
+    return {};
+  Expected<std::vector<std::byte>> mine = buildDigest();
+  if (Status status = world.agree(mine.status(), false).first; !status.ok())
+    return status;
+  Expected<std::vector<std::vector<std::byte>>> all = world.gather(*mine);
+  Status status = all.status();
+  for (size_t process = 1; all && process < all->size() && status.ok();
+       ++process)
+    if ((*all)[process] != (*all)[0])
+      status =
+          Status(ExitCode::ranksDisagree,
+                 "expects the same pp-run in all processes, got another "
+                 "build in process " +
+                     std::to_string(process) + "; install one on all hosts");
+  return world.agree(status, false).first;
+}
+
+Expected<std::shared_ptr<World>> pp::run::launch(const Options &) {
+  return std::shared_ptr<World>(thisProcess());
+}
+
+Status pp::run::share(World &world, const Options &options, Compiled &program) {
+  if (world.processCount() == 1)
+    return {};
+  std::vector<std::byte> bytes;
+  if (world.process() == 0) {
+    const std::vector<uint8_t> packed = packArtifact(*program.artifact);
+    const auto *first = reinterpret_cast<const std::byte *>(packed.data());
+    bytes.assign(first, first + packed.size());
+  }
+  if (Status status = world.broadcast(bytes); !status.ok())
+    return status;
+  if (world.process() == 0)
+    return world.agree({}, false).first;
+  Expected<ppx::ArtifactT> artifact =
+      parseArtifact(reinterpret_cast<const uint8_t *>(bytes.data()),
+                    bytes.size(), options.input);
+  if (artifact)
+    program.artifact =
+        std::make_shared<const ppx::ArtifactT>(std::move(*artifact));
+  return world.agree(artifact.status(), false).first;
+}

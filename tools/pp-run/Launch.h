@@ -1,0 +1,31 @@
+//===- Launch.h - the processes of a run ------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What --launcher names. All processes are started with the same options and do
+// the same; what cannot be done alike, process 0 does: it compiles, tells and
+// writes. Whatever fails anywhere is agreed upon before anybody goes on.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_LAUNCH_H
+#define PP_RUN_LAUNCH_H
+
+#include "Compile.h"
+#include "Options.h"
+#include "engine/World.h"
+
+namespace pp::run {
+
+/// Fails (usage) if the launcher cannot be had.
+pprt::Expected<std::shared_ptr<pprt::World>> launch(const Options &options);
+
+/// Fails (ranksDisagree) if processes are of different builds.
+pprt::Status compareBuilds(pprt::World &world);
+
+/// Gives the program of process 0 to all others, which have none.
+pprt::Status share(pprt::World &world, const Options &options,
+                   Compiled &program);
+
+} // namespace pp::run
+
+#endif // PP_RUN_LAUNCH_H

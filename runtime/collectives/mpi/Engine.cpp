@@ -1,0 +1,273 @@
+//===- Engine.cpp - the one thread that calls MPI -------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Engine.h"
+
+#include <sched.h>
+#include <string>
+#include <sys/prctl.h>
+
+using namespace pprt;
+using namespace pprt::mpi;
+using Clock = std::chrono::steady_clock;
+
+/// How long after the last work the thread only gives its core away.
+static constexpr std::chrono::microseconds kAlert(200);
+/// Then it sleeps, so long at a time ...
+static constexpr std::chrono::microseconds kNap(50);
+/// ... until nothing has happened for so long ...
+static constexpr std::chrono::seconds kIdle(1);
+/// ... and so long from then on.
+static constexpr std::chrono::microseconds kSleep(1000);
+
+Status mpi::check(int code, const char *call) {
+  if (code == MPI_SUCCESS)
+    return {};
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return Status(ExitCode::device,
+                std::string(call) + ": " + std::string(text, size_t(length)));
+}
+
+Status Engine::initialize() {
+  int isInitialized = 0;
+  MPI_Initialized(&isInitialized);
+  if (isInitialized)
+    return Status(ExitCode::usage,
+                  "expects to start MPI itself, which this process has done "
+                  "before");
+  int provided = MPI_THREAD_SINGLE;
+  if (Status status = check(
+          MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided),
+          "MPI_Init_thread");
+      !status.ok())
+    return status;
+  if (provided < MPI_THREAD_SERIALIZED)
+    return Status(ExitCode::usage, "expects an MPI that threads may call "
+                                   "(MPI_THREAD_SERIALIZED), got level " +
+                                       std::to_string(provided));
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  return {};
+}
+
+Expected<std::unique_ptr<Engine>> Engine::start() {
+  std::unique_ptr<Engine> engine(new Engine());
+  if (!engine->thread.start([raw = engine.get()] { raw->run(); }))
+    return Status(ExitCode::device,
+                  "expects a thread for MPI, which the system refuses");
+  Status status;
+  engine->call([&] { status = engine->initialize(); });
+  if (!status.ok())
+    return status;
+  return engine;
+}
+
+Engine::~Engine() {
+  call([&] {
+    int isInitialized = 0;
+    MPI_Initialized(&isInitialized);
+    if (isInitialized && finishes)
+      MPI_Finalize();
+  });
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    quits = true;
+  }
+  wake();
+  thread.join();
+}
+
+void Engine::call(std::function<void()> work) {
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return !calls; });
+  pendingCall = std::move(work);
+  calls = true;
+  lock.unlock();
+  wake();
+  lock.lock();
+  changed.wait(lock, [&] { return !pendingCall; });
+  calls = false;
+  lock.unlock();
+  changed.notify_all();
+}
+
+void Engine::wake() {
+  woken.store(true, std::memory_order_seq_cst);
+  if (!sleeps.load(std::memory_order_seq_cst))
+    return;
+  // Not between the thread's look and its sleep.
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+  }
+  wakened.notify_one();
+}
+
+void Engine::run() {
+  // Sleeps of 50 us are not to become 100.
+  prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
+  lastWork = Clock::now();
+  while (true) {
+    std::function<void()> work;
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      if (quits)
+        return;
+      work = pendingCall;
+    }
+    if (work) {
+      work();
+      {
+        std::lock_guard<std::mutex> lock(mutex);
+        pendingCall = nullptr;
+      }
+      changed.notify_all();
+      lastWork = Clock::now();
+    }
+    if (turn())
+      lastWork = Clock::now();
+    else
+      rest();
+  }
+}
+
+bool Engine::turn() {
+  woken.store(false, std::memory_order_seq_cst);
+  bool worked = false;
+  // A client may be added or removed only by a call, and thus not here.
+  for (Client *client : clients)
+    worked |= client->serve();
+  return test() || worked;
+}
+
+bool Engine::test() {
+  if (requests.empty())
+    return false;
+  int count = 0;
+  indices.resize(requests.size());
+  statuses.resize(requests.size());
+  const int code = MPI_Testsome(int(requests.size()), requests.data(), &count,
+                                indices.data(), statuses.data());
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
+    const Status status = check(code, "MPI_Testsome");
+    neverFinish();
+    for (Client *client : clients)
+      client->failed(status);
+    requests.clear();
+    watches.clear();
+    listening = 0;
+    return true;
+  }
+  if (count <= 0) // MPI_UNDEFINED is negative
+    return false;
+  std::vector<Watch> complete;
+  Status failure;
+  for (int i = 0; i < count; ++i) {
+    complete.push_back(watches[size_t(indices[size_t(i)])]);
+    if (code == MPI_ERR_IN_STATUS)
+      if (Status status =
+              check(statuses[size_t(i)].MPI_ERROR, "a message between ranks");
+          !status.ok() && failure.ok())
+        failure = status;
+  }
+  // Complete requests have become null.
+  size_t kept = 0;
+  for (size_t i = 0; i < requests.size(); ++i)
+    if (requests[i] != MPI_REQUEST_NULL) {
+      requests[kept] = requests[i];
+      watches[kept++] = watches[i];
+    }
+  requests.resize(kept);
+  watches.resize(kept);
+  if (!failure.ok()) {
+    neverFinish();
+    for (Client *client : clients)
+      client->failed(failure);
+    return true;
+  }
+  for (const Watch &watch : complete) {
+    listening -= watch.listens;
+    watch.client->completed(watch.name);
+  }
+  return true;
+}
+
+void Engine::rest() {
+  const Clock::duration idle = Clock::now() - lastWork;
+  if (idle < kAlert) {
+    sched_yield();
+    return;
+  }
+  std::unique_lock<std::mutex> lock(mutex);
+  sleeps.store(true, std::memory_order_seq_cst);
+  const bool isBusy = requests.size() > listening;
+  if (!woken.load(std::memory_order_seq_cst))
+    wakened.wait_for(lock, isBusy && idle < kIdle ? kNap : kSleep);
+  sleeps.store(false, std::memory_order_seq_cst);
+}
+
+void Engine::add(Client &client) { clients.push_back(&client); }
+
+bool Engine::remove(Client &client) {
+  for (size_t i = 0; i < clients.size(); ++i)
+    if (clients[i] == &client)
+      clients.erase(clients.begin() + long(i));
+  size_t kept = 0;
+  bool had = false;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (watches[i].client != &client) {
+      requests[kept] = requests[i];
+      watches[kept++] = watches[i];
+      continue;
+    }
+    had |= !watches[i].listens;
+    listening -= watches[i].listens;
+    MPI_Cancel(&requests[i]);
+    MPI_Request_free(&requests[i]);
+  }
+  requests.resize(kept);
+  watches.resize(kept);
+  return had;
+}
+
+void Engine::watch(MPI_Request request, Client &client, uint64_t name) {
+  requests.push_back(request);
+  watches.push_back({&client, name, false});
+}
+
+void Engine::listen(MPI_Request request, Client &client, uint64_t name) {
+  requests.push_back(request);
+  watches.push_back({&client, name, true});
+  ++listening;
+}
+
+namespace {
+/// Waits for one request.
+struct Waiter : Client {
+  bool serve() override { return false; }
+  void completed(uint64_t) override { done = true; }
+  void failed(const Status &status) override {
+    failure = status;
+    done = true;
+  }
+  bool done = false;
+  Status failure;
+};
+} // namespace
+
+Status Engine::wait(MPI_Request request) {
+  Waiter waiter;
+  add(waiter);
+  watch(request, waiter, 0);
+  lastWork = Clock::now();
+  while (!waiter.done) {
+    if (turn())
+      lastWork = Clock::now();
+    else
+      rest();
+  }
+  remove(waiter);
+  return waiter.failure;
+}

@@ -1,0 +1,111 @@
+//===- Engine.h - the one thread that calls MPI -----------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: work to do and requests to wait for. Out: MPI started and finished, calls
+// when requests complete. All calls of MPI come from this thread, so that
+// MPI_THREAD_SERIALIZED is enough.
+//
+// MPI has no wait that rests, so the thread asks again and again: at once while
+// something happens, after short sleeps when nothing does, after long ones when
+// nothing has for a second. Whoever hands it work wakes it. No call of it
+// blocks inside MPI: what may take long is a request that wait() polls.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_COLLECTIVES_MPI_ENGINE_H
+#define PPRT_COLLECTIVES_MPI_ENGINE_H
+
+#include "../../engine/Thread.h"
+#include "pprt/Status.h"
+
+#include <mpi.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace pprt::mpi {
+
+/// Who has requests on the engine's thread, and is called on it.
+class Client {
+public:
+  virtual ~Client() = default;
+  /// Starts what was handed in meanwhile. True if that was something.
+  virtual bool serve() = 0;
+  /// The request that was watched under `name` is complete.
+  virtual void completed(uint64_t name) = 0;
+  /// Something failed, of which the engine knows no more than this.
+  virtual void failed(const Status &status) = 0;
+};
+
+/// Success, or MPI's own words.
+Status check(int code, const char *call);
+
+class Engine {
+public:
+  /// Starts MPI. Fails (usage) where it offers too little.
+  static Expected<std::unique_ptr<Engine>> start();
+  /// Finishes MPI, unless something failed: then others may never come, and
+  /// sends cannot be cancelled.
+  ~Engine();
+
+  /// From any thread but the engine's: runs `work` on it, and returns when that
+  /// has ended.
+  void call(std::function<void()> work);
+  /// From any thread: serve() will be called soon.
+  void wake();
+
+  // On the engine's thread only.
+  void add(Client &client);
+  /// Forgets the client's requests. Returns whether there were any but those
+  /// that listen: MPI may still use their memory.
+  bool remove(Client &client);
+  void watch(MPI_Request request, Client &client, uint64_t name);
+  /// The same of one that may never complete: it alone keeps nobody awake.
+  void listen(MPI_Request request, Client &client, uint64_t name);
+  /// Until the request is complete; serves clients meanwhile.
+  Status wait(MPI_Request request);
+  /// Something failed: MPI will not be finished.
+  void neverFinish() { finishes = false; }
+
+private:
+  Engine() = default;
+  struct Watch {
+    Client *client;
+    uint64_t name;
+    bool listens;
+  };
+
+  Status initialize();
+  void run();
+  /// Does all there is to do now. False if that was nothing.
+  bool turn();
+  bool test();
+  /// Sleeps, or does not, after a turn that did nothing.
+  void rest();
+
+  Thread thread;
+  bool finishes = true;
+  std::vector<Client *> clients;
+  std::vector<MPI_Request> requests;
+  std::vector<Watch> watches; ///< of each request
+  size_t listening = 0;       ///< requests that listen
+  std::vector<int> indices;
+  std::vector<MPI_Status> statuses;
+  std::chrono::steady_clock::time_point lastWork;
+
+  std::mutex mutex;
+  std::condition_variable changed; ///< there is a call, or its end
+  std::condition_variable wakened; ///< the engine's thread has work
+  std::function<void()> pendingCall;
+  bool calls = false, quits = false;
+  std::atomic<bool> woken{false}, sleeps{false};
+};
+
+} // namespace pprt::mpi
+
+#endif // PPRT_COLLECTIVES_MPI_ENGINE_H

@@ -1,0 +1,58 @@
+//===- Open.cpp - finds and opens the library that uses MPI ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Most programs never ask for MPI, so they neither link nor need it: dlopen()
+// brings the library with MPI behind it, and its words are part of the error.
+//
+//===----------------------------------------------------------------------===//
+#include "Plugin.h"
+
+#include <climits>
+#include <dlfcn.h>
+#include <unistd.h>
+
+using namespace pprt;
+
+static constexpr char kName[] = "libpprt_mpi.so";
+
+/// The folder of this process's program, with a slash.
+static std::string programFolder() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  const std::string program(path, length > 0 ? size_t(length) : 0);
+  return program.substr(0, program.rfind('/') + 1);
+}
+
+Expected<std::unique_ptr<World>> mpi::openWorld(const std::string &library,
+                                                const Limits *limits) {
+  std::string path = library;
+  if (path.empty()) {
+    const std::string folder = programFolder();
+    path = kName;
+    for (const char *beside : {"", "../lib/"})
+      if (const std::string file = folder + beside + kName;
+          access(file.c_str(), R_OK) == 0) {
+        path = file;
+        break;
+      }
+  }
+  // Global, since the parts of Open MPI that it opens look for its symbols.
+  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!handle)
+    return Status(ExitCode::usage,
+                  std::string("expects Open MPI and ") + kName +
+                      " (install libopenmpi-dev and openmpi-bin, then build "
+                      "with -DPP_MPI=ON), got: " +
+                      dlerror());
+  auto *open = reinterpret_cast<OpenFunction *>(dlsym(handle, "pprtOpenMpi"));
+  if (!open)
+    return Status(ExitCode::usage, "'" + path +
+                                       "' expects the function pprtOpenMpi: it "
+                                       "is of another build");
+  Opened opened;
+  open(limits, &opened);
+  if (!opened.world)
+    return opened.failure;
+  return std::move(opened.world);
+}

@@ -1,0 +1,34 @@
+//===- Plugin.h - the library that is opened when MPI is asked for *- C++ -*-=//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// MPI is no dependency of programs that do not use it: libpprt_mpi is opened at
+// run time, and brings libmpi with it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_COLLECTIVES_MPI_PLUGIN_H
+#define PPRT_COLLECTIVES_MPI_PLUGIN_H
+
+#include "../../engine/World.h"
+#include "Lanes.h"
+
+namespace pprt::mpi {
+
+struct Opened {
+  std::unique_ptr<World> world;
+  Status failure; ///< if there is no world
+};
+
+/// The library's one function, `pprtOpenMpi`. Null limits: the usual ones.
+using OpenFunction = void(const Limits *limits, Opened *opened);
+
+/// The processes that mpirun started, or this one alone. Fails (usage) with
+/// what to install. `library`: its path; if empty, it lies beside the program,
+/// in
+/// ../lib, or where the system looks.
+Expected<std::unique_ptr<World>> openWorld(const std::string &library = "",
+                                           const Limits *limits = nullptr);
+
+} // namespace pprt::mpi
+
+#endif // PPRT_COLLECTIVES_MPI_PLUGIN_H

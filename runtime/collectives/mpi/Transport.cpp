@@ -1,0 +1,310 @@
+//===- Transport.cpp - meetings of ranks in several processes -------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Transport.h"
+#include "Members.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <string>
+
+using namespace pprt;
+using namespace pprt::mpi;
+
+/// Of messages that connect, and that tell of a failure.
+static constexpr int kConnectTag = 0, kFailureTag = 1;
+/// Where those of places begin.
+static constexpr uint64_t kFirstTag = 2;
+/// Of a failure, code and text; what is longer is cut.
+static constexpr size_t kFailureBytes = size_t(1) << 16;
+/// The names of requests that belong to no part.
+static constexpr uint64_t kHeard = UINT64_MAX, kTold = UINT64_MAX - 1;
+
+MpiTransport::MpiTransport(Engine &engine, MPI_Comm communicator,
+                           std::vector<uint32_t> processes, uint32_t process,
+                           const Limits &limits)
+    : engine(engine), communicator(communicator),
+      processOf(std::move(processes)), process(process), limits(limits) {
+  std::map<uint32_t, uint32_t> counts;
+  for (uint32_t home : processOf)
+    indexInProcess.push_back(counts[home]++);
+  for (const auto &[home, count] : counts)
+    ranksPerProcess = std::max(ranksPerProcess, count);
+  heard.resize(kFailureBytes);
+  engine.call([&] {
+    engine.add(*this);
+    MPI_Request request;
+    MPI_Irecv(heard.data(), int(heard.size()), MPI_BYTE, MPI_ANY_SOURCE,
+              kFailureTag, this->communicator, &request);
+    engine.listen(request, *this, kHeard);
+  });
+}
+
+MpiTransport::~MpiTransport() {
+  engine.call([&] {
+    if (!engine.remove(*this))
+      return;
+    // Messages without an end: MPI may use their memory as long as it is there.
+    engine.neverFinish();
+    for (auto &[place, memory] : staging)
+      (void)memory.release();
+    for (std::vector<char> *message : {&heard, &failureMessage})
+      (void)new std::vector<char>(std::move(*message));
+  });
+}
+
+uint64_t MpiTransport::stagingBytes() const { return totalStaging; }
+
+/// Of a stream: its place, both members' numbers in their processes, and
+/// whether it carries results. The processes stand in the message anyway.
+int MpiTransport::tagOf(const Member &self, const Stream &stream) const {
+  const uint32_t mine = indexInProcess[self.told.ranks[self.told.member]];
+  const uint32_t other = indexInProcess[self.told.ranks[stream.other]];
+  uint64_t tag = self.told.place;
+  tag = tag * ranksPerProcess + (stream.isOut ? mine : other);
+  tag = tag * ranksPerProcess + (stream.isOut ? other : mine);
+  return int(tag * 2 + stream.isResult + kFirstTag);
+}
+
+Expected<Ticket> MpiTransport::prepare(Participation participation) {
+  auto self = std::make_unique<Member>();
+  self->told = std::move(participation);
+  self->ticket = Ticket(members.size());
+  const Participation &told = self->told;
+  const auto isHere = [&](uint32_t member) {
+    return processOf[told.ranks[member]] == process;
+  };
+  uint32_t here = 0;
+  for (uint32_t member = 0; member < told.ranks.size(); ++member)
+    here += isHere(member);
+  if (here == told.ranks.size()) {
+    self->isOfThreads = true;
+    Expected<Ticket> ticket = threads.prepare(told);
+    if (!ticket)
+      return ticket;
+    self->ofThreads = *ticket;
+    members.push_back(std::move(self));
+    return members.back()->ticket;
+  }
+  // Open MPI's limit; the standard promises 32767.
+  const uint64_t tagsPerPlace = 2 * uint64_t(ranksPerProcess) * ranksPerProcess;
+  if (told.place >=
+      (uint64_t(std::numeric_limits<int>::max()) - kFirstTag) / tagsPerPlace)
+    return Status(ExitCode::usage,
+                  "expects fewer groups and edges than messages have tags, got "
+                  "place " +
+                      std::to_string(told.place) + " with " +
+                      std::to_string(ranksPerProcess) +
+                      " ranks per process; start more processes");
+  self->list = makeLanes(*told.moves, told.member, isHere, limits);
+  for (const Lane &lane : self->list.lanes) {
+    LaneState state;
+    state.lane = &lane;
+    state.index = uint32_t(self->lanes.size());
+    state.chunks.resize(lane.chunks);
+    self->lanes.push_back(std::move(state));
+  }
+  uint64_t chunks = 0;
+  for (const Lane &lane : self->list.lanes)
+    chunks = std::max<uint64_t>(chunks, lane.chunks);
+  if (self->ticket >> 24 || self->lanes.size() >> 20 || chunks >> 20)
+    return Status(ExitCode::usage,
+                  "expects fewer or smaller meetings of ranks "
+                  "than 2^24 of 2^20 members of 2^20 messages");
+  self->turns.resize(self->list.streams.size());
+  for (const Lane &lane : self->list.lanes)
+    if (lane.stagedIndex >= 0)
+      self->stagedDone.push_back(false);
+  std::unique_ptr<Meeting> &meeting =
+      meetings[{told.place, told.section, told.meeting}];
+  if (!meeting) {
+    meeting = std::make_unique<Meeting>();
+    meeting->members.resize(told.ranks.size());
+  }
+  meeting->members[told.member] = self.get();
+  self->meeting = meeting.get();
+  members.push_back(std::move(self));
+  return members.back()->ticket;
+}
+
+Status MpiTransport::connect() {
+  std::map<std::pair<uint64_t, uint32_t>, uint64_t> needed;
+  std::set<uint32_t> processes;
+  for (const std::unique_ptr<Member> &self : members) {
+    uint64_t &bytes = needed[{self->told.place, self->told.member}];
+    bytes = std::max(bytes, self->list.stagingBytes);
+    for (const Stream &stream : self->list.streams)
+      processes.insert(processOf[self->told.ranks[stream.other]]);
+    for (const Lane &lane : self->list.lanes) {
+      if (lane.kind != Lane::Kind::own)
+        continue;
+      const Cut &cut = self->list.cuts[lane.cut];
+      std::vector<uint32_t> users;
+      for (const Part &source : cut.sources)
+        users.push_back(source.member);
+      for (const Part &other : cut.others)
+        users.push_back(other.member);
+      for (uint32_t member : users)
+        if (Member *user = self->meeting->members[member];
+            user && user != self.get())
+          ++user->joined;
+    }
+  }
+  for (const auto &[where, bytes] : needed)
+    if (bytes > 0) {
+      staging[where].reset(new std::byte[bytes]);
+      totalStaging += bytes;
+    }
+  for (const std::unique_ptr<Member> &self : members)
+    if (auto it = staging.find({self->told.place, self->told.member});
+        it != staging.end())
+      self->staging = it->second.get();
+  if (Status status = threads.connect(); !status.ok())
+    return status;
+  return exchangeBytes({processes.begin(), processes.end()});
+}
+
+/// A byte to and from each process that this one will exchange messages with.
+Status MpiTransport::exchangeBytes(const std::vector<uint32_t> &processes) {
+  Status status;
+  engine.call([&] {
+    std::vector<std::byte> bytes(2 * processes.size());
+    std::vector<MPI_Request> requests(2 * processes.size());
+    for (size_t i = 0; i < processes.size(); ++i) {
+      MPI_Irecv(&bytes[2 * i], 1, MPI_BYTE, int(processes[i]), kConnectTag,
+                communicator, &requests[2 * i]);
+      MPI_Issend(&bytes[2 * i + 1], 1, MPI_BYTE, int(processes[i]), kConnectTag,
+                 communicator, &requests[2 * i + 1]);
+    }
+    for (MPI_Request request : requests)
+      if (Status one = engine.wait(request); !one.ok() && status.ok())
+        status = one;
+  });
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// The ranks' side
+//===----------------------------------------------------------------------===//
+
+void MpiTransport::start(Ticket ticket, uint64_t round) {
+  if (const Member &self = *members[ticket]; self.isOfThreads)
+    return threads.start(self.ofThreads, round);
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    started.push_back(ticket);
+  }
+  hasStarted.store(true, std::memory_order_release);
+  engine.wake();
+}
+
+bool MpiTransport::ready(Ticket ticket, uint64_t round) {
+  const Member &self = *members[ticket];
+  return self.isOfThreads
+             ? threads.ready(self.ofThreads, round)
+             : self.complete.load(std::memory_order_acquire) > round;
+}
+
+Progress MpiTransport::test(Ticket ticket, uint64_t round) {
+  const Member &self = *members[ticket];
+  if (self.isOfThreads)
+    return threads.test(self.ofThreads, round);
+  return self.complete.load(std::memory_order_acquire) > round
+             ? Progress::complete
+             : Progress::pending;
+}
+
+Status MpiTransport::poll() {
+  if (!isAborted.load(std::memory_order_acquire))
+    return {};
+  std::lock_guard<std::mutex> lock(mutex);
+  return failure;
+}
+
+void MpiTransport::fail(const Status &status) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (failure.ok())
+      failure = status;
+  }
+  isAborted.store(true, std::memory_order_release);
+  threads.abort(status);
+  for (const std::unique_ptr<Member> &self : members)
+    if (self->told.waker)
+      self->told.waker->wake();
+}
+
+void MpiTransport::abort(const Status &status) {
+  fail(status);
+  tells.store(true, std::memory_order_release);
+  engine.wake();
+}
+
+//===----------------------------------------------------------------------===//
+// The engine's side
+//===----------------------------------------------------------------------===//
+
+bool MpiTransport::serve() {
+  if (tells.exchange(false, std::memory_order_acquire))
+    tellOthers();
+  if (!hasStarted.exchange(false, std::memory_order_acquire))
+    return false;
+  std::vector<Ticket> batch;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    batch.swap(started);
+  }
+  if (isAborted.load(std::memory_order_acquire))
+    return true;
+  for (Ticket ticket : batch)
+    begin(*members[ticket]);
+  return true;
+}
+
+void MpiTransport::failed(const Status &status) { abort(status); }
+
+/// Once: later failures are consequences.
+void MpiTransport::tellOthers() {
+  if (!failureMessage.empty())
+    return;
+  const Status first = poll();
+  const int code = int(first.code());
+  failureMessage.resize(kFailureBytes);
+  std::memcpy(failureMessage.data(), &code, sizeof(code));
+  std::memcpy(
+      failureMessage.data() + sizeof(code), first.message().data(),
+      std::min(first.message().size(), kFailureBytes - sizeof(code) - 1));
+  const std::set<uint32_t> all(processOf.begin(), processOf.end());
+  for (uint32_t other : all) {
+    if (other == process)
+      continue;
+    MPI_Request request;
+    MPI_Isend(failureMessage.data(), int(failureMessage.size()), MPI_BYTE,
+              int(other), kFailureTag, communicator, &request);
+    engine.watch(request, *this, kTold);
+  }
+}
+
+void MpiTransport::completed(uint64_t name) {
+  if (name == kHeard) {
+    int code;
+    std::memcpy(&code, heard.data(), sizeof(code));
+    fail(Status(ExitCode(code), heard.data() + sizeof(code)));
+    return;
+  }
+  if (name == kTold)
+    return;
+  if (isAborted.load(std::memory_order_relaxed))
+    return;
+  Member &self = *members[name >> 40];
+  LaneState &state = self.lanes[name >> 20 & 0xfffff];
+  --state.chunks[name & 0xfffff].pending;
+  if (state.lane->kind != Lane::Kind::own ||
+      state.chunks[name & 0xfffff].state == Chunk::combined)
+    settle(self, state);
+  pump(self);
+}

@@ -1,0 +1,109 @@
+//===- Transport.h - meetings of ranks in several processes -----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the participations of this process's ranks. Out: their meetings, by
+// messages between two ranks of different processes and by reading and writing
+// memory between two of the same one. Only point-to-point messages: what is
+// added, and in which order, is ours (Lanes.h), so that bits equal those of
+// ranks that are threads.
+//
+// The engine's thread does all of it. A rank's thread only says that it has
+// come, and asks whether its part is complete.
+//
+// Messages are synchronous (MPI_Issend): one that nobody waits for stays with
+// its sender, and MPI's own memory does not grow. Meetings of ranks that are
+// all here go as those of threads do.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_COLLECTIVES_MPI_TRANSPORT_H
+#define PPRT_COLLECTIVES_MPI_TRANSPORT_H
+
+#include "../inprocess/ThreadTransport.h"
+#include "Engine.h"
+#include "Lanes.h"
+
+#include <map>
+#include <mutex>
+
+namespace pprt::mpi {
+
+class MpiTransport final : public Transport, private Client {
+public:
+  /// `processOf[rank]`, of the whole mesh.
+  MpiTransport(Engine &engine, MPI_Comm communicator,
+               std::vector<uint32_t> processOf, uint32_t process,
+               const Limits &limits);
+  ~MpiTransport() override;
+
+  Expected<Ticket> prepare(Participation participation) override;
+  Status connect() override;
+  void start(Ticket ticket, uint64_t round) override;
+  bool ready(Ticket ticket, uint64_t round) override;
+  Progress test(Ticket ticket, uint64_t round) override;
+  Status poll() override;
+  void abort(const Status &status) override;
+
+  /// Bytes of heap that stage messages.
+  uint64_t stagingBytes() const;
+
+private:
+  struct Member;
+  struct LaneState;
+  struct Chunk;
+  struct Meeting;
+
+  /// Ends all waits here.
+  void fail(const Status &status);
+
+  // On the engine's thread.
+  void tellOthers();
+  bool serve() override;
+  void completed(uint64_t name) override;
+  void failed(const Status &status) override;
+  void begin(Member &self);
+  void pump(Member &self);
+  bool advance(Member &self, LaneState &state);
+  bool advanceSend(Member &self, LaneState &state);
+  bool advanceOwn(Member &self, LaneState &state);
+  bool advanceResult(Member &self, LaneState &state);
+  bool postOwn(Member &self, LaneState &state);
+  void combine(Member &self, LaneState &state, uint32_t chunk);
+  void settle(Member &self, LaneState &state);
+  bool hasStaging(const Member &self, const LaneState &state) const;
+  bool isPresent(const Member &self, const LaneState &state) const;
+  void finishLane(Member &self, LaneState &state);
+  void finishOne(Member &self);
+  void send(Member &self, LaneState &state, uint32_t chunk, uint32_t stream,
+            const std::byte *data, uint64_t bytes);
+  void receive(Member &self, LaneState &state, uint32_t chunk, uint32_t stream,
+               std::byte *data, uint64_t bytes);
+  int tagOf(const Member &self, const Stream &stream) const;
+  Status exchangeBytes(const std::vector<uint32_t> &processes);
+
+  Engine &engine;
+  inprocess::ThreadTransport threads; ///< of meetings that are all here
+  MPI_Comm communicator;
+  const std::vector<uint32_t> processOf;
+  std::vector<uint32_t> indexInProcess; ///< of each rank
+  uint32_t ranksPerProcess = 1;
+  const uint32_t process;
+  const Limits limits;
+  std::vector<std::unique_ptr<Member>> members; ///< by ticket
+  std::map<std::tuple<uint64_t, Section, uint32_t>, std::unique_ptr<Meeting>>
+      meetings;
+  /// Of the place and the member: its meetings come one after another.
+  std::map<std::pair<uint64_t, uint32_t>, std::unique_ptr<std::byte[]>> staging;
+  uint64_t totalStaging = 0;
+  /// A failure as it comes and goes: its code, its text.
+  std::vector<char> heard, failureMessage;
+
+  std::mutex mutex;
+  std::vector<Ticket> started;
+  Status failure;
+  std::atomic<bool> hasStarted{false}, isAborted{false}, tells{false};
+};
+
+} // namespace pprt::mpi
+
+#endif // PPRT_COLLECTIVES_MPI_TRANSPORT_H

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# mpi-faults.py - how processes end when one of them fails.
+# SPDX-License-Identifier: Apache-2.0
+"""Each process that was started is gone within ten seconds of the fault, the launcher
+says so by its code, and the cause stands there once.
+
+  mpi-faults.py MPIRUN PPConformanceTest
+"""
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+MPIRUN, TEST = sys.argv[1:]
+LIMIT = 10  # seconds
+
+
+def processes(mark):
+    """Those that were started with `mark` in their environment, but the launcher."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/environ", "rb") as file:
+                environment = file.read().split(b"\0")
+            with open(f"/proc/{entry}/comm") as file:
+                name = file.read().strip()
+        except OSError:
+            continue
+        if f"PP_TEST_MARK={mark}".encode() not in environment:
+            continue
+        if name != "mpirun":
+            rank = next((v for v in environment if v.startswith(b"OMPI_COMM_WORLD_RANK=")), None)
+            found[int(entry)] = int(rank.split(b"=")[1]) if rank else None
+    return found
+
+
+class Run:
+    def __init__(self, count, *arguments):
+        self.mark = uuid.uuid4().hex
+        self.process = subprocess.Popen(
+            [MPIRUN, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+             "--host", f"localhost:{count}", "-n", str(count), TEST, "--launcher=mpi", *arguments],
+            env={**os.environ, "PP_TEST_MARK": self.mark},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.count = count
+
+    def rank(self, index):
+        """The process of a rank, once all are there and have had time to wait for each other."""
+        end = time.time() + LIMIT
+        while time.time() < end:
+            ranks = {rank: pid for pid, rank in processes(self.mark).items() if rank is not None}
+            if len(ranks) == self.count:
+                time.sleep(1.5)
+                return ranks[index]
+            time.sleep(0.1)
+        sys.exit(f"{self.count} processes did not start")
+
+    def expect(self, what, code, text=None):
+        began = time.time()
+        try:
+            output, _ = self.process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            for pid in processes(self.mark):
+                os.kill(pid, signal.SIGKILL)
+            sys.exit(f"{what}: not over after {LIMIT} s")
+        seconds = time.time() - began
+        if self.process.returncode not in code:
+            sys.exit(f"{what}: expects the code {code}, got {self.process.returncode}:\n{output}")
+        if text is not None and output.count(text) != 1:
+            sys.exit(f"{what}: expects '{text}' once, got {output.count(text)} times:\n{output}")
+        time.sleep(0.2)
+        left = processes(self.mark)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        if left:
+            sys.exit(f"{what}: {len(left)} processes were left running")
+        print(f"{what}: over after {seconds:.1f} s, code {self.process.returncode}")
+
+
+# All processes fail at once: one of them says why, and its code is the launcher's.
+for count in (1, 2, 4):
+    Run(count, f"--ranks={max(count, 2)}", "--abort").expect(
+        f"abort of {count}", {10}, "PPConformanceTest: error: as the test wants")
+
+# Killed while the others wait: the launcher names the signal.
+for victim in (0, 1, 2):
+    run = Run(3, "--ranks=3", "--stall")
+    os.kill(run.rank(victim), signal.SIGKILL)
+    run.expect(f"rank {victim} killed", {137}, "exited on signal 9")
+
+# The launcher is told to end: it takes all processes along.
+for number in (signal.SIGTERM, signal.SIGINT):
+    run = Run(2, "--ranks=2", "--stall")
+    run.rank(0)
+    run.process.send_signal(number)
+    run.expect(f"mpirun received {number.name}", {1, 130, 143, -15, -2})

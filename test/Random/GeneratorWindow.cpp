@@ -26,6 +26,18 @@ std::optional<Window> Generator::drawWindow(int64_t size, int64_t taps) {
   return window;
 }
 
+/// Whether every place of the window holds an element of the value.
+static bool holdsElements(const Window &window) {
+  return llvm::all_of(
+      llvm::seq<int64_t>(countPositions(window)), [&](int64_t position) {
+        const int64_t first = position * window.stride - window.low;
+        return llvm::any_of(llvm::seq<int64_t>(window.taps), [&](int64_t tap) {
+          const int64_t at = first + tap * window.dilation;
+          return 0 <= at && at < window.size;
+        });
+      });
+}
+
 /// Slides one value over another, with a dimension to contract if they share
 /// one, and the examples as groups if both have them.
 Value Generator::convolution(Value x) {
@@ -92,8 +104,7 @@ Value Generator::pooling(Value x) {
   if (!window)
     return simple(x);
   // Windows in the padding alone would hold infinities.
-  bool isSum = options.isSmooth || chance(50) || window->low >= taps ||
-               window->high >= taps;
+  bool isSum = options.isSmooth || chance(50) || !holdsElements(*window);
   shape[dim] = countPositions(*window);
   Reduction reduction = isSum        ? Reduction::Sum
                         : chance(50) ? Reduction::Max

@@ -14,7 +14,6 @@
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/Values.h"
 #include "pp/IR/Windows.h"
-#include "pprt/Contraction.h"
 
 using namespace mlir;
 using namespace pp;
@@ -379,8 +378,6 @@ FailureOr<ppx::ContractionT> ContractionMatcher::match() {
   contraction.element = *elementOf(product->lhs);
   contraction.out_element = *elementOf(product->result);
   contraction.out_parameter = kernel.getNumArguments();
-  if (!cpu::verifyContraction(contraction).ok())
-    return failure();
   return std::move(contraction);
 }
 

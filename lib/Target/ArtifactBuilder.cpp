@@ -14,7 +14,7 @@
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pprt/Artifact.h"
-#include "pprt/Contraction.h"
+#include "pprt/Target.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -118,7 +118,7 @@ FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function,
       return function.emitError("expects a kernel that is one contraction");
     contraction->accumulate = accumulate;
     auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan);
-    pprt::cpu::planContraction(*contraction, plan ? plan.getThreads() : 1);
+    pprt::cpuTarget().plan(*contraction, plan ? plan.getThreads() : 1);
     auto workspace = function->getAttrOfType<IntegerAttr>(attrs::kWorkspace);
     contraction->workspace_bytes = workspace ? workspace.getInt() : 0;
     kernel->body.Set(std::move(*contraction));

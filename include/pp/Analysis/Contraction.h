@@ -19,8 +19,8 @@ namespace pp {
 /// Whether `op` multiplies and adds up: what a library is asked for.
 bool isContraction(mlir::Operation *op);
 
-/// The contraction that `kernel` computes; failure, without a message, if it is
-/// none the library can run. The kernel's arguments are lhs, rhs and what its
+/// The contraction that `kernel` computes; failure, without a message, if no
+/// record says it. Whether it can be run is the target's to say. The kernel's arguments are lhs, rhs and what its
 /// epilogues add, in order; its result is the contraction's. The scratchpad's
 /// size stays 0: it depends on the number of threads.
 mlir::FailureOr<pprt::ppx::ContractionT>
@@ -30,7 +30,7 @@ matchContraction(mlir::func::FuncOp kernel);
 std::optional<double> getConstantFactor(mlir::Operation *op, mlir::Value value);
 
 /// Whether `op`, which reads `value`, is of a kind that a contraction does to
-/// its result `value` in passing. matchContraction() has the last word.
+/// its result `value` in passing. The target has the last word.
 bool isTakenAlong(mlir::Operation *op, mlir::Value value);
 
 } // namespace pp

@@ -6,8 +6,8 @@
 // short, as launches. A contraction takes along the views its operands are read
 // through, and what is done to its result as long as nothing else reads it: a
 // constant factor, views, added biases and residuals. It tries to take
-// everything, then less, until matchContraction() knows the kernel; a product
-// whose operands, or windows of a result, lie too unevenly gets them transposed
+// everything, then less, until the target takes the kernel; a product whose
+// operands, or windows of a result, lie too unevenly gets them transposed
 // first.
 //
 //===----------------------------------------------------------------------===//
@@ -17,7 +17,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
-#include "pprt/Contraction.h"
 
 using namespace mlir;
 using namespace pp;
@@ -31,8 +30,10 @@ struct Absorption {
 
 class ContractionFormer {
 public:
-  ContractionFormer(Operation *product, KernelTable &table, unsigned threads)
-      : product(product), table(table), threads(threads), builder(product) {}
+  ContractionFormer(Operation *product, KernelTable &table,
+                    const pprt::Target &target, unsigned threads)
+      : product(product), table(table), target(target), threads(threads),
+        builder(product) {}
 
   void run();
 
@@ -49,6 +50,7 @@ private:
 
   Operation *product; ///< a dot_general or a convolution
   KernelTable &table;
+  const pprt::Target &target;
   unsigned threads;
   OpBuilder builder;
   SmallVector<Operation *> lhsViews, rhsViews; ///< from the product back
@@ -171,15 +173,15 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
       FunctionType::get(context, body->getArgumentTypes(), output.getType()));
 
   auto contraction = matchContraction(kernel);
-  if (failed(contraction)) {
+  if (failed(contraction) || !target.verify(*contraction).ok()) {
     kernel->erase();
     return false;
   }
-  pprt::cpu::planContraction(*contraction, threads);
+  target.plan(*contraction, threads);
   uint64_t bytes = contraction->workspace_bytes;
   if (mayBeAddedTo(output)) {
     contraction->accumulate = true;
-    pprt::cpu::planContraction(*contraction, threads);
+    target.plan(*contraction, threads);
     bytes = std::max(bytes, contraction->workspace_bytes);
   }
   if (bytes)
@@ -304,12 +306,13 @@ static bool isLibraryElement(Value value) {
   return type.isF32() || type.isF64() || type.isBF16();
 }
 
-void pp::formContractions(Block &block, KernelTable &table, unsigned threads) {
+void pp::formContractions(Block &block, KernelTable &table,
+                          const pprt::Target &target, unsigned threads) {
   SmallVector<Operation *> products;
   for (Operation &op : block)
     if (isContraction(&op) && isLibraryElement(op.getOperand(0)) &&
         isLibraryElement(op.getResult(0)))
       products.push_back(&op);
   for (Operation *product : products)
-    ContractionFormer(product, table, threads).run();
+    ContractionFormer(product, table, target, threads).run();
 }

@@ -9,12 +9,14 @@
 #define PP_LIB_TRANSFORMS_LOWER_FORMCONTRACTIONS_H
 
 #include "KernelTable.h"
+#include "pprt/Target.h"
 
 namespace pp {
 
-/// Replaces every dot_general of floats in `block` that the library can run,
-/// with what it can absorb, by a launch. `threads`: how many run a kernel.
-void formContractions(mlir::Block &block, KernelTable &table, unsigned threads);
+/// Replaces every dot_general of floats in `block` that the target can run, with
+/// as much around it as it takes, by a launch. `threads`: how many run a kernel.
+void formContractions(mlir::Block &block, KernelTable &table,
+                      const pprt::Target &target, unsigned threads);
 
 } // namespace pp
 

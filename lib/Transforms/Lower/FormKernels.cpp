@@ -375,7 +375,7 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
         for (auto slice :
              llvm::make_early_inc_range(block->getOps<AllSliceOp>()))
           expandAllSlice(slice);
-        formContractions(*block, table, threads);
+        formContractions(*block, table, pprt::cpuTarget(), threads);
         eraseUnused(*block);
         BlockRewriter(*block, table, replacements).run();
       }

@@ -11,12 +11,17 @@
 #define PPRT_BACKENDS_CPU_CONTRACTION_H
 
 #include "Team.h"
-#include "pprt/Contraction.h"
+#include "pprt/Status.h"
+#include "pprt/ppx_generated.h"
 
 #include <limits>
 #include <memory>
 
 namespace pprt::cpu {
+
+/// These answer for Target (pprt/Target.h).
+Status verifyContraction(const ppx::ContractionT &contraction);
+void planContraction(ppx::ContractionT &contraction, unsigned threads);
 
 class Contraction {
 public:

@@ -12,7 +12,6 @@
 
 #include "Blocking.h"
 #include "MatrixBlocks.h"
-#include "pprt/Contraction.h"
 
 #include <vector>
 

@@ -6,7 +6,9 @@
 // interpreter, and every contraction's record against its kernel's body.
 //
 //===----------------------------------------------------------------------===//
+#include "FormContractions.h"
 #include "Testing.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/IR/Aspects.h"
@@ -202,3 +204,42 @@ TEST(Contraction, TakesAlongViewsFactorsAndAddends) {
 }
 
 } // namespace
+
+/// A target whose library adds nothing in passing.
+class PlainTarget final : public pprt::Target {
+public:
+  const char *name() const override { return "plain"; }
+  pprt::Status
+  verify(const pprt::ppx::ContractionT &contraction) const override {
+    if (!contraction.epilogues.empty())
+      return {pprt::ExitCode::badArtifact, "expects no epilogues"};
+    return pprt::cpuTarget().verify(contraction);
+  }
+  void plan(pprt::ppx::ContractionT &contraction,
+            unsigned threads) const override {
+    pprt::cpuTarget().plan(contraction, threads);
+  }
+};
+
+TEST(Contraction, TakesAlongWhatTheTargetTakes) {
+  TrainingContext context;
+  const char *text =
+      R"(func.func @main(%a: tensor<8x4xf32>, %b: tensor<4x6xf32>, %c: tensor<8x6xf32>) -> tensor<8x6xf32> {
+    %0 = pp.dot_general %a, %b batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x6xf32> -> tensor<8x6xf32>
+    %1 = pp.add %0, %c : tensor<8x6xf32>
+    return %1 : tensor<8x6xf32>
+  })";
+  const PlainTarget plain;
+  for (const pprt::Target *target :
+       {static_cast<const pprt::Target *>(&plain), &pprt::cpuTarget()}) {
+    auto module = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(module);
+    auto main = module->lookupSymbol<func::FuncOp>("main");
+    KernelTable table(*module);
+    formContractions(main.getBody().front(), table, *target, /*threads=*/1);
+    EXPECT_EQ(std::distance(main.getOps<LaunchOp>().begin(),
+                            main.getOps<LaunchOp>().end()),
+              1);
+    EXPECT_EQ(main.getOps<AddOp>().empty(), target != &plain);
+  }
+}

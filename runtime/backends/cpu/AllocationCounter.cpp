@@ -10,7 +10,8 @@ using namespace pprt;
 /// Defined by pprt_counting_malloc.
 extern "C" __attribute__((weak)) const char pprtCountingMalloc;
 
-static thread_local AllocationCounter *current = nullptr;
+// Read inside malloc, which must not allocate to find it in a shared library.
+[[gnu::tls_model("initial-exec")]] static thread_local AllocationCounter *current = nullptr;
 
 void pprt::attributeAllocations(AllocationCounter *counter) {
   current = counter;

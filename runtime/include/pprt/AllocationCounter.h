@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 struct AllocationCounter {
@@ -32,5 +33,6 @@ AllocationCounter *attributedAllocations();
 bool allocationsAreCounted();
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_ALLOCATIONCOUNTER_H

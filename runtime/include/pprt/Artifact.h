@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 /// The version of the format that this code reads and writes.
@@ -44,5 +45,6 @@ std::vector<uint8_t> packArtifact(const ppx::ArtifactT &artifact);
 Status saveArtifact(const ppx::ArtifactT &artifact, const std::string &path);
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_ARTIFACT_H

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 inline float fromBFloat16(uint16_t value) {
@@ -30,5 +31,6 @@ inline uint16_t toBFloat16(float value) {
 }
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_BFLOAT16_H

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 /// Reads `4096`, `512M`, `1.5G`, `1GiB`, `26GB`. K, M, G, T and KiB ... TiB are
@@ -27,5 +28,6 @@ extern const char *const kBytesSyntax;
 std::string printBytes(double bytes);
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_BYTES_H

@@ -36,6 +36,7 @@
 
 #include <optional>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 enum class FindingKind {
@@ -81,5 +82,6 @@ CheckResult checkArtifact(const ppx::ArtifactT &artifact,
 CheckResult checkStructure(const ppx::ArtifactT &artifact);
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_CHECKS_H

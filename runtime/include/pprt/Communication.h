@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 /// The kinds of the report's communication table.
@@ -59,5 +60,6 @@ std::vector<Traffic> trafficOf(const ppx::ArtifactT &artifact, const Mesh &mesh,
                                const ppx::ProgramT &program);
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_COMMUNICATION_H

@@ -12,6 +12,7 @@
 #include <functional>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 /// The ABI of CompiledKernel in ppx.fbs.
@@ -30,5 +31,6 @@ struct InstructionTime {
 };
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_EXECUTION_H

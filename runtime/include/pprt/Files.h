@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 /// A file open for reading at any offset, from any number of threads.
@@ -112,5 +113,6 @@ Status writeFile(const std::string &path, const void *data, size_t count);
 Status writeOutput(const std::string &path, const void *data, size_t count);
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_FILES_H

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 /// Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2,
@@ -33,5 +34,6 @@ void initialize(const ppx::InitializerT &initializer, uint64_t seed,
                 ppx::ElementType element, uint64_t count, std::byte *values);
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_INITIALIZE_H

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 /// While it lives, what the calling thread allocates comes from the block.
@@ -53,5 +54,6 @@ private:
 };
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_LENDING_H

@@ -21,6 +21,7 @@
 
 #include <tuple>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 /// A directed edge between two ranks, or an instance of a group.
@@ -110,5 +111,6 @@ private:
 };
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_MEETINGS_H

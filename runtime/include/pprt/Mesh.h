@@ -19,6 +19,7 @@
 #include <optional>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 class Mesh {
@@ -89,5 +90,6 @@ private:
 };
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_MESH_H

@@ -11,6 +11,7 @@
 
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 /// The highest level of this processor; empty on other architectures.
@@ -20,5 +21,6 @@ std::string processorLevel();
 bool hasProcessorLevel(const std::string &level);
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_PROCESSOR_H

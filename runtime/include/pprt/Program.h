@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 enum class Section : uint8_t { setup, body, teardown };
@@ -50,5 +51,6 @@ std::string actionName(const ppx::InstructionT &instruction);
 std::string instructionName(const ppx::InstructionT &instruction);
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_PROGRAM_H

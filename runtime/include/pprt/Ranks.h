@@ -12,6 +12,7 @@
 #include "pprt/Mesh.h"
 #include "pprt/Program.h"
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 /// One instruction of one rank.
@@ -50,5 +51,6 @@ private:
 };
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_RANKS_H

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 /// The exit codes of the tools; part of the public interface.
@@ -75,5 +76,6 @@ private:
 };
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_STATUS_H

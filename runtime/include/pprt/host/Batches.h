@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 /// The global batch of one step: by input or label, in the artifact's order.
@@ -51,5 +52,6 @@ private:
 Status setBatch(Session &session, const Batch &batch);
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_BATCHES_H

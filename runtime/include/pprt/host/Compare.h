@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 /// Tensors by name, as doubles, row-major.
@@ -183,5 +184,6 @@ private:
 };
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_COMPARE_H

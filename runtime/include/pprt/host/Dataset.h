@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 /// An input or label of the model.
@@ -62,5 +63,6 @@ Expected<std::unique_ptr<Dataset>> openDataset(const std::string &specification,
                                                uint64_t seed);
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_DATASET_H

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 /// `[2, 3]`.
@@ -30,5 +31,6 @@ void convertFloats(FloatType from, const void *in, ppx::ElementType to,
                    void *out, size_t count);
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_ELEMENTS_H

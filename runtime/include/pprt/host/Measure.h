@@ -14,6 +14,7 @@
 #include "pprt/host/Report.h"
 #include "pprt/host/Trace.h"
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 /// Fills the parts of `report` that the session knows: memory, of the ranks
@@ -28,5 +29,6 @@ Trace makeTrace(const Players &players, const ppx::ArtifactT &artifact,
                 const Timeline &timeline);
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_MEASURE_H

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 /// Bytes of one rank: the arena, and what lives at the instruction of a body
@@ -26,5 +27,6 @@ struct MemoryUse {
 MemoryUse memoryOf(const ppx::ProgramT &program);
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_MEMORYUSE_H

@@ -13,6 +13,7 @@
 
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 class MetricsFile {
@@ -36,5 +37,6 @@ private:
 };
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_METRICS_H

@@ -14,6 +14,7 @@
 
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 class NpyFile {
@@ -46,5 +47,6 @@ Status writeNpy(const std::string &path, ppx::ElementType element,
                 const std::vector<uint64_t> &shape, const void *data);
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_NPY_H

@@ -15,6 +15,7 @@
 
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 /// Gives every parameter the value that `file` has under its name. Tensors of
@@ -31,5 +32,6 @@ Status saveParameters(const std::string &path, const Session &session);
 Status giveParameters(const Session &session);
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_PARAMETERS_H

@@ -16,6 +16,7 @@
 #include <ostream>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 class Progress {
@@ -53,5 +54,6 @@ private:
 };
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_PROGRESS_H

@@ -18,6 +18,7 @@
 #include <optional>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 struct Span {
@@ -87,5 +88,6 @@ struct TravelTime {
 TravelTime travelTime(const Players &players, const Timeline &timeline);
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_REPLAY_H

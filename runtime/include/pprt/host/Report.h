@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 struct StepReport {
@@ -106,5 +107,6 @@ std::string printReport(const Report &report);
 Status writeReport(const std::string &path, const Report &report);
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_REPORT_H

@@ -17,6 +17,7 @@
 #include <map>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 /// Where a tensor lies in a file.
@@ -79,5 +80,6 @@ writeSafeTensors(const std::string &path,
                  const std::function<Status(size_t index, void *out)> &read);
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_SAFETENSORS_H

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt::host {
 
 /// A row: one queue of one rank. Rows of a process are shown together.
@@ -57,5 +58,6 @@ std::string printTrace(const Trace &trace);
 Status writeTrace(const std::string &path, const Trace &trace);
 
 } // namespace pprt::host
+#pragma GCC visibility pop
 
 #endif // PPRT_HOST_TRACE_H

@@ -1,0 +1,332 @@
+//===- Capi.cpp - the runtime behind C functions --------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session, what it says of its tensors, and whether a call may come now: what
+// C++ callers see for themselves, those of C are told.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/Artifact.h"
+#include "pprt/Checks.h"
+#include "pprt/Session.h"
+#include "pprt/host/Parameters.h"
+#include "pprt/pprt.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace pprt;
+
+static_assert(PPRT_F32 == int(ppx::ElementType_f32) &&
+              PPRT_F64 == int(ppx::ElementType_f64) &&
+              PPRT_BF16 == int(ppx::ElementType_bf16) &&
+              PPRT_I32 == int(ppx::ElementType_i32) &&
+              PPRT_I64 == int(ppx::ElementType_i64) &&
+              PPRT_I1 == int(ppx::ElementType_i1));
+static_assert(PPRT_PARAMETER == int(ppx::Role_param) &&
+              PPRT_STATE == int(ppx::Role_state) &&
+              PPRT_INPUT == int(ppx::Role_input) &&
+              PPRT_LABEL == int(ppx::Role_label));
+static_assert(PPRT_METRIC - PPRT_LOSS == int(ppx::OutputRole_metric) &&
+              PPRT_GRADIENT - PPRT_LOSS == int(ppx::OutputRole_gradient));
+static_assert(PPRT_USAGE == int(ExitCode::usage) &&
+              PPRT_BAD_ARTIFACT == int(ExitCode::badArtifact) &&
+              PPRT_OUT_OF_MEMORY == int(ExitCode::outOfMemory) &&
+              PPRT_CHECK_FAILED == int(ExitCode::checkFailed) &&
+              PPRT_RANK_DIED == int(ExitCode::rankDied) &&
+              PPRT_HANG == int(ExitCode::hang) &&
+              PPRT_BAD_PARAMETERS == int(ExitCode::badParameters) &&
+              PPRT_IO == int(ExitCode::io) &&
+              PPRT_DEVICE == int(ExitCode::device));
+
+struct pprt_session {
+  enum class Phase { opened, begun, ended };
+
+  std::unique_ptr<Session> session;
+  Phase phase = Phase::opened;
+  std::vector<bool> hasValues; ///< by argument
+  Status failure;
+
+  const ppx::ArtifactT &artifact() const { return session->artifact(); }
+  bool isInput(uint32_t argument) const {
+    const ppx::Role role = artifact().arguments[argument]->role;
+    return role == ppx::Role_input || role == ppx::Role_label;
+  }
+};
+
+static thread_local std::string lastError;
+
+static int report(const Status &status) {
+  if (!status.ok())
+    lastError = status.message();
+  return int(status.code());
+}
+
+static int refuse(const std::string &message) {
+  return report(Status(ExitCode::usage, message));
+}
+
+static int refuseIndex(const char *what, uint32_t index, size_t count) {
+  return refuse("expects an " + std::string(what) + " below " +
+                std::to_string(count) + ", got " + std::to_string(index));
+}
+
+const char *pprt_version(void) { return PPRT_VERSION; }
+const char *pprt_error(void) { return lastError.c_str(); }
+
+//===----------------------------------------------------------------------===//
+// From artifact to session
+//===----------------------------------------------------------------------===//
+
+/// What the caller knows of the options; the rest is as by default.
+static Expected<SessionOptions> read(const pprt_options *given) {
+  pprt_options known = {sizeof(pprt_options), 0, 30};
+  if (given) {
+    if (given->size < sizeof(given->size) || given->size > sizeof(known))
+      return Status(ExitCode::usage,
+                    "pprt_options expects a size of at most " +
+                        std::to_string(sizeof(known)) + " bytes, got " +
+                        std::to_string(given->size));
+    std::memcpy(&known, given, given->size);
+  }
+  if (!(known.hang_timeout_seconds >= 0))
+    return Status(ExitCode::usage,
+                  "hang_timeout_seconds expects 0 or more, got " +
+                      std::to_string(known.hang_timeout_seconds));
+  SessionOptions options;
+  options.threadsPerRank = known.threads_per_rank;
+  options.hangTimeoutSeconds = known.hang_timeout_seconds;
+  return options;
+}
+
+static int open(Expected<ppx::ArtifactT> loaded, const std::string &name,
+                const pprt_options *given, pprt_session **session) {
+  if (!loaded)
+    return report(loaded.status());
+  const Expected<SessionOptions> options = read(given);
+  if (!options)
+    return report(options.status());
+  auto artifact = std::make_shared<const ppx::ArtifactT>(std::move(*loaded));
+  if (Status status = checkArtifact(*artifact).status(); !status.ok())
+    return report(Status(status.code(), name + ": " + status.message()));
+  Expected<std::unique_ptr<Session>> created =
+      Session::create(artifact, *options);
+  if (!created)
+    return report(Status(created.status().code(),
+                         name + ": " + created.status().message()));
+  *session = new pprt_session;
+  (*session)->session = std::move(*created);
+  (*session)->hasValues.resize(artifact->arguments.size());
+  return PPRT_OK;
+}
+
+int pprt_open(const char *path, const pprt_options *options,
+              pprt_session **session) {
+  *session = nullptr;
+  return open(loadArtifact(path), path, options, session);
+}
+
+int pprt_open_bytes(const void *bytes, size_t size, const pprt_options *options,
+                    pprt_session **session) {
+  *session = nullptr;
+  // A copy is aligned, which the caller's bytes need not be.
+  const auto *first = static_cast<const uint8_t *>(bytes);
+  const std::vector<uint8_t> copy(first, first + size);
+  const std::string name = "artifact";
+  return open(parseArtifact(copy.data(), copy.size(), name), name, options,
+              session);
+}
+
+void pprt_close(pprt_session *session) {
+  if (session && !session->session->isStuck())
+    delete session;
+}
+
+int pprt_is_stuck(const pprt_session *session) {
+  return session->session->isStuck();
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+uint32_t pprt_rank_count(const pprt_session *session) {
+  return session->session->mesh().worldSize();
+}
+uint32_t pprt_argument_count(const pprt_session *session) {
+  return uint32_t(session->artifact().arguments.size());
+}
+uint32_t pprt_output_count(const pprt_session *session) {
+  return uint32_t(session->artifact().outputs.size());
+}
+
+template <typename Tensor>
+static pprt_tensor describe(const Tensor &tensor, int role, uint64_t bytes) {
+  return {tensor.name.c_str(),
+          pprt_role(role),
+          pprt_element(tensor.element),
+          uint32_t(tensor.shape.size()),
+          tensor.shape.data(),
+          bytes};
+}
+
+int pprt_argument(const pprt_session *session, uint32_t argument,
+                  pprt_tensor *tensor) {
+  if (argument >= pprt_argument_count(session))
+    return refuseIndex("argument", argument, pprt_argument_count(session));
+  const ppx::ArgumentT &found = *session->artifact().arguments[argument];
+  *tensor =
+      describe(found, found.role, session->session->argumentBytes(argument));
+  return PPRT_OK;
+}
+
+int pprt_output(const pprt_session *session, uint32_t output,
+                pprt_tensor *tensor) {
+  if (output >= pprt_output_count(session))
+    return refuseIndex("output", output, pprt_output_count(session));
+  const ppx::OutputT &found = *session->artifact().outputs[output];
+  *tensor = describe(found, PPRT_LOSS + int(found.role),
+                     session->session->outputBytes(output));
+  return PPRT_OK;
+}
+
+int pprt_find_argument(const pprt_session *session, const char *name,
+                       uint32_t *argument) {
+  const std::optional<uint32_t> found = session->session->findArgument(name);
+  if (!found)
+    return refuse("expects the name of an argument, got '" + std::string(name) +
+                  "'");
+  *argument = *found;
+  return PPRT_OK;
+}
+
+//===----------------------------------------------------------------------===//
+// Values in
+//===----------------------------------------------------------------------===//
+
+int pprt_initialize(pprt_session *session, uint64_t seed) {
+  if (session->session->isStuck())
+    return report(session->failure);
+  session->session->initialize(seed);
+  for (uint32_t i = 0; i < session->hasValues.size(); ++i)
+    if (!session->isInput(i))
+      session->hasValues[i] = true;
+  return PPRT_OK;
+}
+
+int pprt_load(pprt_session *session, const char *path) {
+  const Expected<host::SafeTensors> file = host::SafeTensors::open(path);
+  if (!file)
+    return report(file.status());
+  if (Status status = host::loadParameters(*file, *session->session);
+      !status.ok())
+    return report(status);
+  for (uint32_t i = 0; i < session->hasValues.size(); ++i) {
+    const ppx::ArgumentT &argument = *session->artifact().arguments[i];
+    if (argument.is_models &&
+        (argument.role == ppx::Role_param || file->find(argument.name)))
+      session->hasValues[i] = true;
+  }
+  return PPRT_OK;
+}
+
+int pprt_set(pprt_session *session, uint32_t argument, const void *values,
+             uint64_t bytes) {
+  if (argument >= pprt_argument_count(session))
+    return refuseIndex("argument", argument, pprt_argument_count(session));
+  const Status status =
+      session->isInput(argument)
+          ? session->session->setInput(argument, values, bytes)
+          : session->session->setArgument(argument, values, bytes);
+  if (status.ok())
+    session->hasValues[argument] = true;
+  return report(status);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+/// Whether a section may run: once begun, and until it has failed.
+static Status expectPhase(const pprt_session &session,
+                          pprt_session::Phase phase, const char *what) {
+  if (!session.failure.ok())
+    return session.failure;
+  if (session.phase == phase)
+    return {};
+  static constexpr const char *kNames[] = {"opened", "begun", "ended"};
+  return Status(ExitCode::usage, std::string(what) +
+                                     " expects a session that is " +
+                                     kNames[size_t(phase)] + ", got one that " +
+                                     "is " + kNames[size_t(session.phase)]);
+}
+
+static int finish(pprt_session &session, const Status &status,
+                  pprt_session::Phase phase) {
+  session.failure = status;
+  if (status.ok())
+    session.phase = phase;
+  return report(status);
+}
+
+int pprt_begin(pprt_session *session) {
+  if (Status status =
+          expectPhase(*session, pprt_session::Phase::opened, "pprt_begin");
+      !status.ok())
+    return report(status);
+  for (uint32_t i = 0; i < session->hasValues.size(); ++i)
+    if (!session->isInput(i) && !session->hasValues[i])
+      return refuse("pprt_begin expects values of every parameter and state, "
+                    "got none of '" +
+                    session->artifact().arguments[i]->name +
+                    "'; pprt_initialize gives them");
+  return finish(*session, session->session->begin(),
+                pprt_session::Phase::begun);
+}
+
+int pprt_step(pprt_session *session) {
+  if (Status status =
+          expectPhase(*session, pprt_session::Phase::begun, "pprt_step");
+      !status.ok())
+    return report(status);
+  return finish(*session, session->session->step(), pprt_session::Phase::begun);
+}
+
+int pprt_end(pprt_session *session) {
+  if (Status status =
+          expectPhase(*session, pprt_session::Phase::begun, "pprt_end");
+      !status.ok())
+    return report(status);
+  return finish(*session, session->session->end(), pprt_session::Phase::ended);
+}
+
+//===----------------------------------------------------------------------===//
+// Values out
+//===----------------------------------------------------------------------===//
+
+int pprt_get_output(const pprt_session *session, uint32_t output, void *values,
+                    uint64_t bytes) {
+  if (output >= pprt_output_count(session))
+    return refuseIndex("output", output, pprt_output_count(session));
+  if (session->session->isStuck())
+    return report(session->failure);
+  const uint64_t expected = session->session->outputBytes(output);
+  if (bytes != expected)
+    return report(Status(ExitCode::badParameters,
+                         "output '" + session->artifact().outputs[output]->name +
+                             "' expects " + std::to_string(expected) +
+                             " bytes, got " + std::to_string(bytes)));
+  std::memcpy(values, session->session->output(output), bytes);
+  return PPRT_OK;
+}
+
+int pprt_get(const pprt_session *session, uint32_t argument, void *values,
+             uint64_t bytes) {
+  if (argument >= pprt_argument_count(session))
+    return refuseIndex("argument", argument, pprt_argument_count(session));
+  return report(session->session->getArgument(argument, values, bytes));
+}
+
+int pprt_save(const pprt_session *session, const char *path) {
+  return report(host::saveParameters(path, *session->session));
+}

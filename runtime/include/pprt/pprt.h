@@ -1,0 +1,139 @@
+//===- pprt.h - running artifacts from C ------------------------*- C -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a .ppx artifact, values of its parameters, a global batch per step. Out:
+// what it emits, the updated parameters. Tensors go in and out whole, dense and
+// row-major, however they are split over ranks.
+//
+// The order of calls: open, initialize or set what is trained, set the inputs,
+// begin, then step as often as wanted, end, close. The calls of a session come
+// from one thread. A call that can fail returns a code of Status.h, 0 for
+// success; the text is pprt_error(). Nothing throws, nothing prints.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_PPRT_H
+#define PPRT_PPRT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The exit codes of the tools. */
+enum {
+  PPRT_OK = 0,
+  PPRT_USAGE = 2,           /* a call that cannot be made now, or of nothing */
+  PPRT_BAD_ARTIFACT = 3,    /* not a .ppx file that can be run here */
+  PPRT_OUT_OF_MEMORY = 4,
+  PPRT_CHECK_FAILED = 5,    /* the artifact's programs would race or hang */
+  PPRT_RANK_DIED = 10,
+  PPRT_HANG = 11,           /* no rank made progress in time */
+  PPRT_BAD_PARAMETERS = 13, /* values that do not fit an argument */
+  PPRT_IO = 14,
+  PPRT_DEVICE = 15
+};
+
+/* Of elements in memory; PPRT_I1 takes a byte, PPRT_BF16 two. */
+typedef enum {
+  PPRT_F32,
+  PPRT_F64,
+  PPRT_BF16,
+  PPRT_I32,
+  PPRT_I64,
+  PPRT_I1
+} pprt_element;
+
+typedef enum {
+  PPRT_PARAMETER,
+  PPRT_STATE, /* an optimizer's, say */
+  PPRT_INPUT,
+  PPRT_LABEL,
+  PPRT_LOSS,
+  PPRT_METRIC,
+  PPRT_GRADIENT
+} pprt_role;
+
+/* What an argument or output is; valid until its session is closed. */
+typedef struct {
+  const char *name; /* of a gradient, its parameter's */
+  pprt_role role;
+  pprt_element element;
+  uint32_t dimensions;
+  const uint64_t *shape;
+  uint64_t bytes;
+} pprt_tensor;
+
+typedef struct {
+  size_t size;                 /* of this structure, as the caller knows it */
+  uint32_t threads_per_rank;   /* 0: the artifact's, or what the cores give */
+  double hang_timeout_seconds; /* 0: waits forever */
+} pprt_options;
+
+typedef struct pprt_session pprt_session;
+
+/* As 0.1.0. */
+const char *pprt_version(void);
+
+/* What is wrong, of the calling thread's last call that failed. Never null. */
+const char *pprt_error(void);
+
+/* Loads, checks and prepares an artifact. `options` may be null. Of another
+   process's file, run only what you trust: kernels are machine code. */
+int pprt_open(const char *path, const pprt_options *options,
+              pprt_session **session);
+int pprt_open_bytes(const void *bytes, size_t size, const pprt_options *options,
+                    pprt_session **session);
+
+/* Frees it. A session that is stuck stays, since a kernel still uses it: end
+   the process by _exit() then. Null is nothing to close. */
+void pprt_close(pprt_session *session);
+int pprt_is_stuck(const pprt_session *session);
+
+uint32_t pprt_rank_count(const pprt_session *session);
+uint32_t pprt_argument_count(const pprt_session *session);
+uint32_t pprt_output_count(const pprt_session *session);
+
+/* Fail (PPRT_USAGE) from the count on; and if no argument has the name. */
+int pprt_argument(const pprt_session *session, uint32_t argument,
+                  pprt_tensor *tensor);
+int pprt_output(const pprt_session *session, uint32_t output,
+                pprt_tensor *tensor);
+int pprt_find_argument(const pprt_session *session, const char *name,
+                       uint32_t *argument);
+
+/* Gives parameters and states the values of their initializers, by the seed
+   the same however they are split. */
+int pprt_initialize(pprt_session *session, uint64_t seed);
+/* Those of a safetensors file, which has all parameters and may have states. */
+int pprt_load(pprt_session *session, const char *path);
+
+/* Sets a parameter or state, or the global batch of an input or label for the
+   steps that follow; a copy is kept. `bytes` is the tensor's. */
+int pprt_set(pprt_session *session, uint32_t argument, const void *values,
+             uint64_t bytes);
+
+/* Begin fails (PPRT_USAGE) if a parameter or state has no values, and each of
+   them if an input that is read has none. After a failure all fail. */
+int pprt_begin(pprt_session *session);
+int pprt_step(pprt_session *session);
+int pprt_end(pprt_session *session);
+
+/* Reads what the last step emitted; a parameter or state. */
+int pprt_get_output(const pprt_session *session, uint32_t output, void *values,
+                    uint64_t bytes);
+int pprt_get(const pprt_session *session, uint32_t argument, void *values,
+             uint64_t bytes);
+
+/* Writes all parameters and states that are the model's, as safetensors. */
+int pprt_save(const pprt_session *session, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif // PPRT_PPRT_H

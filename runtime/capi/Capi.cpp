@@ -83,10 +83,10 @@ static Expected<SessionOptions> read(const pprt_options *given) {
   pprt_options known = {sizeof(pprt_options), 0, 30};
   if (given) {
     if (given->size < sizeof(given->size) || given->size > sizeof(known))
-      return Status(ExitCode::usage,
-                    "pprt_options expects a size of at most " +
-                        std::to_string(sizeof(known)) + " bytes, got " +
-                        std::to_string(given->size));
+      return Status(ExitCode::usage, "pprt_options expects a size of at most " +
+                                         std::to_string(sizeof(known)) +
+                                         " bytes, got " +
+                                         std::to_string(given->size));
     std::memcpy(&known, given, given->size);
   }
   if (!(known.hang_timeout_seconds >= 0))
@@ -162,12 +162,9 @@ uint32_t pprt_output_count(const pprt_session *session) {
 
 template <typename Tensor>
 static pprt_tensor describe(const Tensor &tensor, int role, uint64_t bytes) {
-  return {tensor.name.c_str(),
-          pprt_role(role),
-          pprt_element(tensor.element),
-          uint32_t(tensor.shape.size()),
-          tensor.shape.data(),
-          bytes};
+  return {tensor.name.c_str(),          pprt_role(role),
+          pprt_element(tensor.element), uint32_t(tensor.shape.size()),
+          tensor.shape.data(),          bytes};
 }
 
 int pprt_argument(const pprt_session *session, uint32_t argument,
@@ -312,10 +309,10 @@ int pprt_get_output(const pprt_session *session, uint32_t output, void *values,
     return report(session->failure);
   const uint64_t expected = session->session->outputBytes(output);
   if (bytes != expected)
-    return report(Status(ExitCode::badParameters,
-                         "output '" + session->artifact().outputs[output]->name +
-                             "' expects " + std::to_string(expected) +
-                             " bytes, got " + std::to_string(bytes)));
+    return report(Status(
+        ExitCode::badParameters,
+        "output '" + session->artifact().outputs[output]->name + "' expects " +
+            std::to_string(expected) + " bytes, got " + std::to_string(bytes)));
   std::memcpy(values, session->session->output(output), bytes);
   return PPRT_OK;
 }

@@ -68,10 +68,12 @@ def check_paragraphs(root):
 
 
 def check_name(path):
-    """CamelCase for C++, kebab-case for lit tests, the program's name for its main."""
+    """CamelCase for C++, kebab-case for lit tests, the program's or library's name for its main
+    or its C header."""
     stem = path.name.split(".")[0]
     is_main = path.suffix == ".cpp" and re.search(r"^int main\(", path.read_text(), re.MULTILINE)
-    if path.suffix in CPP and not is_main and not re.fullmatch(r"[A-Z][A-Za-z0-9]*", stem):
+    is_c = path.suffix == ".h" and 'extern "C" {' in path.read_text()
+    if path.suffix in CPP and not is_main and not is_c and not re.fullmatch(r"[A-Z][A-Za-z0-9]*", stem):
         yield 1, f"expects a name in CamelCase, got '{path.name}'"
     if path.suffix in {".mlir", ".test"} and not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", stem):
         yield 1, f"expects a name in kebab-case, got '{path.name}'"
@@ -86,6 +88,15 @@ def check_text(path, lines):
             yield number, f"expects finished work, got '{unfinished.group()}'"
         if line != line.rstrip() or "\t" in line:
             yield number, "expects no tab and no space at the end of a line, got one"
+
+
+def check_visibility(root):
+    """What a public header of the runtime declares, the shared library shows."""
+    push, pop = "#pragma GCC visibility push(default)", "#pragma GCC visibility pop"
+    for path in sorted((root / "runtime/include").rglob("*.h")):
+        lines = path.read_text().splitlines()
+        if push not in lines or pop not in lines:
+            yield path, 1, f"expects declarations between '{push}' and '{pop}', got others"
 
 
 def check_passes(root):
@@ -118,7 +129,8 @@ def main():
         lines = path.read_text().splitlines()
         for check in (check_head(path, lines), check_name(path), check_text(path, lines)):
             violations += [(path, number, what) for number, what in check]
-    violations += [*check_paragraphs(root), *check_passes(root)]
+    violations += [*check_paragraphs(root), *check_visibility(root),
+                   *check_passes(root)]
     for path, number, what in violations:
         print(f"{path.relative_to(root)}:{number}: {what}")
     print(f"{count} files, {len(violations)} violations")

@@ -26,6 +26,7 @@
 
 #include "pprt/Ranks.h"
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 class IssueOrder {
@@ -47,5 +48,6 @@ private:
 };
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_ISSUEORDER_H

@@ -116,7 +116,7 @@ public:
   uint64_t allocationCount(uint32_t rank) const;
 
 private:
-  struct State;
+  struct [[gnu::visibility("hidden")]] State;
   explicit Session(std::unique_ptr<State> state);
   std::unique_ptr<State> state;
 };

@@ -26,10 +26,10 @@ extern "C" {
 /* The exit codes of the tools. */
 enum {
   PPRT_OK = 0,
-  PPRT_USAGE = 2,           /* a call that cannot be made now, or of nothing */
-  PPRT_BAD_ARTIFACT = 3,    /* not a .ppx file that can be run here */
+  PPRT_USAGE = 2,        /* a call that cannot be made now, or of nothing */
+  PPRT_BAD_ARTIFACT = 3, /* not a .ppx file that can be run here */
   PPRT_OUT_OF_MEMORY = 4,
-  PPRT_CHECK_FAILED = 5,    /* the artifact's programs would race or hang */
+  PPRT_CHECK_FAILED = 5, /* the artifact's programs would race or hang */
   PPRT_RANK_DIED = 10,
   PPRT_HANG = 11,           /* no rank made progress in time */
   PPRT_BAD_PARAMETERS = 13, /* values that do not fit an argument */

@@ -1,0 +1,79 @@
+//===- run-c.c - a program that runs artifacts, in C ----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Trains what a .ppx file holds, on one batch, and writes the parameters: an
+// example of the installed runtime in C. Each input's values come from the file
+// NAME.raw of the folder, dense and row-major.
+//
+//   run-c MODEL.ppx FOLDER STEPS OUT.safetensors
+//
+//===----------------------------------------------------------------------===//
+#include <pprt/pprt.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int fail(const char *what, int code) {
+  fprintf(stderr, "run-c: error: %s\n", what);
+  return code;
+}
+
+/* Gives the session the batch of an input. */
+static int feed(pprt_session *session, uint32_t argument,
+                const pprt_tensor *tensor, const char *folder) {
+  char path[4096];
+  snprintf(path, sizeof(path), "%s/%s.raw", folder, tensor->name);
+  void *values = malloc(tensor->bytes);
+  FILE *file = fopen(path, "rb");
+  int code = PPRT_IO;
+  if (values && file && fread(values, 1, tensor->bytes, file) == tensor->bytes)
+    code = pprt_set(session, argument, values, tensor->bytes);
+  else
+    fail(path, PPRT_IO);
+  if (file)
+    fclose(file);
+  free(values);
+  return code;
+}
+
+static int train(pprt_session *session, const char *folder, long steps,
+                 const char *out) {
+  int code = pprt_initialize(session, /*seed=*/0);
+  for (uint32_t i = 0; !code && i < pprt_argument_count(session); ++i) {
+    pprt_tensor tensor;
+    code = pprt_argument(session, i, &tensor);
+    if (!code && (tensor.role == PPRT_INPUT || tensor.role == PPRT_LABEL))
+      code = feed(session, i, &tensor, folder);
+  }
+  if (!code)
+    code = pprt_begin(session);
+  for (long step = 0; !code && step < steps; ++step) {
+    float loss;
+    code = pprt_step(session);
+    if (!code)
+      code = pprt_get_output(session, 0, &loss, sizeof(loss));
+    if (!code)
+      printf("step %ld loss %.9g\n", step, loss);
+  }
+  if (!code)
+    code = pprt_end(session);
+  return code ? code : pprt_save(session, out);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 5)
+    return fail("expects MODEL.ppx FOLDER STEPS OUT.safetensors", PPRT_USAGE);
+  pprt_session *session;
+  int code = pprt_open(argv[1], NULL, &session);
+  if (code)
+    return fail(pprt_error(), code);
+  code = train(session, argv[2], atol(argv[3]), argv[4]);
+  if (code)
+    fail(pprt_error(), code);
+  if (pprt_is_stuck(session))
+    _exit(code);
+  pprt_close(session);
+  return code;
+}

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Installs the runtime, and builds and runs a project that finds it.
+
+SPDX-License-Identifier: Apache-2.0
+
+The project is examples/run: what its programs compute, in C++ and in C, has to
+be what pp-run computes from the same artifact and data, to the bit. The library
+shows what its headers declare and nothing else, and they all compile there.
+
+  package.py --build=build --cmake=cmake --generator=Ninja --folder=build/test/package
+"""
+import argparse
+import array
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WIDTH, CLASSES, BATCH, STEPS = 48, 16, 32, 4
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(around LANGUAGES C CXX)
+set(CMAKE_CXX_STANDARD 17)
+find_package(pprt 0.1 REQUIRED)
+add_subdirectory({root}/examples/run run)
+add_library(headers OBJECT headers.cpp)
+target_link_libraries(headers PRIVATE pprt::pprt)
+add_executable(strict strict.c)
+set_target_properties(strict PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
+target_compile_options(strict PRIVATE -Wpedantic)
+target_link_libraries(strict PRIVATE pprt::pprt)
+add_executable(counted counted.cpp)
+target_link_libraries(counted PRIVATE pprt::pprt pprt::counting_malloc)
+"""
+STRICT = """#include <pprt/pprt.h>
+#include <stdio.h>
+int main(void) { return puts(pprt_version()) < 0; }
+"""
+COUNTED = """#include <pprt/AllocationCounter.h>
+#include <cstdlib>
+int main() {
+  pprt::AllocationCounter counter;
+  pprt::attributeAllocations(&counter);
+  std::free(std::malloc(1000));
+  pprt::attributeAllocations(nullptr);
+  return pprt::allocationsAreCounted() && counter.count == 1 && counter.peak >= 1000 ? 0 : 1;
+}
+"""
+
+
+def call(*command, **options):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          timeout=250, **options)
+
+
+def make(*command, **options):
+    """What a command prints that must succeed."""
+    done = call(*command, **options)
+    if done.returncode:
+        print(done.stdout + done.stderr, file=sys.stderr)
+    done.check_returncode()
+    return done.stdout
+
+
+def write_batch(folder):
+    """One batch for ever, as pp-run and as C read it."""
+    for name, kind, values, shape in (
+            ("x", "f", [i % 101 / 50 - 1 for i in range(BATCH * WIDTH)], f"({BATCH}, {WIDTH})"),
+            ("labels", "i", [i % CLASSES for i in range(BATCH)], f"({BATCH},)")):
+        content = array.array(kind, values).tobytes()
+        header = f"{{'descr': '<{kind}4', 'fortran_order': False, 'shape': {shape}, }}"
+        header += " " * (117 - len(header)) + "\n"
+        (folder / f"{name}.raw").write_bytes(content)
+        (folder / f"{name}.npy").write_bytes(
+            b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + content)
+
+
+def hidden_and_shown(library, headers):
+    """Symbols of the library whose names no header has."""
+    names = set(re.findall(r"\w+", "".join(path.read_text() for path in headers)))
+    for line in make("nm", "-D", "-C", "--defined-only", library).splitlines():
+        symbol = line.split(maxsplit=2)[2]
+        name = re.sub(r"\[abi:\w+\]|^(vtable|typeinfo|typeinfo name) for ", "", symbol)
+        name = re.sub(r"\(.*", "", name).split("::")[-1].lstrip("~")
+        if name not in names and not name.startswith("operator"):
+            yield symbol
+
+
+def build_project(arguments, folder, prefix):
+    project = folder / "project"
+    project.mkdir()
+    public = sorted(path.relative_to(prefix / "include") for path in prefix.rglob("*.h"))
+    (project / "headers.cpp").write_text("".join(f"#include <{path}>\n" for path in public))
+    (project / "CMakeLists.txt").write_text(PROJECT.format(root=ROOT))
+    (project / "strict.c").write_text(STRICT)
+    (project / "counted.cpp").write_text(COUNTED)
+    make(arguments.cmake, "-G", arguments.generator, "-S", project, "-B", folder / "out",
+         f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror",
+         "-DCMAKE_CXX_FLAGS=-O0 -Wall -Wextra -Wno-unused-parameter -Werror")
+    make(arguments.cmake, "--build", folder / "out", "--parallel", "2")
+    return folder / "out"
+
+
+def check_runs(build, folder, out):
+    """Both programs against pp-run: losses, and parameters."""
+    tools = build / "bin"
+    make(tools / "pp-model", "mlp", "--layers=4", f"--input={WIDTH}", "--hidden=64",
+         f"--classes={CLASSES}", f"--batch={BATCH}", "-o", "mlp.mlir", cwd=folder)
+    make(tools / "pp-opt", "mlp.mlir", "--pp-parallelize=dp=2 tp=2 pp=2 microbatches=2 "
+         "optimizer=adamw lr=0.01", "--emit=ppx", "-o", "mlp.ppx", cwd=folder)
+    make(tools / "pp-run", "mlp.ppx", "--data=npy:.", f"--steps={STEPS}", "--quiet",
+         "--save=pp-run.safetensors", "--report=report.json", cwd=folder)
+    report = json.loads((folder / "report.json").read_text())
+    losses = [struct.pack("f", step["loss"]) for step in report["steps"]]
+    parameters = (folder / "pp-run.safetensors").read_bytes()
+    for name, data in (("run", "npy:."), ("run-c", ".")):
+        program = out / "run" / name
+        lines = make(program, "mlp.ppx", data, STEPS, f"{name}.safetensors", cwd=folder)
+        found = [struct.pack("f", float(line.split()[-1])) for line in lines.splitlines()]
+        if len(losses) != STEPS or found != losses:
+            yield f"{name} expects the losses of {report['steps']}, got {lines}"
+        if (folder / f"{name}.safetensors").read_bytes() != parameters:
+            yield f"{name} expects the parameters that pp-run saves, got others"
+        (folder / "bad.ppx").write_bytes((folder / "mlp.ppx").read_bytes()[:-1])
+        for artifact, code, text in (("bad.ppx", 3, "bad.ppx"), ("none.ppx", 14, "none.ppx")):
+            done = call(program, artifact, data, STEPS, "never.safetensors", cwd=folder)
+            if done.returncode != code or text not in done.stderr:
+                yield f"{name} {artifact} expects code {code} and '{text}', got {done}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("build", "folder", "cmake", "generator"):
+        parser.add_argument(f"--{name}", required=True)
+    arguments = parser.parse_args()
+    build, folder = (pathlib.Path(path).resolve() for path in (arguments.build, arguments.folder))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    make(arguments.cmake, "--install", build, "--component", "pprt", "--prefix", folder / "first")
+    # A package may be moved.
+    prefix = folder / "prefix"
+    os.rename(folder / "first", prefix)
+    out = build_project(arguments, folder, prefix)
+    write_batch(folder)
+    errors = [f"expects only what headers declare to be visible, got {symbol}" for symbol in
+              hidden_and_shown(next(prefix.rglob("libpprt.so")), prefix.rglob("*.h"))]
+    version = make(out / "strict").strip()
+    soname = re.search(r"soname: \[(.*)\]", make("readelf", "-d", next(prefix.rglob("libpprt.so"))))
+    if not soname or soname[1] != f"libpprt.so.{version.rpartition('.')[0]}":
+        errors.append(f"expects a soname with the version {version}, got {soname}")
+    if call(out / "counted").returncode:
+        errors.append("expects allocations to be counted, got none")
+    errors += check_runs(build, folder, out)
+    print("\n".join(errors) or "a project of its own computes what pp-run does")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

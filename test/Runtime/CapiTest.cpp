@@ -1,0 +1,161 @@
+//===- CapiTest.cpp - the runtime as C sees it ----------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values in and out, and each call that comes at a wrong time or with a wrong
+// size: it says what it expects, and the session goes on.
+//
+//===----------------------------------------------------------------------===//
+#include "ProgramBuilder.h"
+
+#include "pprt/Artifact.h"
+#include "pprt/pprt.h"
+
+#include <gtest/gtest.h>
+
+using namespace pprt;
+using namespace pprt::test;
+
+namespace {
+
+/// One rank loads x, emits it, and holds w, of three elements each.
+std::vector<uint8_t> makeEcho() {
+  ArtifactBuilder builder;
+  builder.axis("dp", 1);
+  const uint32_t input = builder.argument("x", ppx::Role_input, 3);
+  const uint32_t parameter = builder.argument("w", ppx::Role_param, 3);
+  const uint32_t output = builder.output("y", 3);
+  ProgramBuilder program = builder.program({0});
+  const uint32_t queue = program.queue("compute");
+  const uint32_t x = program.slot("x", 3);
+  builder.hold(parameter, program.slot("w", 3));
+  program.begin(Section::body);
+  program.set({ppx::Phase_forward, 0});
+  program.load(queue, input, x);
+  program.emit(queue, output, x);
+  program.step(queue);
+  return packArtifact(builder.take());
+}
+
+class Capi : public testing::Test {
+protected:
+  void SetUp() override {
+    // At an odd address.
+    std::vector<uint8_t> bytes = makeEcho();
+    bytes.insert(bytes.begin(), 0);
+    ASSERT_EQ(
+        pprt_open_bytes(bytes.data() + 1, bytes.size() - 1, nullptr, &session),
+        PPRT_OK)
+        << pprt_error();
+  }
+  void TearDown() override { pprt_close(session); }
+
+  void expectUsage(int code, const char *text) {
+    EXPECT_EQ(code, PPRT_USAGE);
+    EXPECT_NE(std::string(pprt_error()).find(text), std::string::npos)
+        << pprt_error();
+  }
+
+  pprt_session *session = nullptr;
+  const float x[3] = {1, 2, 3}, w[3] = {4, 5, 6};
+  float found[3] = {};
+};
+
+TEST_F(Capi, DescribesArgumentsAndOutputs) {
+  EXPECT_EQ(pprt_rank_count(session), 1u);
+  EXPECT_EQ(pprt_argument_count(session), 2u);
+  EXPECT_EQ(pprt_output_count(session), 1u);
+  pprt_tensor tensor;
+  ASSERT_EQ(pprt_argument(session, 1, &tensor), PPRT_OK);
+  EXPECT_STREQ(tensor.name, "w");
+  EXPECT_EQ(tensor.role, PPRT_PARAMETER);
+  EXPECT_EQ(tensor.element, PPRT_F32);
+  ASSERT_EQ(tensor.dimensions, 1u);
+  EXPECT_EQ(tensor.shape[0], 3u);
+  EXPECT_EQ(tensor.bytes, 12u);
+  ASSERT_EQ(pprt_output(session, 0, &tensor), PPRT_OK);
+  EXPECT_STREQ(tensor.name, "y");
+  EXPECT_GE(tensor.role, PPRT_LOSS);
+  expectUsage(pprt_argument(session, 2, &tensor), "below 2, got 2");
+  expectUsage(pprt_output(session, 1, &tensor), "below 1, got 1");
+  uint32_t index = 9;
+  EXPECT_EQ(pprt_find_argument(session, "x", &index), PPRT_OK);
+  EXPECT_EQ(index, 0u);
+  expectUsage(pprt_find_argument(session, "z", &index), "got 'z'");
+}
+
+TEST_F(Capi, RunsSteps) {
+  ASSERT_EQ(pprt_set(session, 0, x, 12), PPRT_OK);
+  ASSERT_EQ(pprt_set(session, 1, w, 12), PPRT_OK);
+  ASSERT_EQ(pprt_begin(session), PPRT_OK) << pprt_error();
+  ASSERT_EQ(pprt_step(session), PPRT_OK) << pprt_error();
+  ASSERT_EQ(pprt_get_output(session, 0, found, 12), PPRT_OK);
+  EXPECT_TRUE(std::equal(x, x + 3, found));
+  ASSERT_EQ(pprt_get(session, 1, found, 12), PPRT_OK);
+  EXPECT_TRUE(std::equal(w, w + 3, found));
+  EXPECT_EQ(pprt_end(session), PPRT_OK);
+}
+
+TEST_F(Capi, RefusesCallsOutOfOrder) {
+  expectUsage(pprt_step(session), "is begun, got one that is opened");
+  expectUsage(pprt_end(session), "is begun, got one that is opened");
+  ASSERT_EQ(pprt_set(session, 0, x, 12), PPRT_OK);
+  expectUsage(pprt_begin(session), "got none of 'w'");
+  ASSERT_EQ(pprt_initialize(session, 7), PPRT_OK);
+  ASSERT_EQ(pprt_begin(session), PPRT_OK) << pprt_error();
+  expectUsage(pprt_begin(session), "is opened, got one that is begun");
+  ASSERT_EQ(pprt_end(session), PPRT_OK);
+  expectUsage(pprt_step(session), "is begun, got one that is ended");
+}
+
+TEST_F(Capi, FailsWithoutABatchAndAfterAFailure) {
+  ASSERT_EQ(pprt_initialize(session, 7), PPRT_OK);
+  ASSERT_EQ(pprt_begin(session), PPRT_OK) << pprt_error();
+  expectUsage(pprt_step(session), "expects a batch");
+  ASSERT_EQ(pprt_set(session, 0, x, 12), PPRT_OK);
+  expectUsage(pprt_step(session), "expects a batch");
+}
+
+TEST_F(Capi, RefusesOtherSizes) {
+  EXPECT_EQ(pprt_set(session, 0, x, 8), PPRT_BAD_PARAMETERS);
+  EXPECT_EQ(pprt_set(session, 1, w, 16), PPRT_BAD_PARAMETERS);
+  EXPECT_EQ(pprt_get(session, 1, found, 8), PPRT_BAD_PARAMETERS);
+  EXPECT_EQ(pprt_get_output(session, 0, found, 8), PPRT_BAD_PARAMETERS);
+  EXPECT_STREQ(pprt_error(), "output 'y' expects 12 bytes, got 8");
+  expectUsage(pprt_set(session, 2, x, 12), "below 2, got 2");
+}
+
+TEST(CapiOpen, RefusesWhatIsNoArtifact) {
+  pprt_session *session = nullptr;
+  std::vector<uint8_t> bytes = makeEcho();
+  EXPECT_EQ(pprt_open_bytes(bytes.data(), bytes.size() - 1, nullptr, &session),
+            PPRT_BAD_ARTIFACT);
+  EXPECT_EQ(session, nullptr);
+  EXPECT_EQ(pprt_open_bytes(nullptr, 0, nullptr, &session), PPRT_BAD_ARTIFACT);
+  EXPECT_EQ(pprt_open("/nowhere/model.ppx", nullptr, &session), PPRT_IO);
+  EXPECT_NE(std::string(pprt_error()).find("/nowhere/model.ppx"),
+            std::string::npos);
+  pprt_close(nullptr);
+}
+
+TEST(CapiOpen, ReadsTheOptionsThatTheCallerKnows) {
+  pprt_session *session = nullptr;
+  const std::vector<uint8_t> bytes = makeEcho();
+  const auto open = [&](pprt_options options) {
+    const int code =
+        pprt_open_bytes(bytes.data(), bytes.size(), &options, &session);
+    pprt_close(session);
+    return code;
+  };
+  EXPECT_EQ(open({sizeof(pprt_options), 2, 5}), PPRT_OK) << pprt_error();
+  // An older structure ended before the timeout.
+  EXPECT_EQ(open({offsetof(pprt_options, hang_timeout_seconds), 2, -1}),
+            PPRT_OK)
+      << pprt_error();
+  EXPECT_EQ(open({sizeof(pprt_options) + 8, 0, 0}), PPRT_USAGE);
+  EXPECT_EQ(open({0, 0, 0}), PPRT_USAGE);
+  EXPECT_EQ(open({sizeof(pprt_options), 0, -1}), PPRT_USAGE);
+  EXPECT_EQ(open({sizeof(pprt_options), 99999, 0}), PPRT_DEVICE);
+}
+
+} // namespace

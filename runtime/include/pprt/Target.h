@@ -14,6 +14,7 @@
 #include "pprt/Status.h"
 #include "pprt/ppx_generated.h"
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 class Target {
@@ -36,5 +37,6 @@ public:
 const Target &cpuTarget();
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_TARGET_H

@@ -7,9 +7,9 @@
 // MPI_THREAD_SERIALIZED is enough.
 //
 // MPI has no wait that rests, so the thread asks again and again: at once while
-// something happens, after short sleeps when nothing does, after long ones when
-// nothing has for a second. Whoever hands it work wakes it. No call of it
-// blocks inside MPI: what may take long is a request that wait() polls.
+// something happens, after sleeps that grow when nothing does. Whoever hands it
+// work wakes it. No call of it blocks inside MPI: what may take long is a
+// request that wait() polls.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_MPI_ENGINE_H

@@ -3,8 +3,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything here is called by the engine: when a member has started, and when a
-// message is complete. Each time the lanes that may go on do, as far as they can.
+// Everything here is called by the engine: when a member has started, and when
+// a message is complete. Each time the lanes that may go on do, as far as they
+// can.
 //
 //===----------------------------------------------------------------------===//
 #include "../inprocess/Reduce.h"

@@ -1,12 +1,13 @@
-//===- CollectivesTest.cpp - every collective against its definition ------===//
+//===- CollectivesTest.cpp - the pieces that make up a collective ---------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conformance of the in-process collectives: what each member ends with,
-// for groups of one to four, over element types, whatever the order in which
-// the pieces of work run.
+// What members end with, whatever the order in which the pieces of an exchange
+// run; and a few results written out by hand, which the table of
+// ConformanceTest computes.
 //
 //===----------------------------------------------------------------------===//
+#include "ConformanceCases.h"
 #include "collectives/inprocess/Exchange.h"
 
 #include "pprt/BFloat16.h"
@@ -53,11 +54,6 @@ public:
     inputs = {&input};
   }
 
-  void useInputsAsOutputs() {
-    for (Participant &participant : participants)
-      participant.outputs = participant.inputs;
-  }
-
   /// Makes the operand of `other` this group's next.
   void append(const Group &other) {
     for (size_t m = 0; m < participants.size(); ++m) {
@@ -75,18 +71,12 @@ public:
     return reinterpret_cast<T *>(participants[member].outputs[0]);
   }
 
-  /// Runs all pieces in an order drawn from `seed`.
-  void run(const ppx::InstructionT &instruction, uint64_t seed = 0,
-           const std::vector<uint32_t> &receivers = {}) {
+  void run(const ppx::InstructionT &instruction) {
     const Exchange exchange(movesOfCollective(instruction, inputs,
                                               uint32_t(participants.size()),
-                                              receivers),
+                                              {}),
                             participants);
-    std::vector<uint32_t> order(exchange.pieceCount());
-    std::iota(order.begin(), order.end(), 0);
-    std::mt19937_64 random(seed);
-    std::shuffle(order.begin(), order.end(), random);
-    for (uint32_t piece : order)
+    for (uint32_t piece = 0; piece < exchange.pieceCount(); ++piece)
       exchange.run(piece);
   }
 
@@ -118,131 +108,42 @@ void markInputs(Group &group, uint32_t members, const Shape &in) {
       group.in<int32_t>(m)[i] = mark(m, i);
 }
 
-/// Calls f(index tuple) for every element of `shape`, in row-major order.
-template <typename Function> void forEach(const Shape &shape, Function f) {
-  Shape index(shape.size(), 0);
-  for (uint64_t i = 0; i < count(shape); ++i) {
-    f(index);
-    for (size_t d = shape.size(); d-- > 0 && ++index[d] == shape[d];)
-      index[d] = 0;
-  }
-}
-
-uint64_t linear(const Shape &shape, const Shape &index) {
-  uint64_t result = 0;
-  for (size_t d = 0; d < shape.size(); ++d)
-    result = result * shape[d] + index[d];
-  return result;
-}
-
-TEST(Collectives, AllGatherConcatenatesInMemberOrder) {
-  for (uint32_t members = 1; members <= 4; ++members)
-    for (uint32_t dimension = 0; dimension < 3; ++dimension) {
-      const Shape in = {2, 3, 5};
-      Shape out = in;
-      out[dimension] *= members;
-      Group group(members, in, out, ppx::ElementType_i32);
-      markInputs(group, members, in);
-      group.run(instruction(ppx::CollectiveKind_all_gather, dimension));
-      for (uint32_t m = 0; m < members; ++m)
-        forEach(out, [&](Shape index) {
-          const int32_t got = group.out<int32_t>(m)[linear(out, index)];
-          const uint32_t source = uint32_t(index[dimension] / in[dimension]);
-          index[dimension] %= in[dimension];
-          ASSERT_EQ(got, mark(source, linear(in, index)));
-        });
-    }
-}
-
-TEST(Collectives, AllToAllSplitsAndConcatenates) {
-  for (uint32_t members = 1; members <= 4; ++members)
-    for (uint32_t split = 0; split < 4; ++split)
-      for (uint32_t concat = 0; concat < 4; ++concat) {
-        const Shape in = {12, 12, 24, 12};
-        Shape out = in;
-        out[split] /= members;
-        out[concat] *= members;
-        Group group(members, in, out, ppx::ElementType_i32);
-        markInputs(group, members, in);
-        group.run(instruction(ppx::CollectiveKind_all_to_all, concat, split));
-        Shape part = in;
-        part[split] /= members;
-        for (uint32_t m = 0; m < members; ++m)
-          forEach(out, [&](Shape index) {
-            const int32_t got = group.out<int32_t>(m)[linear(out, index)];
-            const uint32_t source = uint32_t(index[concat] / part[concat]);
-            index[concat] %= part[concat];
-            index[split] += m * part[split];
-            ASSERT_EQ(got, mark(source, linear(in, index)))
-                << members << " members, split " << split << ", concatenated "
-                << concat;
-          });
-      }
-}
-
-TEST(Collectives, PermuteSendsToTheNamedMember) {
-  const std::vector<uint32_t> targets = {2, 0, 3, 1};
-  Group group(4, {7}, {7}, ppx::ElementType_i32);
-  markInputs(group, 4, {7});
-  group.run(instruction(ppx::CollectiveKind_permute), /*seed=*/0, targets);
-  for (uint32_t m = 0; m < 4; ++m)
-    for (uint64_t i = 0; i < 7; ++i)
-      EXPECT_EQ(group.out<int32_t>(targets[m])[i], mark(m, i));
-}
-
-/// Sums whose result depends on the order of the additions.
-template <typename T>
-std::vector<std::vector<T>> wildValues(uint32_t members, uint64_t size) {
-  std::mt19937_64 random(members);
-  std::vector<std::vector<T>> values(members, std::vector<T>(size));
-  for (auto &row : values)
-    for (T &value : row)
-      value = T(std::ldexp(double(random() % 2000) - 1000, int(random() % 30)));
-  return values;
-}
-
-TEST(Collectives, AllReduceAddsInMemberOrder) {
+TEST(Collectives, PiecesRunInAnyOrder) {
+  std::vector<conformance::Case> cases = conformance::smallCases(4);
   // More than one piece, and no multiple of a block.
-  constexpr uint64_t size = 70'001;
-  for (uint32_t members = 1; members <= 4; ++members)
-    for (bool inPlace : {false, true})
-      for (uint64_t seed : {1, 2, 3}) {
-        Group group(members, {size}, {size}, ppx::ElementType_f32);
-        if (inPlace)
-          group.useInputsAsOutputs();
-        const auto values = wildValues<float>(members, size);
-        for (uint32_t m = 0; m < members; ++m)
-          std::copy(values[m].begin(), values[m].end(), group.in<float>(m));
-        group.run(instruction(ppx::CollectiveKind_all_reduce), seed);
-        for (uint64_t i = 0; i < size; ++i) {
-          float sum = values[0][i];
-          for (uint32_t m = 1; m < members; ++m)
-            sum += values[m][i];
-          for (uint32_t m = 0; m < members; ++m)
-            ASSERT_EQ(group.out<float>(m)[i], sum);
+  conformance::Case pieces;
+  pieces.operands = {{{70'001}}};
+  pieces.ranks = {0, 1, 2};
+  for (bool inPlace : {false, true}) {
+    pieces.inPlace = inPlace;
+    cases.push_back(pieces);
+  }
+  for (const conformance::Case &test : cases)
+    for (uint64_t seed : {1, 2}) {
+      std::vector<Participant> participants(test.memberCount());
+      std::vector<std::vector<std::byte>> memory;
+      for (uint32_t member = 0; member < test.memberCount(); ++member)
+        for (size_t i = 0; i < test.operands.size(); ++i) {
+          memory.emplace_back(test.inputBytes(member, i));
+          participants[member].inputs.push_back(memory.back().data());
+          if (!memory.back().empty())
+            test.fillInput(0, member, i, memory.back().data());
+          if (!test.inPlace)
+            memory.emplace_back(test.outputBytes(member, i));
+          participants[member].outputs.push_back(memory.back().data());
         }
-      }
-}
-
-TEST(Collectives, ReduceScatterLeavesEachMemberItsBlock) {
-  for (uint32_t members = 1; members <= 4; ++members)
-    for (uint32_t dimension = 0; dimension < 2; ++dimension) {
-      Shape in = {12, 24}, out = in;
-      out[dimension] /= members;
-      Group group(members, in, out, ppx::ElementType_f64);
-      const auto values = wildValues<double>(members, count(in));
-      for (uint32_t m = 0; m < members; ++m)
-        std::copy(values[m].begin(), values[m].end(), group.in<double>(m));
-      group.run(instruction(ppx::CollectiveKind_reduce_scatter, dimension));
-      for (uint32_t m = 0; m < members; ++m)
-        forEach(out, [&](Shape index) {
-          const double got = group.out<double>(m)[linear(out, index)];
-          index[dimension] += m * out[dimension];
-          double sum = values[0][linear(in, index)];
-          for (uint32_t other = 1; other < members; ++other)
-            sum += values[other][linear(in, index)];
-          ASSERT_EQ(got, sum);
-        });
+      const Exchange exchange(test.moves(), participants);
+      std::vector<uint32_t> order(exchange.pieceCount());
+      std::iota(order.begin(), order.end(), 0);
+      std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
+      for (uint32_t piece : order)
+        exchange.run(piece);
+      for (uint32_t member = 0; member < test.memberCount(); ++member)
+        for (size_t i = 0; i < test.operands.size(); ++i)
+          if (test.outputBytes(member, i) > 0)
+            EXPECT_EQ(
+                test.findFault(0, member, i, participants[member].outputs[i]),
+                "");
     }
 }
 
@@ -315,22 +216,6 @@ TEST(Collectives, ANaNOfAnyMemberIsTheMaximum) {
     group.run(reduce);
     EXPECT_TRUE(std::isnan(group.out<float>(0)[0])) << where;
   }
-}
-
-TEST(Collectives, TransferCopiesAllBytes) {
-  std::vector<std::byte> from(100'003), to(100'003);
-  for (size_t i = 0; i < from.size(); ++i)
-    from[i] = std::byte(i * 7);
-  const Exchange exchange(movesOfTransfer(from.size()),
-                          {{{from.data()}, {}}, {{}, {to.data()}}});
-  for (uint32_t piece = exchange.pieceCount(); piece-- > 0;)
-    exchange.run(piece);
-  EXPECT_EQ(from, to);
-}
-
-TEST(Collectives, ATensorWithoutElementsMovesNothing) {
-  Group group(2, {4, 0}, {2, 0}, ppx::ElementType_i32);
-  group.run(instruction(ppx::CollectiveKind_all_to_all, 1, 0));
 }
 
 } // namespace

@@ -7,8 +7,10 @@
 #include "../backends/cpu/Executor.h"
 #include "../backends/cpu/KernelObject.h"
 #include "HostBuffers.h"
+#include "Leading.h"
 #include "Measurements.h"
 #include "World.h"
+#include "pprt/Artifact.h"
 #include "pprt/BFloat16.h"
 #include "pprt/Initialize.h"
 #include "pprt/Processor.h"
@@ -30,7 +32,8 @@ struct Session::State {
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
   unsigned threads = 1, cores = 1;
   int64_t steps = 0;
-  Status failure; ///< the first of all processes
+  Status failure;     ///< the first of all processes
+  uint64_t leads = 0; ///< how the others call this session, if it leads
   /// By rank, what other processes have measured.
   std::vector<Measurements> collected;
 
@@ -42,6 +45,9 @@ struct Session::State {
   Status agree(const Status &mine);
   Status gatherOutputs(Section section);
   Measurements measure(uint32_t rank) const;
+  /// Lets the others make this call, if the session leads.
+  Status tell(CallKind kind, uint64_t number = 0, const void *bytes = nullptr,
+              uint64_t size = 0) const;
 
   bool isInput(uint32_t argument) const {
     const ppx::Role role = artifact->arguments[argument]->role;
@@ -81,7 +87,7 @@ template <typename Tensor> static Status checkDimensions(const Tensor &tensor) {
 }
 
 Session::Session(std::unique_ptr<State> state) : state(std::move(state)) {}
-Session::~Session() = default;
+Session::~Session() { (void)state->tell(CallKind::destroy); }
 
 Expected<std::unique_ptr<Session>>
 Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
@@ -111,6 +117,21 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   state->collected.resize(mesh->worldSize());
   state->range = world.ranksOf(world.process(), mesh->worldSize());
 
+  if (options.leads && world.processCount() > 1) {
+    static uint64_t sessions = 0;
+    state->leads = ++sessions;
+    const std::vector<uint8_t> packed = packArtifact(*artifact);
+    const auto *bytes = reinterpret_cast<const std::byte *>(packed.data());
+    if (Status status = pprt::tell(world, {CallKind::create,
+                                           state->leads,
+                                           options.threadsPerRank,
+                                           options.hangTimeoutSeconds,
+                                           {bytes, bytes + packed.size()}});
+        !status.ok())
+      return status;
+    if (Status status = state->agree({}); !status.ok())
+      return status;
+  }
   Expected<std::unique_ptr<Transport>> created =
       world.transport(mesh->worldSize());
   if (!created)
@@ -169,6 +190,14 @@ Status Session::State::agree(const Status &mine) {
   return world->agree(mine, /*interrupted=*/false).first;
 }
 
+Status Session::State::tell(CallKind kind, uint64_t number, const void *bytes,
+                            uint64_t size) const {
+  if (leads == 0)
+    return {};
+  const auto *first = static_cast<const std::byte *>(bytes);
+  return pprt::tell(*world, {kind, leads, number, 0, {first, first + size}});
+}
+
 const ppx::ArtifactT &Session::artifact() const { return *state->artifact; }
 const Mesh &Session::mesh() const { return state->host->mesh; }
 unsigned Session::threadsPerRank() const { return state->threads; }
@@ -204,6 +233,7 @@ Session::State::firstHolders(uint32_t argument) const {
 }
 
 void Session::initialize(uint64_t seed) {
+  (void)state->tell(CallKind::initialize, seed);
   std::vector<std::byte> values;
   for (uint32_t i = 0; i < state->artifact->arguments.size(); ++i) {
     const ppx::ArgumentT &argument = *state->artifact->arguments[i];
@@ -234,6 +264,9 @@ uint64_t Session::outputBytes(uint32_t output) const {
 }
 
 Status Session::State::checkStopped() const {
+  // One that has stopped here may not have elsewhere.
+  if (world->processCount() > 1 && !failure.ok())
+    return failure;
   if (!executor->isStuck())
     return {};
   return Status(ExitCode::hang, "expects ranks that have stopped, got one that "
@@ -260,6 +293,10 @@ Status Session::setArgument(uint32_t argument, const void *values,
     return status;
   if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
     return status;
+  if (Status status =
+          state->tell(CallKind::setArgument, argument, values, bytes);
+      !status.ok())
+    return status;
   state->forEachShard(argument, [&](std::byte *slot, const auto &origin) {
     state->host->arguments[argument].scatter(
         origin, static_cast<const std::byte *>(values), slot);
@@ -272,6 +309,9 @@ Status Session::getArgument(uint32_t argument, void *values,
   if (Status status = state->checkStopped(); !status.ok())
     return status;
   if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
+    return status;
+  if (Status status = state->tell(CallKind::getArgument, argument);
+      !status.ok())
     return status;
   const ShardedTensor &tensor = state->host->arguments[argument];
   const std::vector<State::Holder> holders = state->firstHolders(argument);
@@ -313,6 +353,9 @@ Status Session::setInput(uint32_t argument, const void *values,
     return status;
   if (Status status = state->checkBytes(argument, bytes, true); !status.ok())
     return status;
+  if (Status status = state->tell(CallKind::setInput, argument, values, bytes);
+      !status.ok())
+    return status;
   const auto *first = static_cast<const std::byte *>(values);
   std::optional<std::vector<std::byte>> &input = state->host->inputs[argument];
   if (!input)
@@ -348,13 +391,22 @@ Status Session::State::run(Section section, int64_t step) {
   return failure;
 }
 
-Status Session::begin() { return state->run(Section::setup, -1); }
+Status Session::begin() {
+  const Status told = state->tell(CallKind::begin);
+  return told.ok() ? state->run(Section::setup, -1) : told;
+}
 
 bool Session::isStuck() const { return state->executor->isStuck(); }
 
-Status Session::step() { return state->run(Section::body, state->steps++); }
+Status Session::step() {
+  const Status told = state->tell(CallKind::step);
+  return told.ok() ? state->run(Section::body, state->steps++) : told;
+}
 
-Status Session::end() { return state->run(Section::teardown, state->steps); }
+Status Session::end() {
+  const Status told = state->tell(CallKind::end);
+  return told.ok() ? state->run(Section::teardown, state->steps) : told;
+}
 
 const void *Session::output(uint32_t output) const {
   return state->host->outputValues[output].data();
@@ -407,6 +459,8 @@ Status Session::collect() {
     return {};
   if (!state->failure.ok())
     return state->failure; // some may not be there any more
+  if (Status status = state->tell(CallKind::collect); !status.ok())
+    return status;
   std::vector<std::byte> mine;
   for (uint32_t rank = state->range.begin; rank < state->range.end; ++rank)
     if (world.process() != 0)

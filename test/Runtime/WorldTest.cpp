@@ -120,11 +120,13 @@ struct Outcome {
 
 /// One process's part of a run. `batch`: whether it sets the inputs.
 Outcome runPart(std::shared_ptr<const ppx::ArtifactT> artifact,
-                std::shared_ptr<World> world, bool batch = true) {
+                std::shared_ptr<World> world, bool batch = true,
+                bool leads = false) {
   Outcome outcome;
   SessionOptions options;
   options.resolver = resolveModelKernel;
   options.world = std::move(world);
+  options.leads = leads;
   Expected<std::unique_ptr<Session>> created =
       Session::create(artifact, options);
   if (!created) {
@@ -189,6 +191,27 @@ std::vector<Outcome> runShared(std::shared_ptr<const ppx::ArtifactT> artifact,
   return outcomes;
 }
 
+/// The same with one process that leads.
+Outcome runLed(std::shared_ptr<const ppx::ArtifactT> artifact,
+               uint32_t processes, bool batch = true) {
+  Square square(processes);
+  Outcome outcome;
+  std::vector<std::thread> threads;
+  for (uint32_t process = 0; process < processes; ++process)
+    threads.emplace_back([&, process] {
+      const auto world = std::make_shared<ThreadWorld>(square, process);
+      if (process != 0) {
+        EXPECT_TRUE(followSessions(world, resolveModelKernel).ok());
+        return;
+      }
+      outcome = runPart(artifact, world, batch, /*leads=*/true);
+      EXPECT_TRUE(endFollowing(*world).ok());
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return outcome;
+}
+
 class WorldTest : public testing::Test {
 protected:
   std::shared_ptr<const ppx::ArtifactT> use(const PipelineShape &shape) {
@@ -240,6 +263,31 @@ TEST_F(WorldTest, AFailureOfOneProcessEndsAll) {
     EXPECT_EQ(part.status.code(), ExitCode::usage);
     EXPECT_EQ(part.status.message(), "input 'input' expects a batch, got none");
   }
+}
+
+TEST_F(WorldTest, ProcessesThatFollowEndWithTheSameBytes) {
+  std::mt19937_64 random(13);
+  for (int i = 0; i < 10; ++i) {
+    const PipelineShape shape = randomShape(random);
+    const auto artifact = use(shape);
+    const Outcome whole = runPart(artifact, nullptr);
+    const Outcome led =
+        runLed(artifact, std::min<uint32_t>(3, shape.stages * shape.replicas));
+    ASSERT_TRUE(led.status.ok()) << led.status.message();
+    expectSameDoubles(led.losses, whole.losses);
+    EXPECT_EQ(led.outputs, whole.outputs) << "program " << i;
+    EXPECT_EQ(led.arguments, whole.arguments) << "program " << i;
+    EXPECT_EQ(led.peaks, whole.peaks) << "program " << i;
+  }
+}
+
+TEST_F(WorldTest, ProcessesThatFollowFailTogether) {
+  PipelineShape shape;
+  shape.stages = 2;
+  const auto artifact = use(shape);
+  EXPECT_EQ(runLed(artifact, 2, /*batch=*/false).status.message(),
+            "input 'input' expects a batch, got none");
+  EXPECT_EQ(runLed(artifact, 3).status.code(), ExitCode::usage);
 }
 
 TEST_F(WorldTest, RefusesMoreProcessesThanRanks) {

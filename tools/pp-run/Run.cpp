@@ -293,6 +293,35 @@ Status prepareProgram(const Options &options, World &world, Source &source,
   return share(world, options, source.program);
 }
 
+/// Compares with the model. Of several processes the first does, while the
+/// others repeat what it does to the sessions that all share.
+Expected<VerifyReport> verifyIn(std::shared_ptr<World> world,
+                                const Source &source, const Start &start) {
+  Expected<VerifyReport> verified = VerifyReport();
+  if (world->process() == 0) {
+    Start leading = start;
+    leading.leads = world->processCount() > 1;
+    Expected<std::unique_ptr<SourceModule>> reference =
+        loadReference(start.options);
+    verified =
+        reference
+            ? verify({source.module.get(), reference->get(), source.program},
+                     leading, std::cout)
+            : Expected<VerifyReport>(reference.status());
+  }
+  Status status =
+      world->process() == 0 ? endFollowing(*world) : followSessions(world);
+  if (status.ok())
+    status = verified.status();
+  if (status = world->agree(status, /*interrupted=*/false).first; !status.ok())
+    return status;
+  std::vector<std::byte> isRight = {std::byte(verified->ok)};
+  if (status = world->broadcast(isRight); !status.ok())
+    return status;
+  verified->ok = isRight[0] != std::byte(0);
+  return verified;
+}
+
 Status runIn(std::shared_ptr<World> world, const Options &options) {
   const bool tells = world->process() == 0;
   const auto agree = [&](const Status &mine) {
@@ -338,11 +367,7 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
   report.passesMs = program.passesMs;
   report.kernelsMs = program.kernelsMs;
   if (options.verify) {
-    Expected<std::unique_ptr<SourceModule>> reference = loadReference(options);
-    if (!reference)
-      return reference.status();
-    Expected<VerifyReport> verified = verify(
-        {source.module.get(), reference->get(), program}, start, std::cout);
+    Expected<VerifyReport> verified = verifyIn(world, source, start);
     if (!verified)
       return verified.status();
     report.verify = *verified;

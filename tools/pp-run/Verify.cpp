@@ -116,9 +116,11 @@ pp::run::startSession(const Compiled &program, const Start &start) {
   SessionOptions sessionOptions;
   sessionOptions.resolver = program.resolver;
   sessionOptions.world = start.world;
+  sessionOptions.leads = start.leads;
   const auto agree = [&](const Status &mine) {
-    return start.world ? start.world->agree(mine, /*interrupted=*/false).first
-                       : mine;
+    return start.world && !start.leads
+               ? start.world->agree(mine, /*interrupted=*/false).first
+               : mine;
   };
   Expected<std::unique_ptr<Session>> session =
       Session::create(program.artifact, sessionOptions);
@@ -182,13 +184,18 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
     return rule.status();
   auto startVariant =
       [&](Variant variant) -> Expected<std::unique_ptr<Session>> {
-    Expected<Compiled> compiled = module.compile(parallelize, variant);
+    // Only the twin is partitioned.
+    const bool isShared = start.leads && variant == Variant::withGradients;
+    Expected<Compiled> compiled = module.compile(
+        parallelize, variant, isShared ? Kernels::linked : Kernels::loaded);
     if (!compiled)
       return compiled.status();
     // A file in low precision fits no parameters in f64, which follow others.
     const bool fitsFile = variant != Variant::oneDeviceInF64;
-    return startSession(*compiled, {options, start.batches,
-                                    fitsFile ? start.parameters : nullptr});
+    return startSession(*compiled,
+                        {options, start.batches,
+                         fitsFile ? start.parameters : nullptr,
+                         isShared ? start.world : nullptr, isShared});
   };
   Expected<std::unique_ptr<Session>> session = startSession(program, start);
   if (!session)

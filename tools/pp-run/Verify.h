@@ -29,6 +29,8 @@ struct Start {
   const pprt::host::SafeTensors *parameters = nullptr;
   /// The processes that share it; null: this one alone.
   std::shared_ptr<pprt::World> world = nullptr;
+  /// Whether these repeat what process 0 does to its sessions.
+  bool leads = false;
 };
 
 /// A new session of `program` with its initial values, after its setup.

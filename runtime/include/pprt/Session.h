@@ -51,7 +51,17 @@ struct SessionOptions {
   double hangTimeoutSeconds = 30;
   /// The processes that share the run; if empty, this one runs all ranks.
   std::shared_ptr<World> world;
+  /// Whether process 0 alone makes the calls, while the others repeat them in
+  /// followSessions().
+  bool leads = false;
 };
+
+/// Makes the calls that process 0 makes to sessions that lead, until it calls
+/// endFollowing(). Compiled kernels come from the artifact's object, unless
+/// `resolver` finds them.
+Status followSessions(std::shared_ptr<World> world,
+                      const KernelResolver &resolver = {});
+Status endFollowing(World &world);
 
 class Session {
 public:

@@ -1,0 +1,126 @@
+//===- Leading.cpp - calls that other processes repeat --------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Leading.h"
+#include "pprt/Artifact.h"
+#include "pprt/Session.h"
+
+#include <cstring>
+#include <map>
+
+using namespace pprt;
+
+namespace {
+
+/// In front of the bytes.
+struct Header {
+  CallKind kind;
+  uint64_t session, number;
+  double seconds;
+};
+
+} // namespace
+
+Status pprt::tell(World &world, const Call &call) {
+  const Header header = {call.kind, call.session, call.number, call.seconds};
+  std::vector<std::byte> message(sizeof(header) + call.bytes.size());
+  std::memcpy(message.data(), &header, sizeof(header));
+  if (!call.bytes.empty())
+    std::memcpy(message.data() + sizeof(header), call.bytes.data(),
+                call.bytes.size());
+  return world.broadcast(message);
+}
+
+Expected<Call> pprt::listen(World &world) {
+  std::vector<std::byte> message;
+  if (Status status = world.broadcast(message); !status.ok())
+    return status;
+  Header header;
+  if (message.size() < sizeof(header))
+    return Status(ExitCode::ranksDisagree, "expects a call of process 0, got " +
+                                               std::to_string(message.size()) +
+                                               " bytes");
+  std::memcpy(&header, message.data(), sizeof(header));
+  Call call = {header.kind, header.session, header.number, header.seconds, {}};
+  call.bytes.assign(message.begin() + sizeof(header), message.end());
+  return call;
+}
+
+/// What Session::create() did in process 0.
+static Expected<std::unique_ptr<Session>>
+createLike(const Call &call, const std::shared_ptr<World> &world,
+           const KernelResolver &resolver) {
+  Expected<ppx::ArtifactT> artifact =
+      parseArtifact(reinterpret_cast<const uint8_t *>(call.bytes.data()),
+                    call.bytes.size(), "the program of process 0");
+  if (Status status = world->agree(artifact.status(), false).first;
+      !status.ok())
+    return status;
+  SessionOptions options;
+  options.resolver = resolver;
+  options.threadsPerRank = unsigned(call.number);
+  options.hangTimeoutSeconds = call.seconds;
+  options.world = world;
+  return Session::create(
+      std::make_shared<const ppx::ArtifactT>(std::move(*artifact)), options);
+}
+
+/// What fails here fails in process 0, too, which knows what to do then.
+static void repeat(const Call &call, Session &session) {
+  switch (call.kind) {
+  case CallKind::initialize:
+    return session.initialize(call.number);
+  case CallKind::setArgument:
+    return (void)session.setArgument(uint32_t(call.number), call.bytes.data(),
+                                     call.bytes.size());
+  case CallKind::getArgument:
+    return (void)session.getArgument(
+        uint32_t(call.number), nullptr,
+        session.argumentBytes(uint32_t(call.number)));
+  case CallKind::setInput:
+    return (void)session.setInput(uint32_t(call.number), call.bytes.data(),
+                                  call.bytes.size());
+  case CallKind::begin:
+    return (void)session.begin();
+  case CallKind::step:
+    return (void)session.step();
+  case CallKind::end:
+    return (void)session.end();
+  case CallKind::collect:
+    return (void)session.collect();
+  case CallKind::create:
+  case CallKind::destroy:
+  case CallKind::finish:
+    return;
+  }
+}
+
+Status pprt::followSessions(std::shared_ptr<World> world,
+                            const KernelResolver &resolver) {
+  std::map<uint64_t, std::unique_ptr<Session>> sessions;
+  while (true) {
+    Expected<Call> call = listen(*world);
+    if (!call)
+      return call.status();
+    if (call->kind == CallKind::finish)
+      return {};
+    if (call->kind == CallKind::create) {
+      Expected<std::unique_ptr<Session>> created =
+          createLike(*call, world, resolver);
+      if (created)
+        sessions[call->session] = std::move(*created);
+      continue;
+    }
+    if (call->kind == CallKind::destroy)
+      sessions.erase(call->session);
+    else if (const auto found = sessions.find(call->session);
+             found != sessions.end())
+      repeat(*call, *found->second);
+  }
+}
+
+Status pprt::endFollowing(World &world) {
+  return world.processCount() == 1 ? Status() : tell(world, {});
+}

@@ -30,9 +30,15 @@ class Scratch:
 
 
 @contextlib.contextmanager
-def from_command_line(description):
+def from_command_line(description, *switches):
+    """`switches` become attributes."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--bin", type=pathlib.Path, required=True)
-    tools = parser.parse_args().bin.resolve()
+    for switch in switches:
+        parser.add_argument(f"--{switch}", action="store_true")
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        yield Scratch(pathlib.Path(folder), tools)
+        place = Scratch(pathlib.Path(folder), args.bin.resolve())
+        for switch in switches:
+            setattr(place, switch, getattr(args, switch))
+        yield place

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Launch.h"
+#include "collectives/mpi/Plugin.h"
 #include "pprt/Artifact.h"
 #include "pprt/Files.h"
 
@@ -45,8 +46,13 @@ Status pp::run::compareBuilds(World &world) {
   return world.agree(status, false).first;
 }
 
-Expected<std::shared_ptr<World>> pp::run::launch(const Options &) {
-  return std::shared_ptr<World>(thisProcess());
+Expected<std::shared_ptr<World>> pp::run::launch(const Options &options) {
+  if (options.launcher == "threads")
+    return std::shared_ptr<World>(thisProcess());
+  Expected<std::unique_ptr<World>> opened = mpi::openWorld();
+  if (!opened)
+    return opened.status();
+  return std::shared_ptr<World>(std::move(*opened));
 }
 
 Status pp::run::share(World &world, const Options &options, Compiled &program) {

@@ -144,8 +144,13 @@ const Option options[] = {
      needsRun},
     {"device", "cpu", "what the ranks run on",
      [](std::string_view v, Options &) { return readOnly(v, "cpu"); }},
-    {"launcher", "threads", "what the ranks are",
-     [](std::string_view v, Options &) { return readOnly(v, "threads"); }},
+    {"launcher", "threads|mpi",
+     "what the ranks are: threads of one process, or of as many processes as "
+     "mpirun starts, as in mpirun -n 2 pp-run gpt.mlir --launcher=mpi",
+     [](std::string_view v, Options &o) {
+       o.launcher = v;
+       return v == "threads" || v == "mpi" ? nullptr : "threads or mpi";
+     }},
     {"quiet", "", "show errors only",
      [](std::string_view, Options &o) { return setSwitch(o.quiet); }},
     {"help", "", "show this text",
@@ -269,9 +274,11 @@ std::string pp::run::describeOptions() {
   text +=
       "\nExit codes: 0 ok; 1 does not compile; 2 usage; 3 bad artifact; 4 does "
       "not fit the\n"
-      "memory limit; 5 a program check failed; 7 --verify found a difference; "
-      "11 hang;\n"
-      "12 non-finite loss; 13 bad parameter file; 14 I/O; 15 device; 130 "
-      "interrupted.\n";
+      "memory limit; 5 a program check failed; 6 processes of different "
+      "builds; "
+      "7 --verify\n"
+      "found a difference; 11 hang; 12 non-finite loss; 13 bad parameter file; "
+      "14 I/O;\n"
+      "15 device; 130 interrupted.\n";
   return text;
 }

@@ -26,6 +26,8 @@ struct Options {
   uint64_t seed = 0;
   /// Files; empty: none.
   std::string parameters, save, report, trace, metrics, reference;
+  /// What the ranks are: `threads`, or `mpi` for processes.
+  std::string launcher = "threads";
   bool verify = false;
   /// Tell what a run would need, and make none.
   bool dryRun = false;

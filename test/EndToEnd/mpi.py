@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Runs programs in the processes that mpirun starts, and as threads.
+
+SPDX-License-Identifier: Apache-2.0
+
+- Under every strategy, losses and saved parameters are the same to the bit,
+  however the ranks are spread over processes, from an artifact and from a model.
+- The report tells of all ranks, the trace shows them, one process prints.
+- What fails in all processes, or in one, is told once, under its code, and leaves
+  no file.
+
+  mpi.py --bin=build/bin          # a few strategies, and failures
+  mpi.py --bin=build/bin --all    # all strategies
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import scratch
+
+GPT = "gpt --layers=4 --hidden=32 --heads=4 --seq=16 --batch=16 --vocab=64"
+MOE = "moe --layers=2 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=64 --experts=4"
+# Model, strategy, processes.
+RUNS = [
+    (GPT, "dp=2", 2),
+    (GPT, "tp=2", 2),
+    (GPT, "pp=2 microbatches=4", 2),
+    (GPT, "pp=2 microbatches=4 schedule=gpipe", 2),
+    (GPT, "pp=4 microbatches=4 schedule=1f1b", 4),
+    (GPT, "dp=4", 4),
+    (GPT, "dp=3", 2),
+    (GPT, "dp=2 zero=1", 2),
+    (GPT, "dp=2 zero=3", 2),
+    (GPT, "dp=2 zero=3 pp=2 microbatches=2", 4),
+    (GPT, "tp=2 sequence=true", 2),
+    (GPT, "dp=2 tp=2", 4),
+    (GPT, "dp=2 tp=2 pp=2 microbatches=2", 2),
+    (GPT, "dp=2 tp=2 pp=2 microbatches=2", 4),
+    (GPT, "dp=2 clip=1 microbatches=2", 2),
+    (MOE, "ep=2", 2),
+    (MOE, "dp=2 ep=2", 2),
+]
+STEPS = 2
+
+
+def mpirun(count, *arguments):
+    return ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+            "--host", f"localhost:{count}", "-n", str(count), *map(str, arguments)]
+
+
+class Judge:
+    def __init__(self, place):
+        self.place, self.failures = place, 0
+
+    def expect(self, holds, text):
+        if not holds:
+            self.failures += 1
+            print(text)
+
+    def run(self, count, *arguments):
+        """pp-run in so many processes; 0: as threads."""
+        command = [self.place.tools / "pp-run", *arguments]
+        if count:
+            command = mpirun(count, *command, "--launcher=mpi")
+        return subprocess.run(command, cwd=self.place.folder, timeout=300, capture_output=True,
+                              text=True)
+
+
+def losses_of(path):
+    return [json.loads(line)["loss"] for line in path.read_text().splitlines()]
+
+
+def check_bits(judge, model, strategy, count, from_model):
+    folder = judge.place.folder
+    name = f"{model.split()[0]} {strategy} in {count} processes"
+    judge.place.make("pp-model", *model.split(), "-o", "m.mlir")
+    options = f"{strategy} threads=1 optimizer=adamw lr=1e-2"
+    program = ["m.mlir", f"--parallelize={options}"]
+    if not from_model:
+        judge.place.make("pp-opt", "m.mlir", f"--pp-parallelize={options}", "--emit=ppx",
+                         "-o", "m.ppx")
+        program = ["m.ppx"]
+    results = []
+    for processes in (0, count):
+        outputs = [folder / f"{processes}.{kind}" for kind in ("st", "jsonl", "json", "trace")]
+        save, metrics, report, trace = outputs
+        done = judge.run(processes, *program, f"--steps={STEPS}", f"--save={save}",
+                         f"--metrics={metrics}", f"--report={report}", f"--trace={trace}")
+        if done.returncode:
+            judge.expect(False, f"{name}: {done.stdout}{done.stderr}")
+            return
+        judge.expect(done.stdout.count(f"step {STEPS}/{STEPS}") == 1,
+                     f"{name}: expects one process to tell, got {done.stdout}")
+        told = json.loads(report.read_text())
+        judge.expect(all(rank["measured_peak_bytes"] > 0 for rank in told["memory"]),
+                     f"{name}: expects measured memory of all ranks, got {told['memory']}")
+        spans = {event["pid"] for event in json.loads(trace.read_text())["traceEvents"]
+                 if event["ph"] == "X"}
+        judge.expect(spans == set(range(told["world"])),
+                     f"{name}: expects a trace of all ranks, got {spans}")
+        results.append((losses_of(metrics), save.read_bytes()))
+        for path in outputs:
+            path.unlink()
+    judge.expect(results[0][0] == results[1][0],
+                 f"{name}: expects losses {results[0][0]}, got {results[1][0]}")
+    judge.expect(results[0][1] == results[1][1], f"{name}: expects equal parameters")
+
+
+def check_failure(judge, what, code, message, count, *arguments):
+    done = judge.run(count, *arguments, "--save=failed.st", "--quiet")
+    judge.expect(done.returncode == code and done.stderr.count(message) == 1,
+                 f"{what}: expects {code} and once '{message}', got {done.returncode} and "
+                 f"{done.stderr}")
+    judge.expect(not list(judge.place.folder.glob("failed.st*")), f"{what}: expects no file")
+
+
+def check_failures(judge):
+    judge.place.make("pp-model", *GPT.split(), "-o", "m.mlir")
+    program = ["m.mlir", "--parallelize=dp=2 threads=1"]
+    check_failure(judge, "too many processes", 2, "expects at most 2 processes", 3, *program)
+    check_failure(judge, "no such model", 14, "none.mlir", 2, "none.mlir")
+    check_failure(judge, "no such key", 2, "nothing", 2, "m.mlir", "--parallelize=nothing=2")
+    check_failure(judge, "a loss that is not finite", 12, "expects a finite loss", 2, "m.mlir",
+                  "--parallelize=dp=2 threads=1 optimizer=sgd lr=1e30", "--steps=20")
+    check_failure(judge, "no such parameters", 14, "none.st", 2, *program, "--parameters=none.st")
+
+
+def check_verified(judge):
+    """Process 0 compares, with the interpreter and a twin that tells gradients."""
+    judge.place.make("pp-model", *GPT.split(), "--dtype=f64", "-o", "m64.mlir")
+    for strategy, count in (("dp=2 tp=2 pp=2 microbatches=2", 3), ("dp=2 zero=3", 2)):
+        done = judge.run(count, "m64.mlir", f"--parallelize={strategy} threads=1", "--verify",
+                         f"--steps={STEPS}")
+        judge.expect(done.returncode == 0 and done.stdout.count("verify: 2 steps") == 1 and
+                     "DIFFERS" not in done.stdout,
+                     f"verified {strategy}: {done.stdout}{done.stderr}")
+
+
+def check_interruption(judge):
+    """One process is told to end: all stop after a step, and save."""
+    command = mpirun(2, judge.place.tools / "pp-run", "m.mlir", "--parallelize=dp=2 threads=1",
+                     "--steps=1000000", "--launcher=mpi", "--save=i.st", "--metrics=i.jsonl")
+    metrics = judge.place.folder / "i.jsonl"
+    with subprocess.Popen(command, cwd=judge.place.folder, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as launched:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not (metrics.exists() and metrics.stat().st_size):
+            time.sleep(0.05)
+        children = subprocess.run(["pgrep", "-P", str(launched.pid), "-x", "pp-run"],
+                                  capture_output=True, text=True).stdout.split()
+        judge.expect(len(children) == 2, f"interrupted: expects two processes, got {children}")
+        os.kill(int(children[-1]), signal.SIGTERM)
+        try:
+            errors = launched.communicate(timeout=30)[1]
+        except subprocess.TimeoutExpired:
+            launched.kill()
+            errors = launched.communicate()[1]
+            judge.expect(False, "interrupted: expects an end within 30 s")
+    judge.expect(launched.returncode == 130 and errors.count("interrupted after") == 1,
+                 f"interrupted: expects 130, got {launched.returncode} and {errors}")
+    judge.expect((judge.place.folder / "i.st").exists(), "interrupted: expects parameters")
+
+
+def main():
+    if not shutil.which("mpirun"):
+        print("skipped: no MPI")
+        return 0
+    with scratch.from_command_line(__doc__, "all") as place:
+        if not (place.tools.parent / "lib" / "libpprt_mpi.so").exists():
+            print("skipped: no MPI")
+            return 0
+        judge = Judge(place)
+        runs = RUNS if place.all else RUNS[::5]
+        for number, (model, strategy, count) in enumerate(runs):
+            check_bits(judge, model, strategy, count, from_model=number % 4 == 0)
+        if not place.all:
+            check_verified(judge)
+            check_failures(judge)
+            check_interruption(judge)
+    print(f"{len(runs)} runs, {judge.failures} failures")
+    return 1 if judge.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -111,9 +111,14 @@ Trace pprt::host::makeTrace(const Players &players,
       TraceSlice slice;
       slice.track = firstTrack + instruction.queue;
       slice.name = instructionName(instruction);
-      if (instruction.opcode == ppx::Opcode_run ||
-          instruction.opcode == ppx::Opcode_gate)
+      const bool isRun = instruction.opcode == ppx::Opcode_run;
+      if (isRun || instruction.opcode == ppx::Opcode_gate)
         slice.detail = artifact.kernels[instruction.kernel]->name;
+      // A gate may have been closed.
+      if (isRun) {
+        slice.flops = artifact.kernels[instruction.kernel]->flops;
+        slice.bytes = artifact.kernels[instruction.kernel]->bytes;
+      }
       slice.category = categoryOf(instruction);
       const Span &span = timeline[rank][i];
       slice.start = 1e6 * span.begin;

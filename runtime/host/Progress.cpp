@@ -74,9 +74,9 @@ std::vector<std::string> Progress::describe(const StepReport &step,
                 step.ms);
   parts.push_back(text);
   if (step.ms > 0 && itemsPerStep > 0)
-    parts.push_back(
-        shortNumber(1000.0 * static_cast<double>(itemsPerStep) / step.ms) +
-        " " + itemName + "/s");
+    parts.push_back(shortNumber(1000.0 * static_cast<double>(itemsPerStep) /
+                                (step.ms + step.dataMs)) +
+                    " " + itemName + "/s");
   const uint64_t done = step.step + 1;
   if (done < steps)
     parts.push_back(shortTime(elapsedMs / static_cast<double>(done) *

@@ -54,6 +54,10 @@ std::string pprt::host::printTrace(const Trace &trace) {
     event["dur"] = slice.duration;
     if (!slice.detail.empty())
       event["args"] = {{"detail", slice.detail}};
+    if (slice.flops > 0 && slice.duration > 0)
+      event["args"]["GFLOP/s"] = 1e-3 * slice.flops / slice.duration;
+    if (slice.bytes > 0 && slice.duration > 0)
+      event["args"]["GB/s"] = 1e-3 * slice.bytes / slice.duration;
     add(event);
   }
   for (size_t i = 0; i < trace.arrows.size(); ++i) {

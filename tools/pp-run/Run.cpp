@@ -24,6 +24,7 @@
 #include "pprt/host/Metrics.h"
 #include "pprt/host/Parameters.h"
 #include "pprt/host/Progress.h"
+#include "pprt/host/ReadAhead.h"
 
 #include <chrono>
 #include <cmath>
@@ -187,11 +188,13 @@ Status train(Session &session, const Batches &batches, const Options &options,
   using Clock = std::chrono::steady_clock;
   using Milliseconds = std::chrono::duration<double, std::milli>;
   const auto start = Clock::now();
+  ReadAhead next(batches, options.steps);
   Batch batch;
   for (uint64_t step = 0;; ++step) {
     const bool isLast = step == options.steps, stops = !isLast && interrupted();
+    const auto asked = Clock::now();
     if (end.ok() && !isLast && !stops)
-      end = batches.read(step, batch);
+      end = next.next(batch);
     const Verdict verdict = world.agree(end, stops);
     end = verdict.first;
     if (end.ok() && verdict.interrupted)
@@ -207,6 +210,7 @@ Status train(Session &session, const Batches &batches, const Options &options,
     const auto done = Clock::now();
     const double value = session.scalar(loss);
     report.steps.push_back({step, value, Milliseconds(done - begin).count()});
+    report.steps.back().dataMs = Milliseconds(begin - asked).count();
     for (auto &metric : readMetrics(session))
       report.steps.back().metrics.push_back(metric);
     progress.update(report.steps.back(), Milliseconds(done - start).count());

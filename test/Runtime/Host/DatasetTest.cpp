@@ -8,10 +8,12 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Dataset.h"
 #include "pprt/host/Npy.h"
+#include "pprt/host/ReadAhead.h"
 
 #include "TestFiles.h"
 
 #include <cmath>
+#include <filesystem>
 
 using namespace pprt::host;
 using pprt::ExitCode;
@@ -224,6 +226,50 @@ TEST_F(FilesTest, NpyIsConsumedInOrder) {
   dataset = openDataset("npy:" + folder, languageModel(3, 2), 0);
   EXPECT_EQ(shorten((*dataset)->describe(1), folder),
             "tokens.npy holds 4 rows: 1 step of 3, 1 left over");
+}
+
+/// One input of 2 x 2 integers that is loaded.
+static ArtifactT makeLoader() {
+  ArtifactT artifact;
+  artifact.arguments.push_back(std::make_unique<ArgumentT>());
+  artifact.arguments[0]->name = "tokens";
+  artifact.arguments[0]->role = Role_input;
+  artifact.arguments[0]->element = ElementType_i32;
+  artifact.arguments[0]->shape = {2, 2};
+  artifact.programs.push_back(std::make_unique<ProgramT>());
+  artifact.programs[0]->body.push_back(std::make_unique<InstructionT>());
+  artifact.programs[0]->body[0]->opcode = Opcode_load;
+  return artifact;
+}
+
+TEST_F(FilesTest, BatchesAreReadAheadInTheirOrder) {
+  const std::vector<int32_t> tokens = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  ASSERT_TRUE(
+      writeNpy(path("tokens.npy"), ElementType_i32, {6, 2}, tokens.data())
+          .ok());
+  auto batches = Batches::open("npy:" + folder, makeLoader(), 0);
+  ASSERT_TRUE(batches) << batches.status().message();
+  for (uint64_t count : {0, 1, 7}) {
+    ReadAhead ahead(*batches, count);
+    Batch expected, found;
+    for (uint64_t step = 0; step < count; ++step) {
+      ASSERT_TRUE(batches->read(step, expected).ok());
+      ASSERT_TRUE(ahead.next(found).ok());
+      EXPECT_EQ(found, expected) << "step " << step;
+    }
+  }
+  // Those that nobody asks for are forgotten.
+  ReadAhead(*batches, 1000);
+
+  // A batch that cannot be read fails in its turn, and then always.
+  std::filesystem::resize_file(path("tokens.npy"),
+                               get("tokens.npy").size() - 1);
+  ReadAhead ahead(*batches, 7);
+  Batch found;
+  EXPECT_TRUE(ahead.next(found).ok());
+  EXPECT_TRUE(ahead.next(found).ok());
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(ahead.next(found).code(), ExitCode::io);
 }
 
 TEST_F(FilesTest, NpyThatDoesNotFit) {

@@ -30,9 +30,9 @@ TEST(Report, HasTheKeysOfVersion1) {
   report.itemsPerStep = 100;
   // The first step is slow: it is reported, but not part of the statistics.
   report.steps = {{0, 5.5, 900},
-                  {1, 5.25, 10},
-                  {2, 5.0, 20},
-                  {3, 4.75, 30, {{"accuracy", {0.5}}}}};
+                  {1, 5.25, 10, {}, 5},
+                  {2, 5.0, 20, {}, 5},
+                  {3, 4.75, 30, {{"accuracy", {0.5}}}, 20}};
   report.compileMs = 3;
   report.passesMs = 1;
   report.kernelsMs = 2;
@@ -53,12 +53,13 @@ TEST(Report, HasTheKeysOfVersion1) {
                                2e-12, 3e-12,   4e-12,         5e-12};
   EXPECT_EQ(parse(printReport(report)), parse(R"({
     "version": 1, "world": 8, "device": "cpu", "oversubscribed": true,
-    "steps": [{"step": 0, "loss": 5.5, "ms": 900.0},
-              {"step": 1, "loss": 5.25, "ms": 10.0},
-              {"step": 2, "loss": 5.0, "ms": 20.0},
-              {"step": 3, "loss": 4.75, "metrics": {"accuracy": 0.5}, "ms": 30.0}],
+    "steps": [{"step": 0, "loss": 5.5, "ms": 900.0, "data_ms": 0.0},
+              {"step": 1, "loss": 5.25, "ms": 10.0, "data_ms": 5.0},
+              {"step": 2, "loss": 5.0, "ms": 20.0, "data_ms": 5.0},
+              {"step": 3, "loss": 4.75, "metrics": {"accuracy": 0.5}, "ms": 30.0,
+               "data_ms": 20.0}],
     "step_ms": {"median": 20.0, "p95": 29.0},
-    "items_per_s": 5000.0,
+    "items_per_s": 4000.0,
     "compile_ms": {"total": 3.0, "passes": 1.0, "kernels": 2.0},
     "memory": [{"rank": 0, "predicted_peak_bytes": 100,
                 "measured_peak_bytes": 100, "parameters": 10,
@@ -115,7 +116,7 @@ TEST_F(FilesTest, TraceHasNamesSlicesAndArrows) {
                   {0, "rank 0", 1, "send 0>1"},
                   {1, "rank 1", 0, "recv 0>1"}};
   // Bytes that are no UTF-8 must not stop the run.
-  trace.slices = {{0, "0F0", "forward", 0, 10, "mlp\xff"},
+  trace.slices = {{0, "0F0", "forward", 0, 10, "mlp\xff", 2e5, 1e4},
                   {1, "0F0 send", "communication", 10, 5, ""},
                   {2, "1F0 recv", "communication", 2, 13.5, ""}};
   trace.arrows = {{1, 2}};
@@ -132,6 +133,8 @@ TEST_F(FilesTest, TraceHasNamesSlicesAndArrows) {
   EXPECT_EQ(find("M").size(), 2u * 2 + 3);
   EXPECT_EQ(find("M")[0]["args"]["name"], "rank 0");
   ASSERT_EQ(find("X").size(), 3u);
+  EXPECT_EQ(find("X")[0]["args"]["GFLOP/s"], 20.0);
+  EXPECT_EQ(find("X")[0]["args"]["GB/s"], 1.0);
   EXPECT_EQ(find("X")[2], parse(R"({"ph": "X", "name": "1F0 recv", "pid": 1,
       "tid": 0, "cat": "communication", "ts": 2.0, "dur": 13.5})"));
   ASSERT_EQ(find("s").size(), 1u);

@@ -27,6 +27,8 @@ struct StepReport {
   double loss = 0, ms = 0;
   /// Results of the model beyond the loss, by name, row-major.
   std::vector<std::pair<std::string, std::vector<double>>> metrics = {};
+  /// From asking for the batch until the session has it.
+  double dataMs = 0;
 };
 
 /// Bytes of one rank: what was predicted, and the peak of a run.

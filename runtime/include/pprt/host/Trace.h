@@ -38,6 +38,8 @@ struct TraceSlice {
   double start = 0, duration = 0;
   /// Shown when the slice is selected; may be empty.
   std::string detail;
+  /// What was done meanwhile, shown as rates; 0 is nothing to show.
+  double flops = 0, bytes = 0;
 };
 
 /// An arrow from the start of one slice to the end of another: a receive may be

@@ -1,0 +1,79 @@
+//===- ReadAhead.cpp - batches read while a step runs ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/ReadAhead.h"
+#include "../engine/Thread.h"
+
+#include <condition_variable>
+#include <mutex>
+
+using namespace pprt;
+using namespace pprt::host;
+
+struct ReadAhead::State {
+  State(const Batches &batches, uint64_t count)
+      : batches(batches), count(count) {}
+
+  const Batches &batches;
+  const uint64_t count;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  /// The reader's while `isFull` is false, else the caller's.
+  Batch batch;
+  Status status;
+  bool isFull = false, isEnding = false;
+
+  uint64_t step = 0; ///< of the batch that is read next
+  bool hasThread = false;
+  Thread thread;
+
+  void read() { status = batches.read(step++, batch); }
+  void run();
+};
+
+void ReadAhead::State::run() {
+  while (step < count) {
+    read();
+    std::unique_lock<std::mutex> lock(mutex);
+    isFull = true;
+    changed.notify_one();
+    if (!status.ok())
+      return;
+    changed.wait(lock, [this] { return !isFull || isEnding; });
+    if (isEnding)
+      return;
+  }
+}
+
+ReadAhead::ReadAhead(const Batches &batches, uint64_t count)
+    : state(std::make_unique<State>(batches, count)) {
+  State *owned = state.get();
+  // Where the system has no thread for it, the caller reads.
+  state->hasThread = state->thread.start([owned] { owned->run(); });
+}
+
+ReadAhead::~ReadAhead() {
+  {
+    const std::lock_guard<std::mutex> lock(state->mutex);
+    state->isEnding = true;
+    state->changed.notify_one();
+  }
+  state->thread.join();
+}
+
+Status ReadAhead::next(Batch &batch) {
+  std::unique_lock<std::mutex> lock(state->mutex);
+  if (state->hasThread)
+    state->changed.wait(lock, [this] { return state->isFull; });
+  else if (state->status.ok())
+    state->read();
+  if (!state->status.ok())
+    return state->status;
+  std::swap(batch, state->batch);
+  state->isFull = false;
+  state->changed.notify_one();
+  return {};
+}

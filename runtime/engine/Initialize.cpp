@@ -73,25 +73,26 @@ double pprt::initialValue(const ppx::InitializerT &initializer, uint64_t seed,
   return valuePair(initializer, seed, index / 2)[index % 2];
 }
 
-/// Writes elements [begin, end), begin even, converted to T.
+/// Writes the run's elements, converted to T.
 template <typename T, typename Convert>
 static void fill(const ppx::InitializerT &initializer, uint64_t seed,
-                 uint64_t begin, uint64_t end, std::byte *values,
-                 const Convert &convert) {
-  for (uint64_t i = begin; i < end; i += 2) {
+                 const ElementRun &run, const Convert &convert) {
+  std::byte *to = run.values;
+  const uint64_t end = run.first + run.count;
+  for (uint64_t i = run.first; i < end;) {
     const std::array<double, 2> pair = valuePair(initializer, seed, i / 2);
-    for (uint64_t j = i; j < std::min(i + 2, end); ++j) {
-      const T value = convert(pair[j - i]);
-      std::memcpy(values + j * sizeof(T), &value, sizeof(T));
+    for (const uint64_t next = std::min(i / 2 * 2 + 2, end); i < next; ++i) {
+      const T value = convert(pair[i % 2]);
+      std::memcpy(to, &value, sizeof(T));
+      to += sizeof(T);
     }
   }
 }
 
 static void fill(const ppx::InitializerT &initializer, uint64_t seed,
-                 ppx::ElementType element, uint64_t begin, uint64_t end,
-                 std::byte *values) {
+                 ppx::ElementType element, const ElementRun &run) {
   const auto as = [&](auto typed, const auto &convert) {
-    fill<decltype(typed)>(initializer, seed, begin, end, values, convert);
+    fill<decltype(typed)>(initializer, seed, run, convert);
   };
   switch (element) {
   case ppx::ElementType_f32:
@@ -111,26 +112,39 @@ static void fill(const ppx::InitializerT &initializer, uint64_t seed,
 }
 
 void pprt::initialize(const ppx::InitializerT &initializer, uint64_t seed,
-                      ppx::ElementType element, uint64_t count,
-                      std::byte *values) {
+                      ppx::ElementType element,
+                      const std::vector<ElementRun> &runs) {
+  const uint64_t width = elementSize(element);
   // Zero is all bits zero in every type; most of an optimizer's state starts
   // so.
   if (initializer.kind == ppx::InitializerKind_zeros) {
-    std::memset(values, 0, count * elementSize(element));
+    for (const ElementRun &run : runs)
+      std::memset(run.values, 0, run.count * width);
     return;
   }
+  uint64_t count = 0;
+  for (const ElementRun &run : runs)
+    count += run.count;
+  // Elements [begin, end) of those of all runs, one after another.
   const auto part = [&](uint64_t begin, uint64_t end) {
-    fill(initializer, seed, element, begin, end, values);
+    uint64_t before = 0;
+    for (const ElementRun &run : runs) {
+      const uint64_t from = std::max(begin, before),
+                     to = std::min(end, before + run.count);
+      if (from < to)
+        fill(initializer, seed, element,
+             {run.first + (from - before), to - from,
+              run.values + (from - before) * width});
+      before += run.count;
+    }
   };
-  // Parts of an even number of elements, each worth a thread.
+  // Each worth a thread.
   constexpr uint64_t kPart = 1 << 17;
   const uint64_t parts = std::clamp<uint64_t>(
       count / kPart, 1, std::max(1u, std::thread::hardware_concurrency()));
-  const uint64_t size = (count / parts + 1) / 2 * 2;
   std::vector<Thread> threads(parts);
   for (uint64_t i = 0; i < parts; ++i) {
-    const uint64_t begin = i * size,
-                   end = i + 1 == parts ? count : begin + size;
+    const uint64_t begin = count * i / parts, end = count * (i + 1) / parts;
     if (i + 1 == parts || !threads[i].start([=] { part(begin, end); }))
       part(begin, end);
   }

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <sched.h>
 #include <set>
 #include <unordered_map>
@@ -234,18 +235,20 @@ Session::State::firstHolders(uint32_t argument) const {
 
 void Session::initialize(uint64_t seed) {
   (void)state->tell(CallKind::initialize, seed);
-  std::vector<std::byte> values;
+  const ppx::InitializerT zeros;
   for (uint32_t i = 0; i < state->artifact->arguments.size(); ++i) {
     const ppx::ArgumentT &argument = *state->artifact->arguments[i];
     if (state->isInput(i))
       continue;
     const ShardedTensor &tensor = state->host->arguments[i];
-    values.assign(tensor.globalBytes(), std::byte(0));
-    if (argument.initializer)
-      pprt::initialize(*argument.initializer, seed, argument.element,
-                       tensor.elementCount(), values.data());
+    std::map<ShardedTensor::Index, const std::byte *> made;
     state->forEachShard(i, [&](std::byte *slot, const auto &origin) {
-      tensor.scatter(origin, values.data(), slot);
+      // What another rank here has already is copied.
+      if (const auto [first, isNew] = made.try_emplace(origin, slot); !isNew)
+        std::memcpy(slot, first->second, tensor.shardBytes());
+      else
+        pprt::initialize(argument.initializer ? *argument.initializer : zeros,
+                         seed, argument.element, tensor.runs(origin, slot));
     });
   }
 }

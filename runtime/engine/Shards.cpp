@@ -86,6 +86,28 @@ void ShardedTensor::forEachRow(const Index &origin, Function &&row) const {
   }
 }
 
+std::vector<ElementRun> ShardedTensor::runs(const Index &origin,
+                                            std::byte *shard) const {
+  std::vector<ElementRun> result;
+  const uint64_t rowBytes = (extent.empty() ? 1 : extent.back()) * width;
+  forEachRow(origin, [&](uint64_t from, uint64_t to, uint64_t real) {
+    const uint64_t bytes = real * width;
+    std::memset(shard + to + bytes, 0, rowBytes - bytes);
+    if (real == 0)
+      return;
+    if (!result.empty()) {
+      ElementRun &last = result.back();
+      if (last.first + last.count == from / width &&
+          last.values + last.count * width == shard + to) {
+        last.count += real;
+        return;
+      }
+    }
+    result.push_back({from / width, real, shard + to});
+  });
+  return result;
+}
+
 void ShardedTensor::scatter(const Index &origin, const std::byte *global,
                             std::byte *shard) const {
   const uint64_t rowBytes = (extent.empty() ? 1 : extent.back()) * width;

@@ -10,6 +10,7 @@
 #ifndef PPRT_LIB_SHARDS_H
 #define PPRT_LIB_SHARDS_H
 
+#include "pprt/Initialize.h"
 #include "pprt/Mesh.h"
 
 #include <array>
@@ -41,6 +42,9 @@ public:
   /// the shard over the time axes.
   Index origin(const Mesh &mesh, uint32_t rank, int32_t microBatch) const;
 
+  /// The real elements of the shard at `origin`, in as few runs as they lie one
+  /// after another in both tensors; padding is set to zeros.
+  std::vector<ElementRun> runs(const Index &origin, std::byte *shard) const;
   /// Fills the shard at `origin` from the global buffer, padding with zeros.
   void scatter(const Index &origin, const std::byte *global,
                std::byte *shard) const;

@@ -282,8 +282,14 @@ TEST(Initialize, NormalValuesHaveTheirMoments) {
   initializer.a = 2;
   initializer.b = 0.5;
   std::vector<float> values(400'001);
-  initialize(initializer, 7, ppx::ElementType_f32, values.size(),
-             reinterpret_cast<std::byte *>(values.data()));
+  // Values come in pairs, and runs begin anywhere.
+  const auto runOf = [&](uint64_t begin, uint64_t end) {
+    return ElementRun{begin, end - begin,
+                      reinterpret_cast<std::byte *>(&values[begin])};
+  };
+  initialize(
+      initializer, 7, ppx::ElementType_f32,
+      {runOf(0, 101), runOf(300'000, values.size()), runOf(101, 300'000)});
   double sum = 0, squares = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     ASSERT_EQ(values[i], float(initialValue(initializer, 7, i)));

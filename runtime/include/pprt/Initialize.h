@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #pragma GCC visibility push(default)
 namespace pprt {
@@ -29,9 +30,15 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter,
 double initialValue(const ppx::InitializerT &initializer, uint64_t seed,
                     uint64_t index);
 
-/// Elements [0, count) of a tensor, on all processors.
+/// Where elements [first, first + count) of a tensor belong.
+struct ElementRun {
+  uint64_t first, count;
+  std::byte *values;
+};
+
+/// The elements of all runs, on all processors.
 void initialize(const ppx::InitializerT &initializer, uint64_t seed,
-                ppx::ElementType element, uint64_t count, std::byte *values);
+                ppx::ElementType element, const std::vector<ElementRun> &runs);
 
 } // namespace pprt
 #pragma GCC visibility pop

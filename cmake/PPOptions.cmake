@@ -1,10 +1,11 @@
 # Flags that every target of the project shares. They are global because a
 # precompiled header can only be reused by targets with identical flags.
 # SPDX-License-Identifier: Apache-2.0
-# A project around this one brings its own compiler.
-if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+# A project around this one brings its own compiler. The runtime alone takes GCC, too.
+if(PP_COMPILER AND NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
   message(FATAL_ERROR "pp expects Clang, got ${CMAKE_CXX_COMPILER}: "
-                      "configure with -DCMAKE_CXX_COMPILER=clang++-22 -DCMAKE_C_COMPILER=clang-22")
+                      "configure with -DCMAKE_CXX_COMPILER=clang++-22 -DCMAKE_C_COMPILER=clang-22, "
+                      "or without the compiler, -DPP_COMPILER=OFF")
 endif()
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
@@ -12,10 +13,13 @@ endif()
 add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter -fno-exceptions
                     # std::stable_sort of GCC 12's library uses what C++17 deprecates.
                     -Wno-deprecated-declarations
-                    -ffunction-sections -fdata-sections
-                    # Keeps precompiled headers cacheable by ccache.
-                    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
-add_link_options(-fuse-ld=lld -Wl,--gc-sections)
+                    -ffunction-sections -fdata-sections)
+add_link_options(-Wl,--gc-sections)
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  # Keeps precompiled headers cacheable by ccache.
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+  add_link_options(-fuse-ld=lld)
+endif()
 
 find_program(PP_CCACHE ccache)
 if(PP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -1,0 +1,43 @@
+//===- PlainProcess.cpp - how a tool without LLVM ends early --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What Process.cpp does, where no LLVM takes signals over.
+//
+//===----------------------------------------------------------------------===//
+#include "Process.h"
+#include "pprt/Files.h"
+#include "pprt/Status.h"
+
+#include <csignal>
+#include <cstring>
+#include <unistd.h>
+
+static const char *toolName = nullptr;
+
+extern "C" {
+static void endInterrupted(int) {
+  // In a signal's handler nothing else may print.
+  for (const char *part : {toolName, ": interrupted: there are no results\n"})
+    if (::write(STDERR_FILENO, part, std::strlen(part)) < 0)
+      break;
+  pprt::removeUnfinishedFiles();
+  _exit(int(pprt::ExitCode::interrupted));
+}
+}
+
+void pp::guardProcess(const char *tool) {
+  toolName = tool;
+  pprt::holdStandardStreams();
+  struct sigaction action = {};
+  action.sa_handler = endInterrupted;
+  for (int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR2}) {
+    struct sigaction inherited;
+    sigaction(signal, nullptr, &inherited);
+    // As nohup leaves them.
+    if (inherited.sa_handler != SIG_IGN)
+      sigaction(signal, &action, nullptr);
+  }
+  // A file that grows beyond `ulimit -f` is a failure like others.
+  std::signal(SIGXFSZ, SIG_IGN);
+}

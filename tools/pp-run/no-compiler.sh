@@ -1,0 +1,13 @@
+#!/bin/sh
+# A pp-run without a compiler says so of a module, in one line: no-compiler.sh PP-RUN
+# SPDX-License-Identifier: Apache-2.0
+set -u
+fail() {
+  echo "no-compiler: $1" >&2
+  exit 1
+}
+says=$(echo 'module {}' | "$1" - 2>&1)
+[ $? = 2 ] || fail "expects exit 2 for a module, got: $says"
+[ "$says" = "pp-run: error: <stdin>: expects an artifact (.ppx), as this build has no compiler" ] ||
+  fail "expects a line, got: $says"
+"$1" --version | grep -q '(no compiler)$' || fail "expects --version to tell"

@@ -349,7 +349,7 @@ int main(int argc, char **argv) {
     else if (const auto value = option(argument, "ranks"))
       worldSizes.push_back(uint32_t(std::stoul(*value)));
     else if (argument == "--small-messages")
-      limits = {/*messageBytes=*/1000, /*stagingBytes=*/4096};
+      limits.messageBytes = 1000, limits.stagingBytes = 4096;
     else if (argument == "--abort")
       aborts = true;
     else if (argument == "--stall")

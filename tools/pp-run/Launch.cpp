@@ -49,7 +49,9 @@ Status pp::run::compareBuilds(World &world) {
 Expected<std::shared_ptr<World>> pp::run::launch(const Options &options) {
   if (options.launcher == "threads")
     return std::shared_ptr<World>(thisProcess());
-  Expected<std::unique_ptr<World>> opened = mpi::openWorld();
+  mpi::Limits limits;
+  limits.silenceSeconds = options.hangTimeoutSeconds;
+  Expected<std::unique_ptr<World>> opened = mpi::openWorld("", &limits);
   if (!opened)
     return opened.status();
   return std::shared_ptr<World>(std::move(*opened));

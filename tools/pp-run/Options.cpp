@@ -151,6 +151,13 @@ const Option options[] = {
        o.launcher = v;
        return v == "threads" || v == "mpi" ? nullptr : "threads or mpi";
      }},
+    {"hang-timeout", "SECONDS",
+     "without progress for so long, end and say who waits for whom (default "
+     "30); 0 waits forever",
+     [](std::string_view v, Options &o) {
+       return readNumber(v, o.hangTimeoutSeconds);
+     },
+     needsRun},
     {"quiet", "", "show errors only",
      [](std::string_view, Options &o) { return setSwitch(o.quiet); }},
     {"help", "", "show this text",

@@ -28,6 +28,7 @@ struct Options {
   std::string parameters, save, report, trace, metrics, reference;
   /// What the ranks are: `threads`, or `mpi` for processes.
   std::string launcher = "threads";
+  uint64_t hangTimeoutSeconds = 30; ///< 0: none
   bool verify = false;
   /// Tell what a run would need, and make none.
   bool dryRun = false;

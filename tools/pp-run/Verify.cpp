@@ -117,6 +117,7 @@ pp::run::startSession(const Compiled &program, const Start &start) {
   sessionOptions.resolver = program.resolver;
   sessionOptions.world = start.world;
   sessionOptions.leads = start.leads;
+  sessionOptions.hangTimeoutSeconds = double(start.options.hangTimeoutSeconds);
   const auto agree = [&](const Status &mine) {
     return start.world && !start.leads
                ? start.world->agree(mine, /*interrupted=*/false).first

@@ -30,8 +30,10 @@ namespace pprt::mpi {
 /// Chunks of a lane that are on their way at a time.
 constexpr uint32_t kWindow = 2;
 
-/// Sizes that only tests make small.
+/// Of messages, sizes that only tests make small.
 struct Limits {
+  /// A process of which nothing is heard for so long has stopped; 0: never.
+  uint64_t silenceSeconds = 30;
   /// MPI counts in int; some of its transports do so too.
   uint64_t messageBytes = uint64_t(1) << 30;
   /// Of a ticket: what sums wait for, and what is packed, on its way.

@@ -26,9 +26,11 @@ static constexpr uint64_t kHeard = UINT64_MAX, kTold = UINT64_MAX - 1;
 
 MpiTransport::MpiTransport(Engine &engine, MPI_Comm communicator,
                            std::vector<uint32_t> processes, uint32_t process,
-                           const Limits &limits)
+                           const Limits &limits,
+                           std::function<void(const Status &)> noteFailure)
     : engine(engine), communicator(communicator),
-      processOf(std::move(processes)), process(process), limits(limits) {
+      processOf(std::move(processes)), process(process), limits(limits),
+      noteFailure(std::move(noteFailure)) {
   std::map<uint32_t, uint32_t> counts;
   for (uint32_t home : processOf)
     indexInProcess.push_back(counts[home]++);
@@ -232,6 +234,7 @@ void MpiTransport::fail(const Status &status) {
       failure = status;
   }
   isAborted.store(true, std::memory_order_release);
+  noteFailure(status);
   threads.abort(status);
   for (const std::unique_ptr<Member> &self : members)
     if (self->told.waker)

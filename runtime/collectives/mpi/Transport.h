@@ -30,10 +30,12 @@ namespace pprt::mpi {
 
 class MpiTransport final : public Transport, private Client {
 public:
-  /// `processOf[rank]`, of the whole mesh.
+  /// `processOf[rank]`, of the whole mesh. `noteFailure` hears of failures, on
+  /// any thread.
   MpiTransport(Engine &engine, MPI_Comm communicator,
                std::vector<uint32_t> processOf, uint32_t process,
-               const Limits &limits);
+               const Limits &limits,
+               std::function<void(const Status &)> noteFailure);
   ~MpiTransport() override;
 
   Expected<Ticket> prepare(Participation participation) override;
@@ -89,6 +91,7 @@ private:
   uint32_t ranksPerProcess = 1;
   const uint32_t process;
   const Limits limits;
+  const std::function<void(const Status &)> noteFailure;
   std::vector<std::unique_ptr<Member>> members; ///< by ticket
   std::map<std::tuple<uint64_t, Section, uint32_t>, std::unique_ptr<Meeting>>
       meetings;

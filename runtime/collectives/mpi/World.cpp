@@ -15,13 +15,19 @@ using namespace pprt;
 using namespace pprt::mpi;
 
 /// Messages of the control communicator.
-static constexpr int kGatherTag = 1, kNoticeTag = 2;
+static constexpr int kGatherTag = 1, kNoticeTag = 2, kBeatTag = 3;
+/// The names of requests.
+static constexpr uint64_t kNotice = 0, kBeat = 1, kSaid = 2;
+static constexpr std::chrono::milliseconds kBetweenBeats(500);
 /// A failure's text, to process 0; what is longer is cut.
 static constexpr size_t kNoticeBytes = size_t(1) << 16;
-/// How long process 0 has to end all processes, before another does.
-static constexpr std::chrono::seconds kPatience(2);
+/// How long process 0 has to end all processes, before process 1 does, and so
+/// on.
+static constexpr std::chrono::milliseconds kPatience(1500);
+/// How long after a failure others are waited for.
+static constexpr std::chrono::seconds kComing(4);
 /// How long the engine's thread has.
-static constexpr unsigned kLastSeconds = 5;
+static constexpr unsigned kLastSeconds = 8;
 
 Expected<std::unique_ptr<World>> MpiWorld::create(const Limits &limits) {
   Expected<std::unique_ptr<Engine>> engine = Engine::start();
@@ -48,16 +54,31 @@ Status MpiWorld::open() {
   MPI_Comm_set_errhandler(control, MPI_ERRORS_RETURN);
   engine->add(*this);
   listen();
+  heardAt = saidAt = servedAt = std::chrono::steady_clock::now();
+  if (size > 1)
+    listenForBeats();
   return {};
 }
 
 MpiWorld::~MpiWorld() {
-  engine->call([&] { engine->remove(*this); });
+  engine->call([&] {
+    if (size > 1)
+      beat(/*leaves=*/true);
+    engine->remove(*this);
+  });
 }
 
 //===----------------------------------------------------------------------===//
 // Sharing
 //===----------------------------------------------------------------------===//
+
+void MpiWorld::together(const std::function<void()> &work) {
+  engine->call([&] {
+    isWaiting = true;
+    work();
+    isWaiting = false;
+  });
+}
 
 Status MpiWorld::broadcastFrom(int root, std::vector<std::byte> &bytes) {
   uint64_t count = bytes.size();
@@ -78,7 +99,7 @@ Status MpiWorld::broadcastFrom(int root, std::vector<std::byte> &bytes) {
 
 Status MpiWorld::broadcast(std::vector<std::byte> &bytes) {
   Status status;
-  engine->call([&] { status = broadcastFrom(0, bytes); });
+  together([&] { status = broadcastFrom(0, bytes); });
   return status;
 }
 
@@ -125,7 +146,7 @@ Expected<std::vector<std::vector<std::byte>>>
 MpiWorld::gather(const std::vector<std::byte> &mine) {
   std::vector<std::vector<std::byte>> all;
   Status status;
-  engine->call([&] { status = gatherHere(mine, all); });
+  together([&] { status = gatherHere(mine, all); });
   if (!status.ok())
     return status;
   return all;
@@ -169,7 +190,7 @@ Status MpiWorld::agreeHere(const Status &mine, bool interrupted,
 Verdict MpiWorld::agree(const Status &mine, bool interrupted) {
   Verdict verdict = {};
   Status status;
-  engine->call([&] { status = agreeHere(mine, interrupted, verdict); });
+  together([&] { status = agreeHere(mine, interrupted, verdict); });
   if (!status.ok())
     verdict.first = mine.ok() ? status : mine;
   return verdict;
@@ -197,7 +218,8 @@ Expected<std::unique_ptr<Transport>> MpiWorld::transport(uint32_t worldSize) {
   for (uint32_t index = 0; index < worldSize; ++index)
     homes.push_back(processOf(index, worldSize));
   return std::unique_ptr<Transport>(std::make_unique<MpiTransport>(
-      *engine, own, std::move(homes), process(), limits));
+      *engine, own, std::move(homes), process(), limits,
+      [this](const Status &status) { noteFailure(status); }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,18 +245,73 @@ void MpiWorld::listen() {
   MPI_Request request;
   MPI_Irecv(notice.data(), int(notice.size()), MPI_BYTE, MPI_ANY_SOURCE,
             kNoticeTag, control, &request);
-  engine->listen(request, *this, 0);
+  engine->listen(request, *this, kNotice);
 }
 
-void MpiWorld::completed(uint64_t) {
+void MpiWorld::listenForBeats() {
+  MPI_Request request;
+  MPI_Irecv(&heard, 1, MPI_BYTE, (rank + size - 1) % size, kBeatTag, control,
+            &request);
+  engine->listen(request, *this, kBeat);
+}
+
+void MpiWorld::beat(bool leaves) {
+  // So small that nobody needs to take it: this ends at once.
+  MPI_Request request;
+  MPI_Isend(&said[leaves], 1, MPI_BYTE, (rank + 1) % size, kBeatTag, control,
+            &request);
+  engine->listen(request, *this, kSaid);
+  saidAt = std::chrono::steady_clock::now();
+}
+
+bool MpiWorld::isSilent() const {
+  return size > 1 && heard == 0 && limits.silenceSeconds > 0 &&
+         std::chrono::steady_clock::now() - heardAt >
+             std::chrono::seconds(limits.silenceSeconds);
+}
+
+void MpiWorld::completed(uint64_t name) {
+  if (name == kSaid)
+    return;
+  if (name == kBeat) {
+    heardAt = std::chrono::steady_clock::now();
+    if (heard == 0) // another follows
+      listenForBeats();
+    return;
+  }
   // Its length is in the text: the rest is zero.
   int code;
   std::memcpy(&code, notice.data(), sizeof(code));
   endAll(code, notice.data() + sizeof(code));
 }
 
+void MpiWorld::noteFailure(const Status &status) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!cause.ok())
+    return;
+  cause = status;
+  failedAt = std::chrono::steady_clock::now();
+  hasFailed.store(true, std::memory_order_release);
+}
+
 bool MpiWorld::serve() {
-  if (!aborts.load(std::memory_order_acquire))
+  // What was not heard while this process itself was stopped is no silence.
+  const auto now = std::chrono::steady_clock::now();
+  if (now > servedAt + kBetweenBeats)
+    heardAt = now;
+  servedAt = now;
+  if (size > 1 && now > saidAt + kBetweenBeats)
+    beat(/*leaves=*/false);
+  const bool isLate = hasFailed.load(std::memory_order_acquire) && isWaiting &&
+                      now > failedAt + kComing;
+  if (isSilent())
+    noteFailure(Status(
+        ExitCode::hang,
+        "expects an answer of process " +
+            std::to_string((rank + size - 1) % size) + " within " +
+            std::to_string(limits.silenceSeconds) +
+            " s, got none: it has stopped, or its host cannot be reached"));
+  else if (!isLate && !aborts.load(std::memory_order_acquire))
     return false;
   std::unique_lock<std::mutex> lock(mutex);
   const Status first = cause;
@@ -254,7 +331,7 @@ void MpiWorld::tellFirst(const Status &status) {
   MPI_Request request;
   MPI_Isend(message.data(), int(message.size()), MPI_BYTE, 0, kNoticeTag,
             control, &request);
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = std::chrono::steady_clock::now() + rank * kPatience;
   while (std::chrono::steady_clock::now() < end) {
     int isSent = 0;
     MPI_Test(&request, &isSent, MPI_STATUS_IGNORE);

@@ -4,7 +4,11 @@
 //
 // What processes decide and share outside of steps. Each call becomes requests
 // that the engine's thread polls, so that a process that waits for another to
-// compile rests, and hears of a failure meanwhile.
+// compile rests, and hears of a failure meanwhile. After a failure nobody waits
+// for long: a process that has stopped, or hangs, never comes.
+//
+// Each process tells the next one twice a second that it is there. Whatever the
+// others wait for, a step or a decision, they learn so of one that has stopped.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_MPI_WORLD_H
@@ -34,6 +38,11 @@ private:
   explicit MpiWorld(std::unique_ptr<Engine> engine, const Limits &limits)
       : engine(std::move(engine)), limits(limits) {}
 
+  /// `work` on the engine's thread, with other processes.
+  void together(const std::function<void()> &work);
+  /// From any thread: sessions have failed.
+  void noteFailure(const Status &status);
+
   // On the engine's thread.
   Status open();
   Status broadcastFrom(int root, std::vector<std::byte> &bytes);
@@ -41,6 +50,10 @@ private:
                     std::vector<std::vector<std::byte>> &all);
   Status agreeHere(const Status &mine, bool interrupted, Verdict &verdict);
   void listen();
+  void listenForBeats();
+  void beat(bool leaves);
+  /// Whether the process before this one is silent.
+  bool isSilent() const;
   [[noreturn]] void tellFirst(const Status &status);
   bool serve() override;
   void completed(uint64_t name) override;
@@ -51,10 +64,16 @@ private:
   MPI_Comm control = MPI_COMM_NULL;
   int rank = 0, size = 1;
   std::vector<char> notice; ///< a failure that another process tells of
+  /// What the process before this one says last: 0 that it is there, 1 that it
+  /// leaves. And what this one says.
+  char heard = 0, said[2] = {0, 1};
+  std::chrono::steady_clock::time_point heardAt, saidAt, servedAt;
 
   std::mutex mutex;
-  Status cause; ///< of an abort
-  std::atomic<bool> aborts{false};
+  Status cause; ///< of an abort, or the first failure that was noted
+  std::atomic<bool> aborts{false}, hasFailed{false};
+  bool isWaiting = false; ///< for other processes
+  std::chrono::steady_clock::time_point failedAt;
 };
 
 } // namespace pprt::mpi

@@ -29,18 +29,35 @@ const char *categoryOf(const ppx::InstructionT &instruction) {
 }
 
 /// The last step, in seconds from its first instruction.
-Timeline lastStep(const Session &session) {
-  int64_t origin = std::numeric_limits<int64_t>::max();
-  const uint32_t world = session.mesh().worldSize();
-  for (uint32_t rank = 0; rank < world; ++rank)
-    for (const InstructionTime &time : session.times(rank, Section::body))
-      origin = std::min(origin, time.begin);
-  Timeline timeline(world);
-  for (uint32_t rank = 0; rank < world; ++rank)
-    for (const InstructionTime &time : session.times(rank, Section::body))
+/// By rank, of the body's last run.
+std::vector<std::vector<InstructionTime>> timesOf(const Session &session) {
+  std::vector<std::vector<InstructionTime>> times;
+  for (uint32_t rank = 0; rank < session.mesh().worldSize(); ++rank)
+    times.push_back(session.times(rank, Section::body));
+  return times;
+}
+
+int64_t firstBegin(const std::vector<std::vector<InstructionTime>> &times) {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (const std::vector<InstructionTime> &rank : times)
+    for (const InstructionTime &time : rank)
+      first = std::min(first, time.begin);
+  return first;
+}
+
+Timeline since(int64_t origin,
+               const std::vector<std::vector<InstructionTime>> &times) {
+  Timeline timeline(times.size());
+  for (size_t rank = 0; rank < times.size(); ++rank)
+    for (const InstructionTime &time : times[rank])
       timeline[rank].push_back(
           {double(time.begin - origin) / 1e9, double(time.end - origin) / 1e9});
   return timeline;
+}
+
+Timeline lastStep(const Session &session) {
+  const auto times = timesOf(session);
+  return since(firstBegin(times), times);
 }
 
 /// Of the last step as it was; or, if the ranks shared cores, as it would have
@@ -94,22 +111,31 @@ Trace pprt::host::traceLastStep(const Session &session) {
                    session.artifact(), lastStep(session));
 }
 
-Trace pprt::host::makeTrace(const Players &players,
-                            const ppx::ArtifactT &artifact,
-                            const Timeline &timeline) {
-  Trace trace;
-  std::vector<size_t> firstSlice;
+/// Where the tracks of each rank begin.
+static std::vector<size_t> addTracks(Trace &trace, const Players &players) {
+  std::vector<size_t> firstTrack;
   for (uint32_t rank = 0; rank < players.size(); ++rank) {
     const ppx::ProgramT &program = players.program(rank);
-    const size_t firstTrack = trace.tracks.size();
-    firstSlice.push_back(trace.slices.size());
+    firstTrack.push_back(trace.tracks.size());
     for (uint32_t queue = 0; queue < program.queues.size(); ++queue)
       trace.tracks.push_back({rank, "rank " + std::to_string(rank), queue,
                               program.queues[queue]->name});
+  }
+  return firstTrack;
+}
+
+static void addStep(Trace &trace, const std::vector<size_t> &firstTrack,
+                    const Players &players,
+                    const std::vector<std::vector<Place>> &meetings,
+                    const ppx::ArtifactT &artifact, const Timeline &timeline) {
+  std::vector<size_t> firstSlice;
+  for (uint32_t rank = 0; rank < players.size(); ++rank) {
+    const ppx::ProgramT &program = players.program(rank);
+    firstSlice.push_back(trace.slices.size());
     for (size_t i = 0; i < program.body.size(); ++i) {
       const ppx::InstructionT &instruction = *program.body[i];
       TraceSlice slice;
-      slice.track = firstTrack + instruction.queue;
+      slice.track = firstTrack[rank] + instruction.queue;
       slice.name = instructionName(instruction);
       const bool isRun = instruction.opcode == ppx::Opcode_run;
       if (isRun || instruction.opcode == ppx::Opcode_gate)
@@ -126,9 +152,49 @@ Trace pprt::host::makeTrace(const Players &players,
       trace.slices.push_back(slice);
     }
   }
-  for (const std::vector<Place> &meeting : players.findMeetings())
+  for (const std::vector<Place> &meeting : meetings)
     if (const auto [from, to] = orderTransfer(players, meeting); from && to)
       trace.arrows.push_back({firstSlice[from->player] + from->index,
                               firstSlice[to->player] + to->index});
+}
+
+Trace pprt::host::makeTrace(const Players &players,
+                            const ppx::ArtifactT &artifact,
+                            const Timeline &timeline) {
+  Trace trace;
+  const std::vector<size_t> firstTrack = addTracks(trace, players);
+  addStep(trace, firstTrack, players, players.findMeetings(), artifact,
+          timeline);
+  return trace;
+}
+
+void LastSteps::add(const Session &session, uint64_t step) {
+  if (steps.size() == most)
+    steps.pop_front();
+  steps.push_back({step, timesOf(session)});
+}
+
+Trace LastSteps::trace(const Session &session) const {
+  Trace trace;
+  if (steps.empty())
+    return trace;
+  const Players players = Players::ranks(session.artifact(), session.mesh());
+  const std::vector<std::vector<Place>> meetings = players.findMeetings();
+  const std::vector<size_t> firstTrack = addTracks(trace, players);
+  const size_t stepTrack = trace.tracks.size();
+  trace.tracks.push_back({uint32_t(players.size()), "steps", 0, "steps"});
+  const int64_t origin = firstBegin(steps.front().times);
+  for (const Step &step : steps) {
+    const Timeline timeline = since(origin, step.times);
+    Span whole = {std::numeric_limits<double>::max(), 0};
+    for (const std::vector<Span> &rank : timeline)
+      for (const Span &span : rank)
+        whole = {std::min(whole.begin, span.begin),
+                 std::max(whole.end, span.end)};
+    trace.slices.push_back({stepTrack, "step " + std::to_string(step.number),
+                            "step", 1e6 * whole.begin,
+                            1e6 * (whole.end - whole.begin), ""});
+    addStep(trace, firstTrack, players, meetings, session.artifact(), timeline);
+  }
   return trace;
 }

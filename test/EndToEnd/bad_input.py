@@ -214,6 +214,11 @@ def cases():
         yield run("standard output by a letter", 2, f"--{option}|/dev/stdout|'-'", "mlp.mlir",
                   f"--{option}=-")
     yield run("trace without a step", 2, "--trace|--steps", "mlp.mlir", "--trace=t.json", "--steps=0")
+    yield run("steps of no trace", 2, "--trace-steps|'--trace'", "mlp.mlir", "--trace-steps=2")
+    yield run("a trace of no steps", 2, "--trace-steps|got 0", "mlp.mlir", "--trace=t.json",
+              "--trace-steps=0")
+    yield run("steps of a predicted trace", 2, "--dry-run|--trace-steps", "mlp.mlir", "--dry-run",
+              "--trace=t.json", "--trace-steps=2")
     yield run("verify without a step", 2, "--verify|--steps", "mlp.mlir", "--verify", "--steps=0")
     for goal in "dp=2", "pp=2":
         for name, got in ("nothing-left", "one that is not"), ("argument-left", "an argument"):

@@ -109,6 +109,21 @@ def check_report(report, level3):
                f"{report['items_per_s']}")
 
 
+def check_steps(trace, alone, steps):
+    """Each of the steps, one after another, has the slices and arrows of one alone."""
+    def count(events):
+        return collections.Counter((event["name"], event["pid"], event["tid"]) for event in events
+                                   if event["ph"] in "Xsf" and event["cat"] != "step")
+    events = trace["traceEvents"]
+    rows = [event for event in events if event["ph"] == "X" and event["cat"] == "step"]
+    if [row["name"] for row in rows] != [f"step {step}" for step in steps]:
+        yield f"expects a row of the steps {steps}, got {rows}"
+    for row, after in zip(rows, rows[1:] + [{"ts": float("inf")}]):
+        inside = [event for event in events if row["ts"] <= event.get("ts", -1) < after["ts"]]
+        if count(inside) != count(alone["traceEvents"]):
+            yield f"{row['name']} expects the slices of a step, got {count(inside)}"
+
+
 def check_trace(trace, report, level4):
     events = collections.defaultdict(list)
     for event in trace["traceEvents"]:
@@ -249,6 +264,11 @@ def main():
         errors += check_trace(json.loads((folder / "dry-trace.json").read_text()), report,
                               (folder / "program.mlir").read_text())
         errors += [*check_prediction(dry, report), *check_large(tools, folder)]
+        alone = json.loads((folder / "trace.json").read_text())
+        for kept in (2, STEPS + 1):
+            run(GOAL, f"--trace-steps={kept}")
+            errors += check_steps(json.loads((folder / "trace.json").read_text()), alone,
+                                  range(max(0, STEPS - kept), STEPS))
     print("\n".join(errors) or "all figures agree")
     return 1 if errors else 0
 

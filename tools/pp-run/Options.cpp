@@ -124,6 +124,9 @@ const Option options[] = {
      needsRun},
     {"trace", "FILE.json", "write the last step's timeline for ui.perfetto.dev",
      [](std::string_view v, Options &o) { return readResult(v, o.trace); }},
+    {"trace-steps", "N", "of so many of the last steps (default 1)",
+     [](std::string_view v, Options &o) { return readNumber(v, o.traceSteps); },
+     needsRun},
     {"dry-run", "",
      "only tell what a run would need: memory, communication, stages, the "
      "schedule and its bubble; --report and --trace write what is predicted",
@@ -205,6 +208,10 @@ Status checkTogether(const Options &result,
     return usageError("'--verify' expects --steps of at least 1, got 0");
   if (!result.trace.empty() && result.steps == 0 && !result.dryRun)
     return usageError("'--trace' expects --steps of at least 1, got 0");
+  if (seen.count("trace-steps") && result.trace.empty())
+    return usageError("'--trace-steps' expects '--trace', which has them");
+  if (result.traceSteps == 0)
+    return usageError("'--trace-steps' expects at least 1, got 0");
   if (!result.reference.empty() && !result.verify)
     return usageError("'--reference' expects '--verify', which compares with "
                       "it, got none");

@@ -26,6 +26,8 @@ struct Options {
   uint64_t seed = 0;
   /// Files; empty: none.
   std::string parameters, save, report, trace, metrics, reference;
+  /// How many of the last steps the trace has.
+  uint64_t traceSteps = 1;
   /// What the ranks are: `threads`, or `mpi` for processes.
   std::string launcher = "threads";
   uint64_t hangTimeoutSeconds = 30; ///< 0: none

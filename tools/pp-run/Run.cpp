@@ -163,9 +163,10 @@ unsigned terminalColumns() {
 }
 
 /// Trains until the steps are done, or a signal or a failure ends it, in any
-/// process. Of the steps that were done, `report` tells.
+/// process. Of the steps that were done, `report` tells, and `lastSteps` if it
+/// is not null.
 Status train(Session &session, const Batches &batches, const Options &options,
-             World &world, Report &report) {
+             World &world, Report &report, LastSteps *lastSteps) {
   const ppx::ArtifactT &artifact = session.artifact();
   const uint32_t loss = *findLoss(artifact);
   // Tokens are what a language model's step is measured in.
@@ -208,6 +209,12 @@ Status train(Session &session, const Batches &batches, const Options &options,
     if (Status status = session.step(); !status.ok())
       return status;
     const auto done = Clock::now();
+    if (lastSteps) {
+      if (Status status = session.collect(); !status.ok())
+        return status;
+      if (tells)
+        lastSteps->add(session, step);
+    }
     const double value = session.scalar(loss);
     report.steps.push_back({step, value, Milliseconds(done - begin).count()});
     report.steps.back().dataMs = Milliseconds(begin - asked).count();
@@ -257,7 +264,8 @@ Status join(Status first, const Status &second) {
 /// Writes all that can be written, whatever else cannot; in process 0, to which
 /// the others give what they have.
 Status writeResults(const Options &options, const Session &session,
-                    const World &world, const Report &report) {
+                    const World &world, const Report &report,
+                    const LastSteps *lastSteps) {
   const bool tells = world.process() == 0;
   Status status;
   if (!options.save.empty())
@@ -266,7 +274,9 @@ Status writeResults(const Options &options, const Session &session,
   if (tells && !options.report.empty())
     status = join(status, writeReport(options.report, report));
   if (tells && !options.trace.empty())
-    status = join(status, writeTrace(options.trace, traceLastStep(session)));
+    status = join(
+        status, writeTrace(options.trace, lastSteps ? lastSteps->trace(session)
+                                                    : traceLastStep(session)));
   return status;
 }
 
@@ -382,11 +392,16 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
     return session.status();
   catchInterrupts();
   const bool isRight = !report.verify || report.verify->ok;
-  Status trained = isRight ? train(**session, *batches, options, *world, report)
-                           : Status(ExitCode::verifyDiffers,
-                                    "--verify expects the partitioned program "
-                                    "to compute what the model "
-                                    "does, got the differences above");
+  std::optional<LastSteps> lastSteps;
+  if (options.traceSteps > 1)
+    lastSteps.emplace(options.traceSteps);
+  LastSteps *kept = lastSteps ? &*lastSteps : nullptr;
+  Status trained =
+      isRight ? train(**session, *batches, options, *world, report, kept)
+              : Status(ExitCode::verifyDiffers,
+                       "--verify expects the partitioned program "
+                       "to compute what the model "
+                       "does, got the differences above");
   // A run that ended between steps keeps what it learnt, as if it had been
   // asked for fewer; one that failed within a step only tells what it measured.
   const bool keep = trained.ok() || trained.code() == ExitCode::interrupted ||
@@ -404,7 +419,8 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
         report);
   if (tells && isMeasured)
     measure(**session, report);
-  return join(trained, agree(writeResults(results, **session, *world, report)));
+  return join(trained,
+              agree(writeResults(results, **session, *world, report, kept)));
 }
 
 } // namespace

@@ -14,6 +14,8 @@
 #include "pprt/host/Report.h"
 #include "pprt/host/Trace.h"
 
+#include <deque>
+
 #pragma GCC visibility push(default)
 namespace pprt::host {
 
@@ -27,6 +29,28 @@ Trace traceLastStep(const Session &session);
 /// Any timeline of all ranks.
 Trace makeTrace(const Players &players, const ppx::ArtifactT &artifact,
                 const Timeline &timeline);
+
+/// Keeps when the instructions of the last steps ran.
+class LastSteps {
+public:
+  /// At least one.
+  explicit LastSteps(uint64_t most) : most(most) {}
+
+  /// Takes the step that the session has made last; of other processes' ranks
+  /// what was collected since.
+  void add(const Session &session, uint64_t step);
+  /// Of all of them, one after another, with a row that names them.
+  Trace trace(const Session &session) const;
+
+private:
+  struct Step {
+    uint64_t number;
+    std::vector<std::vector<InstructionTime>> times; ///< by rank
+  };
+
+  const uint64_t most;
+  std::deque<Step> steps;
+};
 
 } // namespace pprt::host
 #pragma GCC visibility pop

@@ -279,6 +279,10 @@ void MpiWorld::completed(uint64_t name) {
       listenForBeats();
     return;
   }
+  // While this process was stopped, whoever told has waited in vain, and says
+  // it itself.
+  if (std::chrono::steady_clock::now() < wokeAt + kPatience)
+    return;
   // Its length is in the text: the rest is zero.
   int code;
   std::memcpy(&code, notice.data(), sizeof(code));
@@ -298,7 +302,7 @@ bool MpiWorld::serve() {
   // What was not heard while this process itself was stopped is no silence.
   const auto now = std::chrono::steady_clock::now();
   if (now > servedAt + kBetweenBeats)
-    heardAt = now;
+    heardAt = wokeAt = now;
   servedAt = now;
   if (size > 1 && now > saidAt + kBetweenBeats)
     beat(/*leaves=*/false);

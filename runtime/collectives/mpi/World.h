@@ -67,7 +67,7 @@ private:
   /// What the process before this one says last: 0 that it is there, 1 that it
   /// leaves. And what this one says.
   char heard = 0, said[2] = {0, 1};
-  std::chrono::steady_clock::time_point heardAt, saidAt, servedAt;
+  std::chrono::steady_clock::time_point heardAt, saidAt, servedAt, wokeAt;
 
   std::mutex mutex;
   Status cause; ///< of an abort, or the first failure that was noted

@@ -134,13 +134,14 @@ void Judge::compareAccepted(const ppx::ArtifactT &valid,
     else
       ASSERT_TRUE(observed == first) << "differs under seed " << seed;
   }
-  for (reference::DeviceModel model :
-       {reference::DeviceModel::ordered, reference::DeviceModel::shared}) {
-    const reference::Result run = reference::execute(
-        mutant, issuedOptions(mutant, model, random(), false));
-    ASSERT_EQ(run.end, reference::End::finished) << run.reason;
-    ASSERT_TRUE(observe(mutant, run) == first) << "differs on other devices";
-  }
+  // One kind of the other devices, by lot: each is as much work as a run.
+  const auto model = random() % 2 ? reference::DeviceModel::ordered
+                                  : reference::DeviceModel::shared;
+  const reference::Result elsewhere =
+      reference::execute(mutant, issuedOptions(mutant, model, random(), false));
+  ASSERT_EQ(elsewhere.end, reference::End::finished) << elsewhere.reason;
+  ASSERT_TRUE(observe(mutant, elsewhere) == first)
+      << "differs on other devices";
   const bool same =
       first ==
       observe(valid, reference::execute(valid, hashingOptions(0, false)));

@@ -19,6 +19,9 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   # Keeps precompiled headers cacheable by ccache.
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
   add_link_options(-fuse-ld=lld)
+else()
+  # GoogleTest's macros end in an `if`.
+  add_compile_options(-Wno-dangling-else)
 endif()
 
 find_program(PP_CCACHE ccache)

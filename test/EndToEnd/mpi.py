@@ -140,6 +140,16 @@ def check_verified(judge):
                      f"verified {strategy}: {done.stdout}{done.stderr}")
 
 
+def check_launcher(judge):
+    """Without --launcher processes of mpirun are one run, not as many runs."""
+    command = mpirun(2, judge.place.tools / "pp-run", "m.mlir", "--parallelize=dp=2 threads=1",
+                     "--steps=1")
+    done = subprocess.run(command, cwd=judge.place.folder, timeout=120, capture_output=True,
+                          text=True)
+    judge.expect(done.returncode == 0 and done.stdout.count("step 1/1") == 1,
+                 f"no launcher: expects one run, got {done.stdout}{done.stderr}")
+
+
 def check_interruption(judge):
     """One process is told to end: all stop after a step, and save."""
     command = mpirun(2, judge.place.tools / "pp-run", "m.mlir", "--parallelize=dp=2 threads=1",
@@ -180,6 +190,7 @@ def main():
         if not place.all:
             check_verified(judge)
             check_failures(judge)
+            check_launcher(judge)
             check_interruption(judge)
     print(f"{len(runs)} runs, {judge.failures} failures")
     return 1 if judge.failures else 0

@@ -8,6 +8,7 @@
 #include "pprt/Artifact.h"
 #include "pprt/Files.h"
 
+#include <cstdlib>
 #include <limits>
 
 using namespace pp::run;
@@ -46,8 +47,16 @@ Status pp::run::compareBuilds(World &world) {
   return world.agree(status, false).first;
 }
 
+/// Open MPI tells each process how many there are. Without this each would run
+/// the whole, and all would write the same files.
+static bool isOneOfSeveral() {
+  const char *count = std::getenv("OMPI_COMM_WORLD_SIZE");
+  return count && std::strtoul(count, nullptr, 10) > 1;
+}
+
 Expected<std::shared_ptr<World>> pp::run::launch(const Options &options) {
-  if (options.launcher == "threads")
+  if (options.launcher == "threads" ||
+      (options.launcher.empty() && !isOneOfSeveral()))
     return std::shared_ptr<World>(thisProcess());
   mpi::Limits limits;
   limits.silenceSeconds = options.hangTimeoutSeconds;

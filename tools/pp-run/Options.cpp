@@ -148,8 +148,9 @@ const Option options[] = {
     {"device", "cpu", "what the ranks run on",
      [](std::string_view v, Options &) { return readOnly(v, "cpu"); }},
     {"launcher", "threads|mpi",
-     "what the ranks are: threads of one process, or of as many processes as "
-     "mpirun starts, as in mpirun -n 2 pp-run gpt.mlir --launcher=mpi",
+     "what the ranks are: threads of one process, or of all that mpirun "
+     "started, as in mpirun -n 2 pp-run gpt.mlir (default: mpi where mpirun "
+     "started several, else threads)",
      [](std::string_view v, Options &o) {
        o.launcher = v;
        return v == "threads" || v == "mpi" ? nullptr : "threads or mpi";

@@ -28,8 +28,9 @@ struct Options {
   std::string parameters, save, report, trace, metrics, reference;
   /// How many of the last steps the trace has.
   uint64_t traceSteps = 1;
-  /// What the ranks are: `threads`, or `mpi` for processes.
-  std::string launcher = "threads";
+  /// What the ranks are: `threads`, or `mpi` for processes; empty: `mpi` where
+  /// mpirun started several.
+  std::string launcher;
   uint64_t hangTimeoutSeconds = 30; ///< 0: none
   bool verify = false;
   /// Tell what a run would need, and make none.

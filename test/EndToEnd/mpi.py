@@ -146,8 +146,10 @@ def check_launcher(judge):
                      "--steps=1")
     done = subprocess.run(command, cwd=judge.place.folder, timeout=120, capture_output=True,
                           text=True)
-    judge.expect(done.returncode == 0 and done.stdout.count("step 1/1") == 1,
-                 f"no launcher: expects one run, got {done.stdout}{done.stderr}")
+    steps = [line for line in done.stdout.splitlines() if line.startswith("step")]
+    judge.expect(done.returncode == 0 and len(steps) == 1 and
+                 steps[0].startswith("step 1/1 loss"),
+                 f"no launcher: expects one run and no bar, got {done.stdout}{done.stderr}")
 
 
 def check_interruption(judge):

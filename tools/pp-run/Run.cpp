@@ -148,10 +148,13 @@ std::optional<uint32_t> findLoss(const ppx::ArtifactT &artifact) {
   return std::nullopt;
 }
 
-Progress::Style styleFor(const Options &options) {
-  if (options.quiet)
+Progress::Style styleFor(const Options &options, const World &world) {
+  if (options.quiet || world.process() != 0)
     return Progress::Style::quiet;
-  return isatty(STDOUT_FILENO) ? Progress::Style::bar : Progress::Style::lines;
+  // mpirun gives process 0 a terminal, whatever its own output is.
+  return world.processCount() == 1 && isatty(STDOUT_FILENO)
+             ? Progress::Style::bar
+             : Progress::Style::lines;
 }
 
 /// How wide the terminal is; 80 where nobody knows.
@@ -172,9 +175,8 @@ Status train(Session &session, const Batches &batches, const Options &options,
   // Tokens are what a language model's step is measured in.
   const bool hasTokens = session.findArgument("tokens").has_value();
   const bool tells = world.process() == 0;
-  Progress progress(std::cout,
-                    tells ? styleFor(options) : Progress::Style::quiet,
-                    options.steps, artifact.items_per_step,
+  Progress progress(std::cout, styleFor(options, world), options.steps,
+                    artifact.items_per_step,
                     hasTokens ? "tokens" : "samples", terminalColumns());
   std::optional<MetricsFile> metrics;
   Status end;

@@ -11,12 +11,13 @@
 #ifndef PPRT_ENGINE_HOSTBUFFERS_H
 #define PPRT_ENGINE_HOSTBUFFERS_H
 
-#include "../backends/cpu/Rank.h"
+#include "Executor.h"
 #include "Shards.h"
+#include "pprt/Ranks.h"
 
 namespace pprt {
 
-class HostBuffers final : public cpu::HostData {
+class HostBuffers final : public HostData {
 public:
   HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh);
 

@@ -4,16 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Session.h"
-#include "../backends/cpu/Executor.h"
-#include "../backends/cpu/KernelObject.h"
+#include "../backends/cpu/Device.h"
 #include "HostBuffers.h"
 #include "Leading.h"
 #include "Measurements.h"
 #include "World.h"
+#include "polled/PolledExecutor.h"
 #include "pprt/Artifact.h"
 #include "pprt/BFloat16.h"
 #include "pprt/Initialize.h"
-#include "pprt/Processor.h"
 
 #include <algorithm>
 #include <cstring>
@@ -29,7 +28,8 @@ struct Session::State {
   std::shared_ptr<HostBuffers> host;
   std::shared_ptr<World> world;
   RankRange range; ///< of this process
-  std::unique_ptr<cpu::Executor> executor;
+  std::shared_ptr<Device> device;
+  std::unique_ptr<Executor> executor;
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
   unsigned threads = 1, cores = 1;
   int64_t steps = 0;
@@ -38,6 +38,7 @@ struct Session::State {
   /// By rank, what other processes have measured.
   std::vector<Measurements> collected;
 
+  void makeDevice(const SessionOptions &options);
   /// Starts the executor of this process's ranks.
   Status start(const SessionOptions &options,
                std::shared_ptr<Transport> transport);
@@ -54,9 +55,11 @@ struct Session::State {
     const ppx::Role role = artifact->arguments[argument]->role;
     return role == ppx::Role_input || role == ppx::Role_label;
   }
+  /// Whether each thread has a core.
+  bool spins() const { return uint64_t(threads) * range.size() <= cores; }
   Status checkBytes(uint32_t argument, uint64_t bytes, bool input) const;
   Status checkStopped() const;
-  /// Calls f(memory, origin) for every shard here of a parameter or state.
+  /// Calls f(rank, slot, origin) for every shard here of a parameter or state.
   template <typename Function>
   void forEachShard(uint32_t argument, Function &&f) const;
   /// Who has a part of it, each part once.
@@ -133,8 +136,9 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
     if (Status status = state->agree({}); !status.ok())
       return status;
   }
+  state->makeDevice(options);
   Expected<std::unique_ptr<Transport>> created =
-      world.transport(mesh->worldSize());
+      state->device->transport(world, mesh->worldSize());
   if (!created)
     return created.status();
   const std::shared_ptr<Transport> transport = std::move(*created);
@@ -147,40 +151,32 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   return std::unique_ptr<Session>(new Session(std::move(state)));
 }
 
-Status Session::State::start(const SessionOptions &options,
-                             std::shared_ptr<Transport> transport) {
+void Session::State::makeDevice(const SessionOptions &options) {
   cores = coreCount();
   threads = options.threadsPerRank       ? options.threadsPerRank
             : artifact->threads_per_rank ? artifact->threads_per_rank
                                          : std::max(1u, cores / range.size());
+  device = cpu::makeDevice({options.resolver, threads, spins()});
+}
+
+Status Session::State::start(const SessionOptions &options,
+                             std::shared_ptr<Transport> transport) {
   if (uint64_t(threads) * range.size() > kMaxThreads)
     return Status(ExitCode::device, "expects at most " +
                                         std::to_string(kMaxThreads) +
                                         " threads in one process, got " +
                                         std::to_string(range.size()) +
                                         " ranks of " + std::to_string(threads));
-  cpu::ExecutorOptions mine;
-  mine.resolver = options.resolver;
-  mine.threadsPerRank = threads;
-  mine.spin = threads * range.size() <= cores;
+  if (Status status = device->load(*artifact); !status.ok())
+    return status;
+  polled::Options mine;
+  mine.device = device;
+  mine.spin = spins();
   mine.hangTimeoutSeconds = options.hangTimeoutSeconds;
   mine.ranks = range;
   mine.transport = std::move(transport);
-  if (!mine.resolver && !artifact->object.empty()) {
-    if (!hasProcessorLevel(artifact->processor))
-      return Status(ExitCode::badArtifact,
-                    "kernels expect a processor of level " +
-                        artifact->processor + ", got " +
-                        (processorLevel().empty() ? "another architecture"
-                                                  : processorLevel()) +
-                        "; compile the module again on this machine");
-    Expected<KernelResolver> object = loadKernelObject(artifact->object);
-    if (!object)
-      return object.status();
-    mine.resolver = *object;
-  }
-  Expected<std::unique_ptr<cpu::Executor>> created =
-      cpu::Executor::create(artifact, host->mesh, mine, host);
+  Expected<std::unique_ptr<polled::PolledExecutor>> created =
+      polled::PolledExecutor::create(artifact, host->mesh, mine, host);
   if (!created)
     return created.status();
   executor = std::move(*created);
@@ -202,9 +198,7 @@ Status Session::State::tell(CallKind kind, uint64_t number, const void *bytes,
 const ppx::ArtifactT &Session::artifact() const { return *state->artifact; }
 const Mesh &Session::mesh() const { return state->host->mesh; }
 unsigned Session::threadsPerRank() const { return state->threads; }
-bool Session::oversubscribed() const {
-  return state->threads * state->range.size() > state->cores;
-}
+bool Session::oversubscribed() const { return !state->spins(); }
 
 template <typename Function>
 void Session::State::forEachShard(uint32_t argument, Function &&f) const {
@@ -213,8 +207,7 @@ void Session::State::forEachShard(uint32_t argument, Function &&f) const {
     const int32_t slot =
         artifact->arguments[argument]->slots[host->ranks.programOf(rank)];
     if (slot >= 0)
-      f(executor->slot(rank, uint32_t(slot)),
-        tensor.origin(host->mesh, rank, 0));
+      f(rank, uint32_t(slot), tensor.origin(host->mesh, rank, 0));
   }
 }
 
@@ -241,15 +234,23 @@ void Session::initialize(uint64_t seed) {
     if (state->isInput(i))
       continue;
     const ShardedTensor &tensor = state->host->arguments[i];
-    std::map<ShardedTensor::Index, const std::byte *> made;
-    state->forEachShard(i, [&](std::byte *slot, const auto &origin) {
-      // What another rank here has already is copied.
-      if (const auto [first, isNew] = made.try_emplace(origin, slot); !isNew)
-        std::memcpy(slot, first->second, tensor.shardBytes());
-      else
-        pprt::initialize(argument.initializer ? *argument.initializer : zeros,
-                         seed, argument.element, tensor.runs(origin, slot));
-    });
+    std::map<ShardedTensor::Index, std::pair<uint32_t, uint32_t>> made;
+    state->forEachShard(
+        i, [&](uint32_t rank, uint32_t slot, const auto &origin) {
+          Executor &executor = *state->executor;
+          const auto first = made.try_emplace(origin, rank, slot).first->second;
+          executor.visitSlot(rank, slot, [&](std::byte *bytes) {
+            if (first == std::pair(rank, slot))
+              return pprt::initialize(
+                  argument.initializer ? *argument.initializer : zeros, seed,
+                  argument.element, tensor.runs(origin, bytes));
+            // What another rank here has already is copied.
+            executor.visitSlot(first.first, first.second,
+                               [&](const std::byte *from) {
+                                 std::memcpy(bytes, from, tensor.shardBytes());
+                               });
+          });
+        });
   }
 }
 
@@ -300,10 +301,13 @@ Status Session::setArgument(uint32_t argument, const void *values,
           state->tell(CallKind::setArgument, argument, values, bytes);
       !status.ok())
     return status;
-  state->forEachShard(argument, [&](std::byte *slot, const auto &origin) {
-    state->host->arguments[argument].scatter(
-        origin, static_cast<const std::byte *>(values), slot);
-  });
+  state->forEachShard(
+      argument, [&](uint32_t rank, uint32_t slot, const auto &origin) {
+        state->executor->visitSlot(rank, slot, [&](std::byte *bytes) {
+          state->host->arguments[argument].scatter(
+              origin, static_cast<const std::byte *>(values), bytes);
+        });
+      });
   return {};
 }
 
@@ -325,8 +329,12 @@ Status Session::getArgument(uint32_t argument, void *values,
     std::vector<std::byte> mine;
     for (const State::Holder &holder : holders)
       if (world.process() != 0 && state->range.contains(holder.rank)) {
-        const std::byte *slot = state->executor->slot(holder.rank, holder.slot);
-        mine.insert(mine.end(), slot, slot + tensor.shardBytes());
+        mine.resize(mine.size() + tensor.shardBytes());
+        state->executor->visitSlot(
+            holder.rank, holder.slot, [&](const std::byte *bytes) {
+              std::memcpy(mine.data() + mine.size() - tensor.shardBytes(),
+                          bytes, tensor.shardBytes());
+            });
       }
     Expected<std::vector<std::vector<std::byte>>> all = world.gather(mine);
     if (!all)
@@ -337,15 +345,16 @@ Status Session::getArgument(uint32_t argument, void *values,
     return {};
   std::vector<uint64_t> used(shards.size());
   for (const State::Holder &holder : holders) {
-    const std::byte *shard = nullptr;
+    const auto gather = [&](const std::byte *shard) {
+      tensor.gather(holder.origin, shard, static_cast<std::byte *>(values));
+    };
     if (state->range.contains(holder.rank)) {
-      shard = state->executor->slot(holder.rank, holder.slot);
+      state->executor->visitSlot(holder.rank, holder.slot, gather);
     } else {
       const uint32_t process = world.processOf(holder.rank, mesh().worldSize());
-      shard = shards[process].data() + used[process];
+      gather(shards[process].data() + used[process]);
       used[process] += tensor.shardBytes();
     }
-    tensor.gather(holder.origin, shard, static_cast<std::byte *>(values));
   }
   return {};
 }
@@ -441,18 +450,12 @@ double Session::scalar(uint32_t index) const {
   return 0;
 }
 
-static uint64_t peakOf(const cpu::Rank &rank) {
-  return rank.arena.writtenBytes() +
-         uint64_t(std::max<int64_t>(0, rank.allocations.peak));
-}
-
 Measurements Session::State::measure(uint32_t rank) const {
-  const cpu::Rank &its = executor->rank(rank);
   Measurements result;
   for (Section section : kSections)
-    result.times[size_t(section)] = its.times[size_t(section)];
-  result.peakBytes = peakOf(its);
-  result.allocationCount = its.allocations.count;
+    result.times[size_t(section)] = executor->times(rank, section);
+  result.peakBytes = executor->peakBytes(rank);
+  result.allocationCount = executor->allocationCount(rank);
   return result;
 }
 
@@ -484,17 +487,17 @@ Status Session::collect() {
 const std::vector<InstructionTime> &Session::times(uint32_t rank,
                                                    Section section) const {
   return state->range.contains(rank)
-             ? state->executor->rank(rank).times[size_t(section)]
+             ? state->executor->times(rank, section)
              : state->collected[rank].times[size_t(section)];
 }
 
 uint64_t Session::measuredPeakBytes(uint32_t rank) const {
-  return state->range.contains(rank) ? peakOf(state->executor->rank(rank))
+  return state->range.contains(rank) ? state->executor->peakBytes(rank)
                                      : state->collected[rank].peakBytes;
 }
 
 uint64_t Session::allocationCount(uint32_t rank) const {
   if (!state->range.contains(rank))
     return state->collected[rank].allocationCount;
-  return state->executor->rank(rank).allocations.count;
+  return state->executor->allocationCount(rank);
 }

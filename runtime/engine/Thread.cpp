@@ -40,3 +40,9 @@ void Thread::detach() {
   if (handle)
     pthread_detach(*std::exchange(handle, std::nullopt));
 }
+
+Status pprt::refusedThread() {
+  return Status(ExitCode::device,
+                "expects a thread for each rank and its team, which the system "
+                "refuses; give fewer ranks or threads");
+}

@@ -9,6 +9,8 @@
 #ifndef PPRT_LIB_THREAD_H
 #define PPRT_LIB_THREAD_H
 
+#include "pprt/Status.h"
+
 #include <functional>
 #include <optional>
 #include <pthread.h>
@@ -32,6 +34,9 @@ public:
 private:
   std::optional<pthread_t> handle;
 };
+
+/// What to say when it does.
+Status refusedThread();
 
 } // namespace pprt
 

@@ -9,7 +9,8 @@
 #include "ExecutionModel.h"
 #include "Pipelines.h"
 
-#include "backends/cpu/Executor.h"
+#include "backends/cpu/Device.h"
+#include "engine/polled/PolledExecutor.h"
 #include "pprt/Checks.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ const reference::Options *model = nullptr;
 //===----------------------------------------------------------------------===//
 
 /// Loads what the model loads; keeps what is emitted.
-class ModelHost final : public cpu::HostData {
+class ModelHost final : public HostData {
 public:
   explicit ModelHost(const ppx::ArtifactT &artifact) : artifact(artifact) {}
 
@@ -87,31 +88,31 @@ Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
   Outcome outcome;
   Expected<Mesh> mesh = Mesh::create(artifact->axes);
   auto host = std::make_shared<ModelHost>(*artifact);
-  cpu::ExecutorOptions options;
-  options.resolver = std::move(resolver);
+  polled::Options options;
+  options.device = cpu::makeDevice({std::move(resolver), threads});
   options.hangTimeoutSeconds = timeout;
-  options.threadsPerRank = threads;
-  Expected<std::unique_ptr<cpu::Executor>> created =
-      cpu::Executor::create(artifact, *mesh, options, host);
+  Expected<std::unique_ptr<polled::PolledExecutor>> created =
+      polled::PolledExecutor::create(artifact, *mesh, options, host);
   if (!created) {
     outcome.status = created.status();
     return outcome;
   }
-  cpu::Executor &executor = **created;
+  polled::PolledExecutor &executor = **created;
   // Both executors start from these bytes and the model's parameters.
   for (const auto &program : artifact->programs)
     for (uint32_t rank : program->ranks)
-      std::memset(executor.rank(rank).arena.data(), 0xA5, program->arena_bytes);
+      std::memset(executor.rank(rank).arena->host(), 0xA5,
+                  program->arena_bytes);
   for (uint32_t a = 0; a < artifact->arguments.size(); ++a)
     for (size_t p = 0; p < artifact->programs.size(); ++p) {
       const int32_t slot = artifact->arguments[a]->slots[p];
       if (slot < 0)
         continue;
       for (uint32_t rank : artifact->programs[p]->ranks)
-        model->load(
-            {rank, a, -1, -1,
-             reinterpret_cast<uint8_t *>(executor.slot(rank, uint32_t(slot))),
-             artifact->programs[p]->slots[size_t(slot)]->bytes});
+        executor.visitSlot(rank, uint32_t(slot), [&](std::byte *bytes) {
+          model->load({rank, a, -1, -1, reinterpret_cast<uint8_t *>(bytes),
+                       artifact->programs[p]->slots[size_t(slot)]->bytes});
+        });
     }
   outcome.status = executor.run(Section::setup, -1);
   const auto allocations = [&] {
@@ -135,9 +136,9 @@ Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
     return outcome;
   for (const auto &program : artifact->programs)
     for (uint32_t rank : program->ranks)
-      outcome.slots.push_back(slotBytes(
-          *program,
-          reinterpret_cast<const uint8_t *>(executor.rank(rank).arena.data())));
+      outcome.slots.push_back(
+          slotBytes(*program, reinterpret_cast<const uint8_t *>(
+                                  executor.rank(rank).arena->host())));
   outcome.emitted = host->emitted;
   return outcome;
 }
@@ -348,11 +349,12 @@ TEST_F(ExecutorTest, PoisoningIsNoHang) {
   program.begin(Section::body);
   program.step(program.queue("compute"));
   auto artifact = use(builder.take());
-  cpu::ExecutorOptions slow;
+  polled::Options slow;
+  slow.device = cpu::makeDevice({});
   slow.hangTimeoutSeconds = 0.1;
-  auto executor =
-      cpu::Executor::create(artifact, *Mesh::create(artifact->axes), slow,
-                            std::make_shared<ModelHost>(*artifact));
+  auto executor = polled::PolledExecutor::create(
+      artifact, *Mesh::create(artifact->axes), slow,
+      std::make_shared<ModelHost>(*artifact));
   ASSERT_TRUE(executor.ok()) << executor.status().message();
   const Status status = (*executor)->run(Section::body, 0);
   EXPECT_TRUE(status.ok()) << status.message();

@@ -10,7 +10,8 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
 
-#include "backends/cpu/Executor.h"
+#include "backends/cpu/Device.h"
+#include "engine/polled/PolledExecutor.h"
 #include "pprt/Session.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ using std::chrono::seconds;
 namespace {
 
 /// Whose input cannot be read.
-class FailingHost final : public cpu::HostData {
+class FailingHost final : public HostData {
 public:
   Status load(uint32_t, const ppx::InstructionT &, std::byte *) override {
     while (awaited && !*awaited)
@@ -61,19 +62,19 @@ std::shared_ptr<const ppx::ArtifactT> share(ArtifactBuilder &builder) {
   return std::make_shared<const ppx::ArtifactT>(builder.take());
 }
 
-Expected<std::unique_ptr<cpu::Executor>>
+Expected<std::unique_ptr<polled::PolledExecutor>>
 makeExecutor(std::shared_ptr<const ppx::ArtifactT> artifact,
-             std::shared_ptr<cpu::HostData> host) {
-  cpu::ExecutorOptions options;
-  options.resolver = resolveHang;
-  return cpu::Executor::create(artifact, *Mesh::create(artifact->axes), options,
-                               std::move(host));
+             std::shared_ptr<HostData> host) {
+  polled::Options options;
+  options.device = cpu::makeDevice({resolveHang});
+  return polled::PolledExecutor::create(artifact, *Mesh::create(artifact->axes),
+                                        options, std::move(host));
 }
 
 /// Is requested by another thread right after a rank asked: as late as can be.
-class LateCancellation final : public cpu::Cancellation {
+class LateCancellation final : public polled::Cancellation {
 public:
-  explicit LateCancellation(cpu::Rank &rank) : rank(rank) {}
+  explicit LateCancellation(polled::Rank &rank) : rank(rank) {}
   bool isRequested() const override {
     if (requested)
       return true;
@@ -85,7 +86,7 @@ public:
   }
 
 private:
-  cpu::Rank &rank;
+  polled::Rank &rank;
   mutable std::atomic<bool> requested{false};
 };
 
@@ -108,11 +109,12 @@ TEST(Failures, ACancellationIsSeenBeforeTheRankSleeps) {
   FailingHost host;
   auto executor = makeExecutor(share(builder), std::make_shared<FailingHost>());
   ASSERT_TRUE(executor.ok()) << executor.status().message();
-  cpu::Rank &rank = (*executor)->rank(0);
+  polled::Rank &rank = (*executor)->rank(0);
   const LateCancellation cancellation(rank);
-  cpu::Team team(1);
+  auto stream = cpu::makeDevice({})->stream(*rank.arena, rank.allocations);
+  ASSERT_TRUE(stream.ok());
   std::future<void> left = std::async(std::launch::async, [&] {
-    (void)rank.run(Section::body, 0, team, host, cancellation, 0);
+    (void)rank.run(Section::body, 0, **stream, host, cancellation, 0);
   });
   EXPECT_EQ(left.wait_for(seconds(10)), std::future_status::ready);
   rank.event.wake(); // so that a failed test ends, too

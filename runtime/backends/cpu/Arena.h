@@ -10,15 +10,13 @@
 #ifndef PPRT_BACKENDS_CPU_ARENA_H
 #define PPRT_BACKENDS_CPU_ARENA_H
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
+#include "../../engine/Device.h"
 
 namespace pprt::cpu {
 
 class Team;
 
-class Arena {
+class Arena final : public Memory {
 public:
   /// Slots are aligned to this, and so is the arena: a cache line.
   static constexpr uint64_t kAlignment = 64;
@@ -29,11 +27,11 @@ public:
   /// are placed close to its threads.
   void poison(Team &team);
 
-  std::byte *data() const { return memory.get(); }
-  uint64_t size() const { return bytes; }
-
-  /// The end of the highest written byte, rounded up to the alignment.
-  uint64_t writtenBytes() const;
+  std::byte *address() const override { return memory.get(); }
+  std::byte *host() const override { return memory.get(); }
+  uint64_t size() const override { return bytes; }
+  /// Rounded up to the alignment.
+  uint64_t writtenBytes() const override;
 
 private:
   struct Free {

@@ -19,6 +19,9 @@ namespace pprt::inprocess {
 
 class Event final : public Waker {
 public:
+  /// About the time a futex wake-up takes; longer waits are worth a sleep.
+  static constexpr uint32_t kSpins = 4000;
+
   uint32_t count() const { return counter.load(std::memory_order_acquire); }
   void wake() override;
   /// Returns when count() is no longer `seen`. Looks `spins` times before it

@@ -11,46 +11,15 @@
 // independence of queues that the deadlock check assumes.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_BACKENDS_CPU_RANK_H
-#define PPRT_BACKENDS_CPU_RANK_H
+#ifndef PPRT_ENGINE_POLLED_RANK_H
+#define PPRT_ENGINE_POLLED_RANK_H
 
 #include "../../collectives/inprocess/Event.h"
-#include "../../engine/Transport.h"
-#include "Arena.h"
-#include "Contraction.h"
-#include "pprt/AllocationCounter.h"
-#include "pprt/Execution.h"
+#include "../Executor.h"
+#include "../ScalarRows.h"
 #include "pprt/Mesh.h"
-#include "pprt/Program.h"
 
-#include <string>
-
-namespace pprt::cpu {
-
-/// A kernel of the artifact, ready to call: exactly one of the two is set.
-struct ResolvedKernel {
-  CompiledFunction function = nullptr;
-  int64_t rows = 0;
-  /// How many threads of the team share the rows: all, if one would be busy for
-  /// longer than a fork takes and the workspace has scratch for each.
-  unsigned threads = 1;
-  /// What each of them has of the last parameter, and which that is.
-  uint64_t scratchBytes = 0;
-  size_t workspace = 0;
-  std::unique_ptr<Contraction> contraction;
-};
-
-/// Where LOAD takes its data from and EMIT leaves it. Called on the threads of
-/// the ranks, at the same time.
-class HostData {
-public:
-  virtual ~HostData() = default;
-  /// A failure ends the section on all ranks.
-  virtual Status load(uint32_t rank, const ppx::InstructionT &instruction,
-                      std::byte *slot) = 0;
-  virtual void emit(uint32_t rank, const ppx::InstructionT &instruction,
-                    const std::byte *slot) = 0;
-};
+namespace pprt::polled {
 
 /// Tells ranks to leave their section: each asks before it looks for work.
 /// Whoever changes the answer wakes the ranks' events afterwards.
@@ -71,12 +40,11 @@ struct Meeting {
 struct Task {
   const ppx::InstructionT *instruction = nullptr;
   uint32_t index = 0; ///< in the section's list
-  std::vector<void *> arguments;
-  /// The same for each thread but the first, where each has its own scratch.
-  std::vector<std::vector<void *>> otherArguments;
-  const ResolvedKernel *kernel = nullptr;
-  const Meeting *meeting = nullptr; ///< if it meets others
-  Ticket ticket = 0;                ///< the transport's, of the meeting
+  std::vector<std::byte *> arguments;
+  std::unique_ptr<const Launch> launch; ///< of run and gate
+  std::vector<Values> values;           ///< of flag
+  const Meeting *meeting = nullptr;     ///< if it meets others
+  Ticket ticket = 0;                    ///< the transport's, of the meeting
 };
 
 /// The state of a queue, written by the rank and read by the watchdog.
@@ -91,13 +59,14 @@ public:
 
   /// Runs a section to its end, or until `cancellation` is requested, or the
   /// host or the transport fails. `spins`: see Event.
-  Status run(Section section, int64_t step, Team &team, HostData &host,
+  Status run(Section section, int64_t step, Stream &stream, HostData &host,
              const Cancellation &cancellation, uint32_t spins);
 
   /// Wakes the thread if it waits.
   inprocess::Event event;
   Transport *transport = nullptr; ///< if it meets others
-  Arena arena;
+  std::unique_ptr<Memory> arena;
+  ScalarRows scalars;
   AllocationCounter allocations; ///< by its threads, while they run sections
   const uint32_t index;
   const ppx::ProgramT &program;
@@ -114,15 +83,18 @@ public:
 private:
   bool waitsHold(const ppx::InstructionT &instruction) const;
   /// Starts the head of the queue if it may, and completes it if it can.
-  bool advance(Section section, uint32_t queue, Team &team, HostData &host);
-  Status execute(const Task &task, Team &team, HostData &host);
-  void launch(const Task &task, Team &team);
+  bool advance(Section section, uint32_t queue, Stream &stream, HostData &host);
+  Status execute(const Task &task, Stream &stream, HostData &host);
+  /// Where the host finds a place of the arena; null where it cannot.
+  std::byte *onHost(std::byte *address) const {
+    return arena->host() ? arena->host() + (address - arena->address())
+                         : nullptr;
+  }
 
-  std::vector<int64_t> scalars;
   Status failure; ///< of the section that is run
   uint64_t rounds[kSections.size()] = {};
 };
 
-} // namespace pprt::cpu
+} // namespace pprt::polled
 
-#endif // PPRT_BACKENDS_CPU_RANK_H
+#endif // PPRT_ENGINE_POLLED_RANK_H

@@ -6,13 +6,13 @@
 // task that meets others, of which the task keeps the transport's ticket.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_BACKENDS_CPU_MATCHING_H
-#define PPRT_BACKENDS_CPU_MATCHING_H
+#ifndef PPRT_ENGINE_POLLED_MATCHING_H
+#define PPRT_ENGINE_POLLED_MATCHING_H
 
 #include "Rank.h"
 #include "pprt/Meetings.h"
 
-namespace pprt::cpu {
+namespace pprt::polled {
 
 using MeetingList = std::vector<std::unique_ptr<const Meeting>>;
 
@@ -24,6 +24,6 @@ prepareMeetings(const Ranks &programs, RankRange range,
                 const std::vector<std::unique_ptr<Rank>> &ranks,
                 Transport &transport);
 
-} // namespace pprt::cpu
+} // namespace pprt::polled
 
-#endif // PPRT_BACKENDS_CPU_MATCHING_H
+#endif // PPRT_ENGINE_POLLED_MATCHING_H

@@ -1,66 +1,68 @@
-//===- Executor.h - runs a program on the threads of one process -*- C++ -*-==//
+//===- PolledExecutor.h - a thread per rank looks for work ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a checked artifact, and the ranks of it that are this process's. Out: its
-// sections, run by one thread per rank, or the first cause of a failure, after
-// which all ranks have been told to stop. A side thread watches for progress
-// and reports who waits on whom if there is none.
+// In: a checked artifact, the ranks of it that are this process's, and what
+// they run on. Out: its sections, run by one thread per rank, or the first
+// cause of a failure, after which all ranks have been told to stop. A side
+// thread watches for progress and reports who waits on whom if there is none.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_BACKENDS_CPU_EXECUTOR_H
-#define PPRT_BACKENDS_CPU_EXECUTOR_H
+#ifndef PPRT_ENGINE_POLLED_POLLEDEXECUTOR_H
+#define PPRT_ENGINE_POLLED_POLLEDEXECUTOR_H
 
-#include "../../engine/Thread.h"
+#include "../Thread.h"
 #include "Matching.h"
-#include "pprt/Execution.h"
 
 #include <condition_variable>
 #include <mutex>
 
-namespace pprt::cpu {
+namespace pprt::polled {
 
-struct ExecutorOptions {
-  KernelResolver resolver;
-  unsigned threadsPerRank = 1;
+struct Options {
+  /// Has loaded the artifact.
+  std::shared_ptr<Device> device;
   bool spin = false; ///< when no two threads share a core
   double hangTimeoutSeconds = 30;
   /// Those of this process; if empty, all.
   std::optional<RankRange> ranks;
   /// How ranks meet, to be connected before the first section is run; if empty,
-  /// as threads of one process.
+  /// as the device's do within one process.
   std::shared_ptr<Transport> transport;
 };
 
-class Executor {
+class PolledExecutor final : public Executor {
 public:
   /// Fails (device) if the system refuses a thread.
-  static Expected<std::unique_ptr<Executor>>
+  static Expected<std::unique_ptr<PolledExecutor>>
   create(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
-         const ExecutorOptions &options, std::shared_ptr<HostData> host);
-  ~Executor();
+         const Options &options, std::shared_ptr<HostData> host);
+  ~PolledExecutor() override;
 
-  /// Runs one section on all ranks. After a failure every call returns it, the
-  /// first once all ranks have left the section, or soon even if they do not.
-  Status run(Section section, int64_t step);
-  /// Whether a rank did not leave the section that failed. Its thread may still
-  /// write to arenas, times and the host: nobody may look at them, and what it
-  /// uses stays until the process ends, which has to be at once.
-  bool isStuck() const { return stuck; }
+  Status run(Section section, int64_t step) override;
+  bool isStuck() const override { return stuck; }
+  void visitSlot(uint32_t rank, uint32_t slot, const Bytes &visit) override;
+  const std::vector<InstructionTime> &times(uint32_t rank,
+                                            Section section) const override {
+    return this->rank(rank).times[size_t(section)];
+  }
+  uint64_t peakBytes(uint32_t rank) const override;
+  uint64_t allocationCount(uint32_t rank) const override {
+    return this->rank(rank).allocations.count;
+  }
 
   /// Of this process.
-  Rank &rank(uint32_t index) {
+  Rank &rank(uint32_t index) const {
     return *state->ranks[index - state->range.begin];
   }
-  std::byte *slot(uint32_t rank, uint32_t slot);
 
 private:
   /// Shared with the threads: it stays as long as one of them runs.
   struct State {
     std::shared_ptr<const ppx::ArtifactT> artifact;
     std::shared_ptr<HostData> host;
-    ExecutorOptions options;
-    std::vector<ResolvedKernel> kernels;
+    Options options;
+    std::vector<std::unique_ptr<const Kernel>> kernels;
     RankRange range;
     std::vector<std::unique_ptr<Rank>> ranks; ///< of the range
     MeetingList meetings;
@@ -95,6 +97,6 @@ private:
   bool stuck = false;
 };
 
-} // namespace pprt::cpu
+} // namespace pprt::polled
 
-#endif // PPRT_BACKENDS_CPU_EXECUTOR_H
+#endif // PPRT_ENGINE_POLLED_POLLEDEXECUTOR_H

@@ -7,12 +7,12 @@
 // rank waits for is known.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_BACKENDS_CPU_HANGREPORT_H
-#define PPRT_BACKENDS_CPU_HANGREPORT_H
+#ifndef PPRT_ENGINE_POLLED_HANGREPORT_H
+#define PPRT_ENGINE_POLLED_HANGREPORT_H
 
 #include "Rank.h"
 
-namespace pprt::cpu {
+namespace pprt::polled {
 
 /// One line per rank with what it waits for, after a line with the cause: the
 /// rank whose kernel has not returned, or else the cycle of waiting ranks.
@@ -20,6 +20,6 @@ namespace pprt::cpu {
 std::string hangReport(const std::vector<std::unique_ptr<Rank>> &ranks,
                        int64_t step, double seconds);
 
-} // namespace pprt::cpu
+} // namespace pprt::polled
 
-#endif // PPRT_BACKENDS_CPU_HANGREPORT_H
+#endif // PPRT_ENGINE_POLLED_HANGREPORT_H

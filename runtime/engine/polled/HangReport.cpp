@@ -9,7 +9,7 @@
 #include <cstdio>
 
 using namespace pprt;
-using namespace pprt::cpu;
+using namespace pprt::polled;
 
 namespace {
 
@@ -174,7 +174,7 @@ std::string Reporter::report(int64_t step, double seconds) {
   return text;
 }
 
-std::string cpu::hangReport(const std::vector<std::unique_ptr<Rank>> &ranks,
-                            int64_t step, double seconds) {
+std::string polled::hangReport(const std::vector<std::unique_ptr<Rank>> &ranks,
+                               int64_t step, double seconds) {
   return Reporter(ranks).report(step, seconds);
 }

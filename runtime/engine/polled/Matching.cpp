@@ -6,7 +6,7 @@
 #include "Matching.h"
 
 using namespace pprt;
-using namespace pprt::cpu;
+using namespace pprt::polled;
 
 /// Splits the task's memory: the inputs of a collective come before its
 /// outputs, a transfer has one of the two.
@@ -18,7 +18,7 @@ static void addMemory(const Task &task, Participation &participation) {
                                                      : count / 2;
   for (size_t i = 0; i < count; ++i)
     (i < inputs ? participation.inputs : participation.outputs)
-        .push_back(static_cast<std::byte *>(task.arguments[i]));
+        .push_back(task.arguments[i]);
 }
 
 /// A rank's tasks of a section in list order, whatever the queue.
@@ -131,9 +131,9 @@ Status Preparation::prepare() {
 }
 
 Expected<MeetingList>
-cpu::prepareMeetings(const Ranks &programs, RankRange range,
-                     const std::vector<std::unique_ptr<Rank>> &ranks,
-                     Transport &transport) {
+polled::prepareMeetings(const Ranks &programs, RankRange range,
+                        const std::vector<std::unique_ptr<Rank>> &ranks,
+                        Transport &transport) {
   MeetingList meetings;
   for (Section section : kSections)
     if (Status status =

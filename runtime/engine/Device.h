@@ -1,0 +1,118 @@
+//===- Device.h - what an engine asks of a kind of device -------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A device has memory, makes kernels ready, and does what its streams are given
+// in the order in which they are given it. It knows nothing of queues, waits
+// and steps: those are an executor's. Nor of other devices: those are its
+// transport's, which comes from here because the two agree about memory.
+//
+// The order of calls: load() the artifact, prepare() its kernels, allocate()
+// memory, then on the thread that will use it stream(), then bind() and write
+// for what is launched every step. Addresses are the device's: the host reaches
+// what is behind them only where Memory::host() says so.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ENGINE_DEVICE_H
+#define PPRT_ENGINE_DEVICE_H
+
+#include "Transport.h"
+#include "pprt/AllocationCounter.h"
+
+#include <string>
+#include <vector>
+
+namespace pprt {
+
+class World;
+
+/// One block of a device's memory.
+class Memory {
+public:
+  virtual ~Memory() = default;
+  /// As kernels take it.
+  virtual std::byte *address() const = 0;
+  virtual uint64_t size() const = 0;
+  /// Where the host finds the same bytes; null where it cannot.
+  virtual std::byte *host() const = 0;
+  /// The end of the highest byte that was ever written; 0 if nobody measures.
+  virtual uint64_t writtenBytes() const = 0;
+};
+
+/// A kernel of an artifact, ready: the device's own, as is what follows.
+class Kernel {
+public:
+  virtual ~Kernel() = default;
+};
+
+/// A kernel with all it is launched with.
+class Launch {
+public:
+  virtual ~Launch() = default;
+};
+
+/// What a kernel is launched with.
+struct Binding {
+  const Kernel *kernel = nullptr;
+  std::vector<std::byte *> arguments; ///< its parameters
+  /// The row of a launch's scalars; read when the kernel runs.
+  const std::byte *scalars = nullptr;
+  /// An i32 that is read before the kernel runs: unless 0, it does not. Null if
+  /// it always does.
+  const std::byte *gate = nullptr;
+};
+
+/// Elements to look through.
+struct Values {
+  const std::byte *address = nullptr;
+  uint64_t bytes = 0;
+  ppx::ElementType element = ppx::ElementType_f32;
+};
+
+/// Does what it is given in that order. A polled executor asks for one for each
+/// rank, calls it from one thread, and takes everything for done that has
+/// returned.
+class Stream {
+public:
+  virtual ~Stream() = default;
+  virtual Status launch(const Launch &launch) = 0;
+  virtual Status copy(std::byte *to, const std::byte *from, uint64_t bytes) = 0;
+  /// Sets an i32 to 0 if all values are finite, else to 1.
+  virtual Status flag(const std::vector<Values> &values, std::byte *flag) = 0;
+  /// From the host, whose bytes may change once this has returned.
+  virtual Status write(std::byte *to, const void *from, uint64_t bytes) = 0;
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+
+  /// As artifacts and command lines spell it.
+  virtual const char *target() const = 0;
+  /// Bytes that the arenas of one process may have in all.
+  virtual uint64_t capacity() const = 0;
+
+  /// Makes the code of an artifact ready. Fails (badArtifact) if it is for
+  /// another processor.
+  virtual Status load(const ppx::ArtifactT &artifact) = 0;
+  /// One kernel of it. Fails (badArtifact) if it cannot be computed here.
+  virtual Expected<std::unique_ptr<const Kernel>>
+  prepare(const ppx::KernelT &kernel) = 0;
+
+  /// Null if it cannot be had. Nothing may be read before it is written.
+  virtual std::unique_ptr<Memory> allocate(uint64_t bytes) = 0;
+  /// For a rank with this arena, on the thread that will use it. What its
+  /// threads allocate from the heap counts in `heap`.
+  virtual Expected<std::unique_ptr<Stream>> stream(Memory &arena,
+                                                   AllocationCounter &heap) = 0;
+  /// As long as the device lives, this can be launched on any of its streams.
+  virtual std::unique_ptr<const Launch> bind(Binding binding) = 0;
+
+  /// How such devices meet, in a world. Collective, as the world's calls.
+  virtual Expected<std::unique_ptr<Transport>> transport(World &world,
+                                                         uint32_t ranks) = 0;
+};
+
+} // namespace pprt
+
+#endif // PPRT_ENGINE_DEVICE_H

@@ -1,0 +1,62 @@
+//===- Executor.h - runs the sections of this process's ranks ---*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a session asks of whatever walks the queues. A polled executor, whose
+// threads look for what may start, is in polled/; another may put all of a
+// section on streams at once.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ENGINE_EXECUTOR_H
+#define PPRT_ENGINE_EXECUTOR_H
+
+#include "pprt/Execution.h"
+#include "pprt/Program.h"
+#include "pprt/Status.h"
+
+#include <cstddef>
+#include <functional>
+
+namespace pprt {
+
+/// Where LOAD takes its data from and EMIT leaves it. Called on any thread, for
+/// several ranks at the same time.
+class HostData {
+public:
+  virtual ~HostData() = default;
+  /// A failure ends the section on all ranks.
+  virtual Status load(uint32_t rank, const ppx::InstructionT &instruction,
+                      std::byte *slot) = 0;
+  virtual void emit(uint32_t rank, const ppx::InstructionT &instruction,
+                    const std::byte *slot) = 0;
+};
+
+class Executor {
+public:
+  virtual ~Executor() = default;
+
+  /// Runs one section on all ranks. After a failure every call returns it, the
+  /// first once all ranks have left the section, or soon even if they do not.
+  virtual Status run(Section section, int64_t step) = 0;
+  /// Whether a rank did not leave the section that failed. It may still write
+  /// to arenas, times and the host: nobody may look at them, and what it uses
+  /// stays until the process ends, which has to be at once.
+  virtual bool isStuck() const = 0;
+
+  // Between sections, of ranks of this process.
+
+  using Bytes = std::function<void(std::byte *)>;
+  /// Gives a slot's bytes to `visit`, to read and to write. Does nothing on a
+  /// device that keeps no values.
+  virtual void visitSlot(uint32_t rank, uint32_t slot, const Bytes &visit) = 0;
+  /// By instruction of the section's list; of the section's last run.
+  virtual const std::vector<InstructionTime> &times(uint32_t rank,
+                                                    Section section) const = 0;
+  /// Of the arena and the heap together.
+  virtual uint64_t peakBytes(uint32_t rank) const = 0;
+  virtual uint64_t allocationCount(uint32_t rank) const = 0;
+};
+
+} // namespace pprt
+
+#endif // PPRT_ENGINE_EXECUTOR_H

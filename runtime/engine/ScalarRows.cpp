@@ -1,0 +1,42 @@
+//===- ScalarRows.cpp - what launches know of where and when --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "ScalarRows.h"
+#include "pprt/Program.h"
+
+#include <algorithm>
+
+using namespace pprt;
+
+/// Scalars in a cache line.
+static constexpr size_t kLine = 64 / sizeof(int64_t);
+
+ScalarRows::ScalarRows(const std::vector<uint32_t> &coordinates,
+                       const ppx::ProgramT &program)
+    : width((coordinates.size() + 2 + kLine - 1) / kLine * kLine),
+      step(coordinates.size() + 1) {
+  for (Section section : kSections)
+    for (const auto &instruction : instructionsOf(program, section)) {
+      const int32_t microBatch = instruction->micro_batch;
+      if (!rows.try_emplace(microBatch, values.size()).second)
+        continue;
+      values.insert(values.end(), coordinates.begin(), coordinates.end());
+      values.push_back(microBatch);
+      values.resize(rows.size() * width);
+    }
+}
+
+bool ScalarRows::allocate(Device &device) {
+  memory = device.allocate(values.size() * sizeof(int64_t));
+  return memory != nullptr;
+}
+
+Status ScalarRows::setStep(Stream &stream, int64_t value) {
+  for (size_t row = 0; row < values.size(); row += width)
+    values[row + step] = value;
+  // In one piece, whatever the number of rows.
+  return stream.write(memory->address(), values.data(),
+                      values.size() * sizeof(int64_t));
+}

@@ -1,0 +1,156 @@
+//===- DeviceTest.cpp - what an engine relies on of a device --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams, launches and the rows of scalars, without an executor.
+//
+//===----------------------------------------------------------------------===//
+#include "ProgramBuilder.h"
+
+#include "backends/cpu/Device.h"
+#include "engine/ScalarRows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+using namespace pprt;
+using namespace pprt::test;
+
+namespace {
+
+/// What kernels were launched with, in order.
+std::vector<std::vector<int64_t>> launched;
+
+void *resolveRecorder(const std::string &) {
+  return reinterpret_cast<void *>(
+      +[](void *const *, const int64_t *scalars, int64_t, int64_t) {
+        launched.emplace_back(scalars, scalars + 4);
+      });
+}
+
+class DeviceTest : public testing::Test {
+protected:
+  void SetUp() override {
+    launched.clear();
+    device = cpu::makeDevice({resolveRecorder});
+    arena = device->allocate(4096);
+    auto created = device->stream(*arena, heap);
+    ASSERT_TRUE(created.ok());
+    stream = std::move(*created);
+  }
+
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Memory> arena;
+  AllocationCounter heap;
+  std::unique_ptr<Stream> stream;
+};
+
+/// Of two coordinates, with launches for some micro-batches and for none.
+struct Launches {
+  Launches() {
+    ProgramBuilder program = builder.program({0});
+    const uint32_t queue = program.queue("compute");
+    const uint32_t slot = program.slot("x", 4);
+    program.begin(Section::body);
+    for (int32_t microBatch : {3, -1, 0, 3}) {
+      program.set({ppx::Phase_forward, microBatch});
+      program.run(queue, {}, {slot});
+    }
+    program.step(queue);
+    artifact = builder.take();
+  }
+  ArtifactBuilder builder;
+  ppx::ArtifactT artifact;
+};
+
+TEST_F(DeviceTest, ALaunchOfAnyStepIsGivenTheSameRow) {
+  const Launches its;
+  ScalarRows rows({5, 7}, *its.artifact.programs[0]);
+  ASSERT_TRUE(rows.allocate(*device));
+  auto kernel = device->prepare(*its.artifact.kernels[0]);
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  // Bound once, before any step.
+  std::vector<std::unique_ptr<const Launch>> launches;
+  for (int32_t microBatch : {-1, 0, 3})
+    launches.push_back(device->bind(
+        {kernel->get(), {arena->address()}, rows.row(microBatch)}));
+  for (int64_t step : {11, 12}) {
+    ASSERT_TRUE(rows.setStep(*stream, step).ok());
+    for (const auto &launch : launches)
+      ASSERT_TRUE(stream->launch(*launch).ok());
+  }
+  EXPECT_EQ(launched, (std::vector<std::vector<int64_t>>{{5, 7, -1, 11},
+                                                         {5, 7, 0, 11},
+                                                         {5, 7, 3, 11},
+                                                         {5, 7, -1, 12},
+                                                         {5, 7, 0, 12},
+                                                         {5, 7, 3, 12}}));
+  // No two rows share a cache line.
+  EXPECT_EQ(std::abs(rows.row(0) - rows.row(3)) % 64, 0);
+}
+
+TEST_F(DeviceTest, AGateIsReadWhenItsKernelWouldRun) {
+  const Launches its;
+  ScalarRows rows({5, 7}, *its.artifact.programs[0]);
+  ASSERT_TRUE(rows.allocate(*device));
+  auto kernel = device->prepare(*its.artifact.kernels[0]);
+  ASSERT_TRUE(kernel.ok());
+  std::byte *gate = arena->address() + 64;
+  const auto launch =
+      device->bind({kernel->get(), {arena->address()}, rows.row(-1), gate});
+  ASSERT_TRUE(rows.setStep(*stream, 0).ok());
+  for (int32_t flag : {1, 0, -5}) {
+    ASSERT_TRUE(stream->write(gate, &flag, sizeof(flag)).ok());
+    ASSERT_TRUE(stream->launch(*launch).ok());
+  }
+  EXPECT_EQ(launched.size(), 1u);
+}
+
+TEST_F(DeviceTest, AFlagTellsWhetherAllValuesAreFinite) {
+  std::byte *at = arena->address(), *flag = at + 1024;
+  const auto flagOf = [&](const std::vector<Values> &values) {
+    EXPECT_TRUE(stream->flag(values, flag).ok());
+    int32_t result = 2;
+    std::memcpy(&result, arena->host() + 1024, sizeof(result));
+    return result;
+  };
+  const double inf = std::numeric_limits<double>::infinity();
+  for (double odd : {inf, -inf, std::nan("")}) {
+    float narrow[3] = {1, 2, 3};
+    double wide[2] = {std::numeric_limits<double>::max(), 1};
+    uint16_t brain[2] = {0x3f80, 0x7f7f};
+    const auto values = [&] {
+      EXPECT_TRUE(stream->write(at, narrow, sizeof(narrow)).ok());
+      EXPECT_TRUE(stream->write(at + 64, wide, sizeof(wide)).ok());
+      EXPECT_TRUE(stream->write(at + 128, brain, sizeof(brain)).ok());
+      return flagOf({{at, sizeof(narrow), ppx::ElementType_f32},
+                     {at + 64, sizeof(wide), ppx::ElementType_f64},
+                     {at + 128, sizeof(brain), ppx::ElementType_bf16}});
+    };
+    EXPECT_EQ(values(), 0);
+    narrow[2] = float(odd);
+    EXPECT_EQ(values(), 1);
+    narrow[2] = 0, wide[0] = odd;
+    EXPECT_EQ(values(), 1);
+    wide[0] = 0, brain[1] = uint16_t(std::isnan(odd) ? 0x7fc0 : 0x7f80);
+    EXPECT_EQ(values(), 1);
+  }
+  EXPECT_EQ(flagOf({}), 0);
+}
+
+TEST_F(DeviceTest, CopiesAndMeasuresWhatWasWritten) {
+  EXPECT_EQ(arena->writtenBytes(), 0u);
+  const uint64_t value = 42;
+  ASSERT_TRUE(stream->write(arena->address(), &value, sizeof(value)).ok());
+  EXPECT_EQ(arena->writtenBytes(), 64u);
+  ASSERT_TRUE(
+      stream->copy(arena->address() + 640, arena->address(), sizeof(value))
+          .ok());
+  EXPECT_EQ(arena->writtenBytes(), 704u);
+  EXPECT_EQ(std::memcmp(arena->host() + 640, &value, sizeof(value)), 0);
+}
+
+} // namespace

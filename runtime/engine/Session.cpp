@@ -152,7 +152,7 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
 }
 
 void Session::State::makeDevice(const SessionOptions &options) {
-  cores = coreCount();
+  cores = world->coreCount();
   threads = options.threadsPerRank       ? options.threadsPerRank
             : artifact->threads_per_rank ? artifact->threads_per_rank
                                          : std::max(1u, cores / range.size());

@@ -23,6 +23,7 @@
 #include "pprt/Status.h"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 namespace pprt {
@@ -70,6 +71,11 @@ public:
   virtual bool ready(Ticket ticket, uint64_t round) = 0;
   /// May work on the moves of the meeting.
   virtual Progress test(Ticket ticket, uint64_t round) = 0;
+
+  /// By a thread that has nothing else to do and a core to do it on: works on
+  /// messages until `ends` says so, or it is better to sleep. Others may never
+  /// call it.
+  virtual void help(const std::function<bool()> &ends) { (void)ends; }
 
   /// The first error that came while nobody asked, or that somebody gave to
   /// abort(); ok if none. Asked before every sleep, and cheap.

@@ -11,6 +11,7 @@
 #define PPRT_ENGINE_WORLD_H
 
 #include "pprt/Ranks.h"
+#include "pprt/Session.h"
 #include "pprt/Status.h"
 
 #include <cstddef>
@@ -32,6 +33,9 @@ public:
 
   virtual uint32_t process() const = 0;
   virtual uint32_t processCount() const = 0;
+  /// This process's part of the cores that it may use, which others of the
+  /// world may use too: 0 if those are more than the cores.
+  virtual unsigned coreCount() const { return pprt::coreCount(); }
   /// The process that holds a rank.
   uint32_t processOf(uint32_t rank, uint32_t worldSize) const {
     return uint32_t(((uint64_t(rank) + 1) * processCount() - 1) / worldSize);

@@ -1,4 +1,4 @@
-//===- Engine.cpp - the one thread that calls MPI -------------------------===//
+//===- Engine.cpp - who calls MPI, one at a time --------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <string>
 #include <sys/prctl.h>
+#include <thread>
 
 using namespace pprt;
 using namespace pprt::mpi;
@@ -21,6 +22,10 @@ static constexpr unsigned kPart = 4;
 static constexpr std::chrono::microseconds kShortest(50);
 /// Also while no message is on its way.
 static constexpr std::chrono::microseconds kLongest(1000);
+/// How long a helper asks again at once, how long it sleeps between two
+/// questions then, and when it leaves them to the engine's thread.
+static constexpr std::chrono::microseconds kEager(50), kNap(20);
+static constexpr std::chrono::milliseconds kHelping(100);
 
 Status mpi::check(int code, const char *call) {
   if (code == MPI_SUCCESS)
@@ -110,6 +115,7 @@ void Engine::run() {
   prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
   lastWork = Clock::now();
   while (true) {
+    woken.store(false, std::memory_order_seq_cst);
     std::function<void()> work;
     {
       std::lock_guard<std::mutex> lock(mutex);
@@ -118,7 +124,11 @@ void Engine::run() {
       work = pendingCall;
     }
     if (work) {
+      claimed.store(true, std::memory_order_relaxed);
+      std::unique_lock<std::mutex> drive(driving);
+      claimed.store(false, std::memory_order_relaxed);
       work();
+      drive.unlock();
       {
         std::lock_guard<std::mutex> lock(mutex);
         pendingCall = nullptr;
@@ -126,20 +136,49 @@ void Engine::run() {
       changed.notify_all();
       lastWork = Clock::now();
     }
-    if (turn())
+    std::unique_lock<std::mutex> drive(driving, std::try_to_lock);
+    const bool worked = drive && turn(), busy = drive && isBusy();
+    if (drive)
+      drive.unlock();
+    if (worked)
       lastWork = Clock::now();
     else
-      rest();
+      rest(busy);
   }
 }
 
 bool Engine::turn() {
-  woken.store(false, std::memory_order_seq_cst);
   bool worked = false;
   // A client may be added or removed only by a call, and thus not here.
   for (Client *client : clients)
     worked |= client->serve();
   return test() || worked;
+}
+
+bool Engine::serveNow() {
+  std::unique_lock<std::mutex> drive(driving, std::try_to_lock);
+  if (!drive)
+    return false;
+  for (Client *client : clients)
+    client->serve();
+  return true;
+}
+
+void Engine::help(const std::function<bool()> &ends) {
+  const auto began = Clock::now();
+  // Sleeps of 20 us are not to become 70.
+  static thread_local const int slack = prctl(PR_SET_TIMERSLACK, 1000UL);
+  (void)slack;
+  while (!ends() && !claimed.load(std::memory_order_relaxed)) {
+    bool worked = false;
+    if (std::unique_lock<std::mutex> drive(driving, std::try_to_lock); drive)
+      worked = turn();
+    const Clock::duration idle = Clock::now() - began;
+    if (idle > kHelping)
+      return;
+    if (!worked && idle > kEager)
+      std::this_thread::sleep_for(kNap);
+  }
 }
 
 bool Engine::test() {
@@ -194,18 +233,17 @@ bool Engine::test() {
   return true;
 }
 
-void Engine::rest() {
+void Engine::rest(bool busy) {
   const Clock::duration idle = Clock::now() - lastWork;
   if (idle < kAlert)
     return;
   std::unique_lock<std::mutex> lock(mutex);
   sleeps.store(true, std::memory_order_seq_cst);
-  const bool isBusy = requests.size() > listening;
   const Clock::duration longest = kLongest;
   if (!woken.load(std::memory_order_seq_cst))
-    wakened.wait_for(lock, isBusy ? std::clamp<Clock::duration>(
-                                        idle / kPart, kShortest, longest)
-                                  : longest);
+    wakened.wait_for(lock, busy ? std::clamp<Clock::duration>(
+                                      idle / kPart, kShortest, longest)
+                                : longest);
   sleeps.store(false, std::memory_order_seq_cst);
 }
 
@@ -264,10 +302,11 @@ Status Engine::wait(MPI_Request request) {
   watch(request, waiter, 0);
   lastWork = Clock::now();
   while (!waiter.done) {
+    woken.store(false, std::memory_order_seq_cst);
     if (turn())
       lastWork = Clock::now();
     else
-      rest();
+      rest(isBusy());
   }
   remove(waiter);
   return waiter.failure;

@@ -1,15 +1,17 @@
-//===- Engine.h - the one thread that calls MPI -----------------*- C++ -*-===//
+//===- Engine.h - who calls MPI, one at a time ------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: work to do and requests to wait for. Out: MPI started and finished, calls
-// when requests complete. All calls of MPI come from this thread, so that
-// MPI_THREAD_SERIALIZED is enough.
+// when requests complete. One thread at a time drives MPI, so that
+// MPI_THREAD_SERIALIZED is enough: the engine's own, or one that would wait for
+// a message otherwise and has a core to do so on. Between the end of a message
+// and such a thread there is no other to be woken.
 //
-// MPI has no wait that rests, so the thread asks again and again: at once while
-// something happens, after sleeps that grow when nothing does. Whoever hands it
-// work wakes it. No call of it blocks inside MPI: what may take long is a
-// request that wait() polls.
+// MPI has no wait that rests, so the engine's thread asks again and again: at
+// once while something happens, after sleeps that grow when nothing does.
+// Whoever hands it work wakes it. No call of it blocks inside MPI: what may
+// take long is a request that wait() polls.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_MPI_ENGINE_H
@@ -30,7 +32,7 @@
 
 namespace pprt::mpi {
 
-/// Who has requests on the engine's thread, and is called on it.
+/// Who has requests of the engine, and is called by whoever drives it.
 class Client {
 public:
   virtual ~Client() = default;
@@ -58,8 +60,13 @@ public:
   void call(std::function<void()> work);
   /// From any thread: serve() will be called soon.
   void wake();
+  /// From any thread: calls serve() here if nobody drives now. False otherwise.
+  bool serveNow();
+  /// From any thread: drives until `ends` says so, the engine's thread is
+  /// needed, or what is awaited takes long.
+  void help(const std::function<bool()> &ends);
 
-  // On the engine's thread only.
+  // While driving only.
   void add(Client &client);
   /// Forgets the client's requests. Returns whether there were any but those
   /// that listen: MPI may still use their memory.
@@ -85,10 +92,13 @@ private:
   /// Does all there is to do now. False if that was nothing.
   bool turn();
   bool test();
-  /// Sleeps, or does not, after a turn that did nothing.
-  void rest();
+  bool isBusy() const { return requests.size() > listening; }
+  /// Sleeps, or does not, after a turn that did nothing. Busy: messages are on
+  /// their way.
+  void rest(bool busy);
 
   Thread thread;
+  std::mutex driving; ///< of who calls MPI, and has what follows
   bool finishes = true;
   std::vector<Client *> clients;
   std::vector<MPI_Request> requests;
@@ -96,7 +106,7 @@ private:
   size_t listening = 0;       ///< requests that listen
   std::vector<int> indices;
   std::vector<MPI_Status> statuses;
-  std::chrono::steady_clock::time_point lastWork;
+  std::chrono::steady_clock::time_point lastWork; ///< of the engine's thread
 
   std::mutex mutex;
   std::condition_variable changed; ///< there is a call, or its end
@@ -104,6 +114,7 @@ private:
   std::function<void()> pendingCall;
   bool calls = false, quits = false;
   std::atomic<bool> woken{false}, sleeps{false};
+  std::atomic<bool> claimed{false}; ///< the engine's thread wants to drive
 };
 
 } // namespace pprt::mpi

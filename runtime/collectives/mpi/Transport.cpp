@@ -201,7 +201,8 @@ void MpiTransport::start(Ticket ticket, uint64_t round) {
     started.push_back(ticket);
   }
   hasStarted.store(true, std::memory_order_release);
-  engine.wake();
+  if (!engine.serveNow())
+    engine.wake();
 }
 
 bool MpiTransport::ready(Ticket ticket, uint64_t round) {

@@ -43,6 +43,7 @@ public:
   void start(Ticket ticket, uint64_t round) override;
   bool ready(Ticket ticket, uint64_t round) override;
   Progress test(Ticket ticket, uint64_t round) override;
+  void help(const std::function<bool()> &ends) override { engine.help(ends); }
   Status poll() override;
   void abort(const Status &status) override;
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <sched.h>
 #include <unistd.h>
 
 using namespace pprt;
@@ -52,11 +53,42 @@ Status MpiWorld::open() {
   if (Status status = engine->wait(request); !status.ok())
     return status;
   MPI_Comm_set_errhandler(control, MPI_ERRORS_RETURN);
+  if (Status status = shareCores(); !status.ok())
+    return status;
   engine->add(*this);
   listen();
   heardAt = saidAt = servedAt = std::chrono::steady_clock::now();
   if (size > 1)
     listenForBeats();
+  return {};
+}
+
+/// Where a process may run.
+namespace {
+struct Seat {
+  char host[64];
+  cpu_set_t cores;
+};
+} // namespace
+
+/// Counts the processes of this host that may use a core of this one's.
+Status MpiWorld::shareCores() {
+  Seat mine = {};
+  gethostname(mine.host, sizeof(mine.host) - 1);
+  sched_getaffinity(0, sizeof(mine.cores), &mine.cores);
+  std::vector<Seat> seats(static_cast<size_t>(size));
+  MPI_Request request;
+  MPI_Iallgather(&mine, sizeof(mine), MPI_BYTE, seats.data(), sizeof(mine),
+                 MPI_BYTE, control, &request);
+  if (Status status = engine->wait(request); !status.ok())
+    return status;
+  const auto sharers =
+      std::count_if(seats.begin(), seats.end(), [&](const Seat &other) {
+        cpu_set_t both;
+        CPU_AND(&both, &mine.cores, &other.cores);
+        return std::strcmp(mine.host, other.host) == 0 && CPU_COUNT(&both) > 0;
+      });
+  cores = pprt::coreCount() / unsigned(sharers);
   return {};
 }
 

@@ -27,6 +27,7 @@ public:
 
   uint32_t process() const override { return uint32_t(rank); }
   uint32_t processCount() const override { return uint32_t(size); }
+  unsigned coreCount() const override { return cores; }
   Status broadcast(std::vector<std::byte> &bytes) override;
   Expected<std::vector<std::vector<std::byte>>>
   gather(const std::vector<std::byte> &mine) override;
@@ -45,6 +46,7 @@ private:
 
   // On the engine's thread.
   Status open();
+  Status shareCores();
   Status broadcastFrom(int root, std::vector<std::byte> &bytes);
   Status gatherHere(const std::vector<std::byte> &mine,
                     std::vector<std::vector<std::byte>> &all);
@@ -63,6 +65,7 @@ private:
   const Limits limits;
   MPI_Comm control = MPI_COMM_NULL;
   int rank = 0, size = 1;
+  unsigned cores = 1;
   std::vector<char> notice; ///< a failure that another process tells of
   /// What the process before this one says last: 0 that it is there, 1 that it
   /// leaves. And what this one says.

@@ -28,6 +28,18 @@ private:
   InstructionTime &time;
   int64_t cpu;
 };
+/// While a transport works on the thread of a rank: what it takes from the heap
+/// is not the rank's.
+class OfTransport {
+public:
+  OfTransport() : counter(attributedAllocations()) {
+    attributeAllocations(nullptr);
+  }
+  ~OfTransport() { attributeAllocations(counter); }
+
+private:
+  AllocationCounter *const counter;
+};
 } // namespace
 
 Rank::Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program)
@@ -92,8 +104,10 @@ bool Rank::advance(Section section, uint32_t queue, Stream &stream,
     time.begin = nanoseconds(CLOCK_MONOTONIC);
     time.cpu = 0;
     state.started.store(true, std::memory_order_relaxed);
-    if (task.meeting)
+    if (task.meeting) {
+      const OfTransport scope;
       transport->start(task.ticket, round);
+    }
   }
   if (task.meeting) {
     if (!transport->ready(task.ticket, round))
@@ -147,8 +161,13 @@ Status Rank::run(Section which, int64_t step, Stream &stream, HostData &host,
       continue;
     if (transport)
       failure = transport->poll();
-    if (failure.ok())
-      event.wait(seen, spins);
+    if (!failure.ok())
+      break;
+    if (transport && spins > 0) {
+      const OfTransport scope;
+      transport->help([&] { return event.count() != seen; });
+    }
+    event.wait(seen, spins);
   }
   section.store(-1, std::memory_order_relaxed);
   attributeAllocations(nullptr);

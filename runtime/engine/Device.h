@@ -18,6 +18,7 @@
 
 #include "Transport.h"
 #include "pprt/AllocationCounter.h"
+#include "pprt/Execution.h"
 
 #include <string>
 #include <vector>
@@ -111,6 +112,8 @@ public:
   /// How such devices meet, in a world. Collective, as the world's calls.
   virtual Expected<std::unique_ptr<Transport>> transport(World &world,
                                                          uint32_t ranks) = 0;
+  /// What it has counted, between sections; most count nothing.
+  virtual std::vector<NamedCount> counters() const = 0;
 };
 
 } // namespace pprt

@@ -19,12 +19,14 @@ struct Header {
   CallKind kind;
   uint64_t session, number;
   double seconds;
+  char device[16]; ///< ended by a zero
 };
 
 } // namespace
 
 Status pprt::tell(World &world, const Call &call) {
-  const Header header = {call.kind, call.session, call.number, call.seconds};
+  Header header = {call.kind, call.session, call.number, call.seconds, {}};
+  call.device.copy(header.device, sizeof(header.device) - 1);
   std::vector<std::byte> message(sizeof(header) + call.bytes.size());
   std::memcpy(message.data(), &header, sizeof(header));
   if (!call.bytes.empty())
@@ -43,7 +45,8 @@ Expected<Call> pprt::listen(World &world) {
                                                std::to_string(message.size()) +
                                                " bytes");
   std::memcpy(&header, message.data(), sizeof(header));
-  Call call = {header.kind, header.session, header.number, header.seconds, {}};
+  Call call = {header.kind,    header.session, header.number,
+               header.seconds, header.device,  {}};
   call.bytes.assign(message.begin() + sizeof(header), message.end());
   return call;
 }
@@ -62,6 +65,7 @@ createLike(const Call &call, const std::shared_ptr<World> &world,
   options.resolver = resolver;
   options.threadsPerRank = unsigned(call.number);
   options.hangTimeoutSeconds = call.seconds;
+  options.device = call.device;
   options.world = world;
   return Session::create(
       std::make_shared<const ppx::ArtifactT>(std::move(*artifact)), options);

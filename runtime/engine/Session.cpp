@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Session.h"
-#include "../backends/cpu/Device.h"
+#include "../backends/Backends.h"
 #include "HostBuffers.h"
 #include "Leading.h"
 #include "Measurements.h"
@@ -38,7 +38,7 @@ struct Session::State {
   /// By rank, what other processes have measured.
   std::vector<Measurements> collected;
 
-  void makeDevice(const SessionOptions &options);
+  Status makeDevice(const SessionOptions &options);
   /// Starts the executor of this process's ranks.
   Status start(const SessionOptions &options,
                std::shared_ptr<Transport> transport);
@@ -120,23 +120,22 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                                        "; start fewer, or give a larger mesh");
   state->collected.resize(mesh->worldSize());
   state->range = world.ranksOf(world.process(), mesh->worldSize());
+  if (Status status = state->makeDevice(options); !status.ok())
+    return status;
 
   if (options.leads && world.processCount() > 1) {
     static uint64_t sessions = 0;
     state->leads = ++sessions;
     const std::vector<uint8_t> packed = packArtifact(*artifact);
     const auto *bytes = reinterpret_cast<const std::byte *>(packed.data());
-    if (Status status = pprt::tell(world, {CallKind::create,
-                                           state->leads,
-                                           options.threadsPerRank,
-                                           options.hangTimeoutSeconds,
-                                           {bytes, bytes + packed.size()}});
-        !status.ok())
+    const Call call = {CallKind::create,       state->leads,
+                       options.threadsPerRank, options.hangTimeoutSeconds,
+                       options.device,         {bytes, bytes + packed.size()}};
+    if (Status status = pprt::tell(world, call); !status.ok())
       return status;
     if (Status status = state->agree({}); !status.ok())
       return status;
   }
-  state->makeDevice(options);
   Expected<std::unique_ptr<Transport>> created =
       state->device->transport(world, mesh->worldSize());
   if (!created)
@@ -151,12 +150,16 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   return std::unique_ptr<Session>(new Session(std::move(state)));
 }
 
-void Session::State::makeDevice(const SessionOptions &options) {
+Status Session::State::makeDevice(const SessionOptions &options) {
   cores = world->coreCount();
   threads = options.threadsPerRank       ? options.threadsPerRank
             : artifact->threads_per_rank ? artifact->threads_per_rank
                                          : std::max(1u, cores / range.size());
-  device = cpu::makeDevice({options.resolver, threads, spins()});
+  Expected<std::unique_ptr<Device>> made =
+      pprt::makeDevice(options.device, {options.resolver, threads, spins()});
+  if (made)
+    device = std::move(*made);
+  return made.status();
 }
 
 Status Session::State::start(const SessionOptions &options,
@@ -192,7 +195,8 @@ Status Session::State::tell(CallKind kind, uint64_t number, const void *bytes,
   if (leads == 0)
     return {};
   const auto *first = static_cast<const std::byte *>(bytes);
-  return pprt::tell(*world, {kind, leads, number, 0, {first, first + size}});
+  return pprt::tell(*world,
+                    {kind, leads, number, 0, "", {first, first + size}});
 }
 
 const ppx::ArtifactT &Session::artifact() const { return *state->artifact; }
@@ -494,6 +498,10 @@ const std::vector<InstructionTime> &Session::times(uint32_t rank,
 uint64_t Session::measuredPeakBytes(uint32_t rank) const {
   return state->range.contains(rank) ? state->executor->peakBytes(rank)
                                      : state->collected[rank].peakBytes;
+}
+
+std::vector<NamedCount> Session::counters() const {
+  return state->device->counters();
 }
 
 uint64_t Session::allocationCount(uint32_t rank) const {

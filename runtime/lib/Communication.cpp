@@ -93,6 +93,22 @@ std::optional<Message> pprt::messageOf(const ppx::ArtifactT &artifact,
   }
 }
 
+uint64_t pprt::sentBytes(const Ranks &ranks, uint32_t rank,
+                         const ppx::InstructionT &instruction) {
+  const auto groupOf = [&](uint32_t index) -> const ppx::GroupT & {
+    return *ranks.artifact.groups[index];
+  };
+  const std::optional<Message> message =
+      messageOf(ranks.artifact, ranks.mesh, ranks.program(rank), instruction);
+  if (!message)
+    return 0;
+  if (message->kind == CommunicationKind::permute &&
+      ranks.mesh.memberIndex(groupOf(instruction.group), rank) ==
+          ranks.mesh.memberIndex(groupOf(instruction.target_group), rank))
+    return 0;
+  return message->wireBytes;
+}
+
 /// Names of the mesh axes along which `instruction` communicates.
 static std::vector<std::string> axesOf(const ppx::ArtifactT &artifact,
                                        const Mesh &mesh,

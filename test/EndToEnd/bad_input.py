@@ -213,6 +213,13 @@ def cases():
     for option in "save", "report", "trace", "metrics":
         yield run("standard output by a letter", 2, f"--{option}|/dev/stdout|'-'", "mlp.mlir",
                   f"--{option}=-")
+    yield run("a device that is none", 2, "'--device' expects cpu or null|'abacus'", "mlp.mlir",
+              "--device=abacus")
+    for option in "--verify", "--save=t.safetensors", "--report=t.json", "--data=random":
+        yield run("values of nothing", 2, f"--device=null|computes nothing|'{option.split('=')[0]}'",
+                  "mlp.mlir", "--device=null", option)
+    yield run("nothing of nothing", 2, "--dry-run|--device=null", "mlp.mlir", "--device=null",
+              "--dry-run")
     yield run("trace without a step", 2, "--trace|--steps", "mlp.mlir", "--trace=t.json", "--steps=0")
     yield run("steps of no trace", 2, "--trace-steps|'--trace'", "mlp.mlir", "--trace-steps=2")
     yield run("a trace of no steps", 2, "--trace-steps|got 0", "mlp.mlir", "--trace=t.json",

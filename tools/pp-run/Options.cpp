@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Options.h"
 #include "pprt/Bytes.h"
+#include "pprt/Session.h"
 
 #include <algorithm>
 #include <charconv>
@@ -32,11 +33,12 @@ struct Option {
   std::string_view value;
   std::string_view help;
   Reader read;
-  /// Whether --dry-run, which runs nothing, can obey it.
-  bool needsRun = false;
+  /// What it is refused without.
+  unsigned needs = 0;
 };
 
-constexpr bool needsRun = true;
+constexpr unsigned needsRun = 1;    ///< --dry-run runs nothing
+constexpr unsigned needsValues = 2; ///< --device=null has none
 
 const char *readNumber(std::string_view text, uint64_t &number) {
   const auto [end, error] =
@@ -68,9 +70,15 @@ const char *readLimit(std::string_view text, std::optional<uint64_t> &limit) {
   return bytes ? nullptr : pprt::kBytesSyntax;
 }
 
-/// Takes the one value that is supported.
-const char *readOnly(std::string_view text, const char *supported) {
-  return text == supported ? nullptr : supported;
+/// The devices that there are.
+const std::string &deviceList() {
+  static const std::string list = [] {
+    std::string text;
+    for (const std::string &name : pprt::deviceNames())
+      text += (text.empty() ? "" : " or ") + name;
+    return text;
+  }();
+  return list;
 }
 
 const char *setSwitch(bool &field) {
@@ -93,40 +101,41 @@ const Option options[] = {
      "(NAME.npy per input and "
      "label) or random (default)",
      [](std::string_view v, Options &o) { return readText(v, o.data); },
-     needsRun},
+     needsRun | needsValues},
     {"steps", "N",
      "training steps (default 10); with 0 only the initial parameters are made",
      [](std::string_view v, Options &o) { return readNumber(v, o.steps); },
      needsRun},
     {"seed", "N", "of initial values and random data (default 0)",
      [](std::string_view v, Options &o) { return readNumber(v, o.seed); },
-     needsRun},
+     needsRun | needsValues},
     {"parameters", "FILE.safetensors", "start from these parameters",
      [](std::string_view v, Options &o) { return readText(v, o.parameters); },
-     needsRun},
+     needsRun | needsValues},
     {"save", "FILE.safetensors",
      "write the parameters at the end, whole, whatever the partition",
      [](std::string_view v, Options &o) { return readResult(v, o.save); },
-     needsRun},
+     needsRun | needsValues},
     {"verify", "", "first compare a few steps with the unpartitioned model",
      [](std::string_view, Options &o) { return setSwitch(o.verify); },
-     needsRun},
+     needsRun | needsValues},
     {"reference", "MODEL",
      "what --verify compares with, for a module that has a plan or an "
      "artifact: the model as it was, or its training step of level graph",
      [](std::string_view v, Options &o) { return readText(v, o.reference); },
-     needsRun},
+     needsRun | needsValues},
     {"report", "FILE.json", "write what was measured",
-     [](std::string_view v, Options &o) { return readResult(v, o.report); }},
+     [](std::string_view v, Options &o) { return readResult(v, o.report); },
+     needsValues},
     {"metrics", "FILE.jsonl",
      "write a line of JSON after every step: loss, metrics, milliseconds",
      [](std::string_view v, Options &o) { return readResult(v, o.metrics); },
-     needsRun},
+     needsRun | needsValues},
     {"trace", "FILE.json", "write the last step's timeline for ui.perfetto.dev",
      [](std::string_view v, Options &o) { return readResult(v, o.trace); }},
     {"trace-steps", "N", "of so many of the last steps (default 1)",
      [](std::string_view v, Options &o) { return readNumber(v, o.traceSteps); },
-     needsRun},
+     needsRun | needsValues},
     {"dry-run", "",
      "only tell what a run would need: memory, communication, stages, the "
      "schedule and its bubble; --report and --trace write what is predicted",
@@ -144,9 +153,18 @@ const Option options[] = {
        o.givesCacheLimit = true;
        return readLimit(v, o.cacheLimit);
      },
-     needsRun},
-    {"device", "cpu", "what the ranks run on",
-     [](std::string_view v, Options &) { return readOnly(v, "cpu"); }},
+     needsRun | needsValues},
+    {"device", "cpu|null",
+     "what the ranks run on: processors, or nothing: null computes nothing and "
+     "moves nothing, but dispatches every instruction, checks that all who "
+     "meet come in order, counts, and tells what that took",
+     [](std::string_view v, Options &o) {
+       o.device = v;
+       for (const std::string &name : pprt::deviceNames())
+         if (v == name)
+           return static_cast<const char *>(nullptr);
+       return deviceList().c_str();
+     }},
     {"launcher", "threads|mpi",
      "what the ranks are: threads of one process, or of all that mpirun "
      "started, as in mpirun -n 2 pp-run gpt.mlir (default: mpi where mpirun "
@@ -218,9 +236,19 @@ Status checkTogether(const Options &result,
                       "it, got none");
   if (result.dryRun)
     for (const Option &option : options)
-      if (option.needsRun && seen.count(option.name))
+      if ((option.needs & needsRun) && seen.count(option.name))
         return usageError("'--dry-run' runs nothing and so cannot obey '--" +
                           std::string(option.name) + "', got both");
+  if (result.device != "null")
+    return {};
+  if (result.dryRun)
+    return usageError("'--dry-run' runs nothing and so cannot obey "
+                      "'--device=null', got both");
+  for (const Option &option : options)
+    if ((option.needs & needsValues) && seen.count(option.name))
+      return usageError("'--device=null' computes nothing and so cannot obey "
+                        "'--" +
+                        std::string(option.name) + "', got both");
   return {};
 }
 

@@ -28,6 +28,8 @@ struct Options {
   std::string parameters, save, report, trace, metrics, reference;
   /// How many of the last steps the trace has.
   uint64_t traceSteps = 1;
+  /// What the ranks run on, one of pprt::deviceNames().
+  std::string device = "cpu";
   /// What the ranks are: `threads`, or `mpi` for processes; empty: `mpi` where
   /// mpirun started several.
   std::string launcher;

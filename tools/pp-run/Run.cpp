@@ -13,6 +13,7 @@
 #include "DryRun.h"
 #include "Interrupt.h"
 #include "Launch.h"
+#include "NullRun.h"
 #include "Overwrites.h"
 #include "Verify.h"
 #include "pp/Predict/Report.h"
@@ -91,11 +92,11 @@ Expected<Source> loadSource(const Options &options, const World &world) {
                           *content, options.cacheLimit.value_or(0));
   if (!module)
     return module.status();
-  Expected<Compiled> program =
-      (*module)->compile(options.parallelize, Variant::asAsked,
-                         options.dryRun              ? Kernels::none
-                         : world.processCount() == 1 ? Kernels::loaded
-                                                     : Kernels::linked);
+  Expected<Compiled> program = (*module)->compile(
+      options.parallelize, Variant::asAsked,
+      options.dryRun || options.device == "null" ? Kernels::none
+      : world.processCount() == 1                ? Kernels::loaded
+                                                 : Kernels::linked);
   if (!program)
     return program.status();
   source.module = std::move(*module);
@@ -176,8 +177,8 @@ Status train(Session &session, const Batches &batches, const Options &options,
   const bool hasTokens = session.findArgument("tokens").has_value();
   const bool tells = world.process() == 0;
   Progress progress(std::cout, styleFor(options, world), options.steps,
-                    artifact.items_per_step,
-                    hasTokens ? "tokens" : "samples", terminalColumns());
+                    artifact.items_per_step, hasTokens ? "tokens" : "samples",
+                    terminalColumns());
   std::optional<MetricsFile> metrics;
   Status end;
   if (tells && !options.metrics.empty()) {
@@ -355,6 +356,8 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
     return agree(tells ? dryRun(options, *program.artifact, checked,
                                 program.passesMs, std::cout)
                        : Status());
+  if (options.device == "null")
+    return nullRun(options, program.artifact, world, std::cout);
   Expected<Batches> batches =
       Batches::open(options.data, *program.artifact, options.seed);
   if (Status status = agree(batches.status()); !status.ok())

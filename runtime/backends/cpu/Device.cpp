@@ -87,6 +87,7 @@ public:
                                                  uint32_t ranks) override {
     return world.transport(ranks);
   }
+  std::vector<NamedCount> counters() const override { return {}; }
 
 private:
   Status prepare(const ppx::ContractionT &body, CpuKernel &kernel) const;

@@ -9,8 +9,7 @@
 #ifndef PPRT_COMMUNICATION_H
 #define PPRT_COMMUNICATION_H
 
-#include "pprt/Mesh.h"
-#include "pprt/Program.h"
+#include "pprt/Ranks.h"
 
 #include <optional>
 #include <string>
@@ -45,6 +44,11 @@ struct Message {
 std::optional<Message> messageOf(const ppx::ArtifactT &artifact,
                                  const Mesh &mesh, const ppx::ProgramT &program,
                                  const ppx::InstructionT &instruction);
+
+/// What one rank sends by it: the wire bytes, but of a permute that leaves the
+/// rank what it has nothing.
+uint64_t sentBytes(const Ranks &ranks, uint32_t rank,
+                   const ppx::InstructionT &instruction);
 
 /// The communication of one kind over some axes of the mesh.
 struct Traffic {

@@ -30,6 +30,12 @@ struct InstructionTime {
   int64_t begin = 0, end = 0, cpu = 0;
 };
 
+/// Something that a device counts.
+struct NamedCount {
+  std::string name;
+  uint64_t value = 0;
+};
+
 } // namespace pprt
 #pragma GCC visibility pop
 

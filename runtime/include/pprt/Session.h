@@ -40,7 +40,13 @@ class World;
 /// the machine has.
 unsigned coreCount();
 
+/// What programs can run on: "cpu", and "null", which computes nothing and
+/// counts.
+std::vector<std::string> deviceNames();
+
 struct SessionOptions {
+  /// One of deviceNames().
+  std::string device = "cpu";
   /// Finds compiled kernels; if empty they come from the artifact's object.
   KernelResolver resolver;
   /// Threads inside a rank; 0 takes the artifact's, and if it has none either,
@@ -122,6 +128,10 @@ public:
   /// The highest arena byte that was ever written, plus the most that the
   /// rank's threads held from the heap while they ran (if that is counted).
   uint64_t measuredPeakBytes(uint32_t rank) const;
+  /// What the device counted since the session was made, for the ranks here. Of
+  /// "null": launches, copies, flags, the meetings of each rank, and the bytes
+  /// that it would have sent in them; of others nothing.
+  std::vector<NamedCount> counters() const;
   /// Heap allocations made by the rank's threads while they ran.
   uint64_t allocationCount(uint32_t rank) const;
 

@@ -1,0 +1,231 @@
+//===- Null.cpp - a device that computes nothing --------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Null.h"
+#include "../../engine/World.h"
+
+#include <limits>
+#include <map>
+#include <mutex>
+#include <sys/mman.h>
+
+using namespace pprt;
+
+namespace {
+
+/// On a cache line of its own: each is one thread's.
+struct alignas(64) Counts {
+  uint64_t launches = 0, copies = 0, flags = 0;
+};
+
+//===----------------------------------------------------------------------===//
+// The transport: another one, in which each member sends all its name
+//===----------------------------------------------------------------------===//
+
+class NullTransport final : public Transport {
+public:
+  explicit NullTransport(std::unique_ptr<Transport> carrier)
+      : carrier(std::move(carrier)) {}
+
+  Expected<Ticket> prepare(Participation participation) override;
+  Status connect() override { return carrier->connect(); }
+  void start(Ticket ticket, uint64_t round) override;
+  bool ready(Ticket ticket, uint64_t round) override {
+    return carrier->ready(meetings[ticket]->ticket, round);
+  }
+  Progress test(Ticket ticket, uint64_t round) override;
+  void help(const std::function<bool()> &ends) override { carrier->help(ends); }
+  Status poll() override { return carrier->poll(); }
+  void abort(const Status &status) override { carrier->abort(status); }
+
+  struct alignas(64) Meeting {
+    Ticket ticket = 0; ///< the carrier's
+    uint64_t name = 0, mine = 0;
+    std::vector<uint64_t> all;         ///< what each member sent
+    const Meeting *previous = nullptr; ///< of the member, at the place
+    uint64_t started = 0, completed = 0;
+    uint64_t bytes = 0; ///< that the member would send in a round
+  };
+  std::vector<std::unique_ptr<Meeting>> meetings; ///< by ticket
+
+private:
+  void refuse(const char *expected);
+
+  std::unique_ptr<Transport> carrier;
+  std::map<std::tuple<uint64_t, Section, uint32_t>, const Meeting *> last;
+};
+
+/// What a member sends: of a sum for all, as much as is needed when each member
+/// adds a share.
+uint64_t sentBytes(const std::vector<Move> &moves, uint32_t member,
+                   uint64_t members) {
+  uint64_t sent = 0, summed = 0;
+  for (const Move &move : moves) {
+    const uint64_t bytes = move.region.outer * move.region.middle *
+                           move.region.run * elementSize(move.element);
+    const bool isSum = move.sources.size() > 1 && move.targets.size() > 1;
+    summed += isSum ? bytes : 0;
+    for (const Part &source : move.sources)
+      for (const Part &target : move.targets)
+        if (!isSum && source.member == member && target.member != member)
+          sent += bytes;
+  }
+  return sent + 2 * (members - 1) * summed / members;
+}
+
+Expected<Ticket> NullTransport::prepare(Participation p) {
+  const uint32_t members = uint32_t(p.ranks.size());
+  auto meeting = std::make_unique<Meeting>();
+  meeting->name = (p.place * kSections.size() + uint64_t(p.section)) << 24 ^
+                  uint64_t(p.meeting) << 48;
+  meeting->all.resize(members);
+  meeting->bytes = sentBytes(*p.moves, p.member, members);
+  meeting->previous =
+      std::exchange(last[{p.place, p.section, p.member}], meeting.get());
+  std::vector<Move> moves(members);
+  for (uint32_t source = 0; source < members; ++source) {
+    moves[source].region.run = 1;
+    moves[source].element = ppx::ElementType_i64;
+    moves[source].sources = {{source, 0, 0}};
+    for (uint32_t target = 0; target < members; ++target)
+      moves[source].targets.push_back({target, 0, source});
+  }
+  p.moves = std::make_shared<const std::vector<Move>>(std::move(moves));
+  p.inputs = {reinterpret_cast<std::byte *>(&meeting->mine)};
+  p.outputs = {reinterpret_cast<std::byte *>(meeting->all.data())};
+  Expected<Ticket> ticket = carrier->prepare(std::move(p));
+  if (!ticket)
+    return ticket;
+  meeting->ticket = *ticket;
+  meetings.push_back(std::move(meeting));
+  return Ticket(meetings.size() - 1);
+}
+
+void NullTransport::refuse(const char *expected) {
+  carrier->abort(Status(ExitCode::checkFailed,
+                        std::string("a meeting expects ") + expected));
+}
+
+void NullTransport::start(Ticket ticket, uint64_t round) {
+  Meeting &meeting = *meetings[ticket];
+  if (meeting.started++ != round)
+    return refuse("to be started once a round");
+  if (meeting.previous && meeting.previous->completed != round + 1)
+    return refuse("the one before it at its place to have completed");
+  meeting.mine = meeting.name + round;
+  carrier->start(meeting.ticket, round);
+}
+
+Progress NullTransport::test(Ticket ticket, uint64_t round) {
+  Meeting &meeting = *meetings[ticket];
+  if (carrier->test(meeting.ticket, round) != Progress::complete)
+    return Progress::pending;
+  for (uint64_t theirs : meeting.all)
+    if (theirs != meeting.mine) {
+      refuse("all members in the same round of it");
+      return Progress::pending;
+    }
+  ++meeting.completed;
+  return Progress::complete;
+}
+
+//===----------------------------------------------------------------------===//
+// The device
+//===----------------------------------------------------------------------===//
+
+/// Addresses that nobody can read or write.
+class NullMemory final : public Memory {
+public:
+  NullMemory(void *pages, uint64_t bytes) : pages(pages), bytes(bytes) {}
+  ~NullMemory() override { munmap(pages, bytes + 1); }
+  std::byte *address() const override {
+    return static_cast<std::byte *>(pages);
+  }
+  uint64_t size() const override { return bytes; }
+  std::byte *host() const override { return nullptr; }
+  uint64_t writtenBytes() const override { return 0; }
+
+private:
+  void *const pages;
+  const uint64_t bytes;
+};
+
+class NullStream final : public Stream {
+public:
+  explicit NullStream(Counts &counts) : counts(counts) {}
+  Status launch(const Launch &) override { return ++counts.launches, Status(); }
+  Status copy(std::byte *, const std::byte *, uint64_t) override {
+    return ++counts.copies, Status();
+  }
+  Status flag(const std::vector<Values> &, std::byte *) override {
+    return ++counts.flags, Status();
+  }
+  Status write(std::byte *, const void *, uint64_t) override { return {}; }
+
+private:
+  Counts &counts;
+};
+
+class NullDevice final : public Device {
+public:
+  const char *target() const override { return "null"; }
+  uint64_t capacity() const override {
+    return std::numeric_limits<uint64_t>::max();
+  }
+  Status load(const ppx::ArtifactT &) override { return {}; }
+  Expected<std::unique_ptr<const Kernel>>
+  prepare(const ppx::KernelT &) override {
+    return std::make_unique<const Kernel>();
+  }
+  std::unique_ptr<Memory> allocate(uint64_t bytes) override {
+    const int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *pages = mmap(nullptr, bytes + 1, PROT_NONE, kind, -1, 0);
+    return pages == MAP_FAILED ? nullptr
+                               : std::make_unique<NullMemory>(pages, bytes);
+  }
+  Expected<std::unique_ptr<Stream>> stream(Memory &,
+                                           AllocationCounter &) override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    streams.push_back(std::make_unique<Counts>());
+    return std::unique_ptr<Stream>(new NullStream(*streams.back()));
+  }
+  std::unique_ptr<const Launch> bind(Binding) override {
+    return std::make_unique<const Launch>();
+  }
+  Expected<std::unique_ptr<Transport>> transport(World &world,
+                                                 uint32_t ranks) override {
+    Expected<std::unique_ptr<Transport>> carrier = world.transport(ranks);
+    if (!carrier)
+      return carrier;
+    auto created = std::make_unique<NullTransport>(std::move(*carrier));
+    meetings = created.get();
+    return std::unique_ptr<Transport>(std::move(created));
+  }
+  std::vector<NamedCount> counters() const override;
+
+private:
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Counts>> streams;
+  const NullTransport *meetings = nullptr; ///< lives as long as the session
+};
+
+std::vector<NamedCount> NullDevice::counters() const {
+  uint64_t launches = 0, copies = 0, flags = 0, met = 0, bytes = 0;
+  for (const std::unique_ptr<Counts> &its : streams)
+    launches += its->launches, copies += its->copies, flags += its->flags;
+  for (const auto &its : meetings->meetings)
+    met += its->completed, bytes += its->completed * its->bytes;
+  return {{"launches", launches},
+          {"copies", copies},
+          {"flags", flags},
+          {"meetings", met},
+          {"bytes", bytes}};
+}
+
+} // namespace
+
+std::unique_ptr<Device> null::makeDevice() {
+  return std::make_unique<NullDevice>();
+}

@@ -6,13 +6,17 @@
 // example of the installed runtime in C. Each input's values come from the file
 // NAME.raw of the folder, dense and row-major.
 //
-//   run-c MODEL.ppx FOLDER STEPS OUT.safetensors
+//   run-c MODEL.ppx FOLDER STEPS OUT.safetensors [mpi]
+//
+// With `mpi` its ranks are in the processes that mpirun starts, all of which do
+// the same; process 0 prints and writes.
 //
 //===----------------------------------------------------------------------===//
 #include <pprt/pprt.h>
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static int fail(const char *what, int code) {
@@ -38,8 +42,8 @@ static int feed(pprt_session *session, uint32_t argument,
   return code;
 }
 
-static int train(pprt_session *session, const char *folder, long steps,
-                 const char *out) {
+static int train(pprt_session *session, int tells, const char *folder,
+                 long steps, const char *out) {
   int code = pprt_initialize(session, /*seed=*/0);
   for (uint32_t i = 0; !code && i < pprt_argument_count(session); ++i) {
     pprt_tensor tensor;
@@ -54,7 +58,7 @@ static int train(pprt_session *session, const char *folder, long steps,
     code = pprt_step(session);
     if (!code)
       code = pprt_get_output(session, 0, &loss, sizeof(loss));
-    if (!code)
+    if (!code && tells)
       printf("step %ld loss %.9g\n", step, loss);
   }
   if (!code)
@@ -63,17 +67,26 @@ static int train(pprt_session *session, const char *folder, long steps,
 }
 
 int main(int argc, char **argv) {
-  if (argc != 5)
-    return fail("expects MODEL.ppx FOLDER STEPS OUT.safetensors", PPRT_USAGE);
-  pprt_session *session;
-  int code = pprt_open(argv[1], NULL, &session);
+  const int is_shared = argc == 6 && strcmp(argv[5], "mpi") == 0;
+  if (argc != 5 && !is_shared)
+    return fail("expects MODEL.ppx FOLDER STEPS OUT.safetensors [mpi]",
+                PPRT_USAGE);
+  pprt_options options = {sizeof(options), 0, 30, NULL, NULL};
+  int code = is_shared ? pprt_open_mpi(&options.world) : PPRT_OK;
   if (code)
     return fail(pprt_error(), code);
-  code = train(session, argv[2], atol(argv[3]), argv[4]);
+  pprt_session *session;
+  code = pprt_open(argv[1], &options, &session);
+  if (!code)
+    code = train(session, !is_shared || pprt_process(options.world) == 0,
+                 argv[2], atol(argv[3]), argv[4]);
+  if (code && is_shared)
+    pprt_abort(options.world, code);
   if (code)
     fail(pprt_error(), code);
-  if (pprt_is_stuck(session))
+  if (session && pprt_is_stuck(session))
     _exit(code);
   pprt_close(session);
+  pprt_close_world(options.world);
   return code;
 }

@@ -9,6 +9,7 @@
 #include "pprt/Artifact.h"
 #include "pprt/Checks.h"
 #include "pprt/Session.h"
+#include "pprt/World.h"
 #include "pprt/host/Parameters.h"
 #include "pprt/pprt.h"
 
@@ -33,15 +34,21 @@ static_assert(PPRT_USAGE == int(ExitCode::usage) &&
               PPRT_BAD_ARTIFACT == int(ExitCode::badArtifact) &&
               PPRT_OUT_OF_MEMORY == int(ExitCode::outOfMemory) &&
               PPRT_CHECK_FAILED == int(ExitCode::checkFailed) &&
+              PPRT_RANKS_DISAGREE == int(ExitCode::ranksDisagree) &&
               PPRT_RANK_DIED == int(ExitCode::rankDied) &&
               PPRT_HANG == int(ExitCode::hang) &&
               PPRT_BAD_PARAMETERS == int(ExitCode::badParameters) &&
               PPRT_IO == int(ExitCode::io) &&
               PPRT_DEVICE == int(ExitCode::device));
 
+struct pprt_world {
+  std::shared_ptr<World> world;
+};
+
 struct pprt_session {
   enum class Phase { opened, begun, ended };
 
+  std::shared_ptr<World> world; ///< null: this process
   std::unique_ptr<Session> session;
   Phase phase = Phase::opened;
   std::vector<bool> hasValues; ///< by argument
@@ -75,12 +82,35 @@ const char *pprt_version(void) { return PPRT_VERSION; }
 const char *pprt_error(void) { return lastError.c_str(); }
 
 //===----------------------------------------------------------------------===//
+// Processes
+//===----------------------------------------------------------------------===//
+
+int pprt_open_mpi(pprt_world **world) {
+  *world = nullptr;
+  Expected<std::unique_ptr<World>> opened = openMpi();
+  if (opened)
+    *world = new pprt_world{std::move(*opened)};
+  return report(opened.status());
+}
+
+void pprt_close_world(pprt_world *world) { delete world; }
+uint32_t pprt_process(const pprt_world *world) {
+  return world->world->process();
+}
+uint32_t pprt_process_count(const pprt_world *world) {
+  return world->world->processCount();
+}
+void pprt_abort(pprt_world *world, int code) {
+  world->world->abort(Status(ExitCode(code), lastError));
+}
+
+//===----------------------------------------------------------------------===//
 // From artifact to session
 //===----------------------------------------------------------------------===//
 
 /// What the caller knows of the options; the rest is as by default.
 static Expected<SessionOptions> read(const pprt_options *given) {
-  pprt_options known = {sizeof(pprt_options), 0, 30};
+  pprt_options known = {sizeof(pprt_options), 0, 30, nullptr, nullptr};
   if (given) {
     if (given->size < sizeof(given->size) || given->size > sizeof(known))
       return Status(ExitCode::usage, "pprt_options expects a size of at most " +
@@ -96,25 +126,39 @@ static Expected<SessionOptions> read(const pprt_options *given) {
   SessionOptions options;
   options.threadsPerRank = known.threads_per_rank;
   options.hangTimeoutSeconds = known.hang_timeout_seconds;
+  if (known.device)
+    options.device = known.device;
+  if (known.world)
+    options.world = known.world->world;
   return options;
+}
+
+/// Whoever opens waits for all others: they must not have given up.
+static Status agree(const SessionOptions &options, const Status &mine) {
+  return options.world ? options.world->agree(mine, /*interrupted=*/false).first
+                       : mine;
 }
 
 static int open(Expected<ppx::ArtifactT> loaded, const std::string &name,
                 const pprt_options *given, pprt_session **session) {
-  if (!loaded)
-    return report(loaded.status());
   const Expected<SessionOptions> options = read(given);
   if (!options)
     return report(options.status());
+  Status status = loaded.status();
+  if (loaded) {
+    status = checkArtifact(*loaded).status();
+    status = Status(status.code(), name + ": " + status.message());
+  }
+  if (status = agree(*options, status); !status.ok())
+    return report(status);
   auto artifact = std::make_shared<const ppx::ArtifactT>(std::move(*loaded));
-  if (Status status = checkArtifact(*artifact).status(); !status.ok())
-    return report(Status(status.code(), name + ": " + status.message()));
   Expected<std::unique_ptr<Session>> created =
       Session::create(artifact, *options);
   if (!created)
     return report(Status(created.status().code(),
                          name + ": " + created.status().message()));
   *session = new pprt_session;
+  (*session)->world = options->world;
   (*session)->session = std::move(*created);
   (*session)->hasValues.resize(artifact->arguments.size());
   return PPRT_OK;
@@ -325,5 +369,7 @@ int pprt_get(const pprt_session *session, uint32_t argument, void *values,
 }
 
 int pprt_save(const pprt_session *session, const char *path) {
-  return report(host::saveParameters(path, *session->session));
+  const bool writes = !session->world || session->world->process() == 0;
+  return report(writes ? host::saveParameters(path, *session->session)
+                       : host::giveParameters(*session->session));
 }

@@ -10,7 +10,7 @@
 #ifndef PPRT_ENGINE_LEADING_H
 #define PPRT_ENGINE_LEADING_H
 
-#include "World.h"
+#include "pprt/World.h"
 
 #include <vector>
 

@@ -8,11 +8,11 @@
 #include "HostBuffers.h"
 #include "Leading.h"
 #include "Measurements.h"
-#include "World.h"
 #include "polled/PolledExecutor.h"
 #include "pprt/Artifact.h"
 #include "pprt/BFloat16.h"
 #include "pprt/Initialize.h"
+#include "pprt/World.h"
 
 #include <algorithm>
 #include <cstring>

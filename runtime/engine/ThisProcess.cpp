@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../collectives/inprocess/ThreadTransport.h"
-#include "World.h"
+#include "pprt/World.h"
 
 #include <cstdio>
 #include <unistd.h>

@@ -4,9 +4,9 @@
 //
 // In: the meetings of the ranks of this process, each told once and before the
 // first round. Out: their moves, performed once a round under the model of
-// pprt/Checks.h: none of the members completes before all have started, and
-// every element is reduced in the order of its sources, so that all transports
-// leave the same bits.
+// pprt/Checks.h: none of the members completes before all have started that it
+// sends to or receives from, and every element is reduced in the order of its
+// sources, so that all transports leave the same bits.
 //
 // The order of calls: prepare() for every member that this process has,
 // connect(), then for each round start(), and test() until it is complete. They

@@ -125,11 +125,26 @@ def check_runs(build, folder, out):
             yield f"{name} expects the losses of {report['steps']}, got {lines}"
         if (folder / f"{name}.safetensors").read_bytes() != parameters:
             yield f"{name} expects the parameters that pp-run saves, got others"
+        yield from check_shared(folder, name, [program, "mlp.ppx", data, STEPS], lines, parameters)
         (folder / "bad.ppx").write_bytes((folder / "mlp.ppx").read_bytes()[:-1])
         for artifact, code, text in (("bad.ppx", 3, "bad.ppx"), ("none.ppx", 14, "none.ppx")):
             done = call(program, artifact, data, STEPS, "never.safetensors", cwd=folder)
             if done.returncode != code or text not in done.stderr:
                 yield f"{name} {artifact} expects code {code} and '{text}', got {done}"
+
+
+def check_shared(folder, name, command, lines, parameters):
+    """The same in three processes, and what is said of a file that one of them cannot read."""
+    if not any(folder.rglob("libpprt_mpi.so")) or not shutil.which("mpirun"):
+        return
+    mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "3"]
+    shared = folder / f"{name}-mpi.safetensors"
+    found = make(*mpirun, *command, shared.name, "mpi", cwd=folder)
+    if found != lines or shared.read_bytes() != parameters:
+        yield f"{name} over MPI expects what threads compute, got {found}"
+    done = call(*mpirun, command[0], "none.ppx", *command[2:], "never.safetensors", "mpi", cwd=folder)
+    if done.returncode != 14 or done.stderr.count("error: ") != 1 or "none.ppx" not in done.stderr:
+        yield f"{name} over MPI expects one to say that there is no none.ppx, got {done}"
 
 
 def main():

@@ -141,21 +141,27 @@ TEST(CapiOpen, RefusesWhatIsNoArtifact) {
 TEST(CapiOpen, ReadsTheOptionsThatTheCallerKnows) {
   pprt_session *session = nullptr;
   const std::vector<uint8_t> bytes = makeEcho();
-  const auto open = [&](pprt_options options) {
+  const auto open = [&](size_t size, uint32_t threads, double timeout,
+                        const char *device = nullptr) {
+    const pprt_options options = {size, threads, timeout, device, nullptr};
     const int code =
         pprt_open_bytes(bytes.data(), bytes.size(), &options, &session);
     pprt_close(session);
     return code;
   };
-  EXPECT_EQ(open({sizeof(pprt_options), 2, 5}), PPRT_OK) << pprt_error();
+  EXPECT_EQ(open(sizeof(pprt_options), 2, 5), PPRT_OK) << pprt_error();
   // An older structure ended before the timeout.
-  EXPECT_EQ(open({offsetof(pprt_options, hang_timeout_seconds), 2, -1}),
-            PPRT_OK)
+  EXPECT_EQ(open(offsetof(pprt_options, hang_timeout_seconds), 2, -1), PPRT_OK)
       << pprt_error();
-  EXPECT_EQ(open({sizeof(pprt_options) + 8, 0, 0}), PPRT_USAGE);
-  EXPECT_EQ(open({0, 0, 0}), PPRT_USAGE);
-  EXPECT_EQ(open({sizeof(pprt_options), 0, -1}), PPRT_USAGE);
-  EXPECT_EQ(open({sizeof(pprt_options), 99999, 0}), PPRT_DEVICE);
+  EXPECT_EQ(open(sizeof(pprt_options) + 8, 0, 0), PPRT_USAGE);
+  EXPECT_EQ(open(0, 0, 0), PPRT_USAGE);
+  EXPECT_EQ(open(sizeof(pprt_options), 0, -1), PPRT_USAGE);
+  EXPECT_EQ(open(sizeof(pprt_options), 99999, 0), PPRT_DEVICE);
+  EXPECT_EQ(open(sizeof(pprt_options), 0, 5, "null"), PPRT_OK) << pprt_error();
+  EXPECT_EQ(open(sizeof(pprt_options), 0, 5, "abacus"), PPRT_USAGE);
+  EXPECT_NE(std::string(pprt_error()).find("'abacus'"), std::string::npos);
+  // One that ended before the device.
+  EXPECT_EQ(open(offsetof(pprt_options, device), 0, 5, "abacus"), PPRT_OK);
 }
 
 } // namespace

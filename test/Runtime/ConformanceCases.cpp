@@ -91,6 +91,27 @@ std::vector<Move> Case::moves() const {
   return movesOfCollective(instruction, inputs, memberCount(), receivers);
 }
 
+uint64_t Case::sentBytes(uint32_t member) const {
+  const uint64_t n = memberCount();
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < operands.size(); ++i)
+    bytes += inputBytes(member, i);
+  if (isTransfer || n == 1)
+    return isTransfer ? bytes : 0;
+  switch (kind) {
+  case ppx::CollectiveKind_all_reduce:
+    return 2 * (n - 1) * bytes / n;
+  case ppx::CollectiveKind_all_gather:
+    return (n - 1) * bytes;
+  case ppx::CollectiveKind_reduce_scatter:
+  case ppx::CollectiveKind_all_to_all:
+    return (n - 1) * bytes / n;
+  case ppx::CollectiveKind_permute:
+    break;
+  }
+  return receivers[member] == member ? 0 : bytes;
+}
+
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
@@ -405,6 +426,26 @@ std::vector<Case> conformance::largeCases(uint32_t worldSize) {
   cases.push_back(test);
   test.kind = CollectiveKind_reduce_scatter;
   test.operands = {{{n * 1024, (16 << 10) / n}, 0}};
+  cases.push_back(test);
+  test.kind = CollectiveKind_all_to_all;
+  test.operands = {{{n * 1024, (16 << 10) / n}, 1, 0}};
+  cases.push_back(test);
+  test.kind = CollectiveKind_all_reduce;
+  test.element = ElementType_bf16;
+  test.operands = {{{uint64_t(32) << 20}}};
+  cases.push_back(test);
+  test.kind = CollectiveKind_permute;
+  test.element = ElementType_f64;
+  test.operands = {{{uint64_t(8) << 20}}};
+  for (uint32_t m = 0; m < n; ++m)
+    test.receivers.push_back(uint32_t((m + 1) % n));
+  cases.push_back(test);
+  if (n == 1)
+    return cases;
+  test.isTransfer = true;
+  test.element = ElementType_i1;
+  test.operands = {{{(uint64_t(64) << 20) + 1}}};
+  test.ranks = {0, worldSize - 1};
   cases.push_back(test);
   return cases;
 }

@@ -45,6 +45,8 @@ struct Case {
   uint64_t inputBytes(uint32_t member, size_t operand) const;
   uint64_t outputBytes(uint32_t member, size_t operand) const;
   std::vector<Move> moves() const;
+  /// What a member sends in a round, by the definition of the collective.
+  uint64_t sentBytes(uint32_t member) const;
 
   void fillInput(uint32_t round, uint32_t member, size_t operand,
                  std::byte *input) const;
@@ -55,7 +57,7 @@ struct Case {
 
 /// Every collective x type x size x group of a world, in place or not.
 std::vector<Case> smallCases(uint32_t worldSize);
-/// Of 64 MiB.
+/// Of 64 MiB for each member.
 std::vector<Case> largeCases(uint32_t worldSize);
 
 } // namespace pprt::conformance

@@ -3,14 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One set of tests over every transport: each meeting of the table, over
-// several rounds; meetings of several places at the same time, in any order;
+// several rounds; meetings of several places at the same time, in any order,
+// and of one place one after another; that nobody leaves before all have come;
 // the end of all waits when one member fails. Alone it tests one process's
 // ranks; under mpirun, with --launcher=mpi, those of all processes, which make
-// the same tests in the same order.
+// the same tests in the same order. With --device=null nothing is to move, and
+// what is counted is the answer.
 //
 //===----------------------------------------------------------------------===//
 #include "ConformanceCases.h"
 
+#include "backends/Backends.h"
 #include "collectives/inprocess/Event.h"
 #include "collectives/inprocess/ThreadTransport.h"
 #include "collectives/mpi/Plugin.h"
@@ -19,12 +22,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <iostream>
 #include <map>
 #include <mutex>
 #include <random>
+#include <thread>
 #include <unistd.h>
 
 using namespace pprt;
@@ -35,16 +40,20 @@ namespace {
 /// Set by main().
 std::unique_ptr<World> world;
 std::vector<uint32_t> worldSizes;
+std::string deviceName = "cpu";
 bool stalls = false; ///< the member that does not come is long in coming
 
+enum class Places { many, one };
+
 /// The ranks of this process with the cases they take part in: case c is place
-/// c, and the only meeting there.
+/// c, and the only meeting there; or meeting c of the one place.
 class Members {
   // Wakers outlive the transport.
   std::map<uint32_t, std::unique_ptr<inprocess::Event>> events;
 
 public:
-  Members(std::vector<Case> cases, uint32_t worldSize);
+  Members(std::vector<Case> cases, uint32_t worldSize,
+          Places places = Places::many);
 
   /// Calls f(rank) on a thread of each rank here, and waits for all.
   void forEachRank(const std::function<void(uint32_t)> &f);
@@ -52,7 +61,10 @@ public:
   /// Parts of a round of one of them.
   void start(uint32_t rank, size_t test, uint32_t round);
   bool isComplete(uint32_t rank, size_t test, uint32_t round);
+  void await(uint32_t rank, size_t test, uint32_t round);
   void check(uint32_t rank, size_t test, uint32_t round);
+  /// Of a device that counts: after all rounds of all cases.
+  void checkCounts();
   /// Some help before they sleep, some do not.
   void sleep(uint32_t rank, uint32_t seen) {
     if (rank % 3 != 0)
@@ -64,6 +76,7 @@ public:
   void run(uint32_t rank, const std::vector<size_t> &tests);
 
   const std::vector<Case> cases;
+  std::unique_ptr<Device> device;
   std::unique_ptr<Transport> transport;
   /// What went wrong, of all threads.
   std::string faults();
@@ -75,6 +88,7 @@ private:
     std::vector<std::vector<std::byte>> inputs, outputs;
   };
   void fault(const std::string &text);
+  void checkNothing(uint32_t rank, size_t test, uint32_t round);
 
   std::vector<uint32_t> here; ///< ranks
   std::map<std::pair<uint32_t, size_t>, Membership> memberships;
@@ -82,9 +96,10 @@ private:
   std::string found;
 };
 
-Members::Members(std::vector<Case> all, uint32_t worldSize)
-    : cases(std::move(all)) {
-  Expected<std::unique_ptr<Transport>> made = world->transport(worldSize);
+Members::Members(std::vector<Case> all, uint32_t worldSize, Places places)
+    : cases(std::move(all)), device(std::move(*makeDevice(deviceName, {}))) {
+  Expected<std::unique_ptr<Transport>> made =
+      device->transport(*world, worldSize);
   if (!made) {
     fault(made.status().message());
     return;
@@ -105,7 +120,8 @@ Members::Members(std::vector<Case> all, uint32_t worldSize)
       Membership &mine = memberships[{rank, index}];
       mine.member = member;
       Participation part;
-      part.place = index;
+      part.place = places == Places::many ? index : 0;
+      part.meeting = places == Places::many ? 0 : uint32_t(index);
       part.section = Section::body;
       part.member = member;
       part.ranks = test.ranks;
@@ -170,13 +186,57 @@ bool Members::isComplete(uint32_t rank, size_t test, uint32_t round) {
          transport->test(ticket, round) == Progress::complete;
 }
 
+void Members::await(uint32_t rank, size_t test, uint32_t round) {
+  while (true) {
+    const uint32_t seen = count(rank);
+    if (isComplete(rank, test, round))
+      return;
+    sleep(rank, seen);
+  }
+}
+
 void Members::check(uint32_t rank, size_t test, uint32_t round) {
   const Membership &mine = memberships.at({rank, test});
+  if (deviceName == "null")
+    return checkNothing(rank, test, round);
   for (size_t i = 0; i < cases[test].operands.size(); ++i)
     if (cases[test].outputBytes(mine.member, i) > 0)
       fault(cases[test].findFault(
           round, mine.member, i,
           (cases[test].inPlace ? mine.inputs : mine.outputs)[i].data()));
+}
+
+/// Inputs are as they were, outputs as they were not written.
+void Members::checkNothing(uint32_t rank, size_t test, uint32_t round) {
+  const Membership &mine = memberships.at({rank, test});
+  for (size_t i = 0; i < mine.outputs.size(); ++i)
+    for (std::byte value : mine.outputs[i])
+      if (value != std::byte(0xff))
+        return fault(cases[test].name() + ": expects no output");
+  for (size_t i = 0; i < mine.inputs.size(); ++i) {
+    std::vector<std::byte> expected(mine.inputs[i].size(), std::byte(0xff));
+    if (cases[test].inputBytes(mine.member, i) > 0)
+      cases[test].fillInput(round, mine.member, i, expected.data());
+    if (expected != mine.inputs[i])
+      return fault(cases[test].name() + ": expects its input unchanged");
+  }
+}
+
+void Members::checkCounts() {
+  uint64_t meetings = 0, bytes = 0;
+  for (const auto &[key, mine] : memberships) {
+    const Case &test = cases[key.second];
+    meetings += test.rounds;
+    bytes += test.rounds * test.sentBytes(mine.member);
+  }
+  for (const NamedCount &count : device->counters()) {
+    const uint64_t expected = count.name == "meetings" ? meetings
+                              : count.name == "bytes"  ? bytes
+                                                       : 0;
+    if (count.value != expected)
+      fault(count.name + " expects " + std::to_string(expected) + ", got " +
+            std::to_string(count.value));
+  }
 }
 
 void Members::run(uint32_t rank, const std::vector<size_t> &tests) {
@@ -226,19 +286,99 @@ TEST(Conformance, EveryCollectiveOfEveryTypeAndSize) {
         for (const auto &[number, tests] : batches)
           members.run(rank, tests);
       });
+    members.checkCounts();
     EXPECT_EQ(members.faults(), "") << worldSize << " ranks";
   }
 }
 
+// One at a time, for the memory that they take.
 TEST(Conformance, LargeOnes) {
-  const uint32_t worldSize = worldSizes[0];
-  Members members(largeCases(worldSize), worldSize);
-  if (members.faults().empty())
-    members.forEachRank([&](uint32_t rank) {
-      for (size_t test : members.casesOf(rank))
-        members.run(rank, {test});
-    });
-  EXPECT_EQ(members.faults(), "");
+  const auto isShared = [](uint32_t size) { return size > 1; };
+  const auto found =
+      std::find_if(worldSizes.begin(), worldSizes.end(), isShared);
+  const uint32_t worldSize = found == worldSizes.end() ? 1 : *found;
+  for (const Case &test : largeCases(worldSize)) {
+    Members members({test}, worldSize);
+    if (members.faults().empty())
+      members.forEachRank([&](uint32_t rank) {
+        for (size_t its : members.casesOf(rank))
+          members.run(rank, {its});
+      });
+    EXPECT_EQ(members.faults(), "");
+  }
+}
+
+// The k-th of each member meet, however far ahead of others one is.
+TEST(Conformance, MeetingsOfAPlaceComeInOrder) {
+  for (uint32_t worldSize : worldSizes) {
+    std::vector<Case> cases;
+    for (uint64_t size : {5, 0, 70'001, 5, 1}) {
+      Case test;
+      test.operands = {{{size}}};
+      for (uint32_t rank = 0; rank < worldSize; ++rank)
+        test.ranks.push_back(rank);
+      cases.push_back(test);
+      test.kind = ppx::CollectiveKind_all_gather;
+      test.element = ppx::ElementType_i64;
+      cases.push_back(test);
+    }
+    Members members(cases, worldSize, Places::one);
+    if (members.faults().empty())
+      members.forEachRank([&](uint32_t rank) {
+        for (uint32_t round = 0; round < 3; ++round)
+          for (size_t test : members.casesOf(rank)) {
+            if ((test + rank + round) % 4 == 0)
+              usleep(200); // late
+            members.start(rank, test, round);
+            members.await(rank, test, round);
+            members.check(rank, test, round);
+          }
+      });
+    members.checkCounts();
+    EXPECT_EQ(members.faults(), "") << worldSize << " ranks";
+  }
+}
+
+// Also whoever only sends, or needs nothing of the one that is late.
+TEST(Conformance, NobodyLeavesBeforeAllHaveCome) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds late(60), margin(20);
+  const uint32_t worldSize = worldSizes.back();
+  if (worldSize < 2)
+    GTEST_SKIP() << "one rank waits for nobody";
+  for (ppx::CollectiveKind kind : ppx::EnumValuesCollectiveKind())
+    for (uint64_t size : {uint64_t(1), uint64_t(40'000)}) {
+      Case test;
+      test.kind = kind;
+      test.rounds = 1;
+      test.operands = {{{size * worldSize, worldSize}, 0, 1}};
+      for (uint32_t rank = 0; rank < worldSize; ++rank) {
+        test.ranks.push_back(rank);
+        test.receivers.push_back((rank + 1) % worldSize);
+      }
+      Case transfer = test;
+      transfer.isTransfer = true;
+      transfer.ranks = {0, worldSize - 1}; // the receiver comes late
+      Members members({test, transfer}, worldSize);
+      ASSERT_TRUE(world->agree({}, false).first.ok());
+      const Clock::time_point begin = Clock::now();
+      members.forEachRank([&](uint32_t rank) {
+        if (rank == worldSize - 1)
+          std::this_thread::sleep_until(begin + late);
+        for (size_t its : members.casesOf(rank))
+          members.start(rank, its, 0);
+        for (size_t its : members.casesOf(rank)) {
+          members.await(rank, its, 0);
+          members.check(rank, its, 0);
+        }
+        // Of a permute the neighbours of the one that is late.
+        if (kind != ppx::CollectiveKind_permute || rank == 0 ||
+            rank + 2 >= worldSize)
+          EXPECT_GE(Clock::now() - begin + margin, late)
+              << "rank " << rank << ", " << test.name();
+      });
+      EXPECT_EQ(members.faults(), "");
+    }
 }
 
 // Queues are independent: meetings of different places go on at the same time,
@@ -252,6 +392,7 @@ TEST(Conformance, PlacesGoOnAtTheSameTimeInAnyOrder) {
         std::shuffle(mine.begin(), mine.end(), std::mt19937_64(rank));
         members.run(rank, mine);
       });
+    members.checkCounts();
     EXPECT_EQ(members.faults(), "") << worldSize << " ranks";
   }
 }
@@ -351,6 +492,8 @@ int main(int argc, char **argv) {
     const std::string argument = argv[i];
     if (const auto value = option(argument, "launcher"))
       launcher = *value;
+    else if (const auto value = option(argument, "device"))
+      deviceName = *value;
     else if (const auto value = option(argument, "ranks"))
       worldSizes.push_back(uint32_t(std::stoul(*value)));
     else if (argument == "--small-messages")
@@ -377,6 +520,10 @@ int main(int argc, char **argv) {
   }
   if (worldSizes.empty())
     worldSizes = {1, 2, 3, 4, 8};
+  if (const auto device = makeDevice(deviceName, {}); !device.ok()) {
+    std::cerr << device.status().message() << "\n";
+    return int(device.status().code());
+  }
   // An abort under MPI is a run of its own: messages stay under way.
   std::string &filter = testing::GTEST_FLAG(filter);
   if (aborts)

@@ -10,7 +10,7 @@
 #include "ProgramBuilder.h"
 
 #include "backends/null/Null.h"
-#include "engine/World.h"
+#include "pprt/World.h"
 #include "engine/polled/PolledExecutor.h"
 #include "pprt/Checks.h"
 #include "pprt/Communication.h"

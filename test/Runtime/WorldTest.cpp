@@ -11,7 +11,7 @@
 #include "Pipelines.h"
 
 #include "collectives/inprocess/ThreadTransport.h"
-#include "engine/World.h"
+#include "pprt/World.h"
 #include "pprt/Checks.h"
 #include "pprt/Session.h"
 

@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Launch.h"
-#include "collectives/mpi/Plugin.h"
 #include "pprt/Artifact.h"
 #include "pprt/Files.h"
 
@@ -58,9 +57,7 @@ Expected<std::shared_ptr<World>> pp::run::launch(const Options &options) {
   if (options.launcher == "threads" ||
       (options.launcher.empty() && !isOneOfSeveral()))
     return std::shared_ptr<World>(thisProcess());
-  mpi::Limits limits;
-  limits.silenceSeconds = options.hangTimeoutSeconds;
-  Expected<std::unique_ptr<World>> opened = mpi::openWorld("", &limits);
+  Expected<std::unique_ptr<World>> opened = openMpi(options.hangTimeoutSeconds);
   if (!opened)
     return opened.status();
   return std::shared_ptr<World>(std::move(*opened));

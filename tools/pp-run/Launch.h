@@ -12,7 +12,7 @@
 
 #include "Compile.h"
 #include "Options.h"
-#include "engine/World.h"
+#include "pprt/World.h"
 
 namespace pp::run {
 

@@ -8,10 +8,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "NullRun.h"
-#include "engine/World.h"
 #include "pprt/Communication.h"
 #include "pprt/Files.h"
 #include "pprt/Ranks.h"
+#include "pprt/World.h"
 #include "pprt/host/Measure.h"
 
 #include <chrono>

@@ -24,7 +24,7 @@
 #include "pprt/host/Measure.h"
 #include "pprt/host/Metrics.h"
 #include "pprt/host/Parameters.h"
-#include "pprt/host/Progress.h"
+#include "pprt/host/ProgressLine.h"
 #include "pprt/host/ReadAhead.h"
 
 #include <chrono>
@@ -149,13 +149,13 @@ std::optional<uint32_t> findLoss(const ppx::ArtifactT &artifact) {
   return std::nullopt;
 }
 
-Progress::Style styleFor(const Options &options, const World &world) {
+ProgressLine::Style styleFor(const Options &options, const World &world) {
   if (options.quiet || world.process() != 0)
-    return Progress::Style::quiet;
+    return ProgressLine::Style::quiet;
   // mpirun gives process 0 a terminal, whatever its own output is.
   return world.processCount() == 1 && isatty(STDOUT_FILENO)
-             ? Progress::Style::bar
-             : Progress::Style::lines;
+             ? ProgressLine::Style::bar
+             : ProgressLine::Style::lines;
 }
 
 /// How wide the terminal is; 80 where nobody knows.
@@ -176,9 +176,9 @@ Status train(Session &session, const Batches &batches, const Options &options,
   // Tokens are what a language model's step is measured in.
   const bool hasTokens = session.findArgument("tokens").has_value();
   const bool tells = world.process() == 0;
-  Progress progress(std::cout, styleFor(options, world), options.steps,
-                    artifact.items_per_step, hasTokens ? "tokens" : "samples",
-                    terminalColumns());
+  ProgressLine progress(std::cout, styleFor(options, world), options.steps,
+                        artifact.items_per_step,
+                        hasTokens ? "tokens" : "samples", terminalColumns());
   std::optional<MetricsFile> metrics;
   Status end;
   if (tells && !options.metrics.empty()) {

@@ -12,7 +12,7 @@
 
 #include "Compile.h"
 #include "Options.h"
-#include "engine/World.h"
+#include "pprt/World.h"
 #include "pprt/host/Batches.h"
 #include "pprt/host/Report.h"
 #include "pprt/host/SafeTensors.h"

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Device.h"
-#include "../../engine/World.h"
+#include "pprt/World.h"
 #include "Arena.h"
 #include "Contraction.h"
 #include "KernelObject.h"

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Null.h"
-#include "../../engine/World.h"
+#include "pprt/World.h"
 
 #include <limits>
 #include <map>

@@ -16,22 +16,36 @@ using namespace pprt;
 
 static constexpr char kName[] = "libpprt_mpi.so";
 
-/// The folder of this process's program, with a slash.
-static std::string programFolder() {
+static std::string folderOf(const std::string &file) {
+  return file.substr(0, file.rfind('/') + 1);
+}
+
+/// Where the library may lie, with a slash.
+static std::vector<std::string> folders() {
   char path[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
-  const std::string program(path, length > 0 ? size_t(length) : 0);
-  return program.substr(0, program.rfind('/') + 1);
+  const std::string program =
+      folderOf(std::string(path, length > 0 ? size_t(length) : 0));
+  std::vector<std::string> result = {program, program + "../lib/"};
+  Dl_info runtime; // libpprt.so, unless the program has it all
+  if (dladdr(reinterpret_cast<void *>(&openMpi), &runtime) && runtime.dli_fname)
+    result.push_back(folderOf(runtime.dli_fname));
+  return result;
+}
+
+Expected<std::unique_ptr<World>> pprt::openMpi(uint64_t silenceSeconds) {
+  mpi::Limits limits;
+  limits.silenceSeconds = silenceSeconds;
+  return mpi::openWorld("", &limits);
 }
 
 Expected<std::unique_ptr<World>> mpi::openWorld(const std::string &library,
                                                 const Limits *limits) {
   std::string path = library;
   if (path.empty()) {
-    const std::string folder = programFolder();
     path = kName;
-    for (const char *beside : {"", "../lib/"})
-      if (const std::string file = folder + beside + kName;
+    for (const std::string &folder : folders())
+      if (const std::string file = folder + kName;
           access(file.c_str(), R_OK) == 0) {
         path = file;
         break;

@@ -9,7 +9,7 @@
 #ifndef PPRT_COLLECTIVES_MPI_PLUGIN_H
 #define PPRT_COLLECTIVES_MPI_PLUGIN_H
 
-#include "../../engine/World.h"
+#include "pprt/World.h"
 #include "Lanes.h"
 
 namespace pprt::mpi {
@@ -22,10 +22,9 @@ struct Opened {
 /// The library's one function, `pprtOpenMpi`. Null limits: the usual ones.
 using OpenFunction = void(const Limits *limits, Opened *opened);
 
-/// The processes that mpirun started, or this one alone. Fails (usage) with
-/// what to install. `library`: its path; if empty, it lies beside the program,
-/// in
-/// ../lib, or where the system looks.
+/// As openMpi(), with other limits. `library`: its path; if empty, it lies
+/// beside the program, in ../lib, beside the runtime's library, or where the
+/// system looks.
 Expected<std::unique_ptr<World>> openWorld(const std::string &library = "",
                                            const Limits *limits = nullptr);
 

@@ -14,7 +14,7 @@
 #ifndef PPRT_COLLECTIVES_MPI_WORLD_H
 #define PPRT_COLLECTIVES_MPI_WORLD_H
 
-#include "../../engine/World.h"
+#include "pprt/World.h"
 #include "Engine.h"
 #include "Lanes.h"
 

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PolledExecutor.h"
-#include "../World.h"
+#include "pprt/World.h"
 #include "HangReport.h"
 
 #include <algorithm>

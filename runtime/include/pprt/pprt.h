@@ -11,6 +11,10 @@
 // from one thread. A call that can fail returns a code of Status.h, 0 for
 // success; the text is pprt_error(). Nothing throws, nothing prints.
 //
+// Ranks may be in several processes: then each of them opens the world, opens
+// the same artifact in it, and makes the same calls. Process 0 gets what is
+// read whole, and writes files.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_PPRT_H
 #define PPRT_PPRT_H
@@ -30,6 +34,7 @@ enum {
   PPRT_BAD_ARTIFACT = 3, /* not a .ppx file that can be run here */
   PPRT_OUT_OF_MEMORY = 4,
   PPRT_CHECK_FAILED = 5, /* the artifact's programs would race or hang */
+  PPRT_RANKS_DISAGREE = 6,
   PPRT_RANK_DIED = 10,
   PPRT_HANG = 11,           /* no rank made progress in time */
   PPRT_BAD_PARAMETERS = 13, /* values that do not fit an argument */
@@ -67,10 +72,26 @@ typedef struct {
   uint64_t bytes;
 } pprt_tensor;
 
+/* Processes that share sessions. */
+typedef struct pprt_world pprt_world;
+
+/* The processes that mpirun started, or this one alone; once a process. Fails
+   (PPRT_USAGE) with what to install where there is no Open MPI. */
+int pprt_open_mpi(pprt_world **world);
+/* After its sessions. Null is nothing to close. */
+void pprt_close_world(pprt_world *world);
+uint32_t pprt_process(const pprt_world *world);
+uint32_t pprt_process_count(const pprt_world *world);
+/* Ends all processes with the code, after one has printed pprt_error(): for a
+   failure that the others may not know of. Does not return. */
+void pprt_abort(pprt_world *world, int code);
+
 typedef struct {
   size_t size;                 /* of this structure, as the caller knows it */
   uint32_t threads_per_rank;   /* 0: the artifact's, or what the cores give */
   double hang_timeout_seconds; /* 0: waits forever */
+  const char *device;          /* "cpu" or "null"; null: "cpu" */
+  pprt_world *world;           /* null: this process runs all ranks */
 } pprt_options;
 
 typedef struct pprt_session pprt_session;
@@ -122,13 +143,15 @@ int pprt_begin(pprt_session *session);
 int pprt_step(pprt_session *session);
 int pprt_end(pprt_session *session);
 
-/* Reads what the last step emitted; a parameter or state. */
+/* Reads what the last step emitted, a parameter or state: in process 0. In
+   others only outputs of one element are whole, and pprt_get reads nothing. */
 int pprt_get_output(const pprt_session *session, uint32_t output, void *values,
                     uint64_t bytes);
 int pprt_get(const pprt_session *session, uint32_t argument, void *values,
              uint64_t bytes);
 
-/* Writes all parameters and states that are the model's, as safetensors. */
+/* Writes all parameters and states that are the model's, as safetensors; in
+   process 0, to which the others give theirs. */
 int pprt_save(const pprt_session *session, const char *path);
 
 #ifdef __cplusplus

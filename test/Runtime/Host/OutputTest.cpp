@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Metrics.h"
-#include "pprt/host/Progress.h"
+#include "pprt/host/ProgressLine.h"
 #include "pprt/host/Report.h"
 #include "pprt/host/Trace.h"
 
@@ -145,12 +145,12 @@ TEST_F(FilesTest, TraceHasNamesSlicesAndArrows) {
 }
 
 /// Steps of `ms` each, one after another.
-static std::string showSteps(Progress::Style style, uint64_t steps, double ms,
-                             unsigned columns = 80,
+static std::string showSteps(ProgressLine::Style style, uint64_t steps,
+                             double ms, unsigned columns = 80,
                              const StepReport &like = {0, 1, 0}) {
   std::ostringstream out;
   {
-    Progress progress(out, style, steps, 4096, "tokens", columns);
+    ProgressLine progress(out, style, steps, 4096, "tokens", columns);
     for (uint64_t step = 0; step < steps; ++step)
       progress.update({step, like.loss, ms, like.metrics},
                       ms * double(step + 1));
@@ -158,10 +158,10 @@ static std::string showSteps(Progress::Style style, uint64_t steps, double ms,
   return out.str();
 }
 
-TEST(Progress, PlainLinesHaveNoControlCodes) {
+TEST(ProgressLine, PlainLinesHaveNoControlCodes) {
   std::ostringstream out;
   {
-    Progress progress(out, Progress::Style::lines, 2, 4096, "tokens");
+    ProgressLine progress(out, ProgressLine::Style::lines, 2, 4096, "tokens");
     progress.update({0, 5.5, 400, {{"accuracy", {0.25}}, {"norms", {1, 2}}}},
                     400);
     progress.update({1, 5.25, 410}, 810);
@@ -171,9 +171,9 @@ TEST(Progress, PlainLinesHaveNoControlCodes) {
                        "step 2/2 loss 5.2500 | 410.0 ms | 9.99k tokens/s\n");
 }
 
-TEST(Progress, PlainLinesComeByTime) {
+TEST(ProgressLine, PlainLinesComeByTime) {
   auto count = [](uint64_t steps, double ms) {
-    const std::string text = showSteps(Progress::Style::lines, steps, ms);
+    const std::string text = showSteps(ProgressLine::Style::lines, steps, ms);
     return std::count(text.begin(), text.end(), '\n');
   };
   EXPECT_EQ(count(10000, 0.1), 2); // a second: the first and the last
@@ -182,10 +182,10 @@ TEST(Progress, PlainLinesComeByTime) {
   EXPECT_EQ(count(5, 60000), 5);
 }
 
-TEST(Progress, BarIsRedrawnInPlace) {
+TEST(ProgressLine, BarIsRedrawnInPlace) {
   std::ostringstream out;
   {
-    Progress progress(out, Progress::Style::bar, 4, 0, "samples");
+    ProgressLine progress(out, ProgressLine::Style::bar, 4, 0, "samples");
     progress.update({0, 2, 100000}, 100000);
     progress.update({1, 1, 10}, 100010); // Too soon to be drawn.
     progress.update({2, 1, 50}, 100060);
@@ -200,23 +200,24 @@ TEST(Progress, BarIsRedrawnInPlace) {
             "\n");
 }
 
-TEST(Progress, BarFitsTheTerminal) {
+TEST(ProgressLine, BarFitsTheTerminal) {
   const StepReport full = {
       0, 123456.7, 0, {{"accuracy", {0.123456}}, {"grad_norm", {1e-9}}}};
   for (unsigned columns : {8, 20, 30, 40, 60, 80, 100, 200}) {
-    std::istringstream text(showSteps(Progress::Style::bar, 1234567 / 10000,
+    std::istringstream text(showSteps(ProgressLine::Style::bar, 1234567 / 10000,
                                       86400000, columns, full));
     std::string line;
     while (std::getline(text, line, '\r'))
       EXPECT_LT(line.substr(0, line.find('\n')).size(), columns) << line;
   }
-  const std::string wide = showSteps(Progress::Style::bar, 1, 1000, 200, full);
+  const std::string wide =
+      showSteps(ProgressLine::Style::bar, 1, 1000, 200, full);
   EXPECT_NE(wide.find("accuracy 0.1235 | grad_norm 1e-09"), std::string::npos)
       << wide;
 }
 
-TEST(Progress, QuietSaysNothing) {
-  EXPECT_EQ(showSteps(Progress::Style::quiet, 1, 1), "");
+TEST(ProgressLine, QuietSaysNothing) {
+  EXPECT_EQ(showSteps(ProgressLine::Style::quiet, 1, 1), "");
 }
 
 TEST_F(FilesTest, MetricsAreLinesThatCanBeFollowed) {

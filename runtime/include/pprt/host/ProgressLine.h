@@ -1,4 +1,4 @@
-//===- Progress.h - What a run shows while it runs --------------*- C++ -*-===//
+//===- ProgressLine.h - What a run shows while it runs ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -7,8 +7,8 @@
 // then less and less often, but at least every ten seconds.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_HOST_PROGRESS_H
-#define PPRT_HOST_PROGRESS_H
+#ifndef PPRT_HOST_PROGRESSLINE_H
+#define PPRT_HOST_PROGRESSLINE_H
 
 #include "pprt/host/Report.h"
 
@@ -19,19 +19,20 @@
 #pragma GCC visibility push(default)
 namespace pprt::host {
 
-class Progress {
+class ProgressLine {
 public:
   enum class Style { quiet, lines, bar };
 
   /// `itemName` is the unit of `itemsPerStep`: "tokens" or "samples". A bar has
   /// at most `columns` characters.
-  Progress(std::ostream &out, Style style, uint64_t steps,
-           uint64_t itemsPerStep, std::string itemName, unsigned columns = 80);
+  ProgressLine(std::ostream &out, Style style, uint64_t steps,
+               uint64_t itemsPerStep, std::string itemName,
+               unsigned columns = 80);
   /// Ends the line of the bar.
-  ~Progress();
+  ~ProgressLine();
 
-  Progress(const Progress &) = delete;
-  Progress &operator=(const Progress &) = delete;
+  ProgressLine(const ProgressLine &) = delete;
+  ProgressLine &operator=(const ProgressLine &) = delete;
 
   /// Expects to be called after every step, with the time since the first
   /// began, which includes what is no step's.
@@ -56,4 +57,4 @@ private:
 } // namespace pprt::host
 #pragma GCC visibility pop
 
-#endif // PPRT_HOST_PROGRESS_H
+#endif // PPRT_HOST_PROGRESSLINE_H

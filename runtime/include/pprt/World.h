@@ -4,11 +4,12 @@
 //
 // Ranks of a mesh lie in contiguous blocks: process p of P holds
 // [ranks * p / P, ranks * (p + 1) / P). Every call but the queries and abort()
-// is collective: all processes make it, in the same order.
+// is collective: all processes make it, in the same order. Programs open a
+// world and give it to their sessions; engines implement one.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_ENGINE_WORLD_H
-#define PPRT_ENGINE_WORLD_H
+#ifndef PPRT_WORLD_H
+#define PPRT_WORLD_H
 
 #include "pprt/Ranks.h"
 #include "pprt/Session.h"
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <memory>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 class Transport;
@@ -53,7 +55,7 @@ public:
   gather(const std::vector<std::byte> &mine) = 0;
   /// The same answer everywhere, once all have asked.
   virtual Verdict agree(const Status &mine, bool interrupted) = 0;
-  /// Of one session: its messages never meet another's.
+  /// For engines, of one session: its messages never meet another's.
   virtual Expected<std::unique_ptr<Transport>>
   transport(uint32_t worldSize) = 0;
 
@@ -65,6 +67,14 @@ public:
 /// A world of one process, whose ranks are threads.
 std::unique_ptr<World> thisProcess();
 
-} // namespace pprt
+/// The processes that mpirun started, or this one alone. Once a process. A
+/// process that is silent for so many seconds ends all; 0: never. Fails (usage)
+/// with what to install where there is no Open MPI: its part of the runtime,
+/// libpprt_mpi.so, is opened here, from beside the program, beside the runtime,
+/// or where the system looks.
+Expected<std::unique_ptr<World>> openMpi(uint64_t silenceSeconds = 30);
 
-#endif // PPRT_ENGINE_WORLD_H
+} // namespace pprt
+#pragma GCC visibility pop
+
+#endif // PPRT_WORLD_H

@@ -1,9 +1,9 @@
-//===- Progress.cpp - What a run shows while it runs ----------------------===//
+//===- ProgressLine.cpp - What a run shows while it runs ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pprt/host/Progress.h"
+#include "pprt/host/ProgressLine.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -16,13 +16,13 @@ static constexpr double minDrawMs = 50;
 static constexpr double minSilenceMs = 1000, maxSilenceMs = 10000;
 static constexpr size_t maxBarWidth = 20, minBarWidth = 5;
 
-Progress::Progress(std::ostream &out, Style style, uint64_t steps,
-                   uint64_t itemsPerStep, std::string itemName,
-                   unsigned columns)
+ProgressLine::ProgressLine(std::ostream &out, Style style, uint64_t steps,
+                           uint64_t itemsPerStep, std::string itemName,
+                           unsigned columns)
     : out(out), style(style), steps(steps), itemsPerStep(itemsPerStep),
       itemName(std::move(itemName)), columns(columns) {}
 
-Progress::~Progress() {
+ProgressLine::~ProgressLine() {
   if (drawnWidth > 0)
     out << std::endl;
 }
@@ -59,14 +59,14 @@ static std::string shortTime(double ms) {
   return text;
 }
 
-std::string Progress::countOf(const StepReport &step) const {
+std::string ProgressLine::countOf(const StepReport &step) const {
   return "step " + std::to_string(step.step + 1) + "/" + std::to_string(steps) +
          " ";
 }
 
 /// The most important first.
-std::vector<std::string> Progress::describe(const StepReport &step,
-                                            double elapsedMs) const {
+std::vector<std::string> ProgressLine::describe(const StepReport &step,
+                                                double elapsedMs) const {
   char text[128];
   std::snprintf(text, sizeof(text), "loss %.4f", step.loss);
   std::vector<std::string> parts = {text};
@@ -91,7 +91,8 @@ std::vector<std::string> Progress::describe(const StepReport &step,
 }
 
 /// What does not fit is left out, the least important first.
-std::string Progress::drawBar(const StepReport &step, double elapsedMs) const {
+std::string ProgressLine::drawBar(const StepReport &step,
+                                  double elapsedMs) const {
   const std::string count = countOf(step);
   std::string line;
   // A character behind the last keeps the terminal from going on to a new line.
@@ -114,7 +115,7 @@ std::string Progress::drawBar(const StepReport &step, double elapsedMs) const {
          std::string(width - filled, '.') + "] " + line;
 }
 
-void Progress::update(const StepReport &step, double elapsedMs) {
+void ProgressLine::update(const StepReport &step, double elapsedMs) {
   const bool isEnd = step.step == 0 || step.step + 1 >= steps;
   const double silence = elapsedMs - shownMs;
   if (style == Style::lines) {

@@ -3,12 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Walks the tables by the description that flatc generates of them, so that a
-// field of the schema cannot be forgotten here.
+// field of the schema cannot be forgotten here; and adds up what they will take
+// when they are unpacked.
 //
 //===----------------------------------------------------------------------===//
 #include "Encoding.h"
 
 #include <flatbuffers/minireflect.h>
+
+#include <algorithm>
 
 using namespace pprt;
 using namespace flatbuffers;
@@ -17,7 +20,8 @@ namespace {
 
 class Walk {
 public:
-  explicit Walk(uint64_t size) : size(size), room(size) {}
+  explicit Walk(uint64_t size)
+      : size(size), room(size), memory(unpackedLimit(size)) {}
 
   bool visitTable(const uint8_t *table, const TypeTable &type);
   Status status() const { return failure; }
@@ -34,15 +38,36 @@ private:
   bool visitString(const String &string);
   /// Takes `bytes` from what is left of the file.
   bool take(uint64_t bytes);
+  /// Takes a block of the heap of `bytes` from what unpacking may use.
+  bool allocate(uint64_t bytes);
   bool fail(const std::string &message) {
     failure = Status(ExitCode::badArtifact, message);
     return false;
   }
 
   const uint64_t size;
-  uint64_t room;
+  uint64_t room;   ///< bytes of the file
+  uint64_t memory; ///< bytes of the heap
   Status failure;
 };
+
+/// The size of a table in memory, out of a list of all.
+template <typename... Tables> uint64_t sizeAmong(const TypeTable &type) {
+  // One that the list forgets counts as the largest.
+  uint64_t size = std::max({sizeof(Tables)...});
+  ((&type == Tables::TableType::MiniReflectTypeTable() ? size = sizeof(Tables)
+                                                       : 0),
+   ...);
+  return size;
+}
+
+uint64_t sizeInMemory(const TypeTable &type) {
+  using namespace ppx;
+  return sizeAmong<ArgumentT, ArtifactT, AxisT, CompiledKernelT, ContractionT,
+                   DimensionAxesT, EpilogueT, GroupT, InitializerT,
+                   InstructionT, KernelParameterT, KernelT, MatrixViewT,
+                   OutputT, ProgramT, QueueT, SlotT, ViewLoopT, WindowT>(type);
+}
 
 /// What an offset field refers to.
 const uint8_t *follow(const uint8_t *field) {
@@ -68,15 +93,32 @@ bool Walk::take(uint64_t bytes) {
   return true;
 }
 
+bool Walk::allocate(uint64_t bytes) {
+  constexpr uint64_t head = 16; // of a block, with what rounding adds to it
+  if (bytes + head > memory)
+    return fail("expects tables that take " +
+                std::to_string(unpackedLimit(size)) +
+                " bytes in memory at most, got more of them in a file of " +
+                std::to_string(size) + " bytes");
+  memory -= bytes + head;
+  return true;
+}
+
 bool Walk::visitString(const String &string) {
-  return take(string.size()) &&
+  return take(string.size()) && allocate(string.size()) &&
          (isUtf8(string) || fail("expects text in UTF-8, got other bytes"));
 }
 
 bool Walk::visitVector(ElementaryType type, const TypeTable *described,
                        const Vector<uint8_t> &vector) {
   const size_t width = InlineSize(type, described);
-  if (!take(uint64_t(vector.size()) * width))
+  // In memory a vector holds pointers to tables, and strings as they are.
+  const uint64_t unpacked = type == ET_STRING ? sizeof(std::string)
+                            : width == sizeof(uoffset_t) && type == ET_SEQUENCE
+                                ? sizeof(void *)
+                                : width;
+  if (!take(uint64_t(vector.size()) * width) ||
+      !allocate(vector.size() * unpacked))
     return false;
   // The verifier looks at the length of a vector only, which is a 4-byte one.
   if (width == 8 && type != ET_SEQUENCE &&
@@ -121,6 +163,8 @@ bool Walk::visitField(const TypeCode &code, const TypeTable *described,
 }
 
 bool Walk::visitTable(const uint8_t *table, const TypeTable &type) {
+  if (!allocate(sizeInMemory(type)))
+    return false;
   const uint8_t *previous = nullptr;
   for (size_t i = 0; i < type.num_elems; ++i) {
     const TypeCode code = type.type_codes[i];

@@ -15,9 +15,17 @@
 
 namespace pprt {
 
+/// What the tables of a file of `size` bytes may take in memory. An almost empty
+/// table takes 8 bytes in a file, with the entry that refers to it, and 30 times
+/// that in memory; what the compiler writes takes less than 3 times its size.
+constexpr uint64_t unpackedLimit(uint64_t size) {
+  return (uint64_t(64) << 20) + 4 * size;
+}
+
 /// Fails (badArtifact) unless
 ///  - strings and vectors are referred to once: together they are no larger
 ///    than the file of `size` bytes, and neither are the copies of them;
+///  - all that is unpacked takes unpackedLimit(size) bytes at most;
 ///  - the elements of vectors lie as their type demands;
 ///  - strings are UTF-8, which reports and traces rely on.
 Status checkEncoding(const ppx::Artifact &artifact, size_t size);

@@ -142,6 +142,41 @@ TEST_F(Artifact, MisalignedElementsAreRefused) {
             ExitCode::badArtifact);
 }
 
+// Each instruction takes 4 bytes here, and 200 in memory.
+TEST_F(Artifact, TablesThatGrowInMemoryAreRefused) {
+  const auto parseWith = [](size_t instructions) {
+    flatbuffers::FlatBufferBuilder builder;
+    const auto empty = ppx::InstructionBuilder(builder).Finish();
+    const auto body =
+        builder.CreateVector(std::vector<flatbuffers::Offset<ppx::Instruction>>(
+            instructions, empty));
+    ppx::ProgramBuilder program(builder);
+    program.add_body(body);
+    const auto programs = builder.CreateVector({program.Finish()});
+    // Room, so that the file is not too small for so many tables.
+    const auto object =
+        builder.CreateVector(std::vector<uint8_t>(4 * instructions));
+    ppx::ArtifactBuilder artifact(builder);
+    artifact.add_programs(programs);
+    artifact.add_object(object);
+    ppx::FinishArtifactBuffer(builder, artifact.Finish());
+    std::vector<uint8_t> bytes(builder.GetBufferPointer(),
+                               builder.GetBufferPointer() + builder.GetSize());
+    seal(bytes);
+    return parse(bytes).status();
+  };
+  const Status grown = parseWith(600000);
+  EXPECT_EQ(grown.code(), ExitCode::badArtifact);
+  EXPECT_NE(grown.message().find("expects tables that take "),
+            std::string::npos)
+      << grown.message();
+  // Fewer are read, to be refused for what they say.
+  const Status few = parseWith(1000);
+  EXPECT_EQ(few.code(), ExitCode::badArtifact);
+  EXPECT_EQ(few.message().find("expects tables that take "), std::string::npos)
+      << few.message();
+}
+
 TEST_F(Artifact, AnUnsoundStructureIsRefusedOnLoading) {
   ppx::ArtifactT broken = sample();
   broken.programs[0]->slots[0]->offset = 32;

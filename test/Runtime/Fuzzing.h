@@ -1,0 +1,41 @@
+//===- Fuzzing.h - what any bytes may do to a reader of .ppx ----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shared by the fuzz target, which looks for inputs by coverage, and by its
+// short test of inputs that a seed draws.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_RUNTIME_FUZZING_H
+#define PP_TEST_RUNTIME_FUZZING_H
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace pprt::test {
+
+/// What became of an input.
+struct FuzzVerdict {
+  enum Fate { unreadable, refused, large, finished } fate = unreadable;
+  /// What should not have been: an accepted program that does not end, or has
+  /// a race, or an artifact that cannot be read back. Empty if all is well.
+  std::string fault;
+};
+
+/// Takes the content of a .ppx without its checksum the whole way: it is read,
+/// checked, packed and read again, and if it passes and is small, run by the
+/// reference executor.
+FuzzVerdict tryContent(const uint8_t *bytes, size_t size);
+
+/// Writes another value over a number, a length or an offset: over aligned
+/// bytes, so that much of the rest keeps its meaning.
+void damage(uint8_t *bytes, size_t size, std::mt19937_64 &random);
+
+/// The content of a small artifact, another one for each seed.
+std::vector<uint8_t> smallContent(uint64_t seed);
+
+} // namespace pprt::test
+
+#endif // PP_TEST_RUNTIME_FUZZING_H

@@ -10,6 +10,7 @@
 #include "pp/IR/PlanText.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -63,6 +64,18 @@ OptimizerAttr OptimizerAttr::getDefault(MLIRContext *context,
              Decay::Constant,
              /*steps=*/0);
 }
+double OptimizerAttr::getRate(int64_t step) const {
+  double rate = getLr();
+  if (getWarmup() > 0)
+    rate *= std::min(1.0, double(step) / getWarmup());
+  if (getDecay() == Decay::Cosine) {
+    const double share =
+        double(step - getWarmup()) / (getSteps() - getWarmup());
+    rate *= 0.5 * (1 + std::cos(M_PI * std::clamp(share, 0.0, 1.0)));
+  }
+  return rate;
+}
+
 LogicalResult
 OptimizerAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                       OptimizerKind, Real lr, Real weightDecay, Real momentum,

@@ -79,8 +79,10 @@ void pprt::host::compareRelative(const Values &ours, const Values &judged,
   }
 }
 
-void AdamComparison::addGradients(const Values &ours, const Values &judged) {
+void AdamComparison::addGradients(const Values &ours, const Values &judged,
+                                  double rate) {
   ++steps;
+  learningRate = rate;
   for (const auto &[name, values] : judged) {
     Tensor &tensor = tensors[name];
     tensor.squares.resize(values.size());
@@ -108,7 +110,7 @@ void AdamComparison::reduce(const std::string &name,
     const double size = std::abs(differences[i]);
     // What is not a number stays so.
     differences[i] =
-        size > 0 ? std::max(0.0, size - adam.learningRate * explained(name, i))
+        size > 0 ? std::max(0.0, size - learningRate * explained(name, i))
                  : size;
   }
 }
@@ -118,14 +120,14 @@ void AdamComparison::compare(const Values &ours, const Values &judged,
   for (const auto &[name, values] : judged) {
     const std::vector<double> differences = subtract(ours, name, values);
     for (size_t i = 0; i < differences.size(); ++i) {
+      const double size = std::abs(differences[i]);
       // Without a rate nothing moves, and 0 / 0 is no difference.
-      const double error = differences[i] == 0
-                               ? 0
-                               : std::abs(differences[i]) / adam.learningRate;
-      whole.add(error, name);
+      whole.add(size == 0 ? 0 : size / learningRate, name);
+      const double explains = learningRate * explained(name, i) +
+                              adam.spacing * std::abs(values[i]);
       // What is not a number stays so.
-      unexplained.add(
-          error > 0 ? std::max(0.0, error - explained(name, i)) : error, name);
+      unexplained.add(size <= explains ? 0 : (size - explains) / learningRate,
+                      name);
     }
   }
 }
@@ -139,13 +141,14 @@ static std::map<std::string, Values> stateKinds(const Values &states) {
 }
 
 void Comparison::add(const std::string &name, const StepValues &ours,
-                     const StepValues &twin, const StepValues &judged) {
+                     const StepValues &twin, const StepValues &judged,
+                     double learningRate) {
   compareRelative({{name, {ours.loss}}}, {{name, {judged.loss}}}, loss);
   // A metric is of its own kind.
   for (const auto &[metric, values] : judged.metrics)
     compareRelative(ours.metrics, {{metric, values}}, metrics);
   compareRelative(twin.gradients, judged.gradients, gradients);
-  adam.addGradients(twin.gradients, judged.gradients);
+  adam.addGradients(twin.gradients, judged.gradients, learningRate);
   if (bounds.byLearningRate)
     adam.compare(ours.parameters, judged.parameters, wholeUpdates, parameters);
   else
@@ -208,11 +211,12 @@ void LowPrecisionComparison::compare(const Values &ours,
 
 void LowPrecisionComparison::add(const StepValues &ours, const StepValues &twin,
                                  const StepValues &yardstick,
-                                 const StepValues &judged,
+                                 const StepValues &judged, double learningRate,
                                  const StepValues *rounded) {
   if (ourAdam) {
-    ourAdam->addGradients(twin.gradients, judged.gradients);
-    yardsticksAdam->addGradients(yardstick.gradients, judged.gradients);
+    ourAdam->addGradients(twin.gradients, judged.gradients, learningRate);
+    yardsticksAdam->addGradients(yardstick.gradients, judged.gradients,
+                                 learningRate);
   }
   auto part = [&](Values StepValues::*its) {
     return rounded ? &(rounded->*its) : nullptr;

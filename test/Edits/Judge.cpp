@@ -267,7 +267,8 @@ void Trial::compareWithMeaning() {
                     const pprt::host::StepValues &judged) {
                   isFinite &= pprt::host::findNonFinite(judged).empty();
                   if (isFinite)
-                    comparison.add("loss", ours, ours, judged);
+                    comparison.add("loss", ours, ours, judged,
+                                   /*learningRate=*/0);
                 });
   // Copies that differ mean nothing, and to compute it is no fault. Of sums
   // over stages the interpreter knows nothing at level 3.

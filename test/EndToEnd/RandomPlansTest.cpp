@@ -205,7 +205,8 @@ protected:
         takeSteps(*graph, *program, drawArguments(model, seed), /*count=*/2,
                   [&](const pprt::host::StepValues &ours,
                       const pprt::host::StepValues &judged) {
-                    comparison.add("loss", ours, ours, judged);
+                    comparison.add("loss", ours, ours, judged,
+                                   /*learningRate=*/0);
                   });
     if (!status.ok())
       return "does not run: " + std::string(status.message());
@@ -290,8 +291,8 @@ protected:
     const bool isAdam = plan.says("optimizer=adam");
     pprt::host::LowPrecisionComparison comparison(
         /*roundoff=*/0x1p-8,
-        isAdam ? std::optional(pprt::host::Adam{0.1, 1e-8}) : std::nullopt);
-    comparison.add(ours, ours, yardstick, judged);
+        isAdam ? std::optional(pprt::host::Adam{1e-8}) : std::nullopt);
+    comparison.add(ours, ours, yardstick, judged, /*learningRate=*/0.1);
     comparison.finish();
     // Small tensors err by chance, and more so than a model's large ones.
     for (const pprt::host::Bounded *bounded :

@@ -447,8 +447,11 @@ Expected<UpdateRule> SourceModule::updateRule(const std::string &parallelize) {
     rule.isAdam = optimizer.getKind() == pp::OptimizerKind::Adam ||
                   optimizer.getKind() == pp::OptimizerKind::AdamW;
     rule.beta1 = optimizer.getBeta1();
-    rule.learningRate = optimizer.getLr();
     rule.eps = optimizer.getEps();
+    // An attribute lives as long as its context, and so as this module.
+    rule.rate = [optimizer](uint64_t step) {
+      return optimizer.getRate(int64_t(step) + 1);
+    };
   }
   return rule;
 }

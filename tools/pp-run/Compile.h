@@ -12,6 +12,7 @@
 #include "Stepper.h"
 #include "pprt/Session.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -45,8 +46,9 @@ enum class Kernels {
 struct UpdateRule {
   bool isAdam = false;
   double beta1 = 0;
-  double learningRate = 0;
   double eps = 0; ///< Adam's
+  /// The learning rate of a step, from 0; empty if the program does not say.
+  std::function<double(uint64_t)> rate;
 };
 
 /// A module, parsed once and compiled as often as wanted.

@@ -252,7 +252,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
 
   const std::unique_ptr<Stepper> ours = makeSessionStepper(**session);
   const std::optional<Adam> adam =
-      rule->isAdam ? std::optional(Adam{rule->learningRate, rule->eps})
+      rule->isAdam ? std::optional(Adam{rule->eps, 2 * roundoff})
                    : std::nullopt;
   Comparison comparison(boundsFor(roundoff, *rule), adam.value_or(Adam()));
   const bool isByRate = comparison.bounds.byLearningRate;
@@ -319,11 +319,12 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
                           found + ", as in the unpartitioned program");
       break;
     }
+    const double rate = rule->isAdam ? rule->rate(step) : 0;
     if (isMeasured)
-      lowComparison.add(values[0], values[1], values[3], values[2],
+      lowComparison.add(values[0], values[1], values[3], values[2], rate,
                         rounding ? &values[4] : nullptr);
     if (!isMeasured || isByRate)
-      comparison.add(name, values[0], values[1], values[2]);
+      comparison.add(name, values[0], values[1], values[2], rate);
   }
   lowComparison.finish();
   // What the gradients explain is measured already.

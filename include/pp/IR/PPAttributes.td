@@ -265,6 +265,8 @@ def PP_OptimizerAttr : PP_Attr<"Optimizer", "optimizer"> {
   let extraClassDeclaration = [{
     /// `kind` with the defaults of torch.optim.
     static OptimizerAttr getDefault(::mlir::MLIRContext *context, OptimizerKind kind);
+    /// The learning rate of a step; the first is step 1.
+    double getRate(int64_t step) const;
   }];
 }
 

@@ -53,7 +53,7 @@ TEST(Compare, AMissingTensorIsInfinitelyWrong) {
     compareRelative(ours, {{"w", {1, 2}}}, worst);
     EXPECT_EQ(worst.error, INFINITY);
     Worst whole, unexplained;
-    AdamComparison({0.1}).compare(ours, {{"w", {1, 2}}}, whole, unexplained);
+    AdamComparison({}).compare(ours, {{"w", {1, 2}}}, whole, unexplained);
     EXPECT_EQ(whole.error, INFINITY);
     EXPECT_EQ(unexplained.error, INFINITY);
   }
@@ -65,8 +65,8 @@ namespace {
 struct OneStep {
   OneStep(double ourGradient, double judgedGradient, double ours,
           double judged) {
-    AdamComparison adam({0.5});
-    adam.addGradients({{"w", {ourGradient}}}, {{"w", {judgedGradient}}});
+    AdamComparison adam({});
+    adam.addGradients({{"w", {ourGradient}}}, {{"w", {judgedGradient}}}, 0.5);
     adam.compare({{"w", {ours}}}, {{"w", {judged}}}, whole, unexplained);
   }
   Worst whole, unexplained;
@@ -76,8 +76,8 @@ struct OneStep {
 
 TEST(AdamComparison, LeavesTheRestToTheRelativeError) {
   const Values zero{{"key.bias", {1e-18}}, {"w", {1}}};
-  AdamComparison adam({0.5});
-  adam.addGradients({{"key.bias", {-1e-18}}, {"w", {1}}}, zero);
+  AdamComparison adam({});
+  adam.addGradients({{"key.bias", {-1e-18}}, {"w", {1}}}, zero, 0.5);
   auto errorOf = [&](double bias, double w) {
     Worst worst;
     compareRelative({{"key.bias", {bias}}, {"w", {w}}},
@@ -111,8 +111,9 @@ TEST(AdamComparison, ExplainsNothingIfGradientsAreEqual) {
 /// same.
 TEST(AdamComparison, ExplainsHardlyAnythingOfAnElementWithoutGradient) {
   for (double eps : {0.0, 1e-8}) {
-    AdamComparison adam({1e-3, eps});
-    adam.addGradients({{"table", {1 + 1e-16 * 4, 0}}}, {{"table", {1, 0}}});
+    AdamComparison adam({eps});
+    adam.addGradients({{"table", {1 + 1e-16 * 4, 0}}}, {{"table", {1, 0}}},
+                      1e-3);
     Worst worst;
     compareRelative({{"table", {1, 5}}}, {{"table", {1, 5 - 1e-4}}}, worst,
                     &adam);
@@ -124,17 +125,35 @@ TEST(AdamComparison, ExplainsHardlyAnythingOfAnElementWithoutGradient) {
 }
 
 TEST(AdamComparison, ForgetsTheDifferenceOfAnEarlierStep) {
-  AdamComparison adam({1});
-  adam.addGradients({{"w", {2}}}, {{"w", {1}}});
-  adam.addGradients({{"w", {1}}}, {{"w", {1}}});
+  AdamComparison adam({});
+  adam.addGradients({{"w", {2}}}, {{"w", {1}}}, 1);
+  adam.addGradients({{"w", {1}}}, {{"w", {1}}}, 1);
   Worst whole, unexplained;
   adam.compare({{"w", {0.25}}}, {{"w", {0}}}, whole, unexplained);
   EXPECT_EQ(unexplained.error, 0.25);
 }
 
+// While a rate warms up, a wrong update is as small as it.
+TEST(AdamComparison, MeasuresByTheRateOfTheStep) {
+  AdamComparison adam({});
+  adam.addGradients({{"w", {1}}}, {{"w", {1}}}, 1e-6);
+  Worst whole, unexplained;
+  adam.compare({{"w", {1 + 1e-6}}}, {{"w", {1}}}, whole, unexplained);
+  EXPECT_NEAR(unexplained.error, 1, 1e-6);
+}
+
+TEST(AdamComparison, LeavesOutAParametersOwnRounding) {
+  AdamComparison adam({0, 0x1p-23});
+  adam.addGradients({{"w", {1}}}, {{"w", {1}}}, 1e-7);
+  Worst whole, unexplained;
+  adam.compare({{"w", {1 + 0x1p-23}}}, {{"w", {1}}}, whole, unexplained);
+  EXPECT_GT(whole.error, 1);
+  EXPECT_EQ(unexplained.error, 0);
+}
+
 TEST(AdamComparison, KnowsRatesOfZero) {
-  AdamComparison adam({0});
-  adam.addGradients({{"w", {1}}}, {{"w", {1}}});
+  AdamComparison adam({});
+  adam.addGradients({{"w", {1}}}, {{"w", {1}}}, 0);
   Worst whole, unexplained;
   adam.compare({{"w", {3}}}, {{"w", {3}}}, whole, unexplained);
   EXPECT_EQ(whole.error, 0);
@@ -148,8 +167,8 @@ StepValues exampleStep() {
 }
 
 bool isAccepted(const StepValues &ours, const StepValues &twin) {
-  Comparison comparison({1e-4, 1e-4, 1e-4}, Adam{0.1});
-  comparison.add("step 1", ours, twin, exampleStep());
+  Comparison comparison({1e-4, 1e-4, 1e-4}, Adam());
+  comparison.add("step 1", ours, twin, exampleStep(), 0.1);
   return comparison.isWithinBounds();
 }
 
@@ -181,7 +200,7 @@ bool isAcceptedLow(const Values &ours, const Values &yardstick,
   steps[1].gradients = yardstick;
   steps[2].gradients = judged;
   LowPrecisionComparison comparison(1. / 256, std::nullopt);
-  comparison.add(steps[0], steps[0], steps[1], steps[2]);
+  comparison.add(steps[0], steps[0], steps[1], steps[2], 0);
   comparison.finish();
   return comparison.isWithinBounds();
 }
@@ -219,7 +238,7 @@ TEST(LowPrecisionComparison, AYardstickCountsAsFarAsRoundingExplains) {
   for (auto [error, isAccepted] : {std::pair(0.1, true), {1e-4, false}}) {
     rounded.gradients["w"] = {1 + error};
     LowPrecisionComparison comparison(1e-4, std::nullopt);
-    comparison.add(wrong, wrong, wrong, judged, &rounded);
+    comparison.add(wrong, wrong, wrong, judged, 0, &rounded);
     comparison.finish();
     EXPECT_EQ(comparison.isWithinBounds(), isAccepted);
   }
@@ -240,8 +259,8 @@ bool isAcceptedAfterAdam(double gradient, double parameter) {
   ours.parameters["w"] = {parameter};
   yardstick.gradients["w"] = {1};
   yardstick.parameters["w"] = {-2};
-  LowPrecisionComparison comparison(1. / 256, Adam{0.5});
-  comparison.add(ours, ours, yardstick, yardstick);
+  LowPrecisionComparison comparison(1. / 256, Adam());
+  comparison.add(ours, ours, yardstick, yardstick, 0.5);
   comparison.finish();
   return comparison.parameters.isWithinBound();
 }

@@ -51,9 +51,11 @@ struct Worst {
 /// all are.
 std::string findNonFinite(const StepValues &values);
 
-/// What Adam multiplies its update by, and what keeps it from dividing by zero.
 struct Adam {
-  double learningRate = 0, eps = 0;
+  double eps = 0; ///< what keeps it from dividing by zero
+  /// The largest distance of neighbouring values of a parameter's type,
+  /// relative to them: two programs that round differently may store either.
+  double spacing = 0;
 };
 
 /// Adam's update of an element is u = m / (sqrt(v) + eps), with m and v
@@ -65,13 +67,16 @@ class AdamComparison {
 public:
   explicit AdamComparison(Adam adam) : adam(adam) {}
 
-  /// The next step's gradients. A tensor's d is its largest difference:
-  /// programs that round differently may agree in an element by chance.
-  void addGradients(const Values &ours, const Values &judged);
+  /// The next step's gradients, and its learning rate: a schedule changes it. A
+  /// tensor's d is its largest difference: programs that round differently may
+  /// agree in an element by chance.
+  void addGradients(const Values &ours, const Values &judged,
+                    double learningRate);
 
   /// Parameters after that step, if both took it from equal parameters and
-  /// states: the largest difference of an element in units of the learning
-  /// rate, all of it, and what the gradients do not explain.
+  /// states: the largest difference of an element in units of the step's
+  /// learning rate, all of it, and what neither the gradients nor the
+  /// parameter's own rounding explain.
   void compare(const Values &ours, const Values &judged, Worst &whole,
                Worst &unexplained) const;
 
@@ -89,6 +94,7 @@ private:
   const Adam adam;
   std::map<std::string, Tensor> tensors;
   uint64_t steps = 0;
+  double learningRate = 0; ///< of the last of them
 };
 
 /// The relative errors of all that `judged` holds, less what `adam` explains. A
@@ -107,12 +113,13 @@ struct Bounds {
 /// Compares step after step, each taken from equal parameters and states.
 class Comparison {
 public:
-  /// With another optimizer the rate of `adam` is 0.
   Comparison(const Bounds &bounds, Adam adam) : bounds(bounds), adam(adam) {}
 
-  /// `name` is the step's; `twin` tells the gradients of `ours`.
+  /// `name` is the step's; `twin` tells the gradients of `ours`. The learning
+  /// rate of another optimizer than Adam is 0: none of this explains it.
   void add(const std::string &name, const StepValues &ours,
-           const StepValues &twin, const StepValues &judged);
+           const StepValues &twin, const StepValues &judged,
+           double learningRate);
   bool isWithinBounds() const;
 
   const Bounds bounds;
@@ -157,7 +164,7 @@ public:
   /// As Comparison::add; `rounded` is null if it is not known.
   void add(const StepValues &ours, const StepValues &twin,
            const StepValues &yardstick, const StepValues &judged,
-           const StepValues *rounded = nullptr);
+           double learningRate, const StepValues *rounded = nullptr);
   /// What the steps so far amount to.
   void finish();
   bool isWithinBounds() const;

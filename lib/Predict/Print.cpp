@@ -69,15 +69,23 @@ std::string printMemory(const Prediction &prediction) {
                                    "workspace", "messages"};
   if (gathers)
     head.insert(head.begin() + 3, "gathered");
+  if (!prediction.staging.empty())
+    head.push_back("staging");
   Table table(std::move(head));
   Groups groups;
   for (const ProgramPrediction &program : prediction.programs) {
-    const MemoryUse &use = program.memory;
+    MemoryUse use = program.memory;
+    for (uint32_t rank : program.ranks)
+      if (!prediction.staging.empty())
+        use.staging = std::max(use.staging, prediction.staging[rank]);
+    use.peak += use.staging;
     std::vector<uint64_t> columns = {
         use.peak,        use.parameters, use.optimizer,    use.gradients,
         use.activations, use.workspace,  use.communication};
     if (gathers)
       columns.insert(columns.begin() + 2, use.gathered);
+    if (!prediction.staging.empty())
+      columns.push_back(use.staging);
     std::vector<std::string> row;
     for (uint64_t bytes : columns)
       row.push_back(bytes ? printBytes(double(bytes)) : "-");

@@ -37,6 +37,11 @@ void pp::predict::reportPrediction(const ppx::ArtifactT &artifact,
     const ProgramPrediction &program = prediction.programs[i];
     for (uint32_t rank : program.ranks) {
       report.memory[rank] = {rank, program.memory, {}};
+      if (!prediction.staging.empty()) {
+        MemoryUse &use = report.memory[rank].predicted;
+        use.staging = prediction.staging[rank];
+        use.peak += use.staging;
+      }
       report.communication[rank] = {rank, program.traffic};
     }
     report.stages.push_back(describe(prediction, i));

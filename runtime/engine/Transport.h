@@ -19,8 +19,8 @@
 #define PPRT_ENGINE_TRANSPORT_H
 
 #include "Waker.h"
-#include "pprt/Meetings.h"
 #include "pprt/Status.h"
+#include "pprt/TransportModel.h"
 
 #include <cstddef>
 #include <functional>
@@ -40,6 +40,9 @@ struct Participation {
   std::vector<uint32_t> ranks; ///< of all members, in member order
   std::shared_ptr<const std::vector<Move>> moves; ///< of all members
   std::vector<std::byte *> inputs, outputs; ///< the member's memory, by operand
+  /// As many bytes as the model says. Meetings that come one after another may
+  /// have the same.
+  std::byte *staging = nullptr;
   /// Woken when test() may have another answer; outlives the transport.
   Waker *waker = nullptr;
 };
@@ -60,6 +63,7 @@ class Transport {
 public:
   virtual ~Transport() = default;
 
+  virtual TransportModel model() const { return {}; }
   virtual Expected<Ticket> prepare(Participation participation) = 0;
   /// Returns when all members of all meetings are there, in other processes
   /// too.

@@ -54,7 +54,8 @@ static Json toJson(const MemoryReport &memory) {
                {"optimizer", use.optimizer},
                {"activations", use.activations},
                {"workspace", use.workspace},
-               {"communication", use.communication}});
+               {"communication", use.communication},
+               {"staging", use.staging}});
   return json;
 }
 

@@ -5,7 +5,9 @@ SPDX-License-Identifier: Apache-2.0
 
 Over models whose sizes are odd for the libraries that multiply: in every type,
 with one thread a rank and with several, and on processors with and without
-AVX-512 as far as the one at hand can play them.
+AVX-512 as far as the one at hand can play them. Then of processes of MPI, whose
+messages lie behind the arenas: as their reports predict, and for a process for
+each rank as a dry run on its own does.
 
   peaks.py --bin=build/bin
 """
@@ -13,6 +15,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +28,42 @@ MODELS = ["gpt --layers=2 --hidden=60 --heads=6 --seq=24 --batch=10 --vocab=50",
           "mlp --layers=2 --input=4 --hidden=4 --classes=140000 --batch=4"]
 PARTITIONS = ["", "threads=3", "dp=2", "dp=2 microbatches=1 threads=2"]
 PROCESSORS = [{}, {"DNNL_MAX_CPU_ISA": "AVX2", "OPENBLAS_CORETYPE": "Haswell"}]
+# Of the first model, and the processes that run them.
+PROCESSES = [("dp=2", 2), ("pp=2 microbatches=2", 2), ("tp=2 sequence=true", 2),
+             ("dp=4 zero=3", 4), ("dp=4 zero=1", 2), ("dp=2 tp=2 pp=2 microbatches=2", 2)]
+MPIRUN = "mpirun --allow-run-as-root --oversubscribe --bind-to none --host localhost:8 -n".split()
+
+
+def differences(report, what):
+    """Of a report the ranks, and those that needed more or less than was predicted."""
+    errors = []
+    for rank in report["memory"]:
+        difference = rank["measured_peak_bytes"] - rank["predicted_peak_bytes"]
+        if difference:
+            errors.append(f"{what}: rank {rank['rank']} is {difference} bytes over")
+    return len(report["memory"]), errors
+
+
+def check_processes(tools, model, folder):
+    ranks, errors = 0, []
+    for partition, count in PROCESSES:
+        program, report = f"{folder}/program.ppx", f"{folder}/report.json"
+        subprocess.run([tools / "pp-opt", model, "--emit=ppx", "-o", program,
+                        f"--pp-parallelize={partition} threads=1 optimizer=sgd lr=0.01"],
+                       check=True)
+        subprocess.run([tools / "pp-run", program, "--dry-run", "--launcher=mpi", "--quiet",
+                        f"--report={report}"], check=True, timeout=60)
+        predicted = json.load(open(report))["memory"]
+        subprocess.run([*MPIRUN, str(count), tools / "pp-run", program, "--launcher=mpi",
+                        "--steps=2", "--quiet", f"--report={report}"], check=True, timeout=100)
+        run = json.load(open(report))
+        checked, found = differences(run, f"[{partition}] in {count} processes")
+        ranks, errors = ranks + checked, errors + found
+        staging = [sum(rank["staging"] for rank in memory) for memory in (predicted, run["memory"])]
+        if staging[0] < staging[1] or (len(predicted) == count and staging[0] != staging[1]):
+            errors.append(f"[{partition}]: a dry run predicts {staging[0]} bytes of staging, "
+                          f"the run {staging[1]}")
+    return ranks, errors
 
 
 def main():
@@ -46,12 +85,16 @@ def main():
                                     "--data=random", "--steps=2", "--quiet",
                                     f"--report={report}"], check=True, timeout=60,
                                    env=os.environ | processor)
-                    for rank in json.load(open(report))["memory"]:
-                        ranks += 1
-                        difference = rank["measured_peak_bytes"] - rank["predicted_peak_bytes"]
-                        if difference:
-                            errors.append(f"{family} --dtype={dtype}, [{partition}] {processor}: "
-                                          f"rank {rank['rank']} is {difference} bytes over")
+                    checked, found = differences(
+                        json.load(open(report)),
+                        f"{family} --dtype={dtype}, [{partition}] {processor}")
+                    ranks, errors = ranks + checked, errors + found
+        if shutil.which("mpirun") and (args.bin.parent / "lib" / "libpprt_mpi.so").exists():
+            subprocess.run([args.bin / "pp-model", *MODELS[0].split(), "-o", model], check=True)
+            checked, found = check_processes(args.bin, model, folder)
+            ranks, errors = ranks + checked, errors + found
+        else:
+            print("processes: skipped, no MPI")
     print("\n".join(errors) or f"{ranks} ranks as predicted")
     return 1 if errors else 0
 

@@ -86,6 +86,7 @@ private:
     uint32_t member;
     Ticket ticket;
     std::vector<std::vector<std::byte>> inputs, outputs;
+    std::vector<std::byte> staging;
   };
   void fault(const std::string &text);
   void checkNothing(uint32_t rank, size_t test, uint32_t round);
@@ -135,6 +136,9 @@ Members::Members(std::vector<Case> all, uint32_t worldSize, Places places)
         part.outputs.push_back(test.inPlace ? part.inputs.back()
                                             : mine.outputs.back().data());
       }
+      if (const TransportModel model = transport->model(); model.stagingBytes)
+        mine.staging.resize(model.stagingBytes(*moves, test.ranks, member));
+      part.staging = mine.staging.data();
       Expected<Ticket> ticket = transport->prepare(std::move(part));
       if (!ticket) {
         fault(ticket.status().message());

@@ -29,8 +29,8 @@ static Status writePredictedTrace(const std::string &path,
 }
 
 Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
-                       const Status &checked, double passesMs,
-                       std::ostream &out) {
+                       const Status &checked, std::vector<uint64_t> staging,
+                       double passesMs, std::ostream &out) {
   for (const std::string &path : {options.report, options.trace})
     if (Status status = path.empty() ? Status() : checkWritable(path);
         !status.ok())
@@ -41,7 +41,8 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
   Expected<Mesh> mesh = Mesh::create(artifact.axes);
   if (!mesh)
     return mesh.status();
-  const predict::Prediction prediction = predict::predict(artifact, *mesh);
+  predict::Prediction prediction = predict::predict(artifact, *mesh);
+  prediction.staging = std::move(staging);
   if (!options.quiet)
     out << predict::print(prediction, artifact) << std::flush;
   Report report;

@@ -17,12 +17,12 @@ namespace pp::run {
 
 /// `pp-run --dry-run`: tells what a step of a program will need, to `out`
 /// unless told to be quiet, and to the files of --report and --trace. `checked`
-/// says whether the program may run; one that exceeds the memory limit is shown
-/// before it is refused.
+/// says whether the program may run, `staging` is stagingOf(); one that exceeds
+/// the memory limit is shown before it is refused.
 pprt::Status dryRun(const Options &options,
                     const pprt::ppx::ArtifactT &artifact,
-                    const pprt::Status &checked, double passesMs,
-                    std::ostream &out);
+                    const pprt::Status &checked, std::vector<uint64_t> staging,
+                    double passesMs, std::ostream &out);
 
 } // namespace pp::run
 

@@ -4,11 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Launch.h"
+#include "collectives/mpi/Model.h"
+#include "engine/Staging.h"
 #include "pprt/Artifact.h"
 #include "pprt/Files.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 
 using namespace pp::run;
 using namespace pprt;
@@ -54,8 +58,9 @@ static bool isOneOfSeveral() {
 }
 
 Expected<std::shared_ptr<World>> pp::run::launch(const Options &options) {
+  // Nothing is sent in a dry run, for which MPI need not be there.
   if (options.launcher == "threads" ||
-      (options.launcher.empty() && !isOneOfSeveral()))
+      ((options.launcher.empty() || options.dryRun) && !isOneOfSeveral()))
     return std::shared_ptr<World>(thisProcess());
   Expected<std::unique_ptr<World>> opened = openMpi(options.hangTimeoutSeconds);
   if (!opened)
@@ -83,4 +88,30 @@ Status pp::run::share(World &world, const Options &options, Compiled &program) {
     program.artifact =
         std::make_shared<const ppx::ArtifactT>(std::move(*artifact));
   return world.agree(artifact.status(), false).first;
+}
+
+std::vector<uint64_t> pp::run::stagingOf(const Options &options,
+                                         const World &world,
+                                         const ppx::ArtifactT &artifact) {
+  std::vector<uint64_t> bytes;
+  const Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  if (!mesh)
+    return bytes;
+  const uint32_t size = mesh->worldSize();
+  TransportModel model = world.model(size);
+  if (options.dryRun && options.launcher == "mpi" &&
+      world.processCount() == 1) {
+    std::vector<uint32_t> processOf(size);
+    std::iota(processOf.begin(), processOf.end(), 0);
+    model = mpi::model(std::move(processOf));
+  }
+  if (!model.stagingBytes)
+    return bytes;
+  const Ranks ranks(artifact, *mesh);
+  const std::vector<Staging> all = layOutStaging(ranks, {0, size}, model);
+  for (uint32_t rank = 0; rank < size; ++rank)
+    bytes.push_back(all[rank].end - ranks.program(rank).arena_bytes);
+  if (std::count(bytes.begin(), bytes.end(), 0) == size)
+    bytes.clear();
+  return bytes;
 }

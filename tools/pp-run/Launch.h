@@ -26,6 +26,12 @@ pprt::Status compareBuilds(pprt::World &world);
 pprt::Status share(pprt::World &world, const Options &options,
                    Compiled &program);
 
+/// By rank, the bytes behind its arena that messages between processes take;
+/// empty if there are none. Of a dry run without processes: one for each rank.
+std::vector<uint64_t> stagingOf(const Options &options,
+                                const pprt::World &world,
+                                const pprt::ppx::ArtifactT &artifact);
+
 } // namespace pp::run
 
 #endif // PP_RUN_LAUNCH_H

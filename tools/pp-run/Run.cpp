@@ -43,6 +43,7 @@ struct Source {
   /// Null for an artifact.
   std::unique_ptr<SourceModule> module;
   Compiled program;
+  std::vector<uint64_t> staging; ///< stagingOf(), if it was checked
 };
 
 /// The whole of a file, or of standard input for `-`.
@@ -104,15 +105,36 @@ Expected<Source> loadSource(const Options &options, const World &world) {
   return source;
 }
 
+/// Whether messages between processes fit into the memory as well.
+Status checkStaging(const Options &options, const ppx::ArtifactT &artifact,
+                    const std::vector<uint64_t> &staging) {
+  if (!options.memoryLimit || staging.empty())
+    return {};
+  for (const std::unique_ptr<ppx::ProgramT> &program : artifact.programs)
+    for (uint32_t rank : program->ranks)
+      if (const uint64_t bytes = program->arena_bytes + staging[rank];
+          bytes > *options.memoryLimit)
+        return Status(ExitCode::outOfMemory,
+                      options.input + ": rank " + std::to_string(rank) +
+                          " expects an arena within the memory limit of " +
+                          std::to_string(*options.memoryLimit) +
+                          " bytes, got " + std::to_string(bytes) +
+                          " bytes with messages between processes");
+  return {};
+}
+
 /// Whether the program may run. A module that is not well-formed does not
 /// compile: there is no artifact that could be bad.
-Status checkProgram(const Options &options, const Source &source) {
+Status checkProgram(const Options &options, const World &world,
+                    Source &source) {
   CheckOptions checks;
   checks.memoryLimit = options.memoryLimit;
   const Status status =
       checkArtifact(*source.program.artifact, checks).status();
+  if (status.ok() || status.code() == ExitCode::outOfMemory)
+    source.staging = stagingOf(options, world, *source.program.artifact);
   if (status.ok())
-    return status;
+    return checkStaging(options, *source.program.artifact, source.staging);
   if (source.module && status.code() == ExitCode::badArtifact)
     return Status(ExitCode::doesNotCompile,
                   options.input + ": error: " + status.message());
@@ -298,7 +320,7 @@ Status prepareProgram(const Options &options, World &world, Source &source,
       source = std::move(*loaded);
       if (!options.quiet)
         std::cerr << source.program.warnings << std::flush;
-      checked = checkProgram(options, source);
+      checked = checkProgram(options, world, source);
     }
   }
   if (status = world.agree(status, /*interrupted=*/false).first; !status.ok())
@@ -354,7 +376,7 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
   const Compiled &program = source.program;
   if (options.dryRun)
     return agree(tells ? dryRun(options, *program.artifact, checked,
-                                program.passesMs, std::cout)
+                                source.staging, program.passesMs, std::cout)
                        : Status());
   if (options.device == "null")
     return nullRun(options, program.artifact, world, std::cout);
@@ -417,11 +439,13 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
   const bool isMeasured = (*session)->collect().ok();
   if (!isMeasured)
     results.trace.clear();
-  if (tells)
-    pp::predict::reportPrediction(
-        (*session)->artifact(), (*session)->mesh(),
-        pp::predict::predict((*session)->artifact(), (*session)->mesh()),
-        report);
+  if (tells) {
+    pp::predict::Prediction prediction =
+        pp::predict::predict((*session)->artifact(), (*session)->mesh());
+    prediction.staging = source.staging;
+    pp::predict::reportPrediction((*session)->artifact(), (*session)->mesh(),
+                                  prediction, report);
+  }
   if (tells && isMeasured)
     measure(**session, report);
   return join(trained,

@@ -37,6 +37,8 @@ struct ProgramPrediction {
 
 struct Prediction {
   std::vector<ProgramPrediction> programs;
+  /// By rank, of memory behind its arena; empty where none has any.
+  std::vector<uint64_t> staging;
   /// As the plan has them: where stages 1, 2, ... begin.
   std::vector<uint64_t> cuts;
   /// Of every rank's compute queue, the idle share of a step.

@@ -110,6 +110,7 @@ private:
   const std::function<bool(uint32_t)> &isLocal;
   const Limits &limits;
   std::map<std::tuple<uint32_t, bool, bool>, Lane::Remote> streams;
+  uint64_t extent = 0; ///< of the staging so far, in whole buffers
   /// Of the staged lanes so far: where the staging of each begins and ends.
   std::vector<std::pair<uint64_t, uint64_t>> staged;
 };
@@ -141,7 +142,7 @@ void LaneMaker::place(Lane &lane, uint64_t buffers) {
   const uint64_t bytes =
       lane.chunkStaging * std::min<uint64_t>(kWindow, lane.chunks);
   uint64_t begin = staged.empty() ? 0 : staged.back().second;
-  if (begin + bytes > std::max(limits.stagingBytes, list.stagingBytes))
+  if (begin + bytes > std::max(limits.stagingBytes, extent))
     begin = 0;
   lane.staging = begin;
   lane.stagedIndex = int(staged.size());
@@ -151,7 +152,15 @@ void LaneMaker::place(Lane &lane, uint64_t buffers) {
       break;
     }
   staged.push_back({begin, begin + bytes});
-  list.stagingBytes = std::max(list.stagingBytes, begin + bytes);
+  extent = std::max(extent, begin + bytes);
+  // In the last buffer are the chunks of one turn of the window, of which only
+  // the lane's last chunk is smaller.
+  const uint64_t last = std::min<uint64_t>(kWindow, lane.chunks) - 1;
+  const uint64_t count =
+      std::min(cut.chunk, elementCount(cut.region) - last * cut.chunk);
+  list.stagingBytes =
+      std::max(list.stagingBytes,
+               begin + bytes - buffer + count * elementSize(cut.element));
 }
 
 void LaneMaker::addOwn(uint32_t index) {

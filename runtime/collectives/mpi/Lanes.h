@@ -21,7 +21,7 @@
 #ifndef PPRT_COLLECTIVES_MPI_LANES_H
 #define PPRT_COLLECTIVES_MPI_LANES_H
 
-#include "../../engine/Transport.h"
+#include "pprt/TransportModel.h"
 
 #include <functional>
 
@@ -100,6 +100,7 @@ struct LaneList {
   std::vector<Cut> cuts;
   std::vector<Lane> lanes;
   std::vector<Stream> streams;
+  /// Of the last buffer only what the largest chunk in it fills.
   uint64_t stagingBytes = 0;
 };
 

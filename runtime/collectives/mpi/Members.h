@@ -45,7 +45,6 @@ struct MpiTransport::Member {
   uint32_t remaining = 0;       ///< lanes and uses to come, of this round
   uint64_t rounds = 0;          ///< rounds started, on the engine's thread
   Meeting *meeting = nullptr;
-  std::byte *staging = nullptr;
   std::atomic<uint64_t> complete{0}; ///< rounds
 };
 

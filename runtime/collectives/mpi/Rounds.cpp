@@ -96,8 +96,8 @@ bool MpiTransport::advanceSend(Member &self, LaneState &state) {
     if (lane.stagedIndex < 0) {
       data += begin * width;
     } else {
-      std::byte *packed =
-          self.staging + lane.staging + chunk % kWindow * lane.chunkStaging;
+      std::byte *packed = self.told.staging + lane.staging +
+                          chunk % kWindow * lane.chunkStaging;
       pack(Stretch::ofSource(cut.region, width, begin, count), data, packed);
       data = packed;
     }
@@ -161,7 +161,7 @@ bool MpiTransport::postOwn(Member &self, LaneState &state) {
   const uint32_t chunk = state.posted++;
   const auto [begin, count] = rangeOf(cut, chunk);
   std::byte *staging =
-      self.staging + lane.staging + chunk % kWindow * lane.chunkStaging;
+      self.told.staging + lane.staging + chunk % kWindow * lane.chunkStaging;
   const uint64_t buffer = (cut.chunk * width + 63) / 64 * 64;
   for (size_t i = 0; i < lane.remoteSources.size(); ++i)
     receive(self, state, chunk, lane.remoteSources[i].stream,
@@ -210,7 +210,7 @@ void MpiTransport::combine(Member &self, LaneState &state, uint32_t chunk) {
   const auto [begin, count] = rangeOf(cut, chunk);
   const uint64_t buffer = (cut.chunk * width + 63) / 64 * 64;
   std::byte *staging =
-      self.staging + lane.staging + chunk % kWindow * lane.chunkStaging;
+      self.told.staging + lane.staging + chunk % kWindow * lane.chunkStaging;
   std::byte *owned =
       self.told.outputs[lane.part.operand] + lane.part.offset * width;
   const Stretch from = Stretch::ofSource(cut.region, width, begin, count);

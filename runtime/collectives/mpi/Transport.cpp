@@ -52,14 +52,10 @@ MpiTransport::~MpiTransport() {
       return;
     // Messages without an end: MPI may use their memory as long as it is there.
     engine.neverFinish();
-    for (auto &[place, memory] : staging)
-      (void)memory.release();
     for (std::vector<char> *message : {&heard, &failureMessage})
       (void)new std::vector<char>(std::move(*message));
   });
 }
-
-uint64_t MpiTransport::stagingBytes() const { return totalStaging; }
 
 /// Of a stream: its place, both members' numbers in their processes, and
 /// whether it carries results. The processes stand in the message anyway.
@@ -134,11 +130,8 @@ Expected<Ticket> MpiTransport::prepare(Participation participation) {
 }
 
 Status MpiTransport::connect() {
-  std::map<std::pair<uint64_t, uint32_t>, uint64_t> needed;
   std::set<uint32_t> processes;
   for (const std::unique_ptr<Member> &self : members) {
-    uint64_t &bytes = needed[{self->told.place, self->told.member}];
-    bytes = std::max(bytes, self->list.stagingBytes);
     for (const Stream &stream : self->list.streams)
       processes.insert(processOf[self->told.ranks[stream.other]]);
     for (const Lane &lane : self->list.lanes) {
@@ -156,15 +149,6 @@ Status MpiTransport::connect() {
           ++user->joined;
     }
   }
-  for (const auto &[where, bytes] : needed)
-    if (bytes > 0) {
-      staging[where].reset(new std::byte[bytes]);
-      totalStaging += bytes;
-    }
-  for (const std::unique_ptr<Member> &self : members)
-    if (auto it = staging.find({self->told.place, self->told.member});
-        it != staging.end())
-      self->staging = it->second.get();
   if (Status status = threads.connect(); !status.ok())
     return status;
   return exchangeBytes({processes.begin(), processes.end()});

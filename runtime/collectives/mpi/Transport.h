@@ -22,6 +22,7 @@
 #include "../inprocess/ThreadTransport.h"
 #include "Engine.h"
 #include "Lanes.h"
+#include "Model.h"
 
 #include <map>
 #include <mutex>
@@ -38,6 +39,9 @@ public:
                std::function<void(const Status &)> noteFailure);
   ~MpiTransport() override;
 
+  TransportModel model() const override {
+    return mpi::model(processOf, limits);
+  }
   Expected<Ticket> prepare(Participation participation) override;
   Status connect() override;
   void start(Ticket ticket, uint64_t round) override;
@@ -46,9 +50,6 @@ public:
   void help(const std::function<bool()> &ends) override { engine.help(ends); }
   Status poll() override;
   void abort(const Status &status) override;
-
-  /// Bytes of heap that stage messages.
-  uint64_t stagingBytes() const;
 
 private:
   struct Member;
@@ -96,9 +97,6 @@ private:
   std::vector<std::unique_ptr<Member>> members; ///< by ticket
   std::map<std::tuple<uint64_t, Section, uint32_t>, std::unique_ptr<Meeting>>
       meetings;
-  /// Of the place and the member: its meetings come one after another.
-  std::map<std::pair<uint64_t, uint32_t>, std::unique_ptr<std::byte[]>> staging;
-  uint64_t totalStaging = 0;
   /// A failure as it comes and goes: its code, its text.
   std::vector<char> heard, failureMessage;
 

@@ -228,6 +228,13 @@ Verdict MpiWorld::agree(const Status &mine, bool interrupted) {
   return verdict;
 }
 
+std::vector<uint32_t> MpiWorld::homes(uint32_t worldSize) const {
+  std::vector<uint32_t> homes;
+  for (uint32_t index = 0; index < worldSize; ++index)
+    homes.push_back(processOf(index, worldSize));
+  return homes;
+}
+
 Expected<std::unique_ptr<Transport>> MpiWorld::transport(uint32_t worldSize) {
   if (worldSize < uint32_t(size))
     return Status(ExitCode::usage,
@@ -246,11 +253,8 @@ Expected<std::unique_ptr<Transport>> MpiWorld::transport(uint32_t worldSize) {
   });
   if (!status.ok())
     return status;
-  std::vector<uint32_t> homes;
-  for (uint32_t index = 0; index < worldSize; ++index)
-    homes.push_back(processOf(index, worldSize));
   return std::unique_ptr<Transport>(std::make_unique<MpiTransport>(
-      *engine, own, std::move(homes), process(), limits,
+      *engine, own, homes(worldSize), process(), limits,
       [this](const Status &status) { noteFailure(status); }));
 }
 

@@ -16,7 +16,7 @@
 
 #include "pprt/World.h"
 #include "Engine.h"
-#include "Lanes.h"
+#include "Model.h"
 
 namespace pprt::mpi {
 
@@ -32,6 +32,9 @@ public:
   Expected<std::vector<std::vector<std::byte>>>
   gather(const std::vector<std::byte> &mine) override;
   Verdict agree(const Status &mine, bool interrupted) override;
+  TransportModel model(uint32_t worldSize) const override {
+    return mpi::model(homes(worldSize), limits);
+  }
   Expected<std::unique_ptr<Transport>> transport(uint32_t worldSize) override;
   [[noreturn]] void abort(const Status &status) override;
 
@@ -39,6 +42,8 @@ private:
   explicit MpiWorld(std::unique_ptr<Engine> engine, const Limits &limits)
       : engine(std::move(engine)), limits(limits) {}
 
+  /// By rank, its process.
+  std::vector<uint32_t> homes(uint32_t worldSize) const;
   /// `work` on the engine's thread, with other processes.
   void together(const std::function<void()> &work);
   /// From any thread: sessions have failed.

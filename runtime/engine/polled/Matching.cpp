@@ -112,6 +112,8 @@ Status Preparation::prepare(const MeetingPlace &place) {
       its.member = member;
       its.waker = &ranks[local]->event;
       addMemory(task, its);
+      its.staging = ranks[local]->arena->address() +
+                    ranks[local]->staging.offsets[task.instruction->queue];
       Expected<Ticket> ticket = transport.prepare(std::move(its));
       if (!ticket)
         return ticket.status();

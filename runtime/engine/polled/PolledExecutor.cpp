@@ -69,15 +69,26 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
 
   const Ranks programs(*artifact, mesh);
   state.range = options.ranks.value_or(RankRange{0, mesh.worldSize()});
+  state.transport = options.transport;
+  if (!state.transport) {
+    Expected<std::unique_ptr<Transport>> created =
+        device.transport(*thisProcess(), mesh.worldSize());
+    if (!created)
+      return created.status();
+    state.transport = std::move(*created);
+  }
+  std::vector<Staging> staging =
+      layOutStaging(programs, state.range, state.transport->model());
   uint64_t needed = 0;
   for (uint32_t index = state.range.begin; index < state.range.end; ++index) {
     const ppx::ProgramT &program = programs.program(index);
     auto rank = std::make_unique<Rank>(index, mesh, program);
-    rank->arena = device.allocate(program.arena_bytes);
+    rank->staging = std::move(staging[index - state.range.begin]);
+    rank->arena = device.allocate(rank->staging.end);
     if (!rank->arena || !rank->scalars.allocate(device))
       return Status(ExitCode::outOfMemory,
                     "rank " + std::to_string(index) + " expects " +
-                        std::to_string(program.arena_bytes) +
+                        std::to_string(rank->staging.end) +
                         " bytes of memory, which the system refuses");
     needed += rank->arena->size();
     for (Section section : kSections)
@@ -91,14 +102,6 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                       std::to_string(needed) + " bytes for " +
                       std::to_string(state.range.size()) +
                       " ranks; give a smaller model or batch");
-  state.transport = options.transport;
-  if (!state.transport) {
-    Expected<std::unique_ptr<Transport>> created =
-        device.transport(*thisProcess(), mesh.worldSize());
-    if (!created)
-      return created.status();
-    state.transport = std::move(*created);
-  }
   for (std::unique_ptr<Rank> &rank : state.ranks)
     rank->transport = state.transport.get();
   Expected<MeetingList> meetings =

@@ -16,6 +16,7 @@
 
 #include "../../collectives/inprocess/Event.h"
 #include "../Executor.h"
+#include "../Staging.h"
 #include "../ScalarRows.h"
 #include "pprt/Mesh.h"
 
@@ -65,7 +66,8 @@ public:
   /// Wakes the thread if it waits.
   inprocess::Event event;
   Transport *transport = nullptr; ///< if it meets others
-  std::unique_ptr<Memory> arena;
+  std::unique_ptr<Memory> arena; ///< with the staging behind it
+  Staging staging;
   ScalarRows scalars;
   AllocationCounter allocations; ///< by its threads, while they run sections
   const uint32_t index;

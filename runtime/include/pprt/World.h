@@ -14,6 +14,7 @@
 #include "pprt/Ranks.h"
 #include "pprt/Session.h"
 #include "pprt/Status.h"
+#include "pprt/TransportModel.h"
 
 #include <cstddef>
 #include <memory>
@@ -55,6 +56,11 @@ public:
   gather(const std::vector<std::byte> &mine) = 0;
   /// The same answer everywhere, once all have asked.
   virtual Verdict agree(const Status &mine, bool interrupted) = 0;
+  /// Of such transports, for a mesh of that many ranks.
+  virtual TransportModel model(uint32_t worldSize) const {
+    (void)worldSize;
+    return {};
+  }
   /// For engines, of one session: its messages never meet another's.
   virtual Expected<std::unique_ptr<Transport>>
   transport(uint32_t worldSize) = 0;

@@ -65,7 +65,7 @@ TEST(Report, HasTheKeysOfVersion1) {
                 "measured_peak_bytes": 100, "parameters": 10,
                 "gathered": 0, "gradients": 20,
                 "optimizer": 30, "activations": 40, "workspace": 0,
-                "communication": 0}],
+                "communication": 0, "staging": 0}],
     "communication": [{"rank": 0,
       "all_reduce": {"count": 3, "bytes": 68, "wire_bytes": 102},
       "send": {"count": 3, "bytes": 12, "wire_bytes": 12},

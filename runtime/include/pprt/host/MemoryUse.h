@@ -22,6 +22,8 @@ struct MemoryUse {
            workspace = 0, communication = 0;
   /// Parameters, whole, that are stored in parts.
   uint64_t gathered = 0;
+  /// Behind the arena: messages between processes on their way.
+  uint64_t staging = 0;
 };
 
 MemoryUse memoryOf(const ppx::ProgramT &program);

@@ -1,0 +1,31 @@
+//===- TransportModel.h - what is known of a transport ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the moves of a meeting and its members. Out: what carrying them out will
+// need, computed without the transport, so that memory can be predicted where
+// that is not installed.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_TRANSPORTMODEL_H
+#define PPRT_TRANSPORTMODEL_H
+
+#include "pprt/Meetings.h"
+
+#include <functional>
+
+#pragma GCC visibility push(default)
+namespace pprt {
+
+struct TransportModel {
+  /// Bytes in which a member of a meeting keeps messages. `ranks` are those of
+  /// all members. Null: members reach each other's memory.
+  std::function<uint64_t(const std::vector<Move> &moves,
+                         const std::vector<uint32_t> &ranks, uint32_t member)>
+      stagingBytes;
+};
+
+} // namespace pprt
+#pragma GCC visibility pop
+
+#endif // PPRT_TRANSPORTMODEL_H

@@ -135,23 +135,18 @@ Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
   for (size_t i = 0; i < artifact.programs.size(); ++i)
     prediction.programs.push_back(describe(artifact, mesh, i, topology));
 
-  const auto play = [&](const Players &players) {
-    std::optional<Timeline> timeline = replay(players, [&](Place place) {
-      return secondsOf(artifact, mesh, players.program(place.player),
-                       players.instruction(place), topology);
-    });
-    if (!timeline)
-      return false;
-    prediction.bubble = idleShare(players, *timeline);
-    prediction.travel = travelTime(players, *timeline);
-    for (const std::vector<Span> &spans : *timeline)
-      for (const Span &span : spans)
-        prediction.stepSeconds = std::max(prediction.stepSeconds, span.end);
-    addSchedule(players, *timeline, prediction);
-    return true;
-  };
-  // The ranks of a program are alike, unless somebody wrote them otherwise.
-  if (!play(Players::programs(artifact, mesh)))
-    play(Players::ranks(artifact, mesh));
+  const Players players = Players::classes(artifact, mesh);
+  const std::optional<Timeline> timeline = replay(players, [&](Place place) {
+    return secondsOf(artifact, mesh, players.program(place.player),
+                     players.instruction(place), topology);
+  });
+  if (!timeline)
+    return prediction;
+  prediction.bubble = idleShare(players, *timeline);
+  prediction.travel = travelTime(players, *timeline);
+  for (const std::vector<Span> &spans : *timeline)
+    for (const Span &span : spans)
+      prediction.stepSeconds = std::max(prediction.stepSeconds, span.end);
+  addSchedule(players, *timeline, prediction);
   return prediction;
 }

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Replay.h"
-#include "pprt/Meetings.h"
+#include "pprt/RankClasses.h"
 
 #include <algorithm>
 #include <limits>
@@ -28,15 +28,23 @@ Players Players::ranks(const ppx::ArtifactT &artifact, const Mesh &mesh) {
   return players;
 }
 
-Players Players::programs(const ppx::ArtifactT &artifact, const Mesh &mesh) {
+Players Players::classes(const ppx::ArtifactT &artifact, const Mesh &mesh) {
   Players players(artifact, mesh);
+  uint64_t operations = 0;
+  const RankClasses classes =
+      RankClasses::coarsest(Ranks(artifact, mesh), operations);
   players.playerOf.resize(mesh.worldSize());
-  for (const auto &program : artifact.programs) {
+  for (const auto &program : artifact.programs)
     for (uint32_t rank : program->ranks)
-      players.playerOf[rank] = players.size();
-    players.bodies.push_back(program.get());
-    players.weights.push_back(uint32_t(program->ranks.size()));
-    players.firstRanks.push_back(program->ranks.front());
+      if (classes.speakerOf(rank) == rank) {
+        players.playerOf[rank] = players.size();
+        players.bodies.push_back(program.get());
+        players.weights.push_back(0);
+        players.firstRanks.push_back(rank);
+      }
+  for (uint32_t rank = 0; rank < mesh.worldSize(); ++rank) {
+    players.playerOf[rank] = players.playerOf[classes.speakerOf(rank)];
+    ++players.weights[players.playerOf[rank]];
   }
   return players;
 }
@@ -157,8 +165,7 @@ bool Replayer::advance(uint32_t player, uint32_t queue) {
 
 /// All or none: everybody must be at the head of its queue and ready.
 bool Replayer::meet(const std::vector<Place> &places) {
-  // A transfer without its other end: a player that speaks for ranks which
-  // differ.
+  // A transfer without its other end, of an artifact that is not checked.
   if (places.size() == 1 &&
       players.instruction(places.front()).opcode != ppx::Opcode_collective)
     return false;

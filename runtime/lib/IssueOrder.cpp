@@ -17,7 +17,7 @@ IssueOrder::IssueOrder(const Ranks &ranks, Section section)
     : classOf(ranks.mesh.worldSize()) {
   uint64_t operations = 0;
   checks::Report mismatches(FindingKind::mismatch, operations);
-  const auto classes = checks::RankClasses::coarsest(ranks, operations);
+  const auto classes = RankClasses::coarsest(ranks, operations);
   const auto matched = checks::matchCommunication(ranks, classes, mismatches);
   checks::DependencyGraph graph(ranks, classes, matched, section, operations);
   for (uint32_t rank = 0; rank < classOf.size(); ++rank) {

@@ -15,7 +15,6 @@
 
 using namespace pprt;
 using namespace pprt::test;
-using checks::RankClasses;
 
 namespace {
 

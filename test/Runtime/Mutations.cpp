@@ -81,7 +81,7 @@ template <typename Accept> size_t Mutator::pickWhere(Accept accept) {
   for (size_t i = 0; i < listEnd(); ++i)
     if (accept(*(*list)[i]))
       found.push_back(i);
-  return found.empty() ? list->size() : found[pick(found.size())];
+  return found.empty() ? list->size() : touch(found[pick(found.size())]);
 }
 
 /// The instructions of the queue of `end` in the list up to it.
@@ -120,7 +120,7 @@ void Mutator::shiftWaits(uint32_t queue, uint32_t from, int by) {
 bool Mutator::swap() {
   if (listEnd() < 2)
     return false;
-  const size_t i = pick(listEnd());
+  const size_t i = pickPlace();
   std::vector<size_t> others;
   const bool sameQueue = pick(4) != 0, adjacent = pick(2) == 0;
   for (size_t k = i + 1; k < listEnd(); ++k)
@@ -141,7 +141,7 @@ bool Mutator::swap() {
 bool Mutator::drop() {
   if (listEnd() == 0)
     return false;
-  const size_t i = pick(listEnd());
+  const size_t i = pickPlace();
   if (pick(4) != 0) // those who waited for it wait for the one before
     shiftWaits((*list)[i]->queue, countUpTo(i), -1);
   list->erase(list->begin() + ptrdiff_t(i));
@@ -151,7 +151,7 @@ bool Mutator::drop() {
 bool Mutator::duplicate() {
   if (listEnd() == 0)
     return false;
-  const size_t i = pick(listEnd());
+  const size_t i = pickPlace();
   const size_t at = pick(2) ? i + 1 : i + 1 + pick(listEnd() - i);
   auto copy = std::make_unique<ppx::InstructionT>(*(*list)[i]);
   list->insert(list->begin() + ptrdiff_t(at), std::move(copy));
@@ -163,7 +163,7 @@ bool Mutator::duplicate() {
 bool Mutator::changeQueue() {
   if (listEnd() == 0 || program->queues.size() < 2)
     return false;
-  ppx::InstructionT &moved = *(*list)[pick(listEnd())];
+  ppx::InstructionT &moved = *(*list)[pickPlace()];
   moved.queue = uint32_t((moved.queue + 1 + pick(program->queues.size() - 1)) %
                          program->queues.size());
   return true;

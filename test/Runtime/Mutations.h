@@ -13,6 +13,7 @@
 
 #include "pprt/Program.h"
 
+#include <optional>
 #include <random>
 
 namespace pprt::test {
@@ -49,9 +50,17 @@ public:
   /// Changes one thing, on one rank unless it is a group. False where the
   /// artifact has nothing of the kind.
   bool apply(Mutation mutation);
+  /// What the changed instruction does; none if it was a slot or a group.
+  std::optional<ppx::Opcode> touched() const { return opcode; }
 
 private:
   size_t pick(size_t count) { return size_t(random() % count); }
+  /// Any index that may change.
+  size_t pickPlace() { return touch(pick(listEnd())); }
+  size_t touch(size_t index) {
+    opcode = (*list)[index]->opcode;
+    return index;
+  }
   /// An index of the list that `accept` takes, or the list's size.
   template <typename Accept> size_t pickWhere(Accept accept);
   /// The end of what may change: a step stays where it is.
@@ -81,6 +90,7 @@ private:
   ppx::ProgramT *program = nullptr;
   InstructionList *list = nullptr;
   bool inBody = false;
+  std::optional<ppx::Opcode> opcode;
 };
 
 } // namespace pprt::test

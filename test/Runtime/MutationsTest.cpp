@@ -81,6 +81,9 @@ public:
   const Counts &of(Mutation mutation) const { return counts[size_t(mutation)]; }
   std::mt19937_64 random;
   int total = 0;
+  /// By opcode, how many instructions were changed, and of these how many
+  /// mutants were accepted.
+  std::map<ppx::Opcode, std::pair<int, int>> touched;
 
 private:
   void compareRefusal(const ppx::ArtifactT &mutant, const CheckResult &checked);
@@ -134,14 +137,14 @@ void Judge::compareAccepted(const ppx::ArtifactT &valid,
     else
       ASSERT_TRUE(observed == first) << "differs under seed " << seed;
   }
-  // One kind of the other devices, by lot: each is as much work as a run.
-  const auto model = random() % 2 ? reference::DeviceModel::ordered
-                                  : reference::DeviceModel::shared;
-  const reference::Result elsewhere =
-      reference::execute(mutant, issuedOptions(mutant, model, random(), false));
-  ASSERT_EQ(elsewhere.end, reference::End::finished) << elsewhere.reason;
-  ASSERT_TRUE(observe(mutant, elsewhere) == first)
-      << "differs on other devices";
+  for (auto model :
+       {reference::DeviceModel::ordered, reference::DeviceModel::shared}) {
+    const reference::Result elsewhere = reference::execute(
+        mutant, issuedOptions(mutant, model, random(), false));
+    ASSERT_EQ(elsewhere.end, reference::End::finished) << elsewhere.reason;
+    ASSERT_TRUE(observe(mutant, elsewhere) == first)
+        << "differs on other devices";
+  }
   const bool same =
       first ==
       observe(valid, reference::execute(valid, hashingOptions(0, false)));
@@ -153,7 +156,8 @@ void Judge::compareAccepted(const ppx::ArtifactT &valid,
 void Judge::judge(const ppx::ArtifactT &valid, Mutation mutation,
                   int interleavings) {
   ppx::ArtifactT mutant(valid);
-  if (!Mutator(mutant, random).apply(mutation))
+  Mutator mutator(mutant, random);
+  if (!mutator.apply(mutation))
     return;
   ++total;
   Counts &count = counts[size_t(mutation)];
@@ -161,6 +165,11 @@ void Judge::judge(const ppx::ArtifactT &valid, Mutation mutation,
   for (size_t i = 0; i < std::size(kKinds); ++i)
     count.refused[i] += checked.has(kKinds[i]);
   count.accepted += checked.ok();
+  if (mutator.touched()) {
+    auto &[changed, accepted] = touched[*mutator.touched()];
+    ++changed;
+    accepted += checked.ok();
+  }
   if (checked.ok())
     compareAccepted(valid, mutant, mutation, interleavings);
   else if (!checked.has(FindingKind::structure)) // else it cannot be run
@@ -178,6 +187,9 @@ void Judge::report(const std::string &what) const {
       std::printf("%10d", refused);
     std::printf("%12d%12d\n", counts[m].accepted, counts[m].same);
   }
+  for (const auto &[opcode, numbers] : touched)
+    std::printf("%s: %d changed, %d accepted\n", ppx::EnumNameOpcode(opcode),
+                numbers.first, numbers.second);
 }
 
 // Small programs of many shapes.
@@ -203,6 +215,10 @@ TEST(Mutations, OfPipelines) {
   }
   for (size_t m = 0; m < kMutations; ++m)
     EXPECT_GE(judge.of(Mutation(m)).refusals(), 20) << nameOf(Mutation(m));
+  // A step stays as it is.
+  for (ppx::Opcode opcode : ppx::EnumValuesOpcode())
+    if (opcode != ppx::Opcode_step)
+      EXPECT_GE(judge.touched[opcode].first, 20) << ppx::EnumNameOpcode(opcode);
   EXPECT_GE(judge.of(Mutation::wait).accepted, 20);
   EXPECT_GE(judge.of(Mutation::offset).accepted, 20);
 }

@@ -9,8 +9,8 @@
 #ifndef PPRT_LIB_CHECKS_PASSES_H
 #define PPRT_LIB_CHECKS_PASSES_H
 
-#include "Classes.h"
 #include "Report.h"
+#include "pprt/RankClasses.h"
 
 #include <functional>
 

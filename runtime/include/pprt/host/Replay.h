@@ -39,9 +39,10 @@ class Players {
 public:
   /// Every rank; a player's number is its rank.
   static Players ranks(const ppx::ArtifactT &artifact, const Mesh &mesh);
-  /// The first rank of each program, for all others of it: where durations are
-  /// the program's and groups are symmetric, they do the same at the same time.
-  static Players programs(const ppx::ArtifactT &artifact, const Mesh &mesh);
+  /// One rank of each class (pprt/RankClasses.h), in the order of programs, for
+  /// all others of it: where durations are the program's, they do the same at
+  /// the same time.
+  static Players classes(const ppx::ArtifactT &artifact, const Mesh &mesh);
 
   uint32_t size() const { return uint32_t(bodies.size()); }
   const ppx::ProgramT &program(uint32_t player) const {
@@ -69,9 +70,8 @@ private:
   std::vector<uint32_t> playerOf;
 };
 
-/// The artifact must have passed the checks: then the replay of all ranks ends.
-/// That of programs may not, where ranks of one program differ in whom they
-/// meet: then there is no timeline.
+/// There is no timeline if the replay does not end. It does if the artifact
+/// has passed the checks.
 std::optional<Timeline> replay(const Players &players,
                                const std::function<double(Place)> &duration);
 

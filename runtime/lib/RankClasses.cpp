@@ -1,16 +1,15 @@
-//===- Classes.cpp - ranks that no check can tell apart -------------------===//
+//===- RankClasses.cpp - ranks that nothing can tell apart ----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Classes.h"
+#include "pprt/RankClasses.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 
 using namespace pprt;
-using namespace pprt::checks;
 
 namespace {
 

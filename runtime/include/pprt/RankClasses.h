@@ -1,4 +1,4 @@
-//===- Classes.h - ranks that no check can tell apart -----------*- C++ -*-===//
+//===- RankClasses.h - ranks that nothing can tell apart --------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -15,12 +15,13 @@
 // (Equitable partitions: Godsil and Royle, Algebraic Graph Theory, 9.3.)
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_LIB_CHECKS_CLASSES_H
-#define PPRT_LIB_CHECKS_CLASSES_H
+#ifndef PPRT_RANKCLASSES_H
+#define PPRT_RANKCLASSES_H
 
 #include "pprt/Meetings.h"
 
-namespace pprt::checks {
+#pragma GCC visibility push(default)
+namespace pprt {
 
 class RankClasses {
 public:
@@ -40,6 +41,7 @@ private:
   std::vector<uint32_t> all, speaker;
 };
 
-} // namespace pprt::checks
+} // namespace pprt
+#pragma GCC visibility pop
 
-#endif // PPRT_LIB_CHECKS_CLASSES_H
+#endif // PPRT_RANKCLASSES_H

@@ -1,0 +1,102 @@
+//===- ReplayTest.cpp - few ranks play for all ----------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A replay of one rank of each class says what one of all ranks does.
+//
+//===----------------------------------------------------------------------===//
+#include "pprt/host/Replay.h"
+#include "Pipelines.h"
+#include "pprt/Checks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+using namespace pprt;
+using namespace pprt::host;
+using namespace pprt::test;
+
+namespace {
+
+struct Played {
+  uint32_t players = 0;
+  double end = 0, idle = 0, exposed = 0, hidden = 0;
+};
+
+/// The durations are each program's own.
+Played play(const ppx::ArtifactT &artifact, const Mesh &mesh, bool all) {
+  const Players players =
+      all ? Players::ranks(artifact, mesh) : Players::classes(artifact, mesh);
+  const auto timeline = replay(players, [&](Place place) {
+    const ppx::ProgramT &program = players.program(place.player);
+    const auto index =
+        std::find_if(artifact.programs.begin(), artifact.programs.end(),
+                     [&](const auto &each) { return each.get() == &program; });
+    return double(
+        1 +
+        (place.index * 7 + size_t(index - artifact.programs.begin()) * 5) % 11);
+  });
+  Played result;
+  result.players = players.size();
+  EXPECT_TRUE(timeline.has_value());
+  if (!timeline)
+    return result;
+  for (const std::vector<Span> &spans : *timeline)
+    for (const Span &span : spans)
+      result.end = std::max(result.end, span.end);
+  result.idle = idleShare(players, *timeline);
+  const TravelTime travel = travelTime(players, *timeline);
+  result.exposed = travel.exposed;
+  result.hidden = travel.hidden;
+  return result;
+}
+
+void expectEqual(const ppx::ArtifactT &artifact, uint32_t players) {
+  ASSERT_TRUE(checkArtifact(artifact).ok());
+  const Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  ASSERT_TRUE(mesh);
+  const Played all = play(artifact, *mesh, true);
+  const Played few = play(artifact, *mesh, false);
+  EXPECT_EQ(few.players, players);
+  EXPECT_EQ(few.end, all.end);
+  EXPECT_NEAR(few.idle, all.idle, 1e-12);
+  EXPECT_NEAR(few.exposed, all.exposed, 1e-9);
+  EXPECT_NEAR(few.hidden, all.hidden, 1e-9);
+}
+
+PipelineShape shapeOf(uint32_t stages, uint32_t replicas) {
+  PipelineShape shape;
+  shape.stages = stages;
+  shape.replicas = replicas;
+  shape.microBatches = 3;
+  return shape;
+}
+
+} // namespace
+
+TEST(Replay, OneRankPlaysForItsProgram) {
+  expectEqual(makePipeline(shapeOf(3, 4)), 3);
+}
+
+// The replicas of the other stages meet that rank, or ranks that do.
+TEST(Replay, RanksOfOneProgramThatMeetDifferentOnes) {
+  for (uint32_t rank = 0; rank < 6; ++rank) {
+    SCOPED_TRACE(rank);
+    ppx::ArtifactT artifact = makePipeline(shapeOf(2, 3));
+    makePrivateProgram(artifact, rank);
+    // Its stage's others, those of the other stage, and whom it meets there.
+    expectEqual(artifact, 4);
+  }
+}
+
+TEST(Replay, OfManyShapes) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    ppx::ArtifactT artifact = makePipeline(randomShape(random));
+    const Expected<Mesh> mesh = Mesh::create(artifact.axes);
+    makePrivateProgram(artifact, uint32_t(random() % mesh->worldSize()));
+    expectEqual(artifact, Players::classes(artifact, *mesh).size());
+  }
+}

@@ -69,8 +69,9 @@ void Worst::add(double found, const std::string &name) {
 
 void pprt::host::compareRelative(const Values &ours, const Values &judged,
                                  Worst &worst, const AdamComparison *adam) {
+  // In f64, whose bound is 1e-10, some 50 roundings of `all`.
   const double floor =
-      std::max(1e-6 * norm(judged), std::numeric_limits<double>::min());
+      std::max(1e-4 * norm(judged), std::numeric_limits<double>::min());
   for (const auto &[name, values] : judged) {
     std::vector<double> differences = subtract(ours, name, values);
     if (adam)

@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The error of a tensor is |a - b| / max(|b|, 1e-6 |all|) with Euclidean norms,
+// The error of a tensor is |a - b| / max(|b|, 1e-4 |all|) with Euclidean norms,
 // b the judge's tensor and `all` everything of its class together: a gradient
-// that is zero up to rounding is measured by the others.
+// that is zero up to rounding is measured by the others, for it is a sum of
+// terms of their size.
 //
 // Adam divides by the gradient's size, so that where a gradient happens to
 // vanish its rounding is as large as any step. What the difference of the two

@@ -11,7 +11,7 @@
 #define PP_BENCHMARKS_PRODUCT_H
 
 #include "backends/cpu/Team.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <functional>
 #include <memory>

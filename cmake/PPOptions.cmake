@@ -38,7 +38,7 @@ include(GoogleTest)
 # Carries the precompiled header of tests without MLIR.
 file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/PPTestPrecompiled.cpp CONTENT "// carries the precompiled header\n")
 add_library(PPTestPrecompiled OBJECT ${PROJECT_BINARY_DIR}/PPTestPrecompiled.cpp)
-target_include_directories(PPTestPrecompiled PRIVATE ${PROJECT_BINARY_DIR}/include)
+target_include_directories(PPTestPrecompiled PRIVATE ${PROJECT_SOURCE_DIR}/runtime/include ${PROJECT_BINARY_DIR}/include)
 target_link_libraries(PPTestPrecompiled PRIVATE GTest::gtest)
 target_precompile_headers(PPTestPrecompiled PRIVATE ${PROJECT_SOURCE_DIR}/test/Precompiled.h)
 add_dependencies(PPTestPrecompiled PPXSchema)

@@ -6,7 +6,7 @@
 // header and what it stands on, 2 s a file otherwise.
 //
 //===----------------------------------------------------------------------===//
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <algorithm>
 #include <array>

@@ -69,6 +69,7 @@ constexpr Entry entries[] = {
     {attrs::kSchedule, is<ScheduleAttr>, "#pp.schedule<...>"},
     {attrs::kPlan, is<PlanAttr>, "#pp.plan<...>"},
     {attrs::kLevel, is<LevelAttr>, "#pp.level<...>"},
+    {attrs::kTarget, is<StringAttr>, "a string"},
 };
 
 /// `place` is what of the op has the attribute, unless it is the op.

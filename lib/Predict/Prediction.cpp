@@ -113,8 +113,9 @@ static ProgramPrediction describe(const ppx::ArtifactT &artifact,
   result.ranks = program.ranks;
   result.memory = memoryOf(program);
   result.traffic = trafficOf(artifact, mesh, program);
-  for (const auto &argument : artifact.arguments) {
-    if (argument->role != ppx::Role_param || argument->slots[index] < 0)
+  for (size_t i = 0; i < artifact.arguments.size(); ++i) {
+    const auto &argument = artifact.arguments[i];
+    if (argument->role != ppx::Role_param || program.argument_slots[i] < 0)
       continue;
     result.parameters.push_back(argument->name);
     result.parameterElements += denseBytes(argument->shape, 1).value_or(0);

@@ -7,14 +7,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/Target.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/VerifyModel.h"
 #include "pp/IR/Version.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
-#include "pprt/Artifact.h"
-#include "pprt/Target.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -42,8 +41,10 @@ std::vector<To> toVector(ArrayRef<From> values) {
 
 class ArtifactBuilder {
 public:
-  ArtifactBuilder(ModuleOp module, func::FuncOp main, MeshAttr mesh)
-      : module(module), main(main), mesh(mesh), symbols(module) {}
+  ArtifactBuilder(ModuleOp module, func::FuncOp main, MeshAttr mesh,
+                  const pprt::Target &target)
+      : module(module), main(main), mesh(mesh), target(target),
+        symbols(module) {}
 
   FailureOr<std::unique_ptr<ppx::ArtifactT>> build();
 
@@ -61,6 +62,7 @@ private:
   ModuleOp module;
   func::FuncOp main;
   MeshAttr mesh;
+  const pprt::Target &target;
   SymbolTable symbols;
   std::unique_ptr<ppx::ArtifactT> artifact = std::make_unique<ppx::ArtifactT>();
   llvm::DenseMap<std::pair<Operation *, int>, uint32_t>
@@ -118,7 +120,7 @@ FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function,
       return function.emitError("expects a kernel that is one contraction");
     contraction->accumulate = accumulate;
     auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan);
-    pprt::cpuTarget().plan(*contraction, plan ? plan.getThreads() : 1);
+    target.plan(*contraction, plan ? plan.getThreads() : 1);
     auto workspace = function->getAttrOfType<IntegerAttr>(attrs::kWorkspace);
     contraction->workspace_bytes = workspace ? workspace.getInt() : 0;
     kernel->body.Set(std::move(*contraction));
@@ -246,6 +248,7 @@ LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
   result->name = program.getSymName().str();
   result->ranks = toVector<uint32_t>(program.getRanks());
   result->arena_bytes = program.getArenaBytes();
+  result->argument_slots.assign(artifact->arguments.size(), -1);
   for (auto [index, slot] :
        llvm::enumerate(program.getSlots().getOps<SlotOp>())) {
     auto type = cast<RankedTensorType>(slot.getType());
@@ -258,7 +261,7 @@ LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
     entry->name = slot.getName().str();
     result->slots.push_back(std::move(entry));
     if (std::optional<uint64_t> argument = slot.getArgument())
-      artifact->arguments[*argument]->slots.back() = index;
+      result->argument_slots[*argument] = index;
   }
   for (auto queue : program.getQueues().getOps<QueueOp>()) {
     auto entry = std::make_unique<ppx::QueueT>();
@@ -374,8 +377,8 @@ void ArtifactBuilder::addOutputs() {
 }
 
 FailureOr<std::unique_ptr<ppx::ArtifactT>> ArtifactBuilder::build() {
-  artifact->version = pprt::kArtifactVersion;
   artifact->producer = describeVersion();
+  artifact->target = target.name();
   if (auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan)) {
     llvm::raw_string_ostream(artifact->plan) << plan;
     artifact->threads_per_rank = plan.getThreads();
@@ -384,12 +387,9 @@ FailureOr<std::unique_ptr<ppx::ArtifactT>> ArtifactBuilder::build() {
   addMesh();
   addArguments();
   addOutputs();
-  for (auto program : module.getOps<ProgramOp>()) {
-    for (auto &argument : artifact->arguments)
-      argument->slots.push_back(-1);
+  for (auto program : module.getOps<ProgramOp>())
     if (failed(addProgram(program)))
       return failure();
-  }
   for (const auto &argument : artifact->arguments)
     if (argument->role == ppx::Role_label) {
       artifact->items_per_step = 1;
@@ -410,5 +410,7 @@ FailureOr<std::unique_ptr<ppx::ArtifactT>> pp::buildArtifact(ModuleOp module) {
         "writes programs");
   if (failed(verifyModel(module, main, Level::Program)))
     return failure();
-  return ArtifactBuilder(module, main, mesh.getMesh()).build();
+  const pprt::Target *target = getTarget(module);
+  return target ? ArtifactBuilder(module, main, mesh.getMesh(), *target).build()
+                : FailureOr<std::unique_ptr<ppx::ArtifactT>>(failure());
 }

@@ -15,6 +15,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
+#include "pprt/Processor.h"
 #include "pprt/Status.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -51,13 +52,13 @@ unsigned CompiledKernels::getNumCached() const { return state->numCached; }
 //===----------------------------------------------------------------------===//
 
 static FailureOr<ObjectCode> compileKernel(func::FuncOp kernel,
-                                           StringRef symbol) {
+                                           StringRef symbol, StringRef level) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   if (failed(buildRowLoop(builder, kernel, (symbol + ".rows").str())) ||
       failed(lowerToLLVM(*module)))
     return failure();
-  return compileObject(*module, symbol);
+  return compileObject(*module, symbol, level);
 }
 
 FailureOr<CompiledKernels>
@@ -94,7 +95,9 @@ CompiledKernels::compile(ArrayRef<func::FuncOp> kernels,
     emitWarning(UnknownLoc::get(context))
         << "compiled kernels are not kept for later runs: "
         << cache->getObstacle();
-  std::string target = describeTarget();
+  const std::string level =
+      options.processor.empty() ? pprt::processorLevel() : options.processor;
+  std::string target = describeTarget(level);
   auto run = [&](Task &task) {
     std::string key = task.symbol + "\n" + target;
     if (cache)
@@ -103,7 +106,7 @@ CompiledKernels::compile(ArrayRef<func::FuncOp> kernels,
         task.isCached = true;
         return;
       }
-    task.object = compileKernel(task.kernel, task.symbol);
+    task.object = compileKernel(task.kernel, task.symbol, level);
     if (cache && succeeded(task.object))
       cache->store(key, *task.object);
   };

@@ -4,8 +4,8 @@
 //
 // A short list of LLVM passes does for these loop nests what -O3 does, in a
 // third of its time. The module carries the host's triple and data layout:
-// without them LLVM silently does not vectorise. Code is for the host's level
-// of its architecture, tuned for the host.
+// without them LLVM silently does not vectorise. Code is for a level of the
+// host's architecture; for the host's own level it is tuned for the host.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelObject.h"
@@ -40,9 +40,14 @@ static constexpr const char *kPasses =
     "instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
 
 /// Architectures without levels get code for their very processor.
-static std::string targetProcessor() {
-  std::string level = pprt::processorLevel();
-  return level.empty() ? llvm::sys::getHostCPUName().str() : level;
+static std::string targetProcessor(llvm::StringRef level) {
+  return level.empty() ? llvm::sys::getHostCPUName().str() : level.str();
+}
+
+/// Of another level's processors there are many.
+static std::string tunedProcessor(llvm::StringRef level) {
+  return level == pprt::processorLevel() ? llvm::sys::getHostCPUName().str()
+                                         : "generic";
 }
 
 /// The build id of the library that holds `function`: another build of the same
@@ -60,7 +65,7 @@ static std::string buildIdOf(const void *function) {
                      /*LowerCase=*/true);
 }
 
-std::string pp::describeTarget() {
+std::string pp::describeTarget(llvm::StringRef level) {
   static const std::string llvmBuild =
       buildIdOf(reinterpret_cast<const void *>(&llvm::sys::getHostCPUName));
   static const std::string mlirBuild = buildIdOf(reinterpret_cast<const void *>(
@@ -69,11 +74,11 @@ std::string pp::describeTarget() {
           &translateModuleToLLVMIR)));
   return llvm::join_items("\n", kSourceDigest, LLVM_VERSION_STRING, llvmBuild,
                           mlirBuild, kPasses, llvm::sys::getProcessTriple(),
-                          targetProcessor(), llvm::sys::getHostCPUName());
+                          targetProcessor(level), tunedProcessor(level));
 }
 
-static std::unique_ptr<llvm::TargetMachine>
-createHostMachine(std::string &error) {
+static std::unique_ptr<llvm::TargetMachine> createMachine(llvm::StringRef level,
+                                                          std::string &error) {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
@@ -85,7 +90,7 @@ createHostMachine(std::string &error) {
   if (!target)
     return nullptr;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, targetProcessor(), /*Features=*/"", llvm::TargetOptions(),
+      triple, targetProcessor(level), /*Features=*/"", llvm::TargetOptions(),
       llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Less));
 }
 
@@ -158,9 +163,10 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 }
 
 FailureOr<pp::ObjectCode> pp::compileObject(ModuleOp module,
-                                            llvm::StringRef name) {
+                                            llvm::StringRef name,
+                                            llvm::StringRef level) {
   std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = createHostMachine(error);
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(level, error);
   if (!machine)
     return module.emitError("expects a processor that LLVM can compile for: ")
            << error;
@@ -175,7 +181,7 @@ FailureOr<pp::ObjectCode> pp::compileObject(ModuleOp module,
   for (llvm::Function &function : *code)
     if (!function.isDeclaration()) {
       function.addFnAttr("target-cpu", machine->getTargetCPU());
-      function.addFnAttr("tune-cpu", llvm::sys::getHostCPUName());
+      function.addFnAttr("tune-cpu", tunedProcessor(level));
       // LLVM takes half of AVX-512 on Intel's processors, for the clock that
       // their first ones lost by it. Row loops here are 1.5 times as fast with
       // all of it; where there is no AVX-512 nothing changes.

@@ -103,8 +103,8 @@ static void addPipelinePasses(OpPassManager &manager) {
 static void addProgramPasses(OpPassManager &manager,
                              const PipelineOptions &options) {
   // Kernels first: they decide which values exist in memory at all; then what
-  // they need for those that do not.
-  manager.addPass(createFormKernels());
+  // they need for those that do not. From here on a program is for one target.
+  manager.addPass(createFormKernels({options.target}));
   manager.addPass(createReserveScratch());
 
   // What runs beside what is said by the order in which kernels are launched,
@@ -184,6 +184,8 @@ struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
     std::optional<Level> level = getLevel(getOperation());
     if (level && failed(checkGoesOn(*level)))
       return signalPassFailure();
+    if (options.leavesPrograms && level != Level::Program)
+      options.stopAfter = std::min(options.stopAfter, Level::Pipeline);
     OpPassManager remaining(ModuleOp::getOperationName());
     buildPipeline(remaining, options, level,
                   getOperation()->hasAttr(attrs::kPlan));
@@ -216,16 +218,18 @@ struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
 
 } // namespace
 
-void pp::registerPipelines() {
+void pp::registerPipelines(std::function<void(PipelineOptions &)> adjust) {
   registerPassPipeline(
       kParallelize,
       "every pass from the module's level to programs, as the text says",
-      [](OpPassManager &manager, StringRef text,
-         function_ref<LogicalResult(const Twine &)> emitError) {
+      [adjust](OpPassManager &manager, StringRef text,
+               function_ref<LogicalResult(const Twine &)> emitError) {
         PipelineOptions options;
         std::string error;
         if (failed(parseParallelize(text, options, error)))
           return emitError("pp-parallelize: " + error);
+        if (adjust)
+          adjust(options);
         manager.addPass(std::make_unique<ParallelizePass>(options));
         return success();
       },

@@ -208,8 +208,8 @@ template <typename Function>
 void Session::State::forEachShard(uint32_t argument, Function &&f) const {
   const ShardedTensor &tensor = host->arguments[argument];
   for (uint32_t rank = range.begin; rank < range.end; ++rank) {
-    const int32_t slot =
-        artifact->arguments[argument]->slots[host->ranks.programOf(rank)];
+    const int32_t slot = artifact->programs[host->ranks.programOf(rank)]
+                             ->argument_slots[argument];
     if (slot >= 0)
       f(rank, uint32_t(slot), tensor.origin(host->mesh, rank, 0));
   }
@@ -220,8 +220,8 @@ Session::State::firstHolders(uint32_t argument) const {
   std::vector<Holder> holders;
   std::set<ShardedTensor::Index> covered;
   for (uint32_t rank = 0; rank < host->mesh.worldSize(); ++rank) {
-    const int32_t slot =
-        artifact->arguments[argument]->slots[host->ranks.programOf(rank)];
+    const int32_t slot = artifact->programs[host->ranks.programOf(rank)]
+                             ->argument_slots[argument];
     const ShardedTensor::Index origin =
         host->arguments[argument].origin(host->mesh, rank, 0);
     if (slot >= 0 && covered.insert(origin).second)

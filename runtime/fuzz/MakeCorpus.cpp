@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes small pipelines, and what is in the artifacts of FILES without their
-// machine code, each without its checksum.
+// machine code.
 //   MakeCorpus FOLDER [FILES]
 //
 //===----------------------------------------------------------------------===//
@@ -38,8 +38,7 @@ int main(int argc, char **argv) {
     if (!report(artifact.status()))
       return 1;
     artifact->object.clear();
-    std::vector<uint8_t> content = packArtifact(*artifact);
-    content.resize(content.size() - kChecksumBytes);
+    const std::vector<uint8_t> content = packArtifact(*artifact);
     if (!report(writeFile(folder + "/model" + std::to_string(i), content.data(),
                           content.size())))
       return 1;

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Built with PP_FUZZ=ON. In: any bytes, to which a checksum that fits is added.
+// Built with PP_FUZZ=ON. In: any bytes, in which checksums are made to fit.
 // They go the whole way of test/Runtime/Fuzzing.h, and are faulty also if that
 // takes more than 64 MiB over the size of the file. MakeCorpus writes what to
 // begin with.

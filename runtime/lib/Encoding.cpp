@@ -63,10 +63,11 @@ template <typename... Tables> uint64_t sizeAmong(const TypeTable &type) {
 
 uint64_t sizeInMemory(const TypeTable &type) {
   using namespace ppx;
-  return sizeAmong<ArgumentT, ArtifactT, AxisT, CompiledKernelT, ContractionT,
-                   DimensionAxesT, EpilogueT, GroupT, InitializerT,
-                   InstructionT, KernelParameterT, KernelT, MatrixViewT,
-                   OutputT, ProgramT, QueueT, SlotT, ViewLoopT, WindowT>(type);
+  return sizeAmong<ArgumentT, AxisT, CompiledKernelT, ContractionT,
+                   DimensionAxesT, EpilogueT, GroupT, HeadT, ImageEntryT,
+                   ImageT, InitializerT, InstructionT, KernelParameterT,
+                   KernelT, MatrixViewT, OutputT, ProgramT, QueueT, SlotT,
+                   ViewLoopT, WindowT>(type);
 }
 
 /// What an offset field refers to.
@@ -88,7 +89,7 @@ bool Walk::take(uint64_t bytes) {
   if (bytes > room)
     return fail("expects strings and vectors that are referred to once, got "
                 "more of them than the " +
-                std::to_string(size) + " bytes of the file");
+                std::to_string(size) + " bytes they are in");
   room -= bytes;
   return true;
 }
@@ -98,7 +99,7 @@ bool Walk::allocate(uint64_t bytes) {
   if (bytes + head > memory)
     return fail("expects tables that take " +
                 std::to_string(unpackedLimit(size)) +
-                " bytes in memory at most, got more of them in a file of " +
+                " bytes in memory at most, got more of them in " +
                 std::to_string(size) + " bytes");
   memory -= bytes + head;
   return true;
@@ -179,9 +180,9 @@ bool Walk::visitTable(const uint8_t *table, const TypeTable &type) {
   return true;
 }
 
-Status pprt::checkEncoding(const ppx::Artifact &artifact, size_t size) {
+Status pprt::checkEncoding(const uint8_t *table, const TypeTable &type,
+                           size_t size) {
   Walk walk(size);
-  walk.visitTable(reinterpret_cast<const uint8_t *>(&artifact),
-                  *ppx::ArtifactTypeTable());
+  walk.visitTable(table, type);
   return walk.status();
 }

@@ -2,33 +2,35 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a file that FlatBuffers' own verifier has passed: every offset stays
-// inside. Out: whether its values can be unpacked as they stand, in memory that
-// the size of the file bounds.
+// In: a part of a file that FlatBuffers' own verifier has passed: every offset
+// stays inside. Out: whether its values can be unpacked as they stand, in
+// memory that the size of the part bounds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LIB_ENCODING_H
 #define PPRT_LIB_ENCODING_H
 
+#include "pprt/Ppx.h"
 #include "pprt/Status.h"
-#include "pprt/ppx_generated.h"
 
 namespace pprt {
 
-/// What the tables of a file of `size` bytes may take in memory. An almost empty
-/// table takes 8 bytes in a file, with the entry that refers to it, and 30 times
-/// that in memory; what the compiler writes takes less than 3 times its size.
+/// What the tables of a part of `size` bytes may take in memory; two are read
+/// of a file. An almost empty table takes 8 bytes in a file, with the entry
+/// that refers to it, and 30 times that in memory; what the compiler writes
+/// takes less than 3 times its size.
 constexpr uint64_t unpackedLimit(uint64_t size) {
-  return (uint64_t(64) << 20) + 4 * size;
+  return (uint64_t(32) << 20) + 4 * size;
 }
 
 /// Fails (badArtifact) unless
 ///  - strings and vectors are referred to once: together they are no larger
-///    than the file of `size` bytes, and neither are the copies of them;
+///    than the part of `size` bytes, and neither are the copies of them;
 ///  - all that is unpacked takes unpackedLimit(size) bytes at most;
 ///  - the elements of vectors lie as their type demands;
 ///  - strings are UTF-8, which reports and traces rely on.
-Status checkEncoding(const ppx::Artifact &artifact, size_t size);
+Status checkEncoding(const uint8_t *table, const flatbuffers::TypeTable &type,
+                     size_t size);
 
 } // namespace pprt
 

@@ -326,15 +326,17 @@ bool pprt::isSameFile(const std::string &input, const std::string &output) {
 }
 
 Expected<std::string> pprt::readFile(const std::string &path, uint64_t most) {
-  Expected<InputFile> file = InputFile::open(path);
-  if (!file)
-    return file.status();
-  if (file->size() > most)
-    return Status(ExitCode::io, path + ": expects at most " +
+  const Expected<InputFile> file = InputFile::open(path);
+  return file ? readFile(*file, most) : Expected<std::string>(file.status());
+}
+
+Expected<std::string> pprt::readFile(const InputFile &file, uint64_t most) {
+  if (file.size() > most)
+    return Status(ExitCode::io, file.path() + ": expects at most " +
                                     std::to_string(most) + " bytes, got " +
-                                    std::to_string(file->size()));
-  std::string content(file->size(), '\0');
-  if (Status status = file->read(0, content.data(), content.size());
+                                    std::to_string(file.size()));
+  std::string content(file.size(), '\0');
+  if (Status status = file.read(0, content.data(), content.size());
       !status.ok())
     return status;
   return content;

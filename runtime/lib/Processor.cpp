@@ -5,33 +5,45 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/Processor.h"
 
-#include <vector>
+#include <algorithm>
 
 using namespace pprt;
 
-/// From the lowest.
-static std::vector<std::string> processorLevels() {
-  std::vector<std::string> levels;
-#if defined(__x86_64__)
-  levels.push_back("x86-64");
-  if (__builtin_cpu_supports("x86-64-v2"))
-    levels.push_back("x86-64-v2");
-  if (__builtin_cpu_supports("x86-64-v3"))
-    levels.push_back("x86-64-v3");
-  if (__builtin_cpu_supports("x86-64-v4"))
-    levels.push_back("x86-64-v4");
-#endif
+const std::vector<std::string> &pprt::processorLevels() {
+  static const std::vector<std::string> levels = {"x86-64", "x86-64-v2",
+                                                  "x86-64-v3", "x86-64-v4"};
   return levels;
 }
 
 std::string pprt::processorLevel() {
-  const std::vector<std::string> levels = processorLevels();
-  return levels.empty() ? "" : levels.back();
+#if defined(__x86_64__)
+  // The names have to be literals.
+  if (__builtin_cpu_supports("x86-64-v4"))
+    return "x86-64-v4";
+  if (__builtin_cpu_supports("x86-64-v3"))
+    return "x86-64-v3";
+  return __builtin_cpu_supports("x86-64-v2") ? "x86-64-v2" : "x86-64";
+#else
+  return "";
+#endif
+}
+
+bool pprt::runsOn(const std::string &needed, const std::string &own) {
+  const auto &levels = processorLevels();
+  const auto has = std::find(levels.begin(), levels.end(), own);
+  return needed.empty() ||
+         (has != levels.end() &&
+          std::find(levels.begin(), has + 1, needed) != has + 1);
 }
 
 bool pprt::hasProcessorLevel(const std::string &level) {
-  for (const std::string &own : processorLevels())
-    if (own == level)
-      return true;
-  return level.empty();
+  return runsOn(level, processorLevel());
+}
+
+std::string pprt::lowestLevel(const std::vector<std::string> &levels) {
+  for (const std::string &level : levels)
+    if (std::all_of(levels.begin(), levels.end(),
+                    [&](const std::string &own) { return runsOn(level, own); }))
+      return level;
+  return "";
 }

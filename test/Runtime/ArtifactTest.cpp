@@ -43,18 +43,57 @@ ppx::ArtifactT sample() {
   ppx::ArtifactT artifact = makePipeline(shape);
   artifact.plan = "dp=2 pp=2";
   artifact.object = {1, 2, 3};
+  artifact.target = "cpu";
   return artifact;
 }
 
-/// Appends the checksum.
-void seal(std::vector<uint8_t> &bytes) {
-  const uint32_t checksum = artifactChecksum(bytes.data(), bytes.size());
-  for (size_t i = 0; i < kChecksumBytes; ++i)
-    bytes.push_back(uint8_t(checksum >> 8 * i));
+Expected<ppx::ArtifactT> parse(const std::vector<uint8_t> &bytes,
+                               const ImageChoice &choice = {}) {
+  return parseArtifact(bytes.data(), bytes.size(), "x.ppx", choice);
 }
 
-Expected<ppx::ArtifactT> parse(const std::vector<uint8_t> &bytes) {
-  return parseArtifact(bytes.data(), bytes.size(), "x.ppx");
+/// How long the head says that image `index` is. Leaves the checksum.
+void setImageBytes(std::vector<uint8_t> &file, uint32_t index, uint64_t bytes) {
+  const auto *entry =
+      flatbuffers::GetRoot<ppx::Head>(&file[8])->images()->Get(index);
+  const uint8_t *field =
+      reinterpret_cast<const flatbuffers::Table *>(entry)->GetAddressOf(
+          ppx::ImageEntry::VT_BYTES);
+  std::copy_n(reinterpret_cast<const uint8_t *>(&bytes), 8,
+              &file[size_t(field - file.data())]);
+}
+
+/// A file with the FlatBuffer in `builder` as its image.
+std::vector<uint8_t> fileOf(flatbuffers::FlatBufferBuilder &builder) {
+  std::vector<uint8_t> bytes = packArtifact(sample());
+  const size_t headBytes = bytes[0] + 256u * bytes[1];
+  const size_t imageBytes = (builder.GetSize() + 4 + 7) / 8 * 8;
+  bytes.resize(headBytes);
+  bytes.resize(headBytes + imageBytes);
+  std::copy_n(builder.GetBufferPointer(), builder.GetSize(), &bytes[headBytes]);
+  setImageBytes(bytes, 0, imageBytes);
+  sealArtifact(bytes);
+  return bytes;
+}
+
+/// Images of one program, which its kernels' names tell apart.
+std::vector<ppx::ArtifactT>
+samplesFor(const std::vector<std::pair<std::string, std::string>> &targets) {
+  std::vector<ppx::ArtifactT> images;
+  for (const auto &[target, processor] : targets) {
+    images.push_back(sample());
+    images.back().target = target;
+    images.back().processor = processor;
+    images.back().kernels[0]->name = target;
+  }
+  return images;
+}
+
+std::vector<uint8_t> packAll(const std::vector<ppx::ArtifactT> &images) {
+  std::vector<const ppx::ArtifactT *> all;
+  for (const ppx::ArtifactT &image : images)
+    all.push_back(&image);
+  return *packArtifacts(all);
 }
 
 } // namespace
@@ -104,15 +143,6 @@ TEST_F(Artifact, MissingOrNoFile) {
                 ": expects a regular file or a pipe, got a directory");
 }
 
-// Its zeros take no room on the disk, but would in memory.
-TEST_F(Artifact, AVastFileIsNotRead) {
-  const std::string path = folder / "a.ppx";
-  std::ofstream(path) << "PPX";
-  std::filesystem::resize_file(path, uint64_t(1) << 40);
-  EXPECT_EQ(loadArtifact(path).status().message(),
-            path + ": expects at most 2147483647 bytes, got 1099511627776");
-}
-
 TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {
   const std::string path = folder / "a.ppx";
   std::ofstream(path) << "PPX";
@@ -120,14 +150,25 @@ TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {
             path + ": expects an artifact, got a file of 3 bytes");
   std::ofstream(path) << "a text of some length";
   EXPECT_EQ(loadArtifact(path).status().message(),
-            path + ": expects the file identifier PPX2, got another format or "
-                   "version");
+            path + ": expects an artifact of format PPX5, got another kind of "
+                   "file");
+  // Of the versions before, FlatBuffers had the place of the root in front.
+  std::ofstream(path) << std::string("\x1c\0\0\0PPX2", 8)
+                      << std::string(100, 'x');
+  EXPECT_EQ(loadArtifact(path).status().message(),
+            path + ": expects an artifact of format PPX5, got one of format "
+                   "PPX2, by another version of pp; make it again from its "
+                   "module, with pp-opt --emit=ppx");
   std::vector<uint8_t> bytes = packArtifact(sample());
   bytes.resize(bytes.size() / 2);
   EXPECT_EQ(parse(bytes).status().message(),
             "x.ppx: expects the bytes that were written, got " +
-                std::to_string(bytes.size()) +
-                " that are truncated or damaged: their checksum is another");
+                std::to_string(bytes.size()) + " that are truncated");
+  bytes = packArtifact(sample());
+  bytes[bytes.size() / 2] ^= 1;
+  EXPECT_EQ(parse(bytes).status().message(),
+            "x.ppx: expects the bytes that were written, got an image for cpu "
+            "that is damaged: its checksum is another");
 }
 
 // Vectors of 8-byte elements that lie askew could not be read.
@@ -156,14 +197,11 @@ TEST_F(Artifact, TablesThatGrowInMemoryAreRefused) {
     // Room, so that the file is not too small for so many tables.
     const auto object =
         builder.CreateVector(std::vector<uint8_t>(4 * instructions));
-    ppx::ArtifactBuilder artifact(builder);
-    artifact.add_programs(programs);
-    artifact.add_object(object);
-    ppx::FinishArtifactBuffer(builder, artifact.Finish());
-    std::vector<uint8_t> bytes(builder.GetBufferPointer(),
-                               builder.GetBufferPointer() + builder.GetSize());
-    seal(bytes);
-    return parse(bytes).status();
+    ppx::ImageBuilder image(builder);
+    image.add_programs(programs);
+    image.add_object(object);
+    builder.Finish(image.Finish());
+    return parse(fileOf(builder)).status();
   };
   const Status grown = parseWith(600000);
   EXPECT_EQ(grown.code(), ExitCode::badArtifact);
@@ -218,18 +256,14 @@ TEST_F(Artifact, IsNoLargerInMemoryThanItsFileAllows) {
   ppx::ProgramBuilder program(builder);
   program.add_body(list);
   const auto programs = builder.CreateVector(std::vector{program.Finish()});
-  ppx::ArtifactBuilder artifact(builder);
-  artifact.add_version(kArtifactVersion);
-  artifact.add_programs(programs);
-  ppx::FinishArtifactBuffer(builder, artifact.Finish());
-  std::vector<uint8_t> bytes(builder.GetBufferPointer(),
-                             builder.GetBufferPointer() + builder.GetSize());
-  seal(bytes);
-  EXPECT_EQ(parse(bytes).status().message(),
+  ppx::ImageBuilder image(builder);
+  image.add_programs(programs);
+  builder.Finish(image.Finish());
+  EXPECT_EQ(parse(fileOf(builder)).status().message(),
             "x.ppx: expects strings and vectors that are referred to once, got "
             "more of them than the " +
-                std::to_string(bytes.size() - kChecksumBytes) +
-                " bytes of the file");
+                std::to_string((builder.GetSize() + 4 + 7) / 8 * 8 - 4) +
+                " bytes they are in");
 }
 
 TEST_F(Artifact, NamesAreText) {
@@ -245,12 +279,11 @@ TEST_F(Artifact, NamesAreText) {
 // an error, and what is read can be checked. The sanitize preset makes this
 // test strict.
 TEST_F(Artifact, DamageNeverCrashes) {
-  std::vector<uint8_t> whole = packArtifact(sample());
-  whole.resize(whole.size() - kChecksumBytes);
+  const std::vector<uint8_t> whole = packArtifact(sample());
   std::mt19937_64 random(7);
   int accepted = 0;
   auto tryBytes = [&](std::vector<uint8_t> bytes) {
-    seal(bytes);
+    sealArtifact(bytes);
     Expected<ppx::ArtifactT> artifact = parse(bytes);
     if (artifact)
       (void)checkArtifact(*artifact);
@@ -278,4 +311,90 @@ TEST_F(Artifact, DamageNeverCrashes) {
     tryBytes(bytes);
   }
   EXPECT_GT(accepted, 0); // names and plans may hold anything
+}
+
+//===----------------------------------------------------------------------===//
+// Several images
+//===----------------------------------------------------------------------===//
+
+TEST_F(Artifact, TakesTheBestImageThatRuns) {
+  const std::vector<uint8_t> file =
+      packAll(samplesFor({{"x86-64-v2", "x86-64-v2"},
+                          {"x86-64-v4", "x86-64-v4"},
+                          {"sm_90", "sm_90"},
+                          {"x86-64-v3", "x86-64-v3"}}));
+  const auto takenOn = [&](const std::string &level,
+                           const std::string &target = "") {
+    Expected<ppx::ArtifactT> taken = parse(file, {target, level});
+    if (!taken)
+      return taken.status().message();
+    EXPECT_EQ(taken->kernels[0]->name, taken->target);
+    EXPECT_EQ(taken->processor, taken->target);
+    EXPECT_TRUE(taken->images.empty());
+    EXPECT_TRUE(checkArtifact(*taken).ok());
+    return taken->target;
+  };
+  EXPECT_EQ(takenOn("x86-64-v4"), "x86-64-v4");
+  EXPECT_EQ(takenOn("x86-64-v3"), "x86-64-v3");
+  EXPECT_EQ(takenOn("x86-64-v2", "cpu"), "x86-64-v2");
+  // One that is named need not run here: it can be looked at.
+  EXPECT_EQ(takenOn("x86-64-v2", "sm_90"), "sm_90");
+  EXPECT_EQ(takenOn("x86-64"),
+            "x.ppx: expects an image that processors of level x86-64 run, got "
+            "those for x86-64-v2, x86-64-v4, sm_90, x86-64-v3; make it again "
+            "from its module, with pp-opt --emit=ppx --targets=x86-64");
+  EXPECT_EQ(takenOn("x86-64-v4", "sm_80"),
+            "x.ppx: expects the name of a target that it has an image for "
+            "(x86-64-v2, x86-64-v4, sm_90, x86-64-v3), got 'sm_80'");
+  EXPECT_EQ(parse(file, {"", "x86-64"}).status().code(), ExitCode::badArtifact);
+  EXPECT_EQ(parse(file, {"sm_80", ""}).status().code(), ExitCode::usage);
+}
+
+// On several hosts all take one image: that of the lowest level.
+TEST_F(Artifact, WhatAllProcessorsRun) {
+  EXPECT_EQ(lowestLevel({"x86-64-v4", "x86-64-v2", "x86-64-v3"}), "x86-64-v2");
+  EXPECT_EQ(lowestLevel({"x86-64-v3", "x86-64-v3"}), "x86-64-v3");
+  EXPECT_EQ(lowestLevel({"x86-64-v3", ""}), ""); // another architecture
+  EXPECT_TRUE(runsOn("", "x86-64-v2"));
+  EXPECT_TRUE(runsOn("", ""));
+  EXPECT_FALSE(runsOn("x86-64", ""));
+  EXPECT_FALSE(runsOn("sm_90", "x86-64-v4"));
+}
+
+// What is not taken is not read: damage there does no harm.
+TEST_F(Artifact, OtherImagesDoNotMatter) {
+  std::vector<uint8_t> file = packAll(samplesFor({{"a", ""}, {"b", ""}}));
+  file[file.size() - 100] ^= 1; // in the second
+  EXPECT_TRUE(parse(file, {"a"}).ok());
+  EXPECT_EQ(parse(file, {"b"}).status().message(),
+            "x.ppx: expects the bytes that were written, got an image for b "
+            "that is damaged: its checksum is another");
+  // It may be larger than any memory.
+  const uint64_t
+      vast = uint64_t(1) << 40,
+      before =
+          file.size() -
+          flatbuffers::GetRoot<ppx::Head>(&file[8])->images()->Get(1)->bytes();
+  setImageBytes(file, 1, vast);
+  sealArtifact(file);
+  const std::string path = folder / "a.ppx";
+  std::ofstream(path).write(reinterpret_cast<const char *>(file.data()),
+                            std::streamsize(before));
+  std::filesystem::resize_file(path, before + vast); // takes no room
+  EXPECT_TRUE(loadArtifact(path, {"a"}).ok());
+  EXPECT_EQ(loadArtifact(path, {"b"}).status().message(),
+            path + ": expects parts of at most 2147483647 bytes, got an image "
+                   "for b of 1099511627776");
+}
+
+TEST_F(Artifact, ImagesAreOfOneProgram) {
+  std::vector<ppx::ArtifactT> images = samplesFor({{"a", ""}, {"b", ""}});
+  images[1].arguments[0]->name = "other";
+  EXPECT_EQ(packArtifacts({&images[0], &images[1]}).status().message(),
+            "expects one program for all targets, got another mesh, plan, "
+            "argument or output for b than for a");
+  const std::vector<uint8_t> twice =
+      packAll(samplesFor({{"a", ""}, {"a", ""}}));
+  EXPECT_EQ(parse(twice).status().message(),
+            "x.ppx: expects images for different targets, got two for 'a'");
 }

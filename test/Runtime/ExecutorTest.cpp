@@ -105,7 +105,7 @@ Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
                   program->arena_bytes);
   for (uint32_t a = 0; a < artifact->arguments.size(); ++a)
     for (size_t p = 0; p < artifact->programs.size(); ++p) {
-      const int32_t slot = artifact->arguments[a]->slots[p];
+      const int32_t slot = artifact->programs[p]->argument_slots[a];
       if (slot < 0)
         continue;
       for (uint32_t rank : artifact->programs[p]->ranks)

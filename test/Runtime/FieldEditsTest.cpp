@@ -19,6 +19,7 @@
 #include <flatbuffers/minireflect.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -35,11 +36,18 @@ struct Place {
   size_t offset, width;
 };
 
-/// Every number, length and offset of a FlatBuffer, by the field it belongs to.
+/// Every number, length and offset of head and image, by the field it belongs
+/// to.
 class Places final : public flatbuffers::IterationVisitor {
 public:
   explicit Places(const std::vector<uint8_t> &file) : file(file) {
-    flatbuffers::IterateFlatBuffer(file.data(), ppx::ArtifactTypeTable(), this);
+    uint32_t headBytes = 0;
+    std::memcpy(&headBytes, file.data(), sizeof(headBytes));
+    path = {0};
+    flatbuffers::IterateFlatBuffer(&file[8], ppx::HeadTypeTable(), this);
+    path = {1};
+    flatbuffers::IterateFlatBuffer(&file[headBytes], ppx::ImageTypeTable(),
+                                   this);
   }
   /// Any field of the schema, then any place that it has in the file: there are
   /// thousands of waits, and one mesh.
@@ -107,13 +115,6 @@ static void edit(std::vector<uint8_t> &file, const Place &place,
               &file[place.offset]);
 }
 
-static void seal(std::vector<uint8_t> &file) {
-  const size_t size = file.size() - kChecksumBytes;
-  const uint32_t checksum = artifactChecksum(file.data(), size);
-  for (size_t i = 0; i < kChecksumBytes; ++i)
-    file[size + i] = uint8_t(checksum >> 8 * i);
-}
-
 /// Two steps over zeros, and every value that comes out.
 static Status run(ppx::ArtifactT artifact) {
   SessionOptions options;
@@ -160,7 +161,7 @@ static void tryEdit(const std::vector<uint8_t> &whole, const Place &place,
     ++counts.unchanged;
     return;
   }
-  seal(file);
+  sealArtifact(file);
   Expected<ppx::ArtifactT> artifact =
       parseArtifact(file.data(), file.size(), "edited");
   if (!artifact) {

@@ -45,9 +45,7 @@ static std::string runSmall(const ppx::ArtifactT &artifact) {
 
 FuzzVerdict test::tryContent(const uint8_t *bytes, size_t size) {
   std::vector<uint8_t> file(bytes, bytes + size);
-  const uint32_t checksum = artifactChecksum(bytes, size);
-  for (size_t i = 0; i < kChecksumBytes; ++i)
-    file.push_back(uint8_t(checksum >> 8 * i));
+  sealArtifact(file);
   Expected<ppx::ArtifactT> artifact =
       parseArtifact(file.data(), file.size(), "input");
   if (!artifact)
@@ -82,7 +80,5 @@ void test::damage(uint8_t *bytes, size_t size, std::mt19937_64 &random) {
 
 std::vector<uint8_t> test::smallContent(uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<uint8_t> file = packArtifact(makePipeline(randomShape(random)));
-  file.resize(file.size() - kChecksumBytes);
-  return file;
+  return packArtifact(makePipeline(randomShape(random)));
 }

@@ -24,9 +24,9 @@ struct FuzzVerdict {
   std::string fault;
 };
 
-/// Takes the content of a .ppx without its checksum the whole way: it is read,
-/// checked, packed and read again, and if it passes and is small, run by the
-/// reference executor.
+/// Takes the content of a .ppx, whatever its checksums, the whole way: it is
+/// read, checked, packed and read again, and if it passes and is small, run by
+/// the reference executor.
 FuzzVerdict tryContent(const uint8_t *bytes, size_t size);
 
 /// Writes another value over a number, a length or an offset: over aligned

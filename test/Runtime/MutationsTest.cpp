@@ -55,10 +55,11 @@ Observed observe(const ppx::ArtifactT &artifact,
                  const reference::Result &result) {
   Observed observed;
   observed.first = result.emitted;
-  for (const auto &argument : artifact.arguments) {
+  for (size_t a = 0; a < artifact.arguments.size(); ++a) {
     std::map<uint32_t, std::vector<uint8_t>> byRank;
     for (size_t p = 0; p < artifact.programs.size(); ++p)
-      if (const int32_t slot = argument->slots[p]; slot >= 0)
+      if (const int32_t slot = artifact.programs[p]->argument_slots[a];
+          slot >= 0)
         for (uint32_t rank : artifact.programs[p]->ranks) {
           const ppx::SlotT &s = *artifact.programs[p]->slots[size_t(slot)];
           const auto begin = result.arenas[rank].begin() + ptrdiff_t(s.offset);

@@ -258,8 +258,6 @@ uint32_t test::makePrivateProgram(ppx::ArtifactT &artifact, uint32_t rank) {
     artifact.programs.push_back(
         std::make_unique<ppx::ProgramT>(*artifact.programs[i]));
     artifact.programs.back()->ranks = {rank};
-    for (const auto &argument : artifact.arguments)
-      argument->slots.push_back(argument->slots[i]);
     return count;
   }
   return count;

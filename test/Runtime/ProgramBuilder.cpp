@@ -215,10 +215,7 @@ ppx::InstructionT &ProgramBuilder::step(uint32_t queue) {
 // ArtifactBuilder
 //===----------------------------------------------------------------------===//
 
-ArtifactBuilder::ArtifactBuilder() {
-  artifact.version = kArtifactVersion;
-  artifact.producer = "test";
-}
+ArtifactBuilder::ArtifactBuilder() { artifact.producer = "test"; }
 
 uint32_t ArtifactBuilder::axis(const std::string &name, uint32_t size,
                                ppx::AxisKind kind) {
@@ -265,8 +262,8 @@ ProgramBuilder ArtifactBuilder::program(std::vector<uint32_t> ranks,
   program->name = "program" + std::to_string(artifact.programs.size());
   program->ranks = std::move(ranks);
   artifact.programs.push_back(std::move(program));
-  for (const auto &argument : artifact.arguments)
-    argument->slots.push_back(-1);
+  artifact.programs.back()->argument_slots.assign(artifact.arguments.size(),
+                                                  -1);
   return ProgramBuilder(*this, *artifact.programs.back(), stage);
 }
 
@@ -278,7 +275,8 @@ uint32_t ArtifactBuilder::argument(const std::string &name, ppx::Role role,
   argument->shape = argument->stored_shape =
       argument->padded_shape = {elements};
   argument->sharding.push_back(std::make_unique<ppx::DimensionAxesT>());
-  argument->slots.assign(artifact.programs.size(), -1);
+  for (const auto &program : artifact.programs)
+    program->argument_slots.push_back(-1);
   artifact.arguments.push_back(std::move(argument));
   return uint32_t(artifact.arguments.size() - 1);
 }
@@ -302,7 +300,7 @@ void ArtifactBuilder::emits(uint32_t output, uint32_t stage) {
 }
 
 void ArtifactBuilder::hold(uint32_t argument, uint32_t slot) {
-  artifact.arguments[argument]->slots.back() = int32_t(slot);
+  artifact.programs.back()->argument_slots[argument] = int32_t(slot);
 }
 
 ppx::ArtifactT ArtifactBuilder::take() { return std::move(artifact); }

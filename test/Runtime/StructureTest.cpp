@@ -112,8 +112,6 @@ TEST_P(Structure, IsRefused) {
 INSTANTIATE_TEST_SUITE_P(
     Artifact, Structure,
     testing::Values(
-        Case{"version", [](auto &a) { a.version = 9; },
-             "expects an artifact of version 4, got version 9"},
         Case{"axisSize", [](auto &a) { a.axes[1]->size = 0; },
              "mesh axis 'dp' expects a size >= 1, got 0"},
         Case{"groupAxis", [](auto &a) { a.groups[0]->axes = {7}; },
@@ -331,10 +329,12 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto &a) { a.arguments[0]->stored_shape = {3, 5}; },
              "argument 'master' expects a stored shape of as many elements "
              "as its shape"},
-        Case{"slotTable", [](auto &a) { a.arguments[0]->slots.pop_back(); },
-             "argument 'master' expects one slot for each of 2 programs, got "
-             "1"},
-        Case{"slotIndex", [](auto &a) { a.arguments[0]->slots[0] = 99; },
+        Case{"slotTable",
+             [](auto &a) { a.programs[1]->argument_slots.pop_back(); },
+             "program 'program1' expects a slot, or -1, for each of 2 "
+             "arguments, got 1"},
+        Case{"slotIndex",
+             [](auto &a) { a.programs[0]->argument_slots[0] = 99; },
              "argument 'master' expects -1 or one of 15 slots of program "
              "'program0', got 99"},
         Case{"slotSize",
@@ -353,19 +353,25 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"overlap",
              [](auto &a) {
                a.arguments[1]->role = ppx::Role_state;
-               a.arguments[1]->slots = a.arguments[0]->slots;
+               for (auto &program : a.programs)
+                 program->argument_slots[1] = program->argument_slots[0];
              },
              "program 'program0' expects arguments 'master' and 'input' apart "
              "in memory, got slots that overlap"},
-        Case{"inputWithASlot", [](auto &a) { a.arguments[1]->slots[0] = 0; },
+        Case{"inputWithASlot",
+             [](auto &a) { a.programs[0]->argument_slots[1] = 0; },
              "argument 'input' expects no slot of its own in program "
              "'program0', as it is loaded, got 0"},
-        Case{"heldByNobody", [](auto &a) { a.arguments[0]->slots = {-1, -1}; },
+        Case{"heldByNobody",
+             [](auto &a) {
+               for (auto &program : a.programs)
+                 program->argument_slots[0] = -1;
+             },
              "argument 'master' expects a stage that holds it, got none"},
         Case{"heldByHalfAStage",
              [](auto &a) {
                makePrivateProgram(a, 1);
-               a.arguments[0]->slots.back() = -1;
+               a.programs.back()->argument_slots[0] = -1;
              },
              "argument 'master' expects all ranks of stage 0 to hold it or "
              "none, got 1 of its 2 programs"},

@@ -146,7 +146,7 @@ TEST_F(KernelCache, MissesEntriesUnderAnothersName) {
 }
 
 TEST_F(KernelCache, KnowsCompilerAndProcessor) {
-  const std::string target = describeTarget();
+  const std::string target = describeTarget(pprt::processorLevel());
   for (std::string part :
        {std::string(LLVM_VERSION_STRING), llvm::sys::getProcessTriple(),
         pprt::processorLevel(), llvm::sys::getHostCPUName().str()})

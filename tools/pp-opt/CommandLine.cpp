@@ -12,6 +12,7 @@
 #include "pp/Transforms/Pipelines.h"
 #include "pprt/Bytes.h"
 #include "pprt/Files.h"
+#include "pprt/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Regex.h"
@@ -122,6 +123,11 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "cache-limit", cl::value_desc("bytes"), cl::init("256M"),
       cl::desc("keep no more compiled kernels than this for later runs "
                "(default 256M; 0: no limit)"));
+  cl::list<std::string> targets(
+      "targets", cl::value_desc("name,..."), cl::CommaSeparated,
+      cl::desc("what --emit=ppx makes images for, of which pp-run takes the "
+               "best one: cpu, this machine's processors (default), or levels "
+               "of others, as in x86-64-v2,x86-64-v4"));
   cl::opt<std::string> drawing(
       "draw-schedule", cl::value_desc("file"),
       cl::desc("also draw the schedule: FILE.svg, FILE.txt or - (text on "
@@ -146,6 +152,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "stop-after=spmd\" -o spmd.mlir\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 optimizer=adamw lr=1e-3\" "
       "--emit=ppx -o gpt.ppx\n"
+      "  pp-opt gpt.mlir --pp-parallelize=\"dp=2\" --emit=ppx "
+      "--targets=x86-64-v2,x86-64-v4 -o gpt.ppx\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"pp=4 microbatches=8\" "
       "--draw-schedule=- -o program.mlir\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-explain\n"
@@ -186,6 +194,17 @@ pp::opt::parseCommandLine(int argc, char **argv,
     return refuse(llvm::Twine("--cache-limit expects ") + pprt::kBytesSyntax +
                   ", got '" + cacheLimit + "'");
   result.cacheLimit = *bytes;
+  for (const std::string &name : targets) {
+    const pprt::Target *target = pprt::findTarget(name);
+    if (!target)
+      return refuse("--targets expects names of " +
+                    llvm::join(pprt::targetNames(), ", ") + ", got '" + name +
+                    "'");
+    if (llvm::is_contained(result.targets, target->name()))
+      return refuse("--targets expects each target once, got '" + name +
+                    "', which is " + target->name() + ", twice");
+    result.targets.push_back(target->name());
+  }
   for (cl::Option *option :
        {static_cast<cl::Option *>(&output), static_cast<cl::Option *>(&emit),
         static_cast<cl::Option *>(&drawing),
@@ -234,6 +253,12 @@ pp::opt::parseCommandLine(int argc, char **argv,
   if (emit != Emit::PPX && cacheLimit.getNumOccurrences())
     return refuse("--cache-limit expects --emit=ppx, which compiles kernels, "
                   "got a command that compiles none");
+  if (emit != Emit::PPX && targets.getNumOccurrences())
+    return refuse("--targets expects --emit=ppx, which has images for them, "
+                  "got a command that makes none");
+  if (targets.getNumOccurrences() && (explanation || prediction))
+    return refuse("--pp-explain and --pp-predict tell of one program, got "
+                  "--targets, which makes one for each; give them alone");
   if (emit != Emit::MLIR && pprt::isSameFile(result.input, result.output))
     return refuse("-o expects a file of its own, got '" + result.output +
                   "', which is the module");

@@ -26,6 +26,8 @@ struct CommandLine {
   /// Bytes that compiled kernels may take in the cache; 0: as many as they
   /// want.
   uint64_t cacheLimit = 0;
+  /// What an artifact has images for; none: what the module is for.
+  std::vector<std::string> targets;
   /// Where the schedule is drawn; empty: nowhere.
   std::string drawing;
   /// What these ask of the module.

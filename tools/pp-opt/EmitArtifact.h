@@ -11,14 +11,19 @@
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/LLVM.h"
+#include <string>
+#include <vector>
 
 namespace pp::opt {
 
-/// Reads a module of level 4 and writes it with the machine code of its kernels
-/// to the artifact `path`, whole or not at all. Reports what is wrong, with an
-/// exit code. `cacheLimit`: see CommandLine.
+/// Reads a module and writes it with the machine code of its kernels to the
+/// artifact `path`, whole or not at all. Without `targets` it is of level 4;
+/// else of level 3, and for each target it takes the passes from there. Reports
+/// what is wrong, with an exit code. `cacheLimit`: see CommandLine.
 mlir::LogicalResult emitArtifact(llvm::StringRef module,
-                                 const std::string &path, uint64_t cacheLimit,
+                                 const std::string &path,
+                                 const std::vector<std::string> &targets,
+                                 uint64_t cacheLimit,
                                  const mlir::DialectRegistry &registry);
 
 } // namespace pp::opt

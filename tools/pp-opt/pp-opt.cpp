@@ -62,11 +62,16 @@ int main(int argc, char **argv) {
   mlir::func::registerInlinerExtension(registry);
   mlir::registerTransformsPasses();
   pp::registerPPPasses();
-  pp::registerPipelines();
+  // Of the options, once they are read.
+  bool hasTargets = false;
+  pp::registerPipelines([&hasTargets](pp::PipelineOptions &pipeline) {
+    pipeline.leavesPrograms = hasTargets;
+  });
 
   auto options = pp::opt::parseCommandLine(argc, argv, registry);
   if (failed(options))
     return int(ExitCode::usage);
+  hasTargets = !options->targets.empty();
   mlir::MlirOptMainConfig &config = options->config;
   // A device may never end.
   if (options->input != "-" && isDevice(options->input))
@@ -121,8 +126,9 @@ int main(int argc, char **argv) {
     return 0;
   if (options->emit == Emit::PPX) {
     reporter.forgetSource();
-    bool isWritten = succeeded(pp::opt::emitArtifact(
-        module, options->output, options->cacheLimit, registry));
+    bool isWritten = succeeded(
+        pp::opt::emitArtifact(module, options->output, options->targets,
+                              options->cacheLimit, registry));
     return isWritten ? 0 : reporter.exitCode();
   }
   return writeText(options->output, options->emit == Emit::Plan

@@ -15,6 +15,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/Target.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
@@ -23,7 +24,9 @@
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pp/Transforms/Pipelines.h"
+#include "pprt/Processor.h"
 #include "pprt/Session.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -191,6 +194,7 @@ struct SourceModule::State {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   pp::CompileOptions kernels;
+  std::string target;
 
   State() : context(registry()) {
     context.printOpOnDiagnostic(false);
@@ -238,9 +242,14 @@ SourceModule::~SourceModule() = default;
 
 Expected<std::unique_ptr<SourceModule>>
 SourceModule::parse(const std::string &name, const std::string &text,
-                    uint64_t cacheLimit) {
+                    uint64_t cacheLimit, const std::string &target) {
+  if (!target.empty() && !pprt::findTarget(target))
+    return Status(ExitCode::usage, "--target expects one of " +
+                                       llvm::join(pprt::targetNames(), ", ") +
+                                       ", got '" + target + "'");
   auto state = std::make_unique<State>();
   state->kernels.cacheLimit = cacheLimit;
+  state->target = target;
   state->sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBufferCopy(text, name), llvm::SMLoc());
   Diagnostics diagnostics(state->sources, state->context);
@@ -307,6 +316,22 @@ static void moveToOneDevice(mlir::ModuleOp module) {
     op.setMeshAttr(mesh);
 }
 
+/// Programs are for one target, which may not be said.
+static Status checkTarget(mlir::ModuleOp module, const std::string &target) {
+  if (target.empty() || pp::getLevel(module) != pp::Level::Program)
+    return {};
+  auto own = module->getAttrOfType<mlir::StringAttr>(pp::attrs::kTarget);
+  if (!own)
+    module->setAttr(pp::attrs::kTarget,
+                    mlir::StringAttr::get(module.getContext(), target));
+  else if (pprt::findTarget(own.str()) != pprt::findTarget(target))
+    return Status(ExitCode::usage, "--target expects " + own.str() +
+                                       ", which the programs of the module "
+                                       "are for, got " +
+                                       target);
+  return {};
+}
+
 Expected<Compiled> SourceModule::compile(const std::string &parallelize,
                                          Variant variant, Kernels kernels) {
   if (!isModel() && !parallelize.empty())
@@ -318,8 +343,11 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   Expected<pp::PipelineOptions> options = readOptions(parallelize);
   if (!options)
     return options.status();
+  if (Status status = checkTarget(*state->module, state->target); !status.ok())
+    return status;
   const bool isForOneDevice =
       variant == Variant::oneDevice || variant == Variant::oneDeviceInF64;
+  options->target = state->target;
   options->keepGradients = variant == Variant::withGradients || isForOneDevice;
   if (isForOneDevice)
     options->stopAfter = pp::Level::Graph;
@@ -347,6 +375,12 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   if (kernels == Kernels::none)
     return result;
 
+  const pprt::Target &target = *pp::getTarget(**module);
+  if (!pprt::hasProcessorLevel(target.processor()))
+    return Status(ExitCode::badArtifact,
+                  "expects a target that this machine can run, which has " +
+                      pprt::processorLevel() + ", got " + target.name());
+  state->kernels.processor = target.processor();
   Stopwatch stopwatch;
   auto compiled = pp::CompiledKernels::compile(**module, state->kernels);
   if (mlir::failed(compiled))
@@ -356,6 +390,7 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
     if (mlir::failed(object))
       return diagnostics.failure();
     built->object = std::move(*object);
+    built->processor = target.processor();
   } else {
     if (mlir::failed(compiled->load()))
       return diagnostics.failure();

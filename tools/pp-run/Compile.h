@@ -56,9 +56,11 @@ class SourceModule {
 public:
   /// Reads `text`, which came from the file `name`.
   /// Compiled kernels are kept for later runs, up to `cacheLimit` bytes; 0: as
-  /// many as there are.
+  /// many as there are. They are for `target`; empty: what the module says, or
+  /// this machine. Fails (usage) if nobody knows it.
   static pprt::Expected<std::unique_ptr<SourceModule>>
-  parse(const std::string &name, const std::string &text, uint64_t cacheLimit);
+  parse(const std::string &name, const std::string &text, uint64_t cacheLimit,
+        const std::string &target);
   ~SourceModule();
 
   /// The file that `plan=` names in the text of --parallelize; empty: none.

@@ -9,7 +9,7 @@
 #define PP_RUN_DRYRUN_H
 
 #include "Options.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <ostream>
 

@@ -8,6 +8,7 @@
 #include "engine/Staging.h"
 #include "pprt/Artifact.h"
 #include "pprt/Files.h"
+#include "pprt/Processor.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -48,6 +49,22 @@ Status pp::run::compareBuilds(World &world) {
                  "build in process " +
                      std::to_string(process) + "; install one on all hosts");
   return world.agree(status, false).first;
+}
+
+Expected<std::string> pp::run::commonLevel(World &world) {
+  const std::string own = processorLevel();
+  if (world.processCount() == 1)
+    return own;
+  const auto *first = reinterpret_cast<const std::byte *>(own.data());
+  Expected<std::vector<std::vector<std::byte>>> all =
+      world.gather({first, first + own.size()});
+  if (Status status = world.agree(all.status(), false).first; !status.ok())
+    return status;
+  std::vector<std::string> levels = {own};
+  for (const std::vector<std::byte> &bytes : *all)
+    levels.emplace_back(reinterpret_cast<const char *>(bytes.data()),
+                        bytes.size());
+  return lowestLevel(levels);
 }
 
 /// Open MPI tells each process how many there are. Without this each would run

@@ -22,6 +22,10 @@ pprt::Expected<std::shared_ptr<pprt::World>> launch(const Options &options);
 /// Fails (ranksDisagree) if processes are of different builds.
 pprt::Status compareBuilds(pprt::World &world);
 
+/// At process 0, the level that the processors of all processes have; elsewhere
+/// that of its own.
+pprt::Expected<std::string> commonLevel(pprt::World &world);
+
 /// Gives the program of process 0 to all others, which have none.
 pprt::Status share(pprt::World &world, const Options &options,
                    Compiled &program);

@@ -25,7 +25,8 @@ static Status noCompiler(const std::string &what) {
 }
 
 Expected<std::unique_ptr<SourceModule>>
-SourceModule::parse(const std::string &name, const std::string &, uint64_t) {
+SourceModule::parse(const std::string &name, const std::string &, uint64_t,
+                    const std::string &) {
   return noCompiler(name);
 }
 

@@ -165,6 +165,10 @@ const Option options[] = {
            return static_cast<const char *>(nullptr);
        return deviceList().c_str();
      }},
+    {"target", "NAME",
+     "which image of an artifact to take, or what to compile for: cpu, this "
+     "machine's processors (default), or a level of them, as x86-64-v2",
+     [](std::string_view v, Options &o) { return readText(v, o.target); }},
     {"launcher", "threads|mpi",
      "what the ranks are: threads of one process, or of all that mpirun "
      "started, as in mpirun -n 2 pp-run gpt.mlir (default: mpi where mpirun "

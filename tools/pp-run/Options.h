@@ -22,6 +22,9 @@ struct Options {
   std::string input;
   std::string parallelize;
   std::string data = "random";
+  /// What kernels are for, or which image of an artifact runs; empty: what is
+  /// best here.
+  std::string target;
   uint64_t steps = 10;
   uint64_t seed = 0;
   /// Files; empty: none.

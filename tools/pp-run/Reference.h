@@ -11,7 +11,7 @@
 
 #include "pprt/Status.h"
 #include "pprt/host/Compare.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 namespace pp::run {
 

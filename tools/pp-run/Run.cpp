@@ -54,43 +54,76 @@ Expected<std::string> readInput(const std::string &path) {
   return readFile(path, FLATBUFFERS_MAX_BUFFER_SIZE);
 }
 
+/// What isArtifact() looks at.
+constexpr uint64_t kHeadBytes = 8;
+
 bool isArtifact(const std::string &path, const std::string &content) {
-  // FlatBuffers puts the file identifier behind the offset of the root. Its
-  // last letter is the version, which reading compares.
+  // The letter behind it is the version, which reading compares.
   const bool hasIdentifier =
-      content.size() >= 8 && content.compare(4, 3, "PPX") == 0;
+      content.size() >= kHeadBytes && content.compare(4, 3, "PPX") == 0;
   const bool hasSuffix =
       path.size() > 4 && path.compare(path.size() - 4, 4, ".ppx") == 0;
   return hasIdentifier || hasSuffix;
 }
 
-Expected<Source> loadSource(const Options &options, const World &world) {
-  Expected<std::string> content = readInput(options.input);
-  if (!content)
-    return content.status();
+/// Of several images the best that processors of `level` run, unless the
+/// options name one. Of a file nothing else is read; without one, `content` is
+/// all there is.
+Expected<Source> loadImage(const Options &options, const std::string &level,
+                           const std::optional<InputFile> &file,
+                           const std::string &content) {
+  if (!options.parallelize.empty())
+    return Status(ExitCode::usage,
+                  "--parallelize expects a module, got the artifact " +
+                      options.input);
+  if (options.givesCacheLimit && options.reference.empty())
+    return Status(ExitCode::usage,
+                  "--cache-limit expects a module, whose kernels are "
+                  "compiled, got the artifact " +
+                      options.input);
+  const ImageChoice choice = {options.target, level};
+  Expected<ppx::ArtifactT> artifact =
+      file ? loadArtifact(*file, choice)
+           : parseArtifact(reinterpret_cast<const uint8_t *>(content.data()),
+                           content.size(), options.input, choice);
+  if (!artifact)
+    return artifact.status();
   Source source;
-  if (isArtifact(options.input, *content)) {
-    if (!options.parallelize.empty())
-      return Status(ExitCode::usage,
-                    "--parallelize expects a module, got the artifact " +
-                        options.input);
-    if (options.givesCacheLimit && options.reference.empty())
-      return Status(ExitCode::usage,
-                    "--cache-limit expects a module, whose kernels are "
-                    "compiled, got the artifact " +
-                        options.input);
-    Expected<ppx::ArtifactT> artifact =
-        parseArtifact(reinterpret_cast<const uint8_t *>(content->data()),
-                      content->size(), options.input);
-    if (!artifact)
-      return artifact.status();
-    source.program.artifact =
-        std::make_shared<const ppx::ArtifactT>(std::move(*artifact));
-    return source;
+  source.program.artifact =
+      std::make_shared<const ppx::ArtifactT>(std::move(*artifact));
+  return source;
+}
+
+/// `level` is what the processors of all processes have.
+Expected<Source> loadSource(const Options &options, const World &world,
+                            const std::string &level) {
+  std::optional<InputFile> file;
+  std::string content;
+  if (options.input == "-") {
+    content = std::string(std::istreambuf_iterator<char>(std::cin),
+                          std::istreambuf_iterator<char>());
+  } else {
+    Expected<InputFile> opened = InputFile::open(options.input);
+    if (!opened)
+      return opened.status();
+    content.resize(std::min<uint64_t>(kHeadBytes, opened->size()));
+    if (Status status = opened->read(0, content.data(), content.size());
+        !status.ok())
+      return status;
+    file.emplace(std::move(*opened));
   }
-  Expected<std::unique_ptr<SourceModule>> module =
-      SourceModule::parse(options.input == "-" ? "<stdin>" : options.input,
-                          *content, options.cacheLimit.value_or(0));
+  if (isArtifact(options.input, content))
+    return loadImage(options, level, file, content);
+  if (file) {
+    Expected<std::string> text = readFile(*file, FLATBUFFERS_MAX_BUFFER_SIZE);
+    if (!text)
+      return text.status();
+    content = std::move(*text);
+  }
+  const bool isForAll = options.target.empty() && world.processCount() > 1;
+  Expected<std::unique_ptr<SourceModule>> module = SourceModule::parse(
+      file ? options.input : "<stdin>", content, options.cacheLimit.value_or(0),
+      isForAll ? level : options.target);
   if (!module)
     return module.status();
   Expected<Compiled> program = (*module)->compile(
@@ -100,6 +133,7 @@ Expected<Source> loadSource(const Options &options, const World &world) {
                                                  : Kernels::linked);
   if (!program)
     return program.status();
+  Source source;
   source.module = std::move(*module);
   source.program = std::move(*program);
   return source;
@@ -152,8 +186,9 @@ Expected<std::unique_ptr<SourceModule>> loadReference(const Options &options) {
     return Status(ExitCode::usage,
                   "--reference expects a module, got the artifact " +
                       options.reference);
-  Expected<std::unique_ptr<SourceModule>> module = SourceModule::parse(
-      options.reference, *content, options.cacheLimit.value_or(0));
+  Expected<std::unique_ptr<SourceModule>> module =
+      SourceModule::parse(options.reference, *content,
+                          options.cacheLimit.value_or(0), options.target);
   if (!module)
     return module.status();
   if (!(*module)->isUnpartitioned())
@@ -308,13 +343,16 @@ Status writeResults(const Options &options, const Session &session,
 /// The program, checked; of all processes the first loads or compiles it.
 Status prepareProgram(const Options &options, World &world, Source &source,
                       Status &checked) {
+  const Expected<std::string> level = commonLevel(world);
+  if (!level)
+    return level.status();
   Status status;
   if (world.process() == 0) {
     Expected<std::string> planFile =
         SourceModule::planFileOf(options.parallelize);
     status = planFile ? checkOverwrites(options, *planFile) : planFile.status();
-    Expected<Source> loaded =
-        status.ok() ? loadSource(options, world) : Expected<Source>(status);
+    Expected<Source> loaded = status.ok() ? loadSource(options, world, *level)
+                                          : Expected<Source>(status);
     status = loaded.status();
     if (loaded) {
       source = std::move(*loaded);

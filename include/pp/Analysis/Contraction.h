@@ -2,17 +2,17 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A contraction kernel is a dot_general or a convolution, the views it reads its
-// operands through and the view it is written through, a constant factor, and
-// added biases or residuals. This analysis reads one as the record the runtime
-// runs.
+// A contraction kernel is a dot_general or a convolution, the views it reads
+// its operands through and the view it is written through, a constant factor,
+// and added biases or residuals. This analysis reads one as the record the
+// runtime runs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_CONTRACTION_H
 #define PP_ANALYSIS_CONTRACTION_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 namespace pp {
 
@@ -20,9 +20,10 @@ namespace pp {
 bool isContraction(mlir::Operation *op);
 
 /// The contraction that `kernel` computes; failure, without a message, if no
-/// record says it. Whether it can be run is the target's to say. The kernel's arguments are lhs, rhs and what its
-/// epilogues add, in order; its result is the contraction's. The scratchpad's
-/// size stays 0: it depends on the number of threads.
+/// record says it. Whether it can be run is the target's to say. The kernel's
+/// arguments are lhs, rhs and what its epilogues add, in order; its result is
+/// the contraction's. The scratchpad's size stays 0: it depends on the number
+/// of threads.
 mlir::FailureOr<pprt::ppx::ContractionT>
 matchContraction(mlir::func::FuncOp kernel);
 

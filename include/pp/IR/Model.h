@@ -44,6 +44,7 @@ inline constexpr llvm::StringLiteral kWorkspace = "pp.workspace";
 inline constexpr llvm::StringLiteral kSchedule = "pp.schedule";
 inline constexpr llvm::StringLiteral kPlan = "pp.plan";
 inline constexpr llvm::StringLiteral kLevel = "pp.level";
+inline constexpr llvm::StringLiteral kTarget = "pp.target";
 } // namespace attrs
 
 /// The function `main` of a module, one block on tensors of static shape;

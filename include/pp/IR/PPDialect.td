@@ -48,6 +48,7 @@ def PP_Dialect : Dialect {
     | `pp.schedule` | `@main` | `#pp.schedule<...>` |
     | `pp.plan` | module | the decisions the passes obey |
     | `pp.level` | module | `#pp.level<...>`: the contract that holds |
+    | `pp.target` | module | string: what runs its kernels; nothing: the processors of the machine that compiles |
 
     The verifier refuses other names and attributes of other types. A kernel is
     a function with `pp.kernel`:

@@ -11,7 +11,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "pprt/Status.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 #include <memory>
 
 namespace pp {

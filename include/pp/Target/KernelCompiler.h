@@ -63,6 +63,8 @@ struct CompileOptions {
   /// Bytes they may take there; 0: as many as they want.
   uint64_t cacheLimit = uint64_t(256) << 20;
   bool useCache = true;
+  /// The level of the processors that run the code; empty: this machine's.
+  std::string processor;
   /// 0: one per core.
   unsigned threads = 0;
 };

@@ -24,6 +24,10 @@ def FormKernels : Pass<"pp-form-kernels", "::mlir::ModuleOp"> {
     works in its place (`pp.inplace`). Equal kernels are one function. Kernels
     stay as they are: a module that has nothing else is not changed.
 
+    What a library takes is asked of the target: `cpu`, this machine's
+    processors, or a level of the x86-64 psABI. One that is named stands on the
+    module (`pp.target`), since programs of other targets have other kernels.
+
     ```mlir
     %m = pp.reduce max %x dims [1] : tensor<8x16xf32> -> tensor<8xf32>
     %b = pp.broadcast %m dims [0] : tensor<8xf32> -> tensor<8x16xf32>
@@ -31,7 +35,13 @@ def FormKernels : Pass<"pp-form-kernels", "::mlir::ModuleOp"> {
     // becomes
     %y = pp.launch @fused_0(%x) : (tensor<8x16xf32>) -> tensor<8x16xf32>
     ```
+    Errors: a target that nobody knows.
   }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"\"",
+           "what runs the kernels, as cpu or x86-64-v3; nothing: what the module "
+           "says, or cpu">
+  ];
 }
 
 def ReserveScratch : Pass<"pp-reserve-scratch", "::mlir::ModuleOp"> {

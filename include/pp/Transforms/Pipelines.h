@@ -12,6 +12,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "pp/IR/PP.h"
 #include "pp/Transforms/Shard/MakePlan.h"
+#include <functional>
 
 namespace pp {
 
@@ -27,8 +28,12 @@ struct PipelineOptions {
   bool givesPlan = false;
   /// The level to end at.
   Level stopAfter = Level::Program;
+  /// What kernels are formed for; empty: what the module says.
+  std::string target;
   /// Return every gradient from the step, for comparisons.
   bool keepGradients = false;
+  /// End before level 4: the caller forms programs for several targets.
+  bool leavesPrograms = false;
   /// Leave the proof of the programs out, for callers that repeat it anyway
   /// (pprt::checkArtifact) and want to tell its findings apart.
   bool skipProgramChecks = false;
@@ -54,8 +59,8 @@ void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options,
 std::optional<Level> getLevel(mlir::ModuleOp module);
 
 /// Makes kParallelize known to pass pipelines. It runs what buildPipeline
-/// appends for the level that it finds.
-void registerPipelines();
+/// appends for the level that it finds. `adjust` changes what the text says.
+void registerPipelines(std::function<void(PipelineOptions &)> adjust = nullptr);
 
 } // namespace pp
 

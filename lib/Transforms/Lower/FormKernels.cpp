@@ -12,6 +12,7 @@
 #include "FormContractions.h"
 #include "KernelClusters.h"
 #include "mlir/IR/IRMapping.h"
+#include "pp/Analysis/Target.h"
 #include "pp/Transforms/Passes.h"
 #include <set>
 
@@ -357,7 +358,15 @@ void eraseUnused(Block &block) {
 }
 
 struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
+  using FormKernelsBase::FormKernelsBase;
+
   void runOnOperation() override {
+    if (!target.empty())
+      getOperation()->setAttr(attrs::kTarget,
+                              StringAttr::get(&getContext(), target));
+    const pprt::Target *asked = getTarget(getOperation());
+    if (!asked)
+      return signalPassFailure();
     KernelTable table(getOperation());
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
     unsigned threads = plan ? plan.getThreads() : 1;
@@ -375,7 +384,7 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
         for (auto slice :
              llvm::make_early_inc_range(block->getOps<AllSliceOp>()))
           expandAllSlice(slice);
-        formContractions(*block, table, pprt::cpuTarget(), threads);
+        formContractions(*block, table, *asked, threads);
         eraseUnused(*block);
         BlockRewriter(*block, table, replacements).run();
       }

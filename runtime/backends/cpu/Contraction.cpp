@@ -389,8 +389,15 @@ static bool hasAvx512() {
          dnnl_cpu_isa_avx512_core;
 }
 
+/// Of the processors of a level: of those here, what oneDNN says; of others,
+/// what the level promises.
+static bool hasAvx512(const std::string &level) {
+  return level == processorLevel() ? hasAvx512() : runsOn("x86-64-v4", level);
+}
+
 /// The fastest first, as benchmarks/README.md has them; then what needs less.
-static std::vector<Way> waysFor(const ppx::ContractionT &contraction) {
+static std::vector<Way> waysFor(const ppx::ContractionT &contraction,
+                                bool avx512) {
   constexpr ppx::ElementType f32 = ppx::ElementType_f32;
   // Rows or columns, or steps of a left factor in rows, up to which oneDNN
   // leads without AVX-512.
@@ -409,8 +416,8 @@ static std::vector<Way> waysFor(const ppx::ContractionT &contraction) {
             {ppx::MatrixLibrary_onednn_gemm, f32},
             {ppx::MatrixLibrary_openblas, f32}};
   default:
-    if (!isTiny && (hasAvx512() || isBrief ||
-                    std::min(contraction.m, contraction.n) <= narrow))
+    if (!isTiny &&
+        (avx512 || isBrief || std::min(contraction.m, contraction.n) <= narrow))
       return {{ppx::MatrixLibrary_onednn_gemm, f32},
               {ppx::MatrixLibrary_onednn_matmul, f32},
               {ppx::MatrixLibrary_openblas, f32}};
@@ -436,7 +443,7 @@ createIn(Way way, const ppx::ContractionT &contraction, unsigned threads,
 std::unique_ptr<cpu::Contraction>
 cpu::Contraction::create(const ppx::ContractionT &contraction, unsigned threads,
                          uint64_t workspace) {
-  std::vector<Way> ways = waysFor(contraction);
+  std::vector<Way> ways = waysFor(contraction, hasAvx512());
   std::stable_partition(ways.begin(), ways.end(), [&](Way way) {
     return way.library == contraction.library;
   });
@@ -448,8 +455,21 @@ cpu::Contraction::create(const ppx::ContractionT &contraction, unsigned threads,
   return nullptr;
 }
 
-void cpu::planContraction(ppx::ContractionT &contraction, unsigned threads) {
-  const auto created = Contraction::create(contraction, threads);
-  contraction.library = created ? created->library : ppx::MatrixLibrary_any;
-  contraction.workspace_bytes = created ? created->workspaceBytes() : 0;
+void cpu::planContraction(ppx::ContractionT &contraction, unsigned threads,
+                          const std::string &level) {
+  const bool avx512 = hasAvx512(level);
+  contraction.library = ppx::MatrixLibrary_any;
+  contraction.workspace_bytes = 0;
+  for (Way way : waysFor(contraction, avx512)) {
+    // oneDNN's matmul answers for the processor at hand. What it would take
+    // there it does not have without AVX-512.
+    if (way.library == ppx::MatrixLibrary_onednn_matmul && !avx512)
+      continue;
+    if (const auto created = createIn(way, contraction, threads,
+                                      std::numeric_limits<uint64_t>::max())) {
+      contraction.library = way.library;
+      contraction.workspace_bytes = created->workspaceBytes();
+      return;
+    }
+  }
 }

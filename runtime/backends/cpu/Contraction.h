@@ -11,17 +11,21 @@
 #define PPRT_BACKENDS_CPU_CONTRACTION_H
 
 #include "Team.h"
+#include "pprt/Processor.h"
 #include "pprt/Status.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <limits>
 #include <memory>
+#include <string>
 
 namespace pprt::cpu {
 
 /// These answer for Target (pprt/Target.h).
 Status verifyContraction(const ppx::ContractionT &contraction);
-void planContraction(ppx::ContractionT &contraction, unsigned threads);
+/// `level`: of the processors that will run it.
+void planContraction(ppx::ContractionT &contraction, unsigned threads,
+                     const std::string &level = processorLevel());
 
 class Contraction {
 public:

@@ -10,7 +10,7 @@
 #ifndef PPRT_BACKENDS_CPU_MATRIXBLOCKS_H
 #define PPRT_BACKENDS_CPU_MATRIXBLOCKS_H
 
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,7 @@
 #define PPRT_BACKENDS_CPU_MATRIXPRODUCT_H
 
 #include "Blocking.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <cstddef>
 #include <cstdint>

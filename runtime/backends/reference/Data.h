@@ -9,7 +9,7 @@
 #ifndef PPRT_REFERENCE_DATA_H
 #define PPRT_REFERENCE_DATA_H
 
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <cstdint>
 #include <vector>

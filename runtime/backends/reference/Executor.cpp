@@ -126,7 +126,7 @@ void Executor::initialize(uint32_t rank, size_t programIndex) {
     state.watch.emplace(artifact, *state.program);
   for (uint32_t i = 0; i < artifact.arguments.size(); ++i) {
     const ppx::ArgumentT &argument = *artifact.arguments[i];
-    const int32_t index = argument.slots[programIndex];
+    const int32_t index = state.program->argument_slots[i];
     if (index < 0 ||
         (argument.role != ppx::Role_param && argument.role != ppx::Role_state))
       continue;

@@ -14,7 +14,7 @@
 #define PPRT_REFERENCE_MEETINGS_H
 
 #include "pprt/Mesh.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <map>
 #include <tuple>

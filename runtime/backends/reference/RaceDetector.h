@@ -12,7 +12,7 @@
 #ifndef PPRT_REFERENCE_RACEDETECTOR_H
 #define PPRT_REFERENCE_RACEDETECTOR_H
 
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <cstdint>
 #include <string>

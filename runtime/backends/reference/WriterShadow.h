@@ -10,7 +10,7 @@
 #ifndef PPRT_REFERENCE_WRITERSHADOW_H
 #define PPRT_REFERENCE_WRITERSHADOW_H
 
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <cstdint>
 #include <string>

@@ -10,7 +10,7 @@
 #ifndef PPRT_COLLECTIVES_INPROCESS_REDUCE_H
 #define PPRT_COLLECTIVES_INPROCESS_REDUCE_H
 
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <cstddef>
 #include <cstdint>

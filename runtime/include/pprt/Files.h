@@ -105,6 +105,7 @@ bool isSameFile(const std::string &input, const std::string &output);
 /// The whole of a file. Fails (io) if it is longer than `most` bytes, before
 /// anything is read.
 Expected<std::string> readFile(const std::string &path, uint64_t most);
+Expected<std::string> readFile(const InputFile &file, uint64_t most);
 
 /// Writes `count` bytes as the whole of `path`, as OutputFile does.
 Status writeFile(const std::string &path, const void *data, size_t count);

@@ -9,7 +9,7 @@
 #ifndef PPRT_INITIALIZE_H
 #define PPRT_INITIALIZE_H
 
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <array>
 #include <cstddef>

@@ -12,7 +12,7 @@
 #define PPRT_MESH_H
 
 #include "pprt/Status.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <cstdint>
 #include <memory>

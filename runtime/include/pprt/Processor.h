@@ -10,6 +10,7 @@
 #define PPRT_PROCESSOR_H
 
 #include <string>
+#include <vector>
 
 #pragma GCC visibility push(default)
 namespace pprt {
@@ -17,8 +18,19 @@ namespace pprt {
 /// The highest level of this processor; empty on other architectures.
 std::string processorLevel();
 
-/// Whether this processor has a level. It has the empty one.
+/// All levels, from the lowest.
+const std::vector<std::string> &processorLevels();
+
+/// Whether a processor whose highest level is `own` runs what needs `needed`.
+/// Whatever needs none runs everywhere.
+bool runsOn(const std::string &needed, const std::string &own);
+
+/// Whether this processor does.
 bool hasProcessorLevel(const std::string &level);
+
+/// What processors of all these levels run; empty if there are other
+/// architectures among them.
+std::string lowestLevel(const std::vector<std::string> &levels);
 
 } // namespace pprt
 #pragma GCC visibility pop

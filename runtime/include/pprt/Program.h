@@ -10,7 +10,7 @@
 #ifndef PPRT_PROGRAM_H
 #define PPRT_PROGRAM_H
 
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <array>
 #include <cstdint>

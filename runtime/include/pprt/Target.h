@@ -7,12 +7,20 @@
 // contractions, with what added in passing, and how much memory a library wants
 // for them. No pass names a library.
 //
+// Each level of this machine's processors is a target, named as the psABI names
+// it; "cpu" stands for the highest one that the machine has. Libraries cannot
+// be asked about higher levels: for those they are given what they take here.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_TARGET_H
 #define PPRT_TARGET_H
 
 #include "pprt/Status.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
+
+#include <memory>
+#include <string>
+#include <vector>
 
 #pragma GCC visibility push(default)
 namespace pprt {
@@ -21,8 +29,10 @@ class Target {
 public:
   virtual ~Target() = default;
 
-  /// As artifacts spell it: "cpu".
-  virtual const char *name() const = 0;
+  /// As artifacts and --targets= spell it.
+  virtual const std::string &name() const = 0;
+  /// What the code of compiled kernels needs of the processor that loads it.
+  virtual const std::string &processor() const = 0;
 
   /// Fails (badArtifact), with what was expected, if the target cannot compute
   /// the contraction with its views and epilogues as they are.
@@ -33,8 +43,14 @@ public:
   virtual void plan(ppx::ContractionT &contraction, unsigned threads) const = 0;
 };
 
-/// The processors of one machine, of the kind that this process runs on.
-const Target &cpuTarget();
+/// Null if there is none of that name.
+const Target *findTarget(const std::string &name);
+
+/// All names, "cpu" first.
+std::vector<std::string> targetNames();
+
+/// Makes another one known, before anybody looks for it.
+void addTarget(std::unique_ptr<const Target> target);
 
 } // namespace pprt
 #pragma GCC visibility pop

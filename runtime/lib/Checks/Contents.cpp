@@ -143,9 +143,9 @@ ContentCheck::ContentCheck(const Ranks &ranks, uint32_t programIndex,
                            Report &report)
     : artifact(ranks.artifact), program(*artifact.programs[programIndex]),
       report(report), arena(program) {
-  for (const auto &argument : artifact.arguments)
-    if (const int32_t slot = argument->slots[programIndex];
-        isPersistent(*argument) && slot >= 0) {
+  for (size_t i = 0; i < artifact.arguments.size(); ++i)
+    if (const int32_t slot = program.argument_slots[i];
+        isPersistent(*artifact.arguments[i]) && slot >= 0) {
       kept.push_back(uint32_t(slot));
       arena.write(uint32_t(slot), std::nullopt);
     }

@@ -137,16 +137,19 @@ static void checkSlotsAndQueues(const ppx::ProgramT &program, Report &report) {
 
 void checks::checkArtifactStructure(const ppx::ArtifactT &artifact,
                                     Report &report) {
-  if (artifact.version != kArtifactVersion)
-    return report.add(text("expects an artifact of version ", kArtifactVersion,
-                           ", got version ", artifact.version));
   Expected<Mesh> mesh = Mesh::create(artifact.axes);
   if (!mesh)
     return report.add(mesh.status().message());
   checkGroups(artifact, *mesh, report);
   checkRanks(artifact, *mesh, report);
-  for (const auto &program : artifact.programs)
+  for (const auto &program : artifact.programs) {
     checkSlotsAndQueues(*program, report);
+    if (program->argument_slots.size() != artifact.arguments.size())
+      report.add(text("program '", program->name,
+                      "' expects a slot, or -1, for each of ",
+                      artifact.arguments.size(), " arguments, got ",
+                      program->argument_slots.size()));
+  }
   // From here on, ranks, groups and slots are looked up without questions.
   if (!report.empty())
     return;

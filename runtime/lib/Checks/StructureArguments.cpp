@@ -82,21 +82,19 @@ static bool checkTensor(const ppx::ArtifactT &artifact, const std::string &what,
 /// shards of an input are loaded, possibly one micro-batch at a time, by
 /// instructions that name their slots; they have no slot of their own.
 static void checkArgumentSlots(const ppx::ArtifactT &artifact,
-                               const std::string &what,
-                               const ppx::ArgumentT &argument, Report &report) {
+                               const std::string &what, size_t argumentIndex,
+                               Report &report) {
+  const ppx::ArgumentT &argument = *artifact.arguments[argumentIndex];
   auto fail = [&](const std::string &message) {
     report.add(what + " expects " + message);
   };
-  if (argument.slots.size() != artifact.programs.size())
-    return fail(text("one slot for each of ", artifact.programs.size(),
-                     " programs, got ", argument.slots.size()));
   std::optional<uint64_t> bytes = denseBytes(
       *shardShape(artifact, argument.padded_shape, argument.sharding),
       elementSize(argument.element));
-  for (size_t i = 0; i < argument.slots.size(); ++i) {
+  for (const auto &each : artifact.programs) {
     report.work(1);
-    const int32_t index = argument.slots[i];
-    const ppx::ProgramT &program = *artifact.programs[i];
+    const ppx::ProgramT &program = *each;
+    const int32_t index = program.argument_slots[argumentIndex];
     if (index == -1)
       continue;
     if (!isPersistent(argument)) {
@@ -122,27 +120,29 @@ static void checkArgumentSlots(const ppx::ArtifactT &artifact,
 static void checkPersistentSlots(const ppx::ArtifactT &artifact,
                                  size_t programIndex, Report &report) {
   const ppx::ProgramT &program = *artifact.programs[programIndex];
-  std::vector<const ppx::ArgumentT *> held;
-  for (const auto &argument : artifact.arguments)
-    if (isPersistent(*argument) && argument->slots[programIndex] >= 0)
-      held.push_back(argument.get());
-  auto slotOf = [&](const ppx::ArgumentT *argument) -> const ppx::SlotT & {
-    return *program.slots[size_t(argument->slots[programIndex])];
+  std::vector<size_t> held;
+  for (size_t i = 0; i < artifact.arguments.size(); ++i)
+    if (isPersistent(*artifact.arguments[i]) && program.argument_slots[i] >= 0)
+      held.push_back(i);
+  auto slotOf = [&](size_t argument) -> const ppx::SlotT & {
+    return *program.slots[size_t(program.argument_slots[argument])];
   };
   report.work(held.size());
-  std::sort(held.begin(), held.end(), [&](auto *a, auto *b) {
+  std::sort(held.begin(), held.end(), [&](size_t a, size_t b) {
     return slotOf(a).offset < slotOf(b).offset;
   });
   for (size_t i = 1; i < held.size(); ++i)
     if (slotOf(held[i]).offset <
         slotOf(held[i - 1]).offset + slotOf(held[i - 1]).bytes)
       report.add(text("program '", program.name, "' expects arguments '",
-                      held[i - 1]->name, "' and '", held[i]->name,
+                      artifact.arguments[held[i - 1]]->name, "' and '",
+                      artifact.arguments[held[i]]->name,
                       "' apart in memory, got slots that overlap"));
 }
 
-static void checkArgument(const ppx::ArtifactT &artifact,
-                          const ppx::ArgumentT &argument, Report &report) {
+static void checkArgument(const ppx::ArtifactT &artifact, size_t index,
+                          Report &report) {
+  const ppx::ArgumentT &argument = *artifact.arguments[index];
   const std::string what = "argument '" + argument.name + "'";
   if (!isOneOf(argument.role, ppx::Role_MIN, ppx::Role_MAX))
     return report.add(
@@ -182,7 +182,7 @@ static void checkArgument(const ppx::ArtifactT &artifact,
                                  " expects axes of devices, got time "
                                  "axis '",
                                  artifact.axes[axis]->name, "'"));
-  checkArgumentSlots(artifact, what, argument, report);
+  checkArgumentSlots(artifact, what, index, report);
 }
 
 static void checkOutput(const ppx::ArtifactT &artifact,
@@ -197,8 +197,8 @@ static void checkOutput(const ppx::ArtifactT &artifact,
 }
 
 void checks::checkArguments(const ppx::ArtifactT &artifact, Report &report) {
-  for (const auto &argument : artifact.arguments)
-    checkArgument(artifact, *argument, report);
+  for (size_t i = 0; i < artifact.arguments.size(); ++i)
+    checkArgument(artifact, i, report);
   for (const auto &output : artifact.outputs)
     checkOutput(artifact, *output, report);
   if (!report.empty())

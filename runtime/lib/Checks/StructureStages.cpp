@@ -25,7 +25,7 @@ public:
   StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
                Report &report);
 
-  void checkHolders(const ppx::ArgumentT &argument);
+  void checkHolders(size_t argument);
   void checkStagesOf(const ppx::OutputT &output);
   void checkEmitters(uint32_t output);
 
@@ -74,7 +74,8 @@ StageChecker::StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
   }
 }
 
-void StageChecker::checkHolders(const ppx::ArgumentT &argument) {
+void StageChecker::checkHolders(size_t index) {
+  const ppx::ArgumentT &argument = *artifact.arguments[index];
   auto fail = [&](const auto &...message) {
     report.add(text("argument '", argument.name, "' expects ", message...));
   };
@@ -83,7 +84,9 @@ void StageChecker::checkHolders(const ppx::ArgumentT &argument) {
     report.work(programsOf[stage].size());
     const auto holders = size_t(std::count_if(
         programsOf[stage].begin(), programsOf[stage].end(),
-        [&](uint32_t program) { return argument.slots[program] >= 0; }));
+        [&](uint32_t program) {
+          return artifact.programs[program]->argument_slots[index] >= 0;
+        }));
     if (holders != 0 && holders != programsOf[stage].size())
       fail("all ranks of stage ", stage, " to hold it or none, got ", holders,
            " of its ", programsOf[stage].size(), " programs");
@@ -178,9 +181,9 @@ void checks::checkStages(const ppx::ArtifactT &artifact, const Mesh &mesh,
   if (!report.empty())
     return;
   StageChecker checker(artifact, mesh, report);
-  for (const auto &argument : artifact.arguments)
-    if (isPersistent(*argument))
-      checker.checkHolders(*argument);
+  for (size_t i = 0; i < artifact.arguments.size(); ++i)
+    if (isPersistent(*artifact.arguments[i]))
+      checker.checkHolders(i);
   for (const auto &output : artifact.outputs)
     checker.checkStagesOf(*output);
   if (!report.empty())

@@ -208,17 +208,22 @@ TEST(Contraction, TakesAlongViewsFactorsAndAddends) {
 /// A target whose library adds nothing in passing.
 class PlainTarget final : public pprt::Target {
 public:
-  const char *name() const override { return "plain"; }
+  const std::string &name() const override { return label; }
+  const std::string &processor() const override { return cpu.processor(); }
   pprt::Status
   verify(const pprt::ppx::ContractionT &contraction) const override {
     if (!contraction.epilogues.empty())
       return {pprt::ExitCode::badArtifact, "expects no epilogues"};
-    return pprt::cpuTarget().verify(contraction);
+    return cpu.verify(contraction);
   }
   void plan(pprt::ppx::ContractionT &contraction,
             unsigned threads) const override {
-    pprt::cpuTarget().plan(contraction, threads);
+    cpu.plan(contraction, threads);
   }
+
+private:
+  const std::string label = "plain";
+  const pprt::Target &cpu = *pprt::findTarget("cpu");
 };
 
 TEST(Contraction, TakesAlongWhatTheTargetTakes) {
@@ -231,7 +236,7 @@ TEST(Contraction, TakesAlongWhatTheTargetTakes) {
   })";
   const PlainTarget plain;
   for (const pprt::Target *target :
-       {static_cast<const pprt::Target *>(&plain), &pprt::cpuTarget()}) {
+       {static_cast<const pprt::Target *>(&plain), pprt::findTarget("cpu")}) {
     auto module = parseSourceString<ModuleOp>(text, &context);
     ASSERT_TRUE(module);
     auto main = module->lookupSymbol<func::FuncOp>("main");

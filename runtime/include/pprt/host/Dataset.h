@@ -19,7 +19,7 @@
 #define PPRT_HOST_DATASET_H
 
 #include "pprt/Status.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <cstdint>
 #include <memory>

@@ -9,7 +9,7 @@
 #ifndef PPRT_HOST_ELEMENTS_H
 #define PPRT_HOST_ELEMENTS_H
 
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <cstddef>
 #include <cstdint>

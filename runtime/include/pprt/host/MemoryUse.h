@@ -6,7 +6,7 @@
 #ifndef PPRT_HOST_MEMORYUSE_H
 #define PPRT_HOST_MEMORYUSE_H
 
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <cstdint>
 

@@ -10,7 +10,7 @@
 #define PPRT_HOST_NPY_H
 
 #include "pprt/Files.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <vector>
 

@@ -12,7 +12,7 @@
 #define PPRT_HOST_REPLAY_H
 
 #include "pprt/Mesh.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <functional>
 #include <optional>

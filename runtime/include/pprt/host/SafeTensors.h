@@ -11,7 +11,7 @@
 #define PPRT_HOST_SAFETENSORS_H
 
 #include "pprt/Files.h"
-#include "pprt/ppx_generated.h"
+#include "pprt/Ppx.h"
 
 #include <functional>
 #include <map>

@@ -5,7 +5,8 @@ SPDX-License-Identifier: Apache-2.0
 
 A module may rest between any two levels: printed, parsed and printed again it is
 the same text, and going on from it gives the same program. An artifact computes,
-bit by bit, what pp-run computes from the module.
+bit by bit, what pp-run computes from the module. With images for several
+processors, it takes the best.
 
   artifacts.py --bin=build/bin
 """
@@ -13,6 +14,7 @@ import json
 import os
 import platform
 import random
+import re
 import sys
 
 import scratch
@@ -23,6 +25,7 @@ PARTITIONS = ["", "dp=2", "tp=2", "pp=2 microbatches=2 schedule=gpipe",
               "dp=2 tp=2 pp=2 microbatches=4 clip=1"]
 LEVELS = ["graph", "spmd", "pipeline", "program"]
 STEPS = "--steps=4"
+LEVELS_OF_PROCESSORS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
 
 
 class Tools(scratch.Scratch):
@@ -83,6 +86,45 @@ def check_artifact(tools, model, partition):
     print(f"{model} [{partition}]: losses {expected}")
 
 
+def check_images(tools):
+    """Images of several levels compute the same but for rounding; the best one runs."""
+    own = re.findall(rb"x86-64(?:-v[234])?", (tools.folder / "model.ppx").read_bytes())
+    if not own:
+        return
+    levels = LEVELS_OF_PROCESSORS[:LEVELS_OF_PROCESSORS.index(own[0].decode()) + 1]
+    partition = "dp=2 pp=2 microbatches=2 optimizer=sgd"
+    expected = tools.losses("gpt.mlir", f"--parallelize={partition}")
+    for targets, emitted in ((levels, "images.ppx"), (levels[:1], "lowest.ppx")):
+        tools.run("pp-opt", "gpt.mlir", f"--pp-parallelize={partition}", "--emit=ppx",
+                  f"--targets={','.join(targets)}", "-o", emitted)
+    for level in levels:
+        losses = tools.losses("images.ppx", f"--target={level}")
+        if not losses or max(abs(a - b) for a, b in zip(losses, expected)) > 1e-5:
+            tools.errors.append(f"expects {expected} from the image for {level}, got {losses}")
+    for arguments, same in ((("images.ppx",), ("gpt.mlir", f"--parallelize={partition}")),
+                            (("lowest.ppx",), ("images.ppx", f"--target={levels[0]}"))):
+        if tools.losses(*arguments) != tools.losses(*same):
+            tools.errors.append(f"expects the bits of {same} from {arguments}")
+    head = (tools.folder / "lowest.ppx").read_bytes()
+    if any(level.encode() in head for level in levels[1:]):
+        tools.errors.append("expects an artifact for the lowest level, got one that names another")
+    for arguments, code, expected in (
+            (["pp-run", "images.ppx", "--target=sm_90"], 2, f"({', '.join(levels)}), got 'sm_90'"),
+            (["pp-run", "gpt.mlir", "--target=sm_90"], 2, "got 'sm_90'"),
+            (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--targets=cpu"], 2, "--emit=ppx"),
+            (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
+              "--targets=sm_90"], 2, "got 'sm_90'"),
+            (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
+              f"--targets=cpu,{levels[-1]}"], 2, "each target once"),
+            (["pp-opt", "program.mlir", "--emit=ppx", "-o", "x.ppx", "--targets=cpu"], 2,
+             "whose kernels are still to be formed")):
+        done = tools.call(*arguments)
+        if done.returncode != code or expected not in done.stderr:
+            tools.errors.append(f"{' '.join(arguments)}: expects exit {code} and '{expected}', "
+                                f"got {done.returncode}: {done.stderr}")
+    print(f"images for {', '.join(levels)}: losses {losses}")
+
+
 def check_damage(tools):
     """Of a whole artifact every flipped bit is refused, whatever it stands for."""
     whole = (tools.folder / "model.ppx").read_bytes()
@@ -121,6 +163,7 @@ def main():
             for partition in PARTITIONS:
                 check_levels(tools, model, partition)
                 check_artifact(tools, model, partition)
+        check_images(tools)
         check_damage(tools)
         check_refusals(tools)
     print("\n".join(errors))

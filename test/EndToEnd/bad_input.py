@@ -84,6 +84,7 @@ def write_files(folder, tools):
         content = (folder / name).read_bytes()
         (folder / name.replace("good", "short")).write_bytes(content[:len(content) * 2 // 3])
         (folder / name.replace("good", "empty")).write_bytes(b"")
+    (folder / "old.ppx").write_bytes(b"\x1c\0\0\0PPX2" + bytes(100))
     (folder / "text.ppx").write_text("not an artifact, but some text of some length\n")
     # Zeros that take no room on the disk.
     for name, size in ("sparse.ppx", 1 << 40), ("sparse.mlir", 3 << 29):
@@ -294,8 +295,8 @@ def cases():
     yield run("no artifact", 14, "missing.ppx", "missing.ppx")
     for name in ("short", "empty", "text"):
         yield run(f"{name} artifact", 3, f"{name}.ppx|expects", f"{name}.ppx")
-    yield run("an artifact of a terabyte", 14, "sparse.ppx|2147483647|1099511627776",
-              "sparse.ppx")
+    yield run("an artifact of a terabyte", 3, "sparse.ppx|format PPX5", "sparse.ppx")
+    yield run("an artifact of an older version", 3, "old.ppx|PPX2|--emit=ppx", "old.ppx")
     yield Case("more memory than there is", 4, ["out of memory"], ["pp-run", "sparse.mlir"],
                memory=1 << 30)
     yield run("artifact with a goal", 2, "good.ppx|--parallelize", "good.ppx", "--parallelize=dp=2")

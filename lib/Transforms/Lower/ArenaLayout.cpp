@@ -5,7 +5,9 @@
 // Greedy by size (Pisarchyk and Lee, "Efficient Memory Management for Deep
 // Neural Net Inference", 2020): the largest slot first, each at the lowest gap
 // among the slots already placed that live with it. A second order, by start,
-// wins when lifetimes are stack-like; the smaller result is kept.
+// wins when lifetimes are stack-like; the smaller result is kept. Time goes
+// with the pairs of slots that live together, which micro-batches that follow
+// one another add to as they add slots.
 //
 //===----------------------------------------------------------------------===//
 #include "ArenaLayout.h"
@@ -22,28 +24,80 @@ int64_t alignedBytes(const SlotLifetime &slot) {
   return alignTo(slot.bytes, kSlotAlignment);
 }
 
+/// The slots that are placed, by lifetime: a tree over all slots in the order
+/// of their starts, in which a node knows the last end of those placed below
+/// it.
+class PlacedSlots {
+public:
+  explicit PlacedSlots(ArrayRef<SlotLifetime> slots) : slots(slots) {
+    for (auto [index, slot] : enumerate(slots))
+      if (slot.first >= 0)
+        byStart.push_back(index);
+    stable_sort(byStart, [&](unsigned a, unsigned b) {
+      return slots[a].first < slots[b].first;
+    });
+    place.resize(slots.size());
+    for (auto [position, index] : enumerate(byStart))
+      place[index] = position;
+    leaves = PowerOf2Ceil(std::max<size_t>(1, byStart.size()));
+    lastEnd.assign(2 * leaves, -1);
+  }
+
+  void add(unsigned index) {
+    for (size_t node = leaves + place[index]; node > 0; node /= 2)
+      lastEnd[node] = std::max(lastEnd[node], slots[index].last);
+  }
+
+  /// Those that live with `slot`, in any order.
+  void findNeighbours(const SlotLifetime &slot,
+                      SmallVectorImpl<unsigned> &found) const {
+    const auto end = partition_point(byStart, [&](unsigned index) {
+      return slots[index].first <= slot.last;
+    });
+    collect(1, 0, leaves, end - byStart.begin(), slot.first, found);
+  }
+
+private:
+  /// Of the leaves [begin, begin + count) below `node`, those before `end`.
+  void collect(size_t node, size_t begin, size_t count, size_t end,
+               int64_t first, SmallVectorImpl<unsigned> &found) const {
+    if (begin >= end || lastEnd[node] < first)
+      return;
+    if (count == 1)
+      return found.push_back(byStart[begin]);
+    collect(2 * node, begin, count / 2, end, first, found);
+    collect(2 * node + 1, begin + count / 2, count / 2, end, first, found);
+  }
+
+  ArrayRef<SlotLifetime> slots;
+  SmallVector<unsigned> byStart;
+  SmallVector<size_t> place; ///< of a slot, in byStart
+  size_t leaves = 1;
+  SmallVector<int64_t> lastEnd; ///< by node; children of n are 2n and 2n + 1
+};
+
 int64_t placeInOrder(MutableArrayRef<SlotLifetime> slots,
                      ArrayRef<unsigned> order, int64_t base) {
   int64_t end = base;
-  SmallVector<unsigned> placed; // by offset
+  PlacedSlots placed(slots);
+  SmallVector<unsigned> neighbours;
   for (unsigned index : order) {
     SlotLifetime &slot = slots[index];
+    neighbours.clear();
+    placed.findNeighbours(slot, neighbours);
+    sort(neighbours, [&](unsigned a, unsigned b) {
+      return slots[a].offset < slots[b].offset;
+    });
     int64_t offset = base;
-    for (unsigned other : placed) {
+    for (unsigned other : neighbours) {
       const SlotLifetime &neighbour = slots[other];
-      if (neighbour.last < slot.first || slot.last < neighbour.first)
-        continue;
       if (neighbour.offset >= offset + alignedBytes(slot))
         break;
       offset = std::max(offset, neighbour.offset + alignedBytes(neighbour));
     }
     slot.offset = offset;
     end = std::max(end, offset + alignedBytes(slot));
-    auto position =
-        upper_bound(placed, offset, [&](int64_t value, unsigned other) {
-          return value < slots[other].offset;
-        });
-    placed.insert(position, index);
+    placed.add(index);
   }
   return end;
 }

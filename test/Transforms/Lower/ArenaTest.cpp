@@ -8,12 +8,16 @@
 // live at once, so that the bound is no larger than that over all orders.
 //
 //===----------------------------------------------------------------------===//
+#include "ArenaLayout.h"
 #include "Testing.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/IR/Aspects.h"
 #include "pp/Models/Models.h"
 #include "pp/Transforms/Pipelines.h"
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <numeric>
+#include <random>
 
 using namespace mlir;
 using namespace pp;
@@ -52,6 +56,56 @@ int64_t measureMostLive(ProgramOp program) {
     most = std::max(most, live);
   }
   return most;
+}
+
+// Slots that live together are apart, and one order of placing them is as good
+// as looking at all that are placed.
+TEST(Arena, PlacesAsWhoLooksAtAllSlots) {
+  std::mt19937 random(3);
+  auto align = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
+  for (int trial = 0; trial < 2000; ++trial) {
+    std::vector<SlotLifetime> slots(random() % 40);
+    for (SlotLifetime &slot : slots) {
+      slot.bytes = random() % 5 == 0 ? 0 : int64_t(random() % 3000);
+      if (random() % 20 == 0)
+        continue; // nobody touches it
+      slot.first = int64_t(random() % 30);
+      slot.last = slot.first + int64_t(random() % (random() % 9 ? 6 : 40));
+    }
+    auto placeAll = [&](auto isBefore) {
+      std::vector<size_t> order(slots.size());
+      std::iota(order.begin(), order.end(), size_t(0));
+      std::stable_sort(order.begin(), order.end(), isBefore);
+      std::vector<int64_t> offsets(slots.size(), 64);
+      int64_t end = 64;
+      std::vector<size_t> placed;
+      for (size_t index : order) {
+        if (slots[index].first < 0)
+          continue;
+        std::sort(placed.begin(), placed.end(),
+                  [&](size_t a, size_t b) { return offsets[a] < offsets[b]; });
+        int64_t offset = 64;
+        for (size_t other : placed)
+          if (slots[other].first <= slots[index].last &&
+              slots[index].first <= slots[other].last &&
+              offsets[other] < offset + align(slots[index].bytes))
+            offset =
+                std::max(offset, offsets[other] + align(slots[other].bytes));
+        offsets[index] = offset;
+        end = std::max(end, offset + align(slots[index].bytes));
+        placed.push_back(index);
+      }
+      return std::pair(end, offsets);
+    };
+    const auto bySize = placeAll(
+        [&](size_t a, size_t b) { return slots[a].bytes > slots[b].bytes; });
+    const auto byStart = placeAll(
+        [&](size_t a, size_t b) { return slots[a].first < slots[b].first; });
+    const auto &best = byStart.first < bySize.first ? byStart : bySize;
+    ASSERT_EQ(layoutSlots(slots, 64), best.first) << "trial " << trial;
+    for (size_t i = 0; i < slots.size(); ++i)
+      ASSERT_EQ(slots[i].offset, best.second[i]) << "trial " << trial;
+  }
 }
 
 TEST(Arena, IsWithinATenthOfWhatLivesAtOnce) {

@@ -76,28 +76,45 @@ private:
   SmallVector<int64_t> lastEnd; ///< by node; children of n are 2n and 2n + 1
 };
 
+/// The lowest gap for `slot` among others, which are in the order of offsets.
+int64_t findGap(const SlotLifetime &slot, ArrayRef<unsigned> others,
+                ArrayRef<SlotLifetime> slots, int64_t base) {
+  int64_t offset = base;
+  for (unsigned other : others) {
+    const SlotLifetime &neighbour = slots[other];
+    if (neighbour.last < slot.first || slot.last < neighbour.first)
+      continue;
+    if (neighbour.offset >= offset + alignedBytes(slot))
+      break;
+    offset = std::max(offset, neighbour.offset + alignedBytes(neighbour));
+  }
+  return offset;
+}
+
 int64_t placeInOrder(MutableArrayRef<SlotLifetime> slots,
                      ArrayRef<unsigned> order, int64_t base) {
+  // Fewer are looked through sooner than those that live with one are sorted.
+  constexpr size_t few = 10000;
+  const bool looksAtAll = order.size() < few;
   int64_t end = base;
   PlacedSlots placed(slots);
-  SmallVector<unsigned> neighbours;
+  SmallVector<unsigned> others; // by offset
+  auto isLower = [&](unsigned a, unsigned b) {
+    return slots[a].offset < slots[b].offset;
+  };
   for (unsigned index : order) {
     SlotLifetime &slot = slots[index];
-    neighbours.clear();
-    placed.findNeighbours(slot, neighbours);
-    sort(neighbours, [&](unsigned a, unsigned b) {
-      return slots[a].offset < slots[b].offset;
-    });
-    int64_t offset = base;
-    for (unsigned other : neighbours) {
-      const SlotLifetime &neighbour = slots[other];
-      if (neighbour.offset >= offset + alignedBytes(slot))
-        break;
-      offset = std::max(offset, neighbour.offset + alignedBytes(neighbour));
+    if (!looksAtAll) {
+      others.clear();
+      placed.findNeighbours(slot, others);
+      sort(others, isLower);
     }
-    slot.offset = offset;
-    end = std::max(end, offset + alignedBytes(slot));
-    placed.add(index);
+    slot.offset = findGap(slot, others, slots, base);
+    end = std::max(end, slot.offset + alignedBytes(slot));
+    if (looksAtAll)
+      others.insert(upper_bound(others, index, isLower), index);
+    else
+      placed.add(index);
   }
   return end;
 }

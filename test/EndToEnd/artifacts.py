@@ -105,6 +105,10 @@ def check_images(tools):
                             (("lowest.ppx",), ("images.ppx", f"--target={levels[0]}"))):
         if tools.losses(*arguments) != tools.losses(*same):
             tools.errors.append(f"expects the bits of {same} from {arguments}")
+    told = tools.run("pp-run", "images.ppx", "--dry-run", f"--target={levels[0]}").splitlines()
+    listed = [line.split() for line in told[1:len(levels) + 1]]
+    if [row[0] for row in listed] != levels or "this one" not in told[1]:
+        tools.errors.append(f"expects a dry run to list the images, got {told[:len(levels) + 1]}")
     head = (tools.folder / "lowest.ppx").read_bytes()
     if any(level.encode() in head for level in levels[1:]):
         tools.errors.append("expects an artifact for the lowest level, got one that names another")

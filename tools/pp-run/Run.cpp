@@ -17,6 +17,7 @@
 #include "Overwrites.h"
 #include "Verify.h"
 #include "pp/Predict/Report.h"
+#include "pp/Predict/Table.h"
 #include "pprt/Artifact.h"
 #include "pprt/Checks.h"
 #include "pprt/Files.h"
@@ -44,6 +45,8 @@ struct Source {
   std::unique_ptr<SourceModule> module;
   Compiled program;
   std::vector<uint64_t> staging; ///< stagingOf(), if it was checked
+  /// What a file has, for a dry run to tell; empty for a module.
+  std::string images;
 };
 
 /// The whole of a file, or of standard input for `-`.
@@ -64,6 +67,25 @@ bool isArtifact(const std::string &path, const std::string &content) {
   const bool hasSuffix =
       path.size() > 4 && path.compare(path.size() - 4, 4, ".ppx") == 0;
   return hasIdentifier || hasSuffix;
+}
+
+/// A table of a file's images, of which `choice` takes one.
+Expected<std::string> describeImages(const InputFile &file,
+                                     const ImageChoice &choice) {
+  Expected<ppx::HeadT> head = loadHead(file);
+  if (!head)
+    return head.status();
+  Expected<size_t> taken = chooseImage(head->images, choice);
+  if (!taken)
+    return taken.status();
+  pp::predict::Table table({"image", "size", ""});
+  for (size_t i = 0; i < head->images.size(); ++i) {
+    const ppx::ImageEntryT &image = *head->images[i];
+    table.add({image.target,
+               pp::predict::printCount(double(image.bytes), " ") + "B",
+               i == *taken ? "this one" : ""});
+  }
+  return table.print() + "\n";
 }
 
 /// Of several images the best that processors of `level` run, unless the
@@ -91,6 +113,12 @@ Expected<Source> loadImage(const Options &options, const std::string &level,
   Source source;
   source.program.artifact =
       std::make_shared<const ppx::ArtifactT>(std::move(*artifact));
+  if (!options.dryRun || !file)
+    return source;
+  Expected<std::string> images = describeImages(*file, choice);
+  if (!images)
+    return images.status();
+  source.images = std::move(*images);
   return source;
 }
 
@@ -412,6 +440,8 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
       !status.ok())
     return status;
   const Compiled &program = source.program;
+  if (options.dryRun && tells && !options.quiet)
+    std::cout << source.images;
   if (options.dryRun)
     return agree(tells ? dryRun(options, *program.artifact, checked,
                                 source.staging, program.passesMs, std::cout)

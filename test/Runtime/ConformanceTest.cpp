@@ -438,6 +438,16 @@ TEST(Conformance, ProcessesAgreeOnTheFirstFailureAndOnInterruption) {
             last == 0 ? "of process 0" : "of process 1");
 }
 
+TEST(Conformance, ASecondWorldIsRefusedAndLeavesTheFirstAlive) {
+  if (world->processCount() == 1)
+    return; // which may have none
+  const Expected<std::unique_ptr<World>> second =
+      mpi::openWorld(PP_MPI_LIBRARY, nullptr);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.status().code(), ExitCode::usage);
+  EXPECT_TRUE(world->agree({}, false).first.ok());
+}
+
 // Run by itself: afterwards messages are under way that nobody will receive.
 TEST(Abort, EndsAllWaits) {
   const uint32_t worldSize = worldSizes.back();

@@ -50,6 +50,7 @@ Status Engine::initialize() {
           "MPI_Init_thread");
       !status.ok())
     return status;
+  finishes = true;
   if (provided < MPI_THREAD_SERIALIZED)
     return Status(ExitCode::usage, "expects an MPI that threads may call "
                                    "(MPI_THREAD_SERIALIZED), got level " +
@@ -60,7 +61,8 @@ Status Engine::initialize() {
 
 Expected<std::unique_ptr<Engine>> Engine::start() {
   std::unique_ptr<Engine> engine(new Engine());
-  if (!engine->thread.start([raw = engine.get()] { raw->run(); }))
+  engine->runs = engine->thread.start([raw = engine.get()] { raw->run(); });
+  if (!engine->runs)
     return Status(ExitCode::device,
                   "expects a thread for MPI, which the system refuses");
   Status status;
@@ -71,10 +73,10 @@ Expected<std::unique_ptr<Engine>> Engine::start() {
 }
 
 Engine::~Engine() {
+  if (!runs)
+    return;
   call([&] {
-    int isInitialized = 0;
-    MPI_Initialized(&isInitialized);
-    if (isInitialized && finishes)
+    if (finishes)
       MPI_Finalize();
   });
   {

@@ -51,8 +51,8 @@ class Engine {
 public:
   /// Starts MPI. Fails (usage) where it offers too little.
   static Expected<std::unique_ptr<Engine>> start();
-  /// Finishes MPI, unless something failed: then others may never come, and
-  /// sends cannot be cancelled.
+  /// Finishes the MPI that it started, unless something failed: then others may
+  /// never come, and sends cannot be cancelled.
   ~Engine();
 
   /// From any thread but the engine's: runs `work` on it, and returns when that
@@ -98,8 +98,9 @@ private:
   void rest(bool busy);
 
   Thread thread;
-  std::mutex driving; ///< of who calls MPI, and has what follows
-  bool finishes = true;
+  bool runs = false;     ///< the thread, unless the system refused it
+  std::mutex driving;    ///< of who calls MPI, and has what follows
+  bool finishes = false; ///< MPI, which this engine has started
   std::vector<Client *> clients;
   std::vector<MPI_Request> requests;
   std::vector<Watch> watches; ///< of each request

@@ -85,8 +85,7 @@ Expected<Ticket> MpiTransport::prepare(Participation participation) {
     if (!ticket)
       return ticket;
     self->ofThreads = *ticket;
-    members.push_back(std::move(self));
-    return members.back()->ticket;
+    return add(std::move(self));
   }
   // Open MPI's limit; the standard promises 32767.
   const uint64_t tagsPerPlace = 2 * uint64_t(ranksPerProcess) * ranksPerProcess;
@@ -125,6 +124,11 @@ Expected<Ticket> MpiTransport::prepare(Participation participation) {
   }
   meeting->members[told.member] = self.get();
   self->meeting = meeting.get();
+  return add(std::move(self));
+}
+
+Ticket MpiTransport::add(std::unique_ptr<Member> self) {
+  std::lock_guard<std::mutex> lock(mutex);
   members.push_back(std::move(self));
   return members.back()->ticket;
 }
@@ -221,6 +225,8 @@ void MpiTransport::fail(const Status &status) {
   isAborted.store(true, std::memory_order_release);
   noteFailure(status);
   threads.abort(status);
+  // A failure may be heard of while members are still prepared.
+  std::lock_guard<std::mutex> lock(mutex);
   for (const std::unique_ptr<Member> &self : members)
     if (self->told.waker)
       self->told.waker->wake();

@@ -57,6 +57,7 @@ private:
   struct Chunk;
   struct Meeting;
 
+  Ticket add(std::unique_ptr<Member> self);
   /// Ends all waits here.
   void fail(const Status &status);
 
@@ -94,7 +95,8 @@ private:
   const uint32_t process;
   const Limits limits;
   const std::function<void(const Status &)> noteFailure;
-  std::vector<std::unique_ptr<Member>> members; ///< by ticket
+  /// By ticket. They grow, under `mutex`, until connect().
+  std::vector<std::unique_ptr<Member>> members;
   std::map<std::tuple<uint64_t, Section, uint32_t>, std::unique_ptr<Meeting>>
       meetings;
   /// A failure as it comes and goes: its code, its text.

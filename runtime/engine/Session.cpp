@@ -176,6 +176,7 @@ Status Session::State::start(const SessionOptions &options,
   mine.device = device;
   mine.spin = spins();
   mine.hangTimeoutSeconds = options.hangTimeoutSeconds;
+  mine.isInterrupted = options.isInterrupted;
   mine.ranks = range;
   mine.transport = std::move(transport);
   Expected<std::unique_ptr<polled::PolledExecutor>> created =

@@ -14,6 +14,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -129,6 +130,79 @@ def check_failures(judge):
     check_failure(judge, "no such parameters", 14, "none.st", 2, *program, "--parameters=none.st")
 
 
+def check_disagreement(judge):
+    """Processes of two builds, of two programs; and all of a command line that is wrong."""
+    folder, tools = judge.place.folder, judge.place.tools
+    judge.place.make("pp-model", *GPT.split(), "-o", "m.mlir")
+    judge.place.make("pp-model", *MOE.split(), "-o", "other.mlir")
+    (folder / "bin").mkdir()
+    other = folder / "bin" / "pp-run"
+    shutil.copy(tools / "pp-run", other)
+    with open(other, "ab") as file:
+        file.write(b" ")
+    (folder / "lib").symlink_to((tools.parent / "lib").resolve())
+    options = ["--parallelize=dp=2 threads=1", "--launcher=mpi", "--quiet"]
+    for what, code, message, first, second in (
+            ("two builds", 6, "another build in process 1", [tools / "pp-run", "m.mlir"],
+             [other, "m.mlir"]),
+            ("two programs", 6, "the same options in all processes", [tools / "pp-run", "m.mlir"],
+             [tools / "pp-run", "other.mlir"]),
+            ("no such launcher", 2, "threads or mpi",
+             [tools / "pp-run", "m.mlir", "--launcher=pvm"], None)):
+        command = mpirun(1, *first, *options)
+        command[command.index("localhost:1")] = "localhost:2"
+        if second:
+            command += [":", "--host", "localhost:2", "-n", "1", *map(str, second), *options]
+        else:
+            command[command.index("-n") + 1] = "2"
+        done = subprocess.run(command, cwd=folder, timeout=120, capture_output=True, text=True)
+        judge.expect(done.returncode == code and done.stderr.count("pp-run: error: ") == 1 and
+                     message in done.stderr,
+                     f"{what}: expects {code} and once '{message}', got {done.returncode} and "
+                     f"{done.stderr}")
+    # Beside nothing, and on a path without it, there is no library that needs MPI.
+    (folder / "lib").unlink()
+    done = subprocess.run([other, "m.mlir", "--launcher=mpi"], cwd=folder, timeout=60,
+                          capture_output=True, text=True)
+    judge.expect(done.returncode == 2 and "install libopenmpi-dev" in done.stderr and
+                 len(done.stderr.splitlines()) == 1,
+                 f"no MPI: expects one line, got {done.returncode} and {done.stderr}")
+
+
+def check_blocked(judge):
+    """One process has stopped; another is told to end, and ends all though its step cannot."""
+    command = mpirun(2, judge.place.tools / "pp-run", "m.mlir", "--parallelize=dp=2 threads=1",
+                     "--steps=1000000", "--launcher=mpi", "--quiet", "--save=b.st",
+                     "--metrics=b.jsonl")
+    metrics = judge.place.folder / "b.jsonl"
+    for stops, ends in ((1, 0), (0, 1)):
+        with subprocess.Popen(command, cwd=judge.place.folder, stderr=subprocess.PIPE,
+                              text=True) as launched:
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline and not (metrics.exists() and
+                                                       metrics.stat().st_size):
+                time.sleep(0.05)
+            children = sorted(map(int, subprocess.run(
+                ["pgrep", "-P", str(launched.pid), "-x", "pp-run"],
+                capture_output=True, text=True).stdout.split()))
+            os.kill(children[stops], signal.SIGSTOP)
+            time.sleep(1)
+            began = time.monotonic()
+            os.kill(children[ends], signal.SIGTERM)
+            try:
+                errors = launched.communicate(timeout=20)[1]
+            except subprocess.TimeoutExpired:
+                launched.kill()
+                errors = launched.communicate()[1]
+            seconds = time.monotonic() - began
+        judge.expect(launched.returncode == 130 and len(re.findall("interrupted (in step|while)", errors)) == 1 and
+                     seconds < 5,
+                     f"blocked by process {stops}: expects 130 within 5 s, got "
+                     f"{launched.returncode} after {seconds:.1f} s and {errors}")
+        judge.expect(not list(judge.place.folder.glob("b.st*")), "blocked: expects no parameters")
+        metrics.unlink(missing_ok=True)
+
+
 def check_verified(judge):
     """Process 0 compares, with the interpreter and a twin that tells gradients."""
     judge.place.make("pp-model", *GPT.split(), "--dtype=f64", "-o", "m64.mlir")
@@ -194,6 +268,8 @@ def main():
             check_failures(judge)
             check_launcher(judge)
             check_interruption(judge)
+            check_blocked(judge)
+            check_disagreement(judge)
     print(f"{len(runs)} runs, {judge.failures} failures")
     return 1 if judge.failures else 0
 

@@ -12,42 +12,61 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <limits>
 #include <numeric>
+#include <unistd.h>
 
 using namespace pp::run;
 using namespace pprt;
 
-/// Of the program that runs: two builds differ in it.
-static Expected<std::vector<std::byte>> buildDigest() {
-  Expected<std::string> program =
+static uint32_t digestOf(const std::string &bytes) {
+  return artifactChecksum(reinterpret_cast<const uint8_t *>(bytes.data()),
+                          bytes.size());
+}
+
+/// Of the program that runs, in which two builds differ, and of its options.
+static Expected<std::vector<std::byte>> identify() {
+  const Expected<std::string> program =
       readFile("/proc/self/exe", std::numeric_limits<int64_t>::max());
   if (!program)
     return program.status();
-  const uint32_t digest = artifactChecksum(
-      reinterpret_cast<const uint8_t *>(program->data()), program->size());
+  // Its size is not known before it is read. The first word is the program.
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string options{std::istreambuf_iterator<char>(file),
+                      std::istreambuf_iterator<char>()};
+  options.erase(0, options.find('\0'));
   std::vector<std::byte> bytes;
-  for (int byte = 0; byte < 4; ++byte)
-    bytes.push_back(std::byte(digest >> (8 * byte)));
+  for (uint32_t digest : {digestOf(*program), digestOf(options)})
+    for (int byte = 0; byte < 4; ++byte)
+      bytes.push_back(std::byte(digest >> (8 * byte)));
   return bytes;
 }
 
-Status pp::run::compareBuilds(World &world) {
+Status pp::run::compareProcesses(World &world) {
   if (world.processCount() == 1)
     return {};
-  Expected<std::vector<std::byte>> mine = buildDigest();
+  Expected<std::vector<std::byte>> mine = identify();
   if (Status status = world.agree(mine.status(), false).first; !status.ok())
     return status;
   Expected<std::vector<std::vector<std::byte>>> all = world.gather(*mine);
   Status status = all.status();
   for (size_t process = 1; all && process < all->size() && status.ok();
        ++process)
-    if ((*all)[process] != (*all)[0])
-      status =
-          Status(ExitCode::ranksDisagree,
-                 "expects the same pp-run in all processes, got another "
-                 "build in process " +
-                     std::to_string(process) + "; install one on all hosts");
+    if (const std::vector<std::byte> &its = (*all)[process], &first = (*all)[0];
+        its != first) {
+      const bool isOtherBuild =
+          !std::equal(first.begin(), first.begin() + 4, its.begin());
+      status = Status(
+          ExitCode::ranksDisagree,
+          isOtherBuild
+              ? "expects the same pp-run in all processes, got another build "
+                "in process " +
+                    std::to_string(process) + "; install one on all hosts"
+              : "expects the same options in all processes, got others in "
+                "process " +
+                    std::to_string(process) + "; give mpirun one command");
+    }
   return world.agree(status, false).first;
 }
 
@@ -72,6 +91,12 @@ Expected<std::string> pp::run::commonLevel(World &world) {
 static bool isOneOfSeveral() {
   const char *count = std::getenv("OMPI_COMM_WORLD_SIZE");
   return count && std::strtoul(count, nullptr, 10) > 1;
+}
+
+void pp::run::letFirstTell() {
+  const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (rank && std::strtoul(rank, nullptr, 10) > 0)
+    sleep(2);
 }
 
 Expected<std::shared_ptr<World>> pp::run::launch(const Options &options) {

@@ -19,8 +19,14 @@ namespace pp::run {
 /// Fails (usage) if the launcher cannot be had.
 pprt::Expected<std::shared_ptr<pprt::World>> launch(const Options &options);
 
-/// Fails (ranksDisagree) if processes are of different builds.
-pprt::Status compareBuilds(pprt::World &world);
+/// Fails (ranksDisagree) if processes are of different builds, or were given
+/// different options.
+pprt::Status compareProcesses(pprt::World &world);
+
+/// Returns at once in the first process. What fails before there is a world
+/// mostly fails in all of them: the first tells of it, whose end is that of the
+/// others.
+void letFirstTell();
 
 /// At process 0, the level that the processors of all processes have; elsewhere
 /// that of its own.

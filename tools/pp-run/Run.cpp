@@ -253,9 +253,9 @@ unsigned terminalColumns() {
 
 /// Trains until the steps are done, or a signal or a failure ends it, in any
 /// process. Of the steps that were done, `report` tells, and `lastSteps` if it
-/// is not null.
+/// is not null. `keeps`: whether what was learnt is that of whole steps.
 Status train(Session &session, const Batches &batches, const Options &options,
-             World &world, Report &report, LastSteps *lastSteps) {
+             World &world, Report &report, LastSteps *lastSteps, bool &keeps) {
   const ppx::ArtifactT &artifact = session.artifact();
   const uint32_t loss = *findLoss(artifact);
   // Tokens are what a language model's step is measured in.
@@ -279,6 +279,7 @@ Status train(Session &session, const Batches &batches, const Options &options,
   const auto start = Clock::now();
   ReadAhead next(batches, options.steps);
   Batch batch;
+  world.watch(interrupted);
   for (uint64_t step = 0;; ++step) {
     const bool isLast = step == options.steps, stops = !isLast && interrupted();
     const auto asked = Clock::now();
@@ -316,10 +317,14 @@ Status train(Session &session, const Batches &batches, const Options &options,
                                              ": expects a finite loss, got " +
                                              std::to_string(value));
   }
+  // What was learnt is saved, however long that takes.
+  world.watch({});
   // An interrupted run ends as one of fewer steps, and so does one whose data
   // cannot be read any further.
   if (Status status = session.end(); !status.ok())
     return status;
+  keeps = end.ok() || end.code() == ExitCode::interrupted ||
+          end.code() == ExitCode::io;
   return end;
 }
 
@@ -432,7 +437,7 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
   const auto agree = [&](const Status &mine) {
     return world->agree(mine, /*interrupted=*/false).first;
   };
-  if (Status status = compareBuilds(*world); !status.ok())
+  if (Status status = compareProcesses(*world); !status.ok())
     return status;
   Source source;
   Status checked;
@@ -491,18 +496,17 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
   if (options.traceSteps > 1)
     lastSteps.emplace(options.traceSteps);
   LastSteps *kept = lastSteps ? &*lastSteps : nullptr;
+  bool keeps = false;
   Status trained =
-      isRight ? train(**session, *batches, options, *world, report, kept)
+      isRight ? train(**session, *batches, options, *world, report, kept, keeps)
               : Status(ExitCode::verifyDiffers,
                        "--verify expects the partitioned program "
                        "to compute what the model "
                        "does, got the differences above");
   // A run that ended between steps keeps what it learnt, as if it had been
   // asked for fewer; one that failed within a step only tells what it measured.
-  const bool keep = trained.ok() || trained.code() == ExitCode::interrupted ||
-                    trained.code() == ExitCode::io;
   Options results = options;
-  if (!keep)
+  if (!keeps)
     results.save.clear();
   const bool isMeasured = (*session)->collect().ok();
   if (!isMeasured)

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
+#include "Interrupt.h"
 #include "Reference.h"
 #include "pprt/host/Compare.h"
 #include "pprt/host/Parameters.h"
@@ -118,6 +119,7 @@ pp::run::startSession(const Compiled &program, const Start &start) {
   sessionOptions.world = start.world;
   sessionOptions.leads = start.leads;
   sessionOptions.hangTimeoutSeconds = double(start.options.hangTimeoutSeconds);
+  sessionOptions.isInterrupted = interrupted;
   const auto agree = [&](const Status &mine) {
     return start.world && !start.leads
                ? start.world->agree(mine, /*interrupted=*/false).first

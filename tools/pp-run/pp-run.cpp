@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Process.h"
+#include "Launch.h"
 #include "Options.h"
 #include "Run.h"
 #include "pp/IR/Version.h"
@@ -37,8 +38,10 @@ int main(int argc, char **argv) {
     status = {pprt::ExitCode::io, "standard output: cannot write"};
   if (status.ok())
     return 0;
-  if (!status.message().empty())
+  if (!status.message().empty()) {
+    pp::run::letFirstTell();
     pp::run::tell(status);
+  }
   // A kernel that did not end may still use what a proper end would destroy.
   _exit(int(status.code()));
 }

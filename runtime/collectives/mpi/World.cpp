@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <sched.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace pprt;
@@ -26,7 +27,11 @@ static constexpr size_t kNoticeBytes = size_t(1) << 16;
 /// on.
 static constexpr std::chrono::milliseconds kPatience(1500);
 /// How long after a failure others are waited for.
-static constexpr std::chrono::seconds kComing(4);
+static constexpr std::chrono::milliseconds kComing(4000);
+/// The same where a user wants the end.
+static constexpr std::chrono::milliseconds kComingSoon(500);
+/// How long others are waited for after a user has asked for the end.
+static constexpr std::chrono::milliseconds kBlocked(1500);
 /// How long the engine's thread has.
 static constexpr unsigned kLastSeconds = 8;
 
@@ -316,8 +321,9 @@ void MpiWorld::completed(uint64_t name) {
     return;
   }
   // While this process was stopped, whoever told has waited in vain, and says
-  // it itself.
-  if (std::chrono::steady_clock::now() < wokeAt + kPatience)
+  // it itself. serve() may not have noticed yet.
+  const auto now = std::chrono::steady_clock::now();
+  if (now < wokeAt + kPatience || now > servedAt + kBetweenBeats)
     return;
   // Its length is in the text: the rest is zero.
   int code;
@@ -334,6 +340,26 @@ void MpiWorld::noteFailure(const Status &status) {
   hasFailed.store(true, std::memory_order_release);
 }
 
+std::chrono::steady_clock::time_point MpiWorld::waitsUntil() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return failedAt +
+         (cause.code() == ExitCode::interrupted ? kComingSoon : kComing);
+}
+
+void MpiWorld::watch(std::function<bool()> asked) {
+  std::lock_guard<std::mutex> lock(mutex);
+  isInterrupted = std::move(asked);
+}
+
+bool MpiWorld::isBlocked() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!isWaiting || !isInterrupted || !isInterrupted()) {
+    calmAt = servedAt;
+    return false;
+  }
+  return servedAt > calmAt + kBlocked;
+}
+
 bool MpiWorld::serve() {
   // What was not heard while this process itself was stopped is no silence.
   const auto now = std::chrono::steady_clock::now();
@@ -342,8 +368,12 @@ bool MpiWorld::serve() {
   servedAt = now;
   if (size > 1 && now > saidAt + kBetweenBeats)
     beat(/*leaves=*/false);
+  if (isBlocked())
+    noteFailure(Status(ExitCode::interrupted,
+                       "interrupted while it waited for another process, "
+                       "which did not come"));
   const bool isLate = hasFailed.load(std::memory_order_acquire) && isWaiting &&
-                      now > failedAt + kComing;
+                      now > waitsUntil();
   if (isSilent())
     noteFailure(Status(
         ExitCode::hang,
@@ -356,9 +386,12 @@ bool MpiWorld::serve() {
   std::unique_lock<std::mutex> lock(mutex);
   const Status first = cause;
   lock.unlock();
-  if (rank == 0)
-    endAll(int(first.code()), first.message());
-  tellFirst(first);
+  if (rank != 0)
+    tellFirst(first);
+  // Who waited in vain while this process was stopped may be telling it.
+  if (now < wokeAt + kPatience)
+    std::this_thread::sleep_for(kPatience);
+  endAll(int(first.code()), first.message());
 }
 
 /// Leaves the end to process 0, as long as that answers.
@@ -371,7 +404,8 @@ void MpiWorld::tellFirst(const Status &status) {
   MPI_Request request;
   MPI_Isend(message.data(), int(message.size()), MPI_BYTE, 0, kNoticeTag,
             control, &request);
-  const auto end = std::chrono::steady_clock::now() + rank * kPatience;
+  const auto end =
+      std::chrono::steady_clock::now() + std::min(rank, 2) * kPatience;
   while (std::chrono::steady_clock::now() < end) {
     int isSent = 0;
     MPI_Test(&request, &isSent, MPI_STATUS_IGNORE);

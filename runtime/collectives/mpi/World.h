@@ -32,6 +32,7 @@ public:
   Expected<std::vector<std::vector<std::byte>>>
   gather(const std::vector<std::byte> &mine) override;
   Verdict agree(const Status &mine, bool interrupted) override;
+  void watch(std::function<bool()> isInterrupted) override;
   TransportModel model(uint32_t worldSize) const override {
     return mpi::model(homes(worldSize), limits);
   }
@@ -61,6 +62,10 @@ private:
   void beat(bool leaves);
   /// Whether the process before this one is silent.
   bool isSilent() const;
+  /// After a failure.
+  std::chrono::steady_clock::time_point waitsUntil();
+  /// Whether a user wants the end and others do not come.
+  bool isBlocked();
   [[noreturn]] void tellFirst(const Status &status);
   bool serve() override;
   void completed(uint64_t name) override;
@@ -80,7 +85,10 @@ private:
   std::mutex mutex;
   Status cause; ///< of an abort, or the first failure that was noted
   std::atomic<bool> aborts{false}, hasFailed{false};
-  bool isWaiting = false; ///< for other processes
+  std::function<bool()> isInterrupted; ///< under the mutex; may be empty
+  bool isWaiting = false;              ///< for other processes
+  /// Since when it waits uninterrupted.
+  std::chrono::steady_clock::time_point calmAt;
   std::chrono::steady_clock::time_point failedAt;
 };
 

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PolledExecutor.h"
-#include "pprt/World.h"
 #include "HangReport.h"
+#include "pprt/World.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +15,9 @@ using namespace pprt::polled;
 
 /// How long a failed section waits for ranks that are inside a kernel.
 static constexpr std::chrono::seconds kLeaving(1);
+/// How often the watchdog asks for an interruption, and how long nothing has to
+/// happen for one to end a section.
+static constexpr std::chrono::duration<double> kAsking(0.25), kBlocked(2);
 /// Resolves the slots and kernels of a section's instructions.
 static void
 addTasks(Rank &rank, Section section, Device &device,
@@ -127,7 +130,7 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
       return state.failure;
   }
   // Not before: filling completes no instruction, however long it takes.
-  if (options.hangTimeoutSeconds > 0 &&
+  if ((options.hangTimeoutSeconds > 0 || options.isInterrupted) &&
       !executor->threads.emplace_back().start(
           [shared = executor->state] { watchdogThread(shared); }))
     return refusedThread();
@@ -229,13 +232,19 @@ void PolledExecutor::rankThread(std::shared_ptr<State> state, uint32_t index) {
 
 void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
   using Clock = std::chrono::steady_clock;
-  const std::chrono::duration<double> timeout(
-      state->options.hangTimeoutSeconds);
+  const auto &isInterrupted = state->options.isInterrupted;
+  std::chrono::duration<double> timeout(state->options.hangTimeoutSeconds);
+  const auto pause =
+      isInterrupted && (timeout.count() <= 0 || timeout > 8 * kAsking)
+          ? kAsking
+          : timeout / 8;
+  if (timeout.count() <= 0)
+    timeout = timeout.max();
   uint64_t command = 0, progress = 0;
   Clock::time_point since = Clock::now();
   std::unique_lock<std::mutex> lock(state->mutex);
   while (!state->quit) {
-    state->changed.wait_for(lock, timeout / 8);
+    state->changed.wait_for(lock, pause);
     const uint64_t now = state->progress();
     if (state->running == 0 || command != state->command || progress != now) {
       command = state->command;
@@ -244,12 +253,16 @@ void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
       continue;
     }
     const std::chrono::duration<double> idle = Clock::now() - since;
-    if (idle < timeout || !state->failure.ok())
+    const bool ends = idle >= kBlocked && isInterrupted && isInterrupted();
+    if ((idle < timeout && !ends) || !state->failure.ok())
       continue;
     const int64_t step = state->step;
     lock.unlock();
-    state->fail(
-        Status(ExitCode::hang, hangReport(state->ranks, step, idle.count())));
+    state->fail(ends ? Status(ExitCode::interrupted,
+                              "interrupted in step " + std::to_string(step) +
+                                  ", in which nothing happened any more")
+                     : Status(ExitCode::hang,
+                              hangReport(state->ranks, step, idle.count())));
     lock.lock();
   }
 }

@@ -24,6 +24,8 @@ struct Options {
   std::shared_ptr<Device> device;
   bool spin = false; ///< when no two threads share a core
   double hangTimeoutSeconds = 30;
+  /// Whether a section in which nothing happens is to end; may be empty.
+  std::function<bool()> isInterrupted;
   /// Those of this process; if empty, all.
   std::optional<RankRange> ranks;
   /// How ranks meet, to be connected before the first section is run; if empty,

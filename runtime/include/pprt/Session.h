@@ -26,6 +26,7 @@
 #include "pprt/Mesh.h"
 #include "pprt/Program.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,9 @@ struct SessionOptions {
   /// Without progress on any rank for this long, step() fails with a report of
   /// who waits on whom. 0 waits forever.
   double hangTimeoutSeconds = 30;
+  /// Asked a few times a second while a section runs. Once it says so, a section
+  /// in which nothing happens for two seconds fails (interrupted).
+  std::function<bool()> isInterrupted;
   /// The processes that share the run; if empty, this one runs all ranks.
   std::shared_ptr<World> world;
   /// Whether process 0 alone makes the calls, while the others repeat them in

@@ -17,6 +17,7 @@
 #include "pprt/TransportModel.h"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #pragma GCC visibility push(default)
@@ -56,6 +57,12 @@ public:
   gather(const std::vector<std::byte> &mine) = 0;
   /// The same answer everywhere, once all have asked.
   virtual Verdict agree(const Status &mine, bool interrupted) = 0;
+  /// From now on, once `isInterrupted` says so, a call that waits for others
+  /// for 1.5 s more ends all processes (interrupted). Asked from any thread;
+  /// empty: never. One process waits for nobody.
+  virtual void watch(std::function<bool()> isInterrupted) {
+    (void)isInterrupted;
+  }
   /// Of such transports, for a mesh of that many ranks.
   virtual TransportModel model(uint32_t worldSize) const {
     (void)worldSize;

@@ -51,7 +51,8 @@ struct pprt_session {
   std::shared_ptr<World> world; ///< null: this process
   std::unique_ptr<Session> session;
   Phase phase = Phase::opened;
-  std::vector<bool> hasValues; ///< by argument
+  std::vector<uint8_t> hasValues; ///< by argument
+  bool hasOutputs = false;        ///< of a step that succeeded
   Status failure;
 
   const ppx::ArtifactT &artifact() const { return session->artifact(); }
@@ -73,6 +74,10 @@ static int refuse(const std::string &message) {
   return report(Status(ExitCode::usage, message));
 }
 
+static int refuseNull(const char *what) {
+  return refuse("expects " + std::string(what) + ", got a null pointer");
+}
+
 static int refuseIndex(const char *what, uint32_t index, size_t count) {
   return refuse("expects an " + std::string(what) + " below " +
                 std::to_string(count) + ", got " + std::to_string(index));
@@ -86,6 +91,8 @@ const char *pprt_error(void) { return lastError.c_str(); }
 //===----------------------------------------------------------------------===//
 
 int pprt_open_mpi(pprt_world **world) {
+  if (!world)
+    return refuseNull("a place for the world");
   *world = nullptr;
   Expected<std::unique_ptr<World>> opened = openMpi();
   if (opened)
@@ -119,10 +126,14 @@ static Expected<SessionOptions> read(const pprt_options *given) {
                                          std::to_string(given->size));
     std::memcpy(&known, given, given->size);
   }
-  if (!(known.hang_timeout_seconds >= 0))
-    return Status(ExitCode::usage,
-                  "hang_timeout_seconds expects 0 or more, got " +
-                      std::to_string(known.hang_timeout_seconds));
+  // What is longer is infinite, and would overflow clocks.
+  constexpr double longest = 1e9;
+  if (!(known.hang_timeout_seconds >= 0 &&
+        known.hang_timeout_seconds <= longest))
+    return Status(
+        ExitCode::usage,
+        "hang_timeout_seconds expects 0, which is never, to 1e9, got " +
+            std::to_string(known.hang_timeout_seconds));
   SessionOptions options;
   options.threadsPerRank = known.threads_per_rank;
   options.hangTimeoutSeconds = known.hang_timeout_seconds;
@@ -166,12 +177,16 @@ static int open(Expected<ppx::ArtifactT> loaded, const std::string &name,
 
 int pprt_open(const char *path, const pprt_options *options,
               pprt_session **session) {
+  if (!path || !session)
+    return refuseNull("a path and a place for the session");
   *session = nullptr;
   return open(loadArtifact(path), path, options, session);
 }
 
 int pprt_open_bytes(const void *bytes, size_t size, const pprt_options *options,
                     pprt_session **session) {
+  if ((!bytes && size > 0) || !session)
+    return refuseNull("bytes and a place for the session");
   *session = nullptr;
   // A copy is aligned, which the caller's bytes need not be.
   const auto *first = static_cast<const uint8_t *>(bytes);
@@ -213,6 +228,8 @@ static pprt_tensor describe(const Tensor &tensor, int role, uint64_t bytes) {
 
 int pprt_argument(const pprt_session *session, uint32_t argument,
                   pprt_tensor *tensor) {
+  if (!session || !tensor)
+    return refuseNull("a session and a place for the tensor");
   if (argument >= pprt_argument_count(session))
     return refuseIndex("argument", argument, pprt_argument_count(session));
   const ppx::ArgumentT &found = *session->artifact().arguments[argument];
@@ -223,6 +240,8 @@ int pprt_argument(const pprt_session *session, uint32_t argument,
 
 int pprt_output(const pprt_session *session, uint32_t output,
                 pprt_tensor *tensor) {
+  if (!session || !tensor)
+    return refuseNull("a session and a place for the tensor");
   if (output >= pprt_output_count(session))
     return refuseIndex("output", output, pprt_output_count(session));
   const ppx::OutputT &found = *session->artifact().outputs[output];
@@ -233,6 +252,8 @@ int pprt_output(const pprt_session *session, uint32_t output,
 
 int pprt_find_argument(const pprt_session *session, const char *name,
                        uint32_t *argument) {
+  if (!session || !name || !argument)
+    return refuseNull("a session, a name and a place for the argument");
   const std::optional<uint32_t> found = session->session->findArgument(name);
   if (!found)
     return refuse("expects the name of an argument, got '" + std::string(name) +
@@ -246,9 +267,11 @@ int pprt_find_argument(const pprt_session *session, const char *name,
 //===----------------------------------------------------------------------===//
 
 int pprt_initialize(pprt_session *session, uint64_t seed) {
+  if (!session)
+    return refuseNull("a session");
   if (session->session->isStuck())
     return report(session->failure);
-  session->session->initialize(seed);
+  session->session->initialize(seed, session->hasValues);
   for (uint32_t i = 0; i < session->hasValues.size(); ++i)
     if (!session->isInput(i))
       session->hasValues[i] = true;
@@ -256,6 +279,8 @@ int pprt_initialize(pprt_session *session, uint64_t seed) {
 }
 
 int pprt_load(pprt_session *session, const char *path) {
+  if (!session || !path)
+    return refuseNull("a session and a path");
   const Expected<host::SafeTensors> file = host::SafeTensors::open(path);
   if (!file)
     return report(file.status());
@@ -273,6 +298,8 @@ int pprt_load(pprt_session *session, const char *path) {
 
 int pprt_set(pprt_session *session, uint32_t argument, const void *values,
              uint64_t bytes) {
+  if (!session || (!values && bytes > 0))
+    return refuseNull("a session and values");
   if (argument >= pprt_argument_count(session))
     return refuseIndex("argument", argument, pprt_argument_count(session));
   const Status status =
@@ -305,12 +332,15 @@ static Status expectPhase(const pprt_session &session,
 static int finish(pprt_session &session, const Status &status,
                   pprt_session::Phase phase) {
   session.failure = status;
+  session.hasOutputs &= status.ok();
   if (status.ok())
     session.phase = phase;
   return report(status);
 }
 
 int pprt_begin(pprt_session *session) {
+  if (!session)
+    return refuseNull("a session");
   if (Status status =
           expectPhase(*session, pprt_session::Phase::opened, "pprt_begin");
       !status.ok())
@@ -320,20 +350,25 @@ int pprt_begin(pprt_session *session) {
       return refuse("pprt_begin expects values of every parameter and state, "
                     "got none of '" +
                     session->artifact().arguments[i]->name +
-                    "'; pprt_initialize gives them");
+                    "'; pprt_initialize gives those that there are none of");
   return finish(*session, session->session->begin(),
                 pprt_session::Phase::begun);
 }
 
 int pprt_step(pprt_session *session) {
+  if (!session)
+    return refuseNull("a session");
   if (Status status =
           expectPhase(*session, pprt_session::Phase::begun, "pprt_step");
       !status.ok())
     return report(status);
+  session->hasOutputs = true;
   return finish(*session, session->session->step(), pprt_session::Phase::begun);
 }
 
 int pprt_end(pprt_session *session) {
+  if (!session)
+    return refuseNull("a session");
   if (Status status =
           expectPhase(*session, pprt_session::Phase::begun, "pprt_end");
       !status.ok())
@@ -345,31 +380,43 @@ int pprt_end(pprt_session *session) {
 // Values out
 //===----------------------------------------------------------------------===//
 
+/// Whether values come here: of several processes, to process 0.
+static bool reads(const pprt_session &session) {
+  return !session.world || session.world->process() == 0;
+}
+
 int pprt_get_output(const pprt_session *session, uint32_t output, void *values,
                     uint64_t bytes) {
+  if (!session || (!values && bytes > 0))
+    return refuseNull("a session and a place for values");
   if (output >= pprt_output_count(session))
     return refuseIndex("output", output, pprt_output_count(session));
-  if (session->session->isStuck())
-    return report(session->failure);
   const uint64_t expected = session->session->outputBytes(output);
   if (bytes != expected)
     return report(Status(
         ExitCode::badParameters,
         "output '" + session->artifact().outputs[output]->name + "' expects " +
             std::to_string(expected) + " bytes, got " + std::to_string(bytes)));
+  if (!session->failure.ok())
+    return report(session->failure);
+  if (!session->hasOutputs)
+    return refuse("pprt_get_output expects a step that was made, got none");
   std::memcpy(values, session->session->output(output), bytes);
   return PPRT_OK;
 }
 
 int pprt_get(const pprt_session *session, uint32_t argument, void *values,
              uint64_t bytes) {
+  if (!session || (!values && bytes > 0 && reads(*session)))
+    return refuseNull("a session and a place for values");
   if (argument >= pprt_argument_count(session))
     return refuseIndex("argument", argument, pprt_argument_count(session));
   return report(session->session->getArgument(argument, values, bytes));
 }
 
 int pprt_save(const pprt_session *session, const char *path) {
-  const bool writes = !session->world || session->world->process() == 0;
-  return report(writes ? host::saveParameters(path, *session->session)
-                       : host::giveParameters(*session->session));
+  if (!session || !path)
+    return refuseNull("a session and a path");
+  return report(reads(*session) ? host::saveParameters(path, *session->session)
+                                : host::giveParameters(*session->session));
 }

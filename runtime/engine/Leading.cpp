@@ -75,7 +75,10 @@ createLike(const Call &call, const std::shared_ptr<World> &world,
 static void repeat(const Call &call, Session &session) {
   switch (call.kind) {
   case CallKind::initialize:
-    return session.initialize(call.number);
+    return session.initialize(
+        call.number, {reinterpret_cast<const uint8_t *>(call.bytes.data()),
+                      reinterpret_cast<const uint8_t *>(call.bytes.data()) +
+                          call.bytes.size()});
   case CallKind::setArgument:
     return (void)session.setArgument(uint32_t(call.number), call.bytes.data(),
                                      call.bytes.size());

@@ -231,12 +231,12 @@ Session::State::firstHolders(uint32_t argument) const {
   return holders;
 }
 
-void Session::initialize(uint64_t seed) {
-  (void)state->tell(CallKind::initialize, seed);
+void Session::initialize(uint64_t seed, const std::vector<uint8_t> &keeps) {
+  (void)state->tell(CallKind::initialize, seed, keeps.data(), keeps.size());
   const ppx::InitializerT zeros;
   for (uint32_t i = 0; i < state->artifact->arguments.size(); ++i) {
     const ppx::ArgumentT &argument = *state->artifact->arguments[i];
-    if (state->isInput(i))
+    if (state->isInput(i) || (i < keeps.size() && keeps[i]))
       continue;
     const ShardedTensor &tensor = state->host->arguments[i];
     std::map<ShardedTensor::Index, std::pair<uint32_t, uint32_t>> made;

@@ -63,12 +63,24 @@ storedShape(const ppx::ArgumentT &argument) {
 }
 
 Status pprt::host::loadParameters(const SafeTensors &file, Session &session) {
-  std::vector<std::byte> values, stored;
+  // Not every checkpoint has the states of what was trained.
+  std::vector<uint32_t> found;
   for (uint32_t i : parametersOf(session.artifact())) {
     const ppx::ArgumentT &argument = *session.artifact().arguments[i];
-    // Not every checkpoint has the states of what was trained.
-    if (argument.role == ppx::Role_state && !file.find(argument.name))
-      continue;
+    if (argument.role == ppx::Role_param || file.find(argument.name))
+      found.push_back(i);
+  }
+  // A session never gets a part of a file that does not fit.
+  for (uint32_t i : found) {
+    const ppx::ArgumentT &argument = *session.artifact().arguments[i];
+    if (Status status =
+            file.expect(argument.name, argument.element, storedShape(argument));
+        !status.ok())
+      return status;
+  }
+  std::vector<std::byte> values, stored;
+  for (uint32_t i : found) {
+    const ppx::ArgumentT &argument = *session.artifact().arguments[i];
     values.resize(session.argumentBytes(i));
     stored.resize(argument.stored_order.empty() ? 0 : values.size());
     if (Status status =

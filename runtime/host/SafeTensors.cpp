@@ -239,32 +239,37 @@ const StoredTensor *SafeTensors::find(const std::string &name) const {
   return nullptr;
 }
 
-Status SafeTensors::read(const std::string &name, ElementType element,
-                         const std::vector<uint64_t> &shape, void *out) const {
+Status SafeTensors::expect(const std::string &name, ElementType element,
+                           const std::vector<uint64_t> &shape) const {
   auto mismatch = [&](const std::string &expected, const std::string &found) {
     return Status(ExitCode::badParameters, path() + ": expects " + expected +
                                                " for '" + name + "', got " +
                                                found);
   };
   const StoredTensor *tensor = find(name);
-  std::string wanted = storedName(element) + printShape(shape);
+  const std::string type = storedName(element);
   if (!tensor)
-    return mismatch("a tensor " + wanted, "none");
-  if (tensor->shape != shape)
-    return mismatch(wanted, tensor->type + printShape(tensor->shape));
-  if (tensor->type == storedName(element))
-    return file.read(tensor->offset, out, tensor->bytes);
+    return mismatch("a tensor " + type + printShape(shape), "none");
+  const bool isConvertible = floatType(tensor->type) && floatType(type);
+  if (tensor->shape != shape || (tensor->type != type && !isConvertible))
+    return mismatch(type + printShape(shape),
+                    tensor->type + printShape(tensor->shape));
+  return Status();
+}
 
-  std::optional<FloatType> from = floatType(tensor->type);
-  std::optional<FloatType> to = floatType(storedName(element));
-  if (!from || !to)
-    return mismatch(wanted, tensor->type + printShape(tensor->shape));
-  std::vector<std::byte> stored(tensor->bytes);
-  if (Status status = file.read(tensor->offset, stored.data(), stored.size());
+Status SafeTensors::read(const std::string &name, ElementType element,
+                         const std::vector<uint64_t> &shape, void *out) const {
+  if (Status status = expect(name, element, shape); !status.ok())
+    return status;
+  const StoredTensor &tensor = *find(name);
+  if (tensor.type == storedName(element))
+    return file.read(tensor.offset, out, tensor.bytes);
+  std::vector<std::byte> stored(tensor.bytes);
+  if (Status status = file.read(tensor.offset, stored.data(), stored.size());
       !status.ok())
     return status;
-  convertFloats(*from, stored.data(), element, out,
-                tensor->bytes / findType(tensor->type)->bytes);
+  convertFloats(*floatType(tensor.type), stored.data(), element, out,
+                tensor.bytes / findType(tensor.type)->bytes);
   return Status();
 }
 

@@ -9,8 +9,10 @@
 #include "ProgramBuilder.h"
 
 #include "pprt/Artifact.h"
+#include "pprt/host/SafeTensors.h"
 #include "pprt/pprt.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace pprt;
@@ -125,6 +127,90 @@ TEST_F(Capi, RefusesOtherSizes) {
   expectUsage(pprt_set(session, 2, x, 12), "below 2, got 2");
 }
 
+TEST_F(Capi, RefusesNullPointers) {
+  pprt_session *none = nullptr;
+  uint32_t index = 0;
+  expectUsage(pprt_open(nullptr, nullptr, &none), "got a null pointer");
+  expectUsage(pprt_open_bytes(nullptr, 8, nullptr, &none), "null pointer");
+  expectUsage(pprt_find_argument(session, nullptr, &index), "null pointer");
+  expectUsage(pprt_set(session, 0, nullptr, 12), "null pointer");
+  expectUsage(pprt_get(session, 1, nullptr, 12), "null pointer");
+  expectUsage(pprt_load(session, nullptr), "null pointer");
+  expectUsage(pprt_step(nullptr), "null pointer");
+}
+
+TEST_F(Capi, HasOutputsOnceAStepWasMade) {
+  ASSERT_EQ(pprt_initialize(session, 7), PPRT_OK);
+  ASSERT_EQ(pprt_set(session, 0, x, 12), PPRT_OK);
+  ASSERT_EQ(pprt_begin(session), PPRT_OK) << pprt_error();
+  expectUsage(pprt_get_output(session, 0, found, 12), "expects a step");
+  ASSERT_EQ(pprt_step(session), PPRT_OK) << pprt_error();
+  EXPECT_EQ(pprt_get_output(session, 0, found, 12), PPRT_OK);
+}
+
+/// Two parameters, v and w, of three elements each.
+static pprt_session *openTwo() {
+  ArtifactBuilder builder;
+  builder.axis("dp", 1);
+  ProgramBuilder program = builder.program({0});
+  for (const char *name : {"v", "w"})
+    builder.hold(builder.argument(name, ppx::Role_param, 3),
+                 program.slot(name, 3));
+  const uint32_t queue = program.queue("compute");
+  program.begin(Section::body);
+  program.set({ppx::Phase_forward, 0});
+  program.step(queue);
+  ppx::ArtifactT artifact = builder.take();
+  for (const auto &argument : artifact.arguments)
+    argument->is_models = true; // files hold these
+  const std::vector<uint8_t> bytes = packArtifact(artifact);
+  pprt_session *session = nullptr;
+  EXPECT_EQ(pprt_open_bytes(bytes.data(), bytes.size(), nullptr, &session),
+            PPRT_OK)
+      << pprt_error();
+  return session;
+}
+
+/// A file of tensors in which all elements are 5.
+static std::string writeFives(const std::vector<std::string> &names) {
+  std::vector<host::TensorToStore> tensors;
+  for (const std::string &name : names)
+    tensors.push_back({name, ppx::ElementType_f32, {3}});
+  const std::string path = testing::TempDir() + "fives.safetensors";
+  const Status status =
+      host::writeSafeTensors(path, tensors, [](size_t, void *out) {
+        std::fill_n(static_cast<float *>(out), 3, 5.f);
+        return Status();
+      });
+  EXPECT_TRUE(status.ok()) << status.message();
+  return path;
+}
+
+TEST(CapiLoad, LeavesEverythingWhereAFileDoesNotFit) {
+  pprt_session *session = openTwo();
+  ASSERT_EQ(pprt_initialize(session, 7), PPRT_OK);
+  float before[3], after[3];
+  ASSERT_EQ(pprt_get(session, 0, before, 12), PPRT_OK);
+  EXPECT_EQ(pprt_load(session, writeFives({"v"}).c_str()), PPRT_BAD_PARAMETERS);
+  EXPECT_NE(std::string(pprt_error()).find("for 'w', got none"),
+            std::string::npos)
+      << pprt_error();
+  ASSERT_EQ(pprt_get(session, 0, after, 12), PPRT_OK);
+  EXPECT_TRUE(std::equal(before, before + 3, after));
+  pprt_close(session);
+}
+
+TEST(CapiLoad, InitializingLeavesWhatWasLoaded) {
+  pprt_session *session = openTwo();
+  ASSERT_EQ(pprt_load(session, writeFives({"v", "w"}).c_str()), PPRT_OK)
+      << pprt_error();
+  ASSERT_EQ(pprt_initialize(session, 7), PPRT_OK);
+  float values[3] = {};
+  ASSERT_EQ(pprt_get(session, 1, values, 12), PPRT_OK);
+  EXPECT_EQ(values[2], 5.f);
+  pprt_close(session);
+}
+
 TEST(CapiOpen, RefusesWhatIsNoArtifact) {
   pprt_session *session = nullptr;
   std::vector<uint8_t> bytes = makeEcho();
@@ -156,6 +242,7 @@ TEST(CapiOpen, ReadsTheOptionsThatTheCallerKnows) {
   EXPECT_EQ(open(sizeof(pprt_options) + 8, 0, 0), PPRT_USAGE);
   EXPECT_EQ(open(0, 0, 0), PPRT_USAGE);
   EXPECT_EQ(open(sizeof(pprt_options), 0, -1), PPRT_USAGE);
+  EXPECT_EQ(open(sizeof(pprt_options), 0, INFINITY), PPRT_USAGE);
   EXPECT_EQ(open(sizeof(pprt_options), 99999, 0), PPRT_DEVICE);
   EXPECT_EQ(open(sizeof(pprt_options), 0, 5, "null"), PPRT_OK) << pprt_error();
   EXPECT_EQ(open(sizeof(pprt_options), 0, 5, "abacus"), PPRT_USAGE);

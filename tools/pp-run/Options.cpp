@@ -137,8 +137,9 @@ const Option options[] = {
      [](std::string_view v, Options &o) { return readNumber(v, o.traceSteps); },
      needsRun | needsValues},
     {"dry-run", "",
-     "only tell what a run would need: memory, communication, stages, the "
-     "schedule and its bubble; --report and --trace write what is predicted",
+     "only check the program and tell what a run would need: memory, "
+     "communication, stages, the schedule and its bubble, and of an artifact "
+     "its images; --report and --trace write what is predicted",
      [](std::string_view, Options &o) { return setSwitch(o.dryRun); }},
     {"memory-limit", "BYTES",
      "refuse a program that needs more on any device, as 512M or 1.5GiB "
@@ -167,7 +168,8 @@ const Option options[] = {
      }},
     {"target", "NAME",
      "which image of an artifact to take, or what to compile for: cpu, this "
-     "machine's processors (default), or a level of them, as x86-64-v2",
+     "machine's processors (default), or a level of them: x86-64, x86-64-v2, "
+     "x86-64-v3 or x86-64-v4",
      [](std::string_view v, Options &o) { return readText(v, o.target); }},
     {"launcher", "threads|mpi",
      "what the ranks are: threads of one process, or of all that mpirun "
@@ -181,7 +183,10 @@ const Option options[] = {
      "without progress for so long, end and say who waits for whom (default "
      "30); 0 waits forever",
      [](std::string_view v, Options &o) {
-       return readNumber(v, o.hangTimeoutSeconds);
+       const char *expected = readNumber(v, o.hangTimeoutSeconds);
+       return expected || o.hangTimeoutSeconds > 1'000'000'000
+                  ? "a number from 0, which is never, to 1000000000"
+                  : nullptr;
      },
      needsRun},
     {"quiet", "", "show errors only",

@@ -233,7 +233,9 @@ void PolledExecutor::rankThread(std::shared_ptr<State> state, uint32_t index) {
 void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
   using Clock = std::chrono::steady_clock;
   const auto &isInterrupted = state->options.isInterrupted;
-  std::chrono::duration<double> timeout(state->options.hangTimeoutSeconds);
+  // Clocks end in some 290 years.
+  std::chrono::duration<double> timeout(
+      std::min(state->options.hangTimeoutSeconds, 1e9));
   const auto pause =
       isInterrupted && (timeout.count() <= 0 || timeout > 8 * kAsking)
           ? kAsking

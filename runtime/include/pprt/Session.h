@@ -87,8 +87,9 @@ public:
   /// machine's scheduler, not the program.
   bool oversubscribed() const;
 
-  /// Gives every parameter and state the values of its initializer.
-  void initialize(uint64_t seed);
+  /// Gives every parameter and state the values of its initializer, but those
+  /// arguments for which `keeps` says otherwise, by index: the rest is 0.
+  void initialize(uint64_t seed, const std::vector<uint8_t> &keeps = {});
 
   std::optional<uint32_t> findArgument(const std::string &name) const;
   /// Bytes of the whole argument or output.

@@ -99,7 +99,8 @@ typedef struct pprt_session pprt_session;
 /* As 0.1.0. */
 const char *pprt_version(void);
 
-/* What is wrong, of the calling thread's last call that failed. Never null. */
+/* What is wrong, of the calling thread's last call that failed; valid until its
+   next one that fails. Never null. */
 const char *pprt_error(void);
 
 /* Loads, checks and prepares an artifact. `options` may be null. Of another
@@ -126,10 +127,12 @@ int pprt_output(const pprt_session *session, uint32_t output,
 int pprt_find_argument(const pprt_session *session, const char *name,
                        uint32_t *argument);
 
-/* Gives parameters and states the values of their initializers, by the seed
-   the same however they are split. */
+/* Gives parameters and states that have no values yet those of their
+   initializers, by the seed the same however they are split. So what a file
+   lacks, an optimizer's states say, is made after pprt_load(). */
 int pprt_initialize(pprt_session *session, uint64_t seed);
-/* Those of a safetensors file, which has all parameters and may have states. */
+/* Gives them those of a safetensors file, which has all parameters and may have
+   states. If one does not fit, nothing is changed. */
 int pprt_load(pprt_session *session, const char *path);
 
 /* Sets a parameter or state, or the global batch of an input or label for the

@@ -39,10 +39,15 @@ public:
   /// some GPT-2 models, `transformer.` + name. Null if there is none.
   const StoredTensor *find(const std::string &name) const;
 
+  /// Whether read() would find it: fails (badParameters) if the tensor is
+  /// missing or has another shape or type.
+  Status expect(const std::string &name, ppx::ElementType element,
+                const std::vector<uint64_t> &shape) const;
+
   /// Reads the tensor called `name` to `out`, which holds as many elements of
   /// `element` as `shape` has. Floating-point types are converted to each
-  /// other, rounding to nearest even; other types must match. Fails
-  /// (badParameters) if the tensor is missing or has another shape or type.
+  /// other, rounding to nearest even; other types must match. Fails as
+  /// expect() does.
   Status read(const std::string &name, ppx::ElementType element,
               const std::vector<uint64_t> &shape, void *out) const;
 

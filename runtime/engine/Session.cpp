@@ -341,7 +341,8 @@ Status Session::getArgument(uint32_t argument, void *values,
                           bytes, tensor.shardBytes());
             });
       }
-    Expected<std::vector<std::vector<std::byte>>> all = world.gather(mine);
+    Expected<std::vector<std::vector<std::byte>>> all =
+        world.gather(std::move(mine));
     if (!all)
       return all.status();
     shards = std::move(*all);
@@ -476,7 +477,8 @@ Status Session::collect() {
   for (uint32_t rank = state->range.begin; rank < state->range.end; ++rank)
     if (world.process() != 0)
       state->measure(rank).pack(mine);
-  Expected<std::vector<std::vector<std::byte>>> all = world.gather(mine);
+  Expected<std::vector<std::vector<std::byte>>> all =
+      world.gather(std::move(mine));
   if (!all)
     return all.status();
   for (uint32_t process = 1; process < all->size(); ++process) {

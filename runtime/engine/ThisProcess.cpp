@@ -22,7 +22,7 @@ public:
   uint32_t processCount() const override { return 1; }
   Status broadcast(std::vector<std::byte> &) override { return {}; }
   Expected<std::vector<std::vector<std::byte>>>
-  gather(const std::vector<std::byte> &mine) override {
+  gather(std::vector<std::byte> mine) override {
     return std::vector<std::vector<std::byte>>{mine};
   }
   Verdict agree(const Status &mine, bool interrupted) override {

@@ -78,6 +78,7 @@ public:
   const std::vector<Case> cases;
   std::unique_ptr<Device> device;
   std::unique_ptr<Transport> transport;
+  Status failure; ///< of the transport, before it is connected
   /// What went wrong, of all threads.
   std::string faults();
 
@@ -102,7 +103,7 @@ Members::Members(std::vector<Case> all, uint32_t worldSize, Places places)
   Expected<std::unique_ptr<Transport>> made =
       device->transport(*world, worldSize);
   if (!made) {
-    fault(made.status().message());
+    fault((failure = made.status()).message());
     return;
   }
   transport = std::move(*made);
@@ -141,14 +142,14 @@ Members::Members(std::vector<Case> all, uint32_t worldSize, Places places)
       part.staging = mine.staging.data();
       Expected<Ticket> ticket = transport->prepare(std::move(part));
       if (!ticket) {
-        fault(ticket.status().message());
+        fault((failure = ticket.status()).message());
         return;
       }
       mine.ticket = *ticket;
     }
   }
-  if (Status status = transport->connect(); !status.ok())
-    fault(status.message());
+  if (failure = transport->connect(); !failure.ok())
+    fault(failure.message());
 }
 
 void Members::fault(const std::string &text) {
@@ -482,6 +483,32 @@ TEST(Abort, EndsAllWaits) {
   EXPECT_EQ(members.transport->poll().message(), "as the test wants");
 }
 
+/// Works until something fails, which is what the processes end with.
+[[noreturn]] void runUntilFault() {
+  const uint32_t worldSize = worldSizes.back();
+  const auto agree = [](const Status &status) {
+    if (const Verdict verdict = world->agree(status, false);
+        !verdict.first.ok())
+      world->abort(verdict.first);
+  };
+  while (true) {
+    Members members(smallCases(worldSize), worldSize);
+    agree(members.failure);
+    members.forEachRank([&](uint32_t rank) {
+      for (size_t test : members.casesOf(rank)) {
+        members.start(rank, test, 0);
+        while (members.transport->poll().ok() &&
+               !members.isComplete(rank, test, 0))
+          usleep(10);
+      }
+    });
+    agree(members.transport->poll());
+    std::vector<std::byte> bytes(100);
+    agree(world->broadcast(bytes));
+    agree(world->gather(bytes).status());
+  }
+}
+
 } // namespace
 
 #ifndef PP_MPI_LIBRARY
@@ -501,7 +528,7 @@ int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
   std::string launcher = "threads";
   mpi::Limits limits;
-  bool aborts = false;
+  bool aborts = false, endsByFault = false;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (const auto value = option(argument, "launcher"))
@@ -514,6 +541,8 @@ int main(int argc, char **argv) {
       limits.messageBytes = 1000, limits.stagingBytes = 4096;
     else if (argument == "--abort")
       aborts = true;
+    else if (argument == "--until-fault")
+      endsByFault = true;
     else if (argument == "--stall")
       aborts = stalls = true;
     else {
@@ -525,7 +554,8 @@ int main(int argc, char **argv) {
     Expected<std::unique_ptr<World>> opened =
         mpi::openWorld(PP_MPI_LIBRARY, &limits);
     if (!opened) {
-      std::cerr << opened.status().message() << "\n";
+      std::cerr << "PPConformanceTest: error: " << opened.status().message()
+                << "\n";
       return int(opened.status().code());
     }
     world = std::move(*opened);
@@ -538,6 +568,8 @@ int main(int argc, char **argv) {
     std::cerr << device.status().message() << "\n";
     return int(device.status().code());
   }
+  if (endsByFault)
+    runUntilFault();
   // An abort under MPI is a run of its own: messages stay under way.
   std::string &filter = testing::GTEST_FLAG(filter);
   if (aborts)

@@ -79,7 +79,7 @@ public:
     bytes = square.exchange(index, bytes)[0];
     return {};
   }
-  Expected<std::vector<Bytes>> gather(const Bytes &mine) override {
+  Expected<std::vector<Bytes>> gather(Bytes mine) override {
     std::vector<Bytes> all = square.exchange(index, mine);
     return index == 0 ? all : std::vector<Bytes>();
   }

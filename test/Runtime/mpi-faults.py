@@ -4,7 +4,9 @@
 """Each process that was started is gone within ten seconds of the fault, the launcher
 says so by its code, and the cause stands there once.
 
-  mpi-faults.py MPIRUN PPConformanceTest
+  mpi-faults.py MPIRUN PPConformanceTest LIBRARY
+
+The library makes calls of MPI fail (FaultyMpi.cpp).
 """
 import os
 import signal
@@ -13,7 +15,7 @@ import sys
 import time
 import uuid
 
-MPIRUN, TEST = sys.argv[1:]
+MPIRUN, TEST, FAULTY = sys.argv[1:]
 LIMIT = 10  # seconds
 
 
@@ -37,11 +39,13 @@ def processes(mark):
 
 
 class Run:
-    def __init__(self, count, *arguments):
+    def __init__(self, count, *arguments, fault=None):
         self.mark = uuid.uuid4().hex
         self.process = subprocess.Popen(
             [MPIRUN, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-             "--host", f"localhost:{count}", "-n", str(count), TEST, "--launcher=mpi", *arguments],
+             "--host", f"localhost:{count}", "-n", str(count),
+             *(["env", f"LD_PRELOAD={FAULTY}", f"PP_MPI_FAULT={fault}"] if fault else []),
+             TEST, "--launcher=mpi", *arguments],
             env={**os.environ, "PP_TEST_MARK": self.mark},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.count = count
@@ -97,3 +101,16 @@ for number in (signal.SIGTERM, signal.SIGINT):
     run.rank(0)
     run.process.send_signal(number)
     run.expect(f"mpirun received {number.name}", {1, 130, 143, -15, -2})
+
+# A call of MPI fails in process 1: the first of its kind, or a later one.
+for call, number in (("MPI_Comm_idup", 1), ("MPI_Comm_idup", 2), ("MPI_Iallgather", 1),
+                     ("MPI_Igather", 1), ("MPI_Ibcast", 1), ("MPI_Irecv", 1), ("MPI_Irecv", 4),
+                     ("MPI_Irecv", 9), ("MPI_Isend", 1), ("MPI_Issend", 1), ("MPI_Issend", 5),
+                     ("MPI_Testsome", 100)):
+    Run(2, "--ranks=2", "--until-fault", fault=f"{call}:{number}").expect(
+        f"{call} {number} fails", {15}, f"PPConformanceTest: error: {call}: ")
+
+# The system's messages have few tags.
+Run(2, "--ranks=8", "--until-fault", fault="MPI_Comm_get_attr:127").expect(
+    "few tags", {2}, "error: group or edge 3 expects 32 tags for the 4 ranks of a process, got an MPI "
+    "whose highest tag is 127; start more processes")

@@ -26,6 +26,8 @@ static constexpr std::chrono::microseconds kLongest(1000);
 /// questions then, and when it leaves them to the engine's thread.
 static constexpr std::chrono::microseconds kEager(50), kNap(20);
 static constexpr std::chrono::milliseconds kHelping(100);
+/// How long requests that nobody awaits have at the end.
+static constexpr std::chrono::milliseconds kLast(200);
 
 Status mpi::check(int code, const char *call) {
   if (code == MPI_SUCCESS)
@@ -39,7 +41,9 @@ Status mpi::check(int code, const char *call) {
 
 Status Engine::initialize() {
   int isInitialized = 0;
-  MPI_Initialized(&isInitialized);
+  if (Status status = check(MPI_Initialized(&isInitialized), "MPI_Initialized");
+      !status.ok())
+    return status;
   if (isInitialized)
     return Status(ExitCode::usage,
                   "expects to start MPI itself, which this process has done "
@@ -55,7 +59,19 @@ Status Engine::initialize() {
     return Status(ExitCode::usage, "expects an MPI that threads may call "
                                    "(MPI_THREAD_SERIALIZED), got level " +
                                        std::to_string(provided));
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (Status status =
+          check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+                "MPI_Comm_set_errhandler");
+      !status.ok())
+    return status;
+  int *limit = nullptr, isSet = 0;
+  if (Status status =
+          check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &limit, &isSet),
+                "MPI_Comm_get_attr");
+      !status.ok())
+    return status;
+  if (isSet)
+    tagLimit = *limit;
   return {};
 }
 
@@ -76,8 +92,15 @@ Engine::~Engine() {
   if (!runs)
     return;
   call([&] {
-    if (finishes)
+    // What was cancelled ends soon.
+    const auto end = Clock::now() + kLast;
+    for (testLeft(); !left.empty() && Clock::now() < end; testLeft())
+      std::this_thread::sleep_for(kShortest);
+    if (finishes && brokenBy.ok() && requests.empty() && left.empty())
       MPI_Finalize();
+    else // the system may still copy messages of theirs
+      for (Left &its : left)
+        (void)new Kept(std::move(its.memory));
   });
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -184,7 +207,9 @@ void Engine::help(const std::function<bool()> &ends) {
 }
 
 bool Engine::test() {
-  if (requests.empty())
+  if (!left.empty())
+    testLeft();
+  if (requests.empty() || !brokenBy.ok())
     return false;
   int count = 0;
   indices.resize(requests.size());
@@ -192,26 +217,18 @@ bool Engine::test() {
   const int code = MPI_Testsome(int(requests.size()), requests.data(), &count,
                                 indices.data(), statuses.data());
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
-    const Status status = check(code, "MPI_Testsome");
-    neverFinish();
+    brokenBy = check(code, "MPI_Testsome");
     for (Client *client : clients)
-      client->failed(status);
-    requests.clear();
-    watches.clear();
-    listening = 0;
+      client->failed(brokenBy);
     return true;
   }
   if (count <= 0) // MPI_UNDEFINED is negative
     return false;
-  std::vector<Watch> complete;
-  Status failure;
+  complete.clear();
   for (int i = 0; i < count; ++i) {
-    complete.push_back(watches[size_t(indices[size_t(i)])]);
-    if (code == MPI_ERR_IN_STATUS)
-      if (Status status =
-              check(statuses[size_t(i)].MPI_ERROR, "a message between ranks");
-          !status.ok() && failure.ok())
-        failure = status;
+    const int error =
+        code == MPI_SUCCESS ? MPI_SUCCESS : statuses[size_t(i)].MPI_ERROR;
+    complete.push_back({watches[size_t(indices[size_t(i)])], error});
   }
   // Complete requests have become null.
   size_t kept = 0;
@@ -222,17 +239,29 @@ bool Engine::test() {
     }
   requests.resize(kept);
   watches.resize(kept);
-  if (!failure.ok()) {
-    neverFinish();
-    for (Client *client : clients)
-      client->failed(failure);
-    return true;
-  }
-  for (const Watch &watch : complete) {
+  for (const auto &[watch, error] : complete) {
     listening -= watch.listens;
-    watch.client->completed(watch.name);
+    if (error == MPI_SUCCESS) {
+      watch.client->completed(watch.name);
+      continue;
+    }
+    neverFinish();
+    watch.client->failed(check(error, "a message between processes"));
   }
   return true;
+}
+
+void Engine::testLeft() {
+  size_t kept = 0;
+  for (Left &its : left) {
+    int isOver = 0;
+    if (!brokenBy.ok() ||
+        MPI_Test(&its.request, &isOver, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+      neverFinish();
+    if (!isOver)
+      left[kept++] = std::move(its);
+  }
+  left.resize(kept);
 }
 
 void Engine::rest(bool busy) {
@@ -251,65 +280,66 @@ void Engine::rest(bool busy) {
 
 void Engine::add(Client &client) { clients.push_back(&client); }
 
-bool Engine::remove(Client &client) {
+bool Engine::remove(Client &client, Kept memory) {
   for (size_t i = 0; i < clients.size(); ++i)
     if (clients[i] == &client)
       clients.erase(clients.begin() + long(i));
   size_t kept = 0;
-  bool had = false;
   for (size_t i = 0; i < requests.size(); ++i) {
     if (watches[i].client != &client) {
       requests[kept] = requests[i];
       watches[kept++] = watches[i];
       continue;
     }
-    had |= !watches[i].listens;
     listening -= watches[i].listens;
-    MPI_Cancel(&requests[i]);
-    MPI_Request_free(&requests[i]);
+    // Sends cannot be cancelled, and what was matched is not.
+    if (watches[i].listens && brokenBy.ok() &&
+        MPI_Cancel(&requests[i]) != MPI_SUCCESS)
+      neverFinish();
+    left.push_back({requests[i], memory});
   }
   requests.resize(kept);
   watches.resize(kept);
-  return had;
+  testLeft();
+  return std::none_of(left.begin(), left.end(),
+                      [&](const Left &its) { return its.memory == memory; });
 }
 
-void Engine::watch(MPI_Request request, Client &client, uint64_t name) {
-  requests.push_back(request);
-  watches.push_back({&client, name, false});
-}
-
-void Engine::listen(MPI_Request request, Client &client, uint64_t name) {
-  requests.push_back(request);
-  watches.push_back({&client, name, true});
-  ++listening;
-}
-
-namespace {
-/// Waits for one request.
-struct Waiter : Client {
-  bool serve() override { return false; }
-  void completed(uint64_t) override { done = true; }
-  void failed(const Status &status) override {
-    failure = status;
-    done = true;
+void Engine::enter(const char *call, int code, MPI_Request request,
+                   Watch watch) {
+  if (code != MPI_SUCCESS) {
+    neverFinish();
+    return watch.client->failed(check(code, call));
   }
-  bool done = false;
-  Status failure;
-};
-} // namespace
+  requests.push_back(request);
+  watches.push_back(watch);
+  listening += watch.listens;
+}
 
-Status Engine::wait(MPI_Request request) {
-  Waiter waiter;
-  add(waiter);
-  watch(request, waiter, 0);
-  lastWork = Clock::now();
-  while (!waiter.done) {
-    woken.store(false, std::memory_order_seq_cst);
-    if (turn())
-      lastWork = Clock::now();
+Status Engine::enterLeft(const char *call, int code, MPI_Request request,
+                         Kept memory) {
+  if (code == MPI_SUCCESS)
+    left.push_back({request, std::move(memory)});
+  else
+    neverFinish();
+  return check(code, call);
+}
+
+Together::Together(Engine &engine, Kept memory)
+    : engine(engine), memory(std::move(memory)) {
+  engine.add(*this);
+}
+
+Together::~Together() { engine.remove(*this, std::move(memory)); }
+
+Status Together::wait() {
+  engine.lastWork = Clock::now();
+  while (open > 0 && failure.ok() && engine.brokenBy.ok()) {
+    engine.woken.store(false, std::memory_order_seq_cst);
+    if (engine.turn())
+      engine.lastWork = Clock::now();
     else
-      rest(isBusy());
+      engine.rest(engine.isBusy());
   }
-  remove(waiter);
-  return waiter.failure;
+  return failure.ok() ? engine.brokenBy : failure;
 }

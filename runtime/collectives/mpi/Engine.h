@@ -8,6 +8,12 @@
 // a message otherwise and has a core to do so on. Between the end of a message
 // and such a thread there is no other to be woken.
 //
+// Memory: who starts a request owns what MPI reads and writes by it until the
+// request has ended. Whoever may go before that, a client that is removed or a
+// wait that fails, hands a share of it (Kept) to the engine, which keeps it
+// until MPI has ended the request, or for ever. So MPI never has memory that is
+// freed, whatever fails, and no active request is freed.
+//
 // MPI has no wait that rests, so the engine's thread asks again and again: at
 // once while something happens, after sleeps that grow when nothing does.
 // Whoever hands it work wakes it. No call of it blocks inside MPI: what may
@@ -40,12 +46,16 @@ public:
   virtual bool serve() = 0;
   /// The request that was watched under `name` is complete.
   virtual void completed(uint64_t name) = 0;
-  /// Something failed, of which the engine knows no more than this.
+  /// One of its requests has failed, or could not be started, or MPI itself
+  /// has failed.
   virtual void failed(const Status &status) = 0;
 };
 
-/// Success, or MPI's own words.
+/// Success, or the name of the call and MPI's own words.
 Status check(int code, const char *call);
+
+/// A share of what MPI uses.
+using Kept = std::shared_ptr<const void>;
 
 class Engine {
 public:
@@ -66,26 +76,59 @@ public:
   /// needed, or what is awaited takes long.
   void help(const std::function<bool()> &ends);
 
-  // While driving only.
+  // While driving only. `start` starts one request: it gets a place for it, and
+  // returns the code of `call`, which is the name of what it calls.
   void add(Client &client);
-  /// Forgets the client's requests. Returns whether there were any but those
-  /// that listen: MPI may still use their memory.
-  bool remove(Client &client);
-  void watch(MPI_Request request, Client &client, uint64_t name);
-  /// The same of one that may never complete: it alone keeps nobody awake.
-  void listen(MPI_Request request, Client &client, uint64_t name);
+  /// Ends what listens, and calls the client no more; `memory` is all that its
+  /// requests use. Returns whether MPI has ended them all.
+  bool remove(Client &client, Kept memory);
+  template <typename Start>
+  void watch(const char *call, Client &client, uint64_t name, Start start) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = start(&request);
+    enter(call, code, request, {&client, name, false});
+  }
+  /// The same of a receive that may never complete: it alone keeps nobody
+  /// awake.
+  template <typename Start>
+  void listen(const char *call, Client &client, uint64_t name, Start start) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = start(&request);
+    enter(call, code, request, {&client, name, true});
+  }
+  /// The same of a message whose end nobody awaits.
+  template <typename Start>
+  Status leave(const char *call, Kept memory, Start start) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = start(&request);
+    return enterLeft(call, code, request, std::move(memory));
+  }
   /// Until the request is complete; serves clients meanwhile.
-  Status wait(MPI_Request request);
+  template <typename Start>
+  Status wait(const char *call, Kept memory, Start start);
   /// Something failed: MPI will not be finished.
   void neverFinish() { finishes = false; }
+  /// The highest tag of a message.
+  int highestTag() const { return tagLimit; }
 
 private:
+  friend class Together;
   Engine() = default;
   struct Watch {
     Client *client;
     uint64_t name;
     bool listens;
   };
+  struct Left {
+    MPI_Request request;
+    Kept memory;
+  };
+
+  void enter(const char *call, int code, MPI_Request request, Watch watch);
+  Status enterLeft(const char *call, int code, MPI_Request request,
+                   Kept memory);
+  /// Lets go of what MPI has ended.
+  void testLeft();
 
   Status initialize();
   void run();
@@ -105,8 +148,12 @@ private:
   std::vector<MPI_Request> requests;
   std::vector<Watch> watches; ///< of each request
   size_t listening = 0;       ///< requests that listen
+  std::vector<Left> left;     ///< requests of nobody any more
+  Status brokenBy; ///< if not ok, MPI itself has failed, and is asked no more
+  int tagLimit = 32767; ///< at least
   std::vector<int> indices;
   std::vector<MPI_Status> statuses;
+  std::vector<std::pair<Watch, int>> complete;    ///< and their codes
   std::chrono::steady_clock::time_point lastWork; ///< of the engine's thread
 
   std::mutex mutex;
@@ -117,6 +164,38 @@ private:
   std::atomic<bool> woken{false}, sleeps{false};
   std::atomic<bool> claimed{false}; ///< the engine's thread wants to drive
 };
+
+/// Requests that are waited for together, while driving. What has not ended is
+/// left to the engine with its memory.
+class Together final : private Client {
+public:
+  Together(Engine &engine, Kept memory);
+  ~Together() override;
+
+  template <typename Start> void add(const char *call, Start start) {
+    ++open;
+    engine.watch(call, *this, 0, start);
+  }
+  /// Until all are complete, or one has failed; serves clients meanwhile.
+  Status wait();
+
+private:
+  bool serve() override { return false; }
+  void completed(uint64_t) override { --open; }
+  void failed(const Status &status) override { failure = status; }
+
+  Engine &engine;
+  Kept memory;
+  size_t open = 0;
+  Status failure;
+};
+
+template <typename Start>
+Status Engine::wait(const char *call, Kept memory, Start start) {
+  Together request(*this, std::move(memory));
+  request.add(call, start);
+  return request.wait();
+}
 
 } // namespace pprt::mpi
 

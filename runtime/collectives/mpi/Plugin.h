@@ -9,8 +9,8 @@
 #ifndef PPRT_COLLECTIVES_MPI_PLUGIN_H
 #define PPRT_COLLECTIVES_MPI_PLUGIN_H
 
-#include "pprt/World.h"
 #include "Lanes.h"
+#include "pprt/World.h"
 
 namespace pprt::mpi {
 

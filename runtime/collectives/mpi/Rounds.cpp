@@ -331,25 +331,31 @@ static uint64_t nameOf(Ticket ticket, uint32_t lane, uint32_t chunk) {
   return uint64_t(ticket) << 40 | uint64_t(lane) << 20 | chunk;
 }
 
+template <typename Start>
+void MpiTransport::watch(const char *call, Member &self, LaneState &state,
+                         uint32_t chunk, Start start) {
+  // Of one that cannot be started, too: the chunk never ends.
+  ++state.chunks[chunk].pending;
+  engine->watch(call, *this, nameOf(self.ticket, state.index, chunk), start);
+}
+
 void MpiTransport::send(Member &self, LaneState &state, uint32_t chunk,
                         uint32_t stream, const std::byte *data,
                         uint64_t bytes) {
   const Stream &way = self.list.streams[stream];
-  MPI_Request request;
-  MPI_Issend(data, int(bytes), MPI_BYTE,
-             int(processOf[self.told.ranks[way.other]]), tagOf(self, way),
-             communicator, &request);
-  ++state.chunks[chunk].pending;
-  engine.watch(request, *this, nameOf(self.ticket, state.index, chunk));
+  watch("MPI_Issend", self, state, chunk, [&](MPI_Request *request) {
+    return MPI_Issend(data, int(bytes), MPI_BYTE,
+                      int(processOf[self.told.ranks[way.other]]),
+                      tagOf(self, way), communicator, request);
+  });
 }
 
 void MpiTransport::receive(Member &self, LaneState &state, uint32_t chunk,
                            uint32_t stream, std::byte *data, uint64_t bytes) {
   const Stream &way = self.list.streams[stream];
-  MPI_Request request;
-  MPI_Irecv(data, int(bytes), MPI_BYTE,
-            int(processOf[self.told.ranks[way.other]]), tagOf(self, way),
-            communicator, &request);
-  ++state.chunks[chunk].pending;
-  engine.watch(request, *this, nameOf(self.ticket, state.index, chunk));
+  watch("MPI_Irecv", self, state, chunk, [&](MPI_Request *request) {
+    return MPI_Irecv(data, int(bytes), MPI_BYTE,
+                     int(processOf[self.told.ranks[way.other]]),
+                     tagOf(self, way), communicator, request);
+  });
 }

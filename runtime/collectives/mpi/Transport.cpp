@@ -7,8 +7,6 @@
 #include "Members.h"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
 #include <set>
 #include <string>
 
@@ -19,16 +17,15 @@ using namespace pprt::mpi;
 static constexpr int kConnectTag = 0, kFailureTag = 1;
 /// Where those of places begin.
 static constexpr uint64_t kFirstTag = 2;
-/// Of a failure, code and text; what is longer is cut.
-static constexpr size_t kFailureBytes = size_t(1) << 16;
-/// The names of requests that belong to no part.
-static constexpr uint64_t kHeard = UINT64_MAX, kTold = UINT64_MAX - 1;
+/// The name of the request that belongs to no part.
+static constexpr uint64_t kHeard = UINT64_MAX;
 
-MpiTransport::MpiTransport(Engine &engine, MPI_Comm communicator,
+MpiTransport::MpiTransport(std::shared_ptr<Engine> driver,
+                           MPI_Comm communicator,
                            std::vector<uint32_t> processes, uint32_t process,
                            const Limits &limits,
                            std::function<void(const Status &)> noteFailure)
-    : engine(engine), communicator(communicator),
+    : engine(std::move(driver)), communicator(communicator),
       processOf(std::move(processes)), process(process), limits(limits),
       noteFailure(std::move(noteFailure)) {
   std::map<uint32_t, uint32_t> counts;
@@ -36,25 +33,23 @@ MpiTransport::MpiTransport(Engine &engine, MPI_Comm communicator,
     indexInProcess.push_back(counts[home]++);
   for (const auto &[home, count] : counts)
     ranksPerProcess = std::max(ranksPerProcess, count);
-  heard.resize(kFailureBytes);
-  engine.call([&] {
-    engine.add(*this);
-    MPI_Request request;
-    MPI_Irecv(heard.data(), int(heard.size()), MPI_BYTE, MPI_ANY_SOURCE,
-              kFailureTag, this->communicator, &request);
-    engine.listen(request, *this, kHeard);
+  engine->call([&] {
+    engine->add(*this);
+    engine->listen("MPI_Irecv", *this, kHeard, [&](MPI_Request *request) {
+      return MPI_Irecv(heard->data(), int(heard->size()), MPI_BYTE,
+                       MPI_ANY_SOURCE, kFailureTag, this->communicator,
+                       request);
+    });
   });
 }
 
 MpiTransport::~MpiTransport() {
-  engine.call([&] {
-    if (!engine.remove(*this))
-      return;
-    // Messages without an end: MPI may use their memory as long as it is there.
-    engine.neverFinish();
-    for (std::vector<char> *message : {&heard, &failureMessage})
-      (void)new std::vector<char>(std::move(*message));
-  });
+  // What messages that have not ended read and write.
+  struct Rest {
+    std::shared_ptr<const void> heard;
+  };
+  const auto rest = std::make_shared<Rest>(Rest{heard});
+  engine->call([&] { engine->remove(*this, rest); });
 }
 
 /// Of a stream: its place, both members' numbers in their processes, and
@@ -87,16 +82,15 @@ Expected<Ticket> MpiTransport::prepare(Participation participation) {
     self->ofThreads = *ticket;
     return add(std::move(self));
   }
-  // Open MPI's limit; the standard promises 32767.
+  const uint64_t highest = uint64_t(engine->highestTag());
   const uint64_t tagsPerPlace = 2 * uint64_t(ranksPerProcess) * ranksPerProcess;
-  if (told.place >=
-      (uint64_t(std::numeric_limits<int>::max()) - kFirstTag) / tagsPerPlace)
+  if (kFirstTag + (told.place + 1) * tagsPerPlace - 1 > highest)
     return Status(ExitCode::usage,
-                  "expects fewer groups and edges than messages have tags, got "
-                  "place " +
-                      std::to_string(told.place) + " with " +
+                  "group or edge " + std::to_string(told.place) + " expects " +
+                      std::to_string(tagsPerPlace) + " tags for the " +
                       std::to_string(ranksPerProcess) +
-                      " ranks per process; start more processes");
+                      " ranks of a process, got an MPI whose highest tag is " +
+                      std::to_string(highest) + "; start more processes");
   self->list = makeLanes(*told.moves, told.member, isHere, limits);
   for (const Lane &lane : self->list.lanes) {
     LaneState state;
@@ -155,24 +149,31 @@ Status MpiTransport::connect() {
   }
   if (Status status = threads.connect(); !status.ok())
     return status;
-  return exchangeBytes({processes.begin(), processes.end()});
+  Status status = exchangeBytes({processes.begin(), processes.end()});
+  if (!status.ok()) // others still wait for a byte
+    abort(status);
+  return status;
 }
 
 /// A byte to and from each process that this one will exchange messages with.
 Status MpiTransport::exchangeBytes(const std::vector<uint32_t> &processes) {
   Status status;
-  engine.call([&] {
-    std::vector<std::byte> bytes(2 * processes.size());
-    std::vector<MPI_Request> requests(2 * processes.size());
+  const auto bytes =
+      std::make_shared<std::vector<std::byte>>(2 * processes.size());
+  engine->call([&] {
+    // All at once: some wait for each other.
+    Together connection(*engine, bytes);
     for (size_t i = 0; i < processes.size(); ++i) {
-      MPI_Irecv(&bytes[2 * i], 1, MPI_BYTE, int(processes[i]), kConnectTag,
-                communicator, &requests[2 * i]);
-      MPI_Issend(&bytes[2 * i + 1], 1, MPI_BYTE, int(processes[i]), kConnectTag,
-                 communicator, &requests[2 * i + 1]);
+      connection.add("MPI_Irecv", [&](MPI_Request *request) {
+        return MPI_Irecv(&(*bytes)[2 * i], 1, MPI_BYTE, int(processes[i]),
+                         kConnectTag, communicator, request);
+      });
+      connection.add("MPI_Issend", [&](MPI_Request *request) {
+        return MPI_Issend(&(*bytes)[2 * i + 1], 1, MPI_BYTE, int(processes[i]),
+                          kConnectTag, communicator, request);
+      });
     }
-    for (MPI_Request request : requests)
-      if (Status one = engine.wait(request); !one.ok() && status.ok())
-        status = one;
+    status = connection.wait();
   });
   return status;
 }
@@ -189,8 +190,8 @@ void MpiTransport::start(Ticket ticket, uint64_t round) {
     started.push_back(ticket);
   }
   hasStarted.store(true, std::memory_order_release);
-  if (!engine.serveNow())
-    engine.wake();
+  if (!engine->serveNow())
+    engine->wake();
 }
 
 bool MpiTransport::ready(Ticket ticket, uint64_t round) {
@@ -235,7 +236,7 @@ void MpiTransport::fail(const Status &status) {
 void MpiTransport::abort(const Status &status) {
   fail(status);
   tells.store(true, std::memory_order_release);
-  engine.wake();
+  engine->wake();
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,35 +264,24 @@ void MpiTransport::failed(const Status &status) { abort(status); }
 
 /// Once: later failures are consequences.
 void MpiTransport::tellOthers() {
-  if (!failureMessage.empty())
+  if (hasTold)
     return;
-  const Status first = poll();
-  const int code = int(first.code());
-  failureMessage.resize(kFailureBytes);
-  std::memcpy(failureMessage.data(), &code, sizeof(code));
-  std::memcpy(
-      failureMessage.data() + sizeof(code), first.message().data(),
-      std::min(first.message().size(), kFailureBytes - sizeof(code) - 1));
+  hasTold = true;
+  const auto letter =
+      std::make_shared<const std::vector<std::byte>>(packLetter(poll()));
   const std::set<uint32_t> all(processOf.begin(), processOf.end());
-  for (uint32_t other : all) {
-    if (other == process)
-      continue;
-    MPI_Request request;
-    MPI_Isend(failureMessage.data(), int(failureMessage.size()), MPI_BYTE,
-              int(other), kFailureTag, communicator, &request);
-    engine.watch(request, *this, kTold);
-  }
+  for (uint32_t other : all)
+    // Whom it does not reach learns it from the world.
+    if (other != process)
+      (void)engine->leave("MPI_Isend", letter, [&](MPI_Request *request) {
+        return MPI_Isend(letter->data(), int(letter->size()), MPI_BYTE,
+                         int(other), kFailureTag, communicator, request);
+      });
 }
 
 void MpiTransport::completed(uint64_t name) {
-  if (name == kHeard) {
-    int code;
-    std::memcpy(&code, heard.data(), sizeof(code));
-    fail(Status(ExitCode(code), heard.data() + sizeof(code)));
-    return;
-  }
-  if (name == kTold)
-    return;
+  if (name == kHeard)
+    return fail(unpackLetter(*heard));
   if (isAborted.load(std::memory_order_relaxed))
     return;
   Member &self = *members[name >> 40];

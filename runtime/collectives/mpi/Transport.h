@@ -22,6 +22,7 @@
 #include "../inprocess/ThreadTransport.h"
 #include "Engine.h"
 #include "Lanes.h"
+#include "Letter.h"
 #include "Model.h"
 
 #include <map>
@@ -33,7 +34,7 @@ class MpiTransport final : public Transport, private Client {
 public:
   /// `processOf[rank]`, of the whole mesh. `noteFailure` hears of failures, on
   /// any thread.
-  MpiTransport(Engine &engine, MPI_Comm communicator,
+  MpiTransport(std::shared_ptr<Engine> engine, MPI_Comm communicator,
                std::vector<uint32_t> processOf, uint32_t process,
                const Limits &limits,
                std::function<void(const Status &)> noteFailure);
@@ -47,7 +48,7 @@ public:
   void start(Ticket ticket, uint64_t round) override;
   bool ready(Ticket ticket, uint64_t round) override;
   Progress test(Ticket ticket, uint64_t round) override;
-  void help(const std::function<bool()> &ends) override { engine.help(ends); }
+  void help(const std::function<bool()> &ends) override { engine->help(ends); }
   Status poll() override;
   void abort(const Status &status) override;
 
@@ -84,9 +85,12 @@ private:
   void receive(Member &self, LaneState &state, uint32_t chunk, uint32_t stream,
                std::byte *data, uint64_t bytes);
   int tagOf(const Member &self, const Stream &stream) const;
+  template <typename Start>
+  void watch(const char *call, Member &self, LaneState &state, uint32_t chunk,
+             Start start);
   Status exchangeBytes(const std::vector<uint32_t> &processes);
 
-  Engine &engine;
+  const std::shared_ptr<Engine> engine;
   inprocess::ThreadTransport threads; ///< of meetings that are all here
   MPI_Comm communicator;
   const std::vector<uint32_t> processOf;
@@ -99,8 +103,10 @@ private:
   std::vector<std::unique_ptr<Member>> members;
   std::map<std::tuple<uint64_t, Section, uint32_t>, std::unique_ptr<Meeting>>
       meetings;
-  /// A failure as it comes and goes: its code, its text.
-  std::vector<char> heard, failureMessage;
+  /// A letter of a failure elsewhere.
+  const std::shared_ptr<std::vector<std::byte>> heard =
+      std::make_shared<std::vector<std::byte>>(kLetterBytes);
+  bool hasTold = false; ///< others of a failure here
 
   std::mutex mutex;
   std::vector<Ticket> started;

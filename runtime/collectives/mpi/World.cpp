@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "World.h"
+#include "Letter.h"
 #include "Transport.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <sched.h>
 #include <thread>
@@ -19,10 +19,10 @@ using namespace pprt::mpi;
 /// Messages of the control communicator.
 static constexpr int kGatherTag = 1, kNoticeTag = 2, kBeatTag = 3;
 /// The names of requests.
-static constexpr uint64_t kNotice = 0, kBeat = 1, kSaid = 2;
+static constexpr uint64_t kNotice = 0, kBeat = 1;
+/// What beats say.
+static const char kIsThere = 0, kLeaves = 1;
 static constexpr std::chrono::milliseconds kBetweenBeats(500);
-/// A failure's text, to process 0; what is longer is cut.
-static constexpr size_t kNoticeBytes = size_t(1) << 16;
 /// How long process 0 has to end all processes, before process 1 does, and so
 /// on.
 static constexpr std::chrono::milliseconds kPatience(1500);
@@ -48,24 +48,40 @@ Expected<std::unique_ptr<World>> MpiWorld::create(const Limits &limits) {
 }
 
 Status MpiWorld::open() {
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Request request;
-  if (Status status = check(MPI_Comm_idup(MPI_COMM_WORLD, &control, &request),
-                            "MPI_Comm_idup");
+  if (Status status =
+          check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
       !status.ok())
     return status;
-  if (Status status = engine->wait(request); !status.ok())
+  if (Status status =
+          check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+      !status.ok())
     return status;
-  MPI_Comm_set_errhandler(control, MPI_ERRORS_RETURN);
+  if (Status status = duplicate(MPI_COMM_WORLD, control); !status.ok())
+    return status;
   if (Status status = shareCores(); !status.ok())
     return status;
   engine->add(*this);
-  listen();
+  isOpen = true;
   heardAt = saidAt = servedAt = std::chrono::steady_clock::now();
+  listen();
   if (size > 1)
     listenForBeats();
-  return {};
+  return cause;
+}
+
+/// A communicator of its own.
+Status MpiWorld::duplicate(MPI_Comm from, MPI_Comm &to) {
+  const auto made = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
+  if (Status status = engine->wait("MPI_Comm_idup", made,
+                                   [&](MPI_Request *request) {
+                                     return MPI_Comm_idup(from, made.get(),
+                                                          request);
+                                   });
+      !status.ok())
+    return status;
+  to = *made;
+  return check(MPI_Comm_set_errhandler(to, MPI_ERRORS_RETURN),
+               "MPI_Comm_set_errhandler");
 }
 
 /// Where a process may run.
@@ -78,20 +94,29 @@ struct Seat {
 
 /// Counts the processes of this host that may use a core of this one's.
 Status MpiWorld::shareCores() {
-  Seat mine = {};
+  struct Seats {
+    Seat mine = {};
+    std::vector<Seat> all;
+  };
+  const auto seats = std::make_shared<Seats>();
+  Seat &mine = seats->mine;
   gethostname(mine.host, sizeof(mine.host) - 1);
   sched_getaffinity(0, sizeof(mine.cores), &mine.cores);
-  std::vector<Seat> seats(static_cast<size_t>(size));
-  MPI_Request request;
-  MPI_Iallgather(&mine, sizeof(mine), MPI_BYTE, seats.data(), sizeof(mine),
-                 MPI_BYTE, control, &request);
-  if (Status status = engine->wait(request); !status.ok())
+  seats->all.resize(size_t(size));
+  if (Status status =
+          engine->wait("MPI_Iallgather", seats,
+                       [&](MPI_Request *request) {
+                         return MPI_Iallgather(&mine, sizeof(mine), MPI_BYTE,
+                                               seats->all.data(), sizeof(mine),
+                                               MPI_BYTE, control, request);
+                       });
+      !status.ok())
     return status;
   const auto sharers =
-      std::count_if(seats.begin(), seats.end(), [&](const Seat &other) {
+      std::count_if(seats->all.begin(), seats->all.end(), [&](const Seat &s) {
         cpu_set_t both;
-        CPU_AND(&both, &mine.cores, &other.cores);
-        return std::strcmp(mine.host, other.host) == 0 && CPU_COUNT(&both) > 0;
+        CPU_AND(&both, &mine.cores, &s.cores);
+        return std::strcmp(mine.host, s.host) == 0 && CPU_COUNT(&both) > 0;
       });
   cores = pprt::coreCount() / unsigned(sharers);
   return {};
@@ -99,9 +124,11 @@ Status MpiWorld::shareCores() {
 
 MpiWorld::~MpiWorld() {
   engine->call([&] {
+    if (!isOpen) // others may still wait for this process to come
+      return engine->neverFinish();
     if (size > 1)
-      beat(/*leaves=*/true);
-    engine->remove(*this);
+      beat(kLeaves);
+    engine->remove(*this, mail);
   });
 }
 
@@ -109,89 +136,111 @@ MpiWorld::~MpiWorld() {
 // Sharing
 //===----------------------------------------------------------------------===//
 
-void MpiWorld::together(const std::function<void()> &work) {
+Status MpiWorld::together(const std::function<Status()> &work) {
+  Status status;
   engine->call([&] {
     isWaiting = true;
-    work();
+    status = work();
     isWaiting = false;
   });
+  if (!status.ok())
+    noteFailure(status);
+  return status;
 }
 
 Status MpiWorld::broadcastFrom(int root, std::vector<std::byte> &bytes) {
-  uint64_t count = bytes.size();
-  MPI_Request request;
-  MPI_Ibcast(&count, sizeof(count), MPI_BYTE, root, control, &request);
-  if (Status status = engine->wait(request); !status.ok())
+  const auto count = std::make_shared<uint64_t>(bytes.size());
+  const auto shared =
+      std::make_shared<std::vector<std::byte>>(std::move(bytes));
+  const auto send = [&](Kept memory, void *data, int size) {
+    return engine->wait(
+        "MPI_Ibcast", std::move(memory), [&](MPI_Request *request) {
+          return MPI_Ibcast(data, size, MPI_BYTE, root, control, request);
+        });
+  };
+  if (Status status = send(count, count.get(), sizeof(*count)); !status.ok())
     return status;
-  bytes.resize(count);
-  for (uint64_t begin = 0; begin < count; begin += limits.messageBytes) {
-    MPI_Ibcast(bytes.data() + begin,
-               int(std::min(limits.messageBytes, count - begin)), MPI_BYTE,
-               root, control, &request);
-    if (Status status = engine->wait(request); !status.ok())
+  shared->resize(*count);
+  for (uint64_t begin = 0; begin < *count; begin += limits.messageBytes)
+    if (Status status =
+            send(shared, shared->data() + begin,
+                 int(std::min(limits.messageBytes, *count - begin)));
+        !status.ok())
       return status;
-  }
+  bytes = std::move(*shared);
   return {};
 }
 
 Status MpiWorld::broadcast(std::vector<std::byte> &bytes) {
-  Status status;
-  together([&] { status = broadcastFrom(0, bytes); });
-  return status;
+  return together([&] { return broadcastFrom(0, bytes); });
 }
 
-Status MpiWorld::gatherHere(const std::vector<std::byte> &mine,
+Status MpiWorld::gatherHere(std::vector<std::byte> own,
                             std::vector<std::vector<std::byte>> &all) {
-  uint64_t count = mine.size();
-  std::vector<uint64_t> counts(static_cast<size_t>(size));
-  MPI_Request request;
-  MPI_Igather(&count, sizeof(count), MPI_BYTE, counts.data(), sizeof(count),
-              MPI_BYTE, 0, control, &request);
-  if (Status status = engine->wait(request); !status.ok())
+  const auto mine = std::make_shared<std::vector<std::byte>>(std::move(own));
+  // This process's, then everybody's.
+  const auto counts =
+      std::make_shared<std::vector<uint64_t>>(size_t(size) + 1, mine->size());
+  if (Status status = engine->wait(
+          "MPI_Igather", counts,
+          [&](MPI_Request *request) {
+            return MPI_Igather(counts->data(), sizeof(uint64_t), MPI_BYTE,
+                               counts->data() + 1, sizeof(uint64_t), MPI_BYTE,
+                               0, control, request);
+          });
+      !status.ok())
     return status;
-  const auto forEachPiece = [&](uint64_t bytes, auto post) -> Status {
-    for (uint64_t begin = 0; begin < bytes; begin += limits.messageBytes) {
-      post(begin, int(std::min(limits.messageBytes, bytes - begin)));
-      if (Status status = engine->wait(request); !status.ok())
+  // In as many messages as need be.
+  const auto exchange =
+      [&](const char *call,
+          const std::shared_ptr<std::vector<std::byte>> &bytes,
+          auto start) -> Status {
+    for (uint64_t begin = 0; begin < bytes->size();
+         begin += limits.messageBytes) {
+      const uint64_t count =
+          std::min(limits.messageBytes, bytes->size() - begin);
+      if (Status status = engine->wait(call, bytes,
+                                       [&](MPI_Request *request) {
+                                         return start(bytes->data() + begin,
+                                                      int(count), request);
+                                       });
+          !status.ok())
         return status;
     }
     return {};
   };
   if (rank != 0)
-    return forEachPiece(count, [&](uint64_t begin, int bytes) {
-      MPI_Issend(mine.data() + begin, bytes, MPI_BYTE, 0, kGatherTag, control,
-                 &request);
-    });
-  all.resize(static_cast<size_t>(size));
-  all[0] = mine;
+    return exchange("MPI_Issend", mine,
+                    [&](std::byte *data, int count, MPI_Request *request) {
+                      return MPI_Issend(data, count, MPI_BYTE, 0, kGatherTag,
+                                        control, request);
+                    });
+  all.resize(size_t(size));
+  all[0] = std::move(*mine);
   for (int source = 1; source < size; ++source) {
-    std::vector<std::byte> &received = all[size_t(source)];
-    received.resize(counts[size_t(source)]);
-    if (Status status = forEachPiece(received.size(),
-                                     [&](uint64_t begin, int bytes) {
-                                       MPI_Irecv(received.data() + begin, bytes,
-                                                 MPI_BYTE, source, kGatherTag,
-                                                 control, &request);
-                                     });
+    const auto received =
+        std::make_shared<std::vector<std::byte>>((*counts)[size_t(source) + 1]);
+    if (Status status =
+            exchange("MPI_Irecv", received,
+                     [&](std::byte *data, int count, MPI_Request *request) {
+                       return MPI_Irecv(data, count, MPI_BYTE, source,
+                                        kGatherTag, control, request);
+                     });
         !status.ok())
       return status;
+    all[size_t(source)] = std::move(*received);
   }
   return {};
 }
 
 Expected<std::vector<std::vector<std::byte>>>
-MpiWorld::gather(const std::vector<std::byte> &mine) {
+MpiWorld::gather(std::vector<std::byte> mine) {
   std::vector<std::vector<std::byte>> all;
-  Status status;
-  together([&] { status = gatherHere(mine, all); });
-  if (!status.ok())
+  if (Status status =
+          together([&] { return gatherHere(std::move(mine), all); });
+      !status.ok())
     return status;
   return all;
-}
-
-static std::vector<std::byte> bytesOf(const std::string &text) {
-  const auto *begin = reinterpret_cast<const std::byte *>(text.data());
-  return {begin, begin + text.size()};
 }
 
 Status MpiWorld::agreeHere(const Status &mine, bool interrupted,
@@ -199,26 +248,28 @@ Status MpiWorld::agreeHere(const Status &mine, bool interrupted,
   struct Vote {
     int code, interrupted;
   };
-  const Vote vote = {int(mine.code()), interrupted};
-  std::vector<Vote> votes(static_cast<size_t>(size));
-  MPI_Request request;
-  MPI_Iallgather(&vote, sizeof(vote), MPI_BYTE, votes.data(), sizeof(vote),
-                 MPI_BYTE, control, &request);
-  if (Status status = engine->wait(request); !status.ok())
+  // This process's, then everybody's.
+  const auto votes = std::make_shared<std::vector<Vote>>(
+      size_t(size) + 1, Vote{int(mine.code()), interrupted});
+  if (Status status = engine->wait("MPI_Iallgather", votes,
+                                   [&](MPI_Request *request) {
+                                     return MPI_Iallgather(
+                                         votes->data(), sizeof(Vote), MPI_BYTE,
+                                         votes->data() + 1, sizeof(Vote),
+                                         MPI_BYTE, control, request);
+                                   });
+      !status.ok())
     return status;
   verdict.interrupted =
-      std::any_of(votes.begin(), votes.end(),
+      std::any_of(votes->begin(), votes->end(),
                   [](const Vote &vote) { return vote.interrupted != 0; });
   for (int process = 0; process < size; ++process) {
-    const int code = votes[size_t(process)].code;
-    if (code == int(ExitCode::ok))
+    if ((*votes)[size_t(process) + 1].code == int(ExitCode::ok))
       continue;
-    std::vector<std::byte> text = bytesOf(mine.message());
-    if (Status status = broadcastFrom(process, text); !status.ok())
+    std::vector<std::byte> letter = packLetter(mine, SIZE_MAX);
+    if (Status status = broadcastFrom(process, letter); !status.ok())
       return status;
-    verdict.first = Status(
-        ExitCode(code),
-        std::string(reinterpret_cast<const char *>(text.data()), text.size()));
+    verdict.first = unpackLetter(letter);
     break;
   }
   return {};
@@ -226,9 +277,9 @@ Status MpiWorld::agreeHere(const Status &mine, bool interrupted,
 
 Verdict MpiWorld::agree(const Status &mine, bool interrupted) {
   Verdict verdict = {};
-  Status status;
-  together([&] { status = agreeHere(mine, interrupted, verdict); });
-  if (!status.ok())
+  if (Status status =
+          together([&] { return agreeHere(mine, interrupted, verdict); });
+      !status.ok())
     verdict.first = mine.ok() ? status : mine;
   return verdict;
 }
@@ -247,19 +298,11 @@ Expected<std::unique_ptr<Transport>> MpiWorld::transport(uint32_t worldSize) {
                       std::to_string(worldSize) + ", got " +
                       std::to_string(size) + " of mpirun -n");
   MPI_Comm own = MPI_COMM_NULL;
-  Status status;
-  engine->call([&] {
-    MPI_Request request;
-    status = check(MPI_Comm_idup(control, &own, &request), "MPI_Comm_idup");
-    if (status.ok())
-      status = engine->wait(request);
-    if (status.ok())
-      MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
-  });
-  if (!status.ok())
+  if (Status status = together([&] { return duplicate(control, own); });
+      !status.ok())
     return status;
   return std::unique_ptr<Transport>(std::make_unique<MpiTransport>(
-      *engine, own, homes(worldSize), process(), limits,
+      engine, own, homes(worldSize), process(), limits,
       [this](const Status &status) { noteFailure(status); }));
 }
 
@@ -267,56 +310,54 @@ Expected<std::unique_ptr<Transport>> MpiWorld::transport(uint32_t worldSize) {
 // The end of all processes
 //===----------------------------------------------------------------------===//
 
-/// Prints as the tools do, in one write.
-[[noreturn]] static void endAll(int code, const std::string &message) {
-  const std::string line =
-      std::string(program_invocation_short_name) + ": error: " + message + "\n";
-  (void)!write(STDERR_FILENO, line.data(), line.size());
-  MPI_Abort(MPI_COMM_WORLD, code);
-  _exit(code);
+[[noreturn]] static void endAll(const Status &status) {
+  printError(status.message());
+  MPI_Abort(MPI_COMM_WORLD, int(status.code()));
+  _exit(int(status.code()));
 }
 
 /// Process 0 hears of failures: whatever it hears of first is the cause.
 void MpiWorld::listen() {
-  notice.resize(sizeof(int) + kNoticeBytes);
-  if (rank != 0) {
-    // Keeps MPI at work here while this process waits for nothing.
-    notice.resize(sizeof(int));
-  }
-  MPI_Request request;
-  MPI_Irecv(notice.data(), int(notice.size()), MPI_BYTE, MPI_ANY_SOURCE,
-            kNoticeTag, control, &request);
-  engine->listen(request, *this, kNotice);
+  // Elsewhere it keeps MPI at work while the process waits for nothing.
+  std::vector<std::byte> &notice = mail->notice;
+  notice.resize(rank == 0 ? kLetterBytes : sizeof(int));
+  engine->listen("MPI_Irecv", *this, kNotice, [&](MPI_Request *request) {
+    return MPI_Irecv(notice.data(), int(notice.size()), MPI_BYTE,
+                     MPI_ANY_SOURCE, kNoticeTag, control, request);
+  });
 }
 
 void MpiWorld::listenForBeats() {
-  MPI_Request request;
-  MPI_Irecv(&heard, 1, MPI_BYTE, (rank + size - 1) % size, kBeatTag, control,
-            &request);
-  engine->listen(request, *this, kBeat);
+  engine->listen("MPI_Irecv", *this, kBeat, [&](MPI_Request *request) {
+    return MPI_Irecv(&mail->heard, 1, MPI_BYTE, (rank + size - 1) % size,
+                     kBeatTag, control, request);
+  });
 }
 
-void MpiWorld::beat(bool leaves) {
-  // So small that nobody needs to take it: this ends at once.
-  MPI_Request request;
-  MPI_Isend(&said[leaves], 1, MPI_BYTE, (rank + 1) % size, kBeatTag, control,
-            &request);
-  engine->listen(request, *this, kSaid);
+void MpiWorld::beat(const char &saying) {
   saidAt = std::chrono::steady_clock::now();
+  // So small that nobody needs to take it: this ends at once.
+  if (Status status = engine->leave("MPI_Isend", nullptr,
+                                    [&](MPI_Request *request) {
+                                      return MPI_Isend(&saying, 1, MPI_BYTE,
+                                                       (rank + 1) % size,
+                                                       kBeatTag, control,
+                                                       request);
+                                    });
+      !status.ok())
+    noteFailure(status);
 }
 
 bool MpiWorld::isSilent() const {
-  return size > 1 && heard == 0 && limits.silenceSeconds > 0 &&
+  return size > 1 && mail->heard == kIsThere && limits.silenceSeconds > 0 &&
          std::chrono::steady_clock::now() - heardAt >
              std::chrono::seconds(limits.silenceSeconds);
 }
 
 void MpiWorld::completed(uint64_t name) {
-  if (name == kSaid)
-    return;
   if (name == kBeat) {
     heardAt = std::chrono::steady_clock::now();
-    if (heard == 0) // another follows
+    if (mail->heard == kIsThere) // another follows
       listenForBeats();
     return;
   }
@@ -325,10 +366,7 @@ void MpiWorld::completed(uint64_t name) {
   const auto now = std::chrono::steady_clock::now();
   if (now < wokeAt + kPatience || now > servedAt + kBetweenBeats)
     return;
-  // Its length is in the text: the rest is zero.
-  int code;
-  std::memcpy(&code, notice.data(), sizeof(code));
-  endAll(code, notice.data() + sizeof(code));
+  endAll(unpackLetter(mail->notice));
 }
 
 void MpiWorld::noteFailure(const Status &status) {
@@ -367,7 +405,7 @@ bool MpiWorld::serve() {
     heardAt = wokeAt = now;
   servedAt = now;
   if (size > 1 && now > saidAt + kBetweenBeats)
-    beat(/*leaves=*/false);
+    beat(kIsThere);
   if (isBlocked())
     noteFailure(Status(ExitCode::interrupted,
                        "interrupted while it waited for another process, "
@@ -391,27 +429,23 @@ bool MpiWorld::serve() {
   // Who waited in vain while this process was stopped may be telling it.
   if (now < wokeAt + kPatience)
     std::this_thread::sleep_for(kPatience);
-  endAll(int(first.code()), first.message());
+  endAll(first);
 }
 
 /// Leaves the end to process 0, as long as that answers.
 void MpiWorld::tellFirst(const Status &status) {
-  const int code = int(status.code());
-  std::vector<char> message(sizeof(int) + kNoticeBytes);
-  std::memcpy(message.data(), &code, sizeof(code));
-  const size_t length = std::min(status.message().size(), kNoticeBytes - 1);
-  std::memcpy(message.data() + sizeof(code), status.message().data(), length);
-  MPI_Request request;
-  MPI_Isend(message.data(), int(message.size()), MPI_BYTE, 0, kNoticeTag,
-            control, &request);
+  const std::vector<std::byte> letter = packLetter(status);
+  MPI_Request request = MPI_REQUEST_NULL;
+  int isHopeful = MPI_Isend(letter.data(), int(letter.size()), MPI_BYTE, 0,
+                            kNoticeTag, control, &request) == MPI_SUCCESS;
   const auto end =
       std::chrono::steady_clock::now() + std::min(rank, 2) * kPatience;
-  while (std::chrono::steady_clock::now() < end) {
+  while (isHopeful && std::chrono::steady_clock::now() < end) {
     int isSent = 0;
-    MPI_Test(&request, &isSent, MPI_STATUS_IGNORE);
+    isHopeful = MPI_Test(&request, &isSent, MPI_STATUS_IGNORE) == MPI_SUCCESS;
     usleep(500);
   }
-  endAll(code, status.message());
+  endAll(status);
 }
 
 void MpiWorld::abort(const Status &status) {
@@ -424,8 +458,6 @@ void MpiWorld::abort(const Status &status) {
   engine->wake();
   sleep(kLastSeconds);
   // The engine's thread is stuck in MPI.
-  const std::string line = std::string(program_invocation_short_name) +
-                           ": error: " + status.message() + "\n";
-  (void)!write(STDERR_FILENO, line.data(), line.size());
+  printError(status.message());
   _exit(int(status.code()));
 }

@@ -14,9 +14,9 @@
 #ifndef PPRT_COLLECTIVES_MPI_WORLD_H
 #define PPRT_COLLECTIVES_MPI_WORLD_H
 
-#include "pprt/World.h"
 #include "Engine.h"
 #include "Model.h"
+#include "pprt/World.h"
 
 namespace pprt::mpi {
 
@@ -30,7 +30,7 @@ public:
   unsigned coreCount() const override { return cores; }
   Status broadcast(std::vector<std::byte> &bytes) override;
   Expected<std::vector<std::vector<std::byte>>>
-  gather(const std::vector<std::byte> &mine) override;
+  gather(std::vector<std::byte> mine) override;
   Verdict agree(const Status &mine, bool interrupted) override;
   void watch(std::function<bool()> isInterrupted) override;
   TransportModel model(uint32_t worldSize) const override {
@@ -40,13 +40,14 @@ public:
   [[noreturn]] void abort(const Status &status) override;
 
 private:
-  explicit MpiWorld(std::unique_ptr<Engine> engine, const Limits &limits)
+  explicit MpiWorld(std::shared_ptr<Engine> engine, const Limits &limits)
       : engine(std::move(engine)), limits(limits) {}
 
   /// By rank, its process.
   std::vector<uint32_t> homes(uint32_t worldSize) const;
-  /// `work` on the engine's thread, with other processes.
-  void together(const std::function<void()> &work);
+  /// `work` on the engine's thread, with other processes, who wait for ever if
+  /// it fails here.
+  Status together(const std::function<Status()> &work);
   /// From any thread: sessions have failed.
   void noteFailure(const Status &status);
 
@@ -54,12 +55,13 @@ private:
   Status open();
   Status shareCores();
   Status broadcastFrom(int root, std::vector<std::byte> &bytes);
-  Status gatherHere(const std::vector<std::byte> &mine,
+  Status gatherHere(std::vector<std::byte> mine,
                     std::vector<std::vector<std::byte>> &all);
+  Status duplicate(MPI_Comm from, MPI_Comm &to);
   Status agreeHere(const Status &mine, bool interrupted, Verdict &verdict);
   void listen();
   void listenForBeats();
-  void beat(bool leaves);
+  void beat(const char &saying);
   /// Whether the process before this one is silent.
   bool isSilent() const;
   /// After a failure.
@@ -69,17 +71,21 @@ private:
   [[noreturn]] void tellFirst(const Status &status);
   bool serve() override;
   void completed(uint64_t name) override;
-  void failed(const Status &status) override {}
+  void failed(const Status &status) override { noteFailure(status); }
 
-  std::unique_ptr<Engine> engine;
+  const std::shared_ptr<Engine> engine;
   const Limits limits;
   MPI_Comm control = MPI_COMM_NULL;
   int rank = 0, size = 1;
   unsigned cores = 1;
-  std::vector<char> notice; ///< a failure that another process tells of
-  /// What the process before this one says last: 0 that it is there, 1 that it
-  /// leaves. And what this one says.
-  char heard = 0, said[2] = {0, 1};
+  /// What MPI may write.
+  struct Mail {
+    std::vector<std::byte> notice; ///< a failure that another process tells of
+    /// What the process before this one says last.
+    char heard = 0;
+  };
+  const std::shared_ptr<Mail> mail = std::make_shared<Mail>();
+  bool isOpen = false; ///< and is to be left
   std::chrono::steady_clock::time_point heardAt, saidAt, servedAt, wokeAt;
 
   std::mutex mutex;

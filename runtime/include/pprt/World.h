@@ -54,7 +54,7 @@ public:
   virtual Status broadcast(std::vector<std::byte> &bytes) = 0;
   /// At process 0, by process; elsewhere nothing.
   virtual Expected<std::vector<std::vector<std::byte>>>
-  gather(const std::vector<std::byte> &mine) = 0;
+  gather(std::vector<std::byte> mine) = 0;
   /// The same answer everywhere, once all have asked.
   virtual Verdict agree(const Status &mine, bool interrupted) = 0;
   /// From now on, once `isInterrupted` says so, a call that waits for others

@@ -1,0 +1,96 @@
+//===- FaultyMpi.cpp - an MPI of which one call fails ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loaded before MPI. PP_MPI_FAULT=CALL:N has the N-th call of CALL fail in the
+// last of two processes. MPI_Finalize never returns, and MPI_Comm_get_attr
+// tells of N as the highest tag in all.
+//
+//===----------------------------------------------------------------------===//
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <unistd.h>
+
+namespace {
+struct Fault {
+  std::string call;
+  int number = 0;
+  std::atomic<int> calls{0};
+  Fault() {
+    const char *text = std::getenv("PP_MPI_FAULT");
+    const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    const std::string all = text ? text : "";
+    const size_t colon = all.find(':');
+    if (colon == std::string::npos)
+      return;
+    call = all.substr(0, colon);
+    if (call != "MPI_Comm_get_attr" && (!rank || *rank != '1'))
+      call.clear();
+    number = std::atoi(all.c_str() + colon + 1);
+  }
+};
+} // namespace
+
+static Fault &fault() {
+  static Fault instance;
+  return instance;
+}
+
+static bool fails(const char *call) {
+  return fault().call == call && ++fault().calls == fault().number;
+}
+
+#define FAULTY(name, parameters, arguments)                                    \
+  extern "C" int name parameters {                                             \
+    return fails(#name) ? MPI_ERR_OTHER : P##name arguments;                   \
+  }
+
+FAULTY(MPI_Comm_idup, (MPI_Comm from, MPI_Comm *to, MPI_Request *request),
+       (from, to, request))
+FAULTY(MPI_Iallgather,
+       (const void *from, int count, MPI_Datatype type, void *to, int room,
+        MPI_Datatype others, MPI_Comm all, MPI_Request *request),
+       (from, count, type, to, room, others, all, request))
+FAULTY(MPI_Igather,
+       (const void *from, int count, MPI_Datatype type, void *to, int room,
+        MPI_Datatype others, int root, MPI_Comm all, MPI_Request *request),
+       (from, count, type, to, room, others, root, all, request))
+FAULTY(MPI_Ibcast,
+       (void *data, int count, MPI_Datatype type, int root, MPI_Comm all,
+        MPI_Request *request),
+       (data, count, type, root, all, request))
+FAULTY(MPI_Isend,
+       (const void *data, int count, MPI_Datatype type, int to, int tag,
+        MPI_Comm all, MPI_Request *request),
+       (data, count, type, to, tag, all, request))
+FAULTY(MPI_Issend,
+       (const void *data, int count, MPI_Datatype type, int to, int tag,
+        MPI_Comm all, MPI_Request *request),
+       (data, count, type, to, tag, all, request))
+FAULTY(MPI_Irecv,
+       (void *data, int count, MPI_Datatype type, int from, int tag,
+        MPI_Comm all, MPI_Request *request),
+       (data, count, type, from, tag, all, request))
+FAULTY(MPI_Testsome,
+       (int count, MPI_Request *requests, int *complete, int *indices,
+        MPI_Status *statuses),
+       (count, requests, complete, indices, statuses))
+
+extern "C" int MPI_Comm_get_attr(MPI_Comm all, int key, void *value,
+                                 int *isSet) {
+  static int limit = fault().number;
+  if (fault().call != "MPI_Comm_get_attr" || key != MPI_TAG_UB)
+    return PMPI_Comm_get_attr(all, key, value, isSet);
+  *static_cast<int **>(value) = &limit;
+  *isSet = 1;
+  return MPI_SUCCESS;
+}
+
+extern "C" int MPI_Finalize() {
+  if (fails("MPI_Finalize"))
+    pause();
+  return PMPI_Finalize();
+}

@@ -8,6 +8,12 @@
 // sends to or receives from, and every element is reduced in the order of its
 // sources, so that all transports leave the same bits.
 //
+// Whatever a transport may touch is shared with it: a participation holds the
+// memory that its addresses point into, and its waker. So the transport may
+// outlive the ranks, and what fails may be torn down in any order: messages
+// that have no end keep what they read and write. A transport holds what it
+// needs of its world itself.
+//
 // The order of calls: prepare() for every member that this process has,
 // connect(), then for each round start(), and test() until it is complete. They
 // come from any thread, but those for one ticket from one, and prepare() from
@@ -43,8 +49,10 @@ struct Participation {
   /// As many bytes as the model says. Meetings that come one after another may
   /// have the same.
   std::byte *staging = nullptr;
-  /// Woken when test() may have another answer; outlives the transport.
-  Waker *waker = nullptr;
+  /// Holds all of that, for as long as the transport or a message needs it.
+  std::shared_ptr<const void> memory;
+  /// Woken when test() may have another answer.
+  std::shared_ptr<Waker> waker;
 };
 
 /// What a transport calls a participation.
@@ -73,7 +81,8 @@ public:
   virtual void start(Ticket ticket, uint64_t round) = 0;
   /// Whether test() has anything to do or to tell: asked often, and cheap.
   virtual bool ready(Ticket ticket, uint64_t round) = 0;
-  /// May work on the moves of the meeting.
+  /// At any time after start(), ready or not. May work on the moves of the
+  /// meeting.
   virtual Progress test(Ticket ticket, uint64_t round) = 0;
 
   /// By a thread that has nothing else to do and a core to do it on: works on

@@ -11,10 +11,9 @@
 // what is counted is the answer.
 //
 //===----------------------------------------------------------------------===//
-#include "ConformanceCases.h"
+#include "ConformanceMembers.h"
 
 #include "backends/Backends.h"
-#include "collectives/inprocess/Event.h"
 #include "collectives/inprocess/ThreadTransport.h"
 #include "collectives/mpi/Plugin.h"
 #include "engine/Thread.h"
@@ -23,11 +22,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <functional>
 #include <iostream>
 #include <map>
-#include <mutex>
 #include <random>
 #include <thread>
 #include <unistd.h>
@@ -38,243 +34,9 @@ using namespace pprt::conformance;
 namespace {
 
 /// Set by main().
-std::unique_ptr<World> world;
 std::vector<uint32_t> worldSizes;
-std::string deviceName = "cpu";
+bool isLate = false; ///< process 0, after a failure
 bool stalls = false; ///< the member that does not come is long in coming
-
-enum class Places { many, one };
-
-/// The ranks of this process with the cases they take part in: case c is place
-/// c, and the only meeting there; or meeting c of the one place.
-class Members {
-  // Wakers outlive the transport.
-  std::map<uint32_t, std::unique_ptr<inprocess::Event>> events;
-
-public:
-  Members(std::vector<Case> cases, uint32_t worldSize,
-          Places places = Places::many);
-
-  /// Calls f(rank) on a thread of each rank here, and waits for all.
-  void forEachRank(const std::function<void(uint32_t)> &f);
-  std::vector<size_t> casesOf(uint32_t rank) const;
-  /// Parts of a round of one of them.
-  void start(uint32_t rank, size_t test, uint32_t round);
-  bool isComplete(uint32_t rank, size_t test, uint32_t round);
-  void await(uint32_t rank, size_t test, uint32_t round);
-  void check(uint32_t rank, size_t test, uint32_t round);
-  /// Of a device that counts: after all rounds of all cases.
-  void checkCounts();
-  /// Some help before they sleep, some do not.
-  void sleep(uint32_t rank, uint32_t seen) {
-    if (rank % 3 != 0)
-      transport->help([&] { return count(rank) != seen; });
-    events[rank]->wait(seen, 0);
-  }
-  uint32_t count(uint32_t rank) { return events[rank]->count(); }
-  /// All rounds of these cases, each round of all at the same time.
-  void run(uint32_t rank, const std::vector<size_t> &tests);
-
-  const std::vector<Case> cases;
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Transport> transport;
-  Status failure; ///< of the transport, before it is connected
-  /// What went wrong, of all threads.
-  std::string faults();
-
-private:
-  struct Membership {
-    uint32_t member;
-    Ticket ticket;
-    std::vector<std::vector<std::byte>> inputs, outputs;
-    std::vector<std::byte> staging;
-  };
-  void fault(const std::string &text);
-  void checkNothing(uint32_t rank, size_t test, uint32_t round);
-
-  std::vector<uint32_t> here; ///< ranks
-  std::map<std::pair<uint32_t, size_t>, Membership> memberships;
-  std::mutex mutex;
-  std::string found;
-};
-
-Members::Members(std::vector<Case> all, uint32_t worldSize, Places places)
-    : cases(std::move(all)), device(std::move(*makeDevice(deviceName, {}))) {
-  Expected<std::unique_ptr<Transport>> made =
-      device->transport(*world, worldSize);
-  if (!made) {
-    fault((failure = made.status()).message());
-    return;
-  }
-  transport = std::move(*made);
-  for (uint32_t rank = 0; rank < worldSize; ++rank)
-    if (world->processOf(rank, worldSize) == world->process()) {
-      here.push_back(rank);
-      events[rank] = std::make_unique<inprocess::Event>();
-    }
-  for (size_t index = 0; index < cases.size(); ++index) {
-    const Case &test = cases[index];
-    const auto moves = std::make_shared<const std::vector<Move>>(test.moves());
-    for (uint32_t member = 0; member < test.memberCount(); ++member) {
-      const uint32_t rank = test.ranks[member];
-      if (events.count(rank) == 0)
-        continue;
-      Membership &mine = memberships[{rank, index}];
-      mine.member = member;
-      Participation part;
-      part.place = places == Places::many ? index : 0;
-      part.meeting = places == Places::many ? 0 : uint32_t(index);
-      part.section = Section::body;
-      part.member = member;
-      part.ranks = test.ranks;
-      part.moves = moves;
-      part.waker = events[rank].get();
-      for (size_t i = 0; i < test.operands.size(); ++i) {
-        mine.inputs.emplace_back(test.inputBytes(member, i));
-        if (!test.inPlace)
-          mine.outputs.emplace_back(test.outputBytes(member, i));
-        part.inputs.push_back(mine.inputs.back().data());
-        part.outputs.push_back(test.inPlace ? part.inputs.back()
-                                            : mine.outputs.back().data());
-      }
-      if (const TransportModel model = transport->model(); model.stagingBytes)
-        mine.staging.resize(model.stagingBytes(*moves, test.ranks, member));
-      part.staging = mine.staging.data();
-      Expected<Ticket> ticket = transport->prepare(std::move(part));
-      if (!ticket) {
-        fault((failure = ticket.status()).message());
-        return;
-      }
-      mine.ticket = *ticket;
-    }
-  }
-  if (failure = transport->connect(); !failure.ok())
-    fault(failure.message());
-}
-
-void Members::fault(const std::string &text) {
-  std::lock_guard<std::mutex> lock(mutex);
-  if (!text.empty() && found.size() < 10'000)
-    found += text + "\n";
-}
-
-std::string Members::faults() {
-  if (transport)
-    if (Status status = transport->poll(); !status.ok())
-      fault(status.message());
-  return found;
-}
-
-void Members::forEachRank(const std::function<void(uint32_t)> &f) {
-  std::vector<Thread> threads(here.size());
-  for (size_t i = 0; i < here.size(); ++i)
-    ASSERT_TRUE(threads[i].start([&f, rank = here[i]] { f(rank); }));
-}
-
-void Members::start(uint32_t rank, size_t test, uint32_t round) {
-  Membership &mine = memberships.at({rank, test});
-  const Case &meeting = cases[test];
-  for (size_t i = 0; i < meeting.operands.size(); ++i) {
-    for (std::byte &value : mine.inputs[i])
-      value = std::byte(0xff);
-    if (meeting.inputBytes(mine.member, i) > 0)
-      meeting.fillInput(round, mine.member, i, mine.inputs[i].data());
-    if (!meeting.inPlace)
-      std::memset(mine.outputs[i].data(), 0xff, mine.outputs[i].size());
-  }
-  transport->start(mine.ticket, round);
-}
-
-bool Members::isComplete(uint32_t rank, size_t test, uint32_t round) {
-  const Ticket ticket = memberships.at({rank, test}).ticket;
-  return transport->ready(ticket, round) &&
-         transport->test(ticket, round) == Progress::complete;
-}
-
-void Members::await(uint32_t rank, size_t test, uint32_t round) {
-  while (true) {
-    const uint32_t seen = count(rank);
-    if (isComplete(rank, test, round))
-      return;
-    sleep(rank, seen);
-  }
-}
-
-void Members::check(uint32_t rank, size_t test, uint32_t round) {
-  const Membership &mine = memberships.at({rank, test});
-  if (deviceName == "null")
-    return checkNothing(rank, test, round);
-  for (size_t i = 0; i < cases[test].operands.size(); ++i)
-    if (cases[test].outputBytes(mine.member, i) > 0)
-      fault(cases[test].findFault(
-          round, mine.member, i,
-          (cases[test].inPlace ? mine.inputs : mine.outputs)[i].data()));
-}
-
-/// Inputs are as they were, outputs as they were not written.
-void Members::checkNothing(uint32_t rank, size_t test, uint32_t round) {
-  const Membership &mine = memberships.at({rank, test});
-  for (size_t i = 0; i < mine.outputs.size(); ++i)
-    for (std::byte value : mine.outputs[i])
-      if (value != std::byte(0xff))
-        return fault(cases[test].name() + ": expects no output");
-  for (size_t i = 0; i < mine.inputs.size(); ++i) {
-    std::vector<std::byte> expected(mine.inputs[i].size(), std::byte(0xff));
-    if (cases[test].inputBytes(mine.member, i) > 0)
-      cases[test].fillInput(round, mine.member, i, expected.data());
-    if (expected != mine.inputs[i])
-      return fault(cases[test].name() + ": expects its input unchanged");
-  }
-}
-
-void Members::checkCounts() {
-  uint64_t meetings = 0, bytes = 0;
-  for (const auto &[key, mine] : memberships) {
-    const Case &test = cases[key.second];
-    meetings += test.rounds;
-    bytes += test.rounds * test.sentBytes(mine.member);
-  }
-  for (const NamedCount &count : device->counters()) {
-    const uint64_t expected = count.name == "meetings" ? meetings
-                              : count.name == "bytes"  ? bytes
-                                                       : 0;
-    if (count.value != expected)
-      fault(count.name + " expects " + std::to_string(expected) + ", got " +
-            std::to_string(count.value));
-  }
-}
-
-void Members::run(uint32_t rank, const std::vector<size_t> &tests) {
-  uint32_t rounds = 0;
-  for (size_t test : tests)
-    rounds = std::max(rounds, cases[test].rounds);
-  for (uint32_t round = 0; round < rounds; ++round) {
-    for (size_t test : tests)
-      start(rank, test, round);
-    std::vector<size_t> open = tests;
-    while (!open.empty()) {
-      const uint32_t seen = count(rank);
-      std::vector<size_t> still;
-      for (size_t test : open)
-        if (isComplete(rank, test, round))
-          check(rank, test, round);
-        else
-          still.push_back(test);
-      if (still.size() == open.size())
-        sleep(rank, seen);
-      open.swap(still);
-    }
-  }
-}
-
-/// The cases that the rank is a member of.
-std::vector<size_t> Members::casesOf(uint32_t rank) const {
-  std::vector<size_t> mine;
-  for (size_t test = 0; test < cases.size(); ++test)
-    if (memberships.count({rank, test}) != 0)
-      mine.push_back(test);
-  return mine;
-}
 
 // Some at a time: one by one, it would be a test of how soon a busy machine
 // wakes a thread.
@@ -458,7 +220,9 @@ TEST(Abort, EndsAllWaits) {
   meeting.operands = {{{1'000'000}}};
   for (uint32_t rank = 0; rank < worldSize; ++rank)
     meeting.ranks.push_back(rank);
-  Members members({meeting}, worldSize);
+  std::optional<Members> present(std::in_place, std::vector{meeting},
+                                 worldSize);
+  Members &members = *present;
   ASSERT_EQ(members.faults(), "");
   // The last rank never comes, and process 0 gives up for all.
   Thread aborter;
@@ -481,6 +245,17 @@ TEST(Abort, EndsAllWaits) {
   aborter.join();
   EXPECT_EQ(members.transport->poll().code(), ExitCode::rankDied);
   EXPECT_EQ(members.transport->poll().message(), "as the test wants");
+  EXPECT_EQ(world->agree(members.transport->poll(), false).first.message(),
+            "as the test wants");
+  // A message that nobody takes keeps what it sends, whoever has gone.
+  const uint32_t first = world->ranksOf(world->process(), worldSize).begin;
+  const std::weak_ptr<const void> memory = members.memory(first);
+  present.reset();
+  EXPECT_EQ(memory.expired(), world->processCount() == 1);
+  // All know of the failure: nobody is in a hurry because of it.
+  if (world->process() == 0 && isLate)
+    sleep(6);
+  EXPECT_TRUE(world->agree({}, false).first.ok());
 }
 
 /// Works until something fails, which is what the processes end with.
@@ -541,6 +316,10 @@ int main(int argc, char **argv) {
       limits.messageBytes = 1000, limits.stagingBytes = 4096;
     else if (argument == "--abort")
       aborts = true;
+    else if (argument == "--late")
+      aborts = isLate = true;
+    else if (const auto value = option(argument, "silence"))
+      limits.silenceSeconds = std::stoul(*value);
     else if (argument == "--until-fault")
       endsByFault = true;
     else if (argument == "--stall")
@@ -582,10 +361,15 @@ int main(int argc, char **argv) {
         testing::UnitTest::GetInstance()->listeners().default_result_printer());
   const bool failed = RUN_ALL_TESTS() != 0;
   if (aborts && !failed)
-    world->abort(Status(ExitCode::rankDied, "as the test wants"));
+    world->abort(Status(ExitCode::io, "the last word"));
   const Verdict verdict = world->agree(
       failed ? Status(ExitCode::verifyDiffers, "tests failed") : Status(),
       false);
+  // A transport may outlive its world, as one does whose session is stuck.
+  Expected<std::unique_ptr<Transport>> last =
+      world->transport(worldSizes.back());
   world.reset();
+  if (!last || !(*last)->poll().ok())
+    return 1;
   return verdict.first.ok() ? 0 : 1;
 }

@@ -80,7 +80,7 @@ public:
       return true;
     std::thread([this] {
       requested = true;
-      rank.event.wake();
+      rank.event->wake();
     }).join();
     return false;
   }
@@ -117,7 +117,7 @@ TEST(Failures, ACancellationIsSeenBeforeTheRankSleeps) {
     (void)rank.run(Section::body, 0, **stream, host, cancellation, 0);
   });
   EXPECT_EQ(left.wait_for(seconds(10)), std::future_status::ready);
-  rank.event.wake(); // so that a failed test ends, too
+  rank.event->wake(); // so that a failed test ends, too
 }
 
 // Rank 0 is inside the kernel when rank 1 loads what cannot be read.
@@ -178,6 +178,54 @@ TEST(Failures, OfTheHostEndAllRanks) {
   ASSERT_TRUE(executor.ok()) << executor.status().message();
   EXPECT_EQ((*executor)->run(Section::body, 0).code(), ExitCode::io);
   EXPECT_FALSE((*executor)->isStuck());
+}
+
+/// Keeps what it is told, as one with messages that have no end.
+class KeepingTransport final : public Transport {
+public:
+  Expected<Ticket> prepare(Participation participation) override {
+    told.push_back(std::move(participation));
+    return Ticket(told.size() - 1);
+  }
+  Status connect() override { return {}; }
+  void start(Ticket, uint64_t) override {}
+  bool ready(Ticket, uint64_t) override { return false; }
+  Progress test(Ticket, uint64_t) override { return Progress::pending; }
+  Status poll() override { return {}; }
+  void abort(const Status &) override {}
+
+  std::vector<Participation> told;
+};
+
+// It may be the last to go.
+TEST(Failures, ATransportHoldsWhatItsMessagesTouch) {
+  ArtifactBuilder builder;
+  const uint32_t group = builder.group({builder.axis("dp", 2)});
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    ProgramBuilder program = builder.program({rank});
+    const uint32_t queue = program.queue("dp", ppx::QueueKind_collective);
+    const uint32_t slot = program.slot("x", 4);
+    program.begin(Section::body);
+    program.collective(queue, ppx::CollectiveKind_all_reduce, group, {slot},
+                       {slot});
+    program.step(program.queue("compute"));
+  }
+  const auto transport = std::make_shared<KeepingTransport>();
+  const auto artifact = share(builder);
+  polled::Options options;
+  options.device = cpu::makeDevice({});
+  options.transport = transport;
+  auto executor =
+      polled::PolledExecutor::create(artifact, *Mesh::create(artifact->axes),
+                                     options, std::make_shared<FailingHost>());
+  ASSERT_TRUE(executor.ok()) << executor.status().message();
+  executor->reset();
+  ASSERT_EQ(transport->told.size(), 2u);
+  for (const Participation &its : transport->told) {
+    EXPECT_TRUE(its.memory);
+    its.inputs[0][0] = its.outputs[0][0];
+    its.waker->wake();
+  }
 }
 
 TEST(Failures, AStuckSessionTellsNothing) {

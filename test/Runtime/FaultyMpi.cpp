@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loaded before MPI. PP_MPI_FAULT=CALL:N has the N-th call of CALL fail in the
-// last of two processes. MPI_Finalize never returns, and MPI_Comm_get_attr
+// last of two processes, MPI_Status among them, which is a message that is
+// complete. MPI_Finalize never returns, and MPI_Comm_get_attr
 // tells of N as the highest tag in all.
 //
 //===----------------------------------------------------------------------===//
@@ -74,10 +75,17 @@ FAULTY(MPI_Irecv,
        (void *data, int count, MPI_Datatype type, int from, int tag,
         MPI_Comm all, MPI_Request *request),
        (data, count, type, from, tag, all, request))
-FAULTY(MPI_Testsome,
-       (int count, MPI_Request *requests, int *complete, int *indices,
-        MPI_Status *statuses),
-       (count, requests, complete, indices, statuses))
+extern "C" int MPI_Testsome(int count, MPI_Request *requests, int *complete,
+                            int *indices, MPI_Status *statuses) {
+  if (fails("MPI_Testsome"))
+    return MPI_ERR_OTHER;
+  const int code = PMPI_Testsome(count, requests, complete, indices, statuses);
+  if (code != MPI_SUCCESS || *complete <= 0 || !fails("MPI_Status"))
+    return code;
+  for (int i = 0; i < *complete; ++i)
+    statuses[i].MPI_ERROR = i == 0 ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+  return MPI_ERR_IN_STATUS;
+}
 
 extern "C" int MPI_Comm_get_attr(MPI_Comm all, int key, void *value,
                                  int *isSet) {

@@ -87,7 +87,9 @@ class Run:
 # All processes fail at once: one of them says why, and its code is the launcher's.
 for count in (1, 2, 4):
     Run(count, f"--ranks={max(count, 2)}", "--abort").expect(
-        f"abort of {count}", {10}, "PPConformanceTest: error: as the test wants")
+        f"abort of {count}", {14}, "PPConformanceTest: error: the last word")
+# So they do long after a failure that all know of.
+Run(2, "--ranks=2", "--late").expect("late", {14}, "PPConformanceTest: error: the last word")
 
 # Killed while the others wait: the launcher names the signal.
 for victim in (0, 1, 2):
@@ -114,3 +116,10 @@ for call, number in (("MPI_Comm_idup", 1), ("MPI_Comm_idup", 2), ("MPI_Iallgathe
 Run(2, "--ranks=8", "--until-fault", fault="MPI_Comm_get_attr:127").expect(
     "few tags", {2}, "error: group or edge 3 expects 32 tags for the 4 ranks of a process, got an MPI "
     "whose highest tag is 127; start more processes")
+
+# The end of MPI itself hangs.
+Run(2, "--ranks=2", "--silence=2", "--gtest_filter=*Agree*", fault="MPI_Finalize:1").expect(
+    "MPI_Finalize hangs", {11}, "error: expects MPI_Finalize to return within 2 s")
+# A message arrives broken.
+Run(2, "--ranks=2", "--until-fault", fault="MPI_Status:9").expect(
+    "a broken message", {15}, "error: a message between processes: ")

@@ -11,7 +11,7 @@ using namespace pprt::inprocess;
 static constexpr uint64_t kShared = 1 << 18;
 
 void Rendezvous::wakeAll() {
-  for (Waker *member : members)
+  for (const std::shared_ptr<Waker> &member : members)
     member->wake();
 }
 
@@ -24,6 +24,8 @@ void Rendezvous::arrive(uint64_t round) {
 }
 
 bool Rendezvous::advance(uint64_t round) {
+  if (!ready(round))
+    return false;
   const uint64_t pieces = exchange.pieceCount();
   const uint64_t end = (round + 1) * pieces;
   uint64_t next = claimed.load(std::memory_order_relaxed);

@@ -18,12 +18,13 @@
 #include "Exchange.h"
 
 #include <atomic>
+#include <memory>
 
 namespace pprt::inprocess {
 
 class Rendezvous {
 public:
-  Rendezvous(Exchange exchange, std::vector<Waker *> members)
+  Rendezvous(Exchange exchange, std::vector<std::shared_ptr<Waker>> members)
       : exchange(std::move(exchange)), members(std::move(members)) {}
 
   /// Each member calls this once a round; rounds count from 0.
@@ -33,7 +34,7 @@ public:
     return arrivals.load(std::memory_order_acquire) >=
            (round + 1) * members.size();
   }
-  /// Works on a round that is ready. True if it is finished: then the caller's
+  /// Works on a round if it is ready. True if it is finished: then the caller's
   /// instruction is complete.
   bool advance(uint64_t round);
 
@@ -41,7 +42,7 @@ private:
   void wakeAll();
 
   Exchange exchange;
-  std::vector<Waker *> members;
+  std::vector<std::shared_ptr<Waker>> members;
   // Totals over all rounds, so that a member that is late to notice the end of
   // one round cannot disturb the next.
   std::atomic<uint64_t> arrivals{0}, claimed{0}, finished{0};

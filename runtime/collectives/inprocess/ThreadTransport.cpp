@@ -28,6 +28,7 @@ Expected<Hub::Gathering *> Hub::join(const Participation &participation) {
             " members once, got member " + std::to_string(p.member) + " again");
   gathering.participants[p.member] = {p.inputs, p.outputs};
   gathering.wakers[p.member] = p.waker;
+  gathering.memory.push_back(p.memory);
   wakers.insert(p.waker);
   if (--gathering.missing == 0) {
     gathering.rendezvous =
@@ -49,9 +50,9 @@ Status Hub::await(const std::vector<Gathering *> &awaited) {
   return firstFailure;
 }
 
-void Hub::leave(const std::set<Waker *> &whose) {
+void Hub::leave(const std::set<std::shared_ptr<Waker>> &whose) {
   std::lock_guard<std::mutex> lock(mutex);
-  for (Waker *waker : whose)
+  for (const std::shared_ptr<Waker> &waker : whose)
     wakers.erase(waker);
 }
 
@@ -65,7 +66,7 @@ void Hub::abort(const Status &status) {
   if (firstFailure.ok())
     firstFailure = status;
   failed.store(true, std::memory_order_relaxed);
-  for (Waker *waker : wakers)
+  for (const std::shared_ptr<Waker> &waker : wakers)
     waker->wake();
   changed.notify_all();
 }

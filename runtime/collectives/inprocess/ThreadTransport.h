@@ -26,14 +26,15 @@ public:
   /// Adds one member; the meeting's rendezvous comes with the last of them.
   struct Gathering {
     std::vector<Participant> participants;
-    std::vector<Waker *> wakers;
+    std::vector<std::shared_ptr<Waker>> wakers;
+    std::vector<std::shared_ptr<const void>> memory; ///< of all
     size_t missing = 0;
     std::unique_ptr<Rendezvous> rendezvous;
   };
   Expected<Gathering *> join(const Participation &participation);
   /// Returns when each has all of its members.
   Status await(const std::vector<Gathering *> &gatherings);
-  void leave(const std::set<Waker *> &wakers);
+  void leave(const std::set<std::shared_ptr<Waker>> &wakers);
 
   bool hasFailed() const { return failed.load(std::memory_order_relaxed); }
   Status failure();
@@ -45,7 +46,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   std::map<Key, Gathering> gatherings;
-  std::set<Waker *> wakers;
+  std::set<std::shared_ptr<Waker>> wakers;
   Status firstFailure;
   std::atomic<bool> failed{false};
 };
@@ -77,7 +78,7 @@ private:
   std::shared_ptr<Hub> hub;
   std::vector<Hub::Gathering *> gatherings; ///< by ticket
   std::vector<Rendezvous *> tickets;        ///< once connected
-  std::set<Waker *> wakers;
+  std::set<std::shared_ptr<Waker>> wakers;
 };
 
 } // namespace pprt::inprocess

@@ -4,11 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Engine.h"
+#include "Letter.h"
 
 #include <algorithm>
 #include <string>
 #include <sys/prctl.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace pprt;
 using namespace pprt::mpi;
@@ -91,7 +93,7 @@ Expected<std::unique_ptr<Engine>> Engine::start() {
 Engine::~Engine() {
   if (!runs)
     return;
-  call([&] {
+  const auto finish = [this] {
     // What was cancelled ends soon.
     const auto end = Clock::now() + kLast;
     for (testLeft(); !left.empty() && Clock::now() < end; testLeft())
@@ -101,7 +103,14 @@ Engine::~Engine() {
     else // the system may still copy messages of theirs
       for (Left &its : left)
         (void)new Kept(std::move(its.memory));
-  });
+  };
+  if (!callUntil(finish, Clock::now() + finishTime)) {
+    printError("expects MPI_Finalize to return within " +
+               std::to_string(finishTime.count() / 1000) +
+               " s, which it has not: a process has stopped, or its host "
+               "cannot be reached");
+    _exit(int(ExitCode::hang));
+  }
   {
     std::lock_guard<std::mutex> lock(mutex);
     quits = true;
@@ -111,6 +120,10 @@ Engine::~Engine() {
 }
 
 void Engine::call(std::function<void()> work) {
+  (void)callUntil(std::move(work), Clock::time_point::max());
+}
+
+bool Engine::callUntil(std::function<void()> work, Clock::time_point end) {
   std::unique_lock<std::mutex> lock(mutex);
   changed.wait(lock, [&] { return !calls; });
   pendingCall = std::move(work);
@@ -118,10 +131,15 @@ void Engine::call(std::function<void()> work) {
   lock.unlock();
   wake();
   lock.lock();
-  changed.wait(lock, [&] { return !pendingCall; });
+  const auto isOver = [&] { return !pendingCall; };
+  if (end == Clock::time_point::max())
+    changed.wait(lock, isOver);
+  else if (!changed.wait_until(lock, end, isOver))
+    return false;
   calls = false;
   lock.unlock();
   changed.notify_all();
+  return true;
 }
 
 void Engine::wake() {

@@ -62,12 +62,15 @@ public:
   /// Starts MPI. Fails (usage) where it offers too little.
   static Expected<std::unique_ptr<Engine>> start();
   /// Finishes the MPI that it started, unless something failed: then others may
-  /// never come, and sends cannot be cancelled.
+  /// never come, and sends cannot be cancelled. Not on its own thread.
   ~Engine();
 
   /// From any thread but the engine's: runs `work` on it, and returns when that
   /// has ended.
   void call(std::function<void()> work);
+  /// The same, but false if that has not ended by then.
+  bool callUntil(std::function<void()> work,
+                 std::chrono::steady_clock::time_point end);
   /// From any thread: serve() will be called soon.
   void wake();
   /// From any thread: calls serve() here if nobody drives now. False otherwise.
@@ -108,6 +111,8 @@ public:
   Status wait(const char *call, Kept memory, Start start);
   /// Something failed: MPI will not be finished.
   void neverFinish() { finishes = false; }
+  /// How long MPI's end may take, before that ends the process (hang).
+  void finishWithin(std::chrono::milliseconds time) { finishTime = time; }
   /// The highest tag of a message.
   int highestTag() const { return tagLimit; }
 
@@ -144,6 +149,7 @@ private:
   bool runs = false;     ///< the thread, unless the system refused it
   std::mutex driving;    ///< of who calls MPI, and has what follows
   bool finishes = false; ///< MPI, which this engine has started
+  std::chrono::milliseconds finishTime = std::chrono::hours(24);
   std::vector<Client *> clients;
   std::vector<MPI_Request> requests;
   std::vector<Watch> watches; ///< of each request

@@ -316,10 +316,9 @@ void MpiTransport::finishLane(Member &self, LaneState &state) {
 void MpiTransport::finishOne(Member &self) {
   if (--self.remaining > 0)
     return;
-  Waker *waker = self.told.waker;
   self.complete.store(self.rounds, std::memory_order_release);
-  if (waker)
-    waker->wake();
+  if (self.told.waker)
+    self.told.waker->wake();
 }
 
 //===----------------------------------------------------------------------===//

@@ -21,13 +21,13 @@ static constexpr uint64_t kFirstTag = 2;
 static constexpr uint64_t kHeard = UINT64_MAX;
 
 MpiTransport::MpiTransport(std::shared_ptr<Engine> driver,
+                           std::shared_ptr<Failures> known,
                            MPI_Comm communicator,
                            std::vector<uint32_t> processes, uint32_t process,
-                           const Limits &limits,
-                           std::function<void(const Status &)> noteFailure)
+                           const Limits &limits)
     : engine(std::move(driver)), communicator(communicator),
       processOf(std::move(processes)), process(process), limits(limits),
-      noteFailure(std::move(noteFailure)) {
+      failures(std::move(known)), age(failures->settled()) {
   std::map<uint32_t, uint32_t> counts;
   for (uint32_t home : processOf)
     indexInProcess.push_back(counts[home]++);
@@ -46,10 +46,19 @@ MpiTransport::MpiTransport(std::shared_ptr<Engine> driver,
 MpiTransport::~MpiTransport() {
   // What messages that have not ended read and write.
   struct Rest {
-    std::shared_ptr<const void> heard;
+    Kept heard;
+    std::set<Kept> ofRanks;
   };
-  const auto rest = std::make_shared<Rest>(Rest{heard});
-  engine->call([&] { engine->remove(*this, rest); });
+  const auto rest = std::make_shared<Rest>();
+  rest->heard = heard;
+  for (const std::unique_ptr<Member> &self : members)
+    rest->ofRanks.insert(self->told.memory);
+  engine->call([&] {
+    // After a failure others may still send by it.
+    if (engine->remove(*this, rest) && !failures->hasAny() &&
+        MPI_Comm_free(&communicator) != MPI_SUCCESS)
+      engine->neverFinish();
+  });
 }
 
 /// Of a stream: its place, both members' numbers in their processes, and
@@ -224,7 +233,7 @@ void MpiTransport::fail(const Status &status) {
       failure = status;
   }
   isAborted.store(true, std::memory_order_release);
-  noteFailure(status);
+  failures->note(status, age);
   threads.abort(status);
   // A failure may be heard of while members are still prepared.
   std::lock_guard<std::mutex> lock(mutex);

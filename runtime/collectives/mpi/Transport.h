@@ -21,6 +21,7 @@
 
 #include "../inprocess/ThreadTransport.h"
 #include "Engine.h"
+#include "Failures.h"
 #include "Lanes.h"
 #include "Letter.h"
 #include "Model.h"
@@ -32,12 +33,11 @@ namespace pprt::mpi {
 
 class MpiTransport final : public Transport, private Client {
 public:
-  /// `processOf[rank]`, of the whole mesh. `noteFailure` hears of failures, on
-  /// any thread.
-  MpiTransport(std::shared_ptr<Engine> engine, MPI_Comm communicator,
+  /// `processOf[rank]`, of the whole mesh. The communicator becomes its own.
+  MpiTransport(std::shared_ptr<Engine> engine,
+               std::shared_ptr<Failures> failures, MPI_Comm communicator,
                std::vector<uint32_t> processOf, uint32_t process,
-               const Limits &limits,
-               std::function<void(const Status &)> noteFailure);
+               const Limits &limits);
   ~MpiTransport() override;
 
   TransportModel model() const override {
@@ -98,7 +98,8 @@ private:
   uint32_t ranksPerProcess = 1;
   const uint32_t process;
   const Limits limits;
-  const std::function<void(const Status &)> noteFailure;
+  const std::shared_ptr<Failures> failures;
+  const uint64_t age; ///< of this one, for failures
   /// By ticket. They grow, under `mutex`, until connect().
   std::vector<std::unique_ptr<Member>> members;
   std::map<std::tuple<uint64_t, Section, uint32_t>, std::unique_ptr<Meeting>>

@@ -8,6 +8,7 @@
 #include "Transport.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <sched.h>
 #include <thread>
@@ -20,8 +21,8 @@ using namespace pprt::mpi;
 static constexpr int kGatherTag = 1, kNoticeTag = 2, kBeatTag = 3;
 /// The names of requests.
 static constexpr uint64_t kNotice = 0, kBeat = 1;
-/// What beats say.
-static const char kIsThere = 0, kLeaves = 1;
+/// What beats say: nothing but that this process is there.
+static const char kThere = 0;
 static constexpr std::chrono::milliseconds kBetweenBeats(500);
 /// How long process 0 has to end all processes, before process 1 does, and so
 /// on.
@@ -66,7 +67,7 @@ Status MpiWorld::open() {
   listen();
   if (size > 1)
     listenForBeats();
-  return cause;
+  return failures->first();
 }
 
 /// A communicator of its own.
@@ -126,10 +127,30 @@ MpiWorld::~MpiWorld() {
   engine->call([&] {
     if (!isOpen) // others may still wait for this process to come
       return engine->neverFinish();
-    if (size > 1)
-      beat(kLeaves);
+    // Then all have come, and wait for MPI alone.
+    if (!sayGoodbye())
+      engine->neverFinish();
+    else if (limits.silenceSeconds > 0)
+      engine->finishWithin(std::chrono::seconds(limits.silenceSeconds) +
+                           std::min(rank, 2) * kPatience);
     engine->remove(*this, mail);
   });
+}
+
+/// MPI's own end waits for others without a word, so that comes afterwards.
+bool MpiWorld::sayGoodbye() {
+  // Whether there was a failure here, and anywhere.
+  const auto failed = std::make_shared<std::array<int, 2>>();
+  (*failed)[0] = failures->hasAny();
+  isWaiting = true;
+  waitsAt = std::chrono::steady_clock::now();
+  const Status status =
+      engine->wait("MPI_Iallreduce", failed, [&](MPI_Request *request) {
+        return MPI_Iallreduce(&(*failed)[0], &(*failed)[1], 1, MPI_INT, MPI_MAX,
+                              control, request);
+      });
+  isWaiting = false;
+  return status.ok() && (*failed)[1] == 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -140,11 +161,12 @@ Status MpiWorld::together(const std::function<Status()> &work) {
   Status status;
   engine->call([&] {
     isWaiting = true;
+    waitsAt = std::chrono::steady_clock::now();
     status = work();
     isWaiting = false;
   });
   if (!status.ok())
-    noteFailure(status);
+    fail(status);
   return status;
 }
 
@@ -270,13 +292,16 @@ Status MpiWorld::agreeHere(const Status &mine, bool interrupted,
     if (Status status = broadcastFrom(process, letter); !status.ok())
       return status;
     verdict.first = unpackLetter(letter);
+    failures->settle();
     break;
   }
   return {};
 }
 
-Verdict MpiWorld::agree(const Status &mine, bool interrupted) {
+Verdict MpiWorld::agree(const Status &given, bool interrupted) {
   Verdict verdict = {};
+  // What nobody has asked for may have failed, too.
+  const Status mine = given.ok() ? failures->first() : given;
   if (Status status =
           together([&] { return agreeHere(mine, interrupted, verdict); });
       !status.ok())
@@ -302,8 +327,7 @@ Expected<std::unique_ptr<Transport>> MpiWorld::transport(uint32_t worldSize) {
       !status.ok())
     return status;
   return std::unique_ptr<Transport>(std::make_unique<MpiTransport>(
-      engine, own, homes(worldSize), process(), limits,
-      [this](const Status &status) { noteFailure(status); }));
+      engine, failures, own, homes(worldSize), process(), limits));
 }
 
 //===----------------------------------------------------------------------===//
@@ -334,22 +358,22 @@ void MpiWorld::listenForBeats() {
   });
 }
 
-void MpiWorld::beat(const char &saying) {
+void MpiWorld::beat() {
   saidAt = std::chrono::steady_clock::now();
   // So small that nobody needs to take it: this ends at once.
   if (Status status = engine->leave("MPI_Isend", nullptr,
                                     [&](MPI_Request *request) {
-                                      return MPI_Isend(&saying, 1, MPI_BYTE,
+                                      return MPI_Isend(&kThere, 1, MPI_BYTE,
                                                        (rank + 1) % size,
                                                        kBeatTag, control,
                                                        request);
                                     });
       !status.ok())
-    noteFailure(status);
+    fail(status);
 }
 
 bool MpiWorld::isSilent() const {
-  return size > 1 && mail->heard == kIsThere && limits.silenceSeconds > 0 &&
+  return size > 1 && limits.silenceSeconds > 0 &&
          std::chrono::steady_clock::now() - heardAt >
              std::chrono::seconds(limits.silenceSeconds);
 }
@@ -357,9 +381,7 @@ bool MpiWorld::isSilent() const {
 void MpiWorld::completed(uint64_t name) {
   if (name == kBeat) {
     heardAt = std::chrono::steady_clock::now();
-    if (mail->heard == kIsThere) // another follows
-      listenForBeats();
-    return;
+    return listenForBeats(); // another follows
   }
   // While this process was stopped, whoever told has waited in vain, and says
   // it itself. serve() may not have noticed yet.
@@ -369,19 +391,13 @@ void MpiWorld::completed(uint64_t name) {
   endAll(unpackLetter(mail->notice));
 }
 
-void MpiWorld::noteFailure(const Status &status) {
-  std::lock_guard<std::mutex> lock(mutex);
-  if (!cause.ok())
-    return;
-  cause = status;
-  failedAt = std::chrono::steady_clock::now();
-  hasFailed.store(true, std::memory_order_release);
-}
-
-std::chrono::steady_clock::time_point MpiWorld::waitsUntil() {
-  std::lock_guard<std::mutex> lock(mutex);
-  return failedAt +
-         (cause.code() == ExitCode::interrupted ? kComingSoon : kComing);
+bool MpiWorld::isLate() {
+  if (!isWaiting || !failures->isOpen())
+    return false;
+  const auto patience =
+      failures->first().code() == ExitCode::interrupted ? kComingSoon : kComing;
+  return std::chrono::steady_clock::now() >
+         std::max(waitsAt, failures->since()) + patience;
 }
 
 void MpiWorld::watch(std::function<bool()> asked) {
@@ -405,31 +421,37 @@ bool MpiWorld::serve() {
     heardAt = wokeAt = now;
   servedAt = now;
   if (size > 1 && now > saidAt + kBetweenBeats)
-    beat(kIsThere);
+    beat();
   if (isBlocked())
-    noteFailure(Status(ExitCode::interrupted,
-                       "interrupted while it waited for another process, "
-                       "which did not come"));
-  const bool isLate = hasFailed.load(std::memory_order_acquire) && isWaiting &&
-                      now > waitsUntil();
-  if (isSilent())
-    noteFailure(Status(
-        ExitCode::hang,
-        "expects an answer of process " +
-            std::to_string((rank + size - 1) % size) + " within " +
-            std::to_string(limits.silenceSeconds) +
-            " s, got none: it has stopped, or its host cannot be reached"));
-  else if (!isLate && !aborts.load(std::memory_order_acquire))
+    fail(Status(ExitCode::interrupted,
+                "interrupted while it waited for another process, "
+                "which did not come"));
+  if (aborts.load(std::memory_order_acquire)) {
+    std::unique_lock<std::mutex> lock(mutex);
+    const Status wanted = lastWord;
+    lock.unlock();
+    end(wanted);
+  }
+  if (isLate())
+    end(failures->first());
+  if (!isSilent())
     return false;
-  std::unique_lock<std::mutex> lock(mutex);
-  const Status first = cause;
-  lock.unlock();
+  fail(Status(ExitCode::hang,
+              "expects an answer of process " +
+                  std::to_string((rank + size - 1) % size) + " within " +
+                  std::to_string(limits.silenceSeconds) +
+                  " s, got none: it has stopped, or its host cannot be "
+                  "reached"));
+  end(failures->first());
+}
+
+void MpiWorld::end(const Status &status) {
   if (rank != 0)
-    tellFirst(first);
+    tellFirst(status);
   // Who waited in vain while this process was stopped may be telling it.
-  if (now < wokeAt + kPatience)
+  if (std::chrono::steady_clock::now() < wokeAt + kPatience)
     std::this_thread::sleep_for(kPatience);
-  endAll(first);
+  endAll(status);
 }
 
 /// Leaves the end to process 0, as long as that answers.
@@ -451,8 +473,7 @@ void MpiWorld::tellFirst(const Status &status) {
 void MpiWorld::abort(const Status &status) {
   {
     std::lock_guard<std::mutex> lock(mutex);
-    if (cause.ok())
-      cause = status;
+    lastWord = status; // whatever else has failed before
   }
   aborts.store(true, std::memory_order_release);
   engine->wake();

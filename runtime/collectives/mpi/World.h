@@ -15,6 +15,7 @@
 #define PPRT_COLLECTIVES_MPI_WORLD_H
 
 #include "Engine.h"
+#include "Failures.h"
 #include "Model.h"
 #include "pprt/World.h"
 
@@ -48,8 +49,6 @@ private:
   /// `work` on the engine's thread, with other processes, who wait for ever if
   /// it fails here.
   Status together(const std::function<Status()> &work);
-  /// From any thread: sessions have failed.
-  void noteFailure(const Status &status);
 
   // On the engine's thread.
   Status open();
@@ -61,17 +60,23 @@ private:
   Status agreeHere(const Status &mine, bool interrupted, Verdict &verdict);
   void listen();
   void listenForBeats();
-  void beat(const char &saying);
+  void beat();
   /// Whether the process before this one is silent.
   bool isSilent() const;
-  /// After a failure.
-  std::chrono::steady_clock::time_point waitsUntil();
+  /// Whether others have not come for too long after a failure.
+  bool isLate();
+  /// Ends all processes; one of them tells why.
+  [[noreturn]] void end(const Status &status);
+  /// Returns once all processes have come here; whether nothing has failed in
+  /// any.
+  bool sayGoodbye();
+  void fail(const Status &status) { failures->note(status, UINT64_MAX); }
   /// Whether a user wants the end and others do not come.
   bool isBlocked();
   [[noreturn]] void tellFirst(const Status &status);
   bool serve() override;
   void completed(uint64_t name) override;
-  void failed(const Status &status) override { noteFailure(status); }
+  void failed(const Status &status) override { fail(status); }
 
   const std::shared_ptr<Engine> engine;
   const Limits limits;
@@ -81,21 +86,22 @@ private:
   /// What MPI may write.
   struct Mail {
     std::vector<std::byte> notice; ///< a failure that another process tells of
-    /// What the process before this one says last.
-    char heard = 0;
+    char heard = 0;                ///< the last beat
   };
   const std::shared_ptr<Mail> mail = std::make_shared<Mail>();
   bool isOpen = false; ///< and is to be left
   std::chrono::steady_clock::time_point heardAt, saidAt, servedAt, wokeAt;
 
-  std::mutex mutex;
-  Status cause; ///< of an abort, or the first failure that was noted
-  std::atomic<bool> aborts{false}, hasFailed{false};
-  std::function<bool()> isInterrupted; ///< under the mutex; may be empty
-  bool isWaiting = false;              ///< for other processes
+  const std::shared_ptr<Failures> failures = std::make_shared<Failures>();
+  bool isWaiting = false; ///< for other processes, since then
+  std::chrono::steady_clock::time_point waitsAt;
   /// Since when it waits uninterrupted.
   std::chrono::steady_clock::time_point calmAt;
-  std::chrono::steady_clock::time_point failedAt;
+
+  std::mutex mutex;
+  Status lastWord;                     ///< of abort()
+  std::function<bool()> isInterrupted; ///< may be empty
+  std::atomic<bool> aborts{false};
 };
 
 } // namespace pprt::mpi

@@ -110,7 +110,8 @@ Status Preparation::prepare(const MeetingPlace &place) {
       Task &task = *tasks[local][meeting->indices[member]];
       Participation its = participation;
       its.member = member;
-      its.waker = &ranks[local]->event;
+      its.waker = ranks[local]->event;
+      its.memory = ranks[local]->arena;
       addMemory(task, its);
       its.staging = ranks[local]->arena->address() +
                     ranks[local]->staging.offsets[task.instruction->queue];

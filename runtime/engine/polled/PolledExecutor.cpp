@@ -190,7 +190,7 @@ void PolledExecutor::State::fail(const Status &status) {
   }
   cancellation.isSet.store(true, std::memory_order_relaxed);
   for (std::unique_ptr<Rank> &rank : ranks)
-    rank->event.wake();
+    rank->event->wake();
   transport->abort(status);
   changed.notify_all();
 }

@@ -144,7 +144,7 @@ Status Rank::run(Section which, int64_t step, Stream &stream, HostData &host,
   while (remaining > 0 && failure.ok()) {
     // Before everything that a wake tells of, the cancellation among
     // it: what comes later ends the wait below.
-    const uint32_t seen = event.count();
+    const uint32_t seen = event->count();
     if (cancellation.isRequested())
       break;
     size_t completed = 0;
@@ -165,9 +165,9 @@ Status Rank::run(Section which, int64_t step, Stream &stream, HostData &host,
       break;
     if (transport && spins > 0) {
       const OfTransport scope;
-      transport->help([&] { return event.count() != seen; });
+      transport->help([&] { return event->count() != seen; });
     }
-    event.wait(seen, spins);
+    event->wait(seen, spins);
   }
   section.store(-1, std::memory_order_relaxed);
   attributeAllocations(nullptr);

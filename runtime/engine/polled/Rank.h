@@ -16,8 +16,8 @@
 
 #include "../../collectives/inprocess/Event.h"
 #include "../Executor.h"
-#include "../Staging.h"
 #include "../ScalarRows.h"
+#include "../Staging.h"
 #include "pprt/Mesh.h"
 
 namespace pprt::polled {
@@ -64,9 +64,10 @@ public:
              const Cancellation &cancellation, uint32_t spins);
 
   /// Wakes the thread if it waits.
-  inprocess::Event event;
+  const std::shared_ptr<inprocess::Event> event =
+      std::make_shared<inprocess::Event>();
   Transport *transport = nullptr; ///< if it meets others
-  std::unique_ptr<Memory> arena; ///< with the staging behind it
+  std::shared_ptr<Memory> arena;  ///< with the staging behind it
   Staging staging;
   ScalarRows scalars;
   AllocationCounter allocations; ///< by its threads, while they run sections

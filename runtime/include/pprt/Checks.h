@@ -12,13 +12,23 @@
 //    before it has completed on the same rank. Other ranks may be elsewhere.
 //  - The instructions of one queue run one after another, in list order. The
 //    queue's head starts when its waits hold; queues are otherwise independent.
-//  - A send and its receive, and the members of a collective, are a
-//    rendezvous: none completes before all have started.
+//  - A send and its receive, and the members of a collective, meet: none
+//    completes before all those have started that it sends elements to or
+//    receives them from. It may wait for the others, too.
 //  - A rank's memory is ordered by its own queues and waits alone: an order
 //    that only exists through messages of other ranks is not relied upon.
 //  - The slots of parameters and states are defined before the setup, and
 //    read by the host between sections. Everything else must be written before
 //    it is read. What is read was last written through the same slot.
+//
+// Backends may thus differ in how many members of a meeting one waits for: of a
+// permute or of empty messages, threads wait for all, processes for those with
+// something to exchange. Both ends are covered. Deadlock is judged as if each
+// member waited for all, and whoever waits for fewer completes no later, so that
+// nothing gets stuck that did not before. Races and clobbers are judged by the
+// orders within one rank, to which waiting for others adds nothing that is
+// relied upon. And what a member receives it has waited for, so that the bits
+// are the same.
 //
 // Each check takes time linear in the instructions of distinct programs, their
 // arguments and waits (times the few queues of a rank and a logarithm for the

@@ -60,9 +60,6 @@ using Ticket = uint32_t;
 
 enum class Progress {
   pending,
-  /// The meeting's place on a queue of the device is fixed. No transport of the
-  /// processors answers so.
-  enqueued,
   /// The member's memory may be read and written again.
   complete
 };

@@ -5,12 +5,13 @@
 // Loaded before MPI. PP_MPI_FAULT=CALL:N has the N-th call of CALL fail in the
 // last of two processes, MPI_Status among them, which is a message that is
 // complete. MPI_Finalize never returns, and MPI_Comm_get_attr
-// tells of N as the highest tag in all.
+// tells of N as the highest tag in all. MPI_Comm_free:0 counts communicators.
 //
 //===----------------------------------------------------------------------===//
 #include <mpi.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <unistd.h>
@@ -49,8 +50,6 @@ static bool fails(const char *call) {
     return fails(#name) ? MPI_ERR_OTHER : P##name arguments;                   \
   }
 
-FAULTY(MPI_Comm_idup, (MPI_Comm from, MPI_Comm *to, MPI_Request *request),
-       (from, to, request))
 FAULTY(MPI_Iallgather,
        (const void *from, int count, MPI_Datatype type, void *to, int room,
         MPI_Datatype others, MPI_Comm all, MPI_Request *request),
@@ -97,7 +96,23 @@ extern "C" int MPI_Comm_get_attr(MPI_Comm all, int key, void *value,
   return MPI_SUCCESS;
 }
 
+static std::atomic<int> communicators{0};
+
+extern "C" int MPI_Comm_idup(MPI_Comm from, MPI_Comm *to,
+                             MPI_Request *request) {
+  ++communicators;
+  return fails("MPI_Comm_idup") ? MPI_ERR_OTHER
+                                : PMPI_Comm_idup(from, to, request);
+}
+
+extern "C" int MPI_Comm_free(MPI_Comm *communicator) {
+  --communicators;
+  return PMPI_Comm_free(communicator);
+}
+
 extern "C" int MPI_Finalize() {
+  if (fault().call == "MPI_Comm_free")
+    std::fprintf(stderr, "%d communicators are left\n", int(communicators));
   if (fails("MPI_Finalize"))
     pause();
   return PMPI_Finalize();

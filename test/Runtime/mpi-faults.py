@@ -123,3 +123,6 @@ Run(2, "--ranks=2", "--silence=2", "--gtest_filter=*Agree*", fault="MPI_Finalize
 # A message arrives broken.
 Run(2, "--ranks=2", "--until-fault", fault="MPI_Status:9").expect(
     "a broken message", {15}, "error: a message between processes: ")
+# Each session frees its communicator; the world's goes with MPI.
+Run(2, "--ranks=2", "--gtest_filter=*NobodyLeaves*", fault="MPI_Comm_free:0").expect(
+    "no failure", {0}, "1 communicators are left")

@@ -16,8 +16,9 @@
 //
 // MPI has no wait that rests, so the engine's thread asks again and again: at
 // once while something happens, after sleeps that grow when nothing does.
-// Whoever hands it work wakes it. No call of it blocks inside MPI: what may
-// take long is a request that wait() polls.
+// Whoever hands it work wakes it. No call of it blocks inside MPI but the first
+// and the last, which start and finish it: what else may take long is a request
+// that wait() polls.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_MPI_ENGINE_H
@@ -44,6 +45,8 @@ public:
   virtual ~Client() = default;
   /// Starts what was handed in meanwhile. True if that was something.
   virtual bool serve() = 0;
+  /// The engine is at long work of another: does what cannot wait for its end.
+  virtual void breathe() {}
   /// The request that was watched under `name` is complete.
   virtual void completed(uint64_t name) = 0;
   /// One of its requests has failed, or could not be started, or MPI itself
@@ -82,6 +85,11 @@ public:
   // While driving only. `start` starts one request: it gets a place for it, and
   // returns the code of `call`, which is the name of what it calls.
   void add(Client &client);
+  /// By a client, between two parts of long work.
+  void breathe() {
+    for (Client *client : clients)
+      client->breathe();
+  }
   /// Ends what listens, and calls the client no more; `memory` is all that its
   /// requests use. Returns whether MPI has ended them all.
   bool remove(Client &client, Kept memory);

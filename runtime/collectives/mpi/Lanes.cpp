@@ -13,83 +13,112 @@
 using namespace pprt;
 using namespace pprt::mpi;
 
+namespace {
+/// Cuts moves, as far as one member has to do with them: what all members have
+/// to do is quadratic in their number.
+class Cutter {
+public:
+  Cutter(uint32_t member, const Limits &limits)
+      : member(member), limits(limits) {}
+
+  void cut(const Move &move);
+  std::vector<Cut> cuts;
+
+private:
+  std::vector<Part> mineOf(const std::vector<Part> &parts) const;
+  void cutSum(const Move &move, const Region &region, uint64_t source,
+              uint64_t target);
+  void add(const Move &move, Cut cut);
+
+  const uint32_t member;
+  const Limits &limits;
+};
+} // namespace
+
+std::vector<Part> Cutter::mineOf(const std::vector<Part> &parts) const {
+  std::vector<Part> mine;
+  for (const Part &part : parts)
+    if (part.member == member)
+      mine.push_back(part);
+  return mine;
+}
+
 /// The move's targets as cuts of `region`, whose elements follow each other.
-static void cutSum(const Move &move, uint32_t index, const Region &region,
-                   uint64_t source, uint64_t target, std::vector<Cut> &cuts) {
+void Cutter::cutSum(const Move &move, const Region &region, uint64_t source,
+                    uint64_t target) {
+  const std::vector<Part> mySources = mineOf(move.sources);
+  const std::vector<Part> myTargets = mineOf(move.targets);
   const uint64_t n = move.targets.size();
   for (uint64_t t = 0; t < n; ++t) {
     const uint64_t begin = region.run * t / n;
     const uint64_t end = region.run * (t + 1) / n;
     Cut cut;
-    cut.move = index;
     cut.region.run = end - begin;
     const auto at = [](Part part, uint64_t offset) {
       part.offset += offset;
       return part;
     };
-    for (const Part &part : move.sources)
-      cut.sources.push_back(at(part, source + begin));
     cut.owner = at(move.targets[t], target + begin);
-    for (uint64_t other = 0; other < n; ++other)
-      if (other != t)
-        cut.others.push_back(at(move.targets[other], target + begin));
-    cuts.push_back(std::move(cut));
+    const bool isMine = cut.owner.member == member;
+    for (const Part &part : isMine ? move.sources : mySources)
+      cut.sources.push_back(at(part, source + begin));
+    if (isMine) {
+      for (uint64_t other = 0; other < n; ++other)
+        if (other != t)
+          cut.others.push_back(at(move.targets[other], target + begin));
+    } else {
+      for (const Part &part : myTargets)
+        cut.others.push_back(at(part, target + begin));
+    }
+    add(move, std::move(cut));
   }
 }
 
-static void cutMove(const Move &move, uint32_t index, std::vector<Cut> &cuts) {
+void Cutter::cut(const Move &move) {
   const Region &region = move.region;
   if (move.sources.size() == 1 || move.targets.size() == 1) {
+    const std::vector<Part> mySources = mineOf(move.sources);
     for (const Part &target : move.targets) {
       Cut cut;
-      cut.move = index;
       cut.region = region;
-      cut.sources = move.sources;
+      cut.sources = target.member == member ? move.sources : mySources;
       cut.owner = target;
-      cuts.push_back(std::move(cut));
+      add(move, std::move(cut));
     }
     return;
   }
   if (isDenseSource(region) && isDenseTarget(region)) {
     Region dense;
     dense.run = elementCount(region);
-    return cutSum(move, index, dense, 0, 0, cuts);
+    return cutSum(move, dense, 0, 0);
   }
   // No collective needs this; it is right, and slow.
   for (uint64_t outer = 0; outer < region.outer; ++outer)
     for (uint64_t middle = 0; middle < region.middle; ++middle) {
       Region run;
       run.run = region.run;
-      cutSum(move, index, run,
+      cutSum(move, run,
              outer * region.sourceOuter + middle * region.sourceMiddle,
-             outer * region.targetOuter + middle * region.targetMiddle, cuts);
+             outer * region.targetOuter + middle * region.targetMiddle);
     }
 }
 
-std::vector<Cut> mpi::cutMoves(const std::vector<Move> &moves,
-                               const Limits &limits) {
-  std::vector<Cut> all;
-  for (size_t m = 0; m < moves.size(); ++m)
-    cutMove(moves[m], uint32_t(m), all);
-  std::vector<Cut> cuts;
-  for (Cut &cut : all) {
-    const Move &move = moves[cut.move];
-    cut.element = move.element;
-    cut.reduction = move.reduction;
-    const uint64_t count = elementCount(cut.region);
-    if (count == 0)
-      continue;
-    const uint64_t width = elementSize(cut.element);
-    cut.isStaged = !isDenseSource(cut.region) || !isDenseTarget(cut.region);
-    // A sum stages a chunk of each source, and its result where that is packed.
-    uint64_t bytes = limits.messageBytes;
-    if (cut.sources.size() > 1 || cut.isStaged)
-      bytes = std::min(bytes, limits.stagingBytes / kWindow /
-                                  (cut.sources.size() + cut.isStaged));
-    cut.chunk = std::clamp<uint64_t>(bytes / width, 1, count);
-    cuts.push_back(std::move(cut));
-  }
-  return cuts;
+void Cutter::add(const Move &move, Cut cut) {
+  const uint64_t count = elementCount(cut.region);
+  if (count == 0 ||
+      (cut.owner.member != member && cut.sources.empty() && cut.others.empty()))
+    return;
+  cut.element = move.element;
+  cut.reduction = move.reduction;
+  const uint64_t width = elementSize(cut.element);
+  cut.isStaged = !isDenseSource(cut.region) || !isDenseTarget(cut.region);
+  // A sum stages a chunk of each source, and its result where that is packed.
+  uint64_t bytes = limits.messageBytes;
+  if (move.sources.size() > 1 || cut.isStaged)
+    bytes = std::min(bytes, limits.stagingBytes / kWindow /
+                                (move.sources.size() + cut.isStaged));
+  cut.chunk = std::clamp<uint64_t>(bytes / width, 1, count);
+  cuts.push_back(std::move(cut));
 }
 
 namespace {
@@ -138,6 +167,7 @@ void LaneMaker::place(Lane &lane, uint64_t buffers) {
   const Cut &cut = list.cuts[lane.cut];
   // Each buffer is aligned for any element.
   const uint64_t buffer = (cut.chunk * elementSize(cut.element) + 63) / 64 * 64;
+  lane.buffer = buffer;
   lane.chunkStaging = buffers * buffer;
   const uint64_t bytes =
       lane.chunkStaging * std::min<uint64_t>(kWindow, lane.chunks);
@@ -233,7 +263,10 @@ LaneList mpi::makeLanes(const std::vector<Move> &moves, uint32_t member,
                         const std::function<bool(uint32_t)> &isLocal,
                         const Limits &limits) {
   LaneList list;
-  list.cuts = cutMoves(moves, limits);
+  Cutter cutter(member, limits);
+  for (const Move &move : moves)
+    cutter.cut(move);
+  list.cuts = std::move(cutter.cuts);
   LaneMaker maker(list, member, isLocal, limits);
   for (uint32_t cut = 0; cut < list.cuts.size(); ++cut)
     maker.add(cut);

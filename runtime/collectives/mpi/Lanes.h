@@ -14,8 +14,9 @@
 //
 // A member has a lane for a cut that it owns, one for each that it sends a part
 // of to another process, and one for each whose result it awaits from another.
-// Messages between two members with one tag go in the order of the cuts, of
-// which all members have the same list: that order alone keeps chunks apart.
+// Messages between two members with one tag go in the order of the cuts, in
+// which each member has those that concern it: that order alone keeps chunks
+// apart.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_MPI_LANES_H
@@ -30,7 +31,8 @@ namespace pprt::mpi {
 /// Chunks of a lane that are on their way at a time.
 constexpr uint32_t kWindow = 2;
 
-/// Of messages, sizes that only tests make small.
+/// Of messages: times that programs choose, and sizes that only tests make
+/// small.
 struct Limits {
   /// A process of which nothing is heard for so long has stopped; 0: never.
   uint64_t silenceSeconds = 30;
@@ -42,18 +44,16 @@ struct Limits {
 
 /// A part of a move that one member completes.
 struct Cut {
-  uint32_t move;
-  Region region; ///< of the whole move; dense if `begin` or `count` say a part
+  Region region; ///< of the whole move, or dense: a run of its elements
   ppx::ElementType element;
   ppx::Reduction reduction;
-  std::vector<Part> sources;
   Part owner;
+  /// In the owner's list all of them, in another member's its own.
+  std::vector<Part> sources;
   std::vector<Part> others; ///< who gets the owner's result
   uint64_t chunk;           ///< elements of each chunk but the last
   bool isStaged;            ///< one side or both lie in pieces
 };
-
-std::vector<Cut> cutMoves(const std::vector<Move> &moves, const Limits &limits);
 
 struct Lane {
   enum class Kind : uint8_t {
@@ -85,6 +85,15 @@ struct Lane {
   /// Staging: where this lane's begins, how much a chunk takes, and how many
   /// earlier lanes with staging must be complete before its first.
   uint64_t staging = 0, chunkStaging = 0;
+  /// Bytes of each of a chunk's buffers: one for each remote source in their
+  /// order, then, where it is packed, one for each source here and one for the
+  /// result.
+  uint64_t buffer = 0;
+  uint64_t ofRemote(uint64_t source) const { return source * buffer; }
+  uint64_t ofLocal(uint64_t source) const {
+    return (remoteSources.size() + source) * buffer;
+  }
+  uint64_t ofResult() const { return sourceRemote.size() * buffer; }
   uint32_t stagedBefore = 0; ///< number of staged lanes to be complete
   int stagedIndex = -1;      ///< which of the staged lanes this is
 };
@@ -97,7 +106,7 @@ struct Stream {
 };
 
 struct LaneList {
-  std::vector<Cut> cuts;
+  std::vector<Cut> cuts; ///< that the member has a part of
   std::vector<Lane> lanes;
   std::vector<Stream> streams;
   /// Of the last buffer only what the largest chunk in it fills.

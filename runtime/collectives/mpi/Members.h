@@ -44,12 +44,12 @@ struct MpiTransport::Member {
   uint32_t joined = 0;          ///< lanes of others that use this memory
   uint32_t remaining = 0;       ///< lanes and uses to come, of this round
   uint64_t rounds = 0;          ///< rounds started, on the engine's thread
-  Meeting *meeting = nullptr;
+  Present *present = nullptr;
   std::atomic<uint64_t> complete{0}; ///< rounds
 };
 
 /// The members of a meeting that are here.
-struct MpiTransport::Meeting {
+struct MpiTransport::Present {
   std::vector<Member *> members; ///< null: elsewhere
 };
 

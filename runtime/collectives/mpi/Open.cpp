@@ -9,6 +9,7 @@
 #include "Plugin.h"
 
 #include <climits>
+#include <cstring>
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -59,11 +60,14 @@ Expected<std::unique_ptr<World>> mpi::openWorld(const std::string &library,
                       " (install libopenmpi-dev and openmpi-bin, then build "
                       "with -DPP_MPI=ON), got: " +
                       dlerror());
+  auto *build =
+      reinterpret_cast<BuildFunction *>(dlsym(handle, "pprtMpiBuild"));
   auto *open = reinterpret_cast<OpenFunction *>(dlsym(handle, "pprtOpenMpi"));
-  if (!open)
-    return Status(ExitCode::usage, "'" + path +
-                                       "' expects the function pprtOpenMpi: it "
-                                       "is of another build");
+  if (!build || !open || std::strcmp(build(), mpi::build()) != 0)
+    return Status(ExitCode::usage,
+                  "'" + path +
+                      "' expects a program of its own build, got another: "
+                      "install both from one");
   Opened opened;
   open(limits, &opened);
   if (!opened.world)

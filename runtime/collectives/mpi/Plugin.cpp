@@ -8,6 +8,10 @@
 
 using namespace pprt;
 
+extern "C" __attribute__((visibility("default"))) const char *pprtMpiBuild() {
+  return mpi::build();
+}
+
 extern "C" __attribute__((visibility("default"))) void
 pprtOpenMpi(const mpi::Limits *limits, mpi::Opened *opened) {
   Expected<std::unique_ptr<World>> world =

@@ -19,8 +19,14 @@ struct Opened {
   Status failure; ///< if there is no world
 };
 
-/// The library's one function, `pprtOpenMpi`. Null limits: the usual ones.
+/// The library's function `pprtOpenMpi`. Null limits: the usual ones.
 using OpenFunction = void(const Limits *limits, Opened *opened);
+
+/// Of the sources that a program and the library must have alike: their
+/// interface, and all that decides which messages there are.
+const char *build();
+/// The library's function `pprtMpiBuild`, to be called first: its build().
+using BuildFunction = const char *();
 
 /// As openMpi(), with other limits. `library`: its path; if empty, it lies
 /// beside the program, in ../lib, beside the runtime's library, or where the

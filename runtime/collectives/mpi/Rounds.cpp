@@ -1,5 +1,4 @@
-//===- Rounds.cpp - the rounds of meetings, on the engine's thread
-//-----------===//
+//===- Rounds.cpp - the rounds of meetings, on the engine's thread --------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -18,6 +17,9 @@
 using namespace pprt;
 using namespace pprt::mpi;
 
+/// Elements to combine that take longer than to look at a clock.
+static constexpr uint64_t kLong = 1 << 14;
+
 void MpiTransport::begin(Member &self) {
   ++self.rounds;
   self.remaining = uint32_t(self.lanes.size()) + self.joined;
@@ -35,7 +37,7 @@ void MpiTransport::begin(Member &self) {
   }
   pump(self);
   // Others may have waited for this member.
-  for (Member *other : self.meeting->members)
+  for (Member *other : self.present->members)
     if (other && other != &self && other->rounds == self.rounds)
       pump(*other);
 }
@@ -64,6 +66,13 @@ bool MpiTransport::advance(Member &self, LaneState &state) {
     return advanceResult(self, state);
   }
   return false;
+}
+
+/// What the lane packs a chunk into, or receives it in. Two chunks that are on
+/// their way have different memory.
+std::byte *MpiTransport::stagingOf(const Member &self, const Lane &lane,
+                                   uint32_t chunk) {
+  return self.told.staging + lane.staging + chunk % kWindow * lane.chunkStaging;
 }
 
 /// The elements of a chunk.
@@ -96,8 +105,7 @@ bool MpiTransport::advanceSend(Member &self, LaneState &state) {
     if (lane.stagedIndex < 0) {
       data += begin * width;
     } else {
-      std::byte *packed = self.told.staging + lane.staging +
-                          chunk % kWindow * lane.chunkStaging;
+      std::byte *packed = stagingOf(self, lane, chunk);
       pack(Stretch::ofSource(cut.region, width, begin, count), data, packed);
       data = packed;
     }
@@ -139,7 +147,7 @@ bool MpiTransport::advanceResult(Member &self, LaneState &state) {
 bool MpiTransport::isPresent(const Member &self, const LaneState &state) const {
   const Cut &cut = self.list.cuts[state.lane->cut];
   const auto has = [&](const Part &side) {
-    const Member *other = self.meeting->members[side.member];
+    const Member *other = self.present->members[side.member];
     return !other || other->rounds == self.rounds;
   };
   return std::all_of(cut.sources.begin(), cut.sources.end(), has) &&
@@ -160,12 +168,10 @@ bool MpiTransport::postOwn(Member &self, LaneState &state) {
   const uint64_t width = elementSize(cut.element);
   const uint32_t chunk = state.posted++;
   const auto [begin, count] = rangeOf(cut, chunk);
-  std::byte *staging =
-      self.told.staging + lane.staging + chunk % kWindow * lane.chunkStaging;
-  const uint64_t buffer = (cut.chunk * width + 63) / 64 * 64;
+  std::byte *staging = stagingOf(self, lane, chunk);
   for (size_t i = 0; i < lane.remoteSources.size(); ++i)
     receive(self, state, chunk, lane.remoteSources[i].stream,
-            lane.stagedIndex >= 0 ? staging + i * buffer
+            lane.stagedIndex >= 0 ? staging + lane.ofRemote(i)
                                   : self.told.outputs[lane.part.operand] +
                                         (lane.part.offset + begin) * width,
             count * width);
@@ -190,6 +196,8 @@ bool MpiTransport::advanceOwn(Member &self, LaneState &state) {
     const uint32_t chunk = state.next++;
     state.chunks[chunk].state = Chunk::combined;
     combine(self, state, chunk);
+    if (rangeOf(self.list.cuts[lane.cut], chunk).second >= kLong)
+      engine->breathe();
     if (state.next == lane.chunks)
       for (const Lane::Remote &remote : lane.remoteOthers)
         ++self.turns[remote.stream];
@@ -208,16 +216,14 @@ void MpiTransport::combine(Member &self, LaneState &state, uint32_t chunk) {
   const Cut &cut = self.list.cuts[lane.cut];
   const uint64_t width = elementSize(cut.element);
   const auto [begin, count] = rangeOf(cut, chunk);
-  const uint64_t buffer = (cut.chunk * width + 63) / 64 * 64;
-  std::byte *staging =
-      self.told.staging + lane.staging + chunk % kWindow * lane.chunkStaging;
+  std::byte *staging = stagingOf(self, lane, chunk);
   std::byte *owned =
       self.told.outputs[lane.part.operand] + lane.part.offset * width;
   const Stretch from = Stretch::ofSource(cut.region, width, begin, count);
   const Stretch to = Stretch::ofTarget(cut.region, width, begin, count);
   const auto localSource = [&](size_t i) -> const std::byte * {
     const Part &source = cut.sources[i];
-    return self.meeting->members[source.member]->told.inputs[source.operand] +
+    return self.present->members[source.member]->told.inputs[source.operand] +
            source.offset * width;
   };
   if (cut.sources.size() == 1) {
@@ -235,27 +241,27 @@ void MpiTransport::combine(Member &self, LaneState &state, uint32_t chunk) {
   std::vector<const std::byte *> sources;
   for (size_t i = 0; i < cut.sources.size(); ++i) {
     if (lane.sourceRemote[i] >= 0) {
-      sources.push_back(staging + uint64_t(lane.sourceRemote[i]) * buffer);
+      sources.push_back(staging +
+                        lane.ofRemote(uint64_t(lane.sourceRemote[i])));
     } else if (!cut.isStaged) {
       sources.push_back(localSource(i) + begin * width);
     } else {
-      // Behind the buffers of those that come from elsewhere, in their order.
       const uint64_t here = uint64_t(std::count(
           lane.sourceRemote.begin(), lane.sourceRemote.begin() + long(i), -1));
-      std::byte *packed = staging + (lane.remoteSources.size() + here) * buffer;
+      std::byte *packed = staging + lane.ofLocal(here);
       pack(from, localSource(i), packed);
       sources.push_back(packed);
     }
   }
   std::vector<std::byte *> targets;
-  if (cut.isStaged) // its result is packed in the last buffer
-    targets.push_back(staging + cut.sources.size() * buffer);
+  if (cut.isStaged)
+    targets.push_back(staging + lane.ofResult());
   else
     targets.push_back(owned + begin * width);
   for (uint32_t other : lane.localOthers) {
     const Part &target = cut.others[other];
     targets.push_back(
-        self.meeting->members[target.member]->told.outputs[target.operand] +
+        self.present->members[target.member]->told.outputs[target.operand] +
         (target.offset + begin) * width);
   }
   inprocess::reduce(cut.element, cut.reduction, sources.data(),
@@ -301,7 +307,7 @@ void MpiTransport::finishLane(Member &self, LaneState &state) {
   if (lane.kind == Lane::Kind::own) {
     const Cut &cut = self.list.cuts[lane.cut];
     const auto release = [&](const Part &side) {
-      Member *other = self.meeting->members[side.member];
+      Member *other = self.present->members[side.member];
       if (other && other != &self)
         finishOne(*other);
     };

@@ -80,10 +80,10 @@ Expected<Ticket> MpiTransport::prepare(Participation participation) {
   const auto isHere = [&](uint32_t member) {
     return processOf[told.ranks[member]] == process;
   };
-  uint32_t here = 0;
+  uint32_t count = 0;
   for (uint32_t member = 0; member < told.ranks.size(); ++member)
-    here += isHere(member);
-  if (here == told.ranks.size()) {
+    count += isHere(member);
+  if (count == told.ranks.size()) {
     self->isOfThreads = true;
     Expected<Ticket> ticket = threads.prepare(told);
     if (!ticket)
@@ -119,14 +119,14 @@ Expected<Ticket> MpiTransport::prepare(Participation participation) {
   for (const Lane &lane : self->list.lanes)
     if (lane.stagedIndex >= 0)
       self->stagedDone.push_back(false);
-  std::unique_ptr<Meeting> &meeting =
-      meetings[{told.place, told.section, told.meeting}];
-  if (!meeting) {
-    meeting = std::make_unique<Meeting>();
-    meeting->members.resize(told.ranks.size());
+  std::unique_ptr<Present> &here =
+      present[{told.place, told.section, told.meeting}];
+  if (!here) {
+    here = std::make_unique<Present>();
+    here->members.resize(told.ranks.size());
   }
-  meeting->members[told.member] = self.get();
-  self->meeting = meeting.get();
+  here->members[told.member] = self.get();
+  self->present = here.get();
   return add(std::move(self));
 }
 
@@ -151,7 +151,7 @@ Status MpiTransport::connect() {
       for (const Part &other : cut.others)
         users.push_back(other.member);
       for (uint32_t member : users)
-        if (Member *user = self->meeting->members[member];
+        if (Member *user = self->present->members[member];
             user && user != self.get())
           ++user->joined;
     }
@@ -244,7 +244,7 @@ void MpiTransport::fail(const Status &status) {
 
 void MpiTransport::abort(const Status &status) {
   fail(status);
-  tells.store(true, std::memory_order_release);
+  warns.store(true, std::memory_order_release);
   engine->wake();
 }
 
@@ -253,8 +253,8 @@ void MpiTransport::abort(const Status &status) {
 //===----------------------------------------------------------------------===//
 
 bool MpiTransport::serve() {
-  if (tells.exchange(false, std::memory_order_acquire))
-    tellOthers();
+  if (warns.exchange(false, std::memory_order_acquire))
+    warnOthers();
   if (!hasStarted.exchange(false, std::memory_order_acquire))
     return false;
   std::vector<Ticket> batch;
@@ -272,10 +272,10 @@ bool MpiTransport::serve() {
 void MpiTransport::failed(const Status &status) { abort(status); }
 
 /// Once: later failures are consequences.
-void MpiTransport::tellOthers() {
-  if (hasTold)
+void MpiTransport::warnOthers() {
+  if (hasWarned)
     return;
-  hasTold = true;
+  hasWarned = true;
   const auto letter =
       std::make_shared<const std::vector<std::byte>>(packLetter(poll()));
   const std::set<uint32_t> all(processOf.begin(), processOf.end());

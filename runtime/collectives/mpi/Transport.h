@@ -56,14 +56,14 @@ private:
   struct Member;
   struct LaneState;
   struct Chunk;
-  struct Meeting;
+  struct Present;
 
   Ticket add(std::unique_ptr<Member> self);
   /// Ends all waits here.
   void fail(const Status &status);
 
   // On the engine's thread.
-  void tellOthers();
+  void warnOthers();
   bool serve() override;
   void completed(uint64_t name) override;
   void failed(const Status &status) override;
@@ -76,6 +76,8 @@ private:
   bool postOwn(Member &self, LaneState &state);
   void combine(Member &self, LaneState &state, uint32_t chunk);
   void settle(Member &self, LaneState &state);
+  static std::byte *stagingOf(const Member &self, const Lane &lane,
+                              uint32_t chunk);
   bool hasStaging(const Member &self, const LaneState &state) const;
   bool isPresent(const Member &self, const LaneState &state) const;
   void finishLane(Member &self, LaneState &state);
@@ -102,17 +104,17 @@ private:
   const uint64_t age; ///< of this one, for failures
   /// By ticket. They grow, under `mutex`, until connect().
   std::vector<std::unique_ptr<Member>> members;
-  std::map<std::tuple<uint64_t, Section, uint32_t>, std::unique_ptr<Meeting>>
-      meetings;
+  std::map<std::tuple<uint64_t, Section, uint32_t>, std::unique_ptr<Present>>
+      present;
   /// A letter of a failure elsewhere.
   const std::shared_ptr<std::vector<std::byte>> heard =
       std::make_shared<std::vector<std::byte>>(kLetterBytes);
-  bool hasTold = false; ///< others of a failure here
+  bool hasWarned = false; ///< others, of a failure here
 
   std::mutex mutex;
   std::vector<Ticket> started;
   Status failure;
-  std::atomic<bool> hasStarted{false}, isAborted{false}, tells{false};
+  std::atomic<bool> hasStarted{false}, isAborted{false}, warns{false};
 };
 
 } // namespace pprt::mpi

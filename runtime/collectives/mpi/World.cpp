@@ -64,9 +64,9 @@ Status MpiWorld::open() {
   engine->add(*this);
   isOpen = true;
   heardAt = saidAt = servedAt = std::chrono::steady_clock::now();
-  listen();
+  awaitNotice();
   if (size > 1)
-    listenForBeats();
+    awaitBeat();
   return failures->first();
 }
 
@@ -182,13 +182,16 @@ Status MpiWorld::broadcastFrom(int root, std::vector<std::byte> &bytes) {
   };
   if (Status status = send(count, count.get(), sizeof(*count)); !status.ok())
     return status;
-  shared->resize(*count);
-  for (uint64_t begin = 0; begin < *count; begin += limits.messageBytes)
-    if (Status status =
-            send(shared, shared->data() + begin,
-                 int(std::min(limits.messageBytes, *count - begin)));
+  // New memory is filled a piece at a time: beats go between.
+  shared->reserve(*count);
+  for (uint64_t begin = 0; begin < *count; begin += limits.messageBytes) {
+    const uint64_t size = std::min(limits.messageBytes, *count - begin);
+    shared->resize(std::max<uint64_t>(shared->size(), begin + size));
+    if (Status status = send(shared, shared->data() + begin, int(size));
         !status.ok())
       return status;
+  }
+  shared->resize(*count); // elsewhere it may have been longer
   bytes = std::move(*shared);
   return {};
 }
@@ -215,12 +218,12 @@ Status MpiWorld::gatherHere(std::vector<std::byte> own,
   // In as many messages as need be.
   const auto exchange =
       [&](const char *call,
-          const std::shared_ptr<std::vector<std::byte>> &bytes,
+          const std::shared_ptr<std::vector<std::byte>> &bytes, uint64_t all,
           auto start) -> Status {
-    for (uint64_t begin = 0; begin < bytes->size();
-         begin += limits.messageBytes) {
-      const uint64_t count =
-          std::min(limits.messageBytes, bytes->size() - begin);
+    bytes->reserve(all);
+    for (uint64_t begin = 0; begin < all; begin += limits.messageBytes) {
+      const uint64_t count = std::min(limits.messageBytes, all - begin);
+      bytes->resize(std::max<uint64_t>(bytes->size(), begin + count));
       if (Status status = engine->wait(call, bytes,
                                        [&](MPI_Request *request) {
                                          return start(bytes->data() + begin,
@@ -232,7 +235,7 @@ Status MpiWorld::gatherHere(std::vector<std::byte> own,
     return {};
   };
   if (rank != 0)
-    return exchange("MPI_Issend", mine,
+    return exchange("MPI_Issend", mine, mine->size(),
                     [&](std::byte *data, int count, MPI_Request *request) {
                       return MPI_Issend(data, count, MPI_BYTE, 0, kGatherTag,
                                         control, request);
@@ -240,10 +243,9 @@ Status MpiWorld::gatherHere(std::vector<std::byte> own,
   all.resize(size_t(size));
   all[0] = std::move(*mine);
   for (int source = 1; source < size; ++source) {
-    const auto received =
-        std::make_shared<std::vector<std::byte>>((*counts)[size_t(source) + 1]);
+    const auto received = std::make_shared<std::vector<std::byte>>();
     if (Status status =
-            exchange("MPI_Irecv", received,
+            exchange("MPI_Irecv", received, (*counts)[size_t(source) + 1],
                      [&](std::byte *data, int count, MPI_Request *request) {
                        return MPI_Irecv(data, count, MPI_BYTE, source,
                                         kGatherTag, control, request);
@@ -341,7 +343,7 @@ Expected<std::unique_ptr<Transport>> MpiWorld::transport(uint32_t worldSize) {
 }
 
 /// Process 0 hears of failures: whatever it hears of first is the cause.
-void MpiWorld::listen() {
+void MpiWorld::awaitNotice() {
   // Elsewhere it keeps MPI at work while the process waits for nothing.
   std::vector<std::byte> &notice = mail->notice;
   notice.resize(rank == 0 ? kLetterBytes : sizeof(int));
@@ -351,7 +353,7 @@ void MpiWorld::listen() {
   });
 }
 
-void MpiWorld::listenForBeats() {
+void MpiWorld::awaitBeat() {
   engine->listen("MPI_Irecv", *this, kBeat, [&](MPI_Request *request) {
     return MPI_Irecv(&mail->heard, 1, MPI_BYTE, (rank + size - 1) % size,
                      kBeatTag, control, request);
@@ -381,7 +383,7 @@ bool MpiWorld::isSilent() const {
 void MpiWorld::completed(uint64_t name) {
   if (name == kBeat) {
     heardAt = std::chrono::steady_clock::now();
-    return listenForBeats(); // another follows
+    return awaitBeat(); // another follows
   }
   // While this process was stopped, whoever told has waited in vain, and says
   // it itself. serve() may not have noticed yet.
@@ -414,14 +416,18 @@ bool MpiWorld::isBlocked() {
   return servedAt > calmAt + kBlocked;
 }
 
+void MpiWorld::breathe() {
+  if (size > 1 && std::chrono::steady_clock::now() > saidAt + kBetweenBeats)
+    beat();
+}
+
 bool MpiWorld::serve() {
   // What was not heard while this process itself was stopped is no silence.
   const auto now = std::chrono::steady_clock::now();
   if (now > servedAt + kBetweenBeats)
     heardAt = wokeAt = now;
   servedAt = now;
-  if (size > 1 && now > saidAt + kBetweenBeats)
-    beat();
+  breathe();
   if (isBlocked())
     fail(Status(ExitCode::interrupted,
                 "interrupted while it waited for another process, "
@@ -447,7 +453,7 @@ bool MpiWorld::serve() {
 
 void MpiWorld::end(const Status &status) {
   if (rank != 0)
-    tellFirst(status);
+    leaveToFirst(status);
   // Who waited in vain while this process was stopped may be telling it.
   if (std::chrono::steady_clock::now() < wokeAt + kPatience)
     std::this_thread::sleep_for(kPatience);
@@ -455,7 +461,7 @@ void MpiWorld::end(const Status &status) {
 }
 
 /// Leaves the end to process 0, as long as that answers.
-void MpiWorld::tellFirst(const Status &status) {
+void MpiWorld::leaveToFirst(const Status &status) {
   const std::vector<std::byte> letter = packLetter(status);
   MPI_Request request = MPI_REQUEST_NULL;
   int isHopeful = MPI_Isend(letter.data(), int(letter.size()), MPI_BYTE, 0,

@@ -58,8 +58,8 @@ private:
                     std::vector<std::vector<std::byte>> &all);
   Status duplicate(MPI_Comm from, MPI_Comm &to);
   Status agreeHere(const Status &mine, bool interrupted, Verdict &verdict);
-  void listen();
-  void listenForBeats();
+  void awaitNotice();
+  void awaitBeat();
   void beat();
   /// Whether the process before this one is silent.
   bool isSilent() const;
@@ -73,8 +73,9 @@ private:
   void fail(const Status &status) { failures->note(status, UINT64_MAX); }
   /// Whether a user wants the end and others do not come.
   bool isBlocked();
-  [[noreturn]] void tellFirst(const Status &status);
+  [[noreturn]] void leaveToFirst(const Status &status);
   bool serve() override;
+  void breathe() override;
   void completed(uint64_t name) override;
   void failed(const Status &status) override { fail(status); }
 

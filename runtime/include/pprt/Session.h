@@ -9,8 +9,8 @@
 // business.
 //
 // A run may be shared by several processes, each of which holds some of the
-// ranks and makes the same calls with the same values. Those that begin, step,
-// end, read an argument or collect are then collective. What is read whole is
+// ranks and makes the same calls with the same values. Those that create, begin,
+// step, end, read an argument or collect are then collective. What is read whole is
 // whole in process 0; outputs of one element are known to all.
 //
 // The order of calls: create, initialize or setArgument, setInput, begin, then

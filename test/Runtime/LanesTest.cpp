@@ -1,0 +1,62 @@
+//===- LanesTest.cpp - what messages are planned, and by which library ----===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What lanes do is the conformance tests' business. Here: what a large group
+// costs each member, and that a library of another build is refused, whose
+// lanes may be others.
+//
+//===----------------------------------------------------------------------===//
+#include "collectives/mpi/Lanes.h"
+#include "collectives/mpi/Plugin.h"
+
+#include <gtest/gtest.h>
+
+using namespace pprt;
+using namespace pprt::mpi;
+
+namespace {
+
+constexpr uint32_t kMembers = 300;
+
+/// Cuts that a member keeps, and parts in them.
+std::pair<size_t, size_t> sizeOf(const std::vector<Move> &moves) {
+  const auto isHere = [](uint32_t other) { return other == 7; };
+  const LaneList list = makeLanes(moves, 7, isHere, Limits());
+  size_t parts = 0;
+  for (const Cut &cut : list.cuts)
+    parts += cut.sources.size() + cut.others.size();
+  return {list.cuts.size(), parts};
+}
+
+TEST(Lanes, KeepWhatOneMemberDoesAlone) {
+  Move sum;
+  sum.region.run = 10 * kMembers;
+  sum.element = ppx::ElementType_f32;
+  std::vector<Move> gather;
+  for (uint32_t member = 0; member < kMembers; ++member) {
+    sum.sources.push_back({member, 0, 0});
+    sum.targets.push_back({member, 0, 0});
+  }
+  for (uint32_t member = 0; member < kMembers; ++member) {
+    gather.push_back(sum);
+    gather.back().sources = {{member, 0, 0}};
+  }
+  const auto [sumCuts, sumParts] = sizeOf({sum});
+  EXPECT_EQ(sumCuts, kMembers);
+  EXPECT_LE(sumParts, 4 * kMembers);
+  const auto [gatherCuts, gatherParts] = sizeOf(gather);
+  EXPECT_LE(gatherCuts, 2 * kMembers);
+  EXPECT_LE(gatherParts, 2 * kMembers);
+}
+
+TEST(Plugin, OfAnotherBuildIsRefused) {
+  const auto opened = openWorld(PP_OTHER_PLUGIN);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.status().code(), ExitCode::usage);
+  EXPECT_EQ(opened.status().message(),
+            "'" PP_OTHER_PLUGIN "' expects a program of its own build, got "
+            "another: install both from one");
+}
+
+} // namespace

@@ -1,0 +1,11 @@
+//===- OtherPlugin.cpp - a library for MPI of another build ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Has the functions that are looked for, and is not to be called.
+//
+//===----------------------------------------------------------------------===//
+#include <cstdlib>
+
+extern "C" const char *pprtMpiBuild() { return "another"; }
+extern "C" void pprtOpenMpi(const void *, void *) { std::abort(); }

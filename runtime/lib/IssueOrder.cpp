@@ -14,7 +14,7 @@ using namespace pprt;
 // Of one rank per class: what may come in some order among those who speak may
 // come in the same one among all.
 IssueOrder::IssueOrder(const Ranks &ranks, Section section)
-    : classOf(ranks.mesh.worldSize()) {
+    : ranks(ranks), section(section), classOf(ranks.mesh.worldSize()) {
   uint64_t operations = 0;
   checks::Report mismatches(FindingKind::mismatch, operations);
   const auto classes = RankClasses::coarsest(ranks, operations);
@@ -36,6 +36,20 @@ IssueOrder::IssueOrder(const Ranks &ranks, Section section)
       positions[classOf[ref.rank]][ref.index] = position;
     });
     ++position;
+  }
+}
+
+uint32_t IssueOrder::leader(uint32_t rank, uint32_t index) const {
+  const ppx::InstructionT &instruction =
+      *instructionsOf(ranks.program(rank), section)[index];
+  switch (instruction.opcode) {
+  case ppx::Opcode_send:
+  case ppx::Opcode_recv:
+    return std::min(rank, ranks.mesh.peer(rank, instruction.peer_stage));
+  case ppx::Opcode_collective:
+    return ranks.mesh.leader(*ranks.artifact.groups[instruction.group], rank);
+  default:
+    return rank;
   }
 }
 

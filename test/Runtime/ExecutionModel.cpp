@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 using namespace pprt;
 using namespace pprt::test;
@@ -53,18 +54,29 @@ reference::Options test::hashingOptions(uint64_t seed, bool watchMemory) {
   return options;
 }
 
+namespace {
+/// Of all sections, with what they refer to.
+struct IssueOrders {
+  explicit IssueOrders(const ppx::ArtifactT &artifact)
+      : mesh(Mesh::create(artifact.axes)), ranks(artifact, *mesh) {
+    for (Section section : kSections)
+      of.emplace_back(ranks, section);
+  }
+  const Expected<Mesh> mesh;
+  const Ranks ranks;
+  std::vector<IssueOrder> of;
+};
+} // namespace
+
 reference::Options test::issuedOptions(const ppx::ArtifactT &artifact,
                                        reference::DeviceModel model,
                                        uint64_t seed, bool watchMemory) {
   reference::Options options = hashingOptions(seed, watchMemory);
   options.model = model;
-  const Expected<Mesh> mesh = Mesh::create(artifact.axes);
-  const Ranks ranks(artifact, *mesh);
-  std::vector<IssueOrder> orders;
-  for (Section section : kSections)
-    orders.emplace_back(ranks, section);
-  options.position = [orders](uint32_t rank, Section section, uint32_t index) {
-    return orders[size_t(section)].position(rank, index);
+  const auto orders = std::make_shared<const IssueOrders>(artifact);
+  options.place = [orders](uint32_t rank, Section section, uint32_t index) {
+    const IssueUnit unit = orders->of[size_t(section)].unit(rank, index);
+    return reference::IssuePlace(unit.position, unit.leader);
   };
   return options;
 }

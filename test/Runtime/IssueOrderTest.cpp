@@ -49,17 +49,58 @@ TEST(IssueOrder, EndsWhereTheListsWouldNot) {
   EXPECT_EQ(order.of(0), (std::vector<uint32_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(order.of(1), (std::vector<uint32_t>{0, 1, 3, 2, 4}));
   for (uint32_t index : {2, 3}) // those that meet
-    EXPECT_EQ(order.position(0, index), order.position(1, 5 - index));
+    EXPECT_EQ(order.unit(0, index), order.unit(1, 5 - index));
 
   reference::Options options = hashingOptions(0);
   options.model = DeviceModel::ordered;
-  options.position = [](uint32_t, Section, uint32_t index) { return index; };
+  options.place = [](uint32_t, Section, uint32_t index) {
+    return reference::IssuePlace(index, 0);
+  };
   EXPECT_EQ(reference::execute(artifact, options).end, reference::End::stalled);
-  options.position = [&](uint32_t rank, Section, uint32_t index) {
-    return order.position(rank, index);
+  options.place = [&](uint32_t rank, Section, uint32_t index) {
+    return reference::IssuePlace(order.unit(rank, index).position, 0);
   };
   EXPECT_EQ(reference::execute(artifact, options).end,
             reference::End::finished);
+}
+
+/// Four ranks of one program on a shared device, in two instances of a group:
+/// {0, 2} and {1, 3} meet at one position, and are two units.
+TEST(IssueOrder, TellsInstancesOfAGroupApart) {
+  ArtifactBuilder builder;
+  const uint32_t dp = builder.axis("dp", 2);
+  builder.axis("tp", 2);
+  const uint32_t group = builder.group({dp});
+  ProgramBuilder program = builder.program({0, 1, 2, 3});
+  const uint32_t main = program.queue("main");
+  const uint32_t slot = program.slot("x", 4);
+  program.begin(Section::body);
+  program.run(main, {}, {slot});
+  program.collective(main, ppx::CollectiveKind_all_reduce, group, {slot},
+                     {slot});
+  program.step(main);
+  const ppx::ArtifactT artifact = builder.take();
+  ASSERT_TRUE(checkArtifact(artifact).ok());
+  const Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  const Ranks ranks(artifact, *mesh);
+  const IssueOrder order(ranks, Section::body);
+  EXPECT_EQ(order.unit(0, 1), order.unit(2, 1));
+  EXPECT_EQ(order.unit(1, 1), order.unit(3, 1));
+  EXPECT_LT(order.unit(0, 1), order.unit(1, 1));
+  EXPECT_LT(order.unit(0, 0), order.unit(1, 0)); // these meet nobody
+
+  reference::Options options =
+      issuedOptions(artifact, DeviceModel::shared, /*seed=*/0);
+  EXPECT_EQ(reference::execute(artifact, options).end,
+            reference::End::finished);
+  options.place = [&](uint32_t rank, Section, uint32_t index) {
+    return reference::IssuePlace(order.unit(rank, index).position, 0);
+  };
+  const reference::Result result = reference::execute(artifact, options);
+  EXPECT_EQ(result.end, reference::End::mismatched);
+  EXPECT_NE(result.reason.find("is issued as one with what it does not meet"),
+            std::string::npos)
+      << result.reason;
 }
 
 TEST(IssueOrder, ComputesTheSameOnEveryDevice) {

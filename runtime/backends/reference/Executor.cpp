@@ -27,7 +27,7 @@ namespace {
 /// One queue of one rank in the current section.
 struct QueueState {
   std::vector<const ppx::InstructionT *> instructions;
-  std::vector<uint32_t> positions; ///< of each, in the order of issue, if any
+  std::vector<IssuePlace> places; ///< of each, in the order of issue, if any
   size_t completed = 0;
   bool started = false; ///< the head, which then waits for its partners
   bool offered = false; ///< the queue is among those to pick from
@@ -41,9 +41,9 @@ struct RankState {
   const ppx::ProgramT *program = nullptr;
   uint32_t run = 0; ///< 0 setup, 1 to steps the bodies, then the teardown
   std::vector<QueueState> queues;
-  /// The positions of those that the device takes one after the other, in
+  /// The places of those that the device takes one after the other, in
   /// descending order: the last is the next.
-  std::vector<uint32_t> issued;
+  std::vector<IssuePlace> issued;
   std::vector<uint8_t> arena;
   std::optional<MemoryWatch> watch; ///< if asked for
 };
@@ -65,6 +65,7 @@ private:
   bool mayStart(const RankState &state, const QueueState &queue) const;
   bool isTakenInOrder(const ppx::InstructionT &instruction) const;
   bool isNext(const RankState &state, const QueueState &queue) const;
+  bool isOneUnit(QueueRef ref);
   size_t pickStartable();
   void start(QueueRef ref);
   void arrive(QueueRef ref);
@@ -102,6 +103,8 @@ private:
   std::vector<RankState> ranks;
   std::vector<QueueRef> startable;
   Meetings meetings;
+  /// What a shared device began last: its run and its place.
+  std::optional<std::pair<uint32_t, IssuePlace>> taken;
   Result result;
 };
 
@@ -156,10 +159,9 @@ void Executor::enterSection(uint32_t rank) {
       queue.instructions.push_back(&instruction);
       if (options.model == DeviceModel::channels)
         continue;
-      queue.positions.push_back(
-          options.position(rank, sectionOf(state.run), index));
+      queue.places.push_back(options.place(rank, sectionOf(state.run), index));
       if (isTakenInOrder(instruction))
-        state.issued.push_back(queue.positions.back());
+        state.issued.push_back(queue.places.back());
     }
     std::sort(state.issued.begin(), state.issued.end(), std::greater<>());
     if (state.watch)
@@ -188,15 +190,27 @@ bool Executor::isTakenInOrder(const ppx::InstructionT &instruction) const {
 bool Executor::isNext(const RankState &state, const QueueState &queue) const {
   if (!isTakenInOrder(*queue.head()))
     return true;
-  const uint32_t position = queue.positions[queue.completed];
-  if (state.issued.back() != position)
+  const IssuePlace place = queue.places[queue.completed];
+  if (state.issued.back() != place)
     return false;
   return options.model != DeviceModel::shared ||
          std::all_of(ranks.begin(), ranks.end(), [&](const RankState &other) {
            return other.issued.empty() ||
                   std::pair(other.run, other.issued.back()) >=
-                      std::pair(state.run, position);
+                      std::pair(state.run, place);
          });
+}
+
+/// Whether what a shared device is told to do at one place is one instruction
+/// or one meeting: it does one thing after the other, and in which order two
+/// things of one place come nobody has said.
+bool Executor::isOneUnit(QueueRef ref) {
+  const RankState &state = ranks[ref.rank];
+  const QueueState &queue = state.queues[ref.queue];
+  const std::pair unit(state.run, queue.places[queue.completed]);
+  const bool another = !taken || *taken != unit;
+  taken = unit;
+  return another || meetings.isExpected(ref, headOf(ref));
 }
 
 bool Executor::mayStart(const RankState &state, const QueueState &queue) const {
@@ -230,6 +244,12 @@ void Executor::start(QueueRef ref) {
   state.queues[ref.queue].offered = false;
   state.queues[ref.queue].started = true;
   const ppx::InstructionT &head = headOf(ref);
+  if (options.model == DeviceModel::shared && !isOneUnit(ref)) {
+    result.end = End::mismatched;
+    result.reason =
+        describe(ref) + " is issued as one with what it does not meet";
+    return;
+  }
   if (state.watch)
     state.watch->start(head);
   switch (head.opcode) {

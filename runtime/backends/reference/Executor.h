@@ -48,11 +48,14 @@ struct LoadCall {
 /// What a device takes at once of what was issued to it (pprt/IssueOrder.h).
 enum class DeviceModel { channels, ordered, shared };
 
+/// A place in the order of issue, compared as a pair.
+using IssuePlace = std::pair<uint32_t, uint32_t>;
+
 struct Options {
   DeviceModel model = DeviceModel::channels;
   /// Of the other two: where an instruction comes in the order of issue. Given
   /// a rank, a section and an index into the rank's list of it.
-  std::function<uint32_t(uint32_t, Section, uint32_t)> position;
+  std::function<IssuePlace(uint32_t, Section, uint32_t)> place;
   /// Even seeds pick evenly, odd ones by priorities.
   uint64_t seed = 0;
   uint32_t steps = 2;
@@ -65,7 +68,8 @@ struct Options {
 enum class End {
   finished,  ///< all ranks ran their teardowns
   stalled,   ///< instructions remain and none may start
-  mismatched ///< two sides of a meeting expected different things
+  mismatched ///< two sides of a meeting expected different things, or what
+             ///< does not meet was issued to a shared device as one
 };
 
 /// What an emit is known by in any interleaving: rank, output, step and

@@ -10,25 +10,46 @@
 using namespace pprt;
 using namespace pprt::reference;
 
+Meetings::Key Meetings::keyOf(QueueRef ref,
+                              const ppx::InstructionT &instruction) const {
+  if (instruction.opcode == ppx::Opcode_collective)
+    return {
+        instruction.opcode, instruction.group,
+        mesh.members(*artifact.groups[instruction.group], ref.rank).front()};
+  const uint32_t peer = mesh.peer(ref.rank, instruction.peer_stage);
+  return instruction.opcode == ppx::Opcode_send
+             ? Key(ppx::Opcode_send, ref.rank, peer)
+             : Key(ppx::Opcode_send, peer, ref.rank);
+}
+
+bool Meetings::isExpected(QueueRef ref,
+                          const ppx::InstructionT &instruction) const {
+  switch (instruction.opcode) {
+  case ppx::Opcode_send:
+  case ppx::Opcode_recv:
+  case ppx::Opcode_collective: {
+    const auto place = waiting.find(keyOf(ref, instruction));
+    return place != waiting.end() && !place->second.empty();
+  }
+  default:
+    return false;
+  }
+}
+
 std::vector<QueueRef> Meetings::arrive(QueueRef ref,
                                        const ppx::InstructionT &instruction) {
-  Key key;
   uint32_t member;
   size_t expected = 2;
   if (instruction.opcode == ppx::Opcode_collective) {
     const std::vector<uint32_t> ranks =
         mesh.members(*artifact.groups[instruction.group], ref.rank);
-    key = {instruction.opcode, instruction.group, ranks.front()};
     member = uint32_t(std::find(ranks.begin(), ranks.end(), ref.rank) -
                       ranks.begin());
     expected = ranks.size();
   } else {
-    const uint32_t peer = mesh.peer(ref.rank, instruction.peer_stage);
-    const bool sends = instruction.opcode == ppx::Opcode_send;
-    key = {ppx::Opcode_send, sends ? ref.rank : peer, sends ? peer : ref.rank};
-    member = sends ? 0 : 1;
+    member = instruction.opcode == ppx::Opcode_send ? 0 : 1;
   }
-  std::map<uint32_t, QueueRef> &arrived = waiting[key];
+  std::map<uint32_t, QueueRef> &arrived = waiting[keyOf(ref, instruction)];
   arrived[member] = ref;
   if (arrived.size() < expected)
     return {};

@@ -48,9 +48,13 @@ public:
   std::vector<QueueRef> arrive(QueueRef ref,
                                const ppx::InstructionT &instruction);
 
+  /// Whether others are where `ref`, at `instruction`, is to come.
+  bool isExpected(QueueRef ref, const ppx::InstructionT &instruction) const;
+
 private:
   /// What carries a meeting: an edge, or an instance of a group.
   using Key = std::tuple<ppx::Opcode, uint32_t, uint32_t>;
+  Key keyOf(QueueRef ref, const ppx::InstructionT &instruction) const;
 
   const ppx::ArtifactT &artifact;
   const Mesh &mesh;

@@ -535,12 +535,12 @@ Status pp::run::run(const Options &options) {
     return status;
   // All agree on it, and one tells. The first to leave ends the others.
   if ((*world)->process() == 0)
-    tell(status);
+    printError(status);
   (void)(*world)->agree(status, /*interrupted=*/false);
   return Status(status.code(), "");
 }
 
-void pp::run::tell(const Status &failure) {
+void pp::run::printError(const Status &failure) {
   // Diagnostics of the compiler come with their locations.
   const bool isDiagnostic = failure.code() == ExitCode::doesNotCompile;
   std::cerr << (isDiagnostic ? "" : "pp-run: error: ") << failure.message()

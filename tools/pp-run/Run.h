@@ -18,7 +18,7 @@ namespace pp::run {
 pprt::Status run(const Options &options);
 
 /// Prints why the program ends.
-void tell(const pprt::Status &failure);
+void printError(const pprt::Status &failure);
 
 } // namespace pp::run
 

@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
     return 0;
   if (!status.message().empty()) {
     pp::run::letFirstTell();
-    pp::run::tell(status);
+    pp::run::printError(status);
   }
   // A kernel that did not end may still use what a proper end would destroy.
   _exit(int(status.code()));

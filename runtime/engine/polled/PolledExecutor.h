@@ -12,7 +12,7 @@
 #define PPRT_ENGINE_POLLED_POLLEDEXECUTOR_H
 
 #include "../Thread.h"
-#include "Matching.h"
+#include "Preparation.h"
 
 #include <condition_variable>
 #include <mutex>

@@ -1,9 +1,9 @@
-//===- Matching.cpp - which instructions of different ranks meet ----------===//
+//===- Preparation.cpp - tells the transport which instructions meet ------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Matching.h"
+#include "Preparation.h"
 
 using namespace pprt;
 using namespace pprt::polled;

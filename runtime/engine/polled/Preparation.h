@@ -1,4 +1,4 @@
-//===- Matching.h - which instructions of different ranks meet --*- C++ -*-===//
+//===- Preparation.h - tells the transport which tasks meet -----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -6,8 +6,8 @@
 // task that meets others, of which the task keeps the transport's ticket.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_ENGINE_POLLED_MATCHING_H
-#define PPRT_ENGINE_POLLED_MATCHING_H
+#ifndef PPRT_ENGINE_POLLED_PREPARATION_H
+#define PPRT_ENGINE_POLLED_PREPARATION_H
 
 #include "Rank.h"
 #include "pprt/Meetings.h"
@@ -26,4 +26,4 @@ prepareMeetings(const Ranks &programs, RankRange range,
 
 } // namespace pprt::polled
 
-#endif // PPRT_ENGINE_POLLED_MATCHING_H
+#endif // PPRT_ENGINE_POLLED_PREPARATION_H

@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 
 using namespace pprt;
 using namespace pprt::conformance;
@@ -104,7 +103,8 @@ void Members::start(uint32_t rank, size_t test, uint32_t round) {
     if (meeting.inputBytes(mine.member, i) > 0)
       meeting.fillInput(round, mine.member, i, mine.inputs[i].data());
     if (!meeting.inPlace)
-      std::memset(mine.outputs[i].data(), 0xff, mine.outputs[i].size());
+      std::fill(mine.outputs[i].begin(), mine.outputs[i].end(),
+                std::byte(0xff));
   }
   transport->start(mine.ticket, round);
 }

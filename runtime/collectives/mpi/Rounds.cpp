@@ -17,7 +17,7 @@
 using namespace pprt;
 using namespace pprt::mpi;
 
-/// Elements to combine that take longer than to look at a clock.
+/// Elements that take longer to combine than it takes to look at a clock.
 static constexpr uint64_t kLong = 1 << 14;
 
 void MpiTransport::begin(Member &self) {
@@ -196,8 +196,6 @@ bool MpiTransport::advanceOwn(Member &self, LaneState &state) {
     const uint32_t chunk = state.next++;
     state.chunks[chunk].state = Chunk::combined;
     combine(self, state, chunk);
-    if (rangeOf(self.list.cuts[lane.cut], chunk).second >= kLong)
-      engine->breathe();
     if (state.next == lane.chunks)
       for (const Lane::Remote &remote : lane.remoteOthers)
         ++self.turns[remote.stream];
@@ -216,6 +214,10 @@ void MpiTransport::combine(Member &self, LaneState &state, uint32_t chunk) {
   const Cut &cut = self.list.cuts[lane.cut];
   const uint64_t width = elementSize(cut.element);
   const auto [begin, count] = rangeOf(cut, chunk);
+  if ((combined += count * cut.sources.size()) >= kLong) {
+    combined = 0;
+    engine->breathe();
+  }
   std::byte *staging = stagingOf(self, lane, chunk);
   std::byte *owned =
       self.told.outputs[lane.part.operand] + lane.part.offset * width;

@@ -109,6 +109,7 @@ private:
   /// A letter of a failure elsewhere.
   const std::shared_ptr<std::vector<std::byte>> heard =
       std::make_shared<std::vector<std::byte>>(kLetterBytes);
+  uint64_t combined = 0;  ///< elements, since the engine could breathe
   bool hasWarned = false; ///< others, of a failure here
 
   std::mutex mutex;

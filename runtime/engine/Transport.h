@@ -24,6 +24,7 @@
 #ifndef PPRT_ENGINE_TRANSPORT_H
 #define PPRT_ENGINE_TRANSPORT_H
 
+#include "Standstill.h"
 #include "Waker.h"
 #include "pprt/Status.h"
 #include "pprt/TransportModel.h"
@@ -86,6 +87,16 @@ public:
   /// messages until `ends` says so, or it is better to sleep. Others may never
   /// call it.
   virtual void help(const std::function<bool()> &ends) { (void)ends; }
+
+  /// Of whom other processes may want to know whether nothing happens here.
+  virtual void watch(std::weak_ptr<Watched> watched) { (void)watched; }
+  /// From any thread: in section number `section` nothing has happened here for
+  /// `seconds`. Asks all processes whether it is so there, and tells the
+  /// watched one of process 0 if it is. False if there is nobody to ask.
+  virtual bool suspect(uint64_t section, double seconds) {
+    (void)section, (void)seconds;
+    return false;
+  }
 
   /// The first error that came while nobody asked, or that somebody gave to
   /// abort(); ok if none. Asked before every sleep, and cheap.

@@ -37,6 +37,12 @@ public:
   }
   Progress test(Ticket ticket, uint64_t round) override;
   void help(const std::function<bool()> &ends) override { carrier->help(ends); }
+  void watch(std::weak_ptr<Watched> watched) override {
+    carrier->watch(std::move(watched));
+  }
+  bool suspect(uint64_t section, double seconds) override {
+    return carrier->suspect(section, seconds);
+  }
   Status poll() override { return carrier->poll(); }
   void abort(const Status &status) override { carrier->abort(status); }
 

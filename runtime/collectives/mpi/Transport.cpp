@@ -15,8 +15,9 @@ using namespace pprt::mpi;
 
 /// Of messages that connect, and that tell of a failure.
 static constexpr int kConnectTag = 0, kFailureTag = 1;
-/// Where those of places begin.
-static constexpr uint64_t kFirstTag = 2;
+/// Where those of places begin, after the inquiry's.
+static constexpr uint64_t kFirstTag = 4;
+static_assert(kFirstTag > Inquiry::kNoteTag && kFirstTag > Inquiry::kRanksTag);
 /// The name of the request that belongs to no part.
 static constexpr uint64_t kHeard = UINT64_MAX;
 
@@ -33,7 +34,13 @@ MpiTransport::MpiTransport(std::shared_ptr<Engine> driver,
     indexInProcess.push_back(counts[home]++);
   for (const auto &[home, count] : counts)
     ranksPerProcess = std::max(ranksPerProcess, count);
+  if (counts.size() > 1)
+    inquiry = std::make_unique<Inquiry>(
+        *engine, communicator, process, uint32_t(counts.size()),
+        [this](const Status &status) { abort(status); });
   engine->call([&] {
+    if (inquiry)
+      inquiry->open();
     engine->add(*this);
     engine->listen("MPI_Irecv", *this, kHeard, [&](MPI_Request *request) {
       return MPI_Irecv(heard->data(), int(heard->size()), MPI_BYTE,
@@ -55,7 +62,8 @@ MpiTransport::~MpiTransport() {
     rest->ofRanks.insert(self->told.memory);
   engine->call([&] {
     // After a failure others may still send by it.
-    if (engine->remove(*this, rest) && !failures->hasAny() &&
+    const bool hasEnded = !inquiry || inquiry->close();
+    if (engine->remove(*this, rest) && hasEnded && !failures->hasAny() &&
         MPI_Comm_free(&communicator) != MPI_SUCCESS)
       engine->neverFinish();
   });
@@ -217,6 +225,17 @@ Progress MpiTransport::test(Ticket ticket, uint64_t round) {
   return self.complete.load(std::memory_order_acquire) > round
              ? Progress::complete
              : Progress::pending;
+}
+
+void MpiTransport::watch(std::weak_ptr<Watched> watched) {
+  if (inquiry)
+    inquiry->watch(std::move(watched));
+}
+
+bool MpiTransport::suspect(uint64_t section, double seconds) {
+  if (inquiry)
+    inquiry->suspect(section, seconds);
+  return inquiry != nullptr;
 }
 
 Status MpiTransport::poll() {

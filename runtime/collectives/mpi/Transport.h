@@ -22,6 +22,7 @@
 #include "../inprocess/ThreadTransport.h"
 #include "Engine.h"
 #include "Failures.h"
+#include "Inquiry.h"
 #include "Lanes.h"
 #include "Letter.h"
 #include "Model.h"
@@ -49,6 +50,8 @@ public:
   bool ready(Ticket ticket, uint64_t round) override;
   Progress test(Ticket ticket, uint64_t round) override;
   void help(const std::function<bool()> &ends) override { engine->help(ends); }
+  void watch(std::weak_ptr<Watched> watched) override;
+  bool suspect(uint64_t section, double seconds) override;
   Status poll() override;
   void abort(const Status &status) override;
 
@@ -111,6 +114,7 @@ private:
       std::make_shared<std::vector<std::byte>>(kLetterBytes);
   uint64_t combined = 0;  ///< elements, since the engine could breathe
   bool hasWarned = false; ///< others, of a failure here
+  std::unique_ptr<Inquiry> inquiry; ///< null: there are no other processes
 
   std::mutex mutex;
   std::vector<Ticket> started;

@@ -7,16 +7,98 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 using namespace pprt;
 using namespace pprt::polled;
+
+//===----------------------------------------------------------------------===//
+// What ranks do
+//===----------------------------------------------------------------------===//
+
+std::vector<RankState>
+polled::statesOf(const std::vector<std::unique_ptr<Rank>> &ranks) {
+  std::vector<RankState> states;
+  for (const std::unique_ptr<Rank> &rank : ranks) {
+    RankState &state = states.emplace_back();
+    state.index = rank->index;
+    state.section = rank->section.load(std::memory_order_relaxed);
+    if (state.section < 0)
+      continue;
+    for (size_t queue = 0; queue < rank->queues.size(); ++queue) {
+      RankState::Queue &its = state.queues.emplace_back();
+      its.done = rank->queues[queue].done.load(std::memory_order_relaxed);
+      its.hasStarted =
+          rank->queues[queue].started.load(std::memory_order_relaxed);
+      const std::vector<Task> &tasks = rank->tasks[state.section][queue];
+      if (its.done >= tasks.size() || !tasks[its.done].meeting)
+        continue;
+      its.members = tasks[its.done].meeting->ranks;
+      its.indices = tasks[its.done].meeting->indices;
+    }
+  }
+  return states;
+}
+
+std::vector<std::byte>
+polled::packStates(const std::vector<RankState> &states) {
+  std::vector<uint32_t> words;
+  const auto add = [&](const std::vector<uint32_t> &values) {
+    words.push_back(uint32_t(values.size()));
+    words.insert(words.end(), values.begin(), values.end());
+  };
+  for (const RankState &state : states) {
+    words.insert(words.end(), {state.index, uint32_t(state.section),
+                               uint32_t(state.queues.size())});
+    for (const RankState::Queue &queue : state.queues) {
+      words.insert(words.end(), {queue.done, queue.hasStarted});
+      add(queue.members);
+      add(queue.indices);
+    }
+  }
+  const auto *begin = reinterpret_cast<const std::byte *>(words.data());
+  return {begin, begin + words.size() * sizeof(uint32_t)};
+}
+
+void polled::unpackStates(const std::vector<std::byte> &bytes,
+                          std::vector<RankState> &states) {
+  size_t at = 0;
+  const auto next = [&] {
+    uint32_t word = 0;
+    if (bytes.size() - at >= sizeof(word)) {
+      std::memcpy(&word, bytes.data() + at, sizeof(word));
+      at += sizeof(word);
+    }
+    return word;
+  };
+  const auto read = [&](std::vector<uint32_t> &values) {
+    for (uint32_t count = next(); count > 0 && at < bytes.size(); --count)
+      values.push_back(next());
+  };
+  while (at < bytes.size()) {
+    RankState &state = states.emplace_back();
+    state.index = next();
+    state.section = int(next());
+    for (uint32_t count = next(); count > 0 && at < bytes.size(); --count) {
+      RankState::Queue &queue = state.queues.emplace_back();
+      queue.done = next();
+      queue.hasStarted = next() != 0;
+      read(queue.members);
+      read(queue.indices);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The report
+//===----------------------------------------------------------------------===//
 
 namespace {
 
 class Reporter {
 public:
-  explicit Reporter(const std::vector<std::unique_ptr<Rank>> &ranks)
-      : ranks(ranks) {}
+  Reporter(const Ranks &programs, const std::vector<RankState> &states)
+      : programs(programs), states(states) {}
 
   std::string report(int64_t step, double seconds);
 
@@ -27,17 +109,32 @@ private:
     std::vector<uint32_t> waitsFor;
     std::string computes; ///< the kernel that has not returned, if any
   };
-  Line describe(const Rank &rank) const;
-  void describeHead(const Rank &rank, uint32_t queue, const Task &task,
+  Line describe(const RankState &rank) const;
+  void describeHead(const RankState &rank, uint32_t queue, uint32_t index,
                     Line &line) const;
-  /// Null if the rank is in another process.
-  const Rank *find(uint32_t rank) const;
+  bool hasStarted(const RankState &rank, int section, uint32_t index) const;
+  /// Null if nothing is known of the rank.
+  const RankState *find(uint32_t rank) const;
   std::string chain(const std::vector<Line> &lines) const;
+  const InstructionList &instructions(const RankState &rank,
+                                      int section) const {
+    return instructionsOf(programs.program(rank.index), Section(section));
+  }
 
-  const std::vector<std::unique_ptr<Rank>> &ranks;
+  const Ranks &programs;
+  const std::vector<RankState> &states;
 };
 
 } // namespace
+
+/// The next instruction of the queue, in the list; none: all are done.
+static std::optional<uint32_t> headOf(const InstructionList &list,
+                                      uint32_t queue, uint32_t done) {
+  for (uint32_t index = 0; index < list.size(); ++index)
+    if (list[index]->queue == queue && done-- == 0)
+      return index;
+  return std::nullopt;
+}
 
 static std::string list(const std::vector<uint32_t> &values) {
   std::string text;
@@ -48,94 +145,87 @@ static std::string list(const std::vector<uint32_t> &values) {
 
 /// Whether the rank has started instruction `index` of `section`, if it runs
 /// that section.
-static bool hasStarted(const Rank &rank, Section section, uint32_t index) {
-  if (rank.section.load(std::memory_order_relaxed) != int(section))
+bool Reporter::hasStarted(const RankState &rank, int section,
+                          uint32_t index) const {
+  if (rank.section != section)
     return true; // at the end of the section, so it has done everything
-  const uint32_t queue = instructionsOf(rank.program, section)[index]->queue;
-  const std::vector<Task> &tasks = rank.tasks[size_t(section)][queue];
-  const uint32_t done = rank.queues[queue].done.load(std::memory_order_relaxed);
-  if (done == tasks.size() || index < tasks[done].index)
-    return true;
-  return index == tasks[done].index &&
-         rank.queues[queue].started.load(std::memory_order_relaxed);
+  const InstructionList &list = instructions(rank, section);
+  const uint32_t queue = list[index]->queue;
+  const RankState::Queue &its = rank.queues[queue];
+  const std::optional<uint32_t> head = headOf(list, queue, its.done);
+  return !head || index < *head || (index == *head && its.hasStarted);
 }
 
-const Rank *Reporter::find(uint32_t rank) const {
-  const uint32_t first = ranks.front()->index;
-  return rank >= first && rank - first < ranks.size()
-             ? ranks[rank - first].get()
-             : nullptr;
+const RankState *Reporter::find(uint32_t rank) const {
+  const uint32_t first = states.front().index;
+  return rank >= first && rank - first < states.size() ? &states[rank - first]
+                                                       : nullptr;
 }
 
-void Reporter::describeHead(const Rank &rank, uint32_t queue, const Task &task,
-                            Line &line) const {
-  const ppx::InstructionT &instruction = *task.instruction;
+void Reporter::describeHead(const RankState &rank, uint32_t queue,
+                            uint32_t index, Line &line) const {
+  const ppx::ProgramT &program = programs.program(rank.index);
+  const ppx::InstructionT &instruction =
+      *instructions(rank, rank.section)[index];
+  const RankState::Queue &its = rank.queues[queue];
   const std::string name = instructionName(instruction);
-  const std::string where = " (queue '" + rank.program.queues[queue]->name +
-                            "', instruction " + std::to_string(task.index) +
-                            ")";
-  if (!rank.queues[queue].started.load(std::memory_order_relaxed)) {
+  const std::string where = " (queue '" + program.queues[queue]->name +
+                            "', instruction " + std::to_string(index) + ")";
+  if (!its.hasStarted) {
     for (const ppx::Wait &wait : instruction.waits) {
-      const uint32_t done =
-          rank.queues[wait.queue()].done.load(std::memory_order_relaxed);
+      const uint32_t done = rank.queues[wait.queue()].done;
       if (done < wait.count())
         line.text += "; " + name + where + " waits for queue '" +
-                     rank.program.queues[wait.queue()]->name +
-                     "' to complete " + std::to_string(wait.count()) +
-                     ", it has " + std::to_string(done);
+                     program.queues[wait.queue()]->name + "' to complete " +
+                     std::to_string(wait.count()) + ", it has " +
+                     std::to_string(done);
     }
     return;
   }
-  if (!task.meeting) {
+  if (its.members.empty()) {
     line.computes = name + where;
     line.text += "; has not finished " + line.computes;
     return;
   }
-  const Meeting &meeting = *task.meeting;
   std::vector<uint32_t> absent;
-  bool areAllHere = true;
-  for (size_t member = 0; member < meeting.ranks.size(); ++member) {
-    const Rank *other = find(meeting.ranks[member]);
-    areAllHere &= other != nullptr;
-    if (other && !hasStarted(*other, meeting.section, meeting.indices[member]))
+  bool areAllKnown = true;
+  for (size_t member = 0; member < its.members.size(); ++member) {
+    const RankState *other = find(its.members[member]);
+    areAllKnown &= other != nullptr;
+    if (other && !hasStarted(*other, rank.section, its.indices[member]))
       absent.push_back(other->index);
   }
-  line.text += "; waits in " + name + where + " (members " +
-               list(meeting.ranks) +
+  line.text += "; waits in " + name + where + " (members " + list(its.members) +
                (!absent.empty() ? "; missing " + list(absent) + ")"
-                : areAllHere    ? "; all there)"
+                : areAllKnown   ? "; all there)"
                                 : "; all of this process there)");
   line.waitsFor.insert(line.waitsFor.end(), absent.begin(), absent.end());
 }
 
-Reporter::Line Reporter::describe(const Rank &rank) const {
+Reporter::Line Reporter::describe(const RankState &rank) const {
   Line line;
-  const int section = rank.section.load(std::memory_order_relaxed);
-  if (section < 0) {
+  if (rank.section < 0) {
     line.text = "; has finished";
     return line;
   }
-  for (uint32_t queue = 0; queue < rank.queues.size(); ++queue) {
-    const std::vector<Task> &tasks = rank.tasks[section][queue];
-    const uint32_t done =
-        rank.queues[queue].done.load(std::memory_order_relaxed);
-    if (done < tasks.size())
-      describeHead(rank, queue, tasks[done], line);
-  }
+  const InstructionList &list = instructions(rank, rank.section);
+  for (uint32_t queue = 0; queue < rank.queues.size(); ++queue)
+    if (const auto head = headOf(list, queue, rank.queues[queue].done))
+      describeHead(rank, queue, *head, line);
   return line;
 }
 
 /// Follows the first missing member from rank to rank, until one that computes
 /// or one seen before.
 std::string Reporter::chain(const std::vector<Line> &lines) const {
-  const uint32_t first = ranks.front()->index;
+  const uint32_t first = states.front().index;
   const auto lineOf = [&](uint32_t rank) -> const Line & {
     return lines[rank - first];
   };
   std::vector<uint32_t> path;
   for (size_t i = 0; i < lines.size() && path.empty(); ++i)
     if (!lines[i].waitsFor.empty())
-      path.push_back(ranks[i]->index);
+      path.push_back(states[i].index);
   while (!path.empty() && !lineOf(path.back()).waitsFor.empty()) {
     const uint32_t next = lineOf(path.back()).waitsFor.front();
     const bool seen = std::find(path.begin(), path.end(), next) != path.end();
@@ -151,14 +241,14 @@ std::string Reporter::chain(const std::vector<Line> &lines) const {
 
 std::string Reporter::report(int64_t step, double seconds) {
   std::vector<Line> lines;
-  for (const std::unique_ptr<Rank> &rank : ranks)
-    lines.push_back(describe(*rank));
+  for (const RankState &rank : states)
+    lines.push_back(describe(rank));
   char time[32];
   std::snprintf(time, sizeof(time), "%.1f", seconds);
   std::string text = "hang at step " + std::to_string(step) + ", " + time +
                      " s without progress";
   const auto nameOf = [&](size_t line) {
-    return "rank " + std::to_string(ranks[line]->index);
+    return "rank " + std::to_string(states[line].index);
   };
   for (size_t i = 0; i < lines.size(); ++i)
     if (!lines[i].computes.empty()) {
@@ -174,7 +264,8 @@ std::string Reporter::report(int64_t step, double seconds) {
   return text;
 }
 
-std::string polled::hangReport(const std::vector<std::unique_ptr<Rank>> &ranks,
+std::string polled::hangReport(const Ranks &programs,
+                               const std::vector<RankState> &states,
                                int64_t step, double seconds) {
-  return Reporter(ranks).report(step, seconds);
+  return Reporter(programs, states).report(step, seconds);
 }

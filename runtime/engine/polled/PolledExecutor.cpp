@@ -15,8 +15,9 @@ using namespace pprt::polled;
 
 /// How long a failed section waits for ranks that are inside a kernel.
 static constexpr std::chrono::seconds kLeaving(1);
-/// How often the watchdog asks for an interruption, and how long nothing has to
-/// happen for one to end a section.
+/// How often at least the watchdog asks for an interruption and for failures
+/// elsewhere, and how long nothing has to happen for the first to end a
+/// section.
 static constexpr std::chrono::duration<double> kAsking(0.25), kBlocked(2);
 /// Resolves the slots and kernels of a section's instructions.
 static void
@@ -57,9 +58,8 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                        const Mesh &mesh, const Options &options,
                        std::shared_ptr<HostData> host) {
   auto executor = std::make_unique<PolledExecutor>();
-  executor->state = std::make_shared<State>();
+  executor->state = std::make_shared<State>(artifact, mesh);
   State &state = *executor->state;
-  state.artifact = artifact;
   state.host = std::move(host);
   state.options = options;
   Device &device = *options.device;
@@ -115,6 +115,8 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   if (!options.transport)
     if (Status status = state.transport->connect(); !status.ok())
       return status;
+
+  state.transport->watch(executor->state);
 
   // The threads have their arenas filled first; the executor is ready when all
   // have.
@@ -230,6 +232,25 @@ void PolledExecutor::rankThread(std::shared_ptr<State> state, uint32_t index) {
   }
 }
 
+Standstill PolledExecutor::State::standstill(uint64_t number) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (command != number || seenCommand != number ||
+      seenProgress != progress() || !failure.ok())
+    return {};
+  const std::chrono::duration<double> idle =
+      std::chrono::steady_clock::now() - since;
+  return {idle.count(), packStates(statesOf(ranks))};
+}
+
+void PolledExecutor::State::hang(
+    double seconds, const std::vector<std::vector<std::byte>> &all) {
+  std::vector<RankState> states;
+  for (const std::vector<std::byte> &its : all)
+    unpackStates(its, states);
+  fail(Status(ExitCode::hang,
+              hangReport(Ranks(*artifact, mesh), states, step, seconds)));
+}
+
 void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
   using Clock = std::chrono::steady_clock;
   const auto &isInterrupted = state->options.isInterrupted;
@@ -237,34 +258,52 @@ void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
   std::chrono::duration<double> timeout(
       std::min(state->options.hangTimeoutSeconds, 1e9));
   const auto pause =
-      isInterrupted && (timeout.count() <= 0 || timeout > 8 * kAsking)
-          ? kAsking
-          : timeout / 8;
+      timeout.count() > 0
+          ? std::min<std::chrono::duration<double>>(timeout / 8, kAsking)
+          : kAsking;
   if (timeout.count() <= 0)
     timeout = timeout.max();
-  uint64_t command = 0, progress = 0;
-  Clock::time_point since = Clock::now();
   std::unique_lock<std::mutex> lock(state->mutex);
+  Clock::time_point asked = state->since = Clock::now();
   while (!state->quit) {
     state->changed.wait_for(lock, pause);
-    const uint64_t now = state->progress();
-    if (state->running == 0 || command != state->command || progress != now) {
-      command = state->command;
-      progress = now;
-      since = Clock::now();
+    const Clock::time_point now = Clock::now();
+    const uint64_t progress = state->progress();
+    // A rank inside a kernel does not hear of it.
+    if (const Status status = state->transport->poll();
+        !status.ok() && state->failure.ok()) {
+      lock.unlock();
+      state->fail(status);
+      lock.lock();
+    }
+    if (state->command != state->seenCommand ||
+        progress != state->seenProgress) {
+      state->seenCommand = state->command;
+      state->seenProgress = progress;
+      state->since = now;
       continue;
     }
-    const std::chrono::duration<double> idle = Clock::now() - since;
-    const bool ends = idle >= kBlocked && isInterrupted && isInterrupted();
-    if ((idle < timeout && !ends) || !state->failure.ok())
+    // What has ended waits for nobody, but others may wait in the section.
+    if (state->running == 0 || !state->failure.ok())
       continue;
+    const std::chrono::duration<double> idle = now - state->since;
     const int64_t step = state->step;
-    lock.unlock();
-    state->fail(ends ? Status(ExitCode::interrupted,
-                              "interrupted in step " + std::to_string(step) +
-                                  ", in which nothing happened any more")
-                     : Status(ExitCode::hang,
-                              hangReport(state->ranks, step, idle.count())));
-    lock.lock();
+    const uint64_t section = state->command;
+    if (idle >= kBlocked && isInterrupted && isInterrupted()) {
+      lock.unlock();
+      state->fail(Status(ExitCode::interrupted,
+                         "interrupted in step " + std::to_string(step) +
+                             ", in which nothing happened any more"));
+      lock.lock();
+    } else if (idle >= timeout && now - asked >= timeout / 8) {
+      asked = now;
+      lock.unlock();
+      if (!state->transport->suspect(section, timeout.count()))
+        state->fail(
+            Status(ExitCode::hang,
+                   hangReport(Ranks(*state->artifact, state->mesh),
+                              statesOf(state->ranks), step, idle.count())));
+      lock.lock();
+    }
   }
 }

@@ -5,7 +5,8 @@
 // In: a checked artifact, the ranks of it that are this process's, and what
 // they run on. Out: its sections, run by one thread per rank, or the first
 // cause of a failure, after which all ranks have been told to stop. A side
-// thread watches for progress and reports who waits on whom if there is none.
+// thread watches for progress; if there is none, in other processes either, who
+// waits on whom is reported.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_POLLED_POLLEDEXECUTOR_H
@@ -14,6 +15,7 @@
 #include "../Thread.h"
 #include "Preparation.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -60,8 +62,12 @@ public:
 
 private:
   /// Shared with the threads: it stays as long as one of them runs.
-  struct State {
-    std::shared_ptr<const ppx::ArtifactT> artifact;
+  struct State final : Watched {
+    State(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh)
+        : artifact(std::move(artifact)), mesh(mesh) {}
+
+    const std::shared_ptr<const ppx::ArtifactT> artifact;
+    const Mesh mesh;
     std::shared_ptr<HostData> host;
     Options options;
     std::vector<std::unique_ptr<const Kernel>> kernels;
@@ -79,6 +85,9 @@ private:
     size_t running = 0; ///< ranks that have not finished the command
     bool quit = false;
     Status failure;
+    /// What the watchdog saw last, and since when.
+    uint64_t seenCommand = 0, seenProgress = 0;
+    std::chrono::steady_clock::time_point since;
 
     struct Flag final : Cancellation {
       std::atomic<bool> isSet{false};
@@ -89,6 +98,9 @@ private:
 
     void fail(const Status &status);
     uint64_t progress() const;
+    Standstill standstill(uint64_t section) override;
+    void hang(double seconds,
+              const std::vector<std::vector<std::byte>> &all) override;
   };
 
   static void rankThread(std::shared_ptr<State> state, uint32_t index);

@@ -1,0 +1,89 @@
+//===- Inquiry.h - whether all processes stand still ------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a process's word that nothing has happened in it for long. Process 0 then
+// asks all of them, itself too, and if none has another answer it is a hang, of
+// which it has what each knows. As each answers for the time before it was
+// asked, all stood still together. Otherwise nobody hears of it, and who still
+// waits says so again.
+//
+// The notes are small; what is known of ranks comes in a second message, by
+// those alone that stand still. A process that does not answer is not this
+// one's business: World misses its beats.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_COLLECTIVES_MPI_INQUIRY_H
+#define PPRT_COLLECTIVES_MPI_INQUIRY_H
+
+#include "../../engine/Standstill.h"
+#include "Engine.h"
+
+namespace pprt::mpi {
+
+class Inquiry final : private Client {
+public:
+  /// The tags of its messages.
+  static constexpr int kNoteTag = 2, kRanksTag = 3;
+
+  Inquiry(Engine &engine, MPI_Comm communicator, uint32_t process,
+          uint32_t processes,
+          std::function<void(const Status &)> whenMessagesFail)
+      : engine(engine), communicator(communicator), process(process),
+        processes(processes), whenMessagesFail(std::move(whenMessagesFail)) {}
+
+  // From any thread.
+  void watch(std::weak_ptr<Watched> watched);
+  void suspect(uint64_t section, double seconds);
+
+  // On the engine's thread.
+  void open();
+  /// Returns whether MPI has ended all of its messages.
+  bool close();
+
+private:
+  struct Note {
+    enum Kind : uint32_t { suspects, asks, answers };
+    Kind kind = suspects;
+    uint32_t process = 0;
+    uint64_t section = 0;
+    double seconds = 0;
+    uint64_t bytes = 0; ///< of the message that follows, if any
+  };
+  struct Mail {
+    Note note;
+    std::vector<std::vector<std::byte>> ranks; ///< by process
+  };
+
+  void listen();
+  void send(uint32_t to, const Note &note);
+  void ask(const Note &suspicion);
+  void answer(const Note &question);
+  void take(const Note &answer);
+  void endRound();
+  std::shared_ptr<Watched> watched();
+  bool serve() override;
+  void completed(uint64_t name) override;
+  void failed(const Status &status) override { whenMessagesFail(status); }
+
+  Engine &engine;
+  const MPI_Comm communicator;
+  const uint32_t process, processes;
+  const std::function<void(const Status &)> whenMessagesFail;
+  const std::shared_ptr<Mail> mail = std::make_shared<Mail>();
+
+  // Of a round, in process 0.
+  uint32_t awaited = 0; ///< messages; 0: there is no round
+  bool moves = false;   ///< some process
+  double seconds = 0;   ///< that all have stood still
+  Note question;
+
+  std::mutex mutex;
+  std::weak_ptr<Watched> here;
+  Note suspicion;
+  std::atomic<bool> hasSuspicion{false};
+};
+
+} // namespace pprt::mpi
+
+#endif // PPRT_COLLECTIVES_MPI_INQUIRY_H

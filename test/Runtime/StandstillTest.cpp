@@ -1,0 +1,197 @@
+//===- StandstillTest.cpp - waits and hangs of three processes ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Under mpirun -n 3, a rank in each: who waits for long for one that works, or
+// that has not begun yet, is patient; of a hang, process 0 knows what all wait
+// for, and all end with its report.
+//
+//===----------------------------------------------------------------------===//
+#include "ProgramBuilder.h"
+
+#include "backends/cpu/Device.h"
+#include "collectives/mpi/Plugin.h"
+#include "engine/polled/PolledExecutor.h"
+#include "pprt/World.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+using namespace pprt;
+using namespace pprt::test;
+using std::chrono::milliseconds;
+
+namespace {
+
+std::shared_ptr<World> world; ///< set by main()
+constexpr uint32_t kRanks = 3;
+constexpr double kTimeout = 0.5;
+
+class NoHost final : public HostData {
+public:
+  Status load(uint32_t, const ppx::InstructionT &, std::byte *) override {
+    return {};
+  }
+  void emit(uint32_t, const ppx::InstructionT &, const std::byte *) override {}
+};
+
+/// What all kernels do.
+std::atomic<bool> released{false};
+void work(void *const *, const int64_t *, int64_t, int64_t) {
+  std::this_thread::sleep_for(milliseconds(50));
+}
+void hang(void *const *, const int64_t *, int64_t, int64_t) {
+  while (!released)
+    std::this_thread::sleep_for(milliseconds(10));
+}
+
+/// Runs the body of this process's rank. A process in `late` comes to it later
+/// than others wait.
+Status run(ArtifactBuilder &builder,
+           void (*kernel)(void *const *, const int64_t *, int64_t, int64_t),
+           uint32_t late = kRanks) {
+  const auto artifact = std::make_shared<const ppx::ArtifactT>(builder.take());
+  polled::Options options;
+  options.device = cpu::makeDevice(
+      {[&](const std::string &) { return reinterpret_cast<void *>(kernel); },
+       1});
+  options.hangTimeoutSeconds = kTimeout;
+  options.ranks = world->ranksOf(world->process(), kRanks);
+  auto transport = world->transport(kRanks);
+  if (!transport)
+    return transport.status();
+  options.transport = std::move(*transport);
+  auto executor =
+      polled::PolledExecutor::create(artifact, *Mesh::create(artifact->axes),
+                                     options, std::make_shared<NoHost>());
+  Status status = executor.status();
+  if (status.ok())
+    status = options.transport->connect();
+  EXPECT_TRUE(status.ok()) << status.message();
+  if (world->process() == late)
+    std::this_thread::sleep_for(milliseconds(1500));
+  if (status.ok())
+    status = (*executor)->run(Section::body, 0);
+  return world->agree(status, false).first;
+}
+
+/// Stage 0 computes for 1.5 s, in short kernels, before it sends to 1, and that
+/// to 2.
+TEST(Standstill, WaitingForOneThatComputesIsNoHang) {
+  ArtifactBuilder builder;
+  builder.axis("pp", kRanks, ppx::AxisKind_stage);
+  for (uint32_t stage = 0; stage < kRanks; ++stage) {
+    ProgramBuilder program = builder.program({stage}, stage);
+    const uint32_t queue = program.queue("all");
+    const uint32_t value = program.slot("value", 4);
+    program.begin(Section::body);
+    if (stage == 0)
+      for (int i = 0; i < 30; ++i)
+        program.run(queue, {}, {value});
+    else
+      program.recv(queue, stage - 1, value);
+    if (stage + 1 < kRanks)
+      program.send(queue, stage + 1, value);
+    program.step(queue);
+  }
+  const Status status = run(builder, work);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(Standstill, WaitingForOneThatHasNotBegunIsNoHang) {
+  for (uint32_t late = 0; late < kRanks; ++late) {
+    ArtifactBuilder builder;
+    const uint32_t axis = builder.axis("dp", kRanks);
+    const uint32_t group = builder.group({axis});
+    ProgramBuilder program = builder.program({0, 1, 2});
+    const uint32_t queue = program.queue("all");
+    const uint32_t value = program.slot("value", 4);
+    program.begin(Section::body);
+    program.run(queue, {}, {value});
+    program.collective(queue, ppx::CollectiveKind_all_reduce, group, {value},
+                       {value});
+    program.step(queue);
+    const Status status = run(builder, work, late);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
+/// Each waits for the next one before it sends; the last has nothing to do.
+TEST(Hang, ADeadlockIsToldOfAllRanks) {
+  ArtifactBuilder builder;
+  builder.axis("pp", kRanks, ppx::AxisKind_stage);
+  for (uint32_t stage = 0; stage < kRanks; ++stage) {
+    ProgramBuilder program = builder.program({stage}, stage);
+    const uint32_t queue = program.queue("all");
+    const uint32_t in = program.slot("in", 4), out = program.slot("out", 4);
+    program.begin(Section::body);
+    if (stage > 0) {
+      program.recv(queue, 3 - stage, in);
+      program.send(queue, 3 - stage, out);
+    }
+    program.step(queue);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const Status status = run(builder, work);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_EQ(status.code(), ExitCode::hang);
+  const std::string &text = status.message();
+  EXPECT_EQ(text.find("hang at step 0, "), 0u) << text;
+  for (const char *expected :
+       {"\n  rank 0: has finished", "\n  rank 1: waits in ", "missing 2)",
+        "\n  rank 2: waits in ", "missing 1)", "\n  wait-for: 1 -> 2 -> 1"})
+    EXPECT_NE(text.find(expected), std::string::npos) << text;
+}
+
+TEST(Hang, AKernelOfAnotherProcessIsTheCause) {
+  released = false;
+  ArtifactBuilder builder;
+  const uint32_t axis = builder.axis("dp", kRanks);
+  const uint32_t group = builder.group({axis});
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    ProgramBuilder program = builder.program({rank});
+    const uint32_t queue = program.queue("all");
+    const uint32_t value = program.slot("value", 4);
+    program.begin(Section::body);
+    if (rank == 2)
+      program.run(queue, {}, {value});
+    program.collective(queue, ppx::CollectiveKind_all_reduce, group, {value},
+                       {value});
+    program.step(queue);
+  }
+  const Status status = run(builder, hang);
+  released = true;
+  EXPECT_EQ(status.code(), ExitCode::hang);
+  const std::string &text = status.message();
+  EXPECT_NE(text.find("cause: rank 2 has not finished"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("wait-for: 0 -> 2"), std::string::npos) << text;
+  std::this_thread::sleep_for(milliseconds(100)); // nobody owns its thread
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  Expected<std::unique_ptr<World>> opened = mpi::openWorld(PP_MPI_LIBRARY);
+  if (!opened) {
+    std::cerr << opened.status().message() << "\n";
+    return int(opened.status().code());
+  }
+  world = std::move(*opened);
+  // One voice, unless something fails.
+  if (world->process() != 0)
+    delete testing::UnitTest::GetInstance()->listeners().Release(
+        testing::UnitTest::GetInstance()->listeners().default_result_printer());
+  const bool failed = RUN_ALL_TESTS() != 0;
+  const Verdict verdict = world->agree(
+      failed ? Status(ExitCode::verifyDiffers, "tests failed") : Status(),
+      false);
+  if (world->process() == 0 && verdict.first.ok())
+    std::cout << "all processes agree" << std::endl;
+  world.reset();
+  return verdict.first.ok() ? 0 : 1;
+}

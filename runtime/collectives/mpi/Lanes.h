@@ -45,14 +45,14 @@ struct Limits {
 /// A part of a move that one member completes.
 struct Cut {
   Region region; ///< of the whole move, or dense: a run of its elements
-  ppx::ElementType element;
-  ppx::Reduction reduction;
-  Part owner;
+  ppx::ElementType element = ppx::ElementType_f32;
+  ppx::Reduction reduction = ppx::Reduction_sum;
+  Part owner = {};
   /// In the owner's list all of them, in another member's its own.
   std::vector<Part> sources;
   std::vector<Part> others; ///< who gets the owner's result
-  uint64_t chunk;           ///< elements of each chunk but the last
-  bool isStaged;            ///< one side or both lie in pieces
+  uint64_t chunk = 0;       ///< elements of each chunk but the last
+  bool isStaged = false;    ///< one side or both lie in pieces
 };
 
 struct Lane {

@@ -121,7 +121,10 @@ def check_images(tools):
             (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
               f"--targets=cpu,{levels[-1]}"], 2, "each target once"),
             (["pp-opt", "program.mlir", "--emit=ppx", "-o", "x.ppx", "--targets=cpu"], 2,
-             "whose kernels are still to be formed")):
+             "whose kernels are still to be formed"),
+            (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
+              f"--targets={levels[0]}", "--pp-predict"], 2,
+             "or ask pp-run FILE.ppx --target=NAME --dry-run")):
         done = tools.call(*arguments)
         if done.returncode != code or expected not in done.stderr:
             tools.errors.append(f"{' '.join(arguments)}: expects exit {code} and '{expected}', "

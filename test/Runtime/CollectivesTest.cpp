@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What members end with, whatever the order in which the pieces of an exchange
-// run; and a few results written out by hand, which the table of
-// ConformanceTest computes.
+// run; a few results written out by hand, which the table of ConformanceTest
+// computes; and the rounding that this table takes for granted.
 //
 //===----------------------------------------------------------------------===//
 #include "ConformanceCases.h"
@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -166,6 +167,32 @@ TEST(Collectives, EachTensorOfABucketHasItsDimension) {
     EXPECT_EQ(std::vector<int32_t>(columns.out<int32_t>(m),
                                    columns.out<int32_t>(m) + 8),
               (std::vector<int32_t>{0, 1, b, b + 1, 2, 3, b + 2, b + 3}));
+  }
+}
+
+TEST(BFloat16, IsTheNearestAndOfTwoTheEvenOne) {
+  const auto rounded = [](float value) {
+    return fromBFloat16(toBFloat16(value));
+  };
+  // From 256 to 512 in steps of two.
+  for (const auto &[value, nearest] : {std::pair(256.0f, 256.0f),
+                                       {257, 256},
+                                       {257.25, 258},
+                                       {258.75, 258},
+                                       {259, 260},
+                                       {511, 512}})
+    for (float sign : {1.0f, -1.0f})
+      EXPECT_EQ(rounded(sign * value), sign * nearest) << value;
+  EXPECT_EQ(toBFloat16(-0.0f), 0x8000);
+  EXPECT_EQ(rounded(0x1.fep127f), 0x1.fep127f); // the largest
+  EXPECT_EQ(rounded(0x1.fefffep127f), 0x1.fep127f);
+  EXPECT_EQ(rounded(0x1.ffp127f), INFINITY);
+  EXPECT_EQ(rounded(-INFINITY), -INFINITY);
+  // Those whose payload is cut off, and those that rounding would carry away.
+  for (uint32_t bits : {0x7f800001u, 0x7fffffffu, 0xffffffffu, 0xff80ffffu}) {
+    float nan;
+    std::memcpy(&nan, &bits, sizeof(nan));
+    EXPECT_TRUE(std::isnan(rounded(nan))) << std::hex << bits;
   }
 }
 

@@ -98,8 +98,7 @@ void Members::start(uint32_t rank, size_t test, uint32_t round) {
   Membership &mine = *memberships.at({rank, test});
   const Case &meeting = cases[test];
   for (size_t i = 0; i < meeting.operands.size(); ++i) {
-    for (std::byte &value : mine.inputs[i])
-      value = std::byte(0xff);
+    std::fill(mine.inputs[i].begin(), mine.inputs[i].end(), std::byte(0xff));
     if (meeting.inputBytes(mine.member, i) > 0)
       meeting.fillInput(round, mine.member, i, mine.inputs[i].data());
     if (!meeting.inPlace)

@@ -3,14 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What lanes do is the conformance tests' business. Here: what a large group
-// costs each member, and that a library of another build is refused, whose
-// lanes may be others.
+// costs each member, what is longer than a message, and that a library of
+// another build is refused, whose lanes may be others.
 //
 //===----------------------------------------------------------------------===//
 #include "collectives/mpi/Lanes.h"
 #include "collectives/mpi/Plugin.h"
 
 #include <gtest/gtest.h>
+
+#include <climits>
 
 using namespace pprt;
 using namespace pprt::mpi;
@@ -48,6 +50,26 @@ TEST(Lanes, KeepWhatOneMemberDoesAlone) {
   const auto [gatherCuts, gatherParts] = sizeOf(gather);
   EXPECT_LE(gatherCuts, 2 * kMembers);
   EXPECT_LE(gatherParts, 2 * kMembers);
+}
+
+// MPI counts in int, and no test has memory for so much.
+TEST(Lanes, CutWhatIsLongerThanAMessage) {
+  const uint64_t limit = Limits().messageBytes;
+  EXPECT_LE(limit, uint64_t(INT_MAX));
+  for (uint64_t bytes : {limit, limit + 1, 2 * limit, 5 * limit + 3})
+    for (uint32_t member : {0, 1}) {
+      const auto isHere = [&](uint32_t other) { return other == member; };
+      const LaneList list =
+          makeLanes(movesOfTransfer(bytes), member, isHere, Limits());
+      ASSERT_EQ(list.lanes.size(), 1u);
+      const Lane &lane = list.lanes[0];
+      const uint64_t chunk =
+          list.cuts[lane.cut].chunk * elementSize(list.cuts[lane.cut].element);
+      EXPECT_LE(chunk, limit);
+      // All of them and no more.
+      EXPECT_GE(lane.chunks * chunk, bytes);
+      EXPECT_LT((lane.chunks - 1) * chunk, bytes);
+    }
 }
 
 TEST(Plugin, OfAnotherBuildIsRefused) {

@@ -258,7 +258,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
                   "got a command that makes none");
   if (targets.getNumOccurrences() && (explanation || prediction))
     return refuse("--pp-explain and --pp-predict tell of one program, got "
-                  "--targets, which makes one for each; give them alone");
+                  "--targets, which makes one for each; leave --targets out, "
+                  "or ask pp-run FILE.ppx --target=NAME --dry-run");
   if (emit != Emit::MLIR && pprt::isSameFile(result.input, result.output))
     return refuse("-o expects a file of its own, got '" + result.output +
                   "', which is the module");

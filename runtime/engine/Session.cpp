@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/Session.h"
 #include "../backends/Backends.h"
+#include "Clocks.h"
 #include "HostBuffers.h"
 #include "Leading.h"
 #include "Measurements.h"
@@ -37,6 +38,7 @@ struct Session::State {
   uint64_t leads = 0; ///< how the others call this session, if it leads
   /// By rank, what other processes have measured.
   std::vector<Measurements> collected;
+  Clocks clocks;
 
   Status makeDevice(const SessionOptions &options);
   /// Starts the executor of this process's ranks.
@@ -46,6 +48,7 @@ struct Session::State {
   Status run(Section section, int64_t step);
   Status agree(const Status &mine);
   Status gatherOutputs(Section section);
+  Status readClocks();
   Measurements measure(uint32_t rank) const;
   /// Lets the others make this call, if the session leads.
   Status tell(CallKind kind, uint64_t number = 0, const void *bytes = nullptr,
@@ -146,6 +149,8 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
       !status.ok())
     return status;
   if (Status status = state->agree(transport->connect()); !status.ok())
+    return status;
+  if (Status status = state->readClocks(); !status.ok())
     return status;
   return std::unique_ptr<Session>(new Session(std::move(state)));
 }
@@ -465,6 +470,15 @@ Measurements Session::State::measure(uint32_t rank) const {
   return result;
 }
 
+/// Times of other processes are brought to this one's clock by the first and
+/// the last reading.
+Status Session::State::readClocks() {
+  Expected<std::vector<ClockReading>> readings = world->readClocks();
+  if (readings)
+    clocks.add(std::move(*readings));
+  return readings.status();
+}
+
 Status Session::collect() {
   World &world = *state->world;
   if (world.processCount() == 1)
@@ -472,6 +486,8 @@ Status Session::collect() {
   if (!state->failure.ok())
     return state->failure; // some may not be there any more
   if (Status status = state->tell(CallKind::collect); !status.ok())
+    return status;
+  if (Status status = state->readClocks(); !status.ok())
     return status;
   std::vector<std::byte> mine;
   for (uint32_t rank = state->range.begin; rank < state->range.end; ++rank)
@@ -484,12 +500,20 @@ Status Session::collect() {
   for (uint32_t process = 1; process < all->size(); ++process) {
     const RankRange range = world.ranksOf(process, mesh().worldSize());
     const std::byte *bytes = (*all)[process].data();
-    for (uint32_t rank = range.begin; rank < range.end; ++rank)
-      bytes = state->collected[rank].unpack(state->host->ranks.program(rank),
-                                            bytes);
+    for (uint32_t rank = range.begin; rank < range.end; ++rank) {
+      Measurements &its = state->collected[rank];
+      bytes = its.unpack(state->host->ranks.program(rank), bytes);
+      for (std::vector<InstructionTime> &section : its.times)
+        for (InstructionTime &time : section) {
+          time.begin = state->clocks.convert(process, time.begin);
+          time.end = state->clocks.convert(process, time.end);
+        }
+    }
   }
   return {};
 }
+
+double Session::clockError() const { return state->clocks.error(); }
 
 const std::vector<InstructionTime> &Session::times(uint32_t rank,
                                                    Section section) const {

@@ -100,6 +100,7 @@ void pprt::host::measure(const Session &session, Report &report) {
     return;
   for (MemoryReport &memory : report.memory)
     memory.measuredPeak = session.measuredPeakBytes(memory.rank);
+  report.clockError = session.clockError();
   if (!report.steps.empty())
     measureTimes(session, report);
 }

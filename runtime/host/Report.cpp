@@ -137,6 +137,8 @@ std::string pprt::host::printReport(const Report &report) {
                               {"measured", report.travel.measured
                                                ? toJson(*report.travel.measured)
                                                : Json()}};
+  json["clock_error_ms"] =
+      report.clockError ? Json(1e3 * *report.clockError) : Json();
   json["predicted_step_ms"] = report.predictedStepMs;
   json["cuts"] = report.cuts;
   json["stages"] = Json::array();

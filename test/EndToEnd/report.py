@@ -151,7 +151,8 @@ def check_trace(trace, report, level4):
             yield f"expects arrows that lead forwards, got {tail} to {heads[tail['id']]}"
 
 
-MEASURED = ("steps", "step_ms", "items_per_s", "compile_ms", "oversubscribed")
+MEASURED = ("steps", "step_ms", "items_per_s", "compile_ms", "oversubscribed",
+            "clock_error_ms")
 
 
 def check_prediction(dry, report):

@@ -18,7 +18,8 @@ using namespace pprt;
 using namespace pprt::mpi;
 
 /// Messages of the control communicator.
-static constexpr int kGatherTag = 1, kNoticeTag = 2, kBeatTag = 3;
+static constexpr int kGatherTag = 1, kNoticeTag = 2,
+                     kBeatTag = 3; // Clocks.cpp: 4
 /// The names of requests.
 static constexpr uint64_t kNotice = 0, kBeat = 1;
 /// What beats say: nothing but that this process is there.

@@ -33,6 +33,7 @@ public:
   Expected<std::vector<std::vector<std::byte>>>
   gather(std::vector<std::byte> mine) override;
   Verdict agree(const Status &mine, bool interrupted) override;
+  Expected<std::vector<ClockReading>> readClocks() override;
   void watch(std::function<bool()> isInterrupted) override;
   TransportModel model(uint32_t worldSize) const override {
     return mpi::model(homes(worldSize), limits);
@@ -60,6 +61,10 @@ private:
   Status agreeHere(const Status &mine, bool interrupted, Verdict &verdict);
   void awaitNotice();
   void awaitBeat();
+  Status readClocksHere(std::vector<ClockReading> &readings);
+  /// Sends a time to another process, or receives one.
+  Status passTime(bool sends, uint32_t other,
+                  const std::shared_ptr<int64_t> &time);
   void beat();
   /// Whether the process before this one is silent.
   bool isSilent() const;

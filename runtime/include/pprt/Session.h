@@ -127,6 +127,9 @@ public:
   /// Brings what was measured of the ranks of all processes to process 0: until
   /// then, and in others, only that of a process's own ranks is known.
   Status collect();
+  /// The most by which times of other processes are wrong, in seconds: they are
+  /// brought to the clock of process 0.
+  double clockError() const;
   /// By instruction of the section's list; of the section's last run.
   const std::vector<InstructionTime> &times(uint32_t rank,
                                             Section section) const;

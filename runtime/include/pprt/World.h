@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #pragma GCC visibility push(default)
 namespace pprt {
@@ -29,6 +30,13 @@ class Transport;
 struct Verdict {
   Status first;             ///< the failure of the first process that has one
   bool interrupted = false; ///< whether any of them is
+};
+
+/// How the clock of a process (CLOCK_MONOTONIC) stood to that of process 0.
+struct ClockReading {
+  int64_t at = 0;    ///< by the process's clock, in nanoseconds
+  int64_t ahead = 0; ///< so many nanoseconds
+  int64_t error = 0; ///< of that, at most
 };
 
 class World {
@@ -57,6 +65,10 @@ public:
   gather(std::vector<std::byte> mine) = 0;
   /// The same answer everywhere, once all have asked.
   virtual Verdict agree(const Status &mine, bool interrupted) = 0;
+  /// At process 0, by process; elsewhere nothing.
+  virtual Expected<std::vector<ClockReading>> readClocks() {
+    return std::vector<ClockReading>(processCount());
+  }
   /// From now on, once `isInterrupted` says so, a call that waits for others
   /// for 1.5 s more ends all processes (interrupted). Asked from any thread;
   /// empty: never. One process waits for nobody.

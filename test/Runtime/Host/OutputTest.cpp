@@ -46,6 +46,7 @@ TEST(Report, HasTheKeysOfVersion1) {
   report.bubble = BubbleReport{0.25, 0.5};
   report.travel.predicted = {0.5, 0.25};
   report.travel.measured = {{0.75, 0.125}};
+  report.clockError = 0.25e-3;
   report.predictedStepMs = 12;
   report.cuts = {7};
   report.stages = {{"stage0", {0, 1}, {"w", "b"}, 1.5, "0F0 0B0"}};
@@ -79,7 +80,7 @@ TEST(Report, HasTheKeysOfVersion1) {
     "bubble": {"predicted": 0.25, "measured": 0.5},
     "communication_ms": {"predicted": {"exposed": 500.0, "hidden": 250.0},
                          "measured": {"exposed": 750.0, "hidden": 125.0}},
-    "predicted_step_ms": 12.0, "cuts": [7],
+    "clock_error_ms": 0.25, "predicted_step_ms": 12.0, "cuts": [7],
     "stages": [{"name": "stage0", "ranks": [0, 1], "parameters": ["w", "b"],
                 "compute_ms": 1.5, "schedule": "0F0 0B0"}],
     "verify": {"ok": true, "class": "exact", "judge": "interpreter", "loss": 1e-12,
@@ -93,6 +94,7 @@ TEST(Report, SaysWhatWasNotMeasured) {
   Json json = parse(printReport(report));
   EXPECT_TRUE(json["bubble"]["measured"].is_null());
   EXPECT_TRUE(json["communication_ms"]["measured"].is_null());
+  EXPECT_TRUE(json["clock_error_ms"].is_null());
   EXPECT_FALSE(json.contains("verify"));
   EXPECT_TRUE(json["steps"][0]["loss"].is_null());
   EXPECT_TRUE(json["memory"][0]["measured_peak_bytes"].is_null());

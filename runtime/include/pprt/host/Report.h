@@ -88,6 +88,8 @@ struct Report {
   std::vector<CommunicationReport> communication;
   BubbleReport bubble;
   TravelReport travel;
+  /// The most by which times of other processes are wrong, in seconds.
+  std::optional<double> clockError;
   double predictedStepMs = 0;
   /// Where stages 1, 2, ... begin, as the plan counts.
   std::vector<uint64_t> cuts;

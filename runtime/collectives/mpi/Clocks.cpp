@@ -1,0 +1,77 @@
+//===- Clocks.cpp - how the clocks of processes stand to each other -------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Process 0 asks each process for its time, again and again (Cristian's
+// algorithm). The answer was given at some moment of the round trip: taken for
+// its middle, it is wrong by at most half of it, so the fastest one counts.
+//
+//===----------------------------------------------------------------------===//
+#include "World.h"
+
+#include <ctime>
+#include <limits>
+
+using namespace pprt;
+using namespace pprt::mpi;
+
+/// Of the control communicator.
+static constexpr int kClockTag = 4;
+/// The first ones wake the threads that answer.
+static constexpr int kRoundTrips = 30;
+
+static int64_t nanoseconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+Status MpiWorld::passTime(bool sends, uint32_t other,
+                          const std::shared_ptr<int64_t> &time) {
+  return engine->wait(
+      sends ? "MPI_Isend" : "MPI_Irecv", time, [&](MPI_Request *request) {
+        return sends ? MPI_Isend(time.get(), sizeof(*time), MPI_BYTE,
+                                 int(other), kClockTag, control, request)
+                     : MPI_Irecv(time.get(), sizeof(*time), MPI_BYTE,
+                                 int(other), kClockTag, control, request);
+      });
+}
+
+Status MpiWorld::readClocksHere(std::vector<ClockReading> &readings) {
+  const auto time = std::make_shared<int64_t>();
+  if (rank != 0) {
+    for (int trip = 0; trip < kRoundTrips; ++trip) {
+      if (Status status = passTime(/*sends=*/false, 0, time); !status.ok())
+        return status;
+      *time = nanoseconds();
+      if (Status status = passTime(/*sends=*/true, 0, time); !status.ok())
+        return status;
+    }
+    return {};
+  }
+  readings.resize(size_t(size));
+  for (uint32_t other = 1; other < uint32_t(size); ++other) {
+    int64_t fastest = std::numeric_limits<int64_t>::max();
+    for (int trip = 0; trip < kRoundTrips; ++trip) {
+      const int64_t begin = nanoseconds();
+      if (Status status = passTime(/*sends=*/true, other, time); !status.ok())
+        return status;
+      if (Status status = passTime(/*sends=*/false, other, time); !status.ok())
+        return status;
+      const int64_t took = nanoseconds() - begin;
+      if (took >= fastest)
+        continue;
+      fastest = took;
+      readings[other] = {*time, *time - (begin + took / 2), (took + 1) / 2};
+    }
+  }
+  return {};
+}
+
+Expected<std::vector<ClockReading>> MpiWorld::readClocks() {
+  std::vector<ClockReading> readings;
+  if (Status status = together([&] { return readClocksHere(readings); });
+      !status.ok())
+    return status;
+  return readings;
+}

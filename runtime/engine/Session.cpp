@@ -9,6 +9,7 @@
 #include "HostBuffers.h"
 #include "Leading.h"
 #include "Measurements.h"
+#include "Staging.h"
 #include "polled/PolledExecutor.h"
 #include "pprt/Artifact.h"
 #include "pprt/BFloat16.h"
@@ -41,6 +42,8 @@ struct Session::State {
   Clocks clocks;
 
   Status makeDevice(const SessionOptions &options);
+  /// Whether the processes of this host have the memory that their ranks want.
+  Status checkMemory(const TransportModel &model) const;
   /// Starts the executor of this process's ranks.
   Status start(const SessionOptions &options,
                std::shared_ptr<Transport> transport);
@@ -167,6 +170,39 @@ Status Session::State::makeDevice(const SessionOptions &options) {
   return made.status();
 }
 
+/// The system grants more than it has, and then kills a process. Every process
+/// knows what all want, so all of a host find the same.
+Status Session::State::checkMemory(const TransportModel &model) const {
+  const uint64_t capacity = device->capacity();
+  uint64_t all = 0, ranks = 0;
+  std::string wants;
+  uint32_t sharers = 0;
+  for (uint32_t process = 0; process < world->processCount(); ++process) {
+    if (world->hostOf(process) != world->hostOf(world->process()))
+      continue;
+    const RankRange its = world->ranksOf(process, host->mesh.worldSize());
+    uint64_t bytes = 0;
+    for (const Staging &staging : layOutStaging(host->ranks, its, model))
+      bytes += staging.end;
+    wants += (sharers++ ? ", process " : "process ") + std::to_string(process) +
+             ": " + std::to_string(bytes);
+    // Their sum may not fit a number.
+    all = bytes > UINT64_MAX - all ? UINT64_MAX : all + bytes;
+    ranks += its.size();
+  }
+  if (all <= capacity)
+    return {};
+  return Status(
+      ExitCode::outOfMemory,
+      "expects arenas of at most " + std::to_string(capacity) +
+          " bytes in all, the memory of this machine, got " +
+          std::to_string(all) + " bytes for " + std::to_string(ranks) +
+          (ranks == 1 ? " rank" : " ranks") +
+          (sharers > 1 ? " in processes of one host (" + wants + ")" : "") +
+          "; give a smaller model or batch" +
+          (sharers > 1 ? ", or more hosts" : ""));
+}
+
 Status Session::State::start(const SessionOptions &options,
                              std::shared_ptr<Transport> transport) {
   if (uint64_t(threads) * range.size() > kMaxThreads)
@@ -175,6 +211,8 @@ Status Session::State::start(const SessionOptions &options,
                                         " threads in one process, got " +
                                         std::to_string(range.size()) +
                                         " ranks of " + std::to_string(threads));
+  if (Status status = checkMemory(transport->model()); !status.ok())
+    return status;
   if (Status status = device->load(*artifact); !status.ok())
     return status;
   polled::Options mine;

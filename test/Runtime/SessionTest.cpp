@@ -195,12 +195,15 @@ TEST(Session, RefusesMoreMemoryThanThereIs) {
       Session::create(std::make_shared<const ppx::ArtifactT>(artifact))
           .status();
   EXPECT_EQ(arena.code(), ExitCode::outOfMemory);
-  EXPECT_EQ(arena.message(), "rank 0 expects " + std::to_string(most) +
-                                 " bytes of memory, which the system refuses");
-
-  // Each for itself would be granted, and all together kill the process.
   const uint64_t machine =
       uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
+  EXPECT_EQ(arena.message(),
+            "expects arenas of at most " + std::to_string(machine) +
+                " bytes in all, the memory of this machine, got " +
+                std::to_string(most) +
+                " bytes for 1 rank; give a smaller model or batch");
+
+  // Each for itself would be granted, and all together kill the process.
   Echo two;
   two.dp = 2;
   ppx::ArtifactT pair(*two.make());

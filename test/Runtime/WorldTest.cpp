@@ -9,11 +9,12 @@
 //===----------------------------------------------------------------------===//
 #include "ExecutionModel.h"
 #include "Pipelines.h"
+#include "ProgramBuilder.h"
 
 #include "collectives/inprocess/ThreadTransport.h"
-#include "pprt/World.h"
 #include "pprt/Checks.h"
 #include "pprt/Session.h"
+#include "pprt/World.h"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +22,7 @@
 #include <cstring>
 #include <mutex>
 #include <thread>
+#include <unistd.h>
 
 using namespace pprt;
 using namespace pprt::test;
@@ -299,6 +301,31 @@ TEST_F(WorldTest, RefusesMoreProcessesThanRanks) {
     EXPECT_EQ(part.status.message(),
               "expects at most 2 processes, one for each rank, got 3; start "
               "fewer, or give a larger mesh");
+  }
+}
+
+// Each process alone would have the memory. Filled, they would be killed.
+TEST_F(WorldTest, ProcessesOfOneHostShareItsMemory) {
+  const uint64_t memory =
+      uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
+  const uint64_t bytes = memory / 5 * 3 / 64 * 64;
+  ArtifactBuilder builder;
+  builder.axis("dp", 2);
+  ProgramBuilder program = builder.program({0, 1});
+  program.get().arena_bytes = bytes;
+  program.begin(Section::body);
+  program.step(program.queue("compute"));
+  const auto artifact = std::make_shared<const ppx::ArtifactT>(builder.take());
+  const std::string each = std::to_string(bytes);
+  for (const Outcome &part : runShared(artifact, 2)) {
+    EXPECT_EQ(part.status.code(), ExitCode::outOfMemory);
+    EXPECT_EQ(part.status.message(),
+              "expects arenas of at most " + std::to_string(memory) +
+                  " bytes in all, the memory of this machine, got " +
+                  std::to_string(2 * bytes) +
+                  " bytes for 2 ranks in processes of one host (process 0: " +
+                  each + ", process 1: " + each +
+                  "); give a smaller model or batch, or more hosts");
   }
 }
 

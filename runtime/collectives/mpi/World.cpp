@@ -94,7 +94,8 @@ struct Seat {
 };
 } // namespace
 
-/// Counts the processes of this host that may use a core of this one's.
+/// Counts the processes of this host that may use a core of this one's, and
+/// finds out who shares a host.
 Status MpiWorld::shareCores() {
   struct Seats {
     Seat mine = {};
@@ -121,6 +122,13 @@ Status MpiWorld::shareCores() {
         return std::strcmp(mine.host, s.host) == 0 && CPU_COUNT(&both) > 0;
       });
   cores = pprt::coreCount() / unsigned(sharers);
+  for (const Seat &seat : seats->all)
+    hosts.push_back(uint32_t(std::find_if(seats->all.begin(), seats->all.end(),
+                                          [&](const Seat &other) {
+                                            return std::strcmp(seat.host,
+                                                               other.host) == 0;
+                                          }) -
+                             seats->all.begin()));
   return {};
 }
 

@@ -29,6 +29,7 @@ public:
   uint32_t process() const override { return uint32_t(rank); }
   uint32_t processCount() const override { return uint32_t(size); }
   unsigned coreCount() const override { return cores; }
+  uint32_t hostOf(uint32_t process) const override { return hosts[process]; }
   Status broadcast(std::vector<std::byte> &bytes) override;
   Expected<std::vector<std::vector<std::byte>>>
   gather(std::vector<std::byte> mine) override;
@@ -89,6 +90,7 @@ private:
   MPI_Comm control = MPI_COMM_NULL;
   int rank = 0, size = 1;
   unsigned cores = 1;
+  std::vector<uint32_t> hosts; ///< by process, the first one of its host
   /// What MPI may write.
   struct Mail {
     std::vector<std::byte> notice; ///< a failure that another process tells of

@@ -82,7 +82,6 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   }
   std::vector<Staging> staging =
       layOutStaging(programs, state.range, state.transport->model());
-  uint64_t needed = 0;
   for (uint32_t index = state.range.begin; index < state.range.end; ++index) {
     const ppx::ProgramT &program = programs.program(index);
     auto rank = std::make_unique<Rank>(index, mesh, program);
@@ -93,18 +92,10 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                     "rank " + std::to_string(index) + " expects " +
                         std::to_string(rank->staging.end) +
                         " bytes of memory, which the system refuses");
-    needed += rank->arena->size();
     for (Section section : kSections)
       addTasks(*rank, section, device, state.kernels);
     state.ranks.push_back(std::move(rank));
   }
-  if (const uint64_t memory = device.capacity(); needed > memory)
-    return Status(ExitCode::outOfMemory,
-                  "expects arenas of at most " + std::to_string(memory) +
-                      " bytes in all, the memory of this machine, got " +
-                      std::to_string(needed) + " bytes for " +
-                      std::to_string(state.range.size()) +
-                      " ranks; give a smaller model or batch");
   for (std::unique_ptr<Rank> &rank : state.ranks)
     rank->transport = state.transport.get();
   Expected<MeetingList> meetings =

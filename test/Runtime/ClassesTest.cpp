@@ -81,23 +81,26 @@ TEST(Classes, JudgeAsAllRanksDo) {
   EXPECT_GT(stuck, 30);
 }
 
-// A rank that is unlike those it shares a program with, by whom it meets.
+// A rank that is unlike those it shares a program with, by whom it meets, or
+// whom those meet, and so on to the last stage.
 TEST(Classes, TellRanksApartByWhomTheyMeet) {
-  PipelineShape shape;
-  shape.stages = 3;
-  shape.replicas = 4;
-  ppx::ArtifactT artifact = makePipeline(shape);
-  const Expected<Mesh> mesh = Mesh::create(artifact.axes);
-  ASSERT_TRUE(mesh);
-  const auto count = [&] {
-    uint64_t operations = 0;
-    const Ranks ranks(artifact, *mesh);
-    return RankClasses::coarsest(ranks, operations).speakers().size();
-  };
-  EXPECT_EQ(count(), 3u);
-  // All ranks of its replica: of the others, each stage is one class.
-  makePrivateProgram(artifact, 0);
-  EXPECT_EQ(count(), 6u);
+  for (uint32_t stages : {3, 7}) {
+    PipelineShape shape;
+    shape.stages = stages;
+    shape.replicas = 4;
+    ppx::ArtifactT artifact = makePipeline(shape);
+    const Expected<Mesh> mesh = Mesh::create(artifact.axes);
+    ASSERT_TRUE(mesh);
+    const auto count = [&] {
+      uint64_t operations = 0;
+      const Ranks ranks(artifact, *mesh);
+      return RankClasses::coarsest(ranks, operations).speakers().size();
+    };
+    EXPECT_EQ(count(), stages);
+    // All ranks of its replica: of the others, each stage is one class.
+    makePrivateProgram(artifact, 0);
+    EXPECT_EQ(count(), 2 * stages);
+  }
 }
 
 // Any number of replicas takes what one takes, and a few steps for each.

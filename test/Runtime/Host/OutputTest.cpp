@@ -173,6 +173,18 @@ TEST(ProgressLine, PlainLinesHaveNoControlCodes) {
                        "step 2/2 loss 5.2500 | 410.0 ms | 9.99k tokens/s\n");
 }
 
+// What a step waits for its batch is none of its time, and counts.
+TEST(ProgressLine, ItemsCountTheTimeOfReading) {
+  std::ostringstream out;
+  {
+    ProgressLine progress(out, ProgressLine::Style::lines, 1, 4096, "tokens");
+    StepReport step = {0, 5.5, 400};
+    step.dataMs = 1648;
+    progress.update(step, 2048);
+  }
+  EXPECT_EQ(out.str(), "step 1/1 loss 5.5000 | 400.0 ms | 2.00k tokens/s\n");
+}
+
 TEST(ProgressLine, PlainLinesComeByTime) {
   auto count = [](uint64_t steps, double ms) {
     const std::string text = showSteps(ProgressLine::Style::lines, steps, ms);

@@ -28,6 +28,10 @@
 #include <thread>
 #include <unistd.h>
 
+#ifndef PP_MPI_LIBRARY
+#define PP_MPI_LIBRARY ""
+#endif
+
 using namespace pprt;
 using namespace pprt::conformance;
 
@@ -285,10 +289,6 @@ TEST(Abort, EndsAllWaits) {
 }
 
 } // namespace
-
-#ifndef PP_MPI_LIBRARY
-#define PP_MPI_LIBRARY ""
-#endif
 
 /// Of `--name=value`, the value.
 static std::optional<std::string> option(const std::string &argument,

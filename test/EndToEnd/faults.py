@@ -107,14 +107,14 @@ class Fault:
         self.seconds = seconds
         return f"{self.name}: {'; '.join(faults)}\n{output}" if faults else ""
 
-    def strike(self, signal_number, trains):
+    def strike(self, signal_number, trains, latest=2.5):
         """Sends the signal to one process, some time after all are there, or train."""
         metrics = self.place.folder / "out" / "metrics.jsonl"
         began = time.time()
         while time.time() < began + 30 and (len(found := processes(self.mark)) < PROCESSES or
                                             (trains and not metrics.exists())):
             time.sleep(0.01)
-        time.sleep(self.random.uniform(0, 2.5))
+        time.sleep(self.random.uniform(0, latest))
         # Process 0 prints, so that its end is another.
         victim = self.seed % 2 and self.random.randrange(PROCESSES)
         self.victim = found.get(victim)
@@ -128,8 +128,13 @@ class Fault:
         self.strike(signal.SIGKILL, trains=False)
         return self.end(LIMIT, ["exited on signal 9"])
 
+    def starting(self):
+        """One stops while MPI starts, when processes do not listen to each other yet."""
+        self.start(1_000_000)
+        self.strike(signal.SIGSTOP, trains=False, latest=0.3)
+        return self.end(LIMIT + HANG, ["pp-run: error: "])
+
     def stopped(self):
-        # MPI itself does not notice one that stops while MPI starts.
         self.start(1_000_000, "--metrics=out/metrics.jsonl")
         self.strike(signal.SIGSTOP, trains=True)
         return self.end(LIMIT + HANG, ["pp-run: error: "])
@@ -156,7 +161,7 @@ def main():
         out.mkdir()
         count = 50 if place.all else 2
         failures = 0
-        for kind in ("killed", "stopped", "full"):
+        for kind in ("killed", "starting", "stopped", "full"):
             if kind == "full" and subprocess.run(
                     ["mount", "-t", "tmpfs", "-o", "size=16k", "none", out],
                     capture_output=True).returncode:

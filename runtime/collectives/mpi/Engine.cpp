@@ -77,14 +77,14 @@ Status Engine::initialize() {
   return {};
 }
 
-Expected<std::unique_ptr<Engine>> Engine::start() {
+Expected<std::unique_ptr<Engine>> Engine::start(Clock::time_point end) {
   std::unique_ptr<Engine> engine(new Engine());
   engine->runs = engine->thread.start([raw = engine.get()] { raw->run(); });
   if (!engine->runs)
     return Status(ExitCode::device,
                   "expects a thread for MPI, which the system refuses");
   Status status;
-  engine->call([&] { status = engine->initialize(); });
+  engine->callAtStart([&] { status = engine->initialize(); }, end);
   if (!status.ok())
     return status;
   return engine;
@@ -121,6 +121,17 @@ Engine::~Engine() {
 
 void Engine::call(std::function<void()> work) {
   (void)callUntil(std::move(work), Clock::time_point::max());
+}
+
+void Engine::callAtStart(std::function<void()> work, Clock::time_point end) {
+  if (callUntil(std::move(work), end))
+    return;
+  // Whoever was stopped itself wakes to be ended: others have said it.
+  if (Clock::now() > end + kLast)
+    std::this_thread::sleep_for(10 * kLast);
+  printError("expects all processes while MPI starts, got not all of them in "
+             "time: one has stopped, or its host cannot be reached");
+  _exit(int(ExitCode::hang));
 }
 
 bool Engine::callUntil(std::function<void()> work, Clock::time_point end) {

@@ -63,7 +63,9 @@ using Kept = std::shared_ptr<const void>;
 class Engine {
 public:
   /// Starts MPI. Fails (usage) where it offers too little.
-  static Expected<std::unique_ptr<Engine>> start();
+  /// Others that do not come by then end the process (hang).
+  static Expected<std::unique_ptr<Engine>>
+  start(std::chrono::steady_clock::time_point end);
   /// Finishes the MPI that it started, unless something failed: then others may
   /// never come, and sends cannot be cancelled. Not on its own thread.
   ~Engine();
@@ -74,6 +76,10 @@ public:
   /// The same, but false if that has not ended by then.
   bool callUntil(std::function<void()> work,
                  std::chrono::steady_clock::time_point end);
+  /// As long as nobody listens for others: they may never come, and then this
+  /// ends the process (hang).
+  void callAtStart(std::function<void()> work,
+                   std::chrono::steady_clock::time_point end);
   /// From any thread: serve() will be called soon.
   void wake();
   /// From any thread: calls serve() here if nobody drives now. False otherwise.

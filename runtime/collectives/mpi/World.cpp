@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <sched.h>
 #include <thread>
@@ -34,16 +35,32 @@ static constexpr std::chrono::milliseconds kComing(4000);
 static constexpr std::chrono::milliseconds kComingSoon(500);
 /// How long others are waited for after a user has asked for the end.
 static constexpr std::chrono::milliseconds kBlocked(1500);
+/// How long processes have to start, at least: not all are started at once.
+static constexpr std::chrono::milliseconds kStarting(6000);
 /// How long the engine's thread has.
 static constexpr unsigned kLastSeconds = 8;
 
+/// How long all others may take to come, from when this process does. After
+/// that process 0 ends all, or else process 1, and so on.
+static std::chrono::steady_clock::time_point startsUntil(const Limits &limits) {
+  if (limits.silenceSeconds == 0)
+    return std::chrono::steady_clock::time_point::max();
+  // MPI itself does not say it before it has started.
+  const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  return std::chrono::steady_clock::now() +
+         std::max<std::chrono::milliseconds>(
+             kStarting, std::chrono::seconds(limits.silenceSeconds)) +
+         std::min(rank ? std::atoi(rank) : 0, 2) * kPatience;
+}
+
 Expected<std::unique_ptr<World>> MpiWorld::create(const Limits &limits) {
-  Expected<std::unique_ptr<Engine>> engine = Engine::start();
+  const auto end = startsUntil(limits);
+  Expected<std::unique_ptr<Engine>> engine = Engine::start(end);
   if (!engine)
     return engine.status();
   std::unique_ptr<MpiWorld> world(new MpiWorld(std::move(*engine), limits));
   Status status;
-  world->engine->call([&] { status = world->open(); });
+  world->engine->callAtStart([&] { status = world->open(); }, end);
   if (!status.ok())
     return status;
   return std::unique_ptr<World>(std::move(world));

@@ -215,6 +215,26 @@ TEST_F(Artifact, TablesThatGrowInMemoryAreRefused) {
       << few.message();
 }
 
+// A million tables in 8 KB, which only to look at takes its time.
+TEST_F(Artifact, TheSameTablesOverAndOverAreNotLookedAt) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto many = [&](auto table) {
+    return builder.CreateVector(std::vector<decltype(table)>(1000, table));
+  };
+  const auto body = many(ppx::InstructionBuilder(builder).Finish());
+  ppx::ProgramBuilder program(builder);
+  program.add_body(body);
+  const auto programs = many(program.Finish());
+  ppx::ImageBuilder image(builder);
+  image.add_programs(programs);
+  builder.Finish(image.Finish());
+  const Status status = parse(fileOf(builder)).status();
+  EXPECT_EQ(status.code(), ExitCode::badArtifact);
+  EXPECT_NE(status.message().find("to the same tables over and over"),
+            std::string::npos)
+      << status.message();
+}
+
 TEST_F(Artifact, AnUnsoundStructureIsRefusedOnLoading) {
   ppx::ArtifactT broken = sample();
   broken.programs[0]->slots[0]->offset = 32;

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <iostream>
 #include <map>
 #include <random>
@@ -150,6 +151,45 @@ TEST(Conformance, NobodyLeavesBeforeAllHaveCome) {
       });
       EXPECT_EQ(members.faults(), "");
     }
+}
+
+// After a second a rank that waits takes less than a twentieth of a core.
+TEST(Conformance, WhoeverWaitsLeavesTheCores) {
+  using Clock = std::chrono::steady_clock;
+  const uint32_t worldSize = worldSizes.back();
+  if (worldSize < 2)
+    GTEST_SKIP() << "one rank waits for nobody";
+  Case test;
+  test.operands = {{{40'000}}};
+  test.rounds = 1;
+  for (uint32_t rank = 0; rank < worldSize; ++rank)
+    test.ranks.push_back(rank);
+  Members members({test}, worldSize);
+  ASSERT_TRUE(world->agree({}, false).first.ok());
+  const Clock::time_point begin = Clock::now();
+  const auto usedUntil = [&](double seconds) {
+    std::this_thread::sleep_until(begin +
+                                  std::chrono::duration<double>(seconds));
+    timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return double(used.tv_sec) + 1e-9 * double(used.tv_nsec);
+  };
+  double used = 0;
+  Thread watch;
+  ASSERT_TRUE(watch.start([&] {
+    const double before = usedUntil(1);
+    used = usedUntil(2) - before;
+  }));
+  members.forEachRank([&](uint32_t rank) {
+    if (rank == worldSize - 1)
+      usedUntil(2.2); // late
+    members.start(rank, 0, 0);
+    members.await(rank, 0, 0);
+    members.check(rank, 0, 0);
+  });
+  watch.join();
+  EXPECT_LT(used, 0.05 * world->ranksOf(world->process(), worldSize).size());
+  EXPECT_EQ(members.faults(), "");
 }
 
 // Queues are independent: meetings of different places go on at the same time,

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "ExecutionModel.h"
 #include "Pipelines.h"
+#include "ProgramBuilder.h"
 
 #include "backends/cpu/Device.h"
 #include "engine/polled/PolledExecutor.h"
@@ -18,6 +19,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <ctime>
+#include <thread>
 
 using namespace pprt;
 using namespace pprt::test;
@@ -192,6 +195,32 @@ TEST_F(ExecutorTest, EightRanksOnFewCoresAreDeterministic) {
   ASSERT_TRUE(first.status.ok()) << first.status.message();
   for (int i = 0; i < 5; ++i)
     EXPECT_TRUE(runThreads(artifact, 20).slots == first.slots);
+}
+
+TEST_F(ExecutorTest, ARankThatWaitsLeavesTheCores) {
+  ArtifactBuilder builder;
+  const uint32_t group = builder.group({builder.axis("dp", 2)});
+  for (uint32_t rank : {0, 1}) {
+    ProgramBuilder program = builder.program({rank});
+    const uint32_t queue = program.queue("all");
+    const uint32_t slot = program.slot("x", 4);
+    program.begin(Section::body);
+    if (rank == 1)
+      program.run(queue, {}, {slot});
+    program.collective(queue, ppx::CollectiveKind_all_reduce, group, {slot},
+                       {slot});
+    program.step(queue);
+  }
+  auto artifact = use(builder.take());
+  const std::clock_t before = std::clock(); // of the process
+  const Outcome got = runThreads(artifact, 1, [](const std::string &) {
+    return reinterpret_cast<void *>(
+        +[](void *const *, const int64_t *, int64_t, int64_t) {
+          std::this_thread::sleep_for(std::chrono::seconds(1));
+        });
+  });
+  EXPECT_TRUE(got.status.ok()) << got.status.message();
+  EXPECT_LT(double(std::clock() - before) / CLOCKS_PER_SEC, 0.2);
 }
 
 TEST_F(ExecutorTest, StepsDoNotAllocate) {

@@ -62,7 +62,8 @@ struct Reader {
   template <typename Table>
   Expected<const Table *> readPart(const std::string &what, uint64_t offset,
                                    uint64_t count, size_t begin,
-                                   const flatbuffers::TypeTable &type);
+                                   const flatbuffers::TypeTable &type,
+                                   uint32_t *checksum = nullptr);
   Status checkSizes(const ppx::HeadT &head) const;
 };
 
@@ -79,7 +80,8 @@ uint32_t pprt::artifactChecksum(const uint8_t *bytes, size_t size) {
 template <typename Table>
 Expected<const Table *>
 Reader::readPart(const std::string &what, uint64_t offset, uint64_t count,
-                 size_t begin, const flatbuffers::TypeTable &type) {
+                 size_t begin, const flatbuffers::TypeTable &type,
+                 uint32_t *checksum) {
   if (count > FLATBUFFERS_MAX_BUFFER_SIZE)
     return bad(name, "expects parts of at most " +
                          std::to_string(FLATBUFFERS_MAX_BUFFER_SIZE) +
@@ -92,9 +94,11 @@ Reader::readPart(const std::string &what, uint64_t offset, uint64_t count,
   const Expected<const uint8_t *> bytes = fetch(offset, count);
   if (!bytes)
     return bytes.status();
-  if (load(*bytes + count - kChecksumBytes) !=
-      artifactChecksum(*bytes, count - kChecksumBytes))
+  const uint32_t written = load(*bytes + count - kChecksumBytes);
+  if (written != artifactChecksum(*bytes, count - kChecksumBytes))
     return damaged(what, "is damaged: its checksum is another");
+  if (checksum)
+    *checksum = written;
   const uint8_t *content = *bytes + begin;
   const size_t contentBytes = count - begin - kChecksumBytes;
   // Each table takes an entry in a vector and its own head: a file in which
@@ -178,11 +182,15 @@ Expected<ppx::ArtifactT> Reader::readArtifact(const ImageChoice &choice) {
   for (size_t i = 0; i < *taken; ++i)
     offset += head->images[i]->bytes;
   const ppx::ImageEntryT entry = *head->images[*taken];
+  uint32_t imageChecksum = 0;
   const Expected<const ppx::Image *> image =
       readPart<ppx::Image>("an image for " + entry.target, offset, entry.bytes,
-                           0, *ppx::ImageTypeTable());
+                           0, *ppx::ImageTypeTable(), &imageChecksum);
   if (!image)
     return image.status();
+  if (imageChecksum != entry.checksum)
+    return damaged("an image for " + entry.target,
+                   "was not written with its head");
   ppx::ArtifactT artifact;
   static_cast<ppx::HeadT &>(artifact) = std::move(*head);
   artifact.images.clear();
@@ -332,6 +340,7 @@ pprt::packArtifacts(const std::vector<const ppx::ArtifactT *> &images) {
     entry->target = artifact->target;
     entry->processor = artifact->processor;
     entry->bytes = image.size();
+    entry->checksum = load(&image[image.size() - kChecksumBytes]);
     head.images.push_back(std::move(entry));
   }
   const std::vector<uint8_t> first = packHead(head);
@@ -362,19 +371,24 @@ void pprt::sealArtifact(std::vector<uint8_t> &file) {
   const uint64_t headBytes = file.size() < kAlignment ? 0 : load(file.data());
   if (!isPart(0, headBytes))
     return;
-  sealPart(file.data(), headBytes);
-  const uint8_t *content = &file[kPreambleBytes];
+  uint8_t *content = &file[kPreambleBytes];
   flatbuffers::Verifier verifier(content,
                                  headBytes - kPreambleBytes - kChecksumBytes);
   if (!verifier.VerifyBuffer<ppx::Head>(nullptr))
-    return;
+    return sealPart(file.data(), headBytes);
   const auto *images = flatbuffers::GetRoot<ppx::Head>(content)->images();
   uint64_t offset = headBytes;
   for (flatbuffers::uoffset_t i = 0; images && i < images->size(); ++i) {
     const uint64_t count = images->Get(i)->bytes();
     if (!isPart(offset, count))
-      return;
+      break;
     sealPart(&file[offset], count);
     offset += count;
+    // The head has it, too, if it has a place for it.
+    if (uint8_t *checksum = const_cast<uint8_t *>(
+            reinterpret_cast<const flatbuffers::Table *>(images->Get(i))
+                ->GetAddressOf(ppx::ImageEntry::VT_CHECKSUM)))
+      store(checksum, load(&file[offset - kChecksumBytes]));
   }
+  sealPart(file.data(), headBytes);
 }

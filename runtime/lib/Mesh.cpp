@@ -54,6 +54,7 @@ Mesh::create(const std::vector<std::unique_ptr<ppx::AxisT>> &axes) {
     mesh.stages = uint32_t(i);
   }
   mesh.ranks = uint32_t(ranks);
+  mesh.microBatches = uint32_t(microBatches);
   return mesh;
 }
 

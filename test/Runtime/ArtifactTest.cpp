@@ -150,13 +150,13 @@ TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {
             path + ": expects an artifact, got a file of 3 bytes");
   std::ofstream(path) << "a text of some length";
   EXPECT_EQ(loadArtifact(path).status().message(),
-            path + ": expects an artifact of format PPX5, got another kind of "
+            path + ": expects an artifact of format PPX6, got another kind of "
                    "file");
   // Of the versions before, FlatBuffers had the place of the root in front.
   std::ofstream(path) << std::string("\x1c\0\0\0PPX2", 8)
                       << std::string(100, 'x');
   EXPECT_EQ(loadArtifact(path).status().message(),
-            path + ": expects an artifact of format PPX5, got one of format "
+            path + ": expects an artifact of format PPX6, got one of format "
                    "PPX2, by another version of pp; make it again from its "
                    "module, with pp-opt --emit=ppx");
   std::vector<uint8_t> bytes = packArtifact(sample());
@@ -405,6 +405,21 @@ TEST_F(Artifact, OtherImagesDoNotMatter) {
   EXPECT_EQ(loadArtifact(path, {"b"}).status().message(),
             path + ": expects parts of at most 2147483647 bytes, got an image "
                    "for b of 1099511627776");
+}
+
+TEST_F(Artifact, ImagesAreOfTheirHead) {
+  std::vector<ppx::ArtifactT> images = samplesFor({{"a", ""}, {"b", ""}});
+  const std::vector<uint8_t> first = packArtifact(images[0]);
+  images[1].target = images[0].target; // another program of the same length
+  const std::vector<uint8_t> second = packArtifact(images[1]);
+  ASSERT_EQ(first.size(), second.size());
+  const size_t headBytes = first[0] + 256u * first[1];
+  std::vector<uint8_t> spliced = first;
+  std::copy(second.begin() + ptrdiff_t(headBytes), second.end(),
+            spliced.begin() + ptrdiff_t(headBytes));
+  EXPECT_EQ(parse(spliced).status().message(),
+            "x.ppx: expects the bytes that were written, got an image for a "
+            "that was not written with its head");
 }
 
 TEST_F(Artifact, ImagesAreOfOneProgram) {

@@ -211,6 +211,7 @@ ppx::ArtifactT test::makePipeline(const PipelineShape &shape) {
   const uint32_t stages =
       artifact.axis("pp", shape.stages, ppx::AxisKind_stage);
   const uint32_t replicas = artifact.axis("dp", shape.replicas);
+  artifact.axis("mb", shape.microBatches, ppx::AxisKind_time);
   Shared shared;
   shared.replicas = artifact.group({replicas});
   shared.stages = artifact.group({stages});

@@ -41,6 +41,8 @@ public:
   uint32_t timeCoordinate(uint32_t microBatch, uint32_t axis) const {
     return microBatch / dimensions[axis].partStride % dimensions[axis].parts;
   }
+  /// The product of the time axes.
+  uint32_t microBatchCount() const { return microBatches; }
   bool isTime(uint32_t axis) const { return dimensions[axis].time; }
   /// One coordinate per mesh axis, in mesh order.
   std::vector<uint32_t> coordinates(uint32_t rank) const;
@@ -86,7 +88,7 @@ private:
 
   std::vector<Dimension> dimensions;
   std::optional<uint32_t> stages;
-  uint32_t ranks = 1;
+  uint32_t ranks = 1, microBatches = 1;
 };
 
 } // namespace pprt

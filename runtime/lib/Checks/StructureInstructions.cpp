@@ -120,6 +120,12 @@ bool InstructionChecker::checkIndices(
   if (i.queue >= queueLengths.size())
     return fail(
         text("expects a queue below ", queueLengths.size(), ", got ", i.queue));
+  if (i.stage >= mesh.stageCount())
+    return fail(
+        text("expects a stage below ", mesh.stageCount(), ", got ", i.stage));
+  if (i.micro_batch < -1 || i.micro_batch >= int64_t(mesh.microBatchCount()))
+    return fail(text("expects a micro-batch below ", mesh.microBatchCount(),
+                     ", got ", i.micro_batch));
   for (const ppx::Wait &wait : i.waits) {
     if (wait.queue() >= queueLengths.size())
       return fail(text("expects to wait for a queue below ",

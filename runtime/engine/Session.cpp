@@ -42,6 +42,7 @@ struct Session::State {
   Clocks clocks;
 
   Status makeDevice(const SessionOptions &options);
+  Status compareArtifacts() const;
   /// Whether the processes of this host have the memory that their ranks want.
   Status checkMemory(const TransportModel &model) const;
   /// Starts the executor of this process's ranks.
@@ -142,6 +143,8 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
     if (Status status = state->agree({}); !status.ok())
       return status;
   }
+  if (Status status = state->compareArtifacts(); !status.ok())
+    return status;
   Expected<std::unique_ptr<Transport>> created =
       state->device->transport(world, mesh->worldSize());
   if (!created)
@@ -156,6 +159,18 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   if (Status status = state->readClocks(); !status.ok())
     return status;
   return std::unique_ptr<Session>(new Session(std::move(state)));
+}
+
+/// Processes that run different programs would wait for each other, or add what
+/// does not belong together.
+Status Session::State::compareArtifacts() const {
+  if (world->processCount() == 1)
+    return {};
+  const uint32_t sum = artifactIdentity(*artifact);
+  std::vector<std::byte> mine(sizeof(sum));
+  std::memcpy(mine.data(), &sum, sizeof(sum));
+  return expectSame(*world, std::move(mine), "artifact",
+                    "open one file everywhere, and one image of it");
 }
 
 Status Session::State::makeDevice(const SessionOptions &options) {

@@ -88,6 +88,7 @@ public:
   open(const std::string &path, std::vector<DataTensor> tensors);
 
   Status read(uint64_t step, size_t index, void *out) const override;
+  Expected<uint32_t> fingerprint() const override { return file.fingerprint(); }
 
 private:
   InputFile file;
@@ -164,6 +165,7 @@ public:
 
   Status read(uint64_t step, size_t index, void *out) const override;
   std::string describe(uint64_t steps) const override;
+  Expected<uint32_t> fingerprint() const override;
 
 private:
   /// Opens the file of a tensor and compares it with those before.
@@ -177,6 +179,17 @@ private:
   uint64_t rows = 0, batch = 0, stepsPerEpoch = 0;
 };
 } // namespace
+
+Expected<uint32_t> NpyDataset::fingerprint() const {
+  uint32_t sum = 0;
+  for (const std::optional<NpyFile> &file : files) {
+    const Expected<uint32_t> its = file ? file->fingerprint() : 0;
+    if (!its)
+      return its.status();
+    sum = sum * 31 + *its;
+  }
+  return sum;
+}
 
 /// A tensor without dimensions has one row per step.
 static uint64_t rowsOf(const DataTensor &tensor) {

@@ -352,6 +352,11 @@ std::vector<uint8_t> pprt::packArtifact(const ppx::ArtifactT &artifact) {
   return *packArtifacts({&artifact}); // nothing to differ from
 }
 
+uint32_t pprt::artifactIdentity(const ppx::ArtifactT &artifact) {
+  const std::vector<uint8_t> file = packArtifact(artifact);
+  return load(&file[load(file.data()) - kChecksumBytes]);
+}
+
 Status pprt::saveArtifacts(const std::vector<const ppx::ArtifactT *> &images,
                            const std::string &path) {
   const Expected<std::vector<uint8_t>> bytes = packArtifacts(images);

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Files.h"
+#include "pprt/Artifact.h"
 #include "pprt/Bytes.h"
 
 #include <algorithm>
@@ -101,6 +102,20 @@ InputFile &InputFile::operator=(InputFile &&other) noexcept {
 InputFile::~InputFile() {
   if (descriptor >= 0)
     ::close(descriptor);
+}
+
+Expected<uint32_t> InputFile::fingerprint() const {
+  constexpr uint64_t part = 1 << 20;
+  std::vector<uint8_t> text(sizeof(bytes));
+  std::memcpy(text.data(), &bytes, sizeof(bytes));
+  for (uint64_t begin : {uint64_t(0), bytes - std::min(bytes, part)}) {
+    const uint64_t count = std::min(bytes - begin, part);
+    text.resize(text.size() + count);
+    if (Status status = read(begin, text.data() + text.size() - count, count);
+        !status.ok())
+      return status;
+  }
+  return artifactChecksum(text.data(), text.size());
 }
 
 Status InputFile::read(uint64_t offset, void *out, size_t count) const {

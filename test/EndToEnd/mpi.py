@@ -143,7 +143,7 @@ def check_disagreement(judge):
     (folder / "lib").symlink_to((tools.parent / "lib").resolve())
     options = ["--parallelize=dp=2 threads=1", "--launcher=mpi", "--quiet"]
     for what, code, message, first, second in (
-            ("two builds", 6, "another build in process 1", [tools / "pp-run", "m.mlir"],
+            ("two builds", 6, "the same build of pp-run in all processes", [tools / "pp-run", "m.mlir"],
              [other, "m.mlir"]),
             ("two programs", 6, "the same options in all processes", [tools / "pp-run", "m.mlir"],
              [tools / "pp-run", "other.mlir"]),
@@ -160,6 +160,20 @@ def check_disagreement(judge):
                      message in done.stderr,
                      f"{what}: expects {code} and once '{message}', got {done.returncode} and "
                      f"{done.stderr}")
+    # Two hosts, with other files under one name.
+    text = [folder / name / "text" for name in ("first", "second")]
+    for path in text:
+        path.parent.mkdir()
+        path.write_text(f"{path.parent.name} " * 400)
+    options += ["--data=text:text", "--steps=1", str(folder / "m.mlir")]
+    command = mpirun(1, "-wdir", text[0].parent, tools / "pp-run", *options)
+    command[command.index("localhost:1")] = "localhost:2"
+    command += [":", "--host", "localhost:2", "-n", "1", "-wdir", str(text[1].parent),
+                str(tools / "pp-run"), *options]
+    done = subprocess.run(command, cwd=folder, timeout=120, capture_output=True, text=True)
+    judge.expect(done.returncode == 6 and
+                 done.stderr.count("the same files of --data in all processes") == 1,
+                 f"other data: expects 6, got {done.returncode} and {done.stdout}{done.stderr}")
     # Beside nothing, and on a path without it, there is no library that needs MPI.
     (folder / "lib").unlink()
     done = subprocess.run([other, "m.mlir", "--launcher=mpi"], cwd=folder, timeout=60,

@@ -267,6 +267,27 @@ TEST_F(WorldTest, AFailureOfOneProcessEndsAll) {
   }
 }
 
+TEST_F(WorldTest, ProcessesHaveOneArtifact) {
+  PipelineShape shape;
+  shape.replicas = 2;
+  const auto artifact = use(shape);
+  auto other = std::make_shared<ppx::ArtifactT>(*artifact);
+  other->plan = "another";
+  Square square(2);
+  std::vector<Outcome> outcomes(2);
+  std::thread second([&] {
+    outcomes[1] = runPart(other, std::make_shared<ThreadWorld>(square, 1));
+  });
+  outcomes[0] = runPart(artifact, std::make_shared<ThreadWorld>(square, 0));
+  second.join();
+  for (const Outcome &outcome : outcomes) {
+    EXPECT_EQ(outcome.status.code(), ExitCode::ranksDisagree);
+    EXPECT_EQ(outcome.status.message(),
+              "expects the same artifact in all processes, got another in "
+              "process 1; open one file everywhere, and one image of it");
+  }
+}
+
 TEST_F(WorldTest, ProcessesThatFollowEndWithTheSameBytes) {
   std::mt19937_64 random(13);
   for (int i = 0; i < 10; ++i) {

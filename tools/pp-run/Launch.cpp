@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <numeric>
@@ -25,49 +26,43 @@ static uint32_t digestOf(const std::string &bytes) {
                           bytes.size());
 }
 
-/// Of the program that runs, in which two builds differ, and of its options.
-static Expected<std::vector<std::byte>> identify() {
-  const Expected<std::string> program =
-      readFile("/proc/self/exe", std::numeric_limits<int64_t>::max());
-  if (!program)
-    return program.status();
-  // Its size is not known before it is read. The first word is the program.
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string options{std::istreambuf_iterator<char>(file),
-                      std::istreambuf_iterator<char>()};
-  options.erase(0, options.find('\0'));
-  std::vector<std::byte> bytes;
-  for (uint32_t digest : {digestOf(*program), digestOf(options)})
-    for (int byte = 0; byte < 4; ++byte)
-      bytes.push_back(std::byte(digest >> (8 * byte)));
+static std::vector<std::byte> bytesOf(uint32_t number) {
+  std::vector<std::byte> bytes(sizeof(number));
+  std::memcpy(bytes.data(), &number, sizeof(number));
   return bytes;
 }
 
 Status pp::run::compareProcesses(World &world) {
   if (world.processCount() == 1)
     return {};
-  Expected<std::vector<std::byte>> mine = identify();
+  // Two builds differ in their bytes.
+  const Expected<std::string> program =
+      readFile("/proc/self/exe", std::numeric_limits<int64_t>::max());
+  if (Status status = world.agree(program.status(), false).first; !status.ok())
+    return status;
+  if (Status status = expectSame(world, bytesOf(digestOf(*program)),
+                                 "build of pp-run", "install one on all hosts");
+      !status.ok())
+    return status;
+  // Its size is not known before it is read. The first word is the program.
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string options{std::istreambuf_iterator<char>(file),
+                      std::istreambuf_iterator<char>()};
+  options.erase(0, options.find('\0'));
+  const auto *first = reinterpret_cast<const std::byte *>(options.data());
+  return expectSame(world, {first, first + options.size()}, "options",
+                    "give mpirun one command");
+}
+
+Status pp::run::compareFiles(World &world, const Expected<uint32_t> &mine,
+                             const std::string &option) {
+  if (world.processCount() == 1)
+    return {};
   if (Status status = world.agree(mine.status(), false).first; !status.ok())
     return status;
-  Expected<std::vector<std::vector<std::byte>>> all = world.gather(*mine);
-  Status status = all.status();
-  for (size_t process = 1; all && process < all->size() && status.ok();
-       ++process)
-    if (const std::vector<std::byte> &its = (*all)[process], &first = (*all)[0];
-        its != first) {
-      const bool isOtherBuild =
-          !std::equal(first.begin(), first.begin() + 4, its.begin());
-      status = Status(
-          ExitCode::ranksDisagree,
-          isOtherBuild
-              ? "expects the same pp-run in all processes, got another build "
-                "in process " +
-                    std::to_string(process) + "; install one on all hosts"
-              : "expects the same options in all processes, got others in "
-                "process " +
-                    std::to_string(process) + "; give mpirun one command");
-    }
-  return world.agree(status, false).first;
+  return expectSame(world, bytesOf(*mine), "files of " + option,
+                    "copy those of one host to all, or have them on a disk "
+                    "that all share");
 }
 
 Expected<std::string> pp::run::commonLevel(World &world) {

@@ -23,6 +23,12 @@ pprt::Expected<std::shared_ptr<pprt::World>> launch(const Options &options);
 /// different options.
 pprt::Status compareProcesses(pprt::World &world);
 
+/// The same if the files of an option, of which this is the fingerprint, are
+/// others in other processes.
+pprt::Status compareFiles(pprt::World &world,
+                          const pprt::Expected<uint32_t> &mine,
+                          const std::string &option);
+
 /// Returns at once in the first process. What fails before there is a world
 /// mostly fails in all of them: the first tells of it, whose end is that of the
 /// others.

@@ -99,7 +99,8 @@ static Status compare(const Totals &expected,
 static Expected<Totals> sum(World &world, const Totals &mine) {
   std::vector<std::byte> bytes(sizeof(mine));
   std::memcpy(bytes.data(), &mine, sizeof(mine));
-  Expected<std::vector<std::vector<std::byte>>> all = world.gather(std::move(bytes));
+  Expected<std::vector<std::vector<std::byte>>> all =
+      world.gather(std::move(bytes));
   if (!all)
     return all.status();
   Totals totals;

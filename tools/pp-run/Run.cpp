@@ -457,6 +457,9 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
       Batches::open(options.data, *program.artifact, options.seed);
   if (Status status = agree(batches.status()); !status.ok())
     return status;
+  if (Status status = compareFiles(*world, batches->fingerprint(), "--data");
+      !status.ok())
+    return status;
 
   // A pipe can be read but once.
   std::optional<SafeTensors> parameters;
@@ -465,6 +468,10 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
     if (Status status = agree(file.status()); !status.ok())
       return status;
     parameters.emplace(std::move(*file));
+    if (Status status =
+            compareFiles(*world, parameters->fingerprint(), "--parameters");
+        !status.ok())
+      return status;
   }
   const Start start = {options, *batches, parameters ? &*parameters : nullptr,
                        world};

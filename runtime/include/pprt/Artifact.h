@@ -75,6 +75,10 @@ Status saveArtifacts(const std::vector<const ppx::ArtifactT *> &images,
 /// CRC-32: a single flipped bit, and any damage within 32 bits, changes it.
 uint32_t artifactChecksum(const uint8_t *bytes, size_t size);
 
+/// The checksum of the head, which has those of the images. Of the file as a
+/// whole it would tell nothing: its parts end with their own.
+uint32_t artifactIdentity(const ppx::ArtifactT &artifact);
+
 /// Writes all checksums anew that can be found, into bytes that were edited.
 void sealArtifact(std::vector<uint8_t> &file);
 

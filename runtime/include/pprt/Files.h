@@ -36,6 +36,10 @@ public:
   /// before, which it may if another process truncates it.
   Status read(uint64_t offset, void *out, size_t count) const;
 
+  /// A checksum of the size and of the first and last MiB: files for which it
+  /// differs are different files.
+  Expected<uint32_t> fingerprint() const;
+
 private:
   InputFile(std::string name, int descriptor, uint64_t bytes)
       : name(std::move(name)), descriptor(descriptor), bytes(bytes) {}

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -93,6 +94,12 @@ public:
   /// its message.
   [[noreturn]] virtual void abort(const Status &status) = 0;
 };
+
+/// Fails (ranksDisagree) in all processes unless `mine` is the same in all.
+/// `expected` and `advice` complete "expects the same ... in all processes, got
+/// another in process 1; ...".
+Status expectSame(World &world, std::vector<std::byte> mine,
+                  const std::string &expected, const std::string &advice);
 
 /// A world of one process, whose ranks are threads.
 std::unique_ptr<World> thisProcess();

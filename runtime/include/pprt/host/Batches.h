@@ -29,6 +29,9 @@ public:
   static Expected<Batches> open(const std::string &data,
                                 const ppx::ArtifactT &artifact, uint64_t seed);
 
+  /// Differs only where files do.
+  Expected<uint32_t> fingerprint() const { return dataset->fingerprint(); }
+
   /// What a user should know about so many steps of them; empty: nothing.
   std::string describe(uint64_t steps) const {
     return dataset->describe(steps);

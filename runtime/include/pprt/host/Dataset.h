@@ -51,6 +51,9 @@ public:
   /// `out`. Failures are io and name the file.
   virtual Status read(uint64_t step, size_t tensor, void *out) const = 0;
 
+  /// Differs only where files do; 0 without any.
+  virtual Expected<uint32_t> fingerprint() const { return 0; }
+
   /// What a user should know about `steps` steps of it; empty: nothing.
   virtual std::string describe(uint64_t steps) const { return ""; }
 };

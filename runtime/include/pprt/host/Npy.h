@@ -26,6 +26,7 @@ public:
   ppx::ElementType element() const { return type; }
   const std::vector<uint64_t> &shape() const { return dimensions; }
   const std::string &path() const { return file.path(); }
+  Expected<uint32_t> fingerprint() const { return file.fingerprint(); }
 
   /// Reads `count` elements from element `first` on (row-major) to `out`,
   /// converted to `element`: floats to floats (rounded to nearest even),

@@ -53,6 +53,7 @@ public:
 
   const std::map<std::string, StoredTensor> &tensors() const { return table; }
   const std::string &path() const { return file.path(); }
+  Expected<uint32_t> fingerprint() const { return file.fingerprint(); }
 
 private:
   explicit SafeTensors(InputFile file) : file(std::move(file)) {}

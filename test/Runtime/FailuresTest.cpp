@@ -228,6 +228,25 @@ TEST(Failures, ATransportHoldsWhatItsMessagesTouch) {
   }
 }
 
+// It sleeps, and no transport knows of it.
+TEST(Failures, ARankThatWaitsForItselfIsWoken) {
+  ArtifactBuilder builder;
+  ProgramBuilder program = builder.program({0});
+  program.automaticWaits = false;
+  const uint32_t queues[] = {program.queue("one"), program.queue("other")};
+  program.begin(Section::body);
+  for (uint32_t which : {0, 1})
+    program.copy(queues[which], program.slot("from", 4), program.slot("to", 4))
+        .waits = {ppx::Wait(queues[1 - which], 1)};
+  program.step(queues[0]);
+  SessionOptions options;
+  options.hangTimeoutSeconds = 0.2;
+  auto created = Session::create(share(builder), options);
+  ASSERT_TRUE(created.ok()) << created.status().message();
+  EXPECT_EQ((*created)->step().code(), ExitCode::hang);
+  EXPECT_FALSE((*created)->isStuck());
+}
+
 TEST(Failures, AStuckSessionTellsNothing) {
   entered = released = false;
   ArtifactBuilder builder;

@@ -184,6 +184,27 @@ TEST_F(ExecutorTest, EndsWithTheReferencesMemory) {
   }
 }
 
+// The first of a group in one section is not the first in another.
+TEST_F(ExecutorTest, SectionsMeetApart) {
+  ArtifactBuilder builder;
+  const uint32_t group = builder.group({builder.axis("dp", 2)});
+  ProgramBuilder program = builder.program({0, 1});
+  const uint32_t queue = program.queue("all");
+  for (Section section : {Section::setup, Section::body}) {
+    program.begin(section);
+    const uint32_t slot = program.slot("x", 4);
+    program.run(queue, {}, {slot});
+    program.collective(queue, ppx::CollectiveKind_all_reduce, group, {slot},
+                       {slot});
+  }
+  program.step(queue);
+  auto artifact = use(builder.take());
+  const Outcome expected = runReference(*artifact, 2);
+  const Outcome got = runThreads(artifact, 2);
+  ASSERT_TRUE(got.status.ok()) << got.status.message();
+  EXPECT_TRUE(got.slots == expected.slots);
+}
+
 TEST_F(ExecutorTest, EightRanksOnFewCoresAreDeterministic) {
   PipelineShape shape;
   shape.stages = 4;

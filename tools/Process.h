@@ -10,7 +10,16 @@
 #ifndef PP_TOOLS_PROCESS_H
 #define PP_TOOLS_PROCESS_H
 
+#include <cstdlib>
+
 namespace pp {
+
+/// False in the processes that mpirun started beside the first. What ends them
+/// before they know of each other ends all: the first tells of it.
+inline bool isFirstProcess() {
+  const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  return !rank || std::strtoul(rank, nullptr, 10) == 0;
+}
 
 /// Call it once, before llvm::InitLLVM, which takes signals over. `tool` begins
 /// the messages.

@@ -106,7 +106,8 @@ void pprt::host::measure(const Session &session, Report &report) {
 }
 
 Trace pprt::host::traceLastStep(const Session &session) {
-  if (session.isStuck() || session.times(0, Section::body).empty())
+  if (session.isStuck() || session.times(0, Section::body).empty() ||
+      session.times(0, Section::body).back().end == 0)
     return {}; // no step was made, or not to its end
   return makeTrace(Players::ranks(session.artifact(), session.mesh()),
                    session.artifact(), lastStep(session));

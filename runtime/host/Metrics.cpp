@@ -13,11 +13,10 @@ using namespace pprt;
 using namespace pprt::host;
 
 Expected<MetricsFile> MetricsFile::create(const std::string &path) {
-  const int descriptor =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0)
-    return systemFailure(path, "open");
-  return MetricsFile(path, descriptor);
+  const Expected<int> descriptor = openToWrite(path, O_CREAT | O_TRUNC);
+  if (!descriptor)
+    return descriptor.status();
+  return MetricsFile(path, *descriptor);
 }
 
 MetricsFile::MetricsFile(MetricsFile &&other) noexcept

@@ -80,6 +80,10 @@ static Json toJson(const CommunicationReport &communication) {
   return json;
 }
 
+static Json toJson(const std::optional<double> &value) {
+  return value ? Json(*value) : Json();
+}
+
 static Json toJson(const pprt::host::TravelTime &travel) {
   return {{"exposed", 1e3 * travel.exposed}, {"hidden", 1e3 * travel.hidden}};
 }
@@ -145,14 +149,16 @@ std::string pprt::host::printReport(const Report &report) {
   for (const StageReport &stage : report.stages)
     json["stages"].push_back(toJson(stage));
   if (report.verify)
-    json["verify"] = {{"ok", report.verify->ok},
-                      {"class", report.verify->errorClass},
-                      {"judge", report.verify->judge},
-                      {"loss", report.verify->loss},
-                      {"gradients", report.verify->gradients},
-                      {"parameters", report.verify->parameters},
-                      {"states", report.verify->states},
-                      {"metrics", report.verify->metrics}};
+    json["verify"] = {
+        {"ok", report.verify->ok},
+        {"class", report.verify->errorClass},
+        {"judge", report.verify->judge},
+        {"loss", toJson(report.verify->loss)},
+        {"gradients", toJson(report.verify->gradients)},
+        {"parameters", toJson(report.verify->parameters)},
+        {"parameters_by_learning_rate", report.verify->byLearningRate},
+        {"states", toJson(report.verify->states)},
+        {"metrics", toJson(report.verify->metrics)}};
   return dumpJson(json, /*indent=*/2) + "\n";
 }
 

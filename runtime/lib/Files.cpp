@@ -229,6 +229,23 @@ static int createBeside(const std::string &name, std::string &temporary) {
   return -1;
 }
 
+Expected<int> pprt::openToWrite(const std::string &path, int flags) {
+  // To wait for the reader of a pipe might be to wait for ever.
+  const int descriptor =
+      ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags, 0666);
+  if (descriptor < 0 && errno == ENXIO)
+    return Status(ExitCode::io, path + ": expects a pipe that somebody reads, "
+                                       "got one without a reader");
+  if (descriptor < 0)
+    return systemFailure(path, "write");
+  // From here on to wait is right.
+  if (::fcntl(descriptor, F_SETFL, O_WRONLY) != 0) {
+    ::close(descriptor);
+    return systemFailure(path, "write");
+  }
+  return descriptor;
+}
+
 Expected<OutputFile> OutputFile::create(const std::string &path) {
   std::error_code error;
   std::filesystem::file_status target = std::filesystem::status(path, error);
@@ -236,10 +253,10 @@ Expected<OutputFile> OutputFile::create(const std::string &path) {
     return Status(ExitCode::io, path + ": expects a file, got a directory");
   if (std::filesystem::exists(target) &&
       !std::filesystem::is_regular_file(target)) {
-    int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0)
-      return systemFailure(path, "write");
-    return OutputFile(path, "", descriptor);
+    const Expected<int> descriptor = openToWrite(path, 0);
+    if (!descriptor)
+      return descriptor.status();
+    return OutputFile(path, "", *descriptor);
   }
   // A link stays a link: what it points to is replaced.
   std::string name = path;

@@ -113,7 +113,8 @@ def check_bits(judge, model, strategy, count, from_model):
 
 def check_failure(judge, what, code, message, count, *arguments):
     done = judge.run(count, *arguments, "--save=failed.st", "--quiet")
-    judge.expect(done.returncode == code and done.stderr.count(message) == 1,
+    judge.expect(done.returncode == code and done.stderr.count(message) == 1 and
+                 "no results" not in done.stderr,
                  f"{what}: expects {code} and once '{message}', got {done.returncode} and "
                  f"{done.stderr}")
     judge.expect(not list(judge.place.folder.glob("failed.st*")), f"{what}: expects no file")
@@ -123,6 +124,7 @@ def check_failures(judge):
     judge.place.make("pp-model", *GPT.split(), "-o", "m.mlir")
     program = ["m.mlir", "--parallelize=dp=2 threads=1"]
     check_failure(judge, "too many processes", 2, "expects at most 2 processes", 3, *program)
+    check_failure(judge, "far too many processes", 2, "expects at most 2 processes", 5, *program)
     check_failure(judge, "no such model", 14, "none.mlir", 2, "none.mlir")
     check_failure(judge, "no such key", 2, "nothing", 2, "m.mlir", "--parallelize=nothing=2")
     check_failure(judge, "a loss that is not finite", 12, "expects a finite loss", 2, "m.mlir",

@@ -9,6 +9,7 @@ appears under its name unless it is whole, and nothing is left beside it.
 
   outputs.py --bin=build/bin
 """
+import fcntl
 import os
 import re
 import resource
@@ -195,14 +196,20 @@ def check_signal_before_results(run, judge):
 
 def check_second_signal(run, judge):
     """Whoever does not want to wait for the save says so again."""
-    os.mkfifo(run.folder / "pipe")  # nobody reads it: the save waits for ever
+    os.mkfifo(run.folder / "pipe")
+    # Nothing is read of it, and little has room: the save waits for ever.
+    reader = os.open(run.folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
     process = start(run, "--save=pipe")
     process.send_signal(signal.SIGTERM)
-    # The kernel's name for opening a pipe that nobody reads.
-    wait_until(lambda: word_of(process, "wchan") == "wait_for_partner")
+    # The kernel's name for writing into a full pipe.
+    wait_until(lambda: "pipe_w" in word_of(process, "wchan"))
     judge.expect(process.poll() is None, "expects the save to wait")
     process.send_signal(signal.SIGINT)
     judge.expect(end(process).returncode == -signal.SIGINT, "expects the second signal to end it")
+    os.close(reader)
+    done = run.call("pp-run", "mlp.mlir", "--quiet", "--steps=1", "--metrics=pipe")
+    judge.refused("metrics that nobody reads", done, "expects a pipe that somebody reads")
 
 
 def check_reader(run, judge):

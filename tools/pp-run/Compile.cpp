@@ -240,6 +240,8 @@ SourceModule::SourceModule(std::unique_ptr<State> state)
     : state(std::move(state)) {}
 SourceModule::~SourceModule() = default;
 
+bool pp::run::hasCompiler() { return true; }
+
 Expected<std::unique_ptr<SourceModule>>
 SourceModule::parse(const std::string &name, const std::string &text,
                     uint64_t cacheLimit, const std::string &target) {

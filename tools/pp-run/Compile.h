@@ -51,6 +51,9 @@ struct UpdateRule {
   std::function<double(uint64_t)> rate;
 };
 
+/// Whether this build can take modules.
+bool hasCompiler();
+
 /// A module, parsed once and compiled as often as wanted.
 class SourceModule {
 public:

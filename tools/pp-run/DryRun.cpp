@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "DryRun.h"
 #include "pp/Predict/Report.h"
+#include "pprt/Bytes.h"
 #include "pprt/Files.h"
 #include "pprt/host/Measure.h"
 
@@ -28,6 +29,15 @@ static Status writePredictedTrace(const std::string &path,
                                    : Trace());
 }
 
+/// What is proved of a program without findings (pprt/Checks.h).
+static std::string describeChecks(const Options &options) {
+  std::string text = "checked: no races, nothing is read before it is written, "
+                     "messages match, no deadlock in any order of events";
+  if (options.memoryLimit)
+    text += "; fits in " + printBytes(*options.memoryLimit);
+  return text + "\n";
+}
+
 Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
                        const Status &checked, std::vector<uint64_t> staging,
                        double passesMs, std::ostream &out) {
@@ -44,7 +54,8 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
   predict::Prediction prediction = predict::predict(artifact, *mesh);
   prediction.staging = std::move(staging);
   if (!options.quiet)
-    out << predict::print(prediction, artifact) << std::flush;
+    out << predict::print(prediction, artifact)
+        << (checked.ok() ? describeChecks(options) : "") << std::flush;
   Report report;
   report.compileMs = report.passesMs = passesMs;
   pp::predict::reportPrediction(artifact, *mesh, prediction, report);

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Launch.h"
+#include "../Process.h"
 #include "collectives/mpi/Model.h"
 #include "engine/Staging.h"
 #include "pprt/Artifact.h"
@@ -89,8 +90,7 @@ static bool isOneOfSeveral() {
 }
 
 void pp::run::letFirstTell() {
-  const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
-  if (rank && std::strtoul(rank, nullptr, 10) > 0)
+  if (!pp::isFirstProcess())
     sleep(2);
 }
 

@@ -13,6 +13,8 @@ using namespace pprt;
 
 std::string pp::describeVersion() { return "pp " PP_VERSION " (no compiler)"; }
 
+bool pp::run::hasCompiler() { return false; }
+
 struct SourceModule::State {};
 
 SourceModule::SourceModule(std::unique_ptr<State> state)

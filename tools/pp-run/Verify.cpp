@@ -98,14 +98,19 @@ void printTable(std::ostream &out, const LowPrecisionComparison &errors,
       << std::flush;
 }
 
+template <typename T> std::optional<double> errorOf(const T &worst) {
+  return worst.tensor == "-" ? std::nullopt : std::optional(worst.error);
+}
+
 /// Of either comparison.
-template <typename T> VerifyReport makeReport(const T &errors) {
+template <typename T> VerifyReport makeReport(const T &errors, bool isByRate) {
   VerifyReport report;
-  report.loss = errors.loss.error;
-  report.metrics = errors.metrics.error;
-  report.gradients = errors.gradients.error;
-  report.parameters = errors.parameters.error;
-  report.states = errors.states.error;
+  report.loss = errorOf(errors.loss);
+  report.metrics = errorOf(errors.metrics);
+  report.gradients = errorOf(errors.gradients);
+  report.parameters = errorOf(errors.parameters);
+  report.states = errorOf(errors.states);
+  report.byLearningRate = isByRate;
   report.ok = errors.isWithinBounds();
   return report;
 }
@@ -335,8 +340,8 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
                                 comparison.bounds.parameters,
                                 comparison.parameters.tensor};
 
-  VerifyReport report =
-      isMeasured ? makeReport(lowComparison) : makeReport(comparison);
+  VerifyReport report = isMeasured ? makeReport(lowComparison, isByRate)
+                                   : makeReport(comparison, isByRate);
   report.errorClass = isMeasured ? "low precision" : "exact";
   report.judge = isInterpreted ? "interpreter" : "one device";
   if (report.ok ? !options.quiet : isLast) {

@@ -54,6 +54,10 @@ private:
   std::string content;
 };
 
+/// A descriptor of a file, pipe or device to write to, with further flags of
+/// open(). Fails (io) where that cannot be, as of a pipe that nobody reads.
+Expected<int> openToWrite(const std::string &path, int flags);
+
 /// A file that takes its name when it is complete: written beside it under a
 /// name that nobody can foresee, synced, then renamed. Without a successful
 /// `commit` nothing stays behind. A path that is no regular file (a pipe,

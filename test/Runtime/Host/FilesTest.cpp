@@ -174,4 +174,8 @@ TEST_F(FilesTest, OutputsThatCannotBeWritten) {
   EXPECT_EQ(status.message(),
             "/dev/full: cannot write: No space left on device");
   EXPECT_TRUE(writeFile("/dev/null", "x", 1).ok());
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(shorten(writeFile(path("pipe"), "x", 1).message(), folder),
+            "pipe: expects a pipe that somebody reads, got one without a "
+            "reader");
 }

@@ -67,13 +67,17 @@ struct StageReport {
   std::string schedule;
 };
 
-/// Largest relative errors.
+/// Largest errors of each kind of value, relative to the largest value of its
+/// class; nothing where none was compared.
 struct VerifyReport {
   bool ok = false;
   std::string errorClass;
   /// What was compared with: "interpreter" or "one device".
   std::string judge;
-  double loss = 0, gradients = 0, parameters = 0, states = 0, metrics = 0;
+  std::optional<double> loss, gradients, parameters, states, metrics;
+  /// Whether that of parameters is what the gradients' rounding does not
+  /// explain, in units of the step's learning rate.
+  bool byLearningRate = false;
 };
 
 struct Report {

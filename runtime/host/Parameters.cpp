@@ -62,6 +62,28 @@ storedShape(const ppx::ArgumentT &argument) {
   return argument.stored_shape.empty() ? argument.shape : argument.stored_shape;
 }
 
+/// Of a parameter in the file's order of dimensions each process reads what its
+/// ranks hold; of another all of it, to be put in order.
+static Status loadParameter(const SafeTensors &file, uint32_t index,
+                            Session &session) {
+  const ppx::ArgumentT &argument = *session.artifact().arguments[index];
+  const std::vector<uint64_t> &shape = storedShape(argument);
+  if (argument.stored_order.empty())
+    return session.readArgument(
+        index, [&](const std::vector<ElementRun> &runs) {
+          return file.read(argument.name, argument.element, shape, runs);
+        });
+  std::vector<std::byte> values(session.argumentBytes(index)),
+      stored(values.size());
+  if (Status status =
+          file.read(argument.name, argument.element, shape, stored.data());
+      !status.ok())
+    return status;
+  transpose(argument.shape, inverse(argument.stored_order),
+            elementSize(argument.element), stored.data(), values.data());
+  return session.setArgument(index, values.data(), values.size());
+}
+
 Status pprt::host::loadParameters(const SafeTensors &file, Session &session) {
   // Not every checkpoint has the states of what was trained.
   std::vector<uint32_t> found;
@@ -78,23 +100,9 @@ Status pprt::host::loadParameters(const SafeTensors &file, Session &session) {
         !status.ok())
       return status;
   }
-  std::vector<std::byte> values, stored;
-  for (uint32_t i : found) {
-    const ppx::ArgumentT &argument = *session.artifact().arguments[i];
-    values.resize(session.argumentBytes(i));
-    stored.resize(argument.stored_order.empty() ? 0 : values.size());
-    if (Status status =
-            file.read(argument.name, argument.element, storedShape(argument),
-                      stored.empty() ? values.data() : stored.data());
-        !status.ok())
+  for (uint32_t i : found)
+    if (Status status = loadParameter(file, i, session); !status.ok())
       return status;
-    if (!stored.empty())
-      transpose(argument.shape, inverse(argument.stored_order),
-                elementSize(argument.element), stored.data(), values.data());
-    if (Status status = session.setArgument(i, values.data(), values.size());
-        !status.ok())
-      return status;
-  }
   return {};
 }
 

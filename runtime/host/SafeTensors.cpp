@@ -13,6 +13,7 @@
 #include "pprt/host/Elements.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 using namespace pprt::host;
@@ -271,6 +272,50 @@ Status SafeTensors::read(const std::string &name, ElementType element,
   convertFloats(*floatType(tensor.type), stored.data(), element, out,
                 tensor.bytes / findType(tensor.type)->bytes);
   return Status();
+}
+
+Status SafeTensors::read(const std::string &name, ElementType element,
+                         const std::vector<uint64_t> &shape,
+                         const std::vector<ElementRun> &runs) const {
+  if (Status status = expect(name, element, shape); !status.ok())
+    return status;
+  const StoredTensor &tensor = *find(name);
+  const bool isConverted = tensor.type != storedName(element);
+  const uint64_t width = findType(tensor.type)->bytes,
+                 most = (uint64_t(1) << 20) / width;
+  std::vector<std::byte> piece;
+  // Of the piece that begins at element `at`, what the run wants.
+  const auto take = [&](const ElementRun &run, uint64_t at, uint64_t end) {
+    const uint64_t first = std::max(run.first, at),
+                   last = std::min(run.first + run.count, end);
+    if (first >= last)
+      return;
+    const std::byte *from = piece.data() + (first - at) * width;
+    std::byte *to = run.values + (first - run.first) * elementSize(element);
+    if (isConverted)
+      convertFloats(*floatType(tensor.type), from, element, to, last - first);
+    else
+      std::memcpy(to, from, (last - first) * width);
+  };
+  for (size_t i = 0, next = 0; i < runs.size(); i = next) {
+    uint64_t end = runs[i].first + runs[i].count;
+    for (next = i + 1;
+         next < runs.size() && runs[next].first >= end &&
+         runs[next].first + runs[next].count - runs[i].first <= most;
+         ++next)
+      end = runs[next].first + runs[next].count;
+    for (uint64_t at = runs[i].first; at < end; at += most) {
+      const uint64_t last = std::min(at + most, end);
+      piece.resize((last - at) * width);
+      if (Status status =
+              file.read(tensor.offset + at * width, piece.data(), piece.size());
+          !status.ok())
+        return status;
+      for (size_t run = i; run < next; ++run)
+        take(runs[run], at, last);
+    }
+  }
+  return {};
 }
 
 Status pprt::host::checkTensorName(const std::string &path,

@@ -230,6 +230,18 @@ def check_verified(judge):
                      f"verified {strategy}: {done.stdout}{done.stderr}")
 
 
+def check_parameters(judge):
+    """Each process reads what its ranks hold of a file: nothing is lost or moved, in any layout."""
+    folder = judge.place.folder
+    judge.run(0, "m.mlir", "--parallelize=dp=2 threads=1", "--steps=1", "--save=whole.st")
+    for strategy, count in (("tp=2", 2), ("dp=2 zero=3", 2), ("tp=2 pp=2 microbatches=2", 3)):
+        done = judge.run(count, "m.mlir", f"--parallelize={strategy} threads=1 optimizer=sgd lr=0",
+                         "--steps=1", "--parameters=whole.st", "--save=again.st")
+        judge.expect(done.returncode == 0 and
+                     (folder / "again.st").read_bytes() == (folder / "whole.st").read_bytes(),
+                     f"parameters over {strategy}: expects those of the file, got {done.stderr}")
+
+
 def check_launcher(judge):
     """Without --launcher processes of mpirun are one run, not as many runs."""
     command = mpirun(2, judge.place.tools / "pp-run", "m.mlir", "--parallelize=dp=2 threads=1",
@@ -282,6 +294,7 @@ def main():
         if not place.all:
             check_verified(judge)
             check_failures(judge)
+            check_parameters(judge)
             check_launcher(judge)
             check_interruption(judge)
             check_blocked(judge)

@@ -9,9 +9,9 @@
 // business.
 //
 // A run may be shared by several processes, each of which holds some of the
-// ranks and makes the same calls with the same values. Those that create, begin,
-// step, end, read an argument or collect are then collective. What is read whole is
-// whole in process 0; outputs of one element are known to all.
+// ranks and makes the same calls with the same values. Those that create,
+// begin, step, end, read an argument or collect are then collective. What is
+// read whole is whole in process 0; outputs of one element are known to all.
 //
 // The order of calls: create, initialize or setArgument, setInput, begin, then
 // step as often as wanted, end. They come from one thread; create may change
@@ -23,6 +23,7 @@
 #define PPRT_SESSION_H
 
 #include "pprt/Execution.h"
+#include "pprt/Initialize.h"
 #include "pprt/Mesh.h"
 #include "pprt/Program.h"
 
@@ -56,8 +57,8 @@ struct SessionOptions {
   /// Without progress on any rank for this long, step() fails with a report of
   /// who waits on whom. 0 waits forever.
   double hangTimeoutSeconds = 30;
-  /// Asked a few times a second while a section runs. Once it says so, a section
-  /// in which nothing happens for two seconds fails (interrupted).
+  /// Asked a few times a second while a section runs. Once it says so, a
+  /// section in which nothing happens for two seconds fails (interrupted).
   std::function<bool()> isInterrupted;
   /// The processes that share the run; if empty, this one runs all ranks.
   std::shared_ptr<World> world;
@@ -99,6 +100,11 @@ public:
   /// Writes a parameter or state into every shard here that holds a part of it.
   /// Fails (badParameters) unless `bytes` is argumentBytes().
   Status setArgument(uint32_t argument, const void *values, uint64_t bytes);
+  /// The same by a function that fills parts of it, in ascending order: those
+  /// that the ranks of this process hold, each once; where the session leads,
+  /// all of it. The function's failure is returned.
+  using ElementReader = std::function<Status(const std::vector<ElementRun> &)>;
+  Status readArgument(uint32_t argument, const ElementReader &read);
   /// Reads it back, each part from its first holder, in process 0. Others leave
   /// `values` alone.
   Status getArgument(uint32_t argument, void *values, uint64_t bytes) const;

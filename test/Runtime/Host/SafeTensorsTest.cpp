@@ -75,6 +75,44 @@ TEST_F(FilesTest, SafeTensorsRoundTrip) {
   EXPECT_LT(file->find("a")->offset, file->find("b")->offset);
 }
 
+// A shard is the same as in the whole, also where runs are longer than a piece,
+// or far apart.
+TEST_F(FilesTest, SafeTensorsReadParts) {
+  const std::vector<uint64_t> shape = {1000, 700};
+  std::vector<float> whole(700'000);
+  for (size_t i = 0; i < whole.size(); ++i)
+    whole[i] = float(i);
+  ASSERT_TRUE(writeSafeTensors(path("p"), {{"w", ElementType_f32, shape}},
+                               [&](size_t, void *out) {
+                                 std::memcpy(out, whole.data(), 2'800'000);
+                                 return pprt::Status();
+                               })
+                  .ok());
+  const auto file = SafeTensors::open(path("p"));
+  ASSERT_TRUE(file.ok());
+  std::mt19937 random(5);
+  for (const uint64_t longest : {7u, 3000u, 600'000u}) {
+    std::vector<double> parts(whole.size(), -1);
+    std::vector<float> same(whole.size(), -1);
+    std::vector<pprt::ElementRun> runs, sameRuns;
+    for (uint64_t at = random() % 9; at < whole.size();) {
+      const uint64_t count =
+          std::min<uint64_t>(1 + random() % longest, whole.size() - at);
+      runs.push_back({at, count, reinterpret_cast<std::byte *>(&parts[at])});
+      sameRuns.push_back({at, count, reinterpret_cast<std::byte *>(&same[at])});
+      at += count + random() % (2 * longest);
+    }
+    ASSERT_TRUE(file->read("w", ElementType_f64, shape, runs).ok());
+    ASSERT_TRUE(file->read("w", ElementType_f32, shape, sameRuns).ok());
+    std::vector<double> expected(whole.size(), -1);
+    for (const pprt::ElementRun &run : runs)
+      for (uint64_t i = 0; i < run.count; ++i)
+        expected[run.first + i] = whole[run.first + i];
+    EXPECT_EQ(parts, expected);
+    EXPECT_EQ(std::vector<double>(same.begin(), same.end()), expected);
+  }
+}
+
 TEST_F(FilesTest, SafeTensorsPrefixIsOptional) {
   put("p", makeFile(R"({"transformer.wte":)"
                     R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",

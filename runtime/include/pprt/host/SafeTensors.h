@@ -11,6 +11,7 @@
 #define PPRT_HOST_SAFETENSORS_H
 
 #include "pprt/Files.h"
+#include "pprt/Initialize.h"
 #include "pprt/Ppx.h"
 
 #include <functional>
@@ -50,6 +51,11 @@ public:
   /// expect() does.
   Status read(const std::string &name, ppx::ElementType element,
               const std::vector<uint64_t> &shape, void *out) const;
+  /// The same of some of its elements. Runs that lie close together are read at
+  /// once, at most a MiB.
+  Status read(const std::string &name, ppx::ElementType element,
+              const std::vector<uint64_t> &shape,
+              const std::vector<ElementRun> &runs) const;
 
   const std::map<std::string, StoredTensor> &tensors() const { return table; }
   const std::string &path() const { return file.path(); }

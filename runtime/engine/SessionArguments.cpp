@@ -1,0 +1,216 @@
+//===- SessionArguments.cpp - values in and out of a session --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Of parameters and states each process has the shards of its ranks; inputs are
+// kept whole until a step loads them.
+//
+//===----------------------------------------------------------------------===//
+#include "SessionState.h"
+
+#include <cstring>
+#include <map>
+#include <set>
+
+using namespace pprt;
+
+template <typename Function>
+void Session::State::forEachShard(uint32_t argument, Function &&f) const {
+  const ShardedTensor &tensor = host->arguments[argument];
+  for (uint32_t rank = range.begin; rank < range.end; ++rank) {
+    const int32_t slot = artifact->programs[host->ranks.programOf(rank)]
+                             ->argument_slots[argument];
+    if (slot >= 0)
+      f(rank, uint32_t(slot), tensor.origin(host->mesh, rank, 0));
+  }
+}
+
+template <typename Function>
+void Session::State::forEachCopy(uint32_t argument, Function &&f) const {
+  std::map<ShardedTensor::Index, std::pair<uint32_t, uint32_t>> made;
+  forEachShard(argument, [&](uint32_t rank, uint32_t slot, const auto &origin) {
+    const auto first = made.try_emplace(origin, rank, slot).first->second;
+    executor->visitSlot(rank, slot, [&](std::byte *bytes) {
+      if (first == std::pair(rank, slot))
+        return f(bytes, origin);
+      executor->visitSlot(
+          first.first, first.second, [&](const std::byte *from) {
+            std::memcpy(bytes, from, host->arguments[argument].shardBytes());
+          });
+    });
+  });
+}
+
+std::vector<Session::State::Holder>
+Session::State::firstHolders(uint32_t argument) const {
+  std::vector<Holder> holders;
+  std::set<ShardedTensor::Index> covered;
+  for (uint32_t rank = 0; rank < host->mesh.worldSize(); ++rank) {
+    const int32_t slot = artifact->programs[host->ranks.programOf(rank)]
+                             ->argument_slots[argument];
+    const ShardedTensor::Index origin =
+        host->arguments[argument].origin(host->mesh, rank, 0);
+    if (slot >= 0 && covered.insert(origin).second)
+      holders.push_back({rank, uint32_t(slot), origin});
+  }
+  return holders;
+}
+
+void Session::initialize(uint64_t seed, const std::vector<uint8_t> &keeps) {
+  (void)state->tell(CallKind::initialize, seed, keeps.data(), keeps.size());
+  const ppx::InitializerT zeros;
+  for (uint32_t i = 0; i < state->artifact->arguments.size(); ++i) {
+    const ppx::ArgumentT &argument = *state->artifact->arguments[i];
+    if (state->isInput(i) || (i < keeps.size() && keeps[i]))
+      continue;
+    state->forEachCopy(i, [&](std::byte *bytes, const auto &origin) {
+      pprt::initialize(argument.initializer ? *argument.initializer : zeros,
+                       seed, argument.element,
+                       state->host->arguments[i].runs(origin, bytes));
+    });
+  }
+}
+
+std::optional<uint32_t> Session::findArgument(const std::string &name) const {
+  const auto found = state->argumentOf.find(name);
+  return found == state->argumentOf.end() ? std::nullopt
+                                          : std::optional(found->second);
+}
+
+uint64_t Session::argumentBytes(uint32_t argument) const {
+  return state->host->arguments[argument].globalBytes();
+}
+uint64_t Session::outputBytes(uint32_t output) const {
+  return state->host->outputs[output].globalBytes();
+}
+
+Status Session::State::checkStopped() const {
+  // One that has stopped here may not have elsewhere.
+  if (world->processCount() > 1 && !failure.ok())
+    return failure;
+  if (!executor->isStuck())
+    return {};
+  return Status(ExitCode::hang, "expects ranks that have stopped, got one that "
+                                "is still inside a kernel");
+}
+
+Status Session::State::checkBytes(uint32_t argument, uint64_t bytes,
+                                  bool input) const {
+  const uint64_t expected = host->arguments[argument].globalBytes();
+  if (expected == bytes && isInput(argument) == input)
+    return {};
+  return Status(ExitCode::badParameters,
+                std::string(input ? "input '" : "parameter '") +
+                    artifact->arguments[argument]->name + "' expects " +
+                    (isInput(argument) != input
+                         ? "the other kind of argument"
+                         : std::to_string(expected) + " bytes, got " +
+                               std::to_string(bytes)));
+}
+
+Status Session::setArgument(uint32_t argument, const void *values,
+                            uint64_t bytes) {
+  if (Status status = state->checkStopped(); !status.ok())
+    return status;
+  if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
+    return status;
+  if (Status status =
+          state->tell(CallKind::setArgument, argument, values, bytes);
+      !status.ok())
+    return status;
+  state->forEachShard(
+      argument, [&](uint32_t rank, uint32_t slot, const auto &origin) {
+        state->executor->visitSlot(rank, slot, [&](std::byte *bytes) {
+          state->host->arguments[argument].scatter(
+              origin, static_cast<const std::byte *>(values), bytes);
+        });
+      });
+  return {};
+}
+
+Status Session::readArgument(uint32_t argument, const ElementReader &read) {
+  const ShardedTensor &tensor = state->host->arguments[argument];
+  if (state->leads) {
+    std::vector<std::byte> values(tensor.globalBytes());
+    const Status status = read({{0, tensor.elementCount(), values.data()}});
+    return status.ok() ? setArgument(argument, values.data(), values.size())
+                       : status;
+  }
+  if (Status status = state->checkStopped(); !status.ok())
+    return status;
+  if (Status status = state->checkBytes(argument, tensor.globalBytes(), false);
+      !status.ok())
+    return status;
+  Status status;
+  state->forEachCopy(argument, [&](std::byte *bytes, const auto &origin) {
+    if (status.ok())
+      status = read(tensor.runs(origin, bytes));
+  });
+  return status;
+}
+
+Status Session::getArgument(uint32_t argument, void *values,
+                            uint64_t bytes) const {
+  if (Status status = state->checkStopped(); !status.ok())
+    return status;
+  if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
+    return status;
+  if (Status status = state->tell(CallKind::getArgument, argument);
+      !status.ok())
+    return status;
+  const ShardedTensor &tensor = state->host->arguments[argument];
+  const std::vector<State::Holder> holders = state->firstHolders(argument);
+  // By process, the shards of its first holders.
+  std::vector<std::vector<std::byte>> shards;
+  World &world = *state->world;
+  if (world.processCount() > 1) {
+    std::vector<std::byte> mine;
+    for (const State::Holder &holder : holders)
+      if (world.process() != 0 && state->range.contains(holder.rank)) {
+        mine.resize(mine.size() + tensor.shardBytes());
+        state->executor->visitSlot(
+            holder.rank, holder.slot, [&](const std::byte *bytes) {
+              std::memcpy(mine.data() + mine.size() - tensor.shardBytes(),
+                          bytes, tensor.shardBytes());
+            });
+      }
+    Expected<std::vector<std::vector<std::byte>>> all =
+        world.gather(std::move(mine));
+    if (!all)
+      return all.status();
+    shards = std::move(*all);
+  }
+  if (world.process() != 0)
+    return {};
+  std::vector<uint64_t> used(shards.size());
+  for (const State::Holder &holder : holders) {
+    const auto gather = [&](const std::byte *shard) {
+      tensor.gather(holder.origin, shard, static_cast<std::byte *>(values));
+    };
+    if (state->range.contains(holder.rank)) {
+      state->executor->visitSlot(holder.rank, holder.slot, gather);
+    } else {
+      const uint32_t process = world.processOf(holder.rank, mesh().worldSize());
+      gather(shards[process].data() + used[process]);
+      used[process] += tensor.shardBytes();
+    }
+  }
+  return {};
+}
+
+Status Session::setInput(uint32_t argument, const void *values,
+                         uint64_t bytes) {
+  if (Status status = state->checkStopped(); !status.ok())
+    return status;
+  if (Status status = state->checkBytes(argument, bytes, true); !status.ok())
+    return status;
+  if (Status status = state->tell(CallKind::setInput, argument, values, bytes);
+      !status.ok())
+    return status;
+  const auto *first = static_cast<const std::byte *>(values);
+  std::optional<std::vector<std::byte>> &input = state->host->inputs[argument];
+  if (!input)
+    input.emplace();
+  input->assign(first, first + bytes);
+  return {};
+}

@@ -1,0 +1,83 @@
+//===- SessionState.h - what a session consists of --------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Session.cpp makes it and runs it, SessionArguments.cpp brings values in and
+// out.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ENGINE_SESSIONSTATE_H
+#define PPRT_ENGINE_SESSIONSTATE_H
+
+#include "Clocks.h"
+#include "Device.h"
+#include "Executor.h"
+#include "HostBuffers.h"
+#include "Leading.h"
+#include "Measurements.h"
+#include "pprt/Session.h"
+#include "pprt/World.h"
+
+#include <unordered_map>
+
+namespace pprt {
+
+struct Session::State {
+  std::shared_ptr<const ppx::ArtifactT> artifact;
+  std::shared_ptr<HostBuffers> host;
+  std::shared_ptr<World> world;
+  RankRange range; ///< of this process
+  std::shared_ptr<Device> device;
+  std::unique_ptr<Executor> executor;
+  std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
+  unsigned threads = 1, cores = 1;
+  int64_t steps = 0;
+  Status failure;     ///< the first of all processes
+  uint64_t leads = 0; ///< how the others call this session, if it leads
+  /// By rank, what other processes have measured.
+  std::vector<Measurements> collected;
+  Clocks clocks;
+
+  Status makeDevice(const SessionOptions &options);
+  Status compareArtifacts() const;
+  /// Whether the processes of this host have the memory that their ranks want.
+  Status checkMemory(const TransportModel &model) const;
+  /// Starts the executor of this process's ranks.
+  Status start(const SessionOptions &options,
+               std::shared_ptr<Transport> transport);
+  /// The same in all processes.
+  Status run(Section section, int64_t step);
+  Status agree(const Status &mine);
+  Status gatherOutputs(Section section);
+  Status readClocks();
+  Measurements measure(uint32_t rank) const;
+  /// Lets the others make this call, if the session leads.
+  Status tell(CallKind kind, uint64_t number = 0, const void *bytes = nullptr,
+              uint64_t size = 0) const;
+
+  bool isInput(uint32_t argument) const {
+    const ppx::Role role = artifact->arguments[argument]->role;
+    return role == ppx::Role_input || role == ppx::Role_label;
+  }
+  /// Whether each thread has a core.
+  bool spins() const { return uint64_t(threads) * range.size() <= cores; }
+  Status checkBytes(uint32_t argument, uint64_t bytes, bool input) const;
+  Status checkStopped() const;
+  /// Calls f(rank, slot, origin) for every shard here of a parameter or state.
+  template <typename Function>
+  void forEachShard(uint32_t argument, Function &&f) const;
+  /// Calls f(bytes, origin) for every different shard here, and copies what it
+  /// leaves there to others that hold the same.
+  template <typename Function>
+  void forEachCopy(uint32_t argument, Function &&f) const;
+  /// Who has a part of it, each part once.
+  struct Holder {
+    uint32_t rank, slot;
+    ShardedTensor::Index origin;
+  };
+  std::vector<Holder> firstHolders(uint32_t argument) const;
+};
+
+} // namespace pprt
+
+#endif // PPRT_ENGINE_SESSIONSTATE_H

@@ -13,7 +13,7 @@ using namespace pprt;
 
 HostBuffers::HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh)
     : artifact(artifact), mesh(mesh), ranks(artifact, this->mesh),
-      inputs(artifact.arguments.size()) {
+      inputs(artifact.arguments.size()), inputBegin(artifact.arguments.size()) {
   for (const std::unique_ptr<ppx::ArgumentT> &argument : artifact.arguments)
     arguments.emplace_back(*argument, artifact);
   for (const std::unique_ptr<ppx::OutputT> &output : artifact.outputs) {
@@ -38,7 +38,7 @@ Status HostBuffers::load(uint32_t rank, const ppx::InstructionT &instruction,
                   "input '" + artifact.arguments[instruction.binding]->name +
                       "' expects a batch, got none");
   tensor.scatter(tensor.origin(mesh, rank, instruction.micro_batch),
-                 input->data(), slot);
+                 input->data(), slot, inputBegin[instruction.binding]);
   return {};
 }
 

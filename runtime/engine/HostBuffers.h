@@ -42,6 +42,8 @@ public:
   std::vector<ShardedTensor> arguments, outputs;
   /// By argument. Copies: a thread that is stuck may read them at any time.
   std::vector<std::optional<std::vector<std::byte>>> inputs;
+  /// By argument, the byte of the batch with which `inputs` begins.
+  std::vector<uint64_t> inputBegin;
   std::vector<std::vector<std::byte>> outputValues; ///< by output
 
 private:

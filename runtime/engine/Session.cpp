@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../backends/Backends.h"
+#include "LoadedRows.h"
 #include "SessionState.h"
 #include "Staging.h"
 #include "polled/PolledExecutor.h"
@@ -66,6 +67,7 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                                        "; start fewer, or give a larger mesh");
   state->collected.resize(mesh->worldSize());
   state->range = world.ranksOf(world.process(), mesh->worldSize());
+  state->inputRows = rowsLoaded(*artifact, *mesh, state->range);
   if (Status status = state->makeDevice(options); !status.ok())
     return status;
 

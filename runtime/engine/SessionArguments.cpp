@@ -212,5 +212,46 @@ Status Session::setInput(uint32_t argument, const void *values,
   if (!input)
     input.emplace();
   input->assign(first, first + bytes);
+  state->host->inputBegin[argument] = 0;
   return {};
+}
+
+Status Session::setInputRows(uint32_t argument, RowRange rows,
+                             const void *values, uint64_t bytes) {
+  const ppx::ArgumentT &its = *state->artifact->arguments[argument];
+  const uint64_t all = its.shape.empty() ? 1 : its.shape.front();
+  if (rows.begin == 0 && rows.end == all)
+    return setInput(argument, values, bytes);
+  if (state->leads)
+    return Status(ExitCode::usage, "a session that leads expects whole inputs, "
+                                   "got rows of '" +
+                                       its.name + "'");
+  if (Status status = state->checkStopped(); !status.ok())
+    return status;
+  const RowRange needed = state->inputRows[argument];
+  const uint64_t rowBytes =
+      all ? state->host->arguments[argument].globalBytes() / all : 0;
+  if (!state->isInput(argument) || rows.begin > rows.end || rows.end > all ||
+      (needed.size() > 0 &&
+       (rows.begin > needed.begin || rows.end < needed.end)) ||
+      bytes != rows.size() * rowBytes)
+    return Status(ExitCode::badParameters,
+                  "input '" + its.name + "' expects rows " +
+                      std::to_string(needed.begin) + " to " +
+                      std::to_string(needed.end) + " at least, of " +
+                      std::to_string(rowBytes) + " bytes each, got rows " +
+                      std::to_string(rows.begin) + " to " +
+                      std::to_string(rows.end) + " in " +
+                      std::to_string(bytes) + " bytes");
+  const auto *first = static_cast<const std::byte *>(values);
+  std::optional<std::vector<std::byte>> &input = state->host->inputs[argument];
+  if (!input)
+    input.emplace();
+  input->assign(first, first + bytes);
+  state->host->inputBegin[argument] = rows.begin * rowBytes;
+  return {};
+}
+
+RowRange Session::inputRows(uint32_t argument) const {
+  return state->inputRows[argument];
 }

@@ -32,6 +32,7 @@ struct Session::State {
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
   unsigned threads = 1, cores = 1;
   int64_t steps = 0;
+  std::vector<RowRange> inputRows; ///< by argument
   Status failure;     ///< the first of all processes
   uint64_t leads = 0; ///< how the others call this session, if it leads
   /// By rank, what other processes have measured.

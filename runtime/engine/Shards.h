@@ -37,6 +37,8 @@ public:
   uint64_t elementCount() const;
   /// Bytes of a shard, padding included.
   uint64_t shardBytes() const;
+  /// Of a shard, padding included: its first dimension, or 1 without any.
+  uint64_t rowCount() const { return extent.empty() ? 1 : extent.front(); }
 
   /// The first index of a rank's shard in every dimension. `microBatch` picks
   /// the shard over the time axes.
@@ -46,8 +48,9 @@ public:
   /// after another in both tensors; padding is set to zeros.
   std::vector<ElementRun> runs(const Index &origin, std::byte *shard) const;
   /// Fills the shard at `origin` from the global buffer, padding with zeros.
-  void scatter(const Index &origin, const std::byte *global,
-               std::byte *shard) const;
+  /// That begins with byte `begin` of the tensor.
+  void scatter(const Index &origin, const std::byte *global, std::byte *shard,
+               uint64_t begin = 0) const;
   /// Copies the real elements of the shard at `origin` to the global buffer.
   void gather(const Index &origin, const std::byte *shard,
               std::byte *global) const;

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Batches.h"
+#include "../engine/LoadedRows.h"
 #include "pprt/Program.h"
 #include "pprt/host/Elements.h"
 
@@ -41,9 +42,13 @@ Expected<Batches> Batches::open(const std::string &data,
     tensors.push_back({argument.name, argument.role, argument.element,
                        argument.shape, argument.bound, loaded[i]});
     batches.inputNames.push_back(argument.name);
+    const uint64_t all = argument.shape.empty() ? 1 : argument.shape.front();
     // The artifact's structure was checked: the product fits.
-    batches.bytes.push_back(
-        denseBytes(argument.shape, elementSize(argument.element)).value_or(0));
+    const uint64_t bytes =
+        denseBytes(argument.shape, elementSize(argument.element)).value_or(0);
+    batches.arguments.push_back(i);
+    batches.kept.push_back({0, all});
+    batches.rowBytes.push_back(all ? bytes / all : 0);
   }
   Expected<std::unique_ptr<Dataset>> dataset = openDataset(data, tensors, seed);
   if (!dataset)
@@ -52,10 +57,19 @@ Expected<Batches> Batches::open(const std::string &data,
   return batches;
 }
 
+void Batches::keepFor(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                      RankRange ranks) {
+  const std::vector<RowRange> loaded = rowsLoaded(artifact, mesh, ranks);
+  for (size_t tensor = 0; tensor < kept.size(); ++tensor) {
+    kept[tensor] = loaded[arguments[tensor]];
+    dataset->keepRows(tensor, kept[tensor]);
+  }
+}
+
 Status Batches::read(uint64_t step, Batch &batch) const {
-  batch.resize(bytes.size());
-  for (size_t tensor = 0; tensor < bytes.size(); ++tensor) {
-    batch[tensor].resize(bytes[tensor]);
+  batch.resize(kept.size());
+  for (size_t tensor = 0; tensor < kept.size(); ++tensor) {
+    batch[tensor].resize(kept[tensor].size() * rowBytes[tensor]);
     if (Status status = dataset->read(step, tensor, batch[tensor].data());
         !status.ok())
       return status;
@@ -63,11 +77,15 @@ Status Batches::read(uint64_t step, Batch &batch) const {
   return {};
 }
 
-Status pprt::host::setBatch(Session &session, const Batch &batch) {
+Status pprt::host::setBatch(Session &session, const Batch &batch,
+                            const std::vector<RowRange> &rows) {
   const std::vector<uint32_t> inputs = inputsOf(session.artifact());
   for (size_t i = 0; i < inputs.size(); ++i)
     if (Status status =
-            session.setInput(inputs[i], batch[i].data(), batch[i].size());
+            rows.empty()
+                ? session.setInput(inputs[i], batch[i].data(), batch[i].size())
+                : session.setInputRows(inputs[i], rows[i], batch[i].data(),
+                                       batch[i].size());
         !status.ok())
       return status;
   return {};

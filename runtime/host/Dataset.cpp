@@ -21,15 +21,12 @@ using pprt::denseBytes;
 using pprt::ExitCode;
 using pprt::Expected;
 using pprt::InputFile;
+using pprt::RowRange;
 using pprt::Status;
 using namespace pprt::ppx;
 
 static bool isInteger(ElementType element) {
   return element == ElementType_i32 || element == ElementType_i64;
-}
-
-static uint64_t elementCount(const DataTensor &tensor) {
-  return *denseBytes(tensor.shape, 1);
 }
 
 /// Integer `index` of `data`, whose elements are i32 or i64.
@@ -48,13 +45,29 @@ static void setInteger(ElementType element, void *data, uint64_t index,
     static_cast<int32_t *>(data)[index] = static_cast<int32_t>(value);
 }
 
-/// Whether the integers that were read from `source` lie below the tensor's
-/// bound: the model looks them up in tables of that size.
-static Status checkBound(const std::string &source, const DataTensor &tensor,
-                         const void *data) {
+/// A tensor without dimensions has one row per step.
+static uint64_t rowsOf(const DataTensor &tensor) {
+  return tensor.shape.empty() ? 1 : tensor.shape.front();
+}
+
+Dataset::Dataset(std::vector<DataTensor> given) : tensors(std::move(given)) {
+  for (const DataTensor &tensor : tensors)
+    rows.push_back({0, rowsOf(tensor)});
+}
+
+uint64_t Dataset::rowElements(size_t tensor) const {
+  std::vector<uint64_t> row = tensors[tensor].shape;
+  if (!row.empty())
+    row.erase(row.begin());
+  return *denseBytes(row, 1);
+}
+
+Status Dataset::checkBound(const std::string &source, size_t index,
+                           const void *data) const {
+  const DataTensor &tensor = tensors[index];
   if (!isInteger(tensor.element) || tensor.bound == 0)
     return Status();
-  for (uint64_t i = 0, count = elementCount(tensor); i < count; ++i) {
+  for (uint64_t i = 0, count = keptElements(index); i < count; ++i) {
     int64_t value = integerAt(tensor.element, data, i);
     if (value < 0 || static_cast<uint64_t>(value) >= tensor.bound)
       return Status(ExitCode::io, source + ": expects integers from 0 to " +
@@ -65,12 +78,10 @@ static Status checkBound(const std::string &source, const DataTensor &tensor,
   return Status();
 }
 
-static uint64_t byteCount(const DataTensor &tensor) {
-  return *denseBytes(tensor.shape, pprt::elementSize(tensor.element));
-}
-
-static Status zero(const DataTensor &tensor, void *out) {
-  std::memset(out, 0, byteCount(tensor));
+Status Dataset::zero(size_t tensor, void *out) const {
+  std::memset(out, 0,
+              keptElements(tensor) *
+                  pprt::elementSize(tensors[tensor].element));
   return Status();
 }
 
@@ -82,7 +93,7 @@ namespace {
 class TextDataset : public Dataset {
 public:
   TextDataset(InputFile file, std::vector<DataTensor> tensors)
-      : file(std::move(file)), tensors(std::move(tensors)) {}
+      : Dataset(std::move(tensors)), file(std::move(file)) {}
 
   static Expected<std::unique_ptr<Dataset>>
   open(const std::string &path, std::vector<DataTensor> tensors);
@@ -92,7 +103,6 @@ public:
 
 private:
   InputFile file;
-  std::vector<DataTensor> tensors;
 };
 } // namespace
 
@@ -135,22 +145,24 @@ TextDataset::open(const std::string &path, std::vector<DataTensor> tensors) {
 Status TextDataset::read(uint64_t step, size_t index, void *out) const {
   const DataTensor &tensor = tensors[index];
   if (!tensor.isUsed)
-    return zero(tensor, out);
-  uint64_t rows = tensor.shape[0], sequence = tensor.shape[1];
+    return zero(index, out);
+  const uint64_t batch = tensor.shape[0], sequence = tensor.shape[1];
+  const RowRange kept = rows[index];
   uint64_t starts = file.size() - sequence - 1;
   std::vector<uint8_t> text(sequence);
-  for (uint64_t row = 0; row < rows; ++row) {
+  for (uint64_t row = kept.begin; row < kept.end; ++row) {
     // 128 bits, so that no number of steps wraps around.
     unsigned __int128 position = step;
-    position = (position * rows + row) * sequence;
+    position = (position * batch + row) * sequence;
     uint64_t offset = static_cast<uint64_t>(position % starts) +
                       (tensor.role == Role_label ? 1 : 0);
     if (Status status = file.read(offset, text.data(), sequence); !status.ok())
       return status;
     for (uint64_t i = 0; i < sequence; ++i)
-      setInteger(tensor.element, out, row * sequence + i, text[i]);
+      setInteger(tensor.element, out, (row - kept.begin) * sequence + i,
+                 text[i]);
   }
-  return checkBound(file.path(), tensor, out);
+  return checkBound(file.path(), index, out);
 }
 
 //===----------------------------------------------------------------------===//
@@ -160,6 +172,7 @@ Status TextDataset::read(uint64_t step, size_t index, void *out) const {
 namespace {
 class NpyDataset : public Dataset {
 public:
+  using Dataset::Dataset;
   static Expected<std::unique_ptr<Dataset>>
   open(const std::string &directory, std::vector<DataTensor> tensors);
 
@@ -173,10 +186,9 @@ private:
 
   /// By tensor; nothing for one that is not used.
   std::vector<std::optional<NpyFile>> files;
-  std::vector<DataTensor> tensors;
   /// Of the first file: its name, and what it holds.
   std::string first;
-  uint64_t rows = 0, batch = 0, stepsPerEpoch = 0;
+  uint64_t firstRows = 0, batch = 0, stepsPerEpoch = 0;
 };
 } // namespace
 
@@ -189,11 +201,6 @@ Expected<uint32_t> NpyDataset::fingerprint() const {
     sum = sum * 31 + *its;
   }
   return sum;
-}
-
-/// A tensor without dimensions has one row per step.
-static uint64_t rowsOf(const DataTensor &tensor) {
-  return tensor.shape.empty() ? 1 : tensor.shape.front();
 }
 
 Status NpyDataset::add(const std::string &directory, const DataTensor &tensor) {
@@ -219,21 +226,21 @@ Status NpyDataset::add(const std::string &directory, const DataTensor &tensor) {
     return status;
   if (first.empty()) {
     first = file->path();
-    rows = held;
+    firstRows = held;
     batch = its;
     stepsPerEpoch = held / its;
   }
   const bool isAsLong =
-      its == batch ? held == rows : held / its == stepsPerEpoch;
+      its == batch ? held == firstRows : held / its == stepsPerEpoch;
   if (!isAsLong && its == batch)
     return Status(ExitCode::io, file->path() + ": expects as many rows as " +
-                                    first + ", " + std::to_string(rows) +
+                                    first + ", " + std::to_string(firstRows) +
                                     ", got " + std::to_string(held));
   if (!isAsLong)
     return Status(ExitCode::io, file->path() + ": expects as many steps as " +
                                     first + " holds, which are " +
                                     std::to_string(stepsPerEpoch) + " (" +
-                                    std::to_string(rows) + " rows, " +
+                                    std::to_string(firstRows) + " rows, " +
                                     std::to_string(batch) + " a step), got " +
                                     std::to_string(held) + " rows, " +
                                     std::to_string(its) + " a step");
@@ -244,8 +251,8 @@ Status NpyDataset::add(const std::string &directory, const DataTensor &tensor) {
 Expected<std::unique_ptr<Dataset>>
 NpyDataset::open(const std::string &directory,
                  std::vector<DataTensor> tensors) {
-  auto dataset = std::make_unique<NpyDataset>();
-  for (const DataTensor &tensor : tensors) {
+  auto dataset = std::make_unique<NpyDataset>(std::move(tensors));
+  for (const DataTensor &tensor : dataset->tensors) {
     if (!tensor.isUsed) {
       dataset->files.emplace_back();
       continue;
@@ -253,7 +260,6 @@ NpyDataset::open(const std::string &directory,
     if (Status status = dataset->add(directory, tensor); !status.ok())
       return status;
   }
-  dataset->tensors = std::move(tensors);
   return std::unique_ptr<Dataset>(std::move(dataset));
 }
 
@@ -261,21 +267,22 @@ Status NpyDataset::read(uint64_t step, size_t index, void *out) const {
   const DataTensor &tensor = tensors[index];
   const std::optional<NpyFile> &file = files[index];
   if (!file)
-    return zero(tensor, out);
-  const uint64_t count = elementCount(tensor);
+    return zero(index, out);
+  const uint64_t row = step % stepsPerEpoch * rowsOf(tensor);
   const Status status =
-      file->read(step % stepsPerEpoch * count, count, tensor.element, out);
-  return status.ok() ? checkBound(file->path(), tensor, out) : status;
+      file->read((row + rows[index].begin) * rowElements(index),
+                 keptElements(index), tensor.element, out);
+  return status.ok() ? checkBound(file->path(), index, out) : status;
 }
 
 std::string NpyDataset::describe(uint64_t steps) const {
   if (first.empty())
     return "";
-  std::string text = first + " holds " + std::to_string(rows) +
+  std::string text = first + " holds " + std::to_string(firstRows) +
                      " rows: " + std::to_string(stepsPerEpoch) +
                      (stepsPerEpoch == 1 ? " step" : " steps") + " of " +
                      std::to_string(batch);
-  if (const uint64_t rest = rows - stepsPerEpoch * batch)
+  if (const uint64_t rest = firstRows - stepsPerEpoch * batch)
     text += ", " + std::to_string(rest) + " left over";
   if (steps > stepsPerEpoch)
     text += "; an epoch ends every " + std::to_string(stepsPerEpoch) +
@@ -292,7 +299,7 @@ namespace {
 class RandomDataset : public Dataset {
 public:
   RandomDataset(std::vector<DataTensor> tensors, uint64_t seed)
-      : tensors(std::move(tensors)), seed(seed) {}
+      : Dataset(std::move(tensors)), seed(seed) {}
 
   static Expected<std::unique_ptr<Dataset>>
   open(std::vector<DataTensor> tensors, uint64_t seed);
@@ -300,7 +307,6 @@ public:
   Status read(uint64_t step, size_t index, void *out) const override;
 
 private:
-  std::vector<DataTensor> tensors;
   uint64_t seed;
 };
 } // namespace
@@ -327,8 +333,9 @@ RandomDataset::open(std::vector<DataTensor> tensors, uint64_t seed) {
 
 Status RandomDataset::read(uint64_t step, size_t index, void *out) const {
   const DataTensor &tensor = tensors[index];
-  uint64_t stream = mix(mix(mix(seed) + step) + index);
-  for (uint64_t i = 0, count = elementCount(tensor); i < count; ++i) {
+  const uint64_t first = rows[index].begin * rowElements(index),
+                 stream = mix(mix(mix(seed) + step) + index) + first;
+  for (uint64_t i = 0, count = keptElements(index); i < count; ++i) {
     uint64_t bits = mix(stream + i);
     if (isInteger(tensor.element)) {
       // The high half of a product is uniform below the bound.

@@ -292,7 +292,7 @@ Status train(Session &session, const Batches &batches, const Options &options,
                    "interrupted after " + std::to_string(step) + " steps");
     if (!end.ok() || isLast)
       break;
-    if (Status status = setBatch(session, batch); !status.ok())
+    if (Status status = setBatch(session, batch, batches.rows()); !status.ok())
       return status;
     const auto begin = Clock::now();
     if (Status status = session.step(); !status.ok())
@@ -494,6 +494,12 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
     report.verify = *verified;
   }
 
+  // The judge had to see all.
+  if (world->processCount() > 1) {
+    const Mesh mesh = *Mesh::create(program.artifact->axes); // was checked
+    batches->keepFor(*program.artifact, mesh,
+                     world->ranksOf(world->process(), mesh.worldSize()));
+  }
   Expected<std::unique_ptr<Session>> session = startSession(program, start);
   if (!session)
     return session.status();

@@ -145,7 +145,8 @@ pp::run::startSession(const Compiled &program, const Start &start) {
   Batch first;
   if (Status status = agree(start.batches.read(0, first)); !status.ok())
     return status;
-  if (Status status = setBatch(**session, first); !status.ok())
+  if (Status status = setBatch(**session, first, start.batches.rows());
+      !status.ok())
     return status;
   if (Status status = (*session)->begin(); !status.ok())
     return status;

@@ -74,6 +74,13 @@ Status followSessions(std::shared_ptr<World> world,
                       const KernelResolver &resolver = {});
 Status endFollowing(World &world);
 
+/// Rows begin to end - 1 of a batch.
+struct RowRange {
+  uint64_t begin = 0, end = 0;
+
+  uint64_t size() const { return end - begin; }
+};
+
 class Session {
 public:
   static Expected<std::unique_ptr<Session>>
@@ -112,6 +119,13 @@ public:
   /// The global batch of an input or label for the following steps; a copy is
   /// kept.
   Status setInput(uint32_t argument, const void *values, uint64_t bytes);
+
+  /// The same of some rows of it, the first dimension: at least of
+  /// inputRows(). Not for a session that leads.
+  Status setInputRows(uint32_t argument, RowRange rows, const void *values,
+                      uint64_t bytes);
+  /// Those that the ranks of this process load.
+  RowRange inputRows(uint32_t argument) const;
 
   /// These fail (usage) if an input that is loaded has no batch. After any
   /// failure they return it again.

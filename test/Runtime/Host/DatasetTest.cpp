@@ -228,6 +228,40 @@ TEST_F(FilesTest, NpyIsConsumedInOrder) {
             "tokens.npy holds 4 rows: 1 step of 3, 1 left over");
 }
 
+// Rows of a batch are those of the whole batch, of every kind of data set.
+TEST_F(FilesTest, RowsOfABatch) {
+  std::vector<int32_t> values(9 * 4);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = int32_t(i);
+  for (const char *name : {"tokens", "labels"})
+    ASSERT_TRUE(writeNpy(path(std::string(name) + ".npy"), ElementType_i32,
+                         {9, 4}, values.data())
+                    .ok());
+  put("text", "the quick brown fox jumps over the lazy dog");
+  for (const std::string &data :
+       {"npy:" + folder, "text:" + path("text"), std::string("random")}) {
+    std::vector<DataTensor> tensors = languageModel(3, 4);
+    for (DataTensor &tensor : tensors)
+      tensor.bound = 256;
+    const auto whole = openDataset(data, tensors, 7),
+               part = openDataset(data, tensors, 7);
+    ASSERT_TRUE(whole && part) << whole.status().message();
+    for (const pprt::RowRange rows :
+         {pprt::RowRange{1, 3}, {0, 1}, {2, 2}, {0, 3}})
+      for (size_t tensor : {0, 1})
+        for (uint64_t step : {0, 1, 5}) {
+          (*part)->keepRows(tensor, rows);
+          std::vector<int32_t> all(12), some(rows.size() * 4);
+          ASSERT_TRUE((*whole)->read(step, tensor, all.data()).ok());
+          ASSERT_TRUE((*part)->read(step, tensor, some.data()).ok());
+          EXPECT_EQ(some, std::vector<int32_t>(
+                              all.begin() + ptrdiff_t(rows.begin * 4),
+                              all.begin() + ptrdiff_t(rows.end * 4)))
+              << data;
+        }
+  }
+}
+
 /// One input of 2 x 2 integers that is loaded.
 static ArtifactT makeLoader() {
   ArtifactT artifact;

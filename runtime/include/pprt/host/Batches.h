@@ -9,6 +9,7 @@
 #ifndef PPRT_HOST_BATCHES_H
 #define PPRT_HOST_BATCHES_H
 
+#include "pprt/Ranks.h"
 #include "pprt/Session.h"
 #include "pprt/host/Dataset.h"
 
@@ -37,8 +38,14 @@ public:
     return dataset->describe(steps);
   }
 
+  /// From now on reads those rows alone that the ranks load.
+  void keepFor(const ppx::ArtifactT &artifact, const Mesh &mesh,
+               RankRange ranks);
+
   /// Fails (io) when the data cannot be read.
   Status read(uint64_t step, Batch &batch) const;
+  /// What read() gives, by position in a batch.
+  const std::vector<RowRange> &rows() const { return kept; }
 
   /// Names, by position in a batch.
   const std::vector<std::string> &names() const { return inputNames; }
@@ -48,11 +55,16 @@ private:
 
   std::unique_ptr<Dataset> dataset;
   std::vector<std::string> inputNames;
-  std::vector<uint64_t> bytes;
+  // By position in a batch.
+  std::vector<uint32_t> arguments;
+  std::vector<RowRange> kept;
+  std::vector<uint64_t> rowBytes;
 };
 
-/// Hands `batch` to the session, which reads it in its next call.
-Status setBatch(Session &session, const Batch &batch);
+/// Hands `batch` to the session, which reads it in its next call: of each input
+/// these rows, or all if none are given.
+Status setBatch(Session &session, const Batch &batch,
+                const std::vector<RowRange> &rows = {});
 
 } // namespace pprt::host
 #pragma GCC visibility pop

@@ -18,8 +18,9 @@
 #ifndef PPRT_HOST_DATASET_H
 #define PPRT_HOST_DATASET_H
 
-#include "pprt/Status.h"
 #include "pprt/Ppx.h"
+#include "pprt/Session.h"
+#include "pprt/Status.h"
 
 #include <cstdint>
 #include <memory>
@@ -45,7 +46,12 @@ struct DataTensor {
 
 class Dataset {
 public:
+  explicit Dataset(std::vector<DataTensor> tensors);
   virtual ~Dataset() = default;
+
+  /// From now on read() gives these rows of a tensor alone, and reads no
+  /// others.
+  void keepRows(size_t tensor, RowRange rows) { this->rows[tensor] = rows; }
 
   /// Writes the batch of `step` for the tensor with this index, row-major, to
   /// `out`. Failures are io and name the file.
@@ -56,6 +62,22 @@ public:
 
   /// What a user should know about `steps` steps of it; empty: nothing.
   virtual std::string describe(uint64_t steps) const { return ""; }
+
+protected:
+  /// Elements of a row, and of all rows that are kept.
+  uint64_t rowElements(size_t tensor) const;
+  uint64_t keptElements(size_t tensor) const {
+    return rows[tensor].size() * rowElements(tensor);
+  }
+  /// Fills those with zeros.
+  Status zero(size_t tensor, void *out) const;
+  /// Whether the integers that were read from `source` lie below the tensor's
+  /// bound: the model looks them up in tables of that size.
+  Status checkBound(const std::string &source, size_t tensor,
+                    const void *data) const;
+
+  std::vector<DataTensor> tensors;
+  std::vector<RowRange> rows; ///< that are kept, by tensor
 };
 
 /// Opens the data set that `specification` (the value of `--data`) names and

@@ -1,0 +1,40 @@
+//===- LoadedRows.cpp - which part of a batch ranks load ------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "LoadedRows.h"
+#include "Shards.h"
+
+#include <algorithm>
+
+using namespace pprt;
+
+std::vector<RowRange> pprt::rowsLoaded(const ppx::ArtifactT &artifact,
+                                       const Mesh &mesh, RankRange range) {
+  std::vector<RowRange> rows(artifact.arguments.size());
+  std::vector<ShardedTensor> tensors;
+  for (const std::unique_ptr<ppx::ArgumentT> &argument : artifact.arguments)
+    tensors.emplace_back(*argument, artifact);
+  const Ranks ranks(artifact, mesh);
+  const auto add = [&](uint32_t rank, const ppx::InstructionT &instruction) {
+    const uint32_t argument = instruction.binding;
+    const std::vector<uint64_t> &shape = artifact.arguments[argument]->shape;
+    const uint64_t all = shape.empty() ? 1 : shape.front(),
+                   begin = tensors[argument].origin(mesh, rank,
+                                                    instruction.micro_batch)[0],
+                   end = begin + tensors[argument].rowCount();
+    RowRange &its = rows[argument];
+    its.begin = its.size() == 0 ? begin : std::min(its.begin, begin);
+    its.end = std::max(its.end, end);
+    // Behind the last row there is padding.
+    its = {std::min(its.begin, all), std::min(its.end, all)};
+  };
+  for (uint32_t rank = range.begin; rank < range.end; ++rank)
+    for (Section section : kSections)
+      for (const auto &instruction :
+           instructionsOf(ranks.program(rank), section))
+        if (instruction->opcode == ppx::Opcode_load)
+          add(rank, *instruction);
+  return rows;
+}

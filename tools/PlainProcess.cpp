@@ -14,13 +14,13 @@
 #include <unistd.h>
 
 static const char *toolName = nullptr;
-static bool tells = true; ///< of an interruption
 
 extern "C" {
 static void endInterrupted(int) {
   // In a signal's handler nothing else may print.
   for (const char *part : {toolName, ": interrupted: there are no results\n"})
-    if (!tells || ::write(STDERR_FILENO, part, std::strlen(part)) < 0)
+    if (!pp::tellsOfSignals ||
+        ::write(STDERR_FILENO, part, std::strlen(part)) < 0)
       break;
   pprt::removeUnfinishedFiles();
   _exit(int(pprt::ExitCode::interrupted));
@@ -29,7 +29,7 @@ static void endInterrupted(int) {
 
 void pp::guardProcess(const char *tool) {
   toolName = tool;
-  tells = isFirstProcess();
+  tellsOfSignals = isFirstProcess();
   pprt::holdStandardStreams();
   struct sigaction action = {};
   action.sa_handler = endInterrupted;

@@ -19,12 +19,12 @@
 using pprt::ExitCode;
 
 static const char *toolName = nullptr;
-static bool tells = true; ///< of an interruption
 
 static void endInterrupted() {
   // In a signal's handler nothing else may print.
   for (const char *part : {toolName, ": interrupted: there are no results\n"})
-    if (!tells || ::write(STDERR_FILENO, part, std::strlen(part)) < 0)
+    if (!pp::tellsOfSignals ||
+        ::write(STDERR_FILENO, part, std::strlen(part)) < 0)
       break;
   pprt::removeUnfinishedFiles();
   llvm::sys::RunInterruptHandlers(); // LLVM's own temporary files
@@ -70,7 +70,7 @@ static void takeOverSignals() {
 
 void pp::guardProcess(const char *tool) {
   toolName = tool;
-  tells = isFirstProcess();
+  tellsOfSignals = isFirstProcess();
   pprt::holdStandardStreams();
   llvm::install_fatal_error_handler(reportFatal);
   llvm::outs(); // destroyed after the check

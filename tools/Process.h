@@ -10,6 +10,7 @@
 #ifndef PP_TOOLS_PROCESS_H
 #define PP_TOOLS_PROCESS_H
 
+#include <csignal>
 #include <cstdlib>
 
 namespace pp {
@@ -24,6 +25,10 @@ inline bool isFirstProcess() {
 /// Call it once, before llvm::InitLLVM, which takes signals over. `tool` begins
 /// the messages.
 void guardProcess(const char *tool);
+
+/// Whether a signal that ends the process is told of. Not once the cause of the
+/// end has been: mpirun sends one to all when the first has ended.
+inline volatile std::sig_atomic_t tellsOfSignals = 1;
 
 } // namespace pp
 

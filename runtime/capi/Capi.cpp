@@ -102,12 +102,14 @@ int pprt_open_mpi(pprt_world **world) {
 
 void pprt_close_world(pprt_world *world) { delete world; }
 uint32_t pprt_process(const pprt_world *world) {
-  return world->world->process();
+  return world ? world->world->process() : 0;
 }
 uint32_t pprt_process_count(const pprt_world *world) {
-  return world->world->processCount();
+  return world ? world->world->processCount() : 1;
 }
 void pprt_abort(pprt_world *world, int code) {
+  if (!world)
+    thisProcess()->abort(Status(ExitCode(code), lastError));
   world->world->abort(Status(ExitCode(code), lastError));
 }
 
@@ -202,7 +204,7 @@ void pprt_close(pprt_session *session) {
 }
 
 int pprt_is_stuck(const pprt_session *session) {
-  return session->session->isStuck();
+  return session && session->session->isStuck();
 }
 
 //===----------------------------------------------------------------------===//
@@ -210,13 +212,13 @@ int pprt_is_stuck(const pprt_session *session) {
 //===----------------------------------------------------------------------===//
 
 uint32_t pprt_rank_count(const pprt_session *session) {
-  return session->session->mesh().worldSize();
+  return session ? session->session->mesh().worldSize() : 0;
 }
 uint32_t pprt_argument_count(const pprt_session *session) {
-  return uint32_t(session->artifact().arguments.size());
+  return session ? uint32_t(session->artifact().arguments.size()) : 0;
 }
 uint32_t pprt_output_count(const pprt_session *session) {
-  return uint32_t(session->artifact().outputs.size());
+  return session ? uint32_t(session->artifact().outputs.size()) : 0;
 }
 
 template <typename Tensor>
@@ -399,6 +401,9 @@ int pprt_get_output(const pprt_session *session, uint32_t output, void *values,
             std::to_string(expected) + " bytes, got " + std::to_string(bytes)));
   if (!session->failure.ok())
     return report(session->failure);
+  if (!session->session->keepsValues())
+    return refuse("pprt_get_output expects a device that keeps values, as "
+                  "\"cpu\" does, got one that only counts");
   if (!session->hasOutputs)
     return refuse("pprt_get_output expects a step that was made, got none");
   std::memcpy(values, session->session->output(output), bytes);

@@ -49,6 +49,8 @@ public:
   /// Gives a slot's bytes to `visit`, to read and to write. Does nothing on a
   /// device that keeps no values.
   virtual void visitSlot(uint32_t rank, uint32_t slot, const Bytes &visit) = 0;
+  /// Whether the device keeps values that the host can reach.
+  virtual bool keepsValues() const = 0;
   /// By instruction of the section's list; of the section's last run.
   virtual const std::vector<InstructionTime> &times(uint32_t rank,
                                                     Section section) const = 0;

@@ -155,6 +155,11 @@ Status Session::getArgument(uint32_t argument, void *values,
     return status;
   if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
     return status;
+  if (!keepsValues())
+    return Status(ExitCode::usage,
+                  "'" + state->artifact->arguments[argument]->name +
+                      "' expects a device that keeps values, as \"cpu\" does, "
+                      "got one that only counts");
   if (Status status = state->tell(CallKind::getArgument, argument);
       !status.ok())
     return status;
@@ -251,6 +256,8 @@ Status Session::setInputRows(uint32_t argument, RowRange rows,
   state->host->inputBegin[argument] = rows.begin * rowBytes;
   return {};
 }
+
+bool Session::keepsValues() const { return state->executor->keepsValues(); }
 
 RowRange Session::inputRows(uint32_t argument) const {
   return state->inputRows[argument];

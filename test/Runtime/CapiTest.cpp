@@ -15,6 +15,8 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 using namespace pprt;
 using namespace pprt::test;
 
@@ -137,6 +139,31 @@ TEST_F(Capi, RefusesNullPointers) {
   expectUsage(pprt_get(session, 1, nullptr, 12), "null pointer");
   expectUsage(pprt_load(session, nullptr), "null pointer");
   expectUsage(pprt_step(nullptr), "null pointer");
+  EXPECT_EQ(pprt_process(nullptr), 0u);
+  EXPECT_EQ(pprt_process_count(nullptr), 1u);
+  EXPECT_EQ(pprt_is_stuck(nullptr), 0);
+  EXPECT_EQ(pprt_rank_count(nullptr) + pprt_argument_count(nullptr) +
+                pprt_output_count(nullptr),
+            0u);
+}
+
+// Zeros would pass for results.
+TEST_F(Capi, HasNoValuesOfADeviceThatKeepsNone) {
+  pprt_close(session);
+  const std::vector<uint8_t> bytes = makeEcho();
+  const pprt_options options = {sizeof(options), 1, 30, "null", nullptr};
+  ASSERT_EQ(pprt_open_bytes(bytes.data(), bytes.size(), &options, &session),
+            PPRT_OK)
+      << pprt_error();
+  ASSERT_EQ(pprt_initialize(session, 7), PPRT_OK);
+  ASSERT_EQ(pprt_set(session, 0, x, 12), PPRT_OK);
+  ASSERT_EQ(pprt_begin(session), PPRT_OK) << pprt_error();
+  ASSERT_EQ(pprt_step(session), PPRT_OK) << pprt_error();
+  expectUsage(pprt_get_output(session, 0, found, 12), "keeps values");
+  expectUsage(pprt_get(session, 1, found, 12), "keeps values");
+  const std::string path = testing::TempDir() + "none.safetensors";
+  expectUsage(pprt_save(session, path.c_str()), "keeps values");
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
 }
 
 TEST_F(Capi, HasOutputsOnceAStepWasMade) {

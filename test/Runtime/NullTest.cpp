@@ -114,7 +114,8 @@ TEST(Null, HasNoValues) {
   EXPECT_TRUE(session->setArgument(parameter, values, 16).ok());
   EXPECT_TRUE(session->setInput(input, values, 16).ok());
   EXPECT_TRUE(session->step().ok());
-  EXPECT_TRUE(session->getArgument(parameter, values, 16).ok());
+  EXPECT_EQ(session->getArgument(parameter, values, 16).code(),
+            ExitCode::usage);
   EXPECT_EQ(values[2], 3); // as it was
   EXPECT_EQ(session->measuredPeakBytes(0), 0u);
   EXPECT_EQ(countsOf(*session)["launches"], 1u);

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"
+#include "../Process.h"
 #include "Compile.h"
 #include "DryRun.h"
 #include "Interrupt.h"
@@ -576,4 +577,5 @@ void pp::run::printError(const Status &failure) {
   const bool isDiagnostic = failure.code() == ExitCode::doesNotCompile;
   std::cerr << (isDiagnostic ? "" : "pp-run: error: ") << failure.message()
             << std::endl;
+  pp::tellsOfSignals = 0;
 }

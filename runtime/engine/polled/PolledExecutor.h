@@ -46,6 +46,9 @@ public:
   Status run(Section section, int64_t step) override;
   bool isStuck() const override { return stuck; }
   void visitSlot(uint32_t rank, uint32_t slot, const Bytes &visit) override;
+  bool keepsValues() const override {
+    return state->ranks.front()->arena->host() != nullptr;
+  }
   const std::vector<InstructionTime> &times(uint32_t rank,
                                             Section section) const override {
     return this->rank(rank).times[size_t(section)];

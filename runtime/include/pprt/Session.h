@@ -139,6 +139,9 @@ public:
   /// process ends: by _exit(), since a proper end would destroy them.
   bool isStuck() const;
 
+  /// Whether there are values at all: "null" has none, so that outputs stay
+  /// zeros and arguments cannot be read.
+  bool keepsValues() const;
   /// What the last step emitted.
   const void *output(uint32_t output) const;
   /// The same of an output with one element.

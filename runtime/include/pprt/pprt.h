@@ -80,6 +80,7 @@ typedef struct pprt_world pprt_world;
 int pprt_open_mpi(pprt_world **world);
 /* After its sessions. Null is nothing to close. */
 void pprt_close_world(pprt_world *world);
+/* Of null, which is a world of one process: 0 of 1. */
 uint32_t pprt_process(const pprt_world *world);
 uint32_t pprt_process_count(const pprt_world *world);
 /* Ends all processes with the code, after one has printed pprt_error(): for a
@@ -115,6 +116,7 @@ int pprt_open_bytes(const void *bytes, size_t size, const pprt_options *options,
 void pprt_close(pprt_session *session);
 int pprt_is_stuck(const pprt_session *session);
 
+/* Of null nothing: 0. */
 uint32_t pprt_rank_count(const pprt_session *session);
 uint32_t pprt_argument_count(const pprt_session *session);
 uint32_t pprt_output_count(const pprt_session *session);

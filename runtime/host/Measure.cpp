@@ -139,9 +139,12 @@ static void addStep(Trace &trace, const std::vector<size_t> &firstTrack,
       TraceSlice slice;
       slice.track = firstTrack[rank] + instruction.queue;
       slice.name = instructionName(instruction);
+      slice.detail = instruction.location;
       const bool isRun = instruction.opcode == ppx::Opcode_run;
+      // Viewers colour by name: each kernel has its own.
       if (isRun || instruction.opcode == ppx::Opcode_gate)
-        slice.detail = artifact.kernels[instruction.kernel]->name;
+        slice.name = actionName(instruction) + ' ' +
+                     artifact.kernels[instruction.kernel]->name;
       // A gate may have been closed.
       if (isRun) {
         slice.flops = artifact.kernels[instruction.kernel]->flops;

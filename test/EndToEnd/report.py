@@ -136,11 +136,15 @@ def check_trace(trace, report, level4):
             yield f"rank {rank}: expects {instructions[stage]} slices, got {slices[rank]}"
     names = {event["name"] for event in events["X"]}
     # A message is called by what its sender computed.
-    for name in ("0F0 run", "0F1 send", "0F1 recv", "1B1 run", "0U collective"):
-        if name not in names:
+    for name in ("0F0 (matmul|fused)_", "0F1 send$", "0F1 recv$", "1B1 (matmul|fused)_",
+                 "0U collective$"):
+        if not any(re.match(name, found) for found in names):
             yield f"expects a slice '{name}', got {sorted(names)}"
+    if not any(event.get("args", {}).get("detail", "").startswith("h.0.")
+               for event in events["X"]):
+        yield "expects slices that say where of the model they come from, got none"
     if not any(event.get("args", {}).get("GFLOP/s", 0) > 0 and event["args"]["GB/s"] > 0
-               for event in events["X"] if event["name"].endswith(" run")):
+               for event in events["X"] if "matmul" in event["name"]):
         yield "expects kernels with their rates, got none"
     sends = sum(entry["send"]["count"] for entry in report["communication"])
     heads = {event["id"]: event for event in events["f"]}

@@ -272,7 +272,8 @@ TEST(Abort, EndsAllWaits) {
   Thread aborter;
   if (world->process() == 0)
     ASSERT_TRUE(aborter.start([&] {
-      usleep(stalls ? 60'000'000 : 100'000);
+      // By then the others have sent, on a busy machine, too.
+      usleep(stalls ? 60'000'000 : 500'000);
       members.transport->abort(Status(ExitCode::rankDied, "as the test wants"));
     }));
   members.forEachRank([&](uint32_t rank) {

@@ -181,8 +181,9 @@ def check_disagreement(judge):
     done = subprocess.run([other, "m.mlir", "--launcher=mpi"], cwd=folder, timeout=60,
                           capture_output=True, text=True)
     judge.expect(done.returncode == 2 and "install libopenmpi-dev" in done.stderr and
+                 all(f"'{folder.resolve()}/{place}/'" in done.stderr for place in ("bin", "lib")) and
                  len(done.stderr.splitlines()) == 1,
-                 f"no MPI: expects one line, got {done.returncode} and {done.stderr}")
+                 f"no MPI: expects a line with the places, got {done.returncode} and {done.stderr}")
 
 
 def check_blocked(judge):

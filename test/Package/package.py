@@ -4,8 +4,10 @@
 SPDX-License-Identifier: Apache-2.0
 
 The project is examples/run: what its programs compute, in C++ and in C, has to
-be what pp-run computes from the same artifact and data, to the bit. The library
-shows what its headers declare and nothing else, and they all compile there.
+be what pp-run computes from the same artifact and data, to the bit; and so has
+what the installed pp-run computes. The library shows what its headers declare
+and nothing else, and they all compile there. C needs no FlatBuffers, C++ needs
+those of the library.
 
   package.py --build=build --cmake=cmake --generator=Ninja --folder=build/test/package
 """
@@ -22,6 +24,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTH, CLASSES, BATCH, STEPS = 48, 16, 32, 4
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "3"]
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(around LANGUAGES C CXX)
 set(CMAKE_CXX_STANDARD 17)
@@ -35,6 +38,12 @@ target_compile_options(strict PRIVATE -Wpedantic)
 target_link_libraries(strict PRIVATE pprt::pprt)
 add_executable(counted counted.cpp)
 target_link_libraries(counted PRIVATE pprt::pprt pprt::counting_malloc)
+"""
+LANGUAGE = """cmake_minimum_required(VERSION 3.25)
+project(one LANGUAGES {languages})
+find_package(pprt 0.1 REQUIRED {components})
+add_executable(one {root}/examples/run/run-c.c)
+target_link_libraries(one PRIVATE pprt::pprt)
 """
 STRICT = """#include <pprt/pprt.h>
 #include <stdio.h>
@@ -105,6 +114,45 @@ def build_project(arguments, folder, prefix):
     return folder / "out"
 
 
+def check_languages(arguments, folder, prefix):
+    """Where there is no FlatBuffers, C is content, and C++ is told what it lacks."""
+    for languages, components, is_content in (
+            ("C", "", True), ("C CXX", "", False), ("C CXX", "COMPONENTS C", True),
+            ("C", "COMPONENTS CXX", False), ("C", "COMPONENTS Fortran", False)):
+        project = folder / "language"
+        shutil.rmtree(project, ignore_errors=True)
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(LANGUAGE.format(
+            root=ROOT, languages=languages, components=components))
+        done = call(arguments.cmake, "-G", arguments.generator, "-S", project, "-B", project / "out",
+                    f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_DISABLE_FIND_PACKAGE_FlatBuffers=ON")
+        if is_content:
+            make(arguments.cmake, "--build", project / "out")
+        lacks = "Fortran" if "Fortran" in components else "FlatBuffers"
+        if (done.returncode == 0) != is_content or (not is_content and lacks not in done.stderr):
+            yield f"{languages} {components} without FlatBuffers: expects it to " \
+                  f"{'be found' if is_content else f'want {lacks}'}, got {done.stderr}"
+
+
+def check_tools(arguments, folder, prefix):
+    """The runtime's pp-run is whole without this tree; the compiler's tools come beside it."""
+    tool = prefix / "bin" / "pp-run"
+    command = [tool, "mlp.ppx", "--data=npy:.", f"--steps={STEPS}", "--quiet",
+               "--save=installed.safetensors"]
+    has_mpi = shutil.which("mpirun") and next(prefix.rglob("libpprt_mpi.so"), None)
+    for launcher in ([], MPIRUN) if has_mpi else ([],):
+        make(*launcher, *command, cwd=folder)
+        if (folder / "installed.safetensors").read_bytes() != \
+           (folder / "pp-run.safetensors").read_bytes():
+            yield f"{launcher} pp-run expects the parameters of pp-run as it was built, got others"
+    if "(no compiler)" not in make(tool, "--version"):
+        yield "expects the runtime's pp-run to be without the compiler, got one that needs LLVM"
+    make(arguments.cmake, "--install", arguments.build, "--component", "pp", "--prefix", prefix)
+    make(prefix / "bin" / "pp-model", "mlp", "-o", "installed.mlir", cwd=folder)
+    make(prefix / "bin" / "pp-opt", "installed.mlir", "-o", "again.mlir", cwd=folder)
+    make(tool, "again.mlir", "--steps=1", "--quiet", cwd=folder)
+
+
 def check_runs(build, folder, out):
     """Both programs against pp-run: losses, and parameters."""
     tools = build / "bin"
@@ -137,12 +185,11 @@ def check_shared(folder, name, command, lines, parameters):
     """The same in three processes, and what is said of a file that one of them cannot read."""
     if not any(folder.rglob("libpprt_mpi.so")) or not shutil.which("mpirun"):
         return
-    mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "3"]
     shared = folder / f"{name}-mpi.safetensors"
-    found = make(*mpirun, *command, shared.name, "mpi", cwd=folder)
+    found = make(*MPIRUN, *command, shared.name, "mpi", cwd=folder)
     if found != lines or shared.read_bytes() != parameters:
         yield f"{name} over MPI expects what threads compute, got {found}"
-    done = call(*mpirun, command[0], "none.ppx", *command[2:], "never.safetensors", "mpi", cwd=folder)
+    done = call(*MPIRUN, command[0], "none.ppx", *command[2:], "never.safetensors", "mpi", cwd=folder)
     if done.returncode != 14 or done.stderr.count("error: ") != 1 or "none.ppx" not in done.stderr:
         yield f"{name} over MPI expects one to say that there is no none.ppx, got {done}"
 
@@ -170,6 +217,8 @@ def main():
     if call(out / "counted").returncode:
         errors.append("expects allocations to be counted, got none")
     errors += check_runs(build, folder, out)
+    errors += check_languages(arguments, folder, prefix)
+    errors += check_tools(arguments, folder, prefix)
     print("\n".join(errors) or "a project of its own computes what pp-run does")
     return 1 if errors else 0
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Options.h"
+#include "Compile.h"
 #include "pprt/Bytes.h"
 #include "pprt/Session.h"
 
@@ -37,8 +38,9 @@ struct Option {
   unsigned needs = 0;
 };
 
-constexpr unsigned needsRun = 1;    ///< --dry-run runs nothing
-constexpr unsigned needsValues = 2; ///< --device=null has none
+constexpr unsigned needsRun = 1;      ///< --dry-run runs nothing
+constexpr unsigned needsValues = 2;   ///< --device=null has none
+constexpr unsigned needsCompiler = 4; ///< a build may lack it
 
 const char *readNumber(std::string_view text, uint64_t &number) {
   const auto [end, error] =
@@ -95,7 +97,8 @@ const Option options[] = {
      [](std::string_view v, Options &o) {
        o.parallelize = v;
        return static_cast<const char *>(nullptr);
-     }},
+     },
+     needsCompiler},
     {"data", "KIND",
      "text:FILE (bytes are tokens, the label is the next byte), npy:DIR "
      "(NAME.npy per input and "
@@ -118,12 +121,12 @@ const Option options[] = {
      needsRun | needsValues},
     {"verify", "", "first compare a few steps with the unpartitioned model",
      [](std::string_view, Options &o) { return setSwitch(o.verify); },
-     needsRun | needsValues},
+     needsRun | needsValues | needsCompiler},
     {"reference", "MODEL",
      "what --verify compares with, for a module that has a plan or an "
      "artifact: the model as it was, or its training step of level graph",
      [](std::string_view v, Options &o) { return readText(v, o.reference); },
-     needsRun | needsValues},
+     needsRun | needsValues | needsCompiler},
     {"report", "FILE.json", "write what was measured",
      [](std::string_view v, Options &o) { return readResult(v, o.report); },
      needsValues},
@@ -154,7 +157,7 @@ const Option options[] = {
        o.givesCacheLimit = true;
        return readLimit(v, o.cacheLimit);
      },
-     needsRun | needsValues},
+     needsRun | needsValues | needsCompiler},
     {"device", "cpu|null",
      "what the ranks run on: processors, or nothing: null computes nothing and "
      "moves nothing, but dispatches every instruction, checks that all who "
@@ -230,8 +233,16 @@ Status unknownOption(std::string_view name, bool hasValue) {
 /// What no option can tell alone.
 Status checkTogether(const Options &result,
                      const std::set<std::string_view> &seen) {
+  // At once, rather than to ask for another option that is lacking as well.
+  for (const Option &option : options)
+    if ((option.needs & needsCompiler) && seen.count(option.name) &&
+        !hasCompiler())
+      return usageError("'--" + std::string(option.name) +
+                        "' expects a build with a compiler, got one without: "
+                        "use pp-run of a build with PP_COMPILER=ON");
   if (result.input.empty())
-    return usageError("expects a module or an artifact");
+    return usageError(hasCompiler() ? "expects a module or an artifact"
+                                    : "expects an artifact");
   if (result.verify && result.steps == 0)
     return usageError("'--verify' expects --steps of at least 1, got 0");
   if (!result.trace.empty() && result.steps == 0 && !result.dryRun)
@@ -309,15 +320,27 @@ Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
   return result;
 }
 
+static constexpr char kWithCompiler[] =
+    "pp-run MODULE|FILE.ppx [options]: trains a model, partitioned over "
+    "devices\n\n"
+    "  pp-run gpt.mlir --parallelize=\"dp=2 tp=2 pp=2 microbatches=4 "
+    "optimizer=adamw lr=1e-3\" \\\n"
+    "         --data=text:kjv.txt --steps=800\n\n"
+    "MODULE is a module of any level; - reads it from standard input.\n\n";
+static constexpr char kWithoutCompiler[] =
+    "pp-run FILE.ppx [options]: trains a model that was partitioned over "
+    "devices\n\n"
+    "  pp-run gpt.ppx --data=text:kjv.txt --steps=800\n\n"
+    "FILE.ppx is an artifact, as pp-opt --emit=ppx writes it. This build has "
+    "no compiler:\n"
+    "a module (.mlir), and the options that want one, are for a pp-run of a "
+    "build with\nPP_COMPILER=ON.\n\n";
+
 std::string pp::run::describeOptions() {
-  std::string text =
-      "pp-run MODULE|FILE.ppx [options]: trains a model, partitioned over "
-      "devices\n\n"
-      "  pp-run gpt.mlir --parallelize=\"dp=2 tp=2 pp=2 microbatches=4 "
-      "optimizer=adamw lr=1e-3\" \\\n"
-      "         --data=text:kjv.txt --steps=800\n\n"
-      "MODULE is a module of any level; - reads it from standard input.\n\n";
+  std::string text = hasCompiler() ? kWithCompiler : kWithoutCompiler;
   for (const Option &option : options) {
+    if ((option.needs & needsCompiler) && !hasCompiler())
+      continue;
     text += "  --" + std::string(option.name);
     if (!option.value.empty())
       text += "=" + std::string(option.value);

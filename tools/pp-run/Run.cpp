@@ -540,25 +540,7 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
 
 } // namespace
 
-/// What a build without a compiler refuses at once, rather than to ask for
-/// another option that it lacks as well.
-static Status checkBuild(const Options &options) {
-  const std::pair<const char *, bool> needs[] = {
-      {"--parallelize", !options.parallelize.empty()},
-      {"--verify", options.verify},
-      {"--cache-limit", options.givesCacheLimit}};
-  for (const auto &[option, isGiven] : needs)
-    if (isGiven && !hasCompiler())
-      return Status(ExitCode::usage,
-                    std::string(option) +
-                        " expects a build with a compiler, got one without: "
-                        "use pp-run of a build with PP_COMPILER=ON");
-  return {};
-}
-
 Status pp::run::run(const Options &options) {
-  if (Status status = checkBuild(options); !status.ok())
-    return status;
   Expected<std::shared_ptr<World>> world = launch(options);
   if (!world)
     return world.status();

@@ -147,6 +147,16 @@ std::string printMesh(const ppx::ArtifactT &artifact) {
   return text.empty() ? "one device" : text;
 }
 
+/// `8 ranks of 1 thread`.
+std::string printRanksAndThreads(uint64_t ranks, uint32_t threads) {
+  std::string text =
+      std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks") + " of ";
+  if (threads == 0)
+    return text + "as many threads as there are cores";
+  return text + std::to_string(threads) +
+         (threads == 1 ? " thread" : " threads");
+}
+
 } // namespace
 
 std::string pp::predict::print(const Prediction &prediction,
@@ -157,7 +167,7 @@ std::string pp::predict::print(const Prediction &prediction,
   for (const ProgramPrediction &program : prediction.programs)
     ranks += program.ranks.size();
   std::string text = "mesh " + printMesh(artifact) + ": " +
-                     std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+                     printRanksAndThreads(ranks, artifact.threads_per_rank);
   if (!prediction.cuts.empty()) {
     text += "; cuts";
     for (uint64_t cut : prediction.cuts)

@@ -28,7 +28,6 @@ const char *categoryOf(const ppx::InstructionT &instruction) {
   }
 }
 
-/// The last step, in seconds from its first instruction.
 /// By rank, of the body's last run.
 std::vector<std::vector<InstructionTime>> timesOf(const Session &session) {
   std::vector<std::vector<InstructionTime>> times;
@@ -55,6 +54,7 @@ Timeline since(int64_t origin,
   return timeline;
 }
 
+/// The last step, in seconds from its first instruction.
 Timeline lastStep(const Session &session) {
   const auto times = timesOf(session);
   return since(firstBegin(times), times);
@@ -95,6 +95,7 @@ orderTransfer(const Players &players, const std::vector<Place> &meeting) {
 } // namespace
 
 void pprt::host::measure(const Session &session, Report &report) {
+  report.threadsPerRank = session.threadsPerRank();
   report.isOversubscribed = session.oversubscribed();
   if (session.isStuck())
     return;

@@ -99,6 +99,8 @@ static Json toJson(const StageReport &stage) {
 std::string pprt::host::printReport(const Report &report) {
   Json json = {{"version", reportVersion},
                {"world", report.world},
+               {"threads_per_rank",
+                report.threadsPerRank ? Json(report.threadsPerRank) : Json()},
                {"device", report.device},
                {"oversubscribed", report.isOversubscribed
                                       ? Json(*report.isOversubscribed)

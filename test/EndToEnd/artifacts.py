@@ -132,6 +132,29 @@ def check_images(tools):
     print(f"images for {', '.join(levels)}: losses {losses}")
 
 
+def check_threads(tools):
+    """A rank has the threads it was planned with; a run on more cores says so, unless all are used."""
+    cores = sorted(os.sched_getaffinity(0))
+    for threads, count in ((1, 1), (1, 2), (2, 2)):
+        if count > len(cores):
+            continue
+        tools.run("pp-opt", "mlp.mlir", f"--pp-parallelize=threads={threads}", "--emit=ppx", "-o",
+                  "threads.ppx")
+        told = tools.run("pp-run", "threads.ppx", "--dry-run")
+        if f": 1 rank of {threads} thread" not in told:
+            tools.errors.append(f"expects a dry run to tell of {threads} threads, got {told}")
+        os.sched_setaffinity(0, cores[:count])
+        done = tools.call("pp-run", "threads.ppx", "--steps=1", "--report=threads.json")
+        os.sched_setaffinity(0, cores)
+        notes = done.stderr.count(f"note: uses 1 of {count} cores")
+        if done.returncode or notes != (threads < count):
+            tools.errors.append(f"{threads} threads on {count} cores: expects a note only of idle "
+                                f"ones, got {done}")
+        report = json.loads((tools.folder / "threads.json").read_text())
+        if report["threads_per_rank"] != threads:
+            tools.errors.append(f"expects {threads} threads in the report, got {report}")
+
+
 def check_damage(tools):
     """Of a whole artifact every flipped bit is refused, whatever it stands for."""
     whole = (tools.folder / "model.ppx").read_bytes()
@@ -171,6 +194,7 @@ def main():
                 check_levels(tools, model, partition)
                 check_artifact(tools, model, partition)
         check_images(tools)
+        check_threads(tools)
         check_damage(tools)
         check_refusals(tools)
     print("\n".join(errors))

@@ -8,6 +8,7 @@
 // RUN: pp-opt %s --pp-parallelize="pp=2 dp=2" --pp-predict -o %t.module | FileCheck %s --check-prefix=BOTH
 // RUN: FileCheck %s --input-file=%t.module --check-prefix=MODULE
 // RUN: sed 's/"x"/"cuts = [7]"/' %s | pp-opt --pp-parallelize="pp=2" --pp-predict | FileCheck %s --check-prefix=NAME
+// RUN: pp-opt %s --pp-parallelize="dp=2 threads=3" --pp-predict | FileCheck %s --check-prefix=THREADS
 // RUN: not pp-opt %s --pp-predict 2>&1 | FileCheck %s --check-prefix=LEVEL
 // RUN: pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=1G" -o %t
 // RUN: not pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=0.1KB" 2>&1 \
@@ -16,7 +17,9 @@
 // RUN:   | FileCheck %s --check-prefix=SYNTAX
 
 // Names of arguments, which a plan holds too, are not taken for decisions.
-// NAME: 2 ranks; cuts {{[1-3]$}}
+// NAME: 2 ranks of 1 thread; cuts {{[1-3]$}}
+
+// THREADS: mesh dp=2: 2 ranks of 3 threads{{$}}
 
 // BOTH: with devices of 100 GFLOP/s
 // MODULE: pp.program @stage0
@@ -24,7 +27,7 @@
 // SYNTAX: expects a memory-limit that is a number of bytes, as 4096, 512M or 1.5GiB, got '1X'
 // LIMIT: within the memory limit of 100 bytes
 
-// CHECK: mesh mb=2 (time) pp=2 (stage) dp=2: 4 ranks; cuts {{[0-9]+}}
+// CHECK: mesh mb=2 (time) pp=2 (stage) dp=2: 4 ranks of 1 thread; cuts {{[0-9]+}}
 // CHECK: memory
 // CHECK: ranks 0-1
 // CHECK: ranks 2-3

@@ -20,6 +20,7 @@
 #include "pp/Predict/Report.h"
 #include "pp/Predict/Table.h"
 #include "pprt/Artifact.h"
+#include "pprt/Bytes.h"
 #include "pprt/Checks.h"
 #include "pprt/Files.h"
 #include "pprt/host/Batches.h"
@@ -82,8 +83,7 @@ Expected<std::string> describeImages(const InputFile &file,
   pp::predict::Table table({"image", "size", ""});
   for (size_t i = 0; i < head->images.size(); ++i) {
     const ppx::ImageEntryT &image = *head->images[i];
-    table.add({image.target,
-               pp::predict::printCount(double(image.bytes), " ") + "B",
+    table.add({image.target, printBytes(double(image.bytes)),
                i == *taken ? "this one" : ""});
   }
   return table.print() + "\n";
@@ -433,6 +433,22 @@ Expected<VerifyReport> verifyIn(std::shared_ptr<World> world,
   return verified;
 }
 
+/// Threads are planned, with the memory that each needs: a run cannot add any.
+/// Whoever names them knows.
+void tellOfIdleCores(const Options &options, const World &world,
+                     const Session &session) {
+  const uint64_t ranks =
+      world.ranksOf(world.process(), session.mesh().worldSize()).size();
+  const unsigned threads = session.threadsPerRank(), cores = world.coreCount();
+  if (options.quiet || !options.parallelize.empty() ||
+      2 * ranks * threads > cores)
+    return;
+  std::cerr << "pp-run: note: uses " << ranks * threads << " of " << cores
+            << " cores, as the program was made with threads=" << threads
+            << " for each rank; threads=" << cores / ranks
+            << " in pp-opt --pp-parallelize uses more" << std::endl;
+}
+
 Status runIn(std::shared_ptr<World> world, const Options &options) {
   const bool tells = world->process() == 0;
   const auto agree = [&](const Status &mine) {
@@ -504,6 +520,8 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
   Expected<std::unique_ptr<Session>> session = startSession(program, start);
   if (!session)
     return session.status();
+  if (tells)
+    tellOfIdleCores(options, *world, **session);
   catchInterrupts();
   const bool isRight = !report.verify || report.verify->ok;
   std::optional<LastSteps> lastSteps;

@@ -26,6 +26,7 @@ static Json parse(const std::string &text) {
 TEST(Report, HasTheKeysOfVersion1) {
   Report report;
   report.world = 8;
+  report.threadsPerRank = 3;
   report.isOversubscribed = true;
   report.itemsPerStep = 100;
   // The first step is slow: it is reported, but not part of the statistics.
@@ -53,7 +54,7 @@ TEST(Report, HasTheKeysOfVersion1) {
   report.verify = VerifyReport{true,  "exact", "interpreter", 1e-12,
                                2e-12, 3e-12,   std::nullopt,  5e-12};
   EXPECT_EQ(parse(printReport(report)), parse(R"({
-    "version": 1, "world": 8, "device": "cpu", "oversubscribed": true,
+    "version": 1, "world": 8, "threads_per_rank": 3, "device": "cpu", "oversubscribed": true,
     "steps": [{"step": 0, "loss": 5.5, "ms": 900.0, "data_ms": 0.0},
               {"step": 1, "loss": 5.25, "ms": 10.0, "data_ms": 5.0},
               {"step": 2, "loss": 5.0, "ms": 20.0, "data_ms": 5.0},
@@ -104,6 +105,7 @@ TEST(Report, SaysWhatWasNotMeasured) {
   EXPECT_TRUE(none["step_ms"]["p95"].is_null());
   EXPECT_TRUE(none["items_per_s"].is_null());
   EXPECT_TRUE(none["oversubscribed"].is_null());
+  EXPECT_TRUE(none["threads_per_rank"].is_null());
 }
 
 TEST(Report, Quantiles) {

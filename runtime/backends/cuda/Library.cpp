@@ -1,0 +1,185 @@
+//===- Library.cpp - NVIDIA's libraries, opened by name -------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The version is asked before the other calls are looked up: an old library is
+// told to be old, not to lack the first call that is newer.
+//
+//===----------------------------------------------------------------------===//
+#include "Library.h"
+
+#include <dlfcn.h>
+#include <string_view>
+#include <type_traits>
+
+using namespace pprt;
+using namespace pprt::cuda;
+
+// A name in a table is what is looked up, so the header must not mean another
+// function by it. PP_CALL_AS is for those of which it does.
+#define PP_TEXT(text) #text
+#define PP_EXPANDED(text) PP_TEXT(text)
+#define PP_CALL(name)                                                          \
+  static_assert(std::string_view(#name) == PP_EXPANDED(name),                  \
+                "expects the name that the library exports, with its suffix");
+#define PP_CALL_AS(name, type)                                                 \
+  static_assert(std::is_same_v<std::add_pointer_t<type>, decltype(&::name)>,   \
+                "expects the type that the header's newer form has, too");
+#include "DriverCalls.def"
+#define PP_CALL(name)                                                          \
+  static_assert(std::string_view(#name) == PP_EXPANDED(name),                  \
+                "expects the name that the library exports");
+#include "BlasCalls.def"
+#define PP_CALL(name)                                                          \
+  static_assert(std::string_view(#name) == PP_EXPANDED(name),                  \
+                "expects the name that the library exports");
+#include "NcclCalls.def"
+
+namespace {
+
+/// What a message says of a library.
+struct Kind {
+  const char *what;   ///< in words
+  const char *oldest; ///< version that will do
+  const char *remedy;
+};
+
+constexpr Kind kDriver = {"NVIDIA's driver for CUDA", "12.0",
+                          "install or update the driver"};
+constexpr Kind kBlas = {"cuBLAS", "12.0",
+                        "install cuBLAS, of pip the package nvidia-cublas"};
+constexpr Kind kNccl = {"NCCL", "2.19",
+                        "install NCCL, of pip the package nvidia-nccl-cu13"};
+
+std::string expects(const Kind &kind) {
+  return std::string("expects ") + kind.what + ' ' + kind.oldest + " or newer";
+}
+
+class Library {
+public:
+  Library(const Kind &kind, const std::vector<std::string> &names)
+      : kind(kind) {
+    std::string words;
+    for (const std::string &name : names) {
+      handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (handle)
+        return;
+      words += (words.empty() ? "" : "; ") + std::string(dlerror());
+    }
+    status = Status(ExitCode::device, expects(kind) + ", got none: " + words +
+                                          " (" + kind.remedy + ")");
+  }
+
+  /// The call `name`, or null and a failure that names it.
+  template <typename Call> Call find(const char *name) {
+    if (!status.ok())
+      return nullptr;
+    void *address = dlsym(handle, name);
+    if (!address)
+      status =
+          Status(ExitCode::device, expects(kind) + ", got one without " + name +
+                                       describe() + " (" + kind.remedy + ")");
+    else if (Dl_info found; file.empty() && dladdr(address, &found))
+      file = found.dli_fname;
+    return reinterpret_cast<Call>(address);
+  }
+
+  bool has(const char *name) const { return dlsym(handle, name) != nullptr; }
+
+  /// Fails unless `isEnough`; `version` in the words of its users.
+  void require(bool isEnough, const std::string &version) {
+    if (status.ok() && !isEnough)
+      status =
+          Status(ExitCode::device, expects(kind) + ", got " + version +
+                                       describe() + " (" + kind.remedy + ")");
+  }
+
+  Status status;
+  std::string file; ///< what answers
+
+private:
+  std::string describe() const { return file.empty() ? "" : " in " + file; }
+
+  const Kind &kind;
+  void *handle = nullptr;
+};
+
+std::string spell(uint64_t major, uint64_t minor) {
+  return std::to_string(major) + '.' + std::to_string(minor);
+}
+
+} // namespace
+
+// Below, `#name` is the table's word, and the member is what the header makes
+// of it. A macro between the two would look up the header's.
+
+Expected<Driver> cuda::openDriver(const std::vector<std::string> &names) {
+  Library library(kDriver, names);
+  Driver table;
+  table.cuDriverGetVersion =
+      library.find<decltype(table.cuDriverGetVersion)>("cuDriverGetVersion");
+  if (library.status.ok()) {
+    const CUresult result = table.cuDriverGetVersion(&table.version);
+    library.require(result == CUDA_SUCCESS && table.version >= 12000,
+                    spell(table.version / 1000, table.version % 1000 / 10));
+  }
+#define PP_CALL(name) table.name = library.find<decltype(table.name)>(#name);
+#define PP_CALL_AS(name, type)                                                 \
+  table.name = library.find<decltype(table.name)>(#name);
+#include "DriverCalls.def"
+  if (!library.status.ok())
+    return library.status;
+  table.file = library.file;
+  table.isEmulated = library.has("ppStandIn");
+  return table;
+}
+
+Expected<Blas> cuda::openBlas(const std::vector<std::string> &names) {
+  Library library(kBlas, names);
+  Blas table;
+  table.cublasLtGetVersion =
+      library.find<decltype(table.cublasLtGetVersion)>("cublasLtGetVersion");
+  if (library.status.ok()) {
+    table.version = table.cublasLtGetVersion();
+    library.require(table.version >= 120000,
+                    spell(table.version / 10000, table.version % 10000 / 100));
+  }
+#define PP_CALL(name) table.name = library.find<decltype(table.name)>(#name);
+#include "BlasCalls.def"
+  if (!library.status.ok())
+    return library.status;
+  table.file = library.file;
+  return table;
+}
+
+Expected<Nccl> cuda::openNccl(const std::vector<std::string> &names) {
+  Library library(kNccl, names);
+  Nccl table;
+  table.ncclGetVersion =
+      library.find<decltype(table.ncclGetVersion)>("ncclGetVersion");
+  if (library.status.ok()) {
+    const ncclResult_t result = table.ncclGetVersion(&table.version);
+    library.require(result == ncclSuccess && table.version >= 21900,
+                    spell(table.version / 10000, table.version % 10000 / 100));
+  }
+#define PP_CALL(name) table.name = library.find<decltype(table.name)>(#name);
+#include "NcclCalls.def"
+  if (!library.status.ok())
+    return library.status;
+  table.file = library.file;
+  return table;
+}
+
+Status Driver::check(CUresult result, const char *call) const {
+  if (result == CUDA_SUCCESS)
+    return {};
+  const char *name = nullptr, *text = nullptr;
+  if (cuGetErrorName(result, &name) != CUDA_SUCCESS || !name)
+    name = "an unknown error";
+  if (cuGetErrorString(result, &text) != CUDA_SUCCESS || !text)
+    text = "no words";
+  return Status(result == CUDA_ERROR_OUT_OF_MEMORY ? ExitCode::outOfMemory
+                                                   : ExitCode::device,
+                std::string(call) + ": " + name + " (" +
+                    std::to_string(result) + "), " + text);
+}

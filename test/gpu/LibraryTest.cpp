@@ -1,0 +1,69 @@
+//===- LibraryTest.cpp - NVIDIA's libraries, found or named ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Against libraries that export what real ones do (exports/*.txt, of their
+// symbol tables): every call that the engine makes is found in them. Against
+// others: what is missing is named.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/cuda/Library.h"
+
+#include <gtest/gtest.h>
+
+using namespace pprt;
+using namespace pprt::cuda;
+
+static std::string library(const char *name) {
+  return std::string(PP_EXPORTS) + name + ".so";
+}
+
+TEST(Library, FindsEveryCallInWhatRealLibrariesExport) {
+  Expected<Driver> driver = openDriver({library("PPExportsDriver")});
+  ASSERT_TRUE(driver.ok()) << driver.status().message();
+  EXPECT_EQ(driver->version, 12020);
+  EXPECT_EQ(driver->file, library("PPExportsDriver"));
+  EXPECT_FALSE(driver->isEmulated);
+  Expected<Blas> blas = openBlas({"libppmissing.so", library("PPExportsBlas")});
+  ASSERT_TRUE(blas.ok()) << blas.status().message();
+  EXPECT_EQ(blas->version, 130100u);
+  Expected<Nccl> nccl = openNccl({library("PPExportsNccl")});
+  ASSERT_TRUE(nccl.ok()) << nccl.status().message();
+  EXPECT_EQ(nccl->version, 22809);
+}
+
+template <typename Table>
+static void expectFailure(const Expected<Table> &table,
+                          const std::string &words) {
+  ASSERT_FALSE(table.ok());
+  EXPECT_EQ(table.status().code(), ExitCode::device);
+  EXPECT_NE(table.status().message().find(words), std::string::npos)
+      << table.status().message();
+}
+
+TEST(Library, NamesTheOneThatIsMissing) {
+  expectFailure(openDriver({"libppmissing.so.1"}),
+                "expects NVIDIA's driver for CUDA 12.0 or newer, got none: "
+                "libppmissing.so.1: cannot open shared object file");
+  expectFailure(openBlas({"libppmissing.so.13", "libppmissing.so.12"}),
+                "libppmissing.so.13: cannot open shared object file: No such "
+                "file or directory; libppmissing.so.12");
+  expectFailure(openNccl({"libppmissing.so.2"}), "install NCCL");
+}
+
+TEST(Library, NamesTheCallThatIsMissing) {
+  expectFailure(openDriver({library("PPExportsLacking")}),
+                "expects NVIDIA's driver for CUDA 12.0 or newer, got one "
+                "without cuMemAlloc_v2 in " +
+                    library("PPExportsLacking") +
+                    " (install or update the driver)");
+}
+
+TEST(Library, NamesTheVersionThatIsTooOld) {
+  expectFailure(openDriver({library("PPExportsOld")}),
+                "expects NVIDIA's driver for CUDA 12.0 or newer, got 11.8 in ");
+  expectFailure(openBlas({library("PPExportsOld")}),
+                "expects cuBLAS 12.0 or newer, got 11.6 in ");
+  expectFailure(openNccl({library("PPExportsOld")}),
+                "expects NCCL 2.19 or newer, got 2.18 in ");
+}

@@ -5,7 +5,7 @@
 // gather reads at computed places inside one loop; scatter_add and cumsum are
 // loops that carry their result, so that they add in index order, and top_k is
 // one, as each largest element comes behind the one before; random_bits is
-// Philox4x32-10 on the global row-major index.
+// what LinalgScalars.h has on the global row-major index.
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"
@@ -286,44 +286,6 @@ Value pp::lower(CumsumOp op, LinalgBuilder b, ValueRange operands) {
 
 namespace {
 
-/// 32-bit arithmetic of Philox4x32-10 (Salmon et al., 2011).
-struct Philox {
-  OpBuilder &b;
-  Location loc;
-
-  Value literal(uint32_t value) {
-    return arith::ConstantOp::create(
-        b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
-  }
-  Value low(Value wide) {
-    return arith::TruncIOp::create(b, loc, b.getI32Type(), wide);
-  }
-  Value high(Value wide) {
-    Value shift = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(32));
-    return low(arith::ShRUIOp::create(b, loc, wide, shift));
-  }
-  Value exclusiveOr(Value x, Value y) {
-    return arith::XOrIOp::create(b, loc, x, y);
-  }
-
-  SmallVector<Value, 4> run(SmallVector<Value, 4> counter, Value key0,
-                            Value key1) {
-    for (int round = 0; round < 10; ++round) {
-      auto first = arith::MulUIExtendedOp::create(b, loc, literal(0xD2511F53),
-                                                  counter[0]);
-      auto second = arith::MulUIExtendedOp::create(b, loc, literal(0xCD9E8D57),
-                                                   counter[2]);
-      counter = {exclusiveOr(exclusiveOr(second.getHigh(), counter[1]), key0),
-                 second.getLow(),
-                 exclusiveOr(exclusiveOr(first.getHigh(), counter[3]), key1),
-                 first.getLow()};
-      key0 = arith::AddIOp::create(b, loc, key0, literal(0x9E3779B9));
-      key1 = arith::AddIOp::create(b, loc, key1, literal(0xBB67AE85));
-    }
-    return counter;
-  }
-};
-
 Value toI64(LinalgBuilder b, Value value) {
   Type i64 = b.builder.getI64Type();
   if (value.getType().isIndex())
@@ -356,11 +318,7 @@ Value pp::lower(RandomBitsOp op, LinalgBuilder b, ValueRange operands) {
       index = arith::MulIOp::create(builder, loc, index, size);
       index = arith::AddIOp::create(builder, loc, index, position);
     }
-    Philox philox{builder, loc};
-    Value stream = philox.literal(static_cast<uint32_t>(op.getStream()));
-    SmallVector<Value, 4> counter{philox.low(index), philox.high(index),
-                                  philox.low(scalars[1]), stream};
-    return philox.run(counter, philox.low(scalars[0]),
-                      philox.high(scalars[0]))[0];
+    return emitRandomBits(builder, loc, index, scalars[0], scalars[1],
+                          op.getStream());
   });
 }

@@ -348,3 +348,54 @@ Value pp::emitCombine(OpBuilder &b, Location loc, Reduction reduction,
   }
   llvm_unreachable("every reduction is handled above");
 }
+
+namespace {
+
+/// 32-bit arithmetic of Philox4x32-10 (Salmon et al., 2011).
+struct Philox {
+  OpBuilder &b;
+  Location loc;
+
+  Value literal(uint32_t value) {
+    return arith::ConstantOp::create(
+        b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+  }
+  Value low(Value wide) {
+    return arith::TruncIOp::create(b, loc, b.getI32Type(), wide);
+  }
+  Value high(Value wide) {
+    Value shift = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(32));
+    return low(arith::ShRUIOp::create(b, loc, wide, shift));
+  }
+  Value exclusiveOr(Value x, Value y) {
+    return arith::XOrIOp::create(b, loc, x, y);
+  }
+
+  SmallVector<Value, 4> run(SmallVector<Value, 4> counter, Value key0,
+                            Value key1) {
+    for (int round = 0; round < 10; ++round) {
+      auto first = arith::MulUIExtendedOp::create(b, loc, literal(0xD2511F53),
+                                                  counter[0]);
+      auto second = arith::MulUIExtendedOp::create(b, loc, literal(0xCD9E8D57),
+                                                   counter[2]);
+      counter = {exclusiveOr(exclusiveOr(second.getHigh(), counter[1]), key0),
+                 second.getLow(),
+                 exclusiveOr(exclusiveOr(first.getHigh(), counter[3]), key1),
+                 first.getLow()};
+      key0 = arith::AddIOp::create(b, loc, key0, literal(0x9E3779B9));
+      key1 = arith::AddIOp::create(b, loc, key1, literal(0xBB67AE85));
+    }
+    return counter;
+  }
+};
+
+} // namespace
+
+Value pp::emitRandomBits(OpBuilder &b, Location loc, Value index, Value seed,
+                         Value step, uint64_t stream) {
+  Philox philox{b, loc};
+  SmallVector<Value, 4> counter{philox.low(index), philox.high(index),
+                                philox.low(step),
+                                philox.literal(static_cast<uint32_t>(stream))};
+  return philox.run(counter, philox.low(seed), philox.high(seed))[0];
+}

@@ -33,6 +33,12 @@ mlir::Value emitIsLarger(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value emitConvert(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value value, mlir::Type to);
 
+/// An element of pp.random_bits: all of `index` (of the global tensor, row-major),
+/// `seed` and `step` are i64.
+mlir::Value emitRandomBits(mlir::OpBuilder &builder, mlir::Location loc,
+                           mlir::Value index, mlir::Value seed,
+                           mlir::Value step, uint64_t stream);
+
 /// The type in which `element` is computed and summed: f32 for bf16.
 mlir::Type getComputeType(mlir::Type element);
 

@@ -38,6 +38,7 @@ public:
   FailureOr<func::FuncOp> build(StringRef name);
   /// Finds the rows; reports a `pp.rows` that does not fit the kernel.
   FailureOr<int64_t> countRows();
+  FailureOr<RowParts> findParts();
 
 private:
   /// Finds which parts of which values a row needs; fails if rows need each
@@ -309,6 +310,18 @@ FailureOr<int64_t> RowLoop::countRows() {
   return rows;
 }
 
+FailureOr<RowParts> RowLoop::findParts() {
+  if (failed(countRows()))
+    return failure();
+  RowParts result;
+  result.rows = rows;
+  result.results = resultLayouts;
+  for (auto &[value, layouts] : parts)
+    for (auto &[layout, part] : layouts)
+      result.layouts[value].push_back(layout);
+  return result;
+}
+
 FailureOr<func::FuncOp> RowLoop::build(StringRef name) {
   if (failed(countRows()))
     return failure();
@@ -364,4 +377,9 @@ int64_t pp::getKernelRows(func::FuncOp kernel) {
   OpBuilder builder(kernel.getContext());
   auto rows = RowLoop(builder, kernel).countRows();
   return succeeded(rows) ? *rows : 0;
+}
+
+FailureOr<RowParts> pp::findRowParts(func::FuncOp kernel) {
+  OpBuilder builder(kernel.getContext());
+  return RowLoop(builder, kernel).findParts();
 }

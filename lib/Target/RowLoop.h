@@ -11,6 +11,7 @@
 #define PP_LIB_TARGET_ROWLOOP_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/Analysis/RowLayout.h"
 
 namespace pp {
 
@@ -22,6 +23,17 @@ namespace pp {
 mlir::FailureOr<mlir::func::FuncOp> buildRowLoop(mlir::OpBuilder &builder,
                                                  mlir::func::FuncOp kernel,
                                                  llvm::StringRef name);
+
+/// What rows see of the values of a kernel.
+struct RowParts {
+  int64_t rows = 1;
+  llvm::SmallVector<RowLayout> results;
+  /// Of each value that a row needs, its parts.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<RowLayout>> layouts;
+};
+
+/// Reports a `pp.rows` that does not fit the kernel.
+mlir::FailureOr<RowParts> findRowParts(mlir::func::FuncOp kernel);
 
 } // namespace pp
 

@@ -8,7 +8,9 @@
 #include "pp/Analysis/Contraction.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Transforms/Passes.h"
+#include <cmath>
 #include <cstring>
+#include <gtest/gtest.h>
 
 using namespace mlir;
 using namespace pp;
@@ -164,19 +166,8 @@ static HostTensor runContraction(const pprt::ppx::ContractionT &c,
   return out;
 }
 
-static void runLoops(func::FuncOp kernel, const CompiledKernels &kernels,
-                     ArrayRef<std::shared_ptr<Bytes>> buffers) {
-  SmallVector<void *> arguments;
-  for (const std::shared_ptr<Bytes> &buffer : buffers)
-    arguments.push_back(buffer->data());
-  KernelFunction function = kernels.lookup(getKernelSymbol(kernel));
-  int64_t rows = getKernelRows(kernel);
-  function(arguments.data(), nullptr, rows / 2, rows);
-  function(arguments.data(), nullptr, 0, rows / 2);
-}
-
 std::vector<HostTensor> pp::testing::runLaunches(ModuleOp module,
-                                                 const CompiledKernels &kernels,
+                                                 RunLoops runLoops,
                                                  ArrayRef<HostTensor> inputs) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   DenseMap<Value, std::shared_ptr<Bytes>> values;
@@ -206,7 +197,8 @@ std::vector<HostTensor> pp::testing::runLaunches(ModuleOp module,
          ++index)
       buffers.push_back(std::make_shared<Bytes>(parameters.bytes[index], 0xA5));
     buffers.push_back(std::make_shared<Bytes>(parameters.workspace, 0xA5));
-    runLoops(kernel, kernels, buffers);
+    if (!runLoops(kernel, buffers))
+      return {};
     for (auto [result, parameter] :
          llvm::zip_equal(launch.getResults(), parameters.ofResult))
       values[result] = buffers[parameter];
@@ -216,4 +208,57 @@ std::vector<HostTensor> pp::testing::runLaunches(ModuleOp module,
     results.push_back(
         fromBytes(cast<RankedTensorType>(value.getType()), *values[value]));
   return results;
+}
+
+std::vector<HostTensor> pp::testing::runLaunches(ModuleOp module,
+                                                 const CompiledKernels &kernels,
+                                                 ArrayRef<HostTensor> inputs) {
+  auto runLoops = [&](func::FuncOp kernel,
+                      ArrayRef<std::shared_ptr<Bytes>> buffers) {
+    SmallVector<void *> arguments;
+    for (const std::shared_ptr<Bytes> &buffer : buffers)
+      arguments.push_back(buffer->data());
+    KernelFunction function = kernels.lookup(getKernelSymbol(kernel));
+    int64_t rows = getKernelRows(kernel);
+    function(arguments.data(), nullptr, rows / 2, rows);
+    function(arguments.data(), nullptr, 0, rows / 2);
+    return true;
+  };
+  return runLaunches(module, runLoops, inputs);
+}
+
+HostTensor pp::testing::randomTensor(RankedTensorType type,
+                                     std::mt19937 &random, double low,
+                                     double high) {
+  HostTensor tensor(type);
+  std::uniform_real_distribution<double> uniform(low, high);
+  for (double &value : tensor.values)
+    value = isa<FloatType>(type.getElementType()) ? uniform(random)
+            : type.getElementType().isInteger(1)  ? double(random() % 2)
+                                                  : double(random() % 9) - 1;
+  tensor.roundToElement();
+  return tensor;
+}
+
+void pp::testing::expectNear(ArrayRef<HostTensor> actual,
+                             ArrayRef<HostTensor> expected, double tolerance,
+                             const std::string &what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  for (size_t index = 0; index < actual.size(); ++index) {
+    const HostTensor &want = expected[index], &got = actual[index];
+    double largest = 1e-30;
+    for (double value : want.values)
+      if (std::isfinite(value))
+        largest = std::max(largest, std::abs(value));
+    for (size_t at = 0; at < want.values.size(); ++at) {
+      if (std::isnan(want.values[at]) || std::isinf(want.values[at])) {
+        EXPECT_EQ(std::isnan(got.values[at]), std::isnan(want.values[at]))
+            << what;
+        continue;
+      }
+      ASSERT_NEAR(got.values[at], want.values[at], tolerance * largest)
+          << "result " << index << " element " << at << "\n"
+          << what;
+    }
+  }
 }

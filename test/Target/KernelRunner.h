@@ -13,6 +13,8 @@
 #include "pp/Reference/HostTensor.h"
 #include "pp/Target/KernelCompiler.h"
 #include <memory>
+#include <random>
+#include <string>
 
 namespace pp::testing {
 
@@ -27,11 +29,30 @@ bool formKernels(mlir::ModuleOp module);
 /// The loops kernels of a module.
 llvm::SmallVector<mlir::func::FuncOp> loopsKernels(mlir::ModuleOp module);
 
-/// Runs `@main`, all of whose ops are launches. Rows of a kernel are split in
-/// two, the second half first: they must not depend on each other.
+/// Runs a loops kernel on a buffer for each parameter; false if it cannot.
+using RunLoops = llvm::function_ref<bool(
+    mlir::func::FuncOp kernel, llvm::ArrayRef<std::shared_ptr<Bytes>> buffers)>;
+
+/// Runs `@main`, all of whose ops are launches. Empty if one cannot be run.
+std::vector<reference::HostTensor>
+runLaunches(mlir::ModuleOp module, RunLoops runLoops,
+            llvm::ArrayRef<reference::HostTensor> inputs);
+
+/// The same with code for this machine. Rows of a kernel are split in two, the
+/// second half first: they must not depend on each other.
 std::vector<reference::HostTensor>
 runLaunches(mlir::ModuleOp module, const pp::CompiledKernels &kernels,
             llvm::ArrayRef<reference::HostTensor> inputs);
+
+/// Numbers between `low` and `high`; of integers and i1, small ones.
+reference::HostTensor randomTensor(mlir::RankedTensorType type,
+                                   std::mt19937 &random, double low,
+                                   double high);
+/// Expects `actual` to be near `expected`: to `tolerance`, relative to the
+/// largest element.
+void expectNear(llvm::ArrayRef<reference::HostTensor> actual,
+                llvm::ArrayRef<reference::HostTensor> expected,
+                double tolerance, const std::string &what);
 
 } // namespace pp::testing
 

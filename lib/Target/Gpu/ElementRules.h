@@ -1,0 +1,75 @@
+//===- ElementRules.h - an op's element from those of its operands -*- C++ -*-//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The GPU aspect of every graph op. A rule is told a place in the op's result
+// and asks for elements of its operands. Serial loops are right for every op;
+// what the lanes of a row compute together, they look up before a rule is asked
+// (Rows.h).
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TARGET_GPU_ELEMENTRULES_H
+#define PP_LIB_TARGET_GPU_ELEMENTRULES_H
+
+#include "Elements.h"
+
+namespace pp::gpu {
+
+/// What a rule is asked.
+struct Question {
+  Elements &elements;
+  mlir::Operation *op;
+  const Place &place;
+  const RowLayout *layout;
+  llvm::SmallVector<RowLayout> operandLayouts; ///< empty without `layout`
+
+  /// Elements of an operand.
+  Scalars ask(unsigned operand, const Place &place) const {
+    return elements.get(op->getOperand(operand), place,
+                        operandLayouts.empty() ? nullptr
+                                               : &operandLayouts[operand]);
+  }
+  mlir::Value askOne(unsigned operand, const Place &place) const {
+    return ask(operand, place).front();
+  }
+  /// Of an operand of rank 0.
+  mlir::Value askScalar(unsigned operand) const {
+    return askOne(operand, elements.at({}, llvm::ArrayRef<Index>()));
+  }
+  /// The elements at the place if it is one, each the same, else for the run.
+  Scalars spread(Scalars scalars) const {
+    if (scalars.size() == 1)
+      scalars.resize(elements.count(place), scalars.front());
+    return scalars;
+  }
+};
+
+/// Nothing for a run that the rule cannot take at once: it is asked for each
+/// element of it then.
+using ElementRule = Scalars (*)(const Question &question);
+
+/// Null if there is none.
+ElementRule findElementRule(mlir::OperationName name);
+inline bool hasElementRule(mlir::OperationName name) {
+  return findElementRule(name) != nullptr;
+}
+
+/// What several rules, and rows, do with the elements that they meet.
+struct Reducer {
+  llvm::SmallVector<mlir::TypedAttr> start;
+  /// Both sides have as many values as `start`. The left side's elements come
+  /// first.
+  std::function<Scalars(mlir::ValueRange left, mlir::ValueRange right)> combine;
+  /// Values of one element: the element itself, and where it lies.
+  std::function<Scalars(mlir::Value element, const Index &position)> wrap;
+  /// The result, of what all are combined to.
+  std::function<mlir::Value(mlir::ValueRange)> finish;
+};
+/// Of a reduce or an argmax.
+Reducer getReducer(mlir::OpBuilder &builder, mlir::Operation *op);
+/// The dimensions that they drop.
+llvm::SmallVector<int64_t> getReducedDimensions(mlir::Operation *op);
+
+} // namespace pp::gpu
+
+#endif // PP_LIB_TARGET_GPU_ELEMENTRULES_H

@@ -1,0 +1,170 @@
+//===- ElementRulesIndexing.cpp - indexed and serial ops ------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// scatter_add asks from the table's side: each element walks through all
+// indices in order and adds what is for it, without atomic operations, so that
+// the sum is the same every time.
+//
+//===----------------------------------------------------------------------===//
+#include "../LinalgScalars.h"
+#include "ElementRulesDetail.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::gpu;
+
+Scalars pp::gpu::gather(const Question &q, GatherOp op) {
+  const int64_t batch = op.getBatchDims();
+  auto table = ranked(op.getOperand()), numbers = ranked(op.getIndices());
+  if (q.place.crosses || (q.place.run >= 0 && q.place.run < numbers.getRank()))
+    return {};
+  ArrayRef<Index> indices(q.place.indices);
+  Value number =
+      q.askOne(1, q.elements.at(numbers.getShape(),
+                                indices.take_front(numbers.getRank())));
+  Indices from(indices.take_front(batch));
+  from.push_back(q.elements.indices.clamped(number, table.getDimSize(batch)));
+  llvm::append_range(from, indices.drop_front(numbers.getRank()));
+  const int run =
+      q.place.run < 0 ? -1 : q.place.run - numbers.getRank() + batch + 1;
+  return q.ask(0, q.elements.at(table.getShape(), from, run));
+}
+
+/// A number as an i64, to compare with indices of any type.
+static Value widened(Elements &e, Value number) {
+  return emitConvert(e.b, e.loc, number, e.b.getI64Type());
+}
+static Value widened(Elements &e, const Index &index) {
+  Value value = e.indices.get(index);
+  if (value.getType().isInteger(64))
+    return value;
+  return arith::ExtUIOp::create(e.b, e.loc, e.b.getI64Type(), value);
+}
+
+Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
+  const int64_t batch = op.getBatchDims();
+  if (q.place.crosses || (q.place.run >= 0 && q.place.run <= batch))
+    return {};
+  Elements &e = q.elements;
+  auto numbers = ranked(op.getIndices()), updates = ranked(op.getUpdates());
+  ArrayRef<int64_t> picked = numbers.getShape().drop_front(batch);
+  ArrayRef<Index> indices(q.place.indices);
+  Scalars sums = q.ask(0, q.place);
+  const SmallVector<Type> types(sums.size(), sums.front().getType());
+  Value row = widened(e, indices[batch]);
+  return e.loop(
+      IndexBuilder::literal(ShapedType::getNumElements(picked)), sums,
+      [&](const Index &step, ValueRange carried) {
+        Indices from(indices.take_front(batch));
+        llvm::append_range(from, e.indices.delinearize(step, picked));
+        Value number = q.askOne(1, e.at(numbers.getShape(), from));
+        Value isHere = arith::CmpIOp::create(
+            e.b, e.loc, arith::CmpIPredicate::eq, widened(e, number), row);
+        llvm::append_range(from, indices.drop_front(batch + 1));
+        const int run =
+            q.place.run < 0 ? -1 : q.place.run - batch - 1 + numbers.getRank();
+        return e.choose(
+            isHere, types,
+            [&] {
+              Scalars more = q.ask(2, e.at(updates.getShape(), from, run));
+              for (auto [sum, update] : llvm::zip_equal(carried, more))
+                update = emitCombine(e.b, e.loc, Reduction::Sum, sum, update);
+              return more;
+            },
+            [&] { return Scalars(carried); });
+      });
+}
+
+/// Rounds, as many as the place says: each finds the largest element behind the
+/// one of the round before, the larger first and, of equal ones, the earlier.
+Scalars pp::gpu::topK(const Question &q, TopKOp op) {
+  if (q.place.run >= 0)
+    return {};
+  Elements &e = q.elements;
+  const int64_t dim = op.getDimension();
+  auto from = ranked(op.getOperand());
+  Type i32 = e.b.getI32Type();
+  auto literal = [&](Type type, int64_t number) {
+    return arith::ConstantOp::create(e.b, e.loc,
+                                     e.b.getIntegerAttr(type, number));
+  };
+  auto elementAt = [&](const Index &position) {
+    Indices where = q.place.indices;
+    where[dim] = position;
+    return emitConvert(e.b, e.loc, q.askOne(0, e.at(from.getShape(), where)),
+                       getComputeType(from.getElementType()));
+  };
+  auto isNot = [&](Value value) {
+    return arith::XOrIOp::create(e.b, e.loc, value,
+                                 literal(e.b.getI1Type(), 1));
+  };
+  auto either = [&](Value x, Value y) {
+    return arith::OrIOp::create(e.b, e.loc, x, y);
+  };
+  auto choose = [&](Value condition, Value x, Value y) -> Value {
+    return arith::SelectOp::create(e.b, e.loc, condition, x, y);
+  };
+  Scalars start = {elementAt(IndexBuilder::literal(0)), literal(i32, -1)};
+  Index rounds = e.indices.add(q.place.indices[dim], IndexBuilder::literal(1));
+  Scalars last = e.loop(rounds, start, [&](const Index &, ValueRange before) {
+    Value isFirst = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::slt,
+                                          before[1], literal(i32, 0));
+    Scalars none = {before[0], literal(i32, -1)};
+    return e.loop(
+        IndexBuilder::literal(from.getDimSize(dim)), none,
+        [&](const Index &position, ValueRange best) -> Scalars {
+          Value next = elementAt(position);
+          Value number = e.indices.get(position);
+          if (number.getType() != i32)
+            number = arith::TruncIOp::create(e.b, e.loc, i32, number);
+          Value isLater = arith::CmpIOp::create(
+              e.b, e.loc, arith::CmpIPredicate::sgt, number, before[1]);
+          Value isBehind =
+              choose(isLater, isNot(emitIsLarger(e.b, e.loc, next, before[0])),
+                     emitIsLarger(e.b, e.loc, before[0], next));
+          Value isOnly = arith::CmpIOp::create(
+              e.b, e.loc, arith::CmpIPredicate::slt, best[1], literal(i32, 0));
+          Value isNext = arith::AndIOp::create(
+              e.b, e.loc, either(isBehind, isFirst),
+              either(isOnly, emitIsLarger(e.b, e.loc, next, best[0])));
+          return {choose(isNext, next, best[0]),
+                  choose(isNext, number, best[1])};
+        });
+  });
+  return {last[1]};
+}
+
+/// Adds in order, as far as the place.
+Scalars pp::gpu::cumsum(const Question &q, CumsumOp op) {
+  const int64_t dim = op.getDimension();
+  if (q.place.crosses || q.place.run == dim)
+    return {};
+  Elements &e = q.elements;
+  ArrayRef<int64_t> shape = op.getType().getShape();
+  const int64_t last = shape[dim] - 1;
+  auto fromEnd = [&](const Index &index) {
+    if (!op.getReverse())
+      return index;
+    if (index.isLiteral())
+      return IndexBuilder::literal(last - index.literal);
+    Value value = arith::SubIOp::create(e.b, e.loc, e.indices.getLiteral(last),
+                                        e.indices.get(index));
+    return e.indices.known(value, last + 1);
+  };
+  auto elementsAt = [&](const Index &position) {
+    Indices where = q.place.indices;
+    where[dim] = fromEnd(position);
+    return q.ask(0, e.at(shape, where, q.place.run));
+  };
+  return e.loop(
+      fromEnd(q.place.indices[dim]), elementsAt(IndexBuilder::literal(0)),
+      [&](const Index &before, ValueRange sums) {
+        Scalars next =
+            elementsAt(e.indices.add(before, IndexBuilder::literal(1)));
+        for (auto [sum, value] : llvm::zip_equal(sums, next))
+          value = emitCombine(e.b, e.loc, Reduction::Sum, sum, value);
+        return next;
+      });
+}

@@ -1,0 +1,281 @@
+//===- Elements.cpp - the elements of a kernel's values -------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Elements.h"
+#include "ElementRules.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "pp/IR/Values.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::gpu;
+
+/// The widest access of a lane.
+static constexpr int64_t kVectorBytes = 16;
+/// Global memory, as NVVM numbers address spaces.
+static constexpr unsigned kGlobal = 1;
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+const Place &Elements::intern(Place place) {
+  std::vector<std::uintptr_t> key;
+  auto addIndex = [&](const Index &index) {
+    key.push_back(
+        reinterpret_cast<std::uintptr_t>(index.value.getAsOpaquePointer()));
+    key.push_back(index.literal);
+  };
+  key.push_back(place.run);
+  key.push_back(place.crosses);
+  for (int64_t size : place.shape)
+    key.push_back(size);
+  for (const Index &index : place.indices)
+    addIndex(index);
+  addIndex(place.linear);
+  return places.try_emplace(std::move(key), std::move(place)).first->second;
+}
+
+static bool isDense(ArrayRef<int64_t> shape, int run) {
+  return run >= 0 && llvm::all_of(shape.drop_front(run + 1),
+                                  [](int64_t size) { return size == 1; });
+}
+
+const Place &Elements::at(ArrayRef<int64_t> shape, ArrayRef<Index> where,
+                          int run) {
+  Place place;
+  place.shape.assign(shape.begin(), shape.end());
+  place.indices.assign(where.begin(), where.end());
+  place.linear = indices.linearize(where, shape);
+  place.run = run;
+  place.isDense = isDense(shape, run);
+  return intern(std::move(place));
+}
+
+const Place &Elements::at(ArrayRef<int64_t> shape, const Index &linear,
+                          bool isRun) {
+  Place place;
+  place.shape.assign(shape.begin(), shape.end());
+  place.indices = indices.delinearize(linear, shape);
+  place.linear = linear;
+  if (isRun && width > 1 && !shape.empty()) {
+    int last = int(shape.size()) - 1;
+    while (last > 0 && shape[last] == 1)
+      --last;
+    place.run = last;
+    place.isDense = true;
+    place.crosses = shape[last] % width != 0 || !linear.divides(width);
+  }
+  return intern(std::move(place));
+}
+
+const Place &Elements::one(const Place &run, int64_t number) {
+  if (run.crosses)
+    return at(run.shape, indices.add(run.linear, indices.literal(number)));
+  Indices where = run.indices;
+  where[run.run] = indices.add(where[run.run], indices.literal(number));
+  return at(run.shape, where);
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+Scalars Elements::get(Value value, const Place &place,
+                      const RowLayout *layout) {
+  const std::pair<Value, const void *> key(value, &place);
+  if (Scalars before = known.lookup(key); !before.empty())
+    return before;
+  Scalars result;
+  if (isa<BlockArgument>(value)) {
+    result =
+        load(addresses.lookup(value), ranked(value).getElementType(), place);
+  } else {
+    if (lookup)
+      result = lookup(value, place, layout);
+    Operation *op = value.getDefiningOp();
+    if (result.empty()) {
+      if (ElementRule rule = findElementRule(op->getName())) {
+        Question question{*this, op, place, layout, {}};
+        if (layout)
+          if (auto layouts = operandLayouts(op, *layout))
+            question.operandLayouts = *layouts;
+        result = rule(question);
+      } else {
+        unknown = unknown ? unknown : op;
+        Type element = ranked(value).getElementType();
+        Value none = LLVM::PoisonOp::create(b, loc, element);
+        result.assign(count(place), none);
+      }
+    }
+  }
+  if (result.empty())
+    for (int64_t number = 0; number < width; ++number)
+      result.push_back(get(value, one(place, number), layout).front());
+  known.insert(key, result);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// i1 takes a byte.
+static Type inMemory(Type element) {
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8)
+                              : element;
+}
+
+static Value addressOf(OpBuilder &b, Location loc, Value base, Type type,
+                       Value index) {
+  return LLVM::GEPOp::create(b, loc, base.getType(), type, base,
+                             ArrayRef<LLVM::GEPArg>{index},
+                             LLVM::GEPNoWrapFlags::inbounds);
+}
+
+static Value fromMemory(OpBuilder &b, Location loc, Value value, Type element) {
+  if (!element.isInteger(1))
+    return value;
+  Value zero =
+      arith::ConstantOp::create(b, loc, b.getIntegerAttr(value.getType(), 0));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, value, zero);
+}
+
+static Value toMemory(OpBuilder &b, Location loc, Value value) {
+  if (!value.getType().isInteger(1))
+    return value;
+  return arith::ExtUIOp::create(b, loc, b.getI8Type(), value);
+}
+
+Scalars Elements::load(Value address, Type element, const Place &place) {
+  Type type = inMemory(element);
+  const int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  if (place.run < 0) {
+    Value where = addressOf(b, loc, address, type, indices.get(place.linear));
+    return {fromMemory(b, loc, LLVM::LoadOp::create(b, loc, type, where, bytes),
+                       element)};
+  }
+  const int64_t piece = std::min(width, kVectorBytes / bytes);
+  if (!place.isDense || !place.linear.divides(piece))
+    return {};
+  auto vector = VectorType::get(piece, type);
+  Scalars elements;
+  for (int64_t first = 0; first < width; first += piece) {
+    Index index = indices.add(place.linear, indices.literal(first));
+    Value where = addressOf(b, loc, address, type, indices.get(index));
+    Value loaded = LLVM::LoadOp::create(b, loc, vector, where, piece * bytes);
+    for (int64_t lane = 0; lane < piece; ++lane) {
+      Value at = LLVM::ConstantOp::create(b, loc, b.getI32IntegerAttr(lane));
+      Value raw = LLVM::ExtractElementOp::create(b, loc, loaded, at);
+      elements.push_back(fromMemory(b, loc, raw, element));
+    }
+  }
+  return elements;
+}
+
+void Elements::store(Value address, Type element, const Place &place,
+                     ArrayRef<Value> elements) {
+  Type type = inMemory(element);
+  const int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  const int64_t piece = std::min(width, kVectorBytes / bytes);
+  if (place.run < 0 || !place.isDense || !place.linear.divides(piece)) {
+    for (auto [number, value] : llvm::enumerate(elements)) {
+      const Place &single = place.run < 0 ? place : one(place, number);
+      Value where =
+          addressOf(b, loc, address, type, indices.get(single.linear));
+      LLVM::StoreOp::create(b, loc, toMemory(b, loc, value), where, bytes);
+    }
+    return;
+  }
+  auto vector = VectorType::get(piece, type);
+  for (int64_t first = 0; first < width; first += piece) {
+    Value packed = LLVM::PoisonOp::create(b, loc, vector);
+    for (int64_t lane = 0; lane < piece; ++lane) {
+      Value at = LLVM::ConstantOp::create(b, loc, b.getI32IntegerAttr(lane));
+      packed = LLVM::InsertElementOp::create(
+          b, loc, packed, toMemory(b, loc, elements[first + lane]), at);
+    }
+    Index index = indices.add(place.linear, indices.literal(first));
+    Value where = addressOf(b, loc, address, type, indices.get(index));
+    LLVM::StoreOp::create(b, loc, packed, where, piece * bytes);
+  }
+}
+
+Value Elements::getTable(DenseElementsAttr elements) {
+  auto type = cast<RankedTensorType>(elements.getType());
+  ModuleOp module = getModule();
+  Type element = inMemory(type.getElementType());
+  auto array = LLVM::LLVMArrayType::get(element, type.getNumElements());
+  auto flat = RankedTensorType::get(type.getNumElements(), element);
+  DenseElementsAttr values =
+      element == type.getElementType()
+          ? elements.reshape(flat)
+          : DenseElementsAttr(
+                llvm::cast<DenseIntElementsAttr>(elements)
+                    .mapValues(element,
+                               [](const APInt &bit) { return bit.zext(8); })
+                    .reshape(flat));
+  for (auto table : module.getOps<LLVM::GlobalOp>())
+    if (table.getValueAttr() == values)
+      return LLVM::AddressOfOp::create(b, loc, table);
+  const auto number = std::distance(module.getOps<LLVM::GlobalOp>().begin(),
+                                    module.getOps<LLVM::GlobalOp>().end());
+  auto outside = OpBuilder::atBlockBegin(module.getBody());
+  auto table = LLVM::GlobalOp::create(
+      outside, loc, array, /*isConstant=*/true, LLVM::Linkage::Internal,
+      "table" + std::to_string(number), values, kVectorBytes, kGlobal);
+  return LLVM::AddressOfOp::create(b, loc, table);
+}
+
+Value Elements::getLaunchScalar(int64_t position) {
+  Type i64 = b.getI64Type();
+  Value where = addressOf(b, loc, scalars, i64, indices.getLiteral(position));
+  return LLVM::LoadOp::create(b, loc, i64, where, 8);
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+Scalars Elements::loop(const Index &first, const Index &end, int64_t step,
+                       ValueRange carried, LoopBody body) {
+  auto nest = scf::ForOp::create(b, loc, indices.get(first), indices.get(end),
+                                 indices.getLiteral(step), carried);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Scope scope(*this);
+    Block *block = nest.getBody();
+    if (!block->empty() && carried.empty())
+      block->getTerminator()->erase();
+    b.setInsertionPointToEnd(block);
+    const int64_t last = end.isLiteral() ? end.literal : end.bound - 1;
+    Index index =
+        indices.known(nest.getInductionVar(), std::max<int64_t>(last, 1),
+                      std::gcd(first.multiple, step));
+    scf::YieldOp::create(b, loc, body(index, nest.getRegionIterArgs()));
+  }
+  return Scalars(nest.getResults());
+}
+
+Scalars Elements::choose(Value condition, TypeRange types,
+                         llvm::function_ref<Scalars()> onTrue,
+                         llvm::function_ref<Scalars()> onFalse) {
+  auto branch = scf::IfOp::create(b, loc, types, condition,
+                                  /*withElseRegion=*/true);
+  for (auto [region, side] : {std::pair(&branch.getThenRegion(), onTrue),
+                              std::pair(&branch.getElseRegion(), onFalse)}) {
+    OpBuilder::InsertionGuard guard(b);
+    Scope scope(*this);
+    Block *block = &region->front();
+    if (!block->empty())
+      block->getTerminator()->erase();
+    b.setInsertionPointToEnd(block);
+    scf::YieldOp::create(b, loc, side());
+  }
+  return Scalars(branch.getResults());
+}

@@ -1,0 +1,142 @@
+//===- Elements.h - the elements of a kernel's values -----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel of graph ops, asked from its results: what is the element at a
+// place? The answer reads arguments, computes in registers, and asks the op's
+// operands for their elements in turn. So broadcasts, transposes, slices and
+// the like are arithmetic on places, and nothing is stored in between. What was
+// asked before, at the same place and where it is still in reach, is not
+// computed again.
+//
+// A place may stand for a run: `width` elements one after another along a
+// dimension, so that memory is read by vectors.
+//
+// Every op has a rule (ElementRules.h); none is known here.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TARGET_GPU_ELEMENTS_H
+#define PP_LIB_TARGET_GPU_ELEMENTS_H
+
+#include "Indices.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "pp/Analysis/RowLayout.h"
+#include "llvm/ADT/DenseMap.h"
+#include <deque>
+#include <functional>
+#include <map>
+
+namespace pp::gpu {
+
+using Scalars = llvm::SmallVector<mlir::Value, 8>;
+
+/// A place in a tensor, or the run that begins there.
+struct Place {
+  llvm::SmallVector<int64_t, 4> shape;
+  Indices indices; ///< one per dimension
+  Index linear;    ///< row-major
+  /// The dimension along which the run goes; -1: one element.
+  int run = -1;
+  /// Elements of the run are neighbours in row-major order.
+  bool isDense = false;
+  /// It may go on behind the end of its dimension, in row-major order.
+  bool crosses = false;
+};
+
+class Elements {
+public:
+  /// Elements of `value` that all lanes have computed already; nothing if they
+  /// have not.
+  using Lookup = std::function<Scalars(mlir::Value value, const Place &place,
+                                       const RowLayout *layout)>;
+
+  /// `width`: the elements of a run. `scalars`: the launch's, in memory.
+  Elements(mlir::OpBuilder &builder, mlir::func::FuncOp kernel,
+           mlir::Type indexType, int64_t width, mlir::Value scalars)
+      : b(builder), loc(kernel.getLoc()), indices(builder, loc, indexType),
+        kernel(kernel), width(width), scalars(scalars) {}
+
+  void setAddress(mlir::Value argument, mlir::Value address) {
+    addresses[argument] = address;
+  }
+  void setLookup(Lookup function) { lookup = std::move(function); }
+  int64_t getWidth() const { return width; }
+  mlir::func::FuncOp getKernel() const { return kernel; }
+  /// What is built goes there, and tables and shared memory beside it.
+  mlir::ModuleOp getModule() const {
+    return b.getInsertionBlock()
+        ->getParentOp()
+        ->getParentOfType<mlir::ModuleOp>();
+  }
+
+  // Places. Of equal ones there is one.
+  const Place &at(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<Index> indices,
+                  int run = -1);
+  /// Row-major. A run goes along the last dimension with more than one element,
+  /// and across its end unless `linear` and its size are multiples of a run.
+  const Place &at(llvm::ArrayRef<int64_t> shape, const Index &linear,
+                  bool isRun = false);
+  /// One of a run.
+  const Place &one(const Place &run, int64_t number);
+  int64_t count(const Place &place) const { return place.run < 0 ? 1 : width; }
+
+  /// The elements of `value` at `place`: one, or one for each of the run.
+  /// `layout` is the part that the row at hand sees of it, if there are rows.
+  Scalars get(mlir::Value value, const Place &place,
+              const RowLayout *layout = nullptr);
+
+  /// Memory. A run that vectors cannot read gives nothing.
+  Scalars load(mlir::Value address, mlir::Type element, const Place &place);
+  void store(mlir::Value address, mlir::Type element, const Place &place,
+             llvm::ArrayRef<mlir::Value> elements);
+  /// The elements of a literal that are not all equal.
+  mlir::Value getTable(mlir::DenseElementsAttr elements);
+  /// Scalar number `position` of the launch, an i64.
+  mlir::Value getLaunchScalar(int64_t position);
+
+  /// A loop in one lane over 0, 1, ... below `extent`, which carries values.
+  using LoopBody =
+      llvm::function_ref<Scalars(const Index &, mlir::ValueRange carried)>;
+  Scalars loop(const Index &extent, mlir::ValueRange carried, LoopBody body) {
+    return loop(indices.literal(0), extent, 1, carried, body);
+  }
+  /// From `first` by steps of `step`.
+  Scalars loop(const Index &first, const Index &end, int64_t step,
+               mlir::ValueRange carried, LoopBody body);
+  Scalars choose(mlir::Value condition, mlir::TypeRange types,
+                 llvm::function_ref<Scalars()> onTrue,
+                 llvm::function_ref<Scalars()> onFalse);
+
+  using Known =
+      llvm::ScopedHashTable<std::pair<mlir::Value, const void *>, Scalars>;
+  /// What is computed in a scope is in reach within it.
+  struct Scope {
+    explicit Scope(Elements &elements)
+        : indices(elements.indices), scope(elements.known) {}
+    IndexBuilder::Scope indices;
+    Known::ScopeTy scope;
+  };
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  IndexBuilder indices;
+  /// The first op that has no rule.
+  mlir::Operation *unknown = nullptr;
+
+private:
+  const Place &intern(Place place);
+
+  mlir::func::FuncOp kernel;
+  int64_t width;
+  mlir::Value scalars;
+  Lookup lookup;
+  llvm::DenseMap<mlir::Value, mlir::Value> addresses;
+  std::map<std::vector<std::uintptr_t>, Place> places;
+  Known known;
+  Known::ScopeTy outermost{known};
+};
+
+} // namespace pp::gpu
+
+#endif // PP_LIB_TARGET_GPU_ELEMENTS_H

@@ -1,0 +1,246 @@
+//===- GpuKernel.cpp - a kernel as what one GPU thread does ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two forms. Rows: the kernel reduces, and lanes do so together (Rows.h). Flat:
+// each thread stores a run of each result.
+//
+//===----------------------------------------------------------------------===//
+#include "GpuKernel.h"
+#include "Hazards.h"
+#include "Rows.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "pp/IR/Kernel.h"
+#include "pp/IR/Values.h"
+#include "pp/Target/KernelCompiler.h"
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::gpu;
+
+static constexpr int64_t kVectorBytes = 16;
+static constexpr int64_t kFlatBlock = 256;
+static constexpr unsigned kGlobal = 1;
+/// Every slot of an arena begins at such an address, at least.
+static constexpr int64_t kSlotAlignment = 16;
+
+namespace {
+
+class GpuKernel {
+public:
+  GpuKernel(OpBuilder &builder, func::FuncOp kernel)
+      : b(builder), kernel(kernel), loc(kernel.getLoc()) {}
+
+  FailureOr<LaunchShape> build(StringRef name);
+
+private:
+  func::FuncOp addFunction(StringRef name);
+  /// So many elements of the widest type are one vector.
+  int64_t chooseWidth();
+  bool hasManyElements();
+  void buildFlat(Elements &elements);
+  template <typename Register> Value readRegister() {
+    return Register::create(b, loc, b.getI32Type());
+  }
+  SmallVector<RankedTensorType> allTypes();
+
+  OpBuilder &b;
+  func::FuncOp kernel;
+  Location loc;
+  LaunchShape launch;
+  SmallVector<Destination> destinations;
+};
+
+SmallVector<RankedTensorType> GpuKernel::allTypes() {
+  SmallVector<RankedTensorType> types;
+  auto add = [&](Type type) { types.push_back(ranked(type)); };
+  llvm::for_each(kernel.getArgumentTypes(), add);
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    llvm::for_each(op.getResultTypes(), add);
+  return types;
+}
+
+int64_t GpuKernel::chooseWidth() {
+  int64_t widest = 1;
+  for (RankedTensorType type : allTypes())
+    if (type.getRank() > 0)
+      widest = std::max<int64_t>(
+          widest,
+          llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8));
+  return std::min<int64_t>(kVectorBytes / widest, 8);
+}
+
+bool GpuKernel::hasManyElements() {
+  return llvm::any_of(allTypes(), [](RankedTensorType type) {
+    return type.getNumElements() > std::numeric_limits<int32_t>::max() / 2;
+  });
+}
+
+func::FuncOp GpuKernel::addFunction(StringRef name) {
+  KernelParameters parameters = getKernelParameters(kernel);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobal);
+  SmallVector<Type> types(parameters.types.size() + 2, pointer);
+  auto function =
+      func::FuncOp::create(b, loc, name, b.getFunctionType(types, {}));
+  for (auto [index, access] : llvm::enumerate(parameters.access)) {
+    function.setArgAttr(index, "llvm.align",
+                        b.getI64IntegerAttr(kSlotAlignment));
+    function.setArgAttr(index, "llvm.noalias", b.getUnitAttr());
+    if (access == Access::Read)
+      function.setArgAttr(index, "llvm.readonly", b.getUnitAttr());
+  }
+  function.addEntryBlock();
+  return function;
+}
+
+/// Each thread a run of every result; longer results take more threads.
+void GpuKernel::buildFlat(Elements &e) {
+  std::map<int64_t, SmallVector<Destination>> bySize;
+  int64_t most = 1;
+  const int64_t width = e.getWidth();
+  for (const Destination &destination : destinations)
+    if (int64_t size = ranked(destination.result).getNumElements()) {
+      bySize[size].push_back(destination);
+      most = std::max(most, size);
+    }
+  const int64_t runs = llvm::divideCeil(most, width);
+  launch.block = std::min<int64_t>(kFlatBlock, llvm::alignTo(runs, kWarp));
+  launch.grid = llvm::divideCeil(runs, launch.block);
+  Index thread =
+            e.indices.known(readRegister<NVVM::ThreadIdXOp>(), launch.block),
+        block = e.indices.known(readRegister<NVVM::BlockIdXOp>(), launch.grid);
+  Index run = e.indices.add(e.indices.multiply(block, launch.block), thread);
+  Index first = e.indices.multiply(run, width);
+  for (auto &entry : bySize) {
+    const int64_t size = entry.first;
+    ArrayRef<Destination> group = entry.second;
+    auto store = [&](bool isRun, const Index &start, int64_t count) {
+      for (int64_t number = 0; number < count; ++number) {
+        Index linear = e.indices.add(start, IndexBuilder::literal(number));
+        SmallVector<Scalars> elements;
+        SmallVector<const Place *> places;
+        for (const Destination &destination : group) {
+          const Place &place =
+              e.at(ranked(destination.result).getShape(), linear, isRun);
+          places.push_back(&place);
+          elements.push_back(e.get(destination.result, place));
+        }
+        for (auto [place, destination, values] :
+             llvm::zip_equal(places, group, elements))
+          e.store(destination.address,
+                  ranked(destination.result).getElementType(), *place, values);
+      }
+    };
+    auto isBelow = [&](int64_t end) -> Value {
+      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                   e.indices.get(first),
+                                   e.indices.getLiteral(end));
+    };
+    auto nothing = [] { return Scalars(); };
+    const int64_t whole = size / width * width;
+    if (whole > 0)
+      e.choose(
+          isBelow(whole), {},
+          [&]() -> Scalars {
+            Index start = first;
+            start.bound = whole;
+            store(width > 1, start, 1);
+            return {};
+          },
+          nothing);
+    if (whole < size) { // the elements that are left are one thread's
+      Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                           e.indices.get(first),
+                                           e.indices.getLiteral(whole));
+      e.choose(
+          isLast, {},
+          [&]() -> Scalars {
+            store(false, IndexBuilder::literal(whole), size - whole);
+            return {};
+          },
+          nothing);
+    }
+  }
+}
+
+FailureOr<LaunchShape> GpuKernel::build(StringRef name) {
+  auto parts = findRowParts(kernel);
+  if (failed(parts))
+    return failure();
+  func::FuncOp function = addFunction(name);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&function.getBody().front());
+  KernelParameters parameters = getKernelParameters(kernel);
+  const size_t count = parameters.types.size();
+  Elements elements(b, kernel, b.getIntegerType(hasManyElements() ? 64 : 32),
+                    chooseWidth(), function.getArgument(count));
+  for (BlockArgument argument : kernel.getArguments())
+    elements.setAddress(argument,
+                        function.getArgument(argument.getArgNumber()));
+  Operation *end = kernel.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(end->getOperands())) {
+    const int64_t overwritten = getInplaceOperand(kernel, index);
+    destinations.push_back(
+        {value, function.getArgument(parameters.ofResult[index]),
+         overwritten < 0 ? Value() : Value(kernel.getArgument(overwritten))});
+  }
+
+  // Unless there is a gate and it is shut.
+  Value gate = function.getArgument(count + 1);
+  Value null = LLVM::ZeroOp::create(b, loc, gate.getType());
+  Value isThere =
+      LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ne, gate, null);
+  Type i32 = b.getI32Type();
+  Value zero = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
+  Value state = elements
+                    .choose(
+                        isThere, i32,
+                        [&]() -> Scalars {
+                          return {LLVM::LoadOp::create(b, loc, i32, gate, 4)};
+                        },
+                        [&]() -> Scalars { return {zero}; })
+                    .front();
+  Value isOpen =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, state, zero);
+  LogicalResult built = success();
+  elements.choose(
+      isOpen, {},
+      [&]() -> Scalars {
+        const bool hasReductions =
+            llvm::any_of(kernel.getBody().front(), [](Operation &op) {
+              return isa<ReduceOp, ArgmaxOp>(op);
+            });
+        if (!hasReductions) {
+          built = verifyInPlace(kernel, [](Value) { return false; });
+          if (succeeded(built))
+            buildFlat(elements);
+          return {};
+        }
+        RowMapping mapping = chooseMapping(kernel, *parts, elements.getWidth());
+        launch.block = mapping.block();
+        launch.grid = llvm::divideCeil(parts->rows, mapping.rowsPerBlock);
+        built = buildRows(elements, *parts, mapping,
+                          readRegister<NVVM::BlockIdXOp>(),
+                          readRegister<NVVM::ThreadIdXOp>(), destinations);
+        return {};
+      },
+      [] { return Scalars(); });
+  func::ReturnOp::create(b, loc);
+  if (failed(built))
+    return failure();
+  if (elements.unknown)
+    return elements.unknown->emitError(
+               "expects an op that has a GPU lowering, got ")
+           << elements.unknown->getName();
+  return launch;
+}
+
+} // namespace
+
+FailureOr<LaunchShape> pp::gpu::buildGpuKernel(OpBuilder &builder,
+                                               func::FuncOp kernel,
+                                               StringRef name) {
+  return GpuKernel(builder, kernel).build(name);
+}

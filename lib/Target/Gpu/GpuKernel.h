@@ -1,0 +1,30 @@
+//===- GpuKernel.h - a kernel as what one GPU thread does -------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a loops kernel of level 4. Out: a function of scalars, loads and stores
+// that every thread of a launch runs, and how many threads that is.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TARGET_GPU_GPUKERNEL_H
+#define PP_LIB_TARGET_GPU_GPUKERNEL_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace pp::gpu {
+
+struct LaunchShape {
+  int64_t grid = 1, block = 1; ///< blocks; threads of one
+};
+
+/// Builds a function called `name`, alone in its module. Its arguments are
+/// pointers to global memory: a parameter each (KernelCompiler.h), the launch's
+/// scalars, and the gate: an i32 that, unless it is 0 or the pointer null,
+/// keeps the kernel from doing anything.
+mlir::FailureOr<LaunchShape> buildGpuKernel(mlir::OpBuilder &builder,
+                                            mlir::func::FuncOp kernel,
+                                            llvm::StringRef name);
+
+} // namespace pp::gpu
+
+#endif // PP_LIB_TARGET_GPU_GPUKERNEL_H

@@ -1,0 +1,139 @@
+//===- Lanes.cpp - threads that work on one row together ------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Lanes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::gpu;
+
+/// As NVVM numbers address spaces.
+static constexpr unsigned kShared = 3;
+
+Lanes::Lanes(Elements &elements, Value thread, int64_t block, int64_t lanes)
+    : e(elements), block(block), lanes(lanes) {
+  Index all = e.indices.known(thread, block);
+  self = e.indices.remainder(all, lanes);
+  rowOfBlock = e.indices.divide(all, lanes);
+}
+
+/// What the lane `distance` away has, within a warp. Words of 32 bits travel.
+Value Lanes::exchange(Value value, int64_t distance) {
+  OpBuilder &b = e.b;
+  Location loc = e.loc;
+  Type type = value.getType(), i32 = b.getI32Type(), i64 = b.getI64Type();
+  auto literal = [&](Type type, int64_t number) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, number));
+  };
+  if (type.isInteger(1) || type.isBF16()) {
+    Type bits = b.getIntegerType(type.getIntOrFloatBitWidth());
+    Value word = arith::ExtUIOp::create(
+        b, loc, i32,
+        type == bits ? value
+                     : Value(arith::BitcastOp::create(b, loc, bits, value)));
+    word = arith::TruncIOp::create(b, loc, bits, exchange(word, distance));
+    return type == bits ? word
+                        : Value(arith::BitcastOp::create(b, loc, type, word));
+  }
+  if (type.getIntOrFloatBitWidth() == 64) {
+    Value wide = type == i64
+                     ? value
+                     : Value(arith::BitcastOp::create(b, loc, i64, value));
+    Value shift = literal(i64, 32);
+    Value high = arith::TruncIOp::create(
+        b, loc, i32, arith::ShRUIOp::create(b, loc, wide, shift));
+    Value low = arith::TruncIOp::create(b, loc, i32, wide);
+    high = arith::ExtUIOp::create(b, loc, i64, exchange(high, distance));
+    low = arith::ExtUIOp::create(b, loc, i64, exchange(low, distance));
+    wide = arith::OrIOp::create(
+        b, loc, arith::ShLIOp::create(b, loc, high, shift), low);
+    return type == i64 ? wide
+                       : Value(arith::BitcastOp::create(b, loc, type, wide));
+  }
+  return NVVM::ShflOp::create(b, loc, type, literal(i32, -1), value,
+                              literal(i32, distance), literal(i32, kWarp - 1),
+                              NVVM::ShflKind::bfly, UnitAttr());
+}
+
+void Lanes::meet() { NVVM::Barrier0Op::create(e.b, e.loc); }
+
+Value Lanes::allocate(Type element, int64_t count) {
+  const int64_t rows = block / lanes;
+  const int64_t bytes =
+      llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) * count * rows;
+  if (usedBytes + bytes > kSharedBytes)
+    return {};
+  ModuleOp module = e.getModule();
+  const std::string name = "shared" + std::to_string(usedBytes);
+  usedBytes += llvm::alignTo(bytes, 16);
+  auto outside = OpBuilder::atBlockBegin(module.getBody());
+  Type stored = element.isInteger(1) ? Type(e.b.getI8Type()) : element;
+  auto room = LLVM::GlobalOp::create(
+      outside, e.loc, LLVM::LLVMArrayType::get(stored, count * rows),
+      /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
+      /*alignment=*/16, kShared);
+  return LLVM::AddressOfOp::create(e.b, e.loc, room);
+}
+
+Value Lanes::loadShared(Value room, Type element, const Index &index) {
+  return e.load(room, element, e.at({index.bound}, ArrayRef(index))).front();
+}
+
+void Lanes::storeShared(Value room, Value value, const Index &index) {
+  e.store(room, value.getType(), e.at({index.bound}, ArrayRef(index)), value);
+}
+
+Scalars Lanes::combine(const Reducer &reducer, Scalars mine) {
+  return combineApart(reducer, std::move(mine), 1);
+}
+
+Scalars Lanes::combineApart(const Reducer &reducer, Scalars mine,
+                            int64_t apart) {
+  const int64_t inWarp = std::min(lanes, kWarp);
+  for (int64_t distance = inWarp / 2; distance >= apart; distance /= 2) {
+    Scalars theirs;
+    for (Value value : mine)
+      theirs.push_back(exchange(value, distance));
+    mine = reducer.combine(mine, theirs);
+  }
+  if (lanes <= kWarp)
+    return mine;
+  // A word of each warp, or of each lane of it that stands for others.
+  const int64_t warps = lanes / kWarp, columns = std::min(apart, kWarp);
+  SmallVector<Value> rooms;
+  for (Value value : mine)
+    rooms.push_back(allocate(value.getType(), warps * columns));
+  if (llvm::is_contained(rooms, Value()))
+    return {};
+  Index warp = e.indices.divide(self, kWarp),
+        inWarpLane = e.indices.remainder(self, kWarp),
+        column = e.indices.remainder(inWarpLane, columns);
+  Index place = e.indices.add(e.indices.multiply(warp, columns), column);
+  Value first = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::slt,
+                                      e.indices.get(inWarpLane),
+                                      e.indices.getLiteral(columns));
+  e.choose(
+      first, {},
+      [&]() -> Scalars {
+        for (auto [room, value] : llvm::zip_equal(rooms, mine))
+          storeShared(room, value, place);
+        return {};
+      },
+      [] { return Scalars(); });
+  meet();
+  Scalars all;
+  for (int64_t number = 0; number < warps; ++number) {
+    Index from = e.indices.add(e.indices.literal(number * columns), column);
+    Scalars next;
+    for (auto [room, value] : llvm::zip_equal(rooms, mine))
+      next.push_back(loadShared(room, value.getType(), from));
+    all = number == 0 ? next : reducer.combine(all, next);
+  }
+  return all;
+}

@@ -1,0 +1,60 @@
+//===- Lanes.h - threads that work on one row together ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A block of threads computes one row, or several; of a row, lane 0, 1, ... are
+// neighbours in it. What lanes have apart is brought together by shuffles
+// within a warp and through shared memory between warps, in an order that
+// depends on the number of lanes alone: the same bits every time.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TARGET_GPU_LANES_H
+#define PP_LIB_TARGET_GPU_LANES_H
+
+#include "ElementRules.h"
+
+namespace pp::gpu {
+
+constexpr int64_t kWarp = 32;
+constexpr int64_t kLargestBlock = 1024;
+/// What every GPU has for a block, without asking for more.
+constexpr int64_t kSharedBytes = 48 << 10;
+
+class Lanes {
+public:
+  /// `thread`: in the block, of `block`. `lanes` is a power of two, of a warp
+  /// or of the whole block.
+  Lanes(Elements &elements, mlir::Value thread, int64_t block, int64_t lanes);
+
+  int64_t count() const { return lanes; }
+  const Index &lane() const { return self; }
+  /// Which of the block's rows.
+  const Index &row() const { return rowOfBlock; }
+
+  /// What all lanes of the row have, combined: every lane gets it.
+  Scalars combine(const Reducer &reducer, Scalars mine);
+  /// The same over lanes that are `apart` from each other: lane l gets what
+  /// lanes l % apart, l % apart + apart, ... have.
+  Scalars combineApart(const Reducer &reducer, Scalars mine, int64_t apart);
+
+  /// All threads of the block meet here.
+  void meet();
+  /// Room for `count` elements for each row of the block; null if there is none
+  /// left.
+  mlir::Value allocate(mlir::Type element, int64_t count);
+  mlir::Value loadShared(mlir::Value room, mlir::Type element,
+                         const Index &index);
+  void storeShared(mlir::Value room, mlir::Value value, const Index &index);
+
+private:
+  mlir::Value exchange(mlir::Value value, int64_t distance);
+
+  Elements &e;
+  int64_t block, lanes;
+  Index self, rowOfBlock;
+  int64_t usedBytes = 0;
+};
+
+} // namespace pp::gpu
+
+#endif // PP_LIB_TARGET_GPU_LANES_H

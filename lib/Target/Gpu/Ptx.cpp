@@ -1,0 +1,202 @@
+//===- Ptx.cpp - GPU kernels to PTX ---------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Structured control flow and scalars to the LLVM dialect, functions of
+// mathematics to calls of libdevice, whose bodies are linked in: what is left
+// is code without calls. PTX's oldest version that knows the architecture is
+// written, so that most drivers take it.
+//
+//===----------------------------------------------------------------------===//
+#include "Ptx.h"
+#include "Libdevice.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+#include <mutex>
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::gpu;
+
+namespace {
+
+/// Of mathematics, what is a call of libdevice; sqrt and the like are
+/// instructions, which round correctly.
+LogicalResult callLibdevice(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  LLVMTypeConverter types(context);
+  RewritePatternSet patterns(context);
+  populateLibDeviceConversionPatterns(types, patterns, /*benefit=*/1);
+  ConversionTarget target(*context);
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  target.addIllegalOp<math::ExpOp, math::LogOp, math::TanhOp, math::ErfOp,
+                      math::SinOp, math::CosOp, math::PowFOp>();
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
+LogicalResult lowerToLLVM(ModuleOp module) {
+  PassManager cleanup(module.getContext());
+  cleanup.addPass(createCanonicalizerPass());
+  cleanup.addPass(createCSEPass());
+  cleanup.addPass(createSCFToControlFlowPass());
+  if (failed(cleanup.run(module)) || failed(callLibdevice(module)))
+    return failure();
+  PassManager passes(module.getContext());
+  passes.addPass(createConvertMathToLLVMPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createConvertFuncToLLVMPass());
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+  return passes.run(module);
+}
+
+std::unique_ptr<llvm::TargetMachine> createMachine(StringRef processor,
+                                                   std::string &error) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    // Accesses are vectors where they should be. The back end's own vectors
+    // read what lies between and behind elements, too.
+    auto &options = llvm::cl::getRegisteredOptions();
+    if (auto option = options.find("disable-nvptx-load-store-vectorizer");
+        option != options.end())
+      static_cast<llvm::cl::opt<bool> *>(option->second)->setValue(true);
+  });
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, processor, /*Features=*/"", llvm::TargetOptions(), std::nullopt,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+void runPasses(llvm::Module &module, llvm::TargetMachine &machine,
+               StringRef symbol) {
+  llvm::PassBuilder builder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::InternalizePass([&](const llvm::GlobalValue &value) {
+    return value.getName() == symbol;
+  }));
+  passes.addPass(
+      builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2));
+  passes.run(module, modules);
+}
+
+/// Links what `module` calls.
+llvm::Error linkLibdevice(llvm::Module &module) {
+  auto library = llvm::parseBitcodeFile(
+      llvm::MemoryBufferRef(getLibdevice(), "libdevice"), module.getContext());
+  if (!library)
+    return library.takeError();
+  (*library)->setTargetTriple(module.getTargetTriple());
+  (*library)->setDataLayout(module.getDataLayout());
+  if (llvm::Linker::linkModules(module, std::move(*library),
+                                llvm::Linker::LinkOnlyNeeded))
+    return llvm::createStringError("it cannot be linked");
+  // Subnormal numbers are numbers.
+  module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", uint32_t(0));
+  return llvm::Error::success();
+}
+
+} // namespace
+
+void pp::gpu::registerGpuDialects(DialectRegistry &registry) {
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect,
+                  func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
+                  NVVM::NVVMDialect, scf::SCFDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+}
+
+FailureOr<PtxKernel> pp::gpu::compileToPtx(func::FuncOp kernel,
+                                           StringRef symbol,
+                                           StringRef processor) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  PtxKernel result;
+  auto launch = buildGpuKernel(builder, kernel, symbol);
+  if (failed(launch) || failed(lowerToLLVM(*module)))
+    return failure();
+  result.launch = *launch;
+  auto entry = module->lookupSymbol<LLVM::LLVMFuncOp>(symbol);
+  entry->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                 builder.getUnitAttr());
+  entry->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                 builder.getDenseI32ArrayAttr({int32_t(launch->block), 1, 1}));
+
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine =
+      createMachine(processor, error);
+  if (!machine)
+    return kernel.emitError("expects an LLVM that knows GPUs: ") << error;
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code =
+      translateModuleToLLVMIR(*module, context);
+  if (!code)
+    return failure();
+  code->setTargetTriple(machine->getTargetTriple());
+  code->setDataLayout(machine->createDataLayout());
+  if (llvm::Error failure = linkLibdevice(*code))
+    return kernel.emitError("cannot use libdevice: ")
+           << llvm::toString(std::move(failure));
+  runPasses(*code, *machine, symbol);
+
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager emitter;
+  if (machine->addPassesToEmitFile(emitter, stream, nullptr,
+                                   llvm::CodeGenFileType::AssemblyFile))
+    return kernel.emitError("expects an LLVM that writes PTX");
+  emitter.run(*code);
+  result.ptx = text.str().str();
+  if (StringRef(result.ptx).contains(".extern .func"))
+    return kernel.emitError("expects functions that libdevice has, got\n")
+           << result.ptx;
+  return result;
+}

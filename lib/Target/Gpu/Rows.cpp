@@ -1,0 +1,429 @@
+//===- Rows.cpp - a kernel whose rows are computed by lanes ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Rows.h"
+#include "Hazards.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "pp/IR/PP.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::gpu;
+
+/// Elements that a lane keeps in registers.
+static constexpr int64_t kElementsInRegisters = 32;
+/// Threads of a block of several rows.
+static constexpr int64_t kSmallBlock = 128;
+
+static bool isReduction(Operation *op) { return isa<ReduceOp, ArgmaxOp>(op); }
+
+static int64_t countLocal(const RowLayout &layout) {
+  int64_t count = 1;
+  for (RowDigit digit : layout)
+    count *= digit.tile;
+  return count;
+}
+
+RowMapping pp::gpu::chooseMapping(func::FuncOp kernel, const RowParts &parts,
+                                  int64_t width) {
+  int64_t longest = 1;
+  for (auto [value, layouts] : parts.layouts) {
+    Operation *op = value.getDefiningOp();
+    if (op && isReduction(op))
+      for (const RowLayout &layout : layouts)
+        if (auto operands = operandLayouts(op, layout))
+          longest = std::max(longest, countLocal(operands->front()));
+  }
+  for (const RowLayout &layout : parts.results)
+    longest = std::max(longest, countLocal(layout));
+  RowMapping mapping;
+  mapping.lanes = std::clamp<int64_t>(
+      llvm::PowerOf2Ceil(llvm::divideCeil(longest, width)), 1, kWarp);
+  if (longest > mapping.lanes * kElementsInRegisters)
+    mapping.lanes = std::min<int64_t>(
+        llvm::PowerOf2Ceil(llvm::divideCeil(longest, kElementsInRegisters)),
+        kLargestBlock);
+  if (mapping.lanes <= kWarp)
+    mapping.rowsPerBlock = kSmallBlock / mapping.lanes;
+  return mapping;
+}
+
+namespace {
+
+class Rows {
+public:
+  Rows(Elements &elements, const RowParts &parts, const RowMapping &mapping,
+       Value block, Value thread)
+      : e(elements), parts(parts),
+        lanes(elements, thread, mapping.block(), mapping.lanes) {
+    const int64_t blocks = llvm::divideCeil(parts.rows, mapping.rowsPerBlock);
+    Index first = e.indices.multiply(e.indices.known(block, blocks),
+                                     mapping.rowsPerBlock);
+    Index wanted = e.indices.add(first, lanes.row());
+    row = e.indices.limit(wanted, parts.rows - 1);
+    if (wanted.bound > parts.rows)
+      isRow = below(wanted, parts.rows);
+    e.setLookup(
+        [this](Value value, const Place &place, const RowLayout *layout) {
+          return lookup(value, place, layout);
+        });
+  }
+  ~Rows() { e.setLookup(nullptr); }
+
+  void computeReductions();
+  void store(ArrayRef<Destination> destinations);
+  bool isComputed(Value value) const { return computed.contains(value); }
+
+private:
+  /// What the lanes have computed together.
+  struct Computed {
+    RowLayout layout;
+    Scalars scalar; ///< in registers, if it is one element
+    Value room;     ///< else in shared memory
+    Type element;
+  };
+
+  Value below(const Index &index, int64_t end) {
+    return arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ult,
+                                 e.indices.get(index),
+                                 e.indices.getLiteral(end));
+  }
+  /// Where the row's part begins.
+  Index startOf(const RowDigit &digit);
+  /// The place in a tensor of local element `local`.
+  const Place &placeOf(RankedTensorType type, const RowLayout &layout,
+                       const Index &local, bool isRun);
+  Scalars lookup(Value value, const Place &place, const RowLayout *layout);
+  /// Over all elements of a part, by turns: each lane takes the next run, or
+  /// element. The body is told whether the element counts (null: it does).
+  Scalars overPart(
+      int64_t size, int64_t step, ValueRange carried,
+      llvm::function_ref<Scalars(const Index &local, Value counts, ValueRange)>
+          body);
+  bool reduce(Operation *op, const RowLayout &layout);
+  std::optional<Scalars> reduceAlong(Operation *op, const Reducer &reducer,
+                                     const RowLayout &operand,
+                                     ArrayRef<int64_t> dims, const Index &kept);
+  bool reduceAcross(Operation *op, const Reducer &reducer,
+                    const RowLayout &layout, const RowLayout &operand,
+                    ArrayRef<int64_t> dims);
+  Index globalIndex(const RowDigit &digit, const Index &local) {
+    return e.indices.add(startOf(digit), local);
+  }
+
+  Elements &e;
+  const RowParts &parts;
+  Lanes lanes;
+  Index row;
+  Value isRow; ///< null: it always is
+  DenseMap<Value, SmallVector<Computed>> computed;
+};
+
+Index Rows::startOf(const RowDigit &digit) {
+  Index start = e.indices.divide(row, digit.divisor);
+  return e.indices.multiply(e.indices.remainder(start, digit.modulus),
+                            digit.tile);
+}
+
+static SmallVector<int64_t> tilesOf(const RowLayout &layout) {
+  return llvm::map_to_vector(layout, [](RowDigit digit) { return digit.tile; });
+}
+
+const Place &Rows::placeOf(RankedTensorType type, const RowLayout &layout,
+                           const Index &local, bool isRun) {
+  SmallVector<int64_t> tiles = tilesOf(layout);
+  Indices where = e.indices.delinearize(local, tiles);
+  int run = -1;
+  for (auto [dim, digit] : llvm::enumerate(layout)) {
+    where[dim] = globalIndex(digit, where[dim]);
+    if (isRun && digit.tile > 1)
+      run = dim;
+  }
+  return e.at(type.getShape(), where, run);
+}
+
+Scalars Rows::lookup(Value value, const Place &place, const RowLayout *layout) {
+  auto found = computed.find(value);
+  if (found == computed.end() || !layout)
+    return {};
+  for (const Computed &known : found->second) {
+    if (known.layout != *layout)
+      continue;
+    if (!known.scalar.empty())
+      return Scalars(e.count(place), known.scalar.front());
+    if (place.run >= 0)
+      return {};
+    Indices local;
+    for (auto [digit, index] : llvm::zip_equal(known.layout, place.indices)) {
+      if (digit.isWhole())
+        local.push_back(index);
+      else if (digit.tile == 1)
+        local.push_back(IndexBuilder::literal(0));
+      else
+        local.push_back(e.indices.known(
+            arith::SubIOp::create(e.b, e.loc, e.indices.get(index),
+                                  e.indices.get(startOf(digit))),
+            digit.tile));
+    }
+    Index index = e.indices.linearize(local, tilesOf(known.layout));
+    Index base = e.indices.multiply(lanes.row(), countLocal(known.layout));
+    return {lanes.loadShared(known.room, known.element,
+                             e.indices.add(base, index))};
+  }
+  return {};
+}
+
+Scalars Rows::overPart(
+    int64_t size, int64_t step, ValueRange carried,
+    llvm::function_ref<Scalars(const Index &, Value counts, ValueRange)> body) {
+  const int64_t turn = lanes.count() * step,
+                turns = llvm::divideCeil(size, turn);
+  auto takeTurn = [&](const Index &base, bool isFull, ValueRange now) {
+    Index local = e.indices.add(base, e.indices.multiply(lanes.lane(), step));
+    return body(isFull ? local : e.indices.limit(local, size - step),
+                isFull ? Value() : below(local, size), now);
+  };
+  if (turns * step <= kElementsInRegisters) {
+    Scalars now(carried);
+    for (int64_t number = 0; number < turns; ++number)
+      now = takeTurn(IndexBuilder::literal(number * turn),
+                     (number + 1) * turn <= size, now);
+    return now;
+  }
+  return e.loop(IndexBuilder::literal(0), IndexBuilder::literal(turns * turn),
+                turn, carried, [&](const Index &base, ValueRange now) {
+                  return takeTurn(base, size % turn == 0, now);
+                });
+}
+
+/// All lanes along what is reduced, for one kept element.
+std::optional<Scalars> Rows::reduceAlong(Operation *op, const Reducer &reducer,
+                                         const RowLayout &operand,
+                                         ArrayRef<int64_t> dims,
+                                         const Index &kept) {
+  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+  SmallVector<int64_t> sizes, keptSizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    (llvm::is_contained(dims, dim) ? sizes : keptSizes)
+        .push_back(operand[dim].tile);
+  const int64_t size = ShapedType::getNumElements(sizes), width = e.getWidth();
+  const bool isRun = width > 1 && sizes.back() % width == 0;
+  Scalars start;
+  for (TypedAttr attr : reducer.start)
+    start.push_back(arith::ConstantOp::create(e.b, e.loc, attr));
+  Indices keptIndices = e.indices.delinearize(kept, keptSizes);
+  Scalars mine = overPart(
+      size, isRun ? width : 1, start,
+      [&](const Index &local, Value counts, ValueRange carried) {
+        Indices reduced = e.indices.delinearize(local, sizes), where;
+        size_t nextKept = 0, nextReduced = 0;
+        for (int64_t dim = 0; dim < type.getRank(); ++dim)
+          where.push_back(
+              globalIndex(operand[dim], llvm::is_contained(dims, dim)
+                                            ? reduced[nextReduced++]
+                                            : keptIndices[nextKept++]));
+        const Place &place =
+            e.at(type.getShape(), where, isRun ? int(dims.back()) : -1);
+        Scalars elements = e.get(op->getOperand(0), place, &operand);
+        Scalars sum(carried);
+        for (auto [number, element] : llvm::enumerate(elements)) {
+          Scalars next = reducer.wrap(
+              element, e.indices.add(local, e.indices.literal(number)));
+          if (counts)
+            for (auto [value, none] : llvm::zip_equal(next, start))
+              value = arith::SelectOp::create(e.b, e.loc, counts, value, none);
+          sum = reducer.combine(sum, next);
+        }
+        return sum;
+      });
+  Scalars all = lanes.combine(reducer, mine);
+  if (all.empty())
+    return std::nullopt;
+  return all;
+}
+
+/// Lanes side by side along what is kept, which is last in memory, and the rest
+/// of them along what is reduced.
+bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
+                        const RowLayout &layout, const RowLayout &operand,
+                        ArrayRef<int64_t> dims) {
+  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+  SmallVector<int64_t> sizes;
+  for (int64_t dim : dims)
+    sizes.push_back(operand[dim].tile);
+  const int64_t size = ShapedType::getNumElements(sizes),
+                kept = countLocal(layout);
+  const int64_t beside = std::min<int64_t>(
+      {int64_t(llvm::PowerOf2Ceil(kept)), kWarp, lanes.count()});
+  const int64_t down = lanes.count() / beside;
+  SmallVector<int64_t> tiles = tilesOf(layout);
+  Type element =
+      cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  Value room = lanes.allocate(element, kept);
+  if (!room)
+    return false;
+  Index column = e.indices.remainder(lanes.lane(), beside),
+        first = e.indices.divide(lanes.lane(), beside);
+  Scalars start;
+  for (TypedAttr attr : reducer.start)
+    start.push_back(arith::ConstantOp::create(e.b, e.loc, attr));
+  Value isFirst =
+      arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq,
+                            e.indices.get(first), e.indices.getLiteral(0));
+  for (int64_t base = 0; base < kept; base += beside) {
+    Index wanted = e.indices.add(IndexBuilder::literal(base), column);
+    Index at = e.indices.limit(wanted, kept - 1);
+    Indices keptIndices = e.indices.delinearize(at, tiles);
+    Index end = IndexBuilder::literal(size);
+    Scalars mine = e.loop(
+        first, end, down, start, [&](const Index &step, ValueRange carried) {
+          Indices reduced = e.indices.delinearize(step, sizes), where;
+          size_t nextKept = 0, nextReduced = 0;
+          for (int64_t dim = 0; dim < type.getRank(); ++dim)
+            where.push_back(
+                globalIndex(operand[dim], llvm::is_contained(dims, dim)
+                                              ? reduced[nextReduced++]
+                                              : keptIndices[nextKept++]));
+          Value value =
+              e.get(op->getOperand(0), e.at(type.getShape(), where), &operand)
+                  .front();
+          return reducer.combine(carried, reducer.wrap(value, step));
+        });
+    Scalars all = lanes.combineApart(reducer, mine, beside);
+    if (all.empty())
+      return false;
+    Value result = reducer.finish(all);
+    Value stores = isFirst;
+    if (wanted.bound > kept)
+      stores = arith::AndIOp::create(e.b, e.loc, stores, below(wanted, kept));
+    Index place = e.indices.add(e.indices.multiply(lanes.row(), kept), at);
+    e.choose(
+        stores, {},
+        [&]() -> Scalars {
+          lanes.storeShared(room, result, place);
+          return {};
+        },
+        [] { return Scalars(); });
+  }
+  lanes.meet();
+  computed[op->getResult(0)].push_back({layout, {}, room, element});
+  return true;
+}
+
+bool Rows::reduce(Operation *op, const RowLayout &layout) {
+  auto operands = operandLayouts(op, layout);
+  if (!operands)
+    return false;
+  const RowLayout &operand = operands->front();
+  SmallVector<int64_t> dims = getReducedDimensions(op);
+  const int64_t kept = countLocal(layout), all = countLocal(operand);
+  if (all <= 1 || kept == 0 || dims.empty() || all == kept)
+    return false;
+  Reducer reducer = getReducer(e.b, op);
+  if (kept == 1) {
+    auto result =
+        reduceAlong(op, reducer, operand, dims, IndexBuilder::literal(0));
+    if (!result)
+      return false;
+    computed[op->getResult(0)].push_back(
+        {layout, {reducer.finish(*result)}, {}, {}});
+    return true;
+  }
+  return reduceAcross(op, reducer, layout, operand, dims);
+}
+
+void Rows::computeReductions() {
+  for (Operation &op : e.getKernel().getBody().front().without_terminator())
+    if (isReduction(&op))
+      for (const RowLayout &layout : parts.layouts.lookup(op.getResult(0)))
+        reduce(&op, layout); // what lanes cannot do together, each does alone
+}
+
+void Rows::store(ArrayRef<Destination> destinations) {
+  std::vector<std::vector<unsigned>> groups; // of equal parts
+  for (unsigned index = 0; index < destinations.size(); ++index) {
+    if (cast<RankedTensorType>(destinations[index].result.getType())
+            .getNumElements() == 0)
+      continue;
+    auto fits = [&](const std::vector<unsigned> &group) {
+      return parts.results[group.front()] == parts.results[index] &&
+             destinations[group.front()].result.getType() ==
+                 destinations[index].result.getType();
+    };
+    auto group = llvm::find_if(groups, fits);
+    if (group == groups.end())
+      group = groups.insert(groups.end(), std::vector<unsigned>());
+    group->push_back(index);
+  }
+  // What overwrites an argument comes when nobody reads it any more.
+  auto overwrites = [&](const std::vector<unsigned> &group) {
+    return llvm::any_of(group, [&](unsigned index) {
+      return bool(destinations[index].inPlaceOf);
+    });
+  };
+  llvm::stable_sort(groups, [&](const auto &left, const auto &right) {
+    return overwrites(left) < overwrites(right);
+  });
+  for (const std::vector<unsigned> &group : groups) {
+    if (&group != &groups.front() && overwrites(group))
+      lanes.meet();
+    const RowLayout &layout = parts.results[group.front()];
+    const int64_t size = countLocal(layout), width = e.getWidth();
+    int64_t last = 1;
+    for (RowDigit digit : layout)
+      if (digit.tile > 1)
+        last = digit.tile;
+    const bool isRun = width > 1 && last % width == 0;
+    overPart(
+        size, isRun ? width : 1, {},
+        [&](const Index &local, Value counts, ValueRange) -> Scalars {
+          SmallVector<Scalars> elements;
+          SmallVector<const Place *> places;
+          for (unsigned index : group) {
+            Value result = destinations[index].result;
+            const Place &place = placeOf(
+                cast<RankedTensorType>(result.getType()), layout, local, isRun);
+            places.push_back(&place);
+            elements.push_back(e.get(result, place, &parts.results[index]));
+          }
+          Value stores = isRow;
+          if (counts)
+            stores =
+                stores
+                    ? Value(arith::AndIOp::create(e.b, e.loc, stores, counts))
+                    : counts;
+          auto storeAll = [&]() -> Scalars {
+            for (auto [number, index] : llvm::enumerate(group))
+              e.store(
+                  destinations[index].address,
+                  cast<RankedTensorType>(destinations[index].result.getType())
+                      .getElementType(),
+                  *places[number], elements[number]);
+            return {};
+          };
+          if (stores)
+            e.choose(stores, {}, storeAll, [] { return Scalars(); });
+          else
+            storeAll();
+          return {};
+        });
+  }
+}
+
+} // namespace
+
+LogicalResult pp::gpu::buildRows(Elements &elements, const RowParts &parts,
+                                 const RowMapping &mapping, Value block,
+                                 Value thread,
+                                 ArrayRef<Destination> destinations) {
+  Rows rows(elements, parts, mapping, block, thread);
+  rows.computeReductions();
+  auto isReadBefore = [&](Value value) { return rows.isComputed(value); };
+  if (failed(verifyInPlace(elements.getKernel(), isReadBefore)))
+    return failure();
+  rows.store(destinations);
+  return success();
+}

@@ -1,0 +1,43 @@
+//===- Rows.h - a kernel whose rows are computed by lanes -------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a kernel with reductions along its rows. First the lanes of a row compute
+// these, one reduction after the other; then they store the row's parts of the
+// results. A row that is short enough stays in registers between the two.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TARGET_GPU_ROWS_H
+#define PP_LIB_TARGET_GPU_ROWS_H
+
+#include "../RowLoop.h"
+#include "Lanes.h"
+
+namespace pp::gpu {
+
+/// How threads share the rows.
+struct RowMapping {
+  int64_t lanes = kWarp, rowsPerBlock = 1;
+  int64_t block() const { return lanes * rowsPerBlock; }
+};
+
+/// `width`: the elements of a run.
+RowMapping chooseMapping(mlir::func::FuncOp kernel, const RowParts &parts,
+                         int64_t width);
+
+/// Where a result goes.
+struct Destination {
+  mlir::Value result; ///< in the kernel
+  mlir::Value address;
+  mlir::Value inPlaceOf; ///< the argument that it overwrites, or null
+};
+
+/// Builds what one thread does. Reports what cannot be built.
+mlir::LogicalResult buildRows(Elements &elements, const RowParts &parts,
+                              const RowMapping &mapping, mlir::Value block,
+                              mlir::Value thread,
+                              llvm::ArrayRef<Destination> destinations);
+
+} // namespace pp::gpu
+
+#endif // PP_LIB_TARGET_GPU_ROWS_H

@@ -1,0 +1,254 @@
+//===- GpuKernelsTest.cpp - kernels as PTX --------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every op has a GPU lowering, and what comes of typical clusters is a module
+// that ptxas assembles, where there is one.
+//
+//===----------------------------------------------------------------------===//
+#include "../Reference/Testing.h"
+#include "Gpu/ElementRules.h"
+#include "Gpu/Libdevice.h"
+#include "Gpu/Ptx.h"
+#include "KernelCases.h"
+#include "KernelRunner.h"
+#include "Ptx.h"
+#include "pp/IR/Aspects.h"
+#include "pp/Target/KernelCompiler.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Program.h"
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace pp;
+using pp::reference::HostTensor;
+using pp::testing::KernelCase;
+
+namespace {
+
+void assemble(const std::string &ptx, const std::string &processor) {
+  llvm::SmallString<64> path;
+  ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("kernel", "ptx", path));
+  {
+    std::error_code error;
+    llvm::raw_fd_ostream file(path, error);
+    file << ptx;
+  }
+  std::string arch = "-arch=" + processor;
+  llvm::StringRef arguments[] = {PP_PTXAS, arch, path, "-o", "/dev/null"};
+  EXPECT_EQ(llvm::sys::ExecuteAndWait(PP_PTXAS, arguments), 0) << ptx;
+  llvm::sys::fs::remove(path);
+}
+
+/// Threads would overwrite what others read.
+bool isRefused(const std::string &name) {
+  return name == "insertionReplacesParameter";
+}
+
+class GpuKernels : public ::testing::TestWithParam<KernelCase> {
+  void SetUp() override {
+    if (gpu::getLibdevice().empty())
+      GTEST_SKIP() << "the build found no libdevice";
+    if (isRefused(GetParam().name))
+      GTEST_SKIP() << "refused: see InPlace";
+  }
+};
+
+/// Buffers of a launch, far apart, so that what is behind one is nobody's.
+class Buffers : public ptx::Memory {
+public:
+  uint64_t add(pp::testing::Bytes &bytes, bool isWritten) {
+    const uint64_t address = (buffers.size() + 1) << 32;
+    buffers.push_back(
+        {&bytes, std::vector<std::byte>(bytes.size(), std::byte(isWritten))});
+    return address;
+  }
+  std::byte *find(uint64_t address, uint64_t size,
+                  std::string &error) override {
+    const uint64_t number = (address >> 32) - 1, offset = uint32_t(address);
+    if (number < buffers.size() &&
+        offset + size <= buffers[number].bytes->size())
+      return reinterpret_cast<std::byte *>(buffers[number].bytes->data()) +
+             offset;
+    error = "expects an address inside of a buffer, got parameter " +
+            std::to_string(number) + ", byte " + std::to_string(offset);
+    return nullptr;
+  }
+  std::byte *isWritten(uint64_t address) override {
+    return buffers[(address >> 32) - 1].written.data() + uint32_t(address);
+  }
+  /// Whether all of every buffer has been written.
+  bool isComplete() const {
+    return llvm::all_of(buffers, [](const Buffer &buffer) {
+      return !llvm::is_contained(buffer.written, std::byte(0));
+    });
+  }
+
+private:
+  struct Buffer {
+    pp::testing::Bytes *bytes;
+    std::vector<std::byte> written;
+  };
+  std::vector<Buffer> buffers;
+};
+
+class GpuRunner {
+public:
+  explicit GpuRunner(uint64_t seed) : seed(seed) {}
+
+  bool run(func::FuncOp kernel,
+           ArrayRef<std::shared_ptr<pp::testing::Bytes>> all) {
+    auto compiled = gpu::compileToPtx(kernel, "kernel", "sm_90");
+    if (failed(compiled))
+      return false;
+    std::string error;
+    auto module = ptx::Module::parse(compiled->ptx, error);
+    if (!module) {
+      ADD_FAILURE() << error << "\n" << compiled->ptx;
+      return false;
+    }
+    Buffers memory;
+    ptx::Launch launch;
+    launch.entry = "kernel";
+    launch.grid.x = compiled->launch.grid;
+    launch.block.x = compiled->launch.block;
+    launch.seed = seed;
+    auto pass = [&](uint64_t address) {
+      const auto *bytes = reinterpret_cast<const std::byte *>(&address);
+      launch.parameters.insert(launch.parameters.end(), bytes, bytes + 8);
+    };
+    KernelParameters parameters = getKernelParameters(kernel);
+    for (size_t index = 0; index < parameters.types.size(); ++index)
+      pass(memory.add(*all[index], parameters.access[index] != Access::Write));
+    pp::testing::Bytes scalars(64, 0);
+    pass(memory.add(scalars, true));
+    pass(0); // no gate
+    if (!module->run(launch, memory, error)) {
+      ADD_FAILURE() << error << "\n" << compiled->ptx;
+      return false;
+    }
+    EXPECT_TRUE(memory.isComplete()) << "results are not whole";
+    return true;
+  }
+
+private:
+  uint64_t seed;
+};
+
+/// Runs `text` as PTX and in the interpreter, and compares.
+void compare(const std::string &text, double low, double high,
+             double tolerance) {
+  pp::testing::Context context;
+  DialectRegistry registry;
+  pp::gpu::registerGpuDialects(registry);
+  auto module = context.parse(text);
+  ASSERT_TRUE(module) << text;
+  auto main = module->lookupSymbol<func::FuncOp>("main");
+  std::mt19937 random(7);
+  std::vector<HostTensor> inputs;
+  for (Type type : main.getArgumentTypes())
+    inputs.push_back(pp::testing::randomTensor(cast<RankedTensorType>(type),
+                                               random, low, high));
+  auto expected = reference::evaluate(main, inputs);
+  ASSERT_TRUE(succeeded(expected));
+  ASSERT_TRUE(pp::testing::formKernels(*module));
+  std::string formed;
+  llvm::raw_string_ostream(formed) << *module;
+  module->getContext()->appendDialectRegistry(registry);
+  module->getContext()->loadAllAvailableDialects();
+  GpuRunner runner(text.size());
+  auto actual = pp::testing::runLaunches(
+      *module,
+      [&](func::FuncOp kernel,
+          ArrayRef<std::shared_ptr<pp::testing::Bytes>> buffers) {
+        return runner.run(kernel, buffers);
+      },
+      inputs);
+  pp::testing::expectNear(actual, *expected, tolerance, formed);
+}
+
+TEST_P(GpuKernels, F32) {
+  compare(pp::testing::replaceAll(GetParam().text, "%f", "f32"), GetParam().low,
+          GetParam().high, 3e-6);
+}
+TEST_P(GpuKernels, F64) {
+  compare(pp::testing::replaceAll(GetParam().text, "%f", "f64"), GetParam().low,
+          GetParam().high, 1e-13);
+}
+TEST_P(GpuKernels, BF16) {
+  compare(pp::testing::replaceAll(GetParam().text, "%f", "bf16"),
+          GetParam().low, GetParam().high, 4e-2);
+}
+
+void compileAll(const std::string &text, const std::string &processor) {
+  pp::testing::Context context;
+  auto module = context.parse(text);
+  ASSERT_TRUE(module) << text;
+  ASSERT_TRUE(pp::testing::formKernels(*module));
+  DialectRegistry registry;
+  pp::gpu::registerGpuDialects(registry);
+  module->getContext()->appendDialectRegistry(registry);
+  module->getContext()->loadAllAvailableDialects();
+  for (func::FuncOp kernel : pp::testing::loopsKernels(*module)) {
+    auto compiled = gpu::compileToPtx(kernel, "kernel", processor);
+    ASSERT_TRUE(succeeded(compiled));
+    assemble(compiled->ptx, processor);
+  }
+}
+
+TEST_P(GpuKernels, Assemble) {
+  if (*PP_PTXAS == 0)
+    GTEST_SKIP() << "the build found no ptxas";
+  for (const char *type : {"f32", "f64", "bf16"})
+    compileAll(pp::testing::replaceAll(GetParam().text, "%f", type), "sm_90");
+}
+
+TEST(GpuKernelsInPlace, RefusesWhatOthersRead) {
+  for (const KernelCase &one : pp::testing::shapeCases()) {
+    if (!isRefused(one.name))
+      continue;
+    pp::testing::Context context;
+    auto module = context.parse(pp::testing::replaceAll(one.text, "%f", "f32"));
+    ASSERT_TRUE(pp::testing::formKernels(*module));
+    DialectRegistry registry;
+    pp::gpu::registerGpuDialects(registry);
+    module->getContext()->appendDialectRegistry(registry);
+    module->getContext()->loadAllAvailableDialects();
+    for (func::FuncOp kernel : pp::testing::loopsKernels(*module))
+      EXPECT_TRUE(failed(gpu::compileToPtx(kernel, "kernel", "sm_90")));
+  }
+}
+
+/// A new op cannot forget GPUs.
+TEST(GpuKernelsOps, EveryOpHasARule) {
+  pp::testing::Context context;
+  auto module = context.parse("func.func @main() { return }");
+  DialectRegistry registry;
+  pp::registerLinalgModels(registry);
+  module->getContext()->appendDialectRegistry(registry);
+  module->getContext()->loadAllAvailableDialects();
+  unsigned count = 0;
+  for (RegisteredOperationName name :
+       module->getContext()->getRegisteredOperationsByDialect("pp")) {
+    if (!name.hasInterface<LinalgOpInterface>())
+      continue;
+    ++count;
+    EXPECT_TRUE(gpu::hasElementRule(name)) << name.getStringRef().str();
+  }
+  EXPECT_GT(count, 40u);
+}
+
+std::string nameOf(const ::testing::TestParamInfo<KernelCase> &info) {
+  return info.param.name;
+}
+INSTANTIATE_TEST_SUITE_P(Elementwise, GpuKernels,
+                         ::testing::ValuesIn(pp::testing::elementwiseCases()),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Shape, GpuKernels,
+                         ::testing::ValuesIn(pp::testing::shapeCases()),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Reductions, GpuKernels,
+                         ::testing::ValuesIn(pp::testing::reductionCases()),
+                         nameOf);
+
+} // namespace

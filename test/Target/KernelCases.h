@@ -1,0 +1,38 @@
+//===- KernelCases.h - a kernel for every op, and then some -----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels of every target are judged by.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_TARGET_KERNELCASES_H
+#define PP_TEST_TARGET_KERNELCASES_H
+
+#include <string>
+#include <vector>
+
+namespace pp::testing {
+
+struct KernelCase {
+  const char *name;
+  /// A module with @main. %f: the float type, such as f32.
+  std::string text;
+  /// Between these are the inputs.
+  double low = -2, high = 2;
+};
+
+std::vector<KernelCase> elementwiseCases();
+std::vector<KernelCase> shapeCases();
+/// Reductions, contractions, indexing and windows.
+std::vector<KernelCase> reductionCases();
+
+/// A module with @main of these arguments, ops and results.
+std::string mainOf(const std::string &arguments, const std::string &ops,
+                   const std::string &values, const std::string &types);
+
+std::string replaceAll(std::string text, const std::string &from,
+                       const std::string &to);
+
+} // namespace pp::testing
+
+#endif // PP_TEST_TARGET_KERNELCASES_H

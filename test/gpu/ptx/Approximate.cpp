@@ -1,0 +1,89 @@
+//===- Approximate.cpp - instructions with an error of their own ----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Computed in f64, then put off by anything up to the error that the PTX ISA's
+// manual documents. Of one input and seed it is the same every time: so are a
+// GPU's.
+//
+//===----------------------------------------------------------------------===//
+#include "Arithmetic.h"
+
+#include <cmath>
+
+using namespace ptx;
+
+/// From -1 to 1.
+static double drawOf(uint64_t input, uint64_t seed) {
+  uint64_t x = input * 0x9E3779B97F4A7C15u ^ (seed + 0x632BE59BD9B4E019u);
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return double(int64_t(x ^ (x >> 31))) / 9223372036854775808.0;
+}
+
+uint64_t ptx::approximate(const Instruction &i, uint64_t a, uint64_t b,
+                          const Approximation &approximation) {
+  auto flush = [&](float value) {
+    return i.flush && std::fpclassify(value) == FP_SUBNORMAL
+               ? std::copysign(0.0f, value)
+               : value;
+  };
+  const double draw = drawOf(a ^ (b << 1), approximation.seed);
+  if (i.type == Type::F64) { // rcp, rsqrt: only the upper half of the bits
+    const double x = toDouble(a);
+    const double exact = i.op == Op::Rcp ? 1 / x : 1 / std::sqrt(x);
+    const uint64_t bits =
+        fromDouble(std::isfinite(exact) && exact != 0
+                       ? exact * (1 + draw * std::ldexp(1.0, -21))
+                       : exact);
+    return bits & ~uint64_t(0xFFFFFFFF);
+  }
+  const double x = flush(toFloat(a)), y = flush(toFloat(b));
+  double exact = 0, relative = 0, absolute = 0;
+  switch (i.op) {
+  case Op::Ex2:
+    // Of whole numbers it is exact: libdevice's f64 functions rely on that.
+    exact = std::exp2(x);
+    relative = x == std::floor(x) ? 0 : std::ldexp(1.0, -22);
+    break;
+  case Op::Lg2:
+    exact = std::log2(x);
+    // Near 1 the absolute error is what is promised.
+    (x > 0.5 && x < 2 ? absolute : relative) = std::ldexp(1.0, -22);
+    break;
+  case Op::Sin:
+    exact = std::sin(x);
+    absolute = std::pow(2.0, -20.5);
+    break;
+  case Op::Cos:
+    exact = std::cos(x);
+    absolute = std::pow(2.0, -20.5);
+    break;
+  case Op::Tanh:
+    exact = std::tanh(x);
+    relative = std::ldexp(1.0, -11);
+    break;
+  case Op::Rcp:
+    exact = 1 / x;
+    relative = std::ldexp(1.0, -23);
+    break;
+  case Op::Rsqrt:
+    exact = 1 / std::sqrt(x);
+    relative = std::pow(2.0, -22.9);
+    break;
+  case Op::Sqrt:
+    exact = std::sqrt(x);
+    relative = std::ldexp(1.0, -23);
+    break;
+  case Op::Div:
+    exact = x / y;
+    relative = std::ldexp(1.0, -22); // 2 ulp
+    break;
+  default:
+    return 0;
+  }
+  double result = exact;
+  if (std::isfinite(exact) && exact != 0)
+    result = exact * (1 + draw * relative) + draw * absolute;
+  return fromFloat(flush(float(result)));
+}

@@ -1,0 +1,562 @@
+//===- Arithmetic.cpp - what PTX computes of scalars ----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Arithmetic.h"
+
+#include <cfenv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+using namespace ptx;
+
+float ptx::toFloat(uint64_t bits) {
+  const uint32_t word = uint32_t(bits);
+  float value;
+  std::memcpy(&value, &word, 4);
+  return value;
+}
+double ptx::toDouble(uint64_t bits) {
+  double value;
+  std::memcpy(&value, &bits, 8);
+  return value;
+}
+uint64_t ptx::fromFloat(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  return bits;
+}
+uint64_t ptx::fromDouble(double value) {
+  uint64_t bits;
+  std::memcpy(&bits, &value, 8);
+  return bits;
+}
+float ptx::fromBFloat(uint16_t bits) { return toFloat(uint32_t(bits) << 16); }
+uint16_t ptx::toBFloat(double value) {
+  if (std::isnan(value))
+    return 0x7FFF;
+  // f32, rounded to odd: rounding that again is rounding once.
+  const float nearest = float(value);
+  uint32_t bits = uint32_t(fromFloat(nearest));
+  if (double(nearest) != value && std::isfinite(nearest)) {
+    if (std::fabs(double(nearest)) > std::fabs(value))
+      --bits;
+    bits |= 1;
+  }
+  bits += 0x7FFF + ((bits >> 16) & 1);
+  return bits >> 16;
+}
+
+uint64_t ptx::extend(Type type, uint64_t bits) {
+  switch (type) {
+  case Type::S8:
+    return int64_t(int8_t(bits));
+  case Type::S16:
+    return int64_t(int16_t(bits));
+  case Type::S32:
+    return int64_t(int32_t(bits));
+  case Type::Pred:
+    return bits & 1;
+  default:
+    switch (bytesOf(type)) {
+    case 1:
+      return uint8_t(bits);
+    case 2:
+      return uint16_t(bits);
+    case 4:
+      return uint32_t(bits);
+    default:
+      return bits;
+    }
+  }
+}
+
+namespace {
+
+float flushed(float value) {
+  return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value)
+                                                : value;
+}
+double flushed(double value) { return value; } // .ftz is of f32
+
+/// Other roundings than to nearest. Volatile: nothing is moved across the
+/// change of mode.
+template <typename T, typename Function>
+T rounded(Rounding rounding, Function compute) {
+  if (rounding == Rounding::Nearest)
+    return compute();
+  const int mode = rounding == Rounding::Zero   ? FE_TOWARDZERO
+                   : rounding == Rounding::Down ? FE_DOWNWARD
+                                                : FE_UPWARD;
+  std::fesetround(mode);
+  volatile T result = compute();
+  std::fesetround(FE_TONEAREST);
+  return result;
+}
+
+template <typename T> T least(T a, T b, bool propagates) {
+  if (std::isnan(a) || std::isnan(b)) {
+    if (propagates || (std::isnan(a) && std::isnan(b)))
+      return std::numeric_limits<T>::quiet_NaN();
+    return std::isnan(a) ? b : a;
+  }
+  if (a == b)
+    return std::signbit(a) ? a : b; // -0 is below 0
+  return a < b ? a : b;
+}
+template <typename T> T most(T a, T b, bool propagates) {
+  return -least<T>(-a, -b, propagates);
+}
+
+template <typename T>
+bool computeFloat(const Instruction &i, T a, T b, T c, T &result) {
+  if (i.flush) {
+    a = flushed(a);
+    b = flushed(b);
+    c = flushed(c);
+  }
+  volatile T x = a, y = b, z = c; // read in the mode of the moment
+  switch (i.op) {
+  case Op::Add:
+    result = rounded<T>(i.rounding, [&] { return T(x + y); });
+    break;
+  case Op::Sub:
+    result = rounded<T>(i.rounding, [&] { return T(x - y); });
+    break;
+  case Op::Mul:
+    result = rounded<T>(i.rounding, [&] { return T(x * y); });
+    break;
+  case Op::Div:
+    result = rounded<T>(i.rounding, [&] { return T(x / y); });
+    break;
+  case Op::Fma:
+  case Op::Mad:
+    result = rounded<T>(i.rounding, [&] { return std::fma(T(x), T(y), T(z)); });
+    break;
+  case Op::Sqrt:
+    result = rounded<T>(i.rounding, [&] { return std::sqrt(T(x)); });
+    break;
+  case Op::Rcp:
+    result = rounded<T>(i.rounding, [&] { return T(1 / x); });
+    break;
+  case Op::Neg:
+    result = -a;
+    break;
+  case Op::Abs:
+    result = std::fabs(a);
+    break;
+  case Op::Min:
+    result = least(a, b, i.propagatesNan);
+    break;
+  case Op::Max:
+    result = most(a, b, i.propagatesNan);
+    break;
+  case Op::Copysign: // the sign of the first, the size of the second
+    result = std::copysign(b, a);
+    break;
+  default:
+    return false;
+  }
+  if (i.flush)
+    result = flushed(result);
+  if (i.saturate)
+    result = std::isnan(result) ? T(0) : std::min(T(1), std::max(T(0), result));
+  return true;
+}
+
+unsigned __int128 wide(Type type, uint64_t value) {
+  return isSigned(type)
+             ? (unsigned __int128)(__int128)(int64_t)extend(type, value)
+             : (unsigned __int128)extend(type, value);
+}
+
+bool computeInteger(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
+                    Carry &carry, uint64_t &result) {
+  const Type type = i.type;
+  const unsigned bits = bytesOf(type) * 8;
+  const bool isSignedType = isSigned(type);
+  auto lessThan = [&](uint64_t x, uint64_t y) {
+    return isSignedType ? int64_t(x) < int64_t(y) : x < y;
+  };
+  a = extend(type, a);
+  const uint64_t rawB = b;
+  b = extend(type, b);
+  switch (i.op) {
+  case Op::Add:
+  case Op::AddCarry: {
+    const uint64_t in = i.carryIn ? carry.flag : 0;
+    const unsigned __int128 sum =
+        (unsigned __int128)extend(bits == 32 ? Type::U32 : Type::U64, a) +
+        extend(bits == 32 ? Type::U32 : Type::U64, b) + in;
+    result = uint64_t(sum);
+    if (i.carryOut)
+      carry.flag = uint64_t(sum >> bits) & 1;
+    if (i.saturate && type == Type::S32) {
+      const int64_t exact = int64_t(a) + int64_t(b);
+      result =
+          std::min<int64_t>(INT32_MAX, std::max<int64_t>(INT32_MIN, exact));
+    }
+    return true;
+  }
+  case Op::Sub:
+  case Op::SubCarry: {
+    const uint64_t in = i.carryIn ? carry.flag : 0;
+    const unsigned __int128 left =
+                                extend(bits == 32 ? Type::U32 : Type::U64, a),
+                            right = (unsigned __int128)extend(
+                                        bits == 32 ? Type::U32 : Type::U64, b) +
+                                    in;
+    result = uint64_t(left - right);
+    if (i.carryOut)
+      carry.flag = left < right;
+    return true;
+  }
+  case Op::Mul:
+  case Op::Mad:
+  case Op::MadCarry: {
+    unsigned __int128 product = wide(type, a) * wide(type, b);
+    if (i.half == Half::High)
+      product >>= bits;
+    if (i.half == Half::Wide) {
+      result = uint64_t(product) + (i.op == Op::Mad ? c : 0);
+      return true;
+    }
+    const Type unsignedType = bits == 32   ? Type::U32
+                              : bits == 16 ? Type::U16
+                                           : Type::U64;
+    unsigned __int128 sum = extend(unsignedType, uint64_t(product));
+    if (i.op != Op::Mul)
+      sum += extend(unsignedType, c);
+    if (i.carryIn)
+      sum += carry.flag;
+    if (i.carryOut)
+      carry.flag = uint64_t(sum >> bits) & 1;
+    result = uint64_t(sum);
+    return true;
+  }
+  case Op::Div:
+  case Op::Rem: {
+    const bool isDivision = i.op == Op::Div;
+    if (b == 0)
+      result = isDivision ? ~uint64_t(0) : a; // unspecified; never needed
+    else if (isSignedType && int64_t(b) == -1)
+      result = isDivision ? -a : 0;
+    else if (isSignedType)
+      result = isDivision ? int64_t(a) / int64_t(b) : int64_t(a) % int64_t(b);
+    else
+      result = isDivision ? a / b : a % b;
+    return true;
+  }
+  case Op::Min:
+    result = lessThan(b, a) ? b : a;
+    return true;
+  case Op::Max:
+    result = lessThan(a, b) ? b : a;
+    return true;
+  case Op::Neg:
+    result = -a;
+    return true;
+  case Op::Abs:
+    result = int64_t(a) < 0 ? -a : a;
+    return true;
+  case Op::And:
+    result = a & b;
+    return true;
+  case Op::Or:
+    result = a | b;
+    return true;
+  case Op::Xor:
+    result = a ^ b;
+    return true;
+  case Op::Not:
+    result = ~a;
+    return true;
+  case Op::Shl: {
+    const uint32_t by = uint32_t(rawB);
+    result = by >= bits ? 0 : a << by;
+    return true;
+  }
+  case Op::Shr: {
+    const uint32_t by = std::min<uint32_t>(uint32_t(rawB), bits);
+    if (isSignedType)
+      result = int64_t(a) >> std::min<uint32_t>(by, 63);
+    else
+      result = by >= bits ? 0 : a >> by;
+    return true;
+  }
+  case Op::Shf: {
+    const uint64_t both = (uint64_t(uint32_t(b)) << 32) | uint32_t(a);
+    const uint32_t by =
+        i.wraps ? uint32_t(c) & 31 : std::min<uint32_t>(uint32_t(c), 32);
+    result =
+        i.shiftsRight ? uint32_t(both >> by) : uint32_t((both << by) >> 32);
+    return true;
+  }
+  case Op::Clz: {
+    uint64_t count = 0;
+    for (int bit = int(bits) - 1; bit >= 0 && !((a >> bit) & 1); --bit)
+      ++count;
+    result = count;
+    return true;
+  }
+  case Op::Popc:
+    result = __builtin_popcountll(a);
+    return true;
+  case Op::Brev: {
+    result = 0;
+    for (unsigned bit = 0; bit < bits; ++bit)
+      result |= ((a >> bit) & 1) << (bits - 1 - bit);
+    return true;
+  }
+  case Op::Bfind: {
+    uint64_t value = isSignedType && int64_t(a) < 0 ? ~a : a;
+    if (bits == 32)
+      value = uint32_t(value);
+    int found = -1;
+    for (int bit = int(bits) - 1; bit >= 0 && found < 0; --bit)
+      if ((value >> bit) & 1)
+        found = bit;
+    if (found >= 0 && i.shiftsRight)
+      found = int(bits) - 1 - found;
+    result = uint32_t(found);
+    return true;
+  }
+  case Op::Bfe: {
+    const unsigned position = rawB & 255, length = c & 255;
+    const unsigned last = std::min(position + length, bits) - 1;
+    const bool sign =
+        isSignedType && length > 0 && ((a >> std::min(last, bits - 1)) & 1);
+    result = 0;
+    for (unsigned bit = 0; bit < bits; ++bit) {
+      const bool value = bit < length && position + bit < bits
+                             ? (a >> (position + bit)) & 1
+                             : sign;
+      result |= uint64_t(value) << bit;
+    }
+    return true;
+  }
+  case Op::Sad: {
+    const uint64_t distance = lessThan(a, b) ? b - a : a - b;
+    result = c + distance;
+    return true;
+  }
+  case Op::Prmt: {
+    const uint64_t both = (uint64_t(uint32_t(b)) << 32) | uint32_t(a);
+    result = 0;
+    for (unsigned byte = 0; byte < 4; ++byte) {
+      const unsigned selector = (c >> (4 * byte)) & 15;
+      uint64_t value = (both >> (8 * (selector & 7))) & 255;
+      if (selector & 8)
+        value = value & 128 ? 255 : 0;
+      result |= value << (8 * byte);
+    }
+    return true;
+  }
+  default:
+    return false;
+  }
+}
+
+} // namespace
+
+bool ptx::compute(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
+                  Carry &carry, const Approximation &approximation,
+                  uint64_t &result) {
+  if (i.approximate || i.full) {
+    result = approximate(i, a, b, approximation);
+    return true;
+  }
+  switch (i.type) {
+  case Type::F32: {
+    float value;
+    if (!computeFloat(i, toFloat(a), toFloat(b), toFloat(c), value))
+      return false;
+    result = fromFloat(value);
+    return true;
+  }
+  case Type::F64: {
+    double value;
+    if (!computeFloat(i, toDouble(a), toDouble(b), toDouble(c), value))
+      return false;
+    result = fromDouble(value);
+    return true;
+  }
+  case Type::F32x2: {
+    float low, high;
+    if (!computeFloat(i, toFloat(a), toFloat(b), toFloat(c), low) ||
+        !computeFloat(i, toFloat(a >> 32), toFloat(b >> 32), toFloat(c >> 32),
+                      high))
+      return false;
+    result = fromFloat(low) | fromFloat(high) << 32;
+    return true;
+  }
+  case Type::BF16:
+  case Type::BF16x2: {
+    result = 0;
+    for (int shift = 0; shift < (i.type == Type::BF16 ? 16 : 32); shift += 16) {
+      // f64 holds a product whole, and every sum but for what no bf16 shows.
+      double value;
+      if (!computeFloat<double>(i, fromBFloat(a >> shift),
+                                fromBFloat(b >> shift), fromBFloat(c >> shift),
+                                value))
+        return false;
+      result |= uint64_t(toBFloat(value)) << shift;
+    }
+    return true;
+  }
+  case Type::F16:
+  case Type::Pred:
+    return i.type == Type::Pred && computeInteger(i, a, b, c, carry, result);
+  default:
+    return computeInteger(i, a, b, c, carry, result);
+  }
+}
+
+bool ptx::compare(const Instruction &i, uint64_t a, uint64_t b) {
+  auto floats = [&](double x, double y) {
+    const bool isUnordered = std::isnan(x) || std::isnan(y);
+    switch (i.compare) {
+    case Compare::Eq:
+      return x == y;
+    case Compare::Ne:
+      return !isUnordered && x != y;
+    case Compare::Lt:
+      return x < y;
+    case Compare::Le:
+      return x <= y;
+    case Compare::Gt:
+      return x > y;
+    case Compare::Ge:
+      return x >= y;
+    case Compare::Equ:
+      return isUnordered || x == y;
+    case Compare::Neu:
+      return isUnordered || x != y;
+    case Compare::Ltu:
+      return isUnordered || x < y;
+    case Compare::Leu:
+      return isUnordered || x <= y;
+    case Compare::Gtu:
+      return isUnordered || x > y;
+    case Compare::Geu:
+      return isUnordered || x >= y;
+    case Compare::Num:
+      return !isUnordered;
+    case Compare::Nan:
+      return isUnordered;
+    }
+    return false;
+  };
+  if (i.type == Type::F32) {
+    const float x = i.flush ? flushed(toFloat(a)) : toFloat(a),
+                y = i.flush ? flushed(toFloat(b)) : toFloat(b);
+    return floats(x, y);
+  }
+  if (i.type == Type::F64)
+    return floats(toDouble(a), toDouble(b));
+  if (i.type == Type::BF16)
+    return floats(fromBFloat(a), fromBFloat(b));
+  a = extend(i.type, a);
+  b = extend(i.type, b);
+  const bool isLess = isSigned(i.type) ? int64_t(a) < int64_t(b) : a < b;
+  switch (i.compare) {
+  case Compare::Eq:
+    return a == b;
+  case Compare::Ne:
+    return a != b;
+  case Compare::Lt:
+    return isLess;
+  case Compare::Le:
+    return isLess || a == b;
+  case Compare::Gt:
+    return !isLess && a != b;
+  default:
+    return !isLess;
+  }
+}
+
+static double readFloat(Type type, uint64_t bits) {
+  switch (type) {
+  case Type::F64:
+    return toDouble(bits);
+  case Type::BF16:
+    return fromBFloat(bits);
+  default:
+    return toFloat(bits);
+  }
+}
+
+/// f64 to f32 in any rounding; the others are exact, or integers.
+static float narrow(double value, Rounding rounding) {
+  volatile double x = value;
+  return rounded<float>(rounding, [&] { return float(x); });
+}
+
+static double toWhole(double value, Rounding rounding) {
+  switch (rounding) {
+  case Rounding::Zero:
+    return std::trunc(value);
+  case Rounding::Down:
+    return std::floor(value);
+  case Rounding::Up:
+    return std::ceil(value);
+  default:
+    return std::nearbyint(value);
+  }
+}
+
+uint64_t ptx::convert(const Instruction &i, uint64_t value) {
+  const Type to = i.type, from = i.from;
+  if (isFloat(from)) {
+    double x = readFloat(from, value);
+    if (i.flush && from == Type::F32)
+      x = flushed(float(x));
+    if (isFloat(to)) {
+      if (i.toInteger)
+        x = toWhole(x, i.rounding);
+      if (i.saturate)
+        x = std::isnan(x) ? 0 : std::min(1.0, std::max(0.0, x));
+      if (to == Type::F64)
+        return fromDouble(x);
+      if (to == Type::BF16)
+        return toBFloat(x);
+      const float result =
+          narrow(x, i.toInteger ? Rounding::Nearest : i.rounding);
+      return fromFloat(i.flush ? flushed(result) : result);
+    }
+    // What does not fit becomes the nearest number, and NaN 0.
+    if (std::isnan(x))
+      return 0;
+    x = toWhole(x, i.rounding);
+    const unsigned bits = bytesOf(to) * 8;
+    if (isSigned(to)) {
+      const double limit = std::ldexp(1.0, bits - 1);
+      if (x >= limit)
+        return extend(to, (uint64_t(1) << (bits - 1)) - 1);
+      return x < -limit ? extend(to, uint64_t(1) << (bits - 1))
+                        : uint64_t(int64_t(x));
+    }
+    if (x >= std::ldexp(1.0, bits))
+      return bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1;
+    return x < 0 ? 0 : uint64_t(x);
+  }
+  const uint64_t number = extend(from, value);
+  if (!isFloat(to)) {
+    if (i.saturate && isSigned(from) && int64_t(number) < 0 && !isSigned(to))
+      return 0;
+    return number;
+  }
+  volatile uint64_t unsignedNumber = number;
+  volatile int64_t signedNumber = int64_t(number);
+  auto as = [&](auto zero) {
+    using T = decltype(zero);
+    return rounded<T>(i.rounding, [&] {
+      return isSigned(from) ? T(signedNumber) : T(unsignedNumber);
+    });
+  };
+  if (to == Type::BF16)
+    return toBFloat(as(0.0)); // i64 beyond 2^53 is not met
+  return to == Type::F64 ? fromDouble(as(0.0)) : fromFloat(as(0.0f));
+}

@@ -1,0 +1,282 @@
+//===- Block.cpp - the threads of a block: order and control flow ---------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Block.h"
+
+#include <algorithm>
+
+using namespace ptx;
+
+static constexpr uint32_t kWarp = 32;
+static constexpr uint32_t kNowhere = ~uint32_t(0);
+
+Block::Block(const Program &program, const Function &function,
+             const Launch &launch, Memory &memory, Shadow &global,
+             Counters &counters)
+    : program(program), function(function), launch(launch), memory(memory),
+      global(global), counters(counters), approximation{launch.seed},
+      threads(launch.block.x * launch.block.y * launch.block.z),
+      random(launch.seed * 2 + 1) {
+  registers.resize(size_t(function.registers) * threads);
+  unknowns.resize(registers.size());
+  places.resize(threads);
+  states.resize(threads);
+  warpEpochs.resize((threads + kWarp - 1) / kWarp);
+  carries.resize(threads);
+  isActive.resize(threads);
+  shared.resize(program.sharedBytes + launch.dynamicSharedBytes);
+  sharedWritten.resize(shared.size());
+  local.resize(size_t(function.localBytes) * threads);
+  localWritten.resize(local.size());
+}
+
+void Block::reset(uint32_t newNumber) {
+  number = newNumber;
+  blockEpoch = 0;
+  std::fill(unknowns.begin(), unknowns.end(), 1);
+  std::fill(places.begin(), places.end(), 0);
+  std::fill(states.begin(), states.end(), State::Running);
+  std::fill(warpEpochs.begin(), warpEpochs.end(), 0);
+  std::fill(sharedWritten.begin(), sharedWritten.end(), std::byte(0));
+  std::fill(localWritten.begin(), localWritten.end(), std::byte(0));
+  sharedShadow = std::make_unique<Shadow>();
+}
+
+bool Block::run(uint32_t newNumber) {
+  reset(newNumber);
+  while (true) {
+    const bool runs =
+        std::find(states.begin(), states.end(), State::Running) != states.end();
+    if (runs ? !schedule() : !releaseBarrier())
+      return false;
+    if (std::all_of(states.begin(), states.end(),
+                    [](State state) { return state == State::Ended; }))
+      return true;
+  }
+}
+
+/// All threads that are not at the barrier have ended: then it never opens.
+bool Block::releaseBarrier() {
+  const Instruction *barrier = nullptr;
+  for (uint32_t lane = 0; lane < threads; ++lane) {
+    if (states[lane] != State::Waiting)
+      continue;
+    const Instruction &here = function.code[places[lane] - 1];
+    if (barrier && barrier != &here)
+      return fail(here,
+                  "divergent barrier: other threads of the block wait at the "
+                  "one of line " +
+                      std::to_string(barrier->line),
+                  lane);
+    barrier = &here;
+  }
+  for (uint32_t lane = 0; barrier && lane < threads; ++lane)
+    if (states[lane] == State::Ended)
+      return fail(*barrier,
+                  "divergent barrier: this thread has ended before it", lane);
+  for (State &state : states)
+    if (state == State::Waiting)
+      state = State::Running;
+  ++blockEpoch;
+  return true;
+}
+
+bool Block::schedule() {
+  uint32_t first = kNowhere, others = 0;
+  for (uint32_t lane = 0; lane < threads; ++lane)
+    if (states[lane] == State::Running)
+      first = std::min(first, places[lane]);
+  uint32_t chosen = first;
+  // Now and then those who wait go first.
+  random = random * 6364136223846793005u + 1442695040888963407u;
+  if ((random >> 60) == 0)
+    for (uint32_t lane = 0; lane < threads; ++lane)
+      if (states[lane] == State::Running && places[lane] != first &&
+          (random >> 33) % ++others == 0)
+        chosen = places[lane];
+  uint32_t stop = kNowhere;
+  active.clear();
+  for (uint32_t lane = 0; lane < threads; ++lane) {
+    isActive[lane] = states[lane] == State::Running && places[lane] == chosen;
+    if (isActive[lane])
+      active.push_back(lane);
+    else if (states[lane] == State::Running)
+      stop = std::min(stop, places[lane]);
+  }
+  at = chosen;
+  return runGroup(stop);
+}
+
+/// Until the lanes part, wait, end, or meet others at `stop`.
+bool Block::runGroup(uint32_t stop) {
+  while (true) {
+    const Instruction &i = function.code[at];
+    counters.laneInstructions += active.size();
+    uint32_t next = at + 1;
+    bool parts = false;
+    switch (i.op) {
+    case Op::Bra: {
+      const size_t before = active.size();
+      if (!branch(i, next))
+        return false;
+      parts = next == kNowhere || active.size() != before;
+      break;
+    }
+    case Op::Exit:
+    case Op::Ret: {
+      Values guard = valuesOf(i.guard);
+      std::vector<uint32_t> left;
+      for (uint32_t lane : active) {
+        const bool ends =
+            i.guard.kind == Operand::None ||
+            bool(guard.bits[lane * guard.step] & 1) != i.guard.negated;
+        if (ends)
+          states[lane] = State::Ended;
+        else
+          places[lane] = next;
+      }
+      return true;
+    }
+    case Op::Bar:
+      if (i.guard.kind != Operand::None)
+        return fail(i, "a barrier that a predicate guards is not known here");
+      for (uint32_t lane : active) {
+        states[lane] = State::Waiting;
+        places[lane] = next;
+      }
+      return true;
+    default:
+      if (!execute(i))
+        return false;
+    }
+    if (parts)
+      return true;
+    at = next;
+    // Others are here, or behind: those who are first go on.
+    if (at >= stop) {
+      for (uint32_t lane : active)
+        places[lane] = at;
+      return true;
+    }
+  }
+}
+
+/// `next` is where all go, or nowhere if they part: then places say where.
+bool Block::branch(const Instruction &i, uint32_t &next) {
+  if (i.guard.kind == Operand::None) {
+    next = i.target;
+    return true;
+  }
+  Values guard = valuesOf(i.guard);
+  size_t taken = 0;
+  for (uint32_t lane : active) {
+    if (guard.unknown[lane * guard.step])
+      return fail(i, "a value that was never written decides where to go",
+                  lane);
+    const bool jumps =
+        bool(guard.bits[lane * guard.step] & 1) != i.guard.negated;
+    taken += jumps;
+    places[lane] = jumps ? i.target : at + 1;
+  }
+  next = taken == 0 ? at + 1 : taken == active.size() ? i.target : kNowhere;
+  return true;
+}
+
+bool Block::fail(const Instruction &i, const std::string &message,
+                 uint32_t lane) {
+  failure = function.name + ": line " + std::to_string(i.line) + ": " + message;
+  if (lane != kNowhere)
+    failure += " (thread " + std::to_string(lane) + " of block " +
+               std::to_string(number) + ")";
+  return false;
+}
+
+Moment Block::momentOf(uint32_t lane, bool isAtomic) const {
+  return {number, lane, blockEpoch, warpEpochs[lane / kWarp], isAtomic};
+}
+
+uint32_t Block::activeMask(uint32_t lane) const {
+  const uint32_t first = lane / kWarp * kWarp;
+  uint32_t mask = 0;
+  for (uint32_t other = first; other < std::min(first + kWarp, threads);
+       ++other)
+    mask |= uint32_t(isActive[other] != 0) << (other - first);
+  return mask;
+}
+
+uint64_t Block::special(uint32_t which, uint32_t lane) const {
+  const Dimensions &block = launch.block, &grid = launch.grid;
+  const uint32_t inWarp = lane % kWarp;
+  switch (SpecialRegister(which)) {
+  case SpecialRegister::TidX:
+    return lane % block.x;
+  case SpecialRegister::TidY:
+    return lane / block.x % block.y;
+  case SpecialRegister::TidZ:
+    return lane / block.x / block.y;
+  case SpecialRegister::NtidX:
+    return block.x;
+  case SpecialRegister::NtidY:
+    return block.y;
+  case SpecialRegister::NtidZ:
+    return block.z;
+  case SpecialRegister::CtaidX:
+    return number % grid.x;
+  case SpecialRegister::CtaidY:
+    return number / grid.x % grid.y;
+  case SpecialRegister::CtaidZ:
+    return number / grid.x / grid.y;
+  case SpecialRegister::NctaidX:
+    return grid.x;
+  case SpecialRegister::NctaidY:
+    return grid.y;
+  case SpecialRegister::NctaidZ:
+    return grid.z;
+  case SpecialRegister::LaneId:
+    return inWarp;
+  case SpecialRegister::WarpId:
+    return lane / kWarp;
+  case SpecialRegister::WarpSize:
+    return kWarp;
+  case SpecialRegister::LaneMaskLt:
+    return (uint64_t(1) << inWarp) - 1;
+  case SpecialRegister::LaneMaskLe:
+    return (uint64_t(2) << inWarp) - 1;
+  case SpecialRegister::LaneMaskGt:
+    return uint32_t(~((uint64_t(2) << inWarp) - 1));
+  case SpecialRegister::LaneMaskGe:
+    return uint32_t(~((uint64_t(1) << inWarp) - 1));
+  case SpecialRegister::LaneMaskEq:
+    return uint64_t(1) << inWarp;
+  }
+  return 0;
+}
+
+Block::Values Block::valuesOf(const Operand &operand) {
+  static const uint8_t isKnown = 0;
+  if (operand.kind == Operand::Register)
+    return {registers.data() + size_t(operand.index) * threads,
+            unknowns.data() + size_t(operand.index) * threads, 1};
+  if (operand.kind == Operand::Special) {
+    // Few at a time are in use: an instruction has at most four operands.
+    static constexpr size_t kSlots = 4;
+    scratchBits.resize(kSlots * threads);
+    scratchSlot = (scratchSlot + 1) % kSlots;
+    uint64_t *bits = scratchBits.data() + scratchSlot * threads;
+    for (uint32_t lane : active)
+      bits[lane] = special(operand.index, lane);
+    scratchUnknown.assign(threads, 0);
+    return {bits, scratchUnknown.data(), 1};
+  }
+  return {&operand.bits, &isKnown, 0};
+}
+
+void Block::set(const Operand &operand, uint32_t lane, uint64_t bits,
+                bool unknown) {
+  if (operand.kind != Operand::Register)
+    return; // nobody wants it
+  registerOf(operand, lane) = bits;
+  unknownOf(operand, lane) = unknown;
+}

@@ -1,0 +1,104 @@
+//===- Block.h - the threads of a block -------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Of threads at different instructions, those at the earliest run first, all of
+// them at once, until they reach the others: so they come together again where
+// compilers lay out code in order. Now and then the seed lets others go first.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_GPU_PTX_BLOCK_H
+#define PP_TEST_GPU_PTX_BLOCK_H
+
+#include "Arithmetic.h"
+#include "Shadow.h"
+
+namespace ptx {
+
+class Block {
+public:
+  Block(const Program &program, const Function &function, const Launch &launch,
+        Memory &memory, Shadow &global, Counters &counters);
+
+  /// Block number `number`, row-major with x fastest. False: error().
+  bool run(uint32_t number);
+  const std::string &error() const { return failure; }
+
+private:
+  enum class State : uint8_t { Running, Waiting, Ended };
+  struct Values { ///< of an operand, by lane
+    const uint64_t *bits;
+    const uint8_t *unknown;
+    size_t step;
+  };
+
+  void reset(uint32_t number);
+  bool schedule();
+  bool releaseBarrier();
+  bool runGroup(uint32_t stop);
+  bool execute(const Instruction &i);
+  bool branch(const Instruction &i, uint32_t &next);
+  bool load(const Instruction &i);
+  bool store(const Instruction &i);
+  bool atomic(const Instruction &i);
+  bool shuffle(const Instruction &i);
+  bool vote(const Instruction &i);
+  bool warpBarrier(const Instruction &i);
+  bool move(const Instruction &i);
+  bool select(const Instruction &i);
+  bool setPredicate(const Instruction &i);
+  bool scalar(const Instruction &i);
+  bool convertAddress(const Instruction &i);
+
+  Values valuesOf(const Operand &operand);
+  uint64_t special(uint32_t which, uint32_t lane) const;
+  uint64_t &registerOf(const Operand &operand, uint32_t lane) {
+    return registers[size_t(operand.index) * threads + lane];
+  }
+  uint8_t &unknownOf(const Operand &operand, uint32_t lane) {
+    return unknowns[size_t(operand.index) * threads + lane];
+  }
+  void set(const Operand &operand, uint32_t lane, uint64_t bits, bool unknown);
+  /// The bytes of an access, and which of them were written; null and an error
+  /// if there are none.
+  struct Bytes {
+    std::byte *data = nullptr;
+    std::byte *written = nullptr;
+  };
+  Bytes find(const Instruction &i, uint64_t address, uint32_t size,
+             uint32_t lane, bool writes);
+  /// Lanes of this one's warp that are active; of all others 0.
+  uint32_t activeMask(uint32_t lane) const;
+  bool fail(const Instruction &i, const std::string &message,
+            uint32_t lane = ~uint32_t(0));
+  Moment momentOf(uint32_t lane, bool isAtomic = false) const;
+
+  const Program &program;
+  const Function &function;
+  const Launch &launch;
+  Memory &memory;
+  Shadow &global;
+  Counters &counters;
+  Approximation approximation;
+  uint32_t threads, number = 0, blockEpoch = 0;
+  uint64_t random;
+  std::vector<uint64_t> registers;
+  std::vector<uint8_t> unknowns; ///< nobody wrote them, or what they come from
+  std::vector<uint64_t> scratchBits;
+  std::vector<uint8_t> scratchUnknown;
+  size_t scratchSlot = 0;
+  std::vector<uint32_t> places; ///< the next instruction of a lane
+  std::vector<State> states;
+  std::vector<uint32_t> warpEpochs;
+  std::vector<Carry> carries;
+  std::vector<uint32_t> active;
+  std::vector<uint8_t> isActive;
+  std::vector<std::byte> shared, sharedWritten, local, localWritten;
+  std::unique_ptr<Shadow> sharedShadow;
+  std::string failure;
+  uint32_t at = 0;
+};
+
+} // namespace ptx
+
+#endif // PP_TEST_GPU_PTX_BLOCK_H

@@ -1,0 +1,83 @@
+//===- Module.cpp - launches of a PTX module ------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocks run one after another: nothing may depend on which comes first, and
+// what does is a race that the bytes show.
+//
+//===----------------------------------------------------------------------===//
+#include "Block.h"
+
+using namespace ptx;
+
+Module::Module() = default;
+Module::~Module() = default;
+
+std::unique_ptr<Module> Module::parse(const std::string &text,
+                                      std::string &error) {
+  std::unique_ptr<Module> module(new Module);
+  module->program = parseProgram(text, error);
+  return module->program ? std::move(module) : nullptr;
+}
+
+const std::vector<Entry> &Module::entries() const { return program->entries; }
+
+const Entry *Module::find(const std::string &name) const {
+  for (const Entry &entry : program->entries)
+    if (entry.name == name)
+      return &entry;
+  return nullptr;
+}
+
+bool Module::run(const Launch &launch, Memory &memory, std::string &error,
+                 Accesses *accesses, Counters *counters) const {
+  return runProgram(*program, launch, memory, error, accesses, counters);
+}
+
+bool ptx::runProgram(const Program &program, const Launch &launch,
+                     Memory &memory, std::string &error, Accesses *accesses,
+                     Counters *counters) {
+  const Function *function = nullptr;
+  for (const Function &candidate : program.functions)
+    if (candidate.isEntry && candidate.name == launch.entry)
+      function = &candidate;
+  if (!function) {
+    error = "expects an entry of the module, got '" + launch.entry + "'";
+    return false;
+  }
+  if (launch.parameters.size() < function->parameterBytes) {
+    error =
+        launch.entry + ": expects " + std::to_string(function->parameterBytes) +
+        " bytes of parameters, got " + std::to_string(launch.parameters.size());
+    return false;
+  }
+  const uint32_t asked[] = {launch.block.x, launch.block.y, launch.block.z};
+  for (int dim = 0; dim < 3; ++dim)
+    if (function->block[dim] != 0 && function->block[dim] != asked[dim]) {
+      error = launch.entry + ": expects blocks of " +
+              std::to_string(function->block[dim]) + " threads, got " +
+              std::to_string(asked[dim]);
+      return false;
+    }
+  if (uint64_t(asked[0]) * asked[1] * asked[2] > 1024 || asked[0] == 0 ||
+      asked[1] == 0 || asked[2] == 0) {
+    error = launch.entry + ": expects blocks of 1 to 1024 threads";
+    return false;
+  }
+  Shadow global;
+  Counters counted;
+  Block block(program, *function, launch, memory, global, counted);
+  const uint32_t blocks = launch.grid.x * launch.grid.y * launch.grid.z;
+  // Blocks come in any order; this one depends on the seed.
+  const bool isReversed = launch.seed % 2 == 1;
+  for (uint32_t number = 0; number < blocks; ++number)
+    if (!block.run(isReversed ? blocks - 1 - number : number)) {
+      error = block.error();
+      return false;
+    }
+  if (accesses)
+    global.collect(*accesses);
+  if (counters)
+    *counters = counted;
+  return true;
+}

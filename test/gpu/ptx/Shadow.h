@@ -1,0 +1,66 @@
+//===- Shadow.h - who touched a byte, and when ------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two threads touch a byte, one of them writes: unless a barrier is between, or
+// both are atomic, that is a race, whatever order they happen to run in.
+// Threads of different blocks have no barrier.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_GPU_PTX_SHADOW_H
+#define PP_TEST_GPU_PTX_SHADOW_H
+
+#include "Ptx.h"
+
+#include <unordered_map>
+
+namespace ptx {
+
+/// A thread at a moment.
+struct Moment {
+  uint32_t block = 0, thread = 0;
+  /// Barriers of the block, and of the thread's warp, that it has passed.
+  uint32_t blockEpoch = 0, warpEpoch = 0;
+  bool isAtomic = false;
+};
+
+class Shadow {
+public:
+  /// False, and `conflict`, if another access of these bytes is unordered.
+  bool read(uint64_t address, uint64_t size, const Moment &moment,
+            std::string &conflict) {
+    return touch(address, size, moment, false, conflict);
+  }
+  bool write(uint64_t address, uint64_t size, const Moment &moment,
+             std::string &conflict) {
+    return touch(address, size, moment, true, conflict);
+  }
+  void collect(Accesses &accesses) const;
+
+private:
+  static constexpr uint64_t kPage = 1024;
+  struct Access {
+    uint32_t block = 0, thread = ~uint32_t(0), blockEpoch = 0, warpEpoch = 0;
+    bool isAtomic = false;
+    bool isThere() const { return thread != ~uint32_t(0); }
+  };
+  /// Of two readers one is another thread than whoever writes.
+  struct Byte {
+    Access writer, first, second;
+  };
+  struct Page {
+    Byte bytes[kPage];
+  };
+
+  bool touch(uint64_t address, uint64_t size, const Moment &moment, bool writes,
+             std::string &conflict);
+  static bool isOrdered(const Access &before, const Moment &now);
+
+  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
+  uint64_t lastNumber = ~uint64_t(0);
+  Page *lastPage = nullptr;
+};
+
+} // namespace ptx
+
+#endif // PP_TEST_GPU_PTX_SHADOW_H

@@ -13,6 +13,7 @@ using namespace pprt;
 
 namespace {
 struct Backend {
+  /// As deviceNames(), --device and reports have it.
   const char *name;
   std::unique_ptr<Device> (*make)(const cpu::DeviceOptions &options);
 };

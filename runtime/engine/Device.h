@@ -46,7 +46,8 @@ public:
   virtual ~Kernel() = default;
 };
 
-/// A kernel with all it is launched with.
+/// A kernel with all it is launched with: what bind() made of a Binding. Only
+/// the streams of the device that made it are given it, and cast it back.
 class Launch {
 public:
   virtual ~Launch() = default;
@@ -88,8 +89,6 @@ class Device {
 public:
   virtual ~Device() = default;
 
-  /// As artifacts and command lines spell it.
-  virtual const char *target() const = 0;
   /// Bytes that the arenas of one process may have in all.
   virtual uint64_t capacity() const = 0;
 
@@ -106,7 +105,9 @@ public:
   /// threads allocate from the heap counts in `heap`.
   virtual Expected<std::unique_ptr<Stream>> stream(Memory &arena,
                                                    AllocationCounter &heap) = 0;
-  /// As long as the device lives, this can be launched on any of its streams.
+  /// Before any step: all that a launch needs is looked up and kept here, so
+  /// that launch() does none of it. As long as the device lives, this can be
+  /// launched on any of its streams, in each step again.
   virtual std::unique_ptr<const Launch> bind(Binding binding) = 0;
 
   /// How such devices meet, in a world. Collective, as the world's calls.

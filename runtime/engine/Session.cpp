@@ -121,6 +121,7 @@ Status Session::State::makeDevice(const SessionOptions &options) {
                                          : std::max(1u, cores / range.size());
   Expected<std::unique_ptr<Device>> made =
       pprt::makeDevice(options.device, {options.resolver, threads, spins()});
+  deviceName = options.device;
   if (made)
     device = std::move(*made);
   return made.status();
@@ -201,6 +202,7 @@ Status Session::State::tell(CallKind kind, uint64_t number, const void *bytes,
 
 const ppx::ArtifactT &Session::artifact() const { return *state->artifact; }
 const Mesh &Session::mesh() const { return state->host->mesh; }
+const std::string &Session::device() const { return state->deviceName; }
 unsigned Session::threadsPerRank() const { return state->threads; }
 bool Session::oversubscribed() const { return !state->spins(); }
 

@@ -27,6 +27,7 @@ struct Session::State {
   std::shared_ptr<HostBuffers> host;
   std::shared_ptr<World> world;
   RankRange range; ///< of this process
+  std::string deviceName;
   std::shared_ptr<Device> device;
   std::unique_ptr<Executor> executor;
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name

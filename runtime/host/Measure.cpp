@@ -95,6 +95,7 @@ orderTransfer(const Players &players, const std::vector<Place> &meeting) {
 } // namespace
 
 void pprt::host::measure(const Session &session, Report &report) {
+  report.device = session.device();
   report.threadsPerRank = session.threadsPerRank();
   report.isOversubscribed = session.oversubscribed();
   if (session.isStuck())

@@ -32,8 +32,8 @@ MARGIN = 1e-4
 
 
 class Judge:
-    def __init__(self, tools, dtype, folder):
-        self.tools, self.dtype, self.folder = tools, dtype, folder
+    def __init__(self, tools, dtype, device, folder):
+        self.tools, self.dtype, self.device, self.folder = tools, dtype, device, folder
 
     @functools.cache
     def model(self, flags):
@@ -53,7 +53,7 @@ class Judge:
     def run(self, flags, plan, seed):
         return subprocess.run(
             [self.tools / "pp-run", self.model(flags), f"--parallelize={plan}", "--verify",
-             f"--steps={STEPS}", "--data=random", f"--seed={seed}"],
+             f"--steps={STEPS}", "--data=random", f"--seed={seed}", f"--device={self.device}"],
             capture_output=True, text=True, timeout=300)
 
     def judge(self, strategy):
@@ -80,6 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--dtype", choices=("f64", "f32"), default="f64")
+    parser.add_argument("--device", default="cpu", help="of pp-run; its judge runs on cpu")
     parser.add_argument("--families", default=",".join(strategies.FAMILIES))
     parser.add_argument("--all", action="store_true", help=f"{COUNT_OF_ALL} and not {COUNT}")
     parser.add_argument("--jobs", type=int, default=2)
@@ -88,7 +89,7 @@ def main():
 
     failed, refused, worst = 0, 0, {}
     with tempfile.TemporaryDirectory() as folder:
-        judge = Judge(args.bin, args.dtype, pathlib.Path(folder))
+        judge = Judge(args.bin, args.dtype, args.device, pathlib.Path(folder))
         for strategy in drawn:  # one at a time: their results are remembered
             judge.seed(strategy.model, strategy.optimizer)
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

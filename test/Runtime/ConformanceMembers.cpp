@@ -19,7 +19,8 @@ std::unique_ptr<World> conformance::world;
 std::string conformance::deviceName = "cpu";
 
 Members::Members(std::vector<Case> all, uint32_t worldSize, Places places)
-    : cases(std::move(all)), device(std::move(*makeDevice(deviceName, {}))) {
+    : cases(std::move(all)), device(std::move(*makeDevice(deviceName, {}))),
+      hasValues(device->allocate(64)->host()) {
   Expected<std::unique_ptr<Transport>> made =
       device->transport(*world, worldSize);
   if (!made) {
@@ -126,7 +127,7 @@ void Members::await(uint32_t rank, size_t test, uint32_t round) {
 
 void Members::check(uint32_t rank, size_t test, uint32_t round) {
   const Membership &mine = *memberships.at({rank, test});
-  if (deviceName == "null")
+  if (!hasValues)
     return checkNothing(rank, test, round);
   for (size_t i = 0; i < cases[test].operands.size(); ++i)
     if (cases[test].outputBytes(mine.member, i) > 0)

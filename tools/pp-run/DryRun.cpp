@@ -57,6 +57,7 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
     out << predict::print(prediction, artifact)
         << (checked.ok() ? describeChecks(options) : "") << std::flush;
   Report report;
+  report.device = options.device;
   report.compileMs = report.passesMs = passesMs;
   pp::predict::reportPrediction(artifact, *mesh, prediction, report);
   if (!options.report.empty())

@@ -8,14 +8,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "NullRun.h"
+#include "Counts.h"
 #include "pprt/Communication.h"
 #include "pprt/Files.h"
 #include "pprt/Ranks.h"
 #include "pprt/World.h"
 #include "pprt/host/Measure.h"
 
+#include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <ctime>
 #include <iomanip>
 #include <ostream>
@@ -23,93 +24,60 @@
 using namespace pp::run;
 using namespace pprt;
 
-namespace {
-
-/// Of the ranks of one process.
-struct Totals {
+/// What the program says that "null" counts, of a setup, some steps and a
+/// teardown; and `instructions`, which nobody counts.
+static std::vector<NamedCount> predict(const Ranks &ranks, RankRange range,
+                                       uint64_t steps) {
   uint64_t instructions = 0, launches = 0, copies = 0, flags = 0, meetings = 0,
            bytes = 0;
-  double processorSeconds = 0;
-
-  void add(const Totals &other) {
-    instructions += other.instructions;
-    launches += other.launches;
-    copies += other.copies;
-    flags += other.flags;
-    meetings += other.meetings;
-    bytes += other.bytes;
-    processorSeconds += other.processorSeconds;
-  }
-};
-
-} // namespace
-
-/// What the program says, of a setup, some steps and a teardown.
-static Totals predict(const Ranks &ranks, RankRange range, uint64_t steps) {
-  Totals totals;
   for (uint32_t rank = range.begin; rank < range.end; ++rank)
     for (Section section : kSections)
       for (const auto &instruction :
            instructionsOf(ranks.program(rank), section)) {
         const uint64_t times = section == Section::body ? steps : 1;
-        totals.instructions += times;
+        instructions += times;
         switch (instruction->opcode) {
         case ppx::Opcode_run:
         case ppx::Opcode_gate:
-          totals.launches += times;
+          launches += times;
           break;
         case ppx::Opcode_copy:
-          totals.copies += times;
+          copies += times;
           break;
         case ppx::Opcode_flag:
-          totals.flags += times;
+          flags += times;
           break;
         case ppx::Opcode_send:
         case ppx::Opcode_recv:
         case ppx::Opcode_collective:
-          totals.meetings += times;
-          totals.bytes += times * sentBytes(ranks, rank, *instruction);
+          meetings += times;
+          bytes += times * sentBytes(ranks, rank, *instruction);
           break;
         default:
           break;
         }
       }
-  return totals;
+  return {{"launches", launches}, {"copies", copies},
+          {"flags", flags},       {"meetings", meetings},
+          {"bytes", bytes},       {"instructions", instructions}};
 }
 
-static Status compare(const Totals &expected,
-                      const std::vector<NamedCount> &got) {
-  const std::pair<const char *, uint64_t> all[] = {
-      {"launches", expected.launches},
-      {"copies", expected.copies},
-      {"flags", expected.flags},
-      {"meetings", expected.meetings},
-      {"bytes", expected.bytes}};
-  for (const auto &[name, value] : all)
-    for (const NamedCount &count : got)
-      if (count.name == name && count.value != value)
-        return Status(ExitCode::checkFailed,
-                      "null expects " + std::to_string(value) + " " + name +
-                          " by the program, got " +
-                          std::to_string(count.value));
-  return {};
-}
-
-/// All of them, at process 0.
-static Expected<Totals> sum(World &world, const Totals &mine) {
-  std::vector<std::byte> bytes(sizeof(mine));
-  std::memcpy(bytes.data(), &mine, sizeof(mine));
-  Expected<std::vector<std::vector<std::byte>>> all =
-      world.gather(std::move(bytes));
-  if (!all)
-    return all.status();
-  Totals totals;
-  for (const std::vector<std::byte> &process : *all) {
-    Totals its;
-    std::memcpy(&its, process.data(), sizeof(its));
-    totals.add(its);
+/// Each that is counted is as predicted, and no other is counted.
+static Status compare(const std::vector<NamedCount> &predicted,
+                      const std::vector<NamedCount> &counted) {
+  for (const NamedCount &count : counted) {
+    const auto its = std::find_if(
+        predicted.begin(), predicted.end(),
+        [&](const NamedCount &other) { return other.name == count.name; });
+    if (its == predicted.end() || its->value != count.value)
+      return Status(
+          ExitCode::checkFailed,
+          "null expects " +
+              (its == predicted.end() ? "no" : std::to_string(its->value)) +
+              " " + count.name + " by the program, got " +
+              std::to_string(count.value));
   }
-  return totals;
+  return {};
 }
 
 static double processorSeconds() {
@@ -155,11 +123,15 @@ Status pp::run::nullRun(const Options &options,
   const Ranks ranks(*artifact, session.mesh());
   const RankRange range =
       world->ranksOf(world->process(), session.mesh().worldSize());
-  Totals mine = predict(ranks, range, options.steps);
-  if (status = agree(compare(mine, session.counters())); !status.ok())
+  const std::vector<NamedCount> predicted =
+      predict(ranks, range, options.steps);
+  std::vector<NamedCount> counts = session.counters();
+  if (status = agree(compare(predicted, counts)); !status.ok())
     return status;
-  mine.processorSeconds = used;
-  const Expected<Totals> all = sum(*world, mine);
+  counts.push_back(predicted.back());
+  counts.push_back({"processor time", uint64_t(used * 1e9)});
+  const Expected<std::vector<NamedCount>> all =
+      sumCounts(*world, std::move(counts));
   if (!all)
     return all.status();
   if (traces)
@@ -170,15 +142,14 @@ Status pp::run::nullRun(const Options &options,
     return agree(status);
   out << "null computes nothing: there are no losses\n"
       << session.mesh().worldSize() << " ranks, " << options.steps
-      << " steps, counted as the program says: " << all->launches
-      << " launches, " << all->copies << " copies, " << all->flags << " flags, "
-      << all->meetings << " ends of meetings, " << all->bytes
-      << " bytes sent\n";
+      << " steps, counted as the program says:";
+  const size_t own = all->size() - 2; // the device's
+  out << " " << printCounts({all->begin(), all->begin() + long(own)}) << "\n";
   if (options.steps > 0)
     out << std::fixed << std::setprecision(3)
         << took.count() * 1e3 / double(options.steps) << " ms a step; of "
-        << all->instructions << " instructions each took "
-        << all->processorSeconds * 1e6 / double(all->instructions)
+        << (*all)[own].value << " instructions each took "
+        << double((*all)[own + 1].value) * 1e-3 / double((*all)[own].value)
         << " us of a processor" << std::endl;
   return agree(status);
 }

@@ -73,15 +73,14 @@ const char *readLimit(std::string_view text, std::optional<uint64_t> &limit) {
 }
 
 /// The devices that there are.
-const std::string &deviceList() {
-  static const std::string list = [] {
-    std::string text;
-    for (const std::string &name : pprt::deviceNames())
-      text += (text.empty() ? "" : " or ") + name;
-    return text;
-  }();
-  return list;
+std::string deviceList(const char *between) {
+  std::string text;
+  for (const std::string &name : pprt::deviceNames())
+    text += (text.empty() ? "" : between) + name;
+  return text;
 }
+const std::string deviceValue = deviceList("|"),
+                  expectedDevice = deviceList(" or ");
 
 const char *setSwitch(bool &field) {
   field = true;
@@ -158,16 +157,16 @@ const Option options[] = {
        return readLimit(v, o.cacheLimit);
      },
      needsRun | needsValues | needsCompiler},
-    {"device", "cpu|null",
-     "what the ranks run on: processors, or nothing: null computes nothing and "
-     "moves nothing, but dispatches every instruction, checks that all who "
-     "meet come in order, counts, and tells what that took",
+    {"device", deviceValue,
+     "what the ranks run on: cpu (default) is this machine's processors; null "
+     "computes nothing and moves nothing, but dispatches every instruction, "
+     "checks that all who meet come in order, counts, and tells what that took",
      [](std::string_view v, Options &o) {
        o.device = v;
        for (const std::string &name : pprt::deviceNames())
          if (v == name)
            return static_cast<const char *>(nullptr);
-       return deviceList().c_str();
+       return expectedDevice.c_str();
      }},
     {"target", "NAME",
      "which image of an artifact to take, or what to compile for: cpu, this "

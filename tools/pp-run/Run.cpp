@@ -11,6 +11,7 @@
 #include "Run.h"
 #include "../Process.h"
 #include "Compile.h"
+#include "Counts.h"
 #include "DryRun.h"
 #include "Interrupt.h"
 #include "Launch.h"
@@ -535,6 +536,12 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
                        "--verify expects the partitioned program "
                        "to compute what the model "
                        "does, got the differences above");
+  if (std::vector<NamedCount> counts = (*session)->counters();
+      trained.ok() && !counts.empty()) {
+    const auto all = sumCounts(*world, std::move(counts));
+    if (all && tells && !options.quiet)
+      std::cout << options.device << " counted " << printCounts(*all) << "\n";
+  }
   // A run that ended between steps keeps what it learnt, as if it had been
   // asked for fewer; one that failed within a step only tells what it measured.
   Options results = options;

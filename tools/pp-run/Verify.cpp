@@ -120,6 +120,8 @@ template <typename T> VerifyReport makeReport(const T &errors, bool isByRate) {
 Expected<std::unique_ptr<Session>>
 pp::run::startSession(const Compiled &program, const Start &start) {
   SessionOptions sessionOptions;
+  if (!start.judges)
+    sessionOptions.device = start.options.device;
   sessionOptions.resolver = program.resolver;
   sessionOptions.world = start.world;
   sessionOptions.leads = start.leads;
@@ -134,6 +136,11 @@ pp::run::startSession(const Compiled &program, const Start &start) {
       Session::create(program.artifact, sessionOptions);
   if (!session)
     return session;
+  if (!(*session)->keepsValues())
+    return Status(ExitCode::usage,
+                  "--device expects one with values for the host, as cpu has "
+                  "them, got '" +
+                      (*session)->device() + "', which has none");
   (*session)->initialize(start.options.seed);
   if (start.parameters)
     if (Status status = agree(loadParameters(*start.parameters, **session));
@@ -204,7 +211,8 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
     return startSession(*compiled,
                         {options, start.batches,
                          fitsFile ? start.parameters : nullptr,
-                         isShared ? start.world : nullptr, isShared});
+                         isShared ? start.world : nullptr, isShared,
+                         /*judges=*/variant != Variant::withGradients});
   };
   Expected<std::unique_ptr<Session>> session = startSession(program, start);
   if (!session)

@@ -31,6 +31,8 @@ struct Start {
   std::shared_ptr<pprt::World> world = nullptr;
   /// Whether these repeat what process 0 does to its sessions.
   bool leads = false;
+  /// The judge of another device runs on processors.
+  bool judges = false;
 };
 
 /// A new session of `program` with its initial values, after its setup.

@@ -72,7 +72,6 @@ class CpuDevice final : public Device {
 public:
   explicit CpuDevice(const DeviceOptions &options) : options(options) {}
 
-  const char *target() const override { return "cpu"; }
   uint64_t capacity() const override;
   Status load(const ppx::ArtifactT &artifact) override;
   Expected<std::unique_ptr<const Kernel>>

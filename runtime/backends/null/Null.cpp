@@ -176,7 +176,6 @@ private:
 
 class NullDevice final : public Device {
 public:
-  const char *target() const override { return "null"; }
   uint64_t capacity() const override {
     return std::numeric_limits<uint64_t>::max();
   }

@@ -90,6 +90,8 @@ public:
 
   const ppx::ArtifactT &artifact() const;
   const Mesh &mesh() const;
+  /// One of deviceNames().
+  const std::string &device() const;
   unsigned threadsPerRank() const;
   /// Whether the ranks' threads exceed the cores: times then measure the
   /// machine's scheduler, not the program.
@@ -161,7 +163,7 @@ public:
   uint64_t measuredPeakBytes(uint32_t rank) const;
   /// What the device counted since the session was made, for the ranks here. Of
   /// "null": launches, copies, flags, the meetings of each rank, and the bytes
-  /// that it would have sent in them; of others nothing.
+  /// that it would have sent in them; of "cpu" nothing.
   std::vector<NamedCount> counters() const;
   /// Heap allocations made by the rank's threads while they ran.
   uint64_t allocationCount(uint32_t rank) const;

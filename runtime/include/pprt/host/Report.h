@@ -84,6 +84,7 @@ struct Report {
   uint32_t world = 1;
   /// 0: what the cores give, which only a run knows.
   uint32_t threadsPerRank = 0;
+  /// One of deviceNames().
   std::string device = "cpu";
   std::optional<bool> isOversubscribed;
   std::vector<StepReport> steps;

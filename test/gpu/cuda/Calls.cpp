@@ -1,0 +1,390 @@
+//===- Calls.cpp - begin, errors, devices, contexts -----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled against CUDA's header, so that each call has the driver's type. What
+// the engine does not use is generated from the driver's list of exports, and
+// ends the process by name.
+//
+//===----------------------------------------------------------------------===//
+#include "Capture.h"
+#include "Kernels.h"
+#include "StandIn.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+using namespace standin;
+
+std::unique_ptr<Machine> standin::machine;
+std::mutex standin::lock;
+static void (*faultTaker)(const char *);
+static thread_local int contextOrdinal = -1;
+
+void standin::fault(const std::string &what) {
+  if (faultTaker)
+    return faultTaker(what.c_str());
+  std::fprintf(stderr, "libcuda stand-in: fault: %s\n", what.c_str());
+  std::abort();
+}
+
+void standin::notModelled(const std::string &what) {
+  std::fprintf(stderr, "libcuda stand-in: not modelled: %s\n", what.c_str());
+  std::abort();
+}
+
+extern "C" [[noreturn]] void ppUnknown(const char *call) { notModelled(call); }
+
+//===----------------------------------------------------------------------===//
+// Settings
+//===----------------------------------------------------------------------===//
+
+Machine::Machine(const char *text) {
+  std::istringstream lines(text);
+  std::string line;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::string word, call;
+    if (!(words >> word))
+      continue;
+    Settings::Failure failure = {0, CUDA_SUCCESS, word == "fault"};
+    int code = 0;
+    if (word == "seed")
+      words >> settings.seed;
+    else if (word == "devices")
+      words >> settings.devices;
+    else if (word == "memory")
+      words >> settings.memory;
+    else if (word == "version")
+      words >> settings.version;
+    else if (word == "fail" || word == "fault") {
+      words >> call >> failure.number >> code;
+      failure.result = CUresult(code);
+      settings.failures.insert({call, failure});
+    } else
+      notModelled("the setting '" + line + "'");
+    if (words.fail())
+      notModelled("the setting '" + line + "'");
+  }
+  random.seed(settings.seed);
+  devices.resize(settings.devices);
+  for (int i = 0; i < settings.devices; ++i)
+    devices[i].ordinal = i;
+}
+
+static std::string readSettings() {
+  const char *path = std::getenv("PP_STANDIN");
+  std::ifstream file(path ? path : "");
+  std::ostringstream text;
+  if (path && !(text << file.rdbuf()))
+    notModelled(std::string("the settings of '") + path + "'");
+  return text.str();
+}
+
+static void reset(const char *settings) {
+  std::lock_guard guard(lock);
+  machine.reset();
+  machine = std::make_unique<Machine>(settings);
+  contextOrdinal = -1;
+}
+
+static const char *leaks() {
+  static std::string text;
+  text.clear();
+  auto say = [&](uint64_t number, const char *what) {
+    if (number)
+      text += (text.empty() ? "" : ", ") + std::to_string(number) + ' ' + what;
+  };
+  std::lock_guard guard(lock);
+  if (!machine)
+    return "";
+  uint64_t retained = 0;
+  for (const Device &device : machine->devices)
+    retained += device.retained;
+  say(machine->memory.count(true), "device memory");
+  say(machine->memory.count(false), "pinned memory");
+  say(machine->streams.size(), "stream");
+  say(machine->events.size(), "event");
+  say(machine->modules.size(), "module");
+  say(machine->graphs.size(), "graph");
+  say(machine->executions.size(), "executable graph");
+  say(retained, "context");
+  return text.c_str();
+}
+
+static uint64_t count(const char *call) {
+  std::lock_guard guard(lock);
+  return machine ? machine->calls[call] : 0;
+}
+
+extern "C" const Control ppStandIn = {
+    reset, [](void (*taker)(const char *)) { faultTaker = taker; }, leaks,
+    count};
+
+//===----------------------------------------------------------------------===//
+// What every call begins with
+//===----------------------------------------------------------------------===//
+
+Device *standin::currentDevice() {
+  return contextOrdinal < 0 || size_t(contextOrdinal) >= machine->devices.size()
+             ? nullptr
+             : &machine->devices[contextOrdinal];
+}
+
+void standin::setCurrentDevice(Device *device) {
+  contextOrdinal = device ? device->ordinal : -1;
+}
+
+Call::Call(const char *name, Needs needs) : guard(lock) {
+  if (!machine)
+    machine = std::make_unique<Machine>(readSettings().c_str());
+  const uint64_t number = ++machine->calls[name];
+  machine->lateFailure = CUDA_SUCCESS;
+  const auto [first, last] = machine->settings.failures.equal_range(name);
+  for (auto at = first; at != last; ++at)
+    if (at->second.number == number) {
+      if (at->second.isLate)
+        machine->lateFailure = at->second.result;
+      else
+        result = at->second.result;
+    }
+  if (result != CUDA_SUCCESS || needs == nothing)
+    return;
+  if (!machine->isInitialised) {
+    result = CUDA_ERROR_NOT_INITIALIZED;
+    return;
+  }
+  if (needs == initialised)
+    return;
+  const Device *device = currentDevice();
+  if (!device || device->retained == 0) {
+    result = CUDA_ERROR_INVALID_CONTEXT;
+    return;
+  }
+  machine->drift();
+  result = device->failure;
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Error {
+  CUresult result;
+  const char *name, *text;
+};
+} // namespace
+
+static const Error *findError(CUresult result) {
+  static const Error errors[] = {
+#define PP_ERROR(name, text) {name, #name, text},
+#include "Errors.def"
+  };
+  for (const Error &error : errors)
+    if (error.result == result)
+      return &error;
+  return nullptr;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **name) {
+  const Error *found = findError(error);
+  *name = found ? found->name : nullptr;
+  return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text) {
+  const Error *found = findError(error);
+  *text = found ? found->text : nullptr;
+  return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+//===----------------------------------------------------------------------===//
+// Devices and their contexts
+//===----------------------------------------------------------------------===//
+
+CUresult cuInit(unsigned flags) {
+  PP_BEGIN(Call::nothing)
+  if (flags != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (machine->devices.empty())
+    return CUDA_ERROR_NO_DEVICE;
+  machine->isInitialised = true;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int *version) {
+  PP_BEGIN(Call::nothing)
+  *version = machine->settings.version;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int *number) {
+  PP_BEGIN(Call::initialised)
+  *number = int(machine->devices.size());
+  return CUDA_SUCCESS;
+}
+
+static bool isDevice(CUdevice device) {
+  return device >= 0 && size_t(device) < machine->devices.size();
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+  PP_BEGIN(Call::initialised)
+  if (!isDevice(ordinal))
+    return CUDA_ERROR_INVALID_DEVICE;
+  *device = ordinal;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
+  PP_BEGIN(Call::initialised)
+  if (!isDevice(device))
+    return CUDA_ERROR_INVALID_DEVICE;
+  std::snprintf(name, size_t(length), "stand-in of pp");
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device) {
+  PP_BEGIN(Call::initialised)
+  if (!isDevice(device))
+    return CUDA_ERROR_INVALID_DEVICE;
+  *bytes = machine->settings.memory;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
+  PP_BEGIN(Call::initialised)
+  if (!isDevice(device))
+    return CUDA_ERROR_INVALID_DEVICE;
+  std::memset(uuid->bytes, 0, sizeof(uuid->bytes));
+  uuid->bytes[15] = char(device);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
+                              CUdevice device) {
+  PP_BEGIN(Call::initialised)
+  if (!isDevice(device))
+    return CUDA_ERROR_INVALID_DEVICE;
+  switch (attribute) { // of an H100
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+    *value = 9;
+    break;
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+    *value = 0;
+    break;
+  case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+    *value = 132;
+    break;
+  case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+    *value = 32;
+    break;
+  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+    *value = 1024;
+    break;
+  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
+    *value = 49152;
+    break;
+  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+    *value = 232448;
+    break;
+  case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X:
+    *value = 0x7fffffff;
+    break;
+  case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
+    *value = 65535;
+    break;
+  case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z:
+    *value = 65535;
+    break;
+  case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+    *value = 1980000;
+    break;
+  case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+    *value = 2619000;
+    break;
+  case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+    *value = 5120;
+    break;
+  case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+    *value = 52428800;
+    break;
+  case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+    *value = device;
+    break;
+  case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
+    *value = 0;
+    break;
+  case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
+    *value = 0;
+    break;
+  case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
+    *value = 1;
+    break;
+  case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
+    *value = 1;
+    break;
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE:
+    *value = 0;
+    break;
+  default:
+    notModelled("the device attribute " + std::to_string(attribute));
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+  PP_BEGIN(Call::initialised)
+  if (!isDevice(device))
+    return CUDA_ERROR_INVALID_DEVICE;
+  ++machine->devices[device].retained;
+  *context = reinterpret_cast<CUcontext>(&machine->devices[device]);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
+  PP_BEGIN(Call::initialised)
+  if (!isDevice(device))
+    return CUDA_ERROR_INVALID_DEVICE;
+  if (machine->devices[device].retained == 0)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  // The failure of a device ends with its context.
+  if (--machine->devices[device].retained == 0)
+    machine->devices[device].failure = CUDA_SUCCESS;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context) {
+  PP_BEGIN(Call::initialised)
+  for (Device &device : machine->devices)
+    if (context == reinterpret_cast<CUcontext>(&device) &&
+        device.retained > 0) {
+      setCurrentDevice(&device);
+      return CUDA_SUCCESS;
+    }
+  if (context)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  setCurrentDevice(nullptr);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSynchronize() {
+  PP_BEGIN()
+  if (const CUresult refused = refuseWhileAnyCaptured())
+    return refused;
+  machine->finishAll();
+  return currentDevice()->failure;
+}
+
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  PP_BEGIN()
+  if (least)
+    *least = 0;
+  if (greatest)
+    *greatest = -5;
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,279 @@
+//===- CallsMemory.cpp - allocations, copies, fills -----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies and fills run in pieces. Bytes that were never written stay so where
+// they are copied to. A copy from memory that is not pinned takes it at once,
+// one to such memory ends before its call does, as the driver has it.
+//
+//===----------------------------------------------------------------------===//
+#include "Capture.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace standin;
+
+static constexpr uint64_t kContextBytes = uint64_t(300) << 20;
+
+static uint64_t freeBytes(int device) {
+  const uint64_t used = machine->memory.allocated(device) + kContextBytes;
+  return used < machine->settings.memory ? machine->settings.memory - used : 0;
+}
+
+CUresult cuMemGetInfo(size_t *free, size_t *total) {
+  PP_BEGIN()
+  *free = freeBytes(currentDevice()->ordinal);
+  *total = machine->settings.memory;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc(CUdeviceptr *address, size_t size) {
+  PP_BEGIN()
+  if (const CUresult refused = refuseUnsafe())
+    return refused;
+  if (!address || size == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  const int device = currentDevice()->ordinal;
+  Block *block = size <= freeBytes(device)
+                     ? machine->memory.allocate(device, size)
+                     : nullptr;
+  if (!block)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = block->address;
+  return CUDA_SUCCESS;
+}
+
+static CUresult release(uint64_t address, bool isDevice) {
+  if (address == 0)
+    return CUDA_SUCCESS;
+  if (const CUresult refused = refuseUnsafe())
+    return refused;
+  Block *block = machine->memory.at(address);
+  if (!block || (block->device >= 0) != isDevice)
+    return CUDA_ERROR_INVALID_VALUE;
+  const uint64_t end = address + block->size;
+  if (const std::string open =
+          machine->history.findOpen(machine->host, address, end);
+      !open.empty())
+    fault("the host frees " + machine->memory.describe(address) + ", and " +
+          open + " is not known to have ended");
+  for (const Block::Use &use : block->uses)
+    fault("the host frees " + machine->memory.describe(address) + ", and " +
+          use.by->what + " is not known to have ended");
+  machine->history.forget(address, end);
+  machine->memory.free(block);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemFree(CUdeviceptr address) {
+  PP_BEGIN()
+  return release(address, true);
+}
+
+CUresult cuMemHostAlloc(void **address, size_t size, unsigned flags) {
+  PP_BEGIN()
+  if (const CUresult refused = refuseUnsafe())
+    return refused;
+  if (!address || size == 0 || flags > 7)
+    return CUDA_ERROR_INVALID_VALUE;
+  Block *block = machine->memory.allocate(-1, size);
+  if (!block)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = reinterpret_cast<void *>(block->address);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemFreeHost(void *address) {
+  PP_BEGIN()
+  return release(reinterpret_cast<uint64_t>(address), false);
+}
+
+//===----------------------------------------------------------------------===//
+// What streams are given
+//===----------------------------------------------------------------------===//
+
+static Stream *findStream(CUstream handle) {
+  if (!handle)
+    notModelled("the legacy stream");
+  const auto found = machine->streams.find(handle);
+  return found == machine->streams.end() ? nullptr : found->second.get();
+}
+
+/// [begin, end) of a piece of `size` bytes; ends are multiples of `unit`.
+static std::pair<uint64_t, uint64_t>
+getPiece(uint64_t size, uint32_t pieces, uint32_t piece, uint64_t unit = 1) {
+  const uint64_t units = size / unit;
+  return {units * piece / pieces * unit, units * (piece + 1) / pieces * unit};
+}
+
+static uint32_t countPieces(uint64_t size) {
+  return uint32_t(std::clamp<uint64_t>(size / 64, 1, 8));
+}
+
+/// The block, or a fault: it was there when the operation was given.
+static Block *findStill(const Operation &operation, uint64_t address,
+                        uint64_t size) {
+  Block *block = machine->memory.find(address, size);
+  if (!block)
+    fault(operation.by->what + " uses " + machine->memory.describe(address));
+  return block;
+}
+
+/// A copy between blocks.
+static Work makeCopy(const char *what, uint64_t to, uint64_t from,
+                     uint64_t size) {
+  Work work;
+  work.what = what;
+  work.pieces = countPieces(size);
+  work.run = [=, pieces = work.pieces](Operation &operation, uint32_t piece) {
+    const auto [begin, end] = getPiece(size, pieces, piece);
+    Block *target = findStill(operation, to + begin, end - begin);
+    Block *source = findStill(operation, from + begin, end - begin);
+    if (!target || !source)
+      return CUDA_ERROR_ILLEGAL_ADDRESS;
+    machine->touch(operation, from + begin, from + end, false);
+    machine->touch(operation, to + begin, to + end, true);
+    const uint64_t at = to + begin - target->address;
+    const uint64_t there = from + begin - source->address;
+    std::memmove(target->bytes + at, source->bytes + there, end - begin);
+    if (target->written && source->written)
+      std::memmove(target->written + at, source->written + there, end - begin);
+    else if (target->written)
+      std::memset(target->written + at, 1, end - begin);
+    return CUDA_SUCCESS;
+  };
+  return work;
+}
+
+static bool isOnDevice(uint64_t address, uint64_t size) {
+  const Block *block = machine->memory.find(address, size);
+  return block && block->device >= 0;
+}
+
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
+                           CUstream handle) {
+  PP_BEGIN()
+  Stream *stream = findStream(handle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (size == 0)
+    return CUDA_SUCCESS;
+  if (!isOnDevice(to, size) || !from)
+    return CUDA_ERROR_INVALID_VALUE;
+  const auto source = reinterpret_cast<uint64_t>(from);
+  if (machine->memory.find(source, size)) {
+    Work work = makeCopy("cuMemcpyHtoDAsync", to, source, size);
+    work.loans = {{source, source + size, false}};
+    return machine->submit(*stream, std::move(work));
+  }
+  if (stream->capture)
+    notModelled("a copy from memory that is not pinned, captured");
+  Work work;
+  work.what = "cuMemcpyHtoDAsync";
+  work.pieces = countPieces(size);
+  auto staged = std::make_shared<std::vector<std::byte>>(size);
+  std::memcpy(staged->data(), from, size);
+  work.run = [=, pieces = work.pieces](Operation &operation, uint32_t piece) {
+    const auto [begin, end] = getPiece(size, pieces, piece);
+    Block *target = findStill(operation, to + begin, end - begin);
+    if (!target)
+      return CUDA_ERROR_ILLEGAL_ADDRESS;
+    machine->touch(operation, to + begin, to + end, true);
+    const uint64_t at = to + begin - target->address;
+    std::memcpy(target->bytes + at, staged->data() + begin, end - begin);
+    std::memset(target->written + at, 1, end - begin);
+    return CUDA_SUCCESS;
+  };
+  return machine->submit(*stream, std::move(work));
+}
+
+CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size,
+                           CUstream handle) {
+  PP_BEGIN()
+  Stream *stream = findStream(handle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (size == 0)
+    return CUDA_SUCCESS;
+  if (!isOnDevice(from, size) || !to)
+    return CUDA_ERROR_INVALID_VALUE;
+  const auto target = reinterpret_cast<uint64_t>(to);
+  if (machine->memory.find(target, size)) {
+    Work work = makeCopy("cuMemcpyDtoHAsync", target, from, size);
+    work.loans = {{target, target + size, true}};
+    return machine->submit(*stream, std::move(work));
+  }
+  if (stream->capture)
+    notModelled("a copy to memory that is not pinned, captured");
+  Work work;
+  work.what = "cuMemcpyDtoHAsync";
+  work.run = [=](Operation &operation, uint32_t) {
+    Block *source = findStill(operation, from, size);
+    if (!source)
+      return CUDA_ERROR_ILLEGAL_ADDRESS;
+    machine->touch(operation, from, from + size, false);
+    std::memcpy(to, source->bytes + (from - source->address), size);
+    return CUDA_SUCCESS;
+  };
+  machine->submit(*stream, std::move(work));
+  machine->finish(stream->last);
+  return machine->devices[stream->device].failure;
+}
+
+CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
+                           CUstream handle) {
+  PP_BEGIN()
+  Stream *stream = findStream(handle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (size == 0)
+    return CUDA_SUCCESS;
+  if (!isOnDevice(to, size) || !isOnDevice(from, size))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (from < to + size && to < from + size)
+    fault("cuMemcpyDtoDAsync copies between ranges that overlap");
+  return machine->submit(*stream,
+                         makeCopy("cuMemcpyDtoDAsync", to, from, size));
+}
+
+template <typename Value>
+static CUresult fill(const char *what, CUdeviceptr to, Value value,
+                     size_t elements, CUstream handle) {
+  Stream *stream = findStream(handle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (elements == 0)
+    return CUDA_SUCCESS;
+  const uint64_t size = elements * sizeof(Value);
+  if (!isOnDevice(to, size) || to % sizeof(Value) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  Work work;
+  work.what = what;
+  work.pieces = countPieces(size);
+  work.run = [=, pieces = work.pieces](Operation &operation, uint32_t piece) {
+    const auto [begin, end] = getPiece(size, pieces, piece, sizeof(Value));
+    Block *target = findStill(operation, to + begin, end - begin);
+    if (!target)
+      return CUDA_ERROR_ILLEGAL_ADDRESS;
+    machine->touch(operation, to + begin, to + end, true);
+    const uint64_t at = to - target->address;
+    for (uint64_t i = begin; i < end; i += sizeof(Value))
+      std::memcpy(target->bytes + at + i, &value, sizeof(Value));
+    std::memset(target->written + at + begin, 1, end - begin);
+    return CUDA_SUCCESS;
+  };
+  return machine->submit(*stream, std::move(work));
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t elements,
+                         CUstream stream) {
+  PP_BEGIN()
+  return fill("cuMemsetD8Async", to, value, elements, stream);
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t elements,
+                          CUstream stream) {
+  PP_BEGIN()
+  return fill("cuMemsetD32Async", to, uint32_t(value), elements, stream);
+}

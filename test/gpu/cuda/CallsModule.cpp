@@ -1,0 +1,212 @@
+//===- CallsModule.cpp - code, and its launches ---------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Code comes as the text of PTX; for machine code there is no machine. What a
+// launch does with memory is known when it has run.
+//
+//===----------------------------------------------------------------------===//
+#include "Capture.h"
+#include "Kernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace standin;
+
+/// The greatest version of PTX that a driver takes, as 10 * major + minor.
+static int getPtxVersion(int driver) {
+  if (driver >= 13000)
+    return 90 + (driver % 1000) / 10;
+  return std::min(80 + (driver % 1000) / 10, 88); // 12.0 has 8.0
+}
+
+static int readPtxVersion(const std::string &text) {
+  const size_t at = text.find(".version");
+  int major = 0, minor = 0;
+  return at != std::string::npos &&
+                 std::sscanf(text.c_str() + at, ".version %d.%d", &major,
+                             &minor) == 2
+             ? 10 * major + minor
+             : 0;
+}
+
+CUresult cuModuleLoadDataEx(CUmodule *result, const void *image,
+                            unsigned options, CUjit_option *names,
+                            void **values) {
+  PP_BEGIN()
+  if (const CUresult refused = refuseUnsafe())
+    return refused;
+  if (!result || !image)
+    return CUDA_ERROR_INVALID_VALUE;
+  static constexpr unsigned char kElf[] = {0x7f, 'E', 'L', 'F'},
+                                 kFat[] = {0x50, 0xed, 0x55, 0xba};
+  if (std::memcmp(image, kElf, 4) == 0 || std::memcmp(image, kFat, 4) == 0)
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  const std::string text = static_cast<const char *>(image);
+  const int version = readPtxVersion(text);
+  if (version > getPtxVersion(machine->settings.version))
+    return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  std::string error;
+  auto kernels = version ? parseKernels(text, error) : nullptr;
+  if (!kernels) {
+    char *log = nullptr;
+    size_t logBytes = 0;
+    for (unsigned i = 0; i < options; ++i) {
+      if (names[i] == CU_JIT_ERROR_LOG_BUFFER)
+        log = static_cast<char *>(values[i]);
+      if (names[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+        logBytes = reinterpret_cast<size_t>(values[i]);
+    }
+    if (log && logBytes)
+      log[error.copy(log, logBytes - 1)] = 0;
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  auto module = std::make_unique<Module>();
+  module->kernels = std::move(kernels);
+  module->device = currentDevice()->ordinal;
+  *result = reinterpret_cast<CUmodule>(module.get());
+  machine->modules[*result] = std::move(module);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleUnload(CUmodule handle) {
+  PP_BEGIN()
+  if (const CUresult refused = refuseUnsafe())
+    return refused;
+  const auto found = machine->modules.find(handle);
+  if (found == machine->modules.end())
+    return CUDA_ERROR_INVALID_HANDLE;
+  for (auto at = machine->functions.begin(); at != machine->functions.end();)
+    at = at->second->module == found->second.get()
+             ? machine->functions.erase(at)
+             : std::next(at);
+  machine->modules.erase(found);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction *result, CUmodule handle,
+                             const char *name) {
+  PP_BEGIN()
+  const auto found = machine->modules.find(handle);
+  if (found == machine->modules.end())
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (!found->second->kernels->has(name))
+    return CUDA_ERROR_NOT_FOUND;
+  auto function = std::make_unique<Function>();
+  function->module = found->second.get();
+  function->name = name;
+  *result = reinterpret_cast<CUfunction>(function.get());
+  machine->functions[*result] = std::move(function);
+  return CUDA_SUCCESS;
+}
+
+static Function *findFunction(CUfunction handle) {
+  const auto found = machine->functions.find(handle);
+  return found == machine->functions.end() ? nullptr : found->second.get();
+}
+
+CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
+                            CUfunction handle) {
+  PP_BEGIN()
+  const Function *function = findFunction(handle);
+  if (!function)
+    return CUDA_ERROR_INVALID_HANDLE;
+  switch (attribute) {
+  case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+    *value = 1024;
+    break;
+  case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+    *value = int(function->module->kernels->getSharedBytes(function->name));
+    break;
+  case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+    *value = 0;
+    break;
+  case CU_FUNC_ATTRIBUTE_NUM_REGS:
+    *value = 32;
+    break;
+  case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+    *value = function->sharedBytes;
+    break;
+  default:
+    notModelled("the function attribute " + std::to_string(attribute));
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute,
+                            int value) {
+  PP_BEGIN()
+  Function *function = findFunction(handle);
+  if (!function)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+    notModelled("the function attribute " + std::to_string(attribute));
+  if (value < 0 || value > 232448)
+    return CUDA_ERROR_INVALID_VALUE;
+  function->sharedBytes = value;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernel(CUfunction handle, unsigned gridX, unsigned gridY,
+                        unsigned gridZ, unsigned blockX, unsigned blockY,
+                        unsigned blockZ, unsigned sharedBytes,
+                        CUstream streamHandle, void **parameters,
+                        void **extra) {
+  PP_BEGIN()
+  const Function *function = findFunction(handle);
+  if (!streamHandle)
+    notModelled("the legacy stream");
+  const auto found = machine->streams.find(streamHandle);
+  if (!function || found == machine->streams.end())
+    return CUDA_ERROR_INVALID_HANDLE;
+  Stream &stream = *found->second;
+  if (extra)
+    notModelled("cuLaunchKernel with extra parameters");
+  if (stream.device != function->module->device)
+    return CUDA_ERROR_INVALID_HANDLE;
+  const uint64_t threads = uint64_t(blockX) * blockY * blockZ;
+  if (threads == 0 || threads > 1024 || blockZ > 64 || gridX == 0 ||
+      gridX > 0x7fffffff || gridY == 0 || gridY > 65535 || gridZ == 0 ||
+      gridZ > 65535 || sharedBytes > unsigned(function->sharedBytes))
+    return CUDA_ERROR_INVALID_VALUE;
+
+  const Kernels &kernels = *function->module->kernels;
+  KernelLaunch launch = {function->name,
+                         {gridX, gridY, gridZ},
+                         {blockX, blockY, blockZ},
+                         sharedBytes,
+                         {},
+                         0};
+  // Values are taken now; memory behind them is not.
+  size_t index = 0;
+  for (const auto &[offset, size] : kernels.getParameters(function->name)) {
+    launch.parameters.resize(offset + size);
+    std::memcpy(launch.parameters.data() + offset, parameters[index++], size);
+  }
+  Work work;
+  work.what = "the kernel '" + function->name + "'";
+  // The code may be unloaded as soon as the call returns; nobody should.
+  const CUmodule module = reinterpret_cast<CUmodule>(function->module);
+  work.run = [=](Operation &operation, uint32_t) mutable {
+    const auto still = machine->modules.find(module);
+    if (still == machine->modules.end()) {
+      fault(operation.by->what + " runs, and its module is unloaded");
+      return CUDA_ERROR_LAUNCH_FAILED;
+    }
+    KernelAccesses accesses;
+    std::string error;
+    launch.seed = machine->draw(uint64_t(1) << 63);
+    if (!still->second->kernels->run(launch, machine->memory, accesses,
+                                     error)) {
+      fault(operation.by->what + ": " + error);
+      return CUDA_ERROR_LAUNCH_FAILED;
+    }
+    for (const auto &[begin, end] : accesses.read)
+      machine->touch(operation, begin, end, false);
+    for (const auto &[begin, end] : accesses.written)
+      machine->touch(operation, begin, end, true);
+    return CUDA_SUCCESS;
+  };
+  return machine->submit(stream, std::move(work));
+}

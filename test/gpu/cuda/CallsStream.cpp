@@ -1,0 +1,275 @@
+//===- CallsStream.cpp - streams, events, graphs --------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A handle is the address of what it stands for, and looked up before it is
+// used: one that was destroyed is refused.
+//
+//===----------------------------------------------------------------------===//
+#include "Capture.h"
+
+#include <algorithm>
+
+using namespace standin;
+
+static Stream *findStream(CUstream handle) {
+  if (!handle)
+    notModelled("the legacy stream");
+  const auto found = machine->streams.find(handle);
+  return found == machine->streams.end() ? nullptr : found->second.get();
+}
+
+static Event *findEvent(CUevent handle) {
+  const auto found = machine->events.find(handle);
+  return found == machine->events.end() ? nullptr : found->second.get();
+}
+
+static CUresult failureOf(const Stream &stream) {
+  return machine->devices[stream.device].failure;
+}
+
+//===----------------------------------------------------------------------===//
+// Streams
+//===----------------------------------------------------------------------===//
+
+CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned flags,
+                                    int priority) {
+  PP_BEGIN()
+  if (!handle || flags > CU_STREAM_NON_BLOCKING)
+    return CUDA_ERROR_INVALID_VALUE;
+  // A blocking stream and the legacy stream wait for each other; nobody uses
+  // it.
+  auto stream = machine->makeStream(currentDevice()->ordinal);
+  *handle = reinterpret_cast<CUstream>(stream.get());
+  machine->streams[*handle] = std::move(stream);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamDestroy(CUstream handle) {
+  PP_BEGIN()
+  Stream *stream = findStream(handle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (stream->capture) {
+    stream->capture->isInvalid = true;
+    fault("the host destroys a stream that is in a capture");
+  }
+  const std::shared_ptr<Stream> keep = machine->streams[handle];
+  machine->streams.erase(handle);
+  machine->retire(keep);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamSynchronize(CUstream handle) {
+  PP_BEGIN()
+  Stream *stream = findStream(handle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (const CUresult refused = refuseWhileCaptured(*stream))
+    return refused;
+  machine->finish(stream->last);
+  return failureOf(*stream);
+}
+
+CUresult cuStreamQuery(CUstream handle) {
+  PP_BEGIN()
+  Stream *stream = findStream(handle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (const CUresult refused = refuseWhileCaptured(*stream))
+    return refused;
+  machine->answer(stream->patience, stream->last);
+  if (stream->last && !stream->last->hasEnded)
+    return CUDA_ERROR_NOT_READY;
+  if (stream->last)
+    machine->learn(*stream->last);
+  return failureOf(*stream);
+}
+
+CUresult cuStreamWaitEvent(CUstream handle, CUevent eventHandle,
+                           unsigned flags) {
+  PP_BEGIN()
+  Stream *stream = findStream(handle);
+  Event *event = findEvent(eventHandle);
+  if (!stream || !event)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (flags != 0)
+    notModelled("cuStreamWaitEvent with flags");
+  if (stream->capture || event->capture)
+    return waitCaptured(*stream, *event);
+  if (event->record)
+    machine->wait(*stream, event->record);
+  return CUDA_SUCCESS;
+}
+
+//===----------------------------------------------------------------------===//
+// Events
+//===----------------------------------------------------------------------===//
+
+CUresult cuEventCreate(CUevent *handle, unsigned flags) {
+  PP_BEGIN()
+  if (!handle || (flags & ~unsigned(CU_EVENT_BLOCKING_SYNC |
+                                    CU_EVENT_DISABLE_TIMING)) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  auto event = std::make_unique<Event>();
+  event->isTimed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+  *handle = reinterpret_cast<CUevent>(event.get());
+  machine->events[*handle] = std::move(event);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent handle, CUstream streamHandle) {
+  PP_BEGIN()
+  Event *event = findEvent(handle);
+  Stream *stream = findStream(streamHandle);
+  if (!event || !stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (stream->capture)
+    return recordCaptured(*stream, *event);
+  Work work;
+  work.what = "cuEventRecord";
+  machine->submit(*stream, std::move(work));
+  event->record = stream->last;
+  event->capture = nullptr;
+  return CUDA_SUCCESS;
+}
+
+/// An event of a capture has no time at which it comes.
+static CUresult refuseCaptured(Event &event) {
+  if (!event.capture)
+    return refuseUnsafe();
+  event.capture->isInvalid = true;
+  return CUDA_ERROR_CAPTURED_EVENT;
+}
+
+CUresult cuEventQuery(CUevent handle) {
+  PP_BEGIN()
+  Event *event = findEvent(handle);
+  if (!event)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (const CUresult refused = refuseCaptured(*event))
+    return refused;
+  if (!event->record)
+    return CUDA_SUCCESS;
+  machine->answer(event->patience, event->record);
+  if (!event->record->hasEnded)
+    return CUDA_ERROR_NOT_READY;
+  machine->learn(*event->record);
+  return machine->devices[event->record->device].failure;
+}
+
+CUresult cuEventSynchronize(CUevent handle) {
+  PP_BEGIN()
+  Event *event = findEvent(handle);
+  if (!event)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (const CUresult refused = refuseCaptured(*event))
+    return refused;
+  if (!event->record)
+    return CUDA_SUCCESS;
+  machine->finish(event->record);
+  return machine->devices[event->record->device].failure;
+}
+
+#undef cuEventElapsedTime
+extern "C" CUresult cuEventElapsedTime(float *milliseconds, CUevent begin,
+                                       CUevent end) {
+  PP_BEGIN()
+  const Event *first = findEvent(begin), *last = findEvent(end);
+  if (!first || !last || !first->isTimed || !last->isTimed || !first->record ||
+      !last->record)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (!first->record->hasEnded || !last->record->hasEnded)
+    return CUDA_ERROR_NOT_READY;
+  // A piece takes a microsecond.
+  *milliseconds =
+      (float(last->record->endedAt) - float(first->record->endedAt)) / 1000;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventDestroy(CUevent handle) {
+  PP_BEGIN()
+  return machine->events.erase(handle) ? CUDA_SUCCESS
+                                       : CUDA_ERROR_INVALID_HANDLE;
+}
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
+  PP_BEGIN()
+  Stream *stream = findStream(handle);
+  return stream ? beginCapture(*stream, mode) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuStreamEndCapture(CUstream handle, CUgraph *result) {
+  PP_BEGIN()
+  Stream *stream = findStream(handle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  *result = nullptr;
+  std::unique_ptr<Graph> graph;
+  if (const CUresult refused = endCapture(*stream, graph))
+    return refused;
+  *result = reinterpret_cast<CUgraph>(graph.get());
+  machine->graphs[*result] = std::move(graph);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
+  PP_BEGIN()
+  const Stream *stream = findStream(handle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  *status = !stream->capture             ? CU_STREAM_CAPTURE_STATUS_NONE
+            : stream->capture->isInvalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                         : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *result, CUgraph handle,
+                                     unsigned long long flags) {
+  PP_BEGIN()
+  const auto found = machine->graphs.find(handle);
+  if (found == machine->graphs.end() || !result)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (flags != 0)
+    notModelled("cuGraphInstantiateWithFlags with flags");
+  auto execution = std::make_unique<Execution>();
+  execution->graph = *found->second;
+  for (const Node &node : execution->graph.nodes)
+    while (execution->components.size() <= node.stream)
+      execution->components.push_back(machine->makeComponent());
+  *result = reinterpret_cast<CUgraphExec>(execution.get());
+  machine->executions[*result] = std::move(execution);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphLaunch(CUgraphExec handle, CUstream streamHandle) {
+  PP_BEGIN()
+  Stream *stream = findStream(streamHandle);
+  const auto found = machine->executions.find(handle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (found == machine->executions.end())
+    return CUDA_ERROR_INVALID_VALUE;
+  if (stream->capture)
+    notModelled("cuGraphLaunch in a capture");
+  return machine->launch(*found->second, *stream);
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec handle) {
+  PP_BEGIN()
+  const auto found = machine->executions.find(handle);
+  if (found == machine->executions.end())
+    return CUDA_ERROR_INVALID_VALUE;
+  machine->executions.erase(found);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphDestroy(CUgraph handle) {
+  PP_BEGIN()
+  return machine->graphs.erase(handle) ? CUDA_SUCCESS
+                                       : CUDA_ERROR_INVALID_VALUE;
+}

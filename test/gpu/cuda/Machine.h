@@ -1,0 +1,231 @@
+//===- Machine.h - what is behind the calls of the stand-in -----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nothing here runs by itself: an operation that is given to a stream waits
+// until a call needs it (synchronise, query), or until the seed lets some run
+// in the middle of any call. Among what may run, the seed chooses: heads of
+// streams whose events have come, and of graphs what has no predecessor left. A
+// copy runs in pieces, others in between. One lock is held in every call.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_GPU_CUDA_MACHINE_H
+#define PP_TEST_GPU_CUDA_MACHINE_H
+
+#include "Memory.h"
+#include "Order.h"
+
+#include <cuda.h>
+
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+
+namespace standin {
+
+struct Operation;
+
+/// What an operation does, as often as it is asked to: a graph runs it again.
+struct Work {
+  std::string what; ///< for messages
+  uint32_t pieces = 1;
+  /// One piece. An error is the device's from then on.
+  std::function<CUresult(Operation &, uint32_t piece)> run;
+  /// What it is known to do with pinned memory.
+  struct Loan {
+    uint64_t begin, end;
+    bool isWrite;
+  };
+  std::vector<Loan> loans;
+};
+
+struct Operation {
+  Work work;
+  History::By by;
+  int device = 0;
+  /// What must have ended, beside what is ahead in its stream.
+  std::vector<std::shared_ptr<Operation>> after;
+  uint32_t ran = 0; ///< pieces
+  bool hasEnded = false;
+  uint64_t endedAt = 0;            ///< in pieces that the machine has run
+  CUresult failure = CUDA_SUCCESS; ///< injected
+};
+using OperationPtr = std::shared_ptr<Operation>;
+
+struct Capture;
+
+struct Stream {
+  uint32_t component = 0;
+  uint32_t number = 0; ///< for messages
+  int device = 0;
+  Clock clock; ///< of what was given last
+  std::deque<OperationPtr> queue;
+  OperationPtr last;
+  uint32_t patience = 0; ///< queries until one is answered by running something
+  std::shared_ptr<Capture> capture; ///< null: none
+  std::vector<uint32_t> ends; ///< of a capture: what the next node depends on
+};
+
+struct Event {
+  bool isTimed = false;
+  OperationPtr record; ///< null: never recorded
+  uint32_t patience = 0;
+  std::shared_ptr<Capture> capture; ///< recorded in this one last
+  std::vector<uint32_t> ends;
+};
+
+struct Node {
+  Work work;
+  uint32_t stream = 0; ///< the capture's number of it
+  std::vector<uint32_t> after;
+};
+
+struct Graph {
+  std::vector<Node> nodes;
+  int device = 0;
+};
+
+/// An instantiated graph.
+struct Execution {
+  Graph graph;
+  std::vector<uint32_t> components; ///< one for each stream of the capture
+  Clock clock;                      ///< of the last launch
+  OperationPtr last;                ///< end of the last launch
+};
+
+struct Device {
+  int ordinal = 0;
+  uint64_t retained = 0;
+  CUresult failure = CUDA_SUCCESS; ///< of an operation: every call says it
+};
+
+struct Kernels; // Kernels.h
+
+struct Module {
+  std::unique_ptr<Kernels> kernels;
+  int device = 0;
+};
+
+struct Function {
+  Module *module = nullptr;
+  std::string name;
+  int sharedBytes = 48 << 10; ///< what a launch may ask for
+};
+
+struct Settings {
+  uint64_t seed = 0;
+  int devices = 1, version = 13000;
+  uint64_t memory = uint64_t(16) << 30;
+  struct Failure {
+    uint64_t number;
+    CUresult result;
+    bool isLate; ///< in the stream
+  };
+  std::multimap<std::string, Failure> failures; ///< by call
+};
+
+class Machine {
+public:
+  explicit Machine(const char *settings);
+  ~Machine();
+
+  Settings settings;
+  std::vector<Device> devices;
+  bool isInitialised = false;
+  Memory memory;
+  History history;
+  Clock host; ///< what the host knows to have ended
+  std::map<std::string, uint64_t> calls;
+  CUresult lateFailure = CUDA_SUCCESS; ///< of the call being made
+
+  // Live objects, by handle.
+  std::map<CUstream, std::shared_ptr<Stream>> streams;
+  std::map<CUevent, std::unique_ptr<Event>> events;
+  std::map<CUmodule, std::unique_ptr<Module>> modules;
+  std::map<CUfunction, std::unique_ptr<Function>> functions;
+  std::map<CUgraph, std::unique_ptr<Graph>> graphs;
+  std::map<CUgraphExec, std::unique_ptr<Execution>> executions;
+  std::set<std::shared_ptr<Capture>> captures; ///< that have not ended
+
+  uint32_t makeComponent() { return nextComponent++; }
+  std::shared_ptr<Stream> makeStream(int device);
+  /// A stream's handle is gone; what it was given still runs.
+  void retire(const std::shared_ptr<Stream> &stream);
+
+  /// Gives a stream work, or notes it as a node of the stream's capture.
+  CUresult submit(Stream &stream, Work work);
+  /// Makes what the stream is given from now on wait for `operation`.
+  void wait(Stream &stream, const OperationPtr &operation);
+  CUresult launch(Execution &execution, Stream &stream);
+
+  /// Runs until it has ended, and lets the host know.
+  void finish(const OperationPtr &operation);
+  /// Runs everything.
+  void finishAll();
+  /// Lets the host know that it has ended; it has.
+  void learn(const Operation &operation);
+  /// What a query runs: enough of them end every wait.
+  void answer(uint32_t &patience, const OperationPtr &operation);
+  /// What the seed lets run in the middle of a call.
+  void drift();
+
+  /// Notes an access of an operation that runs, and whether it has an order.
+  void touch(const Operation &operation, uint64_t begin, uint64_t end,
+             bool isWrite);
+  uint64_t draw(uint64_t below) { return random() % below; }
+  uint64_t now() const { return piecesRun; }
+
+private:
+  OperationPtr make(int device, Work work, uint32_t component, Clock &clock,
+                    std::vector<OperationPtr> after);
+  void enqueue(Stream &stream, const OperationPtr &operation);
+  bool isReady(const Operation &operation) const;
+  std::vector<OperationPtr> findReady();
+  /// What must run next for `operation` to end.
+  OperationPtr findNext(const OperationPtr &operation);
+  void runPiece(const OperationPtr &operation);
+
+  std::mt19937_64 random;
+  uint32_t nextComponent = 0, nextStream = 0;
+  uint64_t piecesRun = 0, operations = 0;
+  std::vector<std::shared_ptr<Stream>> queues; ///< with work, or with a handle
+  std::vector<OperationPtr> loose; ///< of graphs: in no stream's queue
+  std::map<const Operation *, Stream *> streamOf;
+};
+
+/// The one there is, and its lock.
+extern std::unique_ptr<Machine> machine;
+extern std::mutex lock;
+
+/// Says what no program may do, and ends the process unless a test takes it.
+void fault(const std::string &what);
+/// What this stand-in does not do, it says, and ends the process.
+[[noreturn]] void notModelled(const std::string &what);
+
+/// What each call begins with: counts it, and fails where the settings or the
+/// state of the device say so.
+class Call {
+public:
+  enum Needs { nothing, initialised, context };
+  explicit Call(const char *name, Needs needs = context);
+  CUresult result = CUDA_SUCCESS;
+
+private:
+  std::lock_guard<std::mutex> guard;
+};
+
+/// The device of the calling thread's context; null without one.
+Device *currentDevice();
+void setCurrentDevice(Device *device);
+
+#define PP_BEGIN(...)                                                          \
+  ::standin::Call call(__func__, ##__VA_ARGS__);                               \
+  if (call.result != CUDA_SUCCESS)                                             \
+    return call.result;
+
+} // namespace standin
+
+#endif // PP_TEST_GPU_CUDA_MACHINE_H

@@ -1,0 +1,73 @@
+//===- Memory.h - memory of devices, and pinned memory ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// An address of device memory is one that the host cannot touch; the bytes lie
+// elsewhere, beside one more each that says whether they were written.
+// Addresses are not used again. Pinned memory is mapped twice: pages of the
+// host's mapping are closed to it while a copy that it does not know to have
+// ended writes them, and read-only while one reads them. Who touches them all
+// the same is told by which copy and ended.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_GPU_CUDA_MEMORY_H
+#define PP_TEST_GPU_CUDA_MEMORY_H
+
+#include "Order.h"
+
+#include <cstddef>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace standin {
+
+/// One allocation.
+struct Block {
+  uint64_t address = 0, size = 0;
+  int device = -1;              ///< -1: pinned memory of the host
+  std::byte *bytes = nullptr;   ///< where they are
+  std::byte *written = nullptr; ///< not 0 once written; null: all are
+  std::byte *mapping = nullptr; ///< reserved at the address, in whole pages
+  uint64_t mappedBytes = 0;
+
+  /// Copies under way in pinned memory.
+  struct Use {
+    uint64_t begin, end;
+    bool isWrite;
+    History::By by;
+  };
+  std::list<Use> uses;
+};
+
+class Memory {
+public:
+  ~Memory();
+
+  /// Null if the system has no more.
+  Block *allocate(int device, uint64_t size);
+  void free(Block *block);
+  /// The block at exactly this address, or null.
+  Block *at(uint64_t address);
+  /// The block that holds [address, address + size), or null.
+  Block *find(uint64_t address, uint64_t size);
+  /// What lies at an address, in words: for messages.
+  std::string describe(uint64_t address) const;
+  uint64_t count(bool isDevice) const;
+  uint64_t allocated(int device) const;
+
+  /// A copy was issued that uses pinned memory: closes its pages.
+  void lend(Block *block, uint64_t begin, uint64_t end, bool isWrite,
+            const History::By &by);
+  /// Opens pages of copies that `host` knows to have ended.
+  void giveBack(const Clock &host);
+
+private:
+  std::map<uint64_t, std::unique_ptr<Block>> blocks; ///< by address
+  std::map<uint64_t, uint64_t> freed;                ///< sizes, by address
+};
+
+} // namespace standin
+
+#endif // PP_TEST_GPU_CUDA_MEMORY_H

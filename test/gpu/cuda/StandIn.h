@@ -1,0 +1,45 @@
+//===- StandIn.h - what a test says to the stand-in of libcuda --*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// libcuda.so.1 of test/gpu does what the driver does, on the processor, and is
+// found by its name as the driver is. Who finds the symbol `ppStandIn` in it
+// talks to a stand-in. Settings are lines of text, which a test hands over, or
+// which the file named by the environment variable PP_STANDIN has:
+//
+//   seed N             which of the orders that CUDA leaves open; 0: all as
+//   late
+//                      as can be, 1: all as early, others: drawn
+//   fail CALL K CODE   the K-th call of that name, from 1 on, returns the error
+//   fault CALL K CODE  it succeeds, and what it gave a stream fails there
+//   devices N          1 unless told
+//   memory BYTES       of a device
+//   version N          of CUDA: 13000 is 13.0
+//
+// A fault is what a GPU would hide, or show on some days: two accesses without
+// an order between them, the host in memory that a copy still uses. It is
+// printed and ends the process, unless a test takes it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_GPU_CUDA_STANDIN_H
+#define PP_TEST_GPU_CUDA_STANDIN_H
+
+#include <cstdint>
+
+namespace standin {
+
+/// The symbol `ppStandIn`.
+struct Control {
+  /// As in a new process, with these settings. Handles and memory are gone.
+  void (*reset)(const char *settings);
+  /// Who takes faults; null: they end the process.
+  void (*takeFaults)(void (*taker)(const char *fault));
+  /// How many objects of which kind are still there; empty for none.
+  const char *(*leaks)();
+  /// How often the call was made.
+  uint64_t (*count)(const char *call);
+};
+
+} // namespace standin
+
+#endif // PP_TEST_GPU_CUDA_STANDIN_H

@@ -59,7 +59,7 @@ static int train(pprt_session *session, int tells, const char *folder,
     if (!code)
       code = pprt_get_output(session, 0, &loss, sizeof(loss));
     if (!code && tells)
-      printf("step %ld loss %.9g\n", step, loss);
+      printf("step %ld loss %.9g\n", step + 1, loss);
   }
   if (!code)
     code = pprt_end(session);

@@ -77,7 +77,7 @@ static Status run(std::shared_ptr<World> world, const char *path,
     }
     // The first output is the loss.
     if (world->process() == 0)
-      std::printf("step %llu loss %.9g\n", (unsigned long long)step,
+      std::printf("step %llu loss %.9g\n", (unsigned long long)step + 1,
                   session.scalar(0));
   }
   if (Status status = session.end(); !status.ok())

@@ -48,7 +48,7 @@ static void transpose(const std::vector<uint64_t> &shape,
   }
 }
 
-/// The order that leads from a checkpoint's dimensions to the model's.
+/// The order that leads from a file's dimensions to the model's.
 static std::vector<uint32_t> inverse(const std::vector<uint32_t> &order) {
   std::vector<uint32_t> result(order.size());
   for (uint32_t i = 0; i < order.size(); ++i)
@@ -56,7 +56,8 @@ static std::vector<uint32_t> inverse(const std::vector<uint32_t> &order) {
   return result;
 }
 
-/// What checkpoints know: a parameter's type may split their dimensions.
+/// What other frameworks' files have: a parameter's type may split their
+/// dimensions.
 static const std::vector<uint64_t> &
 storedShape(const ppx::ArgumentT &argument) {
   return argument.stored_shape.empty() ? argument.shape : argument.stored_shape;
@@ -85,7 +86,7 @@ static Status loadParameter(const SafeTensors &file, uint32_t index,
 }
 
 Status pprt::host::loadParameters(const SafeTensors &file, Session &session) {
-  // Not every checkpoint has the states of what was trained.
+  // Not every file has the states of what was trained.
   std::vector<uint32_t> found;
   for (uint32_t i : parametersOf(session.artifact())) {
     const ppx::ArgumentT &argument = *session.artifact().arguments[i];

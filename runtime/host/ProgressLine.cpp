@@ -60,7 +60,7 @@ static std::string shortTime(double ms) {
 }
 
 std::string ProgressLine::countOf(const StepReport &step) const {
-  return "step " + std::to_string(step.step + 1) + "/" + std::to_string(steps) +
+  return "step " + std::to_string(step.step) + "/" + std::to_string(steps) +
          " ";
 }
 
@@ -77,7 +77,7 @@ std::vector<std::string> ProgressLine::describe(const StepReport &step,
     parts.push_back(shortNumber(1000.0 * static_cast<double>(itemsPerStep) /
                                 (step.ms + step.dataMs)) +
                     " " + itemName + "/s");
-  const uint64_t done = step.step + 1;
+  const uint64_t done = step.step;
   if (done < steps)
     parts.push_back(shortTime(elapsedMs / static_cast<double>(done) *
                               static_cast<double>(steps - done)) +
@@ -109,14 +109,13 @@ std::string ProgressLine::drawBar(const StepReport &step,
   const size_t width = std::min(maxBarWidth, room);
   if (width < minBarWidth)
     return count.substr(0, columns - 1);
-  const size_t filled =
-      steps ? std::min(step.step + 1, steps) * width / steps : 0;
+  const size_t filled = steps ? std::min(step.step, steps) * width / steps : 0;
   return count + "[" + std::string(filled, '#') +
          std::string(width - filled, '.') + "] " + line;
 }
 
 void ProgressLine::update(const StepReport &step, double elapsedMs) {
-  const bool isEnd = step.step == 0 || step.step + 1 >= steps;
+  const bool isEnd = step.step == 1 || step.step >= steps;
   const double silence = elapsedMs - shownMs;
   if (style == Style::lines) {
     const double limit = std::clamp(elapsedMs, minSilenceMs, maxSilenceMs);

@@ -16,7 +16,7 @@
 using namespace pprt::host;
 using Json = nlohmann::ordered_json;
 
-static constexpr int reportVersion = 1;
+static constexpr int reportVersion = 2;
 
 double pprt::host::quantile(std::vector<double> values, double q) {
   if (values.empty())

@@ -214,6 +214,7 @@ def cases():
     for option in "save", "report", "trace", "metrics":
         yield run("standard output by a letter", 2, f"--{option}|/dev/stdout|'-'", "mlp.mlir",
                   f"--{option}=-")
+    yield run("no key, and no option", 2, "unknown option '--resume' (see", "mlp.mlir", "--resume=yes")
     yield run("a device that is none", 2, "'--device' expects cpu or null|'abacus'", "mlp.mlir",
               "--device=abacus")
     for option in "--verify", "--save=t.safetensors", "--report=t.json", "--data=random":

@@ -273,7 +273,7 @@ def main():
         for kept in (2, STEPS + 1):
             run(GOAL, f"--trace-steps={kept}")
             errors += check_steps(json.loads((folder / "trace.json").read_text()), alone,
-                                  range(max(0, STEPS - kept), STEPS))
+                                  range(max(0, STEPS - kept) + 1, STEPS + 1))
     print("\n".join(errors) or "all figures agree")
     return 1 if errors else 0
 

@@ -385,10 +385,33 @@ TEST_F(ExecutorTest, ReportsADeadlock) {
       runThreads(use(builder.take()), 1, resolveModelKernel, 0.5);
   EXPECT_EQ(got.status.code(), ExitCode::hang);
   const std::string &text = got.status.message();
-  EXPECT_NE(text.find("hang at step 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("hang at step 1"), std::string::npos) << text;
   EXPECT_NE(text.find("missing 1"), std::string::npos) << text;
   EXPECT_NE(text.find("wait-for: 0 -> 1 -> 0"), std::string::npos) << text;
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST_F(ExecutorTest, ReportsADeadlockBeforeAndBehindTheSteps) {
+  for (const auto &[section, name] :
+       {std::pair{Section::setup, "hang in setup, "},
+        {Section::teardown, "hang in teardown, "}}) {
+    ArtifactBuilder builder;
+    builder.axis("pp", 2, ppx::AxisKind_stage);
+    for (uint32_t stage = 0; stage < 2; ++stage) {
+      ProgramBuilder program = builder.program({stage}, stage);
+      const uint32_t queue = program.queue("all");
+      const uint32_t in = program.slot("in", 4), out = program.slot("out", 4);
+      program.begin(Section::body);
+      program.step(queue);
+      program.begin(section);
+      program.recv(queue, 1 - stage, in);
+      program.send(queue, 1 - stage, out);
+    }
+    const Outcome got =
+        runThreads(use(builder.take()), 1, resolveModelKernel, 0.5);
+    EXPECT_EQ(got.status.code(), ExitCode::hang);
+    EXPECT_EQ(got.status.message().find(name), 0u) << got.status.message();
+  }
 }
 
 // An arena that takes longer to fill than ranks may be idle.

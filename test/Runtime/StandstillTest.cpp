@@ -139,7 +139,7 @@ TEST(Hang, ADeadlockIsToldOfAllRanks) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
   EXPECT_EQ(status.code(), ExitCode::hang);
   const std::string &text = status.message();
-  EXPECT_EQ(text.find("hang at step 0, "), 0u) << text;
+  EXPECT_EQ(text.find("hang at step 1, "), 0u) << text;
   for (const char *expected :
        {"\n  rank 0: has finished", "\n  rank 1: waits in ", "missing 2)",
         "\n  rank 2: waits in ", "missing 1)", "\n  wait-for: 1 -> 2 -> 1"})

@@ -242,6 +242,10 @@ SourceModule::~SourceModule() = default;
 
 bool pp::run::hasCompiler() { return true; }
 
+bool pp::run::isPlanKey(const std::string &name) {
+  return pp::lookupPlanKey(name) != nullptr;
+}
+
 Expected<std::unique_ptr<SourceModule>>
 SourceModule::parse(const std::string &name, const std::string &text,
                     uint64_t cacheLimit, const std::string &target) {

@@ -51,6 +51,9 @@ struct UpdateRule {
   std::function<double(uint64_t)> rate;
 };
 
+/// Whether --parallelize knows the key.
+bool isPlanKey(const std::string &name);
+
 /// Whether this build can take modules.
 bool hasCompiler();
 

@@ -14,6 +14,7 @@ using namespace pprt;
 std::string pp::describeVersion() { return "pp " PP_VERSION " (no compiler)"; }
 
 bool pp::run::hasCompiler() { return false; }
+bool pp::run::isPlanKey(const std::string &) { return false; }
 
 struct SourceModule::State {};
 

@@ -111,11 +111,14 @@ const Option options[] = {
     {"seed", "N", "of initial values and random data (default 0)",
      [](std::string_view v, Options &o) { return readNumber(v, o.seed); },
      needsRun | needsValues},
-    {"parameters", "FILE.safetensors", "start from these parameters",
+    {"parameters", "FILE.safetensors",
+     "start from these parameters, and from the model's states that the file "
+     "has; the optimizer begins anew",
      [](std::string_view v, Options &o) { return readText(v, o.parameters); },
      needsRun | needsValues},
     {"save", "FILE.safetensors",
-     "write the parameters at the end, whole, whatever the partition",
+     "write the parameters and the model's states at the end, whole, whatever "
+     "the partition; nothing of the optimizer",
      [](std::string_view v, Options &o) { return readResult(v, o.save); },
      needsRun | needsValues},
     {"verify", "", "first compare a few steps with the unpartitioned model",
@@ -224,8 +227,9 @@ Status unknownOption(std::string_view name, bool hasValue) {
     if (editDistance(name, option.name) <= 2)
       return usageError(message + ", did you mean '--" +
                         std::string(option.name) + "'?");
-  if (hasValue)
-    message += "; keys of a plan, as dp=2, go into --parallelize=\"dp=2\"";
+  if (hasValue && isPlanKey(std::string(name)))
+    message += ": as a key of a plan it goes into --parallelize=\"" +
+               std::string(name) + "=...\"";
   return usageError(message);
 }
 

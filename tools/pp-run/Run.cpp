@@ -304,10 +304,11 @@ Status train(Session &session, const Batches &batches, const Options &options,
       if (Status status = session.collect(); !status.ok())
         return status;
       if (tells)
-        lastSteps->add(session, step);
+        lastSteps->add(session, step + 1);
     }
     const double value = session.scalar(loss);
-    report.steps.push_back({step, value, Milliseconds(done - begin).count()});
+    report.steps.push_back(
+        {step + 1, value, Milliseconds(done - begin).count()});
     report.steps.back().dataMs = Milliseconds(begin - asked).count();
     for (auto &metric : readMetrics(session))
       report.steps.back().metrics.push_back(metric);

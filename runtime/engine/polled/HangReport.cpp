@@ -245,8 +245,16 @@ std::string Reporter::report(int64_t step, double seconds) {
     lines.push_back(describe(rank));
   char time[32];
   std::snprintf(time, sizeof(time), "%.1f", seconds);
-  std::string text = "hang at step " + std::to_string(step) + ", " + time +
-                     " s without progress";
+  // Who has finished waits for the others, in the same section.
+  int section = -1;
+  for (const RankState &rank : states)
+    section = std::max(section, rank.section);
+  std::string text =
+      section == int(Section::body)
+          ? "hang at step " + std::to_string(step + 1)
+          : std::string("hang in ") +
+                (section == int(Section::setup) ? "setup" : "teardown");
+  text += std::string(", ") + time + " s without progress";
   const auto nameOf = [&](size_t line) {
     return "rank " + std::to_string(states[line].index);
   };

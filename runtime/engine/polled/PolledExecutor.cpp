@@ -283,7 +283,7 @@ void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
     if (idle >= kBlocked && isInterrupted && isInterrupted()) {
       lock.unlock();
       state->fail(Status(ExitCode::interrupted,
-                         "interrupted in step " + std::to_string(step) +
+                         "interrupted in step " + std::to_string(step + 1) +
                              ", in which nothing happened any more"));
       lock.lock();
     } else if (idle >= timeout && now - asked >= timeout / 8) {

@@ -14,6 +14,7 @@
 #include "DependencyGraph.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace pprt;
 using namespace pprt::checks;
@@ -39,6 +40,10 @@ private:
 
   Hop anIncompleteHop(Node head) const;
   std::vector<Hop> shortestCycleThrough(Node head) const;
+  bool isOfOneQueue(const Hop &hop) const {
+    return ranks.instruction(graph[hop.waiter]).queue ==
+           ranks.instruction(graph[hop.before]).queue;
+  }
   std::string describeNode(Node node) const;
   std::string describeCycle(const std::vector<Hop> &cycle) const;
 
@@ -93,14 +98,24 @@ std::string CycleFinder::describeNode(Node node) const {
 std::string CycleFinder::describeCycle(const std::vector<Hop> &cycle) const {
   std::string result =
       describeNode(cycle.front().waiter) + ": expects to complete, got a cycle";
+  size_t between = 0;
+  bool isFirst = true;
   for (size_t i = 0; i < cycle.size(); ++i) {
     const Hop &hop = cycle[i];
-    const bool sameQueue = ranks.instruction(graph[hop.waiter]).queue ==
-                           ranks.instruction(graph[hop.before]).queue;
-    result += text("\n    ", i == 0 ? "it " : "which ",
+    const bool sameQueue = isOfOneQueue(hop);
+    const Node next = cycle[(i + 1) % cycle.size()].waiter;
+    // What comes after a whole run of its queue comes after the first of it.
+    if (sameQueue && next == hop.before && i + 1 < cycle.size() &&
+        isOfOneQueue(cycle[i + 1])) {
+      ++between;
+      continue;
+    }
+    result += text("\n    ", std::exchange(isFirst, false) ? "it " : "which ",
                    sameQueue ? "comes after " : "waits for ",
                    describeNode(hop.before));
-    const Node next = cycle[(i + 1) % cycle.size()].waiter;
+    if (between > 0)
+      result += text(", with ", between, " between");
+    between = 0;
     if (next != hop.before)
       result += text("\n    which meets ", describeNode(next));
   }

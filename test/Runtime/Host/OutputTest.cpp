@@ -30,10 +30,10 @@ TEST(Report, HasTheKeysOfVersion1) {
   report.isOversubscribed = true;
   report.itemsPerStep = 100;
   // The first step is slow: it is reported, but not part of the statistics.
-  report.steps = {{0, 5.5, 900},
-                  {1, 5.25, 10, {}, 5},
-                  {2, 5.0, 20, {}, 5},
-                  {3, 4.75, 30, {{"accuracy", {0.5}}}, 20}};
+  report.steps = {{1, 5.5, 900},
+                  {2, 5.25, 10, {}, 5},
+                  {3, 5.0, 20, {}, 5},
+                  {4, 4.75, 30, {{"accuracy", {0.5}}}, 20}};
   report.compileMs = 3;
   report.passesMs = 1;
   report.kernelsMs = 2;
@@ -54,11 +54,11 @@ TEST(Report, HasTheKeysOfVersion1) {
   report.verify = VerifyReport{true,  "exact", "interpreter", 1e-12,
                                2e-12, 3e-12,   std::nullopt,  5e-12};
   EXPECT_EQ(parse(printReport(report)), parse(R"({
-    "version": 1, "world": 8, "threads_per_rank": 3, "device": "cpu", "oversubscribed": true,
-    "steps": [{"step": 0, "loss": 5.5, "ms": 900.0, "data_ms": 0.0},
-              {"step": 1, "loss": 5.25, "ms": 10.0, "data_ms": 5.0},
-              {"step": 2, "loss": 5.0, "ms": 20.0, "data_ms": 5.0},
-              {"step": 3, "loss": 4.75, "metrics": {"accuracy": 0.5}, "ms": 30.0,
+    "version": 2, "world": 8, "threads_per_rank": 3, "device": "cpu", "oversubscribed": true,
+    "steps": [{"step": 1, "loss": 5.5, "ms": 900.0, "data_ms": 0.0},
+              {"step": 2, "loss": 5.25, "ms": 10.0, "data_ms": 5.0},
+              {"step": 3, "loss": 5.0, "ms": 20.0, "data_ms": 5.0},
+              {"step": 4, "loss": 4.75, "metrics": {"accuracy": 0.5}, "ms": 30.0,
                "data_ms": 20.0}],
     "step_ms": {"median": 20.0, "p95": 29.0},
     "items_per_s": 4000.0,
@@ -91,7 +91,7 @@ TEST(Report, HasTheKeysOfVersion1) {
 
 TEST(Report, SaysWhatWasNotMeasured) {
   Report report;
-  report.steps = {{0, NAN, 10}};
+  report.steps = {{1, NAN, 10}};
   report.memory = {{0, {100}, {}}};
   Json json = parse(printReport(report));
   EXPECT_TRUE(json["bubble"]["measured"].is_null());
@@ -156,9 +156,8 @@ static std::string showSteps(ProgressLine::Style style, uint64_t steps,
   std::ostringstream out;
   {
     ProgressLine progress(out, style, steps, 4096, "tokens", columns);
-    for (uint64_t step = 0; step < steps; ++step)
-      progress.update({step, like.loss, ms, like.metrics},
-                      ms * double(step + 1));
+    for (uint64_t step = 1; step <= steps; ++step)
+      progress.update({step, like.loss, ms, like.metrics}, ms * double(step));
   }
   return out.str();
 }
@@ -167,9 +166,9 @@ TEST(ProgressLine, PlainLinesHaveNoControlCodes) {
   std::ostringstream out;
   {
     ProgressLine progress(out, ProgressLine::Style::lines, 2, 4096, "tokens");
-    progress.update({0, 5.5, 400, {{"accuracy", {0.25}}, {"norms", {1, 2}}}},
+    progress.update({1, 5.5, 400, {{"accuracy", {0.25}}, {"norms", {1, 2}}}},
                     400);
-    progress.update({1, 5.25, 410}, 810);
+    progress.update({2, 5.25, 410}, 810);
   }
   EXPECT_EQ(out.str(), "step 1/2 loss 5.5000 | 400.0 ms | 10.2k tokens/s | 0s "
                        "left | accuracy 0.25\n"
@@ -181,7 +180,7 @@ TEST(ProgressLine, ItemsCountTheTimeOfReading) {
   std::ostringstream out;
   {
     ProgressLine progress(out, ProgressLine::Style::lines, 1, 4096, "tokens");
-    StepReport step = {0, 5.5, 400};
+    StepReport step = {1, 5.5, 400};
     step.dataMs = 1648;
     progress.update(step, 2048);
   }
@@ -203,10 +202,10 @@ TEST(ProgressLine, BarIsRedrawnInPlace) {
   std::ostringstream out;
   {
     ProgressLine progress(out, ProgressLine::Style::bar, 4, 0, "samples");
-    progress.update({0, 2, 100000}, 100000);
-    progress.update({1, 1, 10}, 100010); // Too soon to be drawn.
-    progress.update({2, 1, 50}, 100060);
-    progress.update({3, 0.5, 1}, 100061);
+    progress.update({1, 2, 100000}, 100000);
+    progress.update({2, 1, 10}, 100010); // Too soon to be drawn.
+    progress.update({3, 1, 50}, 100060);
+    progress.update({4, 0.5, 1}, 100061);
   }
   EXPECT_EQ(out.str(),
             "\rstep 1/4 [#####...............] loss 2.0000 | 100000.0 ms | "
@@ -243,11 +242,11 @@ TEST_F(FilesTest, MetricsAreLinesThatCanBeFollowed) {
   auto file = MetricsFile::create(name);
   ASSERT_TRUE(file) << file.status().message();
   ASSERT_TRUE(
-      file->add({0, 5.5, 2, {{"accuracy", {0.25}}, {"n", {1, 2}}}}).ok());
-  EXPECT_EQ(get("metrics"), "{\"step\":0,\"loss\":5.5,\"metrics\":{"
+      file->add({1, 5.5, 2, {{"accuracy", {0.25}}, {"n", {1, 2}}}}).ok());
+  EXPECT_EQ(get("metrics"), "{\"step\":1,\"loss\":5.5,\"metrics\":{"
                             "\"accuracy\":0.25,\"n\":[1.0,2.0]},\"ms\":2.0}\n");
-  ASSERT_TRUE(file->add({1, NAN, 3}).ok());
-  EXPECT_NE(get("metrics").find("{\"step\":1,\"loss\":null,\"ms\":3.0}\n"),
+  ASSERT_TRUE(file->add({2, NAN, 3}).ok());
+  EXPECT_NE(get("metrics").find("{\"step\":2,\"loss\":null,\"ms\":3.0}\n"),
             std::string::npos);
   EXPECT_EQ(MetricsFile::create(path("no/folder")).status().code(),
             pprt::ExitCode::io);

@@ -36,7 +36,7 @@ public:
   /// At least one.
   explicit LastSteps(uint64_t most) : most(most) {}
 
-  /// Takes the step that the session has made last; of other processes' ranks
+  /// Takes the step that the session has made last, the `step`-th; of other processes' ranks
   /// what was collected since.
   void add(const Session &session, uint64_t step);
   /// Of all of them, one after another, with a row that names them.

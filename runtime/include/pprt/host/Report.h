@@ -23,6 +23,7 @@
 namespace pprt::host {
 
 struct StepReport {
+  /// How many have been made, with this one: the first is 1.
   uint64_t step = 0;
   double loss = 0, ms = 0;
   /// Results of the model beyond the loss, by name, row-major.

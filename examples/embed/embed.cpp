@@ -68,7 +68,6 @@ int main() {
   auto session = pprt::Session::create(artifact, how);
   if (!session)
     return fail(session.status().message());
-  (*session)->initialize(/*seed=*/0);
 
   // Whole tensors go in and come out, however they are split.
   std::vector<float> x(config.batch * config.input);
@@ -82,7 +81,8 @@ int main() {
                                 values.size() * sizeof(values[0]));
   };
   for (const pprt::Status &status :
-       {give("x", x), give("labels", labels), (*session)->begin()})
+       {(*session)->initialize(/*seed=*/0), give("x", x),
+        give("labels", labels), (*session)->begin()})
     if (!status.ok())
       return fail(status.message());
   for (int step = 1; step <= 3; ++step) {

@@ -75,7 +75,7 @@ createLike(const Call &call, const std::shared_ptr<World> &world,
 static void repeat(const Call &call, Session &session) {
   switch (call.kind) {
   case CallKind::initialize:
-    return session.initialize(
+    return (void)session.initialize(
         call.number, {reinterpret_cast<const uint8_t *>(call.bytes.data()),
                       reinterpret_cast<const uint8_t *>(call.bytes.data()) +
                           call.bytes.size()});

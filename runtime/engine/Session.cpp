@@ -233,22 +233,49 @@ Status Session::State::run(Section section, int64_t step) {
   return failure;
 }
 
-Status Session::begin() {
-  const Status told = state->tell(CallKind::begin);
-  return told.ok() ? state->run(Section::setup, -1) : told;
+Status Session::State::expect(Phase wanted, const char *call) const {
+  if (!failure.ok())
+    return failure;
+  if (phase == wanted)
+    return {};
+  static constexpr const char *kNames[] = {"opened", "begun", "ended"};
+  return Status(ExitCode::usage,
+                std::string(call) + " expects a session that is " +
+                    kNames[size_t(wanted)] + ", got one that is " +
+                    kNames[size_t(phase)]);
 }
 
-bool Session::isStuck() const { return state->executor->isStuck(); }
+Status Session::begin() {
+  Status status = state->expect(State::Phase::opened, "begin");
+  if (status.ok())
+    status = state->tell(CallKind::begin);
+  if (status.ok())
+    status = state->run(Section::setup, -1);
+  if (status.ok())
+    state->phase = State::Phase::begun;
+  return status;
+}
 
 Status Session::step() {
-  const Status told = state->tell(CallKind::step);
-  return told.ok() ? state->run(Section::body, state->steps++) : told;
+  Status status = state->expect(State::Phase::begun, "a step");
+  if (status.ok())
+    status = state->tell(CallKind::step);
+  return status.ok() ? state->run(Section::body, state->steps++) : status;
 }
 
 Status Session::end() {
-  const Status told = state->tell(CallKind::end);
-  return told.ok() ? state->run(Section::teardown, state->steps) : told;
+  Status status = state->expect(State::Phase::begun, "end");
+  if (status.ok())
+    status = state->tell(CallKind::end);
+  if (status.ok())
+    status = state->run(Section::teardown, state->steps);
+  if (status.ok())
+    state->phase = State::Phase::ended;
+  return status;
 }
+
+bool Session::isStuck() const { return state->executor->isStuck(); }
+const Status &Session::failure() const { return state->failure; }
 
 const void *Session::output(uint32_t output) const {
   return state->host->outputValues[output].data();

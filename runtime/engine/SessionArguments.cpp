@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "SessionState.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
@@ -56,8 +57,34 @@ Session::State::firstHolders(uint32_t argument) const {
   return holders;
 }
 
-void Session::initialize(uint64_t seed, const std::vector<uint8_t> &keeps) {
-  (void)state->tell(CallKind::initialize, seed, keeps.data(), keeps.size());
+/// Replicas that start from other values stay apart, and nobody notices.
+Status
+Session::State::compareInitialization(uint64_t seed,
+                                      const std::vector<uint8_t> &keeps) const {
+  if (world->processCount() == 1)
+    return {};
+  std::vector<std::byte> mine(sizeof(seed));
+  std::memcpy(mine.data(), &seed, sizeof(seed));
+  if (Status status =
+          expectSame(*world, std::move(mine), "seed", "initialize all by one");
+      !status.ok())
+    return status;
+  std::vector<std::byte> kept(artifact->arguments.size());
+  for (size_t i = 0; i < std::min(keeps.size(), kept.size()); ++i)
+    kept[i] = std::byte(keeps[i] != 0 && !isInput(uint32_t(i)));
+  return expectSame(*world, std::move(kept), "arguments to have values",
+                    "set or load the same ones everywhere");
+}
+
+Status Session::initialize(uint64_t seed, const std::vector<uint8_t> &keeps) {
+  if (Status status = state->checkStopped(); !status.ok())
+    return status;
+  if (Status status =
+          state->tell(CallKind::initialize, seed, keeps.data(), keeps.size());
+      !status.ok())
+    return status;
+  if (Status status = state->compareInitialization(seed, keeps); !status.ok())
+    return status;
   const ppx::InitializerT zeros;
   for (uint32_t i = 0; i < state->artifact->arguments.size(); ++i) {
     const ppx::ArgumentT &argument = *state->artifact->arguments[i];
@@ -69,6 +96,7 @@ void Session::initialize(uint64_t seed, const std::vector<uint8_t> &keeps) {
                        state->host->arguments[i].runs(origin, bytes));
     });
   }
+  return {};
 }
 
 std::optional<uint32_t> Session::findArgument(const std::string &name) const {

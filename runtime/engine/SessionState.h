@@ -23,6 +23,8 @@
 namespace pprt {
 
 struct Session::State {
+  enum class Phase { opened, begun, ended };
+
   std::shared_ptr<const ppx::ArtifactT> artifact;
   std::shared_ptr<HostBuffers> host;
   std::shared_ptr<World> world;
@@ -32,9 +34,10 @@ struct Session::State {
   std::unique_ptr<Executor> executor;
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
   unsigned threads = 1, cores = 1;
+  Phase phase = Phase::opened;
   int64_t steps = 0;
   std::vector<RowRange> inputRows; ///< by argument
-  Status failure;     ///< the first of all processes
+  Status failure;                  ///< the first of all processes
   uint64_t leads = 0; ///< how the others call this session, if it leads
   /// By rank, what other processes have measured.
   std::vector<Measurements> collected;
@@ -47,8 +50,12 @@ struct Session::State {
   /// Starts the executor of this process's ranks.
   Status start(const SessionOptions &options,
                std::shared_ptr<Transport> transport);
+  /// Whether `call` comes in its turn.
+  Status expect(Phase wanted, const char *call) const;
   /// The same in all processes.
   Status run(Section section, int64_t step);
+  Status compareInitialization(uint64_t seed,
+                               const std::vector<uint8_t> &keeps) const;
   Status agree(const Status &mine);
   Status gatherOutputs(Section section);
   Status readClocks();

@@ -162,7 +162,9 @@ Status pp::testing::takeSteps(
       options);
   if (!session)
     return session.status();
-  (*session)->initialize(/*seed=*/0); // padding, too
+  // Padding, too.
+  if (Status status = (*session)->initialize(/*seed=*/0); !status.ok())
+    return status;
   auto batch = setArguments(**session, arguments);
   if (!batch)
     return batch.status();

@@ -243,6 +243,7 @@ TEST(Failures, ARankThatWaitsForItselfIsWoken) {
   options.hangTimeoutSeconds = 0.2;
   auto created = Session::create(share(builder), options);
   ASSERT_TRUE(created.ok()) << created.status().message();
+  ASSERT_TRUE((*created)->begin().ok());
   EXPECT_EQ((*created)->step().code(), ExitCode::hang);
   EXPECT_FALSE((*created)->isStuck());
 }
@@ -272,8 +273,10 @@ TEST(Failures, AStuckSessionTellsNothing) {
     std::vector<float> batch(4, 1.0f);
     ASSERT_TRUE(session.setInput(input, batch.data(), 16).ok());
   }
+  ASSERT_TRUE(session.begin().ok());
   EXPECT_EQ(session.step().code(), ExitCode::hang);
   ASSERT_TRUE(session.isStuck());
+  EXPECT_EQ(session.initialize(1).code(), ExitCode::hang);
   EXPECT_EQ(session.getArgument(parameter, values, 16).code(), ExitCode::hang);
   EXPECT_EQ(session.setArgument(parameter, values, 16).code(), ExitCode::hang);
   EXPECT_EQ(session.setInput(input, values, 16).code(), ExitCode::hang);

@@ -135,9 +135,8 @@ static Status run(ppx::ArtifactT artifact) {
         !status.ok())
       return status;
   }
-  session.initialize(1);
-  for (Status status :
-       {session.begin(), session.step(), session.step(), session.end()})
+  for (Status status : {session.initialize(1), session.begin(), session.step(),
+                        session.step(), session.end()})
     if (!status.ok())
       return status;
   for (uint32_t i = 0; i < shared->arguments.size(); ++i)

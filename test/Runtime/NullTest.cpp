@@ -109,10 +109,11 @@ TEST(Null, HasNoValues) {
   std::unique_ptr<Session> session =
       open(std::make_shared<const ppx::ArtifactT>(builder.take()));
   ASSERT_TRUE(session);
-  session->initialize(1);
+  ASSERT_TRUE(session->initialize(1).ok());
   float values[4] = {1, 2, 3, 4};
   EXPECT_TRUE(session->setArgument(parameter, values, 16).ok());
   EXPECT_TRUE(session->setInput(input, values, 16).ok());
+  EXPECT_TRUE(session->begin().ok());
   EXPECT_TRUE(session->step().ok());
   EXPECT_EQ(session->getArgument(parameter, values, 16).code(),
             ExitCode::usage);
@@ -140,6 +141,7 @@ TEST(Null, TellsThatAProgramDoesNotEnd) {
   options.hangTimeoutSeconds = 0.3;
   auto session = Session::create(artifact, options);
   ASSERT_TRUE(session.ok()) << session.status().message();
+  ASSERT_TRUE((*session)->begin().ok());
   const Status status = (*session)->step();
   EXPECT_EQ(status.code(), ExitCode::hang);
   EXPECT_NE(status.message().find("wait-for: 0 -> 1 -> 0"), std::string::npos)

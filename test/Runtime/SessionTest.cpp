@@ -125,7 +125,7 @@ TEST(Session, InitialValuesDoNotDependOnThePartition) {
   std::vector<float> expected;
   for (const Echo &echo : partitions()) {
     std::unique_ptr<Session> session = open(echo);
-    session->initialize(42);
+    ASSERT_TRUE(session->initialize(42).ok());
     std::vector<float> values(70);
     ASSERT_TRUE(session->getArgument(1, values.data(), 280).ok());
     if (expected.empty())
@@ -171,6 +171,7 @@ TEST(Session, StepsDoNotAllocate) {
   std::unique_ptr<Session> session = open({10, 7, 2, 2, 2});
   std::vector<float> values(70);
   ASSERT_TRUE(session->setInput(0, values.data(), 280).ok());
+  ASSERT_TRUE(session->begin().ok());
   for (int step = 0; step < 3; ++step)
     ASSERT_TRUE(session->step().ok());
   for (uint32_t rank = 0; rank < 4; ++rank)
@@ -182,9 +183,33 @@ TEST(Session, RefusesWhatDoesNotFit) {
   std::vector<float> values(70);
   EXPECT_EQ(session->setArgument(1, values.data(), 12).message(),
             "parameter 'w' expects 280 bytes, got 12");
+  ASSERT_TRUE(session->begin().ok());
   EXPECT_EQ(session->step().message(), "input 'x' expects a batch, got none");
   EXPECT_FALSE(session->findArgument("z"));
   EXPECT_EQ(*session->findArgument("w"), 1u);
+}
+
+TEST(Session, RefusesSectionsOutOfOrder) {
+  const auto expectOrder = [](const Status &status, const char *text) {
+    EXPECT_EQ(status.code(), ExitCode::usage);
+    EXPECT_EQ(status.message(), text);
+  };
+  std::unique_ptr<Session> session = open({});
+  const std::vector<float> values(70);
+  ASSERT_TRUE(session->setInput(0, values.data(), 280).ok());
+  expectOrder(session->step(),
+              "a step expects a session that is begun, got one that is opened");
+  expectOrder(session->end(),
+              "end expects a session that is begun, got one that is opened");
+  // Nothing has happened.
+  EXPECT_TRUE(session->failure().ok());
+  ASSERT_TRUE(session->begin().ok());
+  expectOrder(session->begin(),
+              "begin expects a session that is opened, got one that is begun");
+  ASSERT_TRUE(session->step().ok());
+  ASSERT_TRUE(session->end().ok());
+  expectOrder(session->step(),
+              "a step expects a session that is begun, got one that is ended");
 }
 
 TEST(Session, RefusesMoreMemoryThanThereIs) {
@@ -232,7 +257,7 @@ TEST(Session, RefusesMoreThreadsThanThereAre) {
 
 TEST(Session, MeasuresThePeakOfWrittenMemory) {
   std::unique_ptr<Session> session = open({});
-  session->initialize(1);
+  ASSERT_TRUE(session->initialize(1).ok());
   // x at 0, 280 bytes; w at 320, 280 bytes: nothing above is touched.
   EXPECT_EQ(session->measuredPeakBytes(0), 640u);
 }
@@ -259,6 +284,7 @@ TEST(Session, ThePeakCountsWhatKernelsAllocate) {
   auto session = Session::create(
       std::make_shared<const ppx::ArtifactT>(builder.take()), options);
   ASSERT_TRUE(session.ok()) << session.status().message();
+  ASSERT_TRUE((*session)->begin().ok());
   ASSERT_TRUE((*session)->step().ok());
   EXPECT_GE((*session)->measuredPeakBytes(0), 64u + 1000u);
   EXPECT_LT((*session)->measuredPeakBytes(0), 64u + 1100u);

@@ -136,7 +136,7 @@ Outcome runPart(std::shared_ptr<const ppx::ArtifactT> artifact,
     return outcome;
   }
   Session &session = **created;
-  session.initialize(3);
+  EXPECT_TRUE(session.initialize(3).ok());
   for (uint32_t i = 0; i < artifact->arguments.size() && batch; ++i) {
     if (artifact->arguments[i]->role != ppx::Role_input)
       continue;
@@ -285,6 +285,53 @@ TEST_F(WorldTest, ProcessesHaveOneArtifact) {
     EXPECT_EQ(outcome.status.message(),
               "expects the same artifact in all processes, got another in "
               "process 1; open one file everywhere, and one image of it");
+  }
+}
+
+// Replicas would stay apart for ever.
+TEST_F(WorldTest, ProcessesInitializeAlike) {
+  PipelineShape shape;
+  shape.replicas = 2;
+  const auto artifact = use(shape);
+  const uint32_t count = uint32_t(artifact->arguments.size());
+  uint32_t parameter = 0;
+  while (artifact->arguments[parameter]->role == ppx::Role_input)
+    ++parameter;
+  const auto outcomes = [&](auto &&initialize) {
+    Square square(2);
+    std::vector<Status> statuses(2);
+    std::vector<std::thread> threads;
+    for (uint32_t process : {0, 1})
+      threads.emplace_back([&, process] {
+        SessionOptions options;
+        options.resolver = resolveModelKernel;
+        options.world = std::make_shared<ThreadWorld>(square, process);
+        auto session = Session::create(artifact, options);
+        ASSERT_TRUE(session.ok()) << session.status().message();
+        statuses[process] = initialize(**session, process);
+        // It goes on.
+        EXPECT_TRUE((*session)->initialize(3).ok());
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    return statuses;
+  };
+  for (const Status &status : outcomes([](Session &session, uint32_t process) {
+         return session.initialize(3 + process);
+       })) {
+    EXPECT_EQ(status.code(), ExitCode::ranksDisagree);
+    EXPECT_EQ(status.message(), "expects the same seed in all processes, got "
+                                "another in process 1; initialize all by one");
+  }
+  for (const Status &status : outcomes([&](Session &session, uint32_t process) {
+         std::vector<uint8_t> keeps(count);
+         keeps[parameter] = process == 0;
+         return session.initialize(3, keeps);
+       })) {
+    EXPECT_EQ(status.code(), ExitCode::ranksDisagree);
+    EXPECT_EQ(status.message(),
+              "expects the same arguments to have values in all processes, got "
+              "another in process 1; set or load the same ones everywhere");
   }
 }
 

@@ -82,7 +82,7 @@ double lossOf(const ppx::ArtifactT &artifact) {
     if (role == ppx::Role_input || role == ppx::Role_label)
       EXPECT_TRUE(session.setInput(i, zeros.data(), zeros.size()).ok());
   }
-  session.initialize(3);
+  EXPECT_TRUE(session.initialize(3).ok());
   EXPECT_TRUE(session.begin().ok() && session.step().ok());
   const double loss = session.scalar(0);
   EXPECT_TRUE(session.end().ok());

@@ -323,9 +323,10 @@ Status train(Session &session, const Batches &batches, const Options &options,
   // What was learnt is saved, however long that takes.
   world.watch({});
   // An interrupted run ends as one of fewer steps, and so does one whose data
-  // cannot be read any further.
-  if (Status status = session.end(); !status.ok())
-    return status;
+  // cannot be read any further. Of no steps at all it was not begun.
+  if (options.steps > 0)
+    if (Status status = session.end(); !status.ok())
+      return status;
   keeps = end.ok() || end.code() == ExitCode::interrupted ||
           end.code() == ExitCode::io;
   return end;

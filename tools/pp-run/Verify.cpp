@@ -141,7 +141,8 @@ pp::run::startSession(const Compiled &program, const Start &start) {
                   "--device expects one with values for the host, as cpu has "
                   "them, got '" +
                       (*session)->device() + "', which has none");
-  (*session)->initialize(start.options.seed);
+  if (Status status = (*session)->initialize(start.options.seed); !status.ok())
+    return status;
   if (start.parameters)
     if (Status status = agree(loadParameters(*start.parameters, **session));
         !status.ok())

@@ -10,8 +10,9 @@
 //
 // A run may be shared by several processes, each of which holds some of the
 // ranks and makes the same calls with the same values. Those that create,
-// begin, step, end, read an argument or collect are then collective. What is
-// read whole is whole in process 0; outputs of one element are known to all.
+// initialize, begin, step, end, read an argument or collect are then
+// collective. What is read whole is whole in process 0; outputs of one element
+// are known to all.
 //
 // The order of calls: create, initialize or setArgument, setInput, begin, then
 // step as often as wanted, end. They come from one thread; create may change
@@ -98,8 +99,9 @@ public:
   bool oversubscribed() const;
 
   /// Gives every parameter and state the values of its initializer, but those
-  /// arguments for which `keeps` says otherwise, by index: the rest is 0.
-  void initialize(uint64_t seed, const std::vector<uint8_t> &keeps = {});
+  /// arguments for which `keeps` says otherwise, by index: the rest is 0. Fails
+  /// (ranksDisagree) unless all processes give the same.
+  Status initialize(uint64_t seed, const std::vector<uint8_t> &keeps = {});
 
   std::optional<uint32_t> findArgument(const std::string &name) const;
   /// Bytes of the whole argument or output.
@@ -129,11 +131,14 @@ public:
   /// Those that the ranks of this process load.
   RowRange inputRows(uint32_t argument) const;
 
-  /// These fail (usage) if an input that is loaded has no batch. After any
-  /// failure they return it again.
+  /// These fail (usage) in another order, and change nothing then; or if an
+  /// input that is loaded has no batch. After any failure but that of the order
+  /// they return it again.
   Status begin(); ///< runs the setup
   Status step();  ///< runs the body
   Status end();   ///< runs the teardown
+  /// What they return again; ok while they have not failed.
+  const Status &failure() const;
 
   /// Whether a failure left a thread inside a kernel. It may still write to
   /// everything below: arguments are refused, the rest must not be read. It

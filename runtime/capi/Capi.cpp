@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A session, what it says of its tensors, and whether a call may come now: what
-// C++ callers see for themselves, those of C are told.
+// C++ callers see for themselves, those of C are told. Alone of the runtime
+// this file is compiled with exceptions: the standard library throws where
+// there is no memory, through functions that do not clean up behind them.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Artifact.h"
@@ -13,8 +15,9 @@
 #include "pprt/host/Parameters.h"
 #include "pprt/pprt.h"
 
-#include <algorithm>
 #include <cstring>
+#include <exception>
+#include <new>
 
 using namespace pprt;
 
@@ -39,21 +42,19 @@ static_assert(PPRT_USAGE == int(ExitCode::usage) &&
               PPRT_HANG == int(ExitCode::hang) &&
               PPRT_BAD_PARAMETERS == int(ExitCode::badParameters) &&
               PPRT_IO == int(ExitCode::io) &&
-              PPRT_DEVICE == int(ExitCode::device));
+              PPRT_DEVICE == int(ExitCode::device) &&
+              PPRT_INTERRUPTED == int(ExitCode::interrupted));
 
 struct pprt_world {
   std::shared_ptr<World> world;
 };
 
 struct pprt_session {
-  enum class Phase { opened, begun, ended };
-
   std::shared_ptr<World> world; ///< null: this process
   std::unique_ptr<Session> session;
-  Phase phase = Phase::opened;
   std::vector<uint8_t> hasValues; ///< by argument
   bool hasOutputs = false;        ///< of a step that succeeded
-  Status failure;
+  bool lacksMemory = false;       ///< what a call left behind is anything
 
   const ppx::ArtifactT &artifact() const { return session->artifact(); }
   bool isInput(uint32_t argument) const {
@@ -63,11 +64,44 @@ struct pprt_session {
 };
 
 static thread_local std::string lastError;
+/// In place of that, where there may be no memory for a text.
+static thread_local const char *lastLiteral = nullptr;
 
 static int report(const Status &status) {
-  if (!status.ok())
-    lastError = status.message();
+  if (status.ok())
+    return PPRT_OK;
+  lastError = status.message();
+  lastLiteral = nullptr;
   return int(status.code());
+}
+
+static int reportNoMemory() {
+  lastLiteral = "expects memory that the system refuses";
+  return PPRT_OUT_OF_MEMORY;
+}
+
+/// What `call` returns. No other exceptions are thrown in the runtime than
+/// those of the standard library, of sizes that it cannot have.
+template <typename Call> static int guarded(const Call &call) {
+  try {
+    return call();
+  } catch (const std::exception &) {
+    return reportNoMemory();
+  }
+}
+
+/// The same of a call that changes the session, if there is one.
+template <typename Call>
+static int guarded(pprt_session *session, const Call &call) {
+  if (session && session->lacksMemory)
+    return reportNoMemory();
+  try {
+    return call();
+  } catch (const std::exception &) {
+    if (session)
+      session->lacksMemory = true;
+    return reportNoMemory();
+  }
 }
 
 static int refuse(const std::string &message) {
@@ -84,20 +118,28 @@ static int refuseIndex(const char *what, uint32_t index, size_t count) {
 }
 
 const char *pprt_version(void) { return PPRT_VERSION; }
-const char *pprt_error(void) { return lastError.c_str(); }
+const char *pprt_error(void) {
+  return lastLiteral ? lastLiteral : lastError.c_str();
+}
+int pprt_fail(int code, const char *text) {
+  return guarded(
+      [&] { return report(Status(ExitCode(code), text ? text : "")); });
+}
 
 //===----------------------------------------------------------------------===//
 // Processes
 //===----------------------------------------------------------------------===//
 
 int pprt_open_mpi(pprt_world **world) {
-  if (!world)
-    return refuseNull("a place for the world");
-  *world = nullptr;
-  Expected<std::unique_ptr<World>> opened = openMpi();
-  if (opened)
-    *world = new pprt_world{std::move(*opened)};
-  return report(opened.status());
+  return guarded([&]() -> int {
+    if (!world)
+      return refuseNull("a place for the world");
+    *world = nullptr;
+    Expected<std::unique_ptr<World>> opened = openMpi();
+    if (opened)
+      *world = new pprt_world{std::move(*opened)};
+    return report(opened.status());
+  });
 }
 
 void pprt_close_world(pprt_world *world) { delete world; }
@@ -107,10 +149,41 @@ uint32_t pprt_process(const pprt_world *world) {
 uint32_t pprt_process_count(const pprt_world *world) {
   return world ? world->world->processCount() : 1;
 }
+
+/// A failure that pprt_error() tells of.
+static Status lastFailure(int code) {
+  return code ? Status(ExitCode(code), pprt_error()) : Status();
+}
+
+int pprt_agree(pprt_world *world, int code, int interrupted) {
+  return guarded([&]() -> int {
+    Verdict verdict = {lastFailure(code), interrupted != 0};
+    if (world)
+      verdict = world->world->agree(verdict.first, verdict.interrupted);
+    if (verdict.first.ok() && verdict.interrupted)
+      verdict.first = Status(ExitCode::interrupted, "interrupted");
+    return report(verdict.first);
+  });
+}
+
 void pprt_abort(pprt_world *world, int code) {
   if (!world)
-    thisProcess()->abort(Status(ExitCode(code), lastError));
-  world->world->abort(Status(ExitCode(code), lastError));
+    thisProcess()->abort(lastFailure(code));
+  world->world->abort(lastFailure(code));
+}
+
+/// Empty if nobody is to be asked.
+static std::function<bool()> asking(pprt_is_interrupted isInterrupted,
+                                    void *user) {
+  if (!isInterrupted)
+    return {};
+  return [=] { return isInterrupted(user) != 0; };
+}
+
+void pprt_watch(pprt_world *world, pprt_is_interrupted isInterrupted,
+                void *user) {
+  if (world)
+    world->world->watch(asking(isInterrupted, user));
 }
 
 //===----------------------------------------------------------------------===//
@@ -119,30 +192,41 @@ void pprt_abort(pprt_world *world, int code) {
 
 /// What the caller knows of the options; the rest is as by default.
 static Expected<SessionOptions> read(const pprt_options *given) {
-  pprt_options known = {sizeof(pprt_options), 0, 30, nullptr, nullptr};
+  pprt_options known = {};
   if (given) {
-    if (given->size < sizeof(given->size) || given->size > sizeof(known))
-      return Status(ExitCode::usage, "pprt_options expects a size of at most " +
-                                         std::to_string(sizeof(known)) +
-                                         " bytes, got " +
-                                         std::to_string(given->size));
+    const std::string expects = "pprt_options expects in `size` its bytes, "
+                                "sizeof(pprt_options), ",
+                      got = "got " + std::to_string(given->size);
+    // Structures end at multiples of their alignment.
+    if (given->size < sizeof(given->size) ||
+        given->size % alignof(pprt_options) != 0)
+      return Status(ExitCode::usage, expects + got);
+    if (given->size > sizeof(known))
+      return Status(ExitCode::usage,
+                    expects + "at most " + std::to_string(sizeof(known)) +
+                        ", " + got +
+                        ": the program was compiled with the header of a later "
+                        "version than the library's, " PPRT_VERSION);
     std::memcpy(&known, given, given->size);
   }
-  // What is longer is infinite, and would overflow clocks.
+  // What is longer overflows clocks.
   constexpr double longest = 1e9;
-  if (!(known.hang_timeout_seconds >= 0 &&
-        known.hang_timeout_seconds <= longest))
-    return Status(
-        ExitCode::usage,
-        "hang_timeout_seconds expects 0, which is never, to 1e9, got " +
-            std::to_string(known.hang_timeout_seconds));
+  const double seconds = known.hang_timeout_seconds;
+  if (!(seconds <= longest))
+    return Status(ExitCode::usage,
+                  "hang_timeout_seconds expects at most 1e9, or less than 0, "
+                  "which is never, got " +
+                      std::to_string(seconds));
   SessionOptions options;
   options.threadsPerRank = known.threads_per_rank;
-  options.hangTimeoutSeconds = known.hang_timeout_seconds;
+  // There it is 0 that is never.
+  if (seconds != 0)
+    options.hangTimeoutSeconds = seconds < 0 ? 0 : seconds;
   if (known.device)
     options.device = known.device;
   if (known.world)
     options.world = known.world->world;
+  options.isInterrupted = asking(known.is_interrupted, known.user);
   return options;
 }
 
@@ -170,32 +254,42 @@ static int open(Expected<ppx::ArtifactT> loaded, const std::string &name,
   if (!created)
     return report(Status(created.status().code(),
                          name + ": " + created.status().message()));
-  *session = new pprt_session;
-  (*session)->world = options->world;
-  (*session)->session = std::move(*created);
-  (*session)->hasValues.resize(artifact->arguments.size());
+  auto opened = std::make_unique<pprt_session>();
+  opened->world = options->world;
+  opened->session = std::move(*created);
+  opened->hasValues.resize(artifact->arguments.size());
+  *session = opened.release();
   return PPRT_OK;
 }
 
 int pprt_open(const char *path, const pprt_options *options,
               pprt_session **session) {
-  if (!path || !session)
-    return refuseNull("a path and a place for the session");
-  *session = nullptr;
-  return open(loadArtifact(path), path, options, session);
+  return guarded([&]() -> int {
+    if (!path || !session)
+      return refuseNull("a path and a place for the session");
+    *session = nullptr;
+    return open(loadArtifact(path), path, options, session);
+  });
 }
 
 int pprt_open_bytes(const void *bytes, size_t size, const pprt_options *options,
                     pprt_session **session) {
-  if ((!bytes && size > 0) || !session)
-    return refuseNull("bytes and a place for the session");
-  *session = nullptr;
-  // A copy is aligned, which the caller's bytes need not be.
-  const auto *first = static_cast<const uint8_t *>(bytes);
-  const std::vector<uint8_t> copy(first, first + size);
-  const std::string name = "artifact";
-  return open(parseArtifact(copy.data(), copy.size(), name), name, options,
-              session);
+  return guarded([&]() -> int {
+    if ((!bytes && size > 0) || !session)
+      return refuseNull("bytes and a place for the session");
+    *session = nullptr;
+    // A copy is aligned, which the caller's bytes need not be.
+    const std::unique_ptr<uint8_t[]> copy(new (std::nothrow) uint8_t[size]);
+    if (!copy)
+      return report(Status(ExitCode::outOfMemory,
+                           "artifact expects a copy of " +
+                               std::to_string(size) +
+                               " bytes, which the system refuses"));
+    if (size > 0)
+      std::memcpy(copy.get(), bytes, size);
+    const std::string name = "artifact";
+    return open(parseArtifact(copy.get(), size, name), name, options, session);
+  });
 }
 
 void pprt_close(pprt_session *session) {
@@ -230,38 +324,44 @@ static pprt_tensor describe(const Tensor &tensor, int role, uint64_t bytes) {
 
 int pprt_argument(const pprt_session *session, uint32_t argument,
                   pprt_tensor *tensor) {
-  if (!session || !tensor)
-    return refuseNull("a session and a place for the tensor");
-  if (argument >= pprt_argument_count(session))
-    return refuseIndex("argument", argument, pprt_argument_count(session));
-  const ppx::ArgumentT &found = *session->artifact().arguments[argument];
-  *tensor =
-      describe(found, found.role, session->session->argumentBytes(argument));
-  return PPRT_OK;
+  return guarded([&]() -> int {
+    if (!session || !tensor)
+      return refuseNull("a session and a place for the tensor");
+    if (argument >= pprt_argument_count(session))
+      return refuseIndex("argument", argument, pprt_argument_count(session));
+    const ppx::ArgumentT &found = *session->artifact().arguments[argument];
+    *tensor =
+        describe(found, found.role, session->session->argumentBytes(argument));
+    return PPRT_OK;
+  });
 }
 
 int pprt_output(const pprt_session *session, uint32_t output,
                 pprt_tensor *tensor) {
-  if (!session || !tensor)
-    return refuseNull("a session and a place for the tensor");
-  if (output >= pprt_output_count(session))
-    return refuseIndex("output", output, pprt_output_count(session));
-  const ppx::OutputT &found = *session->artifact().outputs[output];
-  *tensor = describe(found, PPRT_LOSS + int(found.role),
-                     session->session->outputBytes(output));
-  return PPRT_OK;
+  return guarded([&]() -> int {
+    if (!session || !tensor)
+      return refuseNull("a session and a place for the tensor");
+    if (output >= pprt_output_count(session))
+      return refuseIndex("output", output, pprt_output_count(session));
+    const ppx::OutputT &found = *session->artifact().outputs[output];
+    *tensor = describe(found, PPRT_LOSS + int(found.role),
+                       session->session->outputBytes(output));
+    return PPRT_OK;
+  });
 }
 
 int pprt_find_argument(const pprt_session *session, const char *name,
                        uint32_t *argument) {
-  if (!session || !name || !argument)
-    return refuseNull("a session, a name and a place for the argument");
-  const std::optional<uint32_t> found = session->session->findArgument(name);
-  if (!found)
-    return refuse("expects the name of an argument, got '" + std::string(name) +
-                  "'");
-  *argument = *found;
-  return PPRT_OK;
+  return guarded([&]() -> int {
+    if (!session || !name || !argument)
+      return refuseNull("a session, a name and a place for the argument");
+    const std::optional<uint32_t> found = session->session->findArgument(name);
+    if (!found)
+      return refuse("expects the name of an argument, got '" +
+                    std::string(name) + "'");
+    *argument = *found;
+    return PPRT_OK;
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -269,113 +369,89 @@ int pprt_find_argument(const pprt_session *session, const char *name,
 //===----------------------------------------------------------------------===//
 
 int pprt_initialize(pprt_session *session, uint64_t seed) {
-  if (!session)
-    return refuseNull("a session");
-  if (session->session->isStuck())
-    return report(session->failure);
-  session->session->initialize(seed, session->hasValues);
-  for (uint32_t i = 0; i < session->hasValues.size(); ++i)
-    if (!session->isInput(i))
-      session->hasValues[i] = true;
-  return PPRT_OK;
+  return guarded(session, [&]() -> int {
+    if (!session)
+      return refuseNull("a session");
+    const Status status =
+        session->session->initialize(seed, session->hasValues);
+    for (uint32_t i = 0; i < session->hasValues.size() && status.ok(); ++i)
+      if (!session->isInput(i))
+        session->hasValues[i] = true;
+    return report(status);
+  });
 }
 
 int pprt_load(pprt_session *session, const char *path) {
-  if (!session || !path)
-    return refuseNull("a session and a path");
-  const Expected<host::SafeTensors> file = host::SafeTensors::open(path);
-  if (!file)
-    return report(file.status());
-  if (Status status = host::loadParameters(*file, *session->session);
-      !status.ok())
-    return report(status);
-  for (uint32_t i = 0; i < session->hasValues.size(); ++i) {
-    const ppx::ArgumentT &argument = *session->artifact().arguments[i];
-    if (argument.is_models &&
-        (argument.role == ppx::Role_param || file->find(argument.name)))
-      session->hasValues[i] = true;
-  }
-  return PPRT_OK;
+  return guarded(session, [&]() -> int {
+    if (!session || !path)
+      return refuseNull("a session and a path");
+    const Expected<host::SafeTensors> file = host::SafeTensors::open(path);
+    if (!file)
+      return report(file.status());
+    if (Status status = host::loadParameters(*file, *session->session);
+        !status.ok())
+      return report(status);
+    for (uint32_t i = 0; i < session->hasValues.size(); ++i) {
+      const ppx::ArgumentT &argument = *session->artifact().arguments[i];
+      if (argument.is_models &&
+          (argument.role == ppx::Role_param || file->find(argument.name)))
+        session->hasValues[i] = true;
+    }
+    return PPRT_OK;
+  });
 }
 
 int pprt_set(pprt_session *session, uint32_t argument, const void *values,
              uint64_t bytes) {
-  if (!session || (!values && bytes > 0))
-    return refuseNull("a session and values");
-  if (argument >= pprt_argument_count(session))
-    return refuseIndex("argument", argument, pprt_argument_count(session));
-  const Status status =
-      session->isInput(argument)
-          ? session->session->setInput(argument, values, bytes)
-          : session->session->setArgument(argument, values, bytes);
-  if (status.ok())
-    session->hasValues[argument] = true;
-  return report(status);
+  return guarded(session, [&]() -> int {
+    if (!session || (!values && bytes > 0))
+      return refuseNull("a session and values");
+    if (argument >= pprt_argument_count(session))
+      return refuseIndex("argument", argument, pprt_argument_count(session));
+    const Status status =
+        session->isInput(argument)
+            ? session->session->setInput(argument, values, bytes)
+            : session->session->setArgument(argument, values, bytes);
+    if (status.ok())
+      session->hasValues[argument] = true;
+    return report(status);
+  });
 }
 
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// Whether a section may run: once begun, and until it has failed.
-static Status expectPhase(const pprt_session &session,
-                          pprt_session::Phase phase, const char *what) {
-  if (!session.failure.ok())
-    return session.failure;
-  if (session.phase == phase)
-    return {};
-  static constexpr const char *kNames[] = {"opened", "begun", "ended"};
-  return Status(ExitCode::usage, std::string(what) +
-                                     " expects a session that is " +
-                                     kNames[size_t(phase)] + ", got one that " +
-                                     "is " + kNames[size_t(session.phase)]);
-}
-
-static int finish(pprt_session &session, const Status &status,
-                  pprt_session::Phase phase) {
-  session.failure = status;
-  session.hasOutputs &= status.ok();
-  if (status.ok())
-    session.phase = phase;
-  return report(status);
-}
-
 int pprt_begin(pprt_session *session) {
-  if (!session)
-    return refuseNull("a session");
-  if (Status status =
-          expectPhase(*session, pprt_session::Phase::opened, "pprt_begin");
-      !status.ok())
-    return report(status);
-  for (uint32_t i = 0; i < session->hasValues.size(); ++i)
-    if (!session->isInput(i) && !session->hasValues[i])
-      return refuse("pprt_begin expects values of every parameter and state, "
-                    "got none of '" +
-                    session->artifact().arguments[i]->name +
-                    "'; pprt_initialize gives those that there are none of");
-  return finish(*session, session->session->begin(),
-                pprt_session::Phase::begun);
+  return guarded(session, [&]() -> int {
+    if (!session)
+      return refuseNull("a session");
+    for (uint32_t i = 0; i < session->hasValues.size(); ++i)
+      if (!session->isInput(i) && !session->hasValues[i])
+        return refuse("pprt_begin expects values of every parameter and state, "
+                      "got none of '" +
+                      session->artifact().arguments[i]->name +
+                      "'; pprt_initialize gives those that there are none of");
+    return report(session->session->begin());
+  });
 }
 
 int pprt_step(pprt_session *session) {
-  if (!session)
-    return refuseNull("a session");
-  if (Status status =
-          expectPhase(*session, pprt_session::Phase::begun, "pprt_step");
-      !status.ok())
+  return guarded(session, [&]() -> int {
+    if (!session)
+      return refuseNull("a session");
+    const Status status = session->session->step();
+    session->hasOutputs |= status.ok();
     return report(status);
-  session->hasOutputs = true;
-  return finish(*session, session->session->step(), pprt_session::Phase::begun);
+  });
 }
 
 int pprt_end(pprt_session *session) {
-  if (!session)
-    return refuseNull("a session");
-  if (Status status =
-          expectPhase(*session, pprt_session::Phase::begun, "pprt_end");
-      !status.ok())
-    return report(status);
-  return finish(*session, session->session->end(), pprt_session::Phase::ended);
+  return guarded(session, [&]() -> int {
+    if (!session)
+      return refuseNull("a session");
+    return report(session->session->end());
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -389,39 +465,47 @@ static bool reads(const pprt_session &session) {
 
 int pprt_get_output(const pprt_session *session, uint32_t output, void *values,
                     uint64_t bytes) {
-  if (!session || (!values && bytes > 0))
-    return refuseNull("a session and a place for values");
-  if (output >= pprt_output_count(session))
-    return refuseIndex("output", output, pprt_output_count(session));
-  const uint64_t expected = session->session->outputBytes(output);
-  if (bytes != expected)
-    return report(Status(
-        ExitCode::badParameters,
-        "output '" + session->artifact().outputs[output]->name + "' expects " +
-            std::to_string(expected) + " bytes, got " + std::to_string(bytes)));
-  if (!session->failure.ok())
-    return report(session->failure);
-  if (!session->session->keepsValues())
-    return refuse("pprt_get_output expects a device that keeps values, as "
-                  "\"cpu\" does, got one that only counts");
-  if (!session->hasOutputs)
-    return refuse("pprt_get_output expects a step that was made, got none");
-  std::memcpy(values, session->session->output(output), bytes);
-  return PPRT_OK;
+  return guarded([&]() -> int {
+    if (!session || (!values && bytes > 0))
+      return refuseNull("a session and a place for values");
+    if (output >= pprt_output_count(session))
+      return refuseIndex("output", output, pprt_output_count(session));
+    const uint64_t expected = session->session->outputBytes(output);
+    if (bytes != expected)
+      return report(Status(ExitCode::badParameters,
+                           "output '" +
+                               session->artifact().outputs[output]->name +
+                               "' expects " + std::to_string(expected) +
+                               " bytes, got " + std::to_string(bytes)));
+    if (const Status &failure = session->session->failure(); !failure.ok())
+      return report(failure);
+    if (!session->session->keepsValues())
+      return refuse("pprt_get_output expects a device that keeps values, as "
+                    "\"cpu\" does, got one that only counts");
+    if (!session->hasOutputs)
+      return refuse("pprt_get_output expects a step that was made, got none");
+    std::memcpy(values, session->session->output(output), bytes);
+    return PPRT_OK;
+  });
 }
 
 int pprt_get(const pprt_session *session, uint32_t argument, void *values,
              uint64_t bytes) {
-  if (!session || (!values && bytes > 0 && reads(*session)))
-    return refuseNull("a session and a place for values");
-  if (argument >= pprt_argument_count(session))
-    return refuseIndex("argument", argument, pprt_argument_count(session));
-  return report(session->session->getArgument(argument, values, bytes));
+  return guarded([&]() -> int {
+    if (!session || (!values && bytes > 0 && reads(*session)))
+      return refuseNull("a session and a place for values");
+    if (argument >= pprt_argument_count(session))
+      return refuseIndex("argument", argument, pprt_argument_count(session));
+    return report(session->session->getArgument(argument, values, bytes));
+  });
 }
 
 int pprt_save(const pprt_session *session, const char *path) {
-  if (!session || !path)
-    return refuseNull("a session and a path");
-  return report(reads(*session) ? host::saveParameters(path, *session->session)
-                                : host::giveParameters(*session->session));
+  return guarded([&]() -> int {
+    if (!session || !path)
+      return refuseNull("a session and a path");
+    return report(reads(*session)
+                      ? host::saveParameters(path, *session->session)
+                      : host::giveParameters(*session->session));
+  });
 }

@@ -18,9 +18,11 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTH, CLASSES, BATCH, STEPS = 48, 16, 32, 4
@@ -173,12 +175,70 @@ def check_runs(build, folder, out):
             yield f"{name} expects the losses of {report['steps']}, got {lines}"
         if (folder / f"{name}.safetensors").read_bytes() != parameters:
             yield f"{name} expects the parameters that pp-run saves, got others"
+        yield from check_interrupted(folder, name, [], [program, "mlp.ppx", data], [])
+        yield from check_words(folder, name, program, data)
         yield from check_shared(folder, name, [program, "mlp.ppx", data, STEPS], lines, parameters)
         (folder / "bad.ppx").write_bytes((folder / "mlp.ppx").read_bytes()[:-1])
         for artifact, code, text in (("bad.ppx", 3, "bad.ppx"), ("none.ppx", 14, "none.ppx")):
             done = call(program, artifact, data, STEPS, "never.safetensors", cwd=folder)
             if done.returncode != code or text not in done.stderr:
                 yield f"{name} {artifact} expects code {code} and '{text}', got {done}"
+
+
+def check_words(folder, name, program, data):
+    """What is wrong, told once."""
+    for steps in ("0", "-1", "abc", "3x", ""):
+        done = call(program, "mlp.ppx", data, steps, "never.safetensors", cwd=folder)
+        if done.returncode != 2 or "usage: " not in done.stderr:
+            yield f"{name} expects its usage for '{steps}' steps, got {done}"
+    if name != "run-c":
+        return
+    short = folder / "short"
+    short.mkdir()
+    for file, size, text in (("x.raw", None, "short/x.raw: No such file"),
+                             ("x.raw", BATCH * WIDTH * 4, "short/labels.raw: No such file"),
+                             ("labels.raw", 8, "short/labels.raw: expects 128 bytes, got fewer"),
+                             ("labels.raw", 129, "short/labels.raw: expects 128 bytes, got more")):
+        if size is not None:
+            (short / file).write_bytes(bytes(size))
+        done = call(program, "mlp.ppx", short.name, "1", "never.safetensors", cwd=folder)
+        if done.returncode != 14 or done.stderr.count("\n") != 1 or text not in done.stderr:
+            yield f"{name} expects code 14 and '{text}' alone, got {done}"
+
+
+def check_interrupted(folder, name, launcher, command, last):
+    """A signal to one process ends all after a step, with parameters; at once, without, where
+    another has stopped."""
+    # Each tells who it is.
+    tells = ["sh", "-c", 'echo $$ > "pid.${OMPI_COMM_WORLD_RANK:-0}" && exec "$0" "$@"']
+    for others_stop in (False, True) if launcher else (False,):
+        out = folder / "interrupted.safetensors"
+        for old in [out, *folder.glob("pid.*")]:
+            old.unlink(missing_ok=True)
+        line = [*launcher, *tells, *command, 1000000, out.name, *last]
+        with subprocess.Popen([str(word) for word in line], cwd=folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as started:
+            started.stdout.readline()
+            processes = [int((folder / f"pid.{i}").read_text())
+                         for i in range(3 if launcher else 1)]
+            if others_stop:
+                os.kill(processes[0], signal.SIGSTOP)
+                time.sleep(1)  # until the others wait for it
+            began = time.monotonic()
+            os.kill(processes[-1], signal.SIGINT)
+            try:
+                errors = started.communicate(timeout=60)[1]
+            except subprocess.TimeoutExpired:
+                started.kill()
+                errors = started.communicate()[1]
+            seconds = time.monotonic() - began
+        told = "interrupted while it waited|interrupted in step" if others_stop else \
+               "interrupted after"
+        if started.returncode != 130 or len(re.findall(told, errors)) != 1 or seconds > 15 or \
+           out.exists() == others_stop:
+            yield f"{name} {launcher} interrupted, others stopped: {others_stop}, expects 130 " \
+                  f"within 15 s and {told}, got {started.returncode} after {seconds:.1f} s, " \
+                  f"parameters: {out.exists()}, {errors}"
 
 
 def check_shared(folder, name, command, lines, parameters):
@@ -189,6 +249,7 @@ def check_shared(folder, name, command, lines, parameters):
     found = make(*MPIRUN, *command, shared.name, "mpi", cwd=folder)
     if found != lines or shared.read_bytes() != parameters:
         yield f"{name} over MPI expects what threads compute, got {found}"
+    yield from check_interrupted(folder, name, MPIRUN, [*command[:3]], ["mpi"])
     done = call(*MPIRUN, command[0], "none.ppx", *command[2:], "never.safetensors", "mpi", cwd=folder)
     if done.returncode != 14 or done.stderr.count("error: ") != 1 or "none.ppx" not in done.stderr:
         yield f"{name} over MPI expects one to say that there is no none.ppx, got {done}"

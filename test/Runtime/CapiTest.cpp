@@ -151,7 +151,9 @@ TEST_F(Capi, RefusesNullPointers) {
 TEST_F(Capi, HasNoValuesOfADeviceThatKeepsNone) {
   pprt_close(session);
   const std::vector<uint8_t> bytes = makeEcho();
-  const pprt_options options = {sizeof(options), 1, 30, "null", nullptr};
+  pprt_options options = {};
+  options.size = sizeof(options);
+  options.device = "null";
   ASSERT_EQ(pprt_open_bytes(bytes.data(), bytes.size(), &options, &session),
             PPRT_OK)
       << pprt_error();
@@ -256,26 +258,87 @@ TEST(CapiOpen, ReadsTheOptionsThatTheCallerKnows) {
   const std::vector<uint8_t> bytes = makeEcho();
   const auto open = [&](size_t size, uint32_t threads, double timeout,
                         const char *device = nullptr) {
-    const pprt_options options = {size, threads, timeout, device, nullptr};
+    pprt_options options = {};
+    options.size = size;
+    options.threads_per_rank = threads;
+    options.hang_timeout_seconds = timeout;
+    options.device = device;
     const int code =
         pprt_open_bytes(bytes.data(), bytes.size(), &options, &session);
     pprt_close(session);
     return code;
   };
+  const auto says = [](const char *text) {
+    return std::string(pprt_error()).find(text) != std::string::npos;
+  };
   EXPECT_EQ(open(sizeof(pprt_options), 2, 5), PPRT_OK) << pprt_error();
   // An older structure ended before the timeout.
-  EXPECT_EQ(open(offsetof(pprt_options, hang_timeout_seconds), 2, -1), PPRT_OK)
+  EXPECT_EQ(open(offsetof(pprt_options, hang_timeout_seconds), 2, INFINITY),
+            PPRT_OK)
       << pprt_error();
+  for (size_t size : {size_t(0), size_t(3), sizeof(size_t) + 1,
+                      sizeof(pprt_options) - 1, sizeof(pprt_options) + 1}) {
+    EXPECT_EQ(open(size, 0, 0), PPRT_USAGE);
+    EXPECT_EQ(pprt_error(), "pprt_options expects in `size` its bytes, "
+                            "sizeof(pprt_options), got " +
+                                std::to_string(size));
+  }
   EXPECT_EQ(open(sizeof(pprt_options) + 8, 0, 0), PPRT_USAGE);
-  EXPECT_EQ(open(0, 0, 0), PPRT_USAGE);
-  EXPECT_EQ(open(sizeof(pprt_options), 0, -1), PPRT_USAGE);
+  EXPECT_TRUE(says("the header of a later version")) << pprt_error();
+  EXPECT_EQ(open(sizeof(pprt_options), 0, -1), PPRT_OK) << pprt_error();
+  EXPECT_EQ(open(sizeof(pprt_options), 0, -INFINITY), PPRT_OK) << pprt_error();
   EXPECT_EQ(open(sizeof(pprt_options), 0, INFINITY), PPRT_USAGE);
+  EXPECT_EQ(open(sizeof(pprt_options), 0, NAN), PPRT_USAGE);
+  EXPECT_TRUE(says("hang_timeout_seconds expects at most 1e9")) << pprt_error();
   EXPECT_EQ(open(sizeof(pprt_options), 99999, 0), PPRT_DEVICE);
   EXPECT_EQ(open(sizeof(pprt_options), 0, 5, "null"), PPRT_OK) << pprt_error();
   EXPECT_EQ(open(sizeof(pprt_options), 0, 5, "abacus"), PPRT_USAGE);
-  EXPECT_NE(std::string(pprt_error()).find("'abacus'"), std::string::npos);
+  EXPECT_TRUE(says("'abacus'")) << pprt_error();
   // One that ended before the device.
   EXPECT_EQ(open(offsetof(pprt_options, device), 0, 5, "abacus"), PPRT_OK);
+}
+
+TEST(CapiAgree, TellsOfAFailureBeforeAnInterruption) {
+  EXPECT_EQ(pprt_agree(nullptr, PPRT_OK, 0), PPRT_OK);
+  EXPECT_EQ(pprt_agree(nullptr, PPRT_OK, 1), PPRT_INTERRUPTED);
+  EXPECT_STREQ(pprt_error(), "interrupted");
+  EXPECT_EQ(pprt_fail(PPRT_IO, "x.raw: expects 12 bytes, got 8"), PPRT_IO);
+  EXPECT_EQ(pprt_agree(nullptr, PPRT_IO, 1), PPRT_IO);
+  EXPECT_STREQ(pprt_error(), "x.raw: expects 12 bytes, got 8");
+  EXPECT_EQ(pprt_fail(PPRT_IO, pprt_error()), PPRT_IO);
+  EXPECT_STREQ(pprt_error(), "x.raw: expects 12 bytes, got 8");
+  pprt_watch(nullptr, nullptr, nullptr);
+}
+
+// More than any machine addresses: the standard library throws.
+TEST(CapiMemory, IsRefusedAndNotThrown) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers bring their own malloc";
+#endif
+  ArtifactBuilder builder;
+  builder.axis("dp", 1);
+  const uint64_t count = uint64_t(1) << 50;
+  const uint32_t output = builder.output("y", count);
+  ProgramBuilder program = builder.program({0});
+  const uint32_t queue = program.queue("compute");
+  const uint32_t y = program.slot("y", count);
+  program.begin(Section::body);
+  program.set({ppx::Phase_forward, 0});
+  program.run(queue, {}, {y});
+  program.emit(queue, output, y);
+  program.step(queue);
+  const std::vector<uint8_t> bytes = packArtifact(builder.take());
+  pprt_session *session = nullptr;
+  EXPECT_EQ(pprt_open_bytes(bytes.data(), bytes.size(), nullptr, &session),
+            PPRT_OUT_OF_MEMORY);
+  EXPECT_STREQ(pprt_error(), "expects memory that the system refuses");
+  EXPECT_EQ(session, nullptr);
+  // The next failure has its own words.
+  EXPECT_EQ(pprt_step(nullptr), PPRT_USAGE);
+  EXPECT_STREQ(pprt_error(), "expects a session, got a null pointer");
+  EXPECT_EQ(pprt_open_bytes(bytes.data(), PTRDIFF_MAX, nullptr, &session),
+            PPRT_OUT_OF_MEMORY);
+  EXPECT_EQ(session, nullptr);
 }
 
 } // namespace

@@ -38,7 +38,7 @@ static constexpr std::chrono::milliseconds kBlocked(1500);
 /// How long processes have to start, at least: not all are started at once.
 static constexpr std::chrono::milliseconds kStarting(6000);
 /// How long the engine's thread has.
-static constexpr unsigned kLastSeconds = 8;
+static constexpr std::chrono::seconds kLast(8);
 
 /// How long all others may take to come, from when this process does. After
 /// that process 0 ends all, or else process 1, and so on.
@@ -509,7 +509,8 @@ void MpiWorld::abort(const Status &status) {
   }
   aborts.store(true, std::memory_order_release);
   engine->wake();
-  sleep(kLastSeconds);
+  // A signal that the program handles is no end: the launcher sends one.
+  std::this_thread::sleep_for(kLast);
   // The engine's thread is stuck in MPI.
   printError(status.message());
   _exit(int(status.code()));

@@ -13,7 +13,8 @@
 //
 // Ranks may be in several processes: then each of them opens the world, opens
 // the same artifact in it, and makes the same calls. Process 0 gets what is
-// read whole, and writes files.
+// read whole, and writes files. What may fail in one process alone, or end by a
+// signal to one, they agree on (pprt_agree).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_PPRT_H
@@ -30,16 +31,17 @@ extern "C" {
 /* The exit codes of the tools. */
 enum {
   PPRT_OK = 0,
-  PPRT_USAGE = 2,        /* a call that cannot be made now, or of nothing */
-  PPRT_BAD_ARTIFACT = 3, /* not a .ppx file that can be run here */
-  PPRT_OUT_OF_MEMORY = 4,
-  PPRT_CHECK_FAILED = 5, /* the artifact's programs would race or hang */
+  PPRT_USAGE = 2,         /* a call that cannot be made now, or of nothing */
+  PPRT_BAD_ARTIFACT = 3,  /* not a .ppx file that can be run here */
+  PPRT_OUT_OF_MEMORY = 4, /* of a session's call: of use is pprt_close alone */
+  PPRT_CHECK_FAILED = 5,  /* the artifact's programs would race or hang */
   PPRT_RANKS_DISAGREE = 6,
   PPRT_RANK_DIED = 10,
   PPRT_HANG = 11,           /* no rank made progress in time */
   PPRT_BAD_PARAMETERS = 13, /* values that do not fit an argument */
   PPRT_IO = 14,
-  PPRT_DEVICE = 15
+  PPRT_DEVICE = 15,
+  PPRT_INTERRUPTED = 130 /* is_interrupted or a caller of pprt_agree said so */
 };
 
 /* Of elements in memory; PPRT_I1 takes a byte, PPRT_BF16 two. */
@@ -83,16 +85,35 @@ void pprt_close_world(pprt_world *world);
 /* Of null, which is a world of one process: 0 of 1. */
 uint32_t pprt_process(const pprt_world *world);
 uint32_t pprt_process_count(const pprt_world *world);
-/* Ends all processes with the code, after one has printed pprt_error(): for a
-   failure that the others may not know of. Does not return. */
+/* The same answer in all processes, once all have asked: 0, or the first one's
+   `code` that is not, whose pprt_error() all have then; or PPRT_INTERRUPTED if
+   any of them is. Null is a world of one process. */
+int pprt_agree(pprt_world *world, int code, int interrupted);
+/* Ends all processes with the code, from 1 to 255, after one has printed
+   pprt_error(): at once, so flush what you have written. Does not return. */
 void pprt_abort(pprt_world *world, int code);
 
+/* Not 0 if a user wants the end. Asked a few times a second, from threads of
+   the library, with the pointer that was given beside it. */
+typedef int (*pprt_is_interrupted)(void *user);
+
+/* From now on a call that waits for other processes for 1.5 s more, once
+   `is_interrupted` says so, ends all of them (PPRT_INTERRUPTED). Null: never,
+   as before saving, say. */
+void pprt_watch(pprt_world *world, pprt_is_interrupted is_interrupted,
+                void *user);
+
+/* What is left out, 0 or null, is as by default: {.size = sizeof(options)}. */
 typedef struct {
   size_t size;                 /* of this structure, as the caller knows it */
   uint32_t threads_per_rank;   /* 0: the artifact's, or what the cores give */
-  double hang_timeout_seconds; /* 0: waits forever */
+  double hang_timeout_seconds; /* 0: 30 s; negative: waits forever */
   const char *device;          /* "cpu" or "null"; null: "cpu" */
   pprt_world *world;           /* null: this process runs all ranks */
+  /* A step in which nothing happens for two seconds, once it says so, fails
+     (PPRT_INTERRUPTED). Null: never. */
+  pprt_is_interrupted is_interrupted;
+  void *user; /* for is_interrupted */
 } pprt_options;
 
 typedef struct pprt_session pprt_session;
@@ -100,12 +121,16 @@ typedef struct pprt_session pprt_session;
 /* As 0.1.0. */
 const char *pprt_version(void);
 
-/* What is wrong, of the calling thread's last call that failed; valid until its
-   next one that fails. Never null. */
+/* What is wrong, of the calling thread's last call that failed. The next one
+   that fails in that thread, and the thread's end, free it. Never null. */
 const char *pprt_error(void);
+/* Makes it `text`, of a failure of the caller's own, for pprt_agree and
+   pprt_abort to tell. Returns the code. */
+int pprt_fail(int code, const char *text);
 
-/* Loads, checks and prepares an artifact. `options` may be null. Of another
-   process's file, run only what you trust: kernels are machine code. */
+/* Loads, checks and prepares an artifact. `options` may be null, which is all
+   as by default. Of another process's file, run only what you trust: kernels
+   are machine code. */
 int pprt_open(const char *path, const pprt_options *options,
               pprt_session **session);
 int pprt_open_bytes(const void *bytes, size_t size, const pprt_options *options,

@@ -27,6 +27,27 @@ HostBuffers::HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh)
         first[rank] =
             covered.insert(outputs.back().origin(mesh, rank, 0)).second;
   }
+  for (Section section : kSections) {
+    std::set<uint32_t> its;
+    for (const std::unique_ptr<ppx::ProgramT> &program : artifact.programs)
+      for (const auto &instruction : instructionsOf(*program, section))
+        if (instruction->opcode == ppx::Opcode_load)
+          its.insert(instruction->binding);
+    loaded[size_t(section)].assign(its.begin(), its.end());
+  }
+}
+
+/// Of an input that has none.
+static Status lacksBatch(const ppx::ArgumentT &input) {
+  return Status(ExitCode::usage,
+                "input '" + input.name + "' expects a batch, got none");
+}
+
+Status HostBuffers::expectInputs(Section section) const {
+  for (uint32_t input : loaded[size_t(section)])
+    if (!inputs[input])
+      return lacksBatch(*artifact.arguments[input]);
+  return {};
 }
 
 Status HostBuffers::load(uint32_t rank, const ppx::InstructionT &instruction,
@@ -34,9 +55,7 @@ Status HostBuffers::load(uint32_t rank, const ppx::InstructionT &instruction,
   const ShardedTensor &tensor = arguments[instruction.binding];
   const auto &input = inputs[instruction.binding];
   if (!input)
-    return Status(ExitCode::usage,
-                  "input '" + artifact.arguments[instruction.binding]->name +
-                      "' expects a batch, got none");
+    return lacksBatch(*artifact.arguments[instruction.binding]);
   tensor.scatter(tensor.origin(mesh, rank, instruction.micro_batch),
                  input->data(), slot, inputBegin[instruction.binding]);
   return {};

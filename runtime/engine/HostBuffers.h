@@ -15,6 +15,8 @@
 #include "Shards.h"
 #include "pprt/Ranks.h"
 
+#include <array>
+
 namespace pprt {
 
 class HostBuffers final : public HostData {
@@ -26,6 +28,9 @@ public:
   void emit(uint32_t rank, const ppx::InstructionT &instruction,
             const std::byte *slot) override;
 
+  /// Fails (usage) if any rank loads an input in the section that nobody has
+  /// given.
+  Status expectInputs(Section section) const;
   /// Whether any rank emits in the section.
   bool emits(Section section) const;
   /// What `range` emits in a section, of equal copies the first alone.
@@ -51,6 +56,8 @@ private:
   template <typename Function>
   void forEachEmitted(Section section, RankRange range, Function &&f) const;
 
+  /// By section, the inputs that any rank loads.
+  std::array<std::vector<uint32_t>, kSections.size()> loaded;
   /// By output and rank: of equal copies, the first is the one kept.
   std::vector<std::vector<bool>> firstHolder;
 };

@@ -233,11 +233,14 @@ Status Session::State::run(Section section, int64_t step) {
   return failure;
 }
 
-Status Session::State::expect(Phase wanted, const char *call) const {
+Status Session::State::expect(Phase wanted, Section section,
+                              const char *call) const {
   if (!failure.ok())
     return failure;
   if (phase == wanted)
-    return {};
+    return world->processCount() == 1 && executor->keepsValues()
+               ? host->expectInputs(section)
+               : Status();
   static constexpr const char *kNames[] = {"opened", "begun", "ended"};
   return Status(ExitCode::usage,
                 std::string(call) + " expects a session that is " +
@@ -246,7 +249,7 @@ Status Session::State::expect(Phase wanted, const char *call) const {
 }
 
 Status Session::begin() {
-  Status status = state->expect(State::Phase::opened, "begin");
+  Status status = state->expect(State::Phase::opened, Section::setup, "begin");
   if (status.ok())
     status = state->tell(CallKind::begin);
   if (status.ok())
@@ -257,14 +260,14 @@ Status Session::begin() {
 }
 
 Status Session::step() {
-  Status status = state->expect(State::Phase::begun, "a step");
+  Status status = state->expect(State::Phase::begun, Section::body, "a step");
   if (status.ok())
     status = state->tell(CallKind::step);
   return status.ok() ? state->run(Section::body, state->steps++) : status;
 }
 
 Status Session::end() {
-  Status status = state->expect(State::Phase::begun, "end");
+  Status status = state->expect(State::Phase::begun, Section::teardown, "end");
   if (status.ok())
     status = state->tell(CallKind::end);
   if (status.ok())

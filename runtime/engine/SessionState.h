@@ -50,8 +50,10 @@ struct Session::State {
   /// Starts the executor of this process's ranks.
   Status start(const SessionOptions &options,
                std::shared_ptr<Transport> transport);
-  /// Whether `call` comes in its turn.
-  Status expect(Phase wanted, const char *call) const;
+  /// Whether `call` comes in its turn, and has what its section loads: what
+  /// lacks here others may have, so that of several processes each finds out by
+  /// running it.
+  Status expect(Phase wanted, Section section, const char *call) const;
   /// The same in all processes.
   Status run(Section section, int64_t step);
   Status compareInitialization(uint64_t seed,

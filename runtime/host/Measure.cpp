@@ -97,6 +97,15 @@ orderTransfer(const Players &players, const std::vector<Place> &meeting) {
 void pprt::host::measure(const Session &session, Report &report) {
   report.device = session.device();
   report.threadsPerRank = session.threadsPerRank();
+  report.world = session.mesh().worldSize();
+  report.itemsPerStep = session.artifact().items_per_step;
+  // Of whoever has predicted nothing, the arenas as they are.
+  if (report.memory.empty()) {
+    report.memory.resize(report.world);
+    for (const auto &program : session.artifact().programs)
+      for (uint32_t rank : program->ranks)
+        report.memory[rank] = {rank, memoryOf(*program), {}};
+  }
   report.isOversubscribed = session.oversubscribed();
   if (session.isStuck())
     return;

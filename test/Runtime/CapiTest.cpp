@@ -112,12 +112,14 @@ TEST_F(Capi, RefusesCallsOutOfOrder) {
   expectUsage(pprt_step(session), "is begun, got one that is ended");
 }
 
-TEST_F(Capi, FailsWithoutABatchAndAfterAFailure) {
+TEST_F(Capi, GoesOnWhenItHasABatch) {
   ASSERT_EQ(pprt_initialize(session, 7), PPRT_OK);
   ASSERT_EQ(pprt_begin(session), PPRT_OK) << pprt_error();
-  expectUsage(pprt_step(session), "expects a batch");
+  expectUsage(pprt_step(session), "input 'x' expects a batch");
+  expectUsage(pprt_step(session), "input 'x' expects a batch");
   ASSERT_EQ(pprt_set(session, 0, x, 12), PPRT_OK);
-  expectUsage(pprt_step(session), "expects a batch");
+  EXPECT_EQ(pprt_step(session), PPRT_OK) << pprt_error();
+  EXPECT_EQ(pprt_get_output(session, 0, found, 12), PPRT_OK);
 }
 
 TEST_F(Capi, RefusesOtherSizes) {

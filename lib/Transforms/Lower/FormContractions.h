@@ -13,8 +13,9 @@
 
 namespace pp {
 
-/// Replaces every dot_general of floats in `block` that the target can run, with
-/// as much around it as it takes, by a launch. `threads`: how many run a kernel.
+/// Replaces every dot_general of floats in `block` that the target can run,
+/// with as much around it as it takes, by a launch. `threads`: how many run a
+/// kernel.
 void formContractions(mlir::Block &block, KernelTable &table,
                       const pprt::Target &target, unsigned threads);
 

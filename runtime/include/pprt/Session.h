@@ -131,9 +131,9 @@ public:
   /// Those that the ranks of this process load.
   RowRange inputRows(uint32_t argument) const;
 
-  /// These fail (usage) in another order, and change nothing then; or if an
-  /// input that is loaded has no batch. After any failure but that of the order
-  /// they return it again.
+  /// These fail (usage) in another order, or if an input that is loaded has no
+  /// batch, and change nothing then; but where one process of several lacks a
+  /// batch the session fails. After any other failure they return it again.
   Status begin(); ///< runs the setup
   Status step();  ///< runs the body
   Status end();   ///< runs the teardown

@@ -168,7 +168,8 @@ int pprt_set(pprt_session *session, uint32_t argument, const void *values,
              uint64_t bytes);
 
 /* Begin fails (PPRT_USAGE) if a parameter or state has no values, and each of
-   them if an input that is read has none. After a failure all fail. */
+   them if an input that is read has none; they can be given then, but for an
+   input in one process of several. After any other failure all fail. */
 int pprt_begin(pprt_session *session);
 int pprt_step(pprt_session *session);
 int pprt_end(pprt_session *session);

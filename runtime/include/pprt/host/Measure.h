@@ -19,8 +19,8 @@
 #pragma GCC visibility push(default)
 namespace pprt::host {
 
-/// Fills the parts of `report` that the session knows: memory, of the ranks
-/// that it lists, and times.
+/// Fills the parts of `report` that the session knows: ranks, memory and times.
+/// Communication, stages and what is predicted of times are a predictor's.
 void measure(const Session &session, Report &report);
 
 /// The timeline of the last step: every instruction of every rank.

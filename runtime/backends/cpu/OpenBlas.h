@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // OpenBLAS starts its threads when it is loaded, and they spin for a while. So
-// it is not linked: programs that need it load it, with one thread. The
-// environment tells it so, and is changed for that moment.
+// it is not linked: artifacts that need it load it, with one thread. A program
+// that has it already shares it, and its number of threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_OPENBLAS_H

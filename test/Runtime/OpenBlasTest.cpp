@@ -1,0 +1,70 @@
+//===- OpenBlasTest.cpp - a library that the process shares ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loading it leaves the program around as it was: no thread more, the same
+// environment, the same cores.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/cpu/OpenBlas.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <sched.h>
+#include <unistd.h>
+
+using namespace pprt;
+
+namespace {
+
+size_t countThreads() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return size_t(std::distance(begin(threads), end(threads)));
+}
+
+/// How many threads the process's OpenBLAS has; in the end `set`, if not 0.
+int threadsOfLibrary(int set = 0) {
+  void *library = dlopen("libopenblas.so.0", RTLD_NOW);
+  const auto get =
+      reinterpret_cast<int (*)()>(dlsym(library, "openblas_get_num_threads"));
+  if (set)
+    reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"))(
+        set);
+  return get();
+}
+
+} // namespace
+
+// In processes of their own: each loads once.
+TEST(OpenBlas, LeavesTheProcessAsItWas) {
+  const auto load = [] {
+    cpu_set_t before, after;
+    sched_getaffinity(0, sizeof(before), &before);
+    char **const environment = environ;
+    const size_t threads = countThreads();
+    if (!cpu::openBlas().ok())
+      std::exit(1);
+    sched_getaffinity(0, sizeof(after), &after);
+    if (countThreads() != threads)
+      std::exit(2);
+    // A variable more is written into another array.
+    if (environ != environment)
+      std::exit(3);
+    if (!CPU_EQUAL(&before, &after))
+      std::exit(4);
+    std::exit(threadsOfLibrary() == 1 ? 0 : 5);
+  };
+  EXPECT_EXIT(load(), testing::ExitedWithCode(0), "");
+}
+
+TEST(OpenBlas, SharesWhatTheProgramHasLoaded) {
+  const auto share = [] {
+    if (threadsOfLibrary(3) != 3 || !cpu::openBlas().ok())
+      std::exit(1);
+    std::exit(threadsOfLibrary() == 1 ? 0 : 2);
+  };
+  EXPECT_EXIT(share(), testing::ExitedWithCode(0), "");
+}

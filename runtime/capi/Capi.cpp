@@ -316,10 +316,15 @@ uint32_t pprt_output_count(const pprt_session *session) {
 }
 
 template <typename Tensor>
-static pprt_tensor describe(const Tensor &tensor, int role, uint64_t bytes) {
-  return {tensor.name.c_str(),          pprt_role(role),
-          pprt_element(tensor.element), uint32_t(tensor.shape.size()),
-          tensor.shape.data(),          bytes};
+static pprt_tensor describe(const Tensor &tensor, int role, uint64_t bytes,
+                            uint64_t bound) {
+  return {tensor.name.c_str(),
+          pprt_role(role),
+          pprt_element(tensor.element),
+          uint32_t(tensor.shape.size()),
+          tensor.shape.data(),
+          bytes,
+          bound};
 }
 
 int pprt_argument(const pprt_session *session, uint32_t argument,
@@ -330,8 +335,8 @@ int pprt_argument(const pprt_session *session, uint32_t argument,
     if (argument >= pprt_argument_count(session))
       return refuseIndex("argument", argument, pprt_argument_count(session));
     const ppx::ArgumentT &found = *session->artifact().arguments[argument];
-    *tensor =
-        describe(found, found.role, session->session->argumentBytes(argument));
+    *tensor = describe(found, found.role,
+                       session->session->argumentBytes(argument), found.bound);
     return PPRT_OK;
   });
 }
@@ -345,7 +350,7 @@ int pprt_output(const pprt_session *session, uint32_t output,
       return refuseIndex("output", output, pprt_output_count(session));
     const ppx::OutputT &found = *session->artifact().outputs[output];
     *tensor = describe(found, PPRT_LOSS + int(found.role),
-                       session->session->outputBytes(output));
+                       session->session->outputBytes(output), /*bound=*/0);
     return PPRT_OK;
   });
 }

@@ -6,6 +6,7 @@
 // kept whole until a step loads them.
 //
 //===----------------------------------------------------------------------===//
+#include "Bounds.h"
 #include "SessionState.h"
 
 #include <algorithm>
@@ -136,6 +137,21 @@ Status Session::State::checkBytes(uint32_t argument, uint64_t bytes,
                                std::to_string(bytes)));
 }
 
+Status Session::State::checkBound(uint32_t argument, const void *values,
+                                  uint64_t bytes, uint64_t skipped) const {
+  const ppx::ArgumentT &its = *artifact->arguments[argument];
+  const uint64_t width = elementSize(its.element);
+  const std::optional<IntegerBeyond> beyond =
+      findBeyond(its.element, its.bound, values, bytes / width);
+  if (!beyond)
+    return {};
+  return Status(ExitCode::badParameters,
+                "input '" + its.name + "' expects integers from 0 to " +
+                    std::to_string(its.bound - 1) + ", got " +
+                    std::to_string(beyond->value) + " as element " +
+                    std::to_string(skipped / width + beyond->index));
+}
+
 Status Session::setArgument(uint32_t argument, const void *values,
                             uint64_t bytes) {
   if (Status status = state->checkStopped(); !status.ok())
@@ -237,6 +253,8 @@ Status Session::setInput(uint32_t argument, const void *values,
     return status;
   if (Status status = state->checkBytes(argument, bytes, true); !status.ok())
     return status;
+  if (Status status = state->checkBound(argument, values, bytes); !status.ok())
+    return status;
   if (Status status = state->tell(CallKind::setInput, argument, values, bytes);
       !status.ok())
     return status;
@@ -276,6 +294,10 @@ Status Session::setInputRows(uint32_t argument, RowRange rows,
                       std::to_string(rows.begin) + " to " +
                       std::to_string(rows.end) + " in " +
                       std::to_string(bytes) + " bytes");
+  if (Status status =
+          state->checkBound(argument, values, bytes, rows.begin * rowBytes);
+      !status.ok())
+    return status;
   const auto *first = static_cast<const std::byte *>(values);
   std::optional<std::vector<std::byte>> &input = state->host->inputs[argument];
   if (!input)

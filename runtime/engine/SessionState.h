@@ -73,6 +73,10 @@ struct Session::State {
   /// Whether each thread has a core.
   bool spins() const { return uint64_t(threads) * range.size() <= cores; }
   Status checkBytes(uint32_t argument, uint64_t bytes, bool input) const;
+  /// Whether all integers are within the argument's bound; `skipped` bytes of
+  /// it lie in front of them.
+  Status checkBound(uint32_t argument, const void *values, uint64_t bytes,
+                    uint64_t skipped = 0) const;
   Status checkStopped() const;
   /// Calls f(rank, slot, origin) for every shard here of a parameter or state.
   template <typename Function>

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Dataset.h"
 
+#include "../engine/Bounds.h"
 #include "pprt/Program.h"
 #include "pprt/host/Elements.h"
 #include "pprt/host/Npy.h"
@@ -27,14 +28,6 @@ using namespace pprt::ppx;
 
 static bool isInteger(ElementType element) {
   return element == ElementType_i32 || element == ElementType_i64;
-}
-
-/// Integer `index` of `data`, whose elements are i32 or i64.
-static int64_t integerAt(ElementType element, const void *data,
-                         uint64_t index) {
-  if (element == ElementType_i64)
-    return static_cast<const int64_t *>(data)[index];
-  return static_cast<const int32_t *>(data)[index];
 }
 
 static void setInteger(ElementType element, void *data, uint64_t index,
@@ -65,17 +58,14 @@ uint64_t Dataset::rowElements(size_t tensor) const {
 Status Dataset::checkBound(const std::string &source, size_t index,
                            const void *data) const {
   const DataTensor &tensor = tensors[index];
-  if (!isInteger(tensor.element) || tensor.bound == 0)
+  const std::optional<pprt::IntegerBeyond> beyond =
+      pprt::findBeyond(tensor.element, tensor.bound, data, keptElements(index));
+  if (!beyond)
     return Status();
-  for (uint64_t i = 0, count = keptElements(index); i < count; ++i) {
-    int64_t value = integerAt(tensor.element, data, i);
-    if (value < 0 || static_cast<uint64_t>(value) >= tensor.bound)
-      return Status(ExitCode::io, source + ": expects integers from 0 to " +
-                                      std::to_string(tensor.bound - 1) +
-                                      " for '" + tensor.name + "', got " +
-                                      std::to_string(value));
-  }
-  return Status();
+  return Status(ExitCode::io, source + ": expects integers from 0 to " +
+                                  std::to_string(tensor.bound - 1) + " for '" +
+                                  tensor.name + "', got " +
+                                  std::to_string(beyond->value));
 }
 
 Status Dataset::zero(size_t tensor, void *out) const {

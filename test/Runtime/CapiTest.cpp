@@ -77,6 +77,7 @@ TEST_F(Capi, DescribesArgumentsAndOutputs) {
   ASSERT_EQ(tensor.dimensions, 1u);
   EXPECT_EQ(tensor.shape[0], 3u);
   EXPECT_EQ(tensor.bytes, 12u);
+  EXPECT_EQ(tensor.bound, 0u);
   ASSERT_EQ(pprt_output(session, 0, &tensor), PPRT_OK);
   EXPECT_STREQ(tensor.name, "y");
   EXPECT_GE(tensor.role, PPRT_LOSS);
@@ -177,6 +178,38 @@ TEST_F(Capi, HasOutputsOnceAStepWasMade) {
   expectUsage(pprt_get_output(session, 0, found, 12), "expects a step");
   ASSERT_EQ(pprt_step(session), PPRT_OK) << pprt_error();
   EXPECT_EQ(pprt_get_output(session, 0, found, 12), PPRT_OK);
+}
+
+TEST(CapiSet, RefusesIntegersBeyondTheirBound) {
+  ArtifactBuilder builder;
+  builder.axis("dp", 1);
+  const uint32_t input = builder.argument("tokens", ppx::Role_input, 3);
+  ProgramBuilder program = builder.program({0});
+  const uint32_t queue = program.queue("compute");
+  const uint32_t slot = program.slot("tokens", 3);
+  program.begin(Section::body);
+  program.set({ppx::Phase_forward, 0});
+  program.load(queue, input, slot);
+  program.step(queue);
+  ppx::ArtifactT artifact = builder.take();
+  artifact.arguments[input]->element = ppx::ElementType_i32;
+  artifact.arguments[input]->bound = 10;
+  artifact.programs[0]->slots[slot]->element = ppx::ElementType_i32;
+  const std::vector<uint8_t> bytes = packArtifact(artifact);
+  pprt_session *session = nullptr;
+  ASSERT_EQ(pprt_open_bytes(bytes.data(), bytes.size(), nullptr, &session),
+            PPRT_OK)
+      << pprt_error();
+  pprt_tensor tensor;
+  ASSERT_EQ(pprt_argument(session, 0, &tensor), PPRT_OK);
+  EXPECT_EQ(tensor.bound, 10u);
+  const int32_t beyond[] = {0, 10, 1}, good[] = {0, 9, 1};
+  EXPECT_EQ(pprt_set(session, 0, beyond, sizeof(beyond)), PPRT_BAD_PARAMETERS);
+  EXPECT_STREQ(
+      pprt_error(),
+      "input 'tokens' expects integers from 0 to 9, got 10 as element 1");
+  EXPECT_EQ(pprt_set(session, 0, good, sizeof(good)), PPRT_OK);
+  pprt_close(session);
 }
 
 /// Two parameters, v and w, of three elements each.

@@ -189,6 +189,72 @@ TEST(Session, RefusesWhatDoesNotFit) {
   EXPECT_EQ(*session->findArgument("w"), 1u);
 }
 
+/// One rank loads four tokens, below 10, or leaves them.
+template <typename Integer>
+static std::unique_ptr<Session> openTokens(ppx::ElementType element,
+                                           const std::string &device,
+                                           bool loads = true) {
+  ArtifactBuilder builder;
+  const uint32_t tokens = builder.argument("tokens", ppx::Role_input, 4);
+  ProgramBuilder program = builder.program({0});
+  const uint32_t queue = program.queue("compute");
+  const uint32_t slot = program.slot("tokens", sizeof(Integer)); // 4 of them
+  program.begin(Section::body);
+  if (loads)
+    program.load(queue, tokens, slot);
+  program.step(queue);
+  ppx::ArtifactT artifact = builder.take();
+  artifact.arguments[tokens]->element = element;
+  artifact.arguments[tokens]->bound = 10;
+  artifact.programs[0]->slots[slot]->element = element;
+  SessionOptions options;
+  options.device = device;
+  auto session = Session::create(
+      std::make_shared<const ppx::ArtifactT>(std::move(artifact)), options);
+  EXPECT_TRUE(session.ok()) << session.status().message();
+  return std::move(*session);
+}
+
+template <typename Integer> static void expectBound(ppx::ElementType element) {
+  for (const std::string &device : deviceNames()) {
+    if (device != "cpu" && device != "null")
+      continue;
+    auto session = openTokens<Integer>(element, device);
+    Integer good[] = {0, 9, 3, 4}, beyond[] = {0, 9, 10, 4},
+            below[] = {0, 9, 3, -1};
+    const auto set = [&](const Integer *values) {
+      // At an odd address.
+      std::vector<std::byte> bytes(1 + 4 * sizeof(Integer));
+      std::memcpy(bytes.data() + 1, values, 4 * sizeof(Integer));
+      return session->setInput(0, bytes.data() + 1, 4 * sizeof(Integer));
+    };
+    EXPECT_EQ(set(beyond).code(), ExitCode::badParameters);
+    EXPECT_EQ(
+        set(beyond).message(),
+        "input 'tokens' expects integers from 0 to 9, got 10 as element 2");
+    EXPECT_EQ(
+        set(below).message(),
+        "input 'tokens' expects integers from 0 to 9, got -1 as element 3");
+    // Nothing was set.
+    ASSERT_TRUE(session->begin().ok());
+    EXPECT_TRUE(set(good).ok());
+    EXPECT_FALSE(set(beyond).ok());
+    EXPECT_TRUE(session->step().ok());
+  }
+}
+
+// They would be looked up in the last row, and train.
+TEST(Session, RefusesIntegersBeyondTheirBound) {
+  expectBound<int32_t>(ppx::ElementType_i32);
+  expectBound<int64_t>(ppx::ElementType_i64);
+  // Where no rank loads a row, any will do.
+  auto session = openTokens<int32_t>(ppx::ElementType_i32, "cpu", false);
+  const int32_t rows[] = {9, 10};
+  EXPECT_EQ(session->setInputRows(0, {1, 3}, rows, sizeof(rows)).message(),
+            "input 'tokens' expects integers from 0 to 9, got 10 as element 2");
+  EXPECT_TRUE(session->setInputRows(0, {1, 2}, rows, sizeof(rows[0])).ok());
+}
+
 TEST(Session, RefusesSectionsOutOfOrder) {
   const auto expectOrder = [](const Status &status, const char *text) {
     EXPECT_EQ(status.code(), ExitCode::usage);

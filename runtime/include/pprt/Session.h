@@ -15,9 +15,11 @@
 // are known to all.
 //
 // The order of calls: create, initialize or setArgument, setInput, begin, then
-// step as often as wanted, end. They come from one thread; create may change
-// the environment for a moment, so that no other thread may look at it then.
-// After a failure a kernel may still run: see isStuck().
+// step as often as wanted, end. They come from one thread. After a failure a
+// kernel may still run: see isStuck().
+//
+// Products that OpenBLAS computes set the process's number of its threads to 1
+// when a session is created: it stays so while sessions run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_SESSION_H
@@ -121,7 +123,8 @@ public:
   Status getArgument(uint32_t argument, void *values, uint64_t bytes) const;
 
   /// The global batch of an input or label for the following steps; a copy is
-  /// kept.
+  /// kept. Fails (badParameters) unless `bytes` is argumentBytes(), and all
+  /// integers are below the argument's bound.
   Status setInput(uint32_t argument, const void *values, uint64_t bytes);
 
   /// The same of some rows of it, the first dimension: at least of

@@ -72,6 +72,7 @@ typedef struct {
   uint32_t dimensions;
   const uint64_t *shape;
   uint64_t bytes;
+  uint64_t bound; /* of an argument: its integers lie in [0, bound); 0: any */
 } pprt_tensor;
 
 /* Processes that share sessions. */
@@ -130,7 +131,10 @@ int pprt_fail(int code, const char *text);
 
 /* Loads, checks and prepares an artifact. `options` may be null, which is all
    as by default. Of another process's file, run only what you trust: kernels
-   are machine code. */
+   are machine code. An artifact whose products OpenBLAS computes sets the
+   number of threads of the process's libopenblas.so.0 to 1, where it has to
+   stay while sessions step; copies under other names are left alone, and so is
+   the environment. */
 int pprt_open(const char *path, const pprt_options *options,
               pprt_session **session);
 int pprt_open_bytes(const void *bytes, size_t size, const pprt_options *options,
@@ -163,7 +167,9 @@ int pprt_initialize(pprt_session *session, uint64_t seed);
 int pprt_load(pprt_session *session, const char *path);
 
 /* Sets a parameter or state, or the global batch of an input or label for the
-   steps that follow; a copy is kept. `bytes` is the tensor's. */
+   steps that follow; a copy is kept. `bytes` is the tensor's, and integers of
+   inputs and labels are below its bound, or else nothing is changed
+   (PPRT_BAD_PARAMETERS). */
 int pprt_set(pprt_session *session, uint32_t argument, const void *values,
              uint64_t bytes);
 

@@ -32,7 +32,7 @@ TEST(Measure, TellsWhatRanWithoutAPredictor) {
   options.threadsPerRank = 1;
   auto session = Session::create(artifact, options);
   ASSERT_TRUE(session) << session.status().message();
-  (*session)->initialize(0);
+  ASSERT_TRUE((*session)->initialize(0).ok());
   ASSERT_TRUE((*session)->begin().ok());
   ASSERT_TRUE((*session)->step().ok());
   Report report;

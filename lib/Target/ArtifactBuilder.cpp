@@ -6,6 +6,7 @@
 // runtime/schema/ppx.fbs. Groups and kernels are numbered in order of use.
 //
 //===----------------------------------------------------------------------===//
+#include "KernelSignature.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/Target.h"
 #include "pp/IR/Diagnostics.h"
@@ -130,6 +131,7 @@ FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function,
     if (compiled.rows == 0 && function->hasAttr(attrs::kRows))
       return failure(); // reported
     compiled.scratch_bytes = getScratchBytes(function);
+    setLaunch(function, compiled);
     compiled.symbol = getKernelSymbol(function);
     kernel->body.Set(std::move(compiled));
   }

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Target/KernelCompiler.h"
+#include "Gpu/Ptx.h"
 #include "KernelCache.h"
 #include "KernelObject.h"
 #include "KernelPipeline.h"
@@ -26,6 +27,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/raw_ostream.h"
+#include <map>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,6 +39,7 @@ struct CompiledKernels::State {
   LocationAttr location;
   llvm::StringMap<ObjectCode> objects;
   unsigned numCached = 0;
+  pprt::Code code = pprt::Code::sharedObject;
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
 
@@ -52,7 +55,14 @@ unsigned CompiledKernels::getNumCached() const { return state->numCached; }
 //===----------------------------------------------------------------------===//
 
 static FailureOr<ObjectCode> compileKernel(func::FuncOp kernel,
-                                           StringRef symbol, StringRef level) {
+                                           StringRef symbol, pprt::Code code,
+                                           StringRef level) {
+  if (code == pprt::Code::ptx) {
+    auto ptx = gpu::compileToPtx(kernel, symbol, level);
+    if (failed(ptx))
+      return failure();
+    return ObjectCode(ptx->begin(), ptx->end());
+  }
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   if (failed(buildRowLoop(builder, kernel, (symbol + ".rows").str())) ||
@@ -72,6 +82,7 @@ CompiledKernels::compile(ArrayRef<func::FuncOp> kernels,
   DialectRegistry registry;
   registerKernelDialects(registry);
   registerLinalgModels(registry);
+  gpu::registerGpuDialects(registry);
   context->appendDialectRegistry(registry);
   context->loadAllAvailableDialects();
 
@@ -97,7 +108,9 @@ CompiledKernels::compile(ArrayRef<func::FuncOp> kernels,
         << cache->getObstacle();
   const std::string level =
       options.processor.empty() ? pprt::processorLevel() : options.processor;
-  std::string target = describeTarget(level);
+  const pprt::Code code = state->code = options.code;
+  std::string target =
+      code == pprt::Code::ptx ? gpu::describePtx(level) : describeTarget(level);
   auto run = [&](Task &task) {
     std::string key = task.symbol + "\n" + target;
     if (cache)
@@ -106,7 +119,7 @@ CompiledKernels::compile(ArrayRef<func::FuncOp> kernels,
         task.isCached = true;
         return;
       }
-    task.object = compileKernel(task.kernel, task.symbol, level);
+    task.object = compileKernel(task.kernel, task.symbol, code, level);
     if (cache && succeeded(task.object))
       cache->store(key, *task.object);
   };
@@ -142,6 +155,7 @@ CompiledKernels::compile(ModuleOp module, const CompileOptions &options) {
 LogicalResult CompiledKernels::load() {
   if (state->objects.empty())
     return success();
+  assert(state->code == pprt::Code::sharedObject && "a device loads the rest");
   auto report = [&](llvm::Error error) {
     return emitError(Location(state->location))
            << "cannot load kernels: " << llvm::toString(std::move(error));
@@ -206,9 +220,17 @@ private:
 };
 } // namespace
 
-FailureOr<std::vector<uint8_t>> CompiledKernels::linkSharedObject() const {
+FailureOr<std::vector<uint8_t>> CompiledKernels::link() const {
   if (state->objects.empty())
     return std::vector<uint8_t>();
+  if (state->code == pprt::Code::ptx) {
+    std::map<StringRef, StringRef> bySymbol; // bytes depend on kernels alone
+    for (auto &[symbol, object] : state->objects)
+      bySymbol[symbol] = StringRef(object.data(), object.size());
+    std::string text =
+        gpu::joinPtx(llvm::to_vector(llvm::make_second_range(bySymbol)));
+    return std::vector<uint8_t>(text.begin(), text.end());
+  }
   auto fail = [&](const Twine &message,
                   pprt::ExitCode code = pprt::ExitCode::io) {
     InFlightDiagnostic diagnostic = emitError(Location(state->location))

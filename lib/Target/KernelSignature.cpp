@@ -6,6 +6,9 @@
 // the same parameters. In: a kernel of level 4, after its verifier.
 //
 //===----------------------------------------------------------------------===//
+#include "KernelSignature.h"
+#include "Gpu/GpuKernel.h"
+#include "pp/Analysis/Target.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pprt/Program.h"
@@ -60,6 +63,17 @@ KernelCost pp::getKernelCost(func::FuncOp kernel) {
   return cost;
 }
 
+void pp::setLaunch(func::FuncOp kernel, pprt::ppx::CompiledKernelT &body) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  const pprt::Target *target = module ? getTarget(module) : nullptr;
+  if (!target || target->code() != pprt::Code::ptx)
+    return;
+  if (auto launch = gpu::getLaunchShape(kernel); succeeded(launch)) {
+    body.grid = launch->grid;
+    body.block = launch->block;
+  }
+}
+
 /// As the artifact describes the kernel to the runtime.
 static std::string getSignature(func::FuncOp kernel) {
   namespace ppx = pprt::ppx;
@@ -83,6 +97,7 @@ static std::string getSignature(func::FuncOp kernel) {
   ppx::CompiledKernelT body;
   body.rows = getKernelRows(kernel);
   body.scratch_bytes = getScratchBytes(kernel);
+  setLaunch(kernel, body);
   described.body.Set(std::move(body));
   return pprt::kernelSignature(described);
 }

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelPipeline.h"
+#include "pp/Analysis/Target.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Transforms/Passes.h"
@@ -30,6 +31,11 @@ struct ReserveScratchPass : pp::impl::ReserveScratchBase<ReserveScratchPass> {
   }
 
   void runOnOperation() override {
+    const pprt::Target *target = getTarget(getOperation());
+    if (!target)
+      return signalPassFailure();
+    if (target->code() == pprt::Code::ptx)
+      return; // threads of a GPU keep a row in registers
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
     int64_t threads = plan ? plan.getThreads() : 1;
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {

@@ -73,6 +73,9 @@ std::string pprt::kernelSignature(const ppx::KernelT &kernel) {
   std::string call = std::to_string(body ? body->rows : 0);
   if (body && body->scratch_bytes > 0)
     call += " scratch " + std::to_string(body->scratch_bytes);
+  if (body && body->block > 0)
+    call += " launch " + std::to_string(body->grid) + ':' +
+            std::to_string(body->block);
   for (const auto &parameter : kernel.parameters)
     call += ' ' + std::to_string(int(parameter->access)) + ':' +
             std::to_string(parameter->bytes);

@@ -113,11 +113,11 @@ def check_images(tools):
     if any(level.encode() in head for level in levels[1:]):
         tools.errors.append("expects an artifact for the lowest level, got one that names another")
     for arguments, code, expected in (
-            (["pp-run", "images.ppx", "--target=sm_90"], 2, f"({', '.join(levels)}), got 'sm_90'"),
-            (["pp-run", "gpt.mlir", "--target=sm_90"], 2, "got 'sm_90'"),
+            (["pp-run", "images.ppx", "--target=sm_1"], 2, f"({', '.join(levels)}), got 'sm_1'"),
+            (["pp-run", "gpt.mlir", "--target=sm_1"], 2, "got 'sm_1'"),
             (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--targets=cpu"], 2, "--emit=ppx"),
             (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
-              "--targets=sm_90"], 2, "got 'sm_90'"),
+              "--targets=sm_1"], 2, "got 'sm_1'"),
             (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
               f"--targets=cpu,{levels[-1]}"], 2, "each target once"),
             (["pp-opt", "program.mlir", "--emit=ppx", "-o", "x.ppx", "--targets=cpu"], 2,

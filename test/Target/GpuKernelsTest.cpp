@@ -98,20 +98,21 @@ public:
 
   bool run(func::FuncOp kernel,
            ArrayRef<std::shared_ptr<pp::testing::Bytes>> all) {
-    auto compiled = gpu::compileToPtx(kernel, "kernel", "sm_90");
-    if (failed(compiled))
+    auto text = gpu::compileToPtx(kernel, "kernel", "sm_90");
+    auto shape = gpu::getLaunchShape(kernel);
+    if (failed(text) || failed(shape))
       return false;
     std::string error;
-    auto module = ptx::Module::parse(compiled->ptx, error);
+    auto module = ptx::Module::parse(*text, error);
     if (!module) {
-      ADD_FAILURE() << error << "\n" << compiled->ptx;
+      ADD_FAILURE() << error << "\n" << *text;
       return false;
     }
     Buffers memory;
     ptx::Launch launch;
     launch.entry = "kernel";
-    launch.grid.x = compiled->launch.grid;
-    launch.block.x = compiled->launch.block;
+    launch.grid.x = shape->grid;
+    launch.block.x = shape->block;
     launch.seed = seed;
     auto pass = [&](uint64_t address) {
       const auto *bytes = reinterpret_cast<const std::byte *>(&address);
@@ -124,7 +125,7 @@ public:
     pass(memory.add(scalars, true));
     pass(0); // no gate
     if (!module->run(launch, memory, error)) {
-      ADD_FAILURE() << error << "\n" << compiled->ptx;
+      ADD_FAILURE() << error << "\n" << *text;
       return false;
     }
     EXPECT_TRUE(memory.isComplete()) << "results are not whole";
@@ -192,7 +193,7 @@ void compileAll(const std::string &text, const std::string &processor) {
   for (func::FuncOp kernel : pp::testing::loopsKernels(*module)) {
     auto compiled = gpu::compileToPtx(kernel, "kernel", processor);
     ASSERT_TRUE(succeeded(compiled));
-    assemble(compiled->ptx, processor);
+    assemble(*compiled, processor);
   }
 }
 

@@ -118,7 +118,7 @@ TEST(Images, DifferInWhatTargetsTake) {
     compile.useCache = false;
     auto kernels = CompiledKernels::compile(*copy, compile);
     ASSERT_TRUE(succeeded(kernels));
-    auto object = kernels->linkSharedObject();
+    auto object = kernels->link();
     ASSERT_TRUE(succeeded(object));
     (*artifact)->object = std::move(*object);
     (*artifact)->processor = pprt::processorLevel();

@@ -127,7 +127,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "targets", cl::value_desc("name,..."), cl::CommaSeparated,
       cl::desc("what --emit=ppx makes images for, of which pp-run takes the "
                "best one: cpu, this machine's processors (default), or levels "
-               "of others, as in x86-64-v2,x86-64-v4"));
+               "of others, as in x86-64-v2,x86-64-v4, or "
+               "architectures of NVIDIA's GPUs: sm_80, sm_90, sm_100"));
   cl::opt<std::string> drawing(
       "draw-schedule", cl::value_desc("file"),
       cl::desc("also draw the schedule: FILE.svg, FILE.txt or - (text on "

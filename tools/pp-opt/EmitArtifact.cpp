@@ -28,10 +28,11 @@ static FailureOr<Image> buildImage(ModuleOp module, uint64_t cacheLimit) {
   pp::CompileOptions options;
   options.cacheLimit = cacheLimit;
   options.processor = pp::getTarget(module)->processor();
+  options.code = pp::getTarget(module)->code();
   auto kernels = pp::CompiledKernels::compile(module, options);
   if (failed(kernels))
     return failure();
-  auto object = kernels->linkSharedObject();
+  auto object = kernels->link();
   if (failed(object))
     return failure();
   (*artifact)->object = std::move(*object);

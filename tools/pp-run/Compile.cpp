@@ -392,7 +392,7 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   if (mlir::failed(compiled))
     return diagnostics.failure();
   if (kernels == Kernels::linked) {
-    auto object = compiled->linkSharedObject();
+    auto object = compiled->link();
     if (mlir::failed(object))
       return diagnostics.failure();
     built->object = std::move(*object);

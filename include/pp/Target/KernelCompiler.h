@@ -4,14 +4,14 @@
 //
 // In: loops kernels, private functions of graph ops that compute row by row
 // (`pp.rows`). Out: functions of the ABI that runtime/schema/ppx.fbs gives
-// CompiledKernel, to call in this process or as a shared object to put into an
-// artifact.
+// CompiledKernel, to call in this process or to put into an artifact.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TARGET_KERNELCOMPILER_H
 #define PP_TARGET_KERNELCOMPILER_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pprt/Target.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 #include <memory>
@@ -65,6 +65,7 @@ struct CompileOptions {
   bool useCache = true;
   /// The level of the processors that run the code; empty: this machine's.
   std::string processor;
+  pprt::Code code = pprt::Code::sharedObject;
   /// 0: one per core.
   unsigned threads = 0;
 };
@@ -94,8 +95,8 @@ public:
   /// A function of a loaded kernel; null if there is none.
   KernelFunction lookup(llvm::StringRef symbol) const;
 
-  /// Links everything into one ELF shared object.
-  mlir::FailureOr<std::vector<uint8_t>> linkSharedObject() const;
+  /// Everything as one: an ELF shared object, or a PTX module.
+  mlir::FailureOr<std::vector<uint8_t>> link() const;
 
   /// How many objects came from the cache.
   unsigned getNumCached() const;

@@ -123,12 +123,17 @@ public:
   IndexBuilder indices;
   /// The first op that has no rule.
   mlir::Operation *unknown = nullptr;
+  /// So many elements were asked for that the code would be too long: a sum that
+  /// no rows share is computed again wherever it is used.
+  bool isTooLong() const { return numAsked > kMostAsked; }
 
 private:
+  static constexpr unsigned kMostAsked = 1 << 15;
   const Place &intern(Place place);
 
   mlir::func::FuncOp kernel;
   int64_t width;
+  unsigned numAsked = 0;
   mlir::Value scalars;
   Lookup lookup;
   llvm::DenseMap<mlir::Value, mlir::Value> addresses;

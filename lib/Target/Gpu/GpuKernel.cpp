@@ -26,34 +26,18 @@ static constexpr unsigned kGlobal = 1;
 /// Every slot of an arena begins at such an address, at least.
 static constexpr int64_t kSlotAlignment = 16;
 
-namespace {
-
-class GpuKernel {
-public:
-  GpuKernel(OpBuilder &builder, func::FuncOp kernel)
-      : b(builder), kernel(kernel), loc(kernel.getLoc()) {}
-
-  FailureOr<LaunchShape> build(StringRef name);
-
-private:
-  func::FuncOp addFunction(StringRef name);
-  /// So many elements of the widest type are one vector.
-  int64_t chooseWidth();
-  bool hasManyElements();
-  void buildFlat(Elements &elements);
-  template <typename Register> Value readRegister() {
-    return Register::create(b, loc, b.getI32Type());
-  }
-  SmallVector<RankedTensorType> allTypes();
-
-  OpBuilder &b;
-  func::FuncOp kernel;
-  Location loc;
+/// What a kernel is built as.
+struct Form {
+  int64_t width = 1; ///< so many elements of the widest type are one vector
+  bool hasManyElements = false;
+  /// Lanes that reduce together; else each thread has a run of every result.
+  bool hasRows = false;
+  RowParts parts;
+  RowMapping rows;
   LaunchShape launch;
-  SmallVector<Destination> destinations;
 };
 
-SmallVector<RankedTensorType> GpuKernel::allTypes() {
+static SmallVector<RankedTensorType> typesOf(func::FuncOp kernel) {
   SmallVector<RankedTensorType> types;
   auto add = [&](Type type) { types.push_back(ranked(type)); };
   llvm::for_each(kernel.getArgumentTypes(), add);
@@ -62,21 +46,70 @@ SmallVector<RankedTensorType> GpuKernel::allTypes() {
   return types;
 }
 
-int64_t GpuKernel::chooseWidth() {
-  int64_t widest = 1;
-  for (RankedTensorType type : allTypes())
+static FailureOr<Form> chooseForm(func::FuncOp kernel) {
+  auto parts = findRowParts(kernel);
+  if (failed(parts))
+    return failure();
+  Form form;
+  int64_t widest = 1, most = 1;
+  for (RankedTensorType type : typesOf(kernel)) {
     if (type.getRank() > 0)
       widest = std::max<int64_t>(
           widest,
           llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8));
-  return std::min<int64_t>(kVectorBytes / widest, 8);
+    form.hasManyElements |=
+        type.getNumElements() > std::numeric_limits<int32_t>::max() / 2;
+  }
+  form.width = std::min<int64_t>(kVectorBytes / widest, 8);
+  form.hasRows = llvm::any_of(kernel.getBody().front(), [](Operation &op) {
+    return isa<ReduceOp, ArgmaxOp>(op);
+  });
+  if (form.hasRows) {
+    form.rows = chooseMapping(kernel, *parts, form.width);
+    form.launch.grid = llvm::divideCeil(parts->rows, form.rows.rowsPerBlock);
+    form.launch.block = form.rows.block();
+  } else {
+    for (Type type : kernel.getResultTypes())
+      most = std::max(most, ranked(type).getNumElements());
+    const int64_t runs = llvm::divideCeil(most, form.width);
+    form.launch.block =
+        std::min<int64_t>(kFlatBlock, llvm::alignTo(runs, kWarp));
+    form.launch.grid = llvm::divideCeil(runs, form.launch.block);
+  }
+  form.parts = std::move(*parts);
+  return form;
 }
 
-bool GpuKernel::hasManyElements() {
-  return llvm::any_of(allTypes(), [](RankedTensorType type) {
-    return type.getNumElements() > std::numeric_limits<int32_t>::max() / 2;
-  });
+FailureOr<LaunchShape> pp::gpu::getLaunchShape(func::FuncOp kernel) {
+  auto form = chooseForm(kernel);
+  if (failed(form))
+    return failure();
+  return form->launch;
 }
+
+namespace {
+
+class GpuKernel {
+public:
+  GpuKernel(OpBuilder &builder, func::FuncOp kernel, const Form &form)
+      : b(builder), kernel(kernel), loc(kernel.getLoc()), form(form) {}
+
+  LogicalResult build(StringRef name);
+
+private:
+  func::FuncOp addFunction(StringRef name);
+  LogicalResult buildBody(Elements &elements);
+  void buildFlat(Elements &elements);
+  template <typename Register> Value readRegister() {
+    return Register::create(b, loc, b.getI32Type());
+  }
+
+  OpBuilder &b;
+  func::FuncOp kernel;
+  Location loc;
+  const Form &form;
+  SmallVector<Destination> destinations;
+};
 
 func::FuncOp GpuKernel::addFunction(StringRef name) {
   KernelParameters parameters = getKernelParameters(kernel);
@@ -98,16 +131,11 @@ func::FuncOp GpuKernel::addFunction(StringRef name) {
 /// Each thread a run of every result; longer results take more threads.
 void GpuKernel::buildFlat(Elements &e) {
   std::map<int64_t, SmallVector<Destination>> bySize;
-  int64_t most = 1;
   const int64_t width = e.getWidth();
   for (const Destination &destination : destinations)
-    if (int64_t size = ranked(destination.result).getNumElements()) {
+    if (int64_t size = ranked(destination.result).getNumElements())
       bySize[size].push_back(destination);
-      most = std::max(most, size);
-    }
-  const int64_t runs = llvm::divideCeil(most, width);
-  launch.block = std::min<int64_t>(kFlatBlock, llvm::alignTo(runs, kWarp));
-  launch.grid = llvm::divideCeil(runs, launch.block);
+  const LaunchShape &launch = form.launch;
   Index thread =
             e.indices.known(readRegister<NVVM::ThreadIdXOp>(), launch.block),
         block = e.indices.known(readRegister<NVVM::BlockIdXOp>(), launch.grid);
@@ -165,17 +193,29 @@ void GpuKernel::buildFlat(Elements &e) {
   }
 }
 
-FailureOr<LaunchShape> GpuKernel::build(StringRef name) {
-  auto parts = findRowParts(kernel);
-  if (failed(parts))
+LogicalResult GpuKernel::buildBody(Elements &elements) {
+  if (form.hasRows)
+    return buildRows(elements, form.parts, form.rows,
+                     readRegister<NVVM::BlockIdXOp>(),
+                     readRegister<NVVM::ThreadIdXOp>(), destinations);
+  auto areTogether = [&](unsigned left, unsigned right) {
+    return ranked(destinations[left].result).getNumElements() ==
+           ranked(destinations[right].result).getNumElements();
+  };
+  if (failed(verifyInPlace(kernel, [](Value) { return false; }, areTogether)))
     return failure();
+  buildFlat(elements);
+  return success();
+}
+
+LogicalResult GpuKernel::build(StringRef name) {
   func::FuncOp function = addFunction(name);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&function.getBody().front());
   KernelParameters parameters = getKernelParameters(kernel);
   const size_t count = parameters.types.size();
-  Elements elements(b, kernel, b.getIntegerType(hasManyElements() ? 64 : 32),
-                    chooseWidth(), function.getArgument(count));
+  Elements elements(b, kernel, b.getIntegerType(form.hasManyElements ? 64 : 32),
+                    form.width, function.getArgument(count));
   for (BlockArgument argument : kernel.getArguments())
     elements.setAddress(argument,
                         function.getArgument(argument.getArgNumber()));
@@ -208,22 +248,7 @@ FailureOr<LaunchShape> GpuKernel::build(StringRef name) {
   elements.choose(
       isOpen, {},
       [&]() -> Scalars {
-        const bool hasReductions =
-            llvm::any_of(kernel.getBody().front(), [](Operation &op) {
-              return isa<ReduceOp, ArgmaxOp>(op);
-            });
-        if (!hasReductions) {
-          built = verifyInPlace(kernel, [](Value) { return false; });
-          if (succeeded(built))
-            buildFlat(elements);
-          return {};
-        }
-        RowMapping mapping = chooseMapping(kernel, *parts, elements.getWidth());
-        launch.block = mapping.block();
-        launch.grid = llvm::divideCeil(parts->rows, mapping.rowsPerBlock);
-        built = buildRows(elements, *parts, mapping,
-                          readRegister<NVVM::BlockIdXOp>(),
-                          readRegister<NVVM::ThreadIdXOp>(), destinations);
+        built = buildBody(elements);
         return {};
       },
       [] { return Scalars(); });
@@ -234,13 +259,19 @@ FailureOr<LaunchShape> GpuKernel::build(StringRef name) {
     return elements.unknown->emitError(
                "expects an op that has a GPU lowering, got ")
            << elements.unknown->getName();
-  return launch;
+  if (elements.isTooLong())
+    return kernel.emitError("expects a kernel whose rows share its sums, or "
+                            "windows and contractions in kernels of their own, "
+                            "got one whose code for a GPU is too long");
+  return success();
 }
 
 } // namespace
 
-FailureOr<LaunchShape> pp::gpu::buildGpuKernel(OpBuilder &builder,
-                                               func::FuncOp kernel,
-                                               StringRef name) {
-  return GpuKernel(builder, kernel).build(name);
+LogicalResult pp::gpu::buildGpuKernel(OpBuilder &builder, func::FuncOp kernel,
+                                      StringRef name) {
+  auto form = chooseForm(kernel);
+  if (failed(form))
+    return failure();
+  return GpuKernel(builder, kernel, *form).build(name);
 }

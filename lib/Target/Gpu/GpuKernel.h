@@ -17,13 +17,17 @@ struct LaunchShape {
   int64_t grid = 1, block = 1; ///< blocks; threads of one
 };
 
+/// Known before anything is built. Fails, and reports it, on a `pp.rows` that
+/// does not fit the kernel.
+mlir::FailureOr<LaunchShape> getLaunchShape(mlir::func::FuncOp kernel);
+
 /// Builds a function called `name`, alone in its module. Its arguments are
 /// pointers to global memory: a parameter each (KernelCompiler.h), the launch's
 /// scalars, and the gate: an i32 that, unless it is 0 or the pointer null,
 /// keeps the kernel from doing anything.
-mlir::FailureOr<LaunchShape> buildGpuKernel(mlir::OpBuilder &builder,
-                                            mlir::func::FuncOp kernel,
-                                            llvm::StringRef name);
+mlir::LogicalResult buildGpuKernel(mlir::OpBuilder &builder,
+                                   mlir::func::FuncOp kernel,
+                                   llvm::StringRef name);
 
 } // namespace pp::gpu
 

@@ -56,9 +56,9 @@ private:
 
 } // namespace
 
-LogicalResult
-pp::gpu::verifyInPlace(func::FuncOp kernel,
-                       llvm::function_ref<bool(Value)> isReadBefore) {
+LogicalResult pp::gpu::verifyInPlace(
+    func::FuncOp kernel, llvm::function_ref<bool(Value)> isReadBefore,
+    llvm::function_ref<bool(unsigned, unsigned)> areTogether) {
   Operation *end = kernel.getBody().front().getTerminator();
   for (unsigned index = 0; index < kernel.getNumResults(); ++index) {
     const int64_t overwritten = getInplaceOperand(kernel, index);
@@ -67,10 +67,8 @@ pp::gpu::verifyInPlace(func::FuncOp kernel,
     Reader reader(kernel.getArgument(overwritten), isReadBefore);
     for (unsigned other = 0; other < kernel.getNumResults(); ++other) {
       Reads reads = reader.of(end->getOperand(other));
-      // Results of one type are stored together, element by element.
-      const bool isTogether =
-          kernel.getResultTypes()[other] == kernel.getResultTypes()[index];
-      if (reads == Reads::Others || (reads == Reads::Itself && !isTogether))
+      if (reads == Reads::Others ||
+          (reads == Reads::Itself && !areTogether(index, other)))
         return kernel.emitError("expects a kernel whose result ")
                << index << " overwrites what no other thread reads, got "
                << "argument " << overwritten << " read for result " << other;

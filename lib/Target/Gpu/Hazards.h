@@ -14,12 +14,14 @@
 
 namespace pp::gpu {
 
-/// Reports an argument that another thread may have overwritten when it is
-/// read. `isReadBefore` says of which values all lanes have what they need
-/// before the first store.
+/// Reports an argument that another thread may have overwritten when it is read.
+/// `isReadBefore` says of which values all lanes have what they need before the
+/// first store; `areTogether` of which results the elements at one place in
+/// memory are computed by one thread, before it stores any of them.
 mlir::LogicalResult
 verifyInPlace(mlir::func::FuncOp kernel,
-              llvm::function_ref<bool(mlir::Value)> isReadBefore);
+              llvm::function_ref<bool(mlir::Value)> isReadBefore,
+              llvm::function_ref<bool(unsigned, unsigned)> areTogether);
 
 } // namespace pp::gpu
 

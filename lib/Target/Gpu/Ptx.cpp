@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Ptx.h"
+#include "../KernelObject.h"
 #include "Libdevice.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -154,16 +155,20 @@ void pp::gpu::registerGpuDialects(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
-FailureOr<PtxKernel> pp::gpu::compileToPtx(func::FuncOp kernel,
-                                           StringRef symbol,
-                                           StringRef processor) {
+FailureOr<std::string> pp::gpu::compileToPtx(func::FuncOp kernel,
+                                             StringRef symbol,
+                                             StringRef processor) {
+  if (getLibdevice().empty())
+    return kernel.emitError("expects a compiler that was built with libdevice "
+                            "(scripts/install-dependencies --cuda), got none "
+                            "for ")
+           << processor;
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  PtxKernel result;
-  auto launch = buildGpuKernel(builder, kernel, symbol);
-  if (failed(launch) || failed(lowerToLLVM(*module)))
+  auto launch = getLaunchShape(kernel);
+  if (failed(launch) || failed(buildGpuKernel(builder, kernel, symbol)) ||
+      failed(lowerToLLVM(*module)))
     return failure();
-  result.launch = *launch;
   auto entry = module->lookupSymbol<LLVM::LLVMFuncOp>(symbol);
   entry->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                  builder.getUnitAttr());
@@ -186,6 +191,10 @@ FailureOr<PtxKernel> pp::gpu::compileToPtx(func::FuncOp kernel,
     return kernel.emitError("cannot use libdevice: ")
            << llvm::toString(std::move(failure));
   runPasses(*code, *machine, symbol);
+  // Modules of several kernels become one.
+  for (llvm::GlobalValue &value : code->global_values())
+    if (!value.isDeclaration() && value.getName() != symbol)
+      value.setName(symbol + "_" + value.getName());
 
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
@@ -194,9 +203,25 @@ FailureOr<PtxKernel> pp::gpu::compileToPtx(func::FuncOp kernel,
                                    llvm::CodeGenFileType::AssemblyFile))
     return kernel.emitError("expects an LLVM that writes PTX");
   emitter.run(*code);
-  result.ptx = text.str().str();
-  if (StringRef(result.ptx).contains(".extern .func"))
+  if (text.str().contains(".extern .func"))
     return kernel.emitError("expects functions that libdevice has, got\n")
-           << result.ptx;
-  return result;
+           << text;
+  return text.str().str();
+}
+
+std::string pp::gpu::joinPtx(ArrayRef<StringRef> modules) {
+  // All begin alike: with a version, a target and the size of addresses.
+  static constexpr StringLiteral kLast(".address_size 64\n");
+  std::string joined;
+  for (StringRef module : modules) {
+    const size_t end = module.find(kLast);
+    assert(end != StringRef::npos && "LLVM writes it into every module");
+    joined += joined.empty() ? module : module.substr(end + kLast.size());
+  }
+  return joined;
+}
+
+std::string pp::gpu::describePtx(StringRef processor) {
+  return llvm::join_items("\n", describeTarget(""), getLibdeviceOrigin(),
+                          processor);
 }

@@ -14,18 +14,22 @@
 
 namespace pp::gpu {
 
-struct PtxKernel {
-  LaunchShape launch;
-  std::string ptx; ///< a module with one entry
-};
 
 /// What kernels become on the way.
 void registerGpuDialects(mlir::DialectRegistry &registry);
 
-/// `symbol`: the entry's name; `processor`: as LLVM names it, such as sm_90.
-mlir::FailureOr<PtxKernel> compileToPtx(mlir::func::FuncOp kernel,
-                                        llvm::StringRef symbol,
-                                        llvm::StringRef processor);
+/// A module with one entry, `symbol`, for a launch of getLaunchShape(). All names
+/// in it begin so. `processor`: as LLVM names it, such as sm_90.
+mlir::FailureOr<std::string> compileToPtx(mlir::func::FuncOp kernel,
+                                          llvm::StringRef symbol,
+                                          llvm::StringRef processor);
+
+/// One module of several for the same processor.
+std::string joinPtx(llvm::ArrayRef<llvm::StringRef> modules);
+
+/// What PTX depends on besides the kernel: the versions of LLVM, of libdevice
+/// and of this pipeline, and the processor.
+std::string describePtx(llvm::StringRef processor);
 
 } // namespace pp::gpu
 

@@ -273,8 +273,10 @@ bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
   Value isFirst =
       arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq,
                             e.indices.get(first), e.indices.getLiteral(0));
-  for (int64_t base = 0; base < kept; base += beside) {
-    Index wanted = e.indices.add(IndexBuilder::literal(base), column);
+  const bool isOnce = kept <= beside;
+  bool fits = true;
+  auto takeTurn = [&](const Index &base) {
+    Index wanted = e.indices.add(base, column);
     Index at = e.indices.limit(wanted, kept - 1);
     Indices keptIndices = e.indices.delinearize(at, tiles);
     Index end = IndexBuilder::literal(size);
@@ -293,8 +295,9 @@ bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
           return reducer.combine(carried, reducer.wrap(value, step));
         });
     Scalars all = lanes.combineApart(reducer, mine, beside);
-    if (all.empty())
-      return false;
+    fits = !all.empty();
+    if (!fits)
+      return;
     Value result = reducer.finish(all);
     Value stores = isFirst;
     if (wanted.bound > kept)
@@ -307,7 +310,19 @@ bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
           return {};
         },
         [] { return Scalars(); });
-  }
+    if (!isOnce) // before the next turn uses what warps exchange once more
+      lanes.meet();
+  };
+  if (isOnce)
+    takeTurn(IndexBuilder::literal(0));
+  else
+    e.loop(IndexBuilder::literal(0), IndexBuilder::literal(kept), beside, {},
+           [&](const Index &base, ValueRange) -> Scalars {
+             takeTurn(base);
+             return {};
+           });
+  if (!fits)
+    return false;
   lanes.meet();
   computed[op->getResult(0)].push_back({layout, {}, room, element});
   return true;
@@ -342,6 +357,17 @@ void Rows::computeReductions() {
         reduce(&op, layout); // what lanes cannot do together, each does alone
 }
 
+/// Whether a row has the same places of both results.
+bool haveSameParts(const RowParts &parts, ArrayRef<Destination> destinations,
+                   unsigned left, unsigned right) {
+  auto shapeOf = [&](unsigned index) {
+    return cast<RankedTensorType>(destinations[index].result.getType())
+        .getShape();
+  };
+  return parts.results[left] == parts.results[right] &&
+         shapeOf(left) == shapeOf(right);
+}
+
 void Rows::store(ArrayRef<Destination> destinations) {
   std::vector<std::vector<unsigned>> groups; // of equal parts
   for (unsigned index = 0; index < destinations.size(); ++index) {
@@ -349,9 +375,7 @@ void Rows::store(ArrayRef<Destination> destinations) {
             .getNumElements() == 0)
       continue;
     auto fits = [&](const std::vector<unsigned> &group) {
-      return parts.results[group.front()] == parts.results[index] &&
-             destinations[group.front()].result.getType() ==
-                 destinations[index].result.getType();
+      return haveSameParts(parts, destinations, group.front(), index);
     };
     auto group = llvm::find_if(groups, fits);
     if (group == groups.end())
@@ -422,7 +446,10 @@ LogicalResult pp::gpu::buildRows(Elements &elements, const RowParts &parts,
   Rows rows(elements, parts, mapping, block, thread);
   rows.computeReductions();
   auto isReadBefore = [&](Value value) { return rows.isComputed(value); };
-  if (failed(verifyInPlace(elements.getKernel(), isReadBefore)))
+  auto areTogether = [&](unsigned left, unsigned right) {
+    return haveSameParts(parts, destinations, left, right);
+  };
+  if (failed(verifyInPlace(elements.getKernel(), isReadBefore, areTogether)))
     return failure();
   rows.store(destinations);
   return success();

@@ -3,11 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pprt/Target.h"
+#include "../Targets.h"
 #include "Contraction.h"
 #include "pprt/Processor.h"
 
-#include <algorithm>
 
 using namespace pprt;
 
@@ -35,40 +34,13 @@ private:
 } // namespace
 
 /// This machine's first.
-static std::vector<std::unique_ptr<const Target>> &allTargets() {
-  static std::vector<std::unique_ptr<const Target>> targets = [] {
-    std::vector<std::unique_ptr<const Target>> all;
-    const std::string own = processorLevel();
-    all.push_back(std::make_unique<CpuTarget>(own));
-    if (!own.empty())
-      for (const std::string &level : processorLevels())
-        if (level != own)
-          all.push_back(std::make_unique<CpuTarget>(level));
-    return all;
-  }();
-  return targets;
-}
-
-const Target *pprt::findTarget(const std::string &name) {
-  if (name == "cpu")
-    return allTargets().front().get();
-  for (const auto &target : allTargets())
-    if (target->name() == name)
-      return target.get();
-  return nullptr;
-}
-
-std::vector<std::string> pprt::targetNames() {
-  std::vector<std::string> names = {"cpu"};
-  for (const std::string &level : processorLevels())
-    if (findTarget(level))
-      names.push_back(level);
-  for (const auto &target : allTargets())
-    if (std::find(names.begin(), names.end(), target->name()) == names.end())
-      names.push_back(target->name());
-  return names;
-}
-
-void pprt::addTarget(std::unique_ptr<const Target> target) {
-  allTargets().push_back(std::move(target));
+std::vector<std::unique_ptr<const Target>> cpu::makeTargets() {
+  std::vector<std::unique_ptr<const Target>> all;
+  const std::string own = processorLevel();
+  all.push_back(std::make_unique<CpuTarget>(own));
+  if (!own.empty())
+    for (const std::string &level : processorLevels())
+      if (level != own)
+        all.push_back(std::make_unique<CpuTarget>(level));
+  return all;
 }

@@ -10,6 +10,8 @@
 // Each level of this machine's processors is a target, named as the psABI names
 // it; "cpu" stands for the highest one that the machine has. Libraries cannot
 // be asked about higher levels: for those they are given what they take here.
+// GPUs of NVIDIA are targets by their architecture, sm_80 and so on, with or
+// without one at hand.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_TARGET_H
@@ -25,6 +27,12 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
+/// What an image has of compiled kernels.
+enum class Code {
+  sharedObject, ///< of the host's architecture
+  ptx           ///< the text of one module
+};
+
 class Target {
 public:
   virtual ~Target() = default;
@@ -33,6 +41,7 @@ public:
   virtual const std::string &name() const = 0;
   /// What the code of compiled kernels needs of the processor that loads it.
   virtual const std::string &processor() const = 0;
+  virtual Code code() const { return Code::sharedObject; }
 
   /// Fails (badArtifact), with what was expected, if the target cannot compute
   /// the contraction with its views and epilogues as they are.

@@ -278,6 +278,20 @@ static void checkScratch(const ppx::KernelT &kernel, uint64_t bytes,
                     bytes, " bytes, for its scratch, got none"));
 }
 
+/// Of a GPU's kernel: what every GPU can launch.
+static void checkLaunch(const ppx::KernelT &kernel,
+                        const ppx::CompiledKernelT &body, Report &report) {
+  constexpr uint64_t kMostBlocks = (uint64_t(1) << 31) - 1;
+  constexpr uint32_t kMostThreads = 1024;
+  const bool isLaunched = body.grid > 0 && body.block > 0;
+  if ((body.grid > 0) != (body.block > 0) ||
+      (isLaunched && (body.grid > kMostBlocks || body.block > kMostThreads)))
+    report.add(text("kernel '", kernel.name, "' expects at most ", kMostBlocks,
+                    " blocks of at most ", kMostThreads,
+                    " threads, or none of both, got ", body.grid, " of ",
+                    body.block));
+}
+
 /// The end of the symbol is the signature.
 static bool isMadeFor(const ppx::KernelT &kernel, const std::string &symbol) {
   const std::string signature = kernelSignature(kernel);
@@ -308,6 +322,7 @@ void checks::checkKernels(const ppx::ArtifactT &artifact, Report &report) {
                         kernelSignature(*kernel), ", got '", body->symbol,
                         "'"));
       checkScratch(*kernel, body->scratch_bytes, report);
+      checkLaunch(*kernel, *body, report);
     } else {
       report.add(text("kernel '", kernel->name,
                       "' expects a compiled kernel or a contraction, got ",

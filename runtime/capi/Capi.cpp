@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A session, what it says of its tensors, and whether a call may come now: what
-// C++ callers see for themselves, those of C are told. Alone of the runtime
-// this file is compiled with exceptions: the standard library throws where
-// there is no memory, through functions that do not clean up behind them.
+// C++ callers see for themselves, those of C are told. This file is
+// compiled with exceptions, which the standard library throws where there is no
+// memory: through functions of the runtime, which do not clean up behind them.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Artifact.h"

@@ -7,7 +7,7 @@ The project is examples/run: what its programs compute, in C++ and in C, has to
 be what pp-run computes from the same artifact and data, to the bit; and so has
 what the installed pp-run computes. The library shows what its headers declare
 and nothing else, and they all compile there. C needs no FlatBuffers, C++ needs
-those of the library.
+those of the library. What C is told is the same over threads, MPI and "null".
 
   package.py --build=build --cmake=cmake --generator=Ninja --folder=build/test/package
 """
@@ -38,6 +38,8 @@ add_executable(strict strict.c)
 set_target_properties(strict PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
 target_compile_options(strict PRIVATE -Wpedantic)
 target_link_libraries(strict PRIVATE pprt::pprt)
+add_executable(calls {root}/test/Package/calls.c)
+target_link_libraries(calls PRIVATE pprt::pprt)
 add_executable(counted counted.cpp)
 target_link_libraries(counted PRIVATE pprt::pprt pprt::counting_malloc)
 """
@@ -185,6 +187,26 @@ def check_runs(build, folder, out):
                 yield f"{name} {artifact} expects code {code} and '{text}', got {done}"
 
 
+def check_calls(tools, folder, out):
+    """What C is told, over threads, MPI and what only counts; and lack of memory, told once."""
+    has_mpi = any(folder.rglob("libpprt_mpi.so")) and shutil.which("mpirun")
+    launchers = ((), MPIRUN) if has_mpi else ((),)
+    for launcher in launchers:
+        for device in ("cpu", "null"):
+            done = call(*launcher, out / "calls", "mlp.ppx", device, *(["mpi"] if launcher else []),
+                        cwd=folder)
+            if done.returncode:
+                yield f"calls {launcher} {device} expects success, got {done}"
+    if not has_mpi:
+        return
+    make(tools / "pp-model", "mlp", "--layers=3", "--hidden=2048", "-o", "wide.mlir", cwd=folder)
+    make(tools / "pp-opt", "wide.mlir", "--pp-parallelize=tp=4 optimizer=sgd", "--emit=ppx", "-o",
+         "wide.ppx", cwd=folder)
+    done = call(*MPIRUN, out / "calls", "wide.ppx", "memory", "mpi", cwd=folder)
+    if done.returncode != 4 or done.stderr.count("expects memory") != 1:
+        yield f"calls memory expects code 4 and its cause once, got {done}"
+
+
 def check_words(folder, name, program, data):
     """What is wrong, told once."""
     for steps in ("0", "-1", "abc", "3x", ""):
@@ -278,6 +300,7 @@ def main():
     if call(out / "counted").returncode:
         errors.append("expects allocations to be counted, got none")
     errors += check_runs(build, folder, out)
+    errors += check_calls(build / "bin", folder, out)
     errors += check_languages(arguments, folder, prefix)
     errors += check_tools(arguments, folder, prefix)
     print("\n".join(errors) or "a project of its own computes what pp-run does")

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <sched.h>
 #include <thread>
 #include <unistd.h>
@@ -183,12 +184,24 @@ bool MpiWorld::sayGoodbye() {
 // Sharing
 //===----------------------------------------------------------------------===//
 
+/// Others may send more than there is memory for: on the engine's thread nobody
+/// else would catch what the standard library throws then.
+static Status guarded(const std::function<Status()> &work) {
+  try {
+    return work();
+  } catch (const std::exception &) {
+    return Status(ExitCode::outOfMemory,
+                  "expects memory for what the processes share, which the "
+                  "system refuses");
+  }
+}
+
 Status MpiWorld::together(const std::function<Status()> &work) {
   Status status;
   engine->call([&] {
     isWaiting = true;
     waitsAt = std::chrono::steady_clock::now();
-    status = work();
+    status = guarded(work);
     isWaiting = false;
   });
   if (!status.ok())

@@ -8,7 +8,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Capture.h"
-#include "Kernels.h"
 #include "StandIn.h"
 
 #include <cstdio>

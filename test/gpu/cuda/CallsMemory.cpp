@@ -137,10 +137,8 @@ static Work makeCopy(const char *what, uint64_t to, uint64_t from,
     const uint64_t at = to + begin - target->address;
     const uint64_t there = from + begin - source->address;
     std::memmove(target->bytes + at, source->bytes + there, end - begin);
-    if (target->written && source->written)
+    if (target->device >= 0)
       std::memmove(target->written + at, source->written + there, end - begin);
-    else if (target->written)
-      std::memset(target->written + at, 1, end - begin);
     return CUDA_SUCCESS;
   };
   return work;

@@ -7,7 +7,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Capture.h"
-#include "Kernels.h"
 
 #include <algorithm>
 #include <cstring>
@@ -48,8 +47,8 @@ CUresult cuModuleLoadDataEx(CUmodule *result, const void *image,
   if (version > getPtxVersion(machine->settings.version))
     return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   std::string error;
-  auto kernels = version ? parseKernels(text, error) : nullptr;
-  if (!kernels) {
+  auto code = version ? ptx::Module::parse(text, error) : nullptr;
+  if (!code) {
     char *log = nullptr;
     size_t logBytes = 0;
     for (unsigned i = 0; i < options; ++i) {
@@ -63,7 +62,7 @@ CUresult cuModuleLoadDataEx(CUmodule *result, const void *image,
     return CUDA_ERROR_INVALID_PTX;
   }
   auto module = std::make_unique<Module>();
-  module->kernels = std::move(kernels);
+  module->code = std::move(code);
   module->device = currentDevice()->ordinal;
   *result = reinterpret_cast<CUmodule>(module.get());
   machine->modules[*result] = std::move(module);
@@ -91,11 +90,12 @@ CUresult cuModuleGetFunction(CUfunction *result, CUmodule handle,
   const auto found = machine->modules.find(handle);
   if (found == machine->modules.end())
     return CUDA_ERROR_INVALID_HANDLE;
-  if (!found->second->kernels->has(name))
+  const ptx::Entry *entry = found->second->code->find(name);
+  if (!entry)
     return CUDA_ERROR_NOT_FOUND;
   auto function = std::make_unique<Function>();
   function->module = found->second.get();
-  function->name = name;
+  function->entry = entry;
   *result = reinterpret_cast<CUfunction>(function.get());
   machine->functions[*result] = std::move(function);
   return CUDA_SUCCESS;
@@ -117,7 +117,7 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
     *value = 1024;
     break;
   case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-    *value = int(function->module->kernels->getSharedBytes(function->name));
+    *value = int(function->entry->sharedBytes);
     break;
   case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
     *value = 0;
@@ -148,6 +148,56 @@ CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute,
   return CUDA_SUCCESS;
 }
 
+namespace {
+
+/// What a kernel on a device reaches: the device's memory, and pinned memory.
+class Reach final : public ptx::Memory {
+public:
+  explicit Reach(int device) : device(device) {}
+
+  std::byte *find(uint64_t address, uint64_t size,
+                  std::string &error) override {
+    Block *block = machine->memory.find(address, size);
+    if (block && (block->device < 0 || block->device == device))
+      return block->bytes + (address - block->address);
+    const std::string what = machine->memory.describe(address);
+    error = std::to_string(size) + " bytes at " +
+            (what.empty() ? "an address where nothing is" : what);
+    return nullptr;
+  }
+  std::byte *isWritten(uint64_t address) override {
+    Block *block = machine->memory.find(address, 1);
+    return block ? block->written + (address - block->address) : nullptr;
+  }
+
+private:
+  int device;
+};
+
+} // namespace
+
+static CUresult run(ptx::Launch &launch, CUmodule module,
+                    const Operation &operation) {
+  const auto found = machine->modules.find(module);
+  if (found == machine->modules.end()) {
+    fault(operation.by->what + " runs, and its module is unloaded");
+    return CUDA_ERROR_LAUNCH_FAILED;
+  }
+  Reach reach(operation.device);
+  ptx::Accesses accesses;
+  std::string error;
+  launch.seed = machine->draw(uint64_t(1) << 63);
+  if (!found->second->code->run(launch, reach, error, &accesses)) {
+    fault(operation.by->what + ": " + error);
+    return CUDA_ERROR_LAUNCH_FAILED;
+  }
+  for (const ptx::Accesses::Range &range : accesses.read)
+    machine->touch(operation, range.begin, range.end, false);
+  for (const ptx::Accesses::Range &range : accesses.written)
+    machine->touch(operation, range.begin, range.end, true);
+  return CUDA_SUCCESS;
+}
+
 CUresult cuLaunchKernel(CUfunction handle, unsigned gridX, unsigned gridY,
                         unsigned gridZ, unsigned blockX, unsigned blockY,
                         unsigned blockZ, unsigned sharedBytes,
@@ -171,42 +221,27 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gridX, unsigned gridY,
       gridZ > 65535 || sharedBytes > unsigned(function->sharedBytes))
     return CUDA_ERROR_INVALID_VALUE;
 
-  const Kernels &kernels = *function->module->kernels;
-  KernelLaunch launch = {function->name,
-                         {gridX, gridY, gridZ},
-                         {blockX, blockY, blockZ},
-                         sharedBytes,
-                         {},
-                         0};
+  const ptx::Entry &entry = *function->entry;
+  const uint32_t block[] = {blockX, blockY, blockZ};
+  for (int i = 0; i < 3; ++i)
+    if (entry.block[i] != 0 && entry.block[i] != block[i])
+      return CUDA_ERROR_INVALID_VALUE;
+  ptx::Launch launch;
+  launch.entry = entry.name;
+  launch.grid = {gridX, gridY, gridZ};
+  launch.block = {blockX, blockY, blockZ};
+  launch.dynamicSharedBytes = sharedBytes;
   // Values are taken now; memory behind them is not.
-  size_t index = 0;
-  for (const auto &[offset, size] : kernels.getParameters(function->name)) {
-    launch.parameters.resize(offset + size);
-    std::memcpy(launch.parameters.data() + offset, parameters[index++], size);
+  for (size_t i = 0; i < entry.parameters.size(); ++i) {
+    const auto [offset, bytes] = entry.parameters[i];
+    launch.parameters.resize(offset + bytes);
+    std::memcpy(launch.parameters.data() + offset, parameters[i], bytes);
   }
   Work work;
-  work.what = "the kernel '" + function->name + "'";
-  // The code may be unloaded as soon as the call returns; nobody should.
-  const CUmodule module = reinterpret_cast<CUmodule>(function->module);
-  work.run = [=](Operation &operation, uint32_t) mutable {
-    const auto still = machine->modules.find(module);
-    if (still == machine->modules.end()) {
-      fault(operation.by->what + " runs, and its module is unloaded");
-      return CUDA_ERROR_LAUNCH_FAILED;
-    }
-    KernelAccesses accesses;
-    std::string error;
-    launch.seed = machine->draw(uint64_t(1) << 63);
-    if (!still->second->kernels->run(launch, machine->memory, accesses,
-                                     error)) {
-      fault(operation.by->what + ": " + error);
-      return CUDA_ERROR_LAUNCH_FAILED;
-    }
-    for (const auto &[begin, end] : accesses.read)
-      machine->touch(operation, begin, end, false);
-    for (const auto &[begin, end] : accesses.written)
-      machine->touch(operation, begin, end, true);
-    return CUDA_SUCCESS;
+  work.what = "the kernel '" + entry.name + "'";
+  work.run = [launch, module = reinterpret_cast<CUmodule>(function->module)](
+                 Operation &operation, uint32_t) mutable {
+    return run(launch, module, operation);
   };
   return machine->submit(stream, std::move(work));
 }

@@ -9,7 +9,6 @@
 //===----------------------------------------------------------------------===//
 #include "Machine.h"
 #include "Capture.h"
-#include "Kernels.h"
 
 #include <algorithm>
 

@@ -14,6 +14,7 @@
 
 #include "Memory.h"
 #include "Order.h"
+#include "Ptx.h"
 
 #include <cuda.h>
 
@@ -102,16 +103,14 @@ struct Device {
   CUresult failure = CUDA_SUCCESS; ///< of an operation: every call says it
 };
 
-struct Kernels; // Kernels.h
-
 struct Module {
-  std::unique_ptr<Kernels> kernels;
+  std::unique_ptr<ptx::Module> code;
   int device = 0;
 };
 
 struct Function {
   Module *module = nullptr;
-  std::string name;
+  const ptx::Entry *entry = nullptr;
   int sharedBytes = 48 << 10; ///< what a launch may ask for
 };
 

@@ -114,8 +114,12 @@ Block *Memory::allocate(int device, uint64_t size) {
     block->bytes = static_cast<std::byte *>(
         map(block->mappedBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file));
     close(file);
-    if (!block->mapping || !block->bytes)
+    block->written = static_cast<std::byte *>(
+        map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS));
+    if (!block->mapping || !block->bytes || !block->written)
       return nullptr;
+    // Whatever the host writes, it writes unseen.
+    std::memset(block->written, 1, size);
     block->address = reinterpret_cast<uint64_t>(block->mapping);
     std::memset(block->bytes, kUnwritten, size);
   }
@@ -125,9 +129,9 @@ Block *Memory::allocate(int device, uint64_t size) {
 }
 
 void Memory::free(Block *block) {
+  munmap(block->written, block->size);
   if (block->device >= 0) {
     munmap(block->bytes, block->size);
-    munmap(block->written, block->size);
     // The address stays reserved: nothing else will lie there.
     freed[block->address] = block->size;
   } else {

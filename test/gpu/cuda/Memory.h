@@ -28,7 +28,7 @@ struct Block {
   uint64_t address = 0, size = 0;
   int device = -1;              ///< -1: pinned memory of the host
   std::byte *bytes = nullptr;   ///< where they are
-  std::byte *written = nullptr; ///< not 0 once written; null: all are
+  std::byte *written = nullptr; ///< one each: not 0 once it was written
   std::byte *mapping = nullptr; ///< reserved at the address, in whole pages
   uint64_t mappedBytes = 0;
 

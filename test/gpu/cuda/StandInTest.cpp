@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "StandIn.h"
+#include "Code.h"
 #include "backends/cuda/Library.h"
 
 #include <dlfcn.h>
@@ -230,6 +231,53 @@ TEST_F(StandIn, EndsByNameWhatItDoesNotDo) {
   ASSERT_TRUE(unknown);
   EXPECT_DEATH(unknown(), "not modelled: cuMemAllocManaged");
   EXPECT_DEATH(driver.cuStreamSynchronize(nullptr), "the legacy stream");
+}
+
+TEST_F(StandIn, HoldsKernelsAgainstOtherOperations) {
+  for (int seed = 0; seed < kSeeds; ++seed)
+    for (const bool hasWait : {true, false}) {
+      begin(seedOf(seed));
+      CUdeviceptr a = allocate(256), b = allocate(256);
+      CUmodule module = nullptr;
+      CUfunction add = nullptr;
+      ASSERT_EQ(driver.cuModuleLoadDataEx(&module, kAdd, 0, nullptr, nullptr),
+                CUDA_SUCCESS);
+      ASSERT_EQ(driver.cuModuleGetFunction(&add, module, "add"), CUDA_SUCCESS);
+      uint32_t number = 64, addend = 5;
+      void *parameters[] = {&b, &a, &number, &addend};
+      driver.cuMemsetD32Async(a, 1, 64, one);
+      driver.cuEventRecord(first, one);
+      if (hasWait)
+        driver.cuStreamWaitEvent(two, first, 0);
+      ASSERT_EQ(driver.cuLaunchKernel(add, 2, 1, 1, 32, 1, 1, 0, two,
+                                      parameters, nullptr),
+                CUDA_SUCCESS);
+      const std::vector<uint32_t> values = read(b, 64, two);
+      driver.cuCtxSynchronize();
+      if (hasWait) {
+        EXPECT_EQ(values, std::vector<uint32_t>(64, 6));
+        EXPECT_TRUE(faults.empty()) << oneFault();
+      } else { // a fill of 256 bytes has four pieces
+        ASSERT_FALSE(faults.empty());
+        EXPECT_NE(faults[0].find("nothing orders it with a "),
+                  std::string::npos)
+            << faults[0];
+      }
+    }
+}
+
+TEST_F(StandIn, ReportsKernelsOutsideOfTheirMemory) {
+  CUdeviceptr a = allocate(256), b = allocate(128);
+  CUmodule module = nullptr;
+  CUfunction add = nullptr;
+  driver.cuModuleLoadDataEx(&module, kAdd, 0, nullptr, nullptr);
+  driver.cuModuleGetFunction(&add, module, "add");
+  uint32_t number = 64, addend = 5;
+  void *parameters[] = {&b, &a, &number, &addend};
+  driver.cuMemsetD32Async(a, 1, 64, one);
+  driver.cuLaunchKernel(add, 2, 1, 1, 32, 1, 1, 0, one, parameters, nullptr);
+  EXPECT_EQ(driver.cuStreamSynchronize(one), CUDA_ERROR_LAUNCH_FAILED);
+  expectFault("the kernel 'add' in stream 0");
 }
 
 //===----------------------------------------------------------------------===//

@@ -372,7 +372,7 @@ CUresult cuCtxSetCurrent(CUcontext context) {
 }
 
 CUresult cuCtxSynchronize() {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   if (const CUresult refused = refuseWhileAnyCaptured())
     return refused;
   machine->finishAll();
@@ -380,7 +380,7 @@ CUresult cuCtxSynchronize() {
 }
 
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   if (least)
     *least = 0;
   if (greatest)

@@ -22,14 +22,14 @@ static uint64_t freeBytes(int device) {
 }
 
 CUresult cuMemGetInfo(size_t *free, size_t *total) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   *free = freeBytes(currentDevice()->ordinal);
   *total = machine->settings.memory;
   return CUDA_SUCCESS;
 }
 
 CUresult cuMemAlloc(CUdeviceptr *address, size_t size) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   if (const CUresult refused = refuseUnsafe())
     return refused;
   if (!address || size == 0)
@@ -67,12 +67,12 @@ static CUresult release(uint64_t address, bool isDevice) {
 }
 
 CUresult cuMemFree(CUdeviceptr address) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   return release(address, true);
 }
 
 CUresult cuMemHostAlloc(void **address, size_t size, unsigned flags) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   if (const CUresult refused = refuseUnsafe())
     return refused;
   if (!address || size == 0 || flags > 7)
@@ -85,7 +85,7 @@ CUresult cuMemHostAlloc(void **address, size_t size, unsigned flags) {
 }
 
 CUresult cuMemFreeHost(void *address) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   return release(reinterpret_cast<uint64_t>(address), false);
 }
 
@@ -151,7 +151,7 @@ static bool isOnDevice(uint64_t address, uint64_t size) {
 
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
                            CUstream handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Stream *stream = findStream(handle);
   if (!stream)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -188,7 +188,7 @@ CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
 
 CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size,
                            CUstream handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Stream *stream = findStream(handle);
   if (!stream)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -221,7 +221,7 @@ CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size,
 
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
                            CUstream handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Stream *stream = findStream(handle);
   if (!stream)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -266,12 +266,12 @@ static CUresult fill(const char *what, CUdeviceptr to, Value value,
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t elements,
                          CUstream stream) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   return fill("cuMemsetD8Async", to, value, elements, stream);
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t elements,
                           CUstream stream) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   return fill("cuMemsetD32Async", to, uint32_t(value), elements, stream);
 }

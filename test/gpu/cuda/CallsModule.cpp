@@ -33,7 +33,7 @@ static int readPtxVersion(const std::string &text) {
 CUresult cuModuleLoadDataEx(CUmodule *result, const void *image,
                             unsigned options, CUjit_option *names,
                             void **values) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   if (const CUresult refused = refuseUnsafe())
     return refused;
   if (!result || !image)
@@ -70,7 +70,7 @@ CUresult cuModuleLoadDataEx(CUmodule *result, const void *image,
 }
 
 CUresult cuModuleUnload(CUmodule handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   if (const CUresult refused = refuseUnsafe())
     return refused;
   const auto found = machine->modules.find(handle);
@@ -86,7 +86,7 @@ CUresult cuModuleUnload(CUmodule handle) {
 
 CUresult cuModuleGetFunction(CUfunction *result, CUmodule handle,
                              const char *name) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   const auto found = machine->modules.find(handle);
   if (found == machine->modules.end())
     return CUDA_ERROR_INVALID_HANDLE;
@@ -108,7 +108,7 @@ static Function *findFunction(CUfunction handle) {
 
 CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
                             CUfunction handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   const Function *function = findFunction(handle);
   if (!function)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -136,7 +136,7 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
 
 CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute,
                             int value) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Function *function = findFunction(handle);
   if (!function)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -203,7 +203,7 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gridX, unsigned gridY,
                         unsigned blockZ, unsigned sharedBytes,
                         CUstream streamHandle, void **parameters,
                         void **extra) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   const Function *function = findFunction(handle);
   if (!streamHandle)
     notModelled("the legacy stream");

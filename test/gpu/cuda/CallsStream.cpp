@@ -34,7 +34,7 @@ static CUresult failureOf(const Stream &stream) {
 
 CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned flags,
                                     int priority) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   if (!handle || flags > CU_STREAM_NON_BLOCKING)
     return CUDA_ERROR_INVALID_VALUE;
   // A blocking stream and the legacy stream wait for each other; nobody uses
@@ -46,7 +46,7 @@ CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned flags,
 }
 
 CUresult cuStreamDestroy(CUstream handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Stream *stream = findStream(handle);
   if (!stream)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -61,7 +61,7 @@ CUresult cuStreamDestroy(CUstream handle) {
 }
 
 CUresult cuStreamSynchronize(CUstream handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Stream *stream = findStream(handle);
   if (!stream)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -72,7 +72,7 @@ CUresult cuStreamSynchronize(CUstream handle) {
 }
 
 CUresult cuStreamQuery(CUstream handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Stream *stream = findStream(handle);
   if (!stream)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -88,7 +88,7 @@ CUresult cuStreamQuery(CUstream handle) {
 
 CUresult cuStreamWaitEvent(CUstream handle, CUevent eventHandle,
                            unsigned flags) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Stream *stream = findStream(handle);
   Event *event = findEvent(eventHandle);
   if (!stream || !event)
@@ -107,7 +107,7 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent eventHandle,
 //===----------------------------------------------------------------------===//
 
 CUresult cuEventCreate(CUevent *handle, unsigned flags) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   if (!handle || (flags & ~unsigned(CU_EVENT_BLOCKING_SYNC |
                                     CU_EVENT_DISABLE_TIMING)) != 0)
     return CUDA_ERROR_INVALID_VALUE;
@@ -119,7 +119,7 @@ CUresult cuEventCreate(CUevent *handle, unsigned flags) {
 }
 
 CUresult cuEventRecord(CUevent handle, CUstream streamHandle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Event *event = findEvent(handle);
   Stream *stream = findStream(streamHandle);
   if (!event || !stream)
@@ -143,7 +143,7 @@ static CUresult refuseCaptured(Event &event) {
 }
 
 CUresult cuEventQuery(CUevent handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Event *event = findEvent(handle);
   if (!event)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -159,7 +159,7 @@ CUresult cuEventQuery(CUevent handle) {
 }
 
 CUresult cuEventSynchronize(CUevent handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Event *event = findEvent(handle);
   if (!event)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -174,7 +174,7 @@ CUresult cuEventSynchronize(CUevent handle) {
 #undef cuEventElapsedTime
 extern "C" CUresult cuEventElapsedTime(float *milliseconds, CUevent begin,
                                        CUevent end) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   const Event *first = findEvent(begin), *last = findEvent(end);
   if (!first || !last || !first->isTimed || !last->isTimed || !first->record ||
       !last->record)
@@ -188,7 +188,7 @@ extern "C" CUresult cuEventElapsedTime(float *milliseconds, CUevent begin,
 }
 
 CUresult cuEventDestroy(CUevent handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   return machine->events.erase(handle) ? CUDA_SUCCESS
                                        : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -198,13 +198,13 @@ CUresult cuEventDestroy(CUevent handle) {
 //===----------------------------------------------------------------------===//
 
 CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Stream *stream = findStream(handle);
   return stream ? beginCapture(*stream, mode) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuStreamEndCapture(CUstream handle, CUgraph *result) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Stream *stream = findStream(handle);
   if (!stream)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -218,7 +218,7 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *result) {
 }
 
 CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   const Stream *stream = findStream(handle);
   if (!stream)
     return CUDA_ERROR_INVALID_HANDLE;
@@ -230,7 +230,7 @@ CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *result, CUgraph handle,
                                      unsigned long long flags) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   const auto found = machine->graphs.find(handle);
   if (found == machine->graphs.end() || !result)
     return CUDA_ERROR_INVALID_VALUE;
@@ -247,7 +247,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *result, CUgraph handle,
 }
 
 CUresult cuGraphLaunch(CUgraphExec handle, CUstream streamHandle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   Stream *stream = findStream(streamHandle);
   const auto found = machine->executions.find(handle);
   if (!stream)
@@ -260,7 +260,7 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream streamHandle) {
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   const auto found = machine->executions.find(handle);
   if (found == machine->executions.end())
     return CUDA_ERROR_INVALID_VALUE;
@@ -269,7 +269,7 @@ CUresult cuGraphExecDestroy(CUgraphExec handle) {
 }
 
 CUresult cuGraphDestroy(CUgraph handle) {
-  PP_BEGIN()
+  PP_BEGIN(Call::context)
   return machine->graphs.erase(handle) ? CUDA_SUCCESS
                                        : CUDA_ERROR_INVALID_VALUE;
 }

@@ -209,7 +209,7 @@ void fault(const std::string &what);
 class Call {
 public:
   enum Needs { nothing, initialised, context };
-  explicit Call(const char *name, Needs needs = context);
+  Call(const char *name, Needs needs);
   CUresult result = CUDA_SUCCESS;
 
 private:
@@ -220,8 +220,8 @@ private:
 Device *currentDevice();
 void setCurrentDevice(Device *device);
 
-#define PP_BEGIN(...)                                                          \
-  ::standin::Call call(__func__, ##__VA_ARGS__);                               \
+#define PP_BEGIN(needs)                                                        \
+  ::standin::Call call(__func__, needs);                                       \
   if (call.result != CUDA_SUCCESS)                                             \
     return call.result;
 

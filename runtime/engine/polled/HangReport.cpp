@@ -136,10 +136,19 @@ static std::optional<uint32_t> headOf(const InstructionList &list,
   return std::nullopt;
 }
 
+/// Three neighbours and more as a range: "0-3,8".
 static std::string list(const std::vector<uint32_t> &values) {
   std::string text;
-  for (uint32_t value : values)
-    text += (text.empty() ? "" : ",") + std::to_string(value);
+  for (size_t begin = 0, end; begin < values.size(); begin = end) {
+    end = begin + 1;
+    while (end < values.size() && values[end] == values[end - 1] + 1)
+      ++end;
+    if (end - begin < 3)
+      end = begin + 1;
+    text += (text.empty() ? "" : ",") + std::to_string(values[begin]);
+    if (end - begin > 1)
+      text += "-" + std::to_string(values[end - 1]);
+  }
   return text;
 }
 
@@ -197,7 +206,7 @@ void Reporter::describeHead(const RankState &rank, uint32_t queue,
   }
   line.text += "; waits in " + name + where + " (members " + list(its.members) +
                (!absent.empty() ? "; missing " + list(absent) + ")"
-                : areAllKnown   ? "; all there)"
+                : areAllKnown   ? "; all there, its messages have not ended)"
                                 : "; all of this process there)");
   line.waitsFor.insert(line.waitsFor.end(), absent.begin(), absent.end());
 }
@@ -209,8 +218,14 @@ Reporter::Line Reporter::describe(const RankState &rank) const {
     return line;
   }
   const InstructionList &list = instructions(rank, rank.section);
+  const bool anyStarted =
+      std::any_of(rank.queues.begin(), rank.queues.end(),
+                  [](const RankState::Queue &its) { return its.hasStarted; });
   for (uint32_t queue = 0; queue < rank.queues.size(); ++queue)
-    if (const auto head = headOf(list, queue, rank.queues[queue].done))
+    if (const auto head = headOf(list, queue, rank.queues[queue].done);
+        // What has not started waits for the rank's own queues, and so for one
+        // that has.
+        head && (rank.queues[queue].hasStarted || !anyStarted))
       describeHead(rank, queue, *head, line);
   return line;
 }
@@ -264,9 +279,21 @@ std::string Reporter::report(int64_t step, double seconds) {
           "; cause: " + nameOf(i) + " has not finished " + lines[i].computes;
       break;
     }
-  for (size_t i = 0; i < lines.size(); ++i)
-    text += "\n  " + nameOf(i) + ": " +
-            (lines[i].text.empty() ? "idle" : lines[i].text.substr(2));
+  // Ranks that wait for the same share a line, where the first of them stands.
+  std::vector<bool> isTold(lines.size());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::vector<uint32_t> same;
+    for (size_t other = i; other < lines.size() && !isTold[i]; ++other)
+      if (lines[other].text == lines[i].text) {
+        same.push_back(states[other].index);
+        if (other != i)
+          isTold[other] = true;
+      }
+    if (!same.empty())
+      text += "\n  " +
+              (same.size() == 1 ? nameOf(i) : "each of ranks " + list(same)) +
+              ": " + (lines[i].text.empty() ? "idle" : lines[i].text.substr(2));
+  }
   if (const std::string path = chain(lines); !path.empty())
     text += "\n  wait-for: " + path;
   return text;

@@ -38,9 +38,10 @@ std::vector<std::byte> packStates(const std::vector<RankState> &states);
 void unpackStates(const std::vector<std::byte> &bytes,
                   std::vector<RankState> &states);
 
-/// One line per rank with what it waits for, after a line with the cause: the
-/// rank whose kernel has not returned, or else the cycle of waiting ranks.
-/// `states` are of neighbours, in order.
+/// What ranks wait for, with one line for those that wait for the same, after a
+/// line with the cause: the rank whose kernel has not returned, or else the
+/// cycle of waiting ranks. What has not started since other queues of its rank
+/// wait is left out. `states` are of neighbours, in order.
 std::string hangReport(const Ranks &programs,
                        const std::vector<RankState> &states, int64_t step,
                        double seconds);

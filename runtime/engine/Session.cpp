@@ -43,34 +43,13 @@ Session::~Session() { (void)state->tell(CallKind::destroy); }
 Expected<std::unique_ptr<Session>>
 Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                 const SessionOptions &options) {
-  Expected<Mesh> mesh = Mesh::create(artifact->axes);
-  if (!mesh)
-    return mesh.status();
-  for (const std::unique_ptr<ppx::ArgumentT> &argument : artifact->arguments)
-    if (Status status = checkDimensions(*argument); !status.ok())
-      return status;
-  for (const std::unique_ptr<ppx::OutputT> &output : artifact->outputs)
-    if (Status status = checkDimensions(*output); !status.ok())
-      return status;
   auto state = std::make_unique<State>();
   state->artifact = artifact;
-  for (uint32_t i = 0; i < artifact->arguments.size(); ++i)
-    state->argumentOf.emplace(artifact->arguments[i]->name, i);
-  state->host = std::make_shared<HostBuffers>(*artifact, *mesh);
   state->world = options.world ? options.world : thisProcess();
   World &world = *state->world;
-  if (world.processCount() > mesh->worldSize())
-    return Status(ExitCode::usage, "expects at most " +
-                                       std::to_string(mesh->worldSize()) +
-                                       " processes, one for each rank, got " +
-                                       std::to_string(world.processCount()) +
-                                       "; start fewer, or give a larger mesh");
-  state->collected.resize(mesh->worldSize());
-  state->range = world.ranksOf(world.process(), mesh->worldSize());
-  state->inputRows = rowsLoaded(*artifact, *mesh, state->range);
-  if (Status status = state->makeDevice(options); !status.ok())
-    return status;
-
+  const Status prepared = state->prepare(options);
+  if (options.leads && !prepared.ok())
+    return prepared; // the others have heard of nothing yet
   if (options.leads && world.processCount() > 1) {
     static uint64_t sessions = 0;
     state->leads = ++sessions;
@@ -84,10 +63,13 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
     if (Status status = state->agree({}); !status.ok())
       return status;
   }
+  // One that fails alone would keep the others waiting.
   if (Status status = state->compareArtifacts(); !status.ok())
     return status;
+  if (Status status = state->agree(prepared); !status.ok())
+    return status;
   Expected<std::unique_ptr<Transport>> created =
-      state->device->transport(world, mesh->worldSize());
+      state->device->transport(world, state->host->mesh.worldSize());
   if (!created)
     return created.status();
   const std::shared_ptr<Transport> transport = std::move(*created);
@@ -100,6 +82,36 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   if (Status status = state->readClocks(); !status.ok())
     return status;
   return std::unique_ptr<Session>(new Session(std::move(state)));
+}
+
+/// What a process does without the others.
+Status Session::State::prepare(const SessionOptions &options) {
+  if (!(options.hangTimeoutSeconds >= 0))
+    return Status(ExitCode::usage,
+                  "expects hangTimeoutSeconds of 0 (never) or more, got " +
+                      std::to_string(options.hangTimeoutSeconds));
+  Expected<Mesh> mesh = Mesh::create(artifact->axes);
+  if (!mesh)
+    return mesh.status();
+  for (const std::unique_ptr<ppx::ArgumentT> &argument : artifact->arguments)
+    if (Status status = checkDimensions(*argument); !status.ok())
+      return status;
+  for (const std::unique_ptr<ppx::OutputT> &output : artifact->outputs)
+    if (Status status = checkDimensions(*output); !status.ok())
+      return status;
+  for (uint32_t i = 0; i < artifact->arguments.size(); ++i)
+    argumentOf.emplace(artifact->arguments[i]->name, i);
+  host = std::make_shared<HostBuffers>(*artifact, *mesh);
+  if (world->processCount() > mesh->worldSize())
+    return Status(ExitCode::usage, "expects at most " +
+                                       std::to_string(mesh->worldSize()) +
+                                       " processes, one for each rank, got " +
+                                       std::to_string(world->processCount()) +
+                                       "; start fewer, or give a larger mesh");
+  collected.resize(mesh->worldSize());
+  range = world->ranksOf(world->process(), mesh->worldSize());
+  inputRows = rowsLoaded(*artifact, *mesh, range);
+  return makeDevice(options);
 }
 
 /// Processes that run different programs would wait for each other, or add what

@@ -44,6 +44,7 @@ struct Session::State {
   Clocks clocks;
 
   Status makeDevice(const SessionOptions &options);
+  Status prepare(const SessionOptions &options);
   Status compareArtifacts() const;
   /// Whether the processes of this host have the memory that their ranks want.
   Status checkMemory(const TransportModel &model) const;

@@ -88,6 +88,9 @@ public:
   /// call it.
   virtual void help(const std::function<bool()> &ends) { (void)ends; }
 
+  /// From any thread: grows whenever a part of a meeting has moved, so that a
+  /// long one is not taken for one that stands still.
+  virtual uint64_t progress() const { return 0; }
   /// Of whom other processes may want to know whether nothing happens here.
   virtual void watch(std::weak_ptr<Watched> watched) { (void)watched; }
   /// From any thread: in section number `section` nothing has happened here for

@@ -48,11 +48,17 @@ void hang(void *const *, const int64_t *, int64_t, int64_t) {
     std::this_thread::sleep_for(milliseconds(10));
 }
 
-/// Runs the body of this process's rank. A process in `late` comes to it later
-/// than others wait.
+/// What one process does instead of running its rank's body at once.
+enum class Instead {
+  comesLate, ///< later than others wait
+  leaves,    ///< closes all and goes on
+  asks       ///< goes on, to another call of the world
+};
+
+/// Runs the body of this process's rank, but in process `other`.
 Status run(ArtifactBuilder &builder,
            void (*kernel)(void *const *, const int64_t *, int64_t, int64_t),
-           uint32_t late = kRanks) {
+           uint32_t other = kRanks, Instead instead = Instead::comesLate) {
   const auto artifact = std::make_shared<const ppx::ArtifactT>(builder.take());
   polled::Options options;
   options.device = cpu::makeDevice(
@@ -71,10 +77,16 @@ Status run(ArtifactBuilder &builder,
   if (status.ok())
     status = options.transport->connect();
   EXPECT_TRUE(status.ok()) << status.message();
-  if (world->process() == late)
-    std::this_thread::sleep_for(milliseconds(1500));
-  if (status.ok())
-    status = (*executor)->run(Section::body, 0);
+  if (world->process() != other || instead == Instead::comesLate) {
+    if (world->process() == other)
+      std::this_thread::sleep_for(milliseconds(1500));
+    if (status.ok())
+      status = (*executor)->run(Section::body, 0);
+  } else if (instead == Instead::leaves) {
+    executor = Status(ExitCode::ok, "");
+    options.transport.reset();
+    options.device.reset();
+  }
   return world->agree(status, false).first;
 }
 
@@ -117,6 +129,31 @@ TEST(Standstill, WaitingForOneThatHasNotBegunIsNoHang) {
     const Status status = run(builder, work, late);
     EXPECT_TRUE(status.ok()) << status.message();
   }
+}
+
+/// Whoever is there waits for one that will never come: it has closed the
+/// session, or waits for them in turn, in another call.
+TEST(Hang, OneThatIsElsewhereIsNotWaitedForEndlessly) {
+  for (Instead instead : {Instead::leaves, Instead::asks})
+    for (uint32_t other = 0; other < kRanks; ++other) {
+      ArtifactBuilder builder;
+      const uint32_t axis = builder.axis("dp", kRanks);
+      const uint32_t group = builder.group({axis});
+      ProgramBuilder program = builder.program({0, 1, 2});
+      const uint32_t queue = program.queue("all");
+      const uint32_t value = program.slot("value", 4);
+      program.begin(Section::body);
+      program.collective(queue, ppx::CollectiveKind_all_reduce, group, {value},
+                         {value});
+      program.step(queue);
+      const auto begin = std::chrono::steady_clock::now();
+      const Status status = run(builder, work, other, instead);
+      EXPECT_LT(std::chrono::steady_clock::now() - begin,
+                std::chrono::seconds(8));
+      EXPECT_EQ(status.code(), ExitCode::hang) << status.message();
+      EXPECT_NE(status.message().find("not here: ranks "), std::string::npos)
+          << status.message();
+    }
 }
 
 /// Each waits for the next one before it sends; the last has nothing to do.
@@ -176,7 +213,10 @@ TEST(Hang, AKernelOfAnotherProcessIsTheCause) {
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  Expected<std::unique_ptr<World>> opened = mpi::openWorld(PP_MPI_LIBRARY);
+  mpi::Limits limits;
+  limits.silenceSeconds = 3;
+  Expected<std::unique_ptr<World>> opened =
+      mpi::openWorld(PP_MPI_LIBRARY, &limits);
   if (!opened) {
     std::cerr << opened.status().message() << "\n";
     return int(opened.status().code());

@@ -288,6 +288,46 @@ TEST_F(WorldTest, ProcessesHaveOneArtifact) {
   }
 }
 
+// Who cannot even begin says so, to all: nobody waits for it.
+TEST_F(WorldTest, NobodyWaitsForOneThatCannotBegin) {
+  PipelineShape large, small;
+  large.replicas = 2;
+  small.replicas = small.stages = 1;
+  const auto two = use(large), one = use(small);
+  ASSERT_EQ(Mesh::create(one->axes)->worldSize(), 1u);
+  Square square(2);
+  std::vector<Status> statuses(2);
+  std::vector<std::thread> threads;
+  for (uint32_t process : {0, 1})
+    threads.emplace_back([&, process] {
+      SessionOptions options;
+      options.resolver = resolveModelKernel;
+      options.world = std::make_shared<ThreadWorld>(square, process);
+      statuses[process] =
+          Session::create(process == 0 ? two : one, options).status();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const Status &status : statuses)
+    EXPECT_EQ(status.code(), ExitCode::ranksDisagree) << status.message();
+
+  // Of one file, in a process with options of its own.
+  Square another(2);
+  threads.clear();
+  for (uint32_t process : {0, 1})
+    threads.emplace_back([&, process] {
+      SessionOptions options;
+      options.resolver = resolveModelKernel;
+      options.world = std::make_shared<ThreadWorld>(another, process);
+      options.hangTimeoutSeconds = process == 0 ? 30 : -1;
+      statuses[process] = Session::create(two, options).status();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const Status &status : statuses)
+    EXPECT_EQ(status.code(), ExitCode::usage) << status.message();
+}
+
 // Replicas would stay apart for ever.
 TEST_F(WorldTest, ProcessesInitializeAlike) {
   PipelineShape shape;

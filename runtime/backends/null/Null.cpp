@@ -37,6 +37,7 @@ public:
   }
   Progress test(Ticket ticket, uint64_t round) override;
   void help(const std::function<bool()> &ends) override { carrier->help(ends); }
+  uint64_t progress() const override { return carrier->progress(); }
   void watch(std::weak_ptr<Watched> watched) override {
     carrier->watch(std::move(watched));
   }

@@ -362,7 +362,8 @@ Together::Together(Engine &engine, Kept memory)
 Together::~Together() { engine.remove(*this, std::move(memory)); }
 
 Status Together::wait() {
-  engine.lastWork = Clock::now();
+  engine.waitsSince = engine.lastWork = Clock::now();
+  engine.waits = true;
   while (open > 0 && failure.ok() && engine.brokenBy.ok()) {
     engine.woken.store(false, std::memory_order_seq_cst);
     if (engine.turn())
@@ -370,5 +371,6 @@ Status Together::wait() {
     else
       engine.rest(engine.isBusy());
   }
+  engine.waits = false;
   return failure.ok() ? engine.brokenBy : failure;
 }

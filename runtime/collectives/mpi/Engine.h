@@ -123,6 +123,14 @@ public:
   /// Until the request is complete; serves clients meanwhile.
   template <typename Start>
   Status wait(const char *call, Kept memory, Start start);
+  /// For how long a wait() that serves clients now has waited; negative if
+  /// there is none. On the engine's thread.
+  double waitedFor() const {
+    return waits ? std::chrono::duration<double>(
+                       std::chrono::steady_clock::now() - waitsSince)
+                       .count()
+                 : -1;
+  }
   /// Something failed: MPI will not be finished.
   void neverFinish() { finishes = false; }
   /// How long MPI's end may take, before that ends the process (hang).
@@ -175,6 +183,8 @@ private:
   std::vector<MPI_Status> statuses;
   std::vector<std::pair<Watch, int>> complete;    ///< and their codes
   std::chrono::steady_clock::time_point lastWork; ///< of the engine's thread
+  bool waits = false;
+  std::chrono::steady_clock::time_point waitsSince;
 
   std::mutex mutex;
   std::condition_variable changed; ///< there is a call, or its end

@@ -10,9 +10,11 @@
 using namespace pprt;
 using namespace pprt::mpi;
 
-/// The name of the note that is awaited; of what is known of ranks: the
-/// process.
+/// The name of the note that is awaited; of what is known of ranks: the round
+/// times the number of processes, and the process.
 static constexpr uint64_t kNote = UINT64_MAX;
+/// What comes too late.
+static constexpr uint64_t kStray = UINT64_MAX - 1;
 
 void Inquiry::watch(std::weak_ptr<Watched> watched) {
   std::lock_guard<std::mutex> lock(mutex);
@@ -61,29 +63,70 @@ void Inquiry::send(uint32_t to, const Note &note) {
     failed(status);
 }
 
+/// A process that has other things to do than this section does not answer for
+/// it, but for how long it has waited there.
+Standstill Inquiry::standstill(uint64_t section) {
+  Standstill mine;
+  if (const std::shared_ptr<Watched> self = watched())
+    mine = self->standstill(section);
+  if (mine.seconds < 0)
+    mine.seconds = engine.waitedFor();
+  return mine;
+}
+
 bool Inquiry::serve() {
+  giveUp();
   if (!hasSuspicion.exchange(false, std::memory_order_acquire))
     return false;
   std::unique_lock<std::mutex> lock(mutex);
   const Note note = suspicion;
   lock.unlock();
-  if (process == 0)
+  if (process == 0) {
     ask(note);
-  else
-    send(0, note);
+    return true;
+  }
+  send(0, note);
+  if (!isUnheard)
+    saidAt = std::chrono::steady_clock::now();
+  isUnheard = true;
   return true;
 }
 
+void Inquiry::giveUp() {
+  const auto now = std::chrono::steady_clock::now();
+  if (awaited > 0 && now - askedAt > patience) {
+    awaited = 0;
+    endRound();
+  }
+  if (!isUnheard || now - saidAt <= patience)
+    return;
+  isUnheard = false;
+  std::unique_lock<std::mutex> lock(mutex);
+  const Note note = suspicion;
+  lock.unlock();
+  // Without process 0 there is nobody who asks all.
+  const std::shared_ptr<Watched> self = watched();
+  Standstill mine = self ? self->standstill(note.section) : Standstill();
+  if (mine.seconds >= note.seconds)
+    self->hang(mine.seconds, {std::move(mine.ranks)});
+}
+
 void Inquiry::completed(uint64_t name) {
+  if (name == kStray)
+    return;
   if (name != kNote) {
-    if (--awaited == 0)
+    --arriving;
+    if (name / processes == question.round && awaited > 0 && --awaited == 0)
       endRound();
     return;
   }
   const Note note = mail->note;
   listen(); // others follow
-  if (note.kind == Note::suspects)
+  if (note.kind == Note::suspects) {
+    send(note.process, {Note::hears, process, note.section, 0, 0, 0});
     ask(note);
+  } else if (note.kind == Note::hears)
+    isUnheard = false;
   else if (note.kind == Note::asks)
     answer(note);
   else
@@ -95,31 +138,31 @@ void Inquiry::completed(uint64_t name) {
 //===----------------------------------------------------------------------===//
 
 void Inquiry::ask(const Note &suspicion) {
-  if (awaited > 0)
+  // What arrives of the last round needs its memory.
+  if (awaited > 0 || arriving > 0)
     return; // whoever still waits says so again
-  const std::shared_ptr<Watched> self = watched();
-  if (!self)
-    return;
-  Standstill mine = self->standstill(suspicion.section);
+  Standstill mine = standstill(suspicion.section);
   if (mine.seconds < suspicion.seconds)
     return;
+  for (std::vector<std::byte> &ranks : mail->ranks)
+    ranks.clear();
   mail->ranks[0] = std::move(mine.ranks);
   seconds = mine.seconds;
-  moves = false;
   awaited = processes - 1;
+  const uint64_t round = question.round + 1;
   question = suspicion;
   question.kind = Note::asks;
+  question.round = round;
+  askedAt = std::chrono::steady_clock::now();
   for (uint32_t other = 1; other < processes; ++other)
     send(other, question);
 }
 
 void Inquiry::answer(const Note &question) {
-  Standstill mine;
-  if (const std::shared_ptr<Watched> self = watched())
-    mine = self->standstill(question.section);
+  Standstill mine = standstill(question.section);
   const bool moves = mine.seconds < question.seconds;
   send(0, {Note::answers, process, question.section, moves ? -1 : mine.seconds,
-           moves ? 0 : mine.ranks.size()});
+           moves ? 0 : mine.ranks.size(), question.round});
   if (moves)
     return;
   const auto ranks =
@@ -136,25 +179,29 @@ void Inquiry::answer(const Note &question) {
 }
 
 void Inquiry::take(const Note &answer) {
-  if (answer.seconds < 0) {
-    moves = true;
-  } else {
-    seconds = std::min(seconds, answer.seconds);
-    ++awaited;
-    std::vector<std::byte> &ranks = mail->ranks[answer.process];
+  const auto receive = [&](uint64_t name, std::vector<std::byte> &ranks) {
     ranks.resize(answer.bytes);
-    engine.watch("MPI_Irecv", *this, answer.process, [&](MPI_Request *request) {
+    engine.watch("MPI_Irecv", *this, name, [&](MPI_Request *request) {
       return MPI_Irecv(ranks.data(), int(ranks.size()), MPI_BYTE,
                        int(answer.process), kRanksTag, communicator, request);
     });
+  };
+  if (awaited == 0 || answer.round != question.round) {
+    if (answer.seconds >= 0)
+      receive(kStray, mail->strays.emplace_back());
+    return;
   }
-  if (--awaited == 0)
-    endRound();
+  if (answer.seconds < 0) {
+    awaited = 0; // whatever the others say
+    return;
+  }
+  seconds = std::min(seconds, answer.seconds);
+  ++arriving;
+  receive(question.round * processes + answer.process,
+          mail->ranks[answer.process]);
 }
 
 void Inquiry::endRound() {
-  if (moves)
-    return;
   if (const std::shared_ptr<Watched> self = watched())
     self->hang(seconds, mail->ranks);
 }

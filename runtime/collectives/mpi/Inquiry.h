@@ -19,6 +19,8 @@
 #include "../../engine/Standstill.h"
 #include "Engine.h"
 
+#include <list>
+
 namespace pprt::mpi {
 
 class Inquiry final : private Client {
@@ -27,10 +29,11 @@ public:
   static constexpr int kNoteTag = 2, kRanksTag = 3;
 
   Inquiry(Engine &engine, MPI_Comm communicator, uint32_t process,
-          uint32_t processes,
+          uint32_t processes, std::chrono::duration<double> patience,
           std::function<void(const Status &)> whenMessagesFail)
       : engine(engine), communicator(communicator), process(process),
-        processes(processes), whenMessagesFail(std::move(whenMessagesFail)) {}
+        processes(processes), patience(patience),
+        whenMessagesFail(std::move(whenMessagesFail)) {}
 
   // From any thread.
   void watch(std::weak_ptr<Watched> watched);
@@ -43,16 +46,18 @@ public:
 
 private:
   struct Note {
-    enum Kind : uint32_t { suspects, asks, answers };
+    enum Kind : uint32_t { suspects, hears, asks, answers };
     Kind kind = suspects;
     uint32_t process = 0;
     uint64_t section = 0;
     double seconds = 0;
     uint64_t bytes = 0; ///< of the message that follows, if any
+    uint64_t round = 0; ///< of a question, and its answers
   };
   struct Mail {
     Note note;
     std::vector<std::vector<std::byte>> ranks; ///< by process
+    std::list<std::vector<std::byte>> strays;  ///< of rounds that are over
   };
 
   void listen();
@@ -61,6 +66,9 @@ private:
   void answer(const Note &question);
   void take(const Note &answer);
   void endRound();
+  /// Whoever has not answered for long has left.
+  void giveUp();
+  Standstill standstill(uint64_t section);
   std::shared_ptr<Watched> watched();
   bool serve() override;
   void completed(uint64_t name) override;
@@ -69,14 +77,20 @@ private:
   Engine &engine;
   const MPI_Comm communicator;
   const uint32_t process, processes;
+  /// How long an answer may take.
+  const std::chrono::duration<double> patience;
   const std::function<void(const Status &)> whenMessagesFail;
   const std::shared_ptr<Mail> mail = std::make_shared<Mail>();
 
   // Of a round, in process 0.
-  uint32_t awaited = 0; ///< messages; 0: there is no round
-  bool moves = false;   ///< some process
-  double seconds = 0;   ///< that all have stood still
+  uint32_t awaited = 0;  ///< processes; 0: there is no round
+  uint32_t arriving = 0; ///< messages about ranks
+  double seconds = 0;    ///< that all have stood still
   Note question;
+  std::chrono::steady_clock::time_point askedAt;
+  // In the others: process 0 has not said that it heard of a suspicion.
+  bool isUnheard = false;
+  std::chrono::steady_clock::time_point saidAt;
 
   std::mutex mutex;
   std::weak_ptr<Watched> here;

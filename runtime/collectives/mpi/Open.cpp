@@ -71,7 +71,8 @@ static Status cannotOpen(const std::string &path, bool isFound) {
 
 Expected<std::unique_ptr<World>> pprt::openMpi(uint64_t silenceSeconds) {
   mpi::Limits limits;
-  limits.silenceSeconds = silenceSeconds;
+  // Clocks end in some 290 years.
+  limits.silenceSeconds = std::min<uint64_t>(silenceSeconds, 1'000'000'000);
   return mpi::openWorld("", &limits);
 }
 

@@ -15,6 +15,9 @@ using namespace pprt::mpi;
 
 /// Of messages that connect, and that tell of a failure.
 static constexpr int kConnectTag = 0, kFailureTag = 1;
+/// Behind what the world waits for a process that does not speak: those that do
+/// answer sooner.
+static constexpr std::chrono::seconds kComing(2);
 /// Where those of places begin, after the inquiry's.
 static constexpr uint64_t kFirstTag = 4;
 static_assert(kFirstTag > Inquiry::kNoteTag && kFirstTag > Inquiry::kRanksTag);
@@ -37,6 +40,7 @@ MpiTransport::MpiTransport(std::shared_ptr<Engine> driver,
   if (counts.size() > 1)
     inquiry = std::make_unique<Inquiry>(
         *engine, communicator, process, uint32_t(counts.size()),
+        std::chrono::seconds(limits.silenceSeconds) + kComing,
         [this](const Status &status) { abort(status); });
   engine->call([&] {
     if (inquiry)
@@ -232,6 +236,10 @@ void MpiTransport::watch(std::weak_ptr<Watched> watched) {
     inquiry->watch(std::move(watched));
 }
 
+uint64_t MpiTransport::progress() const {
+  return messages.load(std::memory_order_relaxed);
+}
+
 bool MpiTransport::suspect(uint64_t section, double seconds) {
   if (inquiry)
     inquiry->suspect(section, seconds);
@@ -310,6 +318,7 @@ void MpiTransport::warnOthers() {
 void MpiTransport::completed(uint64_t name) {
   if (name == kHeard)
     return fail(unpackLetter(*heard));
+  messages.fetch_add(1, std::memory_order_relaxed);
   if (isAborted.load(std::memory_order_relaxed))
     return;
   Member &self = *members[name >> 40];

@@ -52,6 +52,7 @@ public:
   void help(const std::function<bool()> &ends) override { engine->help(ends); }
   void watch(std::weak_ptr<Watched> watched) override;
   bool suspect(uint64_t section, double seconds) override;
+  uint64_t progress() const override;
   Status poll() override;
   void abort(const Status &status) override;
 
@@ -96,6 +97,7 @@ private:
   Status exchangeBytes(const std::vector<uint32_t> &processes);
 
   const std::shared_ptr<Engine> engine;
+  std::atomic<uint64_t> messages{0};  ///< that have ended
   inprocess::ThreadTransport threads; ///< of meetings that are all here
   MPI_Comm communicator;
   const std::vector<uint32_t> processOf;

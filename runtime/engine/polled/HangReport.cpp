@@ -166,9 +166,10 @@ bool Reporter::hasStarted(const RankState &rank, int section,
 }
 
 const RankState *Reporter::find(uint32_t rank) const {
-  const uint32_t first = states.front().index;
-  return rank >= first && rank - first < states.size() ? &states[rank - first]
-                                                       : nullptr;
+  const auto found =
+      std::find_if(states.begin(), states.end(),
+                   [&](const RankState &state) { return state.index == rank; });
+  return found != states.end() ? &*found : nullptr;
 }
 
 void Reporter::describeHead(const RankState &rank, uint32_t queue,
@@ -294,6 +295,14 @@ std::string Reporter::report(int64_t step, double seconds) {
               (same.size() == 1 ? nameOf(i) : "each of ranks " + list(same)) +
               ": " + (lines[i].text.empty() ? "idle" : lines[i].text.substr(2));
   }
+  std::vector<uint32_t> elsewhere;
+  for (uint32_t rank = 0; rank < programs.mesh.worldSize(); ++rank)
+    if (!find(rank))
+      elsewhere.push_back(rank);
+  if (!elsewhere.empty())
+    text += "\n  not here: ranks " + list(elsewhere) +
+            ", whose processes have closed the session, or wait in another "
+            "call";
   if (const std::string path = chain(lines); !path.empty())
     text += "\n  wait-for: " + path;
   return text;

@@ -189,7 +189,7 @@ void PolledExecutor::State::fail(const Status &status) {
 }
 
 uint64_t PolledExecutor::State::progress() const {
-  uint64_t sum = 0;
+  uint64_t sum = transport->progress();
   for (const std::unique_ptr<Rank> &rank : ranks)
     sum += rank->progress.load(std::memory_order_relaxed);
   return sum;

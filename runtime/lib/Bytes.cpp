@@ -45,7 +45,9 @@ std::optional<uint64_t> pprt::parseBytes(std::string_view text) {
     return std::nullopt;
   const std::optional<double> unit =
       parseUnit(std::string_view(next, size_t(end - next)));
-  if (!unit || !(number * *unit < 0x1p63))
+  // Parts of a byte are a unit that was forgotten.
+  if (!unit || !(number * *unit < 0x1p63) ||
+      (*unit == 1 && number != std::floor(number)))
     return std::nullopt;
   return uint64_t(std::llround(number * *unit));
 }

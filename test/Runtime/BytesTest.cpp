@@ -25,7 +25,7 @@ TEST(Bytes, Read) {
   EXPECT_EQ(parseBytes("2T"), uint64_t(2) << 40);
   for (const char *text :
        {"", "G", "-1", "-1G", "1X", "1GG", "1 G", "1GiB2", "0x10", "1e3",
-        "9223372036854775808", "9000000000T", "nan", "inf", "."})
+        "9223372036854775808", "9000000000T", "nan", "inf", ".", "1.5", "0.5B"})
     EXPECT_FALSE(parseBytes(text)) << text;
 }
 

@@ -33,6 +33,44 @@ static std::vector<std::byte> bytesOf(uint32_t number) {
   return bytes;
 }
 
+/// The words of a command line, each of which ends in a zero.
+static std::vector<std::string> wordsOf(const char *bytes, size_t size) {
+  std::vector<std::string> words;
+  for (const char *const end = bytes + size; bytes < end;
+       bytes += words.back().size() + 1)
+    words.emplace_back(bytes, strnlen(bytes, size_t(end - bytes)));
+  return words;
+}
+
+/// Says of the first process that has others than process 0 which word it is.
+static Status compareOptions(World &world, const std::string &mine) {
+  const auto *first = reinterpret_cast<const std::byte *>(mine.data());
+  const Expected<std::vector<std::vector<std::byte>>> all =
+      world.gather({first, first + mine.size()});
+  Status status = all.status();
+  const std::vector<std::string> own = wordsOf(mine.data(), mine.size());
+  for (size_t process = 1; all && process < all->size() && status.ok();
+       ++process) {
+    const std::vector<std::byte> &bytes = (*all)[process];
+    const std::vector<std::string> its =
+        wordsOf(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    const auto [here, there] =
+        std::mismatch(own.begin(), own.end(), its.begin(), its.end());
+    if (here == own.end() && there == its.end())
+      continue;
+    const auto nameOf = [](auto word, const auto &words) {
+      return word == words.end() ? std::string("nothing more")
+                                 : "'" + *word + "'";
+    };
+    status = Status(ExitCode::ranksDisagree,
+                    "expects the same options in all processes, got " +
+                        nameOf(there, its) + " in process " +
+                        std::to_string(process) + " and " + nameOf(here, own) +
+                        " in process 0; give mpirun one command");
+  }
+  return world.agree(status, /*interrupted=*/false).first;
+}
+
 Status pp::run::compareProcesses(World &world) {
   if (world.processCount() == 1)
     return {};
@@ -49,10 +87,8 @@ Status pp::run::compareProcesses(World &world) {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string options{std::istreambuf_iterator<char>(file),
                       std::istreambuf_iterator<char>()};
-  options.erase(0, options.find('\0'));
-  const auto *first = reinterpret_cast<const std::byte *>(options.data());
-  return expectSame(world, {first, first + options.size()}, "options",
-                    "give mpirun one command");
+  options.erase(0, options.find('\0') + 1);
+  return compareOptions(world, options);
 }
 
 Status pp::run::compareFiles(World &world, const Expected<uint32_t> &mine,

@@ -18,7 +18,8 @@ namespace pprt {
 
 /// Reads `4096`, `512M`, `1.5G`, `1GiB`, `26GB`. K, M, G, T and KiB ... TiB are
 /// powers of 1024, KB ... TB of 1000, as coreutils reads them; letters may be
-/// small. Nothing if the text is anything else, or 2^63 or more.
+/// small. Nothing if the text is anything else, as part of a byte, or 2^63 or
+/// more.
 std::optional<uint64_t> parseBytes(std::string_view text);
 
 /// What parseBytes reads, for messages.

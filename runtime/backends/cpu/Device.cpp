@@ -4,12 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Device.h"
-#include "pprt/World.h"
 #include "Arena.h"
 #include "Contraction.h"
+#include "Finite.h"
 #include "KernelObject.h"
 #include "OpenBlas.h"
 #include "pprt/Processor.h"
+#include "pprt/World.h"
 
 #include <algorithm>
 #include <cstring>
@@ -211,7 +212,7 @@ Status CpuStream::launch(const Launch &launch) {
   return {};
 }
 
-template <typename T> static bool allFinite(const void *data, uint64_t bytes) {
+template <typename T> static bool finite(const void *data, uint64_t bytes) {
   const T *values = static_cast<const T *>(data);
   // A sum of x - x: zero for finite elements, NaN for the others.
   T sum = 0;
@@ -220,12 +221,12 @@ template <typename T> static bool allFinite(const void *data, uint64_t bytes) {
   return sum == 0;
 }
 
-static bool allFinite(const Values &values) {
+bool cpu::allFinite(const Values &values) {
   switch (values.element) {
   case ppx::ElementType_f32:
-    return allFinite<float>(values.address, values.bytes);
+    return finite<float>(values.address, values.bytes);
   case ppx::ElementType_f64:
-    return allFinite<double>(values.address, values.bytes);
+    return finite<double>(values.address, values.bytes);
   case ppx::ElementType_bf16: {
     const auto *words = reinterpret_cast<const uint16_t *>(values.address);
     bool finite = true;

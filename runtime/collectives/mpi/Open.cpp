@@ -24,7 +24,7 @@ static std::string folderOf(const std::string &file) {
 
 /// Where the library may lie, with a slash, each once: beside the program, in
 /// the lib folder beside its folder, beside the runtime.
-static std::vector<std::string> folders() {
+std::vector<std::string> mpi::pluginFolders() {
   char path[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
   const std::string program =
@@ -60,7 +60,7 @@ static Status cannotOpen(const std::string &path, bool isFound) {
                       "openmpi-bin), got: " +
                       reason);
   std::string places;
-  for (const std::string &folder : folders())
+  for (const std::string &folder : mpi::pluginFolders())
     places += "'" + folder + "', ";
   return Status(ExitCode::usage,
                 std::string("expects ") + kName + " in " + places +
@@ -79,7 +79,7 @@ Expected<std::unique_ptr<World>> pprt::openMpi(uint64_t silenceSeconds) {
 Expected<std::unique_ptr<World>> mpi::openWorld(const std::string &library,
                                                 const Limits *limits) {
   std::string path = library;
-  for (const std::string &folder : folders())
+  for (const std::string &folder : pluginFolders())
     if (const std::string file = folder + kName;
         path.empty() && access(file.c_str(), R_OK) == 0)
       path = file;

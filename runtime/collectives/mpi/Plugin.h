@@ -28,6 +28,9 @@ const char *build();
 /// The library's function `pprtMpiBuild`, to be called first: its build().
 using BuildFunction = const char *();
 
+/// Where a library that is opened so may lie, with a slash, each once.
+std::vector<std::string> pluginFolders();
+
 /// As openMpi(), with other limits. `library`: its path; if empty, it lies
 /// beside the program, in ../lib, beside the runtime's library, or where the
 /// system looks.

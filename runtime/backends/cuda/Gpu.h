@@ -1,0 +1,54 @@
+//===- Gpu.h - one GPU of NVIDIA as a device --------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the driver. Out: a Device whose streams wait for each thing that they are
+// given, so that a polled executor takes for done what has returned.
+//
+// A context is current on one thread at a time each: whoever comes from another
+// thread enters it first.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CUDA_GPU_H
+#define PPRT_BACKENDS_CUDA_GPU_H
+
+#include "Library.h"
+#include "../../engine/Device.h"
+
+namespace pprt::cuda {
+
+/// The driver, and of one GPU what all that use it share.
+class Gpu {
+public:
+  static Expected<std::shared_ptr<Gpu>> open(Driver driver);
+  ~Gpu();
+
+  /// Makes the context the calling thread's.
+  Status enter() const;
+  /// A copy in either direction between the host and the device, at once.
+  Status read(void *to, const std::byte *from, uint64_t bytes) const;
+  Status write(std::byte *to, const void *from, uint64_t bytes) const;
+  /// Failure of a call for which bytes of memory were not there.
+  Status check(CUresult result, const char *call) const {
+    return driver.check(result, call);
+  }
+
+  Driver driver;
+  std::string name;   ///< as the driver has it
+  int capability = 0; ///< 90 is sm_90
+
+private:
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  CUstream copies = nullptr;
+};
+
+std::unique_ptr<Device> makeDevice(std::shared_ptr<Gpu> gpu);
+
+inline CUdeviceptr pointer(const std::byte *address) {
+  return CUdeviceptr(reinterpret_cast<uintptr_t>(address));
+}
+
+} // namespace pprt::cuda
+
+#endif // PPRT_BACKENDS_CUDA_GPU_H

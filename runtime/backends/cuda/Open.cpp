@@ -1,0 +1,48 @@
+//===- Open.cpp - finds and opens the library that uses GPUs --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "../../collectives/mpi/Plugin.h"
+#include "Plugin.h"
+
+#include <cstring>
+#include <dlfcn.h>
+#include <unistd.h>
+
+using namespace pprt;
+
+static constexpr char kName[] = "libpprt_cuda.so";
+
+Expected<std::unique_ptr<Device>> cuda::openDevice() {
+  std::string path, places;
+  for (const std::string &folder : mpi::pluginFolders()) {
+    places += "'" + folder + "', ";
+    if (const std::string file = folder + kName;
+        path.empty() && access(file.c_str(), R_OK) == 0)
+      path = file;
+  }
+  if (path.empty())
+    path = kName;
+  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return Status(ExitCode::device,
+                  std::string("expects ") + kName + " in " + places +
+                      "or where the system looks (run "
+                      "'scripts/install-dependencies --cuda', then build with "
+                      "-DPP_CUDA=ON), got: " +
+                      dlerror());
+  auto *build =
+      reinterpret_cast<BuildFunction *>(dlsym(handle, "pprtCudaBuild"));
+  auto *open = reinterpret_cast<OpenFunction *>(dlsym(handle, "pprtOpenCuda"));
+  if (!build || !open || std::strcmp(build(), mpi::build()) != 0)
+    return Status(ExitCode::device,
+                  "'" + path +
+                      "' expects a program of its own build, got another: "
+                      "install both from one");
+  OpenedDevice opened;
+  open(&opened);
+  if (!opened.device)
+    return opened.failure;
+  return std::move(opened.device);
+}

@@ -1,0 +1,216 @@
+//===- DeviceTest.cpp - the GPU engine over stand-ins ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library that is shipped, opened as a session opens it. libcuda is the
+// stand-in of test/gpu/cuda, which runs PTX on the processor: nothing here says
+// what a GPU does.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/cuda/Library.h"
+#include "backends/cuda/Plugin.h"
+#include "cuda/StandIn.h"
+#include "pprt/World.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <limits>
+
+using namespace pprt;
+
+namespace {
+
+/// y[i] = x[i] + scalars[0] for 8 elements, unless the gate is shut.
+constexpr char kShift[] = R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry shift(
+  .param .u64 shift_x, .param .u64 shift_y,
+  .param .u64 shift_scalars, .param .u64 shift_gate)
+{
+  .reg .pred %p<3>;
+  .reg .b32 %r<8>;
+  .reg .b64 %rd<10>;
+  ld.param.u64 %rd4, [shift_gate];
+  setp.eq.b64 %p1, %rd4, 0;
+  @%p1 bra $OPEN;
+  ld.global.b32 %r6, [%rd4];
+  setp.ne.b32 %p2, %r6, 0;
+  @%p2 bra $END;
+$OPEN:
+  ld.param.u64 %rd1, [shift_x];
+  ld.param.u64 %rd2, [shift_y];
+  ld.param.u64 %rd3, [shift_scalars];
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.s32 %r4, %r1, %r2, %r3;
+  mul.wide.u32 %rd5, %r4, 4;
+  add.s64 %rd6, %rd1, %rd5;
+  add.s64 %rd7, %rd2, %rd5;
+  ld.global.b32 %r5, [%rd6];
+  ld.global.b32 %r6, [%rd3];
+  add.s32 %r7, %r5, %r6;
+  st.global.b32 [%rd7], %r7;
+$END:
+  ret;
+}
+)";
+
+class GpuDevice : public testing::Test {
+protected:
+  void SetUp() override {
+    auto opened = cuda::openDriver();
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    ASSERT_TRUE(opened->isEmulated) << opened->file;
+    Dl_info found;
+    ASSERT_TRUE(
+        dladdr(reinterpret_cast<void *>(opened->cuMemAlloc_v2), &found));
+    ASSERT_EQ(std::string(found.dli_fname).find("/usr/local/cuda"),
+              std::string::npos);
+    driver = *opened;
+    handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    control = static_cast<standin::Control *>(dlsym(handle, "ppStandIn"));
+    control->reset("");
+  }
+  void TearDown() override {
+    stream.reset();
+    memory.reset();
+    device.reset();
+    EXPECT_STREQ(control->leaks(), "");
+    control->reset("");
+  }
+
+  void start() {
+    auto opened = cuda::openDevice();
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    device = std::move(*opened);
+    memory = device->allocate(1024);
+    ASSERT_TRUE(memory);
+    auto created = device->stream(*memory, heap);
+    ASSERT_TRUE(created.ok()) << created.status().message();
+    stream = std::move(*created);
+  }
+  std::byte *at(uint64_t offset) const { return memory->address() + offset; }
+  int32_t word(const std::byte *address) {
+    int32_t result = -1;
+    CUstream own = nullptr;
+    driver.cuStreamCreateWithPriority(&own, CU_STREAM_NON_BLOCKING, 0);
+    driver.cuMemcpyDtoHAsync(&result,
+                             CUdeviceptr(reinterpret_cast<uintptr_t>(address)),
+                             sizeof(result), own);
+    driver.cuStreamSynchronize(own);
+    driver.cuStreamDestroy(own);
+    return result;
+  }
+  Status failure(const char *settings) {
+    control->reset(settings);
+    return cuda::openDevice().status();
+  }
+
+  static ppx::ArtifactT artifact(const std::string &target) {
+    ppx::ArtifactT result;
+    result.processor = target;
+    const std::string text = kShift;
+    result.object.assign(text.begin(), text.end());
+    return result;
+  }
+  static ppx::KernelT kernel(const char *symbol, uint32_t blocks) {
+    ppx::CompiledKernelT body;
+    body.symbol = symbol;
+    body.grid = blocks;
+    body.block = 4;
+    ppx::KernelT result;
+    result.name = "fused_1";
+    result.body.Set(std::move(body));
+    return result;
+  }
+
+  cuda::Driver driver;
+  void *handle = nullptr;
+  standin::Control *control = nullptr;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Memory> memory;
+  AllocationCounter heap;
+  std::unique_ptr<Stream> stream;
+};
+
+TEST_F(GpuDevice, CopiesAndLaunchesWithScalarsAndGate) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  ASSERT_TRUE(device->load(artifact("sm_80")).ok());
+  auto made = device->prepare(kernel("shift", 2));
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const std::vector<int32_t> x = {1, 2, 3, 4, 5, 6, 7, 8};
+  int64_t scalars = 100;
+  int32_t gate = 1;
+  ASSERT_TRUE(stream->write(at(0), x.data(), 32).ok());
+  ASSERT_TRUE(stream->copy(at(64), at(0), 32).ok());
+  ASSERT_TRUE(stream->write(at(128), &scalars, 8).ok());
+  ASSERT_TRUE(stream->write(at(136), &gate, 4).ok());
+
+  const auto open = device->bind({made->get(), {at(0), at(32)}, at(128)});
+  const auto shut =
+      device->bind({made->get(), {at(0), at(64)}, at(128), at(136)});
+  const Status first = stream->launch(*open), second = stream->launch(*shut);
+  ASSERT_TRUE(first.ok()) << first.message();
+  ASSERT_TRUE(second.ok()) << second.message();
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(word(at(32) + 4 * i), 101 + i);
+    EXPECT_EQ(word(at(64) + 4 * i), 1 + i);
+  }
+  gate = 0;
+  ASSERT_TRUE(stream->write(at(136), &gate, 4).ok());
+  ASSERT_TRUE(stream->launch(*shut).ok());
+  EXPECT_EQ(word(at(64)), 101);
+}
+
+TEST_F(GpuDevice, FlagsWhatIsNoNumber) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  std::vector<float> x = {1, 2};
+  ASSERT_TRUE(stream->write(at(0), x.data(), 8).ok());
+  ASSERT_TRUE(stream->flag({{at(0), 8, ppx::ElementType_f32}}, at(64)).ok());
+  EXPECT_EQ(word(at(64)), 0);
+  x[1] = std::numeric_limits<float>::infinity();
+  ASSERT_TRUE(stream->write(at(0), x.data(), 8).ok());
+  ASSERT_TRUE(stream->flag({{at(0), 8, ppx::ElementType_f32}}, at(64)).ok());
+  EXPECT_EQ(word(at(64)), 1);
+}
+
+TEST_F(GpuDevice, SaysWhatIsMissing) {
+  EXPECT_NE(failure("devices 0").message().find("expects a GPU of NVIDIA"),
+            std::string::npos);
+  EXPECT_EQ(failure("devices 0").code(), ExitCode::device);
+  const Status old = failure("version 11080");
+  EXPECT_EQ(old.code(), ExitCode::device);
+  EXPECT_NE(old.message().find("12.0 or newer, got 11.8"), std::string::npos)
+      << old.message();
+  const Status broken = failure("fail cuDevicePrimaryCtxRetain 1 999");
+  EXPECT_EQ(broken.code(), ExitCode::device);
+  EXPECT_NE(broken.message().find("cuDevicePrimaryCtxRetain: CUDA_ERROR"),
+            std::string::npos)
+      << broken.message();
+}
+
+TEST_F(GpuDevice, RefusesWhatItCannotRun) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  for (const char *target : {"", "x86-64-v3", "sm_100", "sm_", "sm_9x"}) {
+    const Status status = device->load(artifact(target));
+    EXPECT_EQ(status.code(), ExitCode::device) << target;
+  }
+  ASSERT_TRUE(device->load(artifact("sm_80")).ok());
+  EXPECT_NE(device->prepare(kernel("nowhere", 1))
+                .status()
+                .message()
+                .find("kernel 'fused_1': expects the symbol 'nowhere'"),
+            std::string::npos);
+  EXPECT_EQ(device->prepare(kernel("shift", 0)).status().code(),
+            ExitCode::badArtifact);
+  ppx::KernelT product;
+  product.body.Set(ppx::ContractionT());
+  EXPECT_EQ(device->prepare(product).status().code(), ExitCode::device);
+  EXPECT_EQ(device->transport(*thisProcess(), 2).status().code(),
+            ExitCode::device);
+  EXPECT_FALSE(device->allocate(device->capacity() + (1 << 20)));
+}
+
+} // namespace

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fcntl.h>
 #include <sched.h>
 #include <thread>
 #include <unistd.h>
@@ -112,6 +113,17 @@ struct Seat {
 };
 } // namespace
 
+/// What no two machines share, whatever they are called, and all containers of
+/// one do: the number that a kernel draws when it starts.
+static void nameMachine(char *name, size_t size) {
+  const int file = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY);
+  const ssize_t length = file < 0 ? 0 : ::read(file, name, size - 1);
+  if (file >= 0)
+    ::close(file);
+  if (length <= 0)
+    gethostname(name, size - 1);
+}
+
 /// Counts the processes of this host that may use a core of this one's, and
 /// finds out who shares a host.
 Status MpiWorld::shareCores() {
@@ -121,8 +133,10 @@ Status MpiWorld::shareCores() {
   };
   const auto seats = std::make_shared<Seats>();
   Seat &mine = seats->mine;
-  gethostname(mine.host, sizeof(mine.host) - 1);
-  sched_getaffinity(0, sizeof(mine.cores), &mine.cores);
+  nameMachine(mine.host, sizeof(mine.host));
+  // Of more cores than the set has places nothing is known.
+  if (sched_getaffinity(0, sizeof(mine.cores), &mine.cores) != 0)
+    std::memset(&mine.cores, 0xff, sizeof(mine.cores));
   seats->all.resize(size_t(size));
   if (Status status =
           engine->wait("MPI_Iallgather", seats,
@@ -139,7 +153,7 @@ Status MpiWorld::shareCores() {
         CPU_AND(&both, &mine.cores, &s.cores);
         return std::strcmp(mine.host, s.host) == 0 && CPU_COUNT(&both) > 0;
       });
-  cores = pprt::coreCount() / unsigned(sharers);
+  cores = pprt::coreCount() / unsigned(std::max<long>(sharers, 1));
   for (const Seat &seat : seats->all)
     hosts.push_back(uint32_t(std::find_if(seats->all.begin(), seats->all.end(),
                                           [&](const Seat &other) {

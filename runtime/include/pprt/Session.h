@@ -131,7 +131,8 @@ public:
   /// inputRows(). Not for a session that leads.
   Status setInputRows(uint32_t argument, RowRange rows, const void *values,
                       uint64_t bytes);
-  /// Those that the ranks of this process load.
+  /// From the first to the last that ranks of this process load. With
+  /// micro-batches these lie apart, and that is nearly the whole batch.
   RowRange inputRows(uint32_t argument) const;
 
   /// These fail (usage) in another order, or if an input that is loaded has no

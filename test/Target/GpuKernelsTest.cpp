@@ -18,6 +18,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Program.h"
 #include <gtest/gtest.h>
+#include <regex>
 
 using namespace mlir;
 using namespace pp;
@@ -113,7 +114,7 @@ public:
     launch.entry = "kernel";
     launch.grid.x = shape->grid;
     launch.block.x = shape->block;
-    launch.seed = seed;
+    launch.seed = launch.errors = seed;
     auto pass = [&](uint64_t address) {
       const auto *bytes = reinterpret_cast<const std::byte *>(&address);
       launch.parameters.insert(launch.parameters.end(), bytes, bytes + 8);
@@ -181,7 +182,9 @@ TEST_P(GpuKernels, BF16) {
           GetParam().low, GetParam().high, 4e-2);
 }
 
-void compileAll(const std::string &text, const std::string &processor) {
+/// Calls `visit` with the PTX of each kernel of loops.
+void compileAll(const std::string &text, const std::string &processor,
+                llvm::function_ref<void(const std::string &)> visit) {
   pp::testing::Context context;
   auto module = context.parse(text);
   ASSERT_TRUE(module) << text;
@@ -193,7 +196,7 @@ void compileAll(const std::string &text, const std::string &processor) {
   for (func::FuncOp kernel : pp::testing::loopsKernels(*module)) {
     auto compiled = gpu::compileToPtx(kernel, "kernel", processor);
     ASSERT_TRUE(succeeded(compiled));
-    assemble(*compiled, processor);
+    visit(*compiled);
   }
 }
 
@@ -201,7 +204,45 @@ TEST_P(GpuKernels, Assemble) {
   if (*PP_PTXAS == 0)
     GTEST_SKIP() << "the build found no ptxas";
   for (const char *type : {"f32", "f64", "bf16"})
-    compileAll(pp::testing::replaceAll(GetParam().text, "%f", type), "sm_90");
+    compileAll(pp::testing::replaceAll(GetParam().text, "%f", type), "sm_90",
+               [](const std::string &ptx) { assemble(ptx, "sm_90"); });
+}
+
+unsigned countMatches(const std::string &text, const char *pattern) {
+  const std::regex regex(pattern);
+  return unsigned(
+      std::distance(std::sregex_iterator(text.begin(), text.end(), regex), {}));
+}
+
+// Where rows are whole vectors, nothing but the gate is read by elements.
+TEST(GpuKernelsVectors, AccessMemory) {
+  if (gpu::getLibdevice().empty())
+    GTEST_SKIP() << "the build found no libdevice";
+  const std::pair<const char *, unsigned> texts[] = {
+      {"func.func @main(%x: tensor<64x128x%f>, %y: tensor<64x128x%f>) -> "
+       "tensor<64x128x%f> {\n"
+       "  %a = pp.add %x, %y : tensor<64x128x%f>\n"
+       "  %t = pp.tanh %a : tensor<64x128x%f>\n"
+       "  return %t : tensor<64x128x%f>\n}",
+       3},
+      {"func.func @main(%x: tensor<64x128x%f>, %y: tensor<64x128x%f>) -> "
+       "tensor<64x128x%f> {\n"
+       "  %m = pp.reduce max %x dims [1] : tensor<64x128x%f> -> tensor<64x%f>\n"
+       "  %b = pp.broadcast %m dims [0] : tensor<64x%f> -> tensor<64x128x%f>\n"
+       "  %s = pp.sub %x, %b : tensor<64x128x%f>\n"
+       "  %z = pp.mul %s, %y : tensor<64x128x%f>\n"
+       "  return %z : tensor<64x128x%f>\n}",
+       3}};
+  for (const auto &[text, vectors] : texts)
+    for (const char *type : {"f32", "bf16"}) // f64 by two
+      compileAll(
+          pp::testing::replaceAll(text, "%f", type), "sm_90",
+          [&, least = vectors](const std::string &ptx) {
+            EXPECT_GE(countMatches(ptx, "(ld|st)\\.global\\S*\\.v4"), least)
+                << ptx;
+            EXPECT_EQ(countMatches(ptx, "(ld|st)\\.global(?!\\S*\\.v)"), 1u)
+                << ptx;
+          });
 }
 
 TEST(GpuKernelsInPlace, RefusesWhatOthersRead) {

@@ -109,7 +109,15 @@ std::unique_ptr<llvm::TargetMachine> createMachine(StringRef processor,
 
 void runPasses(llvm::Module &module, llvm::TargetMachine &machine,
                StringRef symbol) {
-  llvm::PassBuilder builder(&machine);
+  // Loads of vectors, whose elements are then worked on one by one, would
+  // become loads of elements: right for processors with vectors in registers.
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback(
+      [](StringRef pass, const llvm::Any &) {
+        return pass != "VectorCombinePass";
+      });
+  llvm::PassBuilder builder(&machine, llvm::PipelineTuningOptions(),
+                            std::nullopt, &callbacks);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;

@@ -84,9 +84,9 @@ struct Step {
 class BlockRewriter {
 public:
   BlockRewriter(Block &block, KernelTable &table,
-                const DenseMap<Value, Value> &replacements)
+                const DenseMap<Value, Value> &replacements, bool keepsRows)
       : block(block), table(table), replacements(replacements),
-        clusters(block) {}
+        clusters(block, keepsRows) {}
 
   void run();
 
@@ -386,7 +386,7 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
           expandAllSlice(slice);
         formContractions(*block, table, *asked, threads);
         eraseUnused(*block);
-        BlockRewriter(*block, table, replacements).run();
+        BlockRewriter(*block, table, replacements, asked->keepsRows()).run();
       }
     }
   }

@@ -32,6 +32,13 @@ bool isCheapOp(Operation *op) {
 
 double bytesOf(Value value) { return getTensorBytes(value.getType()); }
 
+/// Each element is computed from many of an operand. Those of a sum along rows
+/// are, too, but it is computed once for all who read it.
+bool readsManyForEach(Operation *op) {
+  return isa<DotGeneralOp, ConvolutionOp, ReduceWindowOp, SelectAndScatterOp,
+             ScatterAddOp, CumsumOp, TopKOp>(op);
+}
+
 bool isScalar(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements() == 1;
 }
@@ -96,7 +103,8 @@ SetVector<Value> KernelClusters::inputsOf(const KernelCluster &cluster) const {
   return inputs;
 }
 
-KernelClusters::KernelClusters(Block &block) : block(block), free(block) {
+KernelClusters::KernelClusters(Block &block, bool keepsRows)
+    : block(block), keepsRows(keepsRows), free(block) {
   Operation *previous = nullptr;
   for (Operation &op : block)
     if (isOrderedOp(&op)) {
@@ -274,7 +282,7 @@ bool KernelClusters::tryJoin(Operation *op) {
     KernelCluster *cluster = producer ? owner.lookup(producer) : nullptr;
     // Outside of fragments, a kernel of several phases, which run at different
     // times, would keep its inputs alive in between.
-    if (cluster &&
+    if (cluster && !cluster->isAlone &&
         (isFragment || getPhase(cluster->ops.front()) == getPhase(op)) &&
         !llvm::is_contained(candidates, cluster))
       candidates.push_back(cluster);
@@ -321,8 +329,12 @@ void KernelClusters::clusterOps() {
   for (Operation &op : block) {
     if (!isKernelOp(&op) || free.contains(&op) || owner.count(&op))
       continue;
-    if (!tryJoin(&op))
-      createCluster(&op)->options = startOptions(&op, free);
+    const bool isAlone = !keepsRows && readsManyForEach(&op);
+    if (!isAlone && tryJoin(&op))
+      continue;
+    KernelCluster *cluster = createCluster(&op);
+    cluster->options = startOptions(&op, free);
+    cluster->isAlone = isAlone;
   }
   for (auto &cluster : clusters)
     llvm::stable_sort(cluster->options,
@@ -392,7 +404,7 @@ bool KernelClusters::recomputeInto(KernelCluster &cluster, Value input) {
   if (!producer || producer->getBlock() != &block || !isCheapOp(producer) ||
       free.contains(producer))
     return false;
-  if (!owner.lookup(producer))
+  if (cluster.isAlone || !owner.lookup(producer))
     return false;
   auto traffic = [&](Value value) {
     return bytesOf(value) * (isStored(value, cluster) ? 1 : 2);

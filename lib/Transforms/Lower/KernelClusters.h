@@ -33,6 +33,8 @@ struct KernelCluster {
   llvm::SmallSetVector<mlir::Operation *, 8> ops;
   /// The ways that remain; the first is the best.
   llvm::SmallVector<RowOption> options;
+  /// Its only op reads no other's value but from memory, nor is read so.
+  bool isAlone = false;
   /// Set by finish(): the ops something needs, what they read from elsewhere,
   /// and which of their values are read elsewhere.
   llvm::SetVector<mlir::Operation *> live;
@@ -64,7 +66,8 @@ private:
 /// Partitions the kernel ops of a block into clusters.
 class KernelClusters {
 public:
-  explicit KernelClusters(mlir::Block &block);
+  /// `keepsRows`: of the target (pprt/Target.h).
+  KernelClusters(mlir::Block &block, bool keepsRows);
 
   /// Puts every op that is not free into a cluster.
   void clusterOps();
@@ -97,6 +100,7 @@ private:
   void absorb(KernelCluster &into, KernelCluster &from);
 
   mlir::Block &block;
+  const bool keepsRows;
   FreeOps free;
   llvm::SmallVector<std::unique_ptr<KernelCluster>> clusters;
   llvm::DenseMap<mlir::Operation *, KernelCluster *> owner;

@@ -24,10 +24,9 @@ func::FuncOp KernelTable::insert(func::FuncOp kernel) {
   }
   bool isContraction = getKernelKind(kernel) == KernelKind::Contraction;
   bool slides = !kernel.getBody().getOps<ConvolutionOp>().empty();
-  kernel.setSymName(!isContraction
-                        ? "fused_" + std::to_string(numLoops++)
-                        : (slides ? "convolution_" : "matmul_") +
-                              std::to_string(numContractions++));
+  kernel.setSymName(!isContraction ? "fused_" + std::to_string(numLoops++)
+                                   : (slides ? "convolution_" : "matmul_") +
+                                         std::to_string(numContractions++));
   symbols.insert(kernel);
   return kernel;
 }

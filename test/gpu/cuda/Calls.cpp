@@ -59,6 +59,10 @@ Machine::Machine(const char *text) {
       words >> settings.memory;
     else if (word == "version")
       words >> settings.version;
+    else if (word == "errors")
+      words >> settings.errors;
+    else if (word == "algorithm")
+      words >> settings.algorithm;
     else if (word == "fail" || word == "fault") {
       words >> call >> failure.number >> code;
       failure.result = CUresult(code);
@@ -93,7 +97,7 @@ static void reset(const char *settings) {
 static const char *leaks() {
   static std::string text;
   text.clear();
-  auto say = [&](uint64_t number, const char *what) {
+  auto say = [&](uint64_t number, const std::string &what) {
     if (number)
       text += (text.empty() ? "" : ", ") + std::to_string(number) + ' ' + what;
   };
@@ -111,6 +115,8 @@ static const char *leaks() {
   say(machine->graphs.size(), "graph");
   say(machine->executions.size(), "executable graph");
   say(retained, "context");
+  for (const auto &[kind, number] : machine->held)
+    say(uint64_t(number), kind);
   return text.c_str();
 }
 

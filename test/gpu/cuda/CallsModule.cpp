@@ -187,6 +187,7 @@ static CUresult run(ptx::Launch &launch, CUmodule module,
   ptx::Accesses accesses;
   std::string error;
   launch.seed = machine->draw(uint64_t(1) << 63);
+  launch.errors = machine->settings.errors; // a GPU's are the same in any order
   if (!found->second->code->run(launch, reach, error, &accesses)) {
     fault(operation.by->what + ": " + error);
     return CUDA_ERROR_LAUNCH_FAILED;

@@ -118,6 +118,7 @@ struct Settings {
   uint64_t seed = 0;
   int devices = 1, version = 13000;
   uint64_t memory = uint64_t(16) << 30;
+  uint64_t algorithm = 0, errors = 0;
   struct Failure {
     uint64_t number;
     CUresult result;
@@ -138,6 +139,7 @@ public:
   History history;
   Clock host; ///< what the host knows to have ended
   std::map<std::string, uint64_t> calls;
+  std::map<std::string, int64_t> held; ///< objects of other libraries
   CUresult lateFailure = CUDA_SUCCESS; ///< of the call being made
 
   // Live objects, by handle.

@@ -8,13 +8,14 @@
 // which the file named by the environment variable PP_STANDIN has:
 //
 //   seed N             which of the orders that CUDA leaves open; 0: all as
-//   late
-//                      as can be, 1: all as early, others: drawn
+//                      late as can be, 1: all as early, others: drawn
 //   fail CALL K CODE   the K-th call of that name, from 1 on, returns the error
 //   fault CALL K CODE  it succeeds, and what it gave a stream fails there
 //   devices N          1 unless told
 //   memory BYTES       of a device
 //   version N          of CUDA: 13000 is 13.0
+//   errors N           of .approx, within their bounds
+//   algorithm N        which one cublasLt's heuristic names first
 //
 // A fault is what a GPU would hide, or show on some days: two accesses without
 // an order between them, the host in memory that a copy still uses. It is

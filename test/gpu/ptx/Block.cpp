@@ -16,7 +16,7 @@ Block::Block(const Program &program, const Function &function,
              const Launch &launch, Memory &memory, Shadow &global,
              Counters &counters)
     : program(program), function(function), launch(launch), memory(memory),
-      global(global), counters(counters), approximation{launch.seed},
+      global(global), counters(counters), approximation{launch.errors},
       threads(launch.block.x * launch.block.y * launch.block.z),
       random(launch.seed * 2 + 1) {
   registers.resize(size_t(function.registers) * threads);
@@ -47,8 +47,14 @@ void Block::reset(uint32_t newNumber) {
 bool Block::run(uint32_t newNumber) {
   reset(newNumber);
   while (true) {
-    const bool runs =
-        std::find(states.begin(), states.end(), State::Running) != states.end();
+    const auto areSome = [&](State state) {
+      return std::find(states.begin(), states.end(), state) != states.end();
+    };
+    areAllStopped = !areSome(State::Running);
+    const bool runs = !areAllStopped || areSome(State::Meeting);
+    if (areAllStopped)
+      std::replace(states.begin(), states.end(), State::Meeting,
+                   State::Running);
     if (runs ? !schedule() : !releaseBarrier())
       return false;
     if (std::all_of(states.begin(), states.end(),
@@ -99,10 +105,13 @@ bool Block::schedule() {
   uint32_t stop = kNowhere;
   active.clear();
   for (uint32_t lane = 0; lane < threads; ++lane) {
-    isActive[lane] = states[lane] == State::Running && places[lane] == chosen;
-    if (isActive[lane])
+    isActive[lane] =
+        (states[lane] == State::Running || states[lane] == State::Meeting) &&
+        places[lane] == chosen;
+    if (isActive[lane]) {
+      states[lane] = State::Running;
       active.push_back(lane);
-    else if (states[lane] == State::Running)
+    } else if (states[lane] == State::Running)
       stop = std::min(stop, places[lane]);
   }
   at = chosen;
@@ -148,6 +157,8 @@ bool Block::runGroup(uint32_t stop) {
       }
       return true;
     default:
+      if (!areAllStopped && awaitsOthers(i))
+        return true;
       if (!execute(i))
         return false;
     }
@@ -161,6 +172,35 @@ bool Block::runGroup(uint32_t stop) {
       return true;
     }
   }
+}
+
+bool Block::awaitsOthers(const Instruction &i) {
+  const size_t position = i.op == Op::Shfl      ? 3
+                          : i.op == Op::Vote    ? 1
+                          : i.op == Op::BarWarp ? 0
+                                                : i.operands.size();
+  if (position >= i.operands.size())
+    return false;
+  const Values mask = valuesOf(i.operands[position]);
+  bool areComing = false, areHere = false;
+  for (uint32_t lane : active) {
+    const uint32_t first = lane / kWarp * kWarp;
+    for (uint32_t other = first; other < std::min(first + kWarp, threads);
+         ++other) {
+      if (!(uint32_t(mask.bits[lane * mask.step]) >> (other - first) & 1) ||
+          isActive[other])
+        continue;
+      areComing |= states[other] == State::Running;
+      areHere |= states[other] == State::Meeting && places[other] == at;
+    }
+  }
+  for (uint32_t lane : active) {
+    if (areComing)
+      states[lane] = State::Meeting;
+    if (areComing || areHere)
+      places[lane] = at; // and go on together
+  }
+  return areComing || areHere;
 }
 
 /// `next` is where all go, or nowhere if they part: then places say where.

@@ -25,7 +25,9 @@ public:
   const std::string &error() const { return failure; }
 
 private:
-  enum class State : uint8_t { Running, Waiting, Ended };
+  /// Meeting: where threads of a warp come together, and some are on their way.
+  /// Waiting: at a barrier of the block.
+  enum class State : uint8_t { Running, Meeting, Waiting, Ended };
   struct Values { ///< of an operand, by lane
     const uint64_t *bits;
     const uint8_t *unknown;
@@ -35,6 +37,8 @@ private:
   void reset(uint32_t number);
   bool schedule();
   bool releaseBarrier();
+  /// Whether the lanes wait at the instruction for others of their warps.
+  bool awaitsOthers(const Instruction &i);
   bool runGroup(uint32_t stop);
   bool execute(const Instruction &i);
   bool branch(const Instruction &i, uint32_t &next);
@@ -97,6 +101,7 @@ private:
   std::unique_ptr<Shadow> sharedShadow;
   std::string failure;
   uint32_t at = 0;
+  bool areAllStopped = false; ///< nobody who is awaited will come
 };
 
 } // namespace ptx

@@ -61,6 +61,9 @@ struct Launch {
   uint32_t dynamicSharedBytes = 0;
   std::vector<std::byte> parameters;
   uint64_t seed = 0;
+  /// Draws how far results of .approx are off, within their bounds: of one
+  /// number and one input always as far.
+  uint64_t errors = 0;
 };
 
 /// What a launch did with global memory: ranges that do not touch each other.

@@ -1,0 +1,305 @@
+//===- ContractTest.cpp - what cublasLt answers ---------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table of calls and of what they return, for any libcublasLt: the stand-in
+// everywhere, the real library where there is one, which judges the table and
+// with it the stand-in. Descriptors need no GPU; rows that do are left out
+// where none is.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/cuda/Library.h"
+
+#include <cstdio>
+#include <cstring>
+#include <dlfcn.h>
+#include <functional>
+#include <gtest/gtest.h>
+
+using namespace pprt::cuda;
+
+namespace {
+
+Blas blas;
+Driver driver;
+bool hasDevice = false;
+using Results = std::vector<int>;
+
+constexpr int kOk = CUBLAS_STATUS_SUCCESS, kValue = CUBLAS_STATUS_INVALID_VALUE,
+              kClosed = CUBLAS_STATUS_NOT_INITIALIZED,
+              kUnsupported = CUBLAS_STATUS_NOT_SUPPORTED;
+
+/// Objects for calls, and what calls returned.
+class Sequence {
+public:
+  Sequence() {
+    blas.cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    blas.cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, 4, 5, 4);
+    blas.cublasLtMatmulPreferenceCreate(&preference);
+    if (!hasDevice)
+      return;
+    blas.cublasLtCreate(&handle);
+    driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0);
+    driver.cuMemAlloc(&memory, kBytes);
+    std::vector<float> values(kBytes / 4);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = float(i % 5) - 2;
+    driver.cuMemcpyHtoDAsync(memory, values.data(), kBytes, stream);
+    driver.cuStreamSynchronize(stream);
+  }
+  ~Sequence() {
+    blas.cublasLtMatmulDescDestroy(operation);
+    blas.cublasLtMatrixLayoutDestroy(layout);
+    blas.cublasLtMatmulPreferenceDestroy(preference);
+    if (!hasDevice)
+      return;
+    driver.cuStreamSynchronize(stream);
+    driver.cuMemFree(memory);
+    driver.cuStreamDestroy(stream);
+    blas.cublasLtDestroy(handle);
+  }
+
+  void operator()(cublasStatus_t result) { results.push_back(result); }
+  /// A value that is no result of a call.
+  void value(int number) { results.push_back(number); }
+
+  template <typename T> void setOperation(int attribute, T value) {
+    (*this)(blas.cublasLtMatmulDescSetAttribute(
+        operation, cublasLtMatmulDescAttributes_t(attribute), &value,
+        sizeof(value)));
+  }
+  template <typename T> void setLayout(int attribute, T value) {
+    (*this)(blas.cublasLtMatrixLayoutSetAttribute(
+        layout, cublasLtMatrixLayoutAttribute_t(attribute), &value,
+        sizeof(value)));
+  }
+  template <typename T> void setPreference(int attribute, T value) {
+    (*this)(blas.cublasLtMatmulPreferenceSetAttribute(
+        preference, cublasLtMatmulPreferenceAttributes_t(attribute), &value,
+        sizeof(value)));
+  }
+  /// The sizes in which each attribute is taken: one digit each, 0 for none.
+  void sizes(const std::function<int(int, size_t)> &set, int attributes) {
+    for (int attribute = 0; attribute < attributes; ++attribute) {
+      int taken = 0;
+      for (const size_t size : {1, 2, 4, 8, 16, 32})
+        if (set(attribute, size) == kOk)
+          taken = taken * 100 + int(size);
+      value(taken);
+    }
+  }
+
+  /// A product of m x k by k x n in f32 unless changed, all in one block.
+  struct Product {
+    uint64_t m = 8, n = 6, k = 4, ldA = 8, ldB = 4, ldD = 8;
+    cudaDataType in = CUDA_R_32F, out = CUDA_R_32F, scale = CUDA_R_32F;
+    cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+    int32_t transpose = CUBLAS_OP_N; ///< of A, whose layout stays
+    int32_t batch = 1, batchD = 1;
+    int64_t strideA = 0, strideB = 0, strideD = 0;
+    uint32_t alignment = 16;
+    uint64_t offset = 0; ///< in bytes
+    float beta = 0;
+  };
+  /// The status of the heuristic and, if there is an algorithm, of the product,
+  /// and the sum of its elements, each times its row.
+  void multiply(const Product &p) {
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t a, b, d;
+    blas.cublasLtMatmulDescCreate(&desc, p.compute, p.scale);
+    blas.cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA,
+                                        &p.transpose, 4);
+    const auto make = [](cublasLtMatrixLayout_t &made, cudaDataType type,
+                         uint64_t rows, uint64_t columns, uint64_t leading,
+                         int32_t batch, int64_t stride) {
+      blas.cublasLtMatrixLayoutCreate(&made, type, rows, columns,
+                                      int64_t(leading));
+      blas.cublasLtMatrixLayoutSetAttribute(
+          made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, 4);
+      blas.cublasLtMatrixLayoutSetAttribute(
+          made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, 8);
+    };
+    make(a, p.in, p.m, p.k, p.ldA, p.batch, p.strideA);
+    make(b, p.in, p.k, p.n, p.ldB, p.batch, p.strideB);
+    make(d, p.out, p.m, p.n, p.ldD, p.batchD, p.strideD);
+    for (const int matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+      blas.cublasLtMatmulPreferenceSetAttribute(
+          preference, cublasLtMatmulPreferenceAttributes_t(matrix),
+          &p.alignment, 4);
+    cublasLtMatmulHeuristicResult_t best = {};
+    int found = 0;
+    const cublasStatus_t chosen = blas.cublasLtMatmulAlgoGetHeuristic(
+        handle, desc, a, b, d, d, preference, 1, &best, &found);
+    (*this)(chosen);
+    if (chosen == CUBLAS_STATUS_SUCCESS) {
+      const float alpha = 1;
+      const auto at = [&](uint64_t place) {
+        return reinterpret_cast<void *>(uintptr_t(memory + place + p.offset));
+      };
+      (*this)(blas.cublasLtMatmul(handle, desc, &alpha, at(0), a, at(4096), b,
+                                  &p.beta, at(8192), d, at(8192), d, &best.algo,
+                                  nullptr, 0, stream));
+      std::vector<float> result(1024);
+      driver.cuMemcpyDtoHAsync(result.data(), memory + 8192 + p.offset, 4096,
+                               stream);
+      driver.cuStreamSynchronize(stream);
+      float sum = 0;
+      for (int32_t item = 0; item < p.batchD; ++item)
+        for (uint64_t column = 0; column < p.n; ++column)
+          for (uint64_t row = 0; row < p.m; ++row)
+            sum += float(row + 1) *
+                   result[uint64_t(item * p.strideD) + column * p.ldD + row];
+      value(int(sum));
+    }
+    for (cublasLtMatrixLayout_t made : {a, b, d})
+      blas.cublasLtMatrixLayoutDestroy(made);
+    blas.cublasLtMatmulDescDestroy(desc);
+  }
+
+  static constexpr size_t kBytes = 16384;
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t layout = nullptr;
+  cublasLtMatmulPreference_t preference = nullptr;
+  cublasLtHandle_t handle = nullptr;
+  CUstream stream = nullptr;
+  CUdeviceptr memory = 0;
+  Results results;
+};
+using Product = Sequence::Product;
+
+struct Row {
+  const char *name;
+  std::function<void(Sequence &)> run;
+  Results results;
+  bool needsDevice = false;
+};
+
+/// For the test's messages.
+void PrintTo(const Row &row, std::ostream *out) { *out << row.name; }
+
+// clang-format off
+const Row rows[] = {
+  // Descriptors.
+  {"nowhere to put it", [](Sequence &s) {
+     s(blas.cublasLtCreate(nullptr)); s(blas.cublasLtMatmulDescCreate(nullptr, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+     s(blas.cublasLtMatrixLayoutCreate(nullptr, CUDA_R_32F, 4, 5, 4)); s(blas.cublasLtMatmulPreferenceCreate(nullptr));
+   }, {kValue, kValue, kValue, kValue}},
+  {"nothing is destroyed", [](Sequence &s) {
+     s(blas.cublasLtDestroy(nullptr)); s(blas.cublasLtMatmulDescDestroy(nullptr));
+     s(blas.cublasLtMatrixLayoutDestroy(nullptr)); s(blas.cublasLtMatmulPreferenceDestroy(nullptr));
+   }, {kValue, kOk, kOk, kOk}},
+  {"no value, no descriptor", [](Sequence &s) {
+     const int32_t value = 0;
+     s(blas.cublasLtMatmulDescSetAttribute(s.operation, CUBLASLT_MATMUL_DESC_TRANSA, nullptr, 4));
+     s(blas.cublasLtMatrixLayoutSetAttribute(s.layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, nullptr, 4));
+     s(blas.cublasLtMatmulPreferenceSetAttribute(s.preference, CUBLASLT_MATMUL_PREF_SEARCH_MODE, nullptr, 4));
+     s(blas.cublasLtMatmulDescSetAttribute(nullptr, CUBLASLT_MATMUL_DESC_TRANSA, &value, 4));
+   }, {kValue, kValue, kValue, kValue}},
+  {"sizes of attributes of an operation", [](Sequence &s) {
+     s.sizes([&](int attribute, size_t size) {
+       const char value[32] = {};
+       return blas.cublasLtMatmulDescSetAttribute(s.operation, cublasLtMatmulDescAttributes_t(attribute), value, size);
+     }, 39);
+   }, {4, 4, 4, 4, 4, 4, 4, 4, 8, 0, 8, 8, 8, 8, 8, 4, 4, 8, 8, 8, 8, 8, 4, 8, 8, 1, 4, 0, 0, 0, 0, 4, 4, 4, 4, 4, 8, 4, 8}},
+  {"sizes of attributes of a layout", [](Sequence &s) {
+     s.sizes([&](int attribute, size_t size) {
+       const char value[32] = {};
+       return blas.cublasLtMatrixLayoutSetAttribute(s.layout, cublasLtMatrixLayoutAttribute_t(attribute), value, size);
+     }, 12);
+   }, {4, 4, 8, 8, 8, 4, 8, 8, 4, 0, 0, 0}},
+  {"sizes of attributes of a preference", [](Sequence &s) {
+     s.sizes([&](int attribute, size_t size) {
+       const char value[32] = {};
+       return blas.cublasLtMatmulPreferenceSetAttribute(s.preference, cublasLtMatmulPreferenceAttributes_t(attribute), value, size);
+     }, 16);
+   }, {4, 8, 0, 4, 0, 4, 4, 4, 4, 4, 0, 0, 8, 0, 0, 0}},
+  {"any value is taken", [](Sequence &s) {
+     s.setOperation(CUBLASLT_MATMUL_DESC_TRANSA, int32_t(77)); s.setOperation(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t(12345));
+     s.setOperation(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t(7));
+     s.setLayout(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t(-1)); s.setLayout(CUBLASLT_MATRIX_LAYOUT_LD, int64_t(1));
+     s.setPreference(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, uint32_t(3));
+   }, {kOk, kOk, kOk, kOk, kOk, kOk}},
+  {"any type and shape is taken", [](Sequence &s) {
+     cublasLtMatmulDesc_t operation; cublasLtMatrixLayout_t layout;
+     s(blas.cublasLtMatmulDescCreate(&operation, cublasComputeType_t(12345), cudaDataType(999))); s(blas.cublasLtMatmulDescDestroy(operation));
+     s(blas.cublasLtMatrixLayoutCreate(&layout, cudaDataType(999), 0, 5, -3)); s(blas.cublasLtMatrixLayoutDestroy(layout));
+   }, {kOk, kOk, kOk, kOk}},
+  {"words of results", [](Sequence &s) {
+     s.value(std::strcmp(blas.cublasLtGetStatusString(CUBLAS_STATUS_SUCCESS), "success"));
+     s.value(std::strcmp(blas.cublasLtGetStatusString(CUBLAS_STATUS_NOT_SUPPORTED), "the requested functionality is not supported"));
+     s.value(std::strcmp(blas.cublasLtGetStatusString(CUBLAS_STATUS_INTERNAL_ERROR), "an internal operation failed"));
+     s.value(std::strcmp(blas.cublasLtGetStatusString(cublasStatus_t(12345)), "unrecognized status"));
+   }, {0, 0, 0, 0}},
+  {"without a handle", [](Sequence &s) {
+     cublasLtMatmulHeuristicResult_t best; int found = 0; const float one = 1;
+     s(blas.cublasLtMatmulAlgoGetHeuristic(nullptr, s.operation, s.layout, s.layout, s.layout, s.layout, s.preference, 1, &best, &found));
+     s(blas.cublasLtMatmul(nullptr, s.operation, &one, &one, s.layout, &one, s.layout, &one, &found, s.layout, &found, s.layout, nullptr, nullptr, 0, nullptr));
+   }, {kClosed, kClosed}},
+  // Products.
+  {"a product", [](Sequence &s) { s.multiply({}); }, {kOk, kOk, -18}, true},
+  {"added to what is there", [](Sequence &s) { Product p; p.beta = 1; s.multiply(p); }, {kOk, kOk, -19}, true},
+  {"longer columns", [](Sequence &s) { Product p; p.ldA = 12; p.ldB = 8; p.ldD = 16; s.multiply(p); }, {kOk, kOk, -44}, true},
+  {"transposed", [](Sequence &s) { Product p; p.m = p.k = 6; p.ldA = p.ldB = p.ldD = 8; p.transpose = CUBLAS_OP_T; s.multiply(p); }, {kOk, kOk, -14}, true},
+  {"a batch", [](Sequence &s) { Product p; p.batch = p.batchD = 3; p.strideA = 32; p.strideB = 24; p.strideD = 48; s.multiply(p); }, {kOk, kOk, -16}, true},
+  {"a batch with one factor for all", [](Sequence &s) { Product p; p.batch = p.batchD = 3; p.strideA = 32; p.strideD = 48; s.multiply(p); }, {kOk, kOk, -10}, true},
+  {"results of a batch beside each other", [](Sequence &s) { Product p; p.batch = p.batchD = 3; p.strideA = 32; p.strideB = 24; p.ldD = 24; p.strideD = 8; s.multiply(p); }, {kOk, kOk, -16}, true},
+  {"at odd addresses", [](Sequence &s) { Product p; p.alignment = 4; p.offset = 4; s.multiply(p); }, {kOk, kOk, -3}, true},
+  {"columns that overlap", [](Sequence &s) { Product p; p.ldA = 7; s.multiply(p); }, {kValue}, true},
+  {"results that overlap", [](Sequence &s) { Product p; p.ldD = 7; s.multiply(p); }, {kValue}, true},
+  {"a product of nothing", [](Sequence &s) { Product p; p.m = 0; s.multiply(p); }, {kValue}, true},
+  {"shapes that do not meet", [](Sequence &s) { Product p; p.transpose = CUBLAS_OP_T; s.multiply(p); }, {kValue}, true},
+  {"batches that do not meet", [](Sequence &s) { Product p; p.batch = 2; s.multiply(p); }, {kValue}, true},
+  {"types that do not meet", [](Sequence &s) { Product p; p.in = CUDA_R_64F; s.multiply(p); }, {kUnsupported}, true},
+  {"f32 that gives bf16", [](Sequence &s) { Product p; p.out = CUDA_R_16BF; s.multiply(p); }, {kUnsupported}, true},
+};
+// clang-format on
+
+class Contract : public testing::TestWithParam<Row> {};
+
+} // namespace
+
+TEST_P(Contract, Holds) {
+  if (GetParam().needsDevice && !hasDevice)
+    GTEST_SKIP() << "no device";
+  Sequence sequence;
+  GetParam().run(sequence);
+  EXPECT_EQ(sequence.results, GetParam().results) << GetParam().name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, Contract, testing::ValuesIn(rows),
+                         [](const auto &info) {
+                           std::string name = info.param.name;
+                           for (char &letter : name)
+                             letter = std::isalnum(letter) ? letter : '_';
+                           return name;
+                         });
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  auto opened = openBlas();
+  if (!opened.ok()) {
+    std::printf("skipped: %s\n", opened.status().message().c_str());
+    return 0;
+  }
+  blas = *opened;
+  void *library = dlopen(blas.file.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  const bool isStandIn = library && dlsym(library, "ppStandInBlas");
+  CUcontext context = nullptr;
+  if (auto found = openDriver(); found.ok()) {
+    driver = *found;
+    // A library of the one kind does nothing on a driver of the other.
+    hasDevice = driver.isEmulated == isStandIn &&
+                driver.cuInit(0) == CUDA_SUCCESS &&
+                driver.cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS &&
+                driver.cuCtxSetCurrent(context) == CUDA_SUCCESS;
+  }
+  std::printf("%s, %zu%s, %s device\n", blas.file.c_str(), blas.version,
+              isStandIn ? " (emulated)" : "", hasDevice ? "a" : "no");
+  const int failures = RUN_ALL_TESTS();
+  if (hasDevice)
+    driver.cuDevicePrimaryCtxRelease(0);
+  return failures;
+}

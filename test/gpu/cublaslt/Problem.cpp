@@ -1,0 +1,164 @@
+//===- Problem.cpp - what a call of cublasLt is asked to multiply ---------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Problem.h"
+
+using namespace standin;
+using namespace standin::blas;
+
+static constexpr uint64_t kLargest = 0x7fffffff;
+
+static Matrix readLayout(const Object &object) {
+  object.expectOnly({CUBLASLT_MATRIX_LAYOUT_TYPE, CUBLASLT_MATRIX_LAYOUT_ORDER,
+                     CUBLASLT_MATRIX_LAYOUT_ROWS, CUBLASLT_MATRIX_LAYOUT_COLS,
+                     CUBLASLT_MATRIX_LAYOUT_LD,
+                     CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                     CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET});
+  if (object.get<int32_t>(CUBLASLT_MATRIX_LAYOUT_ORDER) != CUBLASLT_ORDER_COL)
+    notModelled("a layout in another order than columns");
+  Matrix matrix;
+  matrix.type = cudaDataType(object.get<uint32_t>(CUBLASLT_MATRIX_LAYOUT_TYPE));
+  matrix.rows = object.get<uint64_t>(CUBLASLT_MATRIX_LAYOUT_ROWS);
+  matrix.columns = object.get<uint64_t>(CUBLASLT_MATRIX_LAYOUT_COLS);
+  matrix.leading = object.get<uint64_t>(CUBLASLT_MATRIX_LAYOUT_LD);
+  matrix.batch = object.get<int32_t>(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+  matrix.stride =
+      object.get<uint64_t>(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+  return matrix;
+}
+
+/// As cuBLAS's manual has the combinations, of those that are modelled.
+static cublasStatus_t checkTypes(const Object &operation, Problem &p) {
+  const auto compute = cublasComputeType_t(
+      operation.get<int32_t>(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE));
+  const auto scale =
+      cudaDataType(operation.get<int32_t>(CUBLASLT_MATMUL_DESC_SCALE_TYPE));
+  if (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_64F)
+    notModelled("the compute type " + std::to_string(compute));
+  p.isDouble = compute == CUBLAS_COMPUTE_64F;
+  const cudaDataType computed = p.isDouble ? CUDA_R_64F : CUDA_R_32F;
+  const bool isNarrow = !p.isDouble && p.a.type == CUDA_R_16BF;
+  const bool fits =
+      scale == computed && p.a.type == p.b.type && p.c.type == p.d.type &&
+      (p.a.type == computed || isNarrow) &&
+      (p.d.type == computed || (isNarrow && p.d.type == CUDA_R_16BF));
+  return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+static cublasStatus_t checkShapes(const Problem &p) {
+  for (const Matrix *matrix : {&p.a, &p.b, &p.c, &p.d}) {
+    if (matrix->rows == 0 || matrix->columns == 0 || matrix->batch < 1 ||
+        matrix->leading < matrix->rows || matrix->batch != p.d.batch)
+      return CUBLAS_STATUS_INVALID_VALUE;
+    if (matrix->rows > kLargest || matrix->columns > kLargest ||
+        matrix->leading > kLargest)
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  const uint64_t rows = p.transposeA ? p.a.columns : p.a.rows,
+                 columns = p.transposeB ? p.b.rows : p.b.columns,
+                 steps = p.transposeB ? p.b.columns : p.b.rows;
+  const bool fits = p.steps == steps && p.d.rows == rows &&
+                    p.d.columns == columns && p.c.rows == rows &&
+                    p.c.columns == columns;
+  return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t Problem::make(const Object *operation, const Object *a,
+                             const Object *b, const Object *c, const Object *d,
+                             Problem &problem) {
+  if (!operation || !a || !b || !c || !d)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  operation->expectOnly(
+      {CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, CUBLASLT_MATMUL_DESC_SCALE_TYPE,
+       CUBLASLT_MATMUL_DESC_TRANSA, CUBLASLT_MATMUL_DESC_TRANSB,
+       CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+       CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
+       CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
+       CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+       CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+       CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
+       CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE});
+  const auto isTransposed = [&](int attribute, bool &result) {
+    const auto value = operation->get<int32_t>(attribute);
+    result = value == CUBLAS_OP_T;
+    return value == CUBLAS_OP_T || value == CUBLAS_OP_N;
+  };
+  if (!isTransposed(CUBLASLT_MATMUL_DESC_TRANSA, problem.transposeA) ||
+      !isTransposed(CUBLASLT_MATMUL_DESC_TRANSB, problem.transposeB))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  problem.a = readLayout(*a);
+  problem.b = readLayout(*b);
+  problem.c = readLayout(*c);
+  problem.d = readLayout(*d);
+  problem.steps = problem.transposeA ? problem.a.rows : problem.a.columns;
+  if (const cublasStatus_t refused = checkTypes(*operation, problem))
+    return refused;
+  if (const cublasStatus_t refused = checkShapes(problem))
+    return refused;
+  return Epilogue::make(*operation, problem.d, problem.epilogue);
+}
+
+uint64_t Problem::digest() const {
+  uint64_t hash = 14695981039346656037u;
+  const auto add = [&](uint64_t value) {
+    hash = (hash ^ value) * 1099511628211u;
+    hash ^= hash >> 29;
+  };
+  for (const Matrix *matrix : {&a, &b, &c, &d})
+    for (const uint64_t value :
+         {uint64_t(matrix->type), matrix->rows, matrix->columns,
+          matrix->leading, uint64_t(matrix->batch),
+          matrix->batch > 1 ? matrix->stride : 0})
+      add(value);
+  add(transposeA + 2 * transposeB);
+  add(epilogue.kind);
+  return hash;
+}
+
+//===----------------------------------------------------------------------===//
+// Algorithms
+//===----------------------------------------------------------------------===//
+
+uint64_t blas::workspaceOf(const Problem &p, Order order) {
+  const uint64_t results = p.d.rows * p.d.columns * uint64_t(p.d.batch);
+  switch (order) {
+  case Order::parts:
+    return 4 * results * (p.isDouble ? 8 : 4);
+  case Order::rounded:
+    return 4 * results * p.d.elementBytes();
+  default:
+    return 0;
+  }
+}
+
+bool blas::takes(const Problem &p, Order order, const Alignment &alignment) {
+  const auto isMultiple = [&](const Matrix &matrix, uint64_t bytes) {
+    const uint64_t size = matrix.elementBytes();
+    if (order != Order::vectors)
+      return bytes % size == 0;
+    return bytes % 16 == 0 && matrix.leading * size % 16 == 0 &&
+           (matrix.batch == 1 || matrix.stride * size % 16 == 0);
+  };
+  return isMultiple(p.a, alignment.a) && isMultiple(p.b, alignment.b) &&
+         isMultiple(p.c, alignment.c) && isMultiple(p.d, alignment.d);
+}
+
+/// What algorithms of this library begin with.
+static constexpr uint64_t kMark = 0x70706c74;
+
+cublasLtMatmulAlgo_t blas::pack(const Problem &problem, Order order) {
+  cublasLtMatmulAlgo_t result = {};
+  result.data[0] = kMark;
+  result.data[1] = uint64_t(order);
+  result.data[2] = problem.digest();
+  return result;
+}
+
+bool blas::unpack(const cublasLtMatmulAlgo_t &algorithm, const Problem &problem,
+                  Order &order) {
+  order = Order(algorithm.data[1]);
+  return algorithm.data[0] == kMark && order < Order::number &&
+         algorithm.data[2] == problem.digest();
+}

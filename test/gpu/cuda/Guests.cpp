@@ -1,0 +1,117 @@
+//===- Guests.cpp - operations of other libraries -------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A guest's operation runs in one piece, with the machine's lock held.
+//
+//===----------------------------------------------------------------------===//
+#include "Guest.h"
+#include "Machine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+using namespace standin;
+
+namespace {
+
+class DeviceAccess final : public Access {
+public:
+  explicit DeviceAccess(const Operation &operation) : operation(operation) {}
+
+  const std::byte *read(uint64_t address, uint64_t size) override {
+    const Block *block = find(address, size, "reads");
+    if (!block)
+      return nullptr;
+    const std::byte *written = block->written + (address - block->address);
+    const auto *open = std::find(written, written + size, std::byte(0));
+    if (open != written + size) {
+      fault(operation.by->what + " reads " +
+            machine->memory.describe(address + uint64_t(open - written)) +
+            ", which was never written");
+      return nullptr;
+    }
+    machine->touch(operation, address, address + size, false);
+    return block->bytes + (address - block->address);
+  }
+  std::byte *write(uint64_t address, uint64_t size) override {
+    return write(address, size, 1);
+  }
+  bool spoil(uint64_t address, uint64_t size) override {
+    std::byte *bytes = write(address, size, 0);
+    if (bytes)
+      std::memset(bytes, 0xff, size);
+    return bytes != nullptr;
+  }
+
+private:
+  Block *find(uint64_t address, uint64_t size, const char *verb) {
+    Block *block = machine->memory.find(address, size);
+    if (block && block->device == operation.device)
+      return block;
+    const std::string what = machine->memory.describe(address);
+    fault(operation.by->what + ' ' + verb + ' ' + std::to_string(size) +
+          " bytes at " + (what.empty() ? "an address where nothing is" : what));
+    return nullptr;
+  }
+  std::byte *write(uint64_t address, uint64_t size, int mark) {
+    Block *block = find(address, size, "writes");
+    if (!block)
+      return nullptr;
+    machine->touch(operation, address, address + size, true);
+    std::memset(block->written + (address - block->address), mark, size);
+    return block->bytes + (address - block->address);
+  }
+
+  const Operation &operation;
+};
+
+} // namespace
+
+static Begin begin(const char *name, bool needsContext) {
+  Begin result;
+  {
+    const Call call(name, Call::nothing);
+    result.failure = call.result;
+    result.late = std::exchange(machine->lateFailure, CUDA_SUCCESS);
+    result.algorithm = machine->settings.algorithm;
+    if (!needsContext || call.result != CUDA_SUCCESS)
+      return result;
+    if (const Device *device = currentDevice();
+        machine->isInitialised && device && device->retained > 0) {
+      machine->drift();
+      result.state = device->failure;
+    } else {
+      result.state = CUDA_ERROR_INVALID_CONTEXT;
+    }
+  }
+  return result;
+}
+
+static int submit(void *handle, Guest guest) {
+  std::lock_guard guard(lock);
+  const auto found = machine->streams.find(static_cast<CUstream>(handle));
+  if (!handle)
+    notModelled("the legacy stream");
+  if (found == machine->streams.end())
+    return CUDA_ERROR_INVALID_HANDLE;
+  machine->lateFailure = CUresult(guest.failure);
+  Work work;
+  work.what = guest.what;
+  work.run = [run = std::move(guest.run)](Operation &operation, uint32_t) {
+    DeviceAccess access(operation);
+    return run(access) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+  };
+  return machine->submit(*found->second, std::move(work));
+}
+
+static void hold(const char *kind, int change) {
+  std::lock_guard guard(lock);
+  if (machine)
+    machine->held[kind] += change;
+}
+
+extern "C" const Host ppStandInHost = {
+    begin, submit, hold, [](const char *what) { fault(what); },
+    [](const char *what) { notModelled(what); }};

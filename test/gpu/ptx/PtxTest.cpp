@@ -1,0 +1,239 @@
+//===- PtxTest.cpp - what running PTX finds -------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each fault that a GPU would pass over, planted in a kernel that is right
+// without it.
+//
+//===----------------------------------------------------------------------===//
+#include "Ptx.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace {
+
+/// One buffer of 4-byte words; of each byte whether it was written.
+class OneBuffer : public ptx::Memory {
+public:
+  static constexpr uint64_t kAddress = 1 << 20;
+  explicit OneBuffer(uint32_t words, bool isWritten = true)
+      : data(words * 4), written(words * 4, std::byte(isWritten)) {}
+
+  std::byte *find(uint64_t address, uint64_t size,
+                  std::string &error) override {
+    if (address >= kAddress && address + size <= kAddress + data.size())
+      return data.data() + (address - kAddress);
+    error = "outside of the buffer";
+    return nullptr;
+  }
+  std::byte *isWritten(uint64_t address) override {
+    return written.data() + (address - kAddress);
+  }
+  uint32_t word(uint32_t index) const {
+    uint32_t value;
+    std::memcpy(&value, data.data() + index * 4, 4);
+    return value;
+  }
+
+  std::vector<std::byte> data, written;
+};
+
+struct Outcome {
+  std::string error; ///< empty: it ran to its end
+  ptx::Accesses accesses;
+};
+
+/// Runs a kernel of this body, on registers that are declared already; %rd1 is
+/// the buffer, %r1 the thread, %r2 the block.
+Outcome run(const std::string &body, OneBuffer &memory, uint32_t threads = 64,
+            uint32_t blocks = 1, uint64_t seed = 2) {
+  const std::string text =
+      ".version 7.8\n.target sm_90\n.address_size 64\n"
+      ".shared .align 4 .b8 room[256];\n"
+      ".visible .entry kernel(.param .u64 kernel_param_0)\n{\n"
+      "  .reg .pred %p<8>;\n  .reg .b32 %r<16>;\n  .reg .b64 %rd<8>;\n"
+      "  .reg .f32 %f<8>;\n"
+      "  ld.param.u64 %rd1, [kernel_param_0];\n"
+      "  mov.u32 %r1, %tid.x;\n  mov.u32 %r2, %ctaid.x;\n" +
+      body + "\n  ret;\n}\n";
+  Outcome outcome;
+  auto module = ptx::Module::parse(text, outcome.error);
+  if (!module)
+    return outcome;
+  ptx::Launch launch;
+  launch.entry = "kernel";
+  launch.grid.x = blocks;
+  launch.block.x = threads;
+  launch.seed = launch.errors = seed;
+  const uint64_t address = OneBuffer::kAddress;
+  launch.parameters.resize(8);
+  std::memcpy(launch.parameters.data(), &address, 8);
+  module->run(launch, memory, outcome.error, &outcome.accesses);
+  return outcome;
+}
+
+void expectError(const Outcome &outcome, const char *expected) {
+  EXPECT_NE(outcome.error.find(expected), std::string::npos)
+      << "expected: " << expected << "\ngot: " << outcome.error;
+}
+
+/// The address of this thread's word, in %rd2.
+const std::string kOwnWord = "  mul.wide.u32 %rd2, %r1, 4;\n"
+                             "  add.s64 %rd2, %rd1, %rd2;\n";
+const std::string kOwnRoom = "  shl.b32 %r3, %r1, 2;\n"
+                             "  mov.u32 %r4, room;\n"
+                             "  add.u32 %r4, %r4, %r3;\n";
+
+TEST(Ptx, StoresWhatThreadsCompute) {
+  OneBuffer memory(64);
+  const Outcome outcome =
+      run(kOwnWord + "  st.global.u32 [%rd2], %r1;", memory);
+  EXPECT_EQ(outcome.error, "");
+  for (uint32_t index = 0; index < 64; ++index)
+    EXPECT_EQ(memory.word(index), index);
+  ASSERT_EQ(outcome.accesses.written.size(), 1u);
+  EXPECT_EQ(outcome.accesses.written[0].begin, OneBuffer::kAddress);
+  EXPECT_EQ(outcome.accesses.written[0].end, OneBuffer::kAddress + 256);
+  EXPECT_TRUE(outcome.accesses.read.empty());
+}
+
+TEST(Ptx, FindsAddressesThatAreWrong) {
+  OneBuffer memory(63);
+  expectError(run(kOwnWord + "  st.global.u32 [%rd2], %r1;", memory),
+              "outside of the buffer (thread 63 of block 0)");
+  expectError(run(kOwnWord + "  ld.global.u32 %r3, [%rd2+2];", memory),
+              "expects an address that is a multiple of 4");
+  expectError(run("  st.shared.u32 [room+256], %r1;", memory),
+              "inside of shared memory");
+}
+
+TEST(Ptx, FindsWhatNobodyWrote) {
+  OneBuffer memory(64, /*isWritten=*/false);
+  // It may be moved, but not decide anything.
+  EXPECT_EQ(run(kOwnWord + "  ld.global.u32 %r3, [%rd2];\n"
+                           "  add.u32 %r3, %r3, 1;\n"
+                           "  st.global.u32 [%rd2], %r3;",
+                memory)
+                .error,
+            "");
+  EXPECT_EQ(memory.written[0], std::byte(0));
+  expectError(run(kOwnWord + "  ld.global.u32 %r3, [%rd2];\n"
+                             "  setp.eq.u32 %p1, %r3, 0;\n"
+                             "  @%p1 bra $end;\n"
+                             "  add.u32 %r3, %r3, 1;\n$end:",
+                  memory),
+              "never written decides where to go");
+  expectError(run("  st.global.u32 [%rd3], %r1;", memory),
+              "an address that was never written");
+}
+
+TEST(Ptx, FindsRacesWhateverRunsFirst) {
+  // Each reads what its neighbour writes.
+  const std::string write = kOwnRoom + "  st.shared.u32 [%r4], %r1;\n";
+  const std::string read = "  xor.b32 %r5, %r3, 4;\n  mov.u32 %r6, room;\n"
+                           "  add.u32 %r6, %r6, %r5;\n"
+                           "  ld.shared.u32 %r7, [%r6];\n" +
+                           kOwnWord + "  st.global.u32 [%rd2], %r7;";
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    OneBuffer memory(64);
+    expectError(run(write + read, memory, 64, 1, seed),
+                "race in shared memory");
+    EXPECT_EQ(run(write + "  bar.sync 0;\n" + read, memory, 64, 1, seed).error,
+              "");
+    EXPECT_EQ(memory.word(6), 7u);
+    // Neighbours are of one warp.
+    EXPECT_EQ(
+        run(write + "  bar.warp.sync -1;\n" + read, memory, 64, 1, seed).error,
+        "");
+    // Blocks have no barrier.
+    expectError(
+        run(kOwnWord + "  st.global.u32 [%rd2], %r2;", memory, 64, 2, seed),
+        "race in global memory");
+    EXPECT_EQ(run("  red.global.add.u32 [%rd1], 1;", memory, 64, 2, seed).error,
+              "");
+  }
+}
+
+TEST(Ptx, FindsWhoDoesNotCome) {
+  OneBuffer memory(64);
+  expectError(run("  setp.lt.u32 %p1, %r1, 40;\n  @%p1 bra $end;\n"
+                  "  bar.sync 0;\n$end:",
+                  memory),
+              "divergent barrier");
+  expectError(run("  setp.lt.u32 %p1, %r1, 40;\n  @%p1 bra $other;\n"
+                  "  bar.sync 0;\n  bra $end;\n$other:\n  bar.sync 0;\n$end:",
+                  memory),
+              "divergent barrier");
+  expectError(run("  setp.lt.u32 %p1, %r1, 40;\n  @%p1 bra $end;\n"
+                  "  shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;\n$end:",
+                  memory),
+              "a shuffle that not all threads of its mask reach");
+  EXPECT_EQ(run("  shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;\n" + kOwnWord +
+                    "  st.global.u32 [%rd2], %r3;",
+                memory)
+                .error,
+            "");
+  EXPECT_EQ(memory.word(4), 5u);
+}
+
+// Lanes that come late to a shuffle are waited for, in whatever order they run:
+// some here go round a loop whose last instructions come before its first.
+TEST(Ptx, WaitsForLanesOfAWarp) {
+  for (uint64_t seed = 0; seed < 64; ++seed) {
+    OneBuffer memory(128);
+    const Outcome outcome = run("  and.b32 %r2, %r1, 7;\n"
+                                "  bra.uni $first;\n"
+                                "$latch:\n"
+                                "  setp.eq.u32 %p1, %r2, 0;\n"
+                                "  @%p1 bra $end;\n"
+                                "$first:\n"
+                                "  setp.eq.u32 %p1, %r2, 0;\n"
+                                "  @%p1 bra $latch;\n"
+                                "  sub.u32 %r2, %r2, 1;\n"
+                                "  bra.uni $latch;\n"
+                                "$end:\n"
+                                "  shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;\n"
+                                "  bar.warp.sync -1;\n" +
+                                    kOwnWord + "  st.global.u32 [%rd2], %r3;",
+                                memory, 32, 1, seed);
+    EXPECT_EQ(outcome.error, "");
+    for (uint32_t lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(memory.word(lane), lane ^ 1);
+  }
+}
+
+TEST(Ptx, RefusesWhatItDoesNotKnow) {
+  OneBuffer memory(64);
+  expectError(run("  wgmma.fence.sync.aligned;", memory), "wgmma");
+  expectError(run("  add.rn.relu.f32 %f1, %f2, %f3;", memory), "add.rn.relu");
+  expectError(run("  call.uni nobody, ();", memory), "'nobody'");
+  expectError(run("  bra $nowhere;", memory), "expects a label '$nowhere'");
+}
+
+/// Within the documented error, and of one input the same.
+TEST(Ptx, ApproximatesWithinBounds) {
+  const std::string body = kOwnWord + "  cvt.rn.f32.u32 %f1, %r1;\n"
+                                      "  add.rn.f32 %f1, %f1, 0f3F800000;\n"
+                                      "  rcp.approx.ftz.f32 %f2, %f1;\n"
+                                      "  st.global.f32 [%rd2], %f2;";
+  bool differ = false;
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    OneBuffer memory(64), again(64);
+    ASSERT_EQ(run(body, memory, 64, 1, seed).error, "");
+    ASSERT_EQ(run(body, again, 64, 1, seed).error, "");
+    for (uint32_t index = 0; index < 64; ++index) {
+      EXPECT_EQ(memory.word(index), again.word(index));
+      float value;
+      const uint32_t bits = memory.word(index);
+      std::memcpy(&value, &bits, 4);
+      const double exact = 1.0 / (index + 1);
+      EXPECT_NEAR(value, exact, exact / (1 << 22));
+      differ |= value != float(exact);
+    }
+  }
+  EXPECT_TRUE(differ);
+}
+
+} // namespace

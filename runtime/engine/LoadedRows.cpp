@@ -10,9 +10,9 @@
 
 using namespace pprt;
 
-std::vector<RowRange> pprt::rowsLoaded(const ppx::ArtifactT &artifact,
-                                       const Mesh &mesh, RankRange range) {
-  std::vector<RowRange> rows(artifact.arguments.size());
+std::vector<Rows> pprt::rowsLoaded(const ppx::ArtifactT &artifact,
+                                   const Mesh &mesh, RankRange range) {
+  std::vector<Rows> rows(artifact.arguments.size());
   std::vector<ShardedTensor> tensors;
   for (const std::unique_ptr<ppx::ArgumentT> &argument : artifact.arguments)
     tensors.emplace_back(*argument, artifact);
@@ -24,11 +24,8 @@ std::vector<RowRange> pprt::rowsLoaded(const ppx::ArtifactT &artifact,
                    begin = tensors[argument].origin(mesh, rank,
                                                     instruction.micro_batch)[0],
                    end = begin + tensors[argument].rowCount();
-    RowRange &its = rows[argument];
-    its.begin = its.size() == 0 ? begin : std::min(its.begin, begin);
-    its.end = std::max(its.end, end);
     // Behind the last row there is padding.
-    its = {std::min(its.begin, all), std::min(its.end, all)};
+    rows[argument].add({std::min(begin, all), std::min(end, all)});
   };
   for (uint32_t rank = range.begin; rank < range.end; ++rank)
     for (Section section : kSections)

@@ -10,14 +10,13 @@
 #define PPRT_ENGINE_LOADEDROWS_H
 
 #include "pprt/Ranks.h"
-#include "pprt/Session.h"
+#include "pprt/Rows.h"
 
 namespace pprt {
 
-/// By argument, from the first row that some of the ranks load to the last;
-/// empty where they load none.
-std::vector<RowRange> rowsLoaded(const ppx::ArtifactT &artifact,
-                                 const Mesh &mesh, RankRange ranks);
+/// By argument, the rows that some of the ranks load.
+std::vector<Rows> rowsLoaded(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                             RankRange ranks);
 
 } // namespace pprt
 

@@ -17,30 +17,40 @@
 using namespace pprt;
 
 template <typename Function>
-void Session::State::forEachShard(uint32_t argument, Function &&f) const {
+Status Session::State::forEachShard(uint32_t argument, Function &&f) const {
   const ShardedTensor &tensor = host->arguments[argument];
   for (uint32_t rank = range.begin; rank < range.end; ++rank) {
     const int32_t slot = artifact->programs[host->ranks.programOf(rank)]
                              ->argument_slots[argument];
-    if (slot >= 0)
-      f(rank, uint32_t(slot), tensor.origin(host->mesh, rank, 0));
+    if (slot < 0)
+      continue;
+    if (Status status =
+            f(rank, uint32_t(slot), tensor.origin(host->mesh, rank, 0));
+        !status.ok())
+      return status;
   }
+  return {};
 }
 
 template <typename Function>
-void Session::State::forEachCopy(uint32_t argument, Function &&f) const {
+Status Session::State::forEachCopy(uint32_t argument, Function &&f) const {
   std::map<ShardedTensor::Index, std::pair<uint32_t, uint32_t>> made;
-  forEachShard(argument, [&](uint32_t rank, uint32_t slot, const auto &origin) {
+  const auto fill = [&](uint32_t rank, uint32_t slot,
+                        const ShardedTensor::Index &origin) {
     const auto first = made.try_emplace(origin, rank, slot).first->second;
-    executor->visitSlot(rank, slot, [&](std::byte *bytes) {
-      if (first == std::pair(rank, slot))
-        return f(bytes, origin);
-      executor->visitSlot(
-          first.first, first.second, [&](const std::byte *from) {
+    if (first == std::pair(rank, slot))
+      return executor->writeSlot(rank, slot,
+                                 [&](std::byte *bytes) { f(bytes, origin); });
+    Status written;
+    const Status read = executor->readSlot(
+        first.first, first.second, [&](const std::byte *from) {
+          written = executor->writeSlot(rank, slot, [&](std::byte *bytes) {
             std::memcpy(bytes, from, host->arguments[argument].shardBytes());
           });
-    });
-  });
+        });
+    return read.ok() ? written : read;
+  };
+  return forEachShard(argument, fill);
 }
 
 std::vector<Session::State::Holder>
@@ -91,11 +101,13 @@ Status Session::initialize(uint64_t seed, const std::vector<uint8_t> &keeps) {
     const ppx::ArgumentT &argument = *state->artifact->arguments[i];
     if (state->isInput(i) || (i < keeps.size() && keeps[i]))
       continue;
-    state->forEachCopy(i, [&](std::byte *bytes, const auto &origin) {
+    const auto fill = [&](std::byte *bytes, const auto &origin) {
       pprt::initialize(argument.initializer ? *argument.initializer : zeros,
                        seed, argument.element,
                        state->host->arguments[i].runs(origin, bytes));
-    });
+    };
+    if (Status status = state->forEachCopy(i, fill); !status.ok())
+      return status;
   }
   return {};
 }
@@ -162,14 +174,13 @@ Status Session::setArgument(uint32_t argument, const void *values,
           state->tell(CallKind::setArgument, argument, values, bytes);
       !status.ok())
     return status;
-  state->forEachShard(
+  return state->forEachShard(
       argument, [&](uint32_t rank, uint32_t slot, const auto &origin) {
-        state->executor->visitSlot(rank, slot, [&](std::byte *bytes) {
+        return state->executor->writeSlot(rank, slot, [&](std::byte *bytes) {
           state->host->arguments[argument].scatter(
               origin, static_cast<const std::byte *>(values), bytes);
         });
       });
-  return {};
 }
 
 Status Session::readArgument(uint32_t argument, const ElementReader &read) {
@@ -186,11 +197,12 @@ Status Session::readArgument(uint32_t argument, const ElementReader &read) {
       !status.ok())
     return status;
   Status status;
-  state->forEachCopy(argument, [&](std::byte *bytes, const auto &origin) {
-    if (status.ok())
-      status = read(tensor.runs(origin, bytes));
-  });
-  return status;
+  const Status written =
+      state->forEachCopy(argument, [&](std::byte *bytes, const auto &origin) {
+        if (status.ok())
+          status = read(tensor.runs(origin, bytes));
+      });
+  return status.ok() ? written : status;
 }
 
 Status Session::getArgument(uint32_t argument, void *values,
@@ -212,17 +224,16 @@ Status Session::getArgument(uint32_t argument, void *values,
   // By process, the shards of its first holders.
   std::vector<std::vector<std::byte>> shards;
   World &world = *state->world;
+  Status copied;
   if (world.processCount() > 1) {
     std::vector<std::byte> mine;
     for (const State::Holder &holder : holders)
-      if (world.process() != 0 && state->range.contains(holder.rank)) {
-        mine.resize(mine.size() + tensor.shardBytes());
-        state->executor->visitSlot(
+      if (world.process() != 0 && state->range.contains(holder.rank) &&
+          copied.ok())
+        copied = state->executor->readSlot(
             holder.rank, holder.slot, [&](const std::byte *bytes) {
-              std::memcpy(mine.data() + mine.size() - tensor.shardBytes(),
-                          bytes, tensor.shardBytes());
+              mine.insert(mine.end(), bytes, bytes + tensor.shardBytes());
             });
-      }
     Expected<std::vector<std::vector<std::byte>>> all =
         world.gather(std::move(mine));
     if (!all)
@@ -230,21 +241,33 @@ Status Session::getArgument(uint32_t argument, void *values,
     shards = std::move(*all);
   }
   if (world.process() != 0)
-    return {};
+    return copied;
   std::vector<uint64_t> used(shards.size());
   for (const State::Holder &holder : holders) {
     const auto gather = [&](const std::byte *shard) {
       tensor.gather(holder.origin, shard, static_cast<std::byte *>(values));
     };
     if (state->range.contains(holder.rank)) {
-      state->executor->visitSlot(holder.rank, holder.slot, gather);
+      if (copied = state->executor->readSlot(holder.rank, holder.slot, gather);
+          !copied.ok())
+        return copied;
     } else {
       const uint32_t process = world.processOf(holder.rank, mesh().worldSize());
+      if (shards[process].size() < used[process] + tensor.shardBytes())
+        return Status(ExitCode::device,
+                      "'" + state->artifact->arguments[argument]->name +
+                          "' expects shards of process " +
+                          std::to_string(process) +
+                          ", whose device does not give them");
       gather(shards[process].data() + used[process]);
       used[process] += tensor.shardBytes();
     }
   }
   return {};
+}
+
+static uint64_t rowsOf(const ppx::ArgumentT &input) {
+  return input.shape.empty() ? 1 : input.shape.front();
 }
 
 Status Session::setInput(uint32_t argument, const void *values,
@@ -263,15 +286,16 @@ Status Session::setInput(uint32_t argument, const void *values,
   if (!input)
     input.emplace();
   input->assign(first, first + bytes);
-  state->host->inputBegin[argument] = 0;
+  state->host->inputRows[argument] =
+      Rows(0, rowsOf(*state->artifact->arguments[argument]));
   return {};
 }
 
-Status Session::setInputRows(uint32_t argument, RowRange rows,
+Status Session::setInputRows(uint32_t argument, const Rows &rows,
                              const void *values, uint64_t bytes) {
   const ppx::ArgumentT &its = *state->artifact->arguments[argument];
-  const uint64_t all = its.shape.empty() ? 1 : its.shape.front();
-  if (rows.begin == 0 && rows.end == all)
+  const uint64_t all = rowsOf(its);
+  if (rows.count() == all)
     return setInput(argument, values, bytes);
   if (state->leads)
     return Status(ExitCode::usage, "a session that leads expects whole inputs, "
@@ -279,36 +303,35 @@ Status Session::setInputRows(uint32_t argument, RowRange rows,
                                        its.name + "'");
   if (Status status = state->checkStopped(); !status.ok())
     return status;
-  const RowRange needed = state->inputRows[argument];
+  const Rows &needed = state->inputRows[argument];
   const uint64_t rowBytes =
       all ? state->host->arguments[argument].globalBytes() / all : 0;
-  if (!state->isInput(argument) || rows.begin > rows.end || rows.end > all ||
-      (needed.size() > 0 &&
-       (rows.begin > needed.begin || rows.end < needed.end)) ||
-      bytes != rows.size() * rowBytes)
+  if (!state->isInput(argument) || !Rows(0, all).contains(rows) ||
+      !rows.contains(needed) || bytes != rows.count() * rowBytes)
     return Status(ExitCode::badParameters,
-                  "input '" + its.name + "' expects rows " +
-                      std::to_string(needed.begin) + " to " +
-                      std::to_string(needed.end) + " at least, of " +
+                  "input '" + its.name + "' expects at least its rows " +
+                      needed.print() + " of " + std::to_string(all) + ", of " +
                       std::to_string(rowBytes) + " bytes each, got rows " +
-                      std::to_string(rows.begin) + " to " +
-                      std::to_string(rows.end) + " in " +
-                      std::to_string(bytes) + " bytes");
-  if (Status status =
-          state->checkBound(argument, values, bytes, rows.begin * rowBytes);
-      !status.ok())
-    return status;
+                      rows.print() + " in " + std::to_string(bytes) + " bytes");
   const auto *first = static_cast<const std::byte *>(values);
+  const std::byte *packed = first;
+  for (const RowRange &range : rows.ranges()) {
+    if (Status status = state->checkBound(
+            argument, packed, range.size() * rowBytes, range.begin * rowBytes);
+        !status.ok())
+      return status;
+    packed += range.size() * rowBytes;
+  }
   std::optional<std::vector<std::byte>> &input = state->host->inputs[argument];
   if (!input)
     input.emplace();
   input->assign(first, first + bytes);
-  state->host->inputBegin[argument] = rows.begin * rowBytes;
+  state->host->inputRows[argument] = rows;
   return {};
 }
 
 bool Session::keepsValues() const { return state->executor->keepsValues(); }
 
-RowRange Session::inputRows(uint32_t argument) const {
+const Rows &Session::inputRows(uint32_t argument) const {
   return state->inputRows[argument];
 }

@@ -47,7 +47,7 @@ Expected<Batches> Batches::open(const std::string &data,
     const uint64_t bytes =
         denseBytes(argument.shape, elementSize(argument.element)).value_or(0);
     batches.arguments.push_back(i);
-    batches.kept.push_back({0, all});
+    batches.kept.emplace_back(0, all);
     batches.rowBytes.push_back(all ? bytes / all : 0);
   }
   Expected<std::unique_ptr<Dataset>> dataset = openDataset(data, tensors, seed);
@@ -59,7 +59,7 @@ Expected<Batches> Batches::open(const std::string &data,
 
 void Batches::keepFor(const ppx::ArtifactT &artifact, const Mesh &mesh,
                       RankRange ranks) {
-  const std::vector<RowRange> loaded = rowsLoaded(artifact, mesh, ranks);
+  const std::vector<Rows> loaded = rowsLoaded(artifact, mesh, ranks);
   for (size_t tensor = 0; tensor < kept.size(); ++tensor) {
     kept[tensor] = loaded[arguments[tensor]];
     dataset->keepRows(tensor, kept[tensor]);
@@ -69,7 +69,7 @@ void Batches::keepFor(const ppx::ArtifactT &artifact, const Mesh &mesh,
 Status Batches::read(uint64_t step, Batch &batch) const {
   batch.resize(kept.size());
   for (size_t tensor = 0; tensor < kept.size(); ++tensor) {
-    batch[tensor].resize(kept[tensor].size() * rowBytes[tensor]);
+    batch[tensor].resize(kept[tensor].count() * rowBytes[tensor]);
     if (Status status = dataset->read(step, tensor, batch[tensor].data());
         !status.ok())
       return status;
@@ -78,7 +78,7 @@ Status Batches::read(uint64_t step, Batch &batch) const {
 }
 
 Status pprt::host::setBatch(Session &session, const Batch &batch,
-                            const std::vector<RowRange> &rows) {
+                            const std::vector<Rows> &rows) {
   const std::vector<uint32_t> inputs = inputsOf(session.artifact());
   for (size_t i = 0; i < inputs.size(); ++i)
     if (Status status =

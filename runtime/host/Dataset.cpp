@@ -45,7 +45,7 @@ static uint64_t rowsOf(const DataTensor &tensor) {
 
 Dataset::Dataset(std::vector<DataTensor> given) : tensors(std::move(given)) {
   for (const DataTensor &tensor : tensors)
-    rows.push_back({0, rowsOf(tensor)});
+    rows.emplace_back(0, rowsOf(tensor));
 }
 
 uint64_t Dataset::rowElements(size_t tensor) const {
@@ -137,10 +137,10 @@ Status TextDataset::read(uint64_t step, size_t index, void *out) const {
   if (!tensor.isUsed)
     return zero(index, out);
   const uint64_t batch = tensor.shape[0], sequence = tensor.shape[1];
-  const RowRange kept = rows[index];
   uint64_t starts = file.size() - sequence - 1;
   std::vector<uint8_t> text(sequence);
-  for (uint64_t row = kept.begin; row < kept.end; ++row) {
+  uint64_t place = 0;
+  const auto readRow = [&](uint64_t row) -> Status {
     // 128 bits, so that no number of steps wraps around.
     unsigned __int128 position = step;
     position = (position * batch + row) * sequence;
@@ -149,9 +149,13 @@ Status TextDataset::read(uint64_t step, size_t index, void *out) const {
     if (Status status = file.read(offset, text.data(), sequence); !status.ok())
       return status;
     for (uint64_t i = 0; i < sequence; ++i)
-      setInteger(tensor.element, out, (row - kept.begin) * sequence + i,
-                 text[i]);
-  }
+      setInteger(tensor.element, out, place++, text[i]);
+    return {};
+  };
+  for (const RowRange &range : rows[index].ranges())
+    for (uint64_t row = range.begin; row < range.end; ++row)
+      if (Status status = readRow(row); !status.ok())
+        return status;
   return checkBound(file.path(), index, out);
 }
 
@@ -259,10 +263,17 @@ Status NpyDataset::read(uint64_t step, size_t index, void *out) const {
   if (!file)
     return zero(index, out);
   const uint64_t row = step % stepsPerEpoch * rowsOf(tensor);
-  const Status status =
-      file->read((row + rows[index].begin) * rowElements(index),
-                 keptElements(index), tensor.element, out);
-  return status.ok() ? checkBound(file->path(), index, out) : status;
+  const uint64_t width = pprt::elementSize(tensor.element);
+  auto *place = static_cast<std::byte *>(out);
+  for (const RowRange &range : rows[index].ranges()) {
+    const uint64_t count = range.size() * rowElements(index);
+    if (Status status = file->read((row + range.begin) * rowElements(index),
+                                   count, tensor.element, place);
+        !status.ok())
+      return status;
+    place += count * width;
+  }
+  return checkBound(file->path(), index, out);
 }
 
 std::string NpyDataset::describe(uint64_t steps) const {
@@ -323,10 +334,9 @@ RandomDataset::open(std::vector<DataTensor> tensors, uint64_t seed) {
 
 Status RandomDataset::read(uint64_t step, size_t index, void *out) const {
   const DataTensor &tensor = tensors[index];
-  const uint64_t first = rows[index].begin * rowElements(index),
-                 stream = mix(mix(mix(seed) + step) + index) + first;
-  for (uint64_t i = 0, count = keptElements(index); i < count; ++i) {
-    uint64_t bits = mix(stream + i);
+  const uint64_t stream = mix(mix(mix(seed) + step) + index);
+  const auto set = [&](uint64_t element, uint64_t i) {
+    const uint64_t bits = mix(stream + element);
     if (isInteger(tensor.element)) {
       // The high half of a product is uniform below the bound.
       auto product = static_cast<unsigned __int128>(bits) * tensor.bound;
@@ -342,7 +352,13 @@ Status RandomDataset::read(uint64_t step, size_t index, void *out) const {
       convertFloats(FloatType::f64, &value, tensor.element,
                     static_cast<char *>(out) + i * width, 1);
     }
-  }
+  };
+  uint64_t place = 0;
+  for (const RowRange &range : rows[index].ranges())
+    for (uint64_t i = range.begin * rowElements(index),
+                  end = range.end * rowElements(index);
+         i < end; ++i)
+      set(i, place++);
   return Status();
 }
 

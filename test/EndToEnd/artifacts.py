@@ -15,6 +15,7 @@ import os
 import platform
 import random
 import re
+import subprocess
 import sys
 
 import scratch
@@ -109,6 +110,16 @@ def check_images(tools):
     listed = [line.split() for line in told[1:len(levels) + 1]]
     if [row[0] for row in listed] != levels or "this one" not in told[1]:
         tools.errors.append(f"expects a dry run to list the images, got {told[:len(levels) + 1]}")
+    # Of a dry run nothing is for this machine. A compiler may be without GPUs.
+    made = subprocess.run([tools.tools / "pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx",
+                           "--targets=sm_80", "-o", "gpu.ppx"], cwd=tools.folder,
+                          capture_output=True, text=True)
+    if made.returncode == 0:
+        told = tools.run("pp-run", "gpu.ppx", "--dry-run")
+        if "sm_80" not in told or "this one" not in told:
+            tools.errors.append(f"expects a dry run of a GPU's image, got {told}")
+    elif "libdevice" not in made.stderr:
+        tools.errors.append(f"expects an image for sm_80, got {made.stderr}")
     head = (tools.folder / "lowest.ppx").read_bytes()
     if any(level.encode() in head for level in levels[1:]):
         tools.errors.append("expects an artifact for the lowest level, got one that names another")

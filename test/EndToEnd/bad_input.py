@@ -215,7 +215,7 @@ def cases():
         yield run("standard output by a letter", 2, f"--{option}|/dev/stdout|'-'", "mlp.mlir",
                   f"--{option}=-")
     yield run("no key, and no option", 2, "unknown option '--resume' (see", "mlp.mlir", "--resume=yes")
-    yield run("a device that is none", 2, "'--device' expects cpu or null|'abacus'", "mlp.mlir",
+    yield run("a device that is none", 2, "'--device' expects cpu or cuda or null|'abacus'", "mlp.mlir",
               "--device=abacus")
     for option in "--verify", "--save=t.safetensors", "--report=t.json", "--data=random":
         yield run("values of nothing", 2, f"--device=null|computes nothing|'{option.split('=')[0]}'",

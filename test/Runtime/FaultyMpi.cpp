@@ -6,6 +6,8 @@
 // last of two processes, MPI_Status among them, which is a message that is
 // complete. MPI_Finalize never returns, and MPI_Comm_get_attr
 // tells of N as the highest tag in all. MPI_Comm_free:0 counts communicators.
+// slow:N has MPI_Issend take N ms in all processes; memcpy:N has copies of a
+// small message, 1000 bytes, take N ms in the last one.
 //
 //===----------------------------------------------------------------------===//
 #include <mpi.h>
@@ -13,6 +15,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <unistd.h>
 
@@ -29,7 +32,8 @@ struct Fault {
     if (colon == std::string::npos)
       return;
     call = all.substr(0, colon);
-    if (call != "MPI_Comm_get_attr" && (!rank || *rank != '1'))
+    if (call != "MPI_Comm_get_attr" && call != "slow" &&
+        (!rank || *rank != '1'))
       call.clear();
     number = std::atoi(all.c_str() + colon + 1);
   }
@@ -66,10 +70,27 @@ FAULTY(MPI_Isend,
        (const void *data, int count, MPI_Datatype type, int to, int tag,
         MPI_Comm all, MPI_Request *request),
        (data, count, type, to, tag, all, request))
-FAULTY(MPI_Issend,
-       (const void *data, int count, MPI_Datatype type, int to, int tag,
+FAULTY(MPI_Iallreduce,
+       (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op,
         MPI_Comm all, MPI_Request *request),
-       (data, count, type, to, tag, all, request))
+       (from, to, count, type, op, all, request))
+FAULTY(MPI_Test, (MPI_Request * request, int *isOver, MPI_Status *status),
+       (request, isOver, status))
+FAULTY(MPI_Cancel, (MPI_Request * request), (request))
+FAULTY(MPI_Comm_rank, (MPI_Comm all, int *rank), (all, rank))
+FAULTY(MPI_Comm_size, (MPI_Comm all, int *size), (all, size))
+FAULTY(MPI_Comm_set_errhandler, (MPI_Comm all, MPI_Errhandler handler),
+       (all, handler))
+
+extern "C" int MPI_Issend(const void *data, int count, MPI_Datatype type,
+                          int to, int tag, MPI_Comm all, MPI_Request *request) {
+  if (fault().call == "slow")
+    usleep(useconds_t(fault().number) * 1000);
+  return fails("MPI_Issend")
+             ? MPI_ERR_OTHER
+             : PMPI_Issend(data, count, type, to, tag, all, request);
+}
+
 FAULTY(MPI_Irecv,
        (void *data, int count, MPI_Datatype type, int from, int tag,
         MPI_Comm all, MPI_Request *request),
@@ -96,6 +117,19 @@ extern "C" int MPI_Comm_get_attr(MPI_Comm all, int key, void *value,
   return MPI_SUCCESS;
 }
 
+/// Known before anything is copied: what reads it copies, too.
+static std::atomic<int> copyMilliseconds{0};
+__attribute__((constructor)) static void slowCopies() {
+  if (fault().call == "memcpy")
+    copyMilliseconds = fault().number;
+}
+
+extern "C" void *memcpy(void *to, const void *from, size_t bytes) {
+  if (bytes == 1000 && copyMilliseconds > 0)
+    usleep(useconds_t(copyMilliseconds) * 1000);
+  return std::memmove(to, from, bytes);
+}
+
 static std::atomic<int> communicators{0};
 
 extern "C" int MPI_Comm_idup(MPI_Comm from, MPI_Comm *to,
@@ -106,6 +140,8 @@ extern "C" int MPI_Comm_idup(MPI_Comm from, MPI_Comm *to,
 }
 
 extern "C" int MPI_Comm_free(MPI_Comm *communicator) {
+  if (fails("MPI_Comm_free"))
+    return MPI_ERR_OTHER;
   --communicators;
   return PMPI_Comm_free(communicator);
 }

@@ -90,6 +90,8 @@ for count in (1, 2, 4):
         f"abort of {count}", {14}, "PPConformanceTest: error: the last word")
 # So they do long after a failure that all know of.
 Run(2, "--ranks=2", "--late").expect("late", {14}, "PPConformanceTest: error: the last word")
+# A failure of long ago hurries nobody.
+Run(2, "--ranks=2", "--busy").expect("busy", {14}, "PPConformanceTest: error: the last word")
 
 # Killed while the others wait: the launcher names the signal.
 for victim in (0, 1, 2):
@@ -108,9 +110,17 @@ for number in (signal.SIGTERM, signal.SIGINT):
 for call, number in (("MPI_Comm_idup", 1), ("MPI_Comm_idup", 2), ("MPI_Iallgather", 1),
                      ("MPI_Igather", 1), ("MPI_Ibcast", 1), ("MPI_Irecv", 1), ("MPI_Irecv", 4),
                      ("MPI_Irecv", 9), ("MPI_Isend", 1), ("MPI_Issend", 1), ("MPI_Issend", 5),
-                     ("MPI_Testsome", 100)):
+                     ("MPI_Testsome", 100), ("MPI_Iallreduce", 1), ("MPI_Test", 1), ("MPI_Cancel", 1),
+                     ("MPI_Comm_free", 1), ("MPI_Comm_rank", 1), ("MPI_Comm_size", 1),
+                     ("MPI_Comm_set_errhandler", 1), ("MPI_Comm_set_errhandler", 2),
+                     ("MPI_Comm_set_errhandler", 3)):
     Run(2, "--ranks=2", "--until-fault", fault=f"{call}:{number}").expect(
         f"{call} {number} fails", {15}, f"PPConformanceTest: error: {call}: ")
+
+# So it does when all is done: the other process is told by the launcher.
+for call in ("MPI_Iallreduce", "MPI_Cancel"):
+    Run(2, "--ranks=2", "--gtest_filter=*Agree*", fault=f"{call}:1").expect(
+        f"the last {call} fails", {1, 15}, f"PPConformanceTest: error: {call}: ")
 
 # The system's messages have few tags.
 Run(2, "--ranks=8", "--until-fault", fault="MPI_Comm_get_attr:127").expect(
@@ -120,9 +130,12 @@ Run(2, "--ranks=8", "--until-fault", fault="MPI_Comm_get_attr:127").expect(
 # The end of MPI itself hangs.
 Run(2, "--ranks=2", "--silence=2", "--gtest_filter=*Agree*", fault="MPI_Finalize:1").expect(
     "MPI_Finalize hangs", {11}, "error: expects MPI_Finalize to return within 2 s")
+# A process that works for long without a turn of its own is there.
+Run(2, "--ranks=3", "--small-messages", "--silence=1", "--gtest_filter=*LongWork*",
+    fault="memcpy:3").expect("long work", {0})
 # A message arrives broken.
 Run(2, "--ranks=2", "--until-fault", fault="MPI_Status:9").expect(
     "a broken message", {15}, "error: a message between processes: ")
-# Each session frees its communicator; the world's goes with MPI.
+# Those of sessions are freed; the world's goes with MPI, and that of a transport that outlives it.
 Run(2, "--ranks=2", "--gtest_filter=*NobodyLeaves*", fault="MPI_Comm_free:0").expect(
-    "no failure", {0}, "1 communicators are left")
+    "no failure", {0}, "2 communicators are left")

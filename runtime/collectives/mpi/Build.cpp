@@ -3,13 +3,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A program and the library that it opens for MPI have this file each, and the
-// digest with it, which the build makes of what both must have alike.
+// digest with it, which the build makes of what both must have alike. Objects
+// of the standard library pass between them, so it is of one kind, too.
 //
 //===----------------------------------------------------------------------===//
 #include "Plugin.h"
 
+#include <string> // tells which library it is
+
+#ifdef _LIBCPP_VERSION
+#define PPRT_STANDARD_LIBRARY ", libc++"
+#elif defined(_GLIBCXX_USE_CXX11_ABI) && _GLIBCXX_USE_CXX11_ABI
+#define PPRT_STANDARD_LIBRARY ", libstdc++"
+#else
+#define PPRT_STANDARD_LIBRARY ", libstdc++ with strings of 2003"
+#endif
+
 const char *pprt::mpi::build() {
   return
 #include "PluginSources.inc"
-      ;
+      PPRT_STANDARD_LIBRARY ", " __VERSION__;
 }

@@ -3,14 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Process 0 asks each process for its time, again and again (Cristian's
-// algorithm). The answer was given at some moment of the round trip: taken for
-// its middle, it is wrong by at most half of it, so the fastest one counts.
+// algorithm), and keeps the best answer.
 //
 //===----------------------------------------------------------------------===//
+#include "../../engine/Clocks.h"
 #include "World.h"
 
 #include <ctime>
-#include <limits>
 
 using namespace pprt;
 using namespace pprt::mpi;
@@ -51,19 +50,16 @@ Status MpiWorld::readClocksHere(std::vector<ClockReading> &readings) {
   }
   readings.resize(size_t(size));
   for (uint32_t other = 1; other < uint32_t(size); ++other) {
-    int64_t fastest = std::numeric_limits<int64_t>::max();
+    std::vector<RoundTrip> trips;
     for (int trip = 0; trip < kRoundTrips; ++trip) {
       const int64_t begin = nanoseconds();
       if (Status status = passTime(/*sends=*/true, other, time); !status.ok())
         return status;
       if (Status status = passTime(/*sends=*/false, other, time); !status.ok())
         return status;
-      const int64_t took = nanoseconds() - begin;
-      if (took >= fastest)
-        continue;
-      fastest = took;
-      readings[other] = {*time, *time - (begin + took / 2), (took + 1) / 2};
+      trips.push_back({begin, *time, nanoseconds()});
     }
+    readings[other] = closestReading(trips);
   }
   return {};
 }

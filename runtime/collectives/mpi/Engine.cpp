@@ -56,11 +56,12 @@ Status Engine::initialize() {
           "MPI_Init_thread");
       !status.ok())
     return status;
-  finishes = true;
-  if (provided < MPI_THREAD_SERIALIZED)
+  if (provided < MPI_THREAD_SERIALIZED) {
+    finishes = true; // as all processes do then
     return Status(ExitCode::usage, "expects an MPI that threads may call "
                                    "(MPI_THREAD_SERIALIZED), got level " +
                                        std::to_string(provided));
+  }
   if (Status status =
           check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
                 "MPI_Comm_set_errhandler");
@@ -74,6 +75,7 @@ Status Engine::initialize() {
     return status;
   if (isSet)
     tagLimit = *limit;
+  finishes = true;
   return {};
 }
 
@@ -246,9 +248,7 @@ bool Engine::test() {
   const int code = MPI_Testsome(int(requests.size()), requests.data(), &count,
                                 indices.data(), statuses.data());
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
-    brokenBy = check(code, "MPI_Testsome");
-    for (Client *client : clients)
-      client->failed(brokenBy);
+    breakDown(check(code, "MPI_Testsome"));
     return true;
   }
   if (count <= 0) // MPI_UNDEFINED is negative
@@ -280,13 +280,23 @@ bool Engine::test() {
   return true;
 }
 
+void Engine::breakDown(const Status &status) {
+  if (status.ok())
+    return;
+  brokenBy = status;
+  for (Client *client : clients)
+    client->failed(status);
+  if (clients.empty()) // nobody else is there to tell it
+    printError(status.message());
+}
+
 void Engine::testLeft() {
   size_t kept = 0;
   for (Left &its : left) {
     int isOver = 0;
-    if (!brokenBy.ok() ||
-        MPI_Test(&its.request, &isOver, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-      neverFinish();
+    if (brokenBy.ok())
+      breakDown(check(MPI_Test(&its.request, &isOver, MPI_STATUS_IGNORE),
+                      "MPI_Test"));
     if (!isOver)
       left[kept++] = std::move(its);
   }
@@ -309,7 +319,7 @@ void Engine::rest(bool busy) {
 
 void Engine::add(Client &client) { clients.push_back(&client); }
 
-bool Engine::remove(Client &client, Kept memory) {
+void Engine::remove(Client &client, Kept memory) {
   for (size_t i = 0; i < clients.size(); ++i)
     if (clients[i] == &client)
       clients.erase(clients.begin() + long(i));
@@ -322,16 +332,13 @@ bool Engine::remove(Client &client, Kept memory) {
     }
     listening -= watches[i].listens;
     // Sends cannot be cancelled, and what was matched is not.
-    if (watches[i].listens && brokenBy.ok() &&
-        MPI_Cancel(&requests[i]) != MPI_SUCCESS)
-      neverFinish();
+    if (watches[i].listens && brokenBy.ok())
+      breakDown(check(MPI_Cancel(&requests[i]), "MPI_Cancel"));
     left.push_back({requests[i], memory});
   }
   requests.resize(kept);
   watches.resize(kept);
   testLeft();
-  return std::none_of(left.begin(), left.end(),
-                      [&](const Left &its) { return its.memory == memory; });
 }
 
 void Engine::enter(const char *call, int code, MPI_Request request,

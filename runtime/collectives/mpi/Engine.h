@@ -97,8 +97,8 @@ public:
       client->breathe();
   }
   /// Ends what listens, and calls the client no more; `memory` is all that its
-  /// requests use. Returns whether MPI has ended them all.
-  bool remove(Client &client, Kept memory);
+  /// requests use.
+  void remove(Client &client, Kept memory);
   template <typename Start>
   void watch(const char *call, Client &client, uint64_t name, Start start) {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -154,6 +154,8 @@ private:
   void enter(const char *call, int code, MPI_Request request, Watch watch);
   Status enterLeft(const char *call, int code, MPI_Request request,
                    Kept memory);
+  /// Unless that is ok, MPI itself has failed.
+  void breakDown(const Status &status);
   /// Lets go of what MPI has ended.
   void testLeft();
 

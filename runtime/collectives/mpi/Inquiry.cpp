@@ -17,8 +17,13 @@ static constexpr uint64_t kNote = UINT64_MAX;
 static constexpr uint64_t kStray = UINT64_MAX - 1;
 
 void Inquiry::watch(std::weak_ptr<Watched> watched) {
-  std::lock_guard<std::mutex> lock(mutex);
-  here = std::move(watched);
+  const bool ends = watched.expired();
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    here = std::move(watched);
+  }
+  if (ends)
+    engine.call([] {}); // behind what it may be at
 }
 
 std::shared_ptr<Watched> Inquiry::watched() {
@@ -41,7 +46,10 @@ void Inquiry::open() {
   listen();
 }
 
-bool Inquiry::close() { return engine.remove(*this, mail); }
+Kept Inquiry::close() {
+  engine.remove(*this, mail);
+  return mail;
+}
 
 void Inquiry::listen() {
   engine.listen("MPI_Irecv", *this, kNote, [&](MPI_Request *request) {
@@ -202,6 +210,9 @@ void Inquiry::take(const Note &answer) {
 }
 
 void Inquiry::endRound() {
+  // Since it asked, something may have happened here.
+  if (standstill(question.section).seconds < question.seconds)
+    return;
   if (const std::shared_ptr<Watched> self = watched())
     self->hang(seconds, mail->ranks);
 }

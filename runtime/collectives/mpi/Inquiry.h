@@ -41,8 +41,8 @@ public:
 
   // On the engine's thread.
   void open();
-  /// Returns whether MPI has ended all of its messages.
-  bool close();
+  /// Returns what the messages use that it started.
+  Kept close();
 
 private:
   struct Note {

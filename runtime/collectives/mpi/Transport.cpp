@@ -15,9 +15,10 @@ using namespace pprt::mpi;
 
 /// Of messages that connect, and that tell of a failure.
 static constexpr int kConnectTag = 0, kFailureTag = 1;
-/// Behind what the world waits for a process that does not speak: those that do
-/// answer sooner.
-static constexpr std::chrono::seconds kComing(2);
+/// How long a process that speaks to the world may take to answer an inquiry:
+/// one that has left its session never does. Where the world itself waits less
+/// for a word, it comes first.
+static constexpr std::chrono::seconds kAnswering(30), kComing(2);
 /// Where those of places begin, after the inquiry's.
 static constexpr uint64_t kFirstTag = 4;
 static_assert(kFirstTag > Inquiry::kNoteTag && kFirstTag > Inquiry::kRanksTag);
@@ -26,12 +27,13 @@ static constexpr uint64_t kHeard = UINT64_MAX;
 
 MpiTransport::MpiTransport(std::shared_ptr<Engine> driver,
                            std::shared_ptr<Failures> known,
-                           MPI_Comm communicator,
+                           std::shared_ptr<Communicator> its,
                            std::vector<uint32_t> processes, uint32_t process,
                            const Limits &limits)
-    : engine(std::move(driver)), communicator(communicator),
-      processOf(std::move(processes)), process(process), limits(limits),
-      failures(std::move(known)), age(failures->settled()) {
+    : engine(std::move(driver)), shared(std::move(its)),
+      communicator(shared->handle), processOf(std::move(processes)),
+      process(process), limits(limits), failures(std::move(known)),
+      age(failures->settled()) {
   std::map<uint32_t, uint32_t> counts;
   for (uint32_t home : processOf)
     indexInProcess.push_back(counts[home]++);
@@ -40,7 +42,11 @@ MpiTransport::MpiTransport(std::shared_ptr<Engine> driver,
   if (counts.size() > 1)
     inquiry = std::make_unique<Inquiry>(
         *engine, communicator, process, uint32_t(counts.size()),
-        std::chrono::seconds(limits.silenceSeconds) + kComing,
+        (limits.silenceSeconds == 0
+             ? kAnswering
+             : std::min(kAnswering,
+                        std::chrono::seconds(limits.silenceSeconds))) +
+            kComing,
         [this](const Status &status) { abort(status); });
   engine->call([&] {
     if (inquiry)
@@ -65,11 +71,12 @@ MpiTransport::~MpiTransport() {
   for (const std::unique_ptr<Member> &self : members)
     rest->ofRanks.insert(self->told.memory);
   engine->call([&] {
+    if (inquiry)
+      shared->memory.push_back(inquiry->close());
+    engine->remove(*this, rest);
+    shared->memory.push_back(rest);
     // After a failure others may still send by it.
-    const bool hasEnded = !inquiry || inquiry->close();
-    if (engine->remove(*this, rest) && hasEnded && !failures->hasAny() &&
-        MPI_Comm_free(&communicator) != MPI_SUCCESS)
-      engine->neverFinish();
+    shared->isLeft = !failures->hasAny();
   });
 }
 

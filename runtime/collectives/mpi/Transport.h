@@ -20,6 +20,7 @@
 #define PPRT_COLLECTIVES_MPI_TRANSPORT_H
 
 #include "../inprocess/ThreadTransport.h"
+#include "Communicators.h"
 #include "Engine.h"
 #include "Failures.h"
 #include "Inquiry.h"
@@ -34,9 +35,10 @@ namespace pprt::mpi {
 
 class MpiTransport final : public Transport, private Client {
 public:
-  /// `processOf[rank]`, of the whole mesh. The communicator becomes its own.
+  /// `processOf[rank]`, of the whole mesh. Nobody else uses the communicator.
   MpiTransport(std::shared_ptr<Engine> engine,
-               std::shared_ptr<Failures> failures, MPI_Comm communicator,
+               std::shared_ptr<Failures> failures,
+               std::shared_ptr<Communicator> communicator,
                std::vector<uint32_t> processOf, uint32_t process,
                const Limits &limits);
   ~MpiTransport() override;
@@ -97,9 +99,10 @@ private:
   Status exchangeBytes(const std::vector<uint32_t> &processes);
 
   const std::shared_ptr<Engine> engine;
-  std::atomic<uint64_t> messages{0};  ///< that have ended
-  inprocess::ThreadTransport threads; ///< of meetings that are all here
-  MPI_Comm communicator;
+  std::atomic<uint64_t> messages{0};          ///< that have ended
+  inprocess::ThreadTransport threads;         ///< of meetings that are all here
+  const std::shared_ptr<Communicator> shared; ///< told when it is done
+  const MPI_Comm communicator;
   const std::vector<uint32_t> processOf;
   std::vector<uint32_t> indexInProcess; ///< of each rank
   uint32_t ranksPerProcess = 1;

@@ -6,13 +6,13 @@
 #include "World.h"
 #include "Letter.h"
 #include "Transport.h"
+#include "pprt/Processor.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <fcntl.h>
 #include <sched.h>
 #include <thread>
 #include <unistd.h>
@@ -77,7 +77,8 @@ Status MpiWorld::open() {
           check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
       !status.ok())
     return status;
-  if (Status status = duplicate(MPI_COMM_WORLD, control); !status.ok())
+  if (Status status = communicators.duplicate(MPI_COMM_WORLD, control);
+      !status.ok())
     return status;
   if (Status status = shareCores(); !status.ok())
     return status;
@@ -90,42 +91,15 @@ Status MpiWorld::open() {
   return failures->first();
 }
 
-/// A communicator of its own.
-Status MpiWorld::duplicate(MPI_Comm from, MPI_Comm &to) {
-  const auto made = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
-  if (Status status = engine->wait("MPI_Comm_idup", made,
-                                   [&](MPI_Request *request) {
-                                     return MPI_Comm_idup(from, made.get(),
-                                                          request);
-                                   });
-      !status.ok())
-    return status;
-  to = *made;
-  return check(MPI_Comm_set_errhandler(to, MPI_ERRORS_RETURN),
-               "MPI_Comm_set_errhandler");
-}
-
 /// Where a process may run.
 namespace {
 struct Seat {
-  char host[64];
+  char machine[64];
   cpu_set_t cores;
 };
 } // namespace
 
-/// What no two machines share, whatever they are called, and all containers of
-/// one do: the number that a kernel draws when it starts.
-static void nameMachine(char *name, size_t size) {
-  const int file = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY);
-  const ssize_t length = file < 0 ? 0 : ::read(file, name, size - 1);
-  if (file >= 0)
-    ::close(file);
-  if (length <= 0)
-    gethostname(name, size - 1);
-}
-
-/// Counts the processes of this host that may use a core of this one's, and
-/// finds out who shares a host.
+/// Counts the processes of this machine that may use a core of this one's.
 Status MpiWorld::shareCores() {
   struct Seats {
     Seat mine = {};
@@ -133,7 +107,8 @@ Status MpiWorld::shareCores() {
   };
   const auto seats = std::make_shared<Seats>();
   Seat &mine = seats->mine;
-  nameMachine(mine.host, sizeof(mine.host));
+  const std::string machine = machineId();
+  machine.copy(mine.machine, sizeof(mine.machine) - 1);
   // Of more cores than the set has places nothing is known.
   if (sched_getaffinity(0, sizeof(mine.cores), &mine.cores) != 0)
     std::memset(&mine.cores, 0xff, sizeof(mine.cores));
@@ -151,16 +126,10 @@ Status MpiWorld::shareCores() {
       std::count_if(seats->all.begin(), seats->all.end(), [&](const Seat &s) {
         cpu_set_t both;
         CPU_AND(&both, &mine.cores, &s.cores);
-        return std::strcmp(mine.host, s.host) == 0 && CPU_COUNT(&both) > 0;
+        return std::strcmp(mine.machine, s.machine) == 0 &&
+               CPU_COUNT(&both) > 0;
       });
   cores = pprt::coreCount() / unsigned(std::max<long>(sharers, 1));
-  for (const Seat &seat : seats->all)
-    hosts.push_back(uint32_t(std::find_if(seats->all.begin(), seats->all.end(),
-                                          [&](const Seat &other) {
-                                            return std::strcmp(seat.host,
-                                                               other.host) == 0;
-                                          }) -
-                             seats->all.begin()));
   return {};
 }
 
@@ -185,13 +154,18 @@ bool MpiWorld::sayGoodbye() {
   (*failed)[0] = failures->hasAny();
   isWaiting = true;
   waitsAt = std::chrono::steady_clock::now();
-  const Status status =
+  Status status =
       engine->wait("MPI_Iallreduce", failed, [&](MPI_Request *request) {
         return MPI_Iallreduce(&(*failed)[0], &(*failed)[1], 1, MPI_INT, MPI_MAX,
                               control, request);
       });
+  const bool isWell = status.ok() && (*failed)[1] == 0;
+  if (isWell)
+    status = communicators.freeDone(control);
   isWaiting = false;
-  return status.ok() && (*failed)[1] == 0;
+  if (!status.ok() && (*failed)[0] == 0) // nobody agrees on it any more
+    printError(status.message());
+  return isWell && status.ok();
 }
 
 //===----------------------------------------------------------------------===//
@@ -377,12 +351,13 @@ Expected<std::unique_ptr<Transport>> MpiWorld::transport(uint32_t worldSize) {
                   "expects at most as many processes as ranks, " +
                       std::to_string(worldSize) + ", got " +
                       std::to_string(size) + " of mpirun -n");
-  MPI_Comm own = MPI_COMM_NULL;
-  if (Status status = together([&] { return duplicate(control, own); });
+  std::shared_ptr<Communicator> own;
+  if (Status status =
+          together([&] { return communicators.make(control, own); });
       !status.ok())
     return status;
   return std::unique_ptr<Transport>(std::make_unique<MpiTransport>(
-      engine, failures, own, homes(worldSize), process(), limits));
+      engine, failures, std::move(own), homes(worldSize), process(), limits));
 }
 
 //===----------------------------------------------------------------------===//
@@ -442,7 +417,7 @@ void MpiWorld::completed(uint64_t name) {
   // it itself. serve() may not have noticed yet.
   const auto now = std::chrono::steady_clock::now();
   if (now < wokeAt + kPatience || now > servedAt + kBetweenBeats)
-    return;
+    return awaitNotice(); // another may follow
   endAll(unpackLetter(mail->notice));
 }
 
@@ -475,10 +450,13 @@ void MpiWorld::breathe() {
 }
 
 bool MpiWorld::serve() {
-  // What was not heard while this process itself was stopped is no silence.
+  // What was not heard while this process itself was stopped, or at long work,
+  // is no silence.
   const auto now = std::chrono::steady_clock::now();
-  if (now > servedAt + kBetweenBeats)
-    heardAt = wokeAt = now;
+  if (now > servedAt + kBetweenBeats) {
+    heardAt = std::min(now, heardAt + (now - servedAt));
+    wokeAt = now;
+  }
   servedAt = now;
   breathe();
   if (isBlocked())

@@ -14,6 +14,7 @@
 #ifndef PPRT_COLLECTIVES_MPI_WORLD_H
 #define PPRT_COLLECTIVES_MPI_WORLD_H
 
+#include "Communicators.h"
 #include "Engine.h"
 #include "Failures.h"
 #include "Model.h"
@@ -29,7 +30,6 @@ public:
   uint32_t process() const override { return uint32_t(rank); }
   uint32_t processCount() const override { return uint32_t(size); }
   unsigned coreCount() const override { return cores; }
-  uint32_t hostOf(uint32_t process) const override { return hosts[process]; }
   Status broadcast(std::vector<std::byte> &bytes) override;
   Expected<std::vector<std::vector<std::byte>>>
   gather(std::vector<std::byte> mine) override;
@@ -58,7 +58,6 @@ private:
   Status broadcastFrom(int root, std::vector<std::byte> &bytes);
   Status gatherHere(std::vector<std::byte> mine,
                     std::vector<std::vector<std::byte>> &all);
-  Status duplicate(MPI_Comm from, MPI_Comm &to);
   Status agreeHere(const Status &mine, bool interrupted, Verdict &verdict);
   void awaitNotice();
   void awaitBeat();
@@ -86,11 +85,11 @@ private:
   void failed(const Status &status) override { fail(status); }
 
   const std::shared_ptr<Engine> engine;
+  Communicators communicators{*engine}; ///< of transports
   const Limits limits;
   MPI_Comm control = MPI_COMM_NULL;
   int rank = 0, size = 1;
   unsigned cores = 1;
-  std::vector<uint32_t> hosts; ///< by process, the first one of its host
   /// What MPI may write.
   struct Mail {
     std::vector<std::byte> notice; ///< a failure that another process tells of

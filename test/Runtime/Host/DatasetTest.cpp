@@ -246,18 +246,21 @@ TEST_F(FilesTest, RowsOfABatch) {
     const auto whole = openDataset(data, tensors, 7),
                part = openDataset(data, tensors, 7);
     ASSERT_TRUE(whole && part) << whole.status().message();
-    for (const pprt::RowRange rows :
-         {pprt::RowRange{1, 3}, {0, 1}, {2, 2}, {0, 3}})
+    pprt::Rows apart(0, 1);
+    apart.add({2, 3});
+    for (const pprt::Rows &rows :
+         {pprt::Rows(1, 3), pprt::Rows(), pprt::Rows(0, 3), apart})
       for (size_t tensor : {0, 1})
         for (uint64_t step : {0, 1, 5}) {
           (*part)->keepRows(tensor, rows);
-          std::vector<int32_t> all(12), some(rows.size() * 4);
+          std::vector<int32_t> all(12), some(rows.count() * 4), expected;
           ASSERT_TRUE((*whole)->read(step, tensor, all.data()).ok());
           ASSERT_TRUE((*part)->read(step, tensor, some.data()).ok());
-          EXPECT_EQ(some, std::vector<int32_t>(
-                              all.begin() + ptrdiff_t(rows.begin * 4),
-                              all.begin() + ptrdiff_t(rows.end * 4)))
-              << data;
+          for (const pprt::RowRange &range : rows.ranges())
+            expected.insert(expected.end(),
+                            all.begin() + ptrdiff_t(range.begin * 4),
+                            all.begin() + ptrdiff_t(range.end * 4));
+          EXPECT_EQ(some, expected) << data << " " << rows.print();
         }
   }
 }

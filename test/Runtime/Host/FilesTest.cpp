@@ -48,6 +48,24 @@ TEST_F(FilesTest, PipesAreReadAsFiles) {
       std::string::npos);
 }
 
+/// Of one size, by the first MiB and by the last one.
+TEST_F(FilesTest, FingerprintsTellFilesApart) {
+  const auto fingerprint = [&](const std::string &content) {
+    const auto file = InputFile::open(put("a", content));
+    return *file->fingerprint();
+  };
+  const std::string content(3 << 20, 'a');
+  for (size_t at :
+       {size_t(0), content.size() - (1 << 20), content.size() - 1}) {
+    std::string other = content;
+    other[at] = 'b';
+    EXPECT_NE(fingerprint(other), fingerprint(content)) << at;
+  }
+  EXPECT_NE(fingerprint("a"), fingerprint("b"));
+  EXPECT_NE(fingerprint(content + "a"), fingerprint(content));
+  EXPECT_EQ(fingerprint(content), fingerprint(content));
+}
+
 TEST_F(FilesTest, KnowsAFileByAnyPath) {
   const std::string file = put("a", "1");
   std::filesystem::create_symlink("a", path("link"));

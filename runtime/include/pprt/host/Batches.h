@@ -45,7 +45,7 @@ public:
   /// Fails (io) when the data cannot be read.
   Status read(uint64_t step, Batch &batch) const;
   /// What read() gives, by position in a batch.
-  const std::vector<RowRange> &rows() const { return kept; }
+  const std::vector<Rows> &rows() const { return kept; }
 
   /// Names, by position in a batch.
   const std::vector<std::string> &names() const { return inputNames; }
@@ -57,14 +57,14 @@ private:
   std::vector<std::string> inputNames;
   // By position in a batch.
   std::vector<uint32_t> arguments;
-  std::vector<RowRange> kept;
+  std::vector<Rows> kept;
   std::vector<uint64_t> rowBytes;
 };
 
 /// Hands `batch` to the session, which reads it in its next call: of each input
 /// these rows, or all if none are given.
 Status setBatch(Session &session, const Batch &batch,
-                const std::vector<RowRange> &rows = {});
+                const std::vector<Rows> &rows = {});
 
 } // namespace pprt::host
 #pragma GCC visibility pop

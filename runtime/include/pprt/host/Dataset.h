@@ -19,7 +19,7 @@
 #define PPRT_HOST_DATASET_H
 
 #include "pprt/Ppx.h"
-#include "pprt/Session.h"
+#include "pprt/Rows.h"
 #include "pprt/Status.h"
 
 #include <cstdint>
@@ -51,7 +51,7 @@ public:
 
   /// From now on read() gives these rows of a tensor alone, and reads no
   /// others.
-  void keepRows(size_t tensor, RowRange rows) { this->rows[tensor] = rows; }
+  void keepRows(size_t tensor, const Rows &rows) { this->rows[tensor] = rows; }
 
   /// Writes the batch of `step` for the tensor with this index, row-major, to
   /// `out`. Failures are io and name the file.
@@ -67,7 +67,7 @@ protected:
   /// Elements of a row, and of all rows that are kept.
   uint64_t rowElements(size_t tensor) const;
   uint64_t keptElements(size_t tensor) const {
-    return rows[tensor].size() * rowElements(tensor);
+    return rows[tensor].count() * rowElements(tensor);
   }
   /// Fills those with zeros.
   Status zero(size_t tensor, void *out) const;
@@ -77,7 +77,7 @@ protected:
                     const void *data) const;
 
   std::vector<DataTensor> tensors;
-  std::vector<RowRange> rows; ///< that are kept, by tensor
+  std::vector<Rows> rows; ///< that are kept, by tensor
 };
 
 /// Opens the data set that `specification` (the value of `--data`) names and

@@ -1,0 +1,54 @@
+//===- Rows.h - some rows of a batch ----------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A row is an index of a batch's first dimension. What the ranks of one process
+// load lies apart when the batch is cut into micro-batches before it is spread
+// over ranks: with two of each, rank 0 loads the first and the third quarter.
+// Buffers with some rows of a batch hold them packed, in ascending order.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ROWS_H
+#define PPRT_ROWS_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#pragma GCC visibility push(default)
+namespace pprt {
+
+/// Rows begin to end - 1.
+struct RowRange {
+  uint64_t begin = 0, end = 0;
+
+  uint64_t size() const { return end - begin; }
+};
+
+class Rows {
+public:
+  Rows() = default;
+  /// Rows begin to end - 1.
+  Rows(uint64_t begin, uint64_t end) { add({begin, end}); }
+
+  void add(RowRange range);
+
+  /// Ascending; between any two of them there are rows that are not of it.
+  const std::vector<RowRange> &ranges() const { return its; }
+  uint64_t count() const;
+  bool contains(const Rows &others) const;
+  /// How many rows before `row` are not of it: what a row's index exceeds its
+  /// place in a packed buffer by.
+  uint64_t skippedBefore(uint64_t row) const;
+
+  /// "0 to 4, 8 to 12", ends excluded; "none".
+  std::string print() const;
+
+private:
+  std::vector<RowRange> its;
+};
+
+} // namespace pprt
+#pragma GCC visibility pop
+
+#endif // PPRT_ROWS_H

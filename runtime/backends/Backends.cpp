@@ -6,22 +6,45 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Backends.h"
+#include "cuda/Plugin.h"
 #include "null/Null.h"
+#include "pprt/Processor.h"
 #include "pprt/Session.h"
 
 using namespace pprt;
 
 namespace {
+using Made = Expected<std::unique_ptr<Device>>;
+
 struct Backend {
   /// As deviceNames(), --device and reports have it.
   const char *name;
-  std::unique_ptr<Device> (*make)(const cpu::DeviceOptions &options);
+  Expected<std::unique_ptr<Device>> (*make)(const cpu::DeviceOptions &options);
+  Expected<std::string> (*processor)(); ///< deviceProcessor()
 };
 } // namespace
 
 static constexpr Backend backends[] = {
-    {"cpu", cpu::makeDevice},
-    {"null", [](const cpu::DeviceOptions &) { return null::makeDevice(); }},
+    {"cpu",
+     [](const cpu::DeviceOptions &options) -> Made {
+       return cpu::makeDevice(options);
+     },
+     [] { return Expected<std::string>(processorLevel()); }},
+    {"cuda",
+     [](const cpu::DeviceOptions &) -> Made {
+       Expected<cuda::OpenedDevice> opened = cuda::openDevice();
+       if (!opened)
+         return opened.status();
+       return std::move(opened->device);
+     },
+     [] {
+       Expected<cuda::OpenedDevice> opened = cuda::openDevice();
+       return opened ? Expected<std::string>(opened->processor)
+                     : opened.status();
+     }},
+    {"null",
+     [](const cpu::DeviceOptions &) -> Made { return null::makeDevice(); },
+     [] { return Expected<std::string>(processorLevel()); }},
 };
 
 std::vector<std::string> pprt::deviceNames() {
@@ -31,14 +54,24 @@ std::vector<std::string> pprt::deviceNames() {
   return names;
 }
 
-Expected<std::unique_ptr<Device>>
-pprt::makeDevice(const std::string &name, const cpu::DeviceOptions &options) {
+static Expected<const Backend *> findBackend(const std::string &name) {
   std::string known;
   for (const Backend &backend : backends) {
     if (name == backend.name)
-      return backend.make(options);
+      return &backend;
     known += (known.empty() ? "" : " or ") + std::string(backend.name);
   }
   return Status(ExitCode::usage,
                 "expects the device " + known + ", got '" + name + "'");
+}
+
+Expected<std::unique_ptr<Device>>
+pprt::makeDevice(const std::string &name, const cpu::DeviceOptions &options) {
+  Expected<const Backend *> backend = findBackend(name);
+  return backend ? (*backend)->make(options) : backend.status();
+}
+
+Expected<std::string> pprt::deviceProcessor(const std::string &name) {
+  Expected<const Backend *> backend = findBackend(name);
+  return backend ? (*backend)->processor() : backend.status();
 }

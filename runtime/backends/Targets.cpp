@@ -32,6 +32,15 @@ const Target *pprt::findTarget(const std::string &name) {
   return nullptr;
 }
 
+const Target *pprt::bestTarget(const std::string &level) {
+  const Target *best = nullptr;
+  for (const auto &target : allTargets())
+    if (runsOn(target->processor(), level) &&
+        (!best || runsOn(best->processor(), target->processor())))
+      best = target.get();
+  return best;
+}
+
 std::vector<std::string> pprt::targetNames() {
   std::vector<std::string> names = {"cpu"};
   for (const std::string &level : processorLevels())

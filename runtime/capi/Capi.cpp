@@ -15,6 +15,7 @@
 #include "pprt/host/Parameters.h"
 #include "pprt/pprt.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -190,10 +191,17 @@ void pprt_watch(pprt_world *world, pprt_is_interrupted isInterrupted,
 // From artifact to session
 //===----------------------------------------------------------------------===//
 
-/// What the caller knows of the options; the rest is as by default.
-static Expected<SessionOptions> read(const pprt_options *given) {
+/// What the caller knows of the options; the rest is as by default. The world
+/// is read as far as it is known, whatever else is wrong.
+static Status read(const pprt_options *given, SessionOptions &options) {
   pprt_options known = {};
   if (given) {
+    // A size that no version can have is not to be believed.
+    constexpr size_t largest = 4096;
+    if (given->size <= largest && given->size % alignof(pprt_options) == 0)
+      std::memcpy(&known, given, std::min<size_t>(given->size, sizeof(known)));
+    if (known.world)
+      options.world = known.world->world;
     const std::string expects = "pprt_options expects in `size` its bytes, "
                                 "sizeof(pprt_options), ",
                       got = "got " + std::to_string(given->size);
@@ -207,7 +215,6 @@ static Expected<SessionOptions> read(const pprt_options *given) {
                         ", " + got +
                         ": the program was compiled with the header of a later "
                         "version than the library's, " PPRT_VERSION);
-    std::memcpy(&known, given, given->size);
   }
   // What is longer overflows clocks.
   constexpr double longest = 1e9;
@@ -217,17 +224,14 @@ static Expected<SessionOptions> read(const pprt_options *given) {
                   "hang_timeout_seconds expects at most 1e9, or less than 0, "
                   "which is never, got " +
                       std::to_string(seconds));
-  SessionOptions options;
   options.threadsPerRank = known.threads_per_rank;
   // There it is 0 that is never.
   if (seconds != 0)
     options.hangTimeoutSeconds = seconds < 0 ? 0 : seconds;
   if (known.device)
     options.device = known.device;
-  if (known.world)
-    options.world = known.world->world;
   options.isInterrupted = asking(known.is_interrupted, known.user);
-  return options;
+  return {};
 }
 
 /// Whoever opens waits for all others: they must not have given up.
@@ -236,26 +240,35 @@ static Status agree(const SessionOptions &options, const Status &mine) {
                        : mine;
 }
 
-static int open(Expected<ppx::ArtifactT> loaded, const std::string &name,
+/// `load` takes an ImageChoice.
+template <typename Load>
+static int open(const Load &load, const std::string &name,
                 const pprt_options *given, pprt_session **session) {
-  const Expected<SessionOptions> options = read(given);
-  if (!options)
-    return report(options.status());
-  Status status = loaded.status();
-  if (loaded) {
+  SessionOptions options;
+  Status status = read(given, options);
+  ImageChoice choice;
+  if (status.ok()) {
+    Expected<std::string> level = deviceProcessor(options.device);
+    status = level.status();
+    if (level)
+      choice.level = *level;
+  }
+  Expected<ppx::ArtifactT> loaded =
+      status.ok() ? load(choice) : Expected<ppx::ArtifactT>(status);
+  if (status = loaded.status(); status.ok()) {
     status = checkArtifact(*loaded).status();
     status = Status(status.code(), name + ": " + status.message());
   }
-  if (status = agree(*options, status); !status.ok())
+  if (status = agree(options, status); !status.ok())
     return report(status);
   auto artifact = std::make_shared<const ppx::ArtifactT>(std::move(*loaded));
   Expected<std::unique_ptr<Session>> created =
-      Session::create(artifact, *options);
+      Session::create(artifact, options);
   if (!created)
     return report(Status(created.status().code(),
                          name + ": " + created.status().message()));
   auto opened = std::make_unique<pprt_session>();
-  opened->world = options->world;
+  opened->world = options.world;
   opened->session = std::move(*created);
   opened->hasValues.resize(artifact->arguments.size());
   *session = opened.release();
@@ -268,7 +281,9 @@ int pprt_open(const char *path, const pprt_options *options,
     if (!path || !session)
       return refuseNull("a path and a place for the session");
     *session = nullptr;
-    return open(loadArtifact(path), path, options, session);
+    return open(
+        [&](const ImageChoice &choice) { return loadArtifact(path, choice); },
+        path, options, session);
   });
 }
 
@@ -288,7 +303,11 @@ int pprt_open_bytes(const void *bytes, size_t size, const pprt_options *options,
     if (size > 0)
       std::memcpy(copy.get(), bytes, size);
     const std::string name = "artifact";
-    return open(parseArtifact(copy.get(), size, name), name, options, session);
+    return open(
+        [&](const ImageChoice &choice) {
+          return parseArtifact(copy.get(), size, name, choice);
+        },
+        name, options, session);
   });
 }
 

@@ -10,6 +10,18 @@
 
 using namespace pprt;
 
+ClockReading pprt::closestReading(const std::vector<RoundTrip> &trips) {
+  const auto took = [](const RoundTrip &trip) {
+    return trip.heard - trip.asked;
+  };
+  const RoundTrip best = *std::min_element(
+      trips.begin(), trips.end(), [&](const RoundTrip &a, const RoundTrip &b) {
+        return took(a) < took(b);
+      });
+  return {best.answer, best.answer - (best.asked + took(best) / 2),
+          (took(best) + 1) / 2};
+}
+
 void Clocks::add(std::vector<ClockReading> readings) {
   last = std::move(readings);
   if (first.empty())

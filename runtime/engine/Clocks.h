@@ -14,6 +14,16 @@
 
 namespace pprt {
 
+/// What a process answered to "how late is it?", and when it was asked and
+/// heard by the clock of process 0. In nanoseconds.
+struct RoundTrip {
+  int64_t asked, answer, heard;
+};
+
+/// The answer was given at some moment of its round trip: taken for the middle
+/// of that, it is wrong by at most half of it, so the fastest one counts.
+ClockReading closestReading(const std::vector<RoundTrip> &trips);
+
 class Clocks {
 public:
   void add(std::vector<ClockReading> readings);

@@ -10,7 +10,7 @@
 // The order of calls: load() the artifact, prepare() its kernels, allocate()
 // memory, then on the thread that will use it stream(), then bind() and write
 // for what is launched every step. Addresses are the device's: the host reaches
-// what is behind them only where Memory::host() says so.
+// what is behind them itself only where Memory::host() says so, else by copies.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_DEVICE_H
@@ -20,6 +20,7 @@
 #include "pprt/AllocationCounter.h"
 #include "pprt/Execution.h"
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,19 @@ public:
   virtual uint64_t size() const = 0;
   /// Where the host finds the same bytes; null where it cannot.
   virtual std::byte *host() const = 0;
+  /// Whether what is written can be read again: a device that only counts keeps
+  /// nothing.
+  virtual bool keepsValues() const { return host() != nullptr; }
+  /// Copies `bytes` from `offset` on, behind all that streams have returned
+  /// from. Assumes that values are kept.
+  virtual Status read(std::byte *to, uint64_t offset, uint64_t bytes) const {
+    std::memcpy(to, host() + offset, bytes);
+    return {};
+  }
+  virtual Status write(uint64_t offset, const std::byte *from, uint64_t bytes) {
+    std::memcpy(host() + offset, from, bytes);
+    return {};
+  }
   /// The end of the highest byte that was ever written; 0 if nobody measures.
   virtual uint64_t writtenBytes() const = 0;
 };
@@ -85,12 +99,21 @@ public:
   virtual Status write(std::byte *to, const void *from, uint64_t bytes) = 0;
 };
 
+/// Memory that arenas of several processes may share.
+struct MemoryPool {
+  std::string id;        ///< the same for all who share it, and for nobody else
+  std::string name;      ///< "the memory of ..."
+  uint64_t capacity = 0; ///< bytes that all their arenas may have
+};
+
 class Device {
 public:
   virtual ~Device() = default;
 
-  /// Bytes that the arenas of one process may have in all.
-  virtual uint64_t capacity() const = 0;
+  /// As reports name it, and where it is only played, that.
+  virtual std::string name() const = 0;
+  /// Where its arenas are.
+  virtual MemoryPool pool() const = 0;
 
   /// Makes the code of an artifact ready. Fails (badArtifact) if it is for
   /// another processor.

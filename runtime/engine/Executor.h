@@ -45,11 +45,16 @@ public:
 
   // Between sections, of ranks of this process.
 
-  using Bytes = std::function<void(std::byte *)>;
-  /// Gives a slot's bytes to `visit`, to read and to write. Does nothing on a
-  /// device that keeps no values.
-  virtual void visitSlot(uint32_t rank, uint32_t slot, const Bytes &visit) = 0;
-  /// Whether the device keeps values that the host can reach.
+  // These fail (device) where a copy does, and do nothing on a device that
+  // keeps no values.
+  /// Gives a slot's bytes to `visit`.
+  virtual Status
+  readSlot(uint32_t rank, uint32_t slot,
+           const std::function<void(const std::byte *)> &visit) = 0;
+  /// Has `fill` write all of a slot's bytes.
+  virtual Status writeSlot(uint32_t rank, uint32_t slot,
+                           const std::function<void(std::byte *)> &fill) = 0;
+  /// Whether the device keeps values.
   virtual bool keepsValues() const = 0;
   /// By instruction of the section's list; of the section's last run.
   virtual const std::vector<InstructionTime> &times(uint32_t rank,

@@ -13,7 +13,7 @@ using namespace pprt;
 
 HostBuffers::HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh)
     : artifact(artifact), mesh(mesh), ranks(artifact, this->mesh),
-      inputs(artifact.arguments.size()), inputBegin(artifact.arguments.size()) {
+      inputs(artifact.arguments.size()), inputRows(artifact.arguments.size()) {
   for (const std::unique_ptr<ppx::ArgumentT> &argument : artifact.arguments)
     arguments.emplace_back(*argument, artifact);
   for (const std::unique_ptr<ppx::OutputT> &output : artifact.outputs) {
@@ -56,8 +56,11 @@ Status HostBuffers::load(uint32_t rank, const ppx::InstructionT &instruction,
   const auto &input = inputs[instruction.binding];
   if (!input)
     return lacksBatch(*artifact.arguments[instruction.binding]);
-  tensor.scatter(tensor.origin(mesh, rank, instruction.micro_batch),
-                 input->data(), slot, inputBegin[instruction.binding]);
+  const ShardedTensor::Index origin =
+      tensor.origin(mesh, rank, instruction.micro_batch);
+  // A shard's rows follow each other, so all of them are in one range.
+  tensor.scatter(origin, input->data(), slot,
+                 inputRows[instruction.binding].skippedBefore(origin.front()));
   return {};
 }
 

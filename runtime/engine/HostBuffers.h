@@ -14,6 +14,7 @@
 #include "Executor.h"
 #include "Shards.h"
 #include "pprt/Ranks.h"
+#include "pprt/Rows.h"
 
 #include <array>
 
@@ -47,8 +48,7 @@ public:
   std::vector<ShardedTensor> arguments, outputs;
   /// By argument. Copies: a thread that is stuck may read them at any time.
   std::vector<std::optional<std::vector<std::byte>>> inputs;
-  /// By argument, the byte of the batch with which `inputs` begins.
-  std::vector<uint64_t> inputBegin;
+  std::vector<Rows> inputRows; ///< by argument, what of it `inputs` has
   std::vector<std::vector<std::byte>> outputValues; ///< by output
 
 private:

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "../backends/Backends.h"
 #include "LoadedRows.h"
+#include "Pools.h"
 #include "SessionState.h"
 #include "Staging.h"
 #include "polled/PolledExecutor.h"
@@ -73,6 +74,9 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   if (!created)
     return created.status();
   const std::shared_ptr<Transport> transport = std::move(*created);
+  if (Status status = state->agree(state->checkMemory(transport->model()));
+      !status.ok())
+    return status;
   // Whoever connects waits for all others: they must not have given up.
   if (Status status = state->agree(state->start(options, transport));
       !status.ok())
@@ -133,43 +137,19 @@ Status Session::State::makeDevice(const SessionOptions &options) {
                                          : std::max(1u, cores / range.size());
   Expected<std::unique_ptr<Device>> made =
       pprt::makeDevice(options.device, {options.resolver, threads, spins()});
-  deviceName = options.device;
-  if (made)
-    device = std::move(*made);
-  return made.status();
+  if (!made)
+    return made.status();
+  device = std::move(*made);
+  deviceName = device->name();
+  return {};
 }
 
-/// The system grants more than it has, and then kills a process. Every process
-/// knows what all want, so all of a host find the same.
+/// Collective.
 Status Session::State::checkMemory(const TransportModel &model) const {
-  const uint64_t capacity = device->capacity();
-  uint64_t all = 0, ranks = 0;
-  std::string wants;
-  uint32_t sharers = 0;
-  for (uint32_t process = 0; process < world->processCount(); ++process) {
-    if (world->hostOf(process) != world->hostOf(world->process()))
-      continue;
-    const RankRange its = world->ranksOf(process, host->mesh.worldSize());
-    uint64_t bytes = 0;
-    for (const Staging &staging : layOutStaging(host->ranks, its, model))
-      bytes += staging.end;
-    wants += (sharers++ ? ", process " : "process ") + std::to_string(process) +
-             ": " + std::to_string(bytes);
-    // Their sum may not fit a number.
-    all = bytes > UINT64_MAX - all ? UINT64_MAX : all + bytes;
-    ranks += its.size();
-  }
-  if (all <= capacity)
-    return {};
-  return Status(
-      ExitCode::outOfMemory,
-      "expects arenas of at most " + std::to_string(capacity) +
-          " bytes in all, the memory of this machine, got " +
-          std::to_string(all) + " bytes for " + std::to_string(ranks) +
-          (ranks == 1 ? " rank" : " ranks") +
-          (sharers > 1 ? " in processes of one host (" + wants + ")" : "") +
-          "; give a smaller model or batch" +
-          (sharers > 1 ? ", or more hosts" : ""));
+  std::vector<uint64_t> arenas;
+  for (const Staging &staging : layOutStaging(host->ranks, range, model))
+    arenas.push_back(staging.end);
+  return checkPool(*world, device->pool(), arenas);
 }
 
 Status Session::State::start(const SessionOptions &options,
@@ -180,8 +160,6 @@ Status Session::State::start(const SessionOptions &options,
                                         " threads in one process, got " +
                                         std::to_string(range.size()) +
                                         " ranks of " + std::to_string(threads));
-  if (Status status = checkMemory(transport->model()); !status.ok())
-    return status;
   if (Status status = device->load(*artifact); !status.ok())
     return status;
   polled::Options mine;

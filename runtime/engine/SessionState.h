@@ -36,8 +36,8 @@ struct Session::State {
   unsigned threads = 1, cores = 1;
   Phase phase = Phase::opened;
   int64_t steps = 0;
-  std::vector<RowRange> inputRows; ///< by argument
-  Status failure;                  ///< the first of all processes
+  std::vector<Rows> inputRows; ///< by argument, that ranks here load
+  Status failure;              ///< the first of all processes
   uint64_t leads = 0; ///< how the others call this session, if it leads
   /// By rank, what other processes have measured.
   std::vector<Measurements> collected;
@@ -79,13 +79,14 @@ struct Session::State {
   Status checkBound(uint32_t argument, const void *values, uint64_t bytes,
                     uint64_t skipped = 0) const;
   Status checkStopped() const;
-  /// Calls f(rank, slot, origin) for every shard here of a parameter or state.
+  /// Calls f(rank, slot, origin) for every shard here of a parameter or state,
+  /// until one fails.
   template <typename Function>
-  void forEachShard(uint32_t argument, Function &&f) const;
-  /// Calls f(bytes, origin) for every different shard here, and copies what it
-  /// leaves there to others that hold the same.
+  Status forEachShard(uint32_t argument, Function &&f) const;
+  /// Calls f(bytes, origin) for every different shard here, which fills it, and
+  /// copies it to others that hold the same.
   template <typename Function>
-  void forEachCopy(uint32_t argument, Function &&f) const;
+  Status forEachCopy(uint32_t argument, Function &&f) const;
   /// Who has a part of it, each part once.
   struct Holder {
     uint32_t rank, slot;

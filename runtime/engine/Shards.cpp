@@ -109,12 +109,14 @@ std::vector<ElementRun> ShardedTensor::runs(const Index &origin,
 }
 
 void ShardedTensor::scatter(const Index &origin, const std::byte *global,
-                            std::byte *shard, uint64_t begin) const {
+                            std::byte *shard, uint64_t skippedRows) const {
+  const uint64_t all = shape.empty() ? 1 : shape.front(),
+                 skipped = all == 0 ? 0 : globalBytes() / all * skippedRows;
   const uint64_t rowBytes = (extent.empty() ? 1 : extent.back()) * width;
   forEachRow(origin, [&](uint64_t from, uint64_t to, uint64_t real) {
     const uint64_t bytes = real * width;
     if (bytes != 0)
-      std::memcpy(shard + to, global + (from - begin), bytes);
+      std::memcpy(shard + to, global + (from - skipped), bytes);
     std::memset(shard + to + bytes, 0, rowBytes - bytes);
   });
 }

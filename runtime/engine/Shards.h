@@ -48,9 +48,9 @@ public:
   /// after another in both tensors; padding is set to zeros.
   std::vector<ElementRun> runs(const Index &origin, std::byte *shard) const;
   /// Fills the shard at `origin` from the global buffer, padding with zeros.
-  /// That begins with byte `begin` of the tensor.
+  /// That lacks `skippedRows` of the rows before the shard's.
   void scatter(const Index &origin, const std::byte *global, std::byte *shard,
-               uint64_t begin = 0) const;
+               uint64_t skippedRows = 0) const;
   /// Copies the real elements of the shard at `origin` to the global buffer.
   void gather(const Index &origin, const std::byte *shard,
               std::byte *global) const;

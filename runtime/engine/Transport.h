@@ -92,6 +92,7 @@ public:
   /// long one is not taken for one that stands still.
   virtual uint64_t progress() const { return 0; }
   /// Of whom other processes may want to know whether nothing happens here.
+  /// After watch({}) nobody asks any more, or holds whom they asked.
   virtual void watch(std::weak_ptr<Watched> watched) { (void)watched; }
   /// From any thread: in section number `section` nothing has happened here for
   /// `seconds`. Asks all processes whether it is so there, and tells the

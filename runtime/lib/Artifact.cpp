@@ -274,8 +274,10 @@ pprt::chooseImage(const std::vector<std::unique_ptr<ppx::ImageEntryT>> &images,
                                        "'");
   const std::string level =
       choice.level.empty() ? std::string("cpu") : choice.level;
-  return Status(ExitCode::badArtifact,
-                "expects an image that processors of level " +
+  const bool isGpu = level.compare(0, 3, "sm_") == 0;
+  return Status(isGpu ? ExitCode::device : ExitCode::badArtifact,
+                "expects an image that " +
+                    std::string(isGpu ? "GPUs" : "processors") + " of level " +
                     (choice.level.empty() ? "none" : choice.level) +
                     " run, got those for " + targets +
                     "; make it again from its module, with pp-opt --emit=ppx "

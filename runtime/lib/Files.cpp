@@ -240,8 +240,9 @@ Expected<int> pprt::openToWrite(const std::string &path, int flags) {
     return systemFailure(path, "write");
   // From here on to wait is right.
   if (::fcntl(descriptor, F_SETFL, O_WRONLY) != 0) {
+    const Status failure = systemFailure(path, "write"); // before errno changes
     ::close(descriptor);
-    return systemFailure(path, "write");
+    return failure;
   }
   return descriptor;
 }

@@ -13,8 +13,8 @@ using namespace pprt;
 
 // Of one rank per class: what may come in some order among those who speak may
 // come in the same one among all.
-IssueOrder::IssueOrder(const Ranks &ranks, Section section)
-    : ranks(ranks), section(section), classOf(ranks.mesh.worldSize()) {
+IssueOrder::IssueOrder(const Ranks &given, Section section)
+    : ranks(given), section(section), classOf(ranks.mesh.worldSize()) {
   uint64_t operations = 0;
   checks::Report mismatches(FindingKind::mismatch, operations);
   const auto classes = RankClasses::coarsest(ranks, operations);

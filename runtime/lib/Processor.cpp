@@ -1,4 +1,4 @@
-//===- Processor.cpp - what compiled kernels need -------------------------===//
+//===- Processor.cpp - what this machine is -------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -6,6 +6,8 @@
 #include "pprt/Processor.h"
 
 #include <algorithm>
+#include <fcntl.h>
+#include <unistd.h>
 
 using namespace pprt;
 
@@ -28,7 +30,32 @@ std::string pprt::processorLevel() {
 #endif
 }
 
+std::string pprt::machineId() {
+  // The kernel draws it when it starts.
+  char id[64] = "";
+  const int file =
+      ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  const ssize_t length = file < 0 ? 0 : ::read(file, id, sizeof(id) - 1);
+  if (file >= 0)
+    ::close(file);
+  if (length <= 0)
+    gethostname(id, sizeof(id) - 1);
+  return id;
+}
+
+/// The number of an architecture of NVIDIA's; 0 for anything else.
+static int smNumber(const std::string &level) {
+  const bool isArchitecture = level.size() > 3 && level.size() < 8 &&
+                              level.compare(0, 3, "sm_") == 0 &&
+                              std::all_of(
+                                  level.begin() + 3, level.end(),
+                                  [](char c) { return c >= '0' && c <= '9'; });
+  return isArchitecture ? std::stoi(level.substr(3)) : 0;
+}
+
 bool pprt::runsOn(const std::string &needed, const std::string &own) {
+  if (const int architecture = smNumber(needed))
+    return architecture <= smNumber(own);
   const auto &levels = processorLevels();
   const auto has = std::find(levels.begin(), levels.end(), own);
   return needed.empty() ||

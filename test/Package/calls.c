@@ -93,6 +93,11 @@ int main(int argc, char **argv) {
   const int lacks_memory = strcmp(argv[2], "memory") == 0;
   options.device = lacks_memory ? "cpu" : argv[2];
   pprt_session *session = NULL;
+  /* What one process alone may not have, no other waits for. */
+  pprt_options wrong = options;
+  wrong.hang_timeout_seconds = is_last ? 2e9 : 0;
+  EXPECT(pprt_open(argv[1], &wrong, &session) == PPRT_USAGE);
+  EXPECT_SAID("hang_timeout_seconds expects at most 1e9");
   EXPECT(pprt_open(argv[1], &options, &session) == PPRT_OK);
   if (lacks_memory)
     lack_memory(world, session);

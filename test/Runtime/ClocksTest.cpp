@@ -16,6 +16,16 @@ TEST(Clocks, WithoutReadingsTimesStay) {
   EXPECT_EQ(Clocks().error(), 0);
 }
 
+// The clock asked is 500 behind. Of three trips one takes little time, with the
+// answer early in it.
+TEST(Clocks, TheFastestRoundTripCounts) {
+  const ClockReading reading = closestReading(
+      {{1'000, 590, 1'300}, {2'000, 1'501, 2'007}, {3'000, 2'690, 3'200}});
+  EXPECT_EQ(reading.at, 1'501);
+  EXPECT_EQ(reading.ahead, -502);
+  EXPECT_EQ(reading.error, 4);
+}
+
 TEST(Clocks, OneReadingShifts) {
   Clocks clocks;
   clocks.add({{}, {1'000, 400, 30}});

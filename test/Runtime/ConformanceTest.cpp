@@ -41,6 +41,7 @@ namespace {
 /// Set by main().
 std::vector<uint32_t> worldSizes;
 bool isLate = false; ///< process 0, after a failure
+bool isBusy = false; ///< all, after a failure
 bool stalls = false; ///< the member that does not come is long in coming
 
 // Some at a time: one by one, it would be a test of how soon a busy machine
@@ -78,6 +79,22 @@ TEST(Conformance, LargeOnes) {
       });
     EXPECT_EQ(members.faults(), "");
   }
+}
+
+// In so many small messages that, where copies are slow, one turn of whoever
+// drives them takes seconds. Others hear of it meanwhile.
+TEST(Conformance, LongWorkIsNoSilence) {
+  const uint32_t worldSize = worldSizes.back();
+  Case test;
+  test.kind = ppx::CollectiveKind_all_gather;
+  test.rounds = 1;
+  test.operands = {{{60'000}}};
+  for (uint32_t rank = 0; rank < worldSize; ++rank)
+    test.ranks.push_back(rank);
+  Members members({test}, worldSize);
+  members.forEachRank(
+      [&](uint32_t rank) { members.run(rank, members.casesOf(rank)); });
+  EXPECT_EQ(members.faults(), "");
 }
 
 // The k-th of each member meet, however far ahead of others one is.
@@ -268,17 +285,25 @@ TEST(Abort, EndsAllWaits) {
                                  worldSize);
   Members &members = *present;
   ASSERT_EQ(members.faults(), "");
-  // The last rank never comes, and process 0 gives up for all.
+  // The last rank never comes, and process 0 gives up for all: once all have
+  // begun, for whoever has not has sent nothing.
+  const uint32_t here =
+      uint32_t(world->ranksOf(world->process(), worldSize).size());
+  std::atomic<uint32_t> begun{0};
+  std::atomic<bool> allBegun{false};
   Thread aborter;
   if (world->process() == 0)
     ASSERT_TRUE(aborter.start([&] {
-      // By then the others have sent, on a busy machine, too.
-      usleep(stalls ? 60'000'000 : 500'000);
+      while (!allBegun)
+        usleep(1000);
+      usleep(stalls ? 60'000'000 : 100'000);
       members.transport->abort(Status(ExitCode::rankDied, "as the test wants"));
     }));
   members.forEachRank([&](uint32_t rank) {
     if (rank != worldSize - 1)
       members.start(rank, 0, 0);
+    if (++begun == here)
+      allBegun = world->agree({}, false).first.ok();
     while (true) {
       const uint32_t seen = members.count(rank);
       if (!members.transport->poll().ok())
@@ -300,7 +325,22 @@ TEST(Abort, EndsAllWaits) {
   // All know of the failure: nobody is in a hurry because of it.
   if (world->process() == 0 && isLate)
     sleep(6);
-  EXPECT_TRUE(world->agree({}, false).first.ok());
+  const Status after = world->agree({}, false).first;
+  EXPECT_TRUE(after.ok()) << after.message();
+}
+
+// A failure of long ago hurries nobody: whoever waits gives the others time
+// from then on.
+TEST(Abort, WhoWasBusyAfterAFailureWaits) {
+  if (!isBusy)
+    GTEST_SKIP() << "takes six seconds";
+  Expected<std::unique_ptr<Transport>> transport =
+      world->transport(worldSizes.back());
+  ASSERT_TRUE(transport.ok()) << transport.status().message();
+  if (world->process() == 1)
+    (*transport)->abort(Status(ExitCode::rankDied, "early"));
+  sleep(world->process() == 1 ? 5 : 6);
+  EXPECT_EQ(world->agree((*transport)->poll(), false).first.message(), "early");
 }
 
 /// Works until something fails, which is what the processes end with.
@@ -359,6 +399,8 @@ int main(int argc, char **argv) {
       aborts = true;
     else if (argument == "--late")
       aborts = isLate = true;
+    else if (argument == "--busy")
+      aborts = isBusy = true;
     else if (const auto value = option(argument, "silence"))
       limits.silenceSeconds = std::stoul(*value);
     else if (argument == "--until-fault")
@@ -410,7 +452,10 @@ int main(int argc, char **argv) {
   Expected<std::unique_ptr<Transport>> last =
       world->transport(worldSizes.back());
   world.reset();
-  if (!last || !(*last)->poll().ok())
+  if (const Status status = last ? (*last)->poll() : last.status();
+      !status.ok()) {
+    std::cerr << "PPConformanceTest: error: " << status.message() << "\n";
     return 1;
+  }
   return verdict.first.ok() ? 0 : 1;
 }

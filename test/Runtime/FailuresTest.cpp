@@ -11,6 +11,7 @@
 #include "ProgramBuilder.h"
 
 #include "backends/cpu/Device.h"
+#include "collectives/mpi/Failures.h"
 #include "engine/polled/PolledExecutor.h"
 #include "pprt/Session.h"
 
@@ -89,6 +90,25 @@ private:
   polled::Rank &rank;
   mutable std::atomic<bool> requested{false};
 };
+
+// What fails in a session of before is a consequence: nobody hurries to an end.
+TEST(Failures, ASettledOneHasConsequences) {
+  mpi::Failures failures;
+  const uint64_t before = failures.settled();
+  failures.note(Status(ExitCode::io, "the cause"), before);
+  failures.note(Status(ExitCode::hang, "another"), before);
+  EXPECT_TRUE(failures.isOpen());
+  EXPECT_EQ(failures.first().message(), "the cause");
+  failures.settle();
+  EXPECT_FALSE(failures.isOpen());
+  failures.note(Status(ExitCode::hang, "a consequence"), before);
+  EXPECT_FALSE(failures.isOpen());
+  EXPECT_TRUE(failures.first().ok());
+  EXPECT_TRUE(failures.hasAny());
+  failures.note(Status(ExitCode::hang, "of a session since"),
+                failures.settled());
+  EXPECT_TRUE(failures.isOpen());
+}
 
 // A rank that sleeps although it was told to leave never wakes.
 TEST(Failures, ACancellationIsSeenBeforeTheRankSleeps) {
@@ -193,12 +213,16 @@ public:
   Progress test(Ticket, uint64_t) override { return Progress::pending; }
   Status poll() override { return {}; }
   void abort(const Status &) override {}
+  uint64_t progress() const override { return moved; }
+  void watch(std::weak_ptr<Watched> its) override { watched = std::move(its); }
 
   std::vector<Participation> told;
+  std::atomic<uint64_t> moved{0};
+  std::weak_ptr<Watched> watched;
 };
 
-// It may be the last to go.
-TEST(Failures, ATransportHoldsWhatItsMessagesTouch) {
+/// Two ranks that meet in the body.
+static std::shared_ptr<const ppx::ArtifactT> makeMeeting() {
   ArtifactBuilder builder;
   const uint32_t group = builder.group({builder.axis("dp", 2)});
   for (uint32_t rank = 0; rank < 2; ++rank) {
@@ -210,8 +234,13 @@ TEST(Failures, ATransportHoldsWhatItsMessagesTouch) {
                        {slot});
     program.step(program.queue("compute"));
   }
+  return share(builder);
+}
+
+// It may be the last to go.
+TEST(Failures, ATransportHoldsWhatItsMessagesTouch) {
   const auto transport = std::make_shared<KeepingTransport>();
-  const auto artifact = share(builder);
+  const auto artifact = makeMeeting();
   polled::Options options;
   options.device = cpu::makeDevice({});
   options.transport = transport;
@@ -226,6 +255,35 @@ TEST(Failures, ATransportHoldsWhatItsMessagesTouch) {
     its.inputs[0][0] = its.outputs[0][0];
     its.waker->wake();
   }
+}
+
+// A meeting that takes long is no hang while its messages come, and who is
+// asked knows of the last one before the watchdog does.
+TEST(Failures, WhatATransportMovesIsProgress) {
+  const auto transport = std::make_shared<KeepingTransport>();
+  const auto artifact = makeMeeting();
+  polled::Options options;
+  options.device = cpu::makeDevice({});
+  options.transport = transport;
+  options.hangTimeoutSeconds = 1;
+  auto executor =
+      polled::PolledExecutor::create(artifact, *Mesh::create(artifact->axes),
+                                     options, std::make_shared<FailingHost>());
+  ASSERT_TRUE(executor.ok()) << executor.status().message();
+  std::future<Status> end = std::async(
+      std::launch::async, [&] { return (*executor)->run(Section::body, 0); });
+  for (int i = 0; i < 80; ++i) {
+    std::this_thread::sleep_for(milliseconds(20));
+    ++transport->moved;
+  }
+  EXPECT_EQ(end.wait_for(seconds(0)), std::future_status::timeout);
+  std::this_thread::sleep_for(milliseconds(500));
+  const auto watched = transport->watched.lock();
+  ASSERT_TRUE(watched);
+  EXPECT_GT(watched->standstill(1).seconds, 0.2);
+  ++transport->moved;
+  EXPECT_LT(watched->standstill(1).seconds, 0.2);
+  EXPECT_EQ(end.get().code(), ExitCode::hang);
 }
 
 // It sleeps, and no transport knows of it.

@@ -154,7 +154,7 @@ TEST(Null, IsAskedForByName) {
   const auto session = Session::create(
       std::make_shared<const ppx::ArtifactT>(makePipeline({})), options);
   EXPECT_EQ(session.status().code(), ExitCode::usage);
-  EXPECT_NE(session.status().message().find("cpu or null, got 'abacus'"),
+  EXPECT_NE(session.status().message().find("cpu or cuda or null, got 'abacus'"),
             std::string::npos)
       << session.status().message();
 }

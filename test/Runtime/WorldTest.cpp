@@ -10,17 +10,17 @@
 #include "ExecutionModel.h"
 #include "Pipelines.h"
 #include "ProgramBuilder.h"
+#include "ThreadWorld.h"
+#include "engine/Pools.h"
 
-#include "collectives/inprocess/ThreadTransport.h"
 #include "pprt/Checks.h"
 #include "pprt/Session.h"
 #include "pprt/World.h"
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
+#include <limits>
 #include <thread>
 #include <unistd.h>
 
@@ -28,90 +28,6 @@ using namespace pprt;
 using namespace pprt::test;
 
 namespace {
-
-using Bytes = std::vector<std::byte>;
-
-/// What the processes of a world share: a place to leave bytes for each other.
-class Square {
-public:
-  explicit Square(uint32_t processes) : left(processes) {}
-
-  /// Everybody's bytes, once all have left theirs.
-  std::vector<Bytes> exchange(uint32_t process, Bytes bytes) {
-    std::unique_lock<std::mutex> lock(mutex);
-    const uint64_t mine = round;
-    left[process] = std::move(bytes);
-    if (++count == left.size()) {
-      collected = left;
-      count = 0;
-      ++round;
-      changed.notify_all();
-    } else {
-      changed.wait(lock, [&] { return round != mine; });
-    }
-    return collected;
-  }
-
-  /// The same for all that ask for their n-th.
-  std::shared_ptr<inprocess::Hub> hub(size_t n) {
-    std::lock_guard<std::mutex> lock(mutex);
-    while (hubs.size() <= n)
-      hubs.push_back(std::make_shared<inprocess::Hub>());
-    return hubs[n];
-  }
-
-  uint32_t size() const { return uint32_t(left.size()); }
-
-private:
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<Bytes> left, collected;
-  size_t count = 0;
-  uint64_t round = 0;
-  std::vector<std::shared_ptr<inprocess::Hub>> hubs;
-};
-
-class ThreadWorld final : public World {
-public:
-  ThreadWorld(Square &square, uint32_t index) : square(square), index(index) {}
-
-  uint32_t process() const override { return index; }
-  uint32_t processCount() const override { return square.size(); }
-  Status broadcast(Bytes &bytes) override {
-    bytes = square.exchange(index, bytes)[0];
-    return {};
-  }
-  Expected<std::vector<Bytes>> gather(Bytes mine) override {
-    std::vector<Bytes> all = square.exchange(index, mine);
-    return index == 0 ? all : std::vector<Bytes>();
-  }
-  Verdict agree(const Status &mine, bool interrupted) override {
-    Bytes bytes(2 + mine.message().size());
-    bytes[0] = std::byte(mine.code());
-    bytes[1] = std::byte(interrupted);
-    std::memcpy(bytes.data() + 2, mine.message().data(), bytes.size() - 2);
-    Verdict verdict;
-    for (const Bytes &its : square.exchange(index, bytes)) {
-      verdict.interrupted |= its[1] != std::byte(0);
-      if (verdict.first.ok() && its[0] != std::byte(0))
-        verdict.first =
-            Status(ExitCode(its[0]),
-                   std::string(reinterpret_cast<const char *>(its.data()) + 2,
-                               its.size() - 2));
-    }
-    return verdict;
-  }
-  Expected<std::unique_ptr<Transport>> transport(uint32_t) override {
-    return std::unique_ptr<Transport>(
-        std::make_unique<inprocess::ThreadTransport>(square.hub(transports++)));
-  }
-  [[noreturn]] void abort(const Status &) override { std::abort(); }
-
-private:
-  Square &square;
-  const uint32_t index;
-  size_t transports = 0;
-};
 
 struct Outcome {
   Status status;
@@ -271,21 +187,26 @@ TEST_F(WorldTest, ProcessesHaveOneArtifact) {
   PipelineShape shape;
   shape.replicas = 2;
   const auto artifact = use(shape);
-  auto other = std::make_shared<ppx::ArtifactT>(*artifact);
-  other->plan = "another";
-  Square square(2);
-  std::vector<Outcome> outcomes(2);
-  std::thread second([&] {
-    outcomes[1] = runPart(other, std::make_shared<ThreadWorld>(square, 1));
-  });
-  outcomes[0] = runPart(artifact, std::make_shared<ThreadWorld>(square, 0));
-  second.join();
-  for (const Outcome &outcome : outcomes) {
-    EXPECT_EQ(outcome.status.code(), ExitCode::ranksDisagree);
-    EXPECT_EQ(outcome.status.message(),
-              "expects the same artifact in all processes, got another in "
-              "process 1; open one file everywhere, and one image of it");
-  }
+  const auto expectOther = [&](auto &&edit) {
+    auto other = std::make_shared<ppx::ArtifactT>(*artifact);
+    edit(*other);
+    Square square(2);
+    std::vector<Outcome> outcomes(2);
+    std::thread second([&] {
+      outcomes[1] = runPart(other, std::make_shared<ThreadWorld>(square, 1));
+    });
+    outcomes[0] = runPart(artifact, std::make_shared<ThreadWorld>(square, 0));
+    second.join();
+    for (const Outcome &outcome : outcomes) {
+      EXPECT_EQ(outcome.status.code(), ExitCode::ranksDisagree);
+      EXPECT_EQ(outcome.status.message(),
+                "expects the same artifact in all processes, got another in "
+                "process 1; open one file everywhere, and one image of it");
+    }
+  };
+  expectOther([](ppx::ArtifactT &other) { other.plan = "another"; });
+  // Of one plan, with another constant in a kernel.
+  expectOther([](ppx::ArtifactT &other) { other.object = {1}; });
 }
 
 // Who cannot even begin says so, to all: nobody waits for it.
@@ -431,10 +352,40 @@ TEST_F(WorldTest, ProcessesOfOneHostShareItsMemory) {
               "expects arenas of at most " + std::to_string(memory) +
                   " bytes in all, the memory of this machine, got " +
                   std::to_string(2 * bytes) +
-                  " bytes for 2 ranks in processes of one host (process 0: " +
+                  " bytes for 2 ranks in processes that share it (process 0: " +
                   each + ", process 1: " + each +
                   "); give a smaller model or batch, or more hosts");
   }
+}
+
+// Only who shares memory shares its limit: hosts, and GPUs of one host, do not.
+TEST(World, PoolsHaveMemoryOfTheirOwn) {
+  constexpr uint64_t most = std::numeric_limits<uint64_t>::max();
+  const std::vector<std::string> pools = {"a", "b", "a", "b", ""};
+  const std::vector<std::vector<uint64_t>> arenas = {
+      {40, 30}, {90}, {20, 20}, {10}, {most, 1}};
+  Square square(5);
+  std::vector<Status> found(5);
+  std::vector<std::thread> threads;
+  for (uint32_t process = 0; process < 5; ++process)
+    threads.emplace_back([&, process] {
+      ThreadWorld world(square, process);
+      found[process] =
+          checkPool(world, {pools[process], "of a test", 100}, arenas[process]);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (uint32_t process : {0, 2})
+    EXPECT_EQ(found[process].message(),
+              "expects arenas of at most 100 bytes in all, of a test, got 110 "
+              "bytes for 4 ranks in processes that share it (process 0: 70, "
+              "process 2: 40); give a smaller model or batch, or more hosts");
+  for (uint32_t process : {1, 3})
+    EXPECT_TRUE(found[process].ok()) << found[process].message();
+  EXPECT_EQ(found[4].message(),
+            "expects arenas of at most 100 bytes in all, of a test, got " +
+                std::to_string(most) +
+                " bytes for 2 ranks; give a smaller model or batch");
 }
 
 TEST(World, RanksLieInContiguousBlocks) {

@@ -84,7 +84,7 @@ protected:
   void start() {
     auto opened = cuda::openDevice();
     ASSERT_TRUE(opened.ok()) << opened.status().message();
-    device = std::move(*opened);
+    device = std::move(opened->device);
     memory = device->allocate(1024);
     ASSERT_TRUE(memory);
     auto created = device->stream(*memory, heap);
@@ -207,10 +207,10 @@ TEST_F(GpuDevice, RefusesWhatItCannotRun) {
             ExitCode::badArtifact);
   ppx::KernelT product;
   product.body.Set(ppx::ContractionT());
-  EXPECT_EQ(device->prepare(product).status().code(), ExitCode::device);
+  EXPECT_EQ(device->prepare(product).status().code(), ExitCode::badArtifact);
   EXPECT_EQ(device->transport(*thisProcess(), 2).status().code(),
             ExitCode::device);
-  EXPECT_FALSE(device->allocate(device->capacity() + (1 << 20)));
+  EXPECT_FALSE(device->allocate(device->pool().capacity + (1 << 20)));
 }
 
 } // namespace

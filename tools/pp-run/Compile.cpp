@@ -353,7 +353,11 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
     return status;
   const bool isForOneDevice =
       variant == Variant::oneDevice || variant == Variant::oneDeviceInF64;
-  options->target = state->target;
+  // One device is this machine's processor: it judges.
+  const pprt::Target *asked = pprt::findTarget(state->target);
+  const bool isForHost = !asked || asked->code() == pprt::Code::sharedObject;
+  if (isForHost || !isForOneDevice)
+    options->target = state->target;
   options->keepGradients = variant == Variant::withGradients || isForOneDevice;
   if (isForOneDevice)
     options->stopAfter = pp::Level::Graph;
@@ -382,16 +386,18 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
     return result;
 
   const pprt::Target &target = *pp::getTarget(**module);
-  if (!pprt::hasProcessorLevel(target.processor()))
+  const bool isHosts = target.code() == pprt::Code::sharedObject;
+  if (isHosts && !pprt::hasProcessorLevel(target.processor()))
     return Status(ExitCode::badArtifact,
                   "expects a target that this machine can run, which has " +
                       pprt::processorLevel() + ", got " + target.name());
   state->kernels.processor = target.processor();
+  state->kernels.code = target.code();
   Stopwatch stopwatch;
   auto compiled = pp::CompiledKernels::compile(**module, state->kernels);
   if (mlir::failed(compiled))
     return diagnostics.failure();
-  if (kernels == Kernels::linked) {
+  if (kernels == Kernels::linked || !isHosts) {
     auto object = compiled->link();
     if (mlir::failed(object))
       return diagnostics.failure();

@@ -102,8 +102,8 @@ Status pp::run::compareFiles(World &world, const Expected<uint32_t> &mine,
                     "that all share");
 }
 
-Expected<std::string> pp::run::commonLevel(World &world) {
-  const std::string own = processorLevel();
+Expected<std::string> pp::run::commonLevel(World &world,
+                                           const std::string &own) {
   if (world.processCount() == 1)
     return own;
   const auto *first = reinterpret_cast<const std::byte *>(own.data());

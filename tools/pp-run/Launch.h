@@ -36,7 +36,8 @@ void letFirstTell();
 
 /// At process 0, the level that the processors of all processes have; elsewhere
 /// that of its own.
-pprt::Expected<std::string> commonLevel(pprt::World &world);
+pprt::Expected<std::string> commonLevel(pprt::World &world,
+                                        const std::string &own);
 
 /// Gives the program of process 0 to all others, which have none.
 pprt::Status share(pprt::World &world, const Options &options,

@@ -161,7 +161,8 @@ const Option options[] = {
      },
      needsRun | needsValues | needsCompiler},
     {"device", deviceValue,
-     "what the ranks run on: cpu (default) is this machine's processors; null "
+     "what the ranks run on: cpu (default) is this machine's processors; cuda "
+     "is a GPU of NVIDIA's; null "
      "computes nothing and moves nothing, but dispatches every instruction, "
      "checks that all who meet come in order, counts, and tells what that took",
      [](std::string_view v, Options &o) {

@@ -17,13 +17,12 @@
 #include "Launch.h"
 #include "NullRun.h"
 #include "Overwrites.h"
+#include "Source.h"
 #include "Verify.h"
 #include "pp/Predict/Report.h"
-#include "pp/Predict/Table.h"
 #include "pprt/Artifact.h"
-#include "pprt/Bytes.h"
 #include "pprt/Checks.h"
-#include "pprt/Files.h"
+#include "pprt/Processor.h"
 #include "pprt/host/Batches.h"
 #include "pprt/host/Measure.h"
 #include "pprt/host/Metrics.h"
@@ -42,132 +41,6 @@ using namespace pprt;
 using namespace pprt::host;
 
 namespace {
-
-struct Source {
-  /// Null for an artifact.
-  std::unique_ptr<SourceModule> module;
-  Compiled program;
-  std::vector<uint64_t> staging; ///< stagingOf(), if it was checked
-  /// What a file has, for a dry run to tell; empty for a module.
-  std::string images;
-};
-
-/// The whole of a file, or of standard input for `-`.
-Expected<std::string> readInput(const std::string &path) {
-  if (path == "-")
-    return std::string(std::istreambuf_iterator<char>(std::cin),
-                       std::istreambuf_iterator<char>());
-  return readFile(path, FLATBUFFERS_MAX_BUFFER_SIZE);
-}
-
-/// What isArtifact() looks at.
-constexpr uint64_t kHeadBytes = 8;
-
-bool isArtifact(const std::string &path, const std::string &content) {
-  // The letter behind it is the version, which reading compares.
-  const bool hasIdentifier =
-      content.size() >= kHeadBytes && content.compare(4, 3, "PPX") == 0;
-  const bool hasSuffix =
-      path.size() > 4 && path.compare(path.size() - 4, 4, ".ppx") == 0;
-  return hasIdentifier || hasSuffix;
-}
-
-/// A table of a file's images, of which `choice` takes one.
-Expected<std::string> describeImages(const InputFile &file,
-                                     const ImageChoice &choice) {
-  Expected<ppx::HeadT> head = loadHead(file);
-  if (!head)
-    return head.status();
-  Expected<size_t> taken = chooseImage(head->images, choice);
-  if (!taken)
-    return taken.status();
-  pp::predict::Table table({"image", "size", ""});
-  for (size_t i = 0; i < head->images.size(); ++i) {
-    const ppx::ImageEntryT &image = *head->images[i];
-    table.add({image.target, printBytes(double(image.bytes)),
-               i == *taken ? "this one" : ""});
-  }
-  return table.print() + "\n";
-}
-
-/// Of several images the best that processors of `level` run, unless the
-/// options name one. Of a file nothing else is read; without one, `content` is
-/// all there is.
-Expected<Source> loadImage(const Options &options, const std::string &level,
-                           const std::optional<InputFile> &file,
-                           const std::string &content) {
-  if (!options.parallelize.empty())
-    return Status(ExitCode::usage,
-                  "--parallelize expects a module, got the artifact " +
-                      options.input);
-  if (options.givesCacheLimit && options.reference.empty())
-    return Status(ExitCode::usage,
-                  "--cache-limit expects a module, whose kernels are "
-                  "compiled, got the artifact " +
-                      options.input);
-  const ImageChoice choice = {options.target, level};
-  Expected<ppx::ArtifactT> artifact =
-      file ? loadArtifact(*file, choice)
-           : parseArtifact(reinterpret_cast<const uint8_t *>(content.data()),
-                           content.size(), options.input, choice);
-  if (!artifact)
-    return artifact.status();
-  Source source;
-  source.program.artifact =
-      std::make_shared<const ppx::ArtifactT>(std::move(*artifact));
-  if (!options.dryRun || !file)
-    return source;
-  Expected<std::string> images = describeImages(*file, choice);
-  if (!images)
-    return images.status();
-  source.images = std::move(*images);
-  return source;
-}
-
-/// `level` is what the processors of all processes have.
-Expected<Source> loadSource(const Options &options, const World &world,
-                            const std::string &level) {
-  std::optional<InputFile> file;
-  std::string content;
-  if (options.input == "-") {
-    content = std::string(std::istreambuf_iterator<char>(std::cin),
-                          std::istreambuf_iterator<char>());
-  } else {
-    Expected<InputFile> opened = InputFile::open(options.input);
-    if (!opened)
-      return opened.status();
-    content.resize(std::min<uint64_t>(kHeadBytes, opened->size()));
-    if (Status status = opened->read(0, content.data(), content.size());
-        !status.ok())
-      return status;
-    file.emplace(std::move(*opened));
-  }
-  if (isArtifact(options.input, content))
-    return loadImage(options, level, file, content);
-  if (file) {
-    Expected<std::string> text = readFile(*file, FLATBUFFERS_MAX_BUFFER_SIZE);
-    if (!text)
-      return text.status();
-    content = std::move(*text);
-  }
-  const bool isForAll = options.target.empty() && world.processCount() > 1;
-  Expected<std::unique_ptr<SourceModule>> module = SourceModule::parse(
-      file ? options.input : "<stdin>", content, options.cacheLimit.value_or(0),
-      isForAll ? level : options.target);
-  if (!module)
-    return module.status();
-  Expected<Compiled> program = (*module)->compile(
-      options.parallelize, Variant::asAsked,
-      options.dryRun || options.device == "null" ? Kernels::none
-      : world.processCount() == 1                ? Kernels::loaded
-                                                 : Kernels::linked);
-  if (!program)
-    return program.status();
-  Source source;
-  source.module = std::move(*module);
-  source.program = std::move(*program);
-  return source;
-}
 
 /// Whether messages between processes fit into the memory as well.
 Status checkStaging(const Options &options, const ppx::ArtifactT &artifact,
@@ -203,30 +76,6 @@ Status checkProgram(const Options &options, const World &world,
     return Status(ExitCode::doesNotCompile,
                   options.input + ": error: " + status.message());
   return Status(status.code(), options.input + ": " + status.message());
-}
-
-/// What --reference names; null if it names nothing.
-Expected<std::unique_ptr<SourceModule>> loadReference(const Options &options) {
-  if (options.reference.empty())
-    return std::unique_ptr<SourceModule>();
-  Expected<std::string> content = readInput(options.reference);
-  if (!content)
-    return content.status();
-  if (isArtifact(options.reference, *content))
-    return Status(ExitCode::usage,
-                  "--reference expects a module, got the artifact " +
-                      options.reference);
-  Expected<std::unique_ptr<SourceModule>> module =
-      SourceModule::parse(options.reference, *content,
-                          options.cacheLimit.value_or(0), options.target);
-  if (!module)
-    return module.status();
-  if (!(*module)->isUnpartitioned())
-    return Status(ExitCode::usage,
-                  "--reference expects a model, or its training step of level "
-                  "graph, got the partitioned module " +
-                      options.reference);
-  return std::move(*module);
 }
 
 std::optional<uint32_t> findLoss(const ppx::ArtifactT &artifact) {
@@ -380,7 +229,13 @@ Status writeResults(const Options &options, const Session &session,
 /// The program, checked; of all processes the first loads or compiles it.
 Status prepareProgram(const Options &options, World &world, Source &source,
                       Status &checked) {
-  const Expected<std::string> level = commonLevel(world);
+  Expected<std::string> own = deviceProcessor(options.device);
+  if (!own && options.dryRun) // which wants no device
+    own = processorLevel();
+  if (Status status = world.agree(own.status(), /*interrupted=*/false).first;
+      !status.ok())
+    return status;
+  const Expected<std::string> level = commonLevel(world, *own);
   if (!level)
     return level.status();
   Status status;

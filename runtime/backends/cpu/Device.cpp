@@ -73,7 +73,8 @@ class CpuDevice final : public Device {
 public:
   explicit CpuDevice(const DeviceOptions &options) : options(options) {}
 
-  uint64_t capacity() const override;
+  std::string name() const override { return "cpu"; }
+  MemoryPool pool() const override;
   Status load(const ppx::ArtifactT &artifact) override;
   Expected<std::unique_ptr<const Kernel>>
   prepare(const ppx::KernelT &kernel) override;
@@ -262,10 +263,11 @@ Expected<std::unique_ptr<Stream>> CpuDevice::stream(Memory &arena,
 
 /// The system grants arenas that exceed the machine's memory together, and
 /// kills the process when they are filled.
-uint64_t CpuDevice::capacity() const {
+MemoryPool CpuDevice::pool() const {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
-  return pages > 0 && size > 0 ? uint64_t(pages) * uint64_t(size)
-                               : std::numeric_limits<uint64_t>::max();
+  return {machineId(), "the memory of this machine",
+          pages > 0 && size > 0 ? uint64_t(pages) * uint64_t(size)
+                                : std::numeric_limits<uint64_t>::max()};
 }
 
 std::unique_ptr<Memory> CpuDevice::allocate(uint64_t bytes) {

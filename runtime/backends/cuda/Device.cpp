@@ -3,11 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A kernel's entry takes the address of each parameter, that of the launch's
-// scalars, and that of its gate, or null. All are in the device's memory.
+// scalars, and that of its gate, or null. All are in the device's memory. A
+// contraction is cublasLt's, which has no gate: the host looks at it.
 //
 //===----------------------------------------------------------------------===//
 #include "../cpu/Finite.h"
 #include "Gpu.h"
+#include "Products.h"
+#include "pprt/Processor.h"
 #include "pprt/World.h"
 
 #include <algorithm>
@@ -21,11 +24,14 @@ namespace {
 struct GpuKernel final : Kernel {
   CUfunction function = nullptr;
   unsigned blocks = 0, threads = 0;
+  /// Instead of a function, if it is a contraction.
+  std::unique_ptr<const Product> product;
 };
 
 struct GpuLaunch final : Launch {
   explicit GpuLaunch(const Binding &binding)
-      : kernel(static_cast<const GpuKernel &>(*binding.kernel)) {
+      : kernel(static_cast<const GpuKernel &>(*binding.kernel)),
+        gate(binding.gate) {
     for (const std::byte *argument : binding.arguments)
       values.push_back(pointer(argument));
     values.push_back(pointer(binding.scalars));
@@ -34,6 +40,7 @@ struct GpuLaunch final : Launch {
       parameters.push_back(&value);
   }
   const GpuKernel &kernel;
+  const std::byte *const gate;
   std::vector<CUdeviceptr> values;
   std::vector<void *> parameters; ///< where the driver finds each
 };
@@ -51,6 +58,14 @@ public:
   }
   uint64_t size() const override { return bytes; }
   std::byte *host() const override { return nullptr; }
+  bool keepsValues() const override { return true; }
+  Status read(std::byte *to, uint64_t offset, uint64_t count) const override {
+    return gpu->read(to, address() + offset, count);
+  }
+  Status write(uint64_t offset, const std::byte *from,
+               uint64_t count) override {
+    return gpu->write(address() + offset, from, count);
+  }
   uint64_t writtenBytes() const override { return 0; }
 
 private:
@@ -76,6 +91,7 @@ public:
   }
 
 private:
+  Status multiply(const GpuLaunch &launch);
   Status finish(CUresult result, const char *call) {
     Status status = gpu->check(result, call);
     if (status.ok())
@@ -96,7 +112,10 @@ public:
       gpu->driver.cuModuleUnload(code);
   }
 
-  uint64_t capacity() const override;
+  std::string name() const override {
+    return gpu->driver.isEmulated ? "cuda (emulated)" : "cuda";
+  }
+  MemoryPool pool() const override;
   Status load(const ppx::ArtifactT &artifact) override;
   Expected<std::unique_ptr<const Kernel>>
   prepare(const ppx::KernelT &kernel) override;
@@ -111,8 +130,12 @@ public:
   std::vector<NamedCount> counters() const override { return {}; }
 
 private:
+  Expected<std::unique_ptr<const Product>>
+  prepare(const ppx::ContractionT &contraction);
+
   const std::shared_ptr<Gpu> gpu;
   CUmodule code = nullptr;
+  std::shared_ptr<const BlasHandle> blas; ///< from the first contraction on
 };
 
 } // namespace
@@ -122,37 +145,55 @@ private:
 //===----------------------------------------------------------------------===//
 
 Status GpuDevice::load(const ppx::ArtifactT &artifact) {
-  const std::string &target = artifact.processor;
-  const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
-  const bool isForGpus = target.size() > 3 && target.size() < 8 &&
-                         target.compare(0, 3, "sm_") == 0 &&
-                         std::all_of(target.begin() + 3, target.end(), isDigit);
-  // PTX of an older architecture runs on all newer ones.
-  if (!isForGpus || std::stoi(target.substr(3)) > gpu->capability)
+  if (artifact.processor.empty() ||
+      !runsOn(artifact.processor, gpu->processor()))
     return Status(ExitCode::device,
-                  "expects kernels for sm_" + std::to_string(gpu->capability) +
-                      " of '" + gpu->name +
-                      "' or an older GPU, got those for '" + target +
-                      "'; compile with --targets=sm_80");
+                  "expects kernels for " + gpu->processor() + " of '" +
+                      gpu->name + "' or an older GPU, got those for '" +
+                      artifact.processor + "'; compile with --targets=sm_80");
   if (artifact.object.empty())
     return {};
   if (Status status = gpu->enter(); !status.ok())
     return status;
   // The driver reads to a zero.
   const std::string text(artifact.object.begin(), artifact.object.end());
+  if (Status status = gpu->driver.checkPtx(text); !status.ok())
+    return status;
   return gpu->check(
       gpu->driver.cuModuleLoadDataEx(&code, text.c_str(), 0, nullptr, nullptr),
       "cuModuleLoadDataEx");
 }
 
+Expected<std::unique_ptr<const Product>>
+GpuDevice::prepare(const ppx::ContractionT &contraction) {
+  if (Status status = gpu->enter(); !status.ok())
+    return status;
+  if (!blas) {
+    auto opened = BlasHandle::open(gpu);
+    if (!opened)
+      return opened.status();
+    blas = std::move(*opened);
+  }
+  return Product::create(blas, contraction);
+}
+
 Expected<std::unique_ptr<const Kernel>>
 GpuDevice::prepare(const ppx::KernelT &kernel) {
   const std::string where = "kernel '" + kernel.name + "': ";
+  if (const ppx::ContractionT *contraction = kernel.body.AsContraction()) {
+    Expected<std::unique_ptr<const Product>> product = prepare(*contraction);
+    if (!product)
+      return Status(product.status().code(),
+                    where + product.status().message());
+    auto result = std::make_unique<GpuKernel>();
+    result->product = std::move(*product);
+    return std::unique_ptr<const Kernel>(std::move(result));
+  }
   const ppx::CompiledKernelT *body = kernel.body.AsCompiledKernel();
   if (!body)
-    return Status(ExitCode::device,
-                  where + "expects no product of matrices, which GPUs have not "
-                          "learnt yet; run it with --device=cpu");
+    return Status(ExitCode::badArtifact,
+                  where + "expects a compiled kernel or a contraction, got " +
+                      std::to_string(kernel.body.type));
   constexpr uint64_t kBlocks = std::numeric_limits<int32_t>::max();
   if (body->grid == 0 || body->grid > kBlocks || body->block == 0 ||
       body->block > 1024)
@@ -187,11 +228,24 @@ GpuDevice::prepare(const ppx::KernelT &kernel) {
 
 Status GpuStream::launch(const Launch &launch) {
   const auto &task = static_cast<const GpuLaunch &>(launch);
+  if (task.kernel.product)
+    return multiply(task);
   return finish(gpu->driver.cuLaunchKernel(
                     task.kernel.function, task.kernel.blocks, 1, 1,
                     task.kernel.threads, 1, 1, 0, stream,
                     const_cast<void **>(task.parameters.data()), nullptr),
                 "cuLaunchKernel");
+}
+
+Status GpuStream::multiply(const GpuLaunch &launch) {
+  int32_t gate = 0;
+  Status status;
+  if (launch.gate)
+    status = gpu->read(&gate, launch.gate, sizeof(gate));
+  if (!status.ok() || gate != 0)
+    return status;
+  status = launch.kernel.product->run(stream, launch.values);
+  return status.ok() ? finish(CUDA_SUCCESS, "cublasLtMatmul") : status;
 }
 
 Status GpuStream::copy(std::byte *to, const std::byte *from, uint64_t bytes) {
@@ -244,12 +298,12 @@ Expected<std::unique_ptr<Transport>> GpuDevice::transport(World &world,
 // Memory
 //===----------------------------------------------------------------------===//
 
-uint64_t GpuDevice::capacity() const {
+MemoryPool GpuDevice::pool() const {
   size_t free = 0, total = 0;
   if (!gpu->enter().ok() ||
       gpu->driver.cuMemGetInfo(&free, &total) != CUDA_SUCCESS)
-    return 0;
-  return free;
+    free = 0;
+  return {gpu->id, "what is free of '" + gpu->name + "'", free};
 }
 
 std::unique_ptr<Memory> GpuDevice::allocate(uint64_t bytes) {

@@ -32,6 +32,9 @@ Expected<std::shared_ptr<Gpu>> Gpu::open(Driver driver) {
   char name[256] = "";
   PP_TRY(*gpu, cuDeviceGetName, name, sizeof(name) - 1, gpu->device);
   gpu->name = name;
+  CUuuid id = {};
+  PP_TRY(*gpu, cuDeviceGetUuid, &id, gpu->device);
+  gpu->id.assign(id.bytes, sizeof(id.bytes));
   int major = 0, minor = 0;
   PP_TRY(*gpu, cuDeviceGetAttribute, &major,
          CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu->device);

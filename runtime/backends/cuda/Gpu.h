@@ -12,8 +12,8 @@
 #ifndef PPRT_BACKENDS_CUDA_GPU_H
 #define PPRT_BACKENDS_CUDA_GPU_H
 
-#include "Library.h"
 #include "../../engine/Device.h"
+#include "Library.h"
 
 namespace pprt::cuda {
 
@@ -28,14 +28,16 @@ public:
   /// A copy in either direction between the host and the device, at once.
   Status read(void *to, const std::byte *from, uint64_t bytes) const;
   Status write(std::byte *to, const void *from, uint64_t bytes) const;
-  /// Failure of a call for which bytes of memory were not there.
   Status check(CUresult result, const char *call) const {
     return driver.check(result, call);
   }
 
   Driver driver;
   std::string name;   ///< as the driver has it
+  std::string id;     ///< which no other GPU has
   int capability = 0; ///< 90 is sm_90
+  /// What kernels may need of it (pprt/Processor.h).
+  std::string processor() const { return "sm_" + std::to_string(capability); }
 
 private:
   CUdevice device = 0;

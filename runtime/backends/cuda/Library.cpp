@@ -8,9 +8,12 @@
 //===----------------------------------------------------------------------===//
 #include "Library.h"
 
+#include <cstdio>
 #include <dlfcn.h>
+#include <limits>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 using namespace pprt;
 using namespace pprt::cuda;
@@ -168,6 +171,47 @@ Expected<Nccl> cuda::openNccl(const std::vector<std::string> &names) {
     return library.status;
   table.file = library.file;
   return table;
+}
+
+/// The first version of CUDA whose driver reads a version of PTX, 86 for 8.6,
+/// by the release notes of the PTX ISA.
+static int versionThatReads(int ptx) {
+  static constexpr std::pair<int, int> kFirst[] = {
+      {80, 12000}, {81, 12010}, {82, 12020}, {83, 12030}, {84, 12040},
+      {85, 12050}, {86, 12070}, {87, 12080}, {88, 12090}, {90, 13000}};
+  for (const auto &[last, version] : kFirst)
+    if (ptx <= last)
+      return version;
+  return std::numeric_limits<int>::max();
+}
+
+static std::string printVersion(int version) {
+  return std::to_string(version / 1000) + '.' +
+         std::to_string(version % 1000 / 10);
+}
+
+Status Driver::checkPtx(const std::string &module) const {
+  int major = 0, minor = 0;
+  const size_t place = module.find(".version ");
+  if (place == std::string::npos ||
+      std::sscanf(module.c_str() + place, ".version %d.%d", &major, &minor) !=
+          2)
+    return Status(ExitCode::badArtifact,
+                  "expects a module that begins with its version of PTX, got "
+                  "none");
+  const int needed = versionThatReads(10 * major + minor);
+  if (needed <= version)
+    return {};
+  const std::string ptx = std::to_string(major) + '.' + std::to_string(minor);
+  if (needed == std::numeric_limits<int>::max())
+    return Status(ExitCode::device,
+                  "expects PTX of at most 9.0, got a module of " + ptx);
+  return Status(ExitCode::device, "expects a driver of CUDA " +
+                                      printVersion(needed) +
+                                      " or newer for PTX " + ptx + ", got " +
+                                      printVersion(version) + " (" + file +
+                                      "); update it, or compile with "
+                                      "--targets=sm_80");
 }
 
 Status Driver::check(CUresult result, const char *call) const {

@@ -41,6 +41,8 @@ struct Driver {
 
   /// Success, or what `call` says of itself: exit code 4 for memory, else 15.
   Status check(CUresult result, const char *call) const;
+  /// Fails (device) if the module is of a later version of PTX than it reads.
+  Status checkPtx(const std::string &module) const;
 };
 
 #define PP_CALL(name) decltype(&::name) name = nullptr;

@@ -14,7 +14,7 @@ using namespace pprt;
 
 static constexpr char kName[] = "libpprt_cuda.so";
 
-Expected<std::unique_ptr<Device>> cuda::openDevice() {
+Expected<cuda::OpenedDevice> cuda::openDevice() {
   std::string path, places;
   for (const std::string &folder : mpi::pluginFolders()) {
     places += "'" + folder + "', ";
@@ -44,5 +44,5 @@ Expected<std::unique_ptr<Device>> cuda::openDevice() {
   open(&opened);
   if (!opened.device)
     return opened.failure;
-  return std::move(opened.device);
+  return opened;
 }

@@ -22,8 +22,9 @@ pprtOpenCuda(cuda::OpenedDevice *opened) {
   }
   Expected<std::shared_ptr<cuda::Gpu>> gpu =
       cuda::Gpu::open(std::move(*driver));
-  if (gpu)
-    opened->device = cuda::makeDevice(std::move(*gpu));
-  else
-    opened->failure = gpu.status();
+  opened->failure = gpu.status();
+  if (!gpu)
+    return;
+  opened->processor = (*gpu)->processor();
+  opened->device = cuda::makeDevice(std::move(*gpu));
 }

@@ -18,7 +18,8 @@ namespace pprt::cuda {
 
 struct OpenedDevice {
   std::unique_ptr<Device> device;
-  Status failure; ///< if there is no device
+  std::string processor; ///< what its kernels may need (pprt/Processor.h)
+  Status failure;        ///< if there is no device
 };
 
 /// The library's function `pprtOpenCuda`.
@@ -28,7 +29,7 @@ using OpenFunction = void(OpenedDevice *opened);
 using BuildFunction = const char *();
 
 /// The GPU of this process, or what is missing (exit code 15).
-Expected<std::unique_ptr<Device>> openDevice();
+Expected<OpenedDevice> openDevice();
 
 } // namespace pprt::cuda
 

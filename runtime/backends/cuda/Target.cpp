@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contractions are cublasLt's: a matrix has neighbours along its rows or along
-// its columns, and is given as it lies. Nothing here needs CUDA.
+// Contractions are cublasLt's, as Matrices.h has them. Nothing here needs CUDA.
 //
 //===----------------------------------------------------------------------===//
 #include "../Targets.h"
+#include "Matrices.h"
 
 using namespace pprt;
 
@@ -24,7 +24,10 @@ public:
   const std::string &name() const override { return label; }
   const std::string &processor() const override { return label; }
   Code code() const override { return Code::ptx; }
-  Status verify(const ppx::ContractionT &contraction) const override;
+  bool keepsRows() const override { return false; }
+  Status verify(const ppx::ContractionT &contraction) const override {
+    return cuda::findProducts(contraction).status();
+  }
   void plan(ppx::ContractionT &contraction, unsigned threads) const override {
     contraction.workspace_bytes = kWorkspaceBytes;
     contraction.library = ppx::MatrixLibrary_any;
@@ -33,49 +36,6 @@ public:
 private:
   const std::string label;
 };
-
-Status refuse(const std::string &expected, const std::string &got) {
-  return Status(ExitCode::badArtifact, "expects " + expected + ", got " + got);
-}
-
-Status verifyMatrix(const char *name, const ppx::MatrixViewT &view,
-                    uint64_t rows, uint64_t columns) {
-  if (!view.rows.empty() || !view.columns.empty() || !view.windows.empty())
-    return refuse(std::string("a matrix for ") + name, "windows");
-  const bool isAlongRows =
-      columns == 1 ||
-      (view.column_stride == 1 && (rows == 1 || view.row_stride >= columns));
-  const bool isAlongColumns =
-      rows == 1 ||
-      (view.row_stride == 1 && (columns == 1 || view.column_stride >= rows));
-  if (!isAlongRows && !isAlongColumns)
-    return refuse(std::string("neighbours along rows or columns of ") + name,
-                  "strides " + std::to_string(view.row_stride) + " and " +
-                      std::to_string(view.column_stride));
-  return {};
-}
-
-Status GpuTarget::verify(const ppx::ContractionT &c) const {
-  const bool isKnown = c.element == ppx::ElementType_f32 ||
-                       c.element == ppx::ElementType_f64 ||
-                       c.element == ppx::ElementType_bf16;
-  const bool isWidened = c.element == ppx::ElementType_bf16 &&
-                         c.out_element == ppx::ElementType_f32;
-  if (!isKnown || (c.out_element != c.element && !isWidened))
-    return refuse("f32, f64 or bf16, of which f32 may come",
-                  std::string(ppx::EnumNameElementType(c.element)) + " to " +
-                      ppx::EnumNameElementType(c.out_element));
-  if (!c.epilogues.empty())
-    return refuse("no epilogue",
-                  ppx::EnumNameEpilogueKind(c.epilogues.front()->kind));
-  for (auto &[name, view, rows, columns] :
-       {std::tuple("lhs", c.lhs.get(), c.m, c.k),
-        {"rhs", c.rhs.get(), c.k, c.n},
-        {"out", c.out.get(), c.m, c.n}})
-    if (Status status = verifyMatrix(name, *view, rows, columns); !status.ok())
-      return status;
-  return {};
-}
 
 } // namespace
 

@@ -177,8 +177,9 @@ private:
 
 class NullDevice final : public Device {
 public:
-  uint64_t capacity() const override {
-    return std::numeric_limits<uint64_t>::max();
+  std::string name() const override { return "null"; }
+  MemoryPool pool() const override {
+    return {"null", "addresses", std::numeric_limits<uint64_t>::max()};
   }
   Status load(const ppx::ArtifactT &) override { return {}; }
   Expected<std::unique_ptr<const Kernel>>

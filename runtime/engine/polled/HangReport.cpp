@@ -234,9 +234,9 @@ Reporter::Line Reporter::describe(const RankState &rank) const {
 /// Follows the first missing member from rank to rank, until one that computes
 /// or one seen before.
 std::string Reporter::chain(const std::vector<Line> &lines) const {
-  const uint32_t first = states.front().index;
+  // Of ranks that are elsewhere there is none, and nobody misses them.
   const auto lineOf = [&](uint32_t rank) -> const Line & {
-    return lines[rank - first];
+    return lines[size_t(find(rank) - states.data())];
   };
   std::vector<uint32_t> path;
   for (size_t i = 0; i < lines.size() && path.empty(); ++i)

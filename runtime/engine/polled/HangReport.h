@@ -41,7 +41,8 @@ void unpackStates(const std::vector<std::byte> &bytes,
 /// What ranks wait for, with one line for those that wait for the same, after a
 /// line with the cause: the rank whose kernel has not returned, or else the
 /// cycle of waiting ranks. What has not started since other queues of its rank
-/// wait is left out. `states` are of neighbours, in order.
+/// wait is left out. `states` are in the order of ranks, some of
+/// which may be missing.
 std::string hangReport(const Ranks &programs,
                        const std::vector<RankState> &states, int64_t step,
                        double seconds);

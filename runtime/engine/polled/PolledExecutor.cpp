@@ -133,6 +133,9 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
 PolledExecutor::~PolledExecutor() {
   if (!state)
     return;
+  // A transport that held the state last would end it, and so itself.
+  if (state->transport)
+    state->transport->watch({});
   {
     std::lock_guard<std::mutex> lock(state->mutex);
     state->quit = true;
@@ -145,11 +148,39 @@ PolledExecutor::~PolledExecutor() {
       thread.join();
 }
 
-void PolledExecutor::visitSlot(uint32_t rank, uint32_t slot,
-                               const Bytes &visit) {
+Status
+PolledExecutor::readSlot(uint32_t rank, uint32_t slot,
+                         const std::function<void(const std::byte *)> &visit) {
   const Rank &owner = this->rank(rank);
-  if (std::byte *arena = owner.arena->host())
-    visit(arena + owner.program.slots[slot]->offset);
+  const Memory &arena = *owner.arena;
+  const ppx::SlotT &its = *owner.program.slots[slot];
+  if (!arena.keepsValues())
+    return {};
+  if (const std::byte *bytes = arena.host()) {
+    visit(bytes + its.offset);
+    return {};
+  }
+  std::vector<std::byte> copy(its.bytes);
+  const Status status = arena.read(copy.data(), its.offset, its.bytes);
+  if (status.ok())
+    visit(copy.data());
+  return status;
+}
+
+Status PolledExecutor::writeSlot(uint32_t rank, uint32_t slot,
+                                 const std::function<void(std::byte *)> &fill) {
+  const Rank &owner = this->rank(rank);
+  Memory &arena = *owner.arena;
+  const ppx::SlotT &its = *owner.program.slots[slot];
+  if (!arena.keepsValues())
+    return {};
+  if (std::byte *bytes = arena.host()) {
+    fill(bytes + its.offset);
+    return {};
+  }
+  std::vector<std::byte> copy(its.bytes);
+  fill(copy.data());
+  return arena.write(its.offset, copy.data(), its.bytes);
 }
 
 uint64_t PolledExecutor::peakBytes(uint32_t rank) const {
@@ -238,6 +269,9 @@ void PolledExecutor::State::hang(
   std::vector<RankState> states;
   for (const std::vector<std::byte> &its : all)
     unpackStates(its, states);
+  std::unique_lock<std::mutex> lock(mutex);
+  const int64_t step = this->step;
+  lock.unlock();
   fail(Status(ExitCode::hang,
               hangReport(Ranks(*artifact, mesh), states, step, seconds)));
 }

@@ -45,9 +45,12 @@ public:
 
   Status run(Section section, int64_t step) override;
   bool isStuck() const override { return stuck; }
-  void visitSlot(uint32_t rank, uint32_t slot, const Bytes &visit) override;
+  Status readSlot(uint32_t rank, uint32_t slot,
+                  const std::function<void(const std::byte *)> &visit) override;
+  Status writeSlot(uint32_t rank, uint32_t slot,
+                   const std::function<void(std::byte *)> &fill) override;
   bool keepsValues() const override {
-    return state->ranks.front()->arena->host() != nullptr;
+    return state->ranks.front()->arena->keepsValues();
   }
   const std::vector<InstructionTime> &times(uint32_t rank,
                                             Section section) const override {

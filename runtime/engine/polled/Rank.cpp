@@ -59,6 +59,36 @@ bool Rank::waitsHold(const ppx::InstructionT &instruction) const {
   return true;
 }
 
+// A device that keeps no values has none to load or emit.
+Status Rank::load(const Task &task, HostData &host) {
+  const ppx::InstructionT &instruction = *task.instruction;
+  const uint64_t offset = uint64_t(task.arguments[0] - arena->address());
+  if (!arena->keepsValues())
+    return {};
+  if (std::byte *bytes = arena->host())
+    return host.load(index, instruction, bytes + offset);
+  copied.resize(program.slots[instruction.arguments[0]]->bytes);
+  const Status status = host.load(index, instruction, copied.data());
+  return status.ok() ? arena->write(offset, copied.data(), copied.size())
+                     : status;
+}
+
+Status Rank::emit(const Task &task, HostData &host) {
+  const ppx::InstructionT &instruction = *task.instruction;
+  const uint64_t offset = uint64_t(task.arguments[0] - arena->address());
+  if (!arena->keepsValues())
+    return {};
+  if (const std::byte *bytes = arena->host()) {
+    host.emit(index, instruction, bytes + offset);
+    return {};
+  }
+  copied.resize(program.slots[instruction.arguments[0]]->bytes);
+  const Status status = arena->read(copied.data(), offset, copied.size());
+  if (status.ok())
+    host.emit(index, instruction, copied.data());
+  return status;
+}
+
 Status Rank::execute(const Task &task, Stream &stream, HostData &host) {
   const ppx::InstructionT &instruction = *task.instruction;
   switch (instruction.opcode) {
@@ -70,15 +100,10 @@ Status Rank::execute(const Task &task, Stream &stream, HostData &host) {
                        program.slots[instruction.arguments[0]]->bytes);
   case ppx::Opcode_flag:
     return stream.flag(task.values, task.arguments.back());
-  // A device whose values the host cannot see has none to load or emit.
   case ppx::Opcode_load:
-    if (std::byte *slot = onHost(task.arguments[0]))
-      return host.load(index, instruction, slot);
-    break;
+    return load(task, host);
   case ppx::Opcode_emit:
-    if (const std::byte *slot = onHost(task.arguments[0]))
-      host.emit(index, instruction, slot);
-    break;
+    return emit(task, host);
   case ppx::Opcode_step: // its waits are all there is to it
   case ppx::Opcode_send: // these are the transport's
   case ppx::Opcode_recv:

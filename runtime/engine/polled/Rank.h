@@ -88,13 +88,12 @@ private:
   /// Starts the head of the queue if it may, and completes it if it can.
   bool advance(Section section, uint32_t queue, Stream &stream, HostData &host);
   Status execute(const Task &task, Stream &stream, HostData &host);
-  /// Where the host finds a place of the arena; null where it cannot.
-  std::byte *onHost(std::byte *address) const {
-    return arena->host() ? arena->host() + (address - arena->address())
-                         : nullptr;
-  }
+  Status load(const Task &task, HostData &host);
+  Status emit(const Task &task, HostData &host);
 
   Status failure; ///< of the section that is run
+  /// Of what is loaded or emitted, where the host does not reach the arena.
+  std::vector<std::byte> copied;
   uint64_t rounds[kSections.size()] = {};
 };
 

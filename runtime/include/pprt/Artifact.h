@@ -39,8 +39,8 @@ struct ImageChoice {
   std::string level = processorLevel();
 };
 
-/// The index of an image. Fails (badArtifact) if no processor of that level
-/// runs any, and (usage) if there is none of that target.
+/// The index of an image. Fails (badArtifact; device, of a GPU) if no processor
+/// of that level runs any, and (usage) if there is none of that target.
 Expected<size_t>
 chooseImage(const std::vector<std::unique_ptr<ppx::ImageEntryT>> &images,
             const ImageChoice &choice);

@@ -51,8 +51,8 @@ struct IssueUnit {
 
 class IssueOrder {
 public:
-  /// The same in every process. Takes as long as the checks. The ranks must
-  /// outlive it.
+  /// The same in every process. Takes as long as the checks. The artifact and
+  /// the mesh must outlive it.
   IssueOrder(const Ranks &ranks, Section section);
 
   /// The place of an instruction among those of all ranks.
@@ -68,7 +68,7 @@ private:
   }
   uint32_t leader(uint32_t rank, uint32_t index) const;
 
-  const Ranks &ranks;
+  const Ranks ranks;
   const Section section;
   std::vector<uint32_t> classOf;                ///< by rank
   std::vector<std::vector<uint32_t>> positions; ///< by class and instruction

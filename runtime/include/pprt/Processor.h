@@ -1,9 +1,10 @@
-//===- Processor.h - what compiled kernels need -----------------*- C++ -*-===//
+//===- Processor.h - what this machine is -----------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels are compiled for a level of the x86-64 psABI, such as x86-64-v3, and
-// run on every processor of that level or a later one.
+// run on every processor of that level or a later one. Those for a GPU of
+// NVIDIA name its architecture, such as sm_90, and run on later ones, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_PROCESSOR_H
@@ -15,13 +16,18 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
+/// What no two machines share, whatever they are called, and all containers of
+/// one do.
+std::string machineId();
+
 /// The highest level of this processor; empty on other architectures.
 std::string processorLevel();
 
 /// All levels, from the lowest.
 const std::vector<std::string> &processorLevels();
 
-/// Whether a processor whose highest level is `own` runs what needs `needed`.
+/// Whether a processor, or GPU, whose highest level is `own` runs what needs
+/// `needed`.
 /// Whatever needs none runs everywhere.
 bool runsOn(const std::string &needed, const std::string &own);
 

@@ -29,6 +29,7 @@
 #include "pprt/Initialize.h"
 #include "pprt/Mesh.h"
 #include "pprt/Program.h"
+#include "pprt/Rows.h"
 
 #include <functional>
 #include <memory>
@@ -45,9 +46,13 @@ class World;
 /// the machine has.
 unsigned coreCount();
 
-/// What programs can run on: "cpu", and "null", which computes nothing and
-/// counts.
+/// What programs can run on: "cpu", "cuda", which is a GPU of NVIDIA, and
+/// "null", which computes nothing and counts.
 std::vector<std::string> deviceNames();
+
+/// What compiled kernels may need of such a device (pprt/Processor.h), or what
+/// is missing here for there to be one.
+Expected<std::string> deviceProcessor(const std::string &name);
 
 struct SessionOptions {
   /// One of deviceNames().
@@ -77,13 +82,6 @@ Status followSessions(std::shared_ptr<World> world,
                       const KernelResolver &resolver = {});
 Status endFollowing(World &world);
 
-/// Rows begin to end - 1 of a batch.
-struct RowRange {
-  uint64_t begin = 0, end = 0;
-
-  uint64_t size() const { return end - begin; }
-};
-
 class Session {
 public:
   static Expected<std::unique_ptr<Session>>
@@ -93,7 +91,7 @@ public:
 
   const ppx::ArtifactT &artifact() const;
   const Mesh &mesh() const;
-  /// One of deviceNames().
+  /// One of deviceNames(); of a GPU that is only played, with " (emulated)".
   const std::string &device() const;
   unsigned threadsPerRank() const;
   /// Whether the ranks' threads exceed the cores: times then measure the
@@ -127,13 +125,12 @@ public:
   /// integers are below the argument's bound.
   Status setInput(uint32_t argument, const void *values, uint64_t bytes);
 
-  /// The same of some rows of it, the first dimension: at least of
-  /// inputRows(). Not for a session that leads.
-  Status setInputRows(uint32_t argument, RowRange rows, const void *values,
+  /// The same of some rows of it, packed: at least of inputRows(). Not for a
+  /// session that leads.
+  Status setInputRows(uint32_t argument, const Rows &rows, const void *values,
                       uint64_t bytes);
-  /// From the first to the last that ranks of this process load. With
-  /// micro-batches these lie apart, and that is nearly the whole batch.
-  RowRange inputRows(uint32_t argument) const;
+  /// Those that ranks of this process load.
+  const Rows &inputRows(uint32_t argument) const;
 
   /// These fail (usage) in another order, or if an input that is loaded has no
   /// batch, and change nothing then; but where one process of several lacks a

@@ -17,8 +17,8 @@
 #ifndef PPRT_TARGET_H
 #define PPRT_TARGET_H
 
-#include "pprt/Status.h"
 #include "pprt/Ppx.h"
+#include "pprt/Status.h"
 
 #include <memory>
 #include <string>
@@ -42,6 +42,10 @@ public:
   /// What the code of compiled kernels needs of the processor that loads it.
   virtual const std::string &processor() const = 0;
   virtual Code code() const { return Code::sharedObject; }
+  /// Whether compiled kernels keep, a row at a time, what their ops hand to
+  /// each other. Else an element is computed again for each that reads it; sums
+  /// along a row alone are computed once.
+  virtual bool keepsRows() const { return true; }
 
   /// Fails (badArtifact), with what was expected, if the target cannot compute
   /// the contraction with its views and epilogues as they are.
@@ -54,6 +58,10 @@ public:
 
 /// Null if there is none of that name.
 const Target *findTarget(const std::string &name);
+
+/// Of those whose code a processor of this level runs, the one that asks for
+/// most of it (pprt/Processor.h); null if there is none.
+const Target *bestTarget(const std::string &level);
 
 /// All names, "cpu" first.
 std::vector<std::string> targetNames();

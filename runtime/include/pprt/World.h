@@ -49,11 +49,6 @@ public:
   /// This process's part of the cores that it may use, which others of the
   /// world may use too: 0 if those are more than the cores.
   virtual unsigned coreCount() const { return pprt::coreCount(); }
-  /// A number that the processes of one host share, and no others.
-  virtual uint32_t hostOf(uint32_t process) const {
-    (void)process;
-    return 0;
-  }
   /// The process that holds a rank.
   uint32_t processOf(uint32_t rank, uint32_t worldSize) const {
     return uint32_t(((uint64_t(rank) + 1) * processCount() - 1) / worldSize);

@@ -1,0 +1,53 @@
+//===- Matrices.h - a contraction as cublasLt takes it ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: ppx.Contraction. Out: products of matrices of columns, or the reason why
+// there are none. The compiler asks before it forms a kernel (pprt/Target.h),
+// and the engine makes its calls from the same answer, so what was compiled is
+// never refused for its layout. Nothing here needs CUDA.
+//
+// cublasLt's matrices are columns, whose elements are neighbours. Where out has
+// rows, its transpose has columns: out^T = rhs^T lhs^T, and no byte is moved.
+// Of the dimensions of a batch those that follow each other in all three
+// operands become one; the longest of what is left is the batch of a call, the
+// others are calls of their own.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CUDA_MATRICES_H
+#define PPRT_BACKENDS_CUDA_MATRICES_H
+
+#include "pprt/Ppx.h"
+#include "pprt/Status.h"
+
+#include <vector>
+
+namespace pprt::cuda {
+
+/// Columns that are `leading` elements apart, once for each item of the batch.
+struct Matrix {
+  uint64_t rows = 0, columns = 0, leading = 0;
+  bool isTransposed = false; ///< before it is multiplied
+  uint64_t batchStride = 0;
+};
+
+/// out = left * right, for each item of a batch, several times.
+struct MatrixProducts {
+  Matrix left, right, out;
+  /// Whether the left factor is the contraction's rhs.
+  bool isSwapped = false;
+  uint64_t batch = 1;
+
+  /// Where a call finds its matrices, in elements.
+  struct Call {
+    uint64_t left = 0, right = 0, out = 0;
+  };
+  std::vector<Call> calls;
+};
+
+/// Fails (badArtifact) with what was expected if it cannot be had so.
+Expected<MatrixProducts> findProducts(const ppx::ContractionT &contraction);
+
+} // namespace pprt::cuda
+
+#endif // PPRT_BACKENDS_CUDA_MATRICES_H

@@ -1,0 +1,208 @@
+//===- Products.cpp - contractions by cublasLt ----------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Products.h"
+#include "pprt/Program.h"
+
+#include <algorithm>
+
+using namespace pprt;
+using namespace pprt::cuda;
+
+/// Returns from the function if the library refuses.
+#define PP_TRY(library, call, ...)                                             \
+  if (Status status =                                                          \
+          (library).check((library).blas.call(__VA_ARGS__), #call);            \
+      !status.ok())                                                            \
+  return status
+
+/// Of slots in an arena, as checks have it.
+static constexpr uint64_t kSlotAlignment = 64;
+
+Expected<std::shared_ptr<const BlasHandle>>
+BlasHandle::open(std::shared_ptr<const Gpu> gpu) {
+  Expected<Blas> blas = openBlas();
+  if (!blas)
+    return blas.status();
+  auto result = std::make_shared<BlasHandle>();
+  result->blas = std::move(*blas);
+  if (Status status = gpu->enter(); !status.ok())
+    return status;
+  PP_TRY(*result, cublasLtCreate, &result->handle);
+  result->gpu = std::move(gpu);
+  return std::shared_ptr<const BlasHandle>(std::move(result));
+}
+
+BlasHandle::~BlasHandle() {
+  if (handle && gpu->enter().ok())
+    blas.cublasLtDestroy(handle);
+}
+
+Status BlasHandle::check(cublasStatus_t result, const char *call) const {
+  if (result == CUBLAS_STATUS_SUCCESS)
+    return {};
+  return Status(result == CUBLAS_STATUS_ALLOC_FAILED ? ExitCode::outOfMemory
+                                                     : ExitCode::device,
+                std::string(call) + ": " +
+                    blas.cublasLtGetStatusString(result) + " (" +
+                    std::to_string(result) + ')');
+}
+
+static cudaDataType toDataType(ppx::ElementType element) {
+  return element == ppx::ElementType_f64   ? CUDA_R_64F
+         : element == ppx::ElementType_f32 ? CUDA_R_32F
+                                           : CUDA_R_16BF;
+}
+
+Product::Product(std::shared_ptr<const BlasHandle> itsLibrary,
+                 const ppx::ContractionT &c, MatrixProducts itsProducts)
+    : library(std::move(itsLibrary)), products(std::move(itsProducts)),
+      element(c.element), outElement(c.out_element),
+      outParameter(c.out_parameter), workspaceBytes(c.workspace_bytes),
+      alpha32(float(c.alpha)), beta32(c.accumulate ? 1 : 0), alpha64(c.alpha),
+      beta64(beta32),
+      operation(nullptr, library->blas.cublasLtMatmulDescDestroy),
+      left(nullptr, library->blas.cublasLtMatrixLayoutDestroy),
+      right(nullptr, library->blas.cublasLtMatrixLayoutDestroy),
+      out(nullptr, library->blas.cublasLtMatrixLayoutDestroy) {}
+
+Expected<std::unique_ptr<const Product>>
+Product::create(std::shared_ptr<const BlasHandle> library,
+                const ppx::ContractionT &contraction) {
+  Expected<MatrixProducts> products = findProducts(contraction);
+  if (!products)
+    return products.status();
+  std::unique_ptr<Product> result(
+      new Product(std::move(library), contraction, std::move(*products)));
+  Status status = result->describe();
+  if (status.ok())
+    status = result->chooseAlgorithm();
+  if (!status.ok())
+    return status;
+  return std::unique_ptr<const Product>(std::move(result));
+}
+
+Status Product::describe(Layout &layout, ppx::ElementType type,
+                         const Matrix &matrix) const {
+  cublasLtMatrixLayout_t made = nullptr;
+  PP_TRY(*library, cublasLtMatrixLayoutCreate, &made, toDataType(type),
+         matrix.rows, matrix.columns, int64_t(matrix.leading));
+  layout.reset(made);
+  const auto count = int32_t(products.batch);
+  const auto stride = int64_t(matrix.batchStride);
+  PP_TRY(*library, cublasLtMatrixLayoutSetAttribute, made,
+         CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count));
+  PP_TRY(*library, cublasLtMatrixLayoutSetAttribute, made,
+         CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride));
+  return {};
+}
+
+Status Product::describe() {
+  const bool isDouble = element == ppx::ElementType_f64;
+  cublasLtMatmulDesc_t made = nullptr;
+  PP_TRY(*library, cublasLtMatmulDescCreate, &made,
+         isDouble ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+         isDouble ? CUDA_R_64F : CUDA_R_32F);
+  operation.reset(made);
+  for (const auto &[attribute, matrix] :
+       {std::pair(CUBLASLT_MATMUL_DESC_TRANSA, &products.left),
+        {CUBLASLT_MATMUL_DESC_TRANSB, &products.right}}) {
+    const cublasOperation_t value =
+        matrix->isTransposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    PP_TRY(*library, cublasLtMatmulDescSetAttribute, made, attribute, &value,
+           sizeof(value));
+  }
+  Status status = describe(left, element, products.left);
+  if (status.ok())
+    status = describe(right, element, products.right);
+  if (status.ok())
+    status = describe(out, outElement, products.out);
+  return status;
+}
+
+/// What all calls' addresses are multiples of, in bytes.
+uint32_t Product::alignment(uint64_t MatrixProducts::Call::*place,
+                            ppx::ElementType type) const {
+  uint64_t bits = kSlotAlignment;
+  for (const MatrixProducts::Call &call : products.calls)
+    bits |= call.*place * elementSize(type);
+  return uint32_t(bits & -bits);
+}
+
+Status Product::chooseAlgorithm() {
+  using Call = MatrixProducts::Call;
+  cublasLtMatmulPreference_t made = nullptr;
+  PP_TRY(*library, cublasLtMatmulPreferenceCreate, &made);
+  const Descriptor<cublasLtMatmulPreferenceOpaque_t> preference(
+      made, library->blas.cublasLtMatmulPreferenceDestroy);
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute,
+                       auto value) -> Status {
+    PP_TRY(*library, cublasLtMatmulPreferenceSetAttribute, made, attribute,
+           &value, sizeof(value));
+    return {};
+  };
+  Status status =
+      set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t(workspaceBytes));
+  // Parts of a sum are not rounded before they are added.
+  if (status.ok())
+    status = set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                 uint32_t(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  for (const auto &[attribute, bytes] :
+       {std::pair(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                  alignment(&Call::left, element)),
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+         alignment(&Call::right, element)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+         alignment(&Call::out, outElement)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+         alignment(&Call::out, outElement)}})
+    if (status.ok())
+      status = set(attribute, uint32_t(bytes));
+  if (!status.ok())
+    return status;
+  cublasLtMatmulHeuristicResult_t best = {};
+  int found = 0;
+  const cublasStatus_t asked = library->blas.cublasLtMatmulAlgoGetHeuristic(
+      library->handle, operation.get(), left.get(), right.get(), out.get(),
+      out.get(), made, 1, &best, &found);
+  if (asked == CUBLAS_STATUS_NOT_SUPPORTED ||
+      (asked == CUBLAS_STATUS_SUCCESS &&
+       (found == 0 || best.state != CUBLAS_STATUS_SUCCESS)))
+    return Status(
+        ExitCode::device,
+        "expects an algorithm for " + std::to_string(products.out.rows) + "x" +
+            std::to_string(products.out.columns) + " over " +
+            std::to_string(products.left.isTransposed ? products.left.rows
+                                                      : products.left.columns) +
+            " of " + ppx::EnumNameElementType(element) + " in " +
+            std::to_string(workspaceBytes) + " bytes, got none of " +
+            library->blas.file);
+  algorithm = best.algo;
+  return library->check(asked, "cublasLtMatmulAlgoGetHeuristic");
+}
+
+Status Product::run(CUstream stream,
+                    const std::vector<CUdeviceptr> &arguments) const {
+  const bool isDouble = element == ppx::ElementType_f64;
+  const void *alpha = isDouble ? static_cast<const void *>(&alpha64) : &alpha32;
+  const void *beta = isDouble ? static_cast<const void *>(&beta64) : &beta32;
+  const auto place = [&](uint32_t parameter, uint64_t offset,
+                         ppx::ElementType type) {
+    return reinterpret_cast<void *>(
+        uintptr_t(arguments[parameter] + offset * elementSize(type)));
+  };
+  const uint32_t first = products.isSwapped ? 1 : 0;
+  void *workspace =
+      workspaceBytes == 0 ? nullptr : place(outParameter + 1, 0, outElement);
+  for (const MatrixProducts::Call &call : products.calls) {
+    void *result = place(outParameter, call.out, outElement);
+    PP_TRY(*library, cublasLtMatmul, library->handle, operation.get(), alpha,
+           place(first, call.left, element), left.get(),
+           place(1 - first, call.right, element), right.get(), beta, result,
+           out.get(), result, out.get(), &algorithm, workspace, workspaceBytes,
+           stream);
+  }
+  return {};
+}

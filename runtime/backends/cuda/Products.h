@@ -1,0 +1,81 @@
+//===- Products.h - contractions by cublasLt --------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: ppx.Contraction. Out: an object that gives a stream its calls of
+// cublasLt. Descriptors are made and the algorithm is chosen once, so every
+// launch adds in the same order. f32 is multiplied as f32: an artifact has no
+// way to ask for TF32; bf16 is added up in f32, in the workspace, too.
+//
+// cublasLt is opened with the first contraction: who has none needs none.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CUDA_PRODUCTS_H
+#define PPRT_BACKENDS_CUDA_PRODUCTS_H
+
+#include "Gpu.h"
+#include "Matrices.h"
+
+namespace pprt::cuda {
+
+/// cublasLt on one GPU.
+class BlasHandle {
+public:
+  static Expected<std::shared_ptr<const BlasHandle>>
+  open(std::shared_ptr<const Gpu> gpu);
+  ~BlasHandle();
+
+  /// Success, or what `call` says of itself: exit code 4 for memory, else 15.
+  Status check(cublasStatus_t result, const char *call) const;
+
+  Blas blas;
+  cublasLtHandle_t handle = nullptr;
+
+private:
+  std::shared_ptr<const Gpu> gpu;
+};
+
+/// A descriptor, and the call that destroys it.
+template <typename Opaque>
+using Descriptor = std::unique_ptr<Opaque, cublasStatus_t (*)(Opaque *)>;
+
+class Product {
+public:
+  /// Fails (badArtifact) if Target::verify does, or (device) without an
+  /// algorithm.
+  static Expected<std::unique_ptr<const Product>>
+  create(std::shared_ptr<const BlasHandle> library,
+         const ppx::ContractionT &contraction);
+
+  /// `arguments` are the kernel's parameters in order.
+  Status run(CUstream stream, const std::vector<CUdeviceptr> &arguments) const;
+
+private:
+  using Layout = Descriptor<cublasLtMatrixLayoutOpaque_t>;
+
+  Product(std::shared_ptr<const BlasHandle> library,
+          const ppx::ContractionT &contraction, MatrixProducts products);
+  Status describe();
+  Status describe(Layout &layout, ppx::ElementType element,
+                  const Matrix &matrix) const;
+  Status chooseAlgorithm();
+  uint32_t alignment(uint64_t MatrixProducts::Call::*place,
+                     ppx::ElementType element) const;
+
+  std::shared_ptr<const BlasHandle> library;
+  MatrixProducts products;
+  ppx::ElementType element, outElement;
+  uint32_t outParameter;
+  uint64_t workspaceBytes;
+  /// As the type that is computed in has them; the others are not used.
+  float alpha32, beta32;
+  double alpha64, beta64;
+
+  Descriptor<cublasLtMatmulDescOpaque_t> operation;
+  Layout left, right, out;
+  cublasLtMatmulAlgo_t algorithm = {};
+};
+
+} // namespace pprt::cuda
+
+#endif // PPRT_BACKENDS_CUDA_PRODUCTS_H

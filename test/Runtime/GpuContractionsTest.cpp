@@ -1,0 +1,259 @@
+//===- GpuContractionsTest.cpp - which contractions a GPU takes -----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// All that a GPU's target refuses, with its reason, and beside it what it only
+// just takes. What it takes is judged by addresses: the products that calls are
+// made of meet the same elements as the contraction does.
+//
+//===----------------------------------------------------------------------===//
+#include "ContractionCases.h"
+#include "backends/cuda/Matrices.h"
+#include "pprt/Target.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace pprt;
+using namespace pprt::test;
+
+namespace {
+
+constexpr uint64_t kLargest = 2147483647;
+
+/// 3 x 4 products of 5x6 over 7, in rows.
+ppx::ContractionT makeContraction() {
+  ppx::ContractionT c;
+  c.batch = {3, 4};
+  c.m = 5;
+  c.n = 6;
+  c.k = 7;
+  c.lhs = std::move(makeView(Layout::rows, c.batch, 5, 7).view);
+  c.rhs = std::move(makeView(Layout::rows, c.batch, 7, 6).view);
+  c.out = std::move(makeView(Layout::rows, c.batch, 5, 6).view);
+  return c;
+}
+
+struct Row {
+  const char *name;
+  std::function<void(ppx::ContractionT &)> change;
+  const char *reason; ///< empty if it is taken
+};
+
+void setStrides(ppx::MatrixViewT &view, uint64_t row, uint64_t column) {
+  view.row_stride = row;
+  view.column_stride = column;
+}
+
+/// Alone, without a batch.
+void setShape(ppx::ContractionT &c, uint64_t m, uint64_t n, uint64_t k) {
+  c.batch.clear();
+  for (ppx::MatrixViewT *view : {c.lhs.get(), c.rhs.get(), c.out.get()})
+    view->batch.clear();
+  c.m = m;
+  c.n = n;
+  c.k = k;
+  setStrides(*c.lhs, k, 1);
+  setStrides(*c.rhs, n, 1);
+  setStrides(*c.out, n, 1);
+}
+
+using C = ppx::ContractionT;
+constexpr auto f64 = ppx::ElementType_f64, bf16 = ppx::ElementType_bf16,
+               i32 = ppx::ElementType_i32;
+
+// clang-format off
+const Row rows[] = {
+  {"as it is", [](C &) {}, ""},
+  // Types.
+  {"f64", [](C &c) { c.element = c.out_element = f64; }, ""},
+  {"bf16", [](C &c) { c.element = c.out_element = bf16; }, ""},
+  {"bf16 to f32", [](C &c) { c.element = bf16; }, ""},
+  {"f32 to bf16", [](C &c) { c.out_element = bf16; }, "expects f32, f64 or bf16, of which f32 may come, got f32 to bf16"},
+  {"f32 to f64", [](C &c) { c.out_element = f64; }, "expects f32, f64 or bf16, of which f32 may come, got f32 to f64"},
+  {"bf16 to f64", [](C &c) { c.element = bf16; c.out_element = f64; }, "expects f32, f64 or bf16, of which f32 may come, got bf16 to f64"},
+  {"integers", [](C &c) { c.element = c.out_element = i32; }, "expects f32, f64 or bf16, of which f32 may come, got i32 to i32"},
+  // What is computed.
+  {"scaled and added", [](C &c) { c.alpha = 0.5; c.accumulate = true; }, ""},
+  {"an epilogue", [](C &c) {
+     c.epilogues.push_back(std::make_unique<ppx::EpilogueT>());
+     c.epilogues[0]->kind = ppx::EpilogueKind_gelu_tanh;
+   }, "expects no epilogue, got gelu_tanh"},
+  // Extents.
+  {"no rows", [](C &c) { c.m = 0; }, "expects extents of 1 to 2147483647, got m of 0"},
+  {"no columns", [](C &c) { c.n = 0; }, "expects extents of 1 to 2147483647, got n of 0"},
+  {"no steps", [](C &c) { c.k = 0; }, "expects extents of 1 to 2147483647, got k of 0"},
+  {"no items", [](C &c) { c.batch[1] = 0; }, "expects extents of 1 to 2147483647, got a batch of 0"},
+  {"the most rows", [](C &c) { setShape(c, kLargest, 6, 7); }, ""},
+  {"too many rows", [](C &c) { setShape(c, kLargest + 1, 6, 7); }, "expects extents of 1 to 2147483647, got m of 2147483648"},
+  {"the most columns", [](C &c) { setShape(c, 5, kLargest, 7); }, ""},
+  {"too many columns", [](C &c) { setShape(c, 5, kLargest + 1, 7); }, "expects extents of 1 to 2147483647, got n of 2147483648"},
+  {"the most steps", [](C &c) { setShape(c, 5, 6, kLargest); }, ""},
+  {"too many steps", [](C &c) { setShape(c, 5, 6, kLargest + 1); }, "expects extents of 1 to 2147483647, got k of 2147483648"},
+  // Views.
+  {"no lhs", [](C &c) { c.lhs.reset(); }, "expects a view of lhs with a stride for each dimension of the batch, got none"},
+  {"no rhs", [](C &c) { c.rhs.reset(); }, "expects a view of rhs with a stride for each dimension of the batch, got none"},
+  {"no out", [](C &c) { c.out.reset(); }, "expects a view of out with a stride for each dimension of the batch, got none"},
+  {"too few strides", [](C &c) { c.rhs->batch.pop_back(); }, "expects a view of rhs with a stride for each dimension of the batch, got 1"},
+  {"loops for rows", [](C &c) { c.lhs->rows.push_back(std::make_unique<ppx::ViewLoopT>()); }, "expects a matrix for lhs, got loops or windows"},
+  {"loops for columns", [](C &c) { c.rhs->columns.push_back(std::make_unique<ppx::ViewLoopT>()); }, "expects a matrix for rhs, got loops or windows"},
+  {"windows", [](C &c) { c.rhs->windows.push_back(std::make_unique<ppx::WindowT>()); }, "expects a matrix for rhs, got loops or windows"},
+  {"columns", [](C &c) { setStrides(*c.lhs, 1, 5); setStrides(*c.rhs, 1, 7); setStrides(*c.out, 1, 5); }, ""},
+  {"longer rows", [](C &c) { setStrides(*c.lhs, 100, 1); }, ""},
+  {"shorter rows", [](C &c) { setStrides(*c.lhs, 6, 1); }, "expects neighbours along rows or columns of lhs, got strides 6 and 1"},
+  {"shorter columns", [](C &c) { setStrides(*c.rhs, 1, 6); }, "expects neighbours along rows or columns of rhs, got strides 1 and 6"},
+  {"rows that are all alike", [](C &c) { setStrides(*c.rhs, 0, 1); }, "expects neighbours along rows or columns of rhs, got strides 0 and 1"},
+  {"columns that are all alike", [](C &c) { setStrides(*c.lhs, 1, 0); }, "expects neighbours along rows or columns of lhs, got strides 1 and 0"},
+  {"one value for all", [](C &c) { setStrides(*c.lhs, 0, 0); }, "expects neighbours along rows or columns of lhs, got strides 0 and 0"},
+  {"steps between neighbours", [](C &c) { setStrides(*c.out, 12, 2); }, "expects neighbours along rows or columns of out, got strides 12 and 2"},
+  {"one step, rows apart", [](C &c) { setShape(c, 5, 6, 1); setStrides(*c.lhs, 9, 3); }, ""},
+  {"one step, rows alike", [](C &c) { setShape(c, 5, 6, 1); setStrides(*c.lhs, 0, 1); }, "expects neighbours along rows or columns of lhs, got strides 0 and 1"},
+  {"one row, columns apart", [](C &c) { setShape(c, 1, 6, 7); setStrides(*c.out, 1, 3); }, ""},
+  {"one row, columns alike", [](C &c) { setShape(c, 1, 6, 7); setStrides(*c.lhs, 7, 0); }, "expects neighbours along rows or columns of lhs, got strides 7 and 0"},
+  {"one of each, any strides", [](C &c) { setShape(c, 1, 1, 1); setStrides(*c.lhs, 0, 0); setStrides(*c.rhs, 9, 8); }, ""},
+  {"rows far apart", [](C &c) { setStrides(*c.lhs, kLargest, 1); }, ""},
+  {"rows too far apart", [](C &c) { setStrides(*c.lhs, kLargest + 1, 1); }, "expects rows or columns of lhs within 2147483647 elements, got stride 2147483648"},
+  {"columns too far apart", [](C &c) { setStrides(*c.out, 1, kLargest + 1); }, "expects rows or columns of out within 2147483647 elements, got stride 2147483648"},
+  // Batches.
+  {"a factor for all items", [](C &c) { c.rhs->batch = {0, 0}; }, ""},
+  {"a factor for some items", [](C &c) { c.rhs->batch = {42, 0}; }, ""},
+  {"256 calls", [](C &c) { c.batch = {256, 300}; c.lhs->batch = {35, 0}; }, ""},
+  {"257 calls", [](C &c) { c.batch = {257, 300}; c.lhs->batch = {35, 0}; }, "expects strides of a batch that take 256 calls at most, got 257 or more"},
+  {"calls beyond all numbers", [](C &c) {
+     c.batch = {kLargest, kLargest, kLargest, kLargest, kLargest};
+     for (ppx::MatrixViewT *view : {c.lhs.get(), c.rhs.get(), c.out.get()}) view->batch = {5, 4, 3, 2, 1};
+   }, "expects strides of a batch that take 256 calls at most, got 2147483647 or more"},
+};
+// clang-format on
+
+/// Elements of lhs, rhs and out that meet.
+using Meeting = std::array<uint64_t, 3>;
+
+std::vector<Meeting> findMeetings(const ppx::ContractionT &c) {
+  std::vector<Meeting> meetings;
+  uint64_t items = 1;
+  for (const uint64_t extent : c.batch)
+    items *= extent;
+  for (uint64_t item = 0; item < items; ++item) {
+    Meeting place = {c.lhs->offset, c.rhs->offset, c.out->offset};
+    uint64_t rest = item;
+    for (size_t i = c.batch.size(); i-- > 0; rest /= c.batch[i]) {
+      place[0] += rest % c.batch[i] * c.lhs->batch[i];
+      place[1] += rest % c.batch[i] * c.rhs->batch[i];
+      place[2] += rest % c.batch[i] * c.out->batch[i];
+    }
+    for (uint64_t i = 0; i < c.m; ++i)
+      for (uint64_t j = 0; j < c.n; ++j)
+        for (uint64_t l = 0; l < c.k; ++l)
+          meetings.push_back(
+              {place[0] + i * c.lhs->row_stride + l * c.lhs->column_stride,
+               place[1] + l * c.rhs->row_stride + j * c.rhs->column_stride,
+               place[2] + i * c.out->row_stride + j * c.out->column_stride});
+  }
+  std::sort(meetings.begin(), meetings.end());
+  return meetings;
+}
+
+/// As cublasLt goes through them.
+std::vector<Meeting> findMeetings(const cuda::MatrixProducts &p) {
+  std::vector<Meeting> meetings;
+  const uint64_t steps = p.left.isTransposed ? p.left.rows : p.left.columns;
+  const auto at = [](const cuda::Matrix &matrix, uint64_t row,
+                     uint64_t column) {
+    if (matrix.isTransposed)
+      std::swap(row, column);
+    EXPECT_LT(row, matrix.rows);
+    EXPECT_LT(column, matrix.columns);
+    return column * matrix.leading + row;
+  };
+  for (const cuda::MatrixProducts::Call &call : p.calls)
+    for (uint64_t item = 0; item < p.batch; ++item)
+      for (uint64_t row = 0; row < p.out.rows; ++row)
+        for (uint64_t column = 0; column < p.out.columns; ++column)
+          for (uint64_t step = 0; step < steps; ++step) {
+            const uint64_t left = call.left + item * p.left.batchStride +
+                                  at(p.left, row, step),
+                           right = call.right + item * p.right.batchStride +
+                                   at(p.right, step, column),
+                           out = call.out + item * p.out.batchStride +
+                                 at(p.out, row, column);
+            meetings.push_back(
+                {p.isSwapped ? right : left, p.isSwapped ? left : right, out});
+          }
+  std::sort(meetings.begin(), meetings.end());
+  return meetings;
+}
+
+} // namespace
+
+TEST(GpuContractions, RefusesWithAReason) {
+  for (const char *name : {"sm_80", "sm_90", "sm_100"})
+    for (const Row &row : rows) {
+      ppx::ContractionT contraction = makeContraction();
+      row.change(contraction);
+      const Status status = findTarget(name)->verify(contraction);
+      EXPECT_EQ(status.message(), row.reason) << row.name;
+      if (*row.reason) {
+        EXPECT_EQ(status.code(), ExitCode::badArtifact) << row.name;
+      }
+    }
+}
+
+TEST(GpuContractions, PlansAWorkspaceForAll) {
+  ppx::ContractionT contraction = makeContraction();
+  findTarget("sm_90")->plan(contraction, 3);
+  EXPECT_EQ(contraction.workspace_bytes, uint64_t(4) << 20);
+  EXPECT_EQ(contraction.library, ppx::MatrixLibrary_any);
+}
+
+TEST(GpuContractions, ProductsMeetTheElementsOfTheContraction) {
+  std::mt19937 random(1);
+  const auto draw = [&](size_t below) { return random() % below; };
+  int taken = 0, swapped = 0, severalCalls = 0, batches = 0;
+  for (int number = 0; number < 3000; ++number) {
+    ppx::ContractionT c;
+    for (size_t i = draw(4); i > 0; --i)
+      c.batch.push_back(1 + draw(3));
+    c.m = 1 + draw(4);
+    c.n = 1 + draw(4);
+    c.k = 1 + draw(4);
+    const auto drawView = [&](uint64_t rowCount, uint64_t columnCount) {
+      auto view = std::move(
+          makeView(Layout(draw(8)), c.batch, rowCount, columnCount).view);
+      // Strides where there is one element mean nothing.
+      if (rowCount == 1 && draw(2))
+        view->row_stride = draw(9);
+      if (columnCount == 1 && draw(2))
+        view->column_stride = draw(9);
+      return view;
+    };
+    c.lhs = drawView(c.m, c.k);
+    c.rhs = drawView(c.k, c.n);
+    c.out = drawView(c.m, c.n);
+    // The first two dimensions of the batch the other way round.
+    if (c.batch.size() > 1 && draw(2))
+      for (ppx::MatrixViewT *view : {c.lhs.get(), c.rhs.get(), c.out.get()})
+        if (c.batch[0] == c.batch[1])
+          std::swap(view->batch[0], view->batch[1]);
+    const Expected<cuda::MatrixProducts> products = cuda::findProducts(c);
+    if (!products)
+      continue;
+    ++taken;
+    swapped += products->isSwapped;
+    severalCalls += products->calls.size() > 1;
+    batches += products->batch > 1;
+    for (const cuda::Matrix *matrix :
+         {&products->left, &products->right, &products->out})
+      EXPECT_GE(matrix->leading, matrix->rows);
+    ASSERT_EQ(findMeetings(*products), findMeetings(c)) << number;
+  }
+  // All ways were met.
+  EXPECT_GT(taken, 500);
+  EXPECT_GT(swapped, 300);
+  EXPECT_GT(taken - swapped, 50);
+  EXPECT_GT(severalCalls, 50);
+  EXPECT_GT(batches, 200);
+}

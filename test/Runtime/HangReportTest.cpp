@@ -1,0 +1,78 @@
+//===- HangReportTest.cpp - what is told of ranks that wait ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Without threads: the states of ranks are made up here, and travel as those of
+// several processes do.
+//
+//===----------------------------------------------------------------------===//
+#include "engine/polled/HangReport.h"
+#include "ProgramBuilder.h"
+
+#include <gtest/gtest.h>
+
+using namespace pprt;
+using namespace pprt::polled;
+using namespace pprt::test;
+
+namespace {
+
+/// As many stages, each of which receives from the one that follows, in a ring,
+/// and then sends on.
+struct Ring {
+  explicit Ring(uint32_t stages) {
+    ArtifactBuilder builder;
+    builder.axis("pp", stages, ppx::AxisKind_stage);
+    for (uint32_t stage = 0; stage < stages; ++stage) {
+      ProgramBuilder program = builder.program({stage}, stage);
+      const uint32_t queue = program.queue("all");
+      const uint32_t in = program.slot("in", 4), out = program.slot("out", 4);
+      const uint32_t next = (stage + 1) % stages,
+                     last = (stage + stages - 1) % stages;
+      program.begin(Section::body);
+      program.recv(queue, next, in);
+      program.send(queue, last, out);
+      program.step(queue);
+      RankState &state = states.emplace_back();
+      state.index = stage;
+      state.section = int(Section::body);
+      // Its receive, and the neighbour's send.
+      state.queues.push_back({0, true, {stage, next}, {0, 1}});
+    }
+    artifact = builder.take();
+  }
+  std::string report(const std::vector<RankState> &of) const {
+    const Mesh mesh = *Mesh::create(artifact.axes);
+    return hangReport(Ranks(artifact, mesh), of, 0, 2);
+  }
+
+  ppx::ArtifactT artifact;
+  std::vector<RankState> states;
+};
+
+} // namespace
+
+// Process 0 tells of all six ranks, of which another one has three.
+TEST(HangReport, ProcessesTellOfAllTheirRanks) {
+  const Ring ring(6);
+  std::vector<RankState> known;
+  for (uint32_t begin : {0, 3})
+    unpackStates(packStates({ring.states.begin() + begin,
+                             ring.states.begin() + begin + 3}),
+                 known);
+  const std::string text = ring.report(ring.states);
+  EXPECT_EQ(ring.report(known), text);
+  EXPECT_NE(text.find("wait-for: 0 -> 1 -> 2 -> 3 -> 4 -> 5 -> 0"),
+            std::string::npos)
+      << text;
+}
+
+// The chain of who waits leads past ranks of which nothing is known.
+TEST(HangReport, RanksBetweenMayBeElsewhere) {
+  Ring ring(4);
+  // 0 and 3 wait for each other; 1 and 2 have left.
+  ring.states[0].queues[0].members = {0, 3};
+  const std::string text = ring.report({ring.states[0], ring.states[3]});
+  EXPECT_NE(text.find("not here: ranks 1,2"), std::string::npos) << text;
+  EXPECT_NE(text.find("wait-for: 0 -> 3 -> 0"), std::string::npos) << text;
+}

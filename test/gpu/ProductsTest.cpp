@@ -1,0 +1,372 @@
+//===- ProductsTest.cpp - contractions of the GPU engine over stand-ins ---===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library that is shipped, over stand-ins of libcuda and cublasLt that
+// multiply on the processor (test/gpu/cuda, test/gpu/cublaslt). Every case of
+// the processor's contractions that a GPU's target does not refuse is held
+// against three plain loops. Nothing here says what a GPU does.
+//
+//   PPCudaProductsTest --artifacts=FOLDER   those of artifacts for sm_80, too
+//
+//===----------------------------------------------------------------------===//
+#include "ContractionCases.h"
+#include "backends/cuda/Library.h"
+#include "backends/cuda/Plugin.h"
+#include "cuda/StandIn.h"
+#include "pprt/Artifact.h"
+#include "pprt/BFloat16.h"
+#include "pprt/Program.h"
+#include "pprt/Target.h"
+
+#include <algorithm>
+#include <dlfcn.h>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <set>
+
+using namespace pprt;
+using namespace pprt::test;
+
+static std::string artifactFolder;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+constexpr auto f32 = ppx::ElementType_f32, f64 = ppx::ElementType_f64,
+               bf16 = ppx::ElementType_bf16;
+
+class Products : public testing::Test {
+protected:
+  void SetUp() override {
+    auto cuda = cuda::openDriver();
+    auto blas = cuda::openBlas();
+    ASSERT_TRUE(cuda.ok()) << cuda.status().message();
+    ASSERT_TRUE(blas.ok()) << blas.status().message();
+    void *library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
+    ASSERT_TRUE(cuda->isEmulated && dlsym(library, "ppStandInBlas"))
+        << cuda->file << ", " << blas->file;
+    driver = *cuda;
+    control = static_cast<standin::Control *>(
+        dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "ppStandIn"));
+    start("");
+  }
+  void TearDown() override { stop(); }
+
+  void start(const std::string &settings) {
+    stop();
+    control->reset(settings.c_str());
+    auto opened = cuda::openDevice();
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    device = std::move(opened->device);
+  }
+  /// What is left is a leak, unless the device failed: then it frees nothing.
+  void stop(bool hasFailed = false) {
+    device.reset();
+    if (!hasFailed) {
+      ASSERT_STREQ(control->leaks(), "");
+    }
+    control->reset("");
+  }
+
+  /// Prepares and launches; the bytes of out, or the failure.
+  Expected<Bytes> run(Sample sample, int launches = 1,
+                      const int32_t *gate = nullptr) {
+    ppx::ContractionT &contraction = sample.contraction;
+    findTarget("sm_90")->plan(contraction, 1);
+    contraction.workspace_bytes =
+        std::min(contraction.workspace_bytes, workspaceBytes);
+    sample.parameters.emplace_back(contraction.workspace_bytes);
+    const uint32_t out = contraction.out_parameter;
+    ppx::KernelT kernel;
+    kernel.name = "product_1";
+    kernel.body.Set(std::move(contraction));
+    auto prepared = device->prepare(kernel);
+    if (!prepared)
+      return prepared.status();
+
+    // As slots of an arena: the gate, the parameters, and nothing behind them.
+    std::vector<uint64_t> places;
+    uint64_t end = sizeof(*gate);
+    for (const Bytes &parameter : sample.parameters) {
+      places.push_back((end + 63) / 64 * 64);
+      end = places.back() + parameter.size();
+    }
+    const auto memory = device->allocate(end);
+    auto stream = device->stream(*memory, heap);
+    if (!stream)
+      return stream.status();
+    Binding binding;
+    binding.kernel = prepared->get();
+    for (size_t i = 0; i < places.size(); ++i) {
+      binding.arguments.push_back(memory->address() + places[i]);
+      if (i <= out)
+        write(**stream, binding.arguments[i], sample.parameters[i].data(),
+              sample.parameters[i].size());
+    }
+    if (gate) {
+      binding.gate = memory->address();
+      write(**stream, memory->address(), gate, sizeof(*gate));
+    }
+    const auto launch = device->bind(binding);
+    for (int i = 0; i < launches; ++i)
+      if (Status status = (*stream)->launch(*launch); !status.ok())
+        return status;
+    return read(binding.arguments[out], sample.parameters[out].size());
+  }
+  void write(Stream &stream, std::byte *to, const void *from, uint64_t bytes) {
+    const Status status = stream.write(to, from, bytes);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  Bytes read(const std::byte *address, uint64_t bytes) {
+    Bytes result(bytes);
+    CUstream own = nullptr;
+    driver.cuStreamCreateWithPriority(&own, CU_STREAM_NON_BLOCKING, 0);
+    driver.cuMemcpyDtoHAsync(result.data(),
+                             CUdeviceptr(reinterpret_cast<uintptr_t>(address)),
+                             bytes, own);
+    driver.cuStreamDestroy(own);
+    return result;
+  }
+
+  void expectRight(const Sample &sample) {
+    Sample copy = sample;
+    const Expected<Bytes> got = run(std::move(copy));
+    // Sums of a GPU may go through all steps in one row.
+    if (got.ok())
+      EXPECT_EQ(sample.compare(*got, 4), "");
+    else
+      ADD_FAILURE() << got.status().message();
+  }
+  /// Whether the target takes it: then it is right.
+  bool check(const Case &c) {
+    const Sample sample(c);
+    const bool isTaken = findTarget("sm_90")->verify(sample.contraction).ok();
+    if (isTaken)
+      expectRight(sample);
+    return isTaken;
+  }
+
+  cuda::Driver driver;
+  standin::Control *control = nullptr;
+  /// Less than what is planned, for all of it is written over each time.
+  uint64_t workspaceBytes = 1 << 16;
+  AllocationCounter heap;
+  std::unique_ptr<Device> device;
+};
+
+TEST_F(Products, TakesEveryLayoutWithNeighbours) {
+  const auto isRefused = [](Layout layout) {
+    return layout == Layout::steps || layout == Layout::broadcastRow;
+  };
+  for (const ppx::ElementType element : {f32, f64, bf16})
+    for (Layout lhs : {Layout::rows, Layout::columns, Layout::gaps,
+                       Layout::steps, Layout::interleaved})
+      for (Layout rhs : {Layout::rows, Layout::columns, Layout::gaps,
+                         Layout::steps, Layout::broadcastRow})
+        for (Layout out : {Layout::rows, Layout::columns, Layout::gaps,
+                           Layout::steps, Layout::interleaved}) {
+          const bool isTaken =
+              !isRefused(lhs) && !isRefused(rhs) && !isRefused(out);
+          EXPECT_EQ(
+              check({{2, 2}, 19, 37, 11, lhs, rhs, out, element, element}),
+              isTaken);
+          EXPECT_EQ(check({{}, 64, 80, 72, lhs, rhs, out, element, element}),
+                    isTaken);
+        }
+}
+
+TEST_F(Products, TakesEveryShape) {
+  for (const uint64_t m : {1, 5, 16, 65, 130})
+    for (const uint64_t n : {1, 7, 33, 130})
+      for (const uint64_t k : {1, 3, 64, 600})
+        for (Layout lhs : {Layout::rows, Layout::columns})
+          for (Layout out : {Layout::rows, Layout::columns})
+            EXPECT_TRUE(check({{}, m, n, k, lhs, Layout::rows, out}));
+}
+
+TEST_F(Products, TakesWhatIsLarge) {
+  workspaceBytes = 4 << 20;
+  EXPECT_TRUE(check({{}, 1100, 300, 40}));
+  EXPECT_TRUE(check({{}, 90, 2100, 60, Layout::rows, Layout::columns}));
+  EXPECT_TRUE(check({{}, 130, 150, 9000, Layout::columns, Layout::gaps}));
+  EXPECT_TRUE(check({{128}, 32, 32, 32}));
+}
+
+TEST_F(Products, ScalesAccumulatesAndMixesTypes) {
+  for (const ppx::ElementType element : {f32, f64, bf16})
+    for (const ppx::ElementType out : {f32, f64, bf16})
+      for (const bool accumulate : {false, true})
+        for (Case c : {Case{{2, 2}, 19, 37, 11}, Case{{}, 67, 80, 70}}) {
+          c.element = element;
+          c.outElement = out;
+          c.alpha = 0.125;
+          c.accumulate = accumulate;
+          EXPECT_EQ(check(c),
+                    element == out || (element == bf16 && out == f32));
+        }
+}
+
+TEST_F(Products, CallsOnceForEachBatchThatHasNoStride) {
+  const auto calls = [&](Layout lhs, Layout rhs, Layout out) {
+    const uint64_t before = control->count("cublasLtMatmul");
+    EXPECT_TRUE(check({{3, 4}, 6, 7, 5, lhs, rhs, out}));
+    return control->count("cublasLtMatmul") - before;
+  };
+  EXPECT_EQ(calls(Layout::rows, Layout::columns, Layout::gaps), 1u);
+  EXPECT_EQ(calls(Layout::interleaved, Layout::rows, Layout::interleaved), 1u);
+  EXPECT_EQ(calls(Layout::rows, Layout::oneForAll, Layout::rows), 1u);
+  EXPECT_EQ(calls(Layout::heads, Layout::rows, Layout::rows), 3u);
+  EXPECT_EQ(calls(Layout::heads, Layout::heads, Layout::heads), 3u);
+  EXPECT_EQ(calls(Layout::oneForAll, Layout::heads, Layout::columns), 3u);
+}
+
+TEST_F(Products, KeepsToTheAlgorithmThatWasChosen) {
+  const Case c = {{2}, 24, 32, 256};
+  std::set<Bytes> results;
+  for (int algorithm = 0; algorithm < 4; ++algorithm) {
+    Bytes first;
+    for (int seed = 0; seed < 16; ++seed) {
+      start("seed " + std::to_string(seed) + "\nalgorithm " +
+            std::to_string(algorithm) + "\n");
+      const Expected<Bytes> got = run(Sample(c), 2);
+      ASSERT_TRUE(got.ok()) << got.status().message();
+      EXPECT_EQ(Sample(c).compare(*got), "");
+      EXPECT_EQ(control->count("cublasLtMatmulAlgoGetHeuristic"), 1u);
+      EXPECT_EQ(control->count("cublasLtMatmul"), 2u);
+      if (seed == 0)
+        first = *got;
+      EXPECT_EQ(*got, first) << "seed " << seed;
+    }
+    results.insert(first);
+  }
+  // Others would have been seen.
+  EXPECT_GE(results.size(), 2u);
+}
+
+TEST_F(Products, RoundsSumsOnceAtTheEnd) {
+  const auto values = [](std::initializer_list<std::pair<int, float>> runs) {
+    Bytes bytes;
+    for (const auto &[number, value] : runs)
+      for (int i = 0; i < number; ++i) {
+        const uint16_t bits = toBFloat16(value);
+        const auto *from = reinterpret_cast<const std::byte *>(&bits);
+        bytes.insert(bytes.end(), from, from + 2);
+      }
+    return bytes;
+  };
+  for (int algorithm = 0; algorithm < 4; ++algorithm) {
+    start("algorithm " + std::to_string(algorithm) + "\n");
+    Sample sample(
+        {{}, 1, 1, 1024, Layout::rows, Layout::rows, Layout::rows, bf16, bf16});
+    for (ppx::MatrixViewT *view :
+         {sample.contraction.lhs.get(), sample.contraction.rhs.get()})
+      view->offset = 0;
+    // 257, which bf16 does not have, and -256.
+    sample.parameters[0] = values({{1024, 1.0f}});
+    sample.parameters[1] =
+        values({{1, 2.0f}, {255, 1.0f}, {256, -1.0f}, {512, 0.0f}});
+    const Expected<Bytes> got = run(std::move(sample));
+    ASSERT_TRUE(got.ok()) << got.status().message();
+    EXPECT_EQ(fromBFloat16(reinterpret_cast<const uint16_t *>(got->data())[3]),
+              1.0f);
+  }
+}
+
+TEST_F(Products, AreSkippedBehindAGate) {
+  const Case c = {{}, 5, 6, 7};
+  const int32_t open = 0, shut = 1;
+  const Expected<Bytes> done = run(Sample(c), 1, &open),
+                        left = run(Sample(c), 1, &shut);
+  ASSERT_TRUE(done.ok() && left.ok());
+  EXPECT_EQ(Sample(c).compare(*done), "");
+  EXPECT_EQ(*left, Sample(c).parameters[2]);
+}
+
+TEST_F(Products, SaysWhichCallFailed) {
+  for (const char *call :
+       {"cublasLtCreate", "cublasLtMatmulDescCreate",
+        "cublasLtMatmulDescSetAttribute", "cublasLtMatrixLayoutCreate",
+        "cublasLtMatrixLayoutSetAttribute", "cublasLtMatmulPreferenceCreate",
+        "cublasLtMatmulPreferenceSetAttribute",
+        "cublasLtMatmulAlgoGetHeuristic", "cublasLtMatmul"})
+    for (const int number : {1, 2, 3}) {
+      start("fail " + std::string(call) + ' ' + std::to_string(number) +
+            " 14\n");
+      const Expected<Bytes> got = run(Sample({{}, 5, 6, 7}), 3);
+      if (control->count(call) < uint64_t(number))
+        continue;
+      ASSERT_FALSE(got.ok()) << call;
+      EXPECT_EQ(got.status().code(), ExitCode::device);
+      EXPECT_NE(got.status().message().find(
+                    std::string(call) + ": an internal operation failed (14)"),
+                std::string::npos)
+          << got.status().message();
+    }
+  start("fail cublasLtCreate 1 3\n");
+  EXPECT_EQ(run(Sample({{}, 5, 6, 7})).status().code(), ExitCode::outOfMemory);
+  start("fault cublasLtMatmul 1 700\n");
+  EXPECT_NE(run(Sample({{}, 5, 6, 7}))
+                .status()
+                .message()
+                .find("cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS"),
+            std::string::npos);
+  stop(true);
+}
+
+TEST_F(Products, SaysThatThereIsNoAlgorithm) {
+  start("fail cublasLtMatmulAlgoGetHeuristic 1 15\n");
+  const Expected<Bytes> got =
+      run(Sample({{}, 5, 6, 7, Layout::rows, Layout::columns}));
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.status().code(), ExitCode::device);
+  EXPECT_EQ(got.status().message().find(
+                "kernel 'product_1': expects an algorithm for 6x5 over 7 of "
+                "f32 in 65536 bytes, got none of "),
+            0u)
+      << got.status().message();
+}
+
+TEST_F(Products, OfRealModels) {
+  if (artifactFolder.empty())
+    GTEST_SKIP() << "no artifacts";
+  int files = 0, products = 0;
+  for (const auto &entry :
+       std::filesystem::directory_iterator(artifactFolder)) {
+    if (entry.path().extension() != ".ppx")
+      continue;
+    ++files;
+    Expected<ppx::ArtifactT> artifact =
+        loadArtifact(entry.path().string(), {"sm_80"});
+    ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+    for (const auto &kernel : artifact->kernels)
+      if (const ppx::ContractionT *contraction = kernel->body.AsContraction()) {
+        SCOPED_TRACE(entry.path().filename().string() + ", " + kernel->name);
+        EXPECT_EQ(findTarget("sm_80")->verify(*contraction).message(), "");
+        expectRight(Sample(*contraction, *kernel));
+        ++products;
+      }
+  }
+  EXPECT_GE(files, 1);
+  EXPECT_GE(products, 20);
+}
+
+TEST_F(Products, RefusesWhatTheTargetRefuses) {
+  const Expected<Bytes> got = run(Sample({{}, 5, 6, 7, Layout::steps}));
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.status().code(), ExitCode::badArtifact);
+  EXPECT_EQ(got.status().message(),
+            "kernel 'product_1': expects neighbours along rows or columns of "
+            "lhs, got strides 14 and 2");
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const std::string option = "--artifacts=";
+  for (int i = 1; i < argc; ++i)
+    if (std::string(argv[i]).rfind(option, 0) == 0)
+      artifactFolder = argv[i] + option.size();
+  return RUN_ALL_TESTS();
+}

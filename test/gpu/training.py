@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Trains on a GPU that is only played, and asks for GPUs that are not there.
+
+SPDX-License-Identifier: Apache-2.0
+
+The library that uses GPUs, unmodified, calls the stand-in of NVIDIA's driver,
+which runs the artifact's own PTX: losses and parameters are the processor's but for
+rounding, and the same bits in whatever order CUDA may do things.
+
+  training.py --bin=build/bin --stand-ins=build/test/gpu/lib
+"""
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+MODELS = pathlib.Path(__file__).resolve().parent / "Inputs"
+SEEDS = 16
+# Of every family, as small as it gets.
+FAMILIES = ["mlp --layers=2 --hidden=8 --input=4 --batch=4",
+            "gpt --layers=1 --hidden=16 --heads=2 --seq=8 --batch=2 --vocab=32",
+            "moe --layers=2 --hidden=16 --heads=2 --seq=8 --batch=2 --vocab=32",
+            "resnet --norm=group --groups=2 --width=4 --batch=1 --image=8 --classes=3",
+            "unet --groups=1 --width=2 --batch=1 --image=4 --depth=1"]
+FEW = ["--steps=4", "--data=random", "--parallelize=optimizer=momentum lr=0.1"]
+
+
+def tensors(path):
+    """By name, the values of a safetensors file in f64."""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    found = {}
+    for name, entry in header.items():
+        begin, end = (8 + size + place for place in entry["data_offsets"])
+        found[name] = struct.unpack(f"<{(end - begin) // 8}d", data[begin:end])
+    return found
+
+
+class Runs:
+    def __init__(self, folder, tools, stand_ins):
+        self.folder, self.tools, self.stand_ins = folder, tools, stand_ins
+        self.errors = []
+
+    def call(self, tool, *arguments, standin="seed 0\n", driver=True):
+        """`standin`: how it plays (test/gpu/cuda/StandIn.h)."""
+        settings = self.folder / "standin"
+        settings.write_text(standin)
+        environment = {**os.environ, "PP_STANDIN": str(settings)}
+        if driver:
+            environment["LD_LIBRARY_PATH"] = str(self.stand_ins)
+        return subprocess.run([self.tools / tool, *arguments], cwd=self.folder, timeout=120,
+                              capture_output=True, text=True, env=environment)
+
+    def expect(self, what, is_right, done):
+        if not is_right:
+            self.errors.append(f"{what}: code {done.returncode}\n{done.stdout}{done.stderr}")
+
+    def train(self, name, model, *arguments, standin="seed 0\n"):
+        """The losses, and the saved parameters' bytes and values."""
+        saved, metrics = self.folder / f"{name}.st", self.folder / f"{name}.jsonl"
+        done = self.call("pp-run", model, "--quiet", f"--save={saved}", f"--metrics={metrics}",
+                         f"--report={name}.json", f"--trace={name}.trace.json", *arguments,
+                         standin=standin)
+        if done.returncode:
+            self.expect(name, False, done)
+            return None
+        losses = [json.loads(line)["loss"] for line in metrics.read_text().splitlines()]
+        return losses, saved.read_bytes(), tensors(saved)
+
+    def check_families(self):
+        for family in FAMILIES:
+            name = family.split()[0] + ".mlir"
+            done = self.call("pp-model", *family.split(), "--dtype=f64", "-o", name)
+            self.expect(family, done.returncode == 0, done)
+            done = self.call("pp-run", name, "--device=cuda", "--steps=1", "--data=random",
+                             "--verify")
+            self.expect(f"{family} --verify", done.returncode == 0, done)
+
+    def check_training(self, path):
+        model = pathlib.Path(path).name
+        cpu = self.train("cpu", path, "--device=cpu", *FEW)
+        first = self.train("cuda", path, "--device=cuda", *FEW)
+        if not cpu or not first:
+            return
+        worst = max(abs(a - b) for name in cpu[2] for a, b in zip(cpu[2][name], first[2][name]))
+        worst = max(worst, *(abs(a - b) for a, b in zip(cpu[0], first[0])))
+        if worst > 1e-12:
+            self.errors.append(f"{model}: expects the processor's values, got {worst} beside them")
+        device = json.loads((self.folder / "cuda.json").read_text())["device"]
+        if device != "cuda (emulated)":
+            self.errors.append(f"{model}: expects a GPU that is played, got '{device}'")
+        for seed in range(1, SEEDS):
+            other = self.train("cuda", path, "--device=cuda", *FEW, standin=f"seed {seed}\n")
+            if other and other[:2] != first[:2]:
+                self.errors.append(f"{model}: expects the bits of seed 0 from seed {seed}")
+        done = self.call("pp-run", path, "--device=cuda", "--verify", *FEW)
+        self.expect(f"{model} --verify", done.returncode == 0, done)
+
+    def check_images(self):
+        """Each device takes its own of several images."""
+        model = str(MODELS / "table.mlir")
+        done = self.call("pp-opt", model, "--pp-parallelize=", "--emit=ppx",
+                         "--targets=cpu,sm_80,sm_100", "-o", "all.ppx")
+        self.expect("two images", done.returncode == 0, done)
+        for device in "cpu", "cuda":
+            done = self.call("pp-run", "all.ppx", f"--device={device}", "--steps=2",
+                             "--data=random")
+            self.expect(f"all.ppx on {device}", done.returncode == 0, done)
+        self.call("pp-opt", model, "--pp-parallelize=", "--emit=ppx", "--targets=cpu", "-o",
+                  "cpu.ppx")
+        self.refuse("no image", 15, "sm_90|got those for|--targets=sm_90", "cpu.ppx")
+        self.refuse("an image for a later GPU", 15, "sm_90|sm_100", "all.ppx", "--target=sm_100")
+
+    def refuse(self, what, code, texts, model, *arguments, standin="seed 0\n", driver=True):
+        """One line with these texts, and nothing saved."""
+        saved = self.folder / "refused.st"
+        done = self.call("pp-run", model, "--device=cuda", "--steps=1", "--data=random",
+                         f"--save={saved}", *arguments, standin=standin, driver=driver)
+        lines = done.stderr.splitlines()
+        self.expect(what, done.returncode == code and len(lines) == 1 and not saved.exists() and
+                    all(text in lines[0] for text in texts.split("|")), done)
+
+    def check_refusals(self):
+        model = str(MODELS / "table.mlir")
+        self.refuse("no GPU", 15, "expects a GPU of NVIDIA", model, standin="devices 0\n")
+        self.refuse("an old driver", 15, "CUDA 12.0|11.8", model, standin="version 11080\n")
+        self.refuse("little memory", 4, "arenas of at most|free|smaller model or batch", model,
+                    standin="memory 4096\n")
+        self.refuse("two ranks", 15, "one rank on a GPU, got 2", model, "--parallelize=dp=2")
+        for call, number in (("cuCtxSetCurrent", 3), ("cuModuleLoadDataEx", 1),
+                             ("cuMemcpyHtoDAsync_v2", 3), ("cuMemcpyDtoHAsync_v2", 1),
+                             ("cuLaunchKernel", 5), ("cuStreamSynchronize", 4)):
+            self.refuse(f"{call} fails", 15, call.removesuffix("_v2"), model,
+                        standin=f"fail {call} {number} 719\n")
+
+
+def main():
+    arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(pathlib.Path(folder), pathlib.Path(arguments["bin"]).resolve(),
+                    pathlib.Path(arguments["stand-ins"]).resolve())
+        runs.check_families()
+        for model in MODELS / "table.mlir", pathlib.Path("gpt.mlir"):
+            runs.check_training(str(model))
+        runs.check_images()
+        runs.check_refusals()
+        for error in runs.errors:
+            print(error)
+        return 1 if runs.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

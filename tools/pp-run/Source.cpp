@@ -1,0 +1,171 @@
+//===- Source.cpp - what a run is of --------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Source.h"
+#include "pp/Predict/Table.h"
+#include "pprt/Artifact.h"
+#include "pprt/Bytes.h"
+#include "pprt/Files.h"
+#include "pprt/Processor.h"
+#include "pprt/Target.h"
+
+#include <iostream>
+
+using namespace pp::run;
+using namespace pprt;
+
+namespace {
+
+/// The whole of a file, or of standard input for `-`.
+Expected<std::string> readInput(const std::string &path) {
+  if (path == "-")
+    return std::string(std::istreambuf_iterator<char>(std::cin),
+                       std::istreambuf_iterator<char>());
+  return readFile(path, FLATBUFFERS_MAX_BUFFER_SIZE);
+}
+
+/// What isArtifact() looks at.
+constexpr uint64_t kHeadBytes = 8;
+
+bool isArtifact(const std::string &path, const std::string &content) {
+  // The letter behind it is the version, which reading compares.
+  const bool hasIdentifier =
+      content.size() >= kHeadBytes && content.compare(4, 3, "PPX") == 0;
+  const bool hasSuffix =
+      path.size() > 4 && path.compare(path.size() - 4, 4, ".ppx") == 0;
+  return hasIdentifier || hasSuffix;
+}
+
+/// A table of a file's images, of which `choice` takes one.
+Expected<std::string> describeImages(const InputFile &file,
+                                     const ImageChoice &choice) {
+  Expected<ppx::HeadT> head = loadHead(file);
+  if (!head)
+    return head.status();
+  Expected<size_t> taken = chooseImage(head->images, choice);
+  if (!taken)
+    return taken.status();
+  pp::predict::Table table({"image", "size", ""});
+  for (size_t i = 0; i < head->images.size(); ++i) {
+    const ppx::ImageEntryT &image = *head->images[i];
+    table.add({image.target, printBytes(double(image.bytes)),
+               i == *taken ? "this one" : ""});
+  }
+  return table.print() + "\n";
+}
+
+/// Of several images the best that processors of `level` run, unless the
+/// options name one. Of a file nothing else is read; without one, `content` is
+/// all there is.
+Expected<Source> loadImage(const Options &options, const std::string &level,
+                           const std::optional<InputFile> &file,
+                           const std::string &content) {
+  if (!options.parallelize.empty())
+    return Status(ExitCode::usage,
+                  "--parallelize expects a module, got the artifact " +
+                      options.input);
+  if (options.givesCacheLimit && options.reference.empty())
+    return Status(ExitCode::usage,
+                  "--cache-limit expects a module, whose kernels are "
+                  "compiled, got the artifact " +
+                      options.input);
+  ImageChoice choice = {options.target, level};
+  // Nothing of a dry run is for this machine: any image can be told of.
+  if (options.dryRun && file && options.target.empty())
+    if (Expected<ppx::HeadT> head = loadHead(*file);
+        head && !head->images.empty() && !chooseImage(head->images, choice))
+      choice.target = head->images.front()->target;
+  Expected<ppx::ArtifactT> artifact =
+      file ? loadArtifact(*file, choice)
+           : parseArtifact(reinterpret_cast<const uint8_t *>(content.data()),
+                           content.size(), options.input, choice);
+  if (!artifact)
+    return artifact.status();
+  Source source;
+  source.program.artifact =
+      std::make_shared<const ppx::ArtifactT>(std::move(*artifact));
+  if (!options.dryRun || !file)
+    return source;
+  Expected<std::string> images = describeImages(*file, choice);
+  if (!images)
+    return images.status();
+  source.images = std::move(*images);
+  return source;
+}
+
+} // namespace
+
+Expected<Source> pp::run::loadSource(const Options &options, const World &world,
+                                     const std::string &level) {
+  std::optional<InputFile> file;
+  std::string content;
+  if (options.input == "-") {
+    content = std::string(std::istreambuf_iterator<char>(std::cin),
+                          std::istreambuf_iterator<char>());
+  } else {
+    Expected<InputFile> opened = InputFile::open(options.input);
+    if (!opened)
+      return opened.status();
+    content.resize(std::min<uint64_t>(kHeadBytes, opened->size()));
+    if (Status status = opened->read(0, content.data(), content.size());
+        !status.ok())
+      return status;
+    file.emplace(std::move(*opened));
+  }
+  if (isArtifact(options.input, content))
+    return loadImage(options, level, file, content);
+  if (file) {
+    Expected<std::string> text = readFile(*file, FLATBUFFERS_MAX_BUFFER_SIZE);
+    if (!text)
+      return text.status();
+    content = std::move(*text);
+  }
+  std::string target = options.target;
+  const bool isForOthers =
+      world.processCount() > 1 || level != processorLevel();
+  if (const Target *best = bestTarget(level);
+      best && isForOthers && target.empty())
+    target = best->name();
+  Expected<std::unique_ptr<SourceModule>> module =
+      SourceModule::parse(file ? options.input : "<stdin>", content,
+                          options.cacheLimit.value_or(0), target);
+  if (!module)
+    return module.status();
+  Expected<Compiled> program = (*module)->compile(
+      options.parallelize, Variant::asAsked,
+      options.dryRun || options.device == "null" ? Kernels::none
+      : world.processCount() == 1                ? Kernels::loaded
+                                                 : Kernels::linked);
+  if (!program)
+    return program.status();
+  Source source;
+  source.module = std::move(*module);
+  source.program = std::move(*program);
+  return source;
+}
+
+Expected<std::unique_ptr<SourceModule>>
+pp::run::loadReference(const Options &options) {
+  if (options.reference.empty())
+    return std::unique_ptr<SourceModule>();
+  Expected<std::string> content = readInput(options.reference);
+  if (!content)
+    return content.status();
+  if (isArtifact(options.reference, *content))
+    return Status(ExitCode::usage,
+                  "--reference expects a module, got the artifact " +
+                      options.reference);
+  Expected<std::unique_ptr<SourceModule>> module =
+      SourceModule::parse(options.reference, *content,
+                          options.cacheLimit.value_or(0), options.target);
+  if (!module)
+    return module.status();
+  if (!(*module)->isUnpartitioned())
+    return Status(ExitCode::usage,
+                  "--reference expects a model, or its training step of level "
+                  "graph, got the partitioned module " +
+                      options.reference);
+  return std::move(*module);
+}

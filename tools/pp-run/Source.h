@@ -1,0 +1,42 @@
+//===- Source.h - what a run is of ------------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the files that the options name. Out: a program, of an artifact's image
+// for the device, or of a module that is compiled for it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_SOURCE_H
+#define PP_RUN_SOURCE_H
+
+#include "Compile.h"
+#include "Options.h"
+#include "pprt/World.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pp::run {
+
+struct Source {
+  /// Null for an artifact.
+  std::unique_ptr<SourceModule> module;
+  Compiled program;
+  std::vector<uint64_t> staging; ///< stagingOf(), if it was checked
+  /// What a file has, for a dry run to tell; empty for a module.
+  std::string images;
+};
+
+/// `level` is what the devices of all processes have (pprt/Processor.h).
+pprt::Expected<Source> loadSource(const Options &options,
+                                  const pprt::World &world,
+                                  const std::string &level);
+
+/// What --reference names; null if it names nothing.
+pprt::Expected<std::unique_ptr<SourceModule>>
+loadReference(const Options &options);
+
+} // namespace pp::run
+
+#endif // PP_RUN_SOURCE_H

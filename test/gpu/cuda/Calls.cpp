@@ -19,7 +19,7 @@
 using namespace standin;
 
 std::unique_ptr<Machine> standin::machine;
-std::mutex standin::lock;
+std::recursive_mutex standin::lock;
 static void (*faultTaker)(const char *);
 static thread_local int contextOrdinal = -1;
 
@@ -41,7 +41,9 @@ extern "C" [[noreturn]] void ppUnknown(const char *call) { notModelled(call); }
 // Settings
 //===----------------------------------------------------------------------===//
 
-Machine::Machine(const char *text) {
+static uint64_t machines = 0;
+
+Machine::Machine(const char *text) : number(++machines) {
   std::istringstream lines(text);
   std::string line;
   while (std::getline(lines, line)) {
@@ -63,6 +65,10 @@ Machine::Machine(const char *text) {
       words >> settings.errors;
     else if (word == "algorithm")
       words >> settings.algorithm;
+    else if (word == "places")
+      words >> settings.places;
+    else if (word == "drivers")
+      words >> settings.drivers;
     else if (word == "fail" || word == "fault") {
       words >> call >> failure.number >> code;
       failure.result = CUresult(code);
@@ -143,9 +149,23 @@ void standin::setCurrentDevice(Device *device) {
   contextOrdinal = device ? device->ordinal : -1;
 }
 
+namespace {
+/// Tells the machine that a thread called last when the thread ends.
+struct Leaver {
+  ~Leaver() {
+    std::lock_guard guard(lock);
+    if (machine && machine->number == called)
+      machine->leave();
+  }
+  uint64_t called = 0;
+};
+} // namespace
+
 Call::Call(const char *name, Needs needs) : guard(lock) {
+  thread_local Leaver leaver;
   if (!machine)
     machine = std::make_unique<Machine>(readSettings().c_str());
+  leaver.called = machine->number;
   const uint64_t number = ++machine->calls[name];
   machine->lateFailure = CUDA_SUCCESS;
   const auto [first, last] = machine->settings.failures.equal_range(name);
@@ -381,7 +401,7 @@ CUresult cuCtxSynchronize() {
   PP_BEGIN(Call::context)
   if (const CUresult refused = refuseWhileAnyCaptured())
     return refused;
-  machine->finishAll();
+  machine->finishAll(currentDevice()->ordinal);
   return currentDevice()->failure;
 }
 

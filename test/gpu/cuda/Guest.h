@@ -7,6 +7,11 @@
 // what they access as at its own. Calls of other libraries fail as the same
 // settings say (StandIn.h), their objects are among its leaks.
 //
+// An operation of NCCL's takes part in what others do with it, on other
+// devices. It begins where its stream has come to it and its device has a place
+// for it, keeps that, and ends when all that it takes part in has been done. So
+// operations can wait for each other for ever, which is told.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_CUDA_GUEST_H
 #define PP_TEST_GPU_CUDA_GUEST_H
@@ -14,7 +19,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 namespace standin {
 
@@ -32,11 +40,46 @@ public:
   virtual bool spoil(uint64_t address, uint64_t size) = 0;
 };
 
+struct Operation;
+
+/// What operations of several streams do together: all at once, when each of
+/// them has its place.
+struct Rendezvous {
+  struct Member {
+    std::string name;               ///< for messages
+    int device = 0;                 ///< that it will come on
+    const void *lane = nullptr;     ///< in which it will come
+    Operation *operation = nullptr; ///< null: not given yet, or ended without
+  };
+  std::string what; ///< for messages
+  std::vector<Member> members;
+  /// With the members' memory. False after a fault.
+  std::function<bool(const std::vector<Access *> &)> run;
+  bool hasRun = false;
+};
+
+/// What one operation takes part in.
+struct Attendance {
+  struct Part {
+    std::shared_ptr<Rendezvous> with;
+    uint32_t member = 0;
+  };
+  std::vector<Part> parts;
+  /// What its error is for: it begins, and never gets on. Empty: it has none.
+  std::function<void()> onBegin;
+};
+
 /// An operation of another library.
 struct Guest {
   std::string what;
   std::function<bool(Access &)> run; ///< false after a fault
   int failure = 0;                   ///< of the driver, injected
+  /// Instead of `run`: asked once for each operation, so of a graph in each
+  /// launch.
+  std::function<Attendance()> attend;
+  /// Of those that attend: operations of a lane begin one after another, in the
+  /// order in which they were given.
+  const void *lane = nullptr;
 };
 
 /// What a call begins with.
@@ -45,6 +88,8 @@ struct Begin {
   int late = 0;    ///< injected, for the operation
   int state = 0;   ///< of the driver: no context, or a device that failed
   uint64_t algorithm = 0; ///< the setting
+  uint64_t machine = 0;   ///< which one: another after a reset
+  int device = -1;        ///< of the calling thread's context
 };
 
 /// The symbol `ppStandInHost`.
@@ -56,6 +101,27 @@ struct Host {
   void (*hold)(const char *kind, int change);
   void (*fault)(const char *what);
   void (*notModelled)(const char *what);
+
+  /// Held in every call, and while operations of guests run.
+  std::recursive_mutex *lock;
+  /// A number below the given one, of the seed; 0 of a seed that is 0 or 1.
+  uint64_t (*draw)(uint64_t below);
+  uint64_t (*seed)();
+  uint64_t (*errors)();
+  /// The device of a stream; -1 if there is no such stream.
+  int (*deviceOf)(void *stream);
+  /// Lets all operations of a lane end that have not.
+  void (*abort)(const void *lane);
+  /// Whether a lane has operations that have not ended; lets some run.
+  bool (*isBusy)(const void *lane);
+  /// What the calling thread asked for is not yet so. False if it never will
+  /// be: nothing can change any more.
+  bool (*await)(const char *what);
+  /// Something has changed for which others may ask.
+  void (*progress)();
+  /// Device memory of the calling thread's context. Results of the driver.
+  int (*allocate)(uint64_t *address, uint64_t size);
+  int (*release)(uint64_t address);
 };
 
 } // namespace standin

@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A guest's operation runs in one piece, with the machine's lock held.
+// A guest's operation runs in one piece, with the machine's lock held; of what
+// meets others, each part does.
 //
 //===----------------------------------------------------------------------===//
 #include "Guest.h"
@@ -76,6 +77,9 @@ static Begin begin(const char *name, bool needsContext) {
     result.failure = call.result;
     result.late = std::exchange(machine->lateFailure, CUDA_SUCCESS);
     result.algorithm = machine->settings.algorithm;
+    result.machine = machine->number;
+    if (const Device *device = currentDevice())
+      result.device = device->ordinal;
     if (!needsContext || call.result != CUDA_SUCCESS)
       return result;
     if (const Device *device = currentDevice();
@@ -89,21 +93,33 @@ static Begin begin(const char *name, bool needsContext) {
   return result;
 }
 
-static int submit(void *handle, Guest guest) {
-  std::lock_guard guard(lock);
-  const auto found = machine->streams.find(static_cast<CUstream>(handle));
+std::unique_ptr<Access> standin::makeAccess(const Operation &operation) {
+  return std::make_unique<DeviceAccess>(operation);
+}
+
+static Stream *findStream(void *handle) {
   if (!handle)
     notModelled("the legacy stream");
-  if (found == machine->streams.end())
+  const auto found = machine->streams.find(static_cast<CUstream>(handle));
+  return found == machine->streams.end() ? nullptr : found->second.get();
+}
+
+static int submit(void *handle, Guest guest) {
+  std::lock_guard guard(lock);
+  Stream *stream = findStream(handle);
+  if (!stream)
     return CUDA_ERROR_INVALID_HANDLE;
   machine->lateFailure = CUresult(guest.failure);
   Work work;
   work.what = guest.what;
-  work.run = [run = std::move(guest.run)](Operation &operation, uint32_t) {
-    DeviceAccess access(operation);
-    return run(access) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
-  };
-  return machine->submit(*found->second, std::move(work));
+  work.attend = std::move(guest.attend);
+  work.lane = guest.lane;
+  if (guest.run)
+    work.run = [run = std::move(guest.run)](Operation &operation, uint32_t) {
+      DeviceAccess access(operation);
+      return run(access) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+    };
+  return machine->submit(*stream, std::move(work));
 }
 
 static void hold(const char *kind, int change) {
@@ -112,6 +128,46 @@ static void hold(const char *kind, int change) {
     machine->held[kind] += change;
 }
 
+static uint64_t drawOfSeed(uint64_t below) {
+  std::lock_guard guard(lock);
+  return machine->settings.seed < 2 ? 0 : machine->draw(below);
+}
+
+static int deviceOf(void *handle) {
+  std::lock_guard guard(lock);
+  const Stream *stream = findStream(handle);
+  return stream ? stream->device : -1;
+}
+
+/// With the machine's lock.
+template <typename Function> static auto locked(Function f) {
+  std::lock_guard guard(lock);
+  return f(*machine);
+}
+
 extern "C" const Host ppStandInHost = {
-    begin, submit, hold, [](const char *what) { fault(what); },
-    [](const char *what) { notModelled(what); }};
+    begin,
+    submit,
+    hold,
+    [](const char *what) { fault(what); },
+    [](const char *what) { notModelled(what); },
+    &lock,
+    drawOfSeed,
+    [] { return locked([](Machine &its) { return its.settings.seed; }); },
+    [] { return locked([](Machine &its) { return its.settings.errors; }); },
+    deviceOf,
+    [](const void *lane) { locked([&](Machine &its) { its.abort(lane); }); },
+    [](const void *lane) {
+      return locked([&](Machine &its) { return its.isBusy(lane); });
+    },
+    [](const char *what) {
+      return locked([&](Machine &its) { return its.askInVain(what); });
+    },
+    [] { locked([](Machine &its) { its.progress(); }); },
+    [](uint64_t *address, uint64_t size) {
+      CUdeviceptr place = 0;
+      const CUresult result = cuMemAlloc(&place, size);
+      *address = place;
+      return int(result);
+    },
+    [](uint64_t address) { return int(cuMemFree(address)); }};

@@ -50,6 +50,9 @@ OperationPtr Machine::make(int device, Work work, uint32_t component,
   for (const Work::Loan &loan : operation->work.loans)
     if (Block *block = memory.find(loan.begin, loan.end - loan.begin))
       memory.lend(block, loan.begin, loan.end, loan.isWrite, operation->by);
+  if (operation->work.attend)
+    arrive(operation);
+  progress();
   return operation;
 }
 
@@ -107,8 +110,10 @@ CUresult Machine::launch(Execution &execution, Stream &stream) {
 }
 
 bool Machine::isReady(const Operation &operation) const {
-  return std::all_of(operation.after.begin(), operation.after.end(),
-                     [](const OperationPtr &other) { return other->hasEnded; });
+  return std::all_of(
+             operation.after.begin(), operation.after.end(),
+             [](const OperationPtr &other) { return other->hasEnded; }) &&
+         (!operation.attendance || canAttend(operation));
 }
 
 std::vector<OperationPtr> Machine::findReady() {
@@ -123,8 +128,14 @@ std::vector<OperationPtr> Machine::findReady() {
 }
 
 OperationPtr Machine::findNext(const OperationPtr &operation) {
+  std::set<const Operation *> seen;
+  return findNext(operation, seen);
+}
+
+OperationPtr Machine::findNext(const OperationPtr &operation,
+                               std::set<const Operation *> &seen) {
   OperationPtr at = operation;
-  for (;;) {
+  while (seen.insert(at.get()).second) {
     const auto found = streamOf.find(at.get());
     if (found != streamOf.end() && found->second->queue.front() != at) {
       at = found->second->queue.front();
@@ -134,28 +145,40 @@ OperationPtr Machine::findNext(const OperationPtr &operation) {
         at->after.begin(), at->after.end(),
         [](const OperationPtr &other) { return !other->hasEnded; });
     if (open == at->after.end())
-      return at;
+      return at->attendance ? findMissing(at, seen) : at;
     at = *open;
   }
+  return nullptr;
 }
 
 void Machine::runPiece(const OperationPtr &operation) {
   ++piecesRun;
+  ++changes;
   Device &device = devices[operation->device];
   CUresult result = CUDA_SUCCESS;
+  bool goesOn = false;
   // After a failure a device does nothing more.
   if (device.failure == CUDA_SUCCESS) {
     result = operation->failure;
-    if (result == CUDA_SUCCESS && operation->work.run)
+    if (result == CUDA_SUCCESS && operation->attendance)
+      goesOn = !attend(*operation, result);
+    else if (result == CUDA_SUCCESS && operation->work.run)
       result = operation->work.run(*operation, operation->ran);
     if (result != CUDA_SUCCESS)
       device.failure = result;
   }
-  if (++operation->ran < operation->work.pieces && result == CUDA_SUCCESS)
+  if ((++operation->ran < operation->work.pieces || goesOn) &&
+      result == CUDA_SUCCESS)
     return;
+  end(operation);
+}
+
+void Machine::end(const OperationPtr &operation) {
   operation->hasEnded = true;
   operation->endedAt = piecesRun;
   operation->after.clear();
+  if (operation->attendance)
+    depart(*operation);
   operation->work = {};
   const auto found = streamOf.find(operation.get());
   if (found == streamOf.end()) {
@@ -176,25 +199,37 @@ void Machine::runPiece(const OperationPtr &operation) {
         }));
 }
 
-void Machine::finish(const OperationPtr &operation) {
-  while (operation && !operation->hasEnded) {
-    if (settings.seed < 2) {
-      runPiece(findNext(operation));
-      continue;
+void Machine::runUntil(const std::function<OperationPtr()> &findOpen) {
+  while (const OperationPtr open = findOpen()) {
+    OperationPtr next = settings.seed < 2 ? findNext(open) : nullptr;
+    if (!next) {
+      const std::vector<OperationPtr> ready = findReady();
+      if (!ready.empty())
+        next = ready[settings.seed < 2 ? 0 : draw(ready.size())];
     }
-    const std::vector<OperationPtr> ready = findReady();
-    runPiece(ready[draw(ready.size())]);
+    if (next)
+      runPiece(next);
+    else
+      waitForChange();
   }
-  if (operation)
-    learn(*operation);
 }
 
-void Machine::finishAll() {
-  for (std::vector<OperationPtr> ready = findReady(); !ready.empty();
-       ready = findReady())
-    runPiece(ready[draw(ready.size())]);
+void Machine::finish(const OperationPtr &operation) {
+  if (!operation)
+    return;
+  runUntil([&] { return operation->hasEnded ? nullptr : operation; });
+  learn(*operation);
+}
+
+void Machine::finishAll(int device) {
+  runUntil([&]() -> OperationPtr {
+    for (const auto &stream : queues)
+      if (stream->device == device && !stream->queue.empty())
+        return stream->queue.back();
+    return nullptr;
+  });
   for (const auto &[handle, stream] : streams)
-    if (stream->last)
+    if (stream->device == device && stream->last)
       learn(*stream->last);
 }
 
@@ -210,7 +245,12 @@ void Machine::answer(uint32_t &patience, const OperationPtr &operation) {
     --patience;
     return;
   }
-  runPiece(findNext(operation));
+  if (const OperationPtr next = findNext(operation))
+    runPiece(next);
+  else if (const auto ready = findReady(); !ready.empty())
+    runPiece(ready[0]);
+  else
+    askInVain(operation->by->what);
   patience = uint32_t(draw(4));
 }
 

@@ -6,18 +6,22 @@
 // until a call needs it (synchronise, query), or until the seed lets some run
 // in the middle of any call. Among what may run, the seed chooses: heads of
 // streams whose events have come, and of graphs what has no predecessor left. A
-// copy runs in pieces, others in between. One lock is held in every call.
+// copy runs in pieces, others in between. One lock is held in every call. What
+// meets operations of other devices (Rendezvous.cpp) may have to wait for a
+// call of another thread; then whoever waits for it leaves the lock.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_CUDA_MACHINE_H
 #define PP_TEST_GPU_CUDA_MACHINE_H
 
+#include "Guest.h"
 #include "Memory.h"
 #include "Order.h"
 #include "Ptx.h"
 
 #include <cuda.h>
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -41,9 +45,12 @@ struct Work {
     bool isWrite;
   };
   std::vector<Loan> loans;
+  /// Instead of `run`, of what meets others (Guest.h).
+  std::function<Attendance()> attend;
+  const void *lane = nullptr;
 };
 
-struct Operation {
+struct Operation : std::enable_shared_from_this<Operation> {
   Work work;
   History::By by;
   int device = 0;
@@ -53,6 +60,9 @@ struct Operation {
   bool hasEnded = false;
   uint64_t endedAt = 0;            ///< in pieces that the machine has run
   CUresult failure = CUDA_SUCCESS; ///< injected
+  /// Of what meets others.
+  std::unique_ptr<Attendance> attendance;
+  bool hasPlace = false, isAborted = false;
 };
 using OperationPtr = std::shared_ptr<Operation>;
 
@@ -101,6 +111,9 @@ struct Device {
   int ordinal = 0;
   uint64_t retained = 0;
   CUresult failure = CUDA_SUCCESS; ///< of an operation: every call says it
+  /// What meets others and has not ended, in the order in which it was given.
+  std::vector<OperationPtr> attending;
+  std::map<const void *, History::By> lastOf; ///< by lane
 };
 
 struct Module {
@@ -119,6 +132,7 @@ struct Settings {
   int devices = 1, version = 13000;
   uint64_t memory = uint64_t(16) << 30;
   uint64_t algorithm = 0, errors = 0;
+  int places = 1, drivers = 0;
   struct Failure {
     uint64_t number;
     CUresult result;
@@ -164,8 +178,8 @@ public:
 
   /// Runs until it has ended, and lets the host know.
   void finish(const OperationPtr &operation);
-  /// Runs everything.
-  void finishAll();
+  /// Runs everything that the device was given.
+  void finishAll(int device);
   /// Lets the host know that it has ended; it has.
   void learn(const Operation &operation);
   /// What a query runs: enough of them end every wait.
@@ -177,7 +191,22 @@ public:
   void touch(const Operation &operation, uint64_t begin, uint64_t end,
              bool isWrite);
   uint64_t draw(uint64_t below) { return random() % below; }
-  uint64_t now() const { return piecesRun; }
+
+  // Rendezvous.cpp
+  void abort(const void *lane);
+  /// Whether a lane has operations that have not ended. Runs one of what they
+  /// need to.
+  bool isBusy(const void *lane);
+  /// The calling thread waits, or asked in vain: says so if nothing can change
+  /// any more, and then lets all devices fail. False in that case.
+  bool waitForChange();
+  bool askInVain(const std::string &what);
+  /// Something has changed for which threads may ask.
+  void progress();
+  /// The calling thread will make no more calls.
+  void leave();
+
+  const uint64_t number; ///< of all machines of the process
 
 private:
   OperationPtr make(int device, Work work, uint32_t component, Clock &clock,
@@ -185,9 +214,27 @@ private:
   void enqueue(Stream &stream, const OperationPtr &operation);
   bool isReady(const Operation &operation) const;
   std::vector<OperationPtr> findReady();
-  /// What must run next for `operation` to end.
+  /// What must run next for `operation` to end; null if nothing can.
   OperationPtr findNext(const OperationPtr &operation);
+  OperationPtr findNext(const OperationPtr &operation,
+                        std::set<const Operation *> &seen);
   void runPiece(const OperationPtr &operation);
+  void end(const OperationPtr &operation);
+  /// Runs something until it has ended.
+  void runUntil(const std::function<OperationPtr()> &findOpen);
+
+  // Rendezvous.cpp
+  void arrive(const OperationPtr &operation);
+  bool canAttend(const Operation &operation) const;
+  /// A step of what meets others. Whether it has ended.
+  bool attend(Operation &operation, CUresult &result);
+  void depart(Operation &operation);
+  OperationPtr findMissing(const OperationPtr &operation,
+                           std::set<const Operation *> &seen);
+  void giveUp(const std::string &why, const std::set<const Operation *> &stuck);
+  bool isQuiet();
+
+  friend class Waits;
 
   std::mt19937_64 random;
   uint32_t nextComponent = 0, nextStream = 0;
@@ -195,11 +242,22 @@ private:
   std::vector<std::shared_ptr<Stream>> queues; ///< with work, or with a handle
   std::vector<OperationPtr> loose; ///< of graphs: in no stream's queue
   std::map<const Operation *, Stream *> streamOf;
+
+  /// A thread of the host, as far as it is known from its calls.
+  struct Thread {
+    bool waits = false, isGone = false;
+    uint64_t vain = 0, since = 0; ///< questions, since that many changes
+    std::string what;             ///< it asked for
+  };
+  std::map<std::thread::id, Thread> threads;
+  uint64_t changes = 0;
+  bool isOver = false; ///< nothing can change any more, and somebody knows
+  std::condition_variable_any changed;
 };
 
 /// The one there is, and its lock.
 extern std::unique_ptr<Machine> machine;
-extern std::mutex lock;
+extern std::recursive_mutex lock;
 
 /// Says what no program may do, and ends the process unless a test takes it.
 void fault(const std::string &what);
@@ -215,9 +273,11 @@ public:
   CUresult result = CUDA_SUCCESS;
 
 private:
-  std::lock_guard<std::mutex> guard;
+  std::lock_guard<std::recursive_mutex> guard;
 };
 
+/// Memory as an operation reaches it; it must outlive that.
+std::unique_ptr<Access> makeAccess(const Operation &operation);
 /// The device of the calling thread's context; null without one.
 Device *currentDevice();
 void setCurrentDevice(Device *device);

@@ -1,0 +1,181 @@
+//===- Calls.cpp - the calls that give streams work -----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled against NCCL's header, so that each call has the library's type.
+// What the engine does not use is generated from the library's list of exports,
+// and ends the process by name.
+//
+//===----------------------------------------------------------------------===//
+#include "Objects.h"
+
+using namespace standin;
+using namespace standin::nccl;
+
+/// Counts a call. Returns from it, and fails its group, where the settings say.
+#define PP_BEGIN                                                               \
+  if (!host())                                                                 \
+    return ncclUnhandledCudaError;                                             \
+  const std::lock_guard guard(*host()->lock);                                  \
+  const Begin begin = host()->begin(__func__, true);                           \
+  follow(begin.machine);                                                       \
+  if (begin.failure != 0)                                                      \
+    return refuse(ncclResult_t(begin.failure));
+
+static ncclResult_t refuse(ncclResult_t result) {
+  if (group.depth > 0 && group.failure == ncclSuccess)
+    group.failure = result;
+  return result;
+}
+
+ncclResult_t ncclGetVersion(int *version) {
+  if (!version)
+    return ncclInvalidArgument;
+  *version = NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
+
+const char *ncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+  case ncclSuccess:
+    return "no error";
+  case ncclUnhandledCudaError:
+    return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
+  case ncclSystemError:
+    return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
+  case ncclInternalError:
+    return "internal error - please report this issue to the NCCL developers";
+  case ncclInvalidArgument:
+    return "invalid argument (run with NCCL_DEBUG=WARN for details)";
+  case ncclInvalidUsage:
+    return "invalid usage (run with NCCL_DEBUG=WARN for details)";
+  case ncclRemoteError:
+    return "remote process exited or there was a network error";
+  case ncclInProgress:
+    return "NCCL operation in progress";
+  default:
+    return "unknown result code";
+  }
+}
+
+const char *ncclGetLastError(ncclComm_t) { return ""; }
+
+ncclResult_t ncclMemAlloc(void **place, size_t size) {
+  PP_BEGIN
+  if (!place || size == 0)
+    return ncclInvalidArgument;
+  uint64_t address = 0;
+  *place = nullptr;
+  if (host()->allocate(&address, size) != 0)
+    return ncclUnhandledCudaError;
+  *place = reinterpret_cast<void *>(address);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclMemFree(void *place) {
+  PP_BEGIN
+  return host()->release(reinterpret_cast<uint64_t>(place)) == 0
+             ? ncclSuccess
+             : ncclUnhandledCudaError;
+}
+
+ncclResult_t ncclGroupStart() {
+  PP_BEGIN
+  ++group.depth;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd() {
+  PP_BEGIN
+  return group.depth == 0 ? ncclInvalidUsage : endGroup();
+}
+
+/// Puts a task into the group, which is one of its own if there is none.
+static ncclResult_t add(const Begin &begin, ncclComm_t handle,
+                        cudaStream_t stream, Task task) {
+  const Comm *comm = find(handle);
+  if (const ncclResult_t refused = checkReady(comm))
+    return refuse(refused);
+  if (const ncclResult_t refused = check(*comm, task))
+    return refuse(refused);
+  const int device = host()->deviceOf(stream);
+  if (device != comm->device) {
+    fault(std::string(task.call) + " by " + comm->name() + " of device " +
+          std::to_string(comm->device) + " is given " +
+          (device < 0 ? "no stream"
+                      : "a stream of device " + std::to_string(device)));
+    return refuse(ncclUnhandledCudaError);
+  }
+  if (task.count == 0)
+    return ncclSuccess;
+  ++group.depth;
+  Group::Launch *its = nullptr;
+  for (Group::Launch &launch : group.launches)
+    if (launch.comm == handle)
+      its = &launch;
+  if (!its) {
+    group.launches.push_back({handle, stream, {}, 0});
+    its = &group.launches.back();
+  }
+  if (its->stream != stream)
+    notModelled("a group with several streams of a communicator");
+  its->tasks.push_back(task);
+  its->late = begin.late ? begin.late : its->late;
+  return endGroup();
+}
+
+static uint64_t addressOf(const void *pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
+                           ncclDataType_t type, ncclRedOp_t reduction,
+                           ncclComm_t comm, cudaStream_t stream) {
+  PP_BEGIN
+  return add(begin, comm, stream,
+             {Task::allReduce, __func__, addressOf(from), addressOf(to), count,
+              type, reduction, 0});
+}
+
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count,
+                               ncclDataType_t type, ncclRedOp_t reduction,
+                               ncclComm_t comm, cudaStream_t stream) {
+  PP_BEGIN
+  return add(begin, comm, stream,
+             {Task::reduceScatter, __func__, addressOf(from), addressOf(to),
+              count, type, reduction, 0});
+}
+
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count,
+                           ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
+  PP_BEGIN
+  return add(begin, comm, stream,
+             {Task::allGather, __func__, addressOf(from), addressOf(to), count,
+              type, ncclSum, 0});
+}
+
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count,
+                           ncclDataType_t type, int root, ncclComm_t comm,
+                           cudaStream_t stream) {
+  PP_BEGIN
+  return add(begin, comm, stream,
+             {Task::broadcast, __func__, addressOf(from), addressOf(to), count,
+              type, ncclSum, root});
+}
+
+ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type,
+                      int peer, ncclComm_t comm, cudaStream_t stream) {
+  PP_BEGIN
+  return add(
+      begin, comm, stream,
+      {Task::send, __func__, addressOf(from), 0, count, type, ncclSum, peer});
+}
+
+ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream) {
+  PP_BEGIN
+  return add(
+      begin, comm, stream,
+      {Task::receive, __func__, 0, addressOf(to), count, type, ncclSum, peer});
+}

@@ -1,0 +1,333 @@
+//===- Communicators.cpp - how communicators come and go ------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A communicator is in progress until all ranks have come, and for some
+// questions more, which the seed draws. What comes of a split is there when the
+// communicator that was split says so, and no sooner.
+//
+//===----------------------------------------------------------------------===//
+#include "Objects.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <memory>
+#include <set>
+#include <utility>
+
+using namespace standin;
+using namespace standin::nccl;
+
+const Host *nccl::host() {
+  void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return handle ? static_cast<const Host *>(dlsym(handle, "ppStandInHost"))
+                : nullptr;
+}
+
+void nccl::fault(const std::string &what) { host()->fault(what.c_str()); }
+
+void nccl::notModelled(const std::string &what) {
+  std::fprintf(stderr, "NCCL stand-in: not modelled: %s\n", what.c_str());
+  std::abort();
+}
+
+extern "C" [[noreturn]] void ppUnknownOfNccl(const char *call) {
+  notModelled(call);
+}
+
+/// How a test tells it from the library.
+extern "C" const int ppStandInNccl = 1;
+
+//===----------------------------------------------------------------------===//
+// Those that are there
+//===----------------------------------------------------------------------===//
+
+static std::map<const void *, std::unique_ptr<Comm>> comms;
+static std::map<uint64_t, std::shared_ptr<Clique>> cliques; ///< by their id
+static uint64_t machine = 0, ids = 0;
+static uint32_t cliquesMade = 0;
+
+void nccl::follow(uint64_t other) {
+  if (std::exchange(machine, other) == other)
+    return;
+  comms.clear();
+  cliques.clear();
+  cliquesMade = 0;
+  group = Group();
+}
+
+std::string Comm::name() const {
+  return "rank " + std::to_string(rank) + " of communicator " +
+         std::to_string(clique->number);
+}
+
+void Comm::begin(std::string what, std::function<ncclResult_t()> end) {
+  state = ncclInProgress;
+  awaited = std::move(what);
+  pending = std::move(end);
+  const uint64_t seed = host()->seed();
+  patience = seed == 0 ? 2 : uint32_t(host()->draw(4));
+}
+
+Comm *nccl::find(ncclComm_t handle) {
+  if (!handle)
+    return nullptr;
+  const auto found = comms.find(handle);
+  if (found != comms.end())
+    return found->second.get();
+  fault("the host uses a communicator that is not there");
+  return nullptr;
+}
+
+std::shared_ptr<Clique> nccl::makeClique(size_t size) {
+  auto clique = std::make_shared<Clique>();
+  clique->number = cliquesMade++;
+  clique->members.resize(size);
+  clique->devices.assign(size, -1);
+  return clique;
+}
+
+ncclComm_t nccl::create(std::shared_ptr<Clique> clique, int rank, int device) {
+  auto made = std::make_unique<Comm>();
+  Comm *comm = made.get();
+  comm->rank = rank;
+  comm->device = device;
+  clique->members[size_t(rank)] = comm;
+  clique->devices[size_t(rank)] = device;
+  comm->clique = std::move(clique);
+  comms[comm] = std::move(made);
+  host()->hold("communicator of NCCL", 1);
+  host()->progress();
+  return reinterpret_cast<ncclComm_t>(comm);
+}
+
+void nccl::destroy(Comm *comm) {
+  comm->clique->members[size_t(comm->rank)] = nullptr;
+  comms.erase(comm);
+  host()->hold("communicator of NCCL", -1);
+  host()->progress();
+}
+
+ncclResult_t nccl::checkReady(const Comm *comm) {
+  return !comm || comm->isFinalized || comm->state == ncclInProgress
+             ? ncclInvalidArgument
+             : comm->state;
+}
+
+/// That no two ranks have the same device, once all are there.
+static ncclResult_t whenJoined(const Clique &clique) {
+  const auto &devices = clique.devices;
+  if (std::count(devices.begin(), devices.end(), -1) > 0)
+    return ncclInProgress;
+  return std::set<int>(devices.begin(), devices.end()).size() == devices.size()
+             ? ncclSuccess
+             : ncclInvalidUsage;
+}
+
+/// Fields that change nothing here may be set.
+static ncclResult_t check(const ncclConfig_t *config) {
+  const ncclConfig_t none = NCCL_CONFIG_INITIALIZER;
+  if (config->magic != none.magic || config->size > sizeof(*config))
+    return ncclInvalidArgument;
+  if (config->blocking != 0)
+    notModelled("a communicator that blocks");
+  if (config->netName || config->trafficClass != none.trafficClass ||
+      config->collnetEnable != none.collnetEnable ||
+      config->CTAPolicy != none.CTAPolicy ||
+      config->shrinkShare != none.shrinkShare ||
+      config->nvlsCTAs != none.nvlsCTAs ||
+      config->nChannelsPerNetPeer != none.nChannelsPerNetPeer ||
+      config->nvlinkCentricSched != none.nvlinkCentricSched ||
+      config->cgaClusterSize != none.cgaClusterSize)
+    notModelled("a field of ncclConfig_t beside blocking, splitShare, minCTAs, "
+                "maxCTAs and commName");
+  if ((config->minCTAs != none.minCTAs && config->minCTAs <= 0) ||
+      (config->maxCTAs != none.maxCTAs && config->maxCTAs <= 0) ||
+      (config->minCTAs != none.minCTAs && config->maxCTAs != none.maxCTAs &&
+       config->minCTAs > config->maxCTAs))
+    return ncclInvalidArgument;
+  if (config->splitShare != none.splitShare && config->splitShare != 0 &&
+      config->splitShare != 1)
+    return ncclInvalidArgument;
+  return ncclSuccess;
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+#define PP_BEGIN                                                               \
+  if (!host())                                                                 \
+    return ncclUnhandledCudaError;                                             \
+  const std::lock_guard guard(*host()->lock);                                  \
+  const Begin begin = host()->begin(__func__, true);                           \
+  follow(begin.machine);                                                       \
+  if (begin.failure != 0)                                                      \
+    return ncclResult_t(begin.failure);
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+  PP_BEGIN
+  if (!id)
+    return ncclInvalidArgument;
+  *id = {};
+  const uint64_t number = ++ids;
+  std::copy_n(reinterpret_cast<const char *>(&number), sizeof(number),
+              id->internal);
+  return ncclSuccess;
+}
+
+/// In a group, what makes communicators is done at its end.
+static ncclResult_t doNowOrAtEnd(std::function<ncclResult_t()> action) {
+  if (group.depth == 0)
+    return action();
+  group.others.push_back(std::move(action));
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *place, int ranks,
+                                    ncclUniqueId id, int rank,
+                                    ncclConfig_t *config) {
+  PP_BEGIN
+  if (!place || ranks < 1 || rank < 0 || rank >= ranks)
+    return ncclInvalidArgument;
+  if (!config)
+    notModelled("ncclCommInitRankConfig without a configuration");
+  if (const ncclResult_t refused = check(config))
+    return refused;
+  if (begin.device < 0)
+    notModelled("a communicator of a thread without a context");
+  uint64_t number = 0;
+  std::copy_n(id.internal, sizeof(number), reinterpret_cast<char *>(&number));
+  if (number == 0 || number > ids)
+    return ncclInvalidArgument;
+  *place = nullptr;
+  return doNowOrAtEnd([=, device = begin.device]() {
+    std::shared_ptr<Clique> &clique = cliques[number];
+    if (!clique)
+      clique = makeClique(size_t(ranks));
+    if (clique->members.size() != size_t(ranks) ||
+        clique->devices[size_t(rank)] >= 0) {
+      fault("rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
+            " comes to a communicator of " +
+            std::to_string(clique->members.size()) + ", or comes twice");
+      return ncclInvalidUsage;
+    }
+    *place = create(clique, rank, device);
+    find(*place)->begin("all ranks of communicator " +
+                            std::to_string(clique->number),
+                        [its = clique] { return whenJoined(*its); });
+    return ncclInProgress;
+  });
+}
+
+/// The part of a split that all ranks of a color make.
+static std::shared_ptr<Clique> childOf(Clique::Split &split, int rank,
+                                       int &itsRank) {
+  const int color = split.requests[rank].color;
+  std::vector<std::pair<int, int>> order; // by key, then by rank
+  for (const auto &[other, request] : split.requests)
+    if (request.color == color)
+      order.push_back({request.key, other});
+  std::sort(order.begin(), order.end());
+  for (size_t i = 0; i < order.size(); ++i)
+    if (order[i].second == rank)
+      itsRank = int(i);
+  std::shared_ptr<Clique> &child = split.children[color];
+  if (!child)
+    child = makeClique(order.size());
+  return child;
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key,
+                           ncclComm_t *place, ncclConfig_t *config) {
+  PP_BEGIN
+  Comm *comm = find(handle);
+  if (!place || (color < 0 && color != NCCL_SPLIT_NOCOLOR))
+    return ncclInvalidArgument;
+  if (const ncclResult_t refused = checkReady(comm))
+    return refused;
+  if (config)
+    if (const ncclResult_t refused = check(config))
+      return refused;
+  *place = nullptr;
+  return doNowOrAtEnd([=] {
+    const uint64_t number = comm->splits++;
+    Clique &clique = *comm->clique;
+    if (clique.splits.size() <= number)
+      clique.splits.resize(number + 1);
+    clique.splits[number].requests[comm->rank] = {color, key};
+    host()->progress();
+    comm->begin("all ranks to split communicator " +
+                    std::to_string(clique.number),
+                [=]() {
+                  Clique &its = *comm->clique;
+                  Clique::Split &split = its.splits[number];
+                  if (split.requests.size() < its.members.size())
+                    return ncclInProgress;
+                  if (color == NCCL_SPLIT_NOCOLOR)
+                    return ncclSuccess;
+                  int rank = 0;
+                  const auto child = childOf(split, comm->rank, rank);
+                  *place = create(child, rank, comm->device);
+                  find(*place)->begin("all ranks of communicator " +
+                                          std::to_string(child->number),
+                                      [child] { return whenJoined(*child); });
+                  return ncclSuccess;
+                });
+    return ncclInProgress;
+  });
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *result) {
+  PP_BEGIN
+  Comm *comm = find(handle);
+  if (!comm || !result)
+    return ncclInvalidArgument;
+  if (comm->state == ncclInProgress && comm->patience > 0) {
+    --comm->patience;
+  } else if (comm->state == ncclInProgress) {
+    const auto pending = comm->pending;
+    comm->state = pending();
+    if (comm->state == ncclInProgress && !host()->await(comm->awaited.c_str()))
+      comm->state = ncclSystemError;
+  } else {
+    host()->isBusy(comm); // a device works while nobody asks
+  }
+  *result = comm->state;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t handle) {
+  PP_BEGIN
+  Comm *comm = find(handle);
+  if (const ncclResult_t refused = checkReady(comm))
+    return refused;
+  comm->isFinalized = true;
+  comm->begin("the operations by " + comm->name(), [comm] {
+    return host()->isBusy(comm) ? ncclInProgress : ncclSuccess;
+  });
+  return ncclInProgress;
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t handle) {
+  PP_BEGIN
+  Comm *comm = find(handle);
+  if (!comm)
+    return handle ? ncclInvalidArgument : ncclSuccess;
+  if (!comm->isFinalized || comm->state != ncclSuccess)
+    notModelled("ncclCommDestroy of a communicator that is not finalized");
+  destroy(comm);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t handle) {
+  PP_BEGIN
+  Comm *comm = find(handle);
+  if (!comm)
+    return handle ? ncclInvalidArgument : ncclSuccess;
+  host()->abort(comm);
+  destroy(comm);
+  return ncclSuccess;
+}

@@ -1,0 +1,280 @@
+//===- Kernels.cpp - what ranks do together -------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a communicator has in a group is one operation of a stream, which ends
+// when all its parts have met theirs. The k-th collective of each rank meet,
+// and the k-th message of a pair. Nothing is buffered: a send ends no sooner
+// than its receive has begun.
+//
+//===----------------------------------------------------------------------===//
+#include "Objects.h"
+
+#include <cstring>
+
+using namespace standin;
+using namespace standin::nccl;
+
+struct nccl::Meeting final : Rendezvous {
+  std::vector<Task> tasks; ///< by member
+  std::vector<bool> come;
+  bool isWrong = false;
+  uint64_t errors = 0;
+
+  bool move(const std::vector<Access *> &memory) const;
+};
+
+static std::string describe(const Task &task) {
+  std::string text = std::string(task.call) + " of " +
+                     std::to_string(task.count) + ' ' + nameOf(task.type);
+  if (task.kind == Task::allReduce || task.kind == Task::reduceScatter)
+    text += task.reduction == ncclSum    ? " (sum)"
+            : task.reduction == ncclProd ? " (prod)"
+            : task.reduction == ncclMax  ? " (max)"
+                                         : " (min)";
+  if (task.kind == Task::broadcast)
+    text += " from rank " + std::to_string(task.peer);
+  return text;
+}
+
+bool Meeting::move(const std::vector<Access *> &memory) const {
+  const Task &first = tasks[0];
+  const uint64_t bytes = first.count * sizeOf(first.type);
+  const auto write = [&](size_t member, uint64_t address,
+                         const std::vector<std::byte> &values) {
+    std::byte *place = memory[member]->write(address, values.size());
+    if (place)
+      std::memcpy(place, values.data(), values.size());
+    return place != nullptr;
+  };
+  const auto read = [&](size_t member, uint64_t size,
+                        std::vector<std::byte> &values) {
+    const std::byte *place = memory[member]->read(tasks[member].from, size);
+    if (place)
+      values.assign(place, place + size);
+    return place != nullptr;
+  };
+  std::vector<std::vector<std::byte>> inputs(tasks.size());
+  std::vector<const std::byte *> places;
+  const bool scatters = first.kind == Task::reduceScatter;
+  for (size_t member = 0; member < tasks.size(); ++member) {
+    if (first.kind == Task::broadcast && int(member) != first.peer)
+      continue;
+    if (tasks[member].kind == Task::receive)
+      continue;
+    if (!read(member, bytes * (scatters ? tasks.size() : 1), inputs[member]))
+      return false;
+  }
+  if (first.isMessage())
+    return write(1, tasks[1].to, inputs[0]);
+  std::vector<std::byte> result(bytes);
+  if (first.kind == Task::allReduce) {
+    for (const auto &input : inputs)
+      places.push_back(input.data());
+    reduce(first.type, first.reduction, places, result.data(), first.count,
+           errors);
+  }
+  for (size_t member = 0; member < tasks.size(); ++member) {
+    const uint64_t to = tasks[member].to;
+    bool isWritten = true;
+    if (first.kind == Task::allGather) {
+      for (size_t other = 0; other < tasks.size(); ++other)
+        isWritten &= write(member, to + other * bytes, inputs[other]);
+    } else if (first.kind == Task::broadcast) {
+      isWritten = write(member, to, inputs[size_t(first.peer)]);
+    } else {
+      if (scatters) {
+        places.clear();
+        for (const auto &input : inputs)
+          places.push_back(input.data() + member * bytes);
+        reduce(first.type, first.reduction, places, result.data(), first.count,
+               errors);
+      }
+      isWritten = write(member, to, result);
+    }
+    if (!isWritten)
+      return false;
+  }
+  return true;
+}
+
+/// Whether what two members ask for meets.
+static bool agree(const Task &a, const Task &b) {
+  if (a.isMessage() || b.isMessage())
+    return a.isMessage() == b.isMessage() && a.count == b.count &&
+           a.type == b.type;
+  const bool reduces =
+      a.kind == Task::allReduce || a.kind == Task::reduceScatter;
+  return a.kind == b.kind && a.count == b.count && a.type == b.type &&
+         (!reduces || a.reduction == b.reduction) && a.peer == b.peer;
+}
+
+static Attendance::Part join(Comm &comm, const Task &task, uint64_t errors) {
+  Clique &clique = *comm.clique;
+  Clique::Key key;
+  std::vector<int> ranks;
+  uint32_t member = 0;
+  if (task.isMessage()) {
+    const bool sends = task.kind == Task::send;
+    const int from = sends ? comm.rank : task.peer;
+    const int to = sends ? task.peer : comm.rank;
+    key = {true, from, to, (sends ? comm.sent : comm.received)[task.peer]++};
+    ranks = {from, to};
+    member = sends ? 0 : 1;
+  } else {
+    key = {false, 0, 0, comm.collectives++};
+    for (int rank = 0; rank < int(clique.members.size()); ++rank)
+      ranks.push_back(rank);
+    member = uint32_t(comm.rank);
+  }
+  std::shared_ptr<Meeting> &place = clique.open[key];
+  if (!place) {
+    place = std::make_shared<Meeting>();
+    place->what = describe(task);
+    place->errors = errors;
+    for (const int rank : ranks)
+      place->members.push_back({"rank " + std::to_string(rank) +
+                                    " of communicator " +
+                                    std::to_string(clique.number),
+                                clique.devices[size_t(rank)],
+                                clique.members[size_t(rank)], nullptr});
+    place->tasks.resize(ranks.size());
+    place->come.resize(ranks.size());
+    place->run = [its = place.get()](const std::vector<Access *> &memory) {
+      return !its->isWrong && its->move(memory);
+    };
+  }
+  const std::shared_ptr<Meeting> meeting = place;
+  bool isLast = true;
+  for (size_t other = 0; other < ranks.size(); ++other) {
+    if (other == member)
+      continue;
+    isLast &= meeting->come[other];
+    if (meeting->come[other] && !agree(task, meeting->tasks[other]) &&
+        !meeting->isWrong) {
+      meeting->isWrong = true;
+      fault(comm.name() + " asks for " + describe(task) + ", and rank " +
+            std::to_string(ranks[other]) + " for " +
+            describe(meeting->tasks[other]));
+    }
+  }
+  meeting->tasks[member] = task;
+  meeting->come[member] = true;
+  if (isLast)
+    clique.open.erase(key);
+  return {meeting, member};
+}
+
+void nccl::launch(Comm &comm, Group::Launch launch) {
+  const auto handle = reinterpret_cast<ncclComm_t>(&comm);
+  Guest guest;
+  guest.what = (launch.tasks.size() == 1
+                    ? describe(launch.tasks[0])
+                    : "a group of " + std::to_string(launch.tasks.size()) +
+                          " calls of NCCL") +
+               " by " + comm.name();
+  guest.lane = &comm;
+  guest.attend = [handle, launch]() {
+    Attendance result;
+    Comm *its = find(handle);
+    if (!its)
+      return result;
+    const uint64_t errors = host()->errors();
+    for (const Task &task : launch.tasks)
+      result.parts.push_back(join(*its, task, errors));
+    if (launch.late != 0)
+      result.onBegin = [handle, late = launch.late] {
+        if (Comm *broken = find(handle))
+          broken->state = ncclResult_t(late);
+      };
+    return result;
+  };
+  if (host()->submit(launch.stream, std::move(guest)) != 0)
+    comm.state = ncclUnhandledCudaError;
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+thread_local Group nccl::group;
+
+static bool overlap(uint64_t a, uint64_t aBytes, uint64_t b, uint64_t bBytes) {
+  return a < b + bBytes && b < a + aBytes;
+}
+
+ncclResult_t nccl::check(const Comm &comm, const Task &task) {
+  const uint64_t size = sizeOf(task.type),
+                 members = comm.clique->members.size();
+  if (int(task.type) < 0 || task.type >= ncclNumTypes ||
+      int(task.reduction) < 0 || task.reduction >= ncclNumOps)
+    return ncclInvalidArgument;
+  if (size == 0)
+    notModelled(std::string(task.call) + " of type " +
+                std::to_string(int(task.type)));
+  if (task.reduction == ncclAvg)
+    notModelled(std::string(task.call) + " that averages");
+  if (task.peer < 0 || uint64_t(task.peer) >= members)
+    return ncclInvalidArgument;
+  const bool reads = task.kind != Task::receive &&
+                     (task.kind != Task::broadcast || task.peer == comm.rank);
+  const bool writes = task.kind != Task::send;
+  if (task.count > 0 && ((reads && !task.from) || (writes && !task.to)))
+    return ncclInvalidArgument;
+  const uint64_t bytes = task.count * size;
+  const uint64_t fromBytes =
+      bytes * (task.kind == Task::reduceScatter ? members : 1);
+  const uint64_t toBytes = bytes * (task.kind == Task::allGather ? members : 1);
+  if ((reads && task.from % size) || (writes && task.to % size))
+    fault(std::string(task.call) + " by " + comm.name() +
+          " is given an address that is not aligned to its type");
+  // In place: one place that each of them names.
+  const uint64_t its = uint64_t(comm.rank) * bytes;
+  const bool isInPlace =
+      task.kind == Task::allGather       ? task.from == task.to + its
+      : task.kind == Task::reduceScatter ? task.to == task.from + its
+                                         : task.from == task.to;
+  if (reads && writes && !isInPlace &&
+      overlap(task.from, fromBytes, task.to, toBytes))
+    fault(std::string(task.call) + " by " + comm.name() +
+          " writes over what it reads, and not in place");
+  return ncclSuccess;
+}
+
+/// At once, or as something that is in progress: then nothing is in the stream
+/// yet.
+static ncclResult_t start(Group::Launch &launch) {
+  Comm *comm = find(launch.comm);
+  if (!comm)
+    return ncclInvalidArgument;
+  const uint64_t seed = host()->seed();
+  if (seed == 1 || (seed > 1 && host()->draw(2) == 0)) {
+    nccl::launch(*comm, std::move(launch));
+    return comm->state;
+  }
+  comm->begin(
+      "a launch by " + comm->name(), [comm, launch = std::move(launch)] {
+        nccl::launch(*comm, launch);
+        return comm->state == ncclInProgress ? ncclSuccess : comm->state;
+      });
+  return ncclInProgress;
+}
+
+ncclResult_t nccl::endGroup() {
+  if (--group.depth > 0)
+    return group.failure;
+  Group its;
+  std::swap(its, group);
+  ncclResult_t result = its.failure;
+  if (result != ncclSuccess)
+    return result;
+  const auto note = [&](ncclResult_t one) {
+    if (result == ncclSuccess || (one != ncclSuccess && one != ncclInProgress))
+      result = one;
+  };
+  for (const auto &other : its.others)
+    note(other());
+  for (Group::Launch &launch : its.launches)
+    note(start(launch));
+  return result;
+}

@@ -1,0 +1,129 @@
+//===- Objects.h - communicators of the stand-in of NCCL --------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A clique is what several ranks share; a communicator is one rank's part of
+// it. All are of one process. They are guarded by the lock of libcuda's
+// stand-in, which every call takes, and gone with its machine. Only
+// communicators that do not block are modelled, for no others can be aborted at
+// any time.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_GPU_NCCL_OBJECTS_H
+#define PP_TEST_GPU_NCCL_OBJECTS_H
+
+#include "cuda/Guest.h"
+
+#include <nccl.h>
+
+#include <map>
+#include <tuple>
+
+namespace standin::nccl {
+
+/// libcuda's stand-in, or null: then there is nothing to work on.
+const Host *host();
+/// Says what no program may do, and ends the process unless a test takes it.
+void fault(const std::string &what);
+/// What this stand-in does not do, it says, and ends the process.
+[[noreturn]] void notModelled(const std::string &what);
+
+/// What one rank asks for in one call.
+struct Task {
+  enum Kind { allReduce, allGather, reduceScatter, broadcast, send, receive };
+  Kind kind = allReduce;
+  const char *call = "";
+  uint64_t from = 0, to = 0; ///< addresses
+  uint64_t count = 0;        ///< as the call counts
+  ncclDataType_t type = ncclFloat32;
+  ncclRedOp_t reduction = ncclSum;
+  int peer = 0; ///< of messages; the root
+  bool isMessage() const { return kind == send || kind == receive; }
+};
+
+struct Meeting;
+struct Comm;
+
+struct Clique {
+  uint32_t number = 0;         ///< for messages
+  std::vector<Comm *> members; ///< by rank; null: not there (any more)
+  std::vector<int> devices;    ///< by rank; -1: was never there
+  /// What not all have come to yet. Of messages by sender, receiver and which
+  /// one it is; of collectives by which one it is.
+  using Key = std::tuple<bool, int, int, uint64_t>;
+  std::map<Key, std::shared_ptr<Meeting>> open;
+
+  /// What members asked for in their k-th split.
+  struct Request {
+    int color = 0, key = 0;
+  };
+  struct Split {
+    std::map<int, Request> requests;                 ///< by rank
+    std::map<int, std::shared_ptr<Clique>> children; ///< by color
+  };
+  std::vector<Split> splits;
+};
+
+struct Comm {
+  std::shared_ptr<Clique> clique;
+  int rank = 0, device = 0;
+  ncclResult_t state = ncclSuccess; ///< what ncclCommGetAsyncError says
+  /// What is in progress: ncclInProgress until it has ended.
+  std::function<ncclResult_t()> pending;
+  std::string awaited;   ///< in words
+  uint32_t patience = 0; ///< questions until `pending` is asked
+  bool isFinalized = false;
+
+  uint64_t collectives = 0, splits = 0;
+  std::map<int, uint64_t> sent, received; ///< by peer
+
+  std::string name() const;
+  /// Begins what takes a while.
+  void begin(std::string what, std::function<ncclResult_t()> end);
+};
+
+/// Those that are there. A fault, and null, for others.
+Comm *find(ncclComm_t handle);
+ncclComm_t create(std::shared_ptr<Clique> clique, int rank, int device);
+void destroy(Comm *comm);
+std::shared_ptr<Clique> makeClique(size_t size);
+/// Forgets what is of another machine.
+void follow(uint64_t machine);
+
+/// Whether a call may use it: ncclInvalidArgument while it is in progress, and
+/// what it failed with.
+ncclResult_t checkReady(const Comm *comm);
+
+/// What was given between ncclGroupStart and ncclGroupEnd, by thread.
+struct Group {
+  struct Launch {
+    ncclComm_t comm;
+    void *stream;
+    std::vector<Task> tasks;
+    int late = 0; ///< injected
+  };
+  uint32_t depth = 0;
+  ncclResult_t failure = ncclSuccess;
+  std::vector<Launch> launches;
+  std::vector<std::function<ncclResult_t()>> others; ///< of communicators
+};
+extern thread_local Group group;
+/// Does what the group has, if it is the outermost end.
+ncclResult_t endGroup();
+/// Success, or why the task cannot be asked for.
+ncclResult_t check(const Comm &comm, const Task &task);
+
+/// Gives its stream what one communicator has in a group.
+void launch(Comm &comm, Group::Launch launch);
+
+uint64_t sizeOf(ncclDataType_t type); ///< 0: no such type
+const char *nameOf(ncclDataType_t type);
+/// to = the elements of all `from`, reduced; in member order if `errors` is 0,
+/// else in another one.
+void reduce(ncclDataType_t type, ncclRedOp_t reduction,
+            const std::vector<const std::byte *> &from, std::byte *to,
+            uint64_t count, uint64_t errors);
+
+} // namespace standin::nccl
+
+#endif // PP_TEST_GPU_NCCL_OBJECTS_H

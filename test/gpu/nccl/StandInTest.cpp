@@ -1,0 +1,564 @@
+//===- StandInTest.cpp - what the stand-in of NCCL reports ----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Found by name, as NCCL is, over the stand-in of libcuda with several devices.
+// One thread gives the streams of all ranks their work, unless threads are what
+// is tested, so that a seed is one order.
+//
+//===----------------------------------------------------------------------===//
+#include "cuda/StandIn.h"
+#include "backends/cuda/Library.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <thread>
+
+using namespace pprt::cuda;
+
+static std::vector<std::string> faults;
+
+namespace {
+
+constexpr int kSeeds = 16;
+
+/// A device with two streams, memory and, once joined, a communicator.
+struct Rank {
+  CUcontext context = nullptr;
+  CUstream one = nullptr, two = nullptr;
+  CUdeviceptr memory = 0;
+  ncclComm_t comm = nullptr;
+};
+
+class NcclStandIn : public testing::Test {
+protected:
+  void SetUp() override {
+    auto openedDriver = openDriver();
+    auto openedNccl = openNccl();
+    ASSERT_TRUE(openedDriver.ok() && openedNccl.ok());
+    driver = *openedDriver;
+    nccl = *openedNccl;
+    void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
+    ASSERT_TRUE(driver.isEmulated && dlsym(library, "ppStandInNccl"))
+        << driver.file << ", " << nccl.file;
+    control = static_cast<standin::Control *>(
+        dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "ppStandIn"));
+  }
+  void TearDown() override {
+    control->takeFaults(nullptr);
+    control->reset("");
+  }
+
+  /// A new process, in which faults are only noted.
+  void begin(uint32_t size, const std::string &settings) {
+    faults.clear();
+    control->takeFaults([](const char *fault) { faults.push_back(fault); });
+    control->reset(
+        ("devices " + std::to_string(size) + "\n" + settings).c_str());
+    ASSERT_EQ(driver.cuInit(0), CUDA_SUCCESS);
+    ranks.assign(size, {});
+    for (uint32_t rank = 0; rank < size; ++rank) {
+      Rank &its = ranks[rank];
+      ASSERT_EQ(driver.cuDevicePrimaryCtxRetain(&its.context, int(rank)),
+                CUDA_SUCCESS);
+      ASSERT_EQ(driver.cuCtxSetCurrent(its.context), CUDA_SUCCESS);
+      for (CUstream *stream : {&its.one, &its.two})
+        ASSERT_EQ(driver.cuStreamCreateWithPriority(stream,
+                                                    CU_STREAM_NON_BLOCKING, 0),
+                  CUDA_SUCCESS);
+      ASSERT_EQ(driver.cuMemAlloc(&its.memory, 4096), CUDA_SUCCESS);
+    }
+  }
+  ncclResult_t settle(ncclComm_t comm) {
+    ncclResult_t result = ncclInProgress;
+    while (result == ncclInProgress)
+      if (const ncclResult_t failed = nccl.ncclCommGetAsyncError(comm, &result))
+        return failed;
+    return result;
+  }
+  /// Of all ranks by one thread.
+  void join() {
+    ncclUniqueId id;
+    ASSERT_EQ(nccl.ncclGetUniqueId(&id), ncclSuccess);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ASSERT_EQ(nccl.ncclGroupStart(), ncclSuccess);
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+      driver.cuCtxSetCurrent(ranks[rank].context);
+      ASSERT_EQ(nccl.ncclCommInitRankConfig(&ranks[rank].comm,
+                                            int(ranks.size()), id, int(rank),
+                                            &config),
+                ncclSuccess);
+    }
+    ASSERT_EQ(nccl.ncclGroupEnd(), ncclInProgress);
+    for (const Rank &rank : ranks)
+      ASSERT_EQ(settle(rank.comm), ncclSuccess);
+  }
+  void write(const Rank &rank, uint64_t offset,
+             const std::vector<float> &data) {
+    driver.cuCtxSetCurrent(rank.context);
+    driver.cuMemcpyHtoDAsync(rank.memory + offset, data.data(), data.size() * 4,
+                             rank.one);
+  }
+  std::vector<float> read(const Rank &rank, uint64_t offset, size_t count) {
+    std::vector<float> data(count);
+    driver.cuCtxSetCurrent(rank.context);
+    driver.cuMemcpyDtoHAsync(data.data(), rank.memory + offset, count * 4,
+                             rank.one);
+    return data;
+  }
+  static void *at(const Rank &rank, uint64_t offset) {
+    return reinterpret_cast<void *>(uintptr_t(rank.memory + offset));
+  }
+  void allReduce(const Rank &rank, CUstream stream, size_t count = 4) {
+    const ncclResult_t result =
+        nccl.ncclAllReduce(at(rank, 0), at(rank, 1024), count, ncclFloat32,
+                           ncclSum, rank.comm, stream);
+    ASSERT_TRUE(result == ncclSuccess || result == ncclInProgress) << result;
+    ASSERT_EQ(settle(rank.comm), ncclSuccess);
+  }
+  void leave() {
+    for (Rank &rank : ranks) {
+      EXPECT_EQ(nccl.ncclCommFinalize(rank.comm), ncclInProgress);
+      EXPECT_EQ(settle(rank.comm), ncclSuccess);
+      EXPECT_EQ(nccl.ncclCommDestroy(rank.comm), ncclSuccess);
+    }
+  }
+  /// By colors and keys of all ranks.
+  std::vector<ncclComm_t> split(const std::vector<int> &colors,
+                                const std::vector<int> &keys) {
+    std::vector<ncclComm_t> parts(ranks.size());
+    for (size_t rank = 0; rank < ranks.size(); ++rank)
+      EXPECT_EQ(nccl.ncclCommSplit(ranks[rank].comm, colors[rank], keys[rank],
+                                   &parts[rank], nullptr),
+                ncclInProgress);
+    for (const Rank &rank : ranks)
+      EXPECT_EQ(settle(rank.comm), ncclSuccess);
+    for (ncclComm_t part : parts) {
+      if (part) {
+        EXPECT_EQ(settle(part), ncclSuccess);
+      }
+    }
+    return parts;
+  }
+  void expectFault(const std::string &words) const {
+    EXPECT_EQ(faults.size(), 1u);
+    EXPECT_NE(allFaults().find(words), std::string::npos) << allFaults();
+  }
+  std::string allFaults() const {
+    return std::accumulate(faults.begin(), faults.end(), std::string());
+  }
+
+  Driver driver;
+  Nccl nccl;
+  standin::Control *control = nullptr;
+  std::vector<Rank> ranks;
+};
+
+std::string seedOf(int seed) { return "seed " + std::to_string(seed) + "\n"; }
+
+} // namespace
+
+TEST_F(NcclStandIn, AddsUpOverDevicesUnderAnySeed) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    begin(2, seedOf(seed));
+    join();
+    write(ranks[0], 0, {1, 2, 3, 4});
+    write(ranks[1], 0, {10, 20, 30, 40});
+    for (const Rank &rank : ranks)
+      allReduce(rank, rank.one);
+    for (const Rank &rank : ranks)
+      EXPECT_EQ(read(rank, 1024, 4), (std::vector<float>{11, 22, 33, 44}));
+    leave();
+    EXPECT_EQ(allFaults(), "") << "seed " << seed;
+  }
+}
+
+TEST_F(NcclStandIn, LetsThreadsWaitForEachOther) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    begin(3, seedOf(seed) + "drivers 3\n");
+    join();
+    std::vector<std::thread> threads;
+    for (Rank &rank : ranks)
+      threads.emplace_back([&] {
+        write(rank, 0, {1, 2, 3, 4});
+        for (int round = 0; round < 5; ++round)
+          allReduce(rank, rank.one);
+        EXPECT_EQ(read(rank, 1024, 4), (std::vector<float>{3, 6, 9, 12}));
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    leave();
+    EXPECT_EQ(allFaults(), "") << "seed " << seed;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What waits for ever
+//===----------------------------------------------------------------------===//
+
+TEST_F(NcclStandIn, TellsOfMessagesInOppositeOrders) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    begin(2, seedOf(seed));
+    join();
+    for (int rank : {0, 1})
+      write(ranks[rank], 0, {1, 2});
+    // Each sends first, and nothing is buffered.
+    for (int rank : {0, 1}) {
+      const Rank &its = ranks[rank];
+      nccl.ncclSend(at(its, 0), 2, ncclFloat32, 1 - rank, its.comm, its.one);
+      settle(its.comm);
+      nccl.ncclRecv(at(its, 64), 2, ncclFloat32, 1 - rank, its.comm, its.one);
+      settle(its.comm);
+    }
+    driver.cuCtxSetCurrent(ranks[0].context);
+    EXPECT_EQ(driver.cuStreamSynchronize(ranks[0].one),
+              CUDA_ERROR_LAUNCH_FAILED);
+    expectFault("operations wait for each other for ever:");
+    expectFault("ncclSend of 2 f32 by rank 0 of communicator 0 in stream 0");
+    expectFault(" waits for rank 1 of communicator 0 (ncclRecv of 2 f32 by ");
+  }
+}
+
+TEST_F(NcclStandIn, LetsMessagesOfAGroupPass) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    begin(2, seedOf(seed));
+    join();
+    write(ranks[0], 0, {1, 2});
+    write(ranks[1], 0, {3, 4});
+    for (int rank : {0, 1}) {
+      const Rank &its = ranks[rank];
+      nccl.ncclGroupStart();
+      nccl.ncclSend(at(its, 0), 2, ncclFloat32, 1 - rank, its.comm, its.one);
+      nccl.ncclRecv(at(its, 64), 2, ncclFloat32, 1 - rank, its.comm, its.one);
+      nccl.ncclGroupEnd();
+      settle(its.comm);
+    }
+    EXPECT_EQ(read(ranks[0], 64, 2), (std::vector<float>{3, 4}));
+    EXPECT_EQ(read(ranks[1], 64, 2), (std::vector<float>{1, 2}));
+    EXPECT_EQ(allFaults(), "") << "seed " << seed;
+  }
+}
+
+TEST_F(NcclStandIn, TellsOfCommunicatorsInOppositeOrders) {
+  for (int seed = 0; seed < kSeeds; ++seed)
+    for (int places : {1, 2}) {
+      begin(2, seedOf(seed) + "places " + std::to_string(places) + "\n");
+      join();
+      const std::vector<ncclComm_t> other = split({0, 0}, {0, 1});
+      for (int rank : {0, 1}) {
+        const Rank &its = ranks[rank];
+        write(its, 0, {1, 2, 3, 4});
+        Rank second = its;
+        second.comm = other[rank];
+        allReduce(rank == 0 ? its : second, its.one);
+        allReduce(rank == 0 ? second : its, its.one);
+      }
+      driver.cuCtxSetCurrent(ranks[0].context);
+      EXPECT_EQ(driver.cuStreamSynchronize(ranks[0].one),
+                CUDA_ERROR_LAUNCH_FAILED);
+      expectFault("operations wait for each other for ever:");
+      expectFault("comes behind ncclAllReduce of 4 f32 (sum) by rank 1");
+    }
+}
+
+TEST_F(NcclStandIn, TellsOfCommunicatorsInStreamsWithoutAnOrder) {
+  for (int seed = 0; seed < kSeeds; ++seed)
+    for (int places : {1, 2}) {
+      begin(2, seedOf(seed) + "places " + std::to_string(places) + "\n");
+      join();
+      const std::vector<ncclComm_t> other = split({0, 0}, {0, 1});
+      for (int rank : {0, 1}) {
+        const Rank &its = ranks[rank];
+        write(its, 0, {1, 2, 3, 4});
+        driver.cuStreamSynchronize(its.one);
+        allReduce(its, its.one);
+        nccl.ncclAllReduce(at(its, 0), at(its, 2048), 4, ncclFloat32, ncclSum,
+                           other[rank], its.two);
+        settle(other[rank]);
+      }
+      if (places == 2) {
+        for (const Rank &rank : ranks)
+          EXPECT_EQ(read(rank, 1024, 4), (std::vector<float>{2, 4, 6, 8}));
+        EXPECT_EQ(allFaults(), "") << "seed " << seed;
+      } else {
+        faults.resize(1); // each rank's
+        expectFault("nothing orders ncclAllReduce of 4 f32 (sum) by rank 0 of "
+                    "communicator 1 in stream ");
+        expectFault("device 0 has a place for one of them");
+      }
+    }
+}
+
+TEST_F(NcclStandIn, SeesThatAllThreadsWaitForWhatNobodyGives) {
+  begin(2, "drivers 2\n");
+  join();
+  // Rank 1 ends without its part.
+  std::thread other([&] { write(ranks[1], 0, {1, 2, 3, 4}); });
+  std::thread waiting([&] {
+    write(ranks[0], 0, {1, 2, 3, 4});
+    allReduce(ranks[0], ranks[0].one);
+    EXPECT_EQ(driver.cuStreamSynchronize(ranks[0].one),
+              CUDA_ERROR_LAUNCH_FAILED);
+  });
+  other.join();
+  waiting.join();
+  expectFault("nothing can run any more, and all threads wait:");
+  expectFault(
+      "waits for rank 1 of communicator 0, of which no stream was given");
+  // So does a rank that asks instead of waiting, here for one that never comes.
+  begin(2, "drivers 1\n");
+  ncclUniqueId id;
+  ASSERT_EQ(nccl.ncclGetUniqueId(&id), ncclSuccess);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(nccl.ncclCommInitRankConfig(&comm, 2, id, 0, &config),
+            ncclInProgress);
+  EXPECT_EQ(settle(comm), ncclSystemError);
+  expectFault("a thread asks for all ranks of communicator 0");
+  EXPECT_EQ(nccl.ncclCommAbort(comm), ncclSuccess);
+}
+
+//===----------------------------------------------------------------------===//
+// What is wrong at once
+//===----------------------------------------------------------------------===//
+
+TEST_F(NcclStandIn, ReportsMissingWaitsAroundACollective) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    begin(2, seedOf(seed));
+    join();
+    for (const Rank &rank : ranks) {
+      write(rank, 0, {1, 2, 3, 4});
+      allReduce(rank, rank.two); // nothing orders it with the copy
+    }
+    for (const Rank &rank : ranks) {
+      driver.cuCtxSetCurrent(rank.context);
+      driver.cuCtxSynchronize();
+    }
+    EXPECT_NE(allFaults().find("and nothing orders it with"), std::string::npos)
+        << "seed " << seed;
+  }
+}
+
+TEST_F(NcclStandIn, ReportsAnEventBeforeALaunchIsThere) {
+  begin(2, "seed 0\n");
+  join();
+  for (const Rank &rank : ranks)
+    write(rank, 0, {1, 2, 3, 4});
+  CUevent event = nullptr;
+  driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
+  const Rank &its = ranks[1];
+  ASSERT_EQ(nccl.ncclAllReduce(at(its, 0), at(its, 1024), 4, ncclFloat32,
+                               ncclSum, its.comm, its.one),
+            ncclInProgress);
+  driver.cuEventRecord(event, its.one); // too early
+  driver.cuStreamWaitEvent(its.two, event, 0);
+  driver.cuMemsetD32Async(its.memory + 1024, 0, 4, its.two);
+  ASSERT_EQ(settle(its.comm), ncclSuccess);
+  allReduce(ranks[0], ranks[0].one);
+  driver.cuCtxSynchronize();
+  expectFault("and nothing orders it with a write by ");
+}
+
+TEST_F(NcclStandIn, TellsOfMembersThatAskForOtherThings) {
+  begin(2, "");
+  join();
+  for (const Rank &rank : ranks)
+    write(rank, 0, {1, 2, 3, 4});
+  allReduce(ranks[0], ranks[0].one, 4);
+  allReduce(ranks[1], ranks[1].one, 3);
+  expectFault("rank 1 of communicator 0 asks for ncclAllReduce of 3 f32 (sum), "
+              "and rank 0 for ncclAllReduce of 4 f32 (sum)");
+  EXPECT_EQ(driver.cuStreamSynchronize(ranks[1].one),
+            CUDA_ERROR_ILLEGAL_ADDRESS);
+  begin(2, "");
+  join();
+  nccl.ncclAllReduce(at(ranks[0], 0), at(ranks[0], 8), 4, ncclFloat32, ncclSum,
+                     ranks[0].comm, ranks[0].one);
+  expectFault("writes over what it reads, and not in place");
+  begin(2, "");
+  join();
+  EXPECT_EQ(nccl.ncclAllReduce(at(ranks[0], 0), at(ranks[0], 0), 4, ncclFloat32,
+                               ncclSum, ranks[0].comm, ranks[1].one),
+            ncclUnhandledCudaError);
+  expectFault("is given a stream of device 1");
+  EXPECT_EQ(nccl.ncclSend(at(ranks[0], 0), 4, ncclFloat32, 2, ranks[0].comm,
+                          ranks[0].one),
+            ncclInvalidArgument);
+  EXPECT_EQ(
+      nccl.ncclSend(nullptr, 4, ncclFloat32, 1, ranks[0].comm, ranks[0].one),
+      ncclInvalidArgument);
+}
+
+TEST_F(NcclStandIn, RefusesTwoRanksOfADevice) {
+  begin(2, "");
+  ranks[1].context = ranks[0].context;
+  ncclUniqueId id;
+  nccl.ncclGetUniqueId(&id);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  for (int rank : {0, 1}) {
+    driver.cuCtxSetCurrent(ranks[rank].context);
+    EXPECT_EQ(
+        nccl.ncclCommInitRankConfig(&ranks[rank].comm, 2, id, rank, &config),
+        ncclInProgress);
+  }
+  for (const Rank &rank : ranks)
+    EXPECT_EQ(settle(rank.comm), ncclInvalidUsage);
+}
+
+//===----------------------------------------------------------------------===//
+// Splits, errors, aborts, orders of additions
+//===----------------------------------------------------------------------===//
+
+TEST_F(NcclStandIn, SplitsByColorAndKey) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    begin(4, seedOf(seed));
+    join();
+    // Ranks 3 and 1, in this order; rank 0 has none; rank 2 is alone.
+    const std::vector<ncclComm_t> parts =
+        split({NCCL_SPLIT_NOCOLOR, 7, 2, 7}, {0, 9, 0, 8});
+    EXPECT_EQ(parts[0], nullptr);
+    for (int rank : {1, 3}) {
+      write(ranks[rank], 0, {float(rank)});
+      nccl.ncclAllGather(at(ranks[rank], 0), at(ranks[rank], 64), 1,
+                         ncclFloat32, parts[rank], ranks[rank].one);
+      EXPECT_EQ(settle(parts[rank]), ncclSuccess);
+    }
+    for (int rank : {1, 3})
+      EXPECT_EQ(read(ranks[rank], 64, 2), (std::vector<float>{3, 1}));
+    EXPECT_EQ(allFaults(), "") << "seed " << seed;
+  }
+}
+
+TEST_F(NcclStandIn, RefusesWhatIsAskedForInBetween) {
+  begin(2, "seed 0\n");
+  join();
+  write(ranks[0], 0, {1, 2, 3, 4});
+  EXPECT_EQ(nccl.ncclAllReduce(at(ranks[0], 0), at(ranks[0], 1024), 4,
+                               ncclFloat32, ncclSum, ranks[0].comm,
+                               ranks[0].one),
+            ncclInProgress);
+  EXPECT_EQ(nccl.ncclAllReduce(at(ranks[0], 0), at(ranks[0], 1024), 4,
+                               ncclFloat32, ncclSum, ranks[0].comm,
+                               ranks[0].one),
+            ncclInvalidArgument);
+  EXPECT_EQ(nccl.ncclGroupEnd(), ncclInvalidUsage);
+}
+
+TEST_F(NcclStandIn, FailsBetweenRanksUntilItIsAborted) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    begin(2, seedOf(seed) + "fault ncclAllReduce 2 6\n");
+    join();
+    for (const Rank &rank : ranks) {
+      write(rank, 0, {1, 2, 3, 4});
+      nccl.ncclAllReduce(at(rank, 0), at(rank, 1024), 4, ncclFloat32, ncclSum,
+                         rank.comm, rank.one);
+      settle(rank.comm);
+    }
+    // The second one, of rank 1, never ends, and says so when it begins.
+    driver.cuCtxSetCurrent(ranks[1].context);
+    ncclResult_t state = ncclSuccess;
+    for (int i = 0; i < 1000 && state == ncclSuccess; ++i)
+      EXPECT_EQ(nccl.ncclCommGetAsyncError(ranks[1].comm, &state), ncclSuccess);
+    EXPECT_EQ(state, ncclRemoteError);
+    for (const Rank &rank : ranks)
+      EXPECT_EQ(nccl.ncclCommAbort(rank.comm), ncclSuccess);
+    for (const Rank &rank : ranks) {
+      driver.cuCtxSetCurrent(rank.context);
+      EXPECT_EQ(driver.cuStreamSynchronize(rank.one), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(allFaults(), "") << "seed " << seed;
+    EXPECT_EQ(std::string(control->leaks()).find("communicator"),
+              std::string::npos);
+  }
+}
+
+TEST_F(NcclStandIn, FailsTheCallThatItIsToldTo) {
+  begin(2, "fail ncclGetUniqueId 2 2\nfail ncclAllReduce 1 3\n");
+  join();
+  ncclUniqueId id;
+  EXPECT_EQ(nccl.ncclGetUniqueId(&id), ncclSystemError);
+  const Rank &its = ranks[0];
+  nccl.ncclGroupStart();
+  EXPECT_EQ(nccl.ncclAllReduce(at(its, 0), at(its, 0), 4, ncclFloat32, ncclSum,
+                               its.comm, its.one),
+            ncclInternalError);
+  EXPECT_EQ(nccl.ncclGroupEnd(), ncclInternalError);
+  EXPECT_STREQ(control->leaks(),
+               "2 device memory, 4 stream, 2 context, 2 communicator of NCCL");
+}
+
+TEST_F(NcclStandIn, AddsInAnOrderOfItsOwn) {
+  const auto sums = [&](const char *settings) {
+    begin(4, settings);
+    join();
+    for (size_t rank = 0; rank < 4; ++rank) {
+      std::vector<float> values(128);
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = float(1 + (i * 7919 + rank * 104729) % 1009) *
+                    (rank % 2 ? 1e-4f : 1);
+      write(ranks[rank], 0, values);
+    }
+    for (const Rank &rank : ranks)
+      allReduce(rank, rank.one, 128);
+    const std::vector<float> result = read(ranks[0], 1024, 128);
+    EXPECT_EQ(read(ranks[3], 1024, 128), result);
+    return result;
+  };
+  const std::vector<float> first = sums("errors 1\n");
+  EXPECT_EQ(sums("errors 1\nseed 5\n"), first);
+  EXPECT_NE(sums("errors 2\n"), first);
+  EXPECT_NE(sums(""), first);
+}
+
+TEST_F(NcclStandIn, IsReplayedByGraphs) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    begin(2, seedOf(seed));
+    join();
+    CUgraphExec graphs[2];
+    for (int rank : {0, 1}) {
+      const Rank &its = ranks[rank];
+      write(its, 1024, {1, 2, 3, 4});
+      driver.cuStreamSynchronize(its.one);
+      ASSERT_EQ(driver.cuStreamBeginCapture_v2(
+                    its.one, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+                CUDA_SUCCESS);
+      driver.cuMemcpyDtoDAsync(its.memory, its.memory + 1024, 16, its.one);
+      allReduce(its, its.one);
+      CUgraph graph = nullptr;
+      ASSERT_EQ(driver.cuStreamEndCapture(its.one, &graph), CUDA_SUCCESS);
+      ASSERT_EQ(driver.cuGraphInstantiateWithFlags(&graphs[rank], graph, 0),
+                CUDA_SUCCESS);
+    }
+    for (int step = 0; step < 3; ++step)
+      for (int rank : {0, 1}) {
+        driver.cuCtxSetCurrent(ranks[rank].context);
+        EXPECT_EQ(driver.cuGraphLaunch(graphs[rank], ranks[rank].one),
+                  CUDA_SUCCESS);
+      }
+    for (const Rank &rank : ranks)
+      EXPECT_EQ(read(rank, 1024, 4), (std::vector<float>{8, 16, 24, 32}));
+    EXPECT_EQ(allFaults(), "") << "seed " << seed;
+  }
+}
+
+TEST_F(NcclStandIn, EndsTheProcessForWhatItDoesNotModel) {
+  begin(2, "");
+  void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
+  auto *gather = reinterpret_cast<void (*)()>(dlsym(library, "ncclAlltoAll"));
+  ASSERT_TRUE(gather);
+  EXPECT_DEATH(gather(), "NCCL stand-in: not modelled: ncclAlltoAll");
+  ncclUniqueId id;
+  nccl.ncclGetUniqueId(&id);
+  ncclComm_t comm = nullptr;
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  EXPECT_DEATH(nccl.ncclCommInitRankConfig(&comm, 2, id, 0, &config),
+               "not modelled: a communicator that blocks");
+  config.blocking = 0;
+  config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+  EXPECT_DEATH(nccl.ncclCommInitRankConfig(&comm, 2, id, 0, &config),
+               "not modelled: a field of ncclConfig_t");
+}

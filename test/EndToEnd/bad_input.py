@@ -226,6 +226,9 @@ def cases():
     yield run("steps of no trace", 2, "--trace-steps|'--trace'", "mlp.mlir", "--trace-steps=2")
     yield run("a trace of no steps", 2, "--trace-steps|got 0", "mlp.mlir", "--trace=t.json",
               "--trace-steps=0")
+    yield run("code of a run", 2, "'--code'|'--dry-run'", "mlp.mlir", "--code=code.ptx")
+    yield run("code of a module", 2, "'--code'|an artifact|mlp.mlir", "mlp.mlir", "--dry-run",
+              "--code=code.ptx", "--quiet")
     yield run("steps of a predicted trace", 2, "--dry-run|--trace-steps", "mlp.mlir", "--dry-run",
               "--trace=t.json", "--trace-steps=2")
     yield run("verify without a step", 2, "--verify|--steps", "mlp.mlir", "--verify", "--steps=0")

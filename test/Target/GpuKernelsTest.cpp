@@ -232,7 +232,13 @@ TEST(GpuKernelsVectors, AccessMemory) {
        "  %s = pp.sub %x, %b : tensor<64x128x%f>\n"
        "  %z = pp.mul %s, %y : tensor<64x128x%f>\n"
        "  return %z : tensor<64x128x%f>\n}",
-       3}};
+       3},
+      // Each lane has some columns.
+      {"func.func @main(%x: tensor<64x128x%f>) -> tensor<128x%f> {\n"
+       "  %s = pp.reduce sum %x dims [0] : tensor<64x128x%f> -> "
+       "tensor<128x%f>\n"
+       "  return %s : tensor<128x%f>\n}",
+       2}};
   for (const auto &[text, vectors] : texts)
     for (const char *type : {"f32", "bf16"}) // f64 by two
       compileAll(

@@ -41,7 +41,11 @@ static std::string describeChecks(const Options &options) {
 Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
                        const Status &checked, std::vector<uint64_t> staging,
                        double passesMs, std::ostream &out) {
-  for (const std::string &path : {options.report, options.trace})
+  if (!options.code.empty() && artifact.object.empty())
+    return Status(ExitCode::usage,
+                  "'--code' expects an artifact with compiled kernels, got " +
+                      options.input + ", which has none (pp-opt --emit=ppx)");
+  for (const std::string &path : {options.report, options.trace, options.code})
     if (Status status = path.empty() ? Status() : checkWritable(path);
         !status.ok())
       return status;
@@ -62,6 +66,11 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
   pp::predict::reportPrediction(artifact, *mesh, prediction, report);
   if (!options.report.empty())
     if (Status status = writeReport(options.report, report); !status.ok())
+      return status;
+  if (!options.code.empty())
+    if (Status status = writeOutput(options.code, artifact.object.data(),
+                                    artifact.object.size());
+        !status.ok())
       return status;
   if (!options.trace.empty())
     if (Status status = writePredictedTrace(options.trace, artifact, *mesh);

@@ -146,6 +146,10 @@ const Option options[] = {
      "communication, stages, the schedule and its bubble, and of an artifact "
      "its images; --report and --trace write what is predicted",
      [](std::string_view, Options &o) { return setSwitch(o.dryRun); }},
+    {"code", "FILE",
+     "with --dry-run of an artifact: write the code of the compiled kernels of "
+     "its image, an ELF shared object for processors, PTX for GPUs",
+     [](std::string_view v, Options &o) { return readResult(v, o.code); }},
     {"memory-limit", "BYTES",
      "refuse a program that needs more on any device, as 512M or 1.5GiB "
      "(default 0: none)",
@@ -258,6 +262,8 @@ Status checkTogether(const Options &result,
   if (!result.reference.empty() && !result.verify)
     return usageError("'--reference' expects '--verify', which compares with "
                       "it, got none");
+  if (!result.code.empty() && !result.dryRun)
+    return usageError("'--code' expects '--dry-run', got none");
   if (result.dryRun)
     for (const Option &option : options)
       if ((option.needs & needsRun) && seen.count(option.name))

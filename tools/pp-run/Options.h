@@ -28,7 +28,7 @@ struct Options {
   uint64_t steps = 10;
   uint64_t seed = 0;
   /// Files; empty: none.
-  std::string parameters, save, report, trace, metrics, reference;
+  std::string parameters, save, report, trace, metrics, reference, code;
   /// How many of the last steps the trace has.
   uint64_t traceSteps = 1;
   /// What the ranks run on, one of pprt::deviceNames().

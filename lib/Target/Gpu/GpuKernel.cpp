@@ -28,7 +28,7 @@ static constexpr int64_t kSlotAlignment = 16;
 
 /// What a kernel is built as.
 struct Form {
-  int64_t width = 1; ///< so many elements of the widest type are one vector
+  int64_t width = 1; ///< so many elements of the narrowest are one vector
   bool hasManyElements = false;
   /// Lanes that reduce together; else each thread has a run of every result.
   bool hasRows = false;
@@ -46,21 +46,32 @@ static SmallVector<RankedTensorType> typesOf(func::FuncOp kernel) {
   return types;
 }
 
+/// Of the numbers in memory, the narrowest fill vectors; wider ones are had as
+/// several. Masks and indices beside numbers do not ask for as many registers.
+static int64_t chooseWidth(func::FuncOp kernel) {
+  int64_t number = kVectorBytes + 1, any = kVectorBytes;
+  for (Type type : getKernelParameters(kernel).types) {
+    Type element = ranked(type).getElementType();
+    if (ranked(type).getRank() == 0)
+      continue;
+    const int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+    any = std::min(any, bytes);
+    if (isa<FloatType>(element))
+      number = std::min(number, bytes);
+  }
+  return kVectorBytes / (number > kVectorBytes ? any : number);
+}
+
 static FailureOr<Form> chooseForm(func::FuncOp kernel) {
   auto parts = findRowParts(kernel);
   if (failed(parts))
     return failure();
   Form form;
-  int64_t widest = 1, most = 1;
-  for (RankedTensorType type : typesOf(kernel)) {
-    if (type.getRank() > 0)
-      widest = std::max<int64_t>(
-          widest,
-          llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8));
+  int64_t most = 1;
+  for (RankedTensorType type : typesOf(kernel))
     form.hasManyElements |=
         type.getNumElements() > std::numeric_limits<int32_t>::max() / 2;
-  }
-  form.width = std::min<int64_t>(kVectorBytes / widest, 8);
+  form.width = chooseWidth(kernel);
   form.hasRows = llvm::any_of(kernel.getBody().front(), [](Operation &op) {
     return isa<ReduceOp, ArgmaxOp>(op);
   });
@@ -85,6 +96,40 @@ FailureOr<LaunchShape> pp::gpu::getLaunchShape(func::FuncOp kernel) {
   if (failed(form))
     return failure();
   return form->launch;
+}
+
+std::string pp::gpu::describeGpuKernel(func::FuncOp kernel) {
+  auto form = chooseForm(kernel);
+  if (failed(form))
+    return "";
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (form->hasRows)
+    stream << "rows, " << form->rows.lanes << " lanes:";
+  else
+    stream << "elements:";
+  llvm::SetVector<StringRef> names;
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    names.insert(op.getName().stripDialect());
+  for (StringRef name : names)
+    stream << " " << name;
+  KernelParameters parameters = getKernelParameters(kernel);
+  auto print = [&](bool isWritten) {
+    for (auto [type, access] :
+         llvm::zip_equal(parameters.types, parameters.access)) {
+      if ((access != Access::Read) != isWritten)
+        continue;
+      stream << " ";
+      for (int64_t size : ranked(type).getShape())
+        stream << size << "x";
+      stream << ranked(type).getElementType();
+    }
+  };
+  stream << ";";
+  print(/*isWritten=*/true);
+  stream << " from";
+  print(/*isWritten=*/false);
+  return text;
 }
 
 namespace {

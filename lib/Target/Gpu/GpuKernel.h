@@ -21,6 +21,10 @@ struct LaunchShape {
 /// does not fit the kernel.
 mlir::FailureOr<LaunchShape> getLaunchShape(mlir::func::FuncOp kernel);
 
+/// A line for who reads the PTX: the form, what it computes, and the types of
+/// its parameters, those that are overwritten first.
+std::string describeGpuKernel(mlir::func::FuncOp kernel);
+
 /// Builds a function called `name`, alone in its module. Its arguments are
 /// pointers to global memory: a parameter each (KernelCompiler.h), the launch's
 /// scalars, and the gate: an i32 that, unless it is 0 or the pointer null,

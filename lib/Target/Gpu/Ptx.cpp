@@ -152,6 +152,15 @@ llvm::Error linkLibdevice(llvm::Module &module) {
   return llvm::Error::success();
 }
 
+/// Behind what all modules begin with: a version, a target and the size of
+/// addresses.
+size_t findKernels(StringRef module) {
+  static constexpr StringLiteral kLast(".address_size 64\n");
+  const size_t start = module.find(kLast);
+  assert(start != StringRef::npos && "LLVM writes it into every module");
+  return start + kLast.size();
+}
+
 } // namespace
 
 void pp::gpu::registerGpuDialects(DialectRegistry &registry) {
@@ -214,18 +223,16 @@ FailureOr<std::string> pp::gpu::compileToPtx(func::FuncOp kernel,
   if (text.str().contains(".extern .func"))
     return kernel.emitError("expects functions that libdevice has, got\n")
            << text;
-  return text.str().str();
+  std::string result = text.str().str();
+  result.insert(findKernels(result),
+                "\n// " + symbol.str() + ": " + describeGpuKernel(kernel));
+  return result;
 }
 
 std::string pp::gpu::joinPtx(ArrayRef<StringRef> modules) {
-  // All begin alike: with a version, a target and the size of addresses.
-  static constexpr StringLiteral kLast(".address_size 64\n");
   std::string joined;
-  for (StringRef module : modules) {
-    const size_t end = module.find(kLast);
-    assert(end != StringRef::npos && "LLVM writes it into every module");
-    joined += joined.empty() ? module : module.substr(end + kLast.size());
-  }
+  for (StringRef module : modules)
+    joined += joined.empty() ? module : module.substr(findKernels(module));
   return joined;
 }
 

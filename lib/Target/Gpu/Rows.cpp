@@ -246,7 +246,8 @@ std::optional<Scalars> Rows::reduceAlong(Operation *op, const Reducer &reducer,
 }
 
 /// Lanes side by side along what is kept, which is last in memory, and the rest
-/// of them along what is reduced.
+/// of them along what is reduced. Where what is kept is whole vectors, a lane
+/// has one.
 bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
                         const RowLayout &layout, const RowLayout &operand,
                         ArrayRef<int64_t> dims) {
@@ -255,9 +256,14 @@ bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
   for (int64_t dim : dims)
     sizes.push_back(operand[dim].tile);
   const int64_t size = ShapedType::getNumElements(sizes),
-                kept = countLocal(layout);
+                kept = countLocal(layout), last = type.getRank() - 1;
+  const int64_t step =
+      !llvm::is_contained(dims, last) && operand[last].tile % e.getWidth() == 0
+          ? e.getWidth()
+          : 1;
+  const int64_t runs = kept / step;
   const int64_t beside = std::min<int64_t>(
-      {int64_t(llvm::PowerOf2Ceil(kept)), kWarp, lanes.count()});
+      {int64_t(llvm::PowerOf2Ceil(runs)), kWarp, lanes.count()});
   const int64_t down = lanes.count() / beside;
   SmallVector<int64_t> tiles = tilesOf(layout);
   Type element =
@@ -267,46 +273,63 @@ bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
     return false;
   Index column = e.indices.remainder(lanes.lane(), beside),
         first = e.indices.divide(lanes.lane(), beside);
+  const size_t parts = reducer.start.size();
   Scalars start;
-  for (TypedAttr attr : reducer.start)
-    start.push_back(arith::ConstantOp::create(e.b, e.loc, attr));
+  for (int64_t number = 0; number < step; ++number)
+    for (TypedAttr attr : reducer.start)
+      start.push_back(arith::ConstantOp::create(e.b, e.loc, attr));
   Value isFirst =
       arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq,
                             e.indices.get(first), e.indices.getLiteral(0));
-  const bool isOnce = kept <= beside;
+  const bool isOnce = runs <= beside;
   bool fits = true;
   auto takeTurn = [&](const Index &base) {
     Index wanted = e.indices.add(base, column);
-    Index at = e.indices.limit(wanted, kept - 1);
-    Indices keptIndices = e.indices.delinearize(at, tiles);
+    Index at = e.indices.limit(wanted, runs - 1);
+    Index begin = e.indices.multiply(at, step);
+    Indices keptIndices = e.indices.delinearize(begin, tiles);
     Index end = IndexBuilder::literal(size);
     Scalars mine = e.loop(
-        first, end, down, start, [&](const Index &step, ValueRange carried) {
-          Indices reduced = e.indices.delinearize(step, sizes), where;
+        first, end, down, start, [&](const Index &turn, ValueRange carried) {
+          Indices reduced = e.indices.delinearize(turn, sizes), where;
           size_t nextKept = 0, nextReduced = 0;
           for (int64_t dim = 0; dim < type.getRank(); ++dim)
             where.push_back(
                 globalIndex(operand[dim], llvm::is_contained(dims, dim)
                                               ? reduced[nextReduced++]
                                               : keptIndices[nextKept++]));
-          Value value =
-              e.get(op->getOperand(0), e.at(type.getShape(), where), &operand)
-                  .front();
-          return reducer.combine(carried, reducer.wrap(value, step));
+          const Place &place =
+              e.at(type.getShape(), where, step > 1 ? int(last) : -1);
+          Scalars sums;
+          for (auto [number, value] :
+               llvm::enumerate(e.get(op->getOperand(0), place, &operand)))
+            sums.append(
+                reducer.combine(Scalars(carried.slice(number * parts, parts)),
+                                reducer.wrap(value, turn)));
+          return sums;
         });
-    Scalars all = lanes.combineApart(reducer, mine, beside);
-    fits = !all.empty();
+    Scalars results;
+    for (int64_t number = 0; fits && number < step; ++number) {
+      Scalars all = lanes.combineApart(
+          reducer, Scalars(ArrayRef(mine).slice(number * parts, parts)),
+          beside);
+      fits = !all.empty();
+      if (fits)
+        results.push_back(reducer.finish(all));
+    }
     if (!fits)
       return;
-    Value result = reducer.finish(all);
     Value stores = isFirst;
-    if (wanted.bound > kept)
-      stores = arith::AndIOp::create(e.b, e.loc, stores, below(wanted, kept));
-    Index place = e.indices.add(e.indices.multiply(lanes.row(), kept), at);
+    if (wanted.bound > runs)
+      stores = arith::AndIOp::create(e.b, e.loc, stores, below(wanted, runs));
+    Index place = e.indices.add(e.indices.multiply(lanes.row(), kept), begin);
     e.choose(
         stores, {},
         [&]() -> Scalars {
-          lanes.storeShared(room, result, place);
+          for (auto [number, result] : llvm::enumerate(results))
+            lanes.storeShared(
+                room, result,
+                e.indices.add(place, IndexBuilder::literal(number)));
           return {};
         },
         [] { return Scalars(); });
@@ -316,7 +339,7 @@ bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
   if (isOnce)
     takeTurn(IndexBuilder::literal(0));
   else
-    e.loop(IndexBuilder::literal(0), IndexBuilder::literal(kept), beside, {},
+    e.loop(IndexBuilder::literal(0), IndexBuilder::literal(runs), beside, {},
            [&](const Index &base, ValueRange) -> Scalars {
              takeTurn(base);
              return {};

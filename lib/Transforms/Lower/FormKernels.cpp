@@ -13,6 +13,7 @@
 #include "KernelClusters.h"
 #include "mlir/IR/IRMapping.h"
 #include "pp/Analysis/Target.h"
+#include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
 #include <set>
 
@@ -351,6 +352,33 @@ void expandAllSlice(AllSliceOp slice) {
   slice.erase();
 }
 
+/// A sum of all elements is one row, which one core of a GPU works on. A large
+/// one becomes many rows, and the sum of theirs.
+void divideReduction(ReduceOp reduce) {
+  constexpr int64_t kMostOfOneRow = 16 << 10;
+  RankedTensorType type = ranked(reduce.getOperand());
+  if (ranked(reduce).getNumElements() != 1 ||
+      type.getNumElements() <= kMostOfOneRow)
+    return;
+  OpBuilder builder(reduce);
+  int64_t rows = 1, dim = 0;
+  while (dim + 1 < type.getRank() &&
+         type.getNumElements() / rows > kMostOfOneRow)
+    rows *= type.getDimSize(dim++);
+  if (rows == 1)
+    return;
+  auto first = llvm::to_vector(llvm::seq<int64_t>(dim, type.getRank())),
+       rest = llvm::to_vector(llvm::seq<int64_t>(0, dim));
+  Value sums =
+      ReduceOp::create(builder, reduce.getLoc(),
+                       RankedTensorType::get(type.getShape().take_front(dim),
+                                             type.getElementType()),
+                       reduce.getReduction(), reduce.getOperand(), first);
+  setKind(sums.getDefiningOp(), getKind(reduce));
+  reduce.getOperandMutable().set(sums);
+  reduce.setDimensions(rest);
+}
+
 void eraseUnused(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
@@ -384,6 +412,10 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
         for (auto slice :
              llvm::make_early_inc_range(block->getOps<AllSliceOp>()))
           expandAllSlice(slice);
+        if (!asked->keepsRows())
+          for (auto reduce :
+               llvm::make_early_inc_range(block->getOps<ReduceOp>()))
+            divideReduction(reduce);
         formContractions(*block, table, *asked, threads);
         eraseUnused(*block);
         BlockRewriter(*block, table, replacements, asked->keepsRows()).run();

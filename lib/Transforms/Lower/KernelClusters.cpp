@@ -104,7 +104,9 @@ SetVector<Value> KernelClusters::inputsOf(const KernelCluster &cluster) const {
 }
 
 KernelClusters::KernelClusters(Block &block, bool keepsRows)
-    : block(block), keepsRows(keepsRows), free(block) {
+    : block(block), keepsRows(keepsRows),
+      wishes(keepsRows ? RowWishes::ofProcessors() : RowWishes::ofGpus()),
+      free(block) {
   Operation *previous = nullptr;
   for (Operation &op : block)
     if (isOrderedOp(&op)) {
@@ -261,13 +263,25 @@ static SmallVector<RowOption> combine(ArrayRef<RowOption> a,
 
 /// Leaves the ways in which a kernel may compute `op`, too.
 static void extendOptions(SmallVectorImpl<RowOption> &options, Operation *op,
-                          const FreeOps &free) {
+                          const FreeOps &free, const RowWishes &wishes,
+                          int64_t others) {
   llvm::erase_if(options, [&](RowOption &option) {
-    auto layout = extendOption(option, op, free);
+    auto layout = extendOption(option, op, free, wishes, others);
     if (layout)
       option.layouts[op->getResult(0)] = *layout;
     return !layout;
   });
+}
+
+/// Of a kernel on processors, ops are judged one by one: all of them share a
+/// core's cache. On a GPU, all keep what they read in registers.
+int64_t KernelClusters::countElements(ArrayRef<KernelCluster *> merged) const {
+  int64_t count = 0;
+  if (!keepsRows)
+    for (KernelCluster *cluster : merged)
+      for (Operation *op : cluster->ops)
+        count += pp::countElements(op);
+  return count;
 }
 
 bool KernelClusters::tryJoin(Operation *op) {
@@ -287,8 +301,9 @@ bool KernelClusters::tryJoin(Operation *op) {
         !llvm::is_contained(candidates, cluster))
       candidates.push_back(cluster);
   });
+  int64_t others = 0;
   auto extends = [&](const RowOption &option) {
-    return extendOption(option, op, free).has_value();
+    return extendOption(option, op, free, wishes, others).has_value();
   };
   auto filter = [&](ArrayRef<RowOption> all) {
     return llvm::to_vector(llvm::make_filter_range(all, extends));
@@ -302,6 +317,7 @@ bool KernelClusters::tryJoin(Operation *op) {
     SmallVector<KernelCluster *> attempt(merged);
     attempt.push_back(candidate);
     SmallVector<RowOption> trial;
+    others = countElements(attempt);
     if (merged.size() == 1)
       options = filter(merged.front()->options);
     if (!merged.empty())
@@ -319,7 +335,7 @@ bool KernelClusters::tryJoin(Operation *op) {
     absorb(*into, *cluster);
   if (merged.size() > 1)
     into->options = std::move(options);
-  extendOptions(into->options, op, free);
+  extendOptions(into->options, op, free, wishes, countElements(into));
   into->ops.insert(op);
   owner[op] = into;
   return true;
@@ -333,13 +349,13 @@ void KernelClusters::clusterOps() {
     if (!isAlone && tryJoin(&op))
       continue;
     KernelCluster *cluster = createCluster(&op);
-    cluster->options = startOptions(&op, free);
+    cluster->options = startOptions(&op, free, wishes);
     cluster->isAlone = isAlone;
   }
   for (auto &cluster : clusters)
     llvm::stable_sort(cluster->options,
-                      [](const RowOption &a, const RowOption &b) {
-                        return scoreOption(a) < scoreOption(b);
+                      [&](const RowOption &a, const RowOption &b) {
+                        return scoreOption(a, wishes) < scoreOption(b, wishes);
                       });
 }
 

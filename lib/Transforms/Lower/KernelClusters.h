@@ -27,6 +27,28 @@ struct RowOption {
   llvm::DenseMap<mlir::Value, RowLayout> layouts;
 };
 
+/// What a target wants of rows.
+struct RowWishes {
+  /// Elements up to which a kernel may be one row, hence run on one core; and
+  /// one that is a sum and nothing else.
+  int64_t serialElements = 32 << 10, serialSum = 32 << 10;
+  /// Of a row, so that it fills vectors and stays near.
+  int64_t leastElements = 128, mostElements = 4096;
+  /// So many rows keep all cores busy.
+  int64_t rows = 8;
+  /// Columns of a block in a reduction over rows, where there are few.
+  int64_t leastColumns = 16;
+  /// Neighbours in memory that are had at once, in bytes.
+  int64_t leastRunBytes = 1;
+
+  static RowWishes ofProcessors() { return {}; }
+  /// Lanes that keep a row in registers, on more than a hundred cores that
+  /// read sectors of 32 bytes.
+  static RowWishes ofGpus() {
+    return {1 << 10, 16 << 10, 32, 1024, 1024, 8, 32};
+  }
+};
+
 /// Ops that become one kernel. `ops` are in block order; free ops belong to no
 /// cluster and are cloned into every kernel that needs them.
 struct KernelCluster {
@@ -97,10 +119,12 @@ private:
   bool recomputeInto(KernelCluster &cluster, mlir::Value input);
   llvm::SetVector<mlir::Value> inputsOf(const KernelCluster &cluster) const;
   bool isStored(mlir::Value value, const KernelCluster &except) const;
+  int64_t countElements(llvm::ArrayRef<KernelCluster *> merged) const;
   void absorb(KernelCluster &into, KernelCluster &from);
 
   mlir::Block &block;
   const bool keepsRows;
+  const RowWishes wishes;
   FreeOps free;
   llvm::SmallVector<std::unique_ptr<KernelCluster>> clusters;
   llvm::DenseMap<mlir::Operation *, KernelCluster *> owner;
@@ -111,17 +135,23 @@ private:
 };
 
 /// The layout that `option` gives the result of `op` if it may join the ops
-/// whose values `option` knows; nothing if rows would need each other.
+/// whose values `option` knows; nothing if rows would need each other. The ops
+/// that are there look at `others` elements.
 std::optional<RowLayout> extendOption(const RowOption &option,
-                                      mlir::Operation *op, const FreeOps &free);
+                                      mlir::Operation *op, const FreeOps &free,
+                                      const RowWishes &wishes,
+                                      int64_t others = 0);
+
+/// How many elements `op` reads and computes.
+int64_t countElements(mlir::Operation *op);
 
 /// Ways to divide one op into rows.
-llvm::SmallVector<RowOption> startOptions(mlir::Operation *op,
-                                          const FreeOps &free);
+llvm::SmallVector<RowOption>
+startOptions(mlir::Operation *op, const FreeOps &free, const RowWishes &wishes);
 
-/// Lower is better: rows should be many, and their parts fit the first cache
-/// and fill vector registers.
-double scoreOption(const RowOption &option);
+/// Lower is better: rows should be many, and their parts neither small nor
+/// large, nor strewn over memory.
+double scoreOption(const RowOption &option, const RowWishes &wishes);
 
 } // namespace pp
 

@@ -16,13 +16,10 @@ using namespace pp;
 
 namespace {
 
-/// Elements up to which a kernel may be one row, hence run on one core.
-constexpr int64_t kSerialElements = 32 << 10;
 /// Elements per row that fill vector registers and stay in the first cache.
 constexpr int64_t kRowElements = 1024;
-/// Columns of a block in a reduction over rows: four cache lines of f32; one,
-/// where there are few.
-constexpr int64_t kColumnBlock = 64, kLeastColumnBlock = 16;
+/// Columns of a block in a reduction over rows: four cache lines of f32.
+constexpr int64_t kColumnBlock = 64;
 
 /// Largest divisor of `size` that is at most `limit`.
 int64_t largestDivisor(int64_t size, int64_t limit) {
@@ -49,13 +46,6 @@ RowOption prefixOption(Value value, int64_t count, int64_t tile) {
   }
   option.layouts[value] = std::move(layout);
   return option;
-}
-
-int64_t elementsOf(Operation *op) {
-  int64_t total = ranked(op->getResult(0)).getNumElements();
-  for (Value operand : op->getOperands())
-    total += ranked(operand).getNumElements();
-  return total;
 }
 
 /// A cut of the shape after which about `limit` elements remain.
@@ -125,8 +115,17 @@ bool operandsAgree(const RowOption &option, Operation *op,
 
 } // namespace
 
+int64_t pp::countElements(Operation *op) {
+  int64_t total = ranked(op->getResult(0)).getNumElements();
+  for (Value operand : op->getOperands())
+    total += ranked(operand).getNumElements();
+  return total;
+}
+
 std::optional<RowLayout> pp::extendOption(const RowOption &option,
-                                          Operation *op, const FreeOps &free) {
+                                          Operation *op, const FreeOps &free,
+                                          const RowWishes &wishes,
+                                          int64_t others) {
   auto type = ranked(op->getResult(0));
   PartialLayout known(type.getRank());
   for (unsigned index = 0; index < op->getNumOperands(); ++index) {
@@ -146,12 +145,13 @@ std::optional<RowLayout> pp::extendOption(const RowOption &option,
   if (!coversRows(layout, option.rows) ||
       !operandsAgree(option, op, layout, free))
     return std::nullopt;
-  if (option.rows == 1 && elementsOf(op) > kSerialElements)
+  if (option.rows == 1 && others + countElements(op) > wishes.serialElements)
     return std::nullopt;
   return layout;
 }
 
-SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free) {
+SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
+                                        const RowWishes &wishes) {
   Value result = op->getResult(0);
   ArrayRef<int64_t> shape = ranked(result).getShape();
   RowOption serial;
@@ -160,12 +160,14 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free) {
   // There is nothing to divide in a tensor without elements.
   if (ranked(result).getNumElements() == 0)
     return {serial};
+  const int64_t most =
+      isa<ReduceOp>(op) ? wishes.serialSum : wishes.serialElements;
   auto add = [&](RowOption option) {
     const RowLayout &layout = option.layouts[result];
     bool isKnown = llvm::any_of(options, [&](RowOption &other) {
       return other.layouts[result] == layout;
     });
-    bool isSerial = option.rows == 1 && elementsOf(op) > kSerialElements;
+    bool isSerial = option.rows == 1 && countElements(op) > most;
     if (!isKnown && !isSerial && operandsAgree(option, op, layout, free))
       options.push_back(std::move(option));
   };
@@ -176,7 +178,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free) {
   add(balancedOption(result, isa<ReduceOp, ScatterAddOp>(op) ? kColumnBlock
                                                              : kRowElements));
   if (isa<ReduceOp>(op))
-    add(balancedOption(result, kLeastColumnBlock));
+    add(balancedOption(result, wishes.leastColumns));
   if (isa<ScatterAddOp>(
           op)) // rows of a table cannot be divided, its columns can
     for (int64_t dim = 0; dim < ranked(result).getRank(); ++dim) {
@@ -195,15 +197,46 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free) {
   return options;
 }
 
-double pp::scoreOption(const RowOption &option) {
+/// How many elements of a row's part lie side by side.
+static int64_t countNeighbours(RankedTensorType type, const RowLayout &layout) {
+  int64_t count = 1;
+  for (int64_t dim = type.getRank(); dim-- > 0;) {
+    count *= layout[dim].tile;
+    if (!layout[dim].isWhole() && type.getDimSize(dim) > 1)
+      break;
+  }
+  return count;
+}
+
+double pp::scoreOption(const RowOption &option, const RowWishes &wishes) {
   int64_t largest = 1;
-  for (auto &[value, layout] : option.layouts)
-    largest =
-        std::max(largest, localType(ranked(value), layout).getNumElements());
+  double strewn = 0;
+  auto look = [&](Value value, const RowLayout &layout) {
+    RankedTensorType type = ranked(value);
+    const int64_t size = localType(type, layout).getNumElements();
+    largest = std::max(largest, size);
+    const int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    const int64_t neighbours = countNeighbours(type, layout);
+    if (neighbours < size)
+      strewn = std::max(strewn, std::log2(double(wishes.leastRunBytes) /
+                                          (neighbours * bytes)));
+  };
+  for (auto &[value, layout] : option.layouts) {
+    look(value, layout);
+    if (wishes.leastRunBytes == 1)
+      continue;
+    Operation *op = value.getDefiningOp();
+    if (auto operands = operandLayouts(op, layout))
+      for (auto [operand, operandLayout] :
+           llvm::zip_equal(op->getOperands(), *operands))
+        look(operand, operandLayout);
+  }
   // Small rows waste vector lanes and loop starts, large ones spill the cache.
-  double small = std::max(0.0, std::log2(128.0 / largest));
-  double large = std::max(0.0, std::log2(largest / 4096.0));
-  double few = std::max(0.0, std::log2(8.0 / option.rows));
-  bool isTiny = largest * option.rows <= kSerialElements;
-  return small + 2 * large + (isTiny ? 0.0 : 2 * few);
+  double small =
+      std::max(0.0, std::log2(double(wishes.leastElements) / largest));
+  double large =
+      std::max(0.0, std::log2(double(largest) / wishes.mostElements));
+  double few = std::max(0.0, std::log2(double(wishes.rows) / option.rows));
+  bool isTiny = largest * option.rows <= wishes.serialElements;
+  return small + 2 * large + (isTiny ? 0.0 : 2 * few) + 6 * strewn;
 }

@@ -111,13 +111,14 @@ Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
       const int32_t slot = artifact->programs[p]->argument_slots[a];
       if (slot < 0)
         continue;
-      for (uint32_t rank : artifact->programs[p]->ranks)
+      for (uint32_t rank : artifact->programs[p]->ranks) {
         const Status status =
             executor.writeSlot(rank, uint32_t(slot), [&](std::byte *bytes) {
               model->load({rank, a, -1, -1, reinterpret_cast<uint8_t *>(bytes),
                            artifact->programs[p]->slots[size_t(slot)]->bytes});
-              EXPECT_TRUE(status.ok()) << status.message();
             });
+        EXPECT_TRUE(status.ok()) << status.message();
+      }
     }
   outcome.status = executor.run(Section::setup, -1);
   const auto allocations = [&] {

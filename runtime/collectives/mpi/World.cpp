@@ -149,6 +149,8 @@ MpiWorld::~MpiWorld() {
 
 /// MPI's own end waits for others without a word, so that comes afterwards.
 bool MpiWorld::sayGoodbye() {
+  if (!outOfStep.ok())
+    end(outOfStep);
   // Whether there was a failure here, and anywhere.
   const auto failed = std::make_shared<std::array<int, 2>>();
   (*failed)[0] = failures->hasAny();
@@ -187,9 +189,12 @@ static Status guarded(const std::function<Status()> &work) {
 Status MpiWorld::together(const std::function<Status()> &work) {
   Status status;
   engine->call([&] {
+    status = outOfStep;
+    if (!status.ok())
+      return;
     isWaiting = true;
     waitsAt = std::chrono::steady_clock::now();
-    status = guarded(work);
+    status = outOfStep = guarded(work);
     isWaiting = false;
   });
   if (!status.ok())

@@ -100,6 +100,9 @@ private:
   std::chrono::steady_clock::time_point heardAt, saidAt, servedAt, wokeAt;
 
   const std::shared_ptr<Failures> failures = std::make_shared<Failures>();
+  /// Of a call that all processes make: what comes next would meet what comes
+  /// next but one elsewhere.
+  Status outOfStep;
   bool isWaiting = false; ///< for other processes, since then
   std::chrono::steady_clock::time_point waitsAt;
   /// Since when it waits uninterrupted.

@@ -50,6 +50,12 @@ public:
     std::memcpy(host() + offset, from, bytes);
     return {};
   }
+  /// Gives `visit` the bytes from `offset` on; not if no values are kept.
+  Status visit(uint64_t offset, uint64_t bytes,
+               const std::function<void(const std::byte *)> &visit) const;
+  /// Has `fill` write all of them.
+  Status fill(uint64_t offset, uint64_t bytes,
+              const std::function<void(std::byte *)> &fill);
   /// The end of the highest byte that was ever written; 0 if nobody measures.
   virtual uint64_t writtenBytes() const = 0;
 };
@@ -106,6 +112,10 @@ struct MemoryPool {
   uint64_t capacity = 0; ///< bytes that all their arenas may have
 };
 
+namespace enqueued {
+class Streams;
+}
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -133,6 +143,9 @@ public:
   /// launched on any of its streams, in each step again.
   virtual std::unique_ptr<const Launch> bind(Binding binding) = 0;
 
+  /// What it adds whose streams run behind the host (enqueued/Streams.h). Null
+  /// if whatever a stream is given is done when its call returns.
+  virtual enqueued::Streams *streams() { return nullptr; }
   /// How such devices meet, in a world. Collective, as the world's calls.
   virtual Expected<std::unique_ptr<Transport>> transport(World &world,
                                                          uint32_t ranks) = 0;

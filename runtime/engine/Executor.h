@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a session asks of whatever walks the queues. A polled executor, whose
-// threads look for what may start, is in polled/; another may put all of a
-// section on streams at once.
+// threads look for what may start, is in polled/; one that puts all of a
+// section on streams at once in enqueued/.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_EXECUTOR_H

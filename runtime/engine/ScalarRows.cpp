@@ -7,6 +7,7 @@
 #include "pprt/Program.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace pprt;
 
@@ -29,14 +30,15 @@ ScalarRows::ScalarRows(const std::vector<uint32_t> &coordinates,
 }
 
 bool ScalarRows::allocate(Device &device) {
-  memory = device.allocate(values.size() * sizeof(int64_t));
+  memory = device.allocate(bytes());
   return memory != nullptr;
 }
 
-Status ScalarRows::setStep(Stream &stream, int64_t value) {
+Status ScalarRows::setStep(Stream &stream, int64_t value,
+                           std::byte *host) const {
+  std::memcpy(host, values.data(), bytes());
   for (size_t row = 0; row < values.size(); row += width)
-    values[row + step] = value;
+    std::memcpy(host + (row + step) * sizeof(int64_t), &value, sizeof(value));
   // In one piece, whatever the number of rows.
-  return stream.write(memory->address(), values.data(),
-                      values.size() * sizeof(int64_t));
+  return stream.write(memory->address(), host, bytes());
 }

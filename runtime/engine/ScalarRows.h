@@ -30,7 +30,9 @@ public:
     return memory->address() + rows.at(microBatch) * sizeof(int64_t);
   }
   /// Before anything of the step is launched, and after all of the last one.
-  Status setStep(Stream &stream, int64_t step);
+  /// What `stream` is given lies in `host`, of bytes(), until it is done.
+  Status setStep(Stream &stream, int64_t step, std::byte *host) const;
+  uint64_t bytes() const { return values.size() * sizeof(int64_t); }
 
 private:
   const size_t width; ///< scalars from row to row: whole cache lines

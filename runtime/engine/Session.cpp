@@ -8,6 +8,7 @@
 #include "Pools.h"
 #include "SessionState.h"
 #include "Staging.h"
+#include "enqueued/EnqueuedExecutor.h"
 #include "polled/PolledExecutor.h"
 #include "pprt/Artifact.h"
 #include "pprt/BFloat16.h"
@@ -152,6 +153,15 @@ Status Session::State::checkMemory(const TransportModel &model) const {
   return checkPool(*world, device->pool(), arenas);
 }
 
+template <typename Made>
+static Status keep(Expected<std::unique_ptr<Made>> made,
+                   std::unique_ptr<Executor> &executor) {
+  if (!made)
+    return made.status();
+  executor = std::move(*made);
+  return {};
+}
+
 Status Session::State::start(const SessionOptions &options,
                              std::shared_ptr<Transport> transport) {
   if (uint64_t(threads) * range.size() > kMaxThreads)
@@ -162,6 +172,17 @@ Status Session::State::start(const SessionOptions &options,
                                         " ranks of " + std::to_string(threads));
   if (Status status = device->load(*artifact); !status.ok())
     return status;
+  if (device->streams()) {
+    enqueued::Options mine;
+    mine.device = device;
+    mine.hangTimeoutSeconds = options.hangTimeoutSeconds;
+    mine.isInterrupted = options.isInterrupted;
+    mine.ranks = range;
+    mine.records = options.graph;
+    return keep(
+        enqueued::EnqueuedExecutor::create(artifact, host->mesh, mine, host),
+        executor);
+  }
   polled::Options mine;
   mine.device = device;
   mine.spin = spins();
@@ -169,12 +190,8 @@ Status Session::State::start(const SessionOptions &options,
   mine.isInterrupted = options.isInterrupted;
   mine.ranks = range;
   mine.transport = std::move(transport);
-  Expected<std::unique_ptr<polled::PolledExecutor>> created =
-      polled::PolledExecutor::create(artifact, host->mesh, mine, host);
-  if (!created)
-    return created.status();
-  executor = std::move(*created);
-  return {};
+  return keep(polled::PolledExecutor::create(artifact, host->mesh, mine, host),
+              executor);
 }
 
 Status Session::State::agree(const Status &mine) {

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
+#include "WaitingStream.h"
 
 #include "backends/Backends.h"
 #include "engine/ScalarRows.h"
@@ -47,7 +48,7 @@ protected:
     device = std::move(*makeDevice(deviceName, {resolveRecorder}));
     arena = device->allocate(4096);
     ASSERT_TRUE(arena);
-    auto created = device->stream(*arena, heap);
+    auto created = WaitingStream::make(*device, *arena, heap);
     ASSERT_TRUE(created.ok());
     stream = std::move(*created);
   }
@@ -104,6 +105,7 @@ TEST_F(DeviceTest, ALaunchOfAnyStepIsGivenTheSameRow) {
   const Launches its;
   ScalarRows rows({5, 7}, *its.artifact.programs[0]);
   ASSERT_TRUE(rows.allocate(*device));
+  std::vector<std::byte> host(rows.bytes());
   auto kernel = device->prepare(*its.artifact.kernels[0]);
   SKIP_WITHOUT_RECORDER();
   ASSERT_TRUE(kernel.ok()) << kernel.status().message();
@@ -113,7 +115,7 @@ TEST_F(DeviceTest, ALaunchOfAnyStepIsGivenTheSameRow) {
     launches.push_back(device->bind(
         {kernel->get(), {arena->address()}, rows.row(microBatch)}));
   for (int64_t step : {11, 12}) {
-    ASSERT_TRUE(rows.setStep(*stream, step).ok());
+    ASSERT_TRUE(rows.setStep(*stream, step, host.data()).ok());
     for (const auto &launch : launches)
       ASSERT_TRUE(stream->launch(*launch).ok());
   }
@@ -131,13 +133,14 @@ TEST_F(DeviceTest, AGateIsReadWhenItsKernelWouldRun) {
   const Launches its;
   ScalarRows rows({5, 7}, *its.artifact.programs[0]);
   ASSERT_TRUE(rows.allocate(*device));
+  std::vector<std::byte> host(rows.bytes());
   auto kernel = device->prepare(*its.artifact.kernels[0]);
   SKIP_WITHOUT_RECORDER();
   ASSERT_TRUE(kernel.ok());
   std::byte *gate = arena->address() + 64;
   const auto launch =
       device->bind({kernel->get(), {arena->address()}, rows.row(-1), gate});
-  ASSERT_TRUE(rows.setStep(*stream, 0).ok());
+  ASSERT_TRUE(rows.setStep(*stream, 0, host.data()).ok());
   for (int32_t flag : {1, 0, -5}) {
     ASSERT_TRUE(stream->write(gate, &flag, sizeof(flag)).ok());
     ASSERT_TRUE(stream->launch(*launch).ok());

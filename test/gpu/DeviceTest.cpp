@@ -7,6 +7,7 @@
 // what a GPU does.
 //
 //===----------------------------------------------------------------------===//
+#include "../Runtime/WaitingStream.h"
 #include "backends/cuda/Library.h"
 #include "backends/cuda/Plugin.h"
 #include "cuda/StandIn.h"
@@ -87,7 +88,7 @@ protected:
     device = std::move(opened->device);
     memory = device->allocate(1024);
     ASSERT_TRUE(memory);
-    auto created = device->stream(*memory, heap);
+    auto created = test::WaitingStream::make(*device, *memory, heap);
     ASSERT_TRUE(created.ok()) << created.status().message();
     stream = std::move(*created);
   }

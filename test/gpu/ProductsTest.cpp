@@ -10,6 +10,7 @@
 //   PPCudaProductsTest --artifacts=FOLDER   those of artifacts for sm_80, too
 //
 //===----------------------------------------------------------------------===//
+#include "../Runtime/WaitingStream.h"
 #include "ContractionCases.h"
 #include "backends/cuda/Library.h"
 #include "backends/cuda/Plugin.h"
@@ -93,7 +94,7 @@ protected:
       end = places.back() + parameter.size();
     }
     const auto memory = device->allocate(end);
-    auto stream = device->stream(*memory, heap);
+    auto stream = WaitingStream::make(*device, *memory, heap);
     if (!stream)
       return stream.status();
     Binding binding;
@@ -309,7 +310,7 @@ TEST_F(Products, SaysWhichCallFailed) {
   EXPECT_NE(run(Sample({{}, 5, 6, 7}))
                 .status()
                 .message()
-                .find("cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS"),
+                .find("cuEventQuery: CUDA_ERROR_ILLEGAL_ADDRESS"),
             std::string::npos);
   stop(true);
 }

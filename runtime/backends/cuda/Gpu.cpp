@@ -8,12 +8,6 @@
 using namespace pprt;
 using namespace pprt::cuda;
 
-/// Returns from the function if the driver refuses.
-#define PP_TRY(gpu, call, ...)                                                 \
-  if (Status status = (gpu).check((gpu).driver.call(__VA_ARGS__), #call);      \
-      !status.ok())                                                            \
-  return status
-
 Expected<std::shared_ptr<Gpu>> Gpu::open(Driver driver) {
   auto gpu = std::make_shared<Gpu>();
   gpu->driver = std::move(driver);

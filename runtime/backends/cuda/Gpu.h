@@ -2,8 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the driver. Out: a Device whose streams wait for each thing that they are
-// given, so that a polled executor takes for done what has returned.
+// In: the driver. Out: a Device whose streams run behind the host.
 //
 // A context is current on one thread at a time each: whoever comes from another
 // thread enters it first.
@@ -46,6 +45,12 @@ private:
 };
 
 std::unique_ptr<Device> makeDevice(std::shared_ptr<Gpu> gpu);
+
+/// Returns from the function if the driver refuses.
+#define PP_TRY(gpu, call, ...)                                                 \
+  if (Status status = (gpu).check((gpu).driver.call(__VA_ARGS__), #call);      \
+      !status.ok())                                                            \
+  return status
 
 inline CUdeviceptr pointer(const std::byte *address) {
   return CUdeviceptr(reinterpret_cast<uintptr_t>(address));

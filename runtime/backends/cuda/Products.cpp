@@ -12,7 +12,7 @@ using namespace pprt;
 using namespace pprt::cuda;
 
 /// Returns from the function if the library refuses.
-#define PP_TRY(library, call, ...)                                             \
+#define PP_TRY_BLAS(library, call, ...)                                        \
   if (Status status =                                                          \
           (library).check((library).blas.call(__VA_ARGS__), #call);            \
       !status.ok())                                                            \
@@ -30,7 +30,7 @@ BlasHandle::open(std::shared_ptr<const Gpu> gpu) {
   result->blas = std::move(*blas);
   if (Status status = gpu->enter(); !status.ok())
     return status;
-  PP_TRY(*result, cublasLtCreate, &result->handle);
+  PP_TRY_BLAS(*result, cublasLtCreate, &result->handle);
   result->gpu = std::move(gpu);
   return std::shared_ptr<const BlasHandle>(std::move(result));
 }
@@ -87,32 +87,33 @@ Product::create(std::shared_ptr<const BlasHandle> library,
 Status Product::describe(Layout &layout, ppx::ElementType type,
                          const Matrix &matrix) const {
   cublasLtMatrixLayout_t made = nullptr;
-  PP_TRY(*library, cublasLtMatrixLayoutCreate, &made, toDataType(type),
-         matrix.rows, matrix.columns, int64_t(matrix.leading));
+  PP_TRY_BLAS(*library, cublasLtMatrixLayoutCreate, &made, toDataType(type),
+              matrix.rows, matrix.columns, int64_t(matrix.leading));
   layout.reset(made);
   const auto count = int32_t(products.batch);
   const auto stride = int64_t(matrix.batchStride);
-  PP_TRY(*library, cublasLtMatrixLayoutSetAttribute, made,
-         CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count));
-  PP_TRY(*library, cublasLtMatrixLayoutSetAttribute, made,
-         CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride));
+  PP_TRY_BLAS(*library, cublasLtMatrixLayoutSetAttribute, made,
+              CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count));
+  PP_TRY_BLAS(*library, cublasLtMatrixLayoutSetAttribute, made,
+              CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+              sizeof(stride));
   return {};
 }
 
 Status Product::describe() {
   const bool isDouble = element == ppx::ElementType_f64;
   cublasLtMatmulDesc_t made = nullptr;
-  PP_TRY(*library, cublasLtMatmulDescCreate, &made,
-         isDouble ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-         isDouble ? CUDA_R_64F : CUDA_R_32F);
+  PP_TRY_BLAS(*library, cublasLtMatmulDescCreate, &made,
+              isDouble ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+              isDouble ? CUDA_R_64F : CUDA_R_32F);
   operation.reset(made);
   for (const auto &[attribute, matrix] :
        {std::pair(CUBLASLT_MATMUL_DESC_TRANSA, &products.left),
         {CUBLASLT_MATMUL_DESC_TRANSB, &products.right}}) {
     const cublasOperation_t value =
         matrix->isTransposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    PP_TRY(*library, cublasLtMatmulDescSetAttribute, made, attribute, &value,
-           sizeof(value));
+    PP_TRY_BLAS(*library, cublasLtMatmulDescSetAttribute, made, attribute,
+                &value, sizeof(value));
   }
   Status status = describe(left, element, products.left);
   if (status.ok())
@@ -134,13 +135,13 @@ uint32_t Product::alignment(uint64_t MatrixProducts::Call::*place,
 Status Product::chooseAlgorithm() {
   using Call = MatrixProducts::Call;
   cublasLtMatmulPreference_t made = nullptr;
-  PP_TRY(*library, cublasLtMatmulPreferenceCreate, &made);
+  PP_TRY_BLAS(*library, cublasLtMatmulPreferenceCreate, &made);
   const Descriptor<cublasLtMatmulPreferenceOpaque_t> preference(
       made, library->blas.cublasLtMatmulPreferenceDestroy);
   const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute,
                        auto value) -> Status {
-    PP_TRY(*library, cublasLtMatmulPreferenceSetAttribute, made, attribute,
-           &value, sizeof(value));
+    PP_TRY_BLAS(*library, cublasLtMatmulPreferenceSetAttribute, made, attribute,
+                &value, sizeof(value));
     return {};
   };
   Status status =
@@ -198,11 +199,11 @@ Status Product::run(CUstream stream,
       workspaceBytes == 0 ? nullptr : place(outParameter + 1, 0, outElement);
   for (const MatrixProducts::Call &call : products.calls) {
     void *result = place(outParameter, call.out, outElement);
-    PP_TRY(*library, cublasLtMatmul, library->handle, operation.get(), alpha,
-           place(first, call.left, element), left.get(),
-           place(1 - first, call.right, element), right.get(), beta, result,
-           out.get(), result, out.get(), &algorithm, workspace, workspaceBytes,
-           stream);
+    PP_TRY_BLAS(*library, cublasLtMatmul, library->handle, operation.get(),
+                alpha, place(first, call.left, element), left.get(),
+                place(1 - first, call.right, element), right.get(), beta,
+                result, out.get(), result, out.get(), &algorithm, workspace,
+                workspaceBytes, stream);
   }
   return {};
 }

@@ -30,7 +30,7 @@ polled::statesOf(const std::vector<std::unique_ptr<Rank>> &ranks) {
       its.done = rank->queues[queue].done.load(std::memory_order_relaxed);
       its.hasStarted =
           rank->queues[queue].started.load(std::memory_order_relaxed);
-      const std::vector<Task> &tasks = rank->tasks[state.section][queue];
+      const std::vector<QueuedTask> &tasks = rank->tasks[state.section][queue];
       if (its.done >= tasks.size() || !tasks[its.done].meeting)
         continue;
       its.members = tasks[its.done].meeting->ranks;

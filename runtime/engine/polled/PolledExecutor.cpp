@@ -19,37 +19,15 @@ static constexpr std::chrono::seconds kLeaving(1);
 /// elsewhere, and how long nothing has to happen for the first to end a
 /// section.
 static constexpr std::chrono::duration<double> kAsking(0.25), kBlocked(2);
-/// Resolves the slots and kernels of a section's instructions.
-static void
-addTasks(Rank &rank, Section section, Device &device,
-         const std::vector<std::unique_ptr<const Kernel>> &kernels) {
+
+static void addTasks(Rank &rank, Section section, Device &device,
+                     const Kernels &kernels) {
   const InstructionList &list = instructionsOf(rank.program, section);
   for (size_t i = 0; i < list.size(); ++i) {
-    const ppx::InstructionT &instruction = *list[i];
-    Task task;
-    task.instruction = &instruction;
+    QueuedTask task(rank.program, *list[i], rank.arena->address(), rank.scalars,
+              kernels, device);
     task.index = uint32_t(i);
-    for (uint32_t slot : instruction.arguments)
-      task.arguments.push_back(rank.arena->address() +
-                               rank.program.slots[slot]->offset);
-    const bool isGate = instruction.opcode == ppx::Opcode_gate;
-    if (isGate || instruction.opcode == ppx::Opcode_run) {
-      Binding binding = {kernels[instruction.kernel].get(), task.arguments,
-                         rank.scalars.row(instruction.micro_batch)};
-      if (isGate) {
-        binding.gate = task.arguments.back();
-        binding.arguments.pop_back();
-      }
-      task.launch = device.bind(std::move(binding));
-    }
-    if (instruction.opcode == ppx::Opcode_flag)
-      for (size_t value = 0; value + 1 < task.arguments.size(); ++value) {
-        const ppx::SlotT &slot =
-            *rank.program.slots[instruction.arguments[value]];
-        task.values.push_back(
-            {task.arguments[value], slot.bytes, slot.element});
-      }
-    rank.tasks[size_t(section)][instruction.queue].push_back(std::move(task));
+    rank.tasks[size_t(section)][list[i]->queue].push_back(std::move(task));
   }
 }
 
@@ -63,12 +41,10 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   state.host = std::move(host);
   state.options = options;
   Device &device = *options.device;
-  for (const std::unique_ptr<ppx::KernelT> &kernel : artifact->kernels) {
-    Expected<std::unique_ptr<const Kernel>> prepared = device.prepare(*kernel);
-    if (!prepared)
-      return prepared.status();
-    state.kernels.push_back(std::move(*prepared));
-  }
+  Expected<Kernels> kernels = prepareKernels(*artifact, device);
+  if (!kernels)
+    return kernels.status();
+  state.kernels = std::move(*kernels);
 
   const Ranks programs(*artifact, mesh);
   state.range = options.ranks.value_or(RankRange{0, mesh.worldSize()});
@@ -152,35 +128,15 @@ Status
 PolledExecutor::readSlot(uint32_t rank, uint32_t slot,
                          const std::function<void(const std::byte *)> &visit) {
   const Rank &owner = this->rank(rank);
-  const Memory &arena = *owner.arena;
   const ppx::SlotT &its = *owner.program.slots[slot];
-  if (!arena.keepsValues())
-    return {};
-  if (const std::byte *bytes = arena.host()) {
-    visit(bytes + its.offset);
-    return {};
-  }
-  std::vector<std::byte> copy(its.bytes);
-  const Status status = arena.read(copy.data(), its.offset, its.bytes);
-  if (status.ok())
-    visit(copy.data());
-  return status;
+  return owner.arena->visit(its.offset, its.bytes, visit);
 }
 
 Status PolledExecutor::writeSlot(uint32_t rank, uint32_t slot,
                                  const std::function<void(std::byte *)> &fill) {
   const Rank &owner = this->rank(rank);
-  Memory &arena = *owner.arena;
   const ppx::SlotT &its = *owner.program.slots[slot];
-  if (!arena.keepsValues())
-    return {};
-  if (std::byte *bytes = arena.host()) {
-    fill(bytes + its.offset);
-    return {};
-  }
-  std::vector<std::byte> copy(its.bytes);
-  fill(copy.data());
-  return arena.write(its.offset, copy.data(), its.bytes);
+  return owner.arena->fill(its.offset, its.bytes, fill);
 }
 
 uint64_t PolledExecutor::peakBytes(uint32_t rank) const {

@@ -76,7 +76,7 @@ private:
     const Mesh mesh;
     std::shared_ptr<HostData> host;
     Options options;
-    std::vector<std::unique_ptr<const Kernel>> kernels;
+    Kernels kernels;
     RankRange range;
     std::vector<std::unique_ptr<Rank>> ranks; ///< of the range
     MeetingList meetings;

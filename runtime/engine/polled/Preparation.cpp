@@ -10,7 +10,7 @@ using namespace pprt::polled;
 
 /// Splits the task's memory: the inputs of a collective come before its
 /// outputs, a transfer has one of the two.
-static void addMemory(const Task &task, Participation &participation) {
+static void addMemory(const QueuedTask &task, Participation &participation) {
   const ppx::Opcode opcode = task.instruction->opcode;
   const size_t count = task.arguments.size();
   const size_t inputs = opcode == ppx::Opcode_send   ? count
@@ -22,10 +22,10 @@ static void addMemory(const Task &task, Participation &participation) {
 }
 
 /// A rank's tasks of a section in list order, whatever the queue.
-static std::vector<Task *> tasksOf(Rank &rank, Section section) {
-  std::vector<Task *> result(instructionsOf(rank.program, section).size());
-  for (std::vector<Task> &queue : rank.tasks[size_t(section)])
-    for (Task &task : queue)
+static std::vector<QueuedTask *> tasksOf(Rank &rank, Section section) {
+  std::vector<QueuedTask *> result(instructionsOf(rank.program, section).size());
+  for (std::vector<QueuedTask> &queue : rank.tasks[size_t(section)])
+    for (QueuedTask &task : queue)
       result[task.index] = &task;
   return result;
 }
@@ -52,7 +52,7 @@ private:
   const Meetings meetings;
   Transport &transport;
   MeetingList &result;
-  std::vector<std::vector<Task *>> tasks; ///< by rank of this process
+  std::vector<std::vector<QueuedTask *>> tasks; ///< by rank of this process
 };
 
 } // namespace
@@ -107,7 +107,7 @@ Status Preparation::prepare(const MeetingPlace &place) {
       if (!range.contains(members[member]))
         continue;
       const uint32_t local = members[member] - range.begin;
-      Task &task = *tasks[local][meeting->indices[member]];
+      QueuedTask &task = *tasks[local][meeting->indices[member]];
       Participation its = participation;
       its.member = member;
       its.waker = ranks[local]->event;

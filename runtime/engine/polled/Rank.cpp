@@ -44,7 +44,7 @@ private:
 
 Rank::Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program)
     : scalars(mesh.coordinates(index), program), index(index), program(program),
-      queues(program.queues.size()) {
+      queues(program.queues.size()), hostScalars(scalars.bytes()) {
   for (Section section : kSections) {
     tasks[size_t(section)].resize(program.queues.size());
     times[size_t(section)].resize(instructionsOf(program, section).size());
@@ -60,20 +60,20 @@ bool Rank::waitsHold(const ppx::InstructionT &instruction) const {
 }
 
 // A device that keeps no values has none to load or emit.
-Status Rank::load(const Task &task, HostData &host) {
+Status Rank::load(const QueuedTask &task, HostData &host) {
   const ppx::InstructionT &instruction = *task.instruction;
   const uint64_t offset = uint64_t(task.arguments[0] - arena->address());
   if (!arena->keepsValues())
     return {};
   if (std::byte *bytes = arena->host())
     return host.load(index, instruction, bytes + offset);
-  copied.resize(program.slots[instruction.arguments[0]]->bytes);
+  copied.resize(task.bytes());
   const Status status = host.load(index, instruction, copied.data());
   return status.ok() ? arena->write(offset, copied.data(), copied.size())
                      : status;
 }
 
-Status Rank::emit(const Task &task, HostData &host) {
+Status Rank::emit(const QueuedTask &task, HostData &host) {
   const ppx::InstructionT &instruction = *task.instruction;
   const uint64_t offset = uint64_t(task.arguments[0] - arena->address());
   if (!arena->keepsValues())
@@ -82,45 +82,29 @@ Status Rank::emit(const Task &task, HostData &host) {
     host.emit(index, instruction, bytes + offset);
     return {};
   }
-  copied.resize(program.slots[instruction.arguments[0]]->bytes);
+  copied.resize(task.bytes());
   const Status status = arena->read(copied.data(), offset, copied.size());
   if (status.ok())
     host.emit(index, instruction, copied.data());
   return status;
 }
 
-Status Rank::execute(const Task &task, Stream &stream, HostData &host) {
-  const ppx::InstructionT &instruction = *task.instruction;
-  switch (instruction.opcode) {
-  case ppx::Opcode_run:
-  case ppx::Opcode_gate:
-    return stream.launch(*task.launch);
-  case ppx::Opcode_copy:
-    return stream.copy(task.arguments[1], task.arguments[0],
-                       program.slots[instruction.arguments[0]]->bytes);
-  case ppx::Opcode_flag:
-    return stream.flag(task.values, task.arguments.back());
-  case ppx::Opcode_load:
+Status Rank::execute(const QueuedTask &task, Stream &stream, HostData &host) {
+  if (task.instruction->opcode == ppx::Opcode_load)
     return load(task, host);
-  case ppx::Opcode_emit:
+  if (task.instruction->opcode == ppx::Opcode_emit)
     return emit(task, host);
-  case ppx::Opcode_step: // its waits are all there is to it
-  case ppx::Opcode_send: // these are the transport's
-  case ppx::Opcode_recv:
-  case ppx::Opcode_collective:
-    break;
-  }
-  return {};
+  return task.give(stream);
 }
 
 bool Rank::advance(Section section, uint32_t queue, Stream &stream,
                    HostData &host) {
   QueueState &state = queues[queue];
   const uint32_t done = state.done.load(std::memory_order_relaxed);
-  const std::vector<Task> &list = tasks[size_t(section)][queue];
+  const std::vector<QueuedTask> &list = tasks[size_t(section)][queue];
   if (done == list.size() || !failure.ok())
     return false;
-  const Task &task = list[done];
+  const QueuedTask &task = list[done];
   InstructionTime &time = times[size_t(section)][task.index];
   const uint64_t round = rounds[size_t(section)];
   if (!state.started.load(std::memory_order_relaxed)) {
@@ -163,7 +147,7 @@ Status Rank::run(Section which, int64_t step, Stream &stream, HostData &host,
     remaining += lists[queue].size();
   }
   if (failure.ok())
-    failure = scalars.setStep(stream, step);
+    failure = scalars.setStep(stream, step, hostScalars.data());
   attributeAllocations(&allocations);
   section.store(int(which), std::memory_order_relaxed);
   while (remaining > 0 && failure.ok()) {

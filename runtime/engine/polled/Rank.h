@@ -16,8 +16,8 @@
 
 #include "../../collectives/inprocess/Event.h"
 #include "../Executor.h"
-#include "../ScalarRows.h"
 #include "../Staging.h"
+#include "../Task.h"
 #include "pprt/Mesh.h"
 
 namespace pprt::polled {
@@ -38,14 +38,12 @@ struct Meeting {
 };
 
 /// One instruction of one rank.
-struct Task {
-  const ppx::InstructionT *instruction = nullptr;
-  uint32_t index = 0; ///< in the section's list
-  std::vector<std::byte *> arguments;
-  std::unique_ptr<const Launch> launch; ///< of run and gate
-  std::vector<Values> values;           ///< of flag
-  const Meeting *meeting = nullptr;     ///< if it meets others
-  Ticket ticket = 0;                    ///< the transport's, of the meeting
+struct QueuedTask : Task {
+  using Task::Task;
+
+  uint32_t index = 0;               ///< in the section's list
+  const Meeting *meeting = nullptr; ///< if it meets others
+  Ticket ticket = 0;                ///< the transport's, of the meeting
 };
 
 /// The state of a queue, written by the rank and read by the watchdog.
@@ -74,7 +72,7 @@ public:
   const uint32_t index;
   const ppx::ProgramT &program;
   /// tasks[section][queue] in list order.
-  std::vector<std::vector<Task>> tasks[kSections.size()];
+  std::vector<std::vector<QueuedTask>> tasks[kSections.size()];
   /// times[section][instruction], of the last run of the section.
   std::vector<InstructionTime> times[kSections.size()];
 
@@ -87,13 +85,14 @@ private:
   bool waitsHold(const ppx::InstructionT &instruction) const;
   /// Starts the head of the queue if it may, and completes it if it can.
   bool advance(Section section, uint32_t queue, Stream &stream, HostData &host);
-  Status execute(const Task &task, Stream &stream, HostData &host);
-  Status load(const Task &task, HostData &host);
-  Status emit(const Task &task, HostData &host);
+  Status execute(const QueuedTask &task, Stream &stream, HostData &host);
+  Status load(const QueuedTask &task, HostData &host);
+  Status emit(const QueuedTask &task, HostData &host);
 
   Status failure; ///< of the section that is run
   /// Of what is loaded or emitted, where the host does not reach the arena.
   std::vector<std::byte> copied;
+  std::vector<std::byte> hostScalars;
   uint64_t rounds[kSections.size()] = {};
 };
 

@@ -68,6 +68,10 @@ struct SessionOptions {
   /// Asked a few times a second while a section runs. Once it says so, a
   /// section in which nothing happens for two seconds fails (interrupted).
   std::function<bool()> isInterrupted;
+  /// Whether a device that can records the first step, and plays it from then
+  /// on: that costs less of the host's time. Of instructions that were recorded
+  /// there are no times.
+  bool graph = true;
   /// The processes that share the run; if empty, this one runs all ranks.
   std::shared_ptr<World> world;
   /// Whether process 0 alone makes the calls, while the others repeat them in

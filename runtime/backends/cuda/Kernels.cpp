@@ -1,0 +1,124 @@
+//===- Kernels.cpp - what a GPU launches ----------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Kernels.h"
+#include "pprt/Processor.h"
+
+#include <limits>
+
+using namespace pprt;
+using namespace pprt::cuda;
+
+GpuLaunch::GpuLaunch(const Binding &binding)
+    : kernel(static_cast<const GpuKernel &>(*binding.kernel)),
+      gate(binding.gate) {
+  for (const std::byte *argument : binding.arguments)
+    values.push_back(pointer(argument));
+  values.push_back(pointer(binding.scalars));
+  values.push_back(pointer(binding.gate));
+  for (CUdeviceptr &value : values)
+    parameters.push_back(&value);
+}
+
+Status GpuLaunch::start(const Gpu &gpu, CUstream stream) const {
+  if (!kernel.product) {
+    PP_TRY(gpu, cuLaunchKernel, kernel.function, kernel.blocks, 1, 1,
+           kernel.threads, 1, 1, 0, stream,
+           const_cast<void **>(parameters.data()), nullptr);
+    return {};
+  }
+  if (gate) {
+    int32_t isSkipped = 0;
+    PP_TRY(gpu, cuStreamSynchronize, stream);
+    if (Status status = gpu.read(&isSkipped, gate, sizeof(isSkipped));
+        !status.ok() || isSkipped != 0)
+      return status;
+  }
+  return kernel.product->run(stream, values);
+}
+
+Status Code::load(const ppx::ArtifactT &artifact) {
+  if (artifact.processor.empty() ||
+      !runsOn(artifact.processor, gpu->processor()))
+    return Status(ExitCode::device,
+                  "expects kernels for " + gpu->processor() + " of '" +
+                      gpu->name + "' or an older GPU, got those for '" +
+                      artifact.processor + "'; compile with --targets=sm_80");
+  if (artifact.object.empty())
+    return {};
+  if (Status status = gpu->enter(); !status.ok())
+    return status;
+  // The driver reads to a zero.
+  const std::string text(artifact.object.begin(), artifact.object.end());
+  if (Status status = gpu->driver.checkPtx(text); !status.ok())
+    return status;
+  PP_TRY(*gpu, cuModuleLoadDataEx, &code, text.c_str(), 0, nullptr, nullptr);
+  return {};
+}
+
+Code::~Code() {
+  if (code && gpu->enter().ok())
+    gpu->driver.cuModuleUnload(code);
+}
+
+Expected<std::unique_ptr<const Kernel>>
+Code::prepare(const ppx::ContractionT &contraction) {
+  if (!blas) {
+    auto opened = BlasHandle::open(gpu);
+    if (!opened)
+      return opened.status();
+    blas = std::move(*opened);
+  }
+  Expected<std::unique_ptr<const Product>> product =
+      Product::create(blas, contraction);
+  if (!product)
+    return product.status();
+  auto result = std::make_unique<GpuKernel>();
+  result->product = std::move(*product);
+  return std::unique_ptr<const Kernel>(std::move(result));
+}
+
+Expected<std::unique_ptr<const Kernel>>
+Code::prepare(const ppx::CompiledKernelT &body) {
+  constexpr uint64_t kBlocks = std::numeric_limits<int32_t>::max();
+  if (body.grid == 0 || body.grid > kBlocks || body.block == 0 ||
+      body.block > 1024)
+    return Status(ExitCode::badArtifact,
+                  "expects 1 to 2147483647 blocks of 1 to 1024 threads, got " +
+                      std::to_string(body.grid) + " of " +
+                      std::to_string(body.block));
+  auto result = std::make_unique<GpuKernel>();
+  result->blocks = unsigned(body.grid);
+  result->threads = body.block;
+  const CUresult found =
+      code ? gpu->driver.cuModuleGetFunction(&result->function, code,
+                                             body.symbol.c_str())
+           : CUDA_ERROR_NOT_FOUND;
+  if (found == CUDA_ERROR_NOT_FOUND)
+    return Status(ExitCode::badArtifact, "expects the symbol '" + body.symbol +
+                                             "', which is not there");
+  if (Status status = gpu->check(found, "cuModuleGetFunction"); !status.ok())
+    return status;
+  return std::unique_ptr<const Kernel>(std::move(result));
+}
+
+Expected<std::unique_ptr<const Kernel>>
+Code::prepare(const ppx::KernelT &kernel) {
+  Status status = gpu->enter();
+  if (status.ok()) {
+    auto made =
+        kernel.body.AsContraction() ? prepare(*kernel.body.AsContraction())
+        : kernel.body.AsCompiledKernel()
+            ? prepare(*kernel.body.AsCompiledKernel())
+            : Status(ExitCode::badArtifact,
+                     "expects a compiled kernel or a contraction, got " +
+                         std::to_string(kernel.body.type));
+    if (made)
+      return made;
+    status = made.status();
+  }
+  return Status(status.code(),
+                "kernel '" + kernel.name + "': " + status.message());
+}

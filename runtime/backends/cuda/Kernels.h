@@ -1,0 +1,61 @@
+//===- Kernels.h - what a GPU launches --------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel's entry takes the address of each parameter, that of the launch's
+// scalars, and that of its gate, or null. All are in the device's memory. A
+// contraction is cublasLt's, which has no gate: the host looks at it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CUDA_KERNELS_H
+#define PPRT_BACKENDS_CUDA_KERNELS_H
+
+#include "Products.h"
+
+namespace pprt::cuda {
+
+struct GpuKernel final : Kernel {
+  CUfunction function = nullptr;
+  unsigned blocks = 0, threads = 0;
+  /// Instead of a function, if it is a contraction.
+  std::unique_ptr<const Product> product;
+};
+
+class GpuLaunch final : public Launch {
+public:
+  explicit GpuLaunch(const Binding &binding);
+
+  Status start(const Gpu &gpu, CUstream stream) const;
+  /// Whether the host looks at the gate.
+  bool needsHost() const { return kernel.product && gate; }
+
+private:
+  const GpuKernel &kernel;
+  const std::byte *const gate;
+  std::vector<CUdeviceptr> values;
+  std::vector<void *> parameters; ///< where the driver finds each
+};
+
+/// The kernels of an artifact.
+class Code {
+public:
+  explicit Code(std::shared_ptr<const Gpu> gpu) : gpu(std::move(gpu)) {}
+  ~Code();
+
+  Status load(const ppx::ArtifactT &artifact);
+  Expected<std::unique_ptr<const Kernel>> prepare(const ppx::KernelT &kernel);
+
+private:
+  Expected<std::unique_ptr<const Kernel>>
+  prepare(const ppx::ContractionT &contraction);
+  Expected<std::unique_ptr<const Kernel>>
+  prepare(const ppx::CompiledKernelT &body);
+
+  const std::shared_ptr<const Gpu> gpu;
+  CUmodule code = nullptr;
+  std::shared_ptr<const BlasHandle> blas; ///< from the first contraction on
+};
+
+} // namespace pprt::cuda
+
+#endif // PPRT_BACKENDS_CUDA_KERNELS_H

@@ -1,0 +1,41 @@
+//===- Streams.h - streams, events and graphs of a GPU ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the driver has is what an enqueued executor wants: streams and events
+// are the driver's, memory of the host is pinned, and a recording is a graph.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CUDA_STREAMS_H
+#define PPRT_BACKENDS_CUDA_STREAMS_H
+
+#include "../../engine/enqueued/Streams.h"
+#include "Builtins.h"
+
+namespace pprt::cuda {
+
+class GpuStreams final : public enqueued::Streams {
+public:
+  explicit GpuStreams(std::shared_ptr<const Gpu> gpu) : gpu(std::move(gpu)) {}
+
+  Status enter() override { return gpu->enter(); }
+  Expected<std::unique_ptr<enqueued::Stream>> makeStream() override;
+  Expected<std::unique_ptr<enqueued::Event>> makeEvent(bool isTimed) override;
+  std::unique_ptr<Memory> hostMemory(uint64_t bytes) override;
+  Expected<bool> hasCome(const enqueued::Event &event) override;
+  void drain() override { gpu->driver.cuCtxSynchronize(); }
+  Expected<int64_t> elapsed(const enqueued::Event &from,
+                            const enqueued::Event &to) override;
+  bool isRecordable(const Launch &launch) const override;
+  Status beginRecording(enqueued::Stream &stream) override;
+  Expected<std::unique_ptr<const enqueued::Recording>>
+  endRecording(enqueued::Stream &stream) override;
+
+private:
+  const std::shared_ptr<const Gpu> gpu;
+  std::shared_ptr<const Builtins> builtins; ///< from the first stream on
+};
+
+} // namespace pprt::cuda
+
+#endif // PPRT_BACKENDS_CUDA_STREAMS_H

@@ -1,0 +1,67 @@
+//===- Task.cpp - an instruction with all it needs resolved ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Task.h"
+
+using namespace pprt;
+
+Expected<Kernels> pprt::prepareKernels(const ppx::ArtifactT &artifact,
+                                       Device &device) {
+  Kernels kernels;
+  for (const std::unique_ptr<ppx::KernelT> &kernel : artifact.kernels) {
+    Expected<std::unique_ptr<const Kernel>> prepared = device.prepare(*kernel);
+    if (!prepared)
+      return prepared.status();
+    kernels.push_back(std::move(*prepared));
+  }
+  return kernels;
+}
+
+Task::Task(const ppx::ProgramT &program, const ppx::InstructionT &instruction,
+           std::byte *arena, const ScalarRows &scalars, const Kernels &kernels,
+           Device &device)
+    : instruction(&instruction), program(&program) {
+  for (uint32_t slot : instruction.arguments)
+    arguments.push_back(arena + program.slots[slot]->offset);
+  const bool isGate = instruction.opcode == ppx::Opcode_gate;
+  if (isGate || instruction.opcode == ppx::Opcode_run) {
+    Binding binding = {kernels[instruction.kernel].get(), arguments,
+                       scalars.row(instruction.micro_batch)};
+    if (isGate) {
+      binding.gate = arguments.back();
+      binding.arguments.pop_back();
+    }
+    launch = device.bind(std::move(binding));
+  }
+  if (instruction.opcode == ppx::Opcode_flag)
+    for (size_t value = 0; value + 1 < arguments.size(); ++value) {
+      const ppx::SlotT &slot = *program.slots[instruction.arguments[value]];
+      values.push_back({arguments[value], slot.bytes, slot.element});
+    }
+}
+
+uint64_t Task::bytes() const {
+  return program->slots[instruction->arguments[0]]->bytes;
+}
+
+Status Task::give(Stream &stream) const {
+  switch (instruction->opcode) {
+  case ppx::Opcode_run:
+  case ppx::Opcode_gate:
+    return stream.launch(*launch);
+  case ppx::Opcode_copy:
+    return stream.copy(arguments[1], arguments[0], bytes());
+  case ppx::Opcode_flag:
+    return stream.flag(values, arguments.back());
+  case ppx::Opcode_load: // these are between the host and the arena
+  case ppx::Opcode_emit:
+  case ppx::Opcode_step: // its waits are all there is to it
+  case ppx::Opcode_send: // these are a transport's
+  case ppx::Opcode_recv:
+  case ppx::Opcode_collective:
+    break;
+  }
+  return {};
+}

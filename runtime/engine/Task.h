@@ -1,0 +1,42 @@
+//===- Task.h - an instruction with all it needs resolved -------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: an instruction, and the memory of the rank that runs it. Out: addresses
+// for its slots, and what its device bound of its launch, so that an executor
+// looks nothing up in a step.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ENGINE_TASK_H
+#define PPRT_ENGINE_TASK_H
+
+#include "ScalarRows.h"
+
+namespace pprt {
+
+/// By kernel of the artifact.
+using Kernels = std::vector<std::unique_ptr<const Kernel>>;
+
+Expected<Kernels> prepareKernels(const ppx::ArtifactT &artifact,
+                                 Device &device);
+
+struct Task {
+  Task(const ppx::ProgramT &program, const ppx::InstructionT &instruction,
+       std::byte *arena, const ScalarRows &scalars, const Kernels &kernels,
+       Device &device);
+
+  /// Runs, gates, copies and flags; other instructions are no work of a stream.
+  Status give(Stream &stream) const;
+  /// Of the slot that is copied, loaded or emitted.
+  uint64_t bytes() const;
+
+  const ppx::InstructionT *instruction;
+  const ppx::ProgramT *program;
+  std::vector<std::byte *> arguments;
+  std::unique_ptr<const Launch> launch; ///< of run and gate
+  std::vector<Values> values;           ///< of flag
+};
+
+} // namespace pprt
+
+#endif // PPRT_ENGINE_TASK_H

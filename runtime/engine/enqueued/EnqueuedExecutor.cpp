@@ -1,0 +1,383 @@
+//===- EnqueuedExecutor.cpp - tells streams a section at once -------------===//
+//-------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "EnqueuedExecutor.h"
+#include "pprt/Program.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+using namespace pprt;
+using namespace pprt::enqueued;
+
+/// How long nothing has to happen for an interruption to end a section.
+static constexpr std::chrono::seconds kBlocked(2);
+/// How often the host asks for the end: without a pause at first, then less and
+/// less often.
+static constexpr uint32_t kEagerly = 4096;
+static constexpr std::chrono::microseconds kPause(50);
+/// What a block of the host's memory begins at a multiple of.
+static constexpr uint64_t kAlignment = 64;
+
+EnqueuedExecutor::Rank::Rank(uint32_t index, const Mesh &mesh,
+                             const ppx::ProgramT &program)
+    : index(index), program(program),
+      scalars(mesh.coordinates(index), program) {
+  for (Section section : kSections)
+    times[size_t(section)].resize(instructionsOf(program, section).size());
+}
+
+EnqueuedExecutor::EnqueuedExecutor(
+    std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
+    const Options &options, std::shared_ptr<HostData> host)
+    : artifact(std::move(artifact)), mesh(mesh), options(options),
+      host(std::move(host)), device(*options.device->streams()) {}
+
+Expected<std::unique_ptr<EnqueuedExecutor>>
+EnqueuedExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
+                         const Mesh &mesh, const Options &options,
+                         std::shared_ptr<HostData> host) {
+  std::unique_ptr<EnqueuedExecutor> executor(new EnqueuedExecutor(
+      std::move(artifact), mesh, options, std::move(host)));
+  if (Status status = executor->prepare(); !status.ok())
+    return status;
+  return executor;
+}
+
+EnqueuedExecutor::~EnqueuedExecutor() {
+  // The device may use it as long as the process is there.
+  if (stuck)
+    (void)held.release();
+  else if (device.enter().ok())
+    device.drain();
+}
+
+//===----------------------------------------------------------------------===//
+// Before the first section
+//===----------------------------------------------------------------------===//
+
+Status EnqueuedExecutor::prepare() {
+  if (Status status = device.enter(); !status.ok())
+    return status;
+  Expected<Kernels> prepared = prepareKernels(*artifact, *options.device);
+  if (!prepared)
+    return prepared.status();
+  held->kernels = std::move(*prepared);
+  const Ranks programs(*artifact, mesh);
+  if (Status status = prepareRanks(programs); !status.ok())
+    return status;
+  for (Section section : kSections)
+    if (Status status = prepareSection(section, programs); !status.ok())
+      return status;
+  Expected<std::unique_ptr<Event>> event = device.makeEvent(/*isTimed=*/false);
+  if (!event)
+    return event.status();
+  held->done = std::move(*event);
+  return layOutHost();
+}
+
+Status EnqueuedExecutor::prepareRanks(const Ranks &programs) {
+  for (uint32_t index = options.ranks.begin; index < options.ranks.end;
+       ++index) {
+    const ppx::ProgramT &program = programs.program(index);
+    auto rank = std::make_unique<Rank>(index, mesh, program);
+    rank->arena = options.device->allocate(program.arena_bytes);
+    if (!rank->arena || !rank->scalars.allocate(*options.device))
+      return Status(ExitCode::outOfMemory,
+                    "rank " + std::to_string(index) + " expects " +
+                        std::to_string(program.arena_bytes) +
+                        " bytes of memory, which the device refuses");
+    held->ranks.push_back(std::move(rank));
+  }
+  return {};
+}
+
+Status EnqueuedExecutor::prepareSection(Section which, const Ranks &programs) {
+  Commands commands(programs, options.ranks, which);
+  while (held->streams.size() < commands.streamCount) {
+    Expected<std::unique_ptr<Stream>> stream = device.makeStream();
+    if (!stream)
+      return stream.status();
+    held->streams.push_back(std::move(*stream));
+  }
+  SectionState &section = held->sections[size_t(which)];
+  section.isRecorded = options.records && which == Section::body;
+  for (Command &command : commands.list) {
+    Step step;
+    for (const InstructionRef &part : command.parts) {
+      const Rank &its = rank(part.rank);
+      const Task &task = step.tasks.emplace_back(
+          its.program, programs.instruction(part), its.arena->address(),
+          its.scalars, held->kernels, *options.device);
+      if (task.launch && !device.isRecordable(*task.launch))
+        section.isRecorded = false;
+    }
+    step.command = std::move(command);
+    section.steps.push_back(std::move(step));
+  }
+  return makeEvents(section);
+}
+
+/// Of what is recorded only those that are waited for, of the rest all: they
+/// tell times.
+Status EnqueuedExecutor::makeEvents(SectionState &section) {
+  const bool isTimed = !section.isRecorded;
+  for (Step &step : section.steps) {
+    const std::pair<std::unique_ptr<Event> *, bool> wanted[] = {
+        {&step.begin, isTimed}, {&step.end, isTimed || step.command.isAwaited}};
+    for (const auto &[event, isWanted] : wanted) {
+      if (!isWanted)
+        continue;
+      Expected<std::unique_ptr<Event>> made = device.makeEvent(isTimed);
+      if (!made)
+        return made.status();
+      *event = std::move(*made);
+    }
+  }
+  return {};
+}
+
+static bool isCopyOfHost(const ppx::InstructionT &instruction) {
+  return instruction.opcode == ppx::Opcode_load ||
+         instruction.opcode == ppx::Opcode_emit;
+}
+
+/// Gives each load and emit its place in memory of the host, and each rank one
+/// for its scalars.
+Status EnqueuedExecutor::layOutHost() {
+  uint64_t bytes = 0;
+  const auto reserve = [&](uint64_t size) {
+    const uint64_t begin = bytes;
+    bytes += (size + kAlignment - 1) / kAlignment * kAlignment;
+    return begin;
+  };
+  std::vector<std::pair<std::byte **, uint64_t>> places;
+  for (std::unique_ptr<Rank> &rank : held->ranks)
+    places.emplace_back(&rank->hostScalars, reserve(rank->scalars.bytes()));
+  for (SectionState &section : held->sections)
+    for (Step &step : section.steps)
+      for (const Task &task : step.tasks)
+        if (isCopyOfHost(*task.instruction))
+          places.emplace_back(&step.host, reserve(task.bytes()));
+  held->hostMemory = device.hostMemory(bytes);
+  if (!held->hostMemory)
+    return Status(ExitCode::outOfMemory,
+                  "expects " + std::to_string(bytes) +
+                      " bytes of the host's memory for inputs and outputs, "
+                      "pinned, which the driver refuses");
+  for (const auto &[place, offset] : places)
+    *place = held->hostMemory->host() + offset;
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// A section
+//===----------------------------------------------------------------------===//
+
+static int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+Status EnqueuedExecutor::run(Section which, int64_t number) {
+  SectionState &section = held->sections[size_t(which)];
+  if (failure.ok())
+    failure = device.enter();
+  if (failure.ok())
+    failure = load(section);
+  const int64_t began = now();
+  if (failure.ok())
+    failure = start(section, number);
+  if (failure.ok())
+    failure = await(section, number);
+  if (failure.ok() && !section.isRecorded)
+    failure = readTimes(section, began);
+  if (failure.ok())
+    emit(section);
+  return failure;
+}
+
+Status EnqueuedExecutor::load(const SectionState &section) {
+  for (const Step &step : section.steps)
+    for (const Task &task : step.tasks)
+      if (task.instruction->opcode == ppx::Opcode_load)
+        if (Status status = host->load(step.command.parts.front().rank,
+                                       *task.instruction, step.host);
+            !status.ok())
+          return status;
+  return {};
+}
+
+void EnqueuedExecutor::emit(const SectionState &section) {
+  for (const Step &step : section.steps)
+    for (const Task &task : step.tasks)
+      if (task.instruction->opcode == ppx::Opcode_emit)
+        host->emit(step.command.parts.front().rank, *task.instruction,
+                   step.host);
+}
+
+Status EnqueuedExecutor::start(SectionState &section, int64_t number) {
+  Stream &first = *held->streams.front();
+  Status status;
+  for (std::unique_ptr<Rank> &rank : held->ranks)
+    if (status.ok())
+      status = rank->scalars.setStep(first, number, rank->hostScalars);
+  if (status.ok() && section.isRecorded && !section.recording)
+    status = record(section);
+  if (status.ok())
+    status =
+        section.isRecorded ? first.play(*section.recording) : give(section);
+  return status.ok() ? first.record(*held->done) : status;
+}
+
+Status EnqueuedExecutor::record(SectionState &section) {
+  Stream &first = *held->streams.front();
+  if (Status status = device.beginRecording(first); !status.ok())
+    return status;
+  const Status given = give(section);
+  // After a failure, too: the streams are otherwise of no more use.
+  Expected<std::unique_ptr<const Recording>> recorded =
+      device.endRecording(first);
+  if (!given.ok() || !recorded)
+    return given.ok() ? recorded.status() : given;
+  section.recording = std::move(*recorded);
+  return {};
+}
+
+Status EnqueuedExecutor::give(const SectionState &section) {
+  for (const Step &step : section.steps)
+    if (Status status = give(section, step); !status.ok())
+      return status;
+  return {};
+}
+
+Status EnqueuedExecutor::give(const SectionState &section, const Step &step) {
+  Stream &stream = *held->streams[step.command.stream];
+  Status status;
+  for (uint32_t other : step.command.waits)
+    if (status.ok())
+      status = stream.wait(*section.steps[other].end);
+  if (status.ok() && step.begin)
+    status = stream.record(*step.begin);
+  for (const Task &task : step.tasks) {
+    if (!status.ok())
+      break;
+    switch (task.instruction->opcode) {
+    case ppx::Opcode_load:
+      status = stream.write(task.arguments[0], step.host, task.bytes());
+      break;
+    case ppx::Opcode_emit:
+      status = stream.read(step.host, task.arguments[0], task.bytes());
+      break;
+    default:
+      status = task.give(stream);
+    }
+  }
+  return status.ok() && step.end ? stream.record(*step.end) : status;
+}
+
+//===----------------------------------------------------------------------===//
+// Its end
+//===----------------------------------------------------------------------===//
+
+Status EnqueuedExecutor::await(const SectionState &section, int64_t number) {
+  size_t ended = 0;
+  int64_t moved = now();
+  const double timeout = options.hangTimeoutSeconds;
+  for (uint32_t asked = 0;; ++asked) {
+    Expected<bool> hasCome = device.hasCome(*held->done);
+    if (!hasCome || *hasCome)
+      return hasCome.status();
+    if (asked < kEagerly)
+      continue;
+    std::this_thread::sleep_for(kPause);
+    Expected<bool> hasMoved = this->hasMoved(section, ended);
+    if (!hasMoved)
+      return hasMoved.status();
+    if (*hasMoved)
+      moved = now();
+    const double idle = double(now() - moved) * 1e-9;
+    stuck = true; // whoever leaves here
+    if (idle >= kBlocked.count() && options.isInterrupted &&
+        options.isInterrupted())
+      return Status(ExitCode::interrupted,
+                    "interrupted in step " + std::to_string(number + 1) +
+                        ", in which nothing happened any more");
+    if (timeout > 0 && idle >= timeout && !section.isRecorded)
+      return hang(section, ended, number);
+    stuck = false;
+  }
+}
+
+Expected<bool> EnqueuedExecutor::hasMoved(const SectionState &section,
+                                          size_t &ended) const {
+  const size_t before = ended;
+  while (!section.isRecorded && ended < section.steps.size()) {
+    Expected<bool> hasCome = device.hasCome(*section.steps[ended].end);
+    if (!hasCome)
+      return hasCome.status();
+    if (!*hasCome)
+      break;
+    ++ended;
+  }
+  return ended > before;
+}
+
+/// All that comes before the first that has not ended has: it is at work.
+Status EnqueuedExecutor::hang(const SectionState &section, size_t ended,
+                              int64_t number) const {
+  std::string text = "nothing has ended for " +
+                     std::to_string(int64_t(options.hangTimeoutSeconds)) +
+                     " s in step " + std::to_string(number + 1);
+  for (const Task &task : section.steps[ended].tasks) {
+    const ppx::InstructionT &its = *task.instruction;
+    text += "; " + std::string(ppx::EnumNameOpcode(its.opcode));
+    if (task.launch)
+      text += " of '" + artifact->kernels[its.kernel]->name + "'";
+    text += " has not";
+    if (!its.location.empty())
+      text += " (" + its.location + ")";
+  }
+  return Status(ExitCode::hang, text);
+}
+
+Status EnqueuedExecutor::readTimes(const SectionState &section, int64_t began) {
+  const Event &origin = *section.steps.front().begin;
+  for (const Step &step : section.steps) {
+    Expected<int64_t> begin = device.elapsed(origin, *step.begin);
+    Expected<int64_t> end = device.elapsed(origin, *step.end);
+    if (!begin || !end)
+      return begin ? end.status() : begin.status();
+    for (const InstructionRef &part : step.command.parts)
+      held->ranks[part.rank - options.ranks.begin]
+          ->times[size_t(part.section)][part.index] = {began + *begin,
+                                                       began + *end, 0};
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Status EnqueuedExecutor::readSlot(
+    uint32_t index, uint32_t slot,
+    const std::function<void(const std::byte *)> &visit) {
+  const Rank &owner = rank(index);
+  const ppx::SlotT &its = *owner.program.slots[slot];
+  return owner.arena->visit(its.offset, its.bytes, visit);
+}
+
+Status
+EnqueuedExecutor::writeSlot(uint32_t index, uint32_t slot,
+                            const std::function<void(std::byte *)> &fill) {
+  const Rank &owner = rank(index);
+  const ppx::SlotT &its = *owner.program.slots[slot];
+  return owner.arena->fill(its.offset, its.bytes, fill);
+}

@@ -1,0 +1,133 @@
+//===- EnqueuedExecutor.h - tells streams a section at once -----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a checked artifact, the ranks of it that are this process's, and a device
+// whose streams run behind the host. Out: its sections, each given to the
+// streams in one go, with events where a command waits for another stream; then
+// the host waits for the end. What is loaded lies in memory of the host before,
+// what is emitted after.
+//
+// A step that is recorded is given once, and played from then on. One that is
+// not has the times of its instructions.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ENGINE_ENQUEUED_ENQUEUEDEXECUTOR_H
+#define PPRT_ENGINE_ENQUEUED_ENQUEUEDEXECUTOR_H
+
+#include "../Executor.h"
+#include "../Task.h"
+#include "Commands.h"
+#include "Streams.h"
+
+namespace pprt::enqueued {
+
+struct Options {
+  /// Has loaded the artifact, and has streams().
+  std::shared_ptr<Device> device;
+  double hangTimeoutSeconds = 30;
+  /// Whether a section in which nothing happens is to end; may be empty.
+  std::function<bool()> isInterrupted;
+  RankRange ranks; ///< of this process
+  bool records = true;
+};
+
+class EnqueuedExecutor final : public Executor {
+public:
+  static Expected<std::unique_ptr<EnqueuedExecutor>>
+  create(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
+         const Options &options, std::shared_ptr<HostData> host);
+
+  ~EnqueuedExecutor() override;
+
+  Status run(Section section, int64_t step) override;
+  bool isStuck() const override { return stuck; }
+  Status readSlot(uint32_t rank, uint32_t slot,
+                  const std::function<void(const std::byte *)> &visit) override;
+  Status writeSlot(uint32_t rank, uint32_t slot,
+                   const std::function<void(std::byte *)> &fill) override;
+  bool keepsValues() const override { return true; }
+  const std::vector<InstructionTime> &times(uint32_t rank,
+                                            Section section) const override {
+    return this->rank(rank).times[size_t(section)];
+  }
+  uint64_t peakBytes(uint32_t rank) const override {
+    return this->rank(rank).arena->writtenBytes();
+  }
+  uint64_t allocationCount(uint32_t) const override { return 0; }
+
+private:
+  struct Rank {
+    Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program);
+
+    const uint32_t index;
+    const ppx::ProgramT &program;
+    ScalarRows scalars;
+    std::unique_ptr<Memory> arena;
+    std::byte *hostScalars = nullptr; ///< the host's side of them
+    std::vector<InstructionTime> times[kSections.size()];
+  };
+
+  /// A command with all that it takes.
+  struct Step {
+    Command command;
+    std::vector<Task> tasks;   ///< by part
+    std::byte *host = nullptr; ///< of a load or emit, the host's side
+    std::unique_ptr<Event> begin, end;
+  };
+
+  struct SectionState {
+    std::vector<Step> steps;
+    bool isRecorded = false;
+    std::unique_ptr<const Recording> recording;
+  };
+
+  EnqueuedExecutor(std::shared_ptr<const ppx::ArtifactT> artifact,
+                   const Mesh &mesh, const Options &options,
+                   std::shared_ptr<HostData> host);
+  Status prepare();
+  Status prepareRanks(const Ranks &programs);
+  Status prepareSection(Section section, const Ranks &programs);
+  Status makeEvents(SectionState &section);
+  Status layOutHost();
+
+  Status load(const SectionState &section);
+  /// Gives the section to the streams, or plays it.
+  Status start(SectionState &section, int64_t step);
+  Status record(SectionState &section);
+  Status give(const SectionState &section);
+  Status give(const SectionState &section, const Step &step);
+  Status await(const SectionState &section, int64_t number);
+  /// Whether one more command has ended than the first `ended`.
+  Expected<bool> hasMoved(const SectionState &section, size_t &ended) const;
+  Status hang(const SectionState &section, size_t ended, int64_t number) const;
+  Status readTimes(const SectionState &section, int64_t began);
+  void emit(const SectionState &section);
+
+  const Rank &rank(uint32_t index) const {
+    return *held->ranks[index - options.ranks.begin];
+  }
+
+  /// What the device works with.
+  struct Held {
+    std::vector<std::unique_ptr<Rank>> ranks;
+    Kernels kernels;
+    std::unique_ptr<Memory> hostMemory;
+    SectionState sections[kSections.size()];
+    std::vector<std::unique_ptr<Stream>> streams;
+    std::unique_ptr<Event> done; ///< of the section that runs
+  };
+
+  const std::shared_ptr<const ppx::ArtifactT> artifact;
+  const Mesh mesh;
+  const Options options;
+  const std::shared_ptr<HostData> host;
+  Streams &device;
+  std::unique_ptr<Held> held = std::make_unique<Held>();
+  Status failure;
+  bool stuck = false;
+};
+
+} // namespace pprt::enqueued
+
+#endif // PPRT_ENGINE_ENQUEUED_ENQUEUEDEXECUTOR_H

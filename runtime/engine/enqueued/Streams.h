@@ -1,0 +1,77 @@
+//===- Streams.h - a device whose streams run behind the host ---*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What such a device adds to Device.h. Its streams return at once, and do in
+// order what each was given; between two streams there is no order but that of
+// events. What a stream does with memory of the host is done when an event has
+// come that was recorded after it.
+//
+// A stream may also be recorded: what it is given meanwhile, it and streams
+// that wait for its events, is not done but kept, and played later, as often as
+// wanted, by one call.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ENGINE_ENQUEUED_STREAMS_H
+#define PPRT_ENGINE_ENQUEUED_STREAMS_H
+
+#include "../Device.h"
+
+namespace pprt::enqueued {
+
+/// A place in a stream; the device's own.
+class Event {
+public:
+  virtual ~Event() = default;
+};
+
+/// What was recorded; the device's own.
+class Recording {
+public:
+  virtual ~Recording() = default;
+};
+
+/// Of what it is given, write() and read() want the host's side in
+/// hostMemory().
+class Stream : public pprt::Stream {
+public:
+  virtual Status read(void *to, const std::byte *from, uint64_t bytes) = 0;
+  /// The event comes when all is done that the stream was given so far.
+  virtual Status record(Event &event) = 0;
+  /// What the stream is given from now on waits for the event as it was
+  /// recorded last, by whatever stream.
+  virtual Status wait(const Event &event) = 0;
+  virtual Status play(const Recording &recording) = 0;
+};
+
+class Streams {
+public:
+  virtual ~Streams() = default;
+
+  /// Before the first of the other calls on a thread, of streams too.
+  virtual Status enter() = 0;
+  virtual Expected<std::unique_ptr<Stream>> makeStream() = 0;
+  /// `isTimed`: that elapsed() is asked of it.
+  virtual Expected<std::unique_ptr<Event>> makeEvent(bool isTimed) = 0;
+  /// That the device reads and writes at once. Null if it cannot be had.
+  virtual std::unique_ptr<Memory> hostMemory(uint64_t bytes) = 0;
+
+  /// Whether it has come since it was recorded last. Fails if anything did that
+  /// the device was given.
+  virtual Expected<bool> hasCome(const Event &event) = 0;
+  /// Returns when nothing is at work any more, whatever became of it.
+  virtual void drain() = 0;
+  /// Nanoseconds between two that have come.
+  virtual Expected<int64_t> elapsed(const Event &from, const Event &to) = 0;
+
+  /// Whether a stream that is recorded takes this launch.
+  virtual bool isRecordable(const Launch &launch) const = 0;
+  virtual Status beginRecording(Stream &stream) = 0;
+  /// All that waited for the stream has been waited for by it again.
+  virtual Expected<std::unique_ptr<const Recording>>
+  endRecording(Stream &stream) = 0;
+};
+
+} // namespace pprt::enqueued
+
+#endif // PPRT_ENGINE_ENQUEUED_STREAMS_H

@@ -189,9 +189,5 @@ T atomicCAS(T *place, std::common_type_t<T> compare,
 }
 
 template <typename T> T __ldg(const T *place) { return *place; }
-template <typename T> T __ldcg(const T *place) { return *place; }
-template <typename T> T __ldcs(const T *place) { return *place; }
-template <typename T> void __stcs(T *place, T value) { *place = value; }
-template <typename T> void __stcg(T *place, T value) { *place = value; }
 
 #endif // PP_TEST_GPU_KERNELS_HOST_H

@@ -106,7 +106,9 @@ template <typename To, typename From> To toInteger(From number, Mode mode) {
     return host::toInteger<T>(a, host::Mode::mode);                            \
   }
 PP_ROUNDED(rn)
-PP_ROUNDED(rz) PP_ROUNDED(ru) PP_ROUNDED(rd)
+PP_ROUNDED(rz)
+PP_ROUNDED(ru)
+PP_ROUNDED(rd)
 #undef PP_ROUNDED
 #undef PP_ROUNDED_OF
 #undef PP_ROUNDED_BINARY

@@ -201,7 +201,7 @@ TEST(Kernels, AreManyAndOfDifferentNames) {
     faults += !kernel.fault.empty();
   }
   RecordProperty("kernels", int(cases().size() - faults));
-  EXPECT_GE(cases().size() - faults, size_t(100));
+  EXPECT_GE(cases().size() - faults, size_t(300));
 }
 
 } // namespace

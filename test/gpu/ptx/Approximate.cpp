@@ -21,6 +21,19 @@ static double drawOf(uint64_t input, uint64_t seed) {
   return double(int64_t(x ^ (x >> 31))) / 9223372036854775808.0;
 }
 
+static bool isPowerOf2(double value) {
+  int exponent;
+  return std::fabs(std::frexp(value, &exponent)) == 0.5;
+}
+
+/// So many units in the last place of an f32, of which half a one is the last
+/// rounding's.
+static double unitsOf(double exact, int count) {
+  return std::isfinite(exact) && exact != 0
+             ? (count - 0.5) * std::ldexp(1.0, std::ilogb(exact) - 23)
+             : 0;
+}
+
 uint64_t ptx::approximate(const Instruction &i, uint64_t a, uint64_t b,
                           const Approximation &approximation) {
   auto flush = [&](float value) {
@@ -29,9 +42,12 @@ uint64_t ptx::approximate(const Instruction &i, uint64_t a, uint64_t b,
                : value;
   };
   const double draw = drawOf(a ^ (b << 1), approximation.seed);
-  if (i.type == Type::F64) { // rcp, rsqrt: only the upper half of the bits
+  if (i.type == Type::F64) { // rcp, rsqrt
     const double x = toDouble(a);
     const double exact = i.op == Op::Rcp ? 1 / x : 1 / std::sqrt(x);
+    if (!i.flush) // within a unit in the last place; the root was one already
+      return fromDouble(exact);
+    // Only the upper half of the bits.
     const uint64_t bits =
         fromDouble(std::isfinite(exact) && exact != 0
                        ? exact * (1 + draw * std::ldexp(1.0, -21))
@@ -65,7 +81,7 @@ uint64_t ptx::approximate(const Instruction &i, uint64_t a, uint64_t b,
     break;
   case Op::Rcp:
     exact = 1 / x;
-    relative = std::ldexp(1.0, -23);
+    absolute = isPowerOf2(x) ? 0 : unitsOf(exact, 1);
     break;
   case Op::Rsqrt:
     exact = 1 / std::sqrt(x);
@@ -77,7 +93,7 @@ uint64_t ptx::approximate(const Instruction &i, uint64_t a, uint64_t b,
     break;
   case Op::Div:
     exact = x / y;
-    relative = std::ldexp(1.0, -22); // 2 ulp
+    absolute = unitsOf(exact, 2);
     break;
   default:
     return 0;
@@ -85,5 +101,9 @@ uint64_t ptx::approximate(const Instruction &i, uint64_t a, uint64_t b,
   double result = exact;
   if (std::isfinite(exact) && exact != 0)
     result = exact * (1 + draw * relative) + draw * absolute;
-  return fromFloat(flush(float(result)));
+  // A reciprocal is a power of 2 of such alone: NVIDIA's division of 128 bits
+  // takes its significand for a number that is not 0.
+  const bool isOff =
+      i.op == Op::Rcp && isPowerOf2(float(result)) && !isPowerOf2(x);
+  return fromFloat(flush(float(isOff ? exact : result)));
 }

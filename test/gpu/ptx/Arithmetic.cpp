@@ -3,9 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Arithmetic.h"
+#include "Rounding.h"
 
-#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -33,22 +32,6 @@ uint64_t ptx::fromDouble(double value) {
   std::memcpy(&bits, &value, 8);
   return bits;
 }
-float ptx::fromBFloat(uint16_t bits) { return toFloat(uint32_t(bits) << 16); }
-uint16_t ptx::toBFloat(double value) {
-  if (std::isnan(value))
-    return 0x7FFF;
-  // f32, rounded to odd: rounding that again is rounding once.
-  const float nearest = float(value);
-  uint32_t bits = uint32_t(fromFloat(nearest));
-  if (double(nearest) != value && std::isfinite(nearest)) {
-    if (std::fabs(double(nearest)) > std::fabs(value))
-      --bits;
-    bits |= 1;
-  }
-  bits += 0x7FFF + ((bits >> 16) & 1);
-  return bits >> 16;
-}
-
 uint64_t ptx::extend(Type type, uint64_t bits) {
   switch (type) {
   case Type::S8:
@@ -74,27 +57,6 @@ uint64_t ptx::extend(Type type, uint64_t bits) {
 }
 
 namespace {
-
-float flushed(float value) {
-  return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value)
-                                                : value;
-}
-double flushed(double value) { return value; } // .ftz is of f32
-
-/// Other roundings than to nearest. Volatile: nothing is moved across the
-/// change of mode.
-template <typename T, typename Function>
-T rounded(Rounding rounding, Function compute) {
-  if (rounding == Rounding::Nearest)
-    return compute();
-  const int mode = rounding == Rounding::Zero   ? FE_TOWARDZERO
-                   : rounding == Rounding::Down ? FE_DOWNWARD
-                                                : FE_UPWARD;
-  std::fesetround(mode);
-  volatile T result = compute();
-  std::fesetround(FE_TONEAREST);
-  return result;
-}
 
 template <typename T> T least(T a, T b, bool propagates) {
   if (std::isnan(a) || std::isnan(b)) {
@@ -161,8 +123,32 @@ bool computeFloat(const Instruction &i, T a, T b, T c, T &result) {
   }
   if (i.flush)
     result = flushed(result);
+  if (i.relu && !std::isnan(result))
+    result = std::max(T(0), result);
   if (i.saturate)
     result = std::isnan(result) ? T(0) : std::min(T(1), std::max(T(0), result));
+  return true;
+}
+
+/// Of 16 bits: in f64, rounded to odd, so that rounding that is rounding once.
+bool computeSmall(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
+                  uint64_t &result) {
+  const double x = fromSmall(i.type, a), y = fromSmall(i.type, b),
+               z = fromSmall(i.type, c);
+  Instruction exact = i;
+  exact.saturate = exact.relu = false; // of what is rounded
+  exact.rounding = Rounding::Zero;
+  double value;
+  std::feclearexcept(FE_INEXACT);
+  if (!computeFloat<double>(exact, x, y, z, value))
+    return false;
+  value = toOdd(value, std::fetestexcept(FE_INEXACT) != 0);
+  value = fromSmall(i.type, toSmall(i.type, value, i.rounding));
+  if (i.relu && !std::isnan(value))
+    value = std::max(0.0, value);
+  if (i.saturate)
+    value = std::isnan(value) ? 0 : std::min(1.0, std::max(0.0, value));
+  result = toSmall(i.type, value, Rounding::Nearest);
   return true;
 }
 
@@ -170,6 +156,11 @@ unsigned __int128 wide(Type type, uint64_t value) {
   return isSigned(type)
              ? (unsigned __int128)(__int128)(int64_t)extend(type, value)
              : (unsigned __int128)extend(type, value);
+}
+
+/// To 32 bits, the only ones that PTX has this for.
+uint64_t saturated(int64_t exact) {
+  return std::min<int64_t>(INT32_MAX, std::max<int64_t>(INT32_MIN, exact));
 }
 
 bool computeInteger(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
@@ -193,16 +184,15 @@ bool computeInteger(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
     result = uint64_t(sum);
     if (i.carryOut)
       carry.flag = uint64_t(sum >> bits) & 1;
-    if (i.saturate && type == Type::S32) {
-      const int64_t exact = int64_t(a) + int64_t(b);
-      result =
-          std::min<int64_t>(INT32_MAX, std::max<int64_t>(INT32_MIN, exact));
-    }
+    if (i.saturate)
+      result = saturated(int64_t(a) + int64_t(b));
     return true;
   }
   case Op::Sub:
   case Op::SubCarry: {
-    const uint64_t in = i.carryIn ? carry.flag : 0;
+    // The flag is a carry's: 1 where nothing is borrowed. Additions that follow
+    // see that, and NVIDIA's division of 128 bits relies on it.
+    const uint64_t in = i.carryIn ? !carry.flag : 0;
     const unsigned __int128 left =
                                 extend(bits == 32 ? Type::U32 : Type::U64, a),
                             right = (unsigned __int128)extend(
@@ -210,7 +200,9 @@ bool computeInteger(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
                                     in;
     result = uint64_t(left - right);
     if (i.carryOut)
-      carry.flag = left < right;
+      carry.flag = left >= right;
+    if (i.saturate)
+      result = saturated(int64_t(a) - int64_t(b));
     return true;
   }
   case Op::Mul:
@@ -342,6 +334,19 @@ bool computeInteger(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
     result = c + distance;
     return true;
   }
+  case Op::Dp2a:
+  case Op::Dp4a: { // parts of the first, each times a byte of the second
+    const unsigned parts = i.op == Op::Dp4a ? 4 : 2;
+    const unsigned first = i.op == Op::Dp2a && i.half == Half::High ? 2 : 0;
+    const Type byte = isSigned(i.from) ? Type::S8 : Type::U8;
+    const Type part = i.op == Op::Dp4a ? (isSignedType ? Type::S8 : Type::U8)
+                                       : (isSignedType ? Type::S16 : Type::U16);
+    result = c;
+    for (unsigned index = 0; index < parts; ++index)
+      result += extend(part, a >> (32 / parts * index)) *
+                extend(byte, b >> (8 * (first + index)));
+    return true;
+  }
   case Op::Prmt: {
     const uint64_t both = (uint64_t(uint32_t(b)) << 32) | uint32_t(a);
     result = 0;
@@ -392,23 +397,20 @@ bool ptx::compute(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
     result = fromFloat(low) | fromFloat(high) << 32;
     return true;
   }
+  case Type::F16:
   case Type::BF16:
+    return computeSmall(i, a, b, c, result);
+  case Type::F16x2:
   case Type::BF16x2: {
-    result = 0;
-    for (int shift = 0; shift < (i.type == Type::BF16 ? 16 : 32); shift += 16) {
-      // f64 holds a product whole, and every sum but for what no bf16 shows.
-      double value;
-      if (!computeFloat<double>(i, fromBFloat(a >> shift),
-                                fromBFloat(b >> shift), fromBFloat(c >> shift),
-                                value))
-        return false;
-      result |= uint64_t(toBFloat(value)) << shift;
-    }
+    Instruction half = i;
+    half.type = i.type == Type::F16x2 ? Type::F16 : Type::BF16;
+    uint64_t low, high;
+    if (!computeSmall(half, a, b, c, low) ||
+        !computeSmall(half, a >> 16, b >> 16, c >> 16, high))
+      return false;
+    result = low | high << 16;
     return true;
   }
-  case Type::F16:
-  case Type::Pred:
-    return i.type == Type::Pred && computeInteger(i, a, b, c, carry, result);
   default:
     return computeInteger(i, a, b, c, carry, result);
   }
@@ -456,8 +458,8 @@ bool ptx::compare(const Instruction &i, uint64_t a, uint64_t b) {
   }
   if (i.type == Type::F64)
     return floats(toDouble(a), toDouble(b));
-  if (i.type == Type::BF16)
-    return floats(fromBFloat(a), fromBFloat(b));
+  if (i.type == Type::F16 || i.type == Type::BF16)
+    return floats(fromSmall(i.type, a), fromSmall(i.type, b));
   a = extend(i.type, a);
   b = extend(i.type, b);
   const bool isLess = isSigned(i.type) ? int64_t(a) < int64_t(b) : a < b;
@@ -475,88 +477,4 @@ bool ptx::compare(const Instruction &i, uint64_t a, uint64_t b) {
   default:
     return !isLess;
   }
-}
-
-static double readFloat(Type type, uint64_t bits) {
-  switch (type) {
-  case Type::F64:
-    return toDouble(bits);
-  case Type::BF16:
-    return fromBFloat(bits);
-  default:
-    return toFloat(bits);
-  }
-}
-
-/// f64 to f32 in any rounding; the others are exact, or integers.
-static float narrow(double value, Rounding rounding) {
-  volatile double x = value;
-  return rounded<float>(rounding, [&] { return float(x); });
-}
-
-static double toWhole(double value, Rounding rounding) {
-  switch (rounding) {
-  case Rounding::Zero:
-    return std::trunc(value);
-  case Rounding::Down:
-    return std::floor(value);
-  case Rounding::Up:
-    return std::ceil(value);
-  default:
-    return std::nearbyint(value);
-  }
-}
-
-uint64_t ptx::convert(const Instruction &i, uint64_t value) {
-  const Type to = i.type, from = i.from;
-  if (isFloat(from)) {
-    double x = readFloat(from, value);
-    if (i.flush && from == Type::F32)
-      x = flushed(float(x));
-    if (isFloat(to)) {
-      if (i.toInteger)
-        x = toWhole(x, i.rounding);
-      if (i.saturate)
-        x = std::isnan(x) ? 0 : std::min(1.0, std::max(0.0, x));
-      if (to == Type::F64)
-        return fromDouble(x);
-      if (to == Type::BF16)
-        return toBFloat(x);
-      const float result =
-          narrow(x, i.toInteger ? Rounding::Nearest : i.rounding);
-      return fromFloat(i.flush ? flushed(result) : result);
-    }
-    // What does not fit becomes the nearest number, and NaN 0.
-    if (std::isnan(x))
-      return 0;
-    x = toWhole(x, i.rounding);
-    const unsigned bits = bytesOf(to) * 8;
-    if (isSigned(to)) {
-      const double limit = std::ldexp(1.0, bits - 1);
-      if (x >= limit)
-        return extend(to, (uint64_t(1) << (bits - 1)) - 1);
-      return x < -limit ? extend(to, uint64_t(1) << (bits - 1))
-                        : uint64_t(int64_t(x));
-    }
-    if (x >= std::ldexp(1.0, bits))
-      return bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1;
-    return x < 0 ? 0 : uint64_t(x);
-  }
-  const uint64_t number = extend(from, value);
-  if (!isFloat(to)) {
-    if (i.saturate && isSigned(from) && int64_t(number) < 0 && !isSigned(to))
-      return 0;
-    return number;
-  }
-  volatile uint64_t unsignedNumber = number;
-  volatile int64_t signedNumber = int64_t(number);
-  auto as = [&](auto zero) {
-    using T = decltype(zero);
-    return rounded<T>(i.rounding, [&] {
-      return isSigned(from) ? T(signedNumber) : T(unsignedNumber);
-    });
-  };
-  if (to == Type::BF16)
-    return toBFloat(as(0.0)); // i64 beyond 2^53 is not met
-  return to == Type::F64 ? fromDouble(as(0.0)) : fromFloat(as(0.0f));
 }

@@ -31,16 +31,26 @@ bool compute(const Instruction &instruction, uint64_t a, uint64_t b, uint64_t c,
              uint64_t &result);
 bool compare(const Instruction &instruction, uint64_t a, uint64_t b);
 uint64_t convert(const Instruction &instruction, uint64_t value);
+/// To two numbers of 16 bits from two, the first of them on top.
+uint64_t convertPair(const Instruction &instruction, uint64_t high,
+                     uint64_t low);
 uint64_t approximate(const Instruction &instruction, uint64_t a, uint64_t b,
                      const Approximation &approximation);
+
+/// Bit by byte: which of a result come from bytes that nobody wrote, of those
+/// of the operands, of which some are.
+uint8_t unknownBytes(const Instruction &instruction, const uint64_t *bits,
+                     const uint8_t *masks);
+/// Of a value of this type in a register.
+uint8_t extendUnknown(Type type, uint8_t mask);
 
 float toFloat(uint64_t bits);
 double toDouble(uint64_t bits);
 uint64_t fromFloat(float value);
 uint64_t fromDouble(double value);
-float fromBFloat(uint16_t bits);
-/// Rounds to nearest, ties to even, once.
-uint16_t toBFloat(double value);
+/// F16 or BF16.
+double fromSmall(Type type, uint64_t bits);
+uint16_t toSmall(Type type, double value, Rounding rounding);
 /// The bits that count, sign-extended where the type is signed.
 uint64_t extend(Type type, uint64_t bits);
 

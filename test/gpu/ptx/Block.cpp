@@ -26,7 +26,7 @@ Block::Block(const Program &program, const Function &function,
   warpEpochs.resize((threads + kWarp - 1) / kWarp);
   carries.resize(threads);
   isActive.resize(threads);
-  shared.resize(program.sharedBytes + launch.dynamicSharedBytes);
+  shared.resize(function.sharedBytes + launch.dynamicSharedBytes);
   sharedWritten.resize(shared.size());
   local.resize(size_t(function.localBytes) * threads);
   localWritten.resize(local.size());
@@ -35,7 +35,7 @@ Block::Block(const Program &program, const Function &function,
 void Block::reset(uint32_t newNumber) {
   number = newNumber;
   blockEpoch = 0;
-  std::fill(unknowns.begin(), unknowns.end(), 1);
+  std::fill(unknowns.begin(), unknowns.end(), 0xFF);
   std::fill(places.begin(), places.end(), 0);
   std::fill(states.begin(), states.end(), State::Running);
   std::fill(warpEpochs.begin(), warpEpochs.end(), 0);
@@ -82,10 +82,30 @@ bool Block::releaseBarrier() {
     if (states[lane] == State::Ended)
       return fail(*barrier,
                   "divergent barrier: this thread has ended before it", lane);
+  if (barrier && barrier->op == Op::BarRed && !reduceBlock(*barrier))
+    return false;
   for (State &state : states)
     if (state == State::Waiting)
       state = State::Running;
   ++blockEpoch;
+  return true;
+}
+
+/// All threads are there: how many have the predicate, whether all or some do.
+bool Block::reduceBlock(const Instruction &i) {
+  const Operand &predicate = i.operands.back();
+  Values value = valuesOf(predicate);
+  uint32_t count = 0;
+  for (uint32_t lane = 0; lane < threads; ++lane) {
+    if (value.unknown[lane * value.step])
+      return fail(i, "a value that was never written is counted", lane);
+    count += bool(value.bits[lane * value.step] & 1) != predicate.negated;
+  }
+  const uint32_t result = i.combine == Op::Popc  ? count
+                          : i.combine == Op::And ? count == threads
+                                                 : count > 0;
+  for (uint32_t lane = 0; lane < threads; ++lane)
+    set(i.results[0], lane, result, false);
   return true;
 }
 
@@ -133,6 +153,8 @@ bool Block::runGroup(uint32_t stop) {
       parts = next == kNowhere || active.size() != before;
       break;
     }
+    case Op::Brx:
+      return branchByNumber(i);
     case Op::Exit:
     case Op::Ret: {
       Values guard = valuesOf(i.guard);
@@ -149,6 +171,7 @@ bool Block::runGroup(uint32_t stop) {
       return true;
     }
     case Op::Bar:
+    case Op::BarRed:
       if (i.guard.kind != Operand::None)
         return fail(i, "a barrier that a predicate guards is not known here");
       for (uint32_t lane : active) {
@@ -177,6 +200,8 @@ bool Block::runGroup(uint32_t stop) {
 bool Block::awaitsOthers(const Instruction &i) {
   const size_t position = i.op == Op::Shfl      ? 3
                           : i.op == Op::Vote    ? 1
+                          : i.op == Op::Match   ? 1
+                          : i.op == Op::Redux   ? 1
                           : i.op == Op::BarWarp ? 0
                                                 : i.operands.size();
   if (position >= i.operands.size())
@@ -221,6 +246,25 @@ bool Block::branch(const Instruction &i, uint32_t &next) {
     places[lane] = jumps ? i.target : at + 1;
   }
   next = taken == 0 ? at + 1 : taken == active.size() ? i.target : kNowhere;
+  return true;
+}
+
+bool Block::branchByNumber(const Instruction &i) {
+  if (i.guard.kind != Operand::None)
+    return fail(i, "a branch by a number under a predicate is not known here");
+  Values which = valuesOf(i.operands[0]);
+  for (uint32_t lane : active) {
+    const uint32_t number = uint32_t(which.bits[lane * which.step]);
+    if (which.unknown[lane * which.step])
+      return fail(i, "a value that was never written decides where to go",
+                  lane);
+    if (number >= i.targets.size())
+      return fail(i,
+                  "expects one of " + std::to_string(i.targets.size()) +
+                      " labels, got number " + std::to_string(number),
+                  lane);
+    places[lane] = i.targets[number];
+  }
   return true;
 }
 
@@ -313,8 +357,8 @@ Block::Values Block::valuesOf(const Operand &operand) {
   return {&operand.bits, &isKnown, 0};
 }
 
-void Block::set(const Operand &operand, uint32_t lane, uint64_t bits,
-                bool unknown) {
+void Block::setBytes(const Operand &operand, uint32_t lane, uint64_t bits,
+                     uint8_t unknown) {
   if (operand.kind != Operand::Register)
     return; // nobody wants it
   registerOf(operand, lane) = bits;

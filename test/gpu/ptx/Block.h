@@ -30,7 +30,7 @@ private:
   enum class State : uint8_t { Running, Meeting, Waiting, Ended };
   struct Values { ///< of an operand, by lane
     const uint64_t *bits;
-    const uint8_t *unknown;
+    const uint8_t *unknown; ///< bit by byte
     size_t step;
   };
 
@@ -42,15 +42,20 @@ private:
   bool runGroup(uint32_t stop);
   bool execute(const Instruction &i);
   bool branch(const Instruction &i, uint32_t &next);
+  bool branchByNumber(const Instruction &i);
+  bool reduceBlock(const Instruction &i);
   bool load(const Instruction &i);
   bool store(const Instruction &i);
   bool atomic(const Instruction &i);
   bool shuffle(const Instruction &i);
   bool vote(const Instruction &i);
+  bool match(const Instruction &i);
+  bool reduceWarp(const Instruction &i);
   bool warpBarrier(const Instruction &i);
   bool move(const Instruction &i);
   bool select(const Instruction &i);
   bool setPredicate(const Instruction &i);
+  bool setNumber(const Instruction &i);
   bool scalar(const Instruction &i);
   bool convertAddress(const Instruction &i);
 
@@ -62,7 +67,11 @@ private:
   uint8_t &unknownOf(const Operand &operand, uint32_t lane) {
     return unknowns[size_t(operand.index) * threads + lane];
   }
-  void set(const Operand &operand, uint32_t lane, uint64_t bits, bool unknown);
+  void set(const Operand &operand, uint32_t lane, uint64_t bits, bool unknown) {
+    setBytes(operand, lane, bits, unknown ? 0xFF : 0);
+  }
+  void setBytes(const Operand &operand, uint32_t lane, uint64_t bits,
+                uint8_t unknown);
   /// The bytes of an access, and which of them were written; null and an error
   /// if there are none.
   struct Bytes {
@@ -73,6 +82,8 @@ private:
              uint32_t lane, bool writes);
   /// Lanes of this one's warp that are active; of all others 0.
   uint32_t activeMask(uint32_t lane) const;
+  /// Lanes that the warp has: the last one of a block may have few.
+  uint32_t existingMask(uint32_t lane) const;
   bool fail(const Instruction &i, const std::string &message,
             uint32_t lane = ~uint32_t(0));
   Moment momentOf(uint32_t lane, bool isAtomic = false) const;
@@ -87,7 +98,8 @@ private:
   uint32_t threads, number = 0, blockEpoch = 0;
   uint64_t random;
   std::vector<uint64_t> registers;
-  std::vector<uint8_t> unknowns; ///< nobody wrote them, or what they come from
+  std::vector<uint8_t>
+      unknowns; ///< bytes that nobody wrote, or what they come from
   std::vector<uint64_t> scratchBits;
   std::vector<uint8_t> scratchUnknown;
   size_t scratchSlot = 0;

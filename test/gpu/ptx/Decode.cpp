@@ -13,47 +13,82 @@
 
 using namespace ptx;
 
-static const std::map<std::string, Op> kOps = {
-    {"abs", Op::Abs},       {"activemask", Op::Activemask},
-    {"add", Op::Add},       {"addc", Op::AddCarry},
-    {"and", Op::And},       {"atom", Op::Atom},
-    {"bar", Op::Bar},       {"barrier", Op::Bar},
-    {"bfe", Op::Bfe},       {"bfi", Op::Bfi},
-    {"bfind", Op::Bfind},   {"bra", Op::Bra},
-    {"brev", Op::Brev},     {"call", Op::Call},
-    {"clz", Op::Clz},       {"copysign", Op::Copysign},
-    {"cos", Op::Cos},       {"cvt", Op::Cvt},
-    {"cvta", Op::Cvta},     {"div", Op::Div},
-    {"ex2", Op::Ex2},       {"exit", Op::Exit},
-    {"fma", Op::Fma},       {"ld", Op::Ld},
-    {"ldu", Op::Ld},        {"lg2", Op::Lg2},
-    {"mad", Op::Mad},       {"madc", Op::MadCarry},
-    {"max", Op::Max},       {"membar", Op::Membar},
-    {"fence", Op::Membar},  {"min", Op::Min},
-    {"mov", Op::Mov},       {"mul", Op::Mul},
-    {"neg", Op::Neg},       {"not", Op::Not},
-    {"or", Op::Or},         {"popc", Op::Popc},
-    {"prmt", Op::Prmt},     {"rcp", Op::Rcp},
-    {"red", Op::Red},       {"rem", Op::Rem},
-    {"ret", Op::Ret},       {"rsqrt", Op::Rsqrt},
-    {"sad", Op::Sad},       {"selp", Op::Selp},
-    {"set", Op::Set},       {"setp", Op::Setp},
-    {"shf", Op::Shf},       {"shfl", Op::Shfl},
-    {"shl", Op::Shl},       {"shr", Op::Shr},
-    {"sin", Op::Sin},       {"sqrt", Op::Sqrt},
-    {"st", Op::St},         {"sub", Op::Sub},
-    {"subc", Op::SubCarry}, {"tanh", Op::Tanh},
-    {"testp", Op::Testp},   {"trap", Op::Trap},
-    {"vote", Op::Vote},     {"xor", Op::Xor}};
+static const std::map<std::string, Op> kOps = {{"abs", Op::Abs},
+                                               {"activemask", Op::Activemask},
+                                               {"add", Op::Add},
+                                               {"addc", Op::AddCarry},
+                                               {"and", Op::And},
+                                               {"atom", Op::Atom},
+                                               {"bar", Op::Bar},
+                                               {"barrier", Op::Bar},
+                                               {"bfe", Op::Bfe},
+                                               {"bfi", Op::Bfi},
+                                               {"bfind", Op::Bfind},
+                                               {"bra", Op::Bra},
+                                               {"brev", Op::Brev},
+                                               {"brx", Op::Brx},
+                                               {"call", Op::Call},
+                                               {"clz", Op::Clz},
+                                               {"copysign", Op::Copysign},
+                                               {"cos", Op::Cos},
+                                               {"cvt", Op::Cvt},
+                                               {"cvta", Op::Cvta},
+                                               {"div", Op::Div},
+                                               {"dp2a", Op::Dp2a},
+                                               {"dp4a", Op::Dp4a},
+                                               {"ex2", Op::Ex2},
+                                               {"exit", Op::Exit},
+                                               {"fma", Op::Fma},
+                                               {"ld", Op::Ld},
+                                               {"ldu", Op::Ld},
+                                               {"lg2", Op::Lg2},
+                                               {"mad", Op::Mad},
+                                               {"madc", Op::MadCarry},
+                                               {"match", Op::Match},
+                                               {"max", Op::Max},
+                                               {"membar", Op::Membar},
+                                               {"fence", Op::Membar},
+                                               {"min", Op::Min},
+                                               {"mov", Op::Mov},
+                                               {"mul", Op::Mul},
+                                               {"neg", Op::Neg},
+                                               {"not", Op::Not},
+                                               {"or", Op::Or},
+                                               {"popc", Op::Popc},
+                                               {"prmt", Op::Prmt},
+                                               {"rcp", Op::Rcp},
+                                               {"red", Op::Red},
+                                               {"redux", Op::Redux},
+                                               {"rem", Op::Rem},
+                                               {"ret", Op::Ret},
+                                               {"rsqrt", Op::Rsqrt},
+                                               {"sad", Op::Sad},
+                                               {"selp", Op::Selp},
+                                               {"set", Op::Set},
+                                               {"setp", Op::Setp},
+                                               {"shf", Op::Shf},
+                                               {"shfl", Op::Shfl},
+                                               {"shl", Op::Shl},
+                                               {"shr", Op::Shr},
+                                               {"sin", Op::Sin},
+                                               {"sqrt", Op::Sqrt},
+                                               {"st", Op::St},
+                                               {"sub", Op::Sub},
+                                               {"subc", Op::SubCarry},
+                                               {"tanh", Op::Tanh},
+                                               {"testp", Op::Testp},
+                                               {"trap", Op::Trap},
+                                               {"vote", Op::Vote},
+                                               {"xor", Op::Xor}};
 
 static const std::map<std::string, Type> kTypes = {
-    {"b8", Type::B8},        {"b16", Type::B16},   {"b32", Type::B32},
-    {"b64", Type::B64},      {"u8", Type::U8},     {"u16", Type::U16},
-    {"u32", Type::U32},      {"u64", Type::U64},   {"s8", Type::S8},
-    {"s16", Type::S16},      {"s32", Type::S32},   {"s64", Type::S64},
-    {"f16", Type::F16},      {"bf16", Type::BF16}, {"f32", Type::F32},
-    {"f64", Type::F64},      {"pred", Type::Pred}, {"f32x2", Type::F32x2},
-    {"bf16x2", Type::BF16x2}};
+    {"b8", Type::B8},       {"b16", Type::B16},      {"b32", Type::B32},
+    {"b64", Type::B64},     {"u8", Type::U8},        {"u16", Type::U16},
+    {"u32", Type::U32},     {"u64", Type::U64},      {"s8", Type::S8},
+    {"s16", Type::S16},     {"s32", Type::S32},      {"s64", Type::S64},
+    {"f16", Type::F16},     {"bf16", Type::BF16},    {"f32", Type::F32},
+    {"f64", Type::F64},     {"pred", Type::Pred},    {"f32x2", Type::F32x2},
+    {"f16x2", Type::F16x2}, {"bf16x2", Type::BF16x2}};
 
 static const std::map<std::string, Compare> kCompares = {
     {"eq", Compare::Eq},   {"ne", Compare::Ne},   {"lt", Compare::Lt},
@@ -87,6 +122,7 @@ unsigned ptx::bytesOf(Type type) {
   case Type::U32:
   case Type::S32:
   case Type::F32:
+  case Type::F16x2:
   case Type::BF16x2:
     return 4;
   default:
@@ -96,7 +132,8 @@ unsigned ptx::bytesOf(Type type) {
 
 bool ptx::isFloat(Type type) {
   return type == Type::F16 || type == Type::BF16 || type == Type::F32 ||
-         type == Type::F64 || type == Type::F32x2 || type == Type::BF16x2;
+         type == Type::F64 || type == Type::F32x2 || type == Type::F16x2 ||
+         type == Type::BF16x2;
 }
 
 bool ptx::isSigned(Type type) {
@@ -141,9 +178,14 @@ bool Decoder::rounding(const std::string &word) {
 
 bool Decoder::meetings(const std::string &word) {
   if (word == "sync" || word == "aligned" || word == "cta")
-    return isIn(Op::Bar, Op::Shfl, Op::Vote);
+    return isIn(Op::Bar, Op::Shfl, Op::Vote) ||
+           (word == "sync" && isIn(Op::Match, Op::Redux));
   if (word == "warp" && i.op == Op::Bar) {
     i.op = Op::BarWarp;
+    return true;
+  }
+  if (word == "red" && i.op == Op::Bar) {
+    i.op = Op::BarRed;
     return true;
   }
   if (word == "sync")
@@ -157,7 +199,7 @@ bool Decoder::meetings(const std::string &word) {
     auto found = kModes.find(word);
     return found != kModes.end() && (i.shuffle = found->second, true);
   }
-  if (i.op == Op::Vote) {
+  if (isIn(Op::Vote, Op::Match)) {
     static const std::map<std::string, Vote> kVotes = {
         {"all", Vote::All},
         {"any", Vote::Any},
@@ -172,7 +214,8 @@ bool Decoder::meetings(const std::string &word) {
 bool Decoder::modifier(const std::string &word) {
   if (i.op == Op::BarWarp && word == "sync")
     return true;
-  if (isIn(Op::Bar, Op::Shfl, Op::Vote) && meetings(word))
+  if ((isIn(Op::Bar, Op::Shfl, Op::Vote) || isIn(Op::Match, Op::Redux)) &&
+      meetings(word))
     return true;
   if (auto type = kTypes.find(word); type != kTypes.end()) {
     (types++ == 0 ? i.type : i.from) = type->second;
@@ -187,13 +230,17 @@ bool Decoder::modifier(const std::string &word) {
       return set(i.isNonCoherent);
     if (word == "v2" || word == "v4" || word == "v8" || word == "to" ||
         word == "weak" || word == "relaxed" || word == "gpu" ||
-        word == "L1::no_allocate" || word == "volatile")
+        word == "acquire" || word == "release" || word == "acq_rel" ||
+        word == "cta" || word == "sys" || word == "L1::no_allocate" ||
+        word == "volatile")
       return true; // operands say how many; order is judged apart from this
   }
-  if (isIn(Op::Atom, Op::Red)) {
+  if (isIn(Op::Atom, Op::Red, Op::Redux, Op::BarRed)) {
     static const std::map<std::string, Op> kAtomics = {
-        {"add", Op::Add}, {"min", Op::Min}, {"max", Op::Max},
-        {"and", Op::And}, {"or", Op::Or},   {"xor", Op::Xor}};
+        {"add", Op::Add}, {"min", Op::Min},   {"max", Op::Max},
+        {"and", Op::And}, {"or", Op::Or},     {"xor", Op::Xor},
+        {"cas", Op::Cas}, {"exch", Op::Exch}, {"inc", Op::Inc},
+        {"dec", Op::Dec}, {"popc", Op::Popc}};
     auto found = kAtomics.find(word);
     return found != kAtomics.end() && (i.combine = found->second, true);
   }
@@ -210,7 +257,7 @@ bool Decoder::modifier(const std::string &word) {
       return true;
     }
   }
-  if (isIn(Op::Mul, Op::Mad, Op::MadCarry)) {
+  if (isIn(Op::Mul, Op::Mad, Op::MadCarry, Op::Dp2a)) {
     static const std::map<std::string, Half> kHalves = {
         {"lo", Half::Low}, {"hi", Half::High}, {"wide", Half::Wide}};
     if (auto half = kHalves.find(word); half != kHalves.end()) {
@@ -240,8 +287,12 @@ bool Decoder::modifier(const std::string &word) {
     return set(i.saturate);
   if (word == "NaN")
     return set(i.propagatesNan);
+  if (word == "relu")
+    return isIn(Op::Fma, Op::Cvt) && set(i.relu);
   if (word == "uni")
-    return isIn(Op::Bra, Op::Call, Op::Ret);
+    return isIn(Op::Bra, Op::Brx, Op::Call, Op::Ret);
+  if (word == "idx" && i.op == Op::Brx)
+    return true;
   if (word == "shiftamt")
     return i.op == Op::Bfind && set(i.shiftsRight);
   return rounding(word);
@@ -259,6 +310,9 @@ bool Decoder::finish() {
   case Op::Tanh:
   case Op::Rsqrt:
     return i.approximate;
+  case Op::Set:
+    std::swap(i.type, i.from);
+    return types == 2;
   case Op::Cvt:
     return types == 2;
   default:

@@ -13,8 +13,6 @@
 
 using namespace ptx;
 
-static constexpr uint32_t kWarp = 32;
-
 bool Block::execute(const Instruction &i) {
   // Under a predicate, fewer lanes are active while it runs.
   if (i.guard.kind == Operand::None)
@@ -53,6 +51,10 @@ bool Block::scalar(const Instruction &i) {
   case Op::Vote:
   case Op::Activemask:
     return vote(i);
+  case Op::Match:
+    return match(i);
+  case Op::Redux:
+    return reduceWarp(i);
   case Op::BarWarp:
     return warpBarrier(i);
   case Op::Mov:
@@ -60,8 +62,9 @@ bool Block::scalar(const Instruction &i) {
   case Op::Selp:
     return select(i);
   case Op::Setp:
-  case Op::Set:
     return setPredicate(i);
+  case Op::Set:
+    return setNumber(i);
   case Op::Cvta:
     return convertAddress(i);
   case Op::Membar:
@@ -78,21 +81,26 @@ bool Block::scalar(const Instruction &i) {
   Values x[4];
   for (size_t index = 0; index < 4; ++index)
     x[index] = valuesOf(index < count ? i.operands[index] : none);
-  // bf16x2 takes its halves from two numbers, the first one on top.
-  const bool packs = i.op == Op::Cvt && i.type == Type::BF16x2;
   for (uint32_t lane : active) {
     auto bitsOf = [&](int index) {
       return x[index].bits[lane * x[index].step];
     };
-    bool unknown = false;
+    uint8_t unknown = 0;
     for (size_t index = 0; index < count; ++index)
-      unknown |= x[index].unknown[lane * x[index].step] != 0;
+      unknown |= x[index].unknown[lane * x[index].step];
+    if (unknown != 0) {
+      uint64_t bits[4];
+      uint8_t masks[4];
+      for (size_t index = 0; index < 4; ++index) {
+        bits[index] = bitsOf(index);
+        masks[index] = x[index].unknown[lane * x[index].step];
+      }
+      unknown = unknownBytes(i, bits, masks);
+    }
     uint64_t result = 0;
-    if (packs) {
-      result = uint32_t(toBFloat(double(toFloat(bitsOf(0))))) << 16 |
-               toBFloat(double(toFloat(bitsOf(1))));
-    } else if (i.op == Op::Cvt) {
-      result = convert(i, bitsOf(0));
+    if (i.op == Op::Cvt) {
+      result = count == 2 ? convertPair(i, bitsOf(0), bitsOf(1))
+                          : convert(i, bitsOf(0));
     } else if (i.op == Op::Bfi) {
       const uint32_t bits = bytesOf(i.type) * 8, position = bitsOf(2) & 255,
                      length = bitsOf(3) & 255;
@@ -105,7 +113,7 @@ bool Block::scalar(const Instruction &i) {
                         approximation, result)) {
       return fail(i, "an instruction that is not known for this type", lane);
     }
-    set(i.results[0], lane, result, unknown);
+    setBytes(i.results[0], lane, result, unknown);
   }
   return true;
 }
@@ -118,21 +126,26 @@ bool Block::move(const Instruction &i) {
       bytesOf(i.type) * 8 / std::max(i.results.size(), i.operands.size());
   for (uint32_t lane : active) {
     uint64_t packed = 0;
-    bool unknown = false;
+    uint32_t unknown = 0;
+    const uint32_t some = (uint32_t(1) << bits / 8) - 1;
     for (size_t index = 0; index < from.size(); ++index) {
       uint64_t value = from[index].bits[lane * from[index].step];
-      if (from.size() > 1)
+      uint32_t mask = from[index].unknown[lane * from[index].step];
+      if (from.size() > 1) {
         value &= (uint64_t(1) << bits) - 1;
+        mask &= some;
+      }
       packed |= value << (from.size() > 1 ? bits * index : 0);
-      unknown |= from[index].unknown[lane * from[index].step] != 0;
+      unknown |= mask << (from.size() > 1 ? bits / 8 * index : 0);
     }
     if (i.results.size() == 1) {
-      set(i.results[0], lane, packed, unknown);
+      setBytes(i.results[0], lane, packed, unknown);
       continue;
     }
     for (size_t index = 0; index < i.results.size(); ++index)
-      set(i.results[index], lane,
-          (packed >> (bits * index)) & ((uint64_t(1) << bits) - 1), unknown);
+      setBytes(i.results[index], lane,
+               (packed >> (bits * index)) & ((uint64_t(1) << bits) - 1),
+               (unknown >> (bits / 8 * index)) & some);
   }
   return true;
 }
@@ -170,13 +183,34 @@ bool Block::setPredicate(const Instruction &i) {
       other = join(other);
       unknown |= z.unknown[lane * z.step] != 0;
     }
-    set(i.results[0], lane,
-        i.op == Op::Set && result
-            ? (i.from == Type::F32 ? fromFloat(1) : ~uint32_t(0))
-            : result,
-        unknown);
+    set(i.results[0], lane, result, unknown);
     if (i.results.size() > 1)
       set(i.results[1], lane, other, unknown);
+  }
+  return true;
+}
+
+/// As numbers: 1, or all bits of an integer. Of two at a time, one beside the
+/// other.
+bool Block::setNumber(const Instruction &i) {
+  Values x = valuesOf(i.operands[0]), y = valuesOf(i.operands[1]);
+  Instruction one = i;
+  const bool isPair = i.type == Type::F16x2 || i.type == Type::BF16x2;
+  one.type = i.type == Type::F16x2    ? Type::F16
+             : i.type == Type::BF16x2 ? Type::BF16
+                                      : i.type;
+  const uint64_t yes = i.from == Type::F32 ? fromFloat(1)
+                       : i.from == Type::F16 || i.from == Type::F16x2   ? 0x3C00
+                       : i.from == Type::BF16 || i.from == Type::BF16x2 ? 0x3F80
+                       : isPair ? 0xFFFF
+                                : ~uint32_t(0);
+  for (uint32_t lane : active) {
+    const uint64_t a = x.bits[lane * x.step], b = y.bits[lane * y.step];
+    uint64_t result = compare(one, a, b) ? yes : 0;
+    if (isPair && compare(one, a >> 16, b >> 16))
+      result |= yes << 16;
+    set(i.results[0], lane, result,
+        x.unknown[lane * x.step] || y.unknown[lane * y.step]);
   }
   return true;
 }
@@ -203,6 +237,7 @@ bool Block::convertAddress(const Instruction &i) {
 Block::Bytes Block::find(const Instruction &i, uint64_t address, uint32_t size,
                          uint32_t lane, bool writes) {
   Bytes result;
+  const bool isAtomic = i.op == Op::Atom || i.op == Op::Red;
   Space space = i.space;
   if (space == Space::Generic || space == Space::Global) {
     const uint64_t window = address >> 60;
@@ -236,7 +271,7 @@ Block::Bytes Block::find(const Instruction &i, uint64_t address, uint32_t size,
   case Space::Shared: {
     if (address + size > shared.size())
       return outside("shared memory");
-    const Moment now = momentOf(lane);
+    const Moment now = momentOf(lane, isAtomic);
     if (!(writes ? sharedShadow->write(address, size, now, conflict)
                  : sharedShadow->read(address, size, now, conflict))) {
       fail(i, "race in shared memory: " + conflict, lane);
@@ -271,7 +306,7 @@ Block::Bytes Block::find(const Instruction &i, uint64_t address, uint32_t size,
     return {};
   }
   result.written = memory.isWritten(address);
-  const Moment now = momentOf(lane, i.op == Op::Atom || i.op == Op::Red);
+  const Moment now = momentOf(lane, isAtomic);
   if (!(writes ? global.write(address, size, now, conflict)
                : global.read(address, size, now, conflict))) {
     fail(i, "race in global memory: " + conflict, lane);
@@ -302,10 +337,12 @@ bool Block::load(const Instruction &i) {
     for (size_t index = 0; index < i.results.size(); ++index) {
       uint64_t value = 0;
       std::memcpy(&value, found.data + index * bytes, bytes);
-      bool unknown = false;
+      uint8_t unknown = 0;
       for (uint32_t byte = 0; found.written && byte < bytes; ++byte)
-        unknown |= found.written[index * bytes + byte] == std::byte(0);
-      set(i.results[index], lane, extend(i.type, value), unknown);
+        unknown |= (found.written[index * bytes + byte] == std::byte(0))
+                   << byte;
+      setBytes(i.results[index], lane, extend(i.type, value),
+               extendUnknown(i.type, unknown));
     }
   }
   return true;
@@ -328,8 +365,9 @@ bool Block::store(const Instruction &i) {
     for (size_t index = 0; index < count; ++index) {
       const uint64_t value = values[index].bits[lane * values[index].step];
       std::memcpy(found.data + index * bytes, &value, bytes);
-      const bool unknown = values[index].unknown[lane * values[index].step];
-      std::memset(found.written + index * bytes, unknown ? 0 : 1, bytes);
+      const uint8_t unknown = values[index].unknown[lane * values[index].step];
+      for (uint32_t byte = 0; byte < bytes; ++byte)
+        found.written[index * bytes + byte] = std::byte(!(unknown >> byte & 1));
     }
   }
   return true;
@@ -343,8 +381,8 @@ bool Block::atomic(const Instruction &i) {
   combine.type = i.type == Type::B32   ? Type::U32
                  : i.type == Type::B64 ? Type::U64
                                        : i.type;
-  if (combine.op == Op::Mov)
-    return fail(i, "an atomic operation that is not known here");
+  const bool isCompare = combine.op == Op::Cas;
+  Values other = valuesOf(i.operands[isCompare ? 2 : 1]);
   for (uint32_t lane : active) {
     if (base.unknown[lane * base.step])
       return fail(i, "an address that was never written", lane);
@@ -354,129 +392,38 @@ bool Block::atomic(const Instruction &i) {
       return false;
     uint64_t before = 0, after = 0;
     std::memcpy(&before, found.data, bytes);
+    const uint64_t by = value.bits[lane * value.step];
     Carry none;
-    if (!compute(combine, before, value.bits[lane * value.step], 0, none,
-                 approximation, after))
+    bool isKnown = true;
+    switch (combine.op) {
+    case Op::Cas:
+      after = before == extend(combine.type, by) ? other.bits[lane * other.step]
+                                                 : before;
+      break;
+    case Op::Exch:
+      after = by;
+      break;
+    case Op::Inc:
+      after = before >= uint32_t(by) ? 0 : before + 1;
+      break;
+    case Op::Dec:
+      after = before == 0 || before > uint32_t(by) ? by : before - 1;
+      break;
+    default:
+      isKnown = compute(combine, before, by, 0, none, approximation, after);
+    }
+    if (!isKnown)
       return fail(i, "an atomic operation that is not known here", lane);
     std::memcpy(found.data, &after, bytes);
+    bool wasUnknown = false;
+    for (uint32_t byte = 0; byte < bytes; ++byte)
+      wasUnknown |= found.written[byte] == std::byte(0);
+    const bool unknown = value.unknown[lane * value.step] ||
+                         (isCompare && other.unknown[lane * other.step]) ||
+                         (wasUnknown && combine.op != Op::Exch);
+    std::memset(found.written, unknown ? 0 : 1, bytes);
     if (i.op == Op::Atom)
-      set(i.results[0], lane, extend(i.type, before),
-          found.written[0] == std::byte(0));
+      set(i.results[0], lane, extend(i.type, before), wasUnknown);
   }
-  return true;
-}
-
-//===----------------------------------------------------------------------===//
-// Warps
-//===----------------------------------------------------------------------===//
-
-bool Block::shuffle(const Instruction &i) {
-  Values value = valuesOf(i.operands[0]), by = valuesOf(i.operands[1]),
-         bounds = valuesOf(i.operands[2]), mask = valuesOf(i.operands[3]);
-  std::vector<std::pair<uint64_t, bool>> results;
-  std::vector<bool> inside;
-  for (uint32_t lane : active) {
-    const uint32_t wanted = uint32_t(mask.bits[lane * mask.step]),
-                   there = activeMask(lane), self = lane % kWarp;
-    if (!((wanted >> self) & 1))
-      return fail(i, "a shuffle whose mask leaves out the thread itself", lane);
-    const uint32_t first = lane - self;
-    const uint32_t exists = threads - first >= kWarp
-                                ? ~uint32_t(0)
-                                : (uint32_t(1) << (threads - first)) - 1;
-    if ((wanted & exists) & ~there)
-      return fail(i, "a shuffle that not all threads of its mask reach", lane);
-    const uint32_t b = uint32_t(by.bits[lane * by.step]) & 31,
-                   c = uint32_t(bounds.bits[lane * bounds.step]);
-    const uint32_t clamp = c & 31, segment = (c >> 8) & 31;
-    const int maxLane = (self & segment) | (clamp & ~segment & 31);
-    const int minLane = self & segment;
-    int from = self;
-    bool isInside = false;
-    switch (i.shuffle) {
-    case ShuffleMode::Up:
-      from = int(self) - int(b);
-      isInside = from >= maxLane;
-      break;
-    case ShuffleMode::Down:
-      from = self + b;
-      isInside = from <= maxLane;
-      break;
-    case ShuffleMode::Butterfly:
-      from = self ^ b;
-      isInside = from <= maxLane;
-      break;
-    case ShuffleMode::Index:
-      from = minLane | (b & ~segment & 31);
-      isInside = from <= maxLane;
-      break;
-    }
-    if (!isInside)
-      from = self;
-    if (!((there >> from) & 1))
-      return fail(i, "a shuffle from a thread that is not there", lane);
-    const uint32_t source = first + from;
-    results.push_back({value.bits[source * value.step],
-                       value.unknown[source * value.step] != 0});
-    inside.push_back(isInside);
-  }
-  for (size_t index = 0; index < active.size(); ++index) {
-    set(i.results[0], active[index], results[index].first,
-        results[index].second);
-    if (i.results.size() > 1)
-      set(i.results[1], active[index], inside[index], false);
-  }
-  return true;
-}
-
-bool Block::vote(const Instruction &i) {
-  std::vector<uint64_t> results;
-  for (uint32_t lane : active) {
-    const uint32_t there = activeMask(lane);
-    if (i.op == Op::Activemask) {
-      results.push_back(there);
-      continue;
-    }
-    Values condition = valuesOf(i.operands[0]), mask = valuesOf(i.operands[1]);
-    const uint32_t wanted = uint32_t(mask.bits[lane * mask.step]);
-    const uint32_t first = lane / kWarp * kWarp;
-    const uint32_t exists = threads - first >= kWarp
-                                ? ~uint32_t(0)
-                                : (uint32_t(1) << (threads - first)) - 1;
-    if ((wanted & exists) & ~there)
-      return fail(i, "a vote that not all threads of its mask reach", lane);
-    uint32_t ballot = 0;
-    for (uint32_t other = 0; other < kWarp; ++other)
-      if ((wanted & there) >> other & 1)
-        ballot |=
-            uint32_t(bool(condition.bits[(first + other) * condition.step] &
-                          1) != i.operands[0].negated)
-            << other;
-    const uint32_t all = wanted & there;
-    results.push_back(i.vote == Vote::Ballot ? ballot
-                      : i.vote == Vote::Any  ? ballot != 0
-                      : i.vote == Vote::All  ? ballot == all
-                                             : ballot == 0 || ballot == all);
-  }
-  for (size_t index = 0; index < active.size(); ++index)
-    set(i.results[0], active[index], results[index], false);
-  return true;
-}
-
-bool Block::warpBarrier(const Instruction &i) {
-  Values mask = valuesOf(i.operands[0]);
-  std::vector<uint8_t> warps(warpEpochs.size());
-  for (uint32_t lane : active) {
-    const uint32_t first = lane / kWarp * kWarp;
-    const uint32_t exists = threads - first >= kWarp
-                                ? ~uint32_t(0)
-                                : (uint32_t(1) << (threads - first)) - 1;
-    if ((uint32_t(mask.bits[lane * mask.step]) & exists) & ~activeMask(lane))
-      return fail(i, "a warp's barrier that not all threads of its mask reach",
-                  lane);
-    warps[lane / kWarp] = 1;
-  }
-  for (size_t warp = 0; warp < warps.size(); ++warp)
-    warpEpochs[warp] += warps[warp];
   return true;
 }

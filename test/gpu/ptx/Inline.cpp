@@ -4,7 +4,8 @@
 //
 // There is no recursion in what compilers make of kernels. Parameters of a call
 // are variables of the thread, copied in and out; registers and variables of
-// the function get numbers and places of their own.
+// the function get numbers and places of their own, and what is shared a place
+// that all have.
 //
 //===----------------------------------------------------------------------===//
 #include "Program.h"
@@ -63,7 +64,7 @@ bool Inliner::append(const std::vector<Instruction> &code,
         return false;
       continue;
     }
-    if (instruction.op == Op::Bra)
+    if (instruction.op == Op::Bra || instruction.op == Op::Brx)
       jumps.push_back(function.code.size());
     if (instruction.op == Op::Ret && isCallee) {
       instruction.op = Op::Bra;
@@ -71,8 +72,13 @@ bool Inliner::append(const std::vector<Instruction> &code,
     }
     function.code.push_back(std::move(instruction));
   }
-  for (uint32_t jump : jumps)
-    function.code[jump].target = places[function.code[jump].target];
+  for (uint32_t jump : jumps) {
+    Instruction &from = function.code[jump];
+    if (from.op == Op::Bra)
+      from.target = places[from.target];
+    for (uint32_t &target : from.targets)
+      target = places[target];
+  }
   for (uint32_t jump : returns)
     function.code[jump].target = function.code.size();
   return true;
@@ -80,17 +86,13 @@ bool Inliner::append(const std::vector<Instruction> &code,
 
 void Inliner::copy(uint64_t to, uint64_t from, uint32_t bytes, uint32_t scratch,
                    unsigned line) {
-  for (uint32_t done = 0; done < bytes;) {
-    const uint32_t left = bytes - done;
-    const uint32_t step = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+  // One by one: of some, what lies between the members was never written.
+  for (uint32_t done = 0; done < bytes; ++done) {
     Instruction load, store;
     load.op = Op::Ld;
     store.op = Op::St;
     load.space = store.space = Space::Local;
-    load.type = store.type = step == 8   ? Type::B64
-                             : step == 4 ? Type::B32
-                             : step == 2 ? Type::B16
-                                         : Type::B8;
+    load.type = store.type = Type::B8;
     load.line = store.line = line;
     Operand reg, source, target;
     reg.kind = Operand::Register;
@@ -103,7 +105,6 @@ void Inliner::copy(uint64_t to, uint64_t from, uint32_t bytes, uint32_t scratch,
     store.operands = {target, reg};
     function.code.push_back(load);
     function.code.push_back(store);
-    done += step;
   }
 }
 
@@ -143,6 +144,27 @@ bool Inliner::call(const Instruction &call, unsigned depth) {
 }
 
 } // namespace
+
+void ptx::placeShared(const Program &program, Function &function) {
+  std::map<uint32_t, uint64_t> places;
+  for (const bool isDynamic : {false, true}) // those without a size are last
+    for (Instruction &instruction : function.code)
+      for (Operand &operand : instruction.operands) {
+        if (operand.sharedVariable == 0)
+          continue;
+        const auto &[bytes, alignment] =
+            program.sharedVariables[operand.sharedVariable - 1];
+        if ((bytes == 0) != isDynamic)
+          continue;
+        auto [place, isNew] = places.try_emplace(operand.sharedVariable);
+        if (isNew) {
+          function.sharedBytes = alignUp(function.sharedBytes, alignment);
+          place->second = function.sharedBytes;
+          function.sharedBytes += bytes;
+        }
+        operand.bits += place->second;
+      }
+}
 
 bool ptx::inlineCalls(const Program &program, Function &function,
                       std::string &error) {

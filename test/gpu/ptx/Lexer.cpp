@@ -80,8 +80,10 @@ std::vector<Token> ptx::tokenize(const std::string &text, std::string &error) {
       at += end - begin;
     } else if (isWordStart(c)) {
       size_t end = at + 1;
-      // A label's colon ends it; two are part of a word.
-      while (end < text.size() && isWordPart(text[end])) {
+      // A label's colon ends it; two are part of a word. A directive ends where
+      // the next one begins.
+      while (end < text.size() && isWordPart(text[end]) &&
+             !(c == '.' && text[end] == '.')) {
         if (text[end] == ':') {
           if (end + 1 >= text.size() || text[end + 1] != ':')
             break;

@@ -23,26 +23,35 @@ enum class Op : uint8_t {
   And,
   Atom,
   Bar,
+  BarRed,
   BarWarp,
   Bfe,
   Bfi,
   Bfind,
   Bra,
   Brev,
+  Brx,
   Call,
+  Cas,
   Clz,
   Copysign,
   Cos,
   Cvt,
   Cvta,
+  Dec,
   Div,
+  Dp2a,
+  Dp4a,
   Ex2,
+  Exch,
   Exit,
   Fma,
+  Inc,
   Ld,
   Lg2,
   Mad,
   MadCarry,
+  Match,
   Max,
   Membar,
   Min,
@@ -55,6 +64,7 @@ enum class Op : uint8_t {
   Prmt,
   Rcp,
   Red,
+  Redux,
   Rem,
   Ret,
   Rsqrt,
@@ -98,6 +108,7 @@ enum class Type : uint8_t {
   F64,
   Pred,
   F32x2,
+  F16x2,
   BF16x2
 };
 unsigned bytesOf(Type type);
@@ -158,32 +169,35 @@ enum class SpecialRegister : uint8_t {
 
 struct Operand {
   enum Kind : uint8_t { None, Register, Literal, Special } kind = None;
-  uint32_t index = 0;        ///< of a register, or which special one
-  uint64_t bits = 0;         ///< of a literal
-  bool negated = false;      ///< of a predicate
-  bool isLocalPlace = false; ///< a literal that is a place in local memory
+  uint32_t index = 0;          ///< of a register, or which special one
+  uint64_t bits = 0;           ///< of a literal
+  bool negated = false;        ///< of a predicate
+  bool isLocalPlace = false;   ///< a literal that is a place in local memory
+  uint32_t sharedVariable = 0; ///< one that is a place in this one, from 1 on
 };
 
 struct Instruction {
   Op op = Op::Trap;
-  Type type = Type::None, from = Type::None; ///< `from`: of a cvt, a set
+  /// `from` is what a cvt takes, what a set gives, of a dp4a the second one's.
+  Type type = Type::None, from = Type::None;
   Space space = Space::Generic;
   Rounding rounding = Rounding::Nearest;
   bool toInteger = false; ///< cvt.rni and the like of a float to a float
   Compare compare = Compare::Eq;
-  Op combine = Op::Mov; ///< And, Or, Xor: of setp with a predicate; atom, red
+  Op combine = Op::Mov; ///< of setp with a predicate; atom, red, redux
   Half half = Half::Low;
   Vote vote = Vote::All;
   ShuffleMode shuffle = ShuffleMode::Up;
-  bool approximate = false, flush = false, saturate = false,
+  bool approximate = false, flush = false, saturate = false, relu = false,
        propagatesNan = false, carryIn = false, carryOut = false, wraps = false,
        shiftsRight = false, isNonCoherent = false, full = false;
   Operand guard; ///< a predicate register, or none
   std::vector<Operand> results, operands;
   /// An address is operands[0] plus this.
   int64_t offset = 0;
-  uint32_t target = 0; ///< of a branch
-  std::string callee;  ///< of a call
+  uint32_t target = 0;           ///< of a branch
+  std::vector<uint32_t> targets; ///< of one by a number
+  std::string callee;            ///< of a call
   unsigned line = 0;
 };
 
@@ -195,6 +209,8 @@ struct Function {
   /// What each thread has for .local variables and parameters of calls.
   uint32_t localBytes = 0;
   uint32_t parameterBytes = 0; ///< of a launch
+  /// What a block has for the .shared variables that it uses.
+  uint32_t sharedBytes = 0;
   std::vector<KernelParameter> parameters;
   /// Of a function that is called: these, and its parameters, lie in its local
   /// memory.
@@ -206,8 +222,10 @@ class Program {
 public:
   std::vector<Function> functions;
   std::vector<Entry> entries;
-  uint32_t sharedBytes = 0;
-  bool hasDynamicShared = false;
+  struct SharedVariable {
+    uint64_t bytes = 0, alignment = 1; ///< no bytes: as many as a launch gives
+  };
+  std::vector<SharedVariable> sharedVariables;
   /// Variables in global and constant memory.
   std::vector<std::byte> globals;
 };
@@ -231,6 +249,8 @@ bool specialRegister(const std::string &name, Operand &operand);
 /// and `error`, if there is none.
 bool inlineCalls(const Program &program, Function &function,
                  std::string &error);
+/// Gives the shared variables that a function uses their places.
+void placeShared(const Program &program, Function &function);
 inline uint64_t alignUp(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }

@@ -1,0 +1,189 @@
+//===- Warp.cpp - what threads of a warp do together ----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whoever a mask names has to be there: Block.cpp lets those who come wait for
+// those who are on their way.
+//
+//===----------------------------------------------------------------------===//
+#include "Block.h"
+
+#include <algorithm>
+
+using namespace ptx;
+
+static constexpr uint32_t kWarp = 32;
+
+uint32_t Block::existingMask(uint32_t lane) const {
+  const uint32_t first = lane / kWarp * kWarp;
+  return threads - first >= kWarp ? ~uint32_t(0)
+                                  : (uint32_t(1) << (threads - first)) - 1;
+}
+
+bool Block::shuffle(const Instruction &i) {
+  Values value = valuesOf(i.operands[0]), by = valuesOf(i.operands[1]),
+         bounds = valuesOf(i.operands[2]), mask = valuesOf(i.operands[3]);
+  std::vector<std::pair<uint64_t, bool>> results;
+  std::vector<bool> inside;
+  for (uint32_t lane : active) {
+    const uint32_t wanted = uint32_t(mask.bits[lane * mask.step]),
+                   there = activeMask(lane), self = lane % kWarp;
+    if (!((wanted >> self) & 1))
+      return fail(i, "a shuffle whose mask leaves out the thread itself", lane);
+    const uint32_t first = lane - self;
+    if (wanted & existingMask(lane) & ~there)
+      return fail(i, "a shuffle that not all threads of its mask reach", lane);
+    const uint32_t b = uint32_t(by.bits[lane * by.step]) & 31,
+                   c = uint32_t(bounds.bits[lane * bounds.step]);
+    const uint32_t clamp = c & 31, segment = (c >> 8) & 31;
+    const int maxLane = (self & segment) | (clamp & ~segment & 31);
+    const int minLane = self & segment;
+    int from = self;
+    bool isInside = false;
+    switch (i.shuffle) {
+    case ShuffleMode::Up:
+      from = int(self) - int(b);
+      isInside = from >= maxLane;
+      break;
+    case ShuffleMode::Down:
+      from = self + b;
+      isInside = from <= maxLane;
+      break;
+    case ShuffleMode::Butterfly:
+      from = self ^ b;
+      isInside = from <= maxLane;
+      break;
+    case ShuffleMode::Index:
+      from = minLane | (b & ~segment & 31);
+      isInside = from <= maxLane;
+      break;
+    }
+    if (!isInside)
+      from = self;
+    if (!((there >> from) & 1))
+      return fail(i, "a shuffle from a thread that is not there", lane);
+    const uint32_t source = first + from;
+    results.push_back({value.bits[source * value.step],
+                       value.unknown[source * value.step] != 0});
+    inside.push_back(isInside);
+  }
+  for (size_t index = 0; index < active.size(); ++index) {
+    set(i.results[0], active[index], results[index].first,
+        results[index].second);
+    if (i.results.size() > 1)
+      set(i.results[1], active[index], inside[index], false);
+  }
+  return true;
+}
+
+bool Block::vote(const Instruction &i) {
+  std::vector<uint64_t> results;
+  for (uint32_t lane : active) {
+    const uint32_t there = activeMask(lane);
+    if (i.op == Op::Activemask) {
+      results.push_back(there);
+      continue;
+    }
+    Values condition = valuesOf(i.operands[0]), mask = valuesOf(i.operands[1]);
+    const uint32_t wanted = uint32_t(mask.bits[lane * mask.step]);
+    const uint32_t first = lane / kWarp * kWarp;
+    if (wanted & existingMask(lane) & ~there)
+      return fail(i, "a vote that not all threads of its mask reach", lane);
+    uint32_t ballot = 0;
+    for (uint32_t other = 0; other < kWarp; ++other)
+      if ((wanted & there) >> other & 1)
+        ballot |=
+            uint32_t(bool(condition.bits[(first + other) * condition.step] &
+                          1) != i.operands[0].negated)
+            << other;
+    const uint32_t all = wanted & there;
+    results.push_back(i.vote == Vote::Ballot ? ballot
+                      : i.vote == Vote::Any  ? ballot != 0
+                      : i.vote == Vote::All  ? ballot == all
+                                             : ballot == 0 || ballot == all);
+  }
+  for (size_t index = 0; index < active.size(); ++index)
+    set(i.results[0], active[index], results[index], false);
+  return true;
+}
+
+bool Block::warpBarrier(const Instruction &i) {
+  Values mask = valuesOf(i.operands[0]);
+  std::vector<uint8_t> warps(warpEpochs.size());
+  for (uint32_t lane : active) {
+    if (uint32_t(mask.bits[lane * mask.step]) & existingMask(lane) &
+        ~activeMask(lane))
+      return fail(i, "a warp's barrier that not all threads of its mask reach",
+                  lane);
+    warps[lane / kWarp] = 1;
+  }
+  for (size_t warp = 0; warp < warps.size(); ++warp)
+    warpEpochs[warp] += warps[warp];
+  return true;
+}
+
+bool Block::match(const Instruction &i) {
+  Values value = valuesOf(i.operands[0]), mask = valuesOf(i.operands[1]);
+  std::vector<std::pair<uint32_t, bool>> results;
+  for (uint32_t lane : active) {
+    const uint32_t wanted = uint32_t(mask.bits[lane * mask.step]),
+                   all = wanted & existingMask(lane),
+                   first = lane / kWarp * kWarp;
+    if (all & ~activeMask(lane))
+      return fail(i, "a match that not all threads of its mask reach", lane);
+    uint32_t same = 0;
+    bool unknown = false;
+    const auto of = [&](uint32_t other) {
+      return extend(i.type, value.bits[other * value.step]);
+    };
+    for (uint32_t other = 0; other < kWarp; ++other)
+      if (all >> other & 1) {
+        same |= uint32_t(of(first + other) == of(lane)) << other;
+        unknown |= value.unknown[(first + other) * value.step] != 0;
+      }
+    if (i.vote == Vote::All)
+      same = same == all ? all : 0;
+    results.push_back({same, unknown});
+  }
+  for (size_t index = 0; index < active.size(); ++index) {
+    const auto &[same, unknown] = results[index];
+    set(i.results[0], active[index], same, unknown);
+    if (i.results.size() > 1)
+      set(i.results[1], active[index], same != 0, unknown);
+  }
+  return true;
+}
+
+bool Block::reduceWarp(const Instruction &i) {
+  Values value = valuesOf(i.operands[0]), mask = valuesOf(i.operands[1]);
+  Instruction combine = i;
+  combine.op = i.combine;
+  std::vector<std::pair<uint64_t, bool>> results;
+  for (uint32_t lane : active) {
+    const uint32_t wanted = uint32_t(mask.bits[lane * mask.step]),
+                   all = wanted & existingMask(lane),
+                   first = lane / kWarp * kWarp;
+    if (all & ~activeMask(lane))
+      return fail(i, "a reduction that not all threads of its mask reach",
+                  lane);
+    uint64_t result = 0;
+    bool isFirst = true, unknown = false;
+    Carry none;
+    for (uint32_t other = 0; other < kWarp; ++other) {
+      if (!(all >> other & 1))
+        continue;
+      const uint64_t bits = value.bits[(first + other) * value.step];
+      if (isFirst)
+        result = bits;
+      else if (!compute(combine, result, bits, 0, none, approximation, result))
+        return fail(i, "a reduction that is not known here", lane);
+      unknown |= value.unknown[(first + other) * value.step] != 0;
+      isFirst = false;
+    }
+    results.push_back({result, unknown});
+  }
+  for (size_t index = 0; index < active.size(); ++index)
+    set(i.results[0], active[index], results[index].first,
+        results[index].second);
+  return true;
+}

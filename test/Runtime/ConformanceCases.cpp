@@ -205,10 +205,14 @@ struct Origin {
 } // namespace
 
 template <typename N>
-static typename N::Stored valueOf(uint32_t round, uint32_t member,
-                                  size_t operand, uint64_t index) {
-  return N::make(mix(index * 64 + member +
-                     (round * 16 + operand) * 0x9e3779b97f4a7c15ULL));
+static typename N::Stored valueOf(const Case &test, uint32_t round,
+                                  uint32_t member, size_t operand,
+                                  uint64_t index) {
+  const uint64_t bits = mix(index * 64 + member +
+                            (round * 16 + operand) * 0x9e3779b97f4a7c15ULL);
+  if (!test.isExact || sizeof(typename N::Stored) == 1)
+    return N::make(bits);
+  return N::store(typename N::Sum(int(bits % 16) - 8));
 }
 
 void Case::fillInput(uint32_t round, uint32_t member, size_t operand,
@@ -218,7 +222,7 @@ void Case::fillInput(uint32_t round, uint32_t member, size_t operand,
     auto *values = reinterpret_cast<typename N::Stored *>(input);
     const uint64_t size = count(operands[operand].in);
     for (uint64_t i = 0; i < size; ++i)
-      values[i] = valueOf<N>(round, member, operand, i);
+      values[i] = valueOf<N>(*this, round, member, operand, i);
   });
 }
 
@@ -290,13 +294,13 @@ std::string Case::findFault(uint32_t round, uint32_t member, size_t operand,
     for (uint64_t i = 0; i < size; i += step) {
       const Origin origin = originOf(*this, member, operand, shape, i);
       typename N::Stored expected =
-          valueOf<N>(round, origin.member, operand, origin.index);
+          valueOf<N>(*this, round, origin.member, operand, origin.index);
       if (reduces && memberCount() > 1) {
         typename N::Sum sum = N::load(expected);
         for (uint32_t source = 1; source < memberCount(); ++source)
           sum = combine(
               reduction, sum,
-              N::load(valueOf<N>(round, source, operand, origin.index)));
+              N::load(valueOf<N>(*this, round, source, operand, origin.index)));
         expected = N::store(sum);
       }
       if (std::memcmp(&got[i], &expected, sizeof(expected)) == 0)

@@ -34,6 +34,8 @@ struct Case {
   ppx::ElementType element = ppx::ElementType_f32;
   std::vector<Operand> operands;
   bool inPlace = false;
+  /// Small whole numbers, whose sums are the same in any order.
+  bool isExact = false;
   std::vector<uint32_t> ranks;     ///< the group, in member order
   std::vector<uint32_t> receivers; ///< of a permute
   uint32_t rounds = 3;

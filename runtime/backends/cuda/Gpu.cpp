@@ -8,7 +8,7 @@
 using namespace pprt;
 using namespace pprt::cuda;
 
-Expected<std::shared_ptr<Gpu>> Gpu::open(Driver driver) {
+Expected<std::shared_ptr<Gpu>> Gpu::open(Driver driver, int ordinal) {
   auto gpu = std::make_shared<Gpu>();
   gpu->driver = std::move(driver);
   int count = 0;
@@ -22,7 +22,13 @@ Expected<std::shared_ptr<Gpu>> Gpu::open(Driver driver) {
                       " sees (look at nvidia-smi and CUDA_VISIBLE_DEVICES)");
   if (begun != CUDA_SUCCESS)
     return gpu->check(begun, "cuInit");
-  PP_TRY(*gpu, cuDeviceGet, &gpu->device, 0);
+  if (ordinal >= count)
+    return Status(ExitCode::device,
+                  "expects " + std::to_string(ordinal + 1) +
+                      " GPUs of NVIDIA, got " + std::to_string(count) +
+                      " that " + gpu->driver.file +
+                      " sees (look at nvidia-smi and CUDA_VISIBLE_DEVICES)");
+  PP_TRY(*gpu, cuDeviceGet, &gpu->device, ordinal);
   char name[256] = "";
   PP_TRY(*gpu, cuDeviceGetName, name, sizeof(name) - 1, gpu->device);
   gpu->name = name;

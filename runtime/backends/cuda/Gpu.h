@@ -19,7 +19,8 @@ namespace pprt::cuda {
 /// The driver, and of one GPU what all that use it share.
 class Gpu {
 public:
-  static Expected<std::shared_ptr<Gpu>> open(Driver driver);
+  /// The GPU of that number among those that the process sees.
+  static Expected<std::shared_ptr<Gpu>> open(Driver driver, int ordinal = 0);
   ~Gpu();
 
   /// Makes the context the calling thread's.

@@ -227,3 +227,14 @@ Status Driver::check(CUresult result, const char *call) const {
                 std::string(call) + ": " + name + " (" +
                     std::to_string(result) + "), " + text);
 }
+
+Status Nccl::check(ncclResult_t result, const char *call) const {
+  if (result == ncclSuccess)
+    return {};
+  std::string text = std::string(call) + ": NCCL's error " +
+                     std::to_string(int(result)) + ", " +
+                     ncclGetErrorString(result);
+  if (const char *last = ncclGetLastError(nullptr); last && *last)
+    text += std::string("; ") + last;
+  return Status(ExitCode::device, text);
+}

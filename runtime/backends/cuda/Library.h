@@ -61,6 +61,9 @@ struct Nccl {
 #include "NcclCalls.def"
   std::string file;
   int version = 0; ///< 22809 is 2.28.9
+
+  /// Success, which ncclInProgress is not, or what `call` says of itself.
+  Status check(ncclResult_t result, const char *call) const;
 };
 
 /// The first of `names` that is there, with all its calls, or what is missing

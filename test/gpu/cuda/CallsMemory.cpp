@@ -120,6 +120,21 @@ static Block *findStill(const Operation &operation, uint64_t address,
   return block;
 }
 
+static CUresult copyBytes(const Operation &operation, uint64_t to,
+                          uint64_t from, uint64_t size) {
+  Block *target = findStill(operation, to, size);
+  Block *source = findStill(operation, from, size);
+  if (!target || !source)
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+  machine->touch(operation, from, from + size, false);
+  machine->touch(operation, to, to + size, true);
+  const uint64_t at = to - target->address, there = from - source->address;
+  std::memmove(target->bytes + at, source->bytes + there, size);
+  if (target->device >= 0)
+    std::memmove(target->written + at, source->written + there, size);
+  return CUDA_SUCCESS;
+}
+
 /// A copy between blocks.
 static Work makeCopy(const char *what, uint64_t to, uint64_t from,
                      uint64_t size) {
@@ -128,18 +143,7 @@ static Work makeCopy(const char *what, uint64_t to, uint64_t from,
   work.pieces = countPieces(size);
   work.run = [=, pieces = work.pieces](Operation &operation, uint32_t piece) {
     const auto [begin, end] = getPiece(size, pieces, piece);
-    Block *target = findStill(operation, to + begin, end - begin);
-    Block *source = findStill(operation, from + begin, end - begin);
-    if (!target || !source)
-      return CUDA_ERROR_ILLEGAL_ADDRESS;
-    machine->touch(operation, from + begin, from + end, false);
-    machine->touch(operation, to + begin, to + end, true);
-    const uint64_t at = to + begin - target->address;
-    const uint64_t there = from + begin - source->address;
-    std::memmove(target->bytes + at, source->bytes + there, end - begin);
-    if (target->device >= 0)
-      std::memmove(target->written + at, source->written + there, end - begin);
-    return CUDA_SUCCESS;
+    return copyBytes(operation, to + begin, from + begin, end - begin);
   };
   return work;
 }
@@ -233,6 +237,51 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
     fault("cuMemcpyDtoDAsync copies between ranges that overlap");
   return machine->submit(*stream,
                          makeCopy("cuMemcpyDtoDAsync", to, from, size));
+}
+
+/// Rows of a box, on one side of a copy.
+struct Rows {
+  uint64_t base, pitch, height;
+  uint64_t at(uint64_t row, uint64_t rows) const {
+    return base + (row / rows * height + row % rows) * pitch;
+  }
+};
+
+CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
+  PP_BEGIN(Call::context)
+  Stream *stream = findStream(handle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (!box)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (box->srcMemoryType != CU_MEMORYTYPE_DEVICE ||
+      box->dstMemoryType != CU_MEMORYTYPE_DEVICE || box->srcXInBytes ||
+      box->srcY || box->srcZ || box->srcLOD || box->dstXInBytes || box->dstY ||
+      box->dstZ || box->dstLOD)
+    notModelled("cuMemcpy3DAsync with offsets, or not between device memory");
+  const uint64_t width = box->WidthInBytes, height = box->Height;
+  const uint64_t number = height * box->Depth;
+  if (width * number == 0)
+    return CUDA_SUCCESS;
+  const Rows from = {box->srcDevice, box->srcPitch, box->srcHeight};
+  const Rows to = {box->dstDevice, box->dstPitch, box->dstHeight};
+  for (const Rows &side : {from, to})
+    if (side.pitch < width || (box->Depth > 1 && side.height < height) ||
+        !isOnDevice(side.base, side.at(number - 1, height) + width - side.base))
+      return CUDA_ERROR_INVALID_VALUE;
+  Work work;
+  work.what = "cuMemcpy3DAsync";
+  work.pieces = countPieces(width * number);
+  work.run = [=, pieces = work.pieces](Operation &operation, uint32_t piece) {
+    const auto [begin, end] = getPiece(number, pieces, piece);
+    for (uint64_t row = begin; row < end; ++row)
+      if (const CUresult result = copyBytes(operation, to.at(row, height),
+                                            from.at(row, height), width);
+          result != CUDA_SUCCESS)
+        return result;
+    return CUDA_SUCCESS;
+  };
+  return machine->submit(*stream, std::move(work));
 }
 
 template <typename Value>

@@ -153,7 +153,7 @@ OperationPtr Machine::findNext(const OperationPtr &operation,
 
 void Machine::runPiece(const OperationPtr &operation) {
   ++piecesRun;
-  ++changes;
+  progress();
   Device &device = devices[operation->device];
   CUresult result = CUDA_SUCCESS;
   bool goesOn = false;

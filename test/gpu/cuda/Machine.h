@@ -246,8 +246,9 @@ private:
   /// A thread of the host, as far as it is known from its calls.
   struct Thread {
     bool waits = false, isGone = false;
-    uint64_t vain = 0, since = 0; ///< questions, since that many changes
-    std::string what;             ///< it asked for
+    uint64_t since = 0; ///< so many changes it waits, or asks in vain
+    uint64_t vain = 0;  ///< questions
+    std::string what;   ///< it asked for
   };
   std::map<std::thread::id, Thread> threads;
   uint64_t changes = 0;

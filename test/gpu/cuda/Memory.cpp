@@ -124,11 +124,14 @@ Block *Memory::allocate(int device, uint64_t size) {
     std::memset(block->bytes, kUnwritten, size);
   }
   Block *result = block.get();
+  bytes[device] += size;
   blocks[result->address] = std::move(block);
   return result;
 }
 
 void Memory::free(Block *block) {
+  bytes[block->device] -= block->size;
+  lent.erase(block);
   munmap(block->written, block->size);
   if (block->device >= 0) {
     munmap(block->bytes, block->size);
@@ -179,11 +182,8 @@ uint64_t Memory::count(bool isDevice) const {
 }
 
 uint64_t Memory::allocated(int device) const {
-  uint64_t result = 0;
-  for (const auto &[address, block] : blocks)
-    if (block->device == device)
-      result += block->size;
-  return result;
+  const auto found = bytes.find(device);
+  return found == bytes.end() ? 0 : found->second;
 }
 
 /// Closes the pages of what copies use, and opens all others.
@@ -201,15 +201,18 @@ static void protect(Block &block) {
 void Memory::lend(Block *block, uint64_t begin, uint64_t end, bool isWrite,
                   const History::By &by) {
   block->uses.push_back({begin, end, isWrite, by});
+  lent.insert(block);
   protect(*block);
 }
 
 void Memory::giveBack(const Clock &host) {
-  for (auto &[address, block] : blocks) {
+  for (auto at = lent.begin(); at != lent.end();) {
+    Block *block = *at;
     const size_t before = block->uses.size();
     block->uses.remove_if(
         [&](const Block::Use &use) { return host.covers(use.by->moment); });
     if (block->uses.size() != before)
       protect(*block);
+    at = block->uses.empty() ? lent.erase(at) : std::next(at);
   }
 }

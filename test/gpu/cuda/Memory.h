@@ -19,6 +19,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace standin {
@@ -66,6 +67,8 @@ public:
 private:
   std::map<uint64_t, std::unique_ptr<Block>> blocks; ///< by address
   std::map<uint64_t, uint64_t> freed;                ///< sizes, by address
+  std::map<int, uint64_t> bytes;                     ///< there are, by device
+  std::set<Block *> lent;                            ///< that copies use
 };
 
 } // namespace standin

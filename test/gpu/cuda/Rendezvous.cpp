@@ -325,8 +325,8 @@ bool Machine::isQuiet() {
     return false;
   return std::count_if(threads.begin(), threads.end(), [&](const auto &entry) {
            const Thread &thread = entry.second;
-           return thread.waits || thread.isGone ||
-                  (thread.since == changes && thread.vain >= kPatience);
+           return thread.isGone || (thread.since == changes &&
+                                    (thread.waits || thread.vain >= kPatience));
          }) >= settings.drivers;
 }
 
@@ -354,13 +354,15 @@ bool Machine::waitForChange() {
     giveUp("operations wait for each other for ever:", stuck);
     return false;
   }
-  threads[std::this_thread::get_id()].waits = true;
+  Thread &thread = threads[std::this_thread::get_id()];
+  thread.waits = true;
+  thread.since = changes;
   const bool isOverNow = isQuiet();
   if (isOverNow)
     giveUp("nothing can run any more, and all threads wait:", {});
   else
     changed.wait(lock);
-  threads[std::this_thread::get_id()].waits = false;
+  thread.waits = false;
   return !isOverNow;
 }
 

@@ -105,6 +105,7 @@ ncclComm_t nccl::create(std::shared_ptr<Clique> clique, int rank, int device) {
 
 void nccl::destroy(Comm *comm) {
   comm->clique->members[size_t(comm->rank)] = nullptr;
+  comm->clique->hasLost = true;
   comms.erase(comm);
   host()->hold("communicator of NCCL", -1);
   host()->progress();
@@ -116,11 +117,16 @@ ncclResult_t nccl::checkReady(const Comm *comm) {
              : comm->state;
 }
 
+/// While others are to come: that nobody has gone.
+static ncclResult_t whenComplete(const Clique &clique) {
+  return clique.hasLost ? ncclRemoteError : ncclInProgress;
+}
+
 /// That no two ranks have the same device, once all are there.
 static ncclResult_t whenJoined(const Clique &clique) {
   const auto &devices = clique.devices;
   if (std::count(devices.begin(), devices.end(), -1) > 0)
-    return ncclInProgress;
+    return whenComplete(clique);
   return std::set<int>(devices.begin(), devices.end()).size() == devices.size()
              ? ncclSuccess
              : ncclInvalidUsage;
@@ -223,8 +229,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *place, int ranks,
 }
 
 /// The part of a split that all ranks of a color make.
-static std::shared_ptr<Clique> childOf(Clique::Split &split, int rank,
-                                       int &itsRank) {
+static std::shared_ptr<Clique>
+childOf(const Clique &parent, Clique::Split &split, int rank, int &itsRank) {
   const int color = split.requests[rank].color;
   std::vector<std::pair<int, int>> order; // by key, then by rank
   for (const auto &[other, request] : split.requests)
@@ -235,8 +241,11 @@ static std::shared_ptr<Clique> childOf(Clique::Split &split, int rank,
     if (order[i].second == rank)
       itsRank = int(i);
   std::shared_ptr<Clique> &child = split.children[color];
-  if (!child)
+  if (!child) {
     child = makeClique(order.size());
+    for (size_t i = 0; i < order.size(); ++i)
+      child->devices[i] = parent.devices[size_t(order[i].second)];
+  }
   return child;
 }
 
@@ -265,11 +274,11 @@ ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key,
                   Clique &its = *comm->clique;
                   Clique::Split &split = its.splits[number];
                   if (split.requests.size() < its.members.size())
-                    return ncclInProgress;
+                    return whenComplete(its);
                   if (color == NCCL_SPLIT_NOCOLOR)
                     return ncclSuccess;
                   int rank = 0;
-                  const auto child = childOf(split, comm->rank, rank);
+                  const auto child = childOf(its, split, comm->rank, rank);
                   *place = create(child, rank, comm->device);
                   find(*place)->begin("all ranks of communicator " +
                                           std::to_string(child->number),

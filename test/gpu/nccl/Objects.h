@@ -48,6 +48,7 @@ struct Clique {
   uint32_t number = 0;         ///< for messages
   std::vector<Comm *> members; ///< by rank; null: not there (any more)
   std::vector<int> devices;    ///< by rank; -1: was never there
+  bool hasLost = false;        ///< a member that was there
   /// What not all have come to yet. Of messages by sender, receiver and which
   /// one it is; of collectives by which one it is.
   using Key = std::tuple<bool, int, int, uint64_t>;

@@ -1,0 +1,232 @@
+//===- Collectives.cpp - meetings in streams of GPUs ----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Collectives.h"
+#include "pprt/World.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace pprt;
+using namespace pprt::cuda;
+
+Collectives::Collectives(std::shared_ptr<Communicators> given)
+    : communicators(std::move(given)) {
+  for (const auto &[rank, gpu] : communicators->gpus)
+    lines[rank] = {};
+}
+
+Collectives::~Collectives() {
+  for (const auto &[rank, line] : lines)
+    if (const Gpu &gpu = *communicators->gpus.at(rank);
+        line.last && gpu.enter().ok())
+      gpu.driver.cuEventDestroy(line.last);
+}
+
+TransportModel Collectives::model() {
+  TransportModel model;
+  model.stagingBytes = [](const std::vector<Move> &moves,
+                          const std::vector<uint32_t> &ranks,
+                          uint32_t member) -> uint64_t {
+    const auto plan = planMeeting(moves, uint32_t(ranks.size()), member);
+    return plan ? plan->stagingBytes : 0; // prepare() says why
+  };
+  return model;
+}
+
+//===----------------------------------------------------------------------===//
+// Before the first round
+//===----------------------------------------------------------------------===//
+
+Expected<Ticket> Collectives::prepare(Participation participation) {
+  const auto members = uint32_t(participation.ranks.size());
+  Expected<MeetingPlan> plan =
+      planMeeting(*participation.moves, members, participation.member);
+  if (!plan)
+    return plan.status();
+  auto made = std::make_unique<Prepared>();
+  made->rank = participation.ranks[participation.member];
+  made->plan = std::move(*plan);
+  made->participation = std::move(participation);
+  meetings.push_back(std::move(made));
+  return Ticket(meetings.size() - 1);
+}
+
+/// The communicator of a meeting: messages go by that of the world.
+MemberList Collectives::listOf(const Prepared &prepared) {
+  return prepared.plan.isCollective ? prepared.participation.ranks
+                                    : MemberList();
+}
+
+Status Collectives::connect(World &world) {
+  std::vector<MemberList> lists;
+  for (const auto &meeting : meetings)
+    if (const MemberList list = listOf(*meeting); !list.empty())
+      lists.push_back(list);
+  if (Status status = communicators->connect(world, std::move(lists));
+      !status.ok())
+    return status;
+  for (const auto &meeting : meetings)
+    meeting->communicator =
+        communicators->find(meeting->rank, listOf(*meeting));
+  Status status;
+  for (auto &[rank, line] : lines) {
+    const Gpu &gpu = *communicators->gpus.at(rank);
+    if (status = gpu.enter(); status.ok())
+      status = gpu.check(
+          gpu.driver.cuEventCreate(&line.last, CU_EVENT_DISABLE_TIMING),
+          "cuEventCreate");
+    if (!status.ok())
+      break;
+  }
+  return communicators->agree(world, status);
+}
+
+//===----------------------------------------------------------------------===//
+// In a section
+//===----------------------------------------------------------------------===//
+
+std::byte *Collectives::address(const Prepared &prepared, const Spot &spot) {
+  const Participation &its = prepared.participation;
+  return spot.offset + (spot.kind == Spot::input    ? its.inputs[spot.operand]
+                        : spot.kind == Spot::output ? its.outputs[spot.operand]
+                                                    : its.staging);
+}
+
+static ncclDataType_t typeOf(ppx::ElementType element) {
+  switch (element) {
+  case ppx::ElementType_f32:
+    return ncclFloat32;
+  case ppx::ElementType_f64:
+    return ncclFloat64;
+  case ppx::ElementType_bf16:
+    return ncclBfloat16;
+  case ppx::ElementType_i32:
+    return ncclInt32;
+  case ppx::ElementType_i64:
+    return ncclInt64;
+  case ppx::ElementType_i1:
+    break;
+  }
+  return ncclUint8;
+}
+
+/// Of bytes that are 0 or 1, `and` is the least and `or` the greatest.
+static ncclRedOp_t operationOf(ppx::Reduction reduction) {
+  switch (reduction) {
+  case ppx::Reduction_max:
+  case ppx::Reduction_or_:
+    return ncclMax;
+  case ppx::Reduction_min:
+  case ppx::Reduction_and_:
+    return ncclMin;
+  case ppx::Reduction_sum:
+    break;
+  }
+  return ncclSum;
+}
+
+Status Collectives::copy(const Gpu &gpu, const Prepared &prepared,
+                         const Packing &packing, CUstream stream) {
+  const CUdeviceptr from = pointer(address(prepared, packing.from));
+  const CUdeviceptr to = pointer(address(prepared, packing.to));
+  if (from == to)
+    return {}; // a group of one, in place
+  if (packing.outer == 1 && packing.middle == 1) {
+    PP_TRY(gpu, cuMemcpyDtoDAsync, to, from, packing.run, stream);
+    return {};
+  }
+  // Rows are runs, and planes those of one turn of the outer loop.
+  const bool isFlat = packing.middle == 1;
+  CUDA_MEMCPY3D copy = {};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = from;
+  copy.dstDevice = to;
+  copy.WidthInBytes = packing.run;
+  copy.Height = isFlat ? packing.outer : packing.middle;
+  copy.Depth = isFlat ? 1 : packing.outer;
+  const auto set = [&](const Stride &stride, size_t &pitch, size_t &height) {
+    pitch = isFlat ? stride.outer : stride.middle;
+    height = isFlat || packing.outer == 1 ? copy.Height : stride.outer / pitch;
+  };
+  set(packing.fromStride, copy.srcPitch, copy.srcHeight);
+  set(packing.toStride, copy.dstPitch, copy.dstHeight);
+  PP_TRY(gpu, cuMemcpy3DAsync, &copy, stream);
+  return {};
+}
+
+Status Collectives::call(const Prepared &prepared, const NcclCall &call,
+                         ncclComm_t comm, CUstream stream) const {
+  const Nccl &nccl = communicators->nccl;
+  const std::byte *from =
+      call.kind == NcclCall::receive ? nullptr : address(prepared, call.from);
+  std::byte *to =
+      call.kind == NcclCall::send ? nullptr : address(prepared, call.to);
+  const ncclDataType_t type = typeOf(call.element);
+  const ncclRedOp_t operation = operationOf(call.reduction);
+  const auto peer = int(prepared.participation.ranks[call.peer]);
+  switch (call.kind) {
+  case NcclCall::allReduce:
+    return nccl.check(
+        nccl.ncclAllReduce(from, to, call.count, type, operation, comm, stream),
+        "ncclAllReduce");
+  case NcclCall::allGather:
+    return nccl.check(
+        nccl.ncclAllGather(from, to, call.count, type, comm, stream),
+        "ncclAllGather");
+  case NcclCall::reduceScatter:
+    return nccl.check(nccl.ncclReduceScatter(from, to, call.count, type,
+                                             operation, comm, stream),
+                      "ncclReduceScatter");
+  case NcclCall::send:
+    return nccl.check(nccl.ncclSend(from, call.count, type, peer, comm, stream),
+                      "ncclSend");
+  case NcclCall::receive:
+    break;
+  }
+  return nccl.check(nccl.ncclRecv(to, call.count, type, peer, comm, stream),
+                    "ncclRecv");
+}
+
+void Collectives::begin(uint32_t rank) { lines.at(rank).hasLast = false; }
+
+Status Collectives::give(Prepared &prepared, CUstream stream) {
+  const Gpu &gpu = *communicators->gpus.at(prepared.rank);
+  Line &line = lines.at(prepared.rank);
+  if (Status status = gpu.enter(); !status.ok())
+    return status;
+  for (const Packing &packing : prepared.plan.before)
+    if (Status status = copy(gpu, prepared, packing, stream); !status.ok())
+      return status;
+  if (!prepared.plan.groups.empty()) {
+    if (line.hasLast)
+      PP_TRY(gpu, cuStreamWaitEvent, stream, line.last, 0);
+    for (const std::vector<NcclCall> &group : prepared.plan.groups) {
+      const Status status =
+          communicators->run(*prepared.communicator, [&](ncclComm_t comm) {
+            Status made;
+            for (const NcclCall &its : group)
+              if (made = call(prepared, its, comm, stream); !made.ok())
+                break;
+            return made;
+          });
+      if (!status.ok())
+        return status;
+    }
+    PP_TRY(gpu, cuEventRecord, line.last, stream);
+    line.hasLast = true;
+  }
+  for (const Packing &packing : prepared.plan.after)
+    if (Status status = copy(gpu, prepared, packing, stream); !status.ok())
+      return status;
+  return {};
+}
+
+Status Collectives::enqueue(Ticket ticket, CUstream stream) {
+  Status status = give(*meetings[ticket], stream);
+  if (!status.ok())
+    communicators->abort(status);
+  return status;
+}

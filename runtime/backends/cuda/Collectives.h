@@ -1,0 +1,83 @@
+//===- Collectives.h - meetings in streams of GPUs --------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the parts that ranks of this process have in meetings, as a Transport is
+// told of them, and streams. Out: what a meeting moves, done by NCCL in the
+// stream it was given to: behind what the stream had before, and ahead of what
+// it is given later.
+//
+// A GPU may have room for one call of NCCL at a time, and streams take it in
+// any order. So a rank's meetings come one after another, in the order in which
+// they are enqueued, whatever their streams: each waits for an event of the one
+// before. That all ranks enqueue in an order that ends is the executor's affair
+// (pprt/IssueOrder.h).
+//
+// The order of calls: prepare() for every member that this process has,
+// connect(), then in each section begin() and enqueue(), of one rank from one
+// thread. Meetings that share staging must have an order by their streams.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CUDA_COLLECTIVES_H
+#define PPRT_BACKENDS_CUDA_COLLECTIVES_H
+
+#include "Communicators.h"
+#include "MeetingPlan.h"
+
+namespace pprt::cuda {
+
+class Collectives {
+public:
+  explicit Collectives(std::shared_ptr<Communicators> communicators);
+  ~Collectives();
+
+  /// What a member keeps in staging.
+  static TransportModel model();
+
+  /// Of a rank of this process. `participation.waker` is not used.
+  Expected<Ticket> prepare(Participation participation);
+  /// Collective, as the world's calls.
+  Status connect(World &world);
+
+  /// What the rank enqueues from now on waits for nothing that it was given
+  /// before: all of that has ended, or the streams wait for it. So it is at the
+  /// begin of a section, of a capture, and behind one.
+  void begin(uint32_t rank);
+  /// Gives the stream the rank's part of the meeting. After a failure, which
+  /// aborts all, streams have ended what they were given or will do so.
+  Status enqueue(Ticket ticket, CUstream stream);
+
+  /// As Communicators have them.
+  Status poll() { return communicators->poll(); }
+  void abort(const Status &status) { communicators->abort(status); }
+
+private:
+  /// A member's part with its addresses.
+  struct Prepared {
+    uint32_t rank = 0;
+    Participation participation;
+    MeetingPlan plan;
+    Communicators::Communicator *communicator = nullptr;
+  };
+  /// Of a rank of this process.
+  struct Line {
+    CUevent last = nullptr; ///< behind what was enqueued last
+    bool hasLast = false;
+  };
+
+  static MemberList listOf(const Prepared &prepared);
+  static std::byte *address(const Prepared &prepared, const Spot &spot);
+  static Status copy(const Gpu &gpu, const Prepared &prepared,
+                     const Packing &packing, CUstream stream);
+  Status call(const Prepared &prepared, const NcclCall &call, ncclComm_t comm,
+              CUstream stream) const;
+  Status give(Prepared &prepared, CUstream stream);
+
+  const std::shared_ptr<Communicators> communicators;
+  std::vector<std::unique_ptr<Prepared>> meetings; ///< by ticket
+  std::map<uint32_t, Line> lines;                  ///< by rank
+};
+
+} // namespace pprt::cuda
+
+#endif // PPRT_BACKENDS_CUDA_COLLECTIVES_H

@@ -1,0 +1,315 @@
+//===- Communicators.cpp - who meets by NCCL ------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What processes do here they do in steps: each makes its calls, which return
+// at once; all agree that none failed; each waits for what it has begun, and
+// aborts it if that fails, which ends the waits of others; all agree again.
+//
+//===----------------------------------------------------------------------===//
+#include "Communicators.h"
+#include "pprt/World.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+using namespace pprt;
+using namespace pprt::cuda;
+
+struct Communicators::Communicator {
+  std::mutex mutex;            ///< of the next
+  ncclComm_t handle = nullptr; ///< null: aborted, or not made yet
+};
+
+Communicators::Communicators(
+    std::map<uint32_t, std::shared_ptr<const Gpu>> gpus, Nccl nccl)
+    : nccl(std::move(nccl)), gpus(std::move(gpus)) {}
+
+Status Communicators::agree(World &world, const Status &mine) {
+  const Status first = world.agree(mine, false).first;
+  if (!first.ok())
+    abort(first);
+  return first;
+}
+
+//===----------------------------------------------------------------------===//
+// Waiting
+//===----------------------------------------------------------------------===//
+
+Status Communicators::settle(Communicator &communicator) {
+  using namespace std::chrono_literals;
+  // A launch takes microseconds, others may take seconds.
+  for (unsigned asked = 0;; ++asked) {
+    {
+      std::lock_guard guard(communicator.mutex);
+      if (hasFailed)
+        break;
+      if (!communicator.handle)
+        return Status(ExitCode::device,
+                      "ncclCommSplit: expects a communicator, got none");
+      ncclResult_t state = ncclSuccess;
+      if (Status status =
+              check(nccl.ncclCommGetAsyncError(communicator.handle, &state),
+                    "ncclCommGetAsyncError");
+          !status.ok())
+        return status;
+      if (state != ncclInProgress)
+        return check(state, "ncclCommGetAsyncError");
+    }
+    if (asked >= 16)
+      std::this_thread::sleep_for(std::min(asked * 1us, 1000us));
+  }
+  std::lock_guard guard(mutex);
+  return failure;
+}
+
+Status Communicators::settleAll() {
+  for (const auto &[key, communicator] : all)
+    if (Status status = settle(*communicator); !status.ok()) {
+      abort(status);
+      return status;
+    }
+  return {};
+}
+
+Status Communicators::run(Communicator &communicator,
+                          const std::function<Status(ncclComm_t)> &calls) {
+  Status status;
+  ncclResult_t ended = ncclSuccess;
+  {
+    std::lock_guard guard(communicator.mutex);
+    if (!hasFailed) {
+      status = check(nccl.ncclGroupStart(), "ncclGroupStart");
+      if (!status.ok())
+        return status;
+      status = calls(communicator.handle);
+      ended = nccl.ncclGroupEnd();
+      if (!status.ok())
+        return status;
+      if (ended == ncclSuccess)
+        return {};
+    }
+  }
+  if (ended != ncclSuccess && ended != ncclInProgress)
+    return check(ended, "ncclGroupEnd");
+  return settle(communicator);
+}
+
+Status Communicators::poll() {
+  if (!hasFailed)
+    for (const auto &[key, communicator] : all) {
+      std::lock_guard guard(communicator->mutex);
+      ncclResult_t state = ncclSuccess;
+      if (!communicator->handle)
+        continue;
+      const ncclResult_t asked =
+          nccl.ncclCommGetAsyncError(communicator->handle, &state);
+      if (asked == ncclSuccess && state == ncclInProgress)
+        continue; // its own thread waits for it
+      if (Status status = check(asked == ncclSuccess ? state : asked,
+                                "ncclCommGetAsyncError");
+          !status.ok())
+        return status;
+    }
+  std::lock_guard guard(mutex);
+  return failure;
+}
+
+void Communicators::abort(const Status &status) {
+  {
+    std::lock_guard guard(mutex);
+    if (failure.ok())
+      failure = status;
+    hasFailed = true;
+  }
+  for (const auto &[key, communicator] : all) {
+    std::lock_guard guard(communicator->mutex);
+    // Nobody is told: what failed before is the cause.
+    (void)gpus.at(key.first)->enter();
+    if (communicator->handle)
+      nccl.ncclCommAbort(communicator->handle);
+    communicator->handle = nullptr;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Making them
+//===----------------------------------------------------------------------===//
+
+static ncclConfig_t makeConfig() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  return config;
+}
+
+Status
+Communicators::makeTogether(const std::function<Status(uint32_t rank)> &calls) {
+  Status status = check(nccl.ncclGroupStart(), "ncclGroupStart");
+  if (!status.ok())
+    return status;
+  for (const auto &[rank, gpu] : gpus) {
+    if (status = gpu->enter(); status.ok())
+      status = calls(rank);
+    if (!status.ok())
+      break;
+  }
+  const ncclResult_t ended = nccl.ncclGroupEnd();
+  return status.ok() && ended != ncclInProgress ? check(ended, "ncclGroupEnd")
+                                                : status;
+}
+
+Expected<std::unique_ptr<Communicators>>
+Communicators::create(World &world, uint32_t worldSize,
+                      std::map<uint32_t, std::shared_ptr<const Gpu>> gpus,
+                      Nccl nccl) {
+  std::unique_ptr<Communicators> made(
+      new Communicators(std::move(gpus), std::move(nccl)));
+  ncclUniqueId id = {};
+  Status status;
+  if (world.process() == 0)
+    status = made->check(made->nccl.ncclGetUniqueId(&id), "ncclGetUniqueId");
+  if (status = made->agree(world, status); !status.ok())
+    return status;
+  std::vector<std::byte> bytes(sizeof(id));
+  std::memcpy(bytes.data(), &id, sizeof(id));
+  if (status = world.broadcast(bytes); !status.ok())
+    return status;
+  std::memcpy(&id, bytes.data(), sizeof(id));
+
+  ncclConfig_t config = makeConfig();
+  for (const auto &[rank, gpu] : made->gpus)
+    made->all[{rank, {}}] = std::make_unique<Communicator>();
+  status = made->makeTogether([&](uint32_t rank) {
+    return made->check(made->nccl.ncclCommInitRankConfig(
+                           &made->all[{rank, {}}]->handle, int(worldSize), id,
+                           int(rank), &config),
+                       "ncclCommInitRankConfig");
+  });
+  if (status = made->agree(world, status); !status.ok())
+    return status;
+  if (status = made->agree(world, made->settleAll()); !status.ok())
+    return status;
+  return made;
+}
+
+static std::vector<std::byte> encode(const std::vector<MemberList> &lists) {
+  std::vector<uint32_t> words;
+  for (const MemberList &list : lists) {
+    words.push_back(uint32_t(list.size()));
+    words.insert(words.end(), list.begin(), list.end());
+  }
+  std::vector<std::byte> bytes(words.size() * sizeof(uint32_t));
+  if (!words.empty())
+    std::memcpy(bytes.data(), words.data(), bytes.size());
+  return bytes;
+}
+
+static std::vector<MemberList> decode(const std::vector<std::byte> &bytes) {
+  std::vector<uint32_t> words(bytes.size() / sizeof(uint32_t));
+  if (!words.empty())
+    std::memcpy(words.data(), bytes.data(), bytes.size());
+  std::vector<MemberList> lists;
+  for (size_t i = 0; i < words.size(); i += 1 + words[i])
+    lists.emplace_back(words.begin() + long(i) + 1,
+                       words.begin() + long(i) + 1 + words[i]);
+  return lists;
+}
+
+/// Lists without a common member, one of which a split can make all.
+static std::vector<std::vector<MemberList>>
+makeLayers(const std::vector<MemberList> &lists) {
+  std::vector<std::vector<MemberList>> layers;
+  const auto meets = [](const MemberList &a, const MemberList &b) {
+    return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) !=
+           a.end();
+  };
+  for (const MemberList &list : lists) {
+    const auto found =
+        std::find_if(layers.begin(), layers.end(), [&](const auto &layer) {
+          return std::none_of(
+              layer.begin(), layer.end(),
+              [&](const MemberList &other) { return meets(list, other); });
+        });
+    if (found == layers.end())
+      layers.push_back({list});
+    else
+      found->push_back(list);
+  }
+  return layers;
+}
+
+Status Communicators::split(World &world,
+                            const std::vector<MemberList> &lists) {
+  ncclConfig_t config = makeConfig();
+  std::map<uint32_t, ncclComm_t> none; // of ranks that are in no list
+  Status status = makeTogether([&](uint32_t rank) {
+    int color = NCCL_SPLIT_NOCOLOR, key = 0;
+    ncclComm_t *place = &none[rank];
+    for (size_t i = 0; i < lists.size(); ++i) {
+      const auto member = std::find(lists[i].begin(), lists[i].end(), rank);
+      if (member == lists[i].end())
+        continue;
+      color = int(i);
+      key = int(member - lists[i].begin());
+      auto &its = all[{rank, lists[i]}];
+      its = std::make_unique<Communicator>();
+      place = &its->handle;
+    }
+    return check(nccl.ncclCommSplit(all.at({rank, {}})->handle, color, key,
+                                    place, &config),
+                 "ncclCommSplit");
+  });
+  if (status = agree(world, status); !status.ok())
+    return status;
+  // That of the world first: others are there when it says so.
+  return agree(world, settleAll());
+}
+
+Status Communicators::connect(World &world, std::vector<MemberList> lists) {
+  Expected<std::vector<std::vector<std::byte>>> gathered =
+      world.gather(encode(lists));
+  if (!gathered)
+    return gathered.status();
+  if (world.process() == 0) {
+    lists.clear();
+    for (const std::vector<std::byte> &bytes : *gathered)
+      for (MemberList &list : decode(bytes))
+        lists.push_back(std::move(list));
+    std::sort(lists.begin(), lists.end());
+    lists.erase(std::unique(lists.begin(), lists.end()), lists.end());
+  }
+  std::vector<std::byte> bytes = encode(lists);
+  if (Status status = world.broadcast(bytes); !status.ok())
+    return status;
+  for (const std::vector<MemberList> &layer : makeLayers(decode(bytes)))
+    if (Status status = split(world, layer); !status.ok())
+      return status;
+  return {};
+}
+
+Communicators::Communicator *Communicators::find(uint32_t rank,
+                                                 const MemberList &list) {
+  const auto found = all.find({rank, list});
+  return found == all.end() ? nullptr : found->second.get();
+}
+
+Communicators::~Communicators() {
+  // What was split before what it was split from.
+  Status status = poll();
+  for (auto at = all.rbegin(); status.ok() && at != all.rend(); ++at)
+    if (status = gpus.at(at->first.first)->enter(); status.ok())
+      if (const ncclResult_t result = nccl.ncclCommFinalize(at->second->handle);
+          result != ncclInProgress)
+        status = check(result, "ncclCommFinalize");
+  for (auto at = all.rbegin(); status.ok() && at != all.rend(); ++at)
+    status = settle(*at->second);
+  for (auto at = all.rbegin(); status.ok() && at != all.rend(); ++at) {
+    status = check(nccl.ncclCommDestroy(at->second->handle), "ncclCommDestroy");
+    if (status.ok())
+      at->second->handle = nullptr;
+  }
+  if (!status.ok())
+    abort(status);
+}

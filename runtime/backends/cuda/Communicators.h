@@ -1,0 +1,92 @@
+//===- Communicators.h - who meets by NCCL ----------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a world, the GPU of each rank of this process, and lists of ranks that
+// meet. Out: a communicator of NCCL for each rank and list: that of the world
+// from an id which process 0 makes, all others by split from it, in an order
+// that is the same in all processes.
+//
+// None of them blocks, for only such can be aborted whatever they do: what is
+// in progress is asked about until it is done or somebody has failed. A failure
+// aborts all communicators of this process, which others get to know from NCCL;
+// the first one is kept.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CUDA_COMMUNICATORS_H
+#define PPRT_BACKENDS_CUDA_COMMUNICATORS_H
+
+#include "Gpu.h"
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+
+namespace pprt {
+class World;
+}
+
+namespace pprt::cuda {
+
+/// Ranks in the order in which they are members.
+using MemberList = std::vector<uint32_t>;
+
+class Communicators {
+public:
+  /// For the ranks of this process, of `worldSize`. Collective; fails in all
+  /// processes alike.
+  static Expected<std::unique_ptr<Communicators>>
+  create(World &world, uint32_t worldSize,
+         std::map<uint32_t, std::shared_ptr<const Gpu>> gpus, Nccl nccl);
+  /// Waits for what streams were given, unless something has failed.
+  ~Communicators();
+
+  /// Makes those of `lists`, which are of several ranks, in which ranks of this
+  /// process are members. Once; collective as above.
+  Status connect(World &world, std::vector<MemberList> lists);
+
+  /// Fails in all processes, and aborts, if one of them has failed.
+  Status agree(World &world, const Status &mine);
+
+  /// Of a rank of this process: that of a list that was connected; of an empty
+  /// one that of the world.
+  struct Communicator;
+  Communicator *find(uint32_t rank, const MemberList &list);
+
+  /// Gives streams the calls of NCCL that `calls` makes, as one group. They are
+  /// there when this returns. From one thread at a time for each rank.
+  Status run(Communicator &communicator,
+             const std::function<Status(ncclComm_t)> &calls);
+
+  /// The first failure, also one that came while nobody asked. From any thread.
+  Status poll();
+  /// Ends what streams of this process wait for. From any thread.
+  void abort(const Status &status);
+
+  Status check(ncclResult_t result, const char *call) const {
+    return nccl.check(result, call);
+  }
+
+  const Nccl nccl;
+  const std::map<uint32_t, std::shared_ptr<const Gpu>> gpus; ///< by rank
+
+private:
+  Communicators(std::map<uint32_t, std::shared_ptr<const Gpu>> gpus, Nccl nccl);
+
+  /// Calls for all ranks of this process, as one group.
+  Status makeTogether(const std::function<Status(uint32_t rank)> &calls);
+  /// Asks until nothing is in progress.
+  Status settle(Communicator &communicator);
+  Status settleAll();
+  Status split(World &world, const std::vector<MemberList> &lists);
+
+  std::map<std::pair<uint32_t, MemberList>, std::unique_ptr<Communicator>> all;
+  std::atomic<bool> hasFailed = false;
+  std::mutex mutex; ///< of the next
+  Status failure;
+};
+
+} // namespace pprt::cuda
+
+#endif // PPRT_BACKENDS_CUDA_COMMUNICATORS_H

@@ -1,0 +1,71 @@
+//===- MeetingPlan.h - a meeting as NCCL takes it ---------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the moves of a meeting (pprt/Meetings.h). Out: what one member does for
+// it: copies that bring strided parts together, calls of NCCL, which takes only
+// what lies in one piece, and copies that lay parts out again. All members find
+// the same calls in the same groups. Nothing here needs CUDA.
+//
+// A sum that all get is an all_reduce; sums of which each member gets one are a
+// reduce_scatter; a part of each member that all get is an all_gather. What
+// goes from one member to one is messages, as bytes. In round r member m sends
+// to m + r and hears from m - r, modulo their number; a group is some rounds,
+// so that groups of all members meet and none is larger than NCCL can take.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CUDA_MEETINGPLAN_H
+#define PPRT_BACKENDS_CUDA_MEETINGPLAN_H
+
+#include "pprt/Meetings.h"
+#include "pprt/Status.h"
+
+namespace pprt::cuda {
+
+/// Bytes of a member, from `offset` on.
+struct Spot {
+  enum Kind { input, output, staging } kind = staging;
+  uint32_t operand = 0;
+  uint64_t offset = 0;
+};
+
+/// Bytes of a region on one side: outer x middle runs.
+struct Stride {
+  uint64_t outer = 0, middle = 0;
+};
+
+struct Packing {
+  Spot from, to;
+  Stride fromStride, toStride;
+  uint64_t outer = 1, middle = 1, run = 0; ///< bytes of a run
+};
+
+struct NcclCall {
+  enum Kind { allReduce, allGather, reduceScatter, send, receive };
+  Kind kind = allReduce;
+  Spot from, to;
+  uint64_t count = 0; ///< elements as the call counts them
+  ppx::ElementType element = ppx::ElementType_i1;
+  ppx::Reduction reduction = ppx::Reduction_sum;
+  uint32_t peer = 0; ///< the member that a message goes to or comes from
+};
+
+struct MeetingPlan {
+  std::vector<Packing> before, after;
+  std::vector<std::vector<NcclCall>> groups;
+  uint64_t stagingBytes = 0;
+  /// Whether it has calls that all members make, not messages.
+  bool isCollective = false;
+};
+
+/// Calls in a group, at most, unless one round has more: on some versions of
+/// NCCL larger groups end up in other parts on other ranks, and hang.
+constexpr size_t kGroupCalls = 64;
+
+/// What `member` of `members` does. Fails (device) on what NCCL cannot do.
+Expected<MeetingPlan> planMeeting(const std::vector<Move> &moves,
+                                  uint32_t members, uint32_t member);
+
+} // namespace pprt::cuda
+
+#endif // PPRT_BACKENDS_CUDA_MEETINGPLAN_H

@@ -1,0 +1,377 @@
+//===- CollectivesTest.cpp - meetings of GPUs, by NCCL --------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the GPU engine has for meetings, over the stand-ins of libcuda and NCCL:
+// the table that all transports are held to, by one process with all ranks and
+// by one for each; orders that must not end; each call that fails once. A
+// stand-in shows what it was made to show: none of this has run on a GPU.
+//
+//===----------------------------------------------------------------------===//
+#include "PlayedProcess.h"
+#include "cuda/StandIn.h"
+#include "pprt/World.h"
+
+#include <algorithm>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+using namespace pprt;
+using namespace pprt::cuda;
+using namespace pprt::conformance;
+
+static std::vector<std::string> faults;
+
+namespace {
+
+constexpr int kSeeds = 16;
+
+class Collective : public testing::Test {
+protected:
+  void SetUp() override {
+    const auto driver = openDriver();
+    const auto nccl = openNccl();
+    ASSERT_TRUE(driver.ok() && nccl.ok());
+    ASSERT_TRUE(driver->isEmulated) << driver->file;
+    ASSERT_TRUE(
+        dlsym(dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD), "ppStandInNccl"))
+        << nccl->file;
+    control = static_cast<standin::Control *>(
+        dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "ppStandIn"));
+  }
+  void TearDown() override {
+    control->takeFaults(nullptr);
+    control->reset("");
+  }
+  void begin(uint32_t devices, const std::string &settings) {
+    faults.clear();
+    control->takeFaults([](const char *fault) { faults.push_back(fault); });
+    control->reset(
+        ("devices " + std::to_string(devices) + "\n" + settings).c_str());
+  }
+  static std::string allFaults() {
+    std::string text;
+    for (const std::string &fault : faults)
+      text += fault + "\n";
+    return text;
+  }
+
+  /// Whether it has failed: then all have, for the same cause, in these words.
+  bool expectOneCause(const std::vector<Status> &ends,
+                      const std::string &words) const {
+    bool hasFailed = false;
+    for (const Status &end : ends) {
+      EXPECT_EQ(end.message(), ends[0].message());
+      EXPECT_EQ(end.code(), ends[0].code());
+      hasFailed |= !end.ok();
+    }
+    if (hasFailed) {
+      EXPECT_EQ(ends[0].code(), ExitCode::device);
+      EXPECT_NE(ends[0].message().find(words), std::string::npos)
+          << ends[0].message();
+    }
+    EXPECT_EQ(allFaults(), "");
+    EXPECT_STREQ(control->leaks(), "");
+    return hasFailed;
+  }
+
+  standin::Control *control = nullptr;
+};
+
+std::vector<Case> exact(std::vector<Case> cases) {
+  for (Case &test : cases)
+    test.isExact = true;
+  return cases;
+}
+
+/// One of each kind among all of a world, and a message between neighbours.
+std::vector<Case> someCases(uint32_t worldSize) {
+  std::vector<Case> cases;
+  for (const ppx::CollectiveKind kind : ppx::EnumValuesCollectiveKind()) {
+    Case test;
+    test.kind = kind;
+    test.isExact = true;
+    const uint64_t n = worldSize;
+    test.operands = {{{3 * n, 2 * n}, 1, 0}};
+    for (uint32_t rank = 0; rank < worldSize; ++rank) {
+      test.ranks.push_back(rank);
+      test.receivers.push_back((rank + 1) % worldSize);
+    }
+    cases.push_back(test);
+  }
+  for (uint32_t source = 0; source + 1 < worldSize; ++source) {
+    Case test;
+    test.isTransfer = true;
+    test.element = ppx::ElementType_i1;
+    test.operands = {{{1000}}};
+    test.ranks = {source, source + 1};
+    cases.push_back(test);
+  }
+  // Of some, in another order.
+  Case test;
+  test.isExact = true;
+  test.operands = {{{100}}};
+  for (uint32_t rank = worldSize; rank-- > 1;)
+    test.ranks.push_back(rank);
+  cases.push_back(test);
+  return cases;
+}
+
+std::string seedOf(int seed) { return "seed " + std::to_string(seed) + "\n"; }
+
+} // namespace
+
+TEST_F(Collective, EveryOneOfEveryTypeAndGroup) {
+  for (uint32_t worldSize : {1, 2, 3, 4}) {
+    begin(worldSize, seedOf(int(worldSize)) + "errors 7\ndrivers 1\n");
+    const std::vector<Case> cases = exact(conformance::smallCases(worldSize));
+    const auto world = thisProcess();
+    Failure failure;
+    {
+      Process process(*world, worldSize, cases, failure);
+      const Status status = process.run(2);
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+    EXPECT_EQ(allFaults(), "");
+    EXPECT_STREQ(control->leaks(), "");
+  }
+}
+
+TEST_F(Collective, OfProcessesThatWaitForEachOther) {
+  const std::vector<Case> cases = someCases(4);
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    begin(4, seedOf(seed) + "drivers 4\n");
+    for (const Status &status : runProcesses(4, cases, 3))
+      EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(allFaults(), "") << "seed " << seed;
+    EXPECT_STREQ(control->leaks(), "") << "seed " << seed;
+  }
+}
+
+TEST_F(Collective, IsReplayedByGraphs) {
+  const std::vector<Case> cases = someCases(2);
+  const auto world = thisProcess();
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    begin(2, seedOf(seed) + "drivers 1\n");
+    Failure failure;
+    Process process(*world, 2, cases, failure);
+    const Status opened = process.open();
+    ASSERT_TRUE(opened.ok()) << opened.message();
+    std::map<uint32_t, CUgraphExec> graphs;
+    const auto forEachPart = [&](uint32_t rank, auto f) {
+      for (size_t index = 0; index < cases.size(); ++index)
+        for (uint32_t member = 0; member < cases[index].memberCount(); ++member)
+          if (cases[index].ranks[member] == rank)
+            f(cases[index], process.memberships.at({index, member}), index);
+    };
+    for (auto &entry : process.ranks) {
+      const uint32_t rank = entry.first;
+      Process::Rank &its = entry.second;
+      const Driver &driver = its.gpu->driver;
+      (void)its.gpu->enter();
+      ASSERT_EQ(driver.cuStreamBeginCapture_v2(
+                    its.streams[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+                CUDA_SUCCESS);
+      process.collectives->begin(rank);
+      CUevent fork = nullptr, join = nullptr;
+      driver.cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING);
+      driver.cuEventCreate(&join, CU_EVENT_DISABLE_TIMING);
+      driver.cuEventRecord(fork, its.streams[0]);
+      driver.cuStreamWaitEvent(its.streams[1], fork, 0);
+      forEachPart(rank, [&](const Case &, const Process::Membership &part,
+                            size_t index) {
+        const Status status =
+            process.collectives->enqueue(part.ticket, its.streams[index % 2]);
+        EXPECT_TRUE(status.ok()) << status.message();
+      });
+      driver.cuEventRecord(join, its.streams[1]);
+      driver.cuStreamWaitEvent(its.streams[0], join, 0);
+      CUgraph graph = nullptr;
+      ASSERT_EQ(driver.cuStreamEndCapture(its.streams[0], &graph),
+                CUDA_SUCCESS);
+      ASSERT_EQ(driver.cuGraphInstantiateWithFlags(&graphs[rank], graph, 0),
+                CUDA_SUCCESS);
+      process.collectives->begin(rank);
+    }
+    for (uint32_t round = 0; round < 3; ++round) {
+      for (auto &entry : process.ranks) {
+        const uint32_t rank = entry.first;
+        Process::Rank &its = entry.second;
+        (void)its.gpu->enter();
+        forEachPart(rank, [&](const Case &test, const Process::Membership &part,
+                              size_t) {
+          EXPECT_TRUE(
+              process.fill(round, test, part, *its.gpu, its.streams[0]).ok());
+        });
+        its.gpu->driver.cuGraphLaunch(graphs[rank], its.streams[0]);
+      }
+      EXPECT_TRUE(process.finish().ok());
+      EXPECT_EQ(process.check(round), "");
+    }
+    EXPECT_EQ(allFaults(), "") << "seed " << seed;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Orders
+//===----------------------------------------------------------------------===//
+
+// Two meetings in one order at one rank and in the other one at another rank.
+TEST_F(Collective, IsToldOfInTheWrongOrder) {
+  const uint32_t worldSize = 3;
+  const std::vector<Case> cases = someCases(worldSize);
+  const auto world = thisProcess();
+  const auto isIn = [&](size_t index, uint32_t rank) {
+    const auto &ranks = cases[index].ranks;
+    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+  };
+  int pairs = 0;
+  for (size_t one = 0; one < cases.size(); ++one)
+    for (size_t two = one + 1; two < cases.size(); ++two)
+      for (int seed : {0, 1, 2}) {
+        std::vector<uint32_t> both;
+        for (uint32_t rank = 0; rank < worldSize; ++rank)
+          if (isIn(one, rank) && isIn(two, rank))
+            both.push_back(rank);
+        if (both.size() < 2)
+          continue;
+        ++pairs;
+        begin(worldSize, seedOf(seed) + "drivers 1\n");
+        Failure failure;
+        Process process(*world, worldSize, cases, failure);
+        ASSERT_TRUE(process.open().ok());
+        for (uint32_t rank = 0; rank < worldSize; ++rank) {
+          std::vector<size_t> order;
+          for (size_t index : {one, two})
+            if (isIn(index, rank))
+              order.push_back(index);
+          if (rank == both[0])
+            std::swap(order[0], order[1]);
+          (void)process.start(rank, 0, order);
+        }
+        const Status status = process.finish();
+        EXPECT_FALSE(status.ok());
+        ASSERT_FALSE(faults.empty());
+        const std::string told = faults[0];
+        EXPECT_TRUE(told.find("operations wait for each other for ever:") ==
+                        0 ||
+                    told.find(" asks for ") != std::string::npos)
+            << told;
+        process.collectives->abort(status);
+      }
+  EXPECT_GT(pairs, 30);
+}
+
+//===----------------------------------------------------------------------===//
+// Failures
+//===----------------------------------------------------------------------===//
+
+TEST_F(Collective, RefusesWhatNcclHasNot) {
+  Case test;
+  test.element = ppx::ElementType_i32;
+  test.reduction = ppx::Reduction_and_;
+  test.operands = {{{4}}};
+  test.ranks = {0, 1};
+  const auto plan = planMeeting(test.moves(), 2, 0);
+  EXPECT_EQ(plan.status().code(), ExitCode::device);
+  EXPECT_EQ(plan.status().message(),
+            "expects sum, max or min of i32 between GPUs, got and_, which NCCL "
+            "has not; run it with --device=cpu");
+  Move odd;
+  odd.region.run = 1;
+  odd.sources = {{0, 0, 0}, {1, 0, 0}};
+  odd.targets = {{0, 0, 0}};
+  EXPECT_EQ(planMeeting({odd}, 3, 0).status().code(), ExitCode::device);
+  begin(1, "");
+  auto driver = openDriver();
+  const Status missing = Gpu::open(*driver, 1).status();
+  EXPECT_EQ(missing.code(), ExitCode::device);
+  EXPECT_EQ(missing.message().find("expects 2 GPUs of NVIDIA, got 1 that "), 0u)
+      << missing.message();
+}
+
+// Every call once, at several of its times: all processes end, with the same
+// cause, and nothing is left.
+TEST_F(Collective, EndsWithOneCauseWhicheverCallFails) {
+  const uint32_t worldSize = 3;
+  const std::vector<Case> cases = someCases(worldSize);
+  int failed = 0;
+  for (const char *call :
+       {"ncclGetUniqueId", "ncclGroupStart", "ncclGroupEnd",
+        "ncclCommInitRankConfig", "ncclCommSplit", "ncclCommGetAsyncError",
+        "ncclAllReduce", "ncclAllGather", "ncclReduceScatter", "ncclSend",
+        "ncclRecv", "ncclCommFinalize", "ncclCommDestroy", "cuEventCreate",
+        "cuEventRecord", "cuStreamWaitEvent", "cuMemcpy3DAsync_v2"})
+    for (int number : {1, 2, 3, 5, 8, 13, 21, 34}) {
+      SCOPED_TRACE(std::string(call) + " " + std::to_string(number));
+      const bool isDriver = std::string(call).rfind("cu", 0) == 0;
+      begin(worldSize, seedOf(number) + "fail " + call + ' ' +
+                           std::to_string(number) +
+                           (isDriver ? " 999\n" : " 2\n"));
+      // The driver's names have a suffix, which programs do not write.
+      const std::string name = call;
+      failed += expectOneCause(runProcesses(worldSize, cases, 2),
+                               name.substr(0, name.find("_v2")) + ": ");
+    }
+  // What a stream was given fails there, between the ranks.
+  for (const char *call : {"ncclAllReduce", "ncclAllGather",
+                           "ncclReduceScatter", "ncclSend", "ncclRecv"})
+    for (int number : {1, 2, 3}) {
+      SCOPED_TRACE(std::string(call) + " " + std::to_string(number));
+      begin(worldSize, seedOf(number) + "fault " + call + ' ' +
+                           std::to_string(number) + " 6\n");
+      failed +=
+          expectOneCause(runProcesses(worldSize, cases, 2), "NCCL's error 6, ");
+    }
+  EXPECT_GT(failed, 100);
+}
+
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+// Of many members: those of each pair are in the same group on both sides.
+TEST(MeetingPlan, MeetsInGroupsThatAreNotTooLarge) {
+  const uint32_t n = 100;
+  Case test;
+  test.kind = ppx::CollectiveKind_all_to_all;
+  test.operands = {{{n, 3}, 1, 0}, {{n, 2}, 1, 0}};
+  for (uint32_t rank = 0; rank < n; ++rank)
+    test.ranks.push_back(rank);
+  const std::vector<Move> moves = test.moves();
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<size_t>> sent, received;
+  for (uint32_t member = 0; member < n; ++member) {
+    const auto plan = planMeeting(moves, n, member);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_FALSE(plan->isCollective);
+    for (size_t group = 0; group < plan->groups.size(); ++group) {
+      EXPECT_LE(plan->groups[group].size(), kGroupCalls);
+      for (const NcclCall &call : plan->groups[group])
+        if (call.kind == NcclCall::send)
+          sent[{member, call.peer}].push_back(group);
+        else
+          received[{call.peer, member}].push_back(group);
+    }
+  }
+  EXPECT_EQ(sent.size(), n * (n - 1));
+  EXPECT_TRUE(sent == received);
+}
+
+TEST(MeetingPlan, StagesOnlyWhatIsNotInOnePiece) {
+  const auto staged = [](const Case &test) {
+    return planMeeting(test.moves(), 2, 0)->stagingBytes;
+  };
+  Case test;
+  test.ranks = {0, 1};
+  test.kind = ppx::CollectiveKind_all_gather;
+  test.operands = {{{6, 32}, 0}};
+  EXPECT_EQ(staged(test), 0u);
+  test.operands = {{{6, 32}, 1}};
+  EXPECT_EQ(staged(test), 2 * 6 * 32 * 4u);
+  test.kind = ppx::CollectiveKind_reduce_scatter;
+  EXPECT_EQ(staged(test), 6 * 32 * 4u);
+  test.operands = {{{6, 32}, 0}};
+  EXPECT_EQ(staged(test), 0u);
+  test.kind = ppx::CollectiveKind_all_reduce;
+  EXPECT_EQ(staged(test), 0u);
+}

@@ -54,6 +54,12 @@ Timeline since(int64_t origin,
   return timeline;
 }
 
+/// Of a step that was made to its end, and not played from a recording.
+bool hasTimes(const Session &session) {
+  const std::vector<InstructionTime> &times = session.times(0, Section::body);
+  return !times.empty() && times.back().end != 0;
+}
+
 /// The last step, in seconds from its first instruction.
 Timeline lastStep(const Session &session) {
   const auto times = timesOf(session);
@@ -112,13 +118,12 @@ void pprt::host::measure(const Session &session, Report &report) {
   for (MemoryReport &memory : report.memory)
     memory.measuredPeak = session.measuredPeakBytes(memory.rank);
   report.clockError = session.clockError();
-  if (!report.steps.empty())
+  if (!report.steps.empty() && hasTimes(session))
     measureTimes(session, report);
 }
 
 Trace pprt::host::traceLastStep(const Session &session) {
-  if (session.isStuck() || session.times(0, Section::body).empty() ||
-      session.times(0, Section::body).back().end == 0)
+  if (session.isStuck() || !hasTimes(session))
     return {}; // no step was made, or not to its end
   return makeTrace(Players::ranks(session.artifact(), session.mesh()),
                    session.artifact(), lastStep(session));

@@ -15,8 +15,8 @@ namespace pprt::test {
 
 class WaitingStream final : public Stream {
 public:
-  static Expected<std::unique_ptr<Stream>>
-  make(Device &device, Memory &arena, AllocationCounter &heap) {
+  static Expected<std::unique_ptr<Stream>> make(Device &device, Memory &arena,
+                                                AllocationCounter &heap) {
     auto made = device.stream(arena, heap);
     enqueued::Streams *streams = device.streams();
     if (!made || !streams)

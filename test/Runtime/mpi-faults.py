@@ -61,7 +61,7 @@ class Run:
             time.sleep(0.1)
         sys.exit(f"{self.count} processes did not start")
 
-    def expect(self, what, code, text=None):
+    def expect(self, what, code, text=None, times=(1,)):
         began = time.time()
         try:
             output, _ = self.process.communicate(timeout=LIMIT)
@@ -73,8 +73,8 @@ class Run:
         seconds = time.time() - began
         if self.process.returncode not in code:
             sys.exit(f"{what}: expects the code {code}, got {self.process.returncode}:\n{output}")
-        if text is not None and output.count(text) != 1:
-            sys.exit(f"{what}: expects '{text}' once, got {output.count(text)} times:\n{output}")
+        if text is not None and output.count(text) not in times:
+            sys.exit(f"{what}: expects '{text}' {times} times, got {output.count(text)}:\n{output}")
         time.sleep(0.2)
         left = processes(self.mark)
         for pid in left:
@@ -117,10 +117,11 @@ for call, number in (("MPI_Comm_idup", 1), ("MPI_Comm_idup", 2), ("MPI_Iallgathe
     Run(2, "--ranks=2", "--until-fault", fault=f"{call}:{number}").expect(
         f"{call} {number} fails", {15}, f"PPConformanceTest: error: {call}: ")
 
-# So it does when all is done: the other process is told by the launcher.
+# So it does when all is done: the other process is told by the launcher. Nobody agrees on who
+# says it any more, and a process that still listens may hear of it in time.
 for call in ("MPI_Iallreduce", "MPI_Cancel"):
     Run(2, "--ranks=2", "--gtest_filter=*Agree*", fault=f"{call}:1").expect(
-        f"the last {call} fails", {1, 15}, f"PPConformanceTest: error: {call}: ")
+        f"the last {call} fails", {1, 15}, f"PPConformanceTest: error: {call}: ", times=(1, 2))
 
 # The system's messages have few tags.
 Run(2, "--ranks=8", "--until-fault", fault="MPI_Comm_get_attr:127").expect(

@@ -64,8 +64,7 @@ class Runs:
         """The losses, and the saved parameters' bytes and values."""
         saved, metrics = self.folder / f"{name}.st", self.folder / f"{name}.jsonl"
         done = self.call("pp-run", model, "--quiet", f"--save={saved}", f"--metrics={metrics}",
-                         f"--report={name}.json", f"--trace={name}.trace.json", *arguments,
-                         standin=standin)
+                         *arguments, standin=standin)
         if done.returncode:
             self.expect(name, False, done)
             return None
@@ -84,7 +83,8 @@ class Runs:
     def check_training(self, path):
         model = pathlib.Path(path).name
         cpu = self.train("cpu", path, "--device=cpu", *FEW)
-        first = self.train("cuda", path, "--device=cuda", *FEW)
+        traced = ["--report=cuda.json", "--trace=cuda.trace.json"]  # so that nothing is recorded
+        first = self.train("cuda", path, "--device=cuda", *traced, *FEW)
         if not cpu or not first:
             return
         worst = max(abs(a - b) for name in cpu[2] for a, b in zip(cpu[2][name], first[2][name]))
@@ -95,11 +95,31 @@ class Runs:
         if device != "cuda (emulated)":
             self.errors.append(f"{model}: expects a GPU that is played, got '{device}'")
         for seed in range(1, SEEDS):
-            other = self.train("cuda", path, "--device=cuda", *FEW, standin=f"seed {seed}\n")
+            graph = "on" if seed % 2 else "off"
+            other = self.train("other", path, "--device=cuda", f"--graph={graph}", *FEW,
+                               standin=f"seed {seed}\n")
             if other and other[:2] != first[:2]:
-                self.errors.append(f"{model}: expects the bits of seed 0 from seed {seed}")
+                self.errors.append(f"{model}: expects the bits of seed 0 from seed {seed}, "
+                                   f"--graph={graph}")
+        self.check_trace(model)
         done = self.call("pp-run", path, "--device=cuda", "--verify", *FEW)
         self.expect(f"{model} --verify", done.returncode == 0, done)
+
+    def check_trace(self, model):
+        """What runs in one stream does not overlap, and the step has what its kernels took."""
+        events = json.loads((self.folder / "cuda.trace.json").read_text())["traceEvents"]
+        tracks = {}
+        for event in events:
+            if event["ph"] == "X":
+                tracks.setdefault((event["pid"], event["tid"]), []).append(
+                    (event["ts"], event["ts"] + event["dur"]))
+        if not any(end > begin for spans in tracks.values() for begin, end in spans):
+            self.errors.append(f"{model}: expects times in the trace, got none")
+        for track, spans in tracks.items():
+            spans.sort()
+            if any(one[1] > other[0] + 0.01 for one, other in zip(spans, spans[1:])):
+                self.errors.append(f"{model}: expects a stream's commands one after the other in "
+                                   f"the trace, got others in {track}")
 
     def check_images(self):
         """Each device takes its own of several images."""
@@ -128,6 +148,8 @@ class Runs:
     def check_refusals(self):
         model = str(MODELS / "table.mlir")
         self.refuse("no GPU", 15, "expects a GPU of NVIDIA", model, standin="devices 0\n")
+        self.refuse("a recording for a trace", 2, "--trace|--graph=off", model, "--graph=on",
+                    "--trace=t.json")
         self.refuse("an old driver", 15, "CUDA 12.0|11.8", model, standin="version 11080\n")
         self.refuse("little memory", 4, "arenas of at most|free|smaller model or batch", model,
                     standin="memory 4096\n")

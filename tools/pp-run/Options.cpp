@@ -189,6 +189,15 @@ const Option options[] = {
        o.launcher = v;
        return v == "threads" || v == "mpi" ? nullptr : "threads or mpi";
      }},
+    {"graph", "on|off",
+     "whether a GPU records the first step and plays it from then on, which "
+     "costs less of the processor's time (default: on, but with --trace or "
+     "--report off, since what is played has no times of instructions)",
+     [](std::string_view v, Options &o) {
+       o.graph = v == "on";
+       return v == "on" || v == "off" ? nullptr : "on or off";
+     },
+     needsRun},
     {"hang-timeout", "SECONDS",
      "without progress for so long, end and say who waits for whom (default "
      "30); 0 waits forever",
@@ -269,6 +278,13 @@ Status checkTogether(const Options &result,
       if ((option.needs & needsRun) && seen.count(option.name))
         return usageError("'--dry-run' runs nothing and so cannot obey '--" +
                           std::string(option.name) + "', got both");
+  if (result.graph && result.device != "cuda")
+    return usageError("'--graph' expects '--device=cuda', whose steps can be "
+                      "recorded, got " +
+                      result.device);
+  if (result.graph.value_or(false) && !result.trace.empty())
+    return usageError("'--trace' expects '--graph=off', for what is played "
+                      "has no times of instructions, got on");
   if (result.device != "null")
     return {};
   if (result.dryRun)

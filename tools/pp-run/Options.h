@@ -36,6 +36,8 @@ struct Options {
   /// What the ranks are: `threads`, or `mpi` for processes; empty: `mpi` where
   /// mpirun started several.
   std::string launcher;
+  /// Whether a GPU plays what it has recorded of a step.
+  std::optional<bool> graph;
   uint64_t hangTimeoutSeconds = 30; ///< 0: none
   bool verify = false;
   /// Tell what a run would need, and make none.

@@ -127,6 +127,9 @@ pp::run::startSession(const Compiled &program, const Start &start) {
   sessionOptions.leads = start.leads;
   sessionOptions.hangTimeoutSeconds = double(start.options.hangTimeoutSeconds);
   sessionOptions.isInterrupted = interrupted;
+  const Options &its = start.options;
+  sessionOptions.graph =
+      its.graph.value_or(its.trace.empty() && its.report.empty());
   const auto agree = [&](const Status &mine) {
     return start.world && !start.leads
                ? start.world->agree(mine, /*interrupted=*/false).first

@@ -1,0 +1,142 @@
+//===- CommandsTest.cpp - what streams are told, and who waits for whom ---===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Of pipelines of many shapes, for one rank of a device and for all of them:
+// the order of streams and events together holds all that the programs ask for,
+// and no event could be left out.
+//
+//===----------------------------------------------------------------------===//
+#include "engine/enqueued/Commands.h"
+#include "Pipelines.h"
+#include "pprt/Meetings.h"
+#include "pprt/Program.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+using namespace pprt;
+using namespace pprt::test;
+using enqueued::Command;
+using enqueued::Commands;
+
+namespace {
+
+using Set = std::vector<bool>;
+
+/// By command, those that have ended before it begins; without what `stream`,
+/// at `without`, waits for, if that is one.
+std::vector<Set> ancestorsOf(const Commands &commands, uint32_t at = 0,
+                             uint32_t without = 0) {
+  const size_t count = commands.list.size();
+  std::vector<Set> result(count, Set(count));
+  std::map<uint32_t, uint32_t> last;
+  for (uint32_t c = 0; c < count; ++c) {
+    std::vector<uint32_t> direct;
+    for (uint32_t other : commands.list[c].waits)
+      if (c != at || other != without)
+        direct.push_back(other);
+    if (const auto found = last.find(commands.list[c].stream);
+        found != last.end())
+      direct.push_back(found->second);
+    for (uint32_t other : direct) {
+      result[c][other] = true;
+      for (size_t i = 0; i < count; ++i)
+        result[c][i] = result[c][i] || result[other][i];
+    }
+    last[commands.list[c].stream] = c;
+  }
+  return result;
+}
+
+/// What programs ask for: pairs of commands, the first before the second.
+std::vector<std::pair<uint32_t, uint32_t>> ordersOf(const Ranks &ranks,
+                                                    RankRange range,
+                                                    Section section,
+                                                    const Commands &commands) {
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> commandOf;
+  for (uint32_t c = 0; c < commands.list.size(); ++c)
+    for (const InstructionRef &part : commands.list[c].parts)
+      EXPECT_TRUE(commandOf.insert({{part.rank, part.index}, c}).second);
+  std::vector<std::pair<uint32_t, uint32_t>> result;
+  const uint32_t end = uint32_t(commands.list.size()) - 1;
+  for (uint32_t rank = range.begin; rank < range.end; ++rank) {
+    std::map<uint32_t, std::vector<uint32_t>> queues;
+    const InstructionList &list = instructionsOf(ranks.program(rank), section);
+    for (uint32_t i = 0; i < list.size(); ++i)
+      queues[list[i]->queue].push_back(i);
+    for (uint32_t i = 0; i < list.size(); ++i) {
+      const uint32_t mine = commandOf.at({rank, i});
+      result.emplace_back(0, mine);
+      result.emplace_back(mine, end);
+      for (const ppx::Wait &wait : list[i]->waits)
+        for (uint32_t k = 0; k < wait.count(); ++k)
+          result.emplace_back(commandOf.at({rank, queues[wait.queue()][k]}),
+                              mine);
+      for (uint32_t other : queues[list[i]->queue])
+        if (other < i)
+          result.emplace_back(commandOf.at({rank, other}), mine);
+    }
+  }
+  return result;
+}
+
+void check(const Ranks &ranks, RankRange range, Section section) {
+  const Commands commands(ranks, range, section);
+  const std::vector<Set> ancestors = ancestorsOf(commands);
+  const auto orders = ordersOf(ranks, range, section, commands);
+  for (const auto &[first, second] : orders)
+    ASSERT_TRUE(ancestors[second][first]) << first << " before " << second;
+  Set isAwaited(commands.list.size());
+  for (uint32_t c = 0; c < commands.list.size(); ++c)
+    for (uint32_t other : commands.list[c].waits) {
+      isAwaited[other] = true;
+      const std::vector<Set> fewer = ancestorsOf(commands, c, other);
+      ASSERT_FALSE(fewer[c][other])
+          << c << " need not wait for " << other << " by an event";
+    }
+  for (uint32_t c = 0; c < commands.list.size(); ++c) {
+    EXPECT_EQ(commands.list[c].isAwaited, isAwaited[c]);
+    EXPECT_LT(commands.list[c].stream, commands.streamCount);
+  }
+}
+
+TEST(Commands, HoldTheOrderAndNoMoreEventsThanThatTakes) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const ppx::ArtifactT artifact = makePipeline(randomShape(random));
+    const Expected<Mesh> mesh = Mesh::create(artifact.axes);
+    const Ranks ranks(artifact, *mesh);
+    for (Section section : kSections)
+      ASSERT_NO_FATAL_FAILURE(check(ranks, {0, 1}, section));
+    if (mesh->worldSize() <= 4)
+      for (Section section : kSections)
+        ASSERT_NO_FATAL_FAILURE(check(ranks, {0, mesh->worldSize()}, section));
+  }
+}
+
+/// Instructions that meet are one command, told once for all members.
+TEST(Commands, TellsAMeetingOnce) {
+  PipelineShape shape;
+  shape.replicas = 2;
+  shape.stages = 1;
+  const ppx::ArtifactT artifact = makePipeline(shape);
+  const Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  const Ranks ranks(artifact, *mesh);
+  const Commands commands(ranks, {0, 2}, Section::body);
+  bool isThere = false;
+  for (const Command &command : commands.list) {
+    if (command.parts.size() < 2)
+      continue;
+    isThere = true;
+    for (const InstructionRef &part : command.parts)
+      EXPECT_EQ(ranks.instruction(part).opcode, ppx::Opcode_collective);
+  }
+  EXPECT_TRUE(isThere);
+  EXPECT_TRUE(commands.list.front().parts.empty());
+  EXPECT_TRUE(commands.list.back().parts.empty());
+}
+
+} // namespace

@@ -252,6 +252,7 @@ private:
   };
   std::map<std::thread::id, Thread> threads;
   uint64_t changes = 0;
+  bool hasAborted = false;
   bool isOver = false; ///< nothing can change any more, and somebody knows
   std::condition_variable_any changed;
 };

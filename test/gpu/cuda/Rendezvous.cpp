@@ -55,8 +55,11 @@ public:
            });
   }
 
-  /// Those that can never end.
+  /// Those that can never end. None once something was aborted: then others
+  /// will be, and nobody knows when.
   std::set<const Operation *> findStuck() {
+    if (machine.hasAborted)
+      return {};
     std::vector<const Operation *> open;
     for (const auto &stream : machine.queues)
       for (const OperationPtr &operation : stream->queue)
@@ -286,6 +289,7 @@ OperationPtr Machine::findMissing(const OperationPtr &operation,
 }
 
 void Machine::abort(const void *lane) {
+  hasAborted = true;
   for (Device &device : devices) {
     device.lastOf.erase(lane);
     for (const OperationPtr &operation : device.attending)

@@ -112,9 +112,9 @@ void nccl::destroy(Comm *comm) {
 }
 
 ncclResult_t nccl::checkReady(const Comm *comm) {
-  return !comm || comm->isFinalized || comm->state == ncclInProgress
-             ? ncclInvalidArgument
-             : comm->state;
+  if (!comm || comm->isFinalized || comm->state == ncclInProgress)
+    return ncclInvalidArgument;
+  return comm->broken != ncclSuccess ? comm->broken : comm->state;
 }
 
 /// While others are to come: that nobody has gone.
@@ -304,7 +304,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *result) {
   } else {
     host()->isBusy(comm); // a device works while nobody asks
   }
-  *result = comm->state;
+  *result = comm->broken != ncclSuccess ? comm->broken : comm->state;
   return ncclSuccess;
 }
 

@@ -184,8 +184,8 @@ void nccl::launch(Comm &comm, Group::Launch launch) {
       result.parts.push_back(join(*its, task, errors));
     if (launch.late != 0)
       result.onBegin = [handle, late = launch.late] {
-        if (Comm *broken = find(handle))
-          broken->state = ncclResult_t(late);
+        if (Comm *comm = find(handle))
+          comm->broken = ncclResult_t(late);
       };
     return result;
   };
@@ -247,6 +247,8 @@ static ncclResult_t start(Group::Launch &launch) {
   Comm *comm = find(launch.comm);
   if (!comm)
     return ncclInvalidArgument;
+  if (comm->broken != ncclSuccess)
+    return comm->broken;
   const uint64_t seed = host()->seed();
   if (seed == 1 || (seed > 1 && host()->draw(2) == 0)) {
     nccl::launch(*comm, std::move(launch));

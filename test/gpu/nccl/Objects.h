@@ -68,7 +68,8 @@ struct Clique {
 struct Comm {
   std::shared_ptr<Clique> clique;
   int rank = 0, device = 0;
-  ncclResult_t state = ncclSuccess; ///< what ncclCommGetAsyncError says
+  ncclResult_t state = ncclSuccess;  ///< what ncclCommGetAsyncError says
+  ncclResult_t broken = ncclSuccess; ///< what it says for good, if it failed
   /// What is in progress: ncclInProgress until it has ended.
   std::function<ncclResult_t()> pending;
   std::string awaited;   ///< in words

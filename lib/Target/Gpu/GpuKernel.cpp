@@ -15,6 +15,7 @@
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Values.h"
 #include "pp/Target/KernelCompiler.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
 using namespace pp;
@@ -32,6 +33,8 @@ struct Form {
   bool hasManyElements = false;
   /// Lanes that reduce together; else each thread has a run of every result.
   bool hasRows = false;
+  /// Of each result, which others it shares tensors with.
+  SmallVector<unsigned> apart;
   RowParts parts;
   RowMapping rows;
   LaunchShape launch;
@@ -62,6 +65,35 @@ static int64_t chooseWidth(func::FuncOp kernel) {
   return kVectorBytes / (number > kVectorBytes ? any : number);
 }
 
+/// Results that read a tensor alike have a number in common, and so have those
+/// that read none, but scalars.
+static SmallVector<unsigned> findApart(func::FuncOp kernel) {
+  Block &body = kernel.getBody().front();
+  llvm::EquivalenceClasses<Value> classes;
+  DenseMap<Value, Value> argumentOf; // one that a value is computed from
+  for (BlockArgument argument : body.getArguments())
+    if (ranked(argument).getNumElements() > 1) {
+      argumentOf[argument] = argument;
+      classes.insert(argument);
+    }
+  for (Operation &op : body.without_terminator())
+    for (Value operand : op.getOperands())
+      if (Value from = argumentOf.lookup(operand))
+        classes.unionSets(
+            argumentOf.try_emplace(op.getResult(0), from).first->second, from);
+  SmallVector<Value> leaders;
+  SmallVector<unsigned> numbers;
+  for (Value result : body.getTerminator()->getOperands()) {
+    Value from = argumentOf.lookup(result);
+    Value leader = from ? classes.getLeaderValue(from) : Value();
+    auto found = llvm::find(leaders, leader);
+    numbers.push_back(found - leaders.begin());
+    if (found == leaders.end())
+      leaders.push_back(leader);
+  }
+  return numbers;
+}
+
 static FailureOr<Form> chooseForm(func::FuncOp kernel) {
   auto parts = findRowParts(kernel);
   if (failed(parts))
@@ -87,6 +119,7 @@ static FailureOr<Form> chooseForm(func::FuncOp kernel) {
         std::min<int64_t>(kFlatBlock, llvm::alignTo(runs, kWarp));
     form.launch.grid = llvm::divideCeil(runs, form.launch.block);
   }
+  form.apart = findApart(kernel);
   form.parts = std::move(*parts);
   return form;
 }
@@ -175,19 +208,19 @@ func::FuncOp GpuKernel::addFunction(StringRef name) {
 
 /// Each thread a run of every result; longer results take more threads.
 void GpuKernel::buildFlat(Elements &e) {
-  std::map<int64_t, SmallVector<Destination>> bySize;
+  std::map<std::pair<int64_t, unsigned>, SmallVector<Destination>> groups;
   const int64_t width = e.getWidth();
-  for (const Destination &destination : destinations)
+  for (auto [index, destination] : llvm::enumerate(destinations))
     if (int64_t size = ranked(destination.result).getNumElements())
-      bySize[size].push_back(destination);
+      groups[{size, form.apart[index]}].push_back(destination);
   const LaunchShape &launch = form.launch;
   Index thread =
             e.indices.known(readRegister<NVVM::ThreadIdXOp>(), launch.block),
         block = e.indices.known(readRegister<NVVM::BlockIdXOp>(), launch.grid);
   Index run = e.indices.add(e.indices.multiply(block, launch.block), thread);
   Index first = e.indices.multiply(run, width);
-  for (auto &entry : bySize) {
-    const int64_t size = entry.first;
+  for (auto &entry : groups) {
+    const int64_t size = entry.first.first;
     ArrayRef<Destination> group = entry.second;
     auto store = [&](bool isRun, const Index &start, int64_t count) {
       for (int64_t number = 0; number < count; ++number) {
@@ -244,8 +277,9 @@ LogicalResult GpuKernel::buildBody(Elements &elements) {
                      readRegister<NVVM::BlockIdXOp>(),
                      readRegister<NVVM::ThreadIdXOp>(), destinations);
   auto areTogether = [&](unsigned left, unsigned right) {
-    return ranked(destinations[left].result).getNumElements() ==
-           ranked(destinations[right].result).getNumElements();
+    return form.apart[left] == form.apart[right] &&
+           ranked(destinations[left].result).getNumElements() ==
+               ranked(destinations[right].result).getNumElements();
   };
   if (failed(verifyInPlace(kernel, [](Value) { return false; }, areTogether)))
     return failure();

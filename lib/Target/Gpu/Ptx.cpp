@@ -191,6 +191,12 @@ FailureOr<std::string> pp::gpu::compileToPtx(func::FuncOp kernel,
                  builder.getUnitAttr());
   entry->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                  builder.getDenseI32ArrayAttr({int32_t(launch->block), 1, 1}));
+  // So many threads of a multiprocessor as leave 128 registers to each. Left to
+  // itself, ptxas would rather spill some than have fewer threads.
+  constexpr int64_t kThreads = 512;
+  entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                 builder.getI32IntegerAttr(
+                     int32_t(std::max<int64_t>(kThreads / launch->block, 1))));
 
   std::string error;
   std::unique_ptr<llvm::TargetMachine> machine =

@@ -5,8 +5,8 @@
 // In: functions and fragments of graph ops on local shapes. Out: the same with
 // a pp.launch per kernel; a kernel is a private function whose body says what
 // it computes. FormContractions.cpp makes the library calls, KernelClusters.cpp
-// decides which of the other ops share a kernel; this file orders and outlines
-// the clusters.
+// and ClustersBeside.cpp decide which of the other ops share a kernel; this
+// file orders and outlines the clusters.
 //
 //===----------------------------------------------------------------------===//
 #include "FormContractions.h"
@@ -257,6 +257,7 @@ void BlockRewriter::launch(Step &step, ArrayRef<int64_t> inplacePairs) {
 
 void BlockRewriter::run() {
   clusters.clusterOps();
+  clusters.joinBeside();
   clusters.recomputeCheapOps();
   clusters.finish();
   buildSteps();

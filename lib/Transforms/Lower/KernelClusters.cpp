@@ -245,9 +245,8 @@ void KernelClusters::absorb(KernelCluster &into, KernelCluster &from) {
   from.options.clear();
 }
 
-/// Every pair of ways to divide `a` and `b`, as one.
-static SmallVector<RowOption> combine(ArrayRef<RowOption> a,
-                                      ArrayRef<RowOption> b) {
+SmallVector<RowOption> pp::combine(ArrayRef<RowOption> a,
+                                   ArrayRef<RowOption> b) {
   SmallVector<RowOption> both;
   for (const RowOption &left : a)
     for (const RowOption &right : b) {

@@ -36,8 +36,9 @@ struct RowWishes {
   int64_t leastElements = 128, mostElements = 4096;
   /// So many rows keep all cores busy.
   int64_t rows = 8;
-  /// Columns of a block in a reduction over rows, where there are few.
-  int64_t leastColumns = 16;
+  /// Columns of a block in a reduction over rows, where there are few, and what
+  /// divides them if it can.
+  int64_t leastColumns = 16, columnFactor = 1;
   /// Neighbours in memory that are had at once, in bytes.
   int64_t leastRunBytes = 1;
 
@@ -45,7 +46,7 @@ struct RowWishes {
   /// Lanes that keep a row in registers, on more than a hundred cores that
   /// read sectors of 32 bytes.
   static RowWishes ofGpus() {
-    return {1 << 10, 16 << 10, 32, 1024, 1024, 8, 32};
+    return {1 << 10, 16 << 10, 32, 1024, 1024, 8, 4, 32};
   }
 };
 
@@ -93,6 +94,9 @@ public:
 
   /// Puts every op that is not free into a cluster.
   void clusterOps();
+  /// Has clusters that need nothing of each other share kernels, for targets
+  /// that keep no rows (ClustersBeside.cpp).
+  void joinBeside();
   /// Clones cheap ops into the clusters that read them where this saves
   /// traffic.
   void recomputeCheapOps();
@@ -116,6 +120,10 @@ private:
   void forEachReader(mlir::Operation *op,
                      llvm::function_ref<void(mlir::Operation *)> visit) const;
   bool comesBack(llvm::ArrayRef<KernelCluster *> merged, mlir::Operation *op);
+  bool isLeaf(const KernelCluster &cluster) const;
+  bool reaches(const KernelCluster &from, const KernelCluster &to) const;
+  unsigned countBetween(const KernelCluster &first,
+                        const KernelCluster &second) const;
   bool recomputeInto(KernelCluster &cluster, mlir::Value input);
   llvm::SetVector<mlir::Value> inputsOf(const KernelCluster &cluster) const;
   bool isStored(mlir::Value value, const KernelCluster &except) const;
@@ -141,6 +149,10 @@ std::optional<RowLayout> extendOption(const RowOption &option,
                                       mlir::Operation *op, const FreeOps &free,
                                       const RowWishes &wishes,
                                       int64_t others = 0);
+
+/// Every pair of ways to divide `a` and `b`, as one.
+llvm::SmallVector<RowOption> combine(llvm::ArrayRef<RowOption> a,
+                                     llvm::ArrayRef<RowOption> b);
 
 /// How many elements `op` reads and computes.
 int64_t countElements(mlir::Operation *op);

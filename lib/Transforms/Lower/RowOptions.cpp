@@ -21,11 +21,14 @@ constexpr int64_t kRowElements = 1024;
 /// Columns of a block in a reduction over rows: four cache lines of f32.
 constexpr int64_t kColumnBlock = 64;
 
-/// Largest divisor of `size` that is at most `limit`.
-int64_t largestDivisor(int64_t size, int64_t limit) {
-  for (int64_t divisor = std::min(size, limit); divisor > 1; --divisor)
-    if (size % divisor == 0)
-      return divisor;
+/// Largest divisor of `size` that is at most `limit`, and a multiple of
+/// `factor` if there is such a one.
+int64_t largestDivisor(int64_t size, int64_t limit, int64_t factor = 1) {
+  for (int64_t step : {factor, int64_t(1)})
+    for (int64_t divisor = std::min(size, limit) / step * step; divisor > 1;
+         divisor -= step)
+      if (size % divisor == 0)
+        return divisor;
   return 1;
 }
 
@@ -49,16 +52,17 @@ RowOption prefixOption(Value value, int64_t count, int64_t tile) {
 }
 
 /// A cut of the shape after which about `limit` elements remain.
-RowOption balancedOption(Value value, int64_t limit) {
+RowOption balancedOption(Value value, int64_t limit, int64_t factor = 1) {
   ArrayRef<int64_t> shape = ranked(value).getShape();
   int64_t inner = 1, dim = ranked(value).getRank();
   while (dim > 0 && inner * shape[dim - 1] <= limit)
     inner *= shape[--dim];
   if (dim == 0)
     return prefixOption(value, 0, shape.empty() ? 1 : shape[0]);
-  return prefixOption(
-      value, dim - 1,
-      largestDivisor(shape[dim - 1], std::max<int64_t>(limit / inner, 1)));
+  return prefixOption(value, dim - 1,
+                      largestDivisor(shape[dim - 1],
+                                     std::max<int64_t>(limit / inner, 1),
+                                     factor));
 }
 
 bool isElementwise(Operation *op) {
@@ -178,7 +182,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
   add(balancedOption(result, isa<ReduceOp, ScatterAddOp>(op) ? kColumnBlock
                                                              : kRowElements));
   if (isa<ReduceOp>(op))
-    add(balancedOption(result, wishes.leastColumns));
+    add(balancedOption(result, wishes.leastColumns, wishes.columnFactor));
   if (isa<ScatterAddOp>(
           op)) // rows of a table cannot be divided, its columns can
     for (int64_t dim = 0; dim < ranked(result).getRank(); ++dim) {

@@ -1,0 +1,167 @@
+//===- ClustersBeside.cpp - kernels that need nothing of each other -------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A launch on a GPU costs as much as a small kernel computes. So what no other
+// kernel waits for (updates of parameters, sums of gradients) shares launches:
+// ops that are near each other in the block and wait for the same collective,
+// so that nothing lives or waits longer for it.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelClusters.h"
+#include "pp/IR/Model.h"
+
+using namespace mlir;
+using namespace pp;
+
+/// Of each form in one launch: elementwise tensors, and sums of rows, which all
+/// have a room of their own.
+static constexpr unsigned kMostTensors = 16, kMostSums = 4;
+/// Kernels between two that are near. What one reads waits for the other.
+static constexpr unsigned kMostBetween = 4;
+
+namespace {
+
+/// A group that is still added to.
+struct Group {
+  KernelCluster *cluster;
+  Operation *waitsFor;
+  bool isFlat;
+  unsigned size = 1;
+};
+
+} // namespace
+
+/// Whether each element is computed by itself.
+static bool isFlat(const KernelCluster &cluster) {
+  return llvm::none_of(
+      cluster.ops, [](Operation *op) { return isa<ReduceOp, ArgmaxOp>(op); });
+}
+
+/// One row of everything: elements are not divided into rows at all.
+static RowOption undivided(const KernelCluster &cluster) {
+  RowOption option;
+  for (Operation *op : cluster.ops)
+    option.layouts[op->getResult(0)] =
+        wholeLayout(cast<RankedTensorType>(op->getResult(0).getType()));
+  return option;
+}
+
+/// Whether nothing of it is read by a kernel.
+bool KernelClusters::isLeaf(const KernelCluster &cluster) const {
+  bool isRead = false;
+  for (Operation *op : cluster.ops)
+    forEachReader(op, [&](Operation *reader) {
+      isRead |= !cluster.ops.contains(reader) &&
+                (isKernelOp(reader) || isa<LaunchOp>(reader));
+    });
+  return !isRead;
+}
+
+/// Whether `to` has to wait for `from`, by reads or by the order of ops.
+bool KernelClusters::reaches(const KernelCluster &from,
+                             const KernelCluster &to) const {
+  SmallVector<Operation *> work(from.ops.begin(), from.ops.end());
+  DenseSet<Operation *> visited(from.ops.begin(), from.ops.end());
+  while (!work.empty()) {
+    Operation *next = work.pop_back_val();
+    bool isFound = false;
+    auto visit = [&](Operation *op) {
+      KernelCluster *cluster = owner.lookup(op);
+      isFound |= cluster == &to;
+      ArrayRef<Operation *> all =
+          cluster ? cluster->ops.getArrayRef() : ArrayRef<Operation *>(op);
+      for (Operation *member : all)
+        if (visited.insert(member).second)
+          work.push_back(member);
+    };
+    forEachReader(next, visit);
+    if (Operation *after = nextOf.lookup(next))
+      visit(after);
+    if (isFound)
+      return true;
+  }
+  return false;
+}
+
+/// How many kernels stand between two, the first of which ends before the other
+/// does; no more than one too many is counted.
+unsigned KernelClusters::countBetween(const KernelCluster &first,
+                                      const KernelCluster &second) const {
+  llvm::SmallPtrSet<void *, 8> between;
+  for (Operation *op = first.ops.back()->getNextNode();
+       op && op != second.ops.back() && between.size() <= kMostBetween;
+       op = op->getNextNode()) {
+    KernelCluster *cluster = owner.lookup(op);
+    if (isa<LaunchOp>(op))
+      between.insert(op);
+    else if (cluster && cluster != &second && cluster != &first)
+      between.insert(cluster);
+  }
+  return between.size();
+}
+
+/// Of each op, the last of those it waits for that keep their order.
+static DenseMap<Operation *, Operation *> findWaits(Block &block) {
+  DenseMap<Operation *, Operation *> waits;
+  for (Operation &op : block) {
+    Operation *&last = waits[&op];
+    op.walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        if (!producer || producer->getBlock() != &block)
+          continue;
+        Operation *other =
+            isOrderedOp(producer) ? producer : waits.lookup(producer);
+        if (other && (!last || last->isBeforeInBlock(other)))
+          last = other;
+      }
+    });
+  }
+  return waits;
+}
+
+void KernelClusters::joinBeside() {
+  if (keepsRows)
+    return;
+  DenseMap<Operation *, Operation *> waits = findWaits(block);
+  SmallVector<Group> groups;
+  for (auto &pointer : clusters) {
+    KernelCluster &cluster = *pointer;
+    if (cluster.ops.empty() || cluster.isAlone || !isLeaf(cluster))
+      continue;
+    Group mine{&cluster, nullptr, isFlat(cluster)};
+    for (Operation *op : cluster.ops)
+      if (Operation *last = waits.lookup(op);
+          last && (!mine.waitsFor || mine.waitsFor->isBeforeInBlock(last)))
+        mine.waitsFor = last;
+    auto takes = [&](Group &group) {
+      KernelCluster &other = *group.cluster;
+      if (group.isFlat != mine.isFlat || group.waitsFor != mine.waitsFor ||
+          group.size == (mine.isFlat ? kMostTensors : kMostSums) ||
+          getKind(other.ops.back()) != getKind(cluster.ops.back()) ||
+          !other.ops.back()->isBeforeInBlock(cluster.ops.back()) ||
+          countBetween(other, cluster) > kMostBetween ||
+          reaches(other, cluster) || reaches(cluster, other))
+        return false;
+      SmallVector<RowOption> both;
+      if (!mine.isFlat)
+        both = combine(other.options, cluster.options);
+      llvm::erase_if(both, [&](const RowOption &option) {
+        return option.rows == 1 &&
+               countElements({&other, &cluster}) > wishes.serialElements;
+      });
+      if (both.empty() && !mine.isFlat)
+        return false;
+      absorb(other, cluster);
+      if (mine.isFlat)
+        both = {undivided(other)};
+      other.options = std::move(both);
+      ++group.size;
+      return true;
+    };
+    auto last = llvm::find_if(llvm::reverse(groups), takes);
+    if (last == llvm::reverse(groups).end())
+      groups.push_back(mine);
+  }
+}

@@ -65,6 +65,16 @@ using C = ppx::ContractionT;
 constexpr auto f64 = ppx::ElementType_f64, bf16 = ppx::ElementType_bf16,
                i32 = ppx::ElementType_i32;
 
+ppx::EpilogueT *addEpilogue(C &c, uint64_t rowStride, uint64_t columnStride) {
+  c.epilogues.push_back(std::make_unique<ppx::EpilogueT>());
+  ppx::EpilogueT *epilogue = c.epilogues.back().get();
+  epilogue->parameter = 2;
+  epilogue->view = std::make_unique<ppx::MatrixViewT>();
+  epilogue->view->batch = {0, 0};
+  setStrides(*epilogue->view, rowStride, columnStride);
+  return epilogue;
+}
+
 // clang-format off
 const Row rows[] = {
   {"as it is", [](C &) {}, ""},
@@ -78,10 +88,15 @@ const Row rows[] = {
   {"integers", [](C &c) { c.element = c.out_element = i32; }, "expects f32, f64 or bf16, of which f32 may come, got i32 to i32"},
   // What is computed.
   {"scaled and added", [](C &c) { c.alpha = 0.5; c.accumulate = true; }, ""},
-  {"an epilogue", [](C &c) {
-     c.epilogues.push_back(std::make_unique<ppx::EpilogueT>());
-     c.epilogues[0]->kind = ppx::EpilogueKind_gelu_tanh;
-   }, "expects no epilogue, got gelu_tanh"},
+  {"an activation", [](C &c) { addEpilogue(c, 0, 1)->kind = ppx::EpilogueKind_gelu_tanh; }, "expects no epilogue but one bias, got 1, first gelu_tanh"},
+  {"a bias", [](C &c) { addEpilogue(c, 0, 1); }, ""},
+  {"a bias of columns", [](C &c) { setStrides(*c.out, 1, 5); addEpilogue(c, 1, 0); }, ""},
+  {"two biases", [](C &c) { addEpilogue(c, 0, 1); addEpilogue(c, 0, 1); }, "expects no epilogue but one bias, got 2, first add"},
+  {"a bias in f64", [](C &c) { c.element = c.out_element = f64; addEpilogue(c, 0, 1); }, "expects no epilogue in f64, got add"},
+  {"a bias for each row", [](C &c) { addEpilogue(c, 1, 0); }, "expects a bias, one vector of neighbours along out's, for all, got strides 1 and 0"},
+  {"a residual", [](C &c) { addEpilogue(c, 6, 1); }, "expects a bias, one vector of neighbours along out's, for all, got strides 6 and 1"},
+  {"a bias for each item", [](C &c) { addEpilogue(c, 0, 1)->view->batch = {6, 0}; }, "expects a bias, one vector of neighbours along out's, for all, got strides 0 and 1"},
+  {"steps between biases", [](C &c) { addEpilogue(c, 0, 2); }, "expects a bias, one vector of neighbours along out's, for all, got strides 0 and 2"},
   // Extents.
   {"no rows", [](C &c) { c.m = 0; }, "expects extents of 1 to 2147483647, got m of 0"},
   {"no columns", [](C &c) { c.n = 0; }, "expects extents of 1 to 2147483647, got n of 0"},

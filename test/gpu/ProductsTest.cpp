@@ -208,6 +208,22 @@ TEST_F(Products, ScalesAccumulatesAndMixesTypes) {
         }
 }
 
+TEST_F(Products, AddsABias) {
+  for (const ppx::ElementType element : {f32, bf16, f64})
+    for (const bool accumulate : {false, true})
+      for (Case c : {Case{{2, 2}, 19, 37, 11}, Case{{}, 67, 80, 70}}) {
+        c.element = c.outElement = element;
+        c.alpha = 0.125;
+        c.accumulate = accumulate;
+        c.epilogues = {{ppx::EpilogueKind_add, Layout::broadcastRow}};
+        // In a batch, each item would have its own.
+        const bool isTaken = element != f64 && c.batch.empty();
+        const uint64_t before = control->count("cublasLtMatmul");
+        EXPECT_EQ(check(c), isTaken);
+        EXPECT_EQ(control->count("cublasLtMatmul") - before, uint64_t(isTaken));
+      }
+}
+
 TEST_F(Products, CallsOnceForEachBatchThatHasNoStride) {
   const auto calls = [&](Layout lhs, Layout rhs, Layout out) {
     const uint64_t before = control->count("cublasLtMatmul");

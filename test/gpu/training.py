@@ -80,6 +80,15 @@ class Runs:
                              "--verify")
             self.expect(f"{family} --verify", done.returncode == 0, done)
 
+    def check_biases(self):
+        """Which cublasLt adds in f32 and bf16, not in f64."""
+        for element in "f32", "bf16":
+            name = f"{element}.mlir"
+            self.call("pp-model", *FAMILIES[1].split(), f"--dtype={element}", "-o", name)
+            done = self.call("pp-run", name, "--device=cuda", "--steps=1", "--data=random",
+                             "--verify")
+            self.expect(f"{element} --verify", done.returncode == 0, done)
+
     def check_training(self, path):
         model = pathlib.Path(path).name
         cpu = self.train("cpu", path, "--device=cpu", *FEW)
@@ -167,6 +176,7 @@ def main():
         runs = Runs(pathlib.Path(folder), pathlib.Path(arguments["bin"]).resolve(),
                     pathlib.Path(arguments["stand-ins"]).resolve())
         runs.check_families()
+        runs.check_biases()
         for model in MODELS / "table.mlir", pathlib.Path("gpt.mlir"):
             runs.check_training(str(model))
         runs.check_images()

@@ -151,7 +151,10 @@ void KernelClusters::joinBeside() {
         return option.rows == 1 &&
                countElements({&other, &cluster}) > wishes.serialElements;
       });
-      if (both.empty() && !mine.isFlat)
+      // Neither is divided worse for it.
+      if (!mine.isFlat &&
+          (both.empty() || both.front().rows != other.options.front().rows ||
+           both.front().rows != cluster.options.front().rows))
         return false;
       absorb(other, cluster);
       if (mine.isFlat)

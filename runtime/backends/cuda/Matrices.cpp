@@ -72,6 +72,41 @@ Status verifyTypes(const ppx::ContractionT &c) {
   return {};
 }
 
+/// What cublasLt does to a result in the same call; in f64 it does nothing.
+Status verifyEpilogues(const ppx::ContractionT &c) {
+  if (c.epilogues.empty())
+    return {};
+  const ppx::EpilogueT &first = *c.epilogues.front();
+  if (c.epilogues.size() > 1 || first.kind != ppx::EpilogueKind_add ||
+      !first.view)
+    return refuse("no epilogue but one bias",
+                  std::to_string(c.epilogues.size()) + ", first " +
+                      ppx::EnumNameEpilogueKind(first.kind));
+  if (c.out_element == ppx::ElementType_f64)
+    return refuse("no epilogue in f64", ppx::EnumNameEpilogueKind(first.kind));
+  return {};
+}
+
+/// Of the operand of an epilogue. `isSwapped`: out^T is computed.
+Expected<MatrixProducts::Bias> findBias(const ppx::ContractionT &c,
+                                        bool isSwapped) {
+  const ppx::EpilogueT &epilogue = *c.epilogues.front();
+  const ppx::MatrixViewT &view = *epilogue.view;
+  const uint64_t down = isSwapped ? view.column_stride : view.row_stride,
+                 across = isSwapped ? view.row_stride : view.column_stride,
+                 rows = isSwapped ? c.n : c.m, columns = isSwapped ? c.m : c.n;
+  bool isForAll = view.rows.empty() && view.columns.empty() &&
+                  view.windows.empty() && view.batch.size() == c.batch.size() &&
+                  (columns == 1 || across == 0) && (rows == 1 || down == 1);
+  for (size_t i = 0; isForAll && i < c.batch.size(); ++i)
+    isForAll = c.batch[i] == 1 || view.batch[i] == 0;
+  if (!isForAll)
+    return refuse("a bias, one vector of neighbours along out's, for all",
+                  "strides " + std::to_string(view.row_stride) + " and " +
+                      std::to_string(view.column_stride));
+  return MatrixProducts::Bias{epilogue.parameter, view.offset};
+}
+
 Status verifyExtents(const ppx::ContractionT &c) {
   std::vector<std::pair<const char *, uint64_t>> extents = {
       {"m", c.m}, {"n", c.n}, {"k", c.k}};
@@ -145,9 +180,8 @@ cuda::findProducts(const ppx::ContractionT &contraction) {
   const Sides lhs = {c.lhs.get(), c.m, c.k}, rhs = {c.rhs.get(), c.k, c.n},
               out = {c.out.get(), c.m, c.n};
   Status status = verifyTypes(c);
-  if (status.ok() && !c.epilogues.empty())
-    status = refuse("no epilogue",
-                    ppx::EnumNameEpilogueKind(c.epilogues.front()->kind));
+  if (status.ok())
+    status = verifyEpilogues(c);
   if (status.ok())
     status = verifyExtents(c);
   for (const auto &[name, sides] :
@@ -163,6 +197,13 @@ cuda::findProducts(const ppx::ContractionT &contraction) {
   result.out = result.isSwapped ? out.inRows() : out.inColumns();
   result.left = (result.isSwapped ? rhs : lhs).factor(result.isSwapped);
   result.right = (result.isSwapped ? lhs : rhs).factor(result.isSwapped);
+
+  if (!c.epilogues.empty()) {
+    Expected<MatrixProducts::Bias> bias = findBias(c, result.isSwapped);
+    if (!bias)
+      return bias.status();
+    result.bias = *bias;
+  }
 
   std::vector<Loop> loops = findLoops(c);
   const size_t left = result.isSwapped ? 1 : 0, right = 1 - left;

@@ -11,7 +11,7 @@
 // rows, its transpose has columns: out^T = rhs^T lhs^T, and no byte is moved.
 // Of the dimensions of a batch those that follow each other in all three
 // operands become one; the longest of what is left is the batch of a call, the
-// others are calls of their own.
+// others are calls of their own. Of what may be added, cublasLt takes a bias.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_MATRICES_H
@@ -20,6 +20,7 @@
 #include "pprt/Ppx.h"
 #include "pprt/Status.h"
 
+#include <optional>
 #include <vector>
 
 namespace pprt::cuda {
@@ -43,6 +44,13 @@ struct MatrixProducts {
     uint64_t left = 0, right = 0, out = 0;
   };
   std::vector<Call> calls;
+
+  /// A vector as long as out's columns, added to each of them.
+  struct Bias {
+    uint32_t parameter = 0;
+    uint64_t offset = 0;
+  };
+  std::optional<Bias> bias;
 };
 
 /// Fails (badArtifact) with what was expected if it cannot be had so.

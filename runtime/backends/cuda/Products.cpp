@@ -115,6 +115,11 @@ Status Product::describe() {
     PP_TRY_BLAS(*library, cublasLtMatmulDescSetAttribute, made, attribute,
                 &value, sizeof(value));
   }
+  if (products.bias) {
+    const uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    PP_TRY_BLAS(*library, cublasLtMatmulDescSetAttribute, made,
+                CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
+  }
   Status status = describe(left, element, products.left);
   if (status.ok())
     status = describe(right, element, products.right);
@@ -197,6 +202,15 @@ Status Product::run(CUstream stream,
   const uint32_t first = products.isSwapped ? 1 : 0;
   void *workspace =
       workspaceBytes == 0 ? nullptr : place(outParameter + 1, 0, outElement);
+  // The descriptor is everybody's, and where the bias lies, each launch's.
+  std::unique_lock<std::mutex> lock(biasMutex, std::defer_lock);
+  if (products.bias) {
+    lock.lock();
+    const void *bias =
+        place(products.bias->parameter, products.bias->offset, outElement);
+    PP_TRY_BLAS(*library, cublasLtMatmulDescSetAttribute, operation.get(),
+                CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+  }
   for (const MatrixProducts::Call &call : products.calls) {
     void *result = place(outParameter, call.out, outElement);
     PP_TRY_BLAS(*library, cublasLtMatmul, library->handle, operation.get(),

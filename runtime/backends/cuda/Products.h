@@ -16,6 +16,8 @@
 #include "Gpu.h"
 #include "Matrices.h"
 
+#include <mutex>
+
 namespace pprt::cuda {
 
 /// cublasLt on one GPU.
@@ -73,6 +75,7 @@ private:
 
   Descriptor<cublasLtMatmulDescOpaque_t> operation;
   Layout left, right, out;
+  mutable std::mutex biasMutex;
   cublasLtMatmulAlgo_t algorithm = {};
 };
 

@@ -117,10 +117,8 @@ PP_ROUNDED(rd)
 #undef PP_TO_INTEGERS
 #undef PP_TO_INTEGER
 
-    // Bits.
-    inline int __clz(int x) {
-  return x ? __builtin_clz(x) : 32;
-}
+// Bits.
+inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }
 inline int __clzll(long long x) { return x ? __builtin_clzll(x) : 64; }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
@@ -259,6 +257,8 @@ template <typename T> std::enable_if_t<std::is_integral_v<T>, T> min(T a, T b) {
 template <typename T> std::enable_if_t<std::is_integral_v<T>, T> max(T a, T b) {
   return a < b ? b : a;
 }
+
+inline void __trap() { std::abort(); }
 
 // Approximate in their own instruction.
 inline float __expf(float x) { return float(std::exp(double(x))); }

@@ -128,7 +128,7 @@ std::string differences(const Case &kernel, const Buffers &buffers,
         isWritten &= found.written[byte] != std::byte(0) ||
                      expected[index][byte] == argument.bytes[byte];
       if (difference.empty() && !isWritten)
-        difference = "found bytes that come from none that were written";
+        difference = "found bytes that nobody wrote";
       if (!difference.empty() && count++ < kShown)
         text << "argument " << index << ", element " << at / size << ": "
              << difference << "\n";
@@ -137,6 +137,14 @@ std::string differences(const Case &kernel, const Buffers &buffers,
   if (count > kShown)
     text << count << " elements in all\n";
   return text.str();
+}
+
+/// Of a kernel that ran to its end: whether all of its results are results.
+std::string unwrittenOf(const Case &kernel, const Buffers &buffers) {
+  for (const std::byte written : buffers.buffers.front().written)
+    if (written == std::byte(0))
+      return "found bytes that nobody wrote";
+  return "";
 }
 
 /// What one compiler made of all sources.
@@ -179,6 +187,8 @@ public:
       Buffers buffers(kernel);
       error = runOnExecutor(kernel, *module, seed, buffers);
       if (!kernel.fault.empty()) {
+        if (error.empty())
+          error = unwrittenOf(kernel, buffers);
         EXPECT_NE(error.find(kernel.fault), std::string::npos)
             << "expected: " << kernel.fault << "\nfound: " << error;
         continue;

@@ -195,6 +195,21 @@ KERNEL(shared_by_warp, launch(2, 64), (out<s32>(128), in<s32>(128)),
   __syncwarp();
   results[at] = row[i ^ 1];
 }
+/// From one to the next who meets it, never all at once.
+KERNEL(shared_by_parts_of_a_warp, launch(1, 32), (out<s32>(32), in<s32>(32)),
+       (s32 * results, const s32 *as)) {
+  __shared__ s32 row[32];
+  const int i = threadIdx.x;
+  row[i] = as[i];
+  if (i < 16)
+    __syncwarp(0x0000FFFF);
+  s32 sum = i < 16 ? row[i ^ 15] : 0;
+  __syncwarp(i % 2 ? 0xAAAAAAAA : 0x55555555);
+  sum += row[i % 16 / 2 * 2 + i % 2];
+  if (i >= 16)
+    sum -= row[(i & 1) == 0 ? i % 16 + 1 : i % 16 - 1];
+  results[i] = sum;
+}
 /// Rounds of a game of life, in two fields of shared memory.
 KERNEL(life, launch(1, {16, 16}), (out<u8>(256), in<u8>(256)), (u8 * results, const u8 *as)) {
   __shared__ u8 field[2][16][16];

@@ -23,7 +23,8 @@ Block::Block(const Program &program, const Function &function,
   unknowns.resize(registers.size());
   places.resize(threads);
   states.resize(threads);
-  warpEpochs.resize((threads + kWarp - 1) / kWarp);
+  warpTimes.resize((threads + kWarp - 1) / kWarp);
+  warpHeard.resize(warpTimes.size() * kWarp * kWarp);
   carries.resize(threads);
   isActive.resize(threads);
   shared.resize(function.sharedBytes + launch.dynamicSharedBytes);
@@ -38,7 +39,8 @@ void Block::reset(uint32_t newNumber) {
   std::fill(unknowns.begin(), unknowns.end(), 0xFF);
   std::fill(places.begin(), places.end(), 0);
   std::fill(states.begin(), states.end(), State::Running);
-  std::fill(warpEpochs.begin(), warpEpochs.end(), 0);
+  std::fill(warpTimes.begin(), warpTimes.end(), 0);
+  std::fill(warpHeard.begin(), warpHeard.end(), 0);
   std::fill(sharedWritten.begin(), sharedWritten.end(), std::byte(0));
   std::fill(localWritten.begin(), localWritten.end(), std::byte(0));
   sharedShadow = std::make_unique<Shadow>();
@@ -278,7 +280,9 @@ bool Block::fail(const Instruction &i, const std::string &message,
 }
 
 Moment Block::momentOf(uint32_t lane, bool isAtomic) const {
-  return {number, lane, blockEpoch, warpEpochs[lane / kWarp], isAtomic};
+  return {number,     lane,
+          blockEpoch, warpTimes[lane / kWarp],
+          isAtomic,   &warpHeard[size_t(lane) * kWarp]};
 }
 
 uint32_t Block::activeMask(uint32_t lane) const {

@@ -49,6 +49,10 @@ private:
   bool atomic(const Instruction &i);
   bool shuffle(const Instruction &i);
   bool vote(const Instruction &i);
+  /// Whether the mask names this lane, and all that it names are there, which
+  /// `wanted` then are.
+  bool meets(const Instruction &i, uint32_t lane, const Values &mask,
+             const char *what, uint32_t &wanted);
   bool match(const Instruction &i);
   bool reduceWarp(const Instruction &i);
   bool warpBarrier(const Instruction &i);
@@ -105,7 +109,9 @@ private:
   size_t scratchSlot = 0;
   std::vector<uint32_t> places; ///< the next instruction of a lane
   std::vector<State> states;
-  std::vector<uint32_t> warpEpochs;
+  /// Barriers of each warp, and of each lane which of them it has heard of by
+  /// every other one.
+  std::vector<uint32_t> warpTimes, warpHeard;
   std::vector<Carry> carries;
   std::vector<uint32_t> active;
   std::vector<uint8_t> isActive;

@@ -16,7 +16,8 @@ bool Shadow::isOrdered(const Access &before, const Moment &now) {
     return before.isAtomic && now.isAtomic;
   if (before.thread == now.thread || before.blockEpoch < now.blockEpoch)
     return true;
-  if (before.thread / 32 == now.thread / 32 && before.warpEpoch < now.warpEpoch)
+  if (before.thread / 32 == now.thread / 32 &&
+      before.warpEpoch < now.heard[before.thread % 32])
     return true;
   return before.isAtomic && now.isAtomic;
 }

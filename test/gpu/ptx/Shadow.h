@@ -22,6 +22,9 @@ struct Moment {
   /// Barriers of the block, and of the thread's warp, that it has passed.
   uint32_t blockEpoch = 0, warpEpoch = 0;
   bool isAtomic = false;
+  /// By lane of its warp: up to which of the warp's barriers it has heard of
+  /// what that lane did.
+  const uint32_t *heard = nullptr;
 };
 
 class Shadow {

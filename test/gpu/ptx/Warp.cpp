@@ -20,19 +20,34 @@ uint32_t Block::existingMask(uint32_t lane) const {
                                   : (uint32_t(1) << (threads - first)) - 1;
 }
 
+bool Block::meets(const Instruction &i, uint32_t lane, const Values &mask,
+                  const char *what, uint32_t &wanted) {
+  wanted = uint32_t(mask.bits[lane * mask.step]);
+  if (mask.unknown[lane * mask.step])
+    return fail(i, std::string(what) + " whose mask was never written", lane);
+  if (!((wanted >> lane % kWarp) & 1))
+    return fail(i,
+                std::string(what) + " whose mask leaves out the thread itself",
+                lane);
+  wanted &= existingMask(lane);
+  return (wanted & ~activeMask(lane)) == 0 ||
+         fail(i, std::string(what) + " that not all threads of its mask reach",
+              lane);
+}
+
 bool Block::shuffle(const Instruction &i) {
   Values value = valuesOf(i.operands[0]), by = valuesOf(i.operands[1]),
          bounds = valuesOf(i.operands[2]), mask = valuesOf(i.operands[3]);
   std::vector<std::pair<uint64_t, bool>> results;
   std::vector<bool> inside;
   for (uint32_t lane : active) {
-    const uint32_t wanted = uint32_t(mask.bits[lane * mask.step]),
-                   there = activeMask(lane), self = lane % kWarp;
-    if (!((wanted >> self) & 1))
-      return fail(i, "a shuffle whose mask leaves out the thread itself", lane);
-    const uint32_t first = lane - self;
-    if (wanted & existingMask(lane) & ~there)
-      return fail(i, "a shuffle that not all threads of its mask reach", lane);
+    uint32_t wanted;
+    if (!meets(i, lane, mask, "a shuffle", wanted))
+      return false;
+    if (by.unknown[lane * by.step] || bounds.unknown[lane * bounds.step])
+      return fail(i, "a shuffle from a lane whose number was never written",
+                  lane);
+    const uint32_t self = lane % kWarp, first = lane - self;
     const uint32_t b = uint32_t(by.bits[lane * by.step]) & 31,
                    c = uint32_t(bounds.bits[lane * bounds.step]);
     const uint32_t clamp = c & 31, segment = (c >> 8) & 31;
@@ -60,7 +75,7 @@ bool Block::shuffle(const Instruction &i) {
     }
     if (!isInside)
       from = self;
-    if (!((there >> from) & 1))
+    if (!((wanted >> from) & 1))
       return fail(i, "a shuffle from a thread that is not there", lane);
     const uint32_t source = first + from;
     results.push_back({value.bits[source * value.step],
@@ -77,48 +92,63 @@ bool Block::shuffle(const Instruction &i) {
 }
 
 bool Block::vote(const Instruction &i) {
-  std::vector<uint64_t> results;
+  std::vector<std::pair<uint64_t, bool>> results;
   for (uint32_t lane : active) {
-    const uint32_t there = activeMask(lane);
     if (i.op == Op::Activemask) {
-      results.push_back(there);
+      results.push_back({activeMask(lane), false});
       continue;
     }
     Values condition = valuesOf(i.operands[0]), mask = valuesOf(i.operands[1]);
-    const uint32_t wanted = uint32_t(mask.bits[lane * mask.step]);
+    uint32_t all;
+    if (!meets(i, lane, mask, "a vote", all))
+      return false;
     const uint32_t first = lane / kWarp * kWarp;
-    if (wanted & existingMask(lane) & ~there)
-      return fail(i, "a vote that not all threads of its mask reach", lane);
     uint32_t ballot = 0;
+    bool unknown = false;
     for (uint32_t other = 0; other < kWarp; ++other)
-      if ((wanted & there) >> other & 1)
+      if (all >> other & 1) {
+        const size_t place = (first + other) * condition.step;
         ballot |=
-            uint32_t(bool(condition.bits[(first + other) * condition.step] &
-                          1) != i.operands[0].negated)
+            uint32_t(bool(condition.bits[place] & 1) != i.operands[0].negated)
             << other;
-    const uint32_t all = wanted & there;
-    results.push_back(i.vote == Vote::Ballot ? ballot
-                      : i.vote == Vote::Any  ? ballot != 0
-                      : i.vote == Vote::All  ? ballot == all
-                                             : ballot == 0 || ballot == all);
+        unknown |= condition.unknown[place] != 0;
+      }
+    results.push_back({i.vote == Vote::Ballot ? ballot
+                       : i.vote == Vote::Any  ? ballot != 0
+                       : i.vote == Vote::All  ? ballot == all
+                                              : ballot == 0 || ballot == all,
+                       unknown});
   }
   for (size_t index = 0; index < active.size(); ++index)
-    set(i.results[0], active[index], results[index], false);
+    set(i.results[0], active[index], results[index].first,
+        results[index].second);
   return true;
 }
 
+/// Whoever is there has heard of all that the others did, or had heard of.
 bool Block::warpBarrier(const Instruction &i) {
   Values mask = valuesOf(i.operands[0]);
-  std::vector<uint8_t> warps(warpEpochs.size());
+  std::vector<uint32_t> done(warpTimes.size());
   for (uint32_t lane : active) {
-    if (uint32_t(mask.bits[lane * mask.step]) & existingMask(lane) &
-        ~activeMask(lane))
-      return fail(i, "a warp's barrier that not all threads of its mask reach",
-                  lane);
-    warps[lane / kWarp] = 1;
+    uint32_t all;
+    if (!meets(i, lane, mask, "a warp's barrier", all))
+      return false;
+    const uint32_t warp = lane / kWarp, first = warp * kWarp;
+    if (done[warp] >> lane % kWarp & 1)
+      continue;
+    done[warp] |= all;
+    const uint32_t time = ++warpTimes[warp];
+    uint32_t heard[kWarp] = {};
+    for (uint32_t self = 0; self < kWarp; ++self)
+      for (uint32_t of = 0; (all >> self & 1) && of < kWarp; ++of)
+        heard[of] =
+            (all >> of & 1)
+                ? time
+                : std::max(heard[of], warpHeard[(first + self) * kWarp + of]);
+    for (uint32_t self = 0; self < kWarp; ++self)
+      if (all >> self & 1)
+        std::copy(heard, heard + kWarp, &warpHeard[(first + self) * kWarp]);
   }
-  for (size_t warp = 0; warp < warps.size(); ++warp)
-    warpEpochs[warp] += warps[warp];
   return true;
 }
 
@@ -126,11 +156,10 @@ bool Block::match(const Instruction &i) {
   Values value = valuesOf(i.operands[0]), mask = valuesOf(i.operands[1]);
   std::vector<std::pair<uint32_t, bool>> results;
   for (uint32_t lane : active) {
-    const uint32_t wanted = uint32_t(mask.bits[lane * mask.step]),
-                   all = wanted & existingMask(lane),
-                   first = lane / kWarp * kWarp;
-    if (all & ~activeMask(lane))
-      return fail(i, "a match that not all threads of its mask reach", lane);
+    uint32_t all;
+    if (!meets(i, lane, mask, "a match", all))
+      return false;
+    const uint32_t first = lane / kWarp * kWarp;
     uint32_t same = 0;
     bool unknown = false;
     const auto of = [&](uint32_t other) {
@@ -160,12 +189,10 @@ bool Block::reduceWarp(const Instruction &i) {
   combine.op = i.combine;
   std::vector<std::pair<uint64_t, bool>> results;
   for (uint32_t lane : active) {
-    const uint32_t wanted = uint32_t(mask.bits[lane * mask.step]),
-                   all = wanted & existingMask(lane),
-                   first = lane / kWarp * kWarp;
-    if (all & ~activeMask(lane))
-      return fail(i, "a reduction that not all threads of its mask reach",
-                  lane);
+    uint32_t all;
+    if (!meets(i, lane, mask, "a reduction", all))
+      return false;
+    const uint32_t first = lane / kWarp * kWarp;
     uint64_t result = 0;
     bool isFirst = true, unknown = false;
     Carry none;

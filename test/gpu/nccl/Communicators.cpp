@@ -310,6 +310,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *result) {
 
 ncclResult_t ncclCommFinalize(ncclComm_t handle) {
   PP_BEGIN
+  if (!handle)
+    return ncclSuccess;
   Comm *comm = find(handle);
   if (const ncclResult_t refused = checkReady(comm))
     return refused;

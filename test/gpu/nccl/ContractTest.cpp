@@ -1,0 +1,215 @@
+//===- ContractTest.cpp - what NCCL answers -------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table of calls and of what they return, for any libnccl: the stand-in
+// everywhere, the real library where there is one, which judges the table and
+// with it the stand-in. Rows that need a GPU, of which one will do, are left
+// out where none is.
+//
+//===----------------------------------------------------------------------===//
+#include "backends/cuda/Library.h"
+
+#include <cstdio>
+#include <cstring>
+#include <dlfcn.h>
+#include <functional>
+#include <gtest/gtest.h>
+
+using namespace pprt::cuda;
+
+namespace {
+
+Nccl nccl;
+Driver driver;
+bool hasDevice = false;
+using Results = std::vector<int>;
+
+constexpr int kOk = ncclSuccess, kArgument = ncclInvalidArgument,
+              kUsage = ncclInvalidUsage;
+
+/// What calls returned, and a communicator of one rank for some.
+class Sequence {
+public:
+  ~Sequence() {
+    if (comm)
+      nccl.ncclCommAbort(comm);
+    if (stream) {
+      driver.cuStreamSynchronize(stream);
+      driver.cuMemFree(memory);
+      driver.cuStreamDestroy(stream);
+    }
+  }
+
+  void operator()(ncclResult_t result) { results.push_back(result); }
+  /// A value that is no result of a call.
+  void value(int number) { results.push_back(number); }
+
+  static ncclConfig_t config() {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    return config;
+  }
+  /// What comes of a call that may take a while.
+  void settled(ncclResult_t result) {
+    while (result == ncclInProgress)
+      if (const ncclResult_t asked = nccl.ncclCommGetAsyncError(comm, &result))
+        result = asked;
+    (*this)(result);
+  }
+  void init(int ranks = 1, int rank = 0,
+            ncclConfig_t config = Sequence::config()) {
+    ncclUniqueId id;
+    (*this)(nccl.ncclGetUniqueId(&id));
+    settled(nccl.ncclCommInitRankConfig(&comm, ranks, id, rank, &config));
+  }
+  /// Eight floats, from 1 on, and room for as many.
+  void fill() {
+    driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0);
+    driver.cuMemAlloc(&memory, 64);
+    const float values[16] = {1, 2, 3, 4, 5, 6, 7, 8};
+    driver.cuMemcpyHtoDAsync(memory, values, sizeof(values), stream);
+    driver.cuStreamSynchronize(stream);
+  }
+  void *at(uint64_t index) const {
+    return reinterpret_cast<void *>(uintptr_t(memory + 4 * index));
+  }
+  /// The sum of all sixteen.
+  void sum() {
+    float values[16] = {};
+    driver.cuMemcpyDtoHAsync(values, memory, sizeof(values), stream);
+    driver.cuStreamSynchronize(stream);
+    float sum = 0;
+    for (const float value : values)
+      sum += value;
+    value(int(sum));
+  }
+
+  ncclComm_t comm = nullptr;
+  CUstream stream = nullptr;
+  CUdeviceptr memory = 0;
+  Results results;
+};
+
+struct Row {
+  const char *name;
+  std::function<void(Sequence &)> run;
+  Results results;
+  bool needsDevice = false;
+};
+
+/// For the test's messages.
+void PrintTo(const Row &row, std::ostream *out) { *out << row.name; }
+
+// clang-format off
+const Row rows[] = {
+  {"nowhere to put it", [](Sequence &s) {
+     s(nccl.ncclGetVersion(nullptr)); s(nccl.ncclGetUniqueId(nullptr));
+   }, {kArgument, kArgument}},
+  {"words of results", [](Sequence &s) {
+     s.value(std::strcmp(nccl.ncclGetErrorString(ncclSuccess), "no error"));
+     s.value(std::strcmp(nccl.ncclGetErrorString(ncclSystemError), "unhandled system error (run with NCCL_DEBUG=INFO for details)"));
+     s.value(std::strcmp(nccl.ncclGetErrorString(ncclRemoteError), "remote process exited or there was a network error"));
+     s.value(std::strcmp(nccl.ncclGetErrorString(ncclInProgress), "NCCL operation in progress"));
+     s.value(std::strcmp(nccl.ncclGetErrorString(ncclNumResults), "unknown result code"));
+     s.value(std::strcmp(nccl.ncclGetErrorString(ncclResult_t(77)), "unknown result code"));
+   }, {0, 0, 0, 0, 0, 0}},
+  {"the end of no group", [](Sequence &s) { s(nccl.ncclGroupEnd()); }, {kUsage}},
+  {"groups in groups", [](Sequence &s) {
+     s(nccl.ncclGroupStart()); s(nccl.ncclGroupStart()); s(nccl.ncclGroupEnd()); s(nccl.ncclGroupEnd()); s(nccl.ncclGroupEnd());
+   }, {kOk, kOk, kOk, kOk, kUsage}},
+  {"nothing is ended", [](Sequence &s) {
+     s(nccl.ncclCommFinalize(nullptr)); s(nccl.ncclCommDestroy(nullptr)); s(nccl.ncclCommAbort(nullptr));
+   }, {kOk, kOk, kOk}},
+  {"without a communicator", [](Sequence &s) {
+     ncclResult_t state; float x[4];
+     s(nccl.ncclCommGetAsyncError(nullptr, &state));
+     s(nccl.ncclAllReduce(x, x, 4, ncclFloat32, ncclSum, nullptr, nullptr)); s(nccl.ncclSend(x, 4, ncclFloat32, 0, nullptr, nullptr));
+   }, {kArgument, kArgument, kArgument}},
+  {"in a group without a communicator", [](Sequence &s) {
+     float x[4];
+     s(nccl.ncclGroupStart()); s(nccl.ncclAllReduce(x, x, 4, ncclFloat32, ncclSum, nullptr, nullptr)); s(nccl.ncclGroupEnd());
+   }, {kOk, kArgument, kArgument}},
+  // With a GPU.
+  {"a rank that is none", [](Sequence &s) {
+     ncclUniqueId id; ncclConfig_t config = s.config(); ncclComm_t comm = nullptr;
+     s(nccl.ncclGetUniqueId(&id)); s(nccl.ncclCommInitRankConfig(&comm, 2, id, 2, &config)); s(nccl.ncclCommInitRankConfig(&comm, 0, id, 0, &config));
+   }, {kOk, kArgument, kArgument}, true},
+  {"a communicator comes and goes", [](Sequence &s) {
+     s.init(); s.settled(nccl.ncclCommFinalize(s.comm)); s(nccl.ncclCommDestroy(s.comm)); s.comm = nullptr;
+   }, {kOk, kOk, kOk, kOk}, true},
+  {"a sum of one", [](Sequence &s) {
+     s.fill(); s.init(); s.settled(nccl.ncclAllReduce(s.at(0), s.at(8), 8, ncclFloat32, ncclSum, s.comm, s.stream)); s.sum();
+   }, {kOk, kOk, kOk, 72}, true},
+  {"in place, and of nothing", [](Sequence &s) {
+     s.fill(); s.init(); s.settled(nccl.ncclAllReduce(s.at(0), s.at(0), 8, ncclFloat32, ncclMax, s.comm, s.stream));
+     s.settled(nccl.ncclAllGather(s.at(0), s.at(8), 0, ncclFloat32, s.comm, s.stream)); s.sum();
+   }, {kOk, kOk, kOk, kOk, 36}, true},
+  {"parts of one", [](Sequence &s) {
+     s.fill(); s.init(); s.settled(nccl.ncclAllGather(s.at(0), s.at(8), 4, ncclFloat32, s.comm, s.stream));
+     s.settled(nccl.ncclReduceScatter(s.at(4), s.at(12), 4, ncclFloat32, ncclSum, s.comm, s.stream)); s.sum();
+   }, {kOk, kOk, kOk, kOk, 72}, true},
+  {"a message to oneself", [](Sequence &s) {
+     s.fill(); s.init(); s(nccl.ncclGroupStart()); s(nccl.ncclSend(s.at(0), 8, ncclFloat32, 0, s.comm, s.stream));
+     s(nccl.ncclRecv(s.at(8), 8, ncclFloat32, 0, s.comm, s.stream)); s.settled(nccl.ncclGroupEnd()); s.sum();
+   }, {kOk, kOk, kOk, kOk, kOk, kOk, 72}, true},
+  {"a peer that is none", [](Sequence &s) {
+     s.fill(); s.init(); s(nccl.ncclSend(s.at(0), 8, ncclFloat32, 1, s.comm, s.stream));
+   }, {kOk, kOk, kArgument}, true},
+  {"a type that is none", [](Sequence &s) {
+     s.fill(); s.init(); s(nccl.ncclAllReduce(s.at(0), s.at(8), 8, ncclDataType_t(77), ncclSum, s.comm, s.stream));
+   }, {kOk, kOk, kArgument}, true},
+  {"a split of one", [](Sequence &s) {
+     s.init(); ncclComm_t child = nullptr, none = nullptr; ncclConfig_t config = s.config();
+     s.settled(nccl.ncclCommSplit(s.comm, 3, 0, &child, &config)); s.value(child != nullptr); s(nccl.ncclCommAbort(child));
+     s.settled(nccl.ncclCommSplit(s.comm, NCCL_SPLIT_NOCOLOR, 0, &none, &config)); s.value(none != nullptr);
+   }, {kOk, kOk, kOk, 1, kOk, kOk, 0}, true},
+};
+// clang-format on
+
+class Contract : public testing::TestWithParam<Row> {};
+
+} // namespace
+
+TEST_P(Contract, Holds) {
+  if (GetParam().needsDevice && !hasDevice)
+    GTEST_SKIP() << "no device";
+  Sequence sequence;
+  GetParam().run(sequence);
+  EXPECT_EQ(sequence.results, GetParam().results) << GetParam().name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, Contract, testing::ValuesIn(rows),
+                         [](const auto &info) {
+                           std::string name = info.param.name;
+                           for (char &letter : name)
+                             letter = std::isalnum(letter) ? letter : '_';
+                           return name;
+                         });
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  auto opened = openNccl();
+  if (!opened.ok()) {
+    std::printf("skipped: %s\n", opened.status().message().c_str());
+    return 0;
+  }
+  nccl = *opened;
+  void *library = dlopen(nccl.file.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  const bool isStandIn = library && dlsym(library, "ppStandInNccl");
+  CUcontext context = nullptr;
+  if (auto found = openDriver(); found.ok()) {
+    driver = *found;
+    // A library of the one kind does nothing on a driver of the other.
+    hasDevice = driver.isEmulated == isStandIn &&
+                driver.cuInit(0) == CUDA_SUCCESS &&
+                driver.cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS &&
+                driver.cuCtxSetCurrent(context) == CUDA_SUCCESS;
+  }
+  std::printf("%s, %d%s, %s device\n", nccl.file.c_str(), nccl.version,
+              isStandIn ? " (emulated)" : "", hasDevice ? "a" : "no");
+  const int failures = RUN_ALL_TESTS();
+  if (hasDevice)
+    driver.cuDevicePrimaryCtxRelease(0);
+  return failures;
+}

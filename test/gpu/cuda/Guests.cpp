@@ -145,6 +145,15 @@ template <typename Function> static auto locked(Function f) {
   return f(*machine);
 }
 
+static int allocate(uint64_t *address, uint64_t size) {
+  CUdeviceptr place = 0;
+  const CUresult result = cuMemAlloc(&place, size);
+  *address = place;
+  return result;
+}
+
+static int release(uint64_t address) { return cuMemFree(address); }
+
 extern "C" const Host ppStandInHost = {
     begin,
     submit,
@@ -164,10 +173,5 @@ extern "C" const Host ppStandInHost = {
       return locked([&](Machine &its) { return its.askInVain(what); });
     },
     [] { locked([](Machine &its) { its.progress(); }); },
-    [](uint64_t *address, uint64_t size) {
-      CUdeviceptr place = 0;
-      const CUresult result = cuMemAlloc(&place, size);
-      *address = place;
-      return int(result);
-    },
-    [](uint64_t address) { return int(cuMemFree(address)); }};
+    allocate,
+    release};

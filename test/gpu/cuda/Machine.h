@@ -141,6 +141,8 @@ struct Settings {
   std::multimap<std::string, Failure> failures; ///< by call
 };
 
+class Waits;
+
 class Machine {
 public:
   explicit Machine(const char *settings);

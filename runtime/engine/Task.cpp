@@ -46,6 +46,12 @@ uint64_t Task::bytes() const {
   return program->slots[instruction->arguments[0]]->bytes;
 }
 
+size_t Task::inputCount() const {
+  return instruction->opcode == ppx::Opcode_send   ? arguments.size()
+         : instruction->opcode == ppx::Opcode_recv ? 0
+                                                   : arguments.size() / 2;
+}
+
 Status Task::give(Stream &stream) const {
   switch (instruction->opcode) {
   case ppx::Opcode_run:

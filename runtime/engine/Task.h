@@ -29,6 +29,9 @@ struct Task {
   Status give(Stream &stream) const;
   /// Of the slot that is copied, loaded or emitted.
   uint64_t bytes() const;
+  /// Of what meets others, how many arguments are inputs: they come before the
+  /// outputs, and a transfer has one of the two.
+  size_t inputCount() const;
 
   const ppx::InstructionT *instruction;
   const ppx::ProgramT *program;

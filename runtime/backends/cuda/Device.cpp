@@ -67,7 +67,7 @@ public:
     return std::unique_ptr<Stream>(std::move(*made));
   }
   std::unique_ptr<const Launch> bind(Binding binding) override {
-    return std::make_unique<const GpuLaunch>(binding);
+    return std::make_unique<const KernelLaunch>(binding);
   }
   enqueued::Streams *streams() override { return &ownStreams; }
   Expected<std::unique_ptr<Transport>> transport(World &world,
@@ -84,11 +84,12 @@ private:
 
 Expected<std::unique_ptr<Transport>> GpuDevice::transport(World &world,
                                                           uint32_t ranks) {
-  if (ranks == 1)
+  if (world.processCount() == 1)
     return world.transport(ranks);
-  return Status(ExitCode::device, "expects one rank on a GPU, got " +
-                                      std::to_string(ranks) +
-                                      "; give a mesh of one, or --device=cpu");
+  return Status(ExitCode::device,
+                "expects one process, whose ranks share a GPU, got " +
+                    std::to_string(world.processCount()) +
+                    "; start pp-run without mpirun, or give --device=cpu");
 }
 
 //===----------------------------------------------------------------------===//

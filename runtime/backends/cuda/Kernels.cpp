@@ -11,7 +11,7 @@
 using namespace pprt;
 using namespace pprt::cuda;
 
-GpuLaunch::GpuLaunch(const Binding &binding)
+KernelLaunch::KernelLaunch(const Binding &binding)
     : kernel(static_cast<const GpuKernel &>(*binding.kernel)),
       gate(binding.gate) {
   for (const std::byte *argument : binding.arguments)
@@ -22,7 +22,7 @@ GpuLaunch::GpuLaunch(const Binding &binding)
     parameters.push_back(&value);
 }
 
-Status GpuLaunch::start(const Gpu &gpu, CUstream stream) const {
+Status KernelLaunch::start(const Gpu &gpu, CUstream stream) const {
   if (!kernel.product) {
     PP_TRY(gpu, cuLaunchKernel, kernel.function, kernel.blocks, 1, 1,
            kernel.threads, 1, 1, 0, stream,

@@ -21,13 +21,19 @@ struct GpuKernel final : Kernel {
   std::unique_ptr<const Product> product;
 };
 
-class GpuLaunch final : public Launch {
+class GpuLaunch : public Launch {
 public:
-  explicit GpuLaunch(const Binding &binding);
+  virtual Status start(const Gpu &gpu, CUstream stream) const = 0;
+  /// Whether the host waits for the stream in start().
+  virtual bool needsHost() const { return false; }
+};
 
-  Status start(const Gpu &gpu, CUstream stream) const;
-  /// Whether the host looks at the gate.
-  bool needsHost() const { return kernel.product && gate; }
+class KernelLaunch final : public GpuLaunch {
+public:
+  explicit KernelLaunch(const Binding &binding);
+
+  Status start(const Gpu &gpu, CUstream stream) const override;
+  bool needsHost() const override { return kernel.product && gate; }
 
 private:
   const GpuKernel &kernel;

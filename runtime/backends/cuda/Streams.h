@@ -11,12 +11,14 @@
 
 #include "../../engine/enqueued/Streams.h"
 #include "Builtins.h"
+#include "Moves.h"
 
 namespace pprt::cuda {
 
 class GpuStreams final : public enqueued::Streams {
 public:
-  explicit GpuStreams(std::shared_ptr<const Gpu> gpu) : gpu(std::move(gpu)) {}
+  explicit GpuStreams(std::shared_ptr<const Gpu> gpu)
+      : gpu(std::move(gpu)), mover(this->gpu) {}
 
   Status enter() override { return gpu->enter(); }
   Expected<std::unique_ptr<enqueued::Stream>> makeStream() override;
@@ -26,6 +28,10 @@ public:
   void drain() override { gpu->driver.cuCtxSynchronize(); }
   Expected<int64_t> elapsed(const enqueued::Event &from,
                             const enqueued::Event &to) override;
+  Expected<std::unique_ptr<const Launch>>
+  bind(const enqueued::BoundMove &move) override {
+    return mover.bind(move);
+  }
   bool isRecordable(const Launch &launch) const override;
   Status beginRecording(enqueued::Stream &stream) override;
   Expected<std::unique_ptr<const enqueued::Recording>>
@@ -33,6 +39,7 @@ public:
 
 private:
   const std::shared_ptr<const Gpu> gpu;
+  Mover mover;
   std::shared_ptr<const Builtins> builtins; ///< from the first stream on
 };
 

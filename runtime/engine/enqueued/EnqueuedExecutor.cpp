@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "EnqueuedExecutor.h"
+#include "pprt/Meetings.h"
 #include "pprt/Program.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <map>
 #include <thread>
 
 using namespace pprt;
@@ -120,7 +121,57 @@ Status EnqueuedExecutor::prepareSection(Section which, const Ranks &programs) {
     step.command = std::move(command);
     section.steps.push_back(std::move(step));
   }
+  if (Status status = bindMoves(which, programs); !status.ok())
+    return status;
   return makeEvents(section);
+}
+
+/// Finds for each meeting what its members move.
+Status EnqueuedExecutor::bindMoves(Section which, const Ranks &programs) {
+  const Meetings meetings(programs, which);
+  std::map<std::pair<uint32_t, uint32_t>, Step *> steps; ///< by first part
+  for (Step &step : held->sections[size_t(which)].steps)
+    if (!step.command.parts.empty())
+      steps[{step.command.parts.front().rank,
+             step.command.parts.front().index}] = &step;
+  for (const MeetingPlace &place : meetings.places(options.ranks)) {
+    const std::vector<uint32_t> members = meetings.members(place);
+    const auto first = std::min_element(members.begin(), members.end());
+    const std::vector<uint32_t> &sequence =
+        meetings.sequence(place, uint32_t(first - members.begin()), *first);
+    for (uint32_t k = 0; k < sequence.size(); ++k)
+      for (const Move &move : meetings.moves(place, k))
+        if (Status status =
+                bindMove(*steps.at({*first, sequence[k]}), move, members);
+            !status.ok())
+          return status;
+  }
+  return {};
+}
+
+Status EnqueuedExecutor::bindMove(Step &step, const Move &move,
+                                  const std::vector<uint32_t> &members) {
+  const auto taskOf = [&](uint32_t member) -> const Task & {
+    size_t part = 0;
+    while (step.command.parts[part].rank != members[member])
+      ++part;
+    return step.tasks[part];
+  };
+  const uint64_t width = elementSize(move.element);
+  BoundMove bound = {move.region, move.element, move.reduction, {}, {}};
+  for (const Part &part : move.sources)
+    bound.sources.push_back(taskOf(part.member).arguments[part.operand] +
+                            part.offset * width);
+  for (const Part &part : move.targets) {
+    const Task &task = taskOf(part.member);
+    bound.targets.push_back(task.arguments[task.inputCount() + part.operand] +
+                            part.offset * width);
+  }
+  Expected<std::unique_ptr<const Launch>> launch = device.bind(bound);
+  if (!launch)
+    return launch.status();
+  step.moves.push_back(std::move(*launch));
+  return {};
 }
 
 /// Of what is recorded only those that are waited for, of the rest all: they
@@ -265,6 +316,9 @@ Status EnqueuedExecutor::give(const SectionState &section, const Step &step) {
       status = stream.wait(*section.steps[other].end);
   if (status.ok() && step.begin)
     status = stream.record(*step.begin);
+  for (const std::unique_ptr<const Launch> &move : step.moves)
+    if (status.ok())
+      status = stream.launch(*move);
   for (const Task &task : step.tasks) {
     if (!status.ok())
       break;

@@ -73,6 +73,8 @@ private:
     Command command;
     std::vector<Task> tasks;   ///< by part
     std::byte *host = nullptr; ///< of a load or emit, the host's side
+    /// Of a meeting, all that its members do.
+    std::vector<std::unique_ptr<const Launch>> moves;
     std::unique_ptr<Event> begin, end;
   };
 
@@ -88,6 +90,9 @@ private:
   Status prepare();
   Status prepareRanks(const Ranks &programs);
   Status prepareSection(Section section, const Ranks &programs);
+  Status bindMoves(Section section, const Ranks &programs);
+  Status bindMove(Step &step, const Move &move,
+                  const std::vector<uint32_t> &members);
   Status makeEvents(SectionState &section);
   Status layOutHost();
 

@@ -16,6 +16,7 @@
 #define PPRT_ENGINE_ENQUEUED_STREAMS_H
 
 #include "../Device.h"
+#include "pprt/Meetings.h"
 
 namespace pprt::enqueued {
 
@@ -44,6 +45,15 @@ public:
   virtual Status play(const Recording &recording) = 0;
 };
 
+/// A move of a meeting (pprt/Meetings.h) with the memory of its parts.
+struct BoundMove {
+  Region region;
+  ppx::ElementType element;
+  ppx::Reduction reduction;
+  std::vector<const std::byte *> sources;
+  std::vector<std::byte *> targets;
+};
+
 class Streams {
 public:
   virtual ~Streams() = default;
@@ -64,6 +74,9 @@ public:
   /// Nanoseconds between two that have come.
   virtual Expected<int64_t> elapsed(const Event &from, const Event &to) = 0;
 
+  /// Makes a launch of a move between parts that are all on this device.
+  virtual Expected<std::unique_ptr<const Launch>>
+  bind(const BoundMove &move) = 0;
   /// Whether a stream that is recorded takes this launch.
   virtual bool isRecordable(const Launch &launch) const = 0;
   virtual Status beginRecording(Stream &stream) = 0;

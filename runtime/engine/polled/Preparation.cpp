@@ -8,16 +8,9 @@
 using namespace pprt;
 using namespace pprt::polled;
 
-/// Splits the task's memory: the inputs of a collective come before its
-/// outputs, a transfer has one of the two.
 static void addMemory(const QueuedTask &task, Participation &participation) {
-  const ppx::Opcode opcode = task.instruction->opcode;
-  const size_t count = task.arguments.size();
-  const size_t inputs = opcode == ppx::Opcode_send   ? count
-                        : opcode == ppx::Opcode_recv ? 0
-                                                     : count / 2;
-  for (size_t i = 0; i < count; ++i)
-    (i < inputs ? participation.inputs : participation.outputs)
+  for (size_t i = 0; i < task.arguments.size(); ++i)
+    (i < task.inputCount() ? participation.inputs : participation.outputs)
         .push_back(task.arguments[i]);
 }
 

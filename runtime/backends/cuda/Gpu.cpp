@@ -73,8 +73,7 @@ Status Gpu::read(void *to, const std::byte *from, uint64_t bytes) const {
   if (Status status = enter(); !status.ok())
     return status;
   PP_TRY(*this, cuMemcpyDtoHAsync, to, pointer(from), bytes, copies);
-  PP_TRY(*this, cuStreamSynchronize, copies);
-  return {};
+  return finishCopy();
 }
 
 Status Gpu::write(std::byte *to, const void *from, uint64_t bytes) const {
@@ -83,6 +82,14 @@ Status Gpu::write(std::byte *to, const void *from, uint64_t bytes) const {
   if (Status status = enter(); !status.ok())
     return status;
   PP_TRY(*this, cuMemcpyHtoDAsync, pointer(to), from, bytes, copies);
-  PP_TRY(*this, cuStreamSynchronize, copies);
-  return {};
+  return finishCopy();
+}
+
+Status Gpu::finishCopy() const {
+  Status status =
+      check(driver.cuStreamSynchronize(copies), "cuStreamSynchronize");
+  // Nobody knows what it was that failed: what is copied may be freed next.
+  if (!status.ok())
+    driver.cuCtxSynchronize();
+  return status;
 }

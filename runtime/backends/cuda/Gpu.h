@@ -40,6 +40,8 @@ public:
   std::string processor() const { return "sm_" + std::to_string(capability); }
 
 private:
+  Status finishCopy() const;
+
   CUdevice device = 0;
   CUcontext context = nullptr;
   CUstream copies = nullptr;

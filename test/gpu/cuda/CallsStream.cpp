@@ -204,12 +204,18 @@ CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
 }
 
 CUresult cuStreamEndCapture(CUstream handle, CUgraph *result) {
-  PP_BEGIN(Call::context)
-  Stream *stream = findStream(handle);
+  Call call(__func__, Call::context);
+  Stream *stream = machine ? findStream(handle) : nullptr;
   if (!stream)
-    return CUDA_ERROR_INVALID_HANDLE;
+    return call.result ? call.result : CUDA_ERROR_INVALID_HANDLE;
   *result = nullptr;
   std::unique_ptr<Graph> graph;
+  // One that fails ends the capture, too.
+  if (call.result) {
+    if (stream->capture)
+      (void)endCapture(*stream, graph);
+    return call.result;
+  }
   if (const CUresult refused = endCapture(*stream, graph))
     return refused;
   *result = reinterpret_cast<CUgraph>(graph.get());

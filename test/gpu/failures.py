@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Has each call of NVIDIA's libraries fail, one at a time, in a training on a played GPU.
+
+SPDX-License-Identifier: Apache-2.0
+
+The run ends with one line that names a cause and saves nothing; or, if the call was not made so
+often, or only frees what nobody needs any more, with the bits of a run without failures. A stand-in
+ends the process of whoever frees too early, or leaves a capture open.
+
+  failures.py --bin=build/bin --stand-ins=build/test/gpu/lib --calls=runtime/backends/cuda
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+MODEL = "mlp --layers=2 --hidden=8 --input=4 --batch=4 --dtype=f64".split()
+# Ranks that meet, values that are looked at, and a gate.
+PLAN = "dp=2 pp=2 microbatches=2 clip=1.0"
+NUMBERS = (1, 2, 7)
+# An error of each library that it may return from any call.
+CODES = {"DriverCalls.def": 719, "BlasCalls.def": 14}
+# What ends with the run's bits although it fails the first time: these free, or tell names.
+HARMLESS = re.compile(r"Free|Destroy|Unload|Release|GetError|GetStatusString|cublasLtGetVersion")
+# What a training does not call, this one at least, or only if something else has failed.
+UNUSED = {"cuEventSynchronize", "cuMemsetD8Async", "cuStreamQuery", "cuStreamIsCapturing",
+          "cuFuncGetAttribute", "cuFuncSetAttribute", "cuDeviceTotalMem", "cuCtxSynchronize",
+          "cuCtxGetStreamPriorityRange", "cublasLtMatmulAlgoCheck", "cuEventElapsedTime",
+          "cuMemcpy3DAsync", "cuMemsetD32Async"}
+
+
+def calls(folder):
+    """The calls and an error of each, from the lists that the plugin has."""
+    for name, code in CODES.items():
+        for call in re.findall(r"^PP_CALL(?:_AS)?\((\w+)", (folder / name).read_text(), re.M):
+            yield call, code
+
+
+class Runs:
+    def __init__(self, folder, tools, stand_ins):
+        self.folder, self.tools = folder, tools
+        self.environment = {**os.environ, "PP_STANDIN": str(folder / "standin"),
+                            "LD_LIBRARY_PATH": str(stand_ins)}
+
+    def call(self, tool, *arguments, standin=""):
+        (self.folder / "standin").write_text("seed 1\n" + standin)
+        return subprocess.run([self.tools / tool, *arguments], cwd=self.folder, timeout=60,
+                              capture_output=True, text=True, env=self.environment)
+
+    def train(self, graph, standin=""):
+        """The code, what was said, and the bytes of what was saved, if anything."""
+        saved = self.folder / "saved.st"
+        saved.unlink(missing_ok=True)
+        done = self.call("pp-run", "model.ppx", "--device=cuda", f"--graph={graph}", "--steps=2",
+                         "--data=random", "--quiet", f"--save={saved}", standin=standin)
+        return done.returncode, done.stderr, saved.read_bytes() if saved.exists() else None
+
+
+def judge(call, number, outcome, right):
+    """Nothing, or what is wrong."""
+    code, text, saved = outcome
+    base = re.sub(r"_v\d+$", "", call)
+    if code == 0:
+        if saved != right:
+            return "saved other bits than a run without failures"
+        if number == 1 and base not in UNUSED and not HARMLESS.search(call):
+            return "was not noticed"
+        return None
+    if code not in (4, 15):
+        return f"expects the code 4 or 15, got {code}: {text}"
+    if len(text.splitlines()) != 1:
+        return f"expects one line, got: {text}"
+    if saved is not None:
+        return "saved something"
+    return None
+
+
+def main():
+    arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
+    errors, failed = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(pathlib.Path(folder), pathlib.Path(arguments["bin"]).resolve(),
+                    pathlib.Path(arguments["stand-ins"]).resolve())
+        for made in (runs.call("pp-model", *MODEL, "-o", "model.mlir"),
+                     runs.call("pp-opt", "model.mlir", f"--pp-parallelize={PLAN}", "--emit=ppx",
+                               "--targets=sm_90", "-o", "model.ppx")):
+            if made.returncode:
+                sys.exit(made.stderr)
+        _, text, right = runs.train("on")
+        if right is None:
+            sys.exit(text)
+        for call, code in calls(pathlib.Path(arguments["calls"])):
+            for number in NUMBERS:
+                graph = "off" if number == 2 else "on"
+                outcome = runs.train(graph, f"fail {call} {number} {code}\n")
+                failed += outcome[0] != 0
+                wrong = judge(call, number, outcome, right)
+                if wrong:
+                    errors.append(f"{call}, call {number}, --graph={graph}: {wrong}")
+    for error in errors:
+        print(error)
+    print(f"{failed} failures ended a run")
+    return 1 if errors or failed < 80 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -154,8 +154,12 @@ Scalars Rows::lookup(Value value, const Place &place, const RowLayout *layout) {
       continue;
     if (!known.scalar.empty())
       return Scalars(e.count(place), known.scalar.front());
-    if (place.run >= 0)
-      return {};
+    if (place.run >= 0) {
+      Scalars all;
+      for (int64_t number = 0; number < e.count(place); ++number)
+        all.append(lookup(value, e.one(place, number), layout));
+      return all;
+    }
     Indices local;
     for (auto [digit, index] : llvm::zip_equal(known.layout, place.indices)) {
       if (digit.isWhole())

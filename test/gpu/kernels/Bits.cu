@@ -96,7 +96,21 @@ __device__ u32 permuted(u32 a, u32 b, u32 by) {
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(by));
   return result;
 }
+/// Both results of a comparison, each with another predicate.
+__device__ u32 comparedBoth(s32 a, s32 b, s32 c) {
+  u32 result;
+  asm("{ .reg .pred p, q, r, t;\n setp.lt.s32 p|q, %1, %2;\n setp.gt.and.s32 r|t, %2, %3, !p;\n"
+      " .reg .b32 x, y;\n selp.b32 x, 1, 0, p;\n selp.b32 y, 2, 0, q;\n or.b32 x, x, y;\n"
+      " selp.b32 y, 4, 0, r;\n or.b32 x, x, y;\n selp.b32 y, 8, 0, t;\n or.b32 %0, x, y; }"
+      : "=r"(result)
+      : "r"(a), "r"(b), "r"(c));
+  return result;
+}
 #else
+static u32 comparedBoth(s32 a, s32 b, s32 c) {
+  const bool p = a < b;
+  return p | !p << 1 | (b > c && !p) << 2 | (!(b > c) && !p) << 3;
+}
 // As the PTX ISA says: `length` bits from `position`, both of their lower 8
 // bits; above them the sign, which is the last bit of the field that is there.
 template <typename T> static T extract(T a, u32 position, u32 length) {
@@ -155,6 +169,7 @@ MAP1(shift_of_last_u32, u32, u32, shiftOfLast(a))
 MAP1(shift_of_last_s64, u32, s64, shiftOfLast(a))
 MAP2(add_saturated, s32, s32, s32, addSaturated(a, b))
 MAP2(subtract_saturated, s32, s32, s32, subtractSaturated(a, b))
+MAP3(compared_both, u32, s32, s32, s32, comparedBoth(a, b, c))
 MAP3(permuted_with_signs, u32, u32, u32, u32, permuted(a, b, c))
 
 // Integers of 128 bits: carries from one half to the other.

@@ -111,6 +111,8 @@ template <typename T> struct Traits {
   static T any(Draw &draw) {
     // Of every size: few are small among arbitrary bits.
     const uint64_t bits = draw();
+    if (draw() % 8 == 0)
+      return T(uint64_t(1) << (bits % 64));
     return T(draw() % 3 ? bits : bits >> (bits % 64));
   }
   static std::string text(T value) { return std::to_string(value); }
@@ -162,6 +164,9 @@ template <typename T, typename Bits, int kMantissa> struct FloatTraits {
     const uint64_t bits = draw();
     if (draw() % 4 == 0)
       return of(bits);
+    if (draw() % 8 == 0) // where integers of some width end
+      return of((bits & kSign) |
+                (kBias + (bits >> 32) % 66 * kOne) % kInfinity);
     // Of sizes near one another: sums and products that neither vanish nor end.
     const uint64_t exponent = kBias / kOne - 6 + (bits >> 56) % 12;
     return of((bits & (kSign | (kOne - 1))) | exponent * kOne);

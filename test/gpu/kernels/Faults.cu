@@ -234,6 +234,11 @@ WRONG(unwritten_shared_tail, "bytes that nobody wrote", launch(1, 64)) {
   __syncthreads();
   results[threadIdx.x] = row[threadIdx.x * 2];
 }
+FAULT(unwritten_choice, "bytes that nobody wrote", launch(1, 64),
+      (out<s32>(64), out<s32>(64), in<s32>(64)), (s32 * results, const s32 *flags, const s32 *as)) {
+  const s32 a = as[threadIdx.x] * 3, b = as[63 - threadIdx.x] ^ 5;
+  results[threadIdx.x] = flags[threadIdx.x] > 3 ? a : b;
+}
 FAULT(unwritten_vote, "bytes that nobody wrote", launch(1, 64),
       (out<s32>(64), out<s32>(64)), (s32 * results, const s32 *more)) {
   results[threadIdx.x] = __ballot_sync(FULL, more[threadIdx.x] > 0);

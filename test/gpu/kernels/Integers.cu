@@ -34,3 +34,13 @@ template <typename T> __device__ T remainder(T a, T b) {
            (a == b) << 4 | (a != b) << 5)                                      \
   MAP3(select_##T, T, T, T, T, a < b && b != c ? c : a == c || b > a ? b : a)
 INTEGERS(EACH)
+
+/// Only the least number has no opposite.
+#define BY_MINUS_1(T, U)                                                       \
+  MAP2(divide_by_minus_1_or_2_##T, T, T, T,                                    \
+       T(U(a) << 1) == 0 ? T(0) : T(a / (b % 2 ? T(-1) : T(-2))))              \
+  MAP2(remainder_by_minus_1_or_2_##T, T, T, T,                                 \
+       T(U(a) << 1) == 0 ? T(0) : T(a % (b % 2 ? T(-1) : T(-2))))
+BY_MINUS_1(s16, u16)
+BY_MINUS_1(s32, u32)
+BY_MINUS_1(s64, u64)

@@ -241,6 +241,12 @@ KERNEL(atomic_tickets_around, launch(2, 64), (inout<u32>(8), inout<u32>(2, 0, 0)
   atomicAdd(counts + atomicInc(next, 7), 1u);
   atomicAdd(counts + atomicDec(next + 1, 7), 256u);
 }
+KERNEL(atomic_decrement_of_more, launch(1, 64), (out<u32>(64), inout<u32>(64), in<u8>(64)),
+       (u32 * results, u32 *places, const u8 *as)) {
+  const int i = threadIdx.x;
+  places[i] = as[i];
+  results[i] = atomicDec(places + i, 100) + atomicInc(places + i, 50);
+}
 KERNEL(atomic_exchange, launch(1, 64), (out<s32>(64), inout<s32>(64), in<s32>(64)),
        (s32 * results, s32 *places, const s32 *as)) {
   const int i = threadIdx.x;

@@ -166,10 +166,11 @@ Status Process::finish() {
 }
 
 std::string Process::check(uint32_t round) {
+  std::vector<std::byte> data;
   for (const auto &[key, its] : memberships) {
     const Case &test = cases[key.first];
     for (size_t i = 0; i < test.operands.size(); ++i) {
-      std::vector<std::byte> data(test.outputBytes(its.member, i));
+      data.resize(test.outputBytes(its.member, i));
       if (data.empty())
         continue;
       if (const Status status =

@@ -12,6 +12,7 @@ rounding, and the same bits in whatever order CUDA may do things.
 import json
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -176,6 +177,11 @@ class Runs:
         self.refuse("no GPU", 15, "expects a GPU of NVIDIA", model, standin="devices 0\n")
         self.refuse("a recording for a trace", 2, "--trace|--graph=off", model, "--graph=on",
                     "--trace=t.json")
+        if mpirun := shutil.which("mpirun"):
+            done = self.call(mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "2",
+                             self.tools / "pp-run", model, "--parallelize=dp=2", "--device=cuda")
+            self.expect("two processes", done.returncode == 15 and done.stderr.count(
+                "'--device=cuda' expects one process, whose ranks share a GPU, got 2") == 1, done)
         self.refuse("an old driver", 15, "CUDA 12.0|11.8", model, standin="version 11080\n")
         self.refuse("little memory", 4, "arenas of at most|free|smaller model or batch", model,
                     standin="memory 4096\n")

@@ -314,6 +314,12 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
   };
   if (Status status = compareProcesses(*world); !status.ok())
     return status;
+  if (world->processCount() > 1 && options.device == "cuda")
+    return Status(ExitCode::device,
+                  "'--device=cuda' expects one process, whose ranks share a "
+                  "GPU, got " +
+                      std::to_string(world->processCount()) +
+                      "; start pp-run without mpirun, or give --device=cpu");
   Source source;
   Status checked;
   if (Status status = prepareProgram(options, *world, source, checked);

@@ -65,9 +65,10 @@ void Builder::addParts() {
   list.emplace_back();
   for (auto &[unit, parts] : units) {
     const InstructionRef &first = parts.front();
-    const uint32_t stream =
+    Command &command = list.emplace_back();
+    command.stream =
         firstStream[first.rank - range.begin] + ranks.instruction(first).queue;
-    list.push_back({std::move(parts), stream});
+    command.parts = std::move(parts);
   }
   list.emplace_back();
 }

@@ -20,6 +20,7 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace kernels {
@@ -285,15 +286,17 @@ public:
     static_assert((std::is_trivially_copyable_v<Parameters> && ...));
     add(name, file, launch, bound, std::move(arguments), fault,
         {sizeof(Parameters)...}, [kernel](const std::vector<void *> &places) {
-          size_t at = 0;
-          // Braces: evaluated from left to right.
-          std::tuple<Parameters...> values{
-              valueOf<Parameters>(places[at++])...};
-          std::apply(kernel, values);
+          call(kernel, places, std::index_sequence_for<Parameters...>());
         });
   }
 
 private:
+  template <typename... Parameters, size_t... At>
+  static void call(void (*kernel)(Parameters...),
+                   const std::vector<void *> &places,
+                   std::index_sequence<At...>) {
+    kernel(valueOf<Parameters>(places[At])...);
+  }
   template <typename T> static T valueOf(void *place) {
     if constexpr (std::is_pointer_v<T>)
       return static_cast<T>(place);

@@ -127,9 +127,9 @@ def main():
                     errors.append(f"{name}.mlir [{goal}]: expects bf16 as it is on one device, "
                                   f"got exit {code}: {found}")
         # A wrong program is refused for all that rounding allows. Tanh is saturated by so large
-        # a step, and f32 loses half of its digits.
-        tools.call("pp-model", "mlp", "-o", "saturated.mlir").check_returncode()
-        for model, lr in ("small", "1e-2"), ("saturated", "1e2"):
+        # a step, and f32 loses half of its digits in six layers, on any processor.
+        tools.call("pp-model", "mlp", "--layers=6", "-o", "saturated.mlir").check_returncode()
+        for model, lr in ("small", "1e-2"), ("saturated", "1e3"):
             tools.call("pp-opt", f"{model}.mlir", "--pp-parallelize=dp=2 microbatches=2 "
                        f"optimizer=sgd lr={lr}", "-o", "program.mlir").check_returncode()
             program = (folder / "program.mlir").read_text()

@@ -209,13 +209,15 @@ void store(std::vector<std::byte> &bytes, size_t index, T value) {
   std::memcpy(bytes.data() + index * sizeof(T), &value, sizeof(T));
 }
 
-/// Edges in all pairs with those of the other parameters, then anything.
+/// Edges in all pairs with those of the other parameter, if there is room, then
+/// anything.
 template <typename T>
 void fillAnything(std::vector<std::byte> &bytes, Draw &draw, unsigned which) {
   const std::vector<T> edges = Traits<T>::edges();
   const size_t count = bytes.size() / sizeof(T), size = edges.size();
   for (size_t index = 0; index < count; ++index) {
-    const bool isPair = which < 2 && index < size * size;
+    const bool isPair =
+        which < 2 && index < size * size && count >= size * size;
     store(bytes, index,
           isPair            ? edges[which == 0 ? index % size : index / size]
           : draw() % 3 == 0 ? edges[draw() % size]

@@ -117,6 +117,30 @@ KERNEL(shuffle_in_a_loop_that_lanes_leave, launch(1, 64), (out<s32>(64), in<u32>
   }
   results[i] = rounds;
 }
+KERNEL(votes_of_some, launch(1, 64), (out<s32>(64), in<s32>(64)), (s32 * results, const s32 *as)) {
+  const int i = threadIdx.x;
+  const unsigned mask = i % 2 ? 0xAAAAAAAA : 0x55555555;
+  const int a = as[i] & 3;
+  results[i] = __all_sync(mask, i % 2) + 2 * __all_sync(mask, a != 2) + 4 * __any_sync(mask, i == 6) +
+               8 * __uni_sync(mask, i % 2) + 16 * __uni_sync(mask, i < 9);
+}
+#ifdef __CUDACC__
+/// Whether there was such a lane, which no C++ asks.
+__device__ s32 hasLaneAbove(s32 a, u32 by) {
+  s32 result;
+  asm volatile("{ .reg .pred p; .reg .b32 x;\n shfl.sync.down.b32 x|p, %1, %2, 0x181f, 0xffffffff;\n"
+               " selp.b32 %0, x, -1, p; }"
+               : "=r"(result)
+               : "r"(a), "r"(by));
+  return result;
+}
+#else
+static s32 hasLaneAbove(s32 a, u32 by) {
+  const s32 other = __shfl_down_sync(FULL, a, by, 8);
+  return threadIdx.x % 8 + by < 8 ? other : -1;
+}
+#endif
+WARP(lane_above, s32, hasLaneAbove(a, 3))
 KERNEL(small_block, launch(3, 20), (out<s32>(60), in<s32>(60)),
        (s32 * results, const s32 *as)) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -8,52 +8,29 @@
 // stand-in shows what it was made to show: none of this has run on a GPU.
 //
 //===----------------------------------------------------------------------===//
+#include "Played.h"
 #include "PlayedProcess.h"
-#include "cuda/StandIn.h"
 #include "pprt/World.h"
 
 #include <algorithm>
-#include <dlfcn.h>
-#include <gtest/gtest.h>
 
 using namespace pprt;
 using namespace pprt::cuda;
 using namespace pprt::conformance;
 
-static std::vector<std::string> faults;
-
 namespace {
 
 constexpr int kSeeds = 16;
 
-class Collective : public testing::Test {
+class Collective : public standin::Played {
 protected:
   void SetUp() override {
-    const auto driver = openDriver();
-    const auto nccl = openNccl();
-    ASSERT_TRUE(driver.ok() && nccl.ok());
-    ASSERT_TRUE(driver->isEmulated) << driver->file;
-    ASSERT_TRUE(
-        dlsym(dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD), "ppStandInNccl"))
-        << nccl->file;
-    control = static_cast<standin::Control *>(
-        dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "ppStandIn"));
-  }
-  void TearDown() override {
-    control->takeFaults(nullptr);
-    control->reset("");
+    Played::SetUp();
+    Nccl nccl;
+    take(nccl, openNccl(), "ppStandInNccl");
   }
   void begin(uint32_t devices, const std::string &settings) {
-    faults.clear();
-    control->takeFaults([](const char *fault) { faults.push_back(fault); });
-    control->reset(
-        ("devices " + std::to_string(devices) + "\n" + settings).c_str());
-  }
-  static std::string allFaults() {
-    std::string text;
-    for (const std::string &fault : faults)
-      text += fault + "\n";
-    return text;
+    reset("devices " + std::to_string(devices) + "\n" + settings);
   }
 
   /// Whether it has failed: then all have, for the same cause, in these words.
@@ -74,8 +51,6 @@ protected:
     EXPECT_STREQ(control->leaks(), "");
     return hasFailed;
   }
-
-  standin::Control *control = nullptr;
 };
 
 std::vector<Case> exact(std::vector<Case> cases) {

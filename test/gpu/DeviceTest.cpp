@@ -8,13 +8,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Runtime/WaitingStream.h"
-#include "backends/cuda/Library.h"
+#include "Played.h"
 #include "backends/cuda/Plugin.h"
-#include "cuda/StandIn.h"
 #include "pprt/World.h"
 
 #include <dlfcn.h>
-#include <gtest/gtest.h>
 #include <limits>
 
 using namespace pprt;
@@ -71,7 +69,7 @@ protected:
               std::string::npos);
     driver = *opened;
     handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    control = static_cast<standin::Control *>(dlsym(handle, "ppStandIn"));
+    control = standin::findControl();
     control->reset("");
   }
   void TearDown() override {
@@ -129,7 +127,7 @@ protected:
 
   cuda::Driver driver;
   void *handle = nullptr;
-  standin::Control *control = nullptr;
+  const standin::Control *control = nullptr;
   std::unique_ptr<Device> device;
   std::unique_ptr<Memory> memory;
   AllocationCounter heap;

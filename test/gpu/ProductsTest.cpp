@@ -12,9 +12,8 @@
 //===----------------------------------------------------------------------===//
 #include "../Runtime/WaitingStream.h"
 #include "ContractionCases.h"
-#include "backends/cuda/Library.h"
+#include "Played.h"
 #include "backends/cuda/Plugin.h"
-#include "cuda/StandIn.h"
 #include "pprt/Artifact.h"
 #include "pprt/BFloat16.h"
 #include "pprt/Program.h"
@@ -23,7 +22,6 @@
 #include <algorithm>
 #include <dlfcn.h>
 #include <filesystem>
-#include <gtest/gtest.h>
 #include <set>
 
 using namespace pprt;
@@ -48,8 +46,7 @@ protected:
     ASSERT_TRUE(cuda->isEmulated && dlsym(library, "ppStandInBlas"))
         << cuda->file << ", " << blas->file;
     driver = *cuda;
-    control = static_cast<standin::Control *>(
-        dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "ppStandIn"));
+    control = standin::findControl();
     start("");
   }
   void TearDown() override { stop(); }
@@ -149,7 +146,7 @@ protected:
   }
 
   cuda::Driver driver;
-  standin::Control *control = nullptr;
+  const standin::Control *control = nullptr;
   /// Less than what is planned, for all of it is written over each time.
   uint64_t workspaceBytes = 1 << 16;
   AllocationCounter heap;

@@ -8,22 +8,16 @@
 // where none is.
 //
 //===----------------------------------------------------------------------===//
-#include "backends/cuda/Library.h"
+#include "Contract.h"
 
-#include <cstdio>
 #include <cstring>
-#include <dlfcn.h>
-#include <functional>
-#include <gtest/gtest.h>
 
 using namespace pprt::cuda;
+using namespace pprt::cuda::contract;
 
 namespace {
 
 Blas blas;
-Driver driver;
-bool hasDevice = false;
-using Results = std::vector<int>;
 
 constexpr int kOk = CUBLAS_STATUS_SUCCESS, kValue = CUBLAS_STATUS_INVALID_VALUE,
               kClosed = CUBLAS_STATUS_NOT_INITIALIZED,
@@ -170,18 +164,8 @@ public:
 };
 using Product = Sequence::Product;
 
-struct Row {
-  const char *name;
-  std::function<void(Sequence &)> run;
-  Results results;
-  bool needsDevice = false;
-};
-
-/// For the test's messages.
-void PrintTo(const Row &row, std::ostream *out) { *out << row.name; }
-
 // clang-format off
-const Row rows[] = {
+const Row<Sequence> rows[] = {
   // Descriptors.
   {"nowhere to put it", [](Sequence &s) {
      s(blas.cublasLtCreate(nullptr)); s(blas.cublasLtMatmulDescCreate(nullptr, CUBLAS_COMPUTE_32F, CUDA_R_32F));
@@ -257,49 +241,9 @@ const Row rows[] = {
 };
 // clang-format on
 
-class Contract : public testing::TestWithParam<Row> {};
-
 } // namespace
-
-TEST_P(Contract, Holds) {
-  if (GetParam().needsDevice && !hasDevice)
-    GTEST_SKIP() << "no device";
-  Sequence sequence;
-  GetParam().run(sequence);
-  EXPECT_EQ(sequence.results, GetParam().results) << GetParam().name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Rows, Contract, testing::ValuesIn(rows),
-                         [](const auto &info) {
-                           std::string name = info.param.name;
-                           for (char &letter : name)
-                             letter = std::isalnum(letter) ? letter : '_';
-                           return name;
-                         });
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  auto opened = openBlas();
-  if (!opened.ok()) {
-    std::printf("skipped: %s\n", opened.status().message().c_str());
-    return 0;
-  }
-  blas = *opened;
-  void *library = dlopen(blas.file.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  const bool isStandIn = library && dlsym(library, "ppStandInBlas");
-  CUcontext context = nullptr;
-  if (auto found = openDriver(); found.ok()) {
-    driver = *found;
-    // A library of the one kind does nothing on a driver of the other.
-    hasDevice = driver.isEmulated == isStandIn &&
-                driver.cuInit(0) == CUDA_SUCCESS &&
-                driver.cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS &&
-                driver.cuCtxSetCurrent(context) == CUDA_SUCCESS;
-  }
-  std::printf("%s, %zu%s, %s device\n", blas.file.c_str(), blas.version,
-              isStandIn ? " (emulated)" : "", hasDevice ? "a" : "no");
-  const int failures = RUN_ALL_TESTS();
-  if (hasDevice)
-    driver.cuDevicePrimaryCtxRelease(0);
-  return failures;
+  return runRows(blas, openBlas(), "ppStandInBlas", rows);
 }

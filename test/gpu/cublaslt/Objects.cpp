@@ -33,9 +33,7 @@ void blas::notModelled(const std::string &what) {
   std::abort();
 }
 
-extern "C" [[noreturn]] void ppUnknownOfBlas(const char *call) {
-  notModelled(call);
-}
+extern "C" [[noreturn]] void ppUnknown(const char *call) { notModelled(call); }
 
 /// How a test tells it from the library.
 extern "C" const int ppStandInBlas = 1;

@@ -7,19 +7,14 @@
 // bytes of a workspace, comes out in the worst way.
 //
 //===----------------------------------------------------------------------===//
-#include "cuda/StandIn.h"
-#include "backends/cuda/Library.h"
+#include "Played.h"
 
 #include <algorithm>
 #include <cmath>
-#include <dlfcn.h>
 #include <fstream>
-#include <gtest/gtest.h>
 #include <set>
 
 using namespace pprt::cuda;
-
-static std::vector<std::string> faults;
 
 namespace {
 
@@ -49,32 +44,18 @@ struct Product {
   int32_t vectorType = -1, auxType = -1;
 };
 
-class CublasLt : public testing::Test {
+class CublasLt : public standin::Played {
 protected:
   void SetUp() override {
-    auto openedDriver = openDriver();
-    auto openedBlas = openBlas();
-    ASSERT_TRUE(openedDriver.ok() && openedBlas.ok());
-    driver = *openedDriver;
-    blas = *openedBlas;
-    void *library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
-    ASSERT_TRUE(driver.isEmulated && dlsym(library, "ppStandInBlas"))
-        << driver.file << ", " << blas.file;
-    control = static_cast<standin::Control *>(
-        dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "ppStandIn"));
+    Played::SetUp();
+    take(blas, openBlas(), "ppStandInBlas");
     begin("");
-  }
-  void TearDown() override {
-    control->takeFaults(nullptr);
-    control->reset("");
   }
 
   /// A new process, in which faults are only noted, with 64 KiB that are
   /// numbers.
   void begin(const std::string &settings) {
-    faults.clear();
-    control->takeFaults([](const char *fault) { faults.push_back(fault); });
-    control->reset(settings.c_str());
+    reset(settings);
     ASSERT_EQ(driver.cuInit(0), CUDA_SUCCESS);
     CUcontext context;
     ASSERT_EQ(driver.cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
@@ -170,15 +151,9 @@ protected:
     driver.cuStreamSynchronize(stream ? stream : one);
     return result;
   }
-  void expectFault(const std::string &words) const {
-    ASSERT_FALSE(faults.empty()) << words;
-    EXPECT_NE(faults[0].find(words), std::string::npos) << faults[0];
-  }
 
   static constexpr size_t kBytes = 65536;
-  Driver driver;
   Blas blas;
-  standin::Control *control = nullptr;
   CUstream one = nullptr, two = nullptr;
   CUdeviceptr block = 0;
   cublasLtHandle_t handle = nullptr;

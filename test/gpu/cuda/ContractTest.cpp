@@ -7,22 +7,16 @@
 // table and with it the stand-in. Nothing here depends on time.
 //
 //===----------------------------------------------------------------------===//
+#include "Contract.h"
 #include "Code.h"
-#include "backends/cuda/Library.h"
 
-#include <cstdio>
 #include <cstring>
-#include <functional>
-#include <gtest/gtest.h>
 #include <thread>
 
 using namespace pprt::cuda;
+using namespace pprt::cuda::contract;
 
 namespace {
-
-Driver driver;
-CUcontext context = nullptr;
-using Results = std::vector<int>;
 
 /// What a sequence of calls has, and what they returned.
 class Sequence {
@@ -96,12 +90,6 @@ public:
   Results results;
 };
 
-struct Row {
-  const char *name;
-  std::function<void(Sequence &)> run;
-  Results results;
-};
-
 constexpr CUstreamCaptureMode kGlobal = CU_STREAM_CAPTURE_MODE_GLOBAL,
                               kLocal = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
                               kRelaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -111,7 +99,7 @@ constexpr int kOk = CUDA_SUCCESS, kValue = CUDA_ERROR_INVALID_VALUE,
               kInvalidated = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 
 // clang-format off
-const Row rows[] = {
+const Row<Sequence> rows[] = {
   // Devices and contexts.
   {"no such device", [](Sequence &s) {
      CUdevice device; int number = 0;
@@ -331,23 +319,7 @@ const Row rows[] = {
 };
 // clang-format on
 
-class Contract : public testing::TestWithParam<Row> {};
-
 } // namespace
-
-TEST_P(Contract, Holds) {
-  Sequence sequence;
-  GetParam().run(sequence);
-  EXPECT_EQ(sequence.results, GetParam().results) << GetParam().name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Rows, Contract, testing::ValuesIn(rows),
-                         [](const auto &info) {
-                           std::string name = info.param.name;
-                           for (char &letter : name)
-                             letter = std::isalnum(letter) ? letter : '_';
-                           return name;
-                         });
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
@@ -361,7 +333,7 @@ int main(int argc, char **argv) {
   // What comes before the begin.
   const bool isRefused =
       driver.cuDeviceGetCount(&number) == CUDA_ERROR_NOT_INITIALIZED;
-  if (driver.cuInit(0) != CUDA_SUCCESS) {
+  if (!enterDevice()) {
     std::printf("skipped: no device\n");
     return 0;
   }
@@ -369,10 +341,7 @@ int main(int argc, char **argv) {
   driver.cuDeviceGetName(name, sizeof(name), 0);
   std::printf("%s, CUDA %d%s\n", name, driver.version,
               driver.isEmulated ? " (emulated)" : "");
-  driver.cuDevicePrimaryCtxRetain(&context, 0);
-  driver.cuCtxSetCurrent(context);
-  const int failures = RUN_ALL_TESTS();
-  driver.cuDevicePrimaryCtxRelease(0);
+  const int failures = runRows(rows);
   if (!isRefused)
     std::printf("expects cuDeviceGetCount to be refused before cuInit\n");
   return failures || !isRefused;

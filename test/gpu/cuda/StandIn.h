@@ -15,10 +15,11 @@
 //   memory BYTES       of a device
 //   version N          of CUDA: 13000 is 13.0
 //   errors N           of .approx, within their bounds; orders in which NCCL
-//   adds algorithm N        which one cublasLt's heuristic names first places N
-//   for collectives on a device at a time, 1 unless told drivers N threads that
-//   give streams work: once so many wait or have
-//                      ended and nothing can run, it is a fault
+//                      adds
+//   algorithm N        which one cublasLt's heuristic names first
+//   places N           for collectives on a device at a time, 1 unless told
+//   drivers N          threads that give streams work: once so many wait or
+//                      have ended and nothing can run, it is a fault
 //
 // A fault is what a GPU would hide, or show on some days: two accesses without
 // an order between them, the host in memory that a copy still uses. It is

@@ -7,42 +7,26 @@
 // right; programs that do not are right under every seed.
 //
 //===----------------------------------------------------------------------===//
-#include "StandIn.h"
 #include "Code.h"
-#include "backends/cuda/Library.h"
+#include "Played.h"
 
-#include <dlfcn.h>
-#include <gtest/gtest.h>
 #include <thread>
 
 using namespace pprt::cuda;
 
-static std::vector<std::string> faults;
-
 namespace {
 
 /// One device, two streams, and what a test needs of them.
-class StandIn : public testing::Test {
+class StandIn : public standin::Played {
 protected:
   void SetUp() override {
-    auto opened = openDriver();
-    ASSERT_TRUE(opened.ok()) << opened.status().message();
-    driver = *opened;
-    ASSERT_TRUE(driver.isEmulated) << driver.file;
-    void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    control = static_cast<standin::Control *>(dlsym(handle, "ppStandIn"));
+    Played::SetUp();
     begin("");
-  }
-  void TearDown() override {
-    control->takeFaults(nullptr);
-    control->reset("");
   }
 
   /// A new process, in which faults are only noted.
   void begin(const std::string &settings) {
-    faults.clear();
-    control->takeFaults([](const char *fault) { faults.push_back(fault); });
-    control->reset(settings.c_str());
+    reset(settings);
     ASSERT_EQ(driver.cuInit(0), CUDA_SUCCESS);
     CUcontext context;
     ASSERT_EQ(driver.cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
@@ -73,16 +57,7 @@ protected:
         CUDA_SUCCESS);
     return values;
   }
-  std::string oneFault() const {
-    return faults.size() == 1 ? faults[0]
-                              : std::to_string(faults.size()) + " faults";
-  }
-  void expectFault(const std::string &words) const {
-    EXPECT_NE(oneFault().find(words), std::string::npos) << oneFault();
-  }
 
-  Driver driver;
-  standin::Control *control = nullptr;
   CUstream one = nullptr, two = nullptr;
   CUevent first = nullptr, second = nullptr;
 };
@@ -106,7 +81,7 @@ TEST_F(StandIn, OrdersWhatEventsOrderUnderAnySeed) {
     EXPECT_EQ(read(a, 1024, one), std::vector<uint32_t>(1024, 8));
     EXPECT_EQ(driver.cuMemFree(a), CUDA_SUCCESS);
     EXPECT_EQ(driver.cuMemFree(b), CUDA_SUCCESS);
-    EXPECT_TRUE(faults.empty()) << "seed " << seed << ": " << oneFault();
+    EXPECT_TRUE(faults.empty()) << "seed " << seed << ": " << allFaults();
   }
 }
 
@@ -152,7 +127,7 @@ TEST_F(StandIn, OrdersNothingByRunningIt) {
   }
   driver.cuMemsetD32Async(a, 2, 16, two);
   EXPECT_EQ(read(a, 16, two).front(), 2u);
-  EXPECT_TRUE(faults.empty()) << oneFault();
+  EXPECT_TRUE(faults.empty()) << allFaults();
 }
 
 TEST_F(StandIn, ReportsMemoryFreedTooEarly) {
@@ -256,7 +231,7 @@ TEST_F(StandIn, HoldsKernelsAgainstOtherOperations) {
       driver.cuCtxSynchronize();
       if (hasWait) {
         EXPECT_EQ(values, std::vector<uint32_t>(64, 6));
-        EXPECT_TRUE(faults.empty()) << oneFault();
+        EXPECT_TRUE(faults.empty()) << allFaults();
       } else { // a fill of 256 bytes has four pieces
         ASSERT_FALSE(faults.empty());
         EXPECT_NE(faults[0].find("nothing orders it with a "),
@@ -314,7 +289,7 @@ TEST_F(StandIn, ReplaysAGraphUnderAnySeed) {
     driver.cuGraphLaunch(execution, two); // after the other one
     driver.cuCtxSynchronize();
     driver.cuGraphExecDestroy(execution);
-    EXPECT_TRUE(faults.empty()) << "seed " << seed << ": " << oneFault();
+    EXPECT_TRUE(faults.empty()) << "seed " << seed << ": " << allFaults();
   }
 }
 

@@ -8,22 +8,16 @@
 // out where none is.
 //
 //===----------------------------------------------------------------------===//
-#include "backends/cuda/Library.h"
+#include "Contract.h"
 
-#include <cstdio>
 #include <cstring>
-#include <dlfcn.h>
-#include <functional>
-#include <gtest/gtest.h>
 
 using namespace pprt::cuda;
+using namespace pprt::cuda::contract;
 
 namespace {
 
 Nccl nccl;
-Driver driver;
-bool hasDevice = false;
-using Results = std::vector<int>;
 
 constexpr int kOk = ncclSuccess, kArgument = ncclInvalidArgument,
               kUsage = ncclInvalidUsage;
@@ -91,18 +85,8 @@ public:
   Results results;
 };
 
-struct Row {
-  const char *name;
-  std::function<void(Sequence &)> run;
-  Results results;
-  bool needsDevice = false;
-};
-
-/// For the test's messages.
-void PrintTo(const Row &row, std::ostream *out) { *out << row.name; }
-
 // clang-format off
-const Row rows[] = {
+const Row<Sequence> rows[] = {
   {"nowhere to put it", [](Sequence &s) {
      s(nccl.ncclGetVersion(nullptr)); s(nccl.ncclGetUniqueId(nullptr));
    }, {kArgument, kArgument}},
@@ -167,49 +151,9 @@ const Row rows[] = {
 };
 // clang-format on
 
-class Contract : public testing::TestWithParam<Row> {};
-
 } // namespace
-
-TEST_P(Contract, Holds) {
-  if (GetParam().needsDevice && !hasDevice)
-    GTEST_SKIP() << "no device";
-  Sequence sequence;
-  GetParam().run(sequence);
-  EXPECT_EQ(sequence.results, GetParam().results) << GetParam().name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Rows, Contract, testing::ValuesIn(rows),
-                         [](const auto &info) {
-                           std::string name = info.param.name;
-                           for (char &letter : name)
-                             letter = std::isalnum(letter) ? letter : '_';
-                           return name;
-                         });
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  auto opened = openNccl();
-  if (!opened.ok()) {
-    std::printf("skipped: %s\n", opened.status().message().c_str());
-    return 0;
-  }
-  nccl = *opened;
-  void *library = dlopen(nccl.file.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  const bool isStandIn = library && dlsym(library, "ppStandInNccl");
-  CUcontext context = nullptr;
-  if (auto found = openDriver(); found.ok()) {
-    driver = *found;
-    // A library of the one kind does nothing on a driver of the other.
-    hasDevice = driver.isEmulated == isStandIn &&
-                driver.cuInit(0) == CUDA_SUCCESS &&
-                driver.cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS &&
-                driver.cuCtxSetCurrent(context) == CUDA_SUCCESS;
-  }
-  std::printf("%s, %d%s, %s device\n", nccl.file.c_str(), nccl.version,
-              isStandIn ? " (emulated)" : "", hasDevice ? "a" : "no");
-  const int failures = RUN_ALL_TESTS();
-  if (hasDevice)
-    driver.cuDevicePrimaryCtxRelease(0);
-  return failures;
+  return runRows(nccl, openNccl(), "ppStandInNccl", rows);
 }

@@ -7,19 +7,13 @@
 // is tested, so that a seed is one order.
 //
 //===----------------------------------------------------------------------===//
-#include "cuda/StandIn.h"
-#include "backends/cuda/Library.h"
+#include "Played.h"
 
 #include <cstring>
-#include <dlfcn.h>
-#include <gtest/gtest.h>
 #include <map>
-#include <numeric>
 #include <thread>
 
 using namespace pprt::cuda;
-
-static std::vector<std::string> faults;
 
 namespace {
 
@@ -33,31 +27,16 @@ struct Rank {
   ncclComm_t comm = nullptr;
 };
 
-class NcclStandIn : public testing::Test {
+class NcclStandIn : public standin::Played {
 protected:
   void SetUp() override {
-    auto openedDriver = openDriver();
-    auto openedNccl = openNccl();
-    ASSERT_TRUE(openedDriver.ok() && openedNccl.ok());
-    driver = *openedDriver;
-    nccl = *openedNccl;
-    void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
-    ASSERT_TRUE(driver.isEmulated && dlsym(library, "ppStandInNccl"))
-        << driver.file << ", " << nccl.file;
-    control = static_cast<standin::Control *>(
-        dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "ppStandIn"));
-  }
-  void TearDown() override {
-    control->takeFaults(nullptr);
-    control->reset("");
+    Played::SetUp();
+    take(nccl, openNccl(), "ppStandInNccl");
   }
 
   /// A new process, in which faults are only noted.
   void begin(uint32_t size, const std::string &settings) {
-    faults.clear();
-    control->takeFaults([](const char *fault) { faults.push_back(fault); });
-    control->reset(
-        ("devices " + std::to_string(size) + "\n" + settings).c_str());
+    reset("devices " + std::to_string(size) + "\n" + settings);
     ASSERT_EQ(driver.cuInit(0), CUDA_SUCCESS);
     ranks.assign(size, {});
     for (uint32_t rank = 0; rank < size; ++rank) {
@@ -144,17 +123,8 @@ protected:
     }
     return parts;
   }
-  void expectFault(const std::string &words) const {
-    EXPECT_EQ(faults.size(), 1u);
-    EXPECT_NE(allFaults().find(words), std::string::npos) << allFaults();
-  }
-  std::string allFaults() const {
-    return std::accumulate(faults.begin(), faults.end(), std::string());
-  }
 
-  Driver driver;
   Nccl nccl;
-  standin::Control *control = nullptr;
   std::vector<Rank> ranks;
 };
 

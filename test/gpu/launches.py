@@ -13,9 +13,10 @@ import collections
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
+
+from commands import run
 
 LAYERS = 12
 MODEL = f"gpt --layers={LAYERS} --hidden=768 --heads=12 --seq=1024 --batch=8 --vocab=50257"
@@ -31,14 +32,6 @@ PLANS = {
 }
 # So many more where the model ends, or is cut into stages within a layer.
 ENDS = 4
-
-
-def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          timeout=200)
-    if done.returncode:
-        sys.exit(f"launches.py: {' '.join(map(str, command))}: code {done.returncode}\n"
-                 f"{done.stdout}{done.stderr}")
 
 
 def count(trace):

@@ -16,9 +16,10 @@ Numbers are read from the machine code (nvdisasm); where that is missing, from t
 import collections
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
+
+from commands import run
 
 # Of one multiprocessor (CUDA C++ Programming Guide, "Technical Specifications per Compute
 # Capability"). Registers are given to warps in units, shared memory to blocks, each of which
@@ -57,15 +58,6 @@ BYTES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "bf16": 2, "i1": 1}
 VECTOR = 16
 
 Kernel = collections.namedtuple("Kernel", "symbol form ops written read block")
-
-
-def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          timeout=200)
-    if done.returncode:
-        sys.exit(f"static.py: {' '.join(map(str, command))}: code {done.returncode}\n"
-                 f"{done.stdout}{done.stderr}")
-    return done.stdout + done.stderr
 
 
 def parse_type(text):

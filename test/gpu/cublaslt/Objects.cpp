@@ -6,34 +6,11 @@
 #include "Objects.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <dlfcn.h>
 #include <memory>
 #include <mutex>
 
 using namespace standin;
 using namespace standin::blas;
-
-const Host *blas::host() {
-  void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return handle ? static_cast<const Host *>(dlsym(handle, "ppStandInHost"))
-                : nullptr;
-}
-
-void blas::fault(const std::string &what) {
-  if (const Host *its = host())
-    return its->fault(what.c_str());
-  std::fprintf(stderr, "cublasLt stand-in: fault: %s\n", what.c_str());
-  std::abort();
-}
-
-void blas::notModelled(const std::string &what) {
-  std::fprintf(stderr, "cublasLt stand-in: not modelled: %s\n", what.c_str());
-  std::abort();
-}
-
-extern "C" [[noreturn]] void ppUnknown(const char *call) { notModelled(call); }
 
 /// How a test tells it from the library.
 extern "C" const int ppStandInBlas = 1;

@@ -10,7 +10,7 @@
 #ifndef PP_TEST_GPU_CUBLASLT_OBJECTS_H
 #define PP_TEST_GPU_CUBLASLT_OBJECTS_H
 
-#include "cuda/Guest.h"
+#include "cuda/Host.h"
 
 #include <cublasLt.h>
 
@@ -18,13 +18,6 @@
 #include <map>
 
 namespace standin::blas {
-
-/// libcuda's stand-in, or null: then there are only descriptors.
-const Host *host();
-/// Says what no program may do, and ends the process unless a test takes it.
-void fault(const std::string &what);
-/// What this stand-in does not do, it says, and ends the process.
-[[noreturn]] void notModelled(const std::string &what);
 
 enum class Kind { handle, operation, layout, preference };
 

@@ -12,16 +12,7 @@
 using namespace standin;
 using namespace standin::nccl;
 
-/// Counts a call. Returns from it, and fails its group, where the settings say.
-#define PP_BEGIN                                                               \
-  if (!host())                                                                 \
-    return ncclUnhandledCudaError;                                             \
-  const std::lock_guard guard(*host()->lock);                                  \
-  const Begin begin = host()->begin(__func__, true);                           \
-  follow(begin.machine);                                                       \
-  if (begin.failure != 0)                                                      \
-    return refuse(ncclResult_t(begin.failure));
-
+/// Fails the group that the call is in, too.
 static ncclResult_t refuse(ncclResult_t result) {
   if (group.depth > 0 && group.failure == ncclSuccess)
     group.failure = result;
@@ -61,7 +52,7 @@ const char *ncclGetErrorString(ncclResult_t result) {
 const char *ncclGetLastError(ncclComm_t) { return ""; }
 
 ncclResult_t ncclMemAlloc(void **place, size_t size) {
-  PP_BEGIN
+  PP_BEGIN(refuse)
   if (!place || size == 0)
     return ncclInvalidArgument;
   uint64_t address = 0;
@@ -73,20 +64,20 @@ ncclResult_t ncclMemAlloc(void **place, size_t size) {
 }
 
 ncclResult_t ncclMemFree(void *place) {
-  PP_BEGIN
+  PP_BEGIN(refuse)
   return host()->release(reinterpret_cast<uint64_t>(place)) == 0
              ? ncclSuccess
              : ncclUnhandledCudaError;
 }
 
 ncclResult_t ncclGroupStart() {
-  PP_BEGIN
+  PP_BEGIN(refuse)
   ++group.depth;
   return ncclSuccess;
 }
 
 ncclResult_t ncclGroupEnd() {
-  PP_BEGIN
+  PP_BEGIN(refuse)
   return group.depth == 0 ? ncclInvalidUsage : endGroup();
 }
 
@@ -131,7 +122,7 @@ static uint64_t addressOf(const void *pointer) {
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
                            ncclDataType_t type, ncclRedOp_t reduction,
                            ncclComm_t comm, cudaStream_t stream) {
-  PP_BEGIN
+  PP_BEGIN(refuse)
   return add(begin, comm, stream,
              {Task::allReduce, __func__, addressOf(from), addressOf(to), count,
               type, reduction, 0});
@@ -140,7 +131,7 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
 ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count,
                                ncclDataType_t type, ncclRedOp_t reduction,
                                ncclComm_t comm, cudaStream_t stream) {
-  PP_BEGIN
+  PP_BEGIN(refuse)
   return add(begin, comm, stream,
              {Task::reduceScatter, __func__, addressOf(from), addressOf(to),
               count, type, reduction, 0});
@@ -149,7 +140,7 @@ ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count,
 ncclResult_t ncclAllGather(const void *from, void *to, size_t count,
                            ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream) {
-  PP_BEGIN
+  PP_BEGIN(refuse)
   return add(begin, comm, stream,
              {Task::allGather, __func__, addressOf(from), addressOf(to), count,
               type, ncclSum, 0});
@@ -158,7 +149,7 @@ ncclResult_t ncclAllGather(const void *from, void *to, size_t count,
 ncclResult_t ncclBroadcast(const void *from, void *to, size_t count,
                            ncclDataType_t type, int root, ncclComm_t comm,
                            cudaStream_t stream) {
-  PP_BEGIN
+  PP_BEGIN(refuse)
   return add(begin, comm, stream,
              {Task::broadcast, __func__, addressOf(from), addressOf(to), count,
               type, ncclSum, root});
@@ -166,7 +157,7 @@ ncclResult_t ncclBroadcast(const void *from, void *to, size_t count,
 
 ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t comm, cudaStream_t stream) {
-  PP_BEGIN
+  PP_BEGIN(refuse)
   return add(
       begin, comm, stream,
       {Task::send, __func__, addressOf(from), 0, count, type, ncclSum, peer});
@@ -174,7 +165,7 @@ ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type,
 
 ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer,
                       ncclComm_t comm, cudaStream_t stream) {
-  PP_BEGIN
+  PP_BEGIN(refuse)
   return add(
       begin, comm, stream,
       {Task::receive, __func__, 0, addressOf(to), count, type, ncclSum, peer});

@@ -10,30 +10,12 @@
 #include "Objects.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <dlfcn.h>
 #include <memory>
 #include <set>
 #include <utility>
 
 using namespace standin;
 using namespace standin::nccl;
-
-const Host *nccl::host() {
-  void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return handle ? static_cast<const Host *>(dlsym(handle, "ppStandInHost"))
-                : nullptr;
-}
-
-void nccl::fault(const std::string &what) { host()->fault(what.c_str()); }
-
-void nccl::notModelled(const std::string &what) {
-  std::fprintf(stderr, "NCCL stand-in: not modelled: %s\n", what.c_str());
-  std::abort();
-}
-
-extern "C" [[noreturn]] void ppUnknown(const char *call) { notModelled(call); }
 
 /// How a test tells it from the library.
 extern "C" const int ppStandInNccl = 1;
@@ -162,17 +144,8 @@ static ncclResult_t check(const ncclConfig_t *config) {
 // Calls
 //===----------------------------------------------------------------------===//
 
-#define PP_BEGIN                                                               \
-  if (!host())                                                                 \
-    return ncclUnhandledCudaError;                                             \
-  const std::lock_guard guard(*host()->lock);                                  \
-  const Begin begin = host()->begin(__func__, true);                           \
-  follow(begin.machine);                                                       \
-  if (begin.failure != 0)                                                      \
-    return ncclResult_t(begin.failure);
-
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
-  PP_BEGIN
+  PP_BEGIN(ncclResult_t)
   if (!id)
     return ncclInvalidArgument;
   *id = {};
@@ -193,7 +166,7 @@ static ncclResult_t doNowOrAtEnd(std::function<ncclResult_t()> action) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *place, int ranks,
                                     ncclUniqueId id, int rank,
                                     ncclConfig_t *config) {
-  PP_BEGIN
+  PP_BEGIN(ncclResult_t)
   if (!place || ranks < 1 || rank < 0 || rank >= ranks)
     return ncclInvalidArgument;
   if (!config)
@@ -249,7 +222,7 @@ childOf(const Clique &parent, Clique::Split &split, int rank, int &itsRank) {
 
 ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key,
                            ncclComm_t *place, ncclConfig_t *config) {
-  PP_BEGIN
+  PP_BEGIN(ncclResult_t)
   Comm *comm = find(handle);
   if (!place || (color < 0 && color != NCCL_SPLIT_NOCOLOR))
     return ncclInvalidArgument;
@@ -288,7 +261,7 @@ ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key,
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *result) {
-  PP_BEGIN
+  PP_BEGIN(ncclResult_t)
   Comm *comm = find(handle);
   if (!comm || !result)
     return ncclInvalidArgument;
@@ -307,7 +280,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *result) {
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t handle) {
-  PP_BEGIN
+  PP_BEGIN(ncclResult_t)
   if (!handle)
     return ncclSuccess;
   Comm *comm = find(handle);
@@ -321,7 +294,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t handle) {
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t handle) {
-  PP_BEGIN
+  PP_BEGIN(ncclResult_t)
   Comm *comm = find(handle);
   if (!comm)
     return handle ? ncclInvalidArgument : ncclSuccess;
@@ -332,7 +305,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t handle) {
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t handle) {
-  PP_BEGIN
+  PP_BEGIN(ncclResult_t)
   Comm *comm = find(handle);
   if (!comm)
     return handle ? ncclInvalidArgument : ncclSuccess;

@@ -12,7 +12,7 @@
 #ifndef PP_TEST_GPU_NCCL_OBJECTS_H
 #define PP_TEST_GPU_NCCL_OBJECTS_H
 
-#include "cuda/Guest.h"
+#include "cuda/Host.h"
 
 #include <nccl.h>
 
@@ -20,13 +20,6 @@
 #include <tuple>
 
 namespace standin::nccl {
-
-/// libcuda's stand-in, or null: then there is nothing to work on.
-const Host *host();
-/// Says what no program may do, and ends the process unless a test takes it.
-void fault(const std::string &what);
-/// What this stand-in does not do, it says, and ends the process.
-[[noreturn]] void notModelled(const std::string &what);
 
 /// What one rank asks for in one call.
 struct Task {
@@ -127,5 +120,16 @@ void reduce(ncclDataType_t type, ncclRedOp_t reduction,
             uint64_t count, uint64_t errors);
 
 } // namespace standin::nccl
+
+/// Begins a call: counts it, and returns refused(result) where the settings
+/// say.
+#define PP_BEGIN(refused)                                                      \
+  if (!host())                                                                 \
+    return ncclUnhandledCudaError;                                             \
+  const std::lock_guard guard(*host()->lock);                                  \
+  const Begin begin = host()->begin(__func__, true);                           \
+  follow(begin.machine);                                                       \
+  if (begin.failure != 0)                                                      \
+    return refused(ncclResult_t(begin.failure));
 
 #endif // PP_TEST_GPU_NCCL_OBJECTS_H

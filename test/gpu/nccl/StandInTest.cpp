@@ -19,6 +19,8 @@ namespace {
 
 constexpr int kSeeds = 16;
 
+std::string seedOf(int seed) { return "seed " + std::to_string(seed) + "\n"; }
+
 /// A device with two streams, memory and, once joined, a communicator.
 struct Rank {
   CUcontext context = nullptr;
@@ -76,6 +78,15 @@ protected:
     for (const Rank &rank : ranks)
       ASSERT_EQ(settle(rank.comm), ncclSuccess);
   }
+  /// Two ranks with data, in a second communicator, too, on devices with room
+  /// for so many collectives.
+  std::vector<ncclComm_t> beginWithTwo(int seed, int places) {
+    begin(2, seedOf(seed) + "places " + std::to_string(places) + "\n");
+    join();
+    for (const Rank &rank : ranks)
+      write(rank, 0, {1, 2, 3, 4});
+    return split({0, 0}, {0, 1});
+  }
   void write(const Rank &rank, uint64_t offset,
              const std::vector<float> &data) {
     driver.cuCtxSetCurrent(rank.context);
@@ -127,8 +138,6 @@ protected:
   Nccl nccl;
   std::vector<Rank> ranks;
 };
-
-std::string seedOf(int seed) { return "seed " + std::to_string(seed) + "\n"; }
 
 } // namespace
 
@@ -216,12 +225,9 @@ TEST_F(NcclStandIn, LetsMessagesOfAGroupPass) {
 TEST_F(NcclStandIn, TellsOfCommunicatorsInOppositeOrders) {
   for (int seed = 0; seed < kSeeds; ++seed)
     for (int places : {1, 2}) {
-      begin(2, seedOf(seed) + "places " + std::to_string(places) + "\n");
-      join();
-      const std::vector<ncclComm_t> other = split({0, 0}, {0, 1});
+      const std::vector<ncclComm_t> other = beginWithTwo(seed, places);
       for (int rank : {0, 1}) {
         const Rank &its = ranks[rank];
-        write(its, 0, {1, 2, 3, 4});
         Rank second = its;
         second.comm = other[rank];
         allReduce(rank == 0 ? its : second, its.one);
@@ -238,12 +244,9 @@ TEST_F(NcclStandIn, TellsOfCommunicatorsInOppositeOrders) {
 TEST_F(NcclStandIn, TellsOfCommunicatorsInStreamsWithoutAnOrder) {
   for (int seed = 0; seed < kSeeds; ++seed)
     for (int places : {1, 2}) {
-      begin(2, seedOf(seed) + "places " + std::to_string(places) + "\n");
-      join();
-      const std::vector<ncclComm_t> other = split({0, 0}, {0, 1});
+      const std::vector<ncclComm_t> other = beginWithTwo(seed, places);
       for (int rank : {0, 1}) {
         const Rank &its = ranks[rank];
-        write(its, 0, {1, 2, 3, 4});
         driver.cuStreamSynchronize(its.one);
         allReduce(its, its.one);
         nccl.ncclAllReduce(at(its, 0), at(its, 2048), 4, ncclFloat32, ncclSum,
@@ -555,7 +558,7 @@ TEST_F(NcclStandIn, EndsTheProcessForWhatItDoesNotModel) {
   void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
   auto *gather = reinterpret_cast<void (*)()>(dlsym(library, "ncclAlltoAll"));
   ASSERT_TRUE(gather);
-  EXPECT_DEATH(gather(), "NCCL stand-in: not modelled: ncclAlltoAll");
+  EXPECT_DEATH(gather(), "libnccl stand-in: not modelled: ncclAlltoAll");
   ncclUniqueId id;
   nccl.ncclGetUniqueId(&id);
   ncclComm_t comm = nullptr;

@@ -1,0 +1,35 @@
+//===- Host.cpp - what a library above the driver asks of it --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A part of each such library, whose name is PP_STAND_IN.
+//
+//===----------------------------------------------------------------------===//
+#include "Host.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+
+using namespace standin;
+
+const Host *standin::host() {
+  void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return handle ? static_cast<const Host *>(dlsym(handle, "ppStandInHost"))
+                : nullptr;
+}
+
+void standin::fault(const std::string &what) {
+  if (const Host *its = host())
+    return its->fault(what.c_str());
+  std::fprintf(stderr, PP_STAND_IN " stand-in: fault: %s\n", what.c_str());
+  std::abort();
+}
+
+void standin::notModelled(const std::string &what) {
+  std::fprintf(stderr, PP_STAND_IN " stand-in: not modelled: %s\n",
+               what.c_str());
+  std::abort();
+}
+
+extern "C" [[noreturn]] void ppUnknown(const char *call) { notModelled(call); }

@@ -1,0 +1,25 @@
+//===- Host.h - what a library above the driver asks of it ------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// For stand-ins of libraries that give work to streams: the stand-in of libcuda
+// below, and what is said where a program or the stand-in is wrong.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_GPU_CUDA_HOST_H
+#define PP_TEST_GPU_CUDA_HOST_H
+
+#include "Guest.h"
+
+namespace standin {
+
+/// libcuda's stand-in, or null: then there is nothing to work on.
+const Host *host();
+/// Says what no program may do, and ends the process unless a test takes it.
+void fault(const std::string &what);
+/// What this stand-in does not do, it says, and ends the process.
+[[noreturn]] void notModelled(const std::string &what);
+
+} // namespace standin
+
+#endif // PP_TEST_GPU_CUDA_HOST_H

@@ -16,9 +16,10 @@
 #define PPRT_ENGINE_ENQUEUED_ENQUEUEDEXECUTOR_H
 
 #include "../Executor.h"
+#include "../Staging.h"
 #include "../Task.h"
 #include "Commands.h"
-#include "Streams.h"
+#include "StreamTransport.h"
 
 namespace pprt::enqueued {
 
@@ -28,8 +29,11 @@ struct Options {
   double hangTimeoutSeconds = 30;
   /// Whether a section in which nothing happens is to end; may be empty.
   std::function<bool()> isInterrupted;
-  RankRange ranks; ///< of this process
+  RankRange ranks; ///< of the device
   bool records = true;
+  /// How they meet ranks elsewhere, to be connected before the first section is
+  /// run; null if there are none.
+  std::shared_ptr<StreamTransport> transport;
 };
 
 class EnqueuedExecutor final : public Executor {
@@ -63,7 +67,8 @@ private:
     const uint32_t index;
     const ppx::ProgramT &program;
     ScalarRows scalars;
-    std::unique_ptr<Memory> arena;
+    Staging staging;
+    std::shared_ptr<Memory> arena;
     std::byte *hostScalars = nullptr; ///< the host's side of them
     std::vector<InstructionTime> times[kSections.size()];
   };
@@ -73,8 +78,10 @@ private:
     Command command;
     std::vector<Task> tasks;   ///< by part
     std::byte *host = nullptr; ///< of a load or emit, the host's side
-    /// Of a meeting, all that its members do.
+    /// Of a meeting whose members are all here, what they do; of others the
+    /// parts that those here have.
     std::vector<std::unique_ptr<const Launch>> moves;
+    std::vector<Ticket> tickets;
     std::unique_ptr<Event> begin, end;
   };
 
@@ -90,9 +97,12 @@ private:
   Status prepare();
   Status prepareRanks(const Ranks &programs);
   Status prepareSection(Section section, const Ranks &programs);
-  Status bindMoves(Section section, const Ranks &programs);
+  /// A step, and a part of it.
+  using StepPart = std::pair<Step *, size_t>;
+  Status prepareMeetings(Section section, const Ranks &programs);
   Status bindMove(Step &step, const Move &move,
                   const std::vector<uint32_t> &members);
+  Status prepareMember(const StepPart &part, Participation participation);
   Status makeEvents(SectionState &section);
   Status layOutHost();
 
@@ -103,6 +113,8 @@ private:
   Status give(const SectionState &section);
   Status give(const SectionState &section, const Step &step);
   Status await(const SectionState &section, int64_t number);
+  /// After a failure elsewhere: returns when nothing is at work here, or soon.
+  Status leave(const Status &cause);
   /// Whether one more command has ended than the first `ended`.
   Expected<bool> hasMoved(const SectionState &section, size_t &ended) const;
   Status hang(const SectionState &section, size_t ended, int64_t number) const;

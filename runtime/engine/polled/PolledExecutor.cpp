@@ -25,7 +25,7 @@ static void addTasks(Rank &rank, Section section, Device &device,
   const InstructionList &list = instructionsOf(rank.program, section);
   for (size_t i = 0; i < list.size(); ++i) {
     QueuedTask task(rank.program, *list[i], rank.arena->address(), rank.scalars,
-              kernels, device);
+                    kernels, device);
     task.index = uint32_t(i);
     rank.tasks[size_t(section)][list[i]->queue].push_back(std::move(task));
   }
@@ -54,7 +54,7 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
         device.transport(*thisProcess(), mesh.worldSize());
     if (!created)
       return created.status();
-    state.transport = std::move(*created);
+    state.transport.reset(static_cast<PolledTransport *>(created->release()));
   }
   std::vector<Staging> staging =
       layOutStaging(programs, state.range, state.transport->model());

@@ -157,7 +157,7 @@ public:
 
   std::byte *find(uint64_t address, uint64_t size,
                   std::string &error) override {
-    Block *block = machine->memory.find(address, size);
+    Block *block = blockOf(address, size);
     if (block && (block->device < 0 || block->device == device))
       return block->bytes + (address - block->address);
     const std::string what = machine->memory.describe(address);
@@ -166,12 +166,20 @@ public:
     return nullptr;
   }
   std::byte *isWritten(uint64_t address) override {
-    Block *block = machine->memory.find(address, 1);
+    Block *block = blockOf(address, 1);
     return block ? block->written + (address - block->address) : nullptr;
   }
 
 private:
+  /// Most often the one of the access before: none comes or goes meanwhile.
+  Block *blockOf(uint64_t address, uint64_t size) {
+    if (!last || !last->holds(address, size))
+      last = machine->memory.find(address, size);
+    return last;
+  }
+
   int device;
+  Block *last = nullptr;
 };
 
 } // namespace

@@ -10,6 +10,7 @@
 #include "Machine.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -37,13 +38,30 @@ public:
     return block->bytes + (address - block->address);
   }
   std::byte *write(uint64_t address, uint64_t size) override {
-    return write(address, size, 1);
+    Block *block = find(address, size, "writes");
+    if (!block)
+      return nullptr;
+    machine->touch(operation, address, address + size, true);
+    std::memset(block->written + (address - block->address), 1, size);
+    return block->bytes + (address - block->address);
   }
   bool spoil(uint64_t address, uint64_t size) override {
-    std::byte *bytes = write(address, size, 0);
-    if (bytes)
-      std::memset(bytes, 0xff, size);
-    return bytes != nullptr;
+    Block *block = find(address, size, "writes");
+    if (!block)
+      return false;
+    machine->touch(operation, address, address + size, true);
+    const uint64_t offset = address - block->address;
+    // A workspace is large, and most of it is spoilt from the last time.
+    static constexpr std::array<std::byte, 4096> kUnwritten = {};
+    for (uint64_t done = 0; done < size; done += kUnwritten.size()) {
+      const uint64_t part = std::min<uint64_t>(kUnwritten.size(), size - done);
+      std::byte *written = block->written + offset + done;
+      if (std::memcmp(written, kUnwritten.data(), part) == 0)
+        continue;
+      std::memset(written, 0, part);
+      std::memset(block->bytes + offset + done, 0xff, part);
+    }
+    return true;
   }
 
 private:
@@ -55,14 +73,6 @@ private:
     fault(operation.by->what + ' ' + verb + ' ' + std::to_string(size) +
           " bytes at " + (what.empty() ? "an address where nothing is" : what));
     return nullptr;
-  }
-  std::byte *write(uint64_t address, uint64_t size, int mark) {
-    Block *block = find(address, size, "writes");
-    if (!block)
-      return nullptr;
-    machine->touch(operation, address, address + size, true);
-    std::memset(block->written + (address - block->address), mark, size);
-    return block->bytes + (address - block->address);
   }
 
   const Operation &operation;

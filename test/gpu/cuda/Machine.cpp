@@ -245,12 +245,19 @@ void Machine::answer(uint32_t &patience, const OperationPtr &operation) {
     --patience;
     return;
   }
-  if (const OperationPtr next = findNext(operation))
-    runPiece(next);
-  else if (const auto ready = findReady(); !ready.empty())
-    runPiece(ready[0]);
-  else
-    askInVain(operation->by->what);
+  // A device does much between two questions; one that did little would have
+  // whoever asks pause thousands of times a step.
+  for (int ran = 0; ran < 16 && !operation->hasEnded; ++ran) {
+    if (const OperationPtr next = findNext(operation)) {
+      runPiece(next);
+    } else if (const auto ready = findReady(); !ready.empty()) {
+      runPiece(ready[0]);
+    } else {
+      if (ran == 0)
+        askInVain(operation->by->what);
+      break;
+    }
+  }
   patience = uint32_t(draw(4));
 }
 

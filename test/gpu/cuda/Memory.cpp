@@ -154,9 +154,7 @@ Block *Memory::find(uint64_t address, uint64_t size) {
   if (next == blocks.begin())
     return nullptr;
   Block *block = std::prev(next)->second.get();
-  const uint64_t offset = address - block->address;
-  return offset <= block->size && size <= block->size - offset ? block
-                                                               : nullptr;
+  return block->holds(address, size) ? block : nullptr;
 }
 
 std::string Memory::describe(uint64_t address) const {

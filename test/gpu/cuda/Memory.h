@@ -40,6 +40,11 @@ struct Block {
     History::By by;
   };
   std::list<Use> uses;
+
+  bool holds(uint64_t begin, uint64_t count) const {
+    return begin >= address && begin - address <= size &&
+           count <= size - (begin - address);
+  }
 };
 
 class Memory {

@@ -360,11 +360,3 @@ Block::Values Block::valuesOf(const Operand &operand) {
   }
   return {&operand.bits, &isKnown, 0};
 }
-
-void Block::setBytes(const Operand &operand, uint32_t lane, uint64_t bits,
-                     uint8_t unknown) {
-  if (operand.kind != Operand::Register)
-    return; // nobody wants it
-  registerOf(operand, lane) = bits;
-  unknownOf(operand, lane) = unknown;
-}

@@ -75,7 +75,12 @@ private:
     setBytes(operand, lane, bits, unknown ? 0xFF : 0);
   }
   void setBytes(const Operand &operand, uint32_t lane, uint64_t bits,
-                uint8_t unknown);
+                uint8_t unknown) {
+    if (operand.kind != Operand::Register)
+      return; // nobody wants it
+    registerOf(operand, lane) = bits;
+    unknownOf(operand, lane) = unknown;
+  }
   /// The bytes of an access, and which of them were written; null and an error
   /// if there are none.
   struct Bytes {

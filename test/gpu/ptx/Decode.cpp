@@ -103,42 +103,10 @@ static const std::map<std::string, Space> kSpaces = {
     {"shared::cta", Space::Shared}, {"local", Space::Local},
     {"param", Space::Parameter},    {"const", Space::Constant}};
 
-unsigned ptx::bytesOf(Type type) {
-  switch (type) {
-  case Type::None:
-    return 0;
-  case Type::B8:
-  case Type::U8:
-  case Type::S8:
-  case Type::Pred:
-    return 1;
-  case Type::B16:
-  case Type::U16:
-  case Type::S16:
-  case Type::F16:
-  case Type::BF16:
-    return 2;
-  case Type::B32:
-  case Type::U32:
-  case Type::S32:
-  case Type::F32:
-  case Type::F16x2:
-  case Type::BF16x2:
-    return 4;
-  default:
-    return 8;
-  }
-}
-
 bool ptx::isFloat(Type type) {
   return type == Type::F16 || type == Type::BF16 || type == Type::F32 ||
          type == Type::F64 || type == Type::F32x2 || type == Type::F16x2 ||
          type == Type::BF16x2;
-}
-
-bool ptx::isSigned(Type type) {
-  return type == Type::S8 || type == Type::S16 || type == Type::S32 ||
-         type == Type::S64;
 }
 
 namespace {

@@ -111,9 +111,37 @@ enum class Type : uint8_t {
   F16x2,
   BF16x2
 };
-unsigned bytesOf(Type type);
+inline unsigned bytesOf(Type type) {
+  switch (type) {
+  case Type::None:
+    return 0;
+  case Type::B8:
+  case Type::U8:
+  case Type::S8:
+  case Type::Pred:
+    return 1;
+  case Type::B16:
+  case Type::U16:
+  case Type::S16:
+  case Type::F16:
+  case Type::BF16:
+    return 2;
+  case Type::B32:
+  case Type::U32:
+  case Type::S32:
+  case Type::F32:
+  case Type::F16x2:
+  case Type::BF16x2:
+    return 4;
+  default:
+    return 8;
+  }
+}
 bool isFloat(Type type);
-bool isSigned(Type type);
+inline bool isSigned(Type type) {
+  return type == Type::S8 || type == Type::S16 || type == Type::S32 ||
+         type == Type::S64;
+}
 
 enum class Space : uint8_t {
   Generic,

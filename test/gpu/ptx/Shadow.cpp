@@ -22,43 +22,58 @@ bool Shadow::isOrdered(const Access &before, const Moment &now) {
   return before.isAtomic && now.isAtomic;
 }
 
-static std::string describe(uint32_t block, uint32_t thread) {
-  return "thread " + std::to_string(thread) + " of block " +
-         std::to_string(block);
+std::string Shadow::touch(Byte &byte, const Moment &moment, bool writes) {
+  const auto describe = [](const Access &before, const char *did) {
+    return "thread " + std::to_string(before.thread) + " of block " +
+           std::to_string(before.block) + did;
+  };
+  if (!isOrdered(byte.writer, moment))
+    return describe(byte.writer, " writes ");
+  const Access now{moment.block, moment.thread, moment.blockEpoch,
+                   moment.warpEpoch, moment.isAtomic};
+  if (writes) {
+    for (const Access &reader : {byte.first, byte.second})
+      if (!isOrdered(reader, moment))
+        return describe(reader, " reads ");
+    byte.writer = now;
+  } else if (!byte.first.isThere() || (byte.first.block == now.block &&
+                                       byte.first.thread == now.thread)) {
+    byte.first = now;
+  } else {
+    byte.second = now;
+  }
+  return "";
+}
+
+Shadow::Cell &Shadow::cellOf(uint64_t address) {
+  if (const uint64_t number = address / kPage; number != lastNumber) {
+    std::unique_ptr<Page> &page = pages[number];
+    if (!page)
+      page = std::make_unique<Page>();
+    lastPage = page.get();
+    lastNumber = number;
+  }
+  return lastPage->cells[address % kPage / kCell];
 }
 
 bool Shadow::touch(uint64_t address, uint64_t size, const Moment &moment,
                    bool writes, std::string &conflict) {
-  for (uint64_t at = address; at < address + size; ++at) {
-    if (const uint64_t number = at / kPage; number != lastNumber) {
-      std::unique_ptr<Page> &page = pages[number];
-      if (!page)
-        page = std::make_unique<Page>();
-      lastPage = page.get();
-      lastNumber = number;
-    }
-    Byte &byte = lastPage->bytes[at % kPage];
-    auto fails = [&](const Access &before, const char *did) {
-      if (isOrdered(before, moment))
-        return false;
-      conflict = describe(before.block, before.thread) + std::string(did) +
-                 "byte " + std::to_string(at - address) +
+  const uint64_t end = address + size;
+  for (uint64_t at = address, next; at < end; at = next) {
+    Cell &cell = cellOf(at);
+    next = at + 1;
+    if (!cell.parts && at % kCell == 0 && at + kCell <= end)
+      next = at + kCell;
+    else if (!cell.parts)
+      cell.parts =
+          std::make_unique<std::array<Byte, kCell>>(std::array<Byte, kCell>{
+              cell.whole, cell.whole, cell.whole, cell.whole});
+    const std::string other = touch(
+        cell.parts ? (*cell.parts)[at % kCell] : cell.whole, moment, writes);
+    if (!other.empty()) {
+      conflict = other + "byte " + std::to_string(at - address) +
                  " of this, and nothing orders the two";
-      return true;
-    };
-    if (fails(byte.writer, " writes "))
       return false;
-    const Access now{moment.block, moment.thread, moment.blockEpoch,
-                     moment.warpEpoch, moment.isAtomic};
-    if (writes) {
-      if (fails(byte.first, " reads ") || fails(byte.second, " reads "))
-        return false;
-      byte.writer = now;
-    } else if (!byte.first.isThere() || (byte.first.block == now.block &&
-                                         byte.first.thread == now.thread)) {
-      byte.first = now;
-    } else {
-      byte.second = now;
     }
   }
   return true;
@@ -69,19 +84,29 @@ void Shadow::collect(Accesses &accesses) const {
   for (auto &[number, page] : pages)
     numbers.push_back(number);
   std::sort(numbers.begin(), numbers.end());
-  auto add = [](std::vector<Accesses::Range> &ranges, uint64_t at) {
+  auto add = [](std::vector<Accesses::Range> &ranges, uint64_t at,
+                uint64_t bytes) {
     if (!ranges.empty() && ranges.back().end == at)
-      ++ranges.back().end;
+      ranges.back().end += bytes;
     else
-      ranges.push_back({at, at + 1});
+      ranges.push_back({at, at + bytes});
+  };
+  auto addAll = [&](const Byte &byte, uint64_t at, uint64_t bytes) {
+    if (byte.first.isThere())
+      add(accesses.read, at, bytes);
+    if (byte.writer.isThere())
+      add(accesses.written, at, bytes);
   };
   for (uint64_t number : numbers) {
     const Page &page = *pages.at(number);
-    for (uint64_t index = 0; index < kPage; ++index) {
-      if (page.bytes[index].first.isThere())
-        add(accesses.read, number * kPage + index);
-      if (page.bytes[index].writer.isThere())
-        add(accesses.written, number * kPage + index);
+    for (uint64_t index = 0; index < kPage / kCell; ++index) {
+      const Cell &cell = page.cells[index];
+      const uint64_t at = number * kPage + index * kCell;
+      if (!cell.parts)
+        addAll(cell.whole, at, kCell);
+      else
+        for (uint64_t part = 0; part < kCell; ++part)
+          addAll((*cell.parts)[part], at + part, 1);
     }
   }
 }

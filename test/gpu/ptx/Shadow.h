@@ -12,6 +12,7 @@
 
 #include "Ptx.h"
 
+#include <array>
 #include <unordered_map>
 
 namespace ptx {
@@ -51,12 +52,21 @@ private:
   struct Byte {
     Access writer, first, second;
   };
+  /// As long as every access takes all of them, its bytes are as one.
+  static constexpr uint64_t kCell = 4;
+  struct Cell {
+    Byte whole;
+    std::unique_ptr<std::array<Byte, kCell>> parts;
+  };
   struct Page {
-    Byte bytes[kPage];
+    Cell cells[kPage / kCell];
   };
 
+  Cell &cellOf(uint64_t address);
   bool touch(uint64_t address, uint64_t size, const Moment &moment, bool writes,
              std::string &conflict);
+  /// Who touched it without an order, and how, or empty.
+  static std::string touch(Byte &byte, const Moment &moment, bool writes);
   static bool isOrdered(const Access &before, const Moment &now);
 
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;

@@ -35,15 +35,26 @@ class Executor {
 public:
   virtual ~Executor() = default;
 
-  /// Runs one section on all ranks. After a failure every call returns it, the
-  /// first once all ranks have left the section, or soon even if they do not.
-  virtual Status run(Section section, int64_t step) = 0;
+  /// Begins a section on all ranks; inputs may be given anew once this returns.
+  /// It comes behind those before it. At most stepsAhead() bodies may be under
+  /// way, and nothing else beside them.
+  virtual Status submit(Section section, int64_t step) = 0;
+  /// Returns when the oldest that is under way has ended, with what it emitted.
+  /// After a failure every call returns it, the first once all ranks have left
+  /// the section, or soon even if they do not.
+  virtual Status wait() = 0;
+  /// One if a section has ended when submit() returns.
+  virtual unsigned stepsAhead() const = 0;
+  Status run(Section section, int64_t step) {
+    const Status status = submit(section, step);
+    return status.ok() ? wait() : status;
+  }
   /// Whether a rank did not leave the section that failed. It may still write
   /// to arenas, times and the host: nobody may look at them, and what it uses
   /// stays until the process ends, which has to be at once.
   virtual bool isStuck() const = 0;
 
-  // Between sections, of ranks of this process.
+  // While nothing is under way, of ranks of this process.
 
   // These fail (device) where a copy does, and do nothing on a device that
   // keeps no values.

@@ -88,7 +88,7 @@ Session::State::compareInitialization(uint64_t seed,
 }
 
 Status Session::initialize(uint64_t seed, const std::vector<uint8_t> &keeps) {
-  if (Status status = state->checkStopped(); !status.ok())
+  if (Status status = state->checkArguments(); !status.ok())
     return status;
   if (Status status =
           state->tell(CallKind::initialize, seed, keeps.data(), keeps.size());
@@ -135,6 +135,11 @@ Status Session::State::checkStopped() const {
                                 "is still inside a kernel");
 }
 
+Status Session::State::checkArguments() const {
+  const Status status = checkStopped();
+  return status.ok() ? expectIdle("an argument") : status;
+}
+
 Status Session::State::checkBytes(uint32_t argument, uint64_t bytes,
                                   bool input) const {
   const uint64_t expected = host->arguments[argument].globalBytes();
@@ -166,7 +171,7 @@ Status Session::State::checkBound(uint32_t argument, const void *values,
 
 Status Session::setArgument(uint32_t argument, const void *values,
                             uint64_t bytes) {
-  if (Status status = state->checkStopped(); !status.ok())
+  if (Status status = state->checkArguments(); !status.ok())
     return status;
   if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
     return status;
@@ -191,7 +196,7 @@ Status Session::readArgument(uint32_t argument, const ElementReader &read) {
     return status.ok() ? setArgument(argument, values.data(), values.size())
                        : status;
   }
-  if (Status status = state->checkStopped(); !status.ok())
+  if (Status status = state->checkArguments(); !status.ok())
     return status;
   if (Status status = state->checkBytes(argument, tensor.globalBytes(), false);
       !status.ok())
@@ -207,7 +212,7 @@ Status Session::readArgument(uint32_t argument, const ElementReader &read) {
 
 Status Session::getArgument(uint32_t argument, void *values,
                             uint64_t bytes) const {
-  if (Status status = state->checkStopped(); !status.ok())
+  if (Status status = state->checkArguments(); !status.ok())
     return status;
   if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
     return status;

@@ -30,13 +30,13 @@ struct Session::State {
   std::shared_ptr<World> world;
   RankRange range; ///< of this process
   std::string deviceName;
-  /// With neighbouring ranks: one for all, or one for each rank.
-  std::vector<std::shared_ptr<Device>> devices;
+  std::shared_ptr<Device> device;
   std::unique_ptr<Executor> executor;
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
   unsigned threads = 1, cores = 1;
   Phase phase = Phase::opened;
   int64_t steps = 0;
+  unsigned underWay = 0;       ///< steps that were submitted and not waited for
   std::vector<Rows> inputRows; ///< by argument, that ranks here load
   Status failure;              ///< the first of all processes
   uint64_t leads = 0; ///< how the others call this session, if it leads
@@ -44,24 +44,23 @@ struct Session::State {
   std::vector<Measurements> collected;
   Clocks clocks;
 
+  Status makeDevice(const SessionOptions &options);
   Status prepare(const SessionOptions &options);
-  Status makeDevices(const SessionOptions &options);
-  RankRange ranksOf(size_t device) const;
   Status compareArtifacts() const;
   /// Whether the processes of this host have the memory that their ranks want.
   Status checkMemory(const TransportModel &model) const;
   /// Starts the executor of this process's ranks.
   Status start(const SessionOptions &options,
-               const std::shared_ptr<Transport> &transport);
-  Status startPolled(const SessionOptions &options,
-                     const std::shared_ptr<Transport> &transport);
-  Status startEnqueued(const SessionOptions &options,
-                       const std::shared_ptr<Transport> &transport);
+               std::shared_ptr<Transport> transport);
   /// Whether `call` comes in its turn, and has what its section loads: what
   /// lacks here others may have, so that of several processes each finds out by
   /// running it.
   Status expect(Phase wanted, Section section, const char *call) const;
-  /// The same in all processes.
+  /// Whether nothing is under way.
+  Status expectIdle(const char *call) const;
+  // The same in all processes.
+  Status submit(Section section, int64_t step);
+  Status wait(Section section);
   Status run(Section section, int64_t step);
   Status compareInitialization(uint64_t seed,
                                const std::vector<uint8_t> &keeps) const;
@@ -85,6 +84,8 @@ struct Session::State {
   Status checkBound(uint32_t argument, const void *values, uint64_t bytes,
                     uint64_t skipped = 0) const;
   Status checkStopped() const;
+  /// Whether parameters and states may be set and read.
+  Status checkArguments() const;
   /// Calls f(rank, slot, origin) for every shard here of a parameter or state,
   /// until one fails.
   template <typename Function>

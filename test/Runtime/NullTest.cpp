@@ -154,9 +154,8 @@ TEST(Null, IsAskedForByName) {
   const auto session = Session::create(
       std::make_shared<const ppx::ArtifactT>(makePipeline({})), options);
   EXPECT_EQ(session.status().code(), ExitCode::usage);
-  EXPECT_NE(
-      session.status().message().find("cpu or cuda or null, got 'abacus'"),
-      std::string::npos)
+  EXPECT_NE(session.status().message().find("cpu or cuda or null, got 'abacus'"),
+            std::string::npos)
       << session.status().message();
 }
 
@@ -165,7 +164,7 @@ TEST(Null, IsAskedForByName) {
 //===----------------------------------------------------------------------===//
 
 /// Completes whatever is started, and moves nothing.
-class Hasty final : public PolledTransport {
+class Hasty final : public Transport {
 public:
   Expected<Ticket> prepare(Participation) override { return count++; }
   Status connect() override { return {}; }
@@ -192,8 +191,8 @@ public:
   Verdict agree(const Status &mine, bool interrupted) override {
     return {mine, interrupted};
   }
-  Expected<std::unique_ptr<PolledTransport>> transport(uint32_t) override {
-    return std::unique_ptr<PolledTransport>(std::make_unique<Hasty>());
+  Expected<std::unique_ptr<Transport>> transport(uint32_t) override {
+    return std::unique_ptr<Transport>(std::make_unique<Hasty>());
   }
   [[noreturn]] void abort(const Status &) override { std::abort(); }
 };
@@ -201,8 +200,7 @@ public:
 /// Two meetings at one place, of ranks 0 and 1; this is member 0.
 struct Meetings {
   explicit Meetings(World &world) {
-    transport.reset(
-        static_cast<PolledTransport *>(device->transport(world, 2)->release()));
+    transport = std::move(*device->transport(world, 2));
     for (uint32_t meeting = 0; meeting < 2; ++meeting) {
       Participation p;
       p.section = Section::body;
@@ -213,14 +211,14 @@ struct Meetings {
     }
   }
   std::unique_ptr<Device> device = null::makeDevice();
-  std::unique_ptr<PolledTransport> transport;
+  std::unique_ptr<Transport> transport;
   std::vector<Ticket> tickets;
 };
 
 TEST(Null, SeesAMemberOfAnotherRound) {
   HastyWorld world;
   Meetings meetings(world);
-  PolledTransport &transport = *meetings.transport;
+  Transport &transport = *meetings.transport;
   transport.start(meetings.tickets[0], 0);
   EXPECT_TRUE(transport.poll().ok());
   // Nobody else was there.

@@ -81,9 +81,9 @@ protected:
   }
 
   void start() {
-    auto opened = cuda::openDevices(*thisProcess(), 1);
+    auto opened = cuda::openDevice();
     ASSERT_TRUE(opened.ok()) << opened.status().message();
-    device = std::move(opened->front());
+    device = std::move(opened->device);
     memory = device->allocate(1024);
     ASSERT_TRUE(memory);
     auto created = test::WaitingStream::make(*device, *memory, heap);
@@ -104,7 +104,7 @@ protected:
   }
   Status failure(const char *settings) {
     control->reset(settings);
-    return cuda::openDevices(*thisProcess(), 1).status();
+    return cuda::openDevice().status();
   }
 
   static ppx::ArtifactT artifact(const std::string &target) {

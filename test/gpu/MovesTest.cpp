@@ -11,7 +11,6 @@
 #include "backends/cuda/Plugin.h"
 #include "collectives/inprocess/Reduce.h"
 #include "pprt/Program.h"
-#include "pprt/World.h"
 
 #include <gtest/gtest.h>
 
@@ -27,9 +26,9 @@ namespace {
 class Moves : public testing::Test {
 protected:
   void SetUp() override {
-    auto opened = cuda::openDevices(*thisProcess(), 1);
+    auto opened = cuda::openDevice();
     ASSERT_TRUE(opened.ok()) << opened.status().message();
-    device = std::move(opened->front());
+    device = std::move(opened->device);
     memory = device->allocate(1 << 20);
     ASSERT_TRUE(memory);
     auto made = WaitingStream::make(*device, *memory, heap);

@@ -141,8 +141,7 @@ Expected<std::shared_ptr<World>> pp::run::launch(const Options &options) {
   return std::shared_ptr<World>(std::move(*opened));
 }
 
-Status pp::run::share(World &world, const Options &options,
-                      const std::string &level, Compiled &program) {
+Status pp::run::share(World &world, const Options &options, Compiled &program) {
   if (world.processCount() == 1)
     return {};
   std::vector<std::byte> bytes;
@@ -157,7 +156,7 @@ Status pp::run::share(World &world, const Options &options,
     return world.agree({}, false).first;
   Expected<ppx::ArtifactT> artifact =
       parseArtifact(reinterpret_cast<const uint8_t *>(bytes.data()),
-                    bytes.size(), options.input, {"", level});
+                    bytes.size(), options.input);
   if (artifact)
     program.artifact =
         std::make_shared<const ppx::ArtifactT>(std::move(*artifact));

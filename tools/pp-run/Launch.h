@@ -39,10 +39,9 @@ void letFirstTell();
 pprt::Expected<std::string> commonLevel(pprt::World &world,
                                         const std::string &own);
 
-/// Gives the program of process 0 to all others, which have none, and whose
-/// processors have that level.
+/// Gives the program of process 0 to all others, which have none.
 pprt::Status share(pprt::World &world, const Options &options,
-                   const std::string &level, Compiled &program);
+                   Compiled &program);
 
 /// By rank, the bytes behind its arena that messages between processes take;
 /// empty if there are none. Of a dry run without processes: one for each rank.

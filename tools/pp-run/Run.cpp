@@ -18,6 +18,7 @@
 #include "NullRun.h"
 #include "Overwrites.h"
 #include "Source.h"
+#include "Train.h"
 #include "Verify.h"
 #include "pp/Predict/Report.h"
 #include "pprt/Artifact.h"
@@ -25,16 +26,9 @@
 #include "pprt/Processor.h"
 #include "pprt/host/Batches.h"
 #include "pprt/host/Measure.h"
-#include "pprt/host/Metrics.h"
 #include "pprt/host/Parameters.h"
-#include "pprt/host/ProgressLine.h"
-#include "pprt/host/ReadAhead.h"
 
-#include <chrono>
-#include <cmath>
 #include <iostream>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 using namespace pp::run;
 using namespace pprt;
@@ -78,109 +72,6 @@ Status checkProgram(const Options &options, const World &world,
   return Status(status.code(), options.input + ": " + status.message());
 }
 
-std::optional<uint32_t> findLoss(const ppx::ArtifactT &artifact) {
-  for (uint32_t i = 0; i < artifact.outputs.size(); ++i)
-    if (artifact.outputs[i]->role == ppx::OutputRole_loss)
-      return i;
-  return std::nullopt;
-}
-
-ProgressLine::Style styleFor(const Options &options, const World &world) {
-  if (options.quiet || world.process() != 0)
-    return ProgressLine::Style::quiet;
-  // mpirun gives process 0 a terminal, whatever its own output is.
-  return world.processCount() == 1 && isatty(STDOUT_FILENO)
-             ? ProgressLine::Style::bar
-             : ProgressLine::Style::lines;
-}
-
-/// How wide the terminal is; 80 where nobody knows.
-unsigned terminalColumns() {
-  winsize size = {};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
-             ? size.ws_col
-             : 80;
-}
-
-/// Trains until the steps are done, or a signal or a failure ends it, in any
-/// process. Of the steps that were done, `report` tells, and `lastSteps` if it
-/// is not null. `keeps`: whether what was learnt is that of whole steps.
-Status train(Session &session, const Batches &batches, const Options &options,
-             World &world, Report &report, LastSteps *lastSteps, bool &keeps) {
-  const ppx::ArtifactT &artifact = session.artifact();
-  const uint32_t loss = *findLoss(artifact);
-  // Tokens are what a language model's step is measured in.
-  const bool hasTokens = session.findArgument("tokens").has_value();
-  const bool tells = world.process() == 0;
-  ProgressLine progress(std::cout, styleFor(options, world), options.steps,
-                        artifact.items_per_step,
-                        hasTokens ? "tokens" : "samples", terminalColumns());
-  std::optional<MetricsFile> metrics;
-  Status end;
-  if (tells && !options.metrics.empty()) {
-    Expected<MetricsFile> created = MetricsFile::create(options.metrics);
-    end = created.status();
-    if (created)
-      metrics.emplace(std::move(*created));
-  }
-  if (end = world.agree(end, /*interrupted=*/false).first; !end.ok())
-    return end;
-  using Clock = std::chrono::steady_clock;
-  using Milliseconds = std::chrono::duration<double, std::milli>;
-  const auto start = Clock::now();
-  ReadAhead next(batches, options.steps);
-  Batch batch;
-  world.watch(interrupted);
-  for (uint64_t step = 0;; ++step) {
-    const bool isLast = step == options.steps, stops = !isLast && interrupted();
-    const auto asked = Clock::now();
-    if (end.ok() && !isLast && !stops)
-      end = next.next(batch);
-    const Verdict verdict = world.agree(end, stops);
-    end = verdict.first;
-    if (end.ok() && verdict.interrupted)
-      end = Status(ExitCode::interrupted,
-                   "interrupted after " + std::to_string(step) + " steps");
-    if (!end.ok() || isLast)
-      break;
-    if (Status status = setBatch(session, batch, batches.rows()); !status.ok())
-      return status;
-    const auto begin = Clock::now();
-    if (Status status = session.step(); !status.ok())
-      return status;
-    const auto done = Clock::now();
-    if (lastSteps) {
-      if (Status status = session.collect(); !status.ok())
-        return status;
-      if (tells)
-        lastSteps->add(session, step + 1);
-    }
-    const double value = session.scalar(loss);
-    report.steps.push_back(
-        {step + 1, value, Milliseconds(done - begin).count()});
-    report.steps.back().dataMs = Milliseconds(begin - asked).count();
-    for (auto &metric : readMetrics(session))
-      report.steps.back().metrics.push_back(metric);
-    progress.update(report.steps.back(), Milliseconds(done - start).count());
-    if (metrics)
-      end = metrics->add(report.steps.back());
-    if (!std::isfinite(value))
-      return Status(ExitCode::nonFinite, "step " + std::to_string(step + 1) +
-                                             ": expects a finite loss, got " +
-                                             std::to_string(value));
-  }
-  // What was learnt is saved, however long that takes.
-  world.watch({});
-  // An interrupted run ends as one of fewer steps, and so does one whose data
-  // cannot be read any further. Of no steps at all it was not begun.
-  if (options.steps > 0)
-    if (Status status = session.end(); !status.ok())
-      return status;
-  keeps = end.ok() || end.code() == ExitCode::interrupted ||
-          end.code() == ExitCode::io;
-  return end;
-}
-
 /// What cannot be told or written is better known before hours of training.
 Status checkResults(const Options &options, const ppx::ArtifactT &artifact) {
   if (!findLoss(artifact))
@@ -195,16 +86,6 @@ Status checkResults(const Options &options, const ppx::ArtifactT &artifact) {
         !status.ok())
       return status;
   return {};
-}
-
-/// What happened first, followed by what happened then.
-Status join(Status first, const Status &second) {
-  if (first.ok() || second.ok())
-    return first.ok() ? second : first;
-  // An interrupted run promises its results: that they are lost is worse.
-  return Status(first.code() == ExitCode::interrupted ? second.code()
-                                                      : first.code(),
-                first.message() + "; " + second.message());
 }
 
 /// Writes all that can be written, whatever else cannot; in process 0, to which
@@ -259,7 +140,7 @@ Status prepareProgram(const Options &options, World &world, Source &source,
     return {};
   if (status = world.agree(checked, /*interrupted=*/false).first; !status.ok())
     return status;
-  return share(world, options, *level, source.program);
+  return share(world, options, source.program);
 }
 
 /// Compares with the model. Of several processes the first does, while the
@@ -314,6 +195,12 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
   };
   if (Status status = compareProcesses(*world); !status.ok())
     return status;
+  if (world->processCount() > 1 && options.device == "cuda")
+    return Status(ExitCode::device,
+                  "'--device=cuda' expects one process, whose ranks share a "
+                  "GPU, got " +
+                      std::to_string(world->processCount()) +
+                      "; start pp-run without mpirun, or give --device=cpu");
   Source source;
   Status checked;
   if (Status status = prepareProgram(options, *world, source, checked);

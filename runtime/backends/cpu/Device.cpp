@@ -86,10 +86,7 @@ public:
   }
   Expected<std::unique_ptr<Transport>> transport(World &world,
                                                  uint32_t ranks) override {
-    Expected<std::unique_ptr<PolledTransport>> made = world.transport(ranks);
-    if (!made)
-      return made.status();
-    return std::unique_ptr<Transport>(std::move(*made));
+    return world.transport(ranks);
   }
   std::vector<NamedCount> counters() const override { return {}; }
 

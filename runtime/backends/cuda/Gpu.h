@@ -13,18 +13,13 @@
 
 #include "../../engine/Device.h"
 #include "Library.h"
-#include "Placement.h"
-
-#include <map>
 
 namespace pprt::cuda {
 
 /// The driver, and of one GPU what all that use it share.
 class Gpu {
 public:
-  /// Those that the process sees; at least one.
-  static Expected<std::vector<SeenGpu>> see(const Driver &driver);
-  /// The one of that number among them.
+  /// The GPU of that number among those that the process sees.
   static Expected<std::shared_ptr<Gpu>> open(Driver driver, int ordinal = 0);
   ~Gpu();
 
@@ -52,13 +47,7 @@ private:
   CUstream copies = nullptr;
 };
 
-/// By rank of this process, which each have their own; none if all ranks of the
-/// run share one.
-using GpusByRank = std::map<uint32_t, std::shared_ptr<const Gpu>>;
-
-/// `all`: also those of the process's other devices.
-std::unique_ptr<Device> makeDevice(std::shared_ptr<Gpu> gpu,
-                                   const GpusByRank &all = {});
+std::unique_ptr<Device> makeDevice(std::shared_ptr<Gpu> gpu);
 
 /// Returns from the function if the driver refuses.
 #define PP_TRY(gpu, call, ...)                                                 \

@@ -74,27 +74,20 @@ Status EnqueuedExecutor::prepare() {
   for (Section section : kSections)
     if (Status status = prepareSection(section, programs); !status.ok())
       return status;
-  Expected<std::unique_ptr<Event>> event = device.makeEvent(/*isTimed=*/false);
-  if (!event)
-    return event.status();
-  held->done = std::move(*event);
-  return layOutHost();
+  layOutHost();
+  return {};
 }
 
 Status EnqueuedExecutor::prepareRanks(const Ranks &programs) {
-  std::vector<Staging> staging = layOutStaging(
-      programs, options.ranks,
-      options.transport ? options.transport->model() : TransportModel());
   for (uint32_t index = options.ranks.begin; index < options.ranks.end;
        ++index) {
     const ppx::ProgramT &program = programs.program(index);
     auto rank = std::make_unique<Rank>(index, mesh, program);
-    rank->staging = std::move(staging[index - options.ranks.begin]);
-    rank->arena = options.device->allocate(rank->staging.end);
+    rank->arena = options.device->allocate(program.arena_bytes);
     if (!rank->arena || !rank->scalars.allocate(*options.device))
       return Status(ExitCode::outOfMemory,
                     "rank " + std::to_string(index) + " expects " +
-                        std::to_string(rank->staging.end) +
+                        std::to_string(program.arena_bytes) +
                         " bytes of memory, which the device refuses");
     held->ranks.push_back(std::move(rank));
   }
@@ -124,66 +117,31 @@ Status EnqueuedExecutor::prepareSection(Section which, const Ranks &programs) {
     step.command = std::move(command);
     section.steps.push_back(std::move(step));
   }
-  if (Status status = prepareMeetings(which, programs); !status.ok())
+  if (Status status = bindMoves(which, programs); !status.ok())
     return status;
   return makeEvents(section);
 }
 
 /// Finds for each meeting what its members move.
-Status EnqueuedExecutor::prepareMeetings(Section which, const Ranks &programs) {
+Status EnqueuedExecutor::bindMoves(Section which, const Ranks &programs) {
   const Meetings meetings(programs, which);
-  std::map<std::pair<uint32_t, uint32_t>, StepPart> parts; ///< by instruction
+  std::map<std::pair<uint32_t, uint32_t>, Step *> steps; ///< by first part
   for (Step &step : held->sections[size_t(which)].steps)
-    for (size_t part = 0; part < step.command.parts.size(); ++part)
-      parts[{step.command.parts[part].rank, step.command.parts[part].index}] = {
-          &step, part};
-  Status status;
+    if (!step.command.parts.empty())
+      steps[{step.command.parts.front().rank,
+             step.command.parts.front().index}] = &step;
   for (const MeetingPlace &place : meetings.places(options.ranks)) {
     const std::vector<uint32_t> members = meetings.members(place);
-    const auto isHere = [&](uint32_t rank) {
-      return options.ranks.contains(rank);
-    };
-    const bool areHere = std::all_of(members.begin(), members.end(), isHere);
-    const size_t count = meetings.sequence(place, 0, members[0]).size();
-    for (uint32_t k = 0; status.ok() && k < count; ++k) {
-      Participation its;
-      its.place = meetings.number(place);
-      its.section = which;
-      its.meeting = k;
-      its.ranks = members;
-      its.moves =
-          std::make_shared<const std::vector<Move>>(meetings.moves(place, k));
-      const auto partOf = [&](uint32_t member) -> const StepPart & {
-        const uint32_t rank = members[member];
-        return parts.at({rank, meetings.sequence(place, member, rank)[k]});
-      };
-      for (const Move &move : *its.moves)
-        if (areHere && status.ok())
-          status = bindMove(*partOf(0).first, move, members);
-      for (its.member = 0; its.member < members.size(); ++its.member)
-        if (!areHere && isHere(members[its.member]) && status.ok())
-          status = prepareMember(partOf(its.member), its);
-    }
+    const auto first = std::min_element(members.begin(), members.end());
+    const std::vector<uint32_t> &sequence =
+        meetings.sequence(place, uint32_t(first - members.begin()), *first);
+    for (uint32_t k = 0; k < sequence.size(); ++k)
+      for (const Move &move : meetings.moves(place, k))
+        if (Status status =
+                bindMove(*steps.at({*first, sequence[k]}), move, members);
+            !status.ok())
+          return status;
   }
-  return status;
-}
-
-Status EnqueuedExecutor::prepareMember(const StepPart &part,
-                                       Participation participation) {
-  const auto &[step, index] = part;
-  const Task &task = step->tasks[index];
-  const Rank &its = rank(step->command.parts[index].rank);
-  for (size_t i = 0; i < task.arguments.size(); ++i)
-    (i < task.inputCount() ? participation.inputs : participation.outputs)
-        .push_back(task.arguments[i]);
-  participation.memory = its.arena;
-  participation.staging =
-      its.arena->address() + its.staging.offsets[task.instruction->queue];
-  Expected<Ticket> ticket =
-      options.transport->prepare(std::move(participation));
-  if (!ticket)
-    return ticket.status();
-  step->tickets.push_back(*ticket);
   return {};
 }
 
@@ -236,32 +194,21 @@ static bool isCopyOfHost(const ppx::InstructionT &instruction) {
          instruction.opcode == ppx::Opcode_emit;
 }
 
-/// Gives each load and emit its place in memory of the host, and each rank one
-/// for its scalars.
-Status EnqueuedExecutor::layOutHost() {
-  uint64_t bytes = 0;
+/// Gives each load and emit its place in a turn's memory, and each rank one for
+/// its scalars.
+void EnqueuedExecutor::layOutHost() {
   const auto reserve = [&](uint64_t size) {
-    const uint64_t begin = bytes;
-    bytes += (size + kAlignment - 1) / kAlignment * kAlignment;
+    const uint64_t begin = hostBytes;
+    hostBytes += (size + kAlignment - 1) / kAlignment * kAlignment;
     return begin;
   };
-  std::vector<std::pair<std::byte **, uint64_t>> places;
   for (std::unique_ptr<Rank> &rank : held->ranks)
-    places.emplace_back(&rank->hostScalars, reserve(rank->scalars.bytes()));
+    rank->hostScalars = reserve(rank->scalars.bytes());
   for (SectionState &section : held->sections)
     for (Step &step : section.steps)
       for (const Task &task : step.tasks)
         if (isCopyOfHost(*task.instruction))
-          places.emplace_back(&step.host, reserve(task.bytes()));
-  held->hostMemory = device.hostMemory(bytes);
-  if (!held->hostMemory)
-    return Status(ExitCode::outOfMemory,
-                  "expects " + std::to_string(bytes) +
-                      " bytes of the host's memory for inputs and outputs, "
-                      "pinned, which the driver refuses");
-  for (const auto &[place, offset] : places)
-    *place = held->hostMemory->host() + offset;
-  return {};
+          step.host = reserve(task.bytes());
 }
 
 //===----------------------------------------------------------------------===//
@@ -274,84 +221,125 @@ static int64_t now() {
       .count();
 }
 
-Status EnqueuedExecutor::run(Section which, int64_t number) {
-  SectionState &section = held->sections[size_t(which)];
+/// Times are those of one step after the other: events have one time each.
+unsigned EnqueuedExecutor::stepsAhead() const {
+  return held->sections[size_t(Section::body)].isRecorded ? kTurns : 1;
+}
+
+/// The second one is made when it is wanted first: who waits for each step has
+/// no use for it.
+Expected<EnqueuedExecutor::Turn *> EnqueuedExecutor::takeTurn() {
+  Turn *turn = held->turns.data();
+  while (turn->isTaken)
+    ++turn;
+  if (!turn->memory) {
+    Expected<std::unique_ptr<Event>> done = device.makeEvent(/*isTimed=*/false);
+    if (!done)
+      return done.status();
+    turn->done = std::move(*done);
+    turn->memory = device.hostMemory(hostBytes);
+  }
+  if (!turn->memory)
+    return Status(ExitCode::outOfMemory,
+                  "expects " + std::to_string(hostBytes) +
+                      " bytes of the host's memory for inputs and outputs, "
+                      "pinned, which the driver refuses");
+  turn->isTaken = true;
+  return turn;
+}
+
+Status EnqueuedExecutor::submit(Section which, int64_t number) {
   if (failure.ok())
     failure = device.enter();
+  if (!failure.ok())
+    return failure;
+  Expected<Turn *> turn = takeTurn();
+  if (!turn)
+    return failure = turn.status();
+  const SectionState &section = held->sections[size_t(which)];
+  failure = load(section, **turn);
+  underWay.push_back({which, number, now(), *turn});
   if (failure.ok())
-    failure = load(section);
-  const int64_t began = now();
-  if (failure.ok())
-    failure = start(section, number);
-  if (failure.ok())
-    failure = await(section, number);
-  if (failure.ok() && !section.isRecorded)
-    failure = readTimes(section, began);
-  if (failure.ok())
-    emit(section);
-  if (!failure.ok() && options.transport)
-    options.transport->abort(failure);
+    failure = start(section, number, **turn);
   return failure;
 }
 
-Status EnqueuedExecutor::load(const SectionState &section) {
+Status EnqueuedExecutor::wait() {
+  if (failure.ok())
+    failure = device.enter();
+  if (!failure.ok())
+    return failure;
+  const UnderWay its = underWay.front();
+  underWay.pop_front();
+  const SectionState &section = held->sections[size_t(its.section)];
+  failure = await(section, its.number, *its.turn->done);
+  if (failure.ok() && !section.isRecorded)
+    failure = readTimes(section, its.began);
+  if (failure.ok())
+    emit(section, *its.turn);
+  its.turn->isTaken = false;
+  return failure;
+}
+
+Status EnqueuedExecutor::load(const SectionState &section, const Turn &turn) {
   for (const Step &step : section.steps)
     for (const Task &task : step.tasks)
       if (task.instruction->opcode == ppx::Opcode_load)
-        if (Status status = host->load(step.command.parts.front().rank,
-                                       *task.instruction, step.host);
+        if (Status status =
+                host->load(step.command.parts.front().rank, *task.instruction,
+                           turn.memory->host() + step.host);
             !status.ok())
           return status;
   return {};
 }
 
-void EnqueuedExecutor::emit(const SectionState &section) {
+void EnqueuedExecutor::emit(const SectionState &section, const Turn &turn) {
   for (const Step &step : section.steps)
     for (const Task &task : step.tasks)
       if (task.instruction->opcode == ppx::Opcode_emit)
         host->emit(step.command.parts.front().rank, *task.instruction,
-                   step.host);
+                   turn.memory->host() + step.host);
 }
 
-Status EnqueuedExecutor::start(SectionState &section, int64_t number) {
+Status EnqueuedExecutor::start(const SectionState &section, int64_t number,
+                               Turn &turn) {
   Stream &first = *held->streams.front();
   Status status;
   for (std::unique_ptr<Rank> &rank : held->ranks)
     if (status.ok())
-      status = rank->scalars.setStep(first, number, rank->hostScalars);
-  if (status.ok() && section.isRecorded && !section.recording)
-    status = record(section);
+      status = rank->scalars.setStep(first, number,
+                                     turn.memory->host() + rank->hostScalars);
+  if (status.ok() && section.isRecorded && !turn.recording)
+    status = record(section, turn);
   if (status.ok())
     status =
-        section.isRecorded ? first.play(*section.recording) : give(section);
-  return status.ok() ? first.record(*held->done) : status;
+        section.isRecorded ? first.play(*turn.recording) : give(section, turn);
+  return status.ok() ? first.record(*turn.done) : status;
 }
 
-Status EnqueuedExecutor::record(SectionState &section) {
+Status EnqueuedExecutor::record(const SectionState &section, Turn &turn) {
   Stream &first = *held->streams.front();
   if (Status status = device.beginRecording(first); !status.ok())
     return status;
-  const Status given = give(section);
+  const Status given = give(section, turn);
   // After a failure, too: the streams are otherwise of no more use.
   Expected<std::unique_ptr<const Recording>> recorded =
       device.endRecording(first);
   if (!given.ok() || !recorded)
     return given.ok() ? recorded.status() : given;
-  section.recording = std::move(*recorded);
+  turn.recording = std::move(*recorded);
   return {};
 }
 
-Status EnqueuedExecutor::give(const SectionState &section) {
-  if (options.transport)
-    for (const std::unique_ptr<Rank> &rank : held->ranks)
-      options.transport->begin(rank->index);
+Status EnqueuedExecutor::give(const SectionState &section, const Turn &turn) {
   for (const Step &step : section.steps)
-    if (Status status = give(section, step); !status.ok())
+    if (Status status = give(section, step, turn); !status.ok())
       return status;
   return {};
 }
 
-Status EnqueuedExecutor::give(const SectionState &section, const Step &step) {
+Status EnqueuedExecutor::give(const SectionState &section, const Step &step,
+                              const Turn &turn) {
   Stream &stream = *held->streams[step.command.stream];
   Status status;
   for (uint32_t other : step.command.waits)
@@ -362,18 +350,17 @@ Status EnqueuedExecutor::give(const SectionState &section, const Step &step) {
   for (const std::unique_ptr<const Launch> &move : step.moves)
     if (status.ok())
       status = stream.launch(*move);
-  for (Ticket ticket : step.tickets)
-    if (status.ok())
-      status = options.transport->enqueue(ticket, stream);
   for (const Task &task : step.tasks) {
     if (!status.ok())
       break;
     switch (task.instruction->opcode) {
     case ppx::Opcode_load:
-      status = stream.write(task.arguments[0], step.host, task.bytes());
+      status = stream.write(task.arguments[0], turn.memory->host() + step.host,
+                            task.bytes());
       break;
     case ppx::Opcode_emit:
-      status = stream.read(step.host, task.arguments[0], task.bytes());
+      status = stream.read(turn.memory->host() + step.host, task.arguments[0],
+                           task.bytes());
       break;
     default:
       status = task.give(stream);
@@ -386,21 +373,18 @@ Status EnqueuedExecutor::give(const SectionState &section, const Step &step) {
 // Its end
 //===----------------------------------------------------------------------===//
 
-Status EnqueuedExecutor::await(const SectionState &section, int64_t number) {
+Status EnqueuedExecutor::await(const SectionState &section, int64_t number,
+                               const Event &done) {
   size_t ended = 0;
   int64_t moved = now();
   const double timeout = options.hangTimeoutSeconds;
   for (uint32_t asked = 0;; ++asked) {
-    Expected<bool> hasCome = device.hasCome(*held->done);
+    Expected<bool> hasCome = device.hasCome(done);
     if (!hasCome || *hasCome)
       return hasCome.status();
     if (asked < kEagerly)
       continue;
     std::this_thread::sleep_for(kPause);
-    if (const Status elsewhere =
-            options.transport ? options.transport->poll() : Status();
-        !elsewhere.ok())
-      return leave(elsewhere);
     Expected<bool> hasMoved = this->hasMoved(section, ended);
     if (!hasMoved)
       return hasMoved.status();
@@ -417,18 +401,6 @@ Status EnqueuedExecutor::await(const SectionState &section, int64_t number) {
       return hang(section, ended, number);
     stuck = false;
   }
-}
-
-Status EnqueuedExecutor::leave(const Status &cause) {
-  const int64_t since = now();
-  while (!stuck) {
-    Expected<bool> hasCome = device.hasCome(*held->done);
-    if (!hasCome || *hasCome)
-      break;
-    stuck = double(now() - since) * 1e-9 >= kBlocked.count();
-    std::this_thread::sleep_for(kPause);
-  }
-  return cause;
 }
 
 Expected<bool> EnqueuedExecutor::hasMoved(const SectionState &section,

@@ -9,17 +9,22 @@
 // what is emitted after.
 //
 // A step that is recorded is given once, and played from then on. One that is
-// not has the times of its instructions.
+// not has the times of its instructions. Of recorded steps the next may be
+// given while one is under way, so that the device need not wait for the host.
+// Each has memory of the host of its own then, and a recording with its
+// addresses.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_ENQUEUED_ENQUEUEDEXECUTOR_H
 #define PPRT_ENGINE_ENQUEUED_ENQUEUEDEXECUTOR_H
 
 #include "../Executor.h"
-#include "../Staging.h"
 #include "../Task.h"
 #include "Commands.h"
-#include "StreamTransport.h"
+#include "Streams.h"
+
+#include <array>
+#include <deque>
 
 namespace pprt::enqueued {
 
@@ -29,11 +34,8 @@ struct Options {
   double hangTimeoutSeconds = 30;
   /// Whether a section in which nothing happens is to end; may be empty.
   std::function<bool()> isInterrupted;
-  RankRange ranks; ///< of the device
+  RankRange ranks; ///< of this process
   bool records = true;
-  /// How they meet ranks elsewhere, to be connected before the first section is
-  /// run; null if there are none.
-  std::shared_ptr<StreamTransport> transport;
 };
 
 class EnqueuedExecutor final : public Executor {
@@ -44,7 +46,9 @@ public:
 
   ~EnqueuedExecutor() override;
 
-  Status run(Section section, int64_t step) override;
+  Status submit(Section section, int64_t step) override;
+  Status wait() override;
+  unsigned stepsAhead() const override;
   bool isStuck() const override { return stuck; }
   Status readSlot(uint32_t rank, uint32_t slot,
                   const std::function<void(const std::byte *)> &visit) override;
@@ -61,34 +65,49 @@ public:
   uint64_t allocationCount(uint32_t) const override { return 0; }
 
 private:
+  /// So many bodies may be under way: one that runs, and the next.
+  static constexpr unsigned kTurns = 2;
+
   struct Rank {
     Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program);
 
     const uint32_t index;
     const ppx::ProgramT &program;
     ScalarRows scalars;
-    Staging staging;
-    std::shared_ptr<Memory> arena;
-    std::byte *hostScalars = nullptr; ///< the host's side of them
+    std::unique_ptr<Memory> arena;
+    uint64_t hostScalars = 0; ///< where in a turn's memory they are
     std::vector<InstructionTime> times[kSections.size()];
   };
 
   /// A command with all that it takes.
   struct Step {
     Command command;
-    std::vector<Task> tasks;   ///< by part
-    std::byte *host = nullptr; ///< of a load or emit, the host's side
-    /// Of a meeting whose members are all here, what they do; of others the
-    /// parts that those here have.
+    std::vector<Task> tasks; ///< by part
+    uint64_t host = 0;       ///< of a load or emit, where in a turn's memory
+    /// Of a meeting, all that its members do.
     std::vector<std::unique_ptr<const Launch>> moves;
-    std::vector<Ticket> tickets;
     std::unique_ptr<Event> begin, end;
   };
 
   struct SectionState {
     std::vector<Step> steps;
     bool isRecorded = false;
-    std::unique_ptr<const Recording> recording;
+  };
+
+  /// What a section has for itself while it is under way.
+  struct Turn {
+    std::unique_ptr<Memory> memory; ///< of the host; null before it is wanted
+    std::unique_ptr<Event> done;
+    std::unique_ptr<const Recording> recording; ///< of the body, with `memory`
+    bool isTaken = false;
+  };
+
+  /// A section under way.
+  struct UnderWay {
+    Section section;
+    int64_t number; ///< of the step
+    int64_t began;
+    Turn *turn;
   };
 
   EnqueuedExecutor(std::shared_ptr<const ppx::ArtifactT> artifact,
@@ -97,29 +116,26 @@ private:
   Status prepare();
   Status prepareRanks(const Ranks &programs);
   Status prepareSection(Section section, const Ranks &programs);
-  /// A step, and a part of it.
-  using StepPart = std::pair<Step *, size_t>;
-  Status prepareMeetings(Section section, const Ranks &programs);
+  Status bindMoves(Section section, const Ranks &programs);
   Status bindMove(Step &step, const Move &move,
                   const std::vector<uint32_t> &members);
-  Status prepareMember(const StepPart &part, Participation participation);
   Status makeEvents(SectionState &section);
-  Status layOutHost();
+  void layOutHost();
 
-  Status load(const SectionState &section);
+  /// A turn that is free.
+  Expected<Turn *> takeTurn();
+  Status load(const SectionState &section, const Turn &turn);
   /// Gives the section to the streams, or plays it.
-  Status start(SectionState &section, int64_t step);
-  Status record(SectionState &section);
-  Status give(const SectionState &section);
-  Status give(const SectionState &section, const Step &step);
-  Status await(const SectionState &section, int64_t number);
-  /// After a failure elsewhere: returns when nothing is at work here, or soon.
-  Status leave(const Status &cause);
+  Status start(const SectionState &section, int64_t step, Turn &turn);
+  Status record(const SectionState &section, Turn &turn);
+  Status give(const SectionState &section, const Turn &turn);
+  Status give(const SectionState &section, const Step &step, const Turn &turn);
+  Status await(const SectionState &section, int64_t number, const Event &done);
   /// Whether one more command has ended than the first `ended`.
   Expected<bool> hasMoved(const SectionState &section, size_t &ended) const;
   Status hang(const SectionState &section, size_t ended, int64_t number) const;
   Status readTimes(const SectionState &section, int64_t began);
-  void emit(const SectionState &section);
+  void emit(const SectionState &section, const Turn &turn);
 
   const Rank &rank(uint32_t index) const {
     return *held->ranks[index - options.ranks.begin];
@@ -129,10 +145,9 @@ private:
   struct Held {
     std::vector<std::unique_ptr<Rank>> ranks;
     Kernels kernels;
-    std::unique_ptr<Memory> hostMemory;
     SectionState sections[kSections.size()];
+    std::array<Turn, kTurns> turns;
     std::vector<std::unique_ptr<Stream>> streams;
-    std::unique_ptr<Event> done; ///< of the section that runs
   };
 
   const std::shared_ptr<const ppx::ArtifactT> artifact;
@@ -141,6 +156,8 @@ private:
   const std::shared_ptr<HostData> host;
   Streams &device;
   std::unique_ptr<Held> held = std::make_unique<Held>();
+  uint64_t hostBytes = 0;        ///< of a turn
+  std::deque<UnderWay> underWay; ///< the oldest first
   Status failure;
   bool stuck = false;
 };

@@ -54,7 +54,7 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
         device.transport(*thisProcess(), mesh.worldSize());
     if (!created)
       return created.status();
-    state.transport.reset(static_cast<PolledTransport *>(created->release()));
+    state.transport = std::move(*created);
   }
   std::vector<Staging> staging =
       layOutStaging(programs, state.range, state.transport->model());
@@ -145,7 +145,12 @@ uint64_t PolledExecutor::peakBytes(uint32_t rank) const {
          uint64_t(std::max<int64_t>(0, its.allocations.peak));
 }
 
-Status PolledExecutor::run(Section section, int64_t step) {
+Status PolledExecutor::wait() {
+  const std::lock_guard<std::mutex> lock(state->mutex);
+  return state->failure;
+}
+
+Status PolledExecutor::submit(Section section, int64_t step) {
   std::unique_lock<std::mutex> lock(state->mutex);
   if (!state->failure.ok())
     return state->failure;

@@ -32,7 +32,7 @@ struct Options {
   std::optional<RankRange> ranks;
   /// How ranks meet, to be connected before the first section is run; if empty,
   /// as the device's do within one process.
-  std::shared_ptr<PolledTransport> transport;
+  std::shared_ptr<Transport> transport;
 };
 
 class PolledExecutor final : public Executor {
@@ -43,7 +43,9 @@ public:
          const Options &options, std::shared_ptr<HostData> host);
   ~PolledExecutor() override;
 
-  Status run(Section section, int64_t step) override;
+  Status submit(Section section, int64_t step) override;
+  Status wait() override;
+  unsigned stepsAhead() const override { return 1; }
   bool isStuck() const override { return stuck; }
   Status readSlot(uint32_t rank, uint32_t slot,
                   const std::function<void(const std::byte *)> &visit) override;
@@ -80,7 +82,7 @@ private:
     RankRange range;
     std::vector<std::unique_ptr<Rank>> ranks; ///< of the range
     MeetingList meetings;
-    std::shared_ptr<PolledTransport> transport;
+    std::shared_ptr<Transport> transport;
 
     std::mutex mutex;
     std::condition_variable changed;

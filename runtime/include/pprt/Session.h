@@ -18,6 +18,11 @@
 // step as often as wanted, end. They come from one thread. After a failure a
 // kernel may still run: see isStuck().
 //
+// A device that runs behind the host need not wait for it between two steps:
+// instead of step(), submit() begins one, and wait() returns when the oldest
+// that was begun has ended. Then its outputs are there, while the next one
+// runs.
+//
 // Products that OpenBLAS computes set the process's number of its threads to 1
 // when a session is created: it stays so while sessions run.
 //
@@ -140,8 +145,14 @@ public:
   /// batch, and change nothing then; but where one process of several lacks a
   /// batch the session fails. After any other failure they return it again.
   Status begin(); ///< runs the setup
-  Status step();  ///< runs the body
+  Status step();  ///< runs the body: submit() and wait()
   Status end();   ///< runs the teardown
+  /// So many steps may be under way; if it is one, submit() runs it.
+  unsigned stepsAhead() const;
+  /// With the inputs that are set now; they may be set anew once this returns.
+  /// Arguments can be neither set nor read before all steps are waited for.
+  Status submit();
+  Status wait();
   /// What they return again; ok while they have not failed.
   const Status &failure() const;
 
@@ -154,7 +165,8 @@ public:
   /// Whether there are values at all: "null" has none, so that outputs stay
   /// zeros and arguments cannot be read.
   bool keepsValues() const;
-  /// What the last step emitted.
+  /// What the last step emitted that was waited for; not to be asked between
+  /// submit() and wait() where stepsAhead() is one.
   const void *output(uint32_t output) const;
   /// The same of an output with one element.
   double scalar(uint32_t output) const;

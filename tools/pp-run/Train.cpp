@@ -1,0 +1,220 @@
+//===- Train.cpp - steps a session and tells of it ------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a device runs behind the host the next step is begun before the one
+// before it is waited for: so the losses come a step later, and the device need
+// not wait for batches or for what is told.
+//
+//===----------------------------------------------------------------------===//
+#include "Train.h"
+#include "Interrupt.h"
+#include "Stepper.h"
+#include "pprt/host/Metrics.h"
+#include "pprt/host/ProgressLine.h"
+#include "pprt/host/ReadAhead.h"
+
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <iostream>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+using namespace pp::run;
+using namespace pprt;
+using namespace pprt::host;
+
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::duration<double, std::milli>;
+
+std::optional<uint32_t> pp::run::findLoss(const ppx::ArtifactT &artifact) {
+  for (uint32_t i = 0; i < artifact.outputs.size(); ++i)
+    if (artifact.outputs[i]->role == ppx::OutputRole_loss)
+      return i;
+  return std::nullopt;
+}
+
+Status pp::run::join(Status first, const Status &second) {
+  if (first.ok() || second.ok())
+    return first.ok() ? second : first;
+  // An interrupted run promises its results: that they are lost is worse.
+  return Status(first.code() == ExitCode::interrupted ? second.code()
+                                                      : first.code(),
+                first.message() + "; " + second.message());
+}
+
+static ProgressLine::Style styleFor(const Options &options,
+                                    const World &world) {
+  if (options.quiet || world.process() != 0)
+    return ProgressLine::Style::quiet;
+  // mpirun gives process 0 a terminal, whatever its own output is.
+  return world.processCount() == 1 && isatty(STDOUT_FILENO)
+             ? ProgressLine::Style::bar
+             : ProgressLine::Style::lines;
+}
+
+/// How wide the terminal is; 80 where nobody knows.
+static unsigned terminalColumns() {
+  winsize size = {};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
+             ? size.ws_col
+             : 80;
+}
+
+namespace {
+
+class Training {
+public:
+  Training(Session &session, const Options &options, const World &world,
+           Report &report, LastSteps *lastSteps)
+      : session(session), loss(*findLoss(session.artifact())),
+        tells(world.process() == 0), report(report), lastSteps(lastSteps),
+        // Of times there are those of one step alone.
+        ahead(lastSteps ? 1 : session.stepsAhead()),
+        progress(std::cout, styleFor(options, world), options.steps,
+                 session.artifact().items_per_step,
+                 // Tokens are what a language model's step is measured in.
+                 session.findArgument("tokens") ? "tokens" : "samples",
+                 terminalColumns()) {}
+
+  Status openMetrics(const std::string &path);
+  /// Begins a step with the inputs that are set, for which the host has waited
+  /// since `asked`, and waits for those before it, as far as there have to be
+  /// fewer. A failure to tell of them is in `told`.
+  Status step(Clock::time_point asked, Status &told);
+  /// Waits for all that are under way.
+  Status finish(Status &told);
+
+private:
+  struct UnderWay {
+    uint64_t number; ///< from 1 on
+    double dataMs;
+    Clock::time_point begin;
+  };
+  Status finishOldest(Status &told);
+  StepReport measure(const UnderWay &step);
+
+  Session &session;
+  const uint32_t loss;
+  const bool tells;
+  Report &report;
+  LastSteps *const lastSteps;
+  const size_t ahead;
+  ProgressLine progress;
+  std::optional<MetricsFile> metrics;
+  uint64_t begun = 0;
+  std::deque<UnderWay> underWay; ///< the oldest first
+  const Clock::time_point start = Clock::now();
+  Clock::time_point last = start; ///< when a step was over last
+};
+
+} // namespace
+
+Status Training::openMetrics(const std::string &path) {
+  if (!tells || path.empty())
+    return {};
+  Expected<MetricsFile> created = MetricsFile::create(path);
+  if (created)
+    metrics.emplace(std::move(*created));
+  return created.status();
+}
+
+Status Training::step(Clock::time_point asked, Status &told) {
+  const auto begin = Clock::now();
+  if (Status status = session.submit(); !status.ok())
+    return status;
+  underWay.push_back({++begun, Milliseconds(begin - asked).count(), begin});
+  return underWay.size() == ahead ? finishOldest(told) : Status();
+}
+
+Status Training::finish(Status &told) {
+  Status status;
+  while (status.ok() && !underWay.empty())
+    status = finishOldest(told);
+  return status;
+}
+
+/// One that comes behind another began when that was over. While it ran the
+/// next one's batch was waited for, which is told of that.
+StepReport Training::measure(const UnderWay &step) {
+  const auto done = Clock::now();
+  const double ms = Milliseconds(done - std::max(step.begin, last)).count() -
+                    (underWay.empty() ? 0 : underWay.back().dataMs);
+  last = done;
+  StepReport result = {step.number, session.scalar(loss), ms};
+  result.dataMs = step.dataMs;
+  for (auto &metric : readMetrics(session))
+    result.metrics.push_back(metric);
+  return result;
+}
+
+Status Training::finishOldest(Status &told) {
+  if (Status status = session.wait(); !status.ok())
+    return status;
+  const UnderWay step = underWay.front();
+  underWay.pop_front();
+  const StepReport its = measure(step);
+  if (lastSteps) {
+    if (Status status = session.collect(); !status.ok())
+      return status;
+    if (tells)
+      lastSteps->add(session, step.number);
+  }
+  report.steps.push_back(its);
+  progress.update(its, Milliseconds(last - start).count());
+  if (metrics)
+    told = join(told, metrics->add(its));
+  if (std::isfinite(its.loss))
+    return {};
+  // Of those behind it nobody wants to know.
+  for (; !underWay.empty(); underWay.pop_front())
+    (void)session.wait();
+  return Status(ExitCode::nonFinite, "step " + std::to_string(step.number) +
+                                         ": expects a finite loss, got " +
+                                         std::to_string(its.loss));
+}
+
+Status pp::run::train(Session &session, const Batches &batches,
+                      const Options &options, World &world, Report &report,
+                      LastSteps *lastSteps, bool &keeps) {
+  Training training(session, options, world, report, lastSteps);
+  Status end = world
+                   .agree(training.openMetrics(options.metrics),
+                          /*interrupted=*/false)
+                   .first;
+  if (!end.ok())
+    return end;
+  ReadAhead next(batches, options.steps);
+  Batch batch;
+  world.watch(interrupted);
+  for (uint64_t step = 0;; ++step) {
+    const bool isLast = step == options.steps, stops = !isLast && interrupted();
+    const auto asked = Clock::now();
+    if (end.ok() && !isLast && !stops)
+      end = next.next(batch);
+    const Verdict verdict = world.agree(end, stops);
+    end = verdict.first;
+    if (end.ok() && verdict.interrupted)
+      end = Status(ExitCode::interrupted,
+                   "interrupted after " + std::to_string(step) + " steps");
+    if (!end.ok() || isLast)
+      break;
+    if (Status status = setBatch(session, batch, batches.rows()); !status.ok())
+      return status;
+    if (Status status = training.step(asked, end); !status.ok())
+      return status;
+  }
+  if (Status status = training.finish(end); !status.ok())
+    return status;
+  // What was learnt is saved, however long that takes.
+  world.watch({});
+  // An interrupted run ends as one of fewer steps, and so does one whose data
+  // cannot be read any further. Of no steps at all it was not begun.
+  if (options.steps > 0)
+    if (Status status = session.end(); !status.ok())
+      return status;
+  keeps = end.ok() || end.code() == ExitCode::interrupted ||
+          end.code() == ExitCode::io;
+  return end;
+}

@@ -189,11 +189,6 @@ Status EnqueuedExecutor::makeEvents(SectionState &section) {
   return {};
 }
 
-static bool isCopyOfHost(const ppx::InstructionT &instruction) {
-  return instruction.opcode == ppx::Opcode_load ||
-         instruction.opcode == ppx::Opcode_emit;
-}
-
 /// Gives each load and emit its place in a turn's memory, and each rank one for
 /// its scalars.
 void EnqueuedExecutor::layOutHost() {
@@ -206,9 +201,14 @@ void EnqueuedExecutor::layOutHost() {
     rank->hostScalars = reserve(rank->scalars.bytes());
   for (SectionState &section : held->sections)
     for (Step &step : section.steps)
-      for (const Task &task : step.tasks)
-        if (isCopyOfHost(*task.instruction))
-          step.host = reserve(task.bytes());
+      for (const Task &task : step.tasks) {
+        const ppx::Opcode opcode = task.instruction->opcode;
+        const bool loads = opcode == ppx::Opcode_load;
+        if (!loads && opcode != ppx::Opcode_emit)
+          continue;
+        step.host = reserve(task.bytes());
+        (loads ? section.loads : section.emits).push_back(&step);
+      }
 }
 
 //===----------------------------------------------------------------------===//
@@ -282,23 +282,20 @@ Status EnqueuedExecutor::wait() {
 }
 
 Status EnqueuedExecutor::load(const SectionState &section, const Turn &turn) {
-  for (const Step &step : section.steps)
-    for (const Task &task : step.tasks)
-      if (task.instruction->opcode == ppx::Opcode_load)
-        if (Status status =
-                host->load(step.command.parts.front().rank, *task.instruction,
-                           turn.memory->host() + step.host);
-            !status.ok())
-          return status;
+  for (const Step *step : section.loads)
+    if (Status status = host->load(step->command.parts.front().rank,
+                                   *step->tasks.front().instruction,
+                                   turn.memory->host() + step->host);
+        !status.ok())
+      return status;
   return {};
 }
 
 void EnqueuedExecutor::emit(const SectionState &section, const Turn &turn) {
-  for (const Step &step : section.steps)
-    for (const Task &task : step.tasks)
-      if (task.instruction->opcode == ppx::Opcode_emit)
-        host->emit(step.command.parts.front().rank, *task.instruction,
-                   turn.memory->host() + step.host);
+  for (const Step *step : section.emits)
+    host->emit(step->command.parts.front().rank,
+               *step->tasks.front().instruction,
+               turn.memory->host() + step->host);
 }
 
 Status EnqueuedExecutor::start(const SectionState &section, int64_t number,

@@ -91,6 +91,7 @@ private:
 
   struct SectionState {
     std::vector<Step> steps;
+    std::vector<const Step *> loads, emits; ///< of `steps`
     bool isRecorded = false;
   };
 

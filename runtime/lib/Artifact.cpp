@@ -250,15 +250,21 @@ Expected<ppx::HeadT> pprt::loadHead(const InputFile &file) {
 // Choosing
 //===----------------------------------------------------------------------===//
 
+static bool isOfGpus(const std::string &level) {
+  return level.compare(0, 3, "sm_") == 0;
+}
+
 Expected<size_t>
 pprt::chooseImage(const std::vector<std::unique_ptr<ppx::ImageEntryT>> &images,
                   const ImageChoice &choice) {
   const bool wantsBest = choice.target.empty() || choice.target == "cpu";
   std::optional<size_t> best;
   std::string targets;
+  bool hasGpus = false;
   for (size_t i = 0; i < images.size(); ++i) {
     const ppx::ImageEntryT &image = *images[i];
     targets += (i > 0 ? ", " : "") + image.target;
+    hasGpus |= isOfGpus(image.processor);
     if (!wantsBest && image.target == choice.target)
       return i;
     if (wantsBest && runsOn(image.processor, choice.level) &&
@@ -274,7 +280,7 @@ pprt::chooseImage(const std::vector<std::unique_ptr<ppx::ImageEntryT>> &images,
                                        "'");
   const std::string level =
       choice.level.empty() ? std::string("cpu") : choice.level;
-  const bool isGpu = level.compare(0, 3, "sm_") == 0;
+  const bool isGpu = isOfGpus(level);
   return Status(isGpu ? ExitCode::device : ExitCode::badArtifact,
                 "expects an image that " +
                     std::string(isGpu ? "GPUs" : "processors") + " of level " +
@@ -282,7 +288,8 @@ pprt::chooseImage(const std::vector<std::unique_ptr<ppx::ImageEntryT>> &images,
                     " run, got those for " + targets +
                     "; make it again from its module, with pp-opt --emit=ppx "
                     "--targets=" +
-                    level);
+                    (isGpu ? "sm_80, or what the GPU has" : level) +
+                    (hasGpus && !isGpu ? "; or give --device=cuda" : ""));
 }
 
 //===----------------------------------------------------------------------===//

@@ -362,7 +362,8 @@ TEST_F(Artifact, TakesTheBestImageThatRuns) {
   EXPECT_EQ(takenOn("x86-64"),
             "x.ppx: expects an image that processors of level x86-64 run, got "
             "those for x86-64-v2, x86-64-v4, sm_90, x86-64-v3; make it again "
-            "from its module, with pp-opt --emit=ppx --targets=x86-64");
+            "from its module, with pp-opt --emit=ppx --targets=x86-64; or give "
+            "--device=cuda");
   EXPECT_EQ(takenOn("x86-64-v4", "sm_80"),
             "x.ppx: expects the name of a target that it has an image for "
             "(x86-64-v2, x86-64-v4, sm_90, x86-64-v3), got 'sm_80'");

@@ -196,6 +196,20 @@ TEST_F(GpuDevice, RefusesWhatItCannotRun) {
     const Status status = device->load(artifact(target));
     EXPECT_EQ(status.code(), ExitCode::device) << target;
   }
+  ppx::ArtifactT broken = artifact("sm_80");
+  const std::string text = ".version 7.0\n.target sm_80\n.entry {";
+  broken.object.assign(text.begin(), text.end());
+  const Status refused = device->load(broken);
+  EXPECT_EQ(refused.code(), ExitCode::device);
+  EXPECT_EQ(refused.message().rfind("cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX"
+                                    " (218), ",
+                                    0),
+            0u)
+      << refused.message();
+  EXPECT_NE(refused.message().find(": line 3"), std::string::npos)
+      << refused.message();
+  broken.object = {'n', 'o'};
+  EXPECT_EQ(device->load(broken).code(), ExitCode::badArtifact);
   ASSERT_TRUE(device->load(artifact("sm_80")).ok());
   EXPECT_NE(device->prepare(kernel("nowhere", 1))
                 .status()

@@ -9,6 +9,7 @@
 #include "Compile.h"
 #include "pprt/Bytes.h"
 #include "pprt/Session.h"
+#include "pprt/Target.h"
 
 #include <algorithm>
 #include <charconv>
@@ -178,8 +179,9 @@ const Option options[] = {
      }},
     {"target", "NAME",
      "which image of an artifact to take, or what to compile for: cpu, this "
-     "machine's processors (default), or a level of them: x86-64, x86-64-v2, "
-     "x86-64-v3 or x86-64-v4",
+     "machine's processors, or a level of them: x86-64, x86-64-v2, x86-64-v3 "
+     "or x86-64-v4; of GPUs sm_80, sm_90 or sm_100 (default: the best that "
+     "--device has)",
      [](std::string_view v, Options &o) { return readText(v, o.target); }},
     {"launcher", "threads|mpi",
      "what the ranks are: threads of one process, or of all that mpirun "
@@ -247,6 +249,23 @@ Status unknownOption(std::string_view name, bool hasValue) {
   return usageError(message);
 }
 
+/// A target is of processors or of GPUs, as is what runs its code.
+Status checkTarget(const Options &result) {
+  const pprt::Target *target = pprt::findTarget(result.target);
+  if (!target)
+    return {}; // an artifact's, or unknown: told where it is looked for
+  const bool isGpus = target->code() == pprt::Code::ptx;
+  const std::string spelling = "'--target=" + result.target + "'";
+  if (isGpus && result.device == "cpu" && !result.dryRun)
+    return usageError(spelling + " expects '--device=cuda', or '--dry-run', "
+                                 "got '--device=cpu'");
+  if (!isGpus && result.device == "cuda")
+    return usageError(spelling + " expects '--device=cpu', got "
+                                 "'--device=cuda', which runs what is for "
+                                 "GPUs, as sm_80");
+  return {};
+}
+
 /// What no option can tell alone.
 Status checkTogether(const Options &result,
                      const std::set<std::string_view> &seen) {
@@ -278,6 +297,8 @@ Status checkTogether(const Options &result,
       if ((option.needs & needsRun) && seen.count(option.name))
         return usageError("'--dry-run' runs nothing and so cannot obey '--" +
                           std::string(option.name) + "', got both");
+  if (Status status = checkTarget(result); !status.ok())
+    return status;
   if (result.graph && result.device != "cuda")
     return usageError("'--graph' expects '--device=cuda', whose steps can be "
                       "recorded, got " +

@@ -111,8 +111,12 @@ Status writeResults(const Options &options, const Session &session,
 Status prepareProgram(const Options &options, World &world, Source &source,
                       Status &checked) {
   Expected<std::string> own = deviceProcessor(options.device);
-  if (!own && options.dryRun) // which wants no device
-    own = processorLevel();
+  if (!own && options.dryRun) // which wants no device, but what it would be
+    own = options.target.empty()
+              ? Status(own.status().code(), own.status().message() +
+                                                "; without a GPU, --dry-run "
+                                                "expects --target=, as sm_80")
+              : Expected<std::string>(processorLevel());
   if (Status status = world.agree(own.status(), /*interrupted=*/false).first;
       !status.ok())
     return status;

@@ -45,7 +45,9 @@ Expected<std::shared_ptr<Gpu>> Gpu::open(Driver driver, int ordinal) {
     return Status(ExitCode::device,
                   "expects a GPU of compute capability 8.0 or newer, got '" +
                       gpu->name + "' of " + std::to_string(major) + '.' +
-                      std::to_string(minor));
+                      std::to_string(minor) +
+                      " (choose another with CUDA_VISIBLE_DEVICES, or give "
+                      "--device=cpu)");
   PP_TRY(*gpu, cuDevicePrimaryCtxRetain, &gpu->context, gpu->device);
   if (Status status = gpu->enter(); !status.ok())
     return status;

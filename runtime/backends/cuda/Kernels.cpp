@@ -6,6 +6,8 @@
 #include "Kernels.h"
 #include "pprt/Processor.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 using namespace pprt;
@@ -45,7 +47,7 @@ Status Code::load(const ppx::ArtifactT &artifact) {
     return Status(ExitCode::device,
                   "expects kernels for " + gpu->processor() + " of '" +
                       gpu->name + "' or an older GPU, got those for '" +
-                      artifact.processor + "'; compile with --targets=sm_80");
+                      artifact.processor + "'; compile for sm_80");
   if (artifact.object.empty())
     return {};
   if (Status status = gpu->enter(); !status.ok())
@@ -54,8 +56,19 @@ Status Code::load(const ppx::ArtifactT &artifact) {
   const std::string text(artifact.object.begin(), artifact.object.end());
   if (Status status = gpu->driver.checkPtx(text); !status.ok())
     return status;
-  PP_TRY(*gpu, cuModuleLoadDataEx, &code, text.c_str(), 0, nullptr, nullptr);
-  return {};
+  // What the driver's compiler says is worth more than the error's name.
+  char log[1024] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER,
+                            CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+  const CUresult result = gpu->driver.cuModuleLoadDataEx(
+      &code, text.c_str(), std::size(options), options, values);
+  Status status = gpu->check(result, "cuModuleLoadDataEx");
+  log[sizeof(log) - 1] = 0;
+  std::replace(std::begin(log), std::end(log), '\n', ' ');
+  if (*log && !status.ok())
+    return Status(status.code(), status.message() + ": " + log);
+  return status;
 }
 
 Code::~Code() {

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <dlfcn.h>
 #include <limits>
+#include <link.h>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -65,8 +66,11 @@ public:
     std::string words;
     for (const std::string &name : names) {
       handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (handle)
+      if (link_map *map = nullptr; handle) {
+        if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0)
+          file = map->l_name;
         return;
+      }
       words += (words.empty() ? "" : "; ") + std::string(dlerror());
     }
     status = Status(ExitCode::device, expects(kind) + ", got none: " + words +
@@ -82,8 +86,6 @@ public:
       status =
           Status(ExitCode::device, expects(kind) + ", got one without " + name +
                                        describe() + " (" + kind.remedy + ")");
-    else if (Dl_info found; file.empty() && dladdr(address, &found))
-      file = found.dli_fname;
     return reinterpret_cast<Call>(address);
   }
 
@@ -210,8 +212,7 @@ Status Driver::checkPtx(const std::string &module) const {
                                       printVersion(needed) +
                                       " or newer for PTX " + ptx + ", got " +
                                       printVersion(version) + " (" + file +
-                                      "); update it, or compile with "
-                                      "--targets=sm_80");
+                                      "); update it, or compile for sm_80");
 }
 
 Status Driver::check(CUresult result, const char *call) const {

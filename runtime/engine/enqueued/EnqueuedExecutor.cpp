@@ -88,7 +88,9 @@ Status EnqueuedExecutor::prepareRanks(const Ranks &programs) {
       return Status(ExitCode::outOfMemory,
                     "rank " + std::to_string(index) + " expects " +
                         std::to_string(program.arena_bytes) +
-                        " bytes of memory, which the device refuses");
+                        " bytes of memory, which the device refuses: "
+                        "end who else uses it, or give a smaller model or "
+                        "batch");
     held->ranks.push_back(std::move(rank));
   }
   return {};

@@ -57,6 +57,8 @@ Machine::Machine(const char *text) : number(++machines) {
       words >> settings.seed;
     else if (word == "devices")
       words >> settings.devices;
+    else if (word == "capability")
+      words >> settings.capability;
     else if (word == "memory")
       words >> settings.memory;
     else if (word == "version")
@@ -87,10 +89,9 @@ Machine::Machine(const char *text) : number(++machines) {
 static std::string readSettings() {
   const char *path = std::getenv("PP_STANDIN");
   std::ifstream file(path ? path : "");
-  std::ostringstream text;
-  if (path && !(text << file.rdbuf()))
+  if (path && !file)
     notModelled(std::string("the settings of '") + path + "'");
-  return text.str();
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 static void reset(const char *settings) {
@@ -297,10 +298,10 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
     return CUDA_ERROR_INVALID_DEVICE;
   switch (attribute) { // of an H100
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-    *value = 9;
+    *value = machine->settings.capability / 10;
     break;
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-    *value = 0;
+    *value = machine->settings.capability % 10;
     break;
   case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
     *value = 132;

@@ -30,6 +30,12 @@ static int readPtxVersion(const std::string &text) {
              : 0;
 }
 
+/// The number behind these words, or 0.
+static int readNumber(const std::string &text, const std::string &words) {
+  const size_t at = text.find(words);
+  return at == std::string::npos ? 0 : std::atoi(&text[at + words.size()]);
+}
+
 CUresult cuModuleLoadDataEx(CUmodule *result, const void *image,
                             unsigned options, CUjit_option *names,
                             void **values) {
@@ -47,7 +53,12 @@ CUresult cuModuleLoadDataEx(CUmodule *result, const void *image,
   if (version > getPtxVersion(machine->settings.version))
     return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   std::string error;
-  auto code = version ? ptx::Module::parse(text, error) : nullptr;
+  const int capability = readNumber(text, ".target sm_");
+  if (capability > machine->settings.capability)
+    error = "SM version " + std::to_string(capability) +
+            " is higher than the device's";
+  auto code =
+      version && error.empty() ? ptx::Module::parse(text, error) : nullptr;
   if (!code) {
     char *log = nullptr;
     size_t logBytes = 0;

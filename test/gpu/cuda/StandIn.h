@@ -13,6 +13,7 @@
 //   fault CALL K CODE  it succeeds, and what it gave a stream fails there
 //   devices N          1 unless told
 //   memory BYTES       of a device
+//   capability N       of all devices: 90, unless told, is sm_90
 //   version N          of CUDA: 13000 is 13.0
 //   errors N           of .approx, within their bounds; orders in which NCCL
 //                      adds

@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Has a GPU, its driver, libraries or artifact be missing or wrong, and asks for every option.
+
+SPDX-License-Identifier: Apache-2.0
+
+Each case ends with the documented exit code and one line, which says what is missing and what to
+do; nothing is saved. Of the options of pp-run each is obeyed on a GPU, or refused: one that is new
+has to have its row here. What is there of GPUs are stand-ins, as settings have them.
+
+  bad_input.py --bin=build/bin --stand-ins=build/test/gpu/lib --exports=build/test/gpu/exports
+"""
+import ctypes
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+MODEL = "mlp --layers=2 --hidden=8 --input=4 --batch=4".split()
+TRAIN = ["--device=cuda", "--steps=2", "--data=random", "--quiet", "--save=out.st"]
+NO_LIBRARY = b"no library, but a text that is as long as the header of one. " * 2
+
+
+class Case:
+    def __init__(self, what, code, words, file="model.mlir", options=(), standin="", place="all",
+                 program="pp-run"):
+        self.what, self.code, self.words = what, code, words.split("|")
+        self.command = [program, file, *TRAIN, *options]
+        self.standin, self.place = standin, place
+
+
+# By what is missing. `place` is a folder of libraries, `program` a copy of pp-run.
+MISSING = [
+    Case("no driver", 15, "NVIDIA's driver for CUDA 12.0 or newer, got none: |libcuda.so.1|"
+         "install or update the driver", place="no-driver"),
+    Case("another library of that name", 15, "got one without cuDriverGetVersion in |"
+         "no-cuda/libcuda.so.1|install or update the driver", place="no-cuda"),
+    Case("a driver that is too old", 15, "12.0 or newer, got 11.8 in |libcuda.so.1|"
+         "install or update the driver", standin="version 11080"),
+    Case("no device", 15, "expects a GPU of NVIDIA, got none that |libcuda.so.1 sees|"
+         "nvidia-smi and CUDA_VISIBLE_DEVICES", standin="devices 0"),
+    Case("a device that is too old", 15, "compute capability 8.0 or newer, got 'stand-in of pp' of "
+         "7.5|CUDA_VISIBLE_DEVICES|--device=cpu", standin="capability 75"),
+    Case("no cublasLt", 15, "cuBLAS 12.0 or newer, got none: |libcublasLt.so.13|libcublasLt.so.12|"
+         "install cuBLAS, of pip the package nvidia-cublas", place="no-blas"),
+    Case("a cublasLt that is too old", 15, "cuBLAS 12.0 or newer, got 11.6 in |install cuBLAS",
+         place="old-blas"),
+    Case("an artifact for processors", 15, "cpu.ppx: expects an image that GPUs of level sm_90 run"
+         "|--targets=sm_80", file="cpu.ppx"),
+    Case("an artifact for newer devices", 15, "image that GPUs of level sm_89 run, got those for "
+         "sm_90|--targets=sm_80", file="sm90.ppx", standin="capability 89"),
+    Case("a model for newer devices", 15, "kernels for sm_90 of 'stand-in of pp' or an older GPU, "
+         "got those for 'sm_100'; compile for sm_80", options=["--target=sm_100"]),
+    Case("a driver that is older than the PTX", 15, "a driver of CUDA 12.7 or newer for PTX 8.6, "
+         "got 12.0|update it, or compile for sm_80", standin="version 12000\ncapability 100"),
+    Case("not enough memory", 4, "expects arenas of at most 5427200 bytes in all, what is free of "
+         "'stand-in of pp', got 8812928 bytes for 1 rank; give a smaller model or batch",
+         standin="memory 320000000", file="large.mlir"),
+    Case("not enough memory for ranks that share it", 4, "at most 5427200 bytes|for 2 ranks",
+         options=["--parallelize=dp=2"], standin="memory 320000000"),
+    Case("memory that is taken meanwhile", 4, "rank 0 expects |bytes of memory, which the device "
+         "refuses: end who else uses it, or give a smaller model or batch",
+         standin="fail cuMemAlloc_v2 1 2"),
+    Case("an artifact that is cut", 3, "cut.ppx: expects the bytes that were written, got|truncated",
+         file="cut.ppx"),
+    Case("an artifact that is damaged", 3, "damaged.ppx: |damaged: its checksum", file="damaged.ppx"),
+    Case("no GPU engine", 15, "expects libpprt_cuda.so in |without/bin/|install-dependencies --cuda|"
+         "-DPP_CUDA=ON", program="without/bin/pp-run"),
+    Case("a file that is no GPU engine", 15, "expects libpprt_cuda.so in |text/lib/libpprt_cuda.so: ",
+         program="text/bin/pp-run"),
+    Case("another library for the GPU engine", 15, "'{}/foreign/lib/libpprt_cuda.so' expects a "
+         "program of its own build, got another: install both from one",
+         program="foreign/bin/pp-run"),
+    Case("the GPU engine of another build", 15, "of its own build, got another: install both",
+         program="other/bin/pp-run"),
+    Case("a dry run for a device that is not there", 15, "got none: |without a GPU, --dry-run "
+         "expects --target=, as sm_80", options=["--dry-run"], place="no-driver"),
+]
+
+
+class Place:
+    """A folder with models, artifacts, libraries and copies of pp-run."""
+
+    def __init__(self, folder, arguments):
+        self.folder = folder
+        self.tools = pathlib.Path(arguments["bin"]).resolve()
+        self.stand_ins = pathlib.Path(arguments["stand-ins"]).resolve()
+        exports = pathlib.Path(arguments["exports"]).resolve()
+        self.make("pp-model", *MODEL, "-o", "model.mlir")
+        self.make("pp-model", "mlp", "--hidden=512", "-o", "large.mlir")
+        for name, targets in ("cpu", "cpu"), ("sm90", "sm_90"), ("both", "cpu,sm_80"):
+            self.make("pp-opt", "model.mlir", "--pp-parallelize=", "--emit=ppx",
+                      f"--targets={targets}", "-o", f"{name}.ppx")
+        content = (folder / "sm90.ppx").read_bytes()
+        (folder / "cut.ppx").write_bytes(content[:len(content) * 2 // 3])
+        half = len(content) // 2
+        (folder / "damaged.ppx").write_bytes(content[:half] + bytes([content[half] ^ 1])
+                                             + content[half + 1:])
+        self.libraries("all")
+        self.libraries("no-driver", **{"libcuda.so.1": NO_LIBRARY})
+        self.libraries("no-cuda", **{"libcuda.so.1": self.stand_ins / "libnccl.so.2"})
+        self.libraries("no-blas", **{"libcublasLt.so.13": NO_LIBRARY,
+                                     "libcublasLt.so.12": NO_LIBRARY})
+        self.libraries("old-blas", **{"libcublasLt.so.13": exports / "PPExportsOld.so"})
+        engine = self.tools.parent / "lib/libpprt_cuda.so"
+        self.program("without", None)
+        self.program("text", NO_LIBRARY)
+        self.program("foreign", (self.stand_ins / "libnccl.so.2").read_bytes())
+        build = ctypes.CDLL(str(engine)).pprtCudaBuild
+        build.restype = ctypes.c_char_p
+        text = build()
+        self.program("other", engine.read_bytes().replace(text, b"0" + text[1:]))
+
+    def make(self, tool, *options):
+        subprocess.run([self.tools / tool, *options], cwd=self.folder, check=True, timeout=60)
+
+    def libraries(self, name, **others):
+        (self.folder / name).mkdir()
+        for library in self.stand_ins.iterdir():
+            what = others.pop(library.name, library)
+            self.put(self.folder / name / library.name, what)
+        for library, what in others.items():
+            self.put(self.folder / name / library, what)
+
+    @staticmethod
+    def put(path, what):
+        if isinstance(what, bytes):
+            path.write_bytes(what)
+        else:
+            path.symlink_to(what)
+
+    def program(self, name, engine):
+        for folder in "bin", "lib":
+            (self.folder / name / folder).mkdir(parents=True)
+        shutil.copy(self.tools / "pp-run", self.folder / name / "bin")
+        if engine:
+            (self.folder / name / "lib/libpprt_cuda.so").write_bytes(engine)
+
+    def call(self, command, standin="", place="all"):
+        (self.folder / "standin").write_text(standin)
+        program = command[0] if "/" in command[0] else self.tools / command[0]
+        return subprocess.run([program, *command[1:]], cwd=self.folder, timeout=60,
+                              capture_output=True, text=True,
+                              env={**os.environ, "PP_STANDIN": str(self.folder / "standin"),
+                                   "LD_LIBRARY_PATH": str(self.folder / place)})
+
+    def refuse(self, case):
+        """Nothing, or what is wrong."""
+        saved = self.folder / "out.st"
+        saved.unlink(missing_ok=True)
+        if "--dry-run" in case.command:
+            case.command = [word for word in case.command if word not in TRAIN[1:] or
+                            word == "--quiet"]
+        done = self.call(case.command, case.standin, case.place)
+        if done.returncode != case.code:
+            return f"expects code {case.code}, got {done.returncode}: {done.stderr}"
+        if not re.fullmatch(r"pp-run: error: [^\n]+\n", done.stderr) or done.stdout:
+            return f"expects one line, got: {done.stdout}{done.stderr}"
+        for word in case.words:
+            if word.format(self.folder) not in done.stderr:
+                return f"expects '{word}' in: {done.stderr}"
+        return "something was saved" if saved.exists() else None
+
+    def obey(self, what, *options, file="model.mlir"):
+        """The end of a training on a GPU with these options."""
+        done = self.call(["pp-run", file, "--device=cuda", *options])
+        if done.returncode:
+            sys.exit(f"{what}: {options}: code {done.returncode}: {done.stderr}")
+        return done.stdout + done.stderr
+
+    def read(self, name):
+        return (self.folder / name).read_bytes()
+
+    def load(self, name):
+        return json.loads(self.read(name))
+
+
+def options_obeyed(place):
+    """Of each option that a GPU obeys, whether it did."""
+    def saved(*options, file="model.mlir"):
+        place.obey("saved", *options, "--quiet", "--save=saved.st", file=file)
+        return place.read("saved.st")
+
+    def trace(*options):
+        place.obey("trace", "--trace=trace.json", "--quiet", *options)
+        content = place.load("trace.json")
+        events = content["traceEvents"] if isinstance(content, dict) else content
+        return sum(event["ph"] == "X" for event in events)
+
+    usual = saved()
+    place.obey("files", "--steps=3", "--quiet", "--report=report.json", "--metrics=metrics.jsonl",
+               "--parallelize=dp=2")
+    report, metrics = place.load("report.json"), place.read("metrics.jsonl").splitlines()
+    told = place.obey("verify", "--verify", "--steps=1")
+    (place.folder / "npy").mkdir()
+    yield "device", report["device"] == "cuda (emulated)"
+    yield "report", "step_ms" in json.dumps(report)
+    yield "parallelize", len(report["memory"]) == 2
+    yield "metrics", json.loads(metrics[-1])["loss"] > 0
+    yield "steps", len(metrics) == 3
+    yield "quiet", place.obey("quiet", "--quiet", "--steps=1") == ""
+    yield "seed", saved("--seed=7") != usual
+    yield "save", len(usual) > 100
+    start = ["--steps=0", "--parameters=saved.st"]
+    yield "parameters", saved("--seed=8", *start) == saved("--seed=9", *start) != usual
+    yield "verify", re.search(r"^  loss .* ok ", told, re.M)
+    yield "reference", "ok" in place.obey("reference", "--verify", "--reference=model.mlir",
+                                          "--steps=1", file="both.ppx")
+    once = trace("--steps=3")
+    yield "trace", once > 10
+    yield "trace-steps", trace("--steps=3", "--trace-steps=2") == 2 * once + 2
+    yield "graph", saved("--graph=on") == usual == saved("--graph=off")
+    yield "target", saved("--target=sm_80") == usual
+    yield "launcher", saved("--launcher=threads") == usual
+    yield "cache-limit", saved("--cache-limit=0") == usual
+    yield "hang-timeout", saved("--hang-timeout=20") == usual
+    place.obey("code", "--dry-run", "--quiet", "--code=code.ptx", "--target=sm_80", file="both.ppx")
+    yield "code", b".target sm_80" in place.read("code.ptx")
+    yield "dry-run", "checked: no races" in place.obey("dry-run", "--dry-run")
+
+
+# Of options that a GPU cannot obey, or values that it cannot.
+REFUSED = [
+    Case("data", 14, "npy/", options=["--data=npy:npy"]),
+    Case("memory-limit", 4, "memory limit of 1024 bytes", options=["--memory-limit=1K"]),
+    Case("target", 2, "'--target=cpu' expects '--device=cpu'|sm_80", options=["--target=cpu"]),
+    Case("target", 2, "'--target=x86-64-v3' expects '--device=cpu'",
+         options=["--target=x86-64-v3"]),
+    Case("target", 2, "--target expects one of |sm_100, got 'sm_91'", options=["--target=sm_91"]),
+    Case("target", 2, "an image for (|), got 'sm_90'", options=["--target=sm_90"],
+         file="both.ppx"),
+    Case("graph", 2, "'--graph' expects on or off", options=["--graph=maybe"]),
+    Case("trace", 2, "'--trace' expects '--graph=off'", options=["--graph=on", "--trace=t.json"]),
+    Case("launcher", 2, "'--launcher' expects threads or mpi", options=["--launcher=cuda"]),
+]
+
+
+def main():
+    arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
+    errors, options = [], {"help", "version"}
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(pathlib.Path(folder).resolve(), arguments)
+        for case in MISSING + REFUSED:
+            if case.what == "data":
+                case.command.remove("--data=random")
+            wrong = place.refuse(case)
+            if wrong:
+                errors.append(f"{case.what}: {wrong}")
+        options.update(case.what for case in REFUSED)
+        for option, is_obeyed in options_obeyed(place):
+            options.add(option)
+            if not is_obeyed:
+                errors.append(f"--{option} is not obeyed on a GPU")
+        told = place.call(["pp-run", "--help"]).stdout
+        for option in re.findall(r"^  --([a-z-]+)", told, re.M):
+            if option not in options:
+                errors.append(f"--{option}: expects to be tried here with --device=cuda")
+    for error in errors:
+        print(error)
+    print(f"{len(MISSING) + len(REFUSED)} cases, {len(options)} options, {len(errors)} errors")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,40 +10,43 @@
 #include "null/Null.h"
 #include "pprt/Processor.h"
 #include "pprt/Session.h"
+#include "pprt/World.h"
 
 using namespace pprt;
 
 namespace {
-using Made = Expected<std::unique_ptr<Device>>;
 
 struct Backend {
   /// As deviceNames(), --device and reports have it.
   const char *name;
-  Expected<std::unique_ptr<Device>> (*make)(const cpu::DeviceOptions &options);
+  Expected<Devices> (*make)(const cpu::DeviceOptions &options, World &world,
+                            uint32_t worldSize);
   Expected<std::string> (*processor)(); ///< deviceProcessor()
 };
+
 } // namespace
+
+static Devices one(std::unique_ptr<Device> device) {
+  Devices devices;
+  devices.push_back(std::move(device));
+  return devices;
+}
 
 static constexpr Backend backends[] = {
     {"cpu",
-     [](const cpu::DeviceOptions &options) -> Made {
-       return cpu::makeDevice(options);
+     [](const cpu::DeviceOptions &options, World &, uint32_t) {
+       return Expected<Devices>(one(cpu::makeDevice(options)));
      },
      [] { return Expected<std::string>(processorLevel()); }},
     {"cuda",
-     [](const cpu::DeviceOptions &) -> Made {
-       Expected<cuda::OpenedDevice> opened = cuda::openDevice();
-       if (!opened)
-         return opened.status();
-       return std::move(opened->device);
+     [](const cpu::DeviceOptions &, World &world, uint32_t worldSize) {
+       return cuda::openDevices(world, worldSize);
      },
-     [] {
-       Expected<cuda::OpenedDevice> opened = cuda::openDevice();
-       return opened ? Expected<std::string>(opened->processor)
-                     : opened.status();
-     }},
+     cuda::processor},
     {"null",
-     [](const cpu::DeviceOptions &) -> Made { return null::makeDevice(); },
+     [](const cpu::DeviceOptions &, World &, uint32_t) {
+       return Expected<Devices>(one(null::makeDevice()));
+     },
      [] { return Expected<std::string>(processorLevel()); }},
 };
 
@@ -65,10 +68,24 @@ static Expected<const Backend *> findBackend(const std::string &name) {
                 "expects the device " + known + ", got '" + name + "'");
 }
 
+Status pprt::checkDeviceName(const std::string &name) {
+  return findBackend(name).status();
+}
+
+Expected<Devices> pprt::makeDevices(const std::string &name,
+                                    const cpu::DeviceOptions &options,
+                                    World &world, uint32_t worldSize) {
+  Expected<const Backend *> backend = findBackend(name);
+  return backend ? (*backend)->make(options, world, worldSize)
+                 : backend.status();
+}
+
 Expected<std::unique_ptr<Device>>
 pprt::makeDevice(const std::string &name, const cpu::DeviceOptions &options) {
-  Expected<const Backend *> backend = findBackend(name);
-  return backend ? (*backend)->make(options) : backend.status();
+  Expected<Devices> made = makeDevices(name, options, *thisProcess(), 1);
+  if (!made)
+    return made.status();
+  return std::move(made->front());
 }
 
 Expected<std::string> pprt::deviceProcessor(const std::string &name) {

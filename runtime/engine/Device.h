@@ -146,7 +146,9 @@ public:
   /// What it adds whose streams run behind the host (enqueued/Streams.h). Null
   /// if whatever a stream is given is done when its call returns.
   virtual enqueued::Streams *streams() { return nullptr; }
-  /// How such devices meet, in a world. Collective, as the world's calls.
+  /// How the ranks of such devices meet, in a world. Collective, as the world's
+  /// calls. A PolledTransport; of devices with streams() a StreamTransport, or
+  /// null if all ranks are on this one.
   virtual Expected<std::unique_ptr<Transport>> transport(World &world,
                                                          uint32_t ranks) = 0;
   /// What it has counted, between sections; most count nothing.

@@ -19,13 +19,15 @@ struct Header {
   CallKind kind;
   uint64_t session, number;
   double seconds;
+  uint64_t graph;
   char device[16]; ///< ended by a zero
 };
 
 } // namespace
 
 Status pprt::tell(World &world, const Call &call) {
-  Header header = {call.kind, call.session, call.number, call.seconds, {}};
+  Header header = {call.kind,    call.session, call.number,
+                   call.seconds, call.graph,   {}};
   call.device.copy(header.device, sizeof(header.device) - 1);
   std::vector<std::byte> message(sizeof(header) + call.bytes.size());
   std::memcpy(message.data(), &header, sizeof(header));
@@ -45,8 +47,13 @@ Expected<Call> pprt::listen(World &world) {
                                                std::to_string(message.size()) +
                                                " bytes");
   std::memcpy(&header, message.data(), sizeof(header));
-  Call call = {header.kind,    header.session, header.number,
-               header.seconds, header.device,  {}};
+  Call call = {header.kind,
+               header.session,
+               header.number,
+               header.seconds,
+               header.graph != 0,
+               header.device,
+               {}};
   call.bytes.assign(message.begin() + sizeof(header), message.end());
   return call;
 }
@@ -55,9 +62,13 @@ Expected<Call> pprt::listen(World &world) {
 static Expected<std::unique_ptr<Session>>
 createLike(const Call &call, const std::shared_ptr<World> &world,
            const KernelResolver &resolver) {
+  const Expected<std::string> level = deviceProcessor(call.device);
   Expected<ppx::ArtifactT> artifact =
-      parseArtifact(reinterpret_cast<const uint8_t *>(call.bytes.data()),
-                    call.bytes.size(), "the program of process 0");
+      level
+          ? parseArtifact(reinterpret_cast<const uint8_t *>(call.bytes.data()),
+                          call.bytes.size(), "the program of process 0",
+                          {"", *level})
+          : level.status();
   if (Status status = world->agree(artifact.status(), false).first;
       !status.ok())
     return status;
@@ -66,6 +77,7 @@ createLike(const Call &call, const std::shared_ptr<World> &world,
   options.threadsPerRank = unsigned(call.number);
   options.hangTimeoutSeconds = call.seconds;
   options.device = call.device;
+  options.graph = call.graph;
   options.world = world;
   return Session::create(
       std::make_shared<const ppx::ArtifactT>(std::move(*artifact)), options);

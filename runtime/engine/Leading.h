@@ -35,6 +35,7 @@ struct Call {
   uint64_t session = 0;
   uint64_t number = 0; ///< the argument; the seed; the threads
   double seconds = 0;  ///< after which a session hangs
+  bool graph = true;   ///< whether it records a step
   std::string device;  ///< that a session is created on
   std::vector<std::byte> bytes;
 };

@@ -13,9 +13,9 @@ using namespace pprt;
 
 namespace {
 
-/// Of one process.
+/// Of one process, of one pool.
 struct Want {
-  uint64_t bytes = 0, ranks = 0;
+  uint64_t bytes = 0, ranks = 0, process = 0;
   std::string pool;
 };
 
@@ -26,56 +26,45 @@ uint64_t addBytes(uint64_t a, uint64_t b) {
              : a + b;
 }
 
-std::vector<std::byte> pack(const Want &want) {
-  const uint64_t numbers[] = {want.bytes, want.ranks, want.pool.size()};
-  std::vector<std::byte> bytes(sizeof(numbers) + want.pool.size());
-  std::memcpy(bytes.data(), numbers, sizeof(numbers));
-  std::memcpy(bytes.data() + sizeof(numbers), want.pool.data(),
-              want.pool.size());
-  return bytes;
+void pack(const Want &want, std::vector<std::byte> &bytes) {
+  const uint64_t numbers[] = {want.bytes, want.ranks, want.process,
+                              want.pool.size()};
+  const auto add = [&](const void *from, size_t size) {
+    const auto *first = static_cast<const std::byte *>(from);
+    bytes.insert(bytes.end(), first, first + size);
+  };
+  add(numbers, sizeof(numbers));
+  add(want.pool.data(), want.pool.size());
 }
 
 /// Of all processes, one after another.
 std::vector<Want> unpack(const std::vector<std::byte> &bytes) {
   std::vector<Want> wants;
   for (size_t at = 0; at < bytes.size();) {
-    uint64_t numbers[3];
+    uint64_t numbers[4];
     std::memcpy(numbers, &bytes[at], sizeof(numbers));
     at += sizeof(numbers);
     const auto *pool = reinterpret_cast<const char *>(bytes.data() + at);
-    wants.push_back({numbers[0], numbers[1], std::string(pool, numbers[2])});
-    at += numbers[2];
+    wants.push_back(
+        {numbers[0], numbers[1], numbers[2], std::string(pool, numbers[3])});
+    at += numbers[3];
   }
   return wants;
 }
 
 } // namespace
 
-Status pprt::checkPool(World &world, const MemoryPool &pool,
-                       const std::vector<uint64_t> &arenas) {
-  Want mine = {0, arenas.size(), pool.id};
-  for (uint64_t bytes : arenas)
-    mine.bytes = addBytes(mine.bytes, bytes);
-  const auto gathered = world.gather(pack(mine));
-  if (!gathered)
-    return gathered.status();
-  std::vector<std::byte> all;
-  for (const std::vector<std::byte> &its : *gathered)
-    all.insert(all.end(), its.begin(), its.end());
-  if (Status status = world.broadcast(all); !status.ok())
-    return status;
-
+static Status check(const MemoryPool &pool, const std::vector<Want> &wants) {
   uint64_t bytes = 0, ranks = 0;
   std::string sharers;
-  uint32_t count = 0, process = 0;
-  for (const Want &want : unpack(all)) {
-    const uint32_t number = process++;
+  uint32_t count = 0;
+  for (const Want &want : wants) {
     if (want.pool != pool.id)
       continue;
     bytes = addBytes(bytes, want.bytes);
     ranks += want.ranks;
-    sharers += (count++ ? ", process " : "process ") + std::to_string(number) +
-               ": " + std::to_string(want.bytes);
+    sharers += (count++ ? ", process " : "process ") +
+               std::to_string(want.process) + ": " + std::to_string(want.bytes);
   }
   if (bytes <= pool.capacity)
     return {};
@@ -88,4 +77,26 @@ Status pprt::checkPool(World &world, const MemoryPool &pool,
           (count > 1 ? " in processes that share it (" + sharers + ")" : "") +
           "; give a smaller model or batch" +
           (count > 1 ? ", or more hosts" : ""));
+}
+
+Status pprt::checkPools(World &world, const std::vector<PoolUse> &mine) {
+  std::vector<std::byte> packed;
+  for (const PoolUse &use : mine) {
+    Want want = {0, use.arenas.size(), world.process(), use.pool.id};
+    for (uint64_t bytes : use.arenas)
+      want.bytes = addBytes(want.bytes, bytes);
+    pack(want, packed);
+  }
+  const auto gathered = world.gather(std::move(packed));
+  if (!gathered)
+    return gathered.status();
+  std::vector<std::byte> all;
+  for (const std::vector<std::byte> &its : *gathered)
+    all.insert(all.end(), its.begin(), its.end());
+  if (Status status = world.broadcast(all); !status.ok())
+    return status;
+  for (const PoolUse &use : mine)
+    if (Status status = check(use.pool, unpack(all)); !status.ok())
+      return status;
+  return {};
 }

@@ -14,10 +14,14 @@
 
 namespace pprt {
 
-/// Collective. `arenas`: bytes of each rank of this process. Fails
-/// (outOfMemory) in all processes of a pool that is too small.
-Status checkPool(World &world, const MemoryPool &pool,
-                 const std::vector<uint64_t> &arenas);
+struct PoolUse {
+  MemoryPool pool;
+  std::vector<uint64_t> arenas; ///< bytes of each rank that has its arena there
+};
+
+/// Collective; `mine` are the pools of this process. Fails (outOfMemory) in all
+/// processes of one that is too small.
+Status checkPools(World &world, const std::vector<PoolUse> &mine);
 
 } // namespace pprt
 

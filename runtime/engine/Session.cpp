@@ -9,6 +9,7 @@
 #include "SessionState.h"
 #include "Staging.h"
 #include "enqueued/EnqueuedExecutor.h"
+#include "enqueued/SeveralDevices.h"
 #include "polled/PolledExecutor.h"
 #include "pprt/Artifact.h"
 #include "pprt/BFloat16.h"
@@ -57,9 +58,13 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
     state->leads = ++sessions;
     const std::vector<uint8_t> packed = packArtifact(*artifact);
     const auto *bytes = reinterpret_cast<const std::byte *>(packed.data());
-    const Call call = {CallKind::create,       state->leads,
-                       options.threadsPerRank, options.hangTimeoutSeconds,
-                       options.device,         {bytes, bytes + packed.size()}};
+    const Call call = {CallKind::create,
+                       state->leads,
+                       options.threadsPerRank,
+                       options.hangTimeoutSeconds,
+                       options.graph,
+                       options.device,
+                       {bytes, bytes + packed.size()}};
     if (Status status = pprt::tell(world, call); !status.ok())
       return status;
     if (Status status = state->agree({}); !status.ok())
@@ -70,19 +75,23 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
     return status;
   if (Status status = state->agree(prepared); !status.ok())
     return status;
+  if (Status status = state->makeDevices(options); !status.ok())
+    return status;
   Expected<std::unique_ptr<Transport>> created =
-      state->device->transport(world, state->host->mesh.worldSize());
+      state->devices.front()->transport(world, state->host->mesh.worldSize());
   if (!created)
     return created.status();
   const std::shared_ptr<Transport> transport = std::move(*created);
-  if (Status status = state->agree(state->checkMemory(transport->model()));
+  if (Status status = state->agree(state->checkMemory(
+          transport ? transport->model() : TransportModel()));
       !status.ok())
     return status;
   // Whoever connects waits for all others: they must not have given up.
   if (Status status = state->agree(state->start(options, transport));
       !status.ok())
     return status;
-  if (Status status = state->agree(transport->connect()); !status.ok())
+  if (Status status = state->agree(transport ? transport->connect() : Status());
+      !status.ok())
     return status;
   if (Status status = state->readClocks(); !status.ok())
     return status;
@@ -116,7 +125,11 @@ Status Session::State::prepare(const SessionOptions &options) {
   collected.resize(mesh->worldSize());
   range = world->ranksOf(world->process(), mesh->worldSize());
   inputRows = rowsLoaded(*artifact, *mesh, range);
-  return makeDevice(options);
+  cores = world->coreCount();
+  threads = options.threadsPerRank       ? options.threadsPerRank
+            : artifact->threads_per_rank ? artifact->threads_per_rank
+                                         : std::max(1u, cores / range.size());
+  return checkDeviceName(options.device);
 }
 
 /// Processes that run different programs would wait for each other, or add what
@@ -131,31 +144,78 @@ Status Session::State::compareArtifacts() const {
                     "open one file everywhere, and one image of it");
 }
 
-Status Session::State::makeDevice(const SessionOptions &options) {
-  cores = world->coreCount();
-  threads = options.threadsPerRank       ? options.threadsPerRank
-            : artifact->threads_per_rank ? artifact->threads_per_rank
-                                         : std::max(1u, cores / range.size());
-  Expected<std::unique_ptr<Device>> made =
-      pprt::makeDevice(options.device, {options.resolver, threads, spins()});
+/// Collective.
+Status Session::State::makeDevices(const SessionOptions &options) {
+  Expected<Devices> made =
+      pprt::makeDevices(options.device, {options.resolver, threads, spins()},
+                        *world, host->mesh.worldSize());
   if (!made)
     return made.status();
-  device = std::move(*made);
-  deviceName = device->name();
+  for (std::unique_ptr<Device> &device : *made)
+    devices.push_back(std::move(device));
+  deviceName = devices.front()->name();
   return {};
+}
+
+RankRange Session::State::ranksOf(size_t device) const {
+  if (devices.size() == 1)
+    return range;
+  const auto rank = uint32_t(range.begin + device);
+  return {rank, rank + 1};
 }
 
 /// Collective.
 Status Session::State::checkMemory(const TransportModel &model) const {
-  std::vector<uint64_t> arenas;
-  for (const Staging &staging : layOutStaging(host->ranks, range, model))
-    arenas.push_back(staging.end);
-  return checkPool(*world, device->pool(), arenas);
+  std::vector<PoolUse> uses;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    PoolUse &use = uses.emplace_back(PoolUse{devices[i]->pool(), {}});
+    for (const Staging &staging : layOutStaging(host->ranks, ranksOf(i), model))
+      use.arenas.push_back(staging.end);
+  }
+  return checkPools(*world, uses);
 }
 
-template <typename Made>
-static Status keep(Expected<std::unique_ptr<Made>> made,
-                   std::unique_ptr<Executor> &executor) {
+Status
+Session::State::startPolled(const SessionOptions &options,
+                            const std::shared_ptr<Transport> &transport) {
+  polled::Options mine;
+  mine.device = devices.front();
+  mine.spin = spins();
+  mine.hangTimeoutSeconds = options.hangTimeoutSeconds;
+  mine.isInterrupted = options.isInterrupted;
+  mine.ranks = range;
+  mine.transport = std::static_pointer_cast<PolledTransport>(transport);
+  auto made = polled::PolledExecutor::create(artifact, host->mesh, mine, host);
+  if (!made)
+    return made.status();
+  executor = std::move(*made);
+  return {};
+}
+
+Status
+Session::State::startEnqueued(const SessionOptions &options,
+                              const std::shared_ptr<Transport> &transport) {
+  std::vector<enqueued::SeveralDevices::Part> parts;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    enqueued::Options mine;
+    mine.device = devices[i];
+    mine.hangTimeoutSeconds = options.hangTimeoutSeconds;
+    mine.isInterrupted = options.isInterrupted;
+    mine.ranks = ranksOf(i);
+    mine.records = options.graph;
+    mine.transport =
+        std::static_pointer_cast<enqueued::StreamTransport>(transport);
+    auto made =
+        enqueued::EnqueuedExecutor::create(artifact, host->mesh, mine, host);
+    if (!made)
+      return made.status();
+    parts.push_back({mine.ranks, std::move(*made)});
+  }
+  if (parts.size() == 1) {
+    executor = std::move(parts.front().executor);
+    return {};
+  }
+  auto made = enqueued::SeveralDevices::create(std::move(parts));
   if (!made)
     return made.status();
   executor = std::move(*made);
@@ -163,35 +223,18 @@ static Status keep(Expected<std::unique_ptr<Made>> made,
 }
 
 Status Session::State::start(const SessionOptions &options,
-                             std::shared_ptr<Transport> transport) {
+                             const std::shared_ptr<Transport> &transport) {
   if (uint64_t(threads) * range.size() > kMaxThreads)
     return Status(ExitCode::device, "expects at most " +
                                         std::to_string(kMaxThreads) +
                                         " threads in one process, got " +
                                         std::to_string(range.size()) +
                                         " ranks of " + std::to_string(threads));
-  if (Status status = device->load(*artifact); !status.ok())
-    return status;
-  if (device->streams()) {
-    enqueued::Options mine;
-    mine.device = device;
-    mine.hangTimeoutSeconds = options.hangTimeoutSeconds;
-    mine.isInterrupted = options.isInterrupted;
-    mine.ranks = range;
-    mine.records = options.graph;
-    return keep(
-        enqueued::EnqueuedExecutor::create(artifact, host->mesh, mine, host),
-        executor);
-  }
-  polled::Options mine;
-  mine.device = device;
-  mine.spin = spins();
-  mine.hangTimeoutSeconds = options.hangTimeoutSeconds;
-  mine.isInterrupted = options.isInterrupted;
-  mine.ranks = range;
-  mine.transport = std::move(transport);
-  return keep(polled::PolledExecutor::create(artifact, host->mesh, mine, host),
-              executor);
+  for (const std::shared_ptr<Device> &device : devices)
+    if (Status status = device->load(*artifact); !status.ok())
+      return status;
+  return devices.front()->streams() ? startEnqueued(options, transport)
+                                    : startPolled(options, transport);
 }
 
 Status Session::State::agree(const Status &mine) {
@@ -204,7 +247,7 @@ Status Session::State::tell(CallKind kind, uint64_t number, const void *bytes,
     return {};
   const auto *first = static_cast<const std::byte *>(bytes);
   return pprt::tell(*world,
-                    {kind, leads, number, 0, "", {first, first + size}});
+                    {kind, leads, number, 0, true, "", {first, first + size}});
 }
 
 const ppx::ArtifactT &Session::artifact() const { return *state->artifact; }
@@ -444,7 +487,7 @@ uint64_t Session::measuredPeakBytes(uint32_t rank) const {
 }
 
 std::vector<NamedCount> Session::counters() const {
-  return state->device->counters();
+  return state->devices.front()->counters();
 }
 
 uint64_t Session::allocationCount(uint32_t rank) const {

@@ -30,7 +30,8 @@ struct Session::State {
   std::shared_ptr<World> world;
   RankRange range; ///< of this process
   std::string deviceName;
-  std::shared_ptr<Device> device;
+  /// With neighbouring ranks: one for all, or one for each rank.
+  std::vector<std::shared_ptr<Device>> devices;
   std::unique_ptr<Executor> executor;
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
   unsigned threads = 1, cores = 1;
@@ -44,14 +45,19 @@ struct Session::State {
   std::vector<Measurements> collected;
   Clocks clocks;
 
-  Status makeDevice(const SessionOptions &options);
   Status prepare(const SessionOptions &options);
+  Status makeDevices(const SessionOptions &options);
+  RankRange ranksOf(size_t device) const;
   Status compareArtifacts() const;
   /// Whether the processes of this host have the memory that their ranks want.
   Status checkMemory(const TransportModel &model) const;
   /// Starts the executor of this process's ranks.
   Status start(const SessionOptions &options,
-               std::shared_ptr<Transport> transport);
+               const std::shared_ptr<Transport> &transport);
+  Status startPolled(const SessionOptions &options,
+                     const std::shared_ptr<Transport> &transport);
+  Status startEnqueued(const SessionOptions &options,
+                       const std::shared_ptr<Transport> &transport);
   /// Whether `call` comes in its turn, and has what its section loads: what
   /// lacks here others may have, so that of several processes each finds out by
   /// running it.

@@ -28,8 +28,8 @@ public:
   Verdict agree(const Status &mine, bool interrupted) override {
     return {mine, interrupted};
   }
-  Expected<std::unique_ptr<Transport>> transport(uint32_t) override {
-    return std::unique_ptr<Transport>(
+  Expected<std::unique_ptr<PolledTransport>> transport(uint32_t) override {
+    return std::unique_ptr<PolledTransport>(
         std::make_unique<inprocess::ThreadTransport>());
   }
   [[noreturn]] void abort(const Status &status) override {

@@ -65,6 +65,8 @@ enum class Progress {
   complete
 };
 
+/// What a session asks of any. Its executor knows which kind its device gives,
+/// and casts it back.
 class Transport {
 public:
   virtual ~Transport() = default;
@@ -75,6 +77,17 @@ public:
   /// too.
   virtual Status connect() = 0;
 
+  /// The first error that came while nobody asked, or that somebody gave to
+  /// abort(); ok if none. Asked before every sleep, and cheap.
+  virtual Status poll() = 0;
+  /// Ends the run everywhere: meetings need not complete any more, poll() fails
+  /// in all processes, and all who wait are woken.
+  virtual void abort(const Status &status) = 0;
+};
+
+/// Of devices whose streams return when they have done what they were given.
+class PolledTransport : public Transport {
+public:
   /// Returns at once. Rounds of a section count from 0.
   virtual void start(Ticket ticket, uint64_t round) = 0;
   /// Whether test() has anything to do or to tell: asked often, and cheap.
@@ -101,13 +114,6 @@ public:
     (void)section, (void)seconds;
     return false;
   }
-
-  /// The first error that came while nobody asked, or that somebody gave to
-  /// abort(); ok if none. Asked before every sleep, and cheap.
-  virtual Status poll() = 0;
-  /// Ends the run everywhere: meetings need not complete any more, poll() fails
-  /// in all processes, and all who wait are woken.
-  virtual void abort(const Status &status) = 0;
 };
 
 } // namespace pprt

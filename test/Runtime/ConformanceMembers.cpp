@@ -27,7 +27,7 @@ Members::Members(std::vector<Case> all, uint32_t worldSize, Places places)
     fault((failure = made.status()).message());
     return;
   }
-  transport = std::move(*made);
+  transport.reset(static_cast<PolledTransport *>(made->release()));
   for (uint32_t rank = 0; rank < worldSize; ++rank)
     if (world->processOf(rank, worldSize) == world->process()) {
       here.push_back(rank);

@@ -59,7 +59,7 @@ public:
   const std::vector<Case> cases;
   std::unique_ptr<Device> device;
   const bool hasValues; ///< null moves none
-  std::unique_ptr<Transport> transport;
+  std::unique_ptr<PolledTransport> transport;
   Status failure; ///< of the transport, before it is connected
   /// Of the rank, in its only case.
   std::weak_ptr<const void> memory(uint32_t rank) const {

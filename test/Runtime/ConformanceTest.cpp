@@ -334,7 +334,7 @@ TEST(Abort, EndsAllWaits) {
 TEST(Abort, WhoWasBusyAfterAFailureWaits) {
   if (!isBusy)
     GTEST_SKIP() << "takes six seconds";
-  Expected<std::unique_ptr<Transport>> transport =
+  Expected<std::unique_ptr<PolledTransport>> transport =
       world->transport(worldSizes.back());
   ASSERT_TRUE(transport.ok()) << transport.status().message();
   if (world->process() == 1)
@@ -449,7 +449,7 @@ int main(int argc, char **argv) {
       failed ? Status(ExitCode::verifyDiffers, "tests failed") : Status(),
       false);
   // A transport may outlive its world, as one does whose session is stuck.
-  Expected<std::unique_ptr<Transport>> last =
+  Expected<std::unique_ptr<PolledTransport>> last =
       world->transport(worldSizes.back());
   world.reset();
   if (const Status status = last ? (*last)->poll() : last.status();

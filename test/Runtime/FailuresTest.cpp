@@ -201,7 +201,7 @@ TEST(Failures, OfTheHostEndAllRanks) {
 }
 
 /// Keeps what it is told, as one with messages that have no end.
-class KeepingTransport final : public Transport {
+class KeepingTransport final : public PolledTransport {
 public:
   Expected<Ticket> prepare(Participation participation) override {
     told.push_back(std::move(participation));

@@ -154,8 +154,9 @@ TEST(Null, IsAskedForByName) {
   const auto session = Session::create(
       std::make_shared<const ppx::ArtifactT>(makePipeline({})), options);
   EXPECT_EQ(session.status().code(), ExitCode::usage);
-  EXPECT_NE(session.status().message().find("cpu or cuda or null, got 'abacus'"),
-            std::string::npos)
+  EXPECT_NE(
+      session.status().message().find("cpu or cuda or null, got 'abacus'"),
+      std::string::npos)
       << session.status().message();
 }
 
@@ -164,7 +165,7 @@ TEST(Null, IsAskedForByName) {
 //===----------------------------------------------------------------------===//
 
 /// Completes whatever is started, and moves nothing.
-class Hasty final : public Transport {
+class Hasty final : public PolledTransport {
 public:
   Expected<Ticket> prepare(Participation) override { return count++; }
   Status connect() override { return {}; }
@@ -191,8 +192,8 @@ public:
   Verdict agree(const Status &mine, bool interrupted) override {
     return {mine, interrupted};
   }
-  Expected<std::unique_ptr<Transport>> transport(uint32_t) override {
-    return std::unique_ptr<Transport>(std::make_unique<Hasty>());
+  Expected<std::unique_ptr<PolledTransport>> transport(uint32_t) override {
+    return std::unique_ptr<PolledTransport>(std::make_unique<Hasty>());
   }
   [[noreturn]] void abort(const Status &) override { std::abort(); }
 };
@@ -200,7 +201,8 @@ public:
 /// Two meetings at one place, of ranks 0 and 1; this is member 0.
 struct Meetings {
   explicit Meetings(World &world) {
-    transport = std::move(*device->transport(world, 2));
+    transport.reset(
+        static_cast<PolledTransport *>(device->transport(world, 2)->release()));
     for (uint32_t meeting = 0; meeting < 2; ++meeting) {
       Participation p;
       p.section = Section::body;
@@ -211,14 +213,14 @@ struct Meetings {
     }
   }
   std::unique_ptr<Device> device = null::makeDevice();
-  std::unique_ptr<Transport> transport;
+  std::unique_ptr<PolledTransport> transport;
   std::vector<Ticket> tickets;
 };
 
 TEST(Null, SeesAMemberOfAnotherRound) {
   HastyWorld world;
   Meetings meetings(world);
-  Transport &transport = *meetings.transport;
+  PolledTransport &transport = *meetings.transport;
   transport.start(meetings.tickets[0], 0);
   EXPECT_TRUE(transport.poll().ok());
   // Nobody else was there.

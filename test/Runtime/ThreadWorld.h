@@ -91,8 +91,8 @@ public:
     }
     return verdict;
   }
-  Expected<std::unique_ptr<Transport>> transport(uint32_t) override {
-    return std::unique_ptr<Transport>(
+  Expected<std::unique_ptr<PolledTransport>> transport(uint32_t) override {
+    return std::unique_ptr<PolledTransport>(
         std::make_unique<inprocess::ThreadTransport>(square.hub(transports++)));
   }
   [[noreturn]] void abort(const Status &) override { std::abort(); }

@@ -370,8 +370,8 @@ TEST(World, PoolsHaveMemoryOfTheirOwn) {
   for (uint32_t process = 0; process < 5; ++process)
     threads.emplace_back([&, process] {
       ThreadWorld world(square, process);
-      found[process] =
-          checkPool(world, {pools[process], "of a test", 100}, arenas[process]);
+      found[process] = checkPools(
+          world, {{{pools[process], "of a test", 100}, arenas[process]}});
     });
   for (std::thread &thread : threads)
     thread.join();

@@ -81,9 +81,9 @@ protected:
   }
 
   void start() {
-    auto opened = cuda::openDevice();
+    auto opened = cuda::openDevices(*thisProcess(), 1);
     ASSERT_TRUE(opened.ok()) << opened.status().message();
-    device = std::move(opened->device);
+    device = std::move(opened->front());
     memory = device->allocate(1024);
     ASSERT_TRUE(memory);
     auto created = test::WaitingStream::make(*device, *memory, heap);
@@ -104,7 +104,7 @@ protected:
   }
   Status failure(const char *settings) {
     control->reset(settings);
-    return cuda::openDevice().status();
+    return cuda::openDevices(*thisProcess(), 1).status();
   }
 
   static ppx::ArtifactT artifact(const std::string &target) {

@@ -11,6 +11,7 @@
 #include "backends/cuda/Plugin.h"
 #include "collectives/inprocess/Reduce.h"
 #include "pprt/Program.h"
+#include "pprt/World.h"
 
 #include <gtest/gtest.h>
 
@@ -26,9 +27,9 @@ namespace {
 class Moves : public testing::Test {
 protected:
   void SetUp() override {
-    auto opened = cuda::openDevice();
+    auto opened = cuda::openDevices(*thisProcess(), 1);
     ASSERT_TRUE(opened.ok()) << opened.status().message();
-    device = std::move(opened->device);
+    device = std::move(opened->front());
     memory = device->allocate(1 << 20);
     ASSERT_TRUE(memory);
     auto made = WaitingStream::make(*device, *memory, heap);

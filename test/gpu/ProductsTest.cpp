@@ -18,6 +18,7 @@
 #include "pprt/BFloat16.h"
 #include "pprt/Program.h"
 #include "pprt/Target.h"
+#include "pprt/World.h"
 
 #include <algorithm>
 #include <dlfcn.h>
@@ -54,9 +55,9 @@ protected:
   void start(const std::string &settings) {
     stop();
     control->reset(settings.c_str());
-    auto opened = cuda::openDevice();
+    auto opened = cuda::openDevices(*thisProcess(), 1);
     ASSERT_TRUE(opened.ok()) << opened.status().message();
-    device = std::move(opened->device);
+    device = std::move(opened->front());
   }
   /// What is left is a leak, unless the device failed: then it frees nothing.
   void stop(bool hasFailed = false) {

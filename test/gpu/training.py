@@ -132,6 +132,22 @@ class Runs:
                 if got and got[:2] != first[:2]:
                     self.errors.append(f"{strategy}: expects the bits of seed 1 from seed {seed}")
 
+    def check_several(self, path):
+        """A GPU for each rank: what NCCL adds it adds in an order of its own."""
+        for number, strategy in enumerate(STRATEGIES):
+            options = ["--steps=2", "--data=random", f"--parallelize={strategy}"]
+            devices = 8 if "tp=2 pp=2" in strategy else 2
+            cpu = self.train("cpu", path, "--device=cpu", *options)
+            for seed, graph in (number, "on"), (number + 5, "off"):
+                got = self.train("several", path, "--device=cuda", f"--graph={graph}", *options,
+                                 standin=f"seed {seed}\ndevices {devices}\nerrors {seed}\n")
+                if cpu and got:
+                    worst = max(abs(a - b) for name in cpu[2]
+                                for a, b in zip(cpu[2][name], got[2][name]))
+                    if worst > 1e-12:
+                        self.errors.append(f"{strategy} on {devices} GPUs, seed {seed}: expects "
+                                           f"the processor's values, got {worst} beside them")
+
     def check_trace(self, model):
         """What runs in one stream does not overlap, and the step has what its kernels took."""
         events = json.loads((self.folder / "cuda.trace.json").read_text())["traceEvents"]
@@ -181,7 +197,11 @@ class Runs:
             done = self.call(mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "2",
                              self.tools / "pp-run", model, "--parallelize=dp=2", "--device=cuda")
             self.expect("two processes", done.returncode == 15 and done.stderr.count(
-                "'--device=cuda' expects one process, whose ranks share a GPU, got 2") == 1, done)
+                "process 1 expects 1 GPU, one for each of its ranks, got 0 GPUs that no process "
+                "before it has taken, of the 1 that it sees") == 1, done)
+        self.refuse("fewer GPUs than ranks", 15, "expects 4 GPUs, one for each rank|"
+                    "(CUDA_VISIBLE_DEVICES=0), got 2 GPUs", model, "--parallelize=dp=4",
+                    standin="devices 2\n")
         self.refuse("an old driver", 15, "CUDA 12.0|11.8", model, standin="version 11080\n")
         self.refuse("little memory", 4, "arenas of at most|free|smaller model or batch", model,
                     standin="memory 4096\n")
@@ -197,6 +217,7 @@ def main():
         for model in MODELS / "table.mlir", pathlib.Path("gpt.mlir"):
             runs.check_training(str(model))
         runs.check_shared("gpt.mlir")
+        runs.check_several("gpt.mlir")
         runs.check_images()
         runs.check_refusals()
         for error in runs.errors:

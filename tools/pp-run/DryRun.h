@@ -16,9 +16,9 @@
 namespace pp::run {
 
 /// `pp-run --dry-run`: tells what a step of a program will need, to `out`
-/// unless told to be quiet, and to the files of --report, --trace and --code. `checked`
-/// says whether the program may run, `staging` is stagingOf(); one that exceeds
-/// the memory limit is shown before it is refused.
+/// unless told to be quiet, and to the files of --report, --trace and --code.
+/// `checked` says whether the program may run, `staging` is stagingOf(); one
+/// that exceeds the memory limit is shown before it is refused.
 pprt::Status dryRun(const Options &options,
                     const pprt::ppx::ArtifactT &artifact,
                     const pprt::Status &checked, std::vector<uint64_t> staging,

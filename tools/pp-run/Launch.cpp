@@ -141,7 +141,8 @@ Expected<std::shared_ptr<World>> pp::run::launch(const Options &options) {
   return std::shared_ptr<World>(std::move(*opened));
 }
 
-Status pp::run::share(World &world, const Options &options, Compiled &program) {
+Status pp::run::share(World &world, const Options &options,
+                      const std::string &level, Compiled &program) {
   if (world.processCount() == 1)
     return {};
   std::vector<std::byte> bytes;
@@ -156,7 +157,7 @@ Status pp::run::share(World &world, const Options &options, Compiled &program) {
     return world.agree({}, false).first;
   Expected<ppx::ArtifactT> artifact =
       parseArtifact(reinterpret_cast<const uint8_t *>(bytes.data()),
-                    bytes.size(), options.input);
+                    bytes.size(), options.input, {"", level});
   if (artifact)
     program.artifact =
         std::make_shared<const ppx::ArtifactT>(std::move(*artifact));

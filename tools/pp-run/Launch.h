@@ -39,9 +39,10 @@ void letFirstTell();
 pprt::Expected<std::string> commonLevel(pprt::World &world,
                                         const std::string &own);
 
-/// Gives the program of process 0 to all others, which have none.
+/// Gives the program of process 0 to all others, which have none, and whose
+/// processors have that level.
 pprt::Status share(pprt::World &world, const Options &options,
-                   Compiled &program);
+                   const std::string &level, Compiled &program);
 
 /// By rank, the bytes behind its arena that messages between processes take;
 /// empty if there are none. Of a dry run without processes: one for each rank.

@@ -144,7 +144,7 @@ Status prepareProgram(const Options &options, World &world, Source &source,
     return {};
   if (status = world.agree(checked, /*interrupted=*/false).first; !status.ok())
     return status;
-  return share(world, options, source.program);
+  return share(world, options, *level, source.program);
 }
 
 /// Compares with the model. Of several processes the first does, while the
@@ -199,12 +199,6 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
   };
   if (Status status = compareProcesses(*world); !status.ok())
     return status;
-  if (world->processCount() > 1 && options.device == "cuda")
-    return Status(ExitCode::device,
-                  "'--device=cuda' expects one process, whose ranks share a "
-                  "GPU, got " +
-                      std::to_string(world->processCount()) +
-                      "; start pp-run without mpirun, or give --device=cpu");
   Source source;
   Status checked;
   if (Status status = prepareProgram(options, *world, source, checked);

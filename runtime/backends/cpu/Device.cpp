@@ -86,7 +86,10 @@ public:
   }
   Expected<std::unique_ptr<Transport>> transport(World &world,
                                                  uint32_t ranks) override {
-    return world.transport(ranks);
+    Expected<std::unique_ptr<PolledTransport>> made = world.transport(ranks);
+    if (!made)
+      return made.status();
+    return std::unique_ptr<Transport>(std::move(*made));
   }
   std::vector<NamedCount> counters() const override { return {}; }
 

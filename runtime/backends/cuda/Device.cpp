@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "Kernels.h"
 #include "Streams.h"
-#include "pprt/World.h"
+#include "Transport.h"
 
 #include <algorithm>
 
@@ -44,8 +44,8 @@ private:
 
 class GpuDevice final : public Device {
 public:
-  explicit GpuDevice(std::shared_ptr<Gpu> gpu)
-      : gpu(std::move(gpu)), ownStreams(this->gpu), code(this->gpu) {}
+  GpuDevice(std::shared_ptr<Gpu> gpu, const GpusByRank &all)
+      : gpu(std::move(gpu)), all(all), ownStreams(this->gpu), code(this->gpu) {}
 
   std::string name() const override {
     return gpu->driver.isEmulated ? "cuda (emulated)" : "cuda";
@@ -71,26 +71,20 @@ public:
   }
   enqueued::Streams *streams() override { return &ownStreams; }
   Expected<std::unique_ptr<Transport>> transport(World &world,
-                                                 uint32_t ranks) override;
+                                                 uint32_t ranks) override {
+    return all.empty() ? Expected<std::unique_ptr<Transport>>(nullptr)
+                       : GpuTransport::create(world, ranks, all);
+  }
   std::vector<NamedCount> counters() const override { return {}; }
 
 private:
   const std::shared_ptr<Gpu> gpu;
+  const GpusByRank all;
   GpuStreams ownStreams;
   Code code;
 };
 
 } // namespace
-
-Expected<std::unique_ptr<Transport>> GpuDevice::transport(World &world,
-                                                          uint32_t ranks) {
-  if (world.processCount() == 1)
-    return world.transport(ranks);
-  return Status(ExitCode::device,
-                "expects one process, whose ranks share a GPU, got " +
-                    std::to_string(world.processCount()) +
-                    "; start pp-run without mpirun, or give --device=cpu");
-}
 
 //===----------------------------------------------------------------------===//
 // Memory
@@ -114,6 +108,7 @@ std::unique_ptr<Memory> GpuDevice::allocate(uint64_t bytes) {
   return std::make_unique<GpuMemory>(gpu, place, bytes);
 }
 
-std::unique_ptr<Device> cuda::makeDevice(std::shared_ptr<Gpu> gpu) {
-  return std::make_unique<GpuDevice>(std::move(gpu));
+std::unique_ptr<Device> cuda::makeDevice(std::shared_ptr<Gpu> gpu,
+                                         const GpusByRank &all) {
+  return std::make_unique<GpuDevice>(std::move(gpu), all);
 }

@@ -8,33 +8,55 @@
 using namespace pprt;
 using namespace pprt::cuda;
 
+Expected<std::vector<SeenGpu>> Gpu::see(const Driver &driver) {
+  const auto check = [&](CUresult result, const char *call) {
+    return driver.check(result, call);
+  };
+  int count = 0;
+  // A driver without a GPU fails at once.
+  const CUresult begun = driver.cuInit(0);
+  Status status;
+  if (begun == CUDA_SUCCESS)
+    status = check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount");
+  else if (begun != CUDA_ERROR_NO_DEVICE)
+    status = check(begun, "cuInit");
+  if (status.ok() && count == 0)
+    status = Status(ExitCode::device,
+                    "expects a GPU of NVIDIA, got none that " + driver.file +
+                        " sees (look at nvidia-smi and CUDA_VISIBLE_DEVICES)");
+  std::vector<SeenGpu> seen;
+  for (int number = 0; status.ok() && number < count; ++number) {
+    CUdevice device = 0;
+    char name[256] = "";
+    CUuuid id = {};
+    status = check(driver.cuDeviceGet(&device, number), "cuDeviceGet");
+    if (status.ok())
+      status = check(driver.cuDeviceGetName(name, sizeof(name) - 1, device),
+                     "cuDeviceGetName");
+    if (status.ok())
+      status = check(driver.cuDeviceGetUuid(&id, device), "cuDeviceGetUuid");
+    seen.push_back({std::string(id.bytes, sizeof(id.bytes)), name});
+  }
+  if (!status.ok())
+    return status;
+  return seen;
+}
+
 Expected<std::shared_ptr<Gpu>> Gpu::open(Driver driver, int ordinal) {
   auto gpu = std::make_shared<Gpu>();
   gpu->driver = std::move(driver);
-  int count = 0;
-  // A driver without a GPU fails at once.
-  const CUresult begun = gpu->driver.cuInit(0);
-  if (begun == CUDA_SUCCESS)
-    PP_TRY(*gpu, cuDeviceGetCount, &count);
-  if (begun == CUDA_ERROR_NO_DEVICE || (begun == CUDA_SUCCESS && count == 0))
-    return Status(ExitCode::device,
-                  "expects a GPU of NVIDIA, got none that " + gpu->driver.file +
-                      " sees (look at nvidia-smi and CUDA_VISIBLE_DEVICES)");
-  if (begun != CUDA_SUCCESS)
-    return gpu->check(begun, "cuInit");
-  if (ordinal >= count)
+  const Expected<std::vector<SeenGpu>> seen = see(gpu->driver);
+  if (!seen)
+    return seen.status();
+  if (size_t(ordinal) >= seen->size())
     return Status(ExitCode::device,
                   "expects " + std::to_string(ordinal + 1) +
-                      " GPUs of NVIDIA, got " + std::to_string(count) +
+                      " GPUs of NVIDIA, got " + std::to_string(seen->size()) +
                       " that " + gpu->driver.file +
                       " sees (look at nvidia-smi and CUDA_VISIBLE_DEVICES)");
+  gpu->name = (*seen)[ordinal].name;
+  gpu->id = (*seen)[ordinal].id;
   PP_TRY(*gpu, cuDeviceGet, &gpu->device, ordinal);
-  char name[256] = "";
-  PP_TRY(*gpu, cuDeviceGetName, name, sizeof(name) - 1, gpu->device);
-  gpu->name = name;
-  CUuuid id = {};
-  PP_TRY(*gpu, cuDeviceGetUuid, &id, gpu->device);
-  gpu->id.assign(id.bytes, sizeof(id.bytes));
   int major = 0, minor = 0;
   PP_TRY(*gpu, cuDeviceGetAttribute, &major,
          CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu->device);

@@ -13,13 +13,18 @@
 
 #include "../../engine/Device.h"
 #include "Library.h"
+#include "Placement.h"
+
+#include <map>
 
 namespace pprt::cuda {
 
 /// The driver, and of one GPU what all that use it share.
 class Gpu {
 public:
-  /// The GPU of that number among those that the process sees.
+  /// Those that the process sees; at least one.
+  static Expected<std::vector<SeenGpu>> see(const Driver &driver);
+  /// The one of that number among them.
   static Expected<std::shared_ptr<Gpu>> open(Driver driver, int ordinal = 0);
   ~Gpu();
 
@@ -47,7 +52,13 @@ private:
   CUstream copies = nullptr;
 };
 
-std::unique_ptr<Device> makeDevice(std::shared_ptr<Gpu> gpu);
+/// By rank of this process, which each have their own; none if all ranks of the
+/// run share one.
+using GpusByRank = std::map<uint32_t, std::shared_ptr<const Gpu>>;
+
+/// `all`: also those of the process's other devices.
+std::unique_ptr<Device> makeDevice(std::shared_ptr<Gpu> gpu,
+                                   const GpusByRank &all = {});
 
 /// Returns from the function if the driver refuses.
 #define PP_TRY(gpu, call, ...)                                                 \

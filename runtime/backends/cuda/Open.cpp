@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "../../collectives/mpi/Plugin.h"
 #include "Plugin.h"
+#include "pprt/World.h"
 
 #include <cstring>
 #include <dlfcn.h>
@@ -14,7 +15,7 @@ using namespace pprt;
 
 static constexpr char kName[] = "libpprt_cuda.so";
 
-Expected<cuda::OpenedDevice> cuda::openDevice() {
+static Expected<cuda::OpenFunction *> openLibrary() {
   std::string path, places;
   for (const std::string &folder : mpi::pluginFolders()) {
     places += "'" + folder + "', ";
@@ -33,16 +34,40 @@ Expected<cuda::OpenedDevice> cuda::openDevice() {
                       "-DPP_CUDA=ON), got: " +
                       dlerror());
   auto *build =
-      reinterpret_cast<BuildFunction *>(dlsym(handle, "pprtCudaBuild"));
-  auto *open = reinterpret_cast<OpenFunction *>(dlsym(handle, "pprtOpenCuda"));
+      reinterpret_cast<cuda::BuildFunction *>(dlsym(handle, "pprtCudaBuild"));
+  auto *open =
+      reinterpret_cast<cuda::OpenFunction *>(dlsym(handle, "pprtOpenCuda"));
   if (!build || !open || std::strcmp(build(), mpi::build()) != 0)
     return Status(ExitCode::device,
                   "'" + path +
                       "' expects a program of its own build, got another: "
                       "install both from one");
-  OpenedDevice opened;
-  open(&opened);
-  if (!opened.device)
+  return open;
+}
+
+static Expected<cuda::OpenedDevices> open(World &world, uint32_t worldSize) {
+  const Expected<cuda::OpenFunction *> function = openLibrary();
+  if (const Status first = world.agree(function.status(), false).first;
+      !first.ok())
+    return first;
+  cuda::OpenedDevices opened;
+  (*function)(&world, worldSize, &opened);
+  if (!opened.failure.ok())
     return opened.failure;
   return opened;
+}
+
+Expected<std::vector<std::unique_ptr<Device>>>
+cuda::openDevices(World &world, uint32_t worldSize) {
+  Expected<OpenedDevices> opened = open(world, worldSize);
+  if (!opened)
+    return opened.status();
+  return std::move(opened->devices);
+}
+
+Expected<std::string> cuda::processor() {
+  Expected<OpenedDevices> opened = open(*thisProcess(), 1);
+  if (!opened)
+    return opened.status();
+  return opened->processor;
 }

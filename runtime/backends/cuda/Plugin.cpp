@@ -6,25 +6,102 @@
 #include "Plugin.h"
 #include "../../collectives/mpi/Plugin.h"
 #include "Gpu.h"
+#include "pprt/World.h"
+
+#include <cstring>
 
 using namespace pprt;
+using namespace pprt::cuda;
 
 extern "C" __attribute__((visibility("default"))) const char *pprtCudaBuild() {
   return mpi::build();
 }
 
-extern "C" __attribute__((visibility("default"))) void
-pprtOpenCuda(cuda::OpenedDevice *opened) {
-  Expected<cuda::Driver> driver = cuda::openDriver();
-  if (!driver) {
-    opened->failure = driver.status();
-    return;
+namespace {
+
+/// A GPU that a process sees, as processes tell each other.
+struct Record {
+  uint32_t process;
+  char id[sizeof(CUuuid)];
+  char name[256]; ///< ended by a zero
+};
+
+} // namespace
+
+/// What each process sees, the same in all.
+static Expected<std::vector<Sight>> exchange(World &world, uint32_t worldSize,
+                                             const std::vector<SeenGpu> &mine) {
+  std::vector<Record> records;
+  for (const SeenGpu &gpu : mine) {
+    Record &record = records.emplace_back(Record{world.process(), {}, {}});
+    gpu.id.copy(record.id, sizeof(record.id));
+    gpu.name.copy(record.name, sizeof(record.name) - 1);
   }
-  Expected<std::shared_ptr<cuda::Gpu>> gpu =
-      cuda::Gpu::open(std::move(*driver));
-  opened->failure = gpu.status();
-  if (!gpu)
-    return;
-  opened->processor = (*gpu)->processor();
-  opened->device = cuda::makeDevice(std::move(*gpu));
+  const auto *first = reinterpret_cast<const std::byte *>(records.data());
+  auto gathered =
+      world.gather({first, first + records.size() * sizeof(Record)});
+  if (!gathered)
+    return gathered.status();
+  std::vector<std::byte> all;
+  for (const std::vector<std::byte> &its : *gathered)
+    all.insert(all.end(), its.begin(), its.end());
+  if (Status status = world.broadcast(all); !status.ok())
+    return status;
+  std::vector<Sight> sights;
+  for (uint32_t process = 0; process < world.processCount(); ++process)
+    sights.push_back({world.ranksOf(process, worldSize), {}});
+  for (size_t at = 0; at < all.size(); at += sizeof(Record)) {
+    Record record;
+    std::memcpy(&record, &all[at], sizeof(record));
+    sights[record.process].gpus.push_back(
+        {std::string(record.id, sizeof(record.id)), record.name});
+  }
+  return sights;
+}
+
+/// What this process does alone, once it knows which GPUs it takes.
+static Status open(const cuda::Driver &driver, const std::vector<int> &numbers,
+                   RankRange ranks, bool areShared,
+                   cuda::OpenedDevices &opened) {
+  std::vector<std::shared_ptr<Gpu>> gpus;
+  GpusByRank byRank;
+  for (int number : numbers) {
+    Expected<std::shared_ptr<Gpu>> gpu = Gpu::open(driver, number);
+    if (!gpu)
+      return gpu.status();
+    if (!areShared)
+      byRank[ranks.begin + uint32_t(gpus.size())] = *gpu;
+    gpus.push_back(std::move(*gpu));
+  }
+  opened.processor = gpus.front()->processor();
+  for (std::shared_ptr<Gpu> &gpu : gpus)
+    opened.devices.push_back(makeDevice(std::move(gpu), byRank));
+  return {};
+}
+
+static Status openTogether(World &world, uint32_t worldSize,
+                           cuda::OpenedDevices &opened) {
+  const auto agree = [&](const Status &mine) {
+    return world.agree(mine, /*interrupted=*/false).first;
+  };
+  Expected<Driver> driver = openDriver();
+  Status status = driver.status();
+  Expected<std::vector<SeenGpu>> seen =
+      driver ? Gpu::see(*driver) : Expected<std::vector<SeenGpu>>(status);
+  if (status = agree(seen.status()); !status.ok())
+    return status;
+  const Expected<std::vector<Sight>> sights = exchange(world, worldSize, *seen);
+  if (!sights)
+    return sights.status();
+  const Expected<std::vector<std::vector<int>>> taken = placeRanks(*sights);
+  if (!taken)
+    return taken.status();
+  const bool areShared = world.processCount() == 1 && (*taken)[0].size() < 2;
+  return agree(open(*driver, (*taken)[world.process()],
+                    (*sights)[world.process()].ranks, areShared, opened));
+}
+
+extern "C" __attribute__((visibility("default"))) void
+pprtOpenCuda(World *world, uint32_t worldSize, cuda::OpenedDevices *opened) {
+  opened->failure = openTogether(*world, worldSize, *opened);
 }

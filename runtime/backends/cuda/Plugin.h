@@ -16,20 +16,27 @@
 
 namespace pprt::cuda {
 
-struct OpenedDevice {
-  std::unique_ptr<Device> device;
-  std::string processor; ///< what its kernels may need (pprt/Processor.h)
-  Status failure;        ///< if there is no device
+struct OpenedDevices {
+  std::vector<std::unique_ptr<Device>> devices;
+  std::string processor; ///< what their kernels may need (pprt/Processor.h)
+  Status failure;        ///< if there are none
 };
 
-/// The library's function `pprtOpenCuda`.
-using OpenFunction = void(OpenedDevice *opened);
+/// The library's function `pprtOpenCuda`. Collective; fails in all processes
+/// alike.
+using OpenFunction = void(World *world, uint32_t worldSize,
+                          OpenedDevices *opened);
 /// The library's function `pprtCudaBuild`, to be called first: mpi::build(),
 /// which is of the sources of all libraries that are opened so.
 using BuildFunction = const char *();
 
-/// The GPU of this process, or what is missing (exit code 15).
-Expected<OpenedDevice> openDevice();
+/// The GPUs of this process: one for each of its ranks, or one that all ranks
+/// of the run share; or what is missing (exit code 15). Collective, as the
+/// world's calls; fails in all processes alike.
+Expected<std::vector<std::unique_ptr<Device>>> openDevices(World &world,
+                                                           uint32_t worldSize);
+/// Of the first GPU that this process sees.
+Expected<std::string> processor();
 
 } // namespace pprt::cuda
 

@@ -89,7 +89,7 @@ private:
 static CUevent eventOf(const enqueued::Event &event) {
   return static_cast<const GpuEvent &>(event).event;
 }
-static CUstream streamOf(const enqueued::Stream &stream) {
+CUstream cuda::handleOf(const enqueued::Stream &stream) {
   return static_cast<const GpuStream &>(stream).handle();
 }
 
@@ -195,7 +195,7 @@ bool GpuStreams::isRecordable(const Launch &launch) const {
 }
 
 Status GpuStreams::beginRecording(enqueued::Stream &stream) {
-  PP_TRY(*gpu, cuStreamBeginCapture, streamOf(stream),
+  PP_TRY(*gpu, cuStreamBeginCapture, handleOf(stream),
          CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   return {};
 }
@@ -203,7 +203,7 @@ Status GpuStreams::beginRecording(enqueued::Stream &stream) {
 Expected<std::unique_ptr<const enqueued::Recording>>
 GpuStreams::endRecording(enqueued::Stream &stream) {
   CUgraph graph = nullptr;
-  PP_TRY(*gpu, cuStreamEndCapture, streamOf(stream), &graph);
+  PP_TRY(*gpu, cuStreamEndCapture, handleOf(stream), &graph);
   CUgraphExec execution = nullptr;
   const Status made =
       gpu->check(gpu->driver.cuGraphInstantiateWithFlags(&execution, graph, 0),

@@ -15,6 +15,9 @@
 
 namespace pprt::cuda {
 
+/// The driver's, of a stream that GpuStreams made.
+CUstream handleOf(const enqueued::Stream &stream);
+
 class GpuStreams final : public enqueued::Streams {
 public:
   explicit GpuStreams(std::shared_ptr<const Gpu> gpu)

@@ -24,9 +24,9 @@ struct alignas(64) Counts {
 // The transport: another one, in which each member sends all its name
 //===----------------------------------------------------------------------===//
 
-class NullTransport final : public Transport {
+class NullTransport final : public PolledTransport {
 public:
-  explicit NullTransport(std::unique_ptr<Transport> carrier)
+  explicit NullTransport(std::unique_ptr<PolledTransport> carrier)
       : carrier(std::move(carrier)) {}
 
   Expected<Ticket> prepare(Participation participation) override;
@@ -60,7 +60,7 @@ public:
 private:
   void refuse(const char *expected);
 
-  std::unique_ptr<Transport> carrier;
+  std::unique_ptr<PolledTransport> carrier;
   std::map<std::tuple<uint64_t, Section, uint32_t>, const Meeting *> last;
 };
 
@@ -203,9 +203,9 @@ public:
   }
   Expected<std::unique_ptr<Transport>> transport(World &world,
                                                  uint32_t ranks) override {
-    Expected<std::unique_ptr<Transport>> carrier = world.transport(ranks);
+    Expected<std::unique_ptr<PolledTransport>> carrier = world.transport(ranks);
     if (!carrier)
-      return carrier;
+      return carrier.status();
     auto created = std::make_unique<NullTransport>(std::move(*carrier));
     meetings = created.get();
     return std::unique_ptr<Transport>(std::move(created));

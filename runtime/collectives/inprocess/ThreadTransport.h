@@ -51,7 +51,7 @@ private:
   std::atomic<bool> failed{false};
 };
 
-class ThreadTransport final : public Transport {
+class ThreadTransport final : public PolledTransport {
 public:
   explicit ThreadTransport(std::shared_ptr<Hub> hub = std::make_shared<Hub>())
       : hub(std::move(hub)) {}

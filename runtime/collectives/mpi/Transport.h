@@ -33,7 +33,7 @@
 
 namespace pprt::mpi {
 
-class MpiTransport final : public Transport, private Client {
+class MpiTransport final : public PolledTransport, private Client {
 public:
   /// `processOf[rank]`, of the whole mesh. Nobody else uses the communicator.
   MpiTransport(std::shared_ptr<Engine> engine,

@@ -350,7 +350,8 @@ std::vector<uint32_t> MpiWorld::homes(uint32_t worldSize) const {
   return homes;
 }
 
-Expected<std::unique_ptr<Transport>> MpiWorld::transport(uint32_t worldSize) {
+Expected<std::unique_ptr<PolledTransport>>
+MpiWorld::transport(uint32_t worldSize) {
   if (worldSize < uint32_t(size))
     return Status(ExitCode::usage,
                   "expects at most as many processes as ranks, " +
@@ -361,7 +362,7 @@ Expected<std::unique_ptr<Transport>> MpiWorld::transport(uint32_t worldSize) {
           together([&] { return communicators.make(control, own); });
       !status.ok())
     return status;
-  return std::unique_ptr<Transport>(std::make_unique<MpiTransport>(
+  return std::unique_ptr<PolledTransport>(std::make_unique<MpiTransport>(
       engine, failures, std::move(own), homes(worldSize), process(), limits));
 }
 

@@ -39,7 +39,8 @@ public:
   TransportModel model(uint32_t worldSize) const override {
     return mpi::model(homes(worldSize), limits);
   }
-  Expected<std::unique_ptr<Transport>> transport(uint32_t worldSize) override;
+  Expected<std::unique_ptr<PolledTransport>>
+  transport(uint32_t worldSize) override;
   [[noreturn]] void abort(const Status &status) override;
 
 private:

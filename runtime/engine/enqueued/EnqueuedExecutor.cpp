@@ -79,15 +79,19 @@ Status EnqueuedExecutor::prepare() {
 }
 
 Status EnqueuedExecutor::prepareRanks(const Ranks &programs) {
+  std::vector<Staging> staging = layOutStaging(
+      programs, options.ranks,
+      options.transport ? options.transport->model() : TransportModel());
   for (uint32_t index = options.ranks.begin; index < options.ranks.end;
        ++index) {
     const ppx::ProgramT &program = programs.program(index);
     auto rank = std::make_unique<Rank>(index, mesh, program);
-    rank->arena = options.device->allocate(program.arena_bytes);
+    rank->staging = std::move(staging[index - options.ranks.begin]);
+    rank->arena = options.device->allocate(rank->staging.end);
     if (!rank->arena || !rank->scalars.allocate(*options.device))
       return Status(ExitCode::outOfMemory,
                     "rank " + std::to_string(index) + " expects " +
-                        std::to_string(program.arena_bytes) +
+                        std::to_string(rank->staging.end) +
                         " bytes of memory, which the device refuses: "
                         "end who else uses it, or give a smaller model or "
                         "batch");
@@ -119,31 +123,66 @@ Status EnqueuedExecutor::prepareSection(Section which, const Ranks &programs) {
     step.command = std::move(command);
     section.steps.push_back(std::move(step));
   }
-  if (Status status = bindMoves(which, programs); !status.ok())
+  if (Status status = prepareMeetings(which, programs); !status.ok())
     return status;
   return makeEvents(section);
 }
 
 /// Finds for each meeting what its members move.
-Status EnqueuedExecutor::bindMoves(Section which, const Ranks &programs) {
+Status EnqueuedExecutor::prepareMeetings(Section which, const Ranks &programs) {
   const Meetings meetings(programs, which);
-  std::map<std::pair<uint32_t, uint32_t>, Step *> steps; ///< by first part
+  std::map<std::pair<uint32_t, uint32_t>, StepPart> parts; ///< by instruction
   for (Step &step : held->sections[size_t(which)].steps)
-    if (!step.command.parts.empty())
-      steps[{step.command.parts.front().rank,
-             step.command.parts.front().index}] = &step;
+    for (size_t part = 0; part < step.command.parts.size(); ++part)
+      parts[{step.command.parts[part].rank, step.command.parts[part].index}] = {
+          &step, part};
+  Status status;
   for (const MeetingPlace &place : meetings.places(options.ranks)) {
     const std::vector<uint32_t> members = meetings.members(place);
-    const auto first = std::min_element(members.begin(), members.end());
-    const std::vector<uint32_t> &sequence =
-        meetings.sequence(place, uint32_t(first - members.begin()), *first);
-    for (uint32_t k = 0; k < sequence.size(); ++k)
-      for (const Move &move : meetings.moves(place, k))
-        if (Status status =
-                bindMove(*steps.at({*first, sequence[k]}), move, members);
-            !status.ok())
-          return status;
+    const auto isHere = [&](uint32_t rank) {
+      return options.ranks.contains(rank);
+    };
+    const bool areHere = std::all_of(members.begin(), members.end(), isHere);
+    const size_t count = meetings.sequence(place, 0, members[0]).size();
+    for (uint32_t k = 0; status.ok() && k < count; ++k) {
+      Participation its;
+      its.place = meetings.number(place);
+      its.section = which;
+      its.meeting = k;
+      its.ranks = members;
+      its.moves =
+          std::make_shared<const std::vector<Move>>(meetings.moves(place, k));
+      const auto partOf = [&](uint32_t member) -> const StepPart & {
+        const uint32_t rank = members[member];
+        return parts.at({rank, meetings.sequence(place, member, rank)[k]});
+      };
+      for (const Move &move : *its.moves)
+        if (areHere && status.ok())
+          status = bindMove(*partOf(0).first, move, members);
+      for (its.member = 0; its.member < members.size(); ++its.member)
+        if (!areHere && isHere(members[its.member]) && status.ok())
+          status = prepareMember(partOf(its.member), its);
+    }
   }
+  return status;
+}
+
+Status EnqueuedExecutor::prepareMember(const StepPart &part,
+                                       Participation participation) {
+  const auto &[step, index] = part;
+  const Task &task = step->tasks[index];
+  const Rank &its = rank(step->command.parts[index].rank);
+  for (size_t i = 0; i < task.arguments.size(); ++i)
+    (i < task.inputCount() ? participation.inputs : participation.outputs)
+        .push_back(task.arguments[i]);
+  participation.memory = its.arena;
+  participation.staging =
+      its.arena->address() + its.staging.offsets[task.instruction->queue];
+  Expected<Ticket> ticket =
+      options.transport->prepare(std::move(participation));
+  if (!ticket)
+    return ticket.status();
+  step->tickets.push_back(*ticket);
   return {};
 }
 
@@ -251,36 +290,45 @@ Expected<EnqueuedExecutor::Turn *> EnqueuedExecutor::takeTurn() {
 }
 
 Status EnqueuedExecutor::submit(Section which, int64_t number) {
-  if (failure.ok())
-    failure = device.enter();
-  if (!failure.ok())
-    return failure;
-  Expected<Turn *> turn = takeTurn();
-  if (!turn)
-    return failure = turn.status();
-  const SectionState &section = held->sections[size_t(which)];
-  failure = load(section, **turn);
-  underWay.push_back({which, number, now(), *turn});
-  if (failure.ok())
-    failure = start(section, number, **turn);
+  return keep(failure.ok() ? begin(which, number) : failure);
+}
+
+Status EnqueuedExecutor::wait() { return keep(failure.ok() ? end() : failure); }
+
+Status EnqueuedExecutor::keep(const Status &status) {
+  failure = status;
+  if (!failure.ok() && options.transport)
+    options.transport->abort(failure);
   return failure;
 }
 
-Status EnqueuedExecutor::wait() {
-  if (failure.ok())
-    failure = device.enter();
-  if (!failure.ok())
-    return failure;
+Status EnqueuedExecutor::begin(Section which, int64_t number) {
+  if (Status status = device.enter(); !status.ok())
+    return status;
+  Expected<Turn *> turn = takeTurn();
+  if (!turn)
+    return turn.status();
+  const SectionState &section = held->sections[size_t(which)];
+  if (Status status = load(section, **turn); !status.ok())
+    return status;
+  underWay.push_back({which, number, now(), *turn});
+  return start(section, number, **turn);
+}
+
+Status EnqueuedExecutor::end() {
   const UnderWay its = underWay.front();
-  underWay.pop_front();
   const SectionState &section = held->sections[size_t(its.section)];
-  failure = await(section, its.number, *its.turn->done);
-  if (failure.ok() && !section.isRecorded)
-    failure = readTimes(section, its.began);
-  if (failure.ok())
-    emit(section, *its.turn);
+  Status status = device.enter();
+  if (status.ok())
+    status = await(section, its.number, *its.turn->done);
+  if (status.ok() && !section.isRecorded)
+    status = readTimes(section, its.began);
+  if (!status.ok())
+    return status;
+  emit(section, *its.turn);
   its.turn->isTaken = false;
-  return failure;
+  underWay.pop_front();
+  return {};
 }
 
 Status EnqueuedExecutor::load(const SectionState &section, const Turn &turn) {
@@ -331,6 +379,9 @@ Status EnqueuedExecutor::record(const SectionState &section, Turn &turn) {
 }
 
 Status EnqueuedExecutor::give(const SectionState &section, const Turn &turn) {
+  if (options.transport)
+    for (const std::unique_ptr<Rank> &rank : held->ranks)
+      options.transport->begin(rank->index);
   for (const Step &step : section.steps)
     if (Status status = give(section, step, turn); !status.ok())
       return status;
@@ -349,6 +400,9 @@ Status EnqueuedExecutor::give(const SectionState &section, const Step &step,
   for (const std::unique_ptr<const Launch> &move : step.moves)
     if (status.ok())
       status = stream.launch(*move);
+  for (Ticket ticket : step.tickets)
+    if (status.ok())
+      status = options.transport->enqueue(ticket, stream);
   for (const Task &task : step.tasks) {
     if (!status.ok())
       break;
@@ -384,6 +438,10 @@ Status EnqueuedExecutor::await(const SectionState &section, int64_t number,
     if (asked < kEagerly)
       continue;
     std::this_thread::sleep_for(kPause);
+    if (const Status elsewhere =
+            options.transport ? options.transport->poll() : Status();
+        !elsewhere.ok())
+      return leave(elsewhere);
     Expected<bool> hasMoved = this->hasMoved(section, ended);
     if (!hasMoved)
       return hasMoved.status();
@@ -400,6 +458,18 @@ Status EnqueuedExecutor::await(const SectionState &section, int64_t number,
       return hang(section, ended, number);
     stuck = false;
   }
+}
+
+Status EnqueuedExecutor::leave(const Status &cause) {
+  const int64_t since = now();
+  while (!stuck) {
+    Expected<bool> hasCome = device.hasCome(*underWay.back().turn->done);
+    if (!hasCome || *hasCome)
+      break;
+    stuck = double(now() - since) * 1e-9 >= kBlocked.count();
+    std::this_thread::sleep_for(kPause);
+  }
+  return cause;
 }
 
 Expected<bool> EnqueuedExecutor::hasMoved(const SectionState &section,

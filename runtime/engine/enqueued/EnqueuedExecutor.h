@@ -19,9 +19,10 @@
 #define PPRT_ENGINE_ENQUEUED_ENQUEUEDEXECUTOR_H
 
 #include "../Executor.h"
+#include "../Staging.h"
 #include "../Task.h"
 #include "Commands.h"
-#include "Streams.h"
+#include "StreamTransport.h"
 
 #include <array>
 #include <deque>
@@ -34,8 +35,11 @@ struct Options {
   double hangTimeoutSeconds = 30;
   /// Whether a section in which nothing happens is to end; may be empty.
   std::function<bool()> isInterrupted;
-  RankRange ranks; ///< of this process
+  RankRange ranks; ///< of the device
   bool records = true;
+  /// How they meet ranks elsewhere, to be connected before the first section is
+  /// run; null if there are none.
+  std::shared_ptr<StreamTransport> transport;
 };
 
 class EnqueuedExecutor final : public Executor {
@@ -74,7 +78,8 @@ private:
     const uint32_t index;
     const ppx::ProgramT &program;
     ScalarRows scalars;
-    std::unique_ptr<Memory> arena;
+    Staging staging;
+    std::shared_ptr<Memory> arena;
     uint64_t hostScalars = 0; ///< where in a turn's memory they are
     std::vector<InstructionTime> times[kSections.size()];
   };
@@ -84,8 +89,10 @@ private:
     Command command;
     std::vector<Task> tasks; ///< by part
     uint64_t host = 0;       ///< of a load or emit, where in a turn's memory
-    /// Of a meeting, all that its members do.
+    /// Of a meeting whose members are all here, what they do; of others the
+    /// parts that those here have.
     std::vector<std::unique_ptr<const Launch>> moves;
+    std::vector<Ticket> tickets;
     std::unique_ptr<Event> begin, end;
   };
 
@@ -117,12 +124,20 @@ private:
   Status prepare();
   Status prepareRanks(const Ranks &programs);
   Status prepareSection(Section section, const Ranks &programs);
-  Status bindMoves(Section section, const Ranks &programs);
+  /// A step, and a part of it.
+  using StepPart = std::pair<Step *, size_t>;
+  Status prepareMeetings(Section section, const Ranks &programs);
   Status bindMove(Step &step, const Move &move,
                   const std::vector<uint32_t> &members);
+  Status prepareMember(const StepPart &part, Participation participation);
   Status makeEvents(SectionState &section);
   void layOutHost();
 
+  // submit() and wait(), of which keep() is told.
+  Status begin(Section section, int64_t step);
+  Status end();
+  /// A failure is that of all calls from then on, and of those elsewhere.
+  Status keep(const Status &status);
   /// A turn that is free.
   Expected<Turn *> takeTurn();
   Status load(const SectionState &section, const Turn &turn);
@@ -132,6 +147,8 @@ private:
   Status give(const SectionState &section, const Turn &turn);
   Status give(const SectionState &section, const Step &step, const Turn &turn);
   Status await(const SectionState &section, int64_t number, const Event &done);
+  /// After a failure elsewhere: returns when nothing is at work here, or soon.
+  Status leave(const Status &cause);
   /// Whether one more command has ended than the first `ended`.
   Expected<bool> hasMoved(const SectionState &section, size_t &ended) const;
   Status hang(const SectionState &section, size_t ended, int64_t number) const;

@@ -54,7 +54,7 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
         device.transport(*thisProcess(), mesh.worldSize());
     if (!created)
       return created.status();
-    state.transport = std::move(*created);
+    state.transport.reset(static_cast<PolledTransport *>(created->release()));
   }
   std::vector<Staging> staging =
       layOutStaging(programs, state.range, state.transport->model());

@@ -32,7 +32,7 @@ struct Options {
   std::optional<RankRange> ranks;
   /// How ranks meet, to be connected before the first section is run; if empty,
   /// as the device's do within one process.
-  std::shared_ptr<Transport> transport;
+  std::shared_ptr<PolledTransport> transport;
 };
 
 class PolledExecutor final : public Executor {
@@ -82,7 +82,7 @@ private:
     RankRange range;
     std::vector<std::unique_ptr<Rank>> ranks; ///< of the range
     MeetingList meetings;
-    std::shared_ptr<Transport> transport;
+    std::shared_ptr<PolledTransport> transport;
 
     std::mutex mutex;
     std::condition_variable changed;

@@ -16,7 +16,8 @@ static void addMemory(const QueuedTask &task, Participation &participation) {
 
 /// A rank's tasks of a section in list order, whatever the queue.
 static std::vector<QueuedTask *> tasksOf(Rank &rank, Section section) {
-  std::vector<QueuedTask *> result(instructionsOf(rank.program, section).size());
+  std::vector<QueuedTask *> result(
+      instructionsOf(rank.program, section).size());
   for (std::vector<QueuedTask> &queue : rank.tasks[size_t(section)])
     for (QueuedTask &task : queue)
       result[task.index] = &task;
@@ -30,7 +31,7 @@ class Preparation {
 public:
   Preparation(const Ranks &programs, RankRange range, Section section,
               const std::vector<std::unique_ptr<Rank>> &ranks,
-              Transport &transport, MeetingList &result);
+              PolledTransport &transport, MeetingList &result);
 
   Status prepare();
 
@@ -43,7 +44,7 @@ private:
   const std::vector<std::unique_ptr<Rank>> &ranks;
   const RankRange range;
   const Meetings meetings;
-  Transport &transport;
+  PolledTransport &transport;
   MeetingList &result;
   std::vector<std::vector<QueuedTask *>> tasks; ///< by rank of this process
 };
@@ -53,7 +54,7 @@ private:
 Preparation::Preparation(const Ranks &programs, RankRange range,
                          Section section,
                          const std::vector<std::unique_ptr<Rank>> &ranks,
-                         Transport &transport, MeetingList &result)
+                         PolledTransport &transport, MeetingList &result)
     : section(section), ranks(ranks), range(range), meetings(programs, section),
       transport(transport), result(result) {
   for (const std::unique_ptr<Rank> &rank : ranks)
@@ -129,7 +130,7 @@ Status Preparation::prepare() {
 Expected<MeetingList>
 polled::prepareMeetings(const Ranks &programs, RankRange range,
                         const std::vector<std::unique_ptr<Rank>> &ranks,
-                        Transport &transport) {
+                        PolledTransport &transport) {
   MeetingList meetings;
   for (Section section : kSections)
     if (Status status =

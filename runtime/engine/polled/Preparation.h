@@ -22,7 +22,7 @@ using MeetingList = std::vector<std::unique_ptr<const Meeting>>;
 Expected<MeetingList>
 prepareMeetings(const Ranks &programs, RankRange range,
                 const std::vector<std::unique_ptr<Rank>> &ranks,
-                Transport &transport);
+                PolledTransport &transport);
 
 } // namespace pprt::polled
 

@@ -64,8 +64,8 @@ public:
   /// Wakes the thread if it waits.
   const std::shared_ptr<inprocess::Event> event =
       std::make_shared<inprocess::Event>();
-  Transport *transport = nullptr; ///< if it meets others
-  std::shared_ptr<Memory> arena;  ///< with the staging behind it
+  PolledTransport *transport = nullptr; ///< if it meets others
+  std::shared_ptr<Memory> arena;        ///< with the staging behind it
   Staging staging;
   ScalarRows scalars;
   AllocationCounter allocations; ///< by its threads, while they run sections

@@ -25,7 +25,7 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
-class Transport;
+class PolledTransport;
 
 /// What the processes decide together at the end of a section.
 struct Verdict {
@@ -82,7 +82,7 @@ public:
     return {};
   }
   /// For engines, of one session: its messages never meet another's.
-  virtual Expected<std::unique_ptr<Transport>>
+  virtual Expected<std::unique_ptr<PolledTransport>>
   transport(uint32_t worldSize) = 0;
 
   /// Ends all processes with the status's code, after one of them has printed

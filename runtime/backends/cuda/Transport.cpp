@@ -1,0 +1,77 @@
+//===- Transport.cpp - how ranks on several GPUs meet ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Transport.h"
+#include "Streams.h"
+#include "pprt/World.h"
+
+#include <chrono>
+#include <thread>
+
+using namespace pprt;
+using namespace pprt::cuda;
+
+/// How long after NCCL has failed a notice of the cause may come.
+static constexpr std::chrono::seconds kNotice(1);
+
+Expected<std::unique_ptr<Transport>> GpuTransport::create(
+    World &world, uint32_t worldSize,
+    const std::map<uint32_t, std::shared_ptr<const Gpu>> &gpus) {
+  Expected<Nccl> nccl = openNccl();
+  if (const Status first = world.agree(nccl.status(), false).first; !first.ok())
+    return first;
+  std::unique_ptr<PolledTransport> notices;
+  if (world.processCount() > 1) {
+    Expected<std::unique_ptr<PolledTransport>> made =
+        world.transport(worldSize);
+    if (!made)
+      return made.status();
+    notices = std::move(*made);
+  }
+  Expected<std::unique_ptr<Communicators>> made =
+      Communicators::create(world, worldSize, gpus, std::move(*nccl));
+  if (!made)
+    return made.status();
+  return std::unique_ptr<Transport>(
+      new GpuTransport(world, std::move(*made), std::move(notices)));
+}
+
+Status GpuTransport::connect() {
+  if (Status status = collectives.connect(world); !status.ok())
+    return status;
+  return notices ? notices->connect() : Status();
+}
+
+/// What NCCL says of a process that is gone is not why it went: whoever failed
+/// first tells.
+Status GpuTransport::findCause(const Status &status) {
+  const auto end = std::chrono::steady_clock::now() + kNotice;
+  while (notices && std::chrono::steady_clock::now() < end) {
+    if (const Status told = notices->poll(); !told.ok())
+      return told;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return status;
+}
+
+Status GpuTransport::enqueue(Ticket ticket, enqueued::Stream &stream) {
+  const Status status = collectives.enqueue(ticket, handleOf(stream));
+  return status.ok() ? status : findCause(status);
+}
+
+Status GpuTransport::poll() {
+  if (const Status told = notices ? notices->poll() : Status(); !told.ok()) {
+    collectives.abort(told);
+    return told;
+  }
+  const Status status = collectives.poll();
+  return status.ok() ? status : findCause(status);
+}
+
+void GpuTransport::abort(const Status &status) {
+  if (notices)
+    notices->abort(status);
+  collectives.abort(status);
+}

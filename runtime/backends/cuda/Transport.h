@@ -1,0 +1,49 @@
+//===- Transport.h - how ranks on several GPUs meet -------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives, for an executor: what it gives streams, and who tells other
+// processes of a failure. NCCL sees that a process is gone late or never, so
+// that goes by the world's own transport, which carries nothing else.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_BACKENDS_CUDA_TRANSPORT_H
+#define PPRT_BACKENDS_CUDA_TRANSPORT_H
+
+#include "../../engine/enqueued/StreamTransport.h"
+#include "Collectives.h"
+
+namespace pprt::cuda {
+
+class GpuTransport final : public enqueued::StreamTransport {
+public:
+  /// Collective; fails in all processes alike. The world outlives connect().
+  static Expected<std::unique_ptr<Transport>>
+  create(World &world, uint32_t worldSize,
+         const std::map<uint32_t, std::shared_ptr<const Gpu>> &gpus);
+
+  TransportModel model() const override { return Collectives::model(); }
+  Expected<Ticket> prepare(Participation participation) override {
+    return collectives.prepare(std::move(participation));
+  }
+  Status connect() override;
+  void begin(uint32_t rank) override { collectives.begin(rank); }
+  Status enqueue(Ticket ticket, enqueued::Stream &stream) override;
+  Status poll() override;
+  void abort(const Status &status) override;
+
+private:
+  GpuTransport(World &world, std::shared_ptr<Communicators> communicators,
+               std::unique_ptr<PolledTransport> notices)
+      : world(world), collectives(std::move(communicators)),
+        notices(std::move(notices)) {}
+  Status findCause(const Status &status);
+
+  World &world;
+  Collectives collectives;
+  const std::unique_ptr<PolledTransport> notices; ///< null: one process
+};
+
+} // namespace pprt::cuda
+
+#endif // PPRT_BACKENDS_CUDA_TRANSPORT_H

@@ -1,0 +1,35 @@
+//===- StreamTransport.h - meetings that streams carry out ------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ranks on several devices meet: each gives its part of a meeting to one of
+// its streams, where it comes behind what the stream was given before. That all
+// ranks give theirs in an order that ends is the executor's affair
+// (pprt/IssueOrder.h).
+//
+// The order of calls: prepare() for every member that this process has,
+// connect(), then in each section begin() and enqueue(), of one rank from one
+// thread; poll() and abort() from any.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ENGINE_ENQUEUED_STREAMTRANSPORT_H
+#define PPRT_ENGINE_ENQUEUED_STREAMTRANSPORT_H
+
+#include "../Transport.h"
+#include "Streams.h"
+
+namespace pprt::enqueued {
+
+class StreamTransport : public Transport {
+public:
+  /// What the rank enqueues from now on waits for nothing that it was given
+  /// before: all of that has ended, or its streams wait for it. So it is at the
+  /// begin of a section, of a recording, and behind one.
+  virtual void begin(uint32_t rank) = 0;
+  /// The rank's part of the meeting.
+  virtual Status enqueue(Ticket ticket, Stream &stream) = 0;
+};
+
+} // namespace pprt::enqueued
+
+#endif // PPRT_ENGINE_ENQUEUED_STREAMTRANSPORT_H

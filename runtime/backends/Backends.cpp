@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Backends.h"
+#include "cuda/MeetingPlan.h"
 #include "cuda/Plugin.h"
 #include "null/Null.h"
 #include "pprt/Processor.h"
@@ -22,6 +23,8 @@ struct Backend {
   Expected<Devices> (*make)(const cpu::DeviceOptions &options, World &world,
                             uint32_t worldSize);
   Expected<std::string> (*processor)(); ///< deviceProcessor()
+  /// deviceModel(); null: they meet as the world's processes do.
+  TransportModel (*model)();
 };
 
 } // namespace
@@ -37,17 +40,17 @@ static constexpr Backend backends[] = {
      [](const cpu::DeviceOptions &options, World &, uint32_t) {
        return Expected<Devices>(one(cpu::makeDevice(options)));
      },
-     [] { return Expected<std::string>(processorLevel()); }},
+     [] { return Expected<std::string>(processorLevel()); }, nullptr},
     {"cuda",
      [](const cpu::DeviceOptions &, World &world, uint32_t worldSize) {
        return cuda::openDevices(world, worldSize);
      },
-     cuda::processor},
+     cuda::processor, cuda::ncclModel},
     {"null",
      [](const cpu::DeviceOptions &, World &, uint32_t) {
        return Expected<Devices>(one(null::makeDevice()));
      },
-     [] { return Expected<std::string>(processorLevel()); }},
+     [] { return Expected<std::string>(processorLevel()); }, nullptr},
 };
 
 std::vector<std::string> pprt::deviceNames() {
@@ -91,4 +94,11 @@ pprt::makeDevice(const std::string &name, const cpu::DeviceOptions &options) {
 Expected<std::string> pprt::deviceProcessor(const std::string &name) {
   Expected<const Backend *> backend = findBackend(name);
   return backend ? (*backend)->processor() : backend.status();
+}
+
+TransportModel pprt::deviceModel(const std::string &name,
+                                 TransportModel ofWorld) {
+  Expected<const Backend *> backend = findBackend(name);
+  return backend && (*backend)->model ? (*backend)->model()
+                                      : std::move(ofWorld);
 }

@@ -82,9 +82,9 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   if (!created)
     return created.status();
   const std::shared_ptr<Transport> transport = std::move(*created);
-  if (Status status = state->agree(state->checkMemory(
-          transport ? transport->model() : TransportModel()));
-      !status.ok())
+  if (transport)
+    state->model = transport->model();
+  if (Status status = state->agree(state->checkMemory()); !status.ok())
     return status;
   // Whoever connects waits for all others: they must not have given up.
   if (Status status = state->agree(state->start(options, transport));
@@ -165,7 +165,7 @@ RankRange Session::State::ranksOf(size_t device) const {
 }
 
 /// Collective.
-Status Session::State::checkMemory(const TransportModel &model) const {
+Status Session::State::checkMemory() const {
   std::vector<PoolUse> uses;
   for (size_t i = 0; i < devices.size(); ++i) {
     PoolUse &use = uses.emplace_back(PoolUse{devices[i]->pool(), {}});
@@ -253,6 +253,7 @@ Status Session::State::tell(CallKind kind, uint64_t number, const void *bytes,
 const ppx::ArtifactT &Session::artifact() const { return *state->artifact; }
 const Mesh &Session::mesh() const { return state->host->mesh; }
 const std::string &Session::device() const { return state->deviceName; }
+const TransportModel &Session::transportModel() const { return state->model; }
 unsigned Session::threadsPerRank() const { return state->threads; }
 bool Session::oversubscribed() const { return !state->spins(); }
 

@@ -32,6 +32,7 @@ struct Session::State {
   std::string deviceName;
   /// With neighbouring ranks: one for all, or one for each rank.
   std::vector<std::shared_ptr<Device>> devices;
+  TransportModel model;
   std::unique_ptr<Executor> executor;
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
   unsigned threads = 1, cores = 1;
@@ -50,7 +51,7 @@ struct Session::State {
   RankRange ranksOf(size_t device) const;
   Status compareArtifacts() const;
   /// Whether the processes of this host have the memory that their ranks want.
-  Status checkMemory(const TransportModel &model) const;
+  Status checkMemory() const;
   /// Starts the executor of this process's ranks.
   Status start(const SessionOptions &options,
                const std::shared_ptr<Transport> &transport);

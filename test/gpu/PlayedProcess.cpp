@@ -47,7 +47,7 @@ Status Process::prepare(size_t index, uint32_t member, Rank &rank) {
   part.inputs = its.inputs;
   part.outputs = its.outputs;
   auto staging = allocate(
-      rank, Collectives::model().stagingBytes(*part.moves, part.ranks, member));
+      rank, ncclModel().stagingBytes(*part.moves, part.ranks, member));
   if (!staging)
     return staging.status();
   part.staging = *staging;

@@ -164,23 +164,13 @@ Status pp::run::share(World &world, const Options &options,
   return world.agree(artifact.status(), false).first;
 }
 
-std::vector<uint64_t> pp::run::stagingOf(const Options &options,
-                                         const World &world,
+std::vector<uint64_t> pp::run::stagingOf(const TransportModel &model,
                                          const ppx::ArtifactT &artifact) {
   std::vector<uint64_t> bytes;
   const Expected<Mesh> mesh = Mesh::create(artifact.axes);
-  if (!mesh)
+  if (!mesh || !model.stagingBytes)
     return bytes;
   const uint32_t size = mesh->worldSize();
-  TransportModel model = world.model(size);
-  if (options.dryRun && options.launcher == "mpi" &&
-      world.processCount() == 1) {
-    std::vector<uint32_t> processOf(size);
-    std::iota(processOf.begin(), processOf.end(), 0);
-    model = mpi::model(std::move(processOf));
-  }
-  if (!model.stagingBytes)
-    return bytes;
   const Ranks ranks(artifact, *mesh);
   const std::vector<Staging> all = layOutStaging(ranks, {0, size}, model);
   for (uint32_t rank = 0; rank < size; ++rank)
@@ -188,4 +178,21 @@ std::vector<uint64_t> pp::run::stagingOf(const Options &options,
   if (std::count(bytes.begin(), bytes.end(), 0) == size)
     bytes.clear();
   return bytes;
+}
+
+std::vector<uint64_t> pp::run::stagingOf(const Options &options,
+                                         const World &world,
+                                         const ppx::ArtifactT &artifact) {
+  const Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  if (!mesh)
+    return {};
+  const uint32_t size = mesh->worldSize();
+  TransportModel ofWorld = world.model(size);
+  if (options.dryRun && options.launcher == "mpi" &&
+      world.processCount() == 1) {
+    std::vector<uint32_t> processOf(size);
+    std::iota(processOf.begin(), processOf.end(), 0);
+    ofWorld = mpi::model(std::move(processOf));
+  }
+  return stagingOf(deviceModel(options.device, std::move(ofWorld)), artifact);
 }

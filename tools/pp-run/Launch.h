@@ -44,8 +44,12 @@ pprt::Expected<std::string> commonLevel(pprt::World &world,
 pprt::Status share(pprt::World &world, const Options &options,
                    const std::string &level, Compiled &program);
 
-/// By rank, the bytes behind its arena that messages between processes take;
-/// empty if there are none. Of a dry run without processes: one for each rank.
+/// By rank, the bytes behind its arena that messages on their way take; empty
+/// if there are none.
+std::vector<uint64_t> stagingOf(const pprt::TransportModel &model,
+                                const pprt::ppx::ArtifactT &artifact);
+/// At most, before the devices are there: each rank has one of its own. Of a
+/// dry run without processes: one for each rank.
 std::vector<uint64_t> stagingOf(const Options &options,
                                 const pprt::World &world,
                                 const pprt::ppx::ArtifactT &artifact);

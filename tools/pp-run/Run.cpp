@@ -295,7 +295,8 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
   if (tells) {
     pp::predict::Prediction prediction =
         pp::predict::predict((*session)->artifact(), (*session)->mesh());
-    prediction.staging = source.staging;
+    prediction.staging =
+        stagingOf((*session)->transportModel(), (*session)->artifact());
     pp::predict::reportPrediction((*session)->artifact(), (*session)->mesh(),
                                   prediction, report);
   }

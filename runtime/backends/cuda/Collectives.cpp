@@ -25,17 +25,6 @@ Collectives::~Collectives() {
       gpu.driver.cuEventDestroy(line.last);
 }
 
-TransportModel Collectives::model() {
-  TransportModel model;
-  model.stagingBytes = [](const std::vector<Move> &moves,
-                          const std::vector<uint32_t> &ranks,
-                          uint32_t member) -> uint64_t {
-    const auto plan = planMeeting(moves, uint32_t(ranks.size()), member);
-    return plan ? plan->stagingBytes : 0; // prepare() says why
-  };
-  return model;
-}
-
 //===----------------------------------------------------------------------===//
 // Before the first round
 //===----------------------------------------------------------------------===//

@@ -31,9 +31,6 @@ public:
   explicit Collectives(std::shared_ptr<Communicators> communicators);
   ~Collectives();
 
-  /// What a member keeps in staging.
-  static TransportModel model();
-
   /// Of a rank of this process. `participation.waker` is not used.
   Expected<Ticket> prepare(Participation participation);
   /// Collective, as the world's calls.

@@ -355,3 +355,14 @@ Expected<MeetingPlan> cuda::planMeeting(const std::vector<Move> &moves,
     return status;
   return std::move(planner.result);
 }
+
+TransportModel cuda::ncclModel() {
+  TransportModel model;
+  model.stagingBytes = [](const std::vector<Move> &moves,
+                          const std::vector<uint32_t> &ranks,
+                          uint32_t member) -> uint64_t {
+    const auto plan = planMeeting(moves, uint32_t(ranks.size()), member);
+    return plan ? plan->stagingBytes : 0; // prepare() says why
+  };
+  return model;
+}

@@ -19,6 +19,7 @@
 
 #include "pprt/Meetings.h"
 #include "pprt/Status.h"
+#include "pprt/TransportModel.h"
 
 namespace pprt::cuda {
 
@@ -65,6 +66,9 @@ constexpr size_t kGroupCalls = 64;
 /// What `member` of `members` does. Fails (device) on what NCCL cannot do.
 Expected<MeetingPlan> planMeeting(const std::vector<Move> &moves,
                                   uint32_t members, uint32_t member);
+
+/// What a member keeps in staging.
+TransportModel ncclModel();
 
 } // namespace pprt::cuda
 

@@ -22,7 +22,7 @@ public:
   create(World &world, uint32_t worldSize,
          const std::map<uint32_t, std::shared_ptr<const Gpu>> &gpus);
 
-  TransportModel model() const override { return Collectives::model(); }
+  TransportModel model() const override { return ncclModel(); }
   Expected<Ticket> prepare(Participation participation) override {
     return collectives.prepare(std::move(participation));
   }

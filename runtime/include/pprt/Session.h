@@ -35,6 +35,7 @@
 #include "pprt/Mesh.h"
 #include "pprt/Program.h"
 #include "pprt/Rows.h"
+#include "pprt/TransportModel.h"
 
 #include <functional>
 #include <memory>
@@ -58,6 +59,9 @@ std::vector<std::string> deviceNames();
 /// What compiled kernels may need of such a device (pprt/Processor.h), or what
 /// is missing here for there to be one.
 Expected<std::string> deviceProcessor(const std::string &name);
+/// What ranks on such devices need to meet, each on one of its own, in a world
+/// of that model; that of a session may be less (Session::transportModel()).
+TransportModel deviceModel(const std::string &name, TransportModel ofWorld);
 
 struct SessionOptions {
   /// One of deviceNames().
@@ -102,6 +106,8 @@ public:
   const Mesh &mesh() const;
   /// One of deviceNames(); of a GPU that is only played, with " (emulated)".
   const std::string &device() const;
+  /// How its ranks meet.
+  const TransportModel &transportModel() const;
   unsigned threadsPerRank() const;
   /// Whether the ranks' threads exceed the cores: times then measure the
   /// machine's scheduler, not the program.

@@ -71,6 +71,8 @@ Machine::Machine(const char *text) : number(++machines) {
       words >> settings.places;
     else if (word == "drivers")
       words >> settings.drivers;
+    else if (word == "processes")
+      words >> settings.processes;
     else if (word == "fail" || word == "fault") {
       words >> call >> failure.number >> code;
       failure.result = CUresult(code);

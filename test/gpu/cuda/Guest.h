@@ -51,8 +51,10 @@ struct Rendezvous {
     const void *lane = nullptr;     ///< in which it will come
     Operation *operation = nullptr; ///< null: not given yet, or ended without
   };
-  std::string what; ///< for messages
-  std::vector<Member> members;
+  std::string what;            ///< for messages
+  std::vector<Member> members; ///< of this process
+  /// Whether those of other processes are there; empty: there are none.
+  std::function<bool()> isThere;
   /// With the members' memory. False after a fault.
   std::function<bool(const std::vector<Access *> &)> run;
   bool hasRun = false;
@@ -65,6 +67,8 @@ struct Attendance {
     uint32_t member = 0;
   };
   std::vector<Part> parts;
+  /// When it begins: leaves what other processes read. May be empty.
+  std::function<void(Access &)> leave;
   /// What its error is for: it begins, and never gets on. Empty: it has none.
   std::function<void()> onBegin;
 };
@@ -122,6 +126,8 @@ struct Host {
   /// Device memory of the calling thread's context. Results of the driver.
   int (*allocate)(uint64_t *address, uint64_t size);
   int (*release)(uint64_t address);
+  /// The setting; empty: there are no other processes.
+  const char *(*processes)();
 };
 
 } // namespace standin

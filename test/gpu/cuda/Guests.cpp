@@ -184,4 +184,8 @@ extern "C" const Host ppStandInHost = {
     },
     [] { locked([](Machine &its) { its.progress(); }); },
     allocate,
-    release};
+    release,
+    [] {
+      return locked(
+          [](Machine &its) { return its.settings.processes.c_str(); });
+    }};

@@ -133,6 +133,7 @@ struct Settings {
   uint64_t memory = uint64_t(16) << 30;
   uint64_t algorithm = 0, errors = 0;
   int places = 1, drivers = 0;
+  std::string processes; ///< folder of what they leave for each other
   struct Failure {
     uint64_t number;
     CUresult result;
@@ -235,6 +236,7 @@ private:
                            std::set<const Operation *> &seen);
   void giveUp(const std::string &why, const std::set<const Operation *> &stuck);
   bool isQuiet();
+  bool hasOthers() const { return !settings.processes.empty(); }
 
   friend class Waits;
 

@@ -49,10 +49,13 @@ public:
   bool canMeet(const Attendance::Part &part) const {
     const auto &members = part.with->members;
     return !part.with->hasRun &&
-           std::all_of(members.begin(), members.end(), [](const auto &member) {
-             const Operation *its = member.operation;
-             return its && its->hasPlace && !its->isAborted && !isBroken(*its);
-           });
+           std::all_of(members.begin(), members.end(),
+                       [](const auto &member) {
+                         const Operation *its = member.operation;
+                         return its && its->hasPlace && !its->isAborted &&
+                                !isBroken(*its);
+                       }) &&
+           (!part.with->isThere || part.with->isThere());
   }
 
   /// Those that can never end. None once something was aborted: then others
@@ -239,6 +242,8 @@ bool Machine::attend(Operation &operation, CUresult &result) {
     return true;
   if (!operation.hasPlace) {
     operation.hasPlace = true;
+    if (its.leave)
+      its.leave(*makeAccess(operation));
     if (its.onBegin)
       its.onBegin();
     return false;
@@ -325,7 +330,7 @@ void Machine::leave() {
 }
 
 bool Machine::isQuiet() {
-  if (settings.drivers == 0 || !findReady().empty())
+  if (settings.drivers == 0 || hasOthers() || !findReady().empty())
     return false;
   return std::count_if(threads.begin(), threads.end(), [&](const auto &entry) {
            const Thread &thread = entry.second;
@@ -364,6 +369,8 @@ bool Machine::waitForChange() {
   const bool isOverNow = isQuiet();
   if (isOverNow)
     giveUp("nothing can run any more, and all threads wait:", {});
+  else if (hasOthers()) // which do not tell
+    changed.wait_for(lock, std::chrono::milliseconds(1));
   else
     changed.wait(lock);
   thread.waits = false;

@@ -21,6 +21,9 @@
 //   places N           for collectives on a device at a time, 1 unless told
 //   drivers N          threads that give streams work: once so many wait or
 //                      have ended and nothing can run, it is a fault
+//   processes FOLDER   in which processes leave what NCCL carries between them;
+//                      each has one rank. Without it all ranks are of one
+//                      process.
 //
 // A fault is what a GPU would hide, or show on some days: two accesses without
 // an order between them, the host in memory that a copy still uses. It is

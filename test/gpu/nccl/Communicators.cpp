@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Objects.h"
+#include "Processes.h"
 
 #include <algorithm>
 #include <memory>
@@ -86,6 +87,7 @@ ncclComm_t nccl::create(std::shared_ptr<Clique> clique, int rank, int device) {
 void nccl::destroy(Comm *comm) {
   comm->clique->members[size_t(comm->rank)] = nullptr;
   comm->clique->hasLost = true;
+  leaveGone(*comm);
   comms.erase(comm);
   host()->hold("communicator of NCCL", -1);
   host()->progress();
@@ -103,7 +105,8 @@ static ncclResult_t whenComplete(const Clique &clique) {
 }
 
 /// That no two ranks have the same device, once all are there.
-static ncclResult_t whenJoined(const Clique &clique) {
+static ncclResult_t whenJoined(Clique &clique) {
+  readMembers(clique);
   const auto &devices = clique.devices;
   if (std::count(devices.begin(), devices.end(), -1) > 0)
     return whenComplete(clique);
@@ -163,11 +166,11 @@ static ncclResult_t doNowOrAtEnd(std::function<ncclResult_t()> action) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRankConfig(ncclComm_t *place, int ranks,
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int ranks,
                                     ncclUniqueId id, int rank,
                                     ncclConfig_t *config) {
   PP_BEGIN(ncclResult_t)
-  if (!place || ranks < 1 || rank < 0 || rank >= ranks)
+  if (!made || ranks < 1 || rank < 0 || rank >= ranks)
     return ncclInvalidArgument;
   if (!config)
     notModelled("ncclCommInitRankConfig without a configuration");
@@ -177,13 +180,15 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *place, int ranks,
     notModelled("a communicator of a thread without a context");
   uint64_t number = 0;
   std::copy_n(id.internal, sizeof(number), reinterpret_cast<char *>(&number));
-  if (number == 0 || number > ids)
+  const std::string place = placeOf(number);
+  if (number == 0 || (place.empty() && number > ids))
     return ncclInvalidArgument;
-  *place = nullptr;
+  *made = nullptr;
   return doNowOrAtEnd([=, device = begin.device]() {
     std::shared_ptr<Clique> &clique = cliques[number];
     if (!clique)
       clique = makeClique(size_t(ranks));
+    clique->place = place;
     if (clique->members.size() != size_t(ranks) ||
         clique->devices[size_t(rank)] >= 0) {
       fault("rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
@@ -191,10 +196,11 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *place, int ranks,
             std::to_string(clique->members.size()) + ", or comes twice");
       return ncclInvalidUsage;
     }
-    *place = create(clique, rank, device);
-    find(*place)->begin("all ranks of communicator " +
-                            std::to_string(clique->number),
-                        [its = clique] { return whenJoined(*its); });
+    *made = create(clique, rank, device);
+    leaveMember(*find(*made));
+    find(*made)->begin("all ranks of communicator " +
+                           std::to_string(clique->number),
+                       [its = clique] { return whenJoined(*its); });
     return ncclInProgress;
   });
 }
@@ -216,6 +222,7 @@ childOf(const Clique &parent, Clique::Split &split, int rank, int &itsRank) {
     child = makeClique(order.size());
     for (size_t i = 0; i < order.size(); ++i)
       child->devices[i] = parent.devices[size_t(order[i].second)];
+    child->place = placeOfChild(parent, split, color);
   }
   return child;
 }
@@ -237,13 +244,16 @@ ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key,
     Clique &clique = *comm->clique;
     if (clique.splits.size() <= number)
       clique.splits.resize(number + 1);
+    clique.splits[number].number = number;
     clique.splits[number].requests[comm->rank] = {color, key};
+    leaveRequest(*comm, clique.splits[number]);
     host()->progress();
     comm->begin("all ranks to split communicator " +
                     std::to_string(clique.number),
                 [=]() {
                   Clique &its = *comm->clique;
                   Clique::Split &split = its.splits[number];
+                  readRequests(its, split);
                   if (split.requests.size() < its.members.size())
                     return whenComplete(its);
                   if (color == NCCL_SPLIT_NOCOLOR)

@@ -9,22 +9,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Objects.h"
+#include "Processes.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace standin;
 using namespace standin::nccl;
 
-struct nccl::Meeting final : Rendezvous {
-  std::vector<Task> tasks; ///< by member
-  std::vector<bool> come;
-  bool isWrong = false;
-  uint64_t errors = 0;
-
-  bool move(const std::vector<Access *> &memory) const;
-};
-
-static std::string describe(const Task &task) {
+std::string nccl::describe(const Task &task) {
   std::string text = std::string(task.call) + " of " +
                      std::to_string(task.count) + ' ' + nameOf(task.type);
   if (task.kind == Task::allReduce || task.kind == Task::reduceScatter)
@@ -109,34 +102,48 @@ static bool agree(const Task &a, const Task &b) {
          (!reduces || a.reduction == b.reduction) && a.peer == b.peer;
 }
 
+void Meeting::add(size_t member, const Task &task,
+                  const std::function<std::string(size_t)> &nameOf) {
+  for (size_t other = 0; other < tasks.size(); ++other)
+    if (other != member && come[other] && !isWrong &&
+        !agree(task, tasks[other])) {
+      isWrong = true;
+      fault(nameOf(member) + " asks for " + describe(task) + ", and " +
+            nameOf(other) + " for " + describe(tasks[other]));
+    }
+  tasks[member] = task;
+  come[member] = true;
+}
+
+Encounter nccl::encounter(Comm &comm, const Task &task) {
+  if (!task.isMessage()) {
+    Encounter result = {
+        {false, 0, 0, comm.collectives++}, {}, uint32_t(comm.rank)};
+    for (int rank = 0; rank < int(comm.clique->members.size()); ++rank)
+      result.ranks.push_back(rank);
+    return result;
+  }
+  const bool sends = task.kind == Task::send;
+  const int from = sends ? comm.rank : task.peer;
+  const int to = sends ? task.peer : comm.rank;
+  const uint64_t number = (sends ? comm.sent : comm.received)[task.peer]++;
+  return {{true, from, to, number}, {from, to}, sends ? 0u : 1u};
+}
+
 static Attendance::Part join(Comm &comm, const Task &task, uint64_t errors) {
   Clique &clique = *comm.clique;
-  Clique::Key key;
-  std::vector<int> ranks;
-  uint32_t member = 0;
-  if (task.isMessage()) {
-    const bool sends = task.kind == Task::send;
-    const int from = sends ? comm.rank : task.peer;
-    const int to = sends ? task.peer : comm.rank;
-    key = {true, from, to, (sends ? comm.sent : comm.received)[task.peer]++};
-    ranks = {from, to};
-    member = sends ? 0 : 1;
-  } else {
-    key = {false, 0, 0, comm.collectives++};
-    for (int rank = 0; rank < int(clique.members.size()); ++rank)
-      ranks.push_back(rank);
-    member = uint32_t(comm.rank);
-  }
+  const auto [key, ranks, member] = encounter(comm, task);
   std::shared_ptr<Meeting> &place = clique.open[key];
+  const auto nameOf = [&clique](int rank) {
+    return "rank " + std::to_string(rank) + " of communicator " +
+           std::to_string(clique.number);
+  };
   if (!place) {
     place = std::make_shared<Meeting>();
     place->what = describe(task);
     place->errors = errors;
     for (const int rank : ranks)
-      place->members.push_back({"rank " + std::to_string(rank) +
-                                    " of communicator " +
-                                    std::to_string(clique.number),
-                                clique.devices[size_t(rank)],
+      place->members.push_back({nameOf(rank), clique.devices[size_t(rank)],
                                 clique.members[size_t(rank)], nullptr});
     place->tasks.resize(ranks.size());
     place->come.resize(ranks.size());
@@ -145,22 +152,10 @@ static Attendance::Part join(Comm &comm, const Task &task, uint64_t errors) {
     };
   }
   const std::shared_ptr<Meeting> meeting = place;
-  bool isLast = true;
-  for (size_t other = 0; other < ranks.size(); ++other) {
-    if (other == member)
-      continue;
-    isLast &= meeting->come[other];
-    if (meeting->come[other] && !agree(task, meeting->tasks[other]) &&
-        !meeting->isWrong) {
-      meeting->isWrong = true;
-      fault(comm.name() + " asks for " + describe(task) + ", and rank " +
-            std::to_string(ranks[other]) + " for " +
-            describe(meeting->tasks[other]));
-    }
-  }
-  meeting->tasks[member] = task;
-  meeting->come[member] = true;
-  if (isLast)
+  meeting->add(member, task,
+               [&](size_t other) { return meeting->members[other].name; });
+  if (std::all_of(meeting->come.begin(), meeting->come.end(),
+                  [](bool has) { return has; }))
     clique.open.erase(key);
   return {meeting, member};
 }
@@ -180,8 +175,11 @@ void nccl::launch(Comm &comm, Group::Launch launch) {
     if (!its)
       return result;
     const uint64_t errors = host()->errors();
-    for (const Task &task : launch.tasks)
-      result.parts.push_back(join(*its, task, errors));
+    if (!its->clique->place.empty())
+      result = attendElsewhere(*its, launch.tasks, errors);
+    else
+      for (const Task &task : launch.tasks)
+        result.parts.push_back(join(*its, task, errors));
     if (launch.late != 0)
       result.onBegin = [handle, late = launch.late] {
         if (Comm *comm = find(handle))

@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A clique is what several ranks share; a communicator is one rank's part of
-// it. All are of one process. They are guarded by the lock of libcuda's
-// stand-in, which every call takes, and gone with its machine. Only
-// communicators that do not block are modelled, for no others can be aborted at
-// any time.
+// it. They are guarded by the lock of libcuda's stand-in, which every call
+// takes, and gone with its machine. All are of one process, but for what others
+// leave in a folder (Processes.h). Only communicators that do not block are
+// modelled, for no others can be aborted at any time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_NCCL_OBJECTS_H
@@ -34,11 +34,13 @@ struct Task {
   bool isMessage() const { return kind == send || kind == receive; }
 };
 
-struct Meeting;
 struct Comm;
+struct Meeting;
 
 struct Clique {
-  uint32_t number = 0;         ///< for messages
+  uint32_t number = 0; ///< for messages
+  /// What processes call it; empty: all its members are of this one.
+  std::string place;
   std::vector<Comm *> members; ///< by rank; null: not there (any more)
   std::vector<int> devices;    ///< by rank; -1: was never there
   bool hasLost = false;        ///< a member that was there
@@ -52,6 +54,7 @@ struct Clique {
     int color = 0, key = 0;
   };
   struct Split {
+    uint64_t number = 0;
     std::map<int, Request> requests;                 ///< by rank
     std::map<int, std::shared_ptr<Clique>> children; ///< by color
   };
@@ -77,6 +80,21 @@ struct Comm {
   void begin(std::string what, std::function<ncclResult_t()> end);
 };
 
+/// What tasks of several ranks do together.
+struct Meeting final : Rendezvous {
+  std::vector<Task> tasks; ///< by member
+  std::vector<bool> come;
+  bool isWrong = false;
+  uint64_t errors = 0;
+
+  /// Takes a member's task; a fault if it asks for something else than others.
+  void add(size_t member, const Task &task,
+           const std::function<std::string(size_t)> &nameOf);
+  bool move(const std::vector<Access *> &memory) const;
+};
+
+std::string describe(const Task &task);
+
 /// Those that are there. A fault, and null, for others.
 Comm *find(ncclComm_t handle);
 ncclComm_t create(std::shared_ptr<Clique> clique, int rank, int device);
@@ -88,6 +106,14 @@ void follow(uint64_t machine);
 /// Whether a call may use it: ncclInvalidArgument while it is in progress, and
 /// what it failed with.
 ncclResult_t checkReady(const Comm *comm);
+
+/// Of a task: which one it is, and its members; counts it.
+struct Encounter {
+  Clique::Key key;
+  std::vector<int> ranks;
+  uint32_t member = 0;
+};
+Encounter encounter(Comm &comm, const Task &task);
 
 /// What was given between ncclGroupStart and ncclGroupEnd, by thread.
 struct Group {

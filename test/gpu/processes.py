@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Trains over several processes, each with a GPU that is only played.
+
+SPDX-License-Identifier: Apache-2.0
+
+mpirun starts the processes, the stand-in of NCCL carries between them what it does
+between devices of one process, in the same order of additions: so the parameters are
+those of one process that has all GPUs, to the bit. What fails in one process ends all,
+for one cause.
+
+  processes.py --bin=build/bin --stand-ins=build/test/gpu/lib
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32 --dtype=f64"
+STRATEGIES = ["dp=2", "tp=2 sequence=true", "pp=2 microbatches=2", "dp=2 zero=3 clip=1.0"]
+# What fails in process 1, by the setting of its stand-in, with the exit code and the cause.
+FAILURES = [("fail cuGraphLaunch 2 719", 15, "cuGraphLaunch: CUDA_ERROR_LAUNCH_FAILED"),
+            ("fail cuEventQuery 3 719", 15, "cuEventQuery: CUDA_ERROR_LAUNCH_FAILED"),
+            ("fail cuGraphInstantiateWithFlags 1 2", 4, "cuGraphInstantiateWithFlags"),
+            ("fail ncclAllReduce 2 5", 15, "ncclAllReduce: NCCL's error 5"),
+            ("fail ncclCommSplit 1 3", 15, "ncclCommSplit: NCCL's error 3"),
+            ("fail cuMemAlloc_v2 1 2", 4, "rank 1 expects"),
+            ("devices 0", 15, "expects a GPU of NVIDIA"),
+            ("version 11080", 15, "CUDA 12.0")]
+# At most, from mpirun's start to its end.
+LIMIT_S = 60
+
+
+class Runs:
+    def __init__(self, folder, tools, stand_ins):
+        self.folder, self.tools, self.stand_ins = folder, tools, stand_ins
+        self.errors = []
+
+    def settings(self, name, *lines):
+        path = self.folder / name
+        path.write_text("".join(f"{line}\n" for line in lines))
+        return path
+
+    def call(self, *words, standin=None):
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(self.stand_ins)}
+        if standin:
+            environment["PP_STANDIN"] = str(standin)
+        return subprocess.run(words, cwd=self.folder, timeout=LIMIT_S, capture_output=True,
+                              text=True, env=environment)
+
+    def train(self, *arguments):
+        return [str(self.tools / "pp-run"), "gpt.mlir", "--device=cuda", "--data=random",
+                "--steps=3", *arguments]
+
+    def processes(self, commands, own=()):
+        """One for each command, on a GPU each; `own` are lines of settings, by process."""
+        box = self.folder / "box"
+        shutil.rmtree(box, ignore_errors=True)
+        box.mkdir()
+        words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+        for index, command in enumerate(commands):
+            lines = own[index] if own else []
+            path = self.settings(f"settings{index}", f"devices {len(commands)}",
+                                 f"processes {box}", *lines)
+            words += [":"] * bool(index) + ["-n", "1", "-x", f"PP_STANDIN={path}", *command]
+        return self.call(*words)
+
+    def expect(self, what, is_right, done):
+        if not is_right:
+            self.errors.append(f"{what}: code {done.returncode}\n{done.stdout}{done.stderr}")
+
+    def check_strategy(self, number, strategy):
+        options = [f"--parallelize={strategy}", "--graph=" + ("off" if number % 2 else "on")]
+        done = self.call(*self.train(*options, "--save=one.st"),
+                         standin=self.settings("one", "devices 2", f"seed {number + 1}"))
+        self.expect(f"{strategy}, one process", done.returncode == 0, done)
+        done = self.processes([self.train(*options, "--save=several.st")] * 2,
+                              own=[[f"seed {number + 2}"], [f"seed {number + 3}"]])
+        self.expect(f"{strategy}, two processes", done.returncode == 0, done)
+        if not self.errors and ((self.folder / "one.st").read_bytes() !=
+                                (self.folder / "several.st").read_bytes()):
+            self.errors.append(f"{strategy}: expects the parameters of one process")
+
+    def check_report(self):
+        options = ["--parallelize=dp=2 zero=3", "--report=r.json", "--trace=t.json", "--verify"]
+        done = self.processes([self.train(*options)] * 2)
+        self.expect("report and trace", done.returncode == 0, done)
+        if done.returncode == 0:
+            report = json.loads((self.folder / "r.json").read_text())
+            tracks = {event["pid"] for event in
+                      json.loads((self.folder / "t.json").read_text())["traceEvents"]}
+            if report["device"] != "cuda (emulated)" or len(tracks) < 2:
+                self.errors.append(f"expects both ranks in report and trace, got "
+                                   f"{report['device']}, {tracks}")
+
+    def check_failures(self):
+        for setting, code, cause in FAILURES:
+            saved = self.folder / "failed.st"
+            begun = time.monotonic()
+            done = self.processes(
+                [self.train("--parallelize=dp=2", f"--save={saved}")] * 2, own=[[], [setting]])
+            lines = [line for line in done.stderr.splitlines() if line.startswith("pp-run:")]
+            self.expect(f"{setting} in process 1, after {time.monotonic() - begun:.1f} s",
+                        done.returncode == code and len(lines) == 1 and cause in lines[0] and
+                        not saved.exists(), done)
+
+    def check_too_few(self):
+        done = self.processes([self.train("--parallelize=dp=2")] * 2,
+                              own=[["devices 1"], ["devices 1"]])
+        self.expect("one GPU for two processes", done.returncode == 15 and done.stderr.count(
+            "process 1 expects 1 GPU, one for each of its ranks, got 0 GPUs") == 1, done)
+
+
+def main():
+    arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
+    if not shutil.which("mpirun"):
+        print("skipped: no mpirun")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(pathlib.Path(folder), pathlib.Path(arguments["bin"]).resolve(),
+                    pathlib.Path(arguments["stand-ins"]).resolve())
+        runs.call(str(runs.tools / "pp-model"), *MODEL.split(), "-o", "gpt.mlir")
+        for number, strategy in enumerate(STRATEGIES):
+            runs.check_strategy(number, strategy)
+        runs.check_report()
+        runs.check_failures()
+        runs.check_too_few()
+        for error in runs.errors:
+            print(error)
+        return 1 if runs.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -41,14 +41,21 @@ bool SeveralDevices::isStuck() const {
                      [](const Part &part) { return part.executor->isStuck(); });
 }
 
+unsigned SeveralDevices::stepsAhead() const {
+  unsigned least = parts.front().executor->stepsAhead();
+  for (const Part &part : parts)
+    least = std::min(least, part.executor->stepsAhead());
+  return least;
+}
+
 void SeveralDevices::work(size_t part) {
   std::unique_lock lock(mutex);
   for (uint64_t done = 0;; ++done) {
-    changed.wait(lock, [&] { return quits || command > done; });
+    changed.wait(lock, [&] { return quits || calls > done; });
     if (quits)
       return;
     lock.unlock();
-    const Status status = parts[part].executor->run(section, step);
+    const Status status = call(*parts[part].executor);
     lock.lock();
     if (failure.ok())
       failure = status;
@@ -57,23 +64,17 @@ void SeveralDevices::work(size_t part) {
   }
 }
 
-Status SeveralDevices::wait() {
-  const std::lock_guard guard(mutex);
-  return failure;
-}
-
-Status SeveralDevices::submit(Section which, int64_t number) {
+Status SeveralDevices::onEach(std::function<Status(Executor &)> wanted) {
   {
     std::lock_guard guard(mutex);
     if (!failure.ok())
       return failure;
-    section = which;
-    step = number;
+    call = std::move(wanted);
     running = threads.size();
-    ++command;
+    ++calls;
   }
   changed.notify_all();
-  const Status status = parts.front().executor->run(which, number);
+  const Status status = call(*parts.front().executor);
   std::unique_lock lock(mutex);
   if (failure.ok())
     failure = status;

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: the executors of a process's devices, which have neighbouring ranks. Out:
-// one executor. A section runs on all of them side by side, on a thread each,
-// for a device's part of a meeting may have to wait for another's.
+// one executor. They are told of a section, and waited for, side by side on a
+// thread each, for a device's part of a meeting may have to wait for another's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_ENQUEUED_SEVERALDEVICES_H
@@ -33,9 +33,14 @@ public:
   create(std::vector<Part> parts);
   ~SeveralDevices() override;
 
-  Status submit(Section section, int64_t step) override;
-  Status wait() override;
-  unsigned stepsAhead() const override { return 1; }
+  Status submit(Section section, int64_t step) override {
+    return onEach(
+        [=](Executor &executor) { return executor.submit(section, step); });
+  }
+  Status wait() override {
+    return onEach([](Executor &executor) { return executor.wait(); });
+  }
+  unsigned stepsAhead() const override;
   bool isStuck() const override;
   Status
   readSlot(uint32_t rank, uint32_t slot,
@@ -63,6 +68,8 @@ public:
 private:
   explicit SeveralDevices(std::vector<Part> parts) : parts(std::move(parts)) {}
   Executor &of(uint32_t rank) const;
+  /// The first failure of all.
+  Status onEach(std::function<Status(Executor &)> call);
   void work(size_t part);
 
   const std::vector<Part> parts;
@@ -70,10 +77,9 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   // Under the mutex.
-  uint64_t command = 0; ///< counts the sections
-  Section section = Section::setup;
-  int64_t step = 0;
-  size_t running = 0; ///< threads that have not ended the command
+  uint64_t calls = 0; ///< counts them
+  std::function<Status(Executor &)> call;
+  size_t running = 0; ///< threads that have not ended the call
   bool quits = false;
   Status failure; ///< the first
 };

@@ -345,7 +345,7 @@ TEST_F(NcclStandIn, TellsOfMembersThatAskForOtherThings) {
   allReduce(ranks[0], ranks[0].one, 4);
   allReduce(ranks[1], ranks[1].one, 3);
   expectFault("rank 1 of communicator 0 asks for ncclAllReduce of 3 f32 (sum), "
-              "and rank 0 for ncclAllReduce of 4 f32 (sum)");
+              "and rank 0 of communicator 0 for ncclAllReduce of 4 f32 (sum)");
   EXPECT_EQ(driver.cuStreamSynchronize(ranks[1].one),
             CUDA_ERROR_ILLEGAL_ADDRESS);
   begin(2, "");

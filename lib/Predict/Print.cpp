@@ -192,3 +192,14 @@ std::string pp::predict::print(const Prediction &prediction,
          printCount(topology.linkBytesPerSecond, " ") + "B/s and " +
          printSeconds(topology.linkLatency) + "\n";
 }
+
+std::string pp::predict::print(const DeviceMemory &memory) {
+  // Of what is not known nobody has to look for a figure.
+  const auto bytesOf = [](const std::optional<uint64_t> &bytes) {
+    return !bytes ? std::string("not known") : printBytes(double(*bytes));
+  };
+  Table table({"memory of a GPU", "what for", "bytes"}, 2);
+  for (const MemoryLine &line : memory.lines)
+    table.add({line.name, line.origin, bytesOf(line.predicted)});
+  return table.print();
+}

@@ -21,6 +21,7 @@
 #include "pprt/Execution.h"
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,8 @@ struct MemoryPool {
   std::string id;        ///< the same for all who share it, and for nobody else
   std::string name;      ///< "the memory of ..."
   uint64_t capacity = 0; ///< bytes that all their arenas may have
+  /// In use by whoever; nothing if the device does not say.
+  std::optional<uint64_t> used = {};
 };
 
 namespace enqueued {

@@ -54,7 +54,8 @@ std::vector<Want> unpack(const std::vector<std::byte> &bytes) {
 
 } // namespace
 
-static Status check(const MemoryPool &pool, const std::vector<Want> &wants) {
+static Status check(const PoolUse &use, const std::vector<Want> &wants) {
+  const MemoryPool &pool = use.pool;
   uint64_t bytes = 0, ranks = 0;
   std::string sharers;
   uint32_t count = 0;
@@ -74,6 +75,9 @@ static Status check(const MemoryPool &pool, const std::vector<Want> &wants) {
           " bytes in all, " + pool.name + ", got " + std::to_string(bytes) +
           " bytes for " + std::to_string(ranks) +
           (ranks == 1 ? " rank" : " ranks") +
+          (use.others ? ", " + std::to_string(use.others) +
+                            " of them beside arenas (--dry-run tells for what)"
+                      : "") +
           (count > 1 ? " in processes that share it (" + sharers + ")" : "") +
           "; give a smaller model or batch" +
           (count > 1 ? ", or more hosts" : ""));
@@ -82,7 +86,7 @@ static Status check(const MemoryPool &pool, const std::vector<Want> &wants) {
 Status pprt::checkPools(World &world, const std::vector<PoolUse> &mine) {
   std::vector<std::byte> packed;
   for (const PoolUse &use : mine) {
-    Want want = {0, use.arenas.size(), world.process(), use.pool.id};
+    Want want = {use.others, use.arenas.size(), world.process(), use.pool.id};
     for (uint64_t bytes : use.arenas)
       want.bytes = addBytes(want.bytes, bytes);
     pack(want, packed);
@@ -96,7 +100,7 @@ Status pprt::checkPools(World &world, const std::vector<PoolUse> &mine) {
   if (Status status = world.broadcast(all); !status.ok())
     return status;
   for (const PoolUse &use : mine)
-    if (Status status = check(use.pool, unpack(all)); !status.ok())
+    if (Status status = check(use, unpack(all)); !status.ok())
       return status;
   return {};
 }

@@ -17,6 +17,7 @@ namespace pprt {
 struct PoolUse {
   MemoryPool pool;
   std::vector<uint64_t> arenas; ///< bytes of each rank that has its arena there
+  uint64_t others = 0;          ///< that are allocated for them besides
 };
 
 /// Collective; `mine` are the pools of this process. Fails (outOfMemory) in all

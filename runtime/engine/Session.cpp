@@ -5,9 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "../backends/Backends.h"
 #include "LoadedRows.h"
-#include "Pools.h"
 #include "SessionState.h"
-#include "Staging.h"
 #include "enqueued/EnqueuedExecutor.h"
 #include "enqueued/SeveralDevices.h"
 #include "polled/PolledExecutor.h"
@@ -90,9 +88,11 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   if (Status status = state->agree(state->start(options, transport));
       !status.ok())
     return status;
+  state->readMemory(&enqueued::MemoryReadings::prepared);
   if (Status status = state->agree(transport ? transport->connect() : Status());
       !status.ok())
     return status;
+  state->readMemory(&enqueued::MemoryReadings::connected);
   if (Status status = state->readClocks(); !status.ok())
     return status;
   return std::unique_ptr<Session>(new Session(std::move(state)));
@@ -164,17 +164,6 @@ RankRange Session::State::ranksOf(size_t device) const {
   return {rank, rank + 1};
 }
 
-/// Collective.
-Status Session::State::checkMemory() const {
-  std::vector<PoolUse> uses;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    PoolUse &use = uses.emplace_back(PoolUse{devices[i]->pool(), {}});
-    for (const Staging &staging : layOutStaging(host->ranks, ranksOf(i), model))
-      use.arenas.push_back(staging.end);
-  }
-  return checkPools(*world, uses);
-}
-
 Status
 Session::State::startPolled(const SessionOptions &options,
                             const std::shared_ptr<Transport> &transport) {
@@ -233,6 +222,8 @@ Status Session::State::start(const SessionOptions &options,
   for (const std::shared_ptr<Device> &device : devices)
     if (Status status = device->load(*artifact); !status.ok())
       return status;
+  readMemory(&enqueued::MemoryReadings::loaded);
+  records = options.graph;
   return devices.front()->streams() ? startEnqueued(options, transport)
                                     : startPolled(options, transport);
 }

@@ -15,6 +15,7 @@
 #include "HostBuffers.h"
 #include "Leading.h"
 #include "Measurements.h"
+#include "enqueued/MemoryNeeds.h"
 #include "pprt/Session.h"
 #include "pprt/World.h"
 
@@ -45,13 +46,19 @@ struct Session::State {
   /// By rank, what other processes have measured.
   std::vector<Measurements> collected;
   Clocks clocks;
+  bool records = false; ///< bodies, where the device can
+  // By device, if devices tell what is in use of them.
+  std::vector<enqueued::MemoryNeeds> needs;
+  std::vector<enqueued::MemoryReadings> readings;
 
   Status prepare(const SessionOptions &options);
   Status makeDevices(const SessionOptions &options);
   RankRange ranksOf(size_t device) const;
   Status compareArtifacts() const;
   /// Whether the processes of this host have the memory that their ranks want.
-  Status checkMemory() const;
+  Status checkMemory();
+  /// Keeps what each device says is in use now.
+  void readMemory(std::optional<uint64_t> enqueued::MemoryReadings::*when);
   /// Starts the executor of this process's ranks.
   Status start(const SessionOptions &options,
                const std::shared_ptr<Transport> &transport);

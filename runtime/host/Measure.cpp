@@ -115,6 +115,7 @@ void pprt::host::measure(const Session &session, Report &report) {
   report.isOversubscribed = session.oversubscribed();
   if (session.isStuck())
     return;
+  report.deviceMemory = session.deviceMemory();
   for (MemoryReport &memory : report.memory)
     memory.measuredPeak = session.measuredPeakBytes(memory.rank);
   report.clockError = session.clockError();

@@ -59,6 +59,17 @@ static Json toJson(const MemoryReport &memory) {
   return json;
 }
 
+static Json toJson(const pprt::DeviceMemory &memory) {
+  Json json = {{"ranks", memory.ranks}, {"lines", Json::array()}};
+  for (const pprt::MemoryLine &line : memory.lines)
+    json["lines"].push_back(
+        {{"name", line.name},
+         {"predicted_bytes", line.predicted ? Json(*line.predicted) : Json()},
+         {"measured_bytes", line.measured ? Json(*line.measured) : Json()},
+         {"origin", line.origin}});
+  return json;
+}
+
 /// By kind, and then by kind and axes.
 static Json toJson(const CommunicationReport &communication) {
   Json json = {{"rank", communication.rank}};
@@ -132,6 +143,8 @@ std::string pprt::host::printReport(const Report &report) {
   json["memory"] = Json::array();
   for (const MemoryReport &memory : report.memory)
     json["memory"].push_back(toJson(memory));
+  for (const DeviceMemory &memory : report.deviceMemory)
+    json["device_memory"].push_back(toJson(memory));
   json["communication"] = Json::array();
   for (const CommunicationReport &communication : report.communication)
     json["communication"].push_back(toJson(communication));

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "DryRun.h"
+#include "engine/enqueued/MemoryNeeds.h"
 #include "pp/Predict/Report.h"
 #include "pprt/Bytes.h"
 #include "pprt/Files.h"
@@ -38,6 +39,20 @@ static std::string describeChecks(const Options &options) {
   return text + "\n";
 }
 
+/// Of one that all ranks share: where each has one of its own is for a run to
+/// see.
+static DeviceMemory predictGpu(const Options &options,
+                               const ppx::ArtifactT &artifact,
+                               const Mesh &mesh) {
+  const Ranks ranks(artifact, mesh);
+  const RankRange all = {0, mesh.worldSize()};
+  std::vector<uint64_t> arenas;
+  for (uint32_t rank = 0; rank < all.end; ++rank)
+    arenas.push_back(ranks.program(rank).arena_bytes);
+  return enqueued::describeMemory(enqueued::findNeeds(ranks, all, arenas), all,
+                                  options.graph.value_or(true) ? 2 : 0, {});
+}
+
 Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
                        const Status &checked, std::vector<uint64_t> staging,
                        double passesMs, std::ostream &out) {
@@ -57,13 +72,20 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
     return mesh.status();
   predict::Prediction prediction = predict::predict(artifact, *mesh);
   prediction.staging = std::move(staging);
-  if (!options.quiet)
-    out << predict::print(prediction, artifact)
-        << (checked.ok() ? describeChecks(options) : "") << std::flush;
+  std::vector<DeviceMemory> devices;
+  if (options.device == "cuda")
+    devices.push_back(predictGpu(options, artifact, *mesh));
+  if (!options.quiet) {
+    out << predict::print(prediction, artifact);
+    for (const DeviceMemory &memory : devices)
+      out << "\n" << predict::print(memory) << "\n";
+    out << (checked.ok() ? describeChecks(options) : "") << std::flush;
+  }
   Report report;
   report.device = options.device;
   report.compileMs = report.passesMs = passesMs;
   pp::predict::reportPrediction(artifact, *mesh, prediction, report);
+  report.deviceMemory = std::move(devices);
   if (!options.report.empty())
     if (Status status = writeReport(options.report, report); !status.ok())
       return status;

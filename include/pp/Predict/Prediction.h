@@ -14,6 +14,7 @@
 #include "pp/Schedule/Simulate.h"
 #include "pp/Schedule/Topology.h"
 #include "pprt/Communication.h"
+#include "pprt/DeviceMemory.h"
 #include "pprt/host/MemoryUse.h"
 #include "pprt/host/Replay.h"
 
@@ -66,6 +67,9 @@ std::string print(const Prediction &prediction,
                   const pprt::ppx::ArtifactT &artifact,
                   const schedule::Topology &topology = {},
                   unsigned columns = 100);
+
+/// A table of what a device's memory is for.
+std::string print(const pprt::DeviceMemory &memory);
 
 } // namespace pp::predict
 

@@ -94,8 +94,8 @@ MemoryPool GpuDevice::pool() const {
   size_t free = 0, total = 0;
   if (!gpu->enter().ok() ||
       gpu->driver.cuMemGetInfo(&free, &total) != CUDA_SUCCESS)
-    free = 0;
-  return {gpu->id, "what is free of '" + gpu->name + "'", free};
+    return {gpu->id, "what is free of '" + gpu->name + "'"};
+  return {gpu->id, "what is free of '" + gpu->name + "'", free, total - free};
 }
 
 std::unique_ptr<Memory> GpuDevice::allocate(uint64_t bytes) {

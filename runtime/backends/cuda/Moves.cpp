@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Moves.h"
+#include "../../engine/enqueued/MoveTable.h"
 #include "pprt/Program.h"
 
 #include <algorithm>
@@ -318,7 +319,7 @@ private:
 Expected<std::unique_ptr<const Launch>>
 Mover::bind(const enqueued::BoundMove &move) {
   const Region &region = move.region;
-  if (move.sources.size() == 1 && region.outer == 1 && region.middle == 1)
+  if (enqueued::isCopy(region, move.sources.size()))
     return std::unique_ptr<const Launch>(
         std::make_unique<const CopyLaunch>(move));
   std::vector<uint64_t> words = {region.outer * region.middle * region.run,

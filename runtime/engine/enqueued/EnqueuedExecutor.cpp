@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "EnqueuedExecutor.h"
+#include "HostPlaces.h"
 #include "pprt/Meetings.h"
 #include "pprt/Program.h"
 
@@ -21,9 +22,6 @@ static constexpr std::chrono::seconds kBlocked(2);
 /// less often.
 static constexpr uint32_t kEagerly = 4096;
 static constexpr std::chrono::microseconds kPause(50);
-/// What a block of the host's memory begins at a multiple of.
-static constexpr uint64_t kAlignment = 64;
-
 EnqueuedExecutor::Rank::Rank(uint32_t index, const Mesh &mesh,
                              const ppx::ProgramT &program)
     : index(index), program(program),
@@ -235,7 +233,7 @@ Status EnqueuedExecutor::makeEvents(SectionState &section) {
 void EnqueuedExecutor::layOutHost() {
   const auto reserve = [&](uint64_t size) {
     const uint64_t begin = hostBytes;
-    hostBytes += (size + kAlignment - 1) / kAlignment * kAlignment;
+    hostBytes += hostPlace(size);
     return begin;
   };
   for (std::unique_ptr<Rank> &rank : held->ranks)

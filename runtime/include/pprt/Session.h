@@ -30,6 +30,7 @@
 #ifndef PPRT_SESSION_H
 #define PPRT_SESSION_H
 
+#include "pprt/DeviceMemory.h"
 #include "pprt/Execution.h"
 #include "pprt/Initialize.h"
 #include "pprt/Mesh.h"
@@ -193,6 +194,9 @@ public:
   /// "null": launches, copies, flags, the meetings of each rank, and the bytes
   /// that it would have sent in them; of "cpu" nothing.
   std::vector<NamedCount> counters() const;
+  /// What this process takes of its devices, those that the session's device
+  /// has, by name: "cuda" tells, others have nothing but arenas.
+  std::vector<DeviceMemory> deviceMemory() const;
   /// Heap allocations made by the rank's threads while they ran.
   uint64_t allocationCount(uint32_t rank) const;
 

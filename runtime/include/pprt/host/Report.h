@@ -10,6 +10,7 @@
 #define PPRT_HOST_REPORT_H
 
 #include "pprt/Communication.h"
+#include "pprt/DeviceMemory.h"
 #include "pprt/Status.h"
 #include "pprt/host/MemoryUse.h"
 #include "pprt/host/Replay.h"
@@ -93,6 +94,8 @@ struct Report {
   uint64_t itemsPerStep = 0;
   double compileMs = 0, passesMs = 0, kernelsMs = 0;
   std::vector<MemoryReport> memory;
+  /// Of devices that tell it, in process 0.
+  std::vector<DeviceMemory> deviceMemory;
   std::vector<CommunicationReport> communication;
   BubbleReport bubble;
   TravelReport travel;

@@ -1,0 +1,46 @@
+//===- SessionMemory.cpp - what a session takes of its devices ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Asked before anything is allocated, whether it fits, and read after each
+// thing that takes memory: what is in use then is more by what that took.
+//
+//===----------------------------------------------------------------------===//
+#include "Pools.h"
+#include "SessionState.h"
+#include "Staging.h"
+
+using namespace pprt;
+
+/// Collective.
+Status Session::State::checkMemory() {
+  std::vector<PoolUse> uses;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    PoolUse &use = uses.emplace_back(PoolUse{devices[i]->pool(), {}});
+    for (const Staging &staging : layOutStaging(host->ranks, ranksOf(i), model))
+      use.arenas.push_back(staging.end);
+    if (!use.pool.used)
+      continue;
+    needs.push_back(enqueued::findNeeds(host->ranks, ranksOf(i), use.arenas));
+    use.others = needs.back().scalars + needs.back().tables;
+    readings.emplace_back().opened = use.pool.used;
+  }
+  return checkPools(*world, uses);
+}
+
+void Session::State::readMemory(
+    std::optional<uint64_t> enqueued::MemoryReadings::*when) {
+  for (size_t i = 0; i < readings.size(); ++i)
+    readings[i].*when = devices[i]->pool().used;
+}
+
+std::vector<DeviceMemory> Session::deviceMemory() const {
+  State &its = *state;
+  its.readMemory(&enqueued::MemoryReadings::now);
+  const unsigned recordings = its.records ? its.executor->stepsAhead() : 0;
+  std::vector<DeviceMemory> result;
+  for (size_t i = 0; i < its.readings.size(); ++i)
+    result.push_back(enqueued::describeMemory(its.needs[i], its.ranksOf(i),
+                                              recordings, its.readings[i]));
+  return result;
+}

@@ -1,0 +1,115 @@
+//===- MemoryNeeds.cpp - what a run takes of a device, by name ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "MemoryNeeds.h"
+#include "../ScalarRows.h"
+#include "HostPlaces.h"
+#include "MoveTable.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace pprt;
+using namespace pprt::enqueued;
+
+static void addMeetings(const Ranks &ranks, RankRange range, Section section,
+                        MemoryNeeds &needs) {
+  const Meetings meetings(ranks, section);
+  for (const MeetingPlace &place : meetings.places(range)) {
+    const std::vector<uint32_t> members = meetings.members(place);
+    if (!std::all_of(members.begin(), members.end(),
+                     [&](uint32_t rank) { return range.contains(rank); })) {
+      needs.usesNccl = true;
+      continue;
+    }
+    const size_t count = meetings.sequence(place, 0, members.front()).size();
+    for (uint32_t k = 0; k < count; ++k)
+      for (const Move &move : meetings.moves(place, k))
+        needs.tables +=
+            tableBytes(move.region, move.sources.size(), move.targets.size());
+  }
+}
+
+MemoryNeeds enqueued::findNeeds(const Ranks &ranks, RankRange range,
+                                const std::vector<uint64_t> &arenas) {
+  MemoryNeeds needs;
+  needs.arenas = std::accumulate(arenas.begin(), arenas.end(), uint64_t(0));
+  needs.code = ranks.artifact.object.size();
+  for (const std::unique_ptr<ppx::KernelT> &kernel : ranks.artifact.kernels)
+    if (const ppx::ContractionT *its = kernel->body.AsContraction())
+      needs.workspace = std::max(needs.workspace, its->workspace_bytes);
+  for (uint32_t rank = range.begin; rank < range.end; ++rank) {
+    const ppx::ProgramT &program = ranks.program(rank);
+    const ScalarRows rows(ranks.mesh.coordinates(rank), program);
+    needs.scalars += rows.bytes();
+    needs.pinned += hostPlace(rows.bytes());
+    for (Section section : kSections)
+      for (const auto &instruction : instructionsOf(program, section))
+        if (instruction->opcode == ppx::Opcode_load ||
+            instruction->opcode == ppx::Opcode_emit)
+          needs.pinned +=
+              hostPlace(program.slots[instruction->arguments.front()]->bytes);
+  }
+  for (Section section : kSections)
+    addMeetings(ranks, range, section, needs);
+  return needs;
+}
+
+/// What came between two readings; nothing if either is missing, or others gave
+/// back more meanwhile.
+static std::optional<uint64_t> between(std::optional<uint64_t> before,
+                                       std::optional<uint64_t> after) {
+  return before && after && *before <= *after ? std::optional(*after - *before)
+                                              : std::nullopt;
+}
+
+DeviceMemory enqueued::describeMemory(const MemoryNeeds &needs, RankRange range,
+                                      unsigned stepsAhead,
+                                      const MemoryReadings &readings) {
+  using Bytes = std::optional<uint64_t>;
+  const Bytes unknown;
+  const unsigned turns = std::max(stepsAhead, 1u);
+  DeviceMemory memory;
+  memory.ranks = std::to_string(range.begin);
+  if (range.size() > 1)
+    memory.ranks += '-' + std::to_string(range.end - 1);
+  memory.lines = {
+      {"arenas", needs.arenas, unknown,
+       "of " + std::to_string(range.size()) +
+           (range.size() == 1 ? " rank" : " ranks")},
+      {"workspaces of libraries", 0, unknown,
+       "in the arenas, of " + std::to_string(needs.workspace) +
+           " bytes at most"},
+      {"rows of scalars", needs.scalars, unknown,
+       "where and when each launch is"},
+      {"tables of meetings", needs.tables, unknown,
+       "of ranks that share the GPU"},
+      {"allocated", needs.allocated(),
+       between(readings.loaded, readings.prepared),
+       "the four above; the driver rounds up, and has streams and events"},
+      {"modules", unknown, between(readings.opened, readings.loaded),
+       "what the driver makes of " + std::to_string(needs.code) +
+           " bytes of PTX, now or at the first launch"},
+      {"context", unknown, readings.opened,
+       "the driver's own; measured with what other processes have"},
+      {"graphs", stepsAhead == 0 ? Bytes(0) : unknown,
+       between(readings.connected, readings.now),
+       stepsAhead == 0 ? "nothing is recorded"
+                       : "of at most " + std::to_string(stepsAhead) +
+                             " recordings; measured with all that came "
+                             "since the first step"},
+      {"NCCL", needs.usesNccl ? unknown : Bytes(0),
+       between(readings.prepared, readings.connected),
+       needs.usesNccl ? "buffers of NCCL_BUFFSIZE, 4 MiB, for each channel and "
+                        "pair of GPUs; how many channels NCCL chooses"
+                      : "no rank meets one elsewhere"},
+      {"pinned memory of the host", turns * needs.pinned, unknown,
+       "inputs, outputs and rows of scalars of at most " +
+           std::to_string(turns) + (turns == 1 ? " step" : " steps")}};
+  if (readings.now)
+    memory.lines.push_back(
+        {"in use", unknown, readings.now, "by whoever, as the driver says"});
+  return memory;
+}

@@ -1,0 +1,52 @@
+//===- MemoryNeeds.h - what a run takes of a device, by name ----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a program, and the ranks that a GPU has. Out: what of its memory, and of
+// the host's, the engine will allocate for them, to the byte, and what the
+// driver and NCCL take besides, of which no document says how much. Nothing
+// here needs CUDA.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ENGINE_ENQUEUED_MEMORYNEEDS_H
+#define PPRT_ENGINE_ENQUEUED_MEMORYNEEDS_H
+
+#include "pprt/DeviceMemory.h"
+#include "pprt/Ranks.h"
+
+namespace pprt::enqueued {
+
+/// Of one GPU.
+struct MemoryNeeds {
+  uint64_t arenas = 0; ///< with the staging behind them
+  uint64_t scalars = 0;
+  uint64_t tables = 0;    ///< of meetings of ranks that share it
+  uint64_t workspace = 0; ///< the most of a library's, in the arenas
+  uint64_t pinned = 0;    ///< of the host, for one step under way
+  uint64_t code = 0;      ///< bytes of PTX
+  bool usesNccl = false;  ///< ranks meet others elsewhere
+
+  uint64_t allocated() const { return arenas + scalars + tables; }
+};
+
+/// Of a GPU with those ranks; `arenas` are the bytes of each.
+MemoryNeeds findNeeds(const Ranks &ranks, RankRange range,
+                      const std::vector<uint64_t> &arenas);
+
+/// What the driver said was in use, by whoever: nothing where it was not asked.
+struct MemoryReadings {
+  std::optional<uint64_t> opened;    ///< when the context was there
+  std::optional<uint64_t> loaded;    ///< and the code
+  std::optional<uint64_t> prepared;  ///< and all that the engine allocates
+  std::optional<uint64_t> connected; ///< and NCCL
+  std::optional<uint64_t> now;
+};
+
+/// `stepsAhead` bodies are recorded; 0: none.
+DeviceMemory describeMemory(const MemoryNeeds &needs, RankRange range,
+                            unsigned stepsAhead,
+                            const MemoryReadings &readings);
+
+} // namespace pprt::enqueued
+
+#endif // PPRT_ENGINE_ENQUEUED_MEMORYNEEDS_H

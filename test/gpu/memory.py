@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Compares what a run takes of a GPU with what was predicted, line by line.
+
+SPDX-License-Identifier: Apache-2.0
+
+On the stand-in of libcuda, whose figure is exact: a context of 300 MiB, what was allocated, and
+nothing else. So what the engine allocates is predicted to the byte; what only a driver knows, code
+and graphs, takes nothing there.
+
+  memory.py --bin=build/bin --stand-ins=build/test/gpu/lib
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32".split()
+PLANS = ["optimizer=adamw", "dp=2 zero=3 clip=1.0", "dp=2 tp=2 pp=2 microbatches=2"]
+CONTEXT = 300 << 20
+# What of the lines is on the device and known before.
+ENGINE = ("arenas", "workspaces of libraries", "rows of scalars", "tables of meetings")
+UNKNOWN = {"modules", "context", "graphs"}
+
+
+class Runs:
+    def __init__(self, folder, tools, stand_ins):
+        self.folder, self.tools, self.stand_ins = folder, tools, stand_ins
+        self.errors = []
+
+    def call(self, *arguments, standin=""):
+        settings = self.folder / "standin"
+        settings.write_text(f"seed 1\n{standin}\n")
+        return subprocess.run([self.tools / "pp-run", "gpt.mlir", "--device=cuda", *arguments],
+                              cwd=self.folder, timeout=120, capture_output=True, text=True,
+                              env={**os.environ, "PP_STANDIN": str(settings),
+                                   "LD_LIBRARY_PATH": str(self.stand_ins)})
+
+    def report(self, *arguments, standin=""):
+        """By name, the lines of each device."""
+        done = self.call("--report=report.json", *arguments, standin=standin)
+        if done.returncode:
+            sys.exit(f"{arguments}: {done.stdout}{done.stderr}")
+        report = json.loads((self.folder / "report.json").read_text())
+        return done.stdout, [{line["name"]: line for line in device["lines"]}
+                             for device in report["device_memory"]]
+
+    def expect(self, what, got, wanted):
+        if got != wanted:
+            self.errors.append(f"{what}: expects {wanted}, got {got}")
+
+    def check(self, plan):
+        run = [f"--parallelize={plan}", "--steps=3", "--data=random", "--quiet", "--graph=on"]
+        _, (lines,) = self.report(*run)
+        predicted = {name: line["predicted_bytes"] for name, line in lines.items()}
+        measured = {name: line["measured_bytes"] for name, line in lines.items()}
+        for name in ENGINE + ("allocated", "pinned memory of the host"):
+            if predicted[name] is None:
+                self.errors.append(f"{plan}: expects a prediction of {name}, got none")
+        total = sum(predicted[name] for name in ENGINE)
+        self.expect(f"{plan}: predicted of all lines", predicted["allocated"], total)
+        self.expect(f"{plan}: allocated", measured["allocated"], total)
+        self.expect(f"{plan}: context", measured["context"], CONTEXT)
+        self.expect(f"{plan}: in use", measured["in use"], CONTEXT + total)
+        self.expect(f"{plan}: what only a driver knows",
+                    {name for name in predicted if predicted[name] is None},
+                    UNKNOWN | {"in use"})
+        # Meetings of ranks that share a GPU are kernels of moves.
+        self.expect(f"{plan}: has tables", predicted["tables of meetings"] > 0, "dp=2" in plan)
+
+        # A dry run knows the same, without a GPU.
+        text, (dry,) = self.report(f"--parallelize={plan}", "--dry-run", "--target=sm_90")
+        self.expect(f"{plan}: dry run", {name: line["predicted_bytes"] for name, line in dry.items()},
+                    {name: its for name, its in predicted.items() if name != "in use"})
+        for name in dry:
+            if not re.search(f"^{name} ", text, re.M):
+                self.errors.append(f"{plan}: expects a line of {name} in the dry run, got\n{text}")
+
+        # Of the pinned memory each of two steps under way has half.
+        done = self.call(*run, standin="fail cuMemHostAlloc 1 2")
+        half = re.search(r"expects (\d+) bytes of the host's memory", done.stderr)
+        self.expect(f"{plan}: pinned", (done.returncode, half and 2 * int(half[1])),
+                    (4, predicted["pinned memory of the host"]))
+
+        # It fits exactly, and not into a byte less.
+        done = self.call(*run, standin=f"memory {CONTEXT + total}")
+        self.expect(f"{plan}: memory of what is predicted", done.returncode, 0)
+        done = self.call(*run, standin=f"memory {CONTEXT + total - 1}")
+        self.expect(f"{plan}: a byte less", (done.returncode, f"at most {total - 1} bytes" in
+                    done.stderr, f"got {total} bytes" in done.stderr), (4, True, True))
+
+    def check_several(self):
+        """Each rank on a GPU of its own: NCCL's memory is nobody's to predict."""
+        _, devices = self.report("--parallelize=dp=2", "--steps=1", "--data=random", "--quiet",
+                                 "--graph=on", standin="devices 2")
+        self.expect("GPUs that tell of their memory", len(devices), 2)
+        for lines in devices:
+            self.expect("what NCCL takes", lines["NCCL"]["predicted_bytes"], None)
+            self.expect("tables of meetings", lines["tables of meetings"]["predicted_bytes"], 0)
+            self.expect("allocated", lines["allocated"]["measured_bytes"],
+                        lines["allocated"]["predicted_bytes"])
+
+    def check_unrecorded(self):
+        _, (lines,) = self.report("--steps=1", "--data=random", "--quiet", "--graph=off")
+        self.expect("graphs of what is not recorded", lines["graphs"]["predicted_bytes"], 0)
+
+
+def main():
+    arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
+    tools = pathlib.Path(arguments["bin"]).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([tools / "pp-model", *MODEL, "-o", f"{folder}/gpt.mlir"], check=True)
+        runs = Runs(pathlib.Path(folder), tools, pathlib.Path(arguments["stand-ins"]).resolve())
+        for plan in PLANS:
+            runs.check(plan)
+        runs.check_several()
+        runs.check_unrecorded()
+    for error in runs.errors:
+        print(error)
+    return 1 if runs.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Equal kernels are compiled once, each in a module of its own, on a pool of
-// threads; objects come from the cache where it has them.
+// Equal kernels, also of several images, are compiled once, each in a module of
+// its own, on a pool of threads; what their targets make different comes last.
+// Objects come from the cache where it has them.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Target/KernelCompiler.h"
@@ -54,98 +55,169 @@ unsigned CompiledKernels::getNumCached() const { return state->numCached; }
 // Compilation
 //===----------------------------------------------------------------------===//
 
-static FailureOr<ObjectCode> compileKernel(func::FuncOp kernel,
-                                           StringRef symbol, pprt::Code code,
-                                           StringRef level) {
+/// One object for each of `levels`.
+static FailureOr<SmallVector<ObjectCode>>
+compileKernel(func::FuncOp kernel, StringRef symbol, pprt::Code code,
+              ArrayRef<StringRef> levels) {
+  SmallVector<ObjectCode> objects;
   if (code == pprt::Code::ptx) {
-    auto ptx = gpu::compileToPtx(kernel, symbol, level);
-    if (failed(ptx))
+    auto modules = gpu::compileToPtx(kernel, symbol, levels);
+    if (failed(modules))
       return failure();
-    return ObjectCode(ptx->begin(), ptx->end());
+    for (const std::string &ptx : *modules)
+      objects.emplace_back(ptx.begin(), ptx.end());
+    return objects;
   }
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   if (failed(buildRowLoop(builder, kernel, (symbol + ".rows").str())) ||
       failed(lowerToLLVM(*module)))
     return failure();
-  return compileObject(*module, symbol, level);
+  for (StringRef level : levels) {
+    auto object = compileObject(*module, symbol, level);
+    if (failed(object))
+      return failure();
+    objects.push_back(std::move(*object));
+  }
+  return objects;
+}
+
+namespace {
+
+/// Makes objects of a kernel, or finds them.
+struct Task {
+  struct Object {
+    /// Without a value until it is there, and if it cannot be.
+    std::optional<ObjectCode> code;
+    bool isCached = false;
+  };
+
+  void run(const std::optional<KernelCache> &cache) {
+    SmallVector<StringRef> levels;
+    SmallVector<std::pair<std::string, Object *>> missing;
+    for (auto &[level, object] : objects) {
+      std::string key = symbol + "\n" +
+                        (code == pprt::Code::ptx ? gpu::describePtx(level)
+                                                 : describeTarget(level));
+      if (cache)
+        object.code = cache->lookup(key);
+      object.isCached = object.code.has_value();
+      if (object.isCached)
+        continue;
+      levels.push_back(level);
+      missing.emplace_back(std::move(key), &object);
+    }
+    if (missing.empty())
+      return;
+    auto compiled = compileKernel(kernel, symbol, code, levels);
+    if (failed(compiled))
+      return;
+    for (auto &&[place, made] : llvm::zip_equal(missing, *compiled)) {
+      auto &[key, object] = place;
+      if (cache)
+        cache->store(key, made);
+      object->code = std::move(made);
+    }
+  }
+
+  func::FuncOp kernel;
+  std::string symbol;
+  pprt::Code code;
+  std::map<std::string, Object> objects; ///< by level
+};
+
+} // namespace
+
+static std::string getLevel(const KernelSet &set) {
+  return set.processor.empty() ? pprt::processorLevel() : set.processor;
+}
+
+FailureOr<std::vector<CompiledKernels>>
+CompiledKernels::compileAll(ArrayRef<KernelSet> sets,
+                            const CompileOptions &options) {
+  // Kernels of a name do the same, so that the first one stands for all.
+  std::vector<Task> tasks;
+  std::map<std::pair<std::string, pprt::Code>, size_t> known;
+  std::vector<SmallVector<size_t>> tasksOf(sets.size());
+  for (auto [set, mine] : llvm::zip_equal(sets, tasksOf)) {
+    llvm::StringSet<> seen;
+    for (func::FuncOp kernel : set.kernels) {
+      std::string symbol = getKernelSymbol(kernel);
+      if (!seen.insert(symbol).second)
+        continue;
+      auto [it, isNew] = known.try_emplace({symbol, set.code}, tasks.size());
+      if (isNew)
+        tasks.push_back({kernel, symbol, set.code, {}});
+      tasks[it->second].objects[getLevel(set)];
+      mine.push_back(it->second);
+    }
+  }
+
+  std::optional<KernelCache> cache;
+  if (!tasks.empty()) {
+    MLIRContext *context = tasks.front().kernel->getContext();
+    DialectRegistry registry;
+    registerKernelDialects(registry);
+    registerLinalgModels(registry);
+    gpu::registerGpuDialects(registry);
+    context->appendDialectRegistry(registry);
+    context->loadAllAvailableDialects();
+    if (options.useCache)
+      cache.emplace(options.cacheDirectory, options.cacheLimit);
+    if (cache && !cache->getObstacle().empty())
+      emitWarning(UnknownLoc::get(context))
+          << "compiled kernels are not kept for later runs: "
+          << cache->getObstacle();
+    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(options.threads));
+    for (Task &task : tasks)
+      pool.async([&cache, &task] { task.run(cache); });
+  }
+  if (cache && llvm::any_of(tasks, [](const Task &task) {
+        return llvm::any_of(task.objects, [](const auto &object) {
+          return !object.second.isCached;
+        });
+      }))
+    cache->prune();
+
+  std::vector<CompiledKernels> all;
+  for (auto [set, mine] : llvm::zip_equal(sets, tasksOf)) {
+    auto state = std::make_unique<State>();
+    state->code = set.code;
+    if (!set.kernels.empty())
+      state->location = set.kernels.front()->getLoc();
+    for (size_t index : mine) {
+      const Task &task = tasks[index];
+      const Task::Object &object = task.objects.at(getLevel(set));
+      if (!object.code)
+        return failure();
+      state->numCached += object.isCached;
+      state->objects[task.symbol] = *object.code;
+    }
+    all.push_back(CompiledKernels(std::move(state)));
+  }
+  return all;
 }
 
 FailureOr<CompiledKernels>
 CompiledKernels::compile(ArrayRef<func::FuncOp> kernels,
                          const CompileOptions &options) {
-  auto state = std::make_unique<State>();
-  if (kernels.empty())
-    return CompiledKernels(std::move(state));
-  state->location = kernels.front()->getLoc();
-  MLIRContext *context = kernels.front()->getContext();
-  DialectRegistry registry;
-  registerKernelDialects(registry);
-  registerLinalgModels(registry);
-  gpu::registerGpuDialects(registry);
-  context->appendDialectRegistry(registry);
-  context->loadAllAvailableDialects();
+  KernelSet set{llvm::to_vector(kernels), options.processor, options.code};
+  auto compiled = compileAll(set, options);
+  if (failed(compiled))
+    return failure();
+  return std::move(compiled->front());
+}
 
-  struct Task {
-    func::FuncOp kernel;
-    std::string symbol;
-    FailureOr<ObjectCode> object = failure();
-    bool isCached = false;
-  };
-  std::vector<Task> tasks;
-  llvm::StringSet<> seen;
-  for (func::FuncOp kernel : kernels)
-    if (std::string symbol = getKernelSymbol(kernel);
-        seen.insert(symbol).second)
-      tasks.push_back({kernel, symbol});
-
-  std::optional<KernelCache> cache;
-  if (options.useCache)
-    cache.emplace(options.cacheDirectory, options.cacheLimit);
-  if (cache && !cache->getObstacle().empty())
-    emitWarning(UnknownLoc::get(context))
-        << "compiled kernels are not kept for later runs: "
-        << cache->getObstacle();
-  const std::string level =
-      options.processor.empty() ? pprt::processorLevel() : options.processor;
-  const pprt::Code code = state->code = options.code;
-  std::string target =
-      code == pprt::Code::ptx ? gpu::describePtx(level) : describeTarget(level);
-  auto run = [&](Task &task) {
-    std::string key = task.symbol + "\n" + target;
-    if (cache)
-      if (auto object = cache->lookup(key)) {
-        task.object = std::move(*object);
-        task.isCached = true;
-        return;
-      }
-    task.object = compileKernel(task.kernel, task.symbol, code, level);
-    if (cache && succeeded(task.object))
-      cache->store(key, *task.object);
-  };
-  {
-    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(options.threads));
-    for (Task &task : tasks)
-      pool.async([&run, &task] { run(task); });
-  }
-  if (cache && llvm::any_of(tasks, [](Task &task) { return !task.isCached; }))
-    cache->prune();
-  for (Task &task : tasks) {
-    if (failed(task.object))
-      return failure();
-    state->numCached += task.isCached;
-    state->objects[task.symbol] = std::move(*task.object);
-  }
-  return CompiledKernels(std::move(state));
+SmallVector<func::FuncOp> pp::getLoopsKernels(ModuleOp module) {
+  return llvm::to_vector(
+      llvm::make_filter_range(module.getOps<func::FuncOp>(), [](auto function) {
+        return getKernelKind(function) == KernelKind::Loops;
+      }));
 }
 
 FailureOr<CompiledKernels>
 CompiledKernels::compile(ModuleOp module, const CompileOptions &options) {
-  SmallVector<func::FuncOp> kernels;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (getKernelKind(function) == KernelKind::Loops)
-      kernels.push_back(function);
-  return compile(kernels, options);
+  return compile(getLoopsKernels(module), options);
 }
 
 //===----------------------------------------------------------------------===//

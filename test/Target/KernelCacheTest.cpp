@@ -92,6 +92,33 @@ protected:
   CompileOptions options;
 };
 
+TEST_F(KernelCache, CompilesForSeveralTargetsWhatEachGetsAlone) {
+  SmallVector<func::FuncOp> kernels = pp::testing::loopsKernels(*module);
+  const bool isSecond = pprt::processorLevel() == "x86-64-v2";
+  std::vector<KernelSet> sets;
+  for (const char *level : {"", isSecond ? "x86-64-v3" : "x86-64-v2", ""})
+    sets.push_back({kernels, level});
+  auto all = CompiledKernels::compileAll(sets, options);
+  ASSERT_TRUE(succeeded(all));
+  EXPECT_EQ(entries().size(), 2u); // of each level
+  CompileOptions alone;
+  alone.useCache = false;
+  for (auto [set, compiled] : llvm::zip_equal(sets, *all)) {
+    EXPECT_EQ(compiled.getNumCached(), 0u);
+    alone.processor = set.processor;
+    auto one = CompiledKernels::compile(kernels, alone);
+    ASSERT_TRUE(succeeded(one));
+    EXPECT_EQ(*compiled.link(), *one->link());
+  }
+  // One object is there, the other is not.
+  sets[2].processor = "x86-64";
+  auto again = CompiledKernels::compileAll(sets, options);
+  ASSERT_TRUE(succeeded(again));
+  EXPECT_EQ((*again)[0].getNumCached(), 1u);
+  EXPECT_EQ((*again)[1].getNumCached(), 1u);
+  EXPECT_EQ((*again)[2].getNumCached(), 0u);
+}
+
 TEST_F(KernelCache, CompilesDamagedEntriesAgain) {
   /// The number of objects that came from the cache, after a run that must be
   /// right.

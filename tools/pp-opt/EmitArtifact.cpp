@@ -20,29 +20,52 @@
 using namespace mlir;
 using Image = std::unique_ptr<pprt::ppx::ArtifactT>;
 
-/// An image of a module of level 4.
-static FailureOr<Image> buildImage(ModuleOp module, uint64_t cacheLimit) {
-  auto artifact = pp::buildCheckedArtifact(module);
+namespace {
+/// An image and the module of level 4 that it is of, whose kernels are still to
+/// be compiled.
+struct Source {
+  OwningOpRef<ModuleOp> module;
+  Image image;
+};
+} // namespace
+
+static FailureOr<Source> buildImage(OwningOpRef<ModuleOp> module) {
+  auto artifact = pp::buildCheckedArtifact(*module);
   if (failed(artifact))
     return failure();
+  (*artifact)->processor = pp::getTarget(*module)->processor();
+  // Of a large model they take more memory than all else.
+  for (auto program :
+       llvm::make_early_inc_range(module->getOps<pp::ProgramOp>()))
+    program.erase();
+  return Source{std::move(module), std::move(*artifact)};
+}
+
+/// Gives images their code.
+static LogicalResult compileKernels(MutableArrayRef<Source> sources,
+                                    uint64_t cacheLimit) {
+  std::vector<pp::KernelSet> sets;
+  for (Source &source : sources)
+    sets.push_back({pp::getLoopsKernels(*source.module),
+                    source.image->processor,
+                    pp::getTarget(*source.module)->code()});
   pp::CompileOptions options;
   options.cacheLimit = cacheLimit;
-  options.processor = pp::getTarget(module)->processor();
-  options.code = pp::getTarget(module)->code();
-  auto kernels = pp::CompiledKernels::compile(module, options);
+  auto kernels = pp::CompiledKernels::compileAll(sets, options);
   if (failed(kernels))
     return failure();
-  auto object = kernels->link();
-  if (failed(object))
-    return failure();
-  (*artifact)->object = std::move(*object);
-  (*artifact)->processor = options.processor;
-  return artifact;
+  for (auto [source, compiled] : llvm::zip_equal(sources, *kernels)) {
+    auto object = compiled.link();
+    if (failed(object))
+      return failure();
+    source.image->object = std::move(*object);
+  }
+  return success();
 }
 
 /// Makes programs of a copy.
-static FailureOr<Image> buildImage(ModuleOp module, const std::string &target,
-                                   uint64_t cacheLimit) {
+static FailureOr<OwningOpRef<ModuleOp>>
+makePrograms(ModuleOp module, const std::string &target) {
   OwningOpRef<ModuleOp> copy = module.clone();
   pp::PipelineOptions options;
   options.target = target;
@@ -51,7 +74,7 @@ static FailureOr<Image> buildImage(ModuleOp module, const std::string &target,
   pp::buildPipeline(manager, options, pp::Level::Pipeline);
   if (failed(manager.run(*copy)))
     return failure();
-  return buildImage(*copy, cacheLimit);
+  return copy;
 }
 
 /// What is wrong with the level of a module; nothing for one that is right.
@@ -82,21 +105,24 @@ LogicalResult pp::opt::emitArtifact(StringRef bytecode, const std::string &path,
   if (std::string wrong = checkLevel(*module, !targets.empty()); !wrong.empty())
     return pp::report(*module, {pprt::ExitCode::usage, wrong});
 
-  std::vector<Image> images;
-  for (const std::string &target : targets) {
-    FailureOr<Image> image = buildImage(*module, target, cacheLimit);
-    if (failed(image))
+  std::vector<Source> sources;
+  auto add = [&](OwningOpRef<ModuleOp> programs) -> LogicalResult {
+    FailureOr<Source> source = buildImage(std::move(programs));
+    if (failed(source))
       return failure();
-    images.push_back(std::move(*image));
-  }
-  if (targets.empty()) {
-    FailureOr<Image> image = buildImage(*module, cacheLimit);
-    if (failed(image))
+    sources.push_back(std::move(*source));
+    return success();
+  };
+  for (const std::string &target : targets)
+    if (auto programs = makePrograms(*module, target);
+        failed(programs) || failed(add(std::move(*programs))))
       return failure();
-    images.push_back(std::move(*image));
-  }
+  if (targets.empty() && failed(add(std::move(module))))
+    return failure();
+  if (failed(compileKernels(sources, cacheLimit)))
+    return failure();
   std::vector<const pprt::ppx::ArtifactT *> all;
-  for (const Image &image : images)
-    all.push_back(image.get());
-  return pp::report(*module, pprt::saveArtifacts(all, path));
+  for (const Source &source : sources)
+    all.push_back(source.image.get());
+  return pp::report(*sources.front().module, pprt::saveArtifacts(all, path));
 }

@@ -70,6 +70,16 @@ struct CompileOptions {
   unsigned threads = 0;
 };
 
+/// The loops kernels of an image, and what runs them, as in CompileOptions.
+struct KernelSet {
+  llvm::SmallVector<mlir::func::FuncOp> kernels;
+  std::string processor;
+  pprt::Code code = pprt::Code::sharedObject;
+};
+
+/// Those of a module.
+llvm::SmallVector<mlir::func::FuncOp> getLoopsKernels(mlir::ModuleOp module);
+
 /// Name of a kernel's function in machine code. It depends on what the kernel
 /// computes alone, so that equal kernels of different programs share objects,
 /// and ends in the signature that the runtime compares before it calls it.
@@ -85,6 +95,10 @@ public:
   /// Compiles all loops kernels of a module.
   static mlir::FailureOr<CompiledKernels>
   compile(mlir::ModuleOp module, const CompileOptions &options = {});
+  /// Compiles those of several images. What equal kernels of them have in
+  /// common, whatever runs them, is done once. `options` has no processor.
+  static mlir::FailureOr<std::vector<CompiledKernels>>
+  compileAll(llvm::ArrayRef<KernelSet> sets, const CompileOptions &options);
 
   CompiledKernels(CompiledKernels &&);
   CompiledKernels &operator=(CompiledKernels &&);

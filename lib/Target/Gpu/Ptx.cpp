@@ -44,6 +44,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/Internalize.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include <mutex>
 
 using namespace mlir;
@@ -82,8 +83,9 @@ LogicalResult lowerToLLVM(ModuleOp module) {
   return passes.run(module);
 }
 
+/// For `processor`; reports at `location` if there is none.
 std::unique_ptr<llvm::TargetMachine> createMachine(StringRef processor,
-                                                   std::string &error) {
+                                                   ModuleOp location) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeNVPTXTargetInfo();
@@ -98,10 +100,13 @@ std::unique_ptr<llvm::TargetMachine> createMachine(StringRef processor,
       static_cast<llvm::cl::opt<bool> *>(option->second)->setValue(true);
   });
   llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string error;
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!target)
+  if (!target) {
+    location.emitError("expects an LLVM that knows GPUs: ") << error;
     return nullptr;
+  }
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       triple, processor, /*Features=*/"", llvm::TargetOptions(), std::nullopt,
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
@@ -136,9 +141,14 @@ void runPasses(llvm::Module &module, llvm::TargetMachine &machine,
   passes.run(module, modules);
 }
 
-/// Links what `module` calls.
+/// Links what `module` calls. Of the library only that is read: all of it
+/// takes longer than the rest of a kernel's compilation.
 llvm::Error linkLibdevice(llvm::Module &module) {
-  auto library = llvm::parseBitcodeFile(
+  if (llvm::all_of(module.functions(), [](const llvm::Function &function) {
+        return !function.isDeclaration() || function.isIntrinsic();
+      }))
+    return llvm::Error::success();
+  auto library = llvm::getLazyBitcodeModule(
       llvm::MemoryBufferRef(getLibdevice(), "libdevice"), module.getContext());
   if (!library)
     return library.takeError();
@@ -150,6 +160,46 @@ llvm::Error linkLibdevice(llvm::Module &module) {
   // Subnormal numbers are numbers.
   module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", uint32_t(0));
   return llvm::Error::success();
+}
+
+/// What no architecture makes different: functions inlined, optimised. The
+/// rules that ask for one are told the oldest.
+FailureOr<std::unique_ptr<llvm::Module>>
+optimize(ModuleOp kernel, StringRef symbol, llvm::LLVMContext &context) {
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine("sm_80", kernel);
+  if (!machine)
+    return failure();
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(kernel, context);
+  if (!code)
+    return failure();
+  code->setTargetTriple(machine->getTargetTriple());
+  code->setDataLayout(machine->createDataLayout());
+  if (llvm::Error failure = linkLibdevice(*code))
+    return kernel.emitError("cannot use libdevice: ")
+           << llvm::toString(std::move(failure));
+  runPasses(*code, *machine, symbol);
+  // Modules of several kernels become one.
+  for (llvm::GlobalValue &value : code->global_values())
+    if (!value.isDeclaration() && value.getName() != symbol)
+      value.setName(symbol + "_" + value.getName());
+  return code;
+}
+
+/// Chooses instructions, by passes that change `code`.
+FailureOr<std::string> emitPtx(std::unique_ptr<llvm::Module> code,
+                               StringRef processor, ModuleOp kernel) {
+  std::unique_ptr<llvm::TargetMachine> machine =
+      createMachine(processor, kernel);
+  if (!machine)
+    return failure();
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager emitter;
+  if (machine->addPassesToEmitFile(emitter, stream, nullptr,
+                                   llvm::CodeGenFileType::AssemblyFile))
+    return kernel.emitError("expects an LLVM that writes PTX");
+  emitter.run(*code);
+  return text.str().str();
 }
 
 /// Behind what all modules begin with: a version, a target and the size of
@@ -172,14 +222,14 @@ void pp::gpu::registerGpuDialects(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
-FailureOr<std::string> pp::gpu::compileToPtx(func::FuncOp kernel,
-                                             StringRef symbol,
-                                             StringRef processor) {
+FailureOr<SmallVector<std::string>>
+pp::gpu::compileToPtx(func::FuncOp kernel, StringRef symbol,
+                      ArrayRef<StringRef> processors) {
   if (getLibdevice().empty())
     return kernel.emitError("expects a compiler that was built with libdevice "
                             "(scripts/install-dependencies --cuda), got none "
                             "for ")
-           << processor;
+           << llvm::join(processors, ", ");
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   auto launch = getLaunchShape(kernel);
@@ -198,41 +248,31 @@ FailureOr<std::string> pp::gpu::compileToPtx(func::FuncOp kernel,
                  builder.getI32IntegerAttr(
                      int32_t(std::max<int64_t>(kThreads / launch->block, 1))));
 
-  std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine =
-      createMachine(processor, error);
-  if (!machine)
-    return kernel.emitError("expects an LLVM that knows GPUs: ") << error;
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code =
-      translateModuleToLLVMIR(*module, context);
-  if (!code)
+  auto code = optimize(*module, symbol, context);
+  if (failed(code))
     return failure();
-  code->setTargetTriple(machine->getTargetTriple());
-  code->setDataLayout(machine->createDataLayout());
-  if (llvm::Error failure = linkLibdevice(*code))
-    return kernel.emitError("cannot use libdevice: ")
-           << llvm::toString(std::move(failure));
-  runPasses(*code, *machine, symbol);
-  // Modules of several kernels become one.
-  for (llvm::GlobalValue &value : code->global_values())
-    if (!value.isDeclaration() && value.getName() != symbol)
-      value.setName(symbol + "_" + value.getName());
+  SmallVector<std::string> modules;
+  for (StringRef processor : processors) {
+    auto text = emitPtx(llvm::CloneModule(**code), processor, *module);
+    if (failed(text))
+      return failure();
+    if (StringRef(*text).contains(".extern .func"))
+      return kernel.emitError("expects functions that libdevice has, got\n")
+             << *text;
+    text->insert(findKernels(*text),
+                 "\n// " + symbol.str() + ": " + describeGpuKernel(kernel));
+    modules.push_back(std::move(*text));
+  }
+  return modules;
+}
 
-  llvm::SmallString<0> text;
-  llvm::raw_svector_ostream stream(text);
-  llvm::legacy::PassManager emitter;
-  if (machine->addPassesToEmitFile(emitter, stream, nullptr,
-                                   llvm::CodeGenFileType::AssemblyFile))
-    return kernel.emitError("expects an LLVM that writes PTX");
-  emitter.run(*code);
-  if (text.str().contains(".extern .func"))
-    return kernel.emitError("expects functions that libdevice has, got\n")
-           << text;
-  std::string result = text.str().str();
-  result.insert(findKernels(result),
-                "\n// " + symbol.str() + ": " + describeGpuKernel(kernel));
-  return result;
+FailureOr<std::string> pp::gpu::compileToPtx(func::FuncOp kernel,
+                                             StringRef symbol,
+                                             StringRef processor) {
+  auto modules = compileToPtx(kernel, symbol, ArrayRef(processor));
+  return failed(modules) ? FailureOr<std::string>(failure())
+                         : std::move(modules->front());
 }
 
 std::string pp::gpu::joinPtx(ArrayRef<StringRef> modules) {

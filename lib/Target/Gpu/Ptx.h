@@ -14,15 +14,18 @@
 
 namespace pp::gpu {
 
-
 /// What kernels become on the way.
 void registerGpuDialects(mlir::DialectRegistry &registry);
 
-/// A module with one entry, `symbol`, for a launch of getLaunchShape(). All names
-/// in it begin so. `processor`: as LLVM names it, such as sm_90.
+/// A module with one entry, `symbol`, for a launch of getLaunchShape(). All
+/// names in it begin so. `processor`: as LLVM names it, such as sm_90.
 mlir::FailureOr<std::string> compileToPtx(mlir::func::FuncOp kernel,
                                           llvm::StringRef symbol,
                                           llvm::StringRef processor);
+/// One for each processor; all but the choice of instructions is done once.
+mlir::FailureOr<llvm::SmallVector<std::string>>
+compileToPtx(mlir::func::FuncOp kernel, llvm::StringRef symbol,
+             llvm::ArrayRef<llvm::StringRef> processors);
 
 /// One module of several for the same processor.
 std::string joinPtx(llvm::ArrayRef<llvm::StringRef> modules);

@@ -137,6 +137,11 @@ public:
 
   /// Null if it cannot be had. Nothing may be read before it is written.
   virtual std::unique_ptr<Memory> allocate(uint64_t bytes) = 0;
+  /// The same, for what meetings read and write: transports may want it of a
+  /// kind of its own.
+  virtual std::unique_ptr<Memory> allocateArena(uint64_t bytes) {
+    return allocate(bytes);
+  }
   /// For a rank with this arena, on the thread that will use it. What its
   /// threads allocate from the heap counts in `heap`.
   virtual Expected<std::unique_ptr<Stream>> stream(Memory &arena,

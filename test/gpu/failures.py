@@ -19,23 +19,29 @@ import tempfile
 MODEL = "mlp --layers=2 --hidden=8 --input=4 --batch=4 --dtype=f64".split()
 # Ranks that meet, values that are looked at, and a gate.
 PLAN = "dp=2 pp=2 microbatches=2 clip=1.0"
-NUMBERS = (1, 2, 7)
-# An error of each library that it may return from any call.
-CODES = {"DriverCalls.def": 719, "BlasCalls.def": 14}
+# All ranks on one GPU, and each on its own, whose streams wait for each other.
+GPUS = (1, 4)
+NUMBERS = {1: (1, 2, 7), 4: (1, 6)}
+# An error of each library that it may return from any call, and who calls it with how many GPUs.
+LISTS = {"DriverCalls.def": (719, GPUS), "BlasCalls.def": (14, (1,)), "NcclCalls.def": (2, (4,))}
 # What ends with the run's bits although it fails the first time: these free, or tell names.
-HARMLESS = re.compile(r"Free|Destroy|Unload|Release|GetError|GetStatusString|cublasLtGetVersion")
+HARMLESS = re.compile(r"Free|Destroy|Unload|Release|GetError|GetLastError|GetStatusString|"
+                      r"cublasLtGetVersion|CommFinalize|CommAbort")
 # What a training does not call, this one at least, or only if something else has failed.
 UNUSED = {"cuEventSynchronize", "cuMemsetD8Async", "cuStreamQuery", "cuStreamIsCapturing",
           "cuFuncGetAttribute", "cuFuncSetAttribute", "cuDeviceTotalMem", "cuCtxSynchronize",
           "cuCtxGetStreamPriorityRange", "cublasLtMatmulAlgoCheck", "cuEventElapsedTime",
-          "cuMemcpy3DAsync", "cuMemsetD32Async"}
+          "cuMemcpy3DAsync", "cuMemsetD32Async", "ncclGetVersion"}
+# What only one of the two does: other meetings of this program are messages.
+UNUSED_BY = {1: set(), 4: {"cuMemcpyDtoDAsync", "ncclAllGather", "ncclReduceScatter"}}
 
 
-def calls(folder):
+def calls(folder, gpus):
     """The calls and an error of each, from the lists that the plugin has."""
-    for name, code in CODES.items():
+    for name, (code, callers) in LISTS.items():
         for call in re.findall(r"^PP_CALL(?:_AS)?\((\w+)", (folder / name).read_text(), re.M):
-            yield call, code
+            if gpus in callers:
+                yield call, code
 
 
 class Runs:
@@ -49,23 +55,24 @@ class Runs:
         return subprocess.run([self.tools / tool, *arguments], cwd=self.folder, timeout=60,
                               capture_output=True, text=True, env=self.environment)
 
-    def train(self, graph, standin=""):
+    def train(self, gpus, graph, standin=""):
         """The code, what was said, and the bytes of what was saved, if anything."""
         saved = self.folder / "saved.st"
         saved.unlink(missing_ok=True)
         done = self.call("pp-run", "model.ppx", "--device=cuda", f"--graph={graph}", "--steps=2",
-                         "--data=random", "--quiet", f"--save={saved}", standin=standin)
+                         "--data=random", "--quiet", f"--save={saved}",
+                         standin=f"devices {gpus}\n{standin}")
         return done.returncode, done.stderr, saved.read_bytes() if saved.exists() else None
 
 
-def judge(call, number, outcome, right):
+def judge(call, number, unused, outcome, right):
     """Nothing, or what is wrong."""
     code, text, saved = outcome
     base = re.sub(r"_v\d+$", "", call)
     if code == 0:
         if saved != right:
             return "saved other bits than a run without failures"
-        if number == 1 and base not in UNUSED and not HARMLESS.search(call):
+        if number == 1 and base not in unused and not HARMLESS.search(call):
             return "was not noticed"
         return None
     if code not in (4, 15):
@@ -88,17 +95,19 @@ def main():
                                "--targets=sm_90", "-o", "model.ppx")):
             if made.returncode:
                 sys.exit(made.stderr)
-        _, text, right = runs.train("on")
-        if right is None:
-            sys.exit(text)
-        for call, code in calls(pathlib.Path(arguments["calls"])):
-            for number in NUMBERS:
-                graph = "off" if number == 2 else "on"
-                outcome = runs.train(graph, f"fail {call} {number} {code}\n")
-                failed += outcome[0] != 0
-                wrong = judge(call, number, outcome, right)
-                if wrong:
-                    errors.append(f"{call}, call {number}, --graph={graph}: {wrong}")
+        for gpus in GPUS:
+            _, text, right = runs.train(gpus, "on")
+            if right is None:
+                sys.exit(text)
+            for call, code in calls(pathlib.Path(arguments["calls"]), gpus):
+                for number in NUMBERS[gpus]:
+                    graph = "off" if number == 2 else "on"
+                    outcome = runs.train(gpus, graph, f"fail {call} {number} {code}\n")
+                    failed += outcome[0] != 0
+                    wrong = judge(call, number, UNUSED | UNUSED_BY[gpus], outcome, right)
+                    if wrong:
+                        errors.append(f"{call}, call {number}, {gpus} GPUs, --graph={graph}: "
+                                      f"{wrong}")
     for error in errors:
         print(error)
     print(f"{failed} failures ended a run")

@@ -15,10 +15,17 @@ namespace {
 
 class GpuMemory final : public Memory {
 public:
-  GpuMemory(std::shared_ptr<Gpu> gpu, CUdeviceptr place, uint64_t bytes)
-      : gpu(std::move(gpu)), place(place), bytes(bytes) {}
+  /// `nccl`: who gave it, and not the driver.
+  GpuMemory(std::shared_ptr<Gpu> gpu, std::shared_ptr<const Nccl> nccl,
+            CUdeviceptr place, uint64_t bytes)
+      : gpu(std::move(gpu)), nccl(std::move(nccl)), place(place), bytes(bytes) {
+  }
   ~GpuMemory() override {
-    if (gpu->enter().ok())
+    if (!gpu->enter().ok())
+      return;
+    if (nccl)
+      nccl->ncclMemFree(address());
+    else
       gpu->driver.cuMemFree(place);
   }
   std::byte *address() const override {
@@ -38,14 +45,17 @@ public:
 
 private:
   const std::shared_ptr<Gpu> gpu;
+  const std::shared_ptr<const Nccl> nccl;
   const CUdeviceptr place;
   const uint64_t bytes;
 };
 
 class GpuDevice final : public Device {
 public:
-  GpuDevice(std::shared_ptr<Gpu> gpu, const GpusByRank &all)
-      : gpu(std::move(gpu)), all(all), ownStreams(this->gpu), code(this->gpu) {}
+  GpuDevice(std::shared_ptr<Gpu> gpu, const GpusByRank &all,
+            std::shared_ptr<const Nccl> nccl)
+      : gpu(std::move(gpu)), all(all), nccl(std::move(nccl)),
+        ownStreams(this->gpu), code(this->gpu) {}
 
   std::string name() const override {
     return gpu->driver.isEmulated ? "cuda (emulated)" : "cuda";
@@ -59,6 +69,7 @@ public:
     return code.prepare(kernel);
   }
   std::unique_ptr<Memory> allocate(uint64_t bytes) override;
+  std::unique_ptr<Memory> allocateArena(uint64_t bytes) override;
   Expected<std::unique_ptr<Stream>> stream(Memory &,
                                            AllocationCounter &) override {
     Expected<std::unique_ptr<enqueued::Stream>> made = ownStreams.makeStream();
@@ -72,14 +83,15 @@ public:
   enqueued::Streams *streams() override { return &ownStreams; }
   Expected<std::unique_ptr<Transport>> transport(World &world,
                                                  uint32_t ranks) override {
-    return all.empty() ? Expected<std::unique_ptr<Transport>>(nullptr)
-                       : GpuTransport::create(world, ranks, all);
+    return nccl ? GpuTransport::create(world, ranks, all, *nccl)
+                : Expected<std::unique_ptr<Transport>>(nullptr);
   }
   std::vector<NamedCount> counters() const override { return {}; }
 
 private:
   const std::shared_ptr<Gpu> gpu;
   const GpusByRank all;
+  const std::shared_ptr<const Nccl> nccl; ///< null: no rank is elsewhere
   GpuStreams ownStreams;
   Code code;
 };
@@ -105,10 +117,24 @@ std::unique_ptr<Memory> GpuDevice::allocate(uint64_t bytes) {
   if (!gpu->enter().ok() ||
       gpu->driver.cuMemAlloc(&place, size) != CUDA_SUCCESS)
     return nullptr;
-  return std::make_unique<GpuMemory>(gpu, place, bytes);
+  return std::make_unique<GpuMemory>(gpu, nullptr, place, bytes);
 }
 
-std::unique_ptr<Device> cuda::makeDevice(std::shared_ptr<Gpu> gpu,
-                                         const GpusByRank &all) {
-  return std::make_unique<GpuDevice>(std::move(gpu), all);
+/// NCCL can register what it has allocated with whom it meets, when it is
+/// recorded, and needs no copies of its own then.
+std::unique_ptr<Memory> GpuDevice::allocateArena(uint64_t bytes) {
+  if (!nccl)
+    return allocate(bytes);
+  void *place = nullptr;
+  if (!gpu->enter().ok() ||
+      nccl->ncclMemAlloc(&place, std::max<uint64_t>(bytes, 1)) != ncclSuccess)
+    return nullptr;
+  return std::make_unique<GpuMemory>(
+      gpu, nccl, CUdeviceptr(reinterpret_cast<uintptr_t>(place)), bytes);
+}
+
+std::unique_ptr<Device>
+cuda::makeDevice(std::shared_ptr<Gpu> gpu, const GpusByRank &all,
+                 const std::shared_ptr<const Nccl> &nccl) {
+  return std::make_unique<GpuDevice>(std::move(gpu), all, nccl);
 }

@@ -56,9 +56,11 @@ private:
 /// run share one.
 using GpusByRank = std::map<uint32_t, std::shared_ptr<const Gpu>>;
 
-/// `all`: also those of the process's other devices.
-std::unique_ptr<Device> makeDevice(std::shared_ptr<Gpu> gpu,
-                                   const GpusByRank &all = {});
+/// `all`: also those of the process's other devices. `nccl`: by which ranks
+/// meet that are not on this one.
+std::unique_ptr<Device>
+makeDevice(std::shared_ptr<Gpu> gpu, const GpusByRank &all = {},
+           const std::shared_ptr<const Nccl> &nccl = nullptr);
 
 /// Returns from the function if the driver refuses.
 #define PP_TRY(gpu, call, ...)                                                 \

@@ -65,6 +65,13 @@ static Status open(const cuda::Driver &driver, const std::vector<int> &numbers,
                    cuda::OpenedDevices &opened) {
   std::vector<std::shared_ptr<Gpu>> gpus;
   GpusByRank byRank;
+  std::shared_ptr<const Nccl> nccl;
+  if (!areShared) {
+    Expected<Nccl> found = openNccl();
+    if (!found)
+      return found.status();
+    nccl = std::make_shared<const Nccl>(std::move(*found));
+  }
   for (int number : numbers) {
     Expected<std::shared_ptr<Gpu>> gpu = Gpu::open(driver, number);
     if (!gpu)
@@ -75,7 +82,7 @@ static Status open(const cuda::Driver &driver, const std::vector<int> &numbers,
   }
   opened.processor = gpus.front()->processor();
   for (std::shared_ptr<Gpu> &gpu : gpus)
-    opened.devices.push_back(makeDevice(std::move(gpu), byRank));
+    opened.devices.push_back(makeDevice(std::move(gpu), byRank, nccl));
   return {};
 }
 

@@ -16,12 +16,9 @@ using namespace pprt::cuda;
 /// How long after NCCL has failed a notice of the cause may come.
 static constexpr std::chrono::seconds kNotice(1);
 
-Expected<std::unique_ptr<Transport>> GpuTransport::create(
-    World &world, uint32_t worldSize,
-    const std::map<uint32_t, std::shared_ptr<const Gpu>> &gpus) {
-  Expected<Nccl> nccl = openNccl();
-  if (const Status first = world.agree(nccl.status(), false).first; !first.ok())
-    return first;
+Expected<std::unique_ptr<Transport>>
+GpuTransport::create(World &world, uint32_t worldSize, const GpusByRank &gpus,
+                     const Nccl &nccl) {
   std::unique_ptr<PolledTransport> notices;
   if (world.processCount() > 1) {
     Expected<std::unique_ptr<PolledTransport>> made =
@@ -31,7 +28,7 @@ Expected<std::unique_ptr<Transport>> GpuTransport::create(
     notices = std::move(*made);
   }
   Expected<std::unique_ptr<Communicators>> made =
-      Communicators::create(world, worldSize, gpus, std::move(*nccl));
+      Communicators::create(world, worldSize, gpus, nccl);
   if (!made)
     return made.status();
   return std::unique_ptr<Transport>(

@@ -18,9 +18,10 @@ namespace pprt::cuda {
 class GpuTransport final : public enqueued::StreamTransport {
 public:
   /// Collective; fails in all processes alike. The world outlives connect().
-  static Expected<std::unique_ptr<Transport>>
-  create(World &world, uint32_t worldSize,
-         const std::map<uint32_t, std::shared_ptr<const Gpu>> &gpus);
+  static Expected<std::unique_ptr<Transport>> create(World &world,
+                                                     uint32_t worldSize,
+                                                     const GpusByRank &gpus,
+                                                     const Nccl &nccl);
 
   TransportModel model() const override { return ncclModel(); }
   Expected<Ticket> prepare(Participation participation) override {

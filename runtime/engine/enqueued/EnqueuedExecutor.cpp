@@ -85,7 +85,7 @@ Status EnqueuedExecutor::prepareRanks(const Ranks &programs) {
     const ppx::ProgramT &program = programs.program(index);
     auto rank = std::make_unique<Rank>(index, mesh, program);
     rank->staging = std::move(staging[index - options.ranks.begin]);
-    rank->arena = options.device->allocate(rank->staging.end);
+    rank->arena = options.device->allocateArena(rank->staging.end);
     if (!rank->arena || !rank->scalars.allocate(*options.device))
       return Status(ExitCode::outOfMemory,
                     "rank " + std::to_string(index) + " expects " +

@@ -62,7 +62,7 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
     const ppx::ProgramT &program = programs.program(index);
     auto rank = std::make_unique<Rank>(index, mesh, program);
     rank->staging = std::move(staging[index - state.range.begin]);
-    rank->arena = device.allocate(rank->staging.end);
+    rank->arena = device.allocateArena(rank->staging.end);
     if (!rank->arena || !rank->scalars.allocate(device))
       return Status(ExitCode::outOfMemory,
                     "rank " + std::to_string(index) + " expects " +

@@ -172,6 +172,11 @@ std::string Memory::describe(uint64_t address) const {
   return "";
 }
 
+void Memory::takeForWritten() {
+  for (const auto &[address, block] : blocks)
+    std::memset(block->written, 1, block->size);
+}
+
 uint64_t Memory::count(bool isDevice) const {
   uint64_t result = 0;
   for (const auto &[address, block] : blocks)

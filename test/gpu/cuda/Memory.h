@@ -63,6 +63,9 @@ public:
   uint64_t count(bool isDevice) const;
   uint64_t allocated(int device) const;
 
+  /// Takes all that there is for written.
+  void takeForWritten();
+
   /// A copy was issued that uses pinned memory: closes its pages.
   void lend(Block *block, uint64_t begin, uint64_t end, bool isWrite,
             const History::By &by);

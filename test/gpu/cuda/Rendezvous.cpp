@@ -295,6 +295,8 @@ OperationPtr Machine::findMissing(const OperationPtr &operation,
 
 void Machine::abort(const void *lane) {
   hasAborted = true;
+  // What was to come has not, and what streams make of that nobody will use.
+  memory.takeForWritten();
   for (Device &device : devices) {
     device.lastOf.erase(lane);
     for (const OperationPtr &operation : device.attending)

@@ -64,6 +64,16 @@ MISSING = [
     Case("memory that is taken meanwhile", 4, "rank 0 expects |bytes of memory, which the device "
          "refuses: end who else uses it, or give a smaller model or batch",
          standin="fail cuMemAlloc_v2 1 2"),
+    Case("fewer devices than ranks", 15, "expects 3 GPUs, one for each rank, or one that all ranks "
+         "share (CUDA_VISIBLE_DEVICES=0), got 2", options=["--parallelize=pp=3"],
+         standin="devices 2"),
+    Case("mixed devices", 15, "expects GPUs of one model, got 'stand-in of pp' for rank 0 and "
+         "'another stand-in of pp' for rank 1; choose with CUDA_VISIBLE_DEVICES",
+         options=["--parallelize=dp=2"], standin="devices 2\nother 1"),
+    Case("no NCCL", 15, "NCCL 2.19 or newer", options=["--parallelize=dp=2"], standin="devices 2",
+         place="no-nccl"),
+    Case("not enough memory on one of several", 4, "what is free of 'stand-in of pp'",
+         options=["--parallelize=dp=2"], standin="devices 2\nmemory 300000000"),
     Case("an artifact that is cut", 3, "cut.ppx: expects the bytes that were written, got|truncated",
          file="cut.ppx"),
     Case("an artifact that is damaged", 3, "damaged.ppx: |damaged: its checksum", file="damaged.ppx"),
@@ -104,6 +114,7 @@ class Place:
         self.libraries("no-cuda", **{"libcuda.so.1": self.stand_ins / "libnccl.so.2"})
         self.libraries("no-blas", **{"libcublasLt.so.13": NO_LIBRARY,
                                      "libcublasLt.so.12": NO_LIBRARY})
+        self.libraries("no-nccl", **{"libnccl.so.2": NO_LIBRARY})
         self.libraries("old-blas", **{"libcublasLt.so.13": exports / "PPExportsOld.so"})
         engine = self.tools.parent / "lib/libpprt_cuda.so"
         self.program("without", None)

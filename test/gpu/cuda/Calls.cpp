@@ -57,6 +57,8 @@ Machine::Machine(const char *text) : number(++machines) {
       words >> settings.seed;
     else if (word == "devices")
       words >> settings.devices;
+    else if (word == "other")
+      words >> settings.other;
     else if (word == "capability")
       words >> settings.capability;
     else if (word == "memory")
@@ -272,7 +274,9 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
   PP_BEGIN(Call::initialised)
   if (!isDevice(device))
     return CUDA_ERROR_INVALID_DEVICE;
-  std::snprintf(name, size_t(length), "stand-in of pp");
+  std::snprintf(name, size_t(length), "%s",
+                device == machine->settings.other ? "another stand-in of pp"
+                                                  : "stand-in of pp");
   return CUDA_SUCCESS;
 }
 

@@ -12,6 +12,7 @@
 //   fail CALL K CODE   the K-th call of that name, from 1 on, returns the error
 //   fault CALL K CODE  it succeeds, and what it gave a stream fails there
 //   devices N          1 unless told
+//   other N            of them, numbered from 0, that one is of another model
 //   memory BYTES       of a device
 //   capability N       of all devices: 90, unless told, is sm_90
 //   version N          of CUDA: 13000 is 13.0

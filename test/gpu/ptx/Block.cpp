@@ -160,8 +160,10 @@ bool Block::runGroup(uint32_t stop) {
     case Op::Exit:
     case Op::Ret: {
       Values guard = valuesOf(i.guard);
-      std::vector<uint32_t> left;
       for (uint32_t lane : active) {
+        if (guard.unknown[lane * guard.step])
+          return fail(i, "a value that was never written decides who ends",
+                      lane);
         const bool ends =
             i.guard.kind == Operand::None ||
             bool(guard.bits[lane * guard.step] & 1) != i.guard.negated;

@@ -204,6 +204,67 @@ TEST(Ptx, WaitsForLanesOfAWarp) {
   }
 }
 
+/// Those of a warp whose predicate says so; the others go on.
+TEST(Ptx, EndsThreadsUnderAPredicate) {
+  const std::string less = "  setp.lt.u32 %p1, %r1, 40;\n";
+  const std::string store = kOwnWord + "  st.global.u32 [%rd2], %r1;";
+  for (const bool isNegated : {false, true}) {
+    OneBuffer memory(64);
+    const Outcome outcome =
+        run(less + (isNegated ? "  @!%p1 exit;\n" : "  @%p1 ret;\n") + store,
+            memory);
+    EXPECT_EQ(outcome.error, "");
+    for (uint32_t index = 0; index < 64; ++index)
+      EXPECT_EQ(memory.word(index), (index < 40) == isNegated ? index : 0);
+  }
+  OneBuffer memory(64, /*isWritten=*/false);
+  expectError(run(kOwnWord + "  ld.global.u32 %r3, [%rd2];\n"
+                             "  setp.eq.u32 %p1, %r3, 0;\n  @%p1 exit;",
+                  memory),
+              "never written decides who ends");
+}
+
+/// A byte that many threads read, and one of them writes.
+TEST(Ptx, FindsRacesWithOtherReaders) {
+  OneBuffer memory(64);
+  const std::string write = "  @%p1 st.shared.u32 [room], %r1;\n";
+  const std::string begin =
+      "  setp.eq.u32 %p1, %r1, 0;\n  setp.eq.u32 %p2, %r1, 5;\n"
+      "  setp.eq.u32 %p3, %r1, 6;\n" +
+      write + "  bar.sync 0;\n  ld.shared.u32 %r3, [room];\n";
+  EXPECT_EQ(run(begin + "  bar.sync 0;\n" + write, memory).error, "");
+  // The first of all readers, and the last.
+  expectError(run(begin + write, memory), "race in shared memory");
+  expectError(run(begin + "  setp.eq.u32 %p1, %r1, 63;\n" + write, memory),
+              "race in shared memory");
+  // Two others are behind the barrier.
+  const std::string two = begin +
+                          "  bar.sync 0;\n  @%p2 ld.shared.u32 %r3, [room];\n"
+                          "  @%p3 ld.shared.u32 %r3, [room];\n";
+  for (const char *writer : {"2", "3"})
+    expectError(
+        run(two + "  @%p" + writer + " st.shared.u32 [room], %r1;", memory),
+        "race in shared memory");
+}
+
+/// The sign is in the highest byte: all that it is copied to is not known.
+TEST(Ptx, DoesNotKnowASignThatNobodyWrote) {
+  OneBuffer memory(64, /*isWritten=*/false);
+  for (size_t at = 0; at < memory.written.size(); at += 4)
+    memory.written[at] = std::byte(1);
+  const std::string decide = "  shr.u32 %r4, %r3, 16;\n"
+                             "  setp.eq.u32 %p1, %r4, 0;\n"
+                             "  @%p1 bra $end;\n$end:";
+  const std::string load = kOwnWord + "  ld.global.u16 %r3, [%rd2];\n";
+  EXPECT_EQ(run(load + decide, memory).error, "");
+  const char *wrong = "never written decides where to go";
+  expectError(run(load + "  cvt.s32.s16 %r3, %r3;\n" + decide, memory), wrong);
+  expectError(run(kOwnWord + "  ld.global.s16 %r3, [%rd2];\n" + decide, memory),
+              wrong);
+  // Of a byte that was written it is known.
+  EXPECT_EQ(run(load + "  cvt.s32.s8 %r3, %r3;\n" + decide, memory).error, "");
+}
+
 TEST(Ptx, RefusesWhatItDoesNotKnow) {
   OneBuffer memory(64);
   expectError(run("  wgmma.fence.sync.aligned;", memory), "wgmma");

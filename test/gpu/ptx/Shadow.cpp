@@ -9,17 +9,19 @@
 
 using namespace ptx;
 
-bool Shadow::isOrdered(const Access &before, const Moment &now) {
+bool Shadow::isBefore(const Access &before, const Moment &now) {
   if (!before.isThere())
     return true;
   if (before.block != now.block)
-    return before.isAtomic && now.isAtomic;
+    return false;
   if (before.thread == now.thread || before.blockEpoch < now.blockEpoch)
     return true;
-  if (before.thread / 32 == now.thread / 32 &&
-      before.warpEpoch < now.heard[before.thread % 32])
-    return true;
-  return before.isAtomic && now.isAtomic;
+  return before.thread / 32 == now.thread / 32 &&
+         before.warpEpoch < now.heard[before.thread % 32];
+}
+
+bool Shadow::isOrdered(const Access &before, const Moment &now) {
+  return isBefore(before, now) || (before.isAtomic && now.isAtomic);
 }
 
 std::string Shadow::touch(Byte &byte, const Moment &moment, bool writes) {
@@ -36,8 +38,8 @@ std::string Shadow::touch(Byte &byte, const Moment &moment, bool writes) {
       if (!isOrdered(reader, moment))
         return describe(reader, " reads ");
     byte.writer = now;
-  } else if (!byte.first.isThere() || (byte.first.block == now.block &&
-                                       byte.first.thread == now.thread)) {
+  } else if (isBefore(byte.first, moment)) {
+    // Who comes behind this reader comes behind that one.
     byte.first = now;
   } else {
     byte.second = now;

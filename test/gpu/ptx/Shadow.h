@@ -67,6 +67,8 @@ private:
              std::string &conflict);
   /// Who touched it without an order, and how, or empty.
   static std::string touch(Byte &byte, const Moment &moment, bool writes);
+  static bool isBefore(const Access &before, const Moment &now);
+  /// The same, or neither disturbs the other.
   static bool isOrdered(const Access &before, const Moment &now);
 
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;

@@ -64,10 +64,13 @@ Status Process::open() {
   Expected<Nccl> nccl = openNccl();
   if (!nccl)
     return nccl.status();
+  Nccl edited = *nccl;
   for (uint32_t rank = range.begin; rank < range.end; ++rank) {
     auto driver = openDriver();
     if (!driver)
       return driver.status();
+    if (edit)
+      edit(*driver, edited = *nccl);
     auto gpu = Gpu::open(*driver, int(rank));
     if (!gpu)
       return gpu.status();
@@ -76,7 +79,7 @@ Status Process::open() {
       (*gpu)->driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING,
                                                 0);
   }
-  auto made = Communicators::create(world, worldSize, gpus, *nccl);
+  auto made = Communicators::create(world, worldSize, gpus, edited);
   if (!made)
     return made.status();
   collectives = std::make_unique<Collectives>(std::move(*made));

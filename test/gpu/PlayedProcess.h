@@ -14,6 +14,7 @@
 #include "ConformanceCases.h"
 #include "backends/cuda/Collectives.h"
 
+#include <functional>
 #include <mutex>
 
 namespace pprt::conformance {
@@ -57,6 +58,8 @@ public:
   Status run(uint32_t rounds);
   void close();
 
+  /// If set, before open(): puts functions of its own into the tables.
+  std::function<void(cuda::Driver &, cuda::Nccl &)> edit;
   std::unique_ptr<cuda::Collectives> collectives;
   struct Rank {
     std::shared_ptr<cuda::Gpu> gpu;

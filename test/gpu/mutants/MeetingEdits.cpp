@@ -1,0 +1,398 @@
+//===- MeetingEdits.cpp - single edits of calls of NCCL -------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine calls its libraries by tables of functions. Those here count, make
+// the edit and hand on; they are plain functions, so what they know is static.
+//
+//===----------------------------------------------------------------------===//
+#include "MeetingEdits.h"
+#include "PlayedProcess.h"
+#include "pprt/World.h"
+
+#include <functional>
+#include <map>
+#include <numeric>
+
+using namespace pprt;
+using namespace pprt::mutants;
+using conformance::Case;
+
+const std::vector<MeetingEdit> mutants::kMeetingEdits = {
+    {"wait left out", MeetingCall::wait, MeetingChange::drop},
+    {"event not recorded", MeetingCall::record, MeetingChange::drop},
+    {"event in another stream", MeetingCall::record, MeetingChange::elsewhere},
+    {"copy left out", MeetingCall::copy, MeetingChange::drop},
+    {"copy in another stream", MeetingCall::copy, MeetingChange::elsewhere},
+    {"copy of less", MeetingCall::copy, MeetingChange::fewer},
+    {"copy from 16 bytes further", MeetingCall::copy, MeetingChange::from},
+    {"copy to 16 bytes further", MeetingCall::copy, MeetingChange::to},
+    {"box left out", MeetingCall::box, MeetingChange::drop},
+    {"box in another stream", MeetingCall::box, MeetingChange::elsewhere},
+    {"box of a row less", MeetingCall::box, MeetingChange::fewer},
+    {"box of another pitch", MeetingCall::box, MeetingChange::pitch},
+    {"box from 16 bytes further", MeetingCall::box, MeetingChange::from},
+    {"collective left out", MeetingCall::collective, MeetingChange::drop},
+    {"collective twice", MeetingCall::collective, MeetingChange::twice},
+    {"collective behind the next", MeetingCall::collective,
+     MeetingChange::late},
+    {"collective in another stream", MeetingCall::collective,
+     MeetingChange::elsewhere},
+    {"collective of less", MeetingCall::collective, MeetingChange::fewer},
+    {"collective of another type", MeetingCall::collective,
+     MeetingChange::type},
+    {"collective by another operation", MeetingCall::collective,
+     MeetingChange::operation},
+    {"collective from 16 bytes further", MeetingCall::collective,
+     MeetingChange::from},
+    {"collective to 16 bytes further", MeetingCall::collective,
+     MeetingChange::to},
+    {"message left out", MeetingCall::message, MeetingChange::drop},
+    {"message behind the next", MeetingCall::message, MeetingChange::late},
+    {"message in another stream", MeetingCall::message,
+     MeetingChange::elsewhere},
+    {"message of less", MeetingCall::message, MeetingChange::fewer},
+    {"message to another rank", MeetingCall::message, MeetingChange::peer},
+    {"message from 16 bytes further", MeetingCall::message,
+     MeetingChange::from},
+    {"message to 16 bytes further", MeetingCall::message, MeetingChange::to},
+    {"group not ended", MeetingCall::groupEnd, MeetingChange::drop},
+};
+
+namespace {
+
+/// A call with all that one of its kind is told.
+struct Told {
+  MeetingCall call;
+  cudaStream_t stream = nullptr;
+  const void *from = nullptr;
+  void *to = nullptr;
+  size_t count = 0; ///< elements, bytes, rows
+  int type = 0, operation = 0, peer = 0;
+  size_t pitch = 0;
+  std::function<int(const Told &)> make; ///< makes the call
+  ncclComm_t comm = nullptr;
+};
+
+/// Where an event was recorded last: which call it was, and behind which
+/// communicator's.
+struct Recorded {
+  uint64_t number = 0;
+  cudaStream_t stream = nullptr;
+  ncclComm_t comm = nullptr;
+};
+
+/// A wait whose stream has been given nothing since.
+struct Waiting {
+  uint64_t number = 0;
+  Recorded recorded;
+};
+
+struct Telling {
+  const MeetingEdit *edit = nullptr;
+  uint64_t number = 0;
+  MeetingCounts counts = {};
+  MeetingPlaces places;
+  std::map<CUevent, Recorded> recorded;
+  std::map<cudaStream_t, Waiting> waiting;
+  std::map<cudaStream_t, ncclComm_t> comms; ///< last
+  bool isMade = false;
+  uint32_t worldSize = 0;
+  std::optional<Told> held;
+  const conformance::Process *process = nullptr;
+  cuda::Driver driver; ///< those within
+  cuda::Nccl nccl;
+};
+Telling telling;
+
+cudaStream_t otherOf(cudaStream_t stream) {
+  for (const auto &[rank, its] : telling.process->ranks)
+    for (size_t i : {0, 1})
+      if (its.streams[i] == stream)
+        return its.streams[1 - i];
+  return stream;
+}
+
+int change(Told told) {
+  telling.isMade = true;
+  switch (telling.edit->change) {
+  case MeetingChange::drop:
+    return 0;
+  case MeetingChange::late:
+    telling.isMade = false; // until there is a next one
+    telling.held = std::move(told);
+    return 0;
+  case MeetingChange::twice:
+    if (const int result = told.make(told))
+      return result;
+    break;
+  case MeetingChange::elsewhere:
+    told.stream = otherOf(told.stream);
+    break;
+  case MeetingChange::fewer:
+    telling.isMade = told.count > 0;
+    told.count -= telling.isMade;
+    break;
+  case MeetingChange::type:
+    told.type = told.type == ncclFloat32 ? ncclInt32 : ncclFloat32;
+    break;
+  case MeetingChange::operation:
+    telling.isMade = told.operation >= 0;
+    told.operation = told.operation == ncclSum ? ncclMax : ncclSum;
+    break;
+  case MeetingChange::peer:
+    told.peer = (told.peer + 1) % int(telling.worldSize);
+    break;
+  case MeetingChange::from:
+    telling.isMade = told.from;
+    if (told.from)
+      told.from = static_cast<const char *>(told.from) + 16;
+    break;
+  case MeetingChange::to:
+    telling.isMade = told.to;
+    if (told.to)
+      told.to = static_cast<char *>(told.to) + 16;
+    break;
+  case MeetingChange::pitch:
+    told.pitch += 16;
+    break;
+  }
+  return told.make(told);
+}
+
+/// Whether it matters which of two comes first: a communicator has an order of
+/// its own for collectives, and for messages between two ranks one way.
+bool isPair(const Told &one, const Told &two) {
+  return one.call != MeetingCall::message ||
+         (one.comm == two.comm && one.peer == two.peer &&
+          !one.from == !two.from);
+}
+
+/// What is held, ahead of what comes, or behind it if that is the edit.
+int release(Told told) {
+  Told held = std::move(*telling.held);
+  telling.held.reset();
+  if (told.call == telling.edit->call && isPair(held, told)) {
+    telling.isMade = true;
+    std::swap(held, told);
+  }
+  if (const int result = held.make(held))
+    return result;
+  // The next one it may be.
+  if (!telling.isMade && told.call == telling.edit->call)
+    return change(std::move(told));
+  return told.make(told);
+}
+
+/// Makes a call, or what the edit makes of it.
+int tell(Told told) {
+  const uint64_t its = telling.counts[size_t(told.call)]++;
+  const bool isMeant = telling.edit && telling.edit->call == told.call;
+  if (isMeant && its == telling.number)
+    return change(std::move(told));
+  // Messages change places within a group.
+  if (telling.held && (isMeant || (told.call == MeetingCall::groupEnd &&
+                                   telling.edit->call == MeetingCall::message)))
+    return release(std::move(told));
+  return told.make(told);
+}
+
+/// Notes a call of a communicator. A wait just ahead of it matters if the event
+/// is in another stream, behind another communicator's call: the rest is in
+/// order without it.
+void note(cudaStream_t stream, ncclComm_t comm) {
+  telling.comms[stream] = comm;
+  const auto found = telling.waiting.find(stream);
+  if (found == telling.waiting.end())
+    return;
+  const auto [number, recorded] = found->second;
+  telling.waiting.erase(found);
+  if (recorded.stream == stream || recorded.comm == comm)
+    return;
+  telling.places[size_t(MeetingCall::wait)].push_back(number);
+  telling.places[size_t(MeetingCall::record)].push_back(recorded.number);
+}
+
+//===----------------------------------------------------------------------===//
+// The functions of the tables
+//===----------------------------------------------------------------------===//
+
+CUresult wait(CUstream stream, CUevent event, unsigned flags) {
+  telling.waiting[stream] = {telling.counts[size_t(MeetingCall::wait)],
+                             telling.recorded[event]};
+  return CUresult(tell({MeetingCall::wait, stream, nullptr, nullptr, 0, 0, 0, 0,
+                        0, [=](const Told &) {
+                          return telling.driver.cuStreamWaitEvent(stream, event,
+                                                                  flags);
+                        }}));
+}
+
+CUresult record(CUevent event, CUstream stream) {
+  telling.recorded[event] = {telling.counts[size_t(MeetingCall::record)],
+                             stream, telling.comms[stream]};
+  return CUresult(tell({MeetingCall::record, stream, nullptr, nullptr, 0, 0, 0,
+                        0, 0, [=](const Told &told) {
+                          return telling.driver.cuEventRecord(event,
+                                                              told.stream);
+                        }}));
+}
+
+CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return CUresult(tell(
+      {MeetingCall::copy, stream, reinterpret_cast<const void *>(from),
+       reinterpret_cast<void *>(to), bytes, 0, 0, 0, 0, [](const Told &told) {
+         return telling.driver.cuMemcpyDtoDAsync(
+             cuda::pointer(static_cast<std::byte *>(told.to)),
+             cuda::pointer(static_cast<const std::byte *>(told.from)),
+             told.count, told.stream);
+       }}));
+}
+
+CUresult box(const CUDA_MEMCPY3D *given, CUstream stream) {
+  return CUresult(tell(
+      {MeetingCall::box, stream,
+       reinterpret_cast<const void *>(given->srcDevice), nullptr, given->Height,
+       0, 0, 0, given->srcPitch, [box = *given](const Told &told) mutable {
+         box.srcDevice =
+             cuda::pointer(static_cast<const std::byte *>(told.from));
+         box.Height = told.count;
+         box.srcPitch = told.pitch;
+         return telling.driver.cuMemcpy3DAsync(&box, told.stream);
+       }}));
+}
+
+ncclResult_t allReduce(const void *from, void *to, size_t count,
+                       ncclDataType_t type, ncclRedOp_t operation,
+                       ncclComm_t comm, cudaStream_t stream) {
+  note(stream, comm);
+  return ncclResult_t(tell(
+      {MeetingCall::collective, stream, from, to, count, type, operation, 0, 0,
+       [=](const Told &told) {
+         return telling.nccl.ncclAllReduce(
+             told.from, told.to, told.count, ncclDataType_t(told.type),
+             ncclRedOp_t(told.operation), comm, told.stream);
+       },
+       comm}));
+}
+
+ncclResult_t reduceScatter(const void *from, void *to, size_t count,
+                           ncclDataType_t type, ncclRedOp_t operation,
+                           ncclComm_t comm, cudaStream_t stream) {
+  note(stream, comm);
+  return ncclResult_t(tell(
+      {MeetingCall::collective, stream, from, to, count, type, operation, 0, 0,
+       [=](const Told &told) {
+         return telling.nccl.ncclReduceScatter(
+             told.from, told.to, told.count, ncclDataType_t(told.type),
+             ncclRedOp_t(told.operation), comm, told.stream);
+       },
+       comm}));
+}
+
+ncclResult_t allGather(const void *from, void *to, size_t count,
+                       ncclDataType_t type, ncclComm_t comm,
+                       cudaStream_t stream) {
+  note(stream, comm);
+  return ncclResult_t(
+      tell({MeetingCall::collective, stream, from, to, count, type,
+            /*operation=*/-1, 0, 0,
+            [=](const Told &told) {
+              return telling.nccl.ncclAllGather(told.from, told.to, told.count,
+                                                ncclDataType_t(told.type), comm,
+                                                told.stream);
+            },
+            comm}));
+}
+
+ncclResult_t send(const void *from, size_t count, ncclDataType_t type, int peer,
+                  ncclComm_t comm, cudaStream_t stream) {
+  note(stream, comm);
+  return ncclResult_t(tell(
+      {MeetingCall::message, stream, from, nullptr, count, type, 0, peer, 0,
+       [=](const Told &told) {
+         return telling.nccl.ncclSend(told.from, told.count, type, told.peer,
+                                      comm, told.stream);
+       },
+       comm}));
+}
+
+ncclResult_t receive(void *to, size_t count, ncclDataType_t type, int peer,
+                     ncclComm_t comm, cudaStream_t stream) {
+  note(stream, comm);
+  return ncclResult_t(
+      tell({MeetingCall::message, stream, nullptr, to, count, type, 0, peer, 0,
+            [=](const Told &told) {
+              return telling.nccl.ncclRecv(told.to, told.count, type, told.peer,
+                                           comm, told.stream);
+            },
+            comm}));
+}
+
+ncclResult_t groupEnd() {
+  return ncclResult_t(
+      tell({MeetingCall::groupEnd, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0,
+            [](const Told &) { return telling.nccl.ncclGroupEnd(); }}));
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// A run
+//===----------------------------------------------------------------------===//
+
+Judged mutants::runMeetings(uint32_t worldSize, const MeetingEdit *edit,
+                            uint64_t number, MeetingPlaces &places) {
+  std::vector<Case> cases = conformance::smallCases(worldSize);
+  // Of sums whose order does not matter.
+  for (Case &test : cases)
+    test.isExact = true;
+  const auto world = thisProcess();
+  conformance::Failure failure;
+  conformance::Process process(*world, worldSize, cases, failure);
+  telling = {};
+  telling.edit = edit;
+  telling.number = number;
+  telling.worldSize = worldSize;
+  telling.process = &process;
+  process.edit = [](cuda::Driver &driver, cuda::Nccl &nccl) {
+    telling.driver = driver;
+    telling.nccl = nccl;
+    driver.cuStreamWaitEvent = wait;
+    driver.cuEventRecord = record;
+    driver.cuMemcpyDtoDAsync = copy;
+    driver.cuMemcpy3DAsync = box;
+    nccl.ncclAllReduce = allReduce;
+    nccl.ncclReduceScatter = reduceScatter;
+    nccl.ncclAllGather = allGather;
+    nccl.ncclSend = send;
+    nccl.ncclRecv = receive;
+    nccl.ncclGroupEnd = groupEnd;
+  };
+  Status status = process.open();
+  std::string wrong;
+  for (uint32_t round = 0; status.ok() && wrong.empty() && round < 2; ++round) {
+    status = process.start(round);
+    if (status.ok())
+      status = process.finish();
+    if (status.ok())
+      wrong = process.check(round);
+  }
+  for (size_t call = 0; call < kMeetingCalls; ++call)
+    if (std::vector<uint64_t> &its = telling.places[call];
+        its.empty() && call != size_t(MeetingCall::wait) &&
+        call != size_t(MeetingCall::record)) {
+      its.resize(telling.counts[call]);
+      std::iota(its.begin(), its.end(), 0);
+    }
+  places = std::move(telling.places);
+  if (!status.ok()) {
+    failure.set(status);
+    if (process.collectives)
+      process.collectives->abort(status);
+  }
+  if (edit && !telling.isMade)
+    return {Outcome::none, ""};
+  if (!status.ok())
+    return {Outcome::error, status.message()};
+  return {wrong.empty() ? Outcome::survived : Outcome::bits, wrong};
+}

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/Activation.h"
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/Values.h"
 #include "pp/IR/Windows.h"
@@ -210,6 +211,8 @@ private:
                                            int64_t ProductLoop::*dim);
   bool followResult();
   bool addEpilogue(Operation *op, Value value);
+  bool addActivation(const Activation &activation, Value value);
+  bool addSums(Operation *op, unsigned result);
   /// A view of the result's current form as one of the product's result.
   std::optional<StridedView> viewOfProduct(StridedView view) const;
   std::unique_ptr<ppx::MatrixViewT> matrixOfProduct(const StridedView &view);
@@ -335,19 +338,81 @@ bool ContractionMatcher::addEpilogue(Operation *op, Value value) {
   return true;
 }
 
-bool ContractionMatcher::followResult() {
-  Value value = product->result;
-  while (value.hasOneUse() && !isa<func::ReturnOp>(*value.user_begin())) {
-    Operation *op = *value.user_begin();
-    if (!addEpilogue(op, value))
+/// What GELU is given may be a result, too; its gradient reads it.
+bool ContractionMatcher::addActivation(const Activation &activation,
+                                       Value value) {
+  auto epilogue = std::make_unique<ppx::EpilogueT>();
+  epilogue->kind = activation.kind;
+  if (activation.input) {
+    auto source = viewOfArgument(activation.input);
+    if (!source)
       return false;
-    value = op->getResult(0);
+    epilogue->parameter = source->argument.getArgNumber();
+    epilogue->view = matrixOfProduct(source->view);
+    if (!epilogue->view)
+      return false;
   }
-  if (!value.hasOneUse() || kernel.getNumResults() != 1)
+  for (OpOperand &use : value.getUses())
+    if (isa<func::ReturnOp>(use.getOwner())) {
+      if (epilogue->view)
+        return false;
+      epilogue->parameter = kernel.getNumArguments() + use.getOperandNumber();
+      epilogue->view = matrixOfProduct(denseView(ranked(value)));
+      if (!epilogue->view)
+        return false;
+    }
+  contraction.epilogues.push_back(std::move(epilogue));
+  return true;
+}
+
+/// `sum` is result number `result` of the kernel.
+bool ContractionMatcher::addSums(Operation *sum, unsigned result) {
+  for (const unsigned operand : {0, 1}) {
+    if (!isSumOfOperand(sum, op, operand))
+      continue;
+    auto dim = mergeDims(denseView(ranked(sum->getResult(0))).dims);
+    if (!dim)
+      return false;
+    auto epilogue = std::make_unique<ppx::EpilogueT>();
+    epilogue->kind =
+        operand == 0 ? ppx::EpilogueKind_sum_lhs : ppx::EpilogueKind_sum_rhs;
+    epilogue->parameter = kernel.getNumArguments() + result;
+    epilogue->view = std::make_unique<ppx::MatrixViewT>();
+    (operand == 0 ? epilogue->view->row_stride
+                  : epilogue->view->column_stride) = dim->stride;
+    contraction.epilogues.push_back(std::move(epilogue));
+    return true;
+  }
+  return false;
+}
+
+bool ContractionMatcher::followResult() {
+  Operation *end = kernel.getBody().front().getTerminator();
+  Value value = product->result;
+  while (value != end->getOperand(0)) {
+    if (auto activation = matchActivation(value)) {
+      if (!addActivation(*activation, value))
+        return false;
+      value = activation->ops.back()->getResult(0);
+      continue;
+    }
+    if (!value.hasOneUse() || !addEpilogue(*value.user_begin(), value))
+      return false;
+    value = (*value.user_begin())->getResult(0);
+  }
+  contraction.out = matrixOfProduct(denseView(ranked(value)));
+  if (!value.hasOneUse() || !contraction.out)
     return false;
-  contraction.out =
-      matrixOfProduct(denseView(cast<RankedTensorType>(value.getType())));
-  return contraction.out != nullptr;
+  for (unsigned index = 1; index < end->getNumOperands(); ++index) {
+    const bool isThere =
+        llvm::any_of(contraction.epilogues, [&](const auto &epilogue) {
+          return epilogue->parameter == kernel.getNumArguments() + index;
+        });
+    Operation *sum = end->getOperand(index).getDefiningOp();
+    if (!isThere && (!sum || !addSums(sum, index)))
+      return false;
+  }
+  return true;
 }
 
 FailureOr<ppx::ContractionT> ContractionMatcher::match() {
@@ -385,6 +450,19 @@ FailureOr<ppx::ContractionT> ContractionMatcher::match() {
 
 bool pp::isContraction(Operation *op) {
   return isa_and_present<DotGeneralOp, ConvolutionOp>(op);
+}
+
+bool pp::isSumOfOperand(Operation *op, Operation *product, unsigned index) {
+  auto sum = dyn_cast<ReduceOp>(op);
+  auto dot = dyn_cast<DotGeneralOp>(product);
+  if (!sum || !dot || sum.getReduction() != Reduction::Sum ||
+      sum.getOperand() != dot->getOperand(index) || !dot.getLhsBatch().empty())
+    return false;
+  SmallVector<int64_t> added(sum.getDimensions()),
+      contracted(index == 0 ? dot.getLhsContract() : dot.getRhsContract());
+  llvm::sort(added);
+  llvm::sort(contracted);
+  return added == contracted;
 }
 
 std::optional<double> pp::getConstantFactor(Operation *op, Value value) {

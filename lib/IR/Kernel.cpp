@@ -100,7 +100,7 @@ SmallVector<RunParameter> pp::getRunParameters(func::FuncOp kernel,
       parameters[operand].writes = true;
     else
       parameters.push_back({Source::Result, static_cast<unsigned>(index),
-                            /*reads=*/accumulate,
+                            /*reads=*/accumulate && index == 0,
                             /*writes=*/true, getTensorBytes(type)});
   }
   auto workspace = kernel->getAttrOfType<IntegerAttr>(attrs::kWorkspace);

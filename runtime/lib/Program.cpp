@@ -68,6 +68,25 @@ std::optional<uint64_t> pprt::denseBytes(const std::vector<uint64_t> &shape,
   return bytes >> 63 ? std::nullopt : std::optional<uint64_t>(bytes);
 }
 
+bool pprt::readsMore(const ppx::EpilogueT &epilogue) {
+  return epilogue.kind == ppx::EpilogueKind_add ||
+         epilogue.kind == ppx::EpilogueKind_multiply ||
+         epilogue.kind == ppx::EpilogueKind_gelu_tanh_gradient;
+}
+
+bool pprt::writesMore(const ppx::EpilogueT &epilogue) {
+  return epilogue.kind == ppx::EpilogueKind_sum_lhs ||
+         epilogue.kind == ppx::EpilogueKind_sum_rhs ||
+         (epilogue.kind == ppx::EpilogueKind_gelu_tanh && epilogue.view);
+}
+
+uint32_t pprt::workspaceParameter(const ppx::ContractionT &contraction) {
+  uint32_t parameter = contraction.out_parameter + 1;
+  for (const auto &epilogue : contraction.epilogues)
+    parameter += writesMore(*epilogue);
+  return parameter;
+}
+
 std::string pprt::kernelSignature(const ppx::KernelT &kernel) {
   const ppx::CompiledKernelT *body = kernel.body.AsCompiledKernel();
   std::string call = std::to_string(body ? body->rows : 0);

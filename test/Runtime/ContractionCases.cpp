@@ -62,10 +62,20 @@ double applied(ppx::EpilogueKind kind, double value, double operand) {
     return 0.5 * value *
            (1 + std::tanh(std::sqrt(2 / M_PI) *
                           (value + 0.044715 * value * value * value)));
+  case ppx::EpilogueKind_gelu_tanh_gradient: {
+    const double inner = std::sqrt(2 / M_PI), squared = operand * operand;
+    const double t = std::tanh(inner * operand * (1 + 0.044715 * squared));
+    return value * 0.5 *
+           (1 + t +
+            operand * (1 - t * t) * inner * (1 + 3 * 0.044715 * squared));
+  }
   case ppx::EpilogueKind_tanh:
     return std::tanh(value);
   case ppx::EpilogueKind_relu:
     return value > 0 ? value : 0;
+  case ppx::EpilogueKind_sum_lhs:
+  case ppx::EpilogueKind_sum_rhs:
+    return value;
   }
   return value;
 }
@@ -153,26 +163,47 @@ Sample::Sample(const Case &c) {
                     elementSize(bytes.size() < 2 ? c.element : c.outElement));
     return std::move(view.view);
   };
+  // What GELU is given begins at a multiple of 16 bytes, all else anywhere.
+  const auto addGiven = [&](Layout layout) {
+    auto view = add(layout, c.m, c.n);
+    bytes.back() += 5 * elementSize(c.outElement);
+    view->offset += 5;
+    return view;
+  };
   contraction.lhs = add(c.lhs, c.m, c.k);
   contraction.rhs = add(c.rhs, c.k, c.n);
   for (const auto &[kind, layout] : c.epilogues) {
     auto epilogue = std::make_unique<ppx::EpilogueT>();
     epilogue->kind = kind;
-    if (kind == ppx::EpilogueKind_add || kind == ppx::EpilogueKind_multiply) {
+    if (readsMore(*epilogue)) {
       epilogue->parameter = uint32_t(bytes.size());
-      epilogue->view = add(layout, c.m, c.n);
+      epilogue->view = kind == ppx::EpilogueKind_gelu_tanh_gradient
+                           ? addGiven(layout)
+                           : add(layout, c.m, c.n);
     }
     contraction.epilogues.push_back(std::move(epilogue));
   }
   contraction.out_parameter = uint32_t(bytes.size());
   contraction.out = add(c.out, c.m, c.n);
+  for (size_t i = 0; i < c.epilogues.size(); ++i) {
+    const auto &[kind, layout] = c.epilogues[i];
+    const bool isLhs = kind == ppx::EpilogueKind_sum_lhs,
+               isRhs = kind == ppx::EpilogueKind_sum_rhs;
+    if (!isLhs && !isRhs &&
+        !(kind == ppx::EpilogueKind_gelu_tanh && c.keepsGiven))
+      continue;
+    contraction.epilogues[i]->parameter = uint32_t(bytes.size());
+    contraction.epilogues[i]->view = isLhs   ? add(Layout::columns, c.m, 1)
+                                     : isRhs ? add(Layout::rows, 1, c.n)
+                                             : addGiven(layout);
+  }
   fill(bytes);
 }
 
 Sample::Sample(const ppx::ContractionT &its, const ppx::KernelT &kernel)
     : contraction(its) {
   std::vector<uint64_t> bytes;
-  for (uint32_t i = 0; i <= its.out_parameter; ++i)
+  for (uint32_t i = 0; i < workspaceParameter(its); ++i)
     bytes.push_back(kernel.parameters[i]->bytes);
   fill(bytes);
 }
@@ -187,8 +218,9 @@ void Sample::fill(const std::vector<uint64_t> &bytes) {
     for (uint64_t i = 0; i < number / elementSize(element); ++i)
       write(parameters.back(), element, i, double(random() % 2001) / 1000 - 1);
   }
-  // Untouched where the view does not reach.
-  expected = parameters.back();
+  // Untouched where no view reaches.
+  expected = parameters[c.out_parameter];
+  others.assign(parameters.begin() + c.out_parameter + 1, parameters.end());
   uint64_t items = 1;
   for (uint64_t extent : c.batch)
     items *= extent;
@@ -200,26 +232,51 @@ void Sample::fill(const std::vector<uint64_t> &bytes) {
           sum += read(parameters[0], c.element, at(c, *c.lhs, item, i, l)) *
                  read(parameters[1], c.element, at(c, *c.rhs, item, l, j));
         sum *= c.alpha;
-        for (const auto &epilogue : c.epilogues)
+        for (const auto &epilogue : c.epilogues) {
+          if (epilogue->kind == ppx::EpilogueKind_gelu_tanh && epilogue->view)
+            write(others[epilogue->parameter - c.out_parameter - 1],
+                  c.out_element, at(c, *epilogue->view, item, i, j), sum);
           sum =
               applied(epilogue->kind, sum,
-                      epilogue->view
+                      readsMore(*epilogue)
                           ? read(parameters[epilogue->parameter], c.out_element,
                                  at(c, *epilogue->view, item, i, j))
                           : 0);
+        }
         const uint64_t place = at(c, *c.out, item, i, j);
         if (c.accumulate)
           sum += read(expected, c.out_element, place);
         write(expected, c.out_element, place, sum);
       }
+  addUp();
 }
 
-std::string Sample::compare(const std::vector<std::byte> &got,
-                            double slack) const {
+/// The sums of operands.
+void Sample::addUp() {
   const ppx::ContractionT &c = contraction;
+  for (const auto &epilogue : c.epilogues) {
+    const bool isLhs = epilogue->kind == ppx::EpilogueKind_sum_lhs;
+    if (!isLhs && epilogue->kind != ppx::EpilogueKind_sum_rhs)
+      continue;
+    for (uint64_t i = 0; i < (isLhs ? c.m : c.n); ++i) {
+      double sum = 0;
+      for (uint64_t l = 0; l < c.k; ++l)
+        sum += isLhs ? read(parameters[0], c.element, at(c, *c.lhs, 0, i, l))
+                     : read(parameters[1], c.element, at(c, *c.rhs, 0, l, i));
+      write(others[epilogue->parameter - c.out_parameter - 1], c.out_element,
+            at(c, *epilogue->view, 0, isLhs ? i : 0, isLhs ? 0 : i), sum);
+    }
+  }
+}
+
+std::string Sample::compare(const std::vector<std::byte> &got, double slack,
+                            uint32_t result) const {
+  const ppx::ContractionT &c = contraction;
+  const std::vector<std::byte> &wanted =
+      result == 0 ? expected : others[result - 1];
   for (uint64_t i = 0; i < got.size() / elementSize(c.out_element); ++i) {
     const double mine = read(got, c.out_element, i),
-                 its = read(expected, c.out_element, i);
+                 its = read(wanted, c.out_element, i);
     if (std::abs(mine - its) <=
         slack * tolerance(c) * std::max(1.0, std::abs(its)))
       continue;
@@ -232,7 +289,8 @@ std::string Sample::compare(const std::vector<std::byte> &got,
       where += ", strides " + std::to_string(view->row_stride) + " and " +
                std::to_string(view->column_stride);
     return "expects " + std::to_string(its) + " at " + std::to_string(i) +
-           ", got " + std::to_string(mine) + ": " + where;
+           " of result " + std::to_string(result) + ", got " +
+           std::to_string(mine) + ": " + where;
   }
   return "";
 }

@@ -47,28 +47,36 @@ struct Case {
                    outElement = ppx::ElementType_f32;
   double alpha = 1;
   bool accumulate = false;
+  /// Where one writes as well, so lies that; gelu_tanh does if `keepsGiven`.
   std::vector<std::pair<ppx::EpilogueKind, Layout>> epilogues = {};
+  bool keepsGiven = false;
 };
 
-/// A contraction, values for its parameters up to out, and the bytes of out
-/// behind it: untouched where the view does not reach.
+/// A contraction, values for its parameters up to the last result, and what the
+/// results' bytes are behind it: untouched where no view reaches.
 struct Sample {
   /// Without a workspace.
   explicit Sample(const Case &c);
   /// One of an artifact, a matrix for each operand.
   Sample(const ppx::ContractionT &contraction, const ppx::KernelT &kernel);
 
-  /// Empty if `got` is what is expected, within what rounding explains where
-  /// sums are cut into blocks, `slack` times.
-  std::string compare(const std::vector<std::byte> &got,
-                      double slack = 1) const;
+  /// Empty if `got` is what is expected of out, or of another result behind it,
+  /// within what rounding explains where sums are cut into blocks, `slack`
+  /// times.
+  std::string compare(const std::vector<std::byte> &got, double slack = 1,
+                      uint32_t result = 0) const;
+  /// Of out and of what epilogues write.
+  uint32_t numResults() const { return uint32_t(others.size()) + 1; }
 
   ppx::ContractionT contraction;
+  /// Up to the last one that is written.
   std::vector<std::vector<std::byte>> parameters;
   std::vector<std::byte> expected;
+  std::vector<std::vector<std::byte>> others; ///< of the results behind out
 
 private:
   void fill(const std::vector<uint64_t> &bytes);
+  void addUp();
 };
 
 } // namespace pprt::test

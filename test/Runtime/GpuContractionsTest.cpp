@@ -40,7 +40,7 @@ ppx::ContractionT makeContraction() {
 struct Row {
   const char *name;
   std::function<void(ppx::ContractionT &)> change;
-  const char *reason; ///< empty if it is taken
+  std::string reason; ///< empty if it is taken
 };
 
 void setStrides(ppx::MatrixViewT &view, uint64_t row, uint64_t column) {
@@ -75,6 +75,29 @@ ppx::EpilogueT *addEpilogue(C &c, uint64_t rowStride, uint64_t columnStride) {
   return epilogue;
 }
 
+constexpr auto kGradient = ppx::EpilogueKind_gelu_tanh_gradient;
+const std::string kAddend =
+    "expects one vector of neighbours along out's for all (not in f64), and "
+    "one "
+    "matrix as out, without a batch, instead of what is there, got strides ";
+const std::string kGiven =
+    "expects what GELU is given as out lies, without a batch, by a multiple of "
+    "8 elements from column to column, at one of 16 bytes, got strides ";
+
+/// Of rows of eight, written or read.
+ppx::EpilogueT *addGelu(C &c) {
+  ppx::EpilogueT *epilogue = addEpilogue(c, 8, 1);
+  epilogue->kind = ppx::EpilogueKind_gelu_tanh;
+  epilogue->view->batch.clear();
+  return epilogue;
+}
+
+void addSums(C &c, ppx::EpilogueKind kind, uint64_t stride) {
+  ppx::EpilogueT *epilogue = addEpilogue(c, stride, stride);
+  epilogue->kind = kind;
+  epilogue->view->batch.clear();
+}
+
 // clang-format off
 const Row rows[] = {
   {"as it is", [](C &) {}, ""},
@@ -88,15 +111,45 @@ const Row rows[] = {
   {"integers", [](C &c) { c.element = c.out_element = i32; }, "expects f32, f64 or bf16, of which f32 may come, got i32 to i32"},
   // What is computed.
   {"scaled and added", [](C &c) { c.alpha = 0.5; c.accumulate = true; }, ""},
-  {"an activation", [](C &c) { addEpilogue(c, 0, 1)->kind = ppx::EpilogueKind_gelu_tanh; }, "expects no epilogue but one bias, got 1, first gelu_tanh"},
+  {"another activation", [](C &c) { addEpilogue(c, 0, 1)->kind = ppx::EpilogueKind_relu; }, "expects a bias, a residual or both, gelu_tanh behind one or none, its gradient or the sums of an operand beside a product, got relu"},
+  {"GELU", [](C &c) { addGelu(c)->view.reset(); }, ""},
+  {"GELU and what it is given", [](C &c) { setShape(c, 5, 8, 7); addGelu(c); }, ""},
+  {"GELU's gradient", [](C &c) { setShape(c, 5, 8, 7); addGelu(c)->kind = kGradient; }, ""},
+  {"GELU's gradient nowhere", [](C &c) { setShape(c, 5, 8, 7); addGelu(c)->kind = kGradient; c.epilogues[0]->view.reset(); }, "expects a bias, a residual or both, gelu_tanh behind one or none, its gradient or the sums of an operand beside a product, got gelu_tanh_gradient of no view"},
+  {"GELU of columns", [](C &c) { setShape(c, 8, 5, 7); setStrides(*c.out, 1, 8); setStrides(*addGelu(c)->view, 1, 16); }, ""},
+  {"GELU of a biased product", [](C &c) { setShape(c, 5, 8, 7); addEpilogue(c, 0, 1)->view->batch.clear(); addGelu(c); }, ""},
+  {"a bias behind GELU", [](C &c) { setShape(c, 5, 8, 7); addGelu(c); addEpilogue(c, 0, 1)->view->batch.clear(); }, "expects a bias, a residual or both, gelu_tanh behind one or none, its gradient or the sums of an operand beside a product, got gelu_tanh, add"},
+  {"GELU in f64", [](C &c) { addGelu(c)->view.reset(); c.element = c.out_element = f64; }, "expects no epilogue in f64, got gelu_tanh"},
+  {"GELU added up", [](C &c) { addGelu(c)->view.reset(); c.accumulate = true; }, "expects a result that is not added up behind an activation, got gelu_tanh"},
+  {"GELU given a batch", [](C &c) { c.n = 8; addGelu(c)->view->batch = {160, 40}; setStrides(*c.rhs, 8, 1); setStrides(*c.out, 8, 1); }, kGiven + "8 and 1, element 0"},
+  {"GELU given columns", [](C &c) { setShape(c, 8, 8, 7); setStrides(*addGelu(c)->view, 1, 8); }, kGiven + "1 and 8, element 0"},
+  {"GELU given six columns", [](C &c) { setShape(c, 5, 6, 7); setStrides(*addGelu(c)->view, 6, 1); }, kGiven + "6 and 1, element 0"},
+  {"GELU given at an odd place", [](C &c) { setShape(c, 5, 8, 7); addGelu(c)->view->offset = 2; }, kGiven + "8 and 1, element 2"},
+  {"GELU given in bf16", [](C &c) { setShape(c, 5, 8, 7); addGelu(c)->view->offset = 8; c.element = c.out_element = bf16; }, ""},
+  {"GELU given in bf16 at an odd place", [](C &c) { setShape(c, 5, 8, 7); addGelu(c)->view->offset = 4; c.element = c.out_element = bf16; }, kGiven + "8 and 1, element 4"},
+  {"sums of lhs", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_lhs, 1); }, ""},
+  {"sums of rhs, added up", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_rhs, 1); c.accumulate = true; }, ""},
+  {"sums of both", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_lhs, 1); addSums(c, ppx::EpilogueKind_sum_rhs, 1); }, "expects a bias, a residual or both, gelu_tanh behind one or none, its gradient or the sums of an operand beside a product, got sum_lhs, sum_rhs"},
+  {"sums of a batch", [](C &c) { addSums(c, ppx::EpilogueKind_sum_rhs, 1); }, "expects sums of one product beside each other, got a batch of 2 dimensions, stride 1"},
+  {"sums apart", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_rhs, 2); }, "expects sums of one product beside each other, got a batch of 0 dimensions, stride 2"},
+  {"sums beside a scaled product", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_rhs, 1); c.alpha = 0.5; }, "expects sums beside a product that is not scaled, got a factor of 0.500000"},
+  {"sums of another type", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_rhs, 1); c.element = bf16; }, "expects sums of out's type, got bf16 to f32"},
   {"a bias", [](C &c) { addEpilogue(c, 0, 1); }, ""},
   {"a bias of columns", [](C &c) { setStrides(*c.out, 1, 5); addEpilogue(c, 1, 0); }, ""},
-  {"two biases", [](C &c) { addEpilogue(c, 0, 1); addEpilogue(c, 0, 1); }, "expects no epilogue but one bias, got 2, first add"},
-  {"a bias in f64", [](C &c) { c.element = c.out_element = f64; addEpilogue(c, 0, 1); }, "expects no epilogue in f64, got add"},
-  {"a bias for each row", [](C &c) { addEpilogue(c, 1, 0); }, "expects a bias, one vector of neighbours along out's, for all, got strides 1 and 0"},
-  {"a residual", [](C &c) { addEpilogue(c, 6, 1); }, "expects a bias, one vector of neighbours along out's, for all, got strides 6 and 1"},
-  {"a bias for each item", [](C &c) { addEpilogue(c, 0, 1)->view->batch = {6, 0}; }, "expects a bias, one vector of neighbours along out's, for all, got strides 0 and 1"},
-  {"steps between biases", [](C &c) { addEpilogue(c, 0, 2); }, "expects a bias, one vector of neighbours along out's, for all, got strides 0 and 2"},
+  {"two biases", [](C &c) { addEpilogue(c, 0, 1); addEpilogue(c, 0, 1); }, kAddend + "0 and 1"},
+  {"three addends", [](C &c) { setShape(c, 5, 6, 7); for (int i = 0; i < 3; ++i) addEpilogue(c, 0, 1)->view->batch.clear(); }, "expects a bias, a residual or both, gelu_tanh behind one or none, its gradient or the sums of an operand beside a product, got add, add, add"},
+  {"a bias in f64", [](C &c) { c.element = c.out_element = f64; addEpilogue(c, 0, 1); }, kAddend + "0 and 1"},
+  {"a bias for each row", [](C &c) { addEpilogue(c, 1, 0); }, kAddend + "1 and 0"},
+  {"a bias for each item", [](C &c) { addEpilogue(c, 0, 1)->view->batch = {6, 0}; }, kAddend + "0 and 1"},
+  {"steps between biases", [](C &c) { addEpilogue(c, 0, 2); }, kAddend + "0 and 2"},
+  {"a residual", [](C &c) { setShape(c, 5, 6, 7); addEpilogue(c, 6, 1)->view->batch.clear(); }, ""},
+  {"a residual in f64", [](C &c) { setShape(c, 5, 6, 7); c.element = c.out_element = f64; addEpilogue(c, 9, 1)->view->batch.clear(); }, ""},
+  {"a residual and a bias", [](C &c) { setShape(c, 5, 6, 7); addEpilogue(c, 9, 1)->view->batch.clear(); addEpilogue(c, 0, 1)->view->batch.clear(); }, ""},
+  {"a residual and a bias in f64", [](C &c) { setShape(c, 5, 6, 7); c.element = c.out_element = f64; addEpilogue(c, 9, 1)->view->batch.clear(); addEpilogue(c, 0, 1)->view->batch.clear(); }, "expects no epilogue in f64, got add, add"},
+  {"two residuals", [](C &c) { setShape(c, 5, 6, 7); addEpilogue(c, 6, 1)->view->batch.clear(); addEpilogue(c, 6, 1)->view->batch.clear(); }, kAddend + "6 and 1"},
+  {"a residual of columns", [](C &c) { setShape(c, 5, 6, 7); addEpilogue(c, 1, 5)->view->batch.clear(); }, kAddend + "1 and 5"},
+  {"a residual of a batch", [](C &c) { addEpilogue(c, 6, 1)->view->batch = {120, 30}; }, kAddend + "6 and 1"},
+  {"a residual that is added up", [](C &c) { setShape(c, 5, 6, 7); c.accumulate = true; addEpilogue(c, 6, 1)->view->batch.clear(); }, kAddend + "6 and 1"},
   // Extents.
   {"no rows", [](C &c) { c.m = 0; }, "expects extents of 1 to 2147483647, got m of 0"},
   {"no columns", [](C &c) { c.n = 0; }, "expects extents of 1 to 2147483647, got n of 0"},
@@ -211,7 +264,7 @@ TEST(GpuContractions, RefusesWithAReason) {
       row.change(contraction);
       const Status status = findTarget(name)->verify(contraction);
       EXPECT_EQ(status.message(), row.reason) << row.name;
-      if (*row.reason) {
+      if (!row.reason.empty()) {
         EXPECT_EQ(status.code(), ExitCode::badArtifact) << row.name;
       }
     }

@@ -1,9 +1,10 @@
-//===- StructureViewsTest.cpp - views of loops and windows are checked ----===//
+//===- StructureViewsTest.cpp - views of loops, windows, second results ---===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // A contraction's view says which elements a library will read; one that could
-// lead out of its parameter is refused. StructureTest.cpp has the plain views.
+// lead out of its parameter is refused. So is what it writes beside its result.
+// StructureTest.cpp has the plain views.
 //
 //===----------------------------------------------------------------------===//
 #include "Pipelines.h"
@@ -106,6 +107,76 @@ TEST(StructureViews, WhatCouldLeadOutsideIsRefused) {
   EXPECT_EQ(findingAfter([](auto &c) { addWindow(*c.lhs, 4, 1); }),
             "kernel 'linear' expects lhs of loops that move along its "
             "windows, got none");
+}
+
+/// The same where the contraction has another result, what `epilogue` writes:
+/// 16 bytes.
+template <typename Change> std::string findingWith(Change change) {
+  ppx::ArtifactT artifact = soundArtifact();
+  ppx::KernelT &kernel = *artifact.kernels.back();
+  kernel.parameters.push_back(std::make_unique<ppx::KernelParameterT>());
+  kernel.parameters.back()->bytes = 16;
+  kernel.parameters.back()->access = ppx::Access_write;
+  ppx::ContractionT &body = *kernel.body.AsContraction();
+  body.epilogues.push_back(std::make_unique<ppx::EpilogueT>());
+  ppx::EpilogueT &epilogue = *body.epilogues.back();
+  epilogue.kind = ppx::EpilogueKind_sum_lhs;
+  epilogue.parameter = 3;
+  epilogue.view = std::make_unique<ppx::MatrixViewT>();
+  epilogue.view->row_stride = 1;
+  change(kernel, body, epilogue);
+  const CheckResult result = checkStructure(artifact);
+  return result.ok() ? "" : result.findings.front().message;
+}
+
+TEST(StructureViews, WhatAnEpilogueWritesHasAParameterOfItsOwn) {
+  EXPECT_EQ(findingWith([](auto &, auto &, auto &) {}), "");
+  EXPECT_EQ(findingWith(
+                [](auto &, auto &, auto &epilogue) { epilogue.parameter = 2; }),
+            "kernel 'linear' expects what an epilogue writes in parameter 3, "
+            "got parameter 2");
+  EXPECT_EQ(findingWith([](auto &kernel, auto &, auto &) {
+              kernel.parameters.pop_back();
+            }),
+            "kernel 'linear' expects what an epilogue writes in one of 3 "
+            "parameters, got parameter 3");
+  EXPECT_EQ(findingWith([](auto &kernel, auto &, auto &) {
+              kernel.parameters.back()->access = ppx::Access_read;
+            }),
+            "kernel 'linear' expects to write what an epilogue writes, got "
+            "access read");
+  EXPECT_EQ(findingWith([](auto &, auto &, auto &epilogue) {
+              epilogue.view->row_stride = 0;
+            }),
+            "kernel 'linear' expects a place for each element of what an "
+            "epilogue writes, got stride 0 over 1 elements");
+  EXPECT_EQ(findingWith([](auto &, auto &, auto &epilogue) {
+              epilogue.view->row_stride = 2;
+            }),
+            "kernel 'linear' expects what an epilogue writes within the 16 "
+            "bytes of parameter 3, got element 6 of f32");
+  EXPECT_EQ(findingWith([](auto &, auto &body, auto &epilogue) {
+              body.batch = {1};
+              for (auto *view : {body.lhs.get(), body.rhs.get(), body.out.get(),
+                                 epilogue.view.get()})
+                view->batch = {0};
+            }),
+            "kernel 'linear' expects sums of one product, got a batch of 1 "
+            "dimensions");
+  // GELU writes what it is given, if it has a view: all of it, here two
+  // columns.
+  EXPECT_EQ(findingWith([](auto &kernel, auto &, auto &epilogue) {
+              epilogue.kind = ppx::EpilogueKind_gelu_tanh;
+              epilogue.view->row_stride = 2;
+              epilogue.view->column_stride = 1;
+              kernel.parameters.back()->bytes = 32;
+            }),
+            "");
+  EXPECT_EQ(findingWith([](auto &, auto &, auto &epilogue) {
+              epilogue.kind = ppx::EpilogueKind_gelu_tanh_gradient;
+              epilogue.view.reset();
+            }),
+            "kernel 'linear' expects a view of an epilogue, got none");
 }
 
 } // namespace

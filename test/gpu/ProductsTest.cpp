@@ -21,6 +21,8 @@
 #include "pprt/World.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
 #include <set>
@@ -68,7 +70,8 @@ protected:
     control->reset("");
   }
 
-  /// Prepares and launches; the bytes of out, or the failure.
+  /// Prepares and launches; the bytes of out, or the failure. Leaves those of
+  /// other results in `others`.
   Expected<Bytes> run(Sample sample, int launches = 1,
                       const int32_t *gate = nullptr) {
     ppx::ContractionT &contraction = sample.contraction;
@@ -76,7 +79,8 @@ protected:
     contraction.workspace_bytes =
         std::min(contraction.workspace_bytes, workspaceBytes);
     sample.parameters.emplace_back(contraction.workspace_bytes);
-    const uint32_t out = contraction.out_parameter;
+    const uint32_t out = contraction.out_parameter,
+                   end = workspaceParameter(contraction);
     ppx::KernelT kernel;
     kernel.name = "product_1";
     kernel.body.Set(std::move(contraction));
@@ -86,12 +90,12 @@ protected:
 
     // As slots of an arena: the gate, the parameters, and nothing behind them.
     std::vector<uint64_t> places;
-    uint64_t end = sizeof(*gate);
+    uint64_t bytes = sizeof(*gate);
     for (const Bytes &parameter : sample.parameters) {
-      places.push_back((end + 63) / 64 * 64);
-      end = places.back() + parameter.size();
+      places.push_back((bytes + 63) / 64 * 64);
+      bytes = places.back() + parameter.size();
     }
-    const auto memory = device->allocate(end);
+    const auto memory = device->allocate(bytes);
     auto stream = WaitingStream::make(*device, *memory, heap);
     if (!stream)
       return stream.status();
@@ -99,7 +103,7 @@ protected:
     binding.kernel = prepared->get();
     for (size_t i = 0; i < places.size(); ++i) {
       binding.arguments.push_back(memory->address() + places[i]);
-      if (i <= out)
+      if (i < end)
         write(**stream, binding.arguments[i], sample.parameters[i].data(),
               sample.parameters[i].size());
     }
@@ -111,6 +115,9 @@ protected:
     for (int i = 0; i < launches; ++i)
       if (Status status = (*stream)->launch(*launch); !status.ok())
         return status;
+    others.clear();
+    for (uint32_t i = out + 1; i < end; ++i)
+      others.push_back(read(binding.arguments[i], sample.parameters[i].size()));
     return read(binding.arguments[out], sample.parameters[out].size());
   }
   void write(Stream &stream, std::byte *to, const void *from, uint64_t bytes) {
@@ -132,10 +139,13 @@ protected:
     Sample copy = sample;
     const Expected<Bytes> got = run(std::move(copy));
     // Sums of a GPU may go through all steps in one row.
-    if (got.ok())
-      EXPECT_EQ(sample.compare(*got, 4), "");
-    else
+    if (!got.ok()) {
       ADD_FAILURE() << got.status().message();
+      return;
+    }
+    EXPECT_EQ(sample.compare(*got, 4), "");
+    for (uint32_t i = 1; i < sample.numResults(); ++i)
+      EXPECT_EQ(sample.compare(others[i - 1], 4, i), "");
   }
   /// Whether the target takes it: then it is right.
   bool check(const Case &c) {
@@ -150,6 +160,7 @@ protected:
   const standin::Control *control = nullptr;
   /// Less than what is planned, for all of it is written over each time.
   uint64_t workspaceBytes = 1 << 16;
+  std::vector<Bytes> others;
   AllocationCounter heap;
   std::unique_ptr<Device> device;
 };
@@ -220,6 +231,118 @@ TEST_F(Products, AddsABias) {
         EXPECT_EQ(check(c), isTaken);
         EXPECT_EQ(control->count("cublasLtMatmul") - before, uint64_t(isTaken));
       }
+}
+
+TEST_F(Products, AddsAResidual) {
+  constexpr auto add = ppx::EpilogueKind_add;
+  for (const ppx::ElementType element : {f32, bf16, f64})
+    for (const bool accumulate : {false, true})
+      for (const Layout out : {Layout::rows, Layout::columns})
+        for (const Layout residual :
+             {Layout::rows, Layout::columns, Layout::gaps}) {
+          Case c = {{}, 67, 80, 70, Layout::rows, Layout::rows, out};
+          c.element = c.outElement = element;
+          c.alpha = 0.125;
+          c.accumulate = accumulate;
+          c.epilogues = {{add, residual}};
+          const bool isTaken = !accumulate && (residual == Layout::columns) ==
+                                                  (out == Layout::columns);
+          EXPECT_EQ(check(c), isTaken);
+          if (out != Layout::rows)
+            continue;
+          for (const int place : {0, 1}) {
+            c.epilogues = {{add, residual}};
+            c.epilogues.insert(c.epilogues.begin() + place,
+                               {add, Layout::broadcastRow});
+            EXPECT_EQ(check(c), isTaken && element != f64);
+          }
+        }
+}
+
+TEST_F(Products, AppliesGeluAndItsGradient) {
+  constexpr auto gelu = ppx::EpilogueKind_gelu_tanh,
+                 gradient = ppx::EpilogueKind_gelu_tanh_gradient;
+  for (const ppx::ElementType element : {f32, bf16, f64})
+    for (const Layout out : {Layout::rows, Layout::columns})
+      for (const bool accumulate : {false, true})
+        for (const bool keepsGiven : {false, true})
+          for (const auto &kinds : {std::vector{gelu}, {gradient}}) {
+            Case c = {{}, 72, 80, 70, Layout::rows, Layout::rows, out};
+            c.element = c.outElement = element;
+            c.alpha = 0.125;
+            c.accumulate = accumulate;
+            c.keepsGiven = keepsGiven;
+            for (const ppx::EpilogueKind kind : kinds)
+              c.epilogues.emplace_back(kind, out);
+            const uint64_t before = control->count("cublasLtMatmul");
+            const bool isTaken = element != f64 && !accumulate;
+            EXPECT_EQ(check(c), isTaken);
+            EXPECT_EQ(control->count("cublasLtMatmul") - before,
+                      uint64_t(isTaken));
+            // In another order than out's, or by no multiple of 8.
+            if (kinds.front() == gelu && !keepsGiven)
+              continue;
+            c.epilogues.front().second =
+                out == Layout::rows ? Layout::columns : Layout::rows;
+            EXPECT_FALSE(check(c));
+            c.epilogues.front().second = out;
+            (out == Layout::rows ? c.n : c.m) -= 1;
+            EXPECT_FALSE(check(c));
+          }
+  // With a bias in front, which lies as rows do.
+  for (const bool keepsGiven : {false, true}) {
+    Case c = {{}, 72, 80, 70};
+    c.epilogues = {{ppx::EpilogueKind_add, Layout::broadcastRow},
+                   {gelu, Layout::rows}};
+    c.keepsGiven = keepsGiven;
+    EXPECT_TRUE(check(c));
+    std::swap(c.epilogues[0], c.epilogues[1]);
+    EXPECT_FALSE(check(c));
+  }
+}
+
+TEST_F(Products, AddsUpAnOperand) {
+  for (const ppx::ElementType element : {f32, bf16, f64})
+    for (const auto kind :
+         {ppx::EpilogueKind_sum_lhs, ppx::EpilogueKind_sum_rhs})
+      for (const Layout out : {Layout::rows, Layout::columns})
+        for (const Layout factor : {Layout::rows, Layout::columns})
+          for (const bool accumulate : {false, true}) {
+            Case c = {{}, 19, 37, 111, factor, factor, out};
+            c.element = c.outElement = element;
+            c.accumulate = accumulate;
+            c.epilogues = {{kind, Layout::rows}};
+            EXPECT_EQ(check(c), element != f64);
+            c.batch = {2};
+            EXPECT_FALSE(check(c));
+          }
+  Case wide = {{}, 19, 37, 111};
+  wide.element = bf16;
+  wide.epilogues = {{ppx::EpilogueKind_sum_lhs, Layout::rows}};
+  EXPECT_FALSE(check(wide)) << "sums in bf16 would be f32";
+}
+
+TEST_F(Products, RoundsFactorsToTf32OnlyWhereTheArtifactSaysSo) {
+  const auto product = [&](ppx::ElementType element, bool tf32) {
+    Case c = {{}, 19, 37, 1};
+    c.element = c.outElement = element;
+    Sample sample(c);
+    sample.contraction.tf32 = tf32;
+    const Expected<Bytes> got = run(std::move(sample));
+    EXPECT_TRUE(got.ok()) << got.status().message();
+    return got.ok() ? *got : Bytes();
+  };
+  for (const ppx::ElementType element : {f64, bf16})
+    EXPECT_EQ(product(element, true), product(element, false));
+  const Bytes exact = product(f32, false), rounded = product(f32, true);
+  EXPECT_NE(exact, rounded);
+  for (size_t i = 0; i < std::min(exact.size(), rounded.size()); i += 4) {
+    float wanted, got;
+    std::memcpy(&wanted, exact.data() + i, 4);
+    std::memcpy(&got, rounded.data() + i, 4);
+    // Half of the last of 10 bits, for each of two factors.
+    ASSERT_NEAR(got, wanted, std::abs(wanted) * 0x1.01p-10);
+  }
 }
 
 TEST_F(Products, CallsOnceForEachBatchThatHasNoStride) {

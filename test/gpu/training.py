@@ -29,6 +29,10 @@ FAMILIES = ["mlp --layers=2 --hidden=8 --input=4 --batch=4",
 # Of all kinds of meetings, of a model with four heads.
 STRATEGIES = ["dp=2", "tp=2 sequence=true", "pp=2 microbatches=2", "dp=2 zero=3 clip=1.0",
               "dp=2 tp=2 pp=2 microbatches=2"]
+# GELU and biases are within a stage, and across ranks; their gradients are added up.
+EPILOGUES = [("f32", "optimizer=adamw"), ("bf16", "optimizer=adamw"),
+             ("f32", "dp=2 tp=2 pp=2 microbatches=2 optimizer=momentum lr=0.1"),
+             ("bf16", "microbatches=4 optimizer=sgd lr=0.1")]
 FEW = ["--steps=4", "--data=random", "--parallelize=optimizer=momentum lr=0.1"]
 
 
@@ -84,14 +88,14 @@ class Runs:
                              "--verify")
             self.expect(f"{family} --verify", done.returncode == 0, done)
 
-    def check_biases(self):
-        """Which cublasLt adds in f32 and bf16, not in f64."""
-        for element in "f32", "bf16":
+    def check_epilogues(self):
+        """What cublasLt does beside products in f32 and bf16, not in f64."""
+        for element, plan in EPILOGUES:
             name = f"{element}.mlir"
             self.call("pp-model", *FAMILIES[1].split(), f"--dtype={element}", "-o", name)
-            done = self.call("pp-run", name, "--device=cuda", "--steps=1", "--data=random",
-                             "--verify")
-            self.expect(f"{element} --verify", done.returncode == 0, done)
+            done = self.call("pp-run", name, "--device=cuda", "--steps=2", "--data=random",
+                             "--verify", f"--parallelize={plan}")
+            self.expect(f"{element} {plan} --verify", done.returncode == 0, done)
 
     def check_training(self, path):
         model = pathlib.Path(path).name
@@ -196,7 +200,7 @@ def main():
         runs = Runs(pathlib.Path(folder), pathlib.Path(arguments["bin"]).resolve(),
                     pathlib.Path(arguments["stand-ins"]).resolve())
         runs.check_families()
-        runs.check_biases()
+        runs.check_epilogues()
         for model in MODELS / "table.mlir", pathlib.Path("gpt.mlir"):
             runs.check_training(str(model))
         runs.check_shared("gpt.mlir")

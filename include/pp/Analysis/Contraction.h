@@ -4,8 +4,8 @@
 //
 // A contraction kernel is a dot_general or a convolution, the views it reads
 // its operands through and the view it is written through, a constant factor,
-// and added biases or residuals. This analysis reads one as the record the
-// runtime runs.
+// added biases or residuals, an activation or its gradient, and sums of an
+// operand. This analysis reads one as the record the runtime runs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_CONTRACTION_H
@@ -21,14 +21,19 @@ bool isContraction(mlir::Operation *op);
 
 /// The contraction that `kernel` computes; failure, without a message, if no
 /// record says it. Whether it can be run is the target's to say. The kernel's
-/// arguments are lhs, rhs and what its epilogues add, in order; its result is
-/// the contraction's. The scratchpad's size stays 0: it depends on the number
-/// of threads.
+/// arguments are lhs, rhs and what its epilogues read, in order; its first
+/// result is the contraction's, the others are what an activation is given, and
+/// sums. The scratchpad's size stays 0: it depends on the number of threads.
 mlir::FailureOr<pprt::ppx::ContractionT>
 matchContraction(mlir::func::FuncOp kernel);
 
 /// The constant by which `op` multiplies its operand `value`, if it does.
 std::optional<double> getConstantFactor(mlir::Operation *op, mlir::Value value);
+
+/// Whether `op` adds up operand `index` (0 lhs, 1 rhs) of a product over all
+/// that the product contracts and nothing else.
+bool isSumOfOperand(mlir::Operation *op, mlir::Operation *product,
+                    unsigned index);
 
 /// Whether `op`, which reads `value`, is of a kind that a contraction does to
 /// its result `value` in passing. The target has the last word.

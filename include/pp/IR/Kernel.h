@@ -41,7 +41,8 @@ std::optional<KernelKind> getKernelKind(mlir::func::FuncOp function);
 /// The operand that result `index` overwrites, or -1.
 int64_t getInplaceOperand(mlir::func::FuncOp kernel, unsigned index);
 
-/// Parameters in order. With `accumulate`, results are added to what they hold.
+/// Parameters in order. With `accumulate`, the first result is added to what
+/// its slot holds.
 llvm::SmallVector<RunParameter> getRunParameters(mlir::func::FuncOp kernel,
                                                  bool accumulate = false);
 

@@ -5,9 +5,11 @@
 // In: a block of graph ops. Out: its float dots and convolutions, products for
 // short, as launches. A contraction takes along the views its operands are read
 // through, and what is done to its result as long as nothing else reads it: a
-// constant factor, views, added biases and residuals. It tries to take
-// everything, then less, until the target takes the kernel; a product whose
-// operands, or windows of a result, lie too unevenly gets them transposed
+// constant factor, views, added biases and residuals, an activation, whose
+// operand may be read and is a second result then. It also takes the sum of an
+// operand over what is contracted, as that for a bias's gradient. It tries to
+// take everything, then less, until the target takes the kernel; a product
+// whose operands, or windows of a result, lie too unevenly gets them transposed
 // first.
 //
 //===----------------------------------------------------------------------===//
@@ -15,6 +17,7 @@
 #include "MicroBatchSums.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
+#include "pp/Analysis/Activation.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
 
@@ -25,7 +28,18 @@ namespace {
 
 /// What a contraction takes along.
 struct Absorption {
-  size_t lhsViews, rhsViews, resultOps;
+  size_t lhsViews, rhsViews, resultSteps;
+  bool withSum;
+};
+
+/// One thing that is done to a result: the last op makes what the next step is
+/// done to.
+struct ResultStep {
+  SmallVector<Operation *> ops;
+  /// Whether the value that it is done to may be a result, too.
+  bool mayKeepOperand = false;
+
+  Value result() const { return ops.back()->getResult(0); }
 };
 
 class ContractionFormer {
@@ -38,12 +52,16 @@ public:
   void run();
 
 private:
-  void collect();
+  void collect(bool withActivations);
   bool tryAll();
+  bool tryCollected(size_t fewest);
   bool tryToForm(Absorption absorption);
   Value cloneViews(ArrayRef<Operation *> views, Block *body, IRMapping mapping);
-  void cloneResultOps(ArrayRef<Operation *> ops, Block *body, Value value);
-  void replace(func::FuncOp kernel, size_t numResultOps);
+  void cloneResultOps(ArrayRef<ResultStep> steps, Block *body,
+                      IRMapping &mapping);
+  bool findOutputs(ArrayRef<ResultStep> steps, bool withSum);
+  Operation *findPlace();
+  void replace(func::FuncOp kernel, Operation *place);
   Value transposed(Value value, ArrayRef<int64_t> order);
   void straighten(DotGeneralOp dot);
   void straighten(ConvolutionOp convolution);
@@ -54,9 +72,13 @@ private:
   unsigned threads;
   OpBuilder builder;
   SmallVector<Operation *> lhsViews, rhsViews; ///< from the product back
-  SmallVector<Operation *> resultOps;          ///< from the product on
-  SmallVector<Value> inputs;                   ///< of the kernel that is tried
-  Value output;                                ///< what it takes the place of
+  SmallVector<ResultStep> resultSteps;         ///< from the product on
+  Operation *sum = nullptr;                    ///< of an operand
+  // Of the kernel that is tried:
+  SmallVector<Value> inputs;
+  SmallVector<Value> outputs; ///< what it takes the place of, the product first
+  llvm::SetVector<Operation *>
+      replaced; ///< that nothing needs then, last first
 };
 
 /// The view ops that `value` comes through, the last first.
@@ -68,18 +90,27 @@ SmallVector<Operation *> viewsBehind(Value value) {
   return views;
 }
 
-void ContractionFormer::collect() {
+void ContractionFormer::collect(bool withActivations) {
   lhsViews = viewsBehind(product->getOperand(0));
   rhsViews = viewsBehind(product->getOperand(1));
-  resultOps.clear();
+  resultSteps.clear();
   Value value = product->getResult(0);
-  while (value.hasOneUse()) {
-    Operation *op = *value.user_begin();
-    if (!isTakenAlong(op, value))
+  while (true) {
+    if (auto activation =
+            withActivations ? matchActivation(value) : std::nullopt)
+      resultSteps.push_back({activation->ops, !activation->input});
+    else if (value.hasOneUse() && isTakenAlong(*value.user_begin(), value))
+      resultSteps.push_back({{*value.user_begin()}});
+    else
       break;
-    resultOps.push_back(op);
-    value = op->getResult(0);
+    value = resultSteps.back().result();
   }
+  sum = nullptr;
+  for (unsigned index : {0, 1})
+    for (Operation *user : product->getOperand(index).getUsers())
+      if (user->getBlock() == product->getBlock() &&
+          isSumOfOperand(user, product, index))
+        sum = user;
 }
 
 /// Clones views, given from the last back, onto a new argument of `body`.
@@ -96,20 +127,17 @@ Value ContractionFormer::cloneViews(ArrayRef<Operation *> views, Block *body,
   return value;
 }
 
-/// Clones what is done to the product; addends become arguments, constants
-/// are cloned.
-void ContractionFormer::cloneResultOps(ArrayRef<Operation *> ops, Block *body,
-                                       Value value) {
-  IRMapping mapping;
-  Value inner = product->getResult(0);
-  mapping.map(inner, value);
+/// Clones what is done to the product; what is read besides becomes arguments,
+/// constants are cloned.
+void ContractionFormer::cloneResultOps(ArrayRef<ResultStep> steps, Block *body,
+                                       IRMapping &mapping) {
   auto argumentFor = [&](Value addend) -> Value {
     inputs.push_back(addend);
     return body->addArgument(addend.getType(), addend.getLoc());
   };
-  for (Operation *op : ops) {
+  auto cloneOp = [&](Operation *op) {
     for (Value operand : op->getOperands()) {
-      if (operand == inner)
+      if (mapping.contains(operand))
         continue;
       SmallVector<Operation *> views = viewsBehind(operand);
       Value base = views.empty() ? operand : views.back()->getOperand(0);
@@ -124,10 +152,69 @@ void ContractionFormer::cloneResultOps(ArrayRef<Operation *> ops, Block *body,
     }
     Operation *clone = builder.clone(*op, mapping);
     clone->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
-    inner = op->getResult(0);
+  };
+  for (const ResultStep &step : steps)
+    llvm::for_each(step.ops, cloneOp);
+}
+
+/// Finds what the kernel hands out and what nothing needs besides; false if
+/// something is needed that it does not hand out.
+bool ContractionFormer::findOutputs(ArrayRef<ResultStep> steps, bool withSum) {
+  outputs.assign(
+      {steps.empty() ? product->getResult(0) : steps.back().result()});
+  replaced.clear();
+  auto isNeeded = [&](Value value) {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      return !replaced.contains(user);
+    });
+  };
+  // Whether the value is handed out, or nobody's business any more.
+  auto settle = [&](Value value, bool mayBeOutput) {
+    if (value != outputs.front() && isNeeded(value)) {
+      if (!mayBeOutput)
+        return false;
+      outputs.push_back(value);
+    }
+    replaced.insert(value.getDefiningOp());
+    return true;
+  };
+  bool mayBeOutput = false;
+  for (const ResultStep &step : llvm::reverse(steps)) {
+    if (!settle(step.result(), mayBeOutput))
+      return false;
+    // Others that read parts of an activation compute them from its operand.
+    for (Operation *op : llvm::reverse(ArrayRef(step.ops).drop_back()))
+      if (!isNeeded(op->getResult(0)))
+        replaced.insert(op);
+    mayBeOutput = step.mayKeepOperand;
   }
-  output = inner;
-  func::ReturnOp::create(builder, product->getLoc(), mapping.lookup(inner));
+  if (!settle(product->getResult(0), mayBeOutput))
+    return false;
+  if (withSum) {
+    outputs.push_back(sum->getResult(0));
+    replaced.insert(sum);
+  }
+  return true;
+}
+
+/// The op that the launch is put before: what it reads is there, and what needs
+/// its results comes later. Null if there is no such place.
+Operation *ContractionFormer::findPlace() {
+  Operation *place = outputs.front().getDefiningOp();
+  Block *block = place->getBlock();
+  for (Value output : outputs)
+    for (Operation *user : output.getUsers()) {
+      Operation *ancestor = block->findAncestorOpInBlock(*user);
+      if (!replaced.contains(user) && ancestor->isBeforeInBlock(place))
+        place = ancestor;
+    }
+  for (Value input : inputs) {
+    Operation *producer = input.getDefiningOp();
+    if (producer && producer->getBlock() == block &&
+        !producer->isBeforeInBlock(place))
+      return nullptr;
+  }
+  return place;
 }
 
 /// Whether a later micro-batch may add to what an earlier one left of `value`.
@@ -143,6 +230,9 @@ static bool mayBeAddedTo(Value value) {
 }
 
 bool ContractionFormer::tryToForm(Absorption absorption) {
+  auto steps = ArrayRef(resultSteps).take_front(absorption.resultSteps);
+  if (!findOutputs(steps, absorption.withSum))
+    return false;
   OpBuilder::InsertionGuard guard(builder);
   MLIRContext *context = product->getContext();
   inputs.clear();
@@ -167,51 +257,79 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
   Operation *clone = builder.clone(*product);
   clone->setOperands({lhs, rhs});
   clone->setDiscardableAttrs(DictionaryAttr::get(context));
-  cloneResultOps(ArrayRef(resultOps).take_front(absorption.resultOps), body,
-                 clone->getResult(0));
-  kernel.setFunctionType(
-      FunctionType::get(context, body->getArgumentTypes(), output.getType()));
+  IRMapping mapping;
+  mapping.map(product->getResult(0), clone->getResult(0));
+  cloneResultOps(steps, body, mapping);
+  SmallVector<Value> results;
+  for (Value output : ArrayRef(outputs).drop_back(absorption.withSum))
+    results.push_back(mapping.lookup(output));
+  if (absorption.withSum) {
+    Operation *added = builder.clone(*sum);
+    added->setOperand(0,
+                      sum->getOperand(0) == product->getOperand(0) ? lhs : rhs);
+    added->setDiscardableAttrs(DictionaryAttr::get(context));
+    results.push_back(added->getResult(0));
+  }
+  func::ReturnOp::create(builder, product->getLoc(), results);
+  kernel.setFunctionType(FunctionType::get(context, body->getArgumentTypes(),
+                                           ValueRange(results).getTypes()));
 
+  Operation *place = findPlace();
   auto contraction = matchContraction(kernel);
-  if (failed(contraction) || !target.verify(*contraction).ok()) {
+  if (!place || failed(contraction) || !target.verify(*contraction).ok()) {
     kernel->erase();
     return false;
   }
   target.plan(*contraction, threads);
   uint64_t bytes = contraction->workspace_bytes;
-  if (mayBeAddedTo(output)) {
+  if (mayBeAddedTo(outputs.front())) {
     contraction->accumulate = true;
+    if (!target.verify(*contraction).ok()) {
+      kernel->erase();
+      return false;
+    }
     target.plan(*contraction, threads);
     bytes = std::max(bytes, contraction->workspace_bytes);
   }
   if (bytes)
     kernel->setAttr(attrs::kWorkspace, builder.getI64IntegerAttr(bytes));
-  replace(table.insert(kernel), absorption.resultOps);
+  replace(table.insert(kernel), place);
   return true;
 }
 
-/// Puts the launch where the last absorbed op is: all it reads is there.
-void ContractionFormer::replace(func::FuncOp kernel, size_t numResultOps) {
-  builder.setInsertionPoint(output.getDefiningOp());
+void ContractionFormer::replace(func::FuncOp kernel, Operation *place) {
+  builder.setInsertionPoint(place);
   auto launch =
-      LaunchOp::create(builder, product->getLoc(), output.getType(),
+      LaunchOp::create(builder, product->getLoc(), kernel.getResultTypes(),
                        FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs);
   setKind(launch, getKind(product));
-  output.replaceAllUsesWith(launch.getResult(0));
-  for (Operation *op :
-       llvm::reverse(ArrayRef(resultOps).take_front(numResultOps)))
+  for (auto [output, result] : llvm::zip_equal(outputs, launch.getResults()))
+    output.replaceAllUsesWith(result);
+  for (Operation *op : replaced)
     op->erase();
-  product->erase();
+}
+
+/// Takes as many steps of the result as it can, no fewer than `fewest`.
+bool ContractionFormer::tryCollected(size_t fewest) {
+  for (size_t result = resultSteps.size() + 1; result-- > fewest;)
+    for (size_t lhs = lhsViews.size() + 1; lhs-- > 0;)
+      for (size_t rhs = rhsViews.size() + 1; rhs-- > 0;)
+        for (const bool withSum : {true, false})
+          if ((sum || !withSum) && tryToForm({lhs, rhs, result, withSum}))
+            return true;
+  return false;
 }
 
 bool ContractionFormer::tryAll() {
-  collect();
-  for (size_t result = resultOps.size() + 1; result-- > 0;)
-    for (size_t lhs = lhsViews.size() + 1; lhs-- > 0;)
-      for (size_t rhs = rhsViews.size() + 1; rhs-- > 0;)
-        if (tryToForm({lhs, rhs, result}))
-          return true;
-  return false;
+  collect(/*withActivations=*/true);
+  auto isActivation = [](const ResultStep &s) { return s.ops.size() > 1; };
+  if (const auto *first = llvm::find_if(resultSteps, isActivation);
+      first != resultSteps.end() &&
+      tryCollected(first - resultSteps.begin() + 1))
+    return true;
+  // It may take some of an activation's ops along.
+  collect(/*withActivations=*/false);
+  return tryCollected(0);
 }
 
 Value ContractionFormer::transposed(Value value, ArrayRef<int64_t> order) {

@@ -255,7 +255,7 @@ LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
 }
 
 /// The first contribution to a sum is written into its slot; a contraction adds
-/// those that follow.
+/// those that follow of its first result.
 void StageLowering::chooseDestinations(FragmentOp fragment) {
   destination.clear();
   auto yield = cast<YieldOp>(fragment.getBody().front().getTerminator());
@@ -270,7 +270,8 @@ void StageLowering::chooseDestinations(FragmentOp fragment) {
         getInplaceOperand(kernel, cast<OpResult>(value).getResultNumber()) >= 0)
       continue;
     bool adds = sums.isStarted(result);
-    if (!adds || getKernelKind(kernel) == KernelKind::Contraction)
+    if (!adds || (getKernelKind(kernel) == KernelKind::Contraction &&
+                  cast<OpResult>(value).getResultNumber() == 0))
       destination[value] = {sums.getSlot(result), adds};
   }
 }

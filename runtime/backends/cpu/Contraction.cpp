@@ -183,8 +183,7 @@ BlockedContraction<T>::BlockedContraction(const ppx::ContractionT &c,
       out(c.out_parameter, c.out_element, *c.out),
       workspace(c.out_parameter + 1) {
   for (const std::unique_ptr<ppx::EpilogueT> &epilogue : c.epilogues) {
-    const bool reads = epilogue->kind == ppx::EpilogueKind_add ||
-                       epilogue->kind == ppx::EpilogueKind_multiply;
+    const bool reads = readsMore(*epilogue);
     epilogues.push_back(
         {epilogue->kind, reads,
          reads ? Operand(epilogue->parameter, c.out_element, *epilogue->view)
@@ -372,6 +371,13 @@ Status cpu::verifyContraction(const ppx::ContractionT &contraction) {
       return Status(ExitCode::badArtifact,
                     std::string("contraction expects f32, f64 or bf16, got ") +
                         ppx::EnumNameElementType(element));
+  for (const std::unique_ptr<ppx::EpilogueT> &epilogue : contraction.epilogues)
+    if (writesMore(*epilogue) ||
+        epilogue->kind == ppx::EpilogueKind_gelu_tanh_gradient)
+      return Status(ExitCode::badArtifact,
+                    std::string("contraction expects one result, and none of a "
+                                "gradient's epilogues, on processors, got ") +
+                        ppx::EnumNameEpilogueKind(epilogue->kind));
   return {};
 }
 

@@ -310,6 +310,10 @@ PPRT_INLINE void finishAny(ppx::EpilogueKind kind, const StridedMatrix &operand,
     return map(block, [](T x) PPRT_LAMBDA { return hyperbolicTangent(x); });
   case ppx::EpilogueKind_relu:
     return map(block, [](T x) PPRT_LAMBDA { return x < T(0) ? T(0) : x; });
+  case ppx::EpilogueKind_gelu_tanh_gradient:
+  case ppx::EpilogueKind_sum_lhs:
+  case ppx::EpilogueKind_sum_rhs:
+    return; // refused by verifyContraction()
   }
 }
 

@@ -7,7 +7,6 @@
 #include "Contraction.h"
 #include "pprt/Processor.h"
 
-
 using namespace pprt;
 
 namespace {
@@ -21,9 +20,15 @@ public:
   const std::string &name() const override { return label; }
   const std::string &processor() const override { return level; }
   Status verify(const ppx::ContractionT &contraction) const override {
+    // Loops compute what follows an activation in the same go.
+    for (const auto &epilogue : contraction.epilogues)
+      if (epilogue->kind == ppx::EpilogueKind_gelu_tanh)
+        return Status(ExitCode::badArtifact,
+                      "expects activations in loops, got gelu_tanh");
     return cpu::verifyContraction(contraction);
   }
   void plan(ppx::ContractionT &contraction, unsigned threads) const override {
+    contraction.tf32 = false;
     cpu::planContraction(contraction, threads, level);
   }
 

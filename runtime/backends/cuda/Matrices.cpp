@@ -72,39 +72,160 @@ Status verifyTypes(const ppx::ContractionT &c) {
   return {};
 }
 
-/// What cublasLt does to a result in the same call; in f64 it does nothing.
+/// The epilogues that are one of cublasLt's, in their order; in f64 it adds a
+/// matrix and does nothing else.
 Status verifyEpilogues(const ppx::ContractionT &c) {
   if (c.epilogues.empty())
     return {};
-  const ppx::EpilogueT &first = *c.epilogues.front();
-  if (c.epilogues.size() > 1 || first.kind != ppx::EpilogueKind_add ||
-      !first.view)
-    return refuse("no epilogue but one bias",
-                  std::to_string(c.epilogues.size()) + ", first " +
-                      ppx::EnumNameEpilogueKind(first.kind));
-  if (c.out_element == ppx::ElementType_f64)
-    return refuse("no epilogue in f64", ppx::EnumNameEpilogueKind(first.kind));
+  using Kinds = std::vector<ppx::EpilogueKind>;
+  constexpr auto add = ppx::EpilogueKind_add,
+                 gelu = ppx::EpilogueKind_gelu_tanh,
+                 gradient = ppx::EpilogueKind_gelu_tanh_gradient;
+  const Kinds known[] = {{add},
+                         {add, add},
+                         {gelu},
+                         {add, gelu},
+                         {gradient},
+                         {ppx::EpilogueKind_sum_lhs},
+                         {ppx::EpilogueKind_sum_rhs}};
+  Kinds kinds;
+  std::string names;
+  bool haveViews = true;
+  for (const auto &epilogue : c.epilogues) {
+    names += (names.empty() ? "" : ", ") +
+             std::string(ppx::EnumNameEpilogueKind(epilogue->kind));
+    kinds.push_back(epilogue->kind);
+    haveViews &= epilogue->view || epilogue->kind == gelu;
+  }
+  if (!haveViews ||
+      std::find(std::begin(known), std::end(known), kinds) == std::end(known))
+    return refuse("a bias, a residual or both, gelu_tanh behind one or none, "
+                  "its gradient or the sums of an operand beside a product",
+                  names + (haveViews ? "" : " of no view"));
+  if (c.out_element == ppx::ElementType_f64 && kinds != Kinds{add})
+    return refuse("no epilogue in f64", names);
+  // What was there is added before the activation, not after it.
+  if (c.accumulate && (kinds.back() == gelu || kinds.back() == gradient))
+    return refuse("a result that is not added up behind an activation", names);
   return {};
 }
 
-/// Of the operand of an epilogue. `isSwapped`: out^T is computed.
-Expected<MatrixProducts::Bias> findBias(const ppx::ContractionT &c,
-                                        bool isSwapped) {
-  const ppx::EpilogueT &epilogue = *c.epilogues.front();
-  const ppx::MatrixViewT &view = *epilogue.view;
+bool isDense(const ppx::MatrixViewT &view) {
+  return view.rows.empty() && view.columns.empty() && view.windows.empty();
+}
+
+/// One vector of neighbours along out's, for all; `products` knows whether
+/// out^T is computed.
+bool isBias(const ppx::ContractionT &c, const ppx::MatrixViewT &view,
+            const MatrixProducts &products) {
+  const bool isSwapped = products.isSwapped;
   const uint64_t down = isSwapped ? view.column_stride : view.row_stride,
                  across = isSwapped ? view.row_stride : view.column_stride,
                  rows = isSwapped ? c.n : c.m, columns = isSwapped ? c.m : c.n;
-  bool isForAll = view.rows.empty() && view.columns.empty() &&
-                  view.windows.empty() && view.batch.size() == c.batch.size() &&
+  bool isForAll = isDense(view) && view.batch.size() == c.batch.size() &&
                   (columns == 1 || across == 0) && (rows == 1 || down == 1);
   for (size_t i = 0; isForAll && i < c.batch.size(); ++i)
     isForAll = c.batch[i] == 1 || view.batch[i] == 0;
-  if (!isForAll)
-    return refuse("a bias, one vector of neighbours along out's, for all",
+  return isForAll && c.out_element != ppx::ElementType_f64;
+}
+
+/// A bias, or a matrix in the place of what out holds.
+Status findAddend(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
+                  MatrixProducts &products) {
+  const ppx::MatrixViewT &view = *epilogue.view;
+  if (products.vectorRole == MatrixProducts::Vector::none &&
+      isBias(c, view, products)) {
+    products.vectorRole = MatrixProducts::Vector::bias;
+    products.vector = {epilogue.parameter, view.offset};
+    return {};
+  }
+  const Sides sides = {&view, c.m, c.n};
+  const bool isLikeOut =
+      isDense(view) && c.batch.empty() &&
+      (products.isSwapped ? sides.hasRows() : sides.hasColumns());
+  const Matrix layout = products.isSwapped ? sides.inRows() : sides.inColumns();
+  if (!isLikeOut || layout.leading > kLargest || products.addend ||
+      c.accumulate)
+    return refuse("one vector of neighbours along out's for all (not in f64), "
+                  "and one matrix as out, without a batch, instead of what is "
+                  "there",
                   "strides " + std::to_string(view.row_stride) + " and " +
                       std::to_string(view.column_stride));
-  return MatrixProducts::Bias{epilogue.parameter, view.offset};
+  products.addend = MatrixProducts::Place{epilogue.parameter, view.offset};
+  products.addendLayout = layout;
+  return {};
+}
+
+/// Sums are of one product, and neighbours.
+Status findSums(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
+                MatrixProducts &products) {
+  const ppx::MatrixViewT &view = *epilogue.view;
+  const bool isLhs = epilogue.kind == ppx::EpilogueKind_sum_lhs;
+  const uint64_t stride = isLhs ? view.row_stride : view.column_stride,
+                 extent = isLhs ? c.m : c.n;
+  if (!c.batch.empty() || !isDense(view) || (extent > 1 && stride != 1))
+    return refuse("sums of one product beside each other",
+                  "a batch of " + std::to_string(c.batch.size()) +
+                      " dimensions, stride " + std::to_string(stride));
+  // No document says whether the factor is of the sums, too.
+  if (c.alpha != 1)
+    return refuse("sums beside a product that is not scaled",
+                  "a factor of " + std::to_string(c.alpha));
+  // They would be rounded to what out has.
+  if (c.element != c.out_element)
+    return refuse("sums of out's type",
+                  std::string(ppx::EnumNameElementType(c.element)) + " to " +
+                      ppx::EnumNameElementType(c.out_element));
+  products.vectorRole = isLhs != products.isSwapped
+                            ? MatrixProducts::Vector::leftSums
+                            : MatrixProducts::Vector::rightSums;
+  products.vector = {epilogue.parameter, view.offset};
+  return {};
+}
+
+/// "Must be divisible by 8 and be no less than the number of rows", at an
+/// address divisible by 16.
+Status findActivation(const ppx::ContractionT &c,
+                      const ppx::EpilogueT &epilogue,
+                      MatrixProducts &products) {
+  constexpr uint64_t kLeading = 8, kAddress = 16;
+  products.activation = epilogue.kind == ppx::EpilogueKind_gelu_tanh
+                            ? MatrixProducts::Activation::gelu
+                            : MatrixProducts::Activation::geluGradient;
+  if (!epilogue.view)
+    return {};
+  const ppx::MatrixViewT &view = *epilogue.view;
+  const uint64_t bytes = c.out_element == ppx::ElementType_bf16 ? 2 : 4;
+  const Sides sides = {&view, c.m, c.n};
+  const bool isLikeOut =
+      isDense(view) && c.batch.empty() &&
+      (products.isSwapped ? sides.hasRows() : sides.hasColumns());
+  const uint64_t leading =
+      (products.isSwapped ? sides.inRows() : sides.inColumns()).leading;
+  if (!isLikeOut || leading % kLeading != 0 || leading > kLargest ||
+      view.offset * bytes % kAddress != 0)
+    return refuse("what GELU is given as out lies, without a batch, by a "
+                  "multiple of 8 elements from column to column, at one of "
+                  "16 bytes",
+                  "strides " + std::to_string(view.row_stride) + " and " +
+                      std::to_string(view.column_stride) + ", element " +
+                      std::to_string(view.offset));
+  products.auxiliary = MatrixProducts::Place{epilogue.parameter, view.offset};
+  products.auxiliaryLeading = leading;
+  return {};
+}
+
+Status findEpilogue(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
+                    MatrixProducts &products) {
+  switch (epilogue.kind) {
+  case ppx::EpilogueKind_add:
+    return findAddend(c, epilogue, products);
+  case ppx::EpilogueKind_sum_lhs:
+  case ppx::EpilogueKind_sum_rhs:
+    return findSums(c, epilogue, products);
+  default:
+    return findActivation(c, epilogue, products);
+  }
 }
 
 Status verifyExtents(const ppx::ContractionT &c) {
@@ -198,12 +319,9 @@ cuda::findProducts(const ppx::ContractionT &contraction) {
   result.left = (result.isSwapped ? rhs : lhs).factor(result.isSwapped);
   result.right = (result.isSwapped ? lhs : rhs).factor(result.isSwapped);
 
-  if (!c.epilogues.empty()) {
-    Expected<MatrixProducts::Bias> bias = findBias(c, result.isSwapped);
-    if (!bias)
-      return bias.status();
-    result.bias = *bias;
-  }
+  for (const auto &epilogue : c.epilogues)
+    if (Status status = findEpilogue(c, *epilogue, result); !status.ok())
+      return status;
 
   std::vector<Loop> loops = findLoops(c);
   const size_t left = result.isSwapped ? 1 : 0, right = 1 - left;

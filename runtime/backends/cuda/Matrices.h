@@ -11,7 +11,9 @@
 // rows, its transpose has columns: out^T = rhs^T lhs^T, and no byte is moved.
 // Of the dimensions of a batch those that follow each other in all three
 // operands become one; the longest of what is left is the batch of a call, the
-// others are calls of their own. Of what may be added, cublasLt takes a bias.
+// others are calls of their own. What is done besides in the same call is one
+// of cublasLt's epilogues: a matrix or a bias, GELU (as tanh has it) with what
+// it is given as a second result, its gradient, or the sums of an operand.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_MATRICES_H
@@ -45,12 +47,31 @@ struct MatrixProducts {
   };
   std::vector<Call> calls;
 
-  /// A vector as long as out's columns, added to each of them.
-  struct Bias {
+  /// What is done beside the product. At most one is a vector.
+  enum class Vector {
+    none,
+    bias,     ///< as long as out's columns, added to each of them
+    leftSums, ///< written: of the left factor, over the steps
+    rightSums ///< of the right one
+  } vectorRole = Vector::none;
+  enum class Activation {
+    none,
+    gelu,
+    geluGradient
+  } activation = Activation::none;
+  /// Where in a parameter, in elements.
+  struct Place {
     uint32_t parameter = 0;
     uint64_t offset = 0;
   };
-  std::optional<Bias> bias;
+  Place vector;
+  /// A matrix as long as out, and added to it in front of an activation.
+  std::optional<Place> addend;
+  Matrix addendLayout;
+  /// What GELU is given, as out lies with `auxiliaryLeading` elements between
+  /// columns: written by it if anybody wants it, read by its gradient.
+  std::optional<Place> auxiliary;
+  uint64_t auxiliaryLeading = 0;
 };
 
 /// Fails (badArtifact) with what was expected if it cannot be had so.

@@ -60,12 +60,15 @@ Product::Product(std::shared_ptr<const BlasHandle> itsLibrary,
                  const ppx::ContractionT &c, MatrixProducts itsProducts)
     : library(std::move(itsLibrary)), products(std::move(itsProducts)),
       element(c.element), outElement(c.out_element),
-      outParameter(c.out_parameter), workspaceBytes(c.workspace_bytes),
-      alpha32(float(c.alpha)), beta32(c.accumulate ? 1 : 0), alpha64(c.alpha),
+      isTf32(c.tf32 && c.element == ppx::ElementType_f32),
+      outParameter(c.out_parameter), workspace(workspaceParameter(c)),
+      workspaceBytes(c.workspace_bytes), alpha32(float(c.alpha)),
+      beta32(c.accumulate || products.addend ? 1 : 0), alpha64(c.alpha),
       beta64(beta32),
       operation(nullptr, library->blas.cublasLtMatmulDescDestroy),
       left(nullptr, library->blas.cublasLtMatrixLayoutDestroy),
       right(nullptr, library->blas.cublasLtMatrixLayoutDestroy),
+      addend(nullptr, library->blas.cublasLtMatrixLayoutDestroy),
       out(nullptr, library->blas.cublasLtMatrixLayoutDestroy) {}
 
 Expected<std::unique_ptr<const Product>>
@@ -100,41 +103,82 @@ Status Product::describe(Layout &layout, ppx::ElementType type,
   return {};
 }
 
+template <typename T>
+Status Product::set(cublasLtMatmulDescAttributes_t attribute, T value) const {
+  PP_TRY_BLAS(*library, cublasLtMatmulDescSetAttribute, operation.get(),
+              attribute, &value, sizeof(value));
+  return {};
+}
+
+static cublasLtEpilogue_t epilogueOf(const MatrixProducts &products) {
+  using Vector = MatrixProducts::Vector;
+  using Activation = MatrixProducts::Activation;
+  const bool hasBias = products.vectorRole == Vector::bias;
+  if (products.activation == Activation::geluGradient)
+    return CUBLASLT_EPILOGUE_DGELU;
+  if (products.activation == Activation::gelu)
+    return products.auxiliary ? hasBias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+                                        : CUBLASLT_EPILOGUE_GELU_AUX
+           : hasBias          ? CUBLASLT_EPILOGUE_GELU_BIAS
+                              : CUBLASLT_EPILOGUE_GELU;
+  return hasBias                                    ? CUBLASLT_EPILOGUE_BIAS
+         : products.vectorRole == Vector::leftSums  ? CUBLASLT_EPILOGUE_BGRADA
+         : products.vectorRole == Vector::rightSums ? CUBLASLT_EPILOGUE_BGRADB
+                                                    : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+Status Product::describeEpilogue() const {
+  const cublasLtEpilogue_t epilogue = epilogueOf(products);
+  if (epilogue == CUBLASLT_EPILOGUE_DEFAULT)
+    return {};
+  Status status = set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t(epilogue));
+  if (status.ok() && products.auxiliary)
+    status = set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+                 int64_t(products.auxiliaryLeading));
+  return status;
+}
+
 Status Product::describe() {
   const bool isDouble = element == ppx::ElementType_f64;
   cublasLtMatmulDesc_t made = nullptr;
   PP_TRY_BLAS(*library, cublasLtMatmulDescCreate, &made,
-              isDouble ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+              isDouble ? CUBLAS_COMPUTE_64F
+              : isTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                       : CUBLAS_COMPUTE_32F,
               isDouble ? CUDA_R_64F : CUDA_R_32F);
   operation.reset(made);
+  Status status;
   for (const auto &[attribute, matrix] :
        {std::pair(CUBLASLT_MATMUL_DESC_TRANSA, &products.left),
-        {CUBLASLT_MATMUL_DESC_TRANSB, &products.right}}) {
-    const cublasOperation_t value =
-        matrix->isTransposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    PP_TRY_BLAS(*library, cublasLtMatmulDescSetAttribute, made, attribute,
-                &value, sizeof(value));
-  }
-  if (products.bias) {
-    const uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-    PP_TRY_BLAS(*library, cublasLtMatmulDescSetAttribute, made,
-                CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
-  }
-  Status status = describe(left, element, products.left);
+        {CUBLASLT_MATMUL_DESC_TRANSB, &products.right}})
+    if (status.ok())
+      status = set(attribute, matrix->isTransposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (status.ok())
+    status = describeEpilogue();
+  if (status.ok())
+    status = describe(left, element, products.left);
   if (status.ok())
     status = describe(right, element, products.right);
   if (status.ok())
     status = describe(out, outElement, products.out);
+  if (status.ok() && products.addend)
+    status = describe(addend, outElement, products.addendLayout);
   return status;
 }
 
-/// What all calls' addresses are multiples of, in bytes.
+/// What an address in a slot is a multiple of, in bytes.
+static uint32_t alignmentAt(uint64_t bytes) {
+  const uint64_t bits = bytes | kSlotAlignment;
+  return uint32_t(bits & -bits);
+}
+
+/// What all calls' addresses are multiples of.
 uint32_t Product::alignment(uint64_t MatrixProducts::Call::*place,
                             ppx::ElementType type) const {
-  uint64_t bits = kSlotAlignment;
+  uint64_t bits = 0;
   for (const MatrixProducts::Call &call : products.calls)
     bits |= call.*place * elementSize(type);
-  return uint32_t(bits & -bits);
+  return alignmentAt(bits);
 }
 
 Status Product::chooseAlgorithm() {
@@ -161,7 +205,9 @@ Status Product::chooseAlgorithm() {
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
          alignment(&Call::right, element)},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-         alignment(&Call::out, outElement)},
+         products.addend
+             ? alignmentAt(products.addend->offset * elementSize(outElement))
+             : alignment(&Call::out, outElement)},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
          alignment(&Call::out, outElement)}})
     if (status.ok())
@@ -171,8 +217,9 @@ Status Product::chooseAlgorithm() {
   cublasLtMatmulHeuristicResult_t best = {};
   int found = 0;
   const cublasStatus_t asked = library->blas.cublasLtMatmulAlgoGetHeuristic(
-      library->handle, operation.get(), left.get(), right.get(), out.get(),
-      out.get(), made, 1, &best, &found);
+      library->handle, operation.get(), left.get(), right.get(),
+      (products.addend ? addend : out).get(), out.get(), made, 1, &best,
+      &found);
   if (asked == CUBLAS_STATUS_NOT_SUPPORTED ||
       (asked == CUBLAS_STATUS_SUCCESS &&
        (found == 0 || best.state != CUBLAS_STATUS_SUCCESS)))
@@ -189,6 +236,24 @@ Status Product::chooseAlgorithm() {
   return library->check(asked, "cublasLtMatmulAlgoGetHeuristic");
 }
 
+static const void *placeIn(const std::vector<CUdeviceptr> &arguments,
+                           const MatrixProducts::Place &place,
+                           ppx::ElementType type) {
+  return reinterpret_cast<const void *>(
+      uintptr_t(arguments[place.parameter] + place.offset * elementSize(type)));
+}
+
+Status Product::pointEpilogue(const std::vector<CUdeviceptr> &arguments) const {
+  Status status;
+  if (products.vectorRole != MatrixProducts::Vector::none)
+    status = set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                 placeIn(arguments, products.vector, outElement));
+  if (status.ok() && products.auxiliary)
+    status = set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+                 placeIn(arguments, *products.auxiliary, outElement));
+  return status;
+}
+
 Status Product::run(CUstream stream,
                     const std::vector<CUdeviceptr> &arguments) const {
   const bool isDouble = element == ppx::ElementType_f64;
@@ -196,28 +261,29 @@ Status Product::run(CUstream stream,
   const void *beta = isDouble ? static_cast<const void *>(&beta64) : &beta32;
   const auto place = [&](uint32_t parameter, uint64_t offset,
                          ppx::ElementType type) {
-    return reinterpret_cast<void *>(
-        uintptr_t(arguments[parameter] + offset * elementSize(type)));
+    return const_cast<void *>(placeIn(arguments, {parameter, offset}, type));
   };
   const uint32_t first = products.isSwapped ? 1 : 0;
-  void *workspace =
-      workspaceBytes == 0 ? nullptr : place(outParameter + 1, 0, outElement);
-  // The descriptor is everybody's, and where the bias lies, each launch's.
-  std::unique_lock<std::mutex> lock(biasMutex, std::defer_lock);
-  if (products.bias) {
+  void *scratch =
+      workspaceBytes == 0 ? nullptr : place(workspace, 0, outElement);
+  // The descriptor is everybody's, and what it points to, each launch's.
+  std::unique_lock<std::mutex> lock(pointers, std::defer_lock);
+  if (products.vectorRole != MatrixProducts::Vector::none ||
+      products.auxiliary) {
     lock.lock();
-    const void *bias =
-        place(products.bias->parameter, products.bias->offset, outElement);
-    PP_TRY_BLAS(*library, cublasLtMatmulDescSetAttribute, operation.get(),
-                CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+    if (Status status = pointEpilogue(arguments); !status.ok())
+      return status;
   }
   for (const MatrixProducts::Call &call : products.calls) {
     void *result = place(outParameter, call.out, outElement);
+    const void *added = products.addend
+                            ? placeIn(arguments, *products.addend, outElement)
+                            : result;
     PP_TRY_BLAS(*library, cublasLtMatmul, library->handle, operation.get(),
                 alpha, place(first, call.left, element), left.get(),
-                place(1 - first, call.right, element), right.get(), beta,
-                result, out.get(), result, out.get(), &algorithm, workspace,
-                workspaceBytes, stream);
+                place(1 - first, call.right, element), right.get(), beta, added,
+                (products.addend ? addend : out).get(), result, out.get(),
+                &algorithm, scratch, workspaceBytes, stream);
   }
   return {};
 }

@@ -4,8 +4,8 @@
 //
 // In: ppx.Contraction. Out: an object that gives a stream its calls of
 // cublasLt. Descriptors are made and the algorithm is chosen once, so every
-// launch adds in the same order. f32 is multiplied as f32: an artifact has no
-// way to ask for TF32; bf16 is added up in f32, in the workspace, too.
+// launch adds in the same order. f32 is multiplied as f32, or as TF32 where the
+// artifact allows that; bf16 is added up in f32, in the workspace, too.
 //
 // cublasLt is opened with the first contraction: who has none needs none.
 //
@@ -58,6 +58,10 @@ private:
   Product(std::shared_ptr<const BlasHandle> library,
           const ppx::ContractionT &contraction, MatrixProducts products);
   Status describe();
+  Status describeEpilogue() const;
+  Status pointEpilogue(const std::vector<CUdeviceptr> &arguments) const;
+  template <typename T>
+  Status set(cublasLtMatmulDescAttributes_t attribute, T value) const;
   Status describe(Layout &layout, ppx::ElementType element,
                   const Matrix &matrix) const;
   Status chooseAlgorithm();
@@ -67,15 +71,16 @@ private:
   std::shared_ptr<const BlasHandle> library;
   MatrixProducts products;
   ppx::ElementType element, outElement;
-  uint32_t outParameter;
+  bool isTf32;
+  uint32_t outParameter, workspace;
   uint64_t workspaceBytes;
   /// As the type that is computed in has them; the others are not used.
   float alpha32, beta32;
   double alpha64, beta64;
 
   Descriptor<cublasLtMatmulDescOpaque_t> operation;
-  Layout left, right, out;
-  mutable std::mutex biasMutex;
+  Layout left, right, addend, out; ///< out's is the addend's if it has none
+  mutable std::mutex pointers;     ///< of the operation, each launch's
   cublasLtMatmulAlgo_t algorithm = {};
 };
 

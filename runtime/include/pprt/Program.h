@@ -40,6 +40,13 @@ uint64_t elementSize(ppx::ElementType element);
 std::optional<uint64_t> denseBytes(const std::vector<uint64_t> &shape,
                                    uint64_t elementBytes);
 
+/// Whether an epilogue of a contraction has a parameter that it reads, or one
+/// that it writes.
+bool readsMore(const ppx::EpilogueT &epilogue);
+bool writesMore(const ppx::EpilogueT &epilogue);
+/// The parameter behind all that a contraction writes: its scratchpad, if any.
+uint32_t workspaceParameter(const ppx::ContractionT &contraction);
+
 /// How a compiled kernel is called, as eight hexadecimal digits: a checksum of
 /// its rows and of the access and bytes of its parameters.
 std::string kernelSignature(const ppx::KernelT &kernel);

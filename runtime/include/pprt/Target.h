@@ -52,7 +52,8 @@ public:
   virtual Status verify(const ppx::ContractionT &contraction) const = 0;
   /// Chooses for a team of `threads` who multiplies, and how large a scratchpad
   /// that needs, the last byte of which is written. A rule of shape, layout and
-  /// the target, so the same every time. Assumes that verify() succeeded.
+  /// the target, so the same every time. Takes back `tf32` where nothing rounds
+  /// so. Assumes that verify() succeeded.
   virtual void plan(ppx::ContractionT &contraction, unsigned threads) const = 0;
 };
 

@@ -36,8 +36,10 @@ private:
                  uint32_t parameter, ppx::ElementType element, uint64_t rows,
                  uint64_t columns, bool mayHaveLoops = false);
   void checkAccess(uint32_t parameter, bool written, const char *what);
-  void checkElementsApart(const ppx::MatrixViewT &out);
+  void checkElementsApart(const char *what, const ppx::MatrixViewT &view,
+                          uint64_t rows, uint64_t columns);
   void checkEpilogues();
+  void checkWritten(const ppx::EpilogueT &epilogue, uint32_t parameter);
   void checkParameters();
 
   const ppx::KernelT &kernel;
@@ -187,12 +189,14 @@ void ContractionChecker::checkAccess(uint32_t parameter, bool written,
 }
 
 /// Each loop steps over all that the loops with smaller strides reach.
-void ContractionChecker::checkElementsApart(const ppx::MatrixViewT &out) {
+void ContractionChecker::checkElementsApart(const char *what,
+                                            const ppx::MatrixViewT &view,
+                                            uint64_t rows, uint64_t columns) {
   std::vector<std::pair<uint64_t, uint64_t>> loops = {
-      {out.row_stride, contraction.m}, {out.column_stride, contraction.n}};
-  for (size_t i = 0; i < std::min(out.batch.size(), contraction.batch.size());
+      {view.row_stride, rows}, {view.column_stride, columns}};
+  for (size_t i = 0; i < std::min(view.batch.size(), contraction.batch.size());
        ++i)
-    loops.emplace_back(out.batch[i], contraction.batch[i]);
+    loops.emplace_back(view.batch[i], contraction.batch[i]);
   for (const auto &[stride, extent] : loops)
     if (extent == 0)
       return;
@@ -202,8 +206,9 @@ void ContractionChecker::checkElementsApart(const ppx::MatrixViewT &out) {
     if (extent == 1)
       continue;
     if (stride <= reached)
-      return fail(text("expects a place for each element of out, got stride ",
-                       stride, " over ", reached + 1, " elements"));
+      return fail(text("expects a place for each element of ", what,
+                       ", got stride ", stride, " over ", reached + 1,
+                       " elements"));
     if (!accumulate(reached, extent - 1, stride))
       return; // reported: outside of its parameter
   }
@@ -211,9 +216,11 @@ void ContractionChecker::checkElementsApart(const ppx::MatrixViewT &out) {
 
 void ContractionChecker::checkEpilogues() {
   const ppx::ContractionT &c = contraction;
+  uint32_t next = c.out_parameter;
   for (const auto &epilogue : c.epilogues) {
-    if (epilogue->kind != ppx::EpilogueKind_add &&
-        epilogue->kind != ppx::EpilogueKind_multiply)
+    if (writesMore(*epilogue))
+      checkWritten(*epilogue, ++next);
+    if (!readsMore(*epilogue))
       continue;
     checkView("an epilogue", epilogue->view.get(), epilogue->parameter,
               c.out_element, c.m, c.n);
@@ -224,13 +231,34 @@ void ContractionChecker::checkEpilogues() {
   }
 }
 
-/// Operands, then out, then the workspace, and nothing else.
+/// What an epilogue writes beside out, in the parameter behind the one before.
+void ContractionChecker::checkWritten(const ppx::EpilogueT &epilogue,
+                                      uint32_t parameter) {
+  const ppx::ContractionT &c = contraction;
+  const bool isLhs = epilogue.kind == ppx::EpilogueKind_sum_lhs,
+             isRhs = epilogue.kind == ppx::EpilogueKind_sum_rhs;
+  const uint64_t rows = isRhs ? 1 : c.m, columns = isLhs ? 1 : c.n;
+  constexpr const char *what = "what an epilogue writes";
+  if (epilogue.parameter != parameter)
+    return fail(text("expects ", what, " in parameter ", parameter,
+                     ", got parameter ", epilogue.parameter));
+  if ((isLhs || isRhs) && !c.batch.empty())
+    return fail(text("expects sums of one product, got a batch of ",
+                     c.batch.size(), " dimensions"));
+  checkView(what, epilogue.view.get(), parameter, c.out_element, rows, columns);
+  checkAccess(parameter, true, what);
+  if (epilogue.view)
+    checkElementsApart(what, *epilogue.view, rows, columns);
+}
+
+/// Operands, then out and what epilogues write, then the workspace, and nothing
+/// else.
 void ContractionChecker::checkParameters() {
   const ppx::ContractionT &c = contraction;
   if (c.out_parameter < 2)
     return fail(text("expects out behind lhs and rhs, got parameter ",
                      c.out_parameter));
-  const uint64_t workspace = uint64_t(c.out_parameter) + 1;
+  const uint64_t workspace = workspaceParameter(c);
   const uint64_t expected = workspace + (c.workspace_bytes > 0);
   if (kernel.parameters.size() < expected)
     return fail("expects a parameter for its workspace after out, got none");
@@ -257,7 +285,7 @@ void ContractionChecker::check() {
   checkView("rhs", c.rhs.get(), 1, c.element, c.k, c.n, true);
   checkView("out", c.out.get(), c.out_parameter, c.out_element, c.m, c.n);
   if (c.out)
-    checkElementsApart(*c.out);
+    checkElementsApart("out", *c.out, c.m, c.n);
   checkAccess(c.out_parameter, true, "out");
   if (c.accumulate)
     checkAccess(c.out_parameter, false, "out");

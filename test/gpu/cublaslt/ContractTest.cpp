@@ -94,15 +94,29 @@ public:
     uint32_t alignment = 16;
     uint64_t offset = 0; ///< in bytes
     float beta = 0;
+    uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    int64_t auxLeading = 8;
   };
   /// The status of the heuristic and, if there is an algorithm, of the product,
-  /// and the sum of its elements, each times its row.
+  /// and the sum of its elements, each times its row. With an epilogue, the
+  /// same of six of its vector and of a matrix beside D, whatever wrote them.
   void multiply(const Product &p) {
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t a, b, d;
     blas.cublasLtMatmulDescCreate(&desc, p.compute, p.scale);
     blas.cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA,
                                         &p.transpose, 4);
+    if (p.epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
+      const CUdeviceptr vector = memory + 12288, aux = memory + 14336;
+      blas.cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE,
+                                          &p.epilogue, 4);
+      blas.cublasLtMatmulDescSetAttribute(
+          desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, 8);
+      blas.cublasLtMatmulDescSetAttribute(
+          desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, 8);
+      blas.cublasLtMatmulDescSetAttribute(
+          desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &p.auxLeading, 8);
+    }
     const auto make = [](cublasLtMatrixLayout_t &made, cudaDataType type,
                          uint64_t rows, uint64_t columns, uint64_t leading,
                          int32_t batch, int64_t stride) {
@@ -136,17 +150,27 @@ public:
       (*this)(blas.cublasLtMatmul(handle, desc, &alpha, at(0), a, at(4096), b,
                                   &p.beta, at(8192), d, at(8192), d, &best.algo,
                                   nullptr, 0, stream));
-      std::vector<float> result(1024);
+      std::vector<float> result(1024), vector(6), aux(48);
       driver.cuMemcpyDtoHAsync(result.data(), memory + 8192 + p.offset, 4096,
                                stream);
+      driver.cuMemcpyDtoHAsync(vector.data(), memory + 12288, 24, stream);
+      driver.cuMemcpyDtoHAsync(aux.data(), memory + 14336, 192, stream);
       driver.cuStreamSynchronize(stream);
-      float sum = 0;
+      float sum = 0, sumOfVector = 0, sumOfAux = 0;
       for (int32_t item = 0; item < p.batchD; ++item)
         for (uint64_t column = 0; column < p.n; ++column)
           for (uint64_t row = 0; row < p.m; ++row)
             sum += float(row + 1) *
                    result[uint64_t(item * p.strideD) + column * p.ldD + row];
       value(int(sum));
+      if (p.epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
+        for (size_t i = 0; i < vector.size(); ++i)
+          sumOfVector += float(i + 1) * vector[i];
+        for (size_t i = 0; i < aux.size(); ++i)
+          sumOfAux += float(i % 8 + 1) * aux[i];
+        value(int(sumOfVector));
+        value(int(sumOfAux));
+      }
     }
     for (cublasLtMatrixLayout_t made : {a, b, d})
       blas.cublasLtMatrixLayoutDestroy(made);
@@ -237,6 +261,16 @@ const Row<Sequence> rows[] = {
   {"shapes that do not meet", [](Sequence &s) { Product p; p.transpose = CUBLAS_OP_T; s.multiply(p); }, {kValue}, true},
   {"batches that do not meet", [](Sequence &s) { Product p; p.batch = 2; s.multiply(p); }, {kValue}, true},
   {"types that do not meet", [](Sequence &s) { Product p; p.in = CUDA_R_64F; s.multiply(p); }, {kUnsupported}, true},
+  {"TF32", [](Sequence &s) { Product p; p.compute = CUBLAS_COMPUTE_32F_FAST_TF32; s.multiply(p); }, {kOk, kOk, -18}, true},
+  // Epilogues.
+  {"a bias", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_BIAS; s.multiply(p); }, {kOk, kOk, 90, -5, -10}, true},
+  {"GELU and what it is given", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_GELU_AUX; s.multiply(p); }, {kOk, kOk, 378, -5, -18}, true},
+  {"GELU of a biased product", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_GELU_AUX_BIAS; s.multiply(p); }, {kOk, kOk, 454, -5, 90}, true},
+  {"GELU's gradient", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_DGELU; s.multiply(p); }, {kOk, kOk, -19, -5, -10}, true},
+  {"sums of A", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_BGRADA; s.multiply(p); }, {kOk, kOk, -18, 5, -10}, true},
+  {"sums of B", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_BGRADB; s.multiply(p); }, {kOk, kOk, -18, -6, -10}, true},
+  {"what GELU is given in columns by no multiple of 8", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_GELU_AUX; p.auxLeading = 12; s.multiply(p); }, {kValue}, true},
+  {"what GELU is given in columns that are too short", [](Sequence &s) { Product p; p.m = 12; p.ldA = p.ldD = 16; p.epilogue = CUBLASLT_EPILOGUE_GELU_AUX; s.multiply(p); }, {kValue}, true},
   {"f32 that gives bf16", [](Sequence &s) { Product p; p.out = CUDA_R_16BF; s.multiply(p); }, {kUnsupported}, true},
 };
 // clang-format on

@@ -45,6 +45,18 @@ void store(cudaDataType type, std::byte *at, double value) {
   }
 }
 
+/// The nearest number of 10 bits behind the leading one; the larger of two.
+double toTf32(double value) {
+  const auto narrow = float(value);
+  uint32_t bits;
+  std::memcpy(&bits, &narrow, 4);
+  if (std::isfinite(narrow))
+    bits = (bits + (1u << 12)) & ~((1u << 13) - 1);
+  float result;
+  std::memcpy(&result, &bits, 4);
+  return result;
+}
+
 template <typename T> class Multiplication {
 public:
   Multiplication(const Task &task, Access &access)
@@ -71,10 +83,11 @@ private:
 
   /// Dense columns of a matrix, or of its transpose.
   bool gather(const Matrix &matrix, uint64_t address, uint64_t item,
-              bool transpose, std::vector<T> &values) {
+              bool transpose, std::vector<T> &values, bool isFactor = true) {
     const uint64_t size = matrix.elementBytes();
     values.resize(matrix.rows * matrix.columns);
     const std::byte *bytes = nullptr;
+    const bool isRounded = p.isTf32 && isFactor;
     for (uint64_t column = 0; column < matrix.columns; ++column) {
       if (const uint64_t together = columnsFrom(matrix, column))
         bytes = access.read(
@@ -84,10 +97,12 @@ private:
         bytes += matrix.rows * size;
       if (!bytes)
         return false;
-      for (uint64_t row = 0; row < matrix.rows; ++row)
+      for (uint64_t row = 0; row < matrix.rows; ++row) {
+        const double value = load(matrix.type, bytes + row * size);
         values[transpose ? row * matrix.columns + column
                          : column * matrix.rows + row] =
-            T(load(matrix.type, bytes + row * size));
+            T(isRounded ? toTf32(value) : value);
+      }
     }
     return true;
   }
@@ -133,7 +148,7 @@ private:
     // The left factor in columns of steps, the right one in columns of results.
     if (!gather(p.a, task.a, item, p.transposeA, left) ||
         !gather(p.b, task.b, item, p.transposeB, right) ||
-        (task.beta != 0 && !gather(p.c, task.c, item, false, addends)))
+        (task.beta != 0 && !gather(p.c, task.c, item, false, addends, false)))
       return false;
     const uint64_t size = p.d.elementBytes();
     std::vector<T> sums;

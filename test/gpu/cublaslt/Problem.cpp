@@ -35,11 +35,13 @@ static cublasStatus_t checkTypes(const Object &operation, Problem &p) {
       operation.get<int32_t>(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE));
   const auto scale =
       cudaDataType(operation.get<int32_t>(CUBLASLT_MATMUL_DESC_SCALE_TYPE));
-  if (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_64F)
+  if (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_64F &&
+      compute != CUBLAS_COMPUTE_32F_FAST_TF32)
     notModelled("the compute type " + std::to_string(compute));
   p.isDouble = compute == CUBLAS_COMPUTE_64F;
+  p.isTf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   const cudaDataType computed = p.isDouble ? CUDA_R_64F : CUDA_R_32F;
-  const bool isNarrow = !p.isDouble && p.a.type == CUDA_R_16BF;
+  const bool isNarrow = !p.isDouble && !p.isTf32 && p.a.type == CUDA_R_16BF;
   const bool fits =
       scale == computed && p.a.type == p.b.type && p.c.type == p.d.type &&
       (p.a.type == computed || isNarrow) &&
@@ -112,7 +114,7 @@ uint64_t Problem::digest() const {
           matrix->leading, uint64_t(matrix->batch),
           matrix->batch > 1 ? matrix->stride : 0})
       add(value);
-  add(transposeA + 2 * transposeB);
+  add(transposeA + 2 * transposeB + 4 * isTf32);
   add(epilogue.kind);
   return hash;
 }

@@ -41,7 +41,7 @@ struct Problem {
   /// The same for the same product.
   uint64_t digest() const;
 
-  bool isDouble = false;
+  bool isDouble = false, isTf32 = false;
   Matrix a, b, c, d;
   bool transposeA = false, transposeB = false;
   uint64_t steps = 0;

@@ -406,6 +406,29 @@ TEST_F(CublasLt, FinishesAsTheEpilogueSays) {
   }
 }
 
+TEST_F(CublasLt, RoundsFactorsToTf32) {
+  const auto multiply = [&](cublasComputeType_t compute) {
+    begin("");
+    // 2^-11 beside 1, which TF32 rounds away from 0; and less, which it drops.
+    std::vector<float> left(16 * 32), right(12 * 32);
+    left[0] = 1 + std::ldexp(1.0f, -11);
+    right[0] = 1 + std::ldexp(1.0f, -12);
+    Product p;
+    p.compute = compute;
+    driver.cuMemcpyHtoDAsync(block + p.a, left.data(), left.size() * 4, one);
+    driver.cuMemcpyHtoDAsync(block + p.b, right.data(), right.size() * 4, one);
+    EXPECT_EQ(run(p), kOk);
+    return read(p.d, 1)[0];
+  };
+  EXPECT_EQ(multiply(CUBLAS_COMPUTE_32F_FAST_TF32), 1 + std::ldexp(1.0f, -10));
+  EXPECT_EQ(multiply(CUBLAS_COMPUTE_32F),
+            (1 + std::ldexp(1.0f, -11)) * (1 + std::ldexp(1.0f, -12)));
+  Product p;
+  p.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+  p.in = CUDA_R_16BF;
+  EXPECT_EQ(choose(p), kUnsupported);
+}
+
 TEST_F(CublasLt, RefusesEpiloguesThatDoNotFit) {
   const auto expect = [&](int result, uint32_t kind, auto change) {
     begin("");
@@ -536,8 +559,8 @@ TEST_F(CublasLt, NamesWhatIsNotModelled) {
   blas.cublasLtMatrixLayoutSetAttribute(a, CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET,
                                         &plane, 8);
   EXPECT_DEATH(multiply(p, one), "not modelled: attribute 7 of a layout");
-  p.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
-  EXPECT_DEATH(choose(p), "not modelled: the compute type 77");
+  p.compute = CUBLAS_COMPUTE_32F_FAST_16BF;
+  EXPECT_DEATH(choose(p), "not modelled: the compute type 75");
   p.compute = CUBLAS_COMPUTE_32F;
   p.epilogue = CUBLASLT_EPILOGUE_RELU_AUX;
   EXPECT_DEATH(choose(p), "not modelled: epilogue 130");

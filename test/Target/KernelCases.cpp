@@ -140,6 +140,31 @@ std::vector<KernelCase> pp::testing::shapeCases() {
           "  %y = pp.dynamic_update_slice %base, %s[%i, %j] : "
           "tensor<4x9x%f>, tensor<4x3x%f>, tensor<i32>, tensor<i32>\n"
           "  return %y : tensor<4x9x%f>\n}"},
+      // A counter is replaced, and read for one element of another shape.
+      KernelCase{
+          "countedUpdate",
+          "func.func @main(%t: tensor<%f> {pp.role = #pp.role<state>, "
+          "pp.name = \"t\"}, %p: tensor<1x%f> {pp.role = #pp.role<param>, "
+          "pp.name = \"p\"}) -> (tensor<%f> {pp.role = #pp.role<state>, "
+          "pp.name = \"t\"}, tensor<1x%f> {pp.role = #pp.role<param>, "
+          "pp.name = \"p\"}) {\n"
+          "  %one = pp.constant dense<1.0> : tensor<%f>\n"
+          "  %n = pp.add %t, %one : tensor<%f>\n"
+          "  %b = pp.broadcast %n dims [] : tensor<%f> -> tensor<1x%f>\n"
+          "  %y = pp.sub %p, %b : tensor<1x%f>\n"
+          "  return %n, %y : tensor<%f>, tensor<1x%f>\n}"},
+      // One element is replaced, and read with what has more.
+      KernelCase{
+          "updateOfAShare",
+          "func.func @main(%m: tensor<1x%f> {pp.role = #pp.role<state>, "
+          "pp.name = \"m\"}, %p: tensor<4x%f>, %i: tensor<i32>) -> "
+          "(tensor<1x%f> {pp.role = #pp.role<state>, pp.name = \"m\"}, "
+          "tensor<1x%f>) {\n"
+          "  %n = pp.add %m, %m : tensor<1x%f>\n"
+          "  %s = pp.dynamic_slice %p[%i] : tensor<4x%f>, tensor<i32> -> "
+          "tensor<1x%f>\n"
+          "  %y = pp.sub %s, %n : tensor<1x%f>\n"
+          "  return %n, %y : tensor<1x%f>, tensor<1x%f>\n}"},
       KernelCase{"iota", mainOf("%x: tensor<4x6x%f>",
                                 "  %i = pp.iota dim 0 : tensor<4x6x%f>\n  %y = "
                                 "pp.add %x, %i : tensor<4x6x%f>",

@@ -66,13 +66,18 @@ static int64_t chooseWidth(func::FuncOp kernel) {
 }
 
 /// Results that read a tensor alike have a number in common, and so have those
-/// that read none, but scalars.
+/// that read none, but scalars. Who reads a scalar that is overwritten does not
+/// do so apart from who overwrites it.
 static SmallVector<unsigned> findApart(func::FuncOp kernel) {
   Block &body = kernel.getBody().front();
+  llvm::SmallDenseSet<int64_t> overwritten;
+  for (unsigned index = 0; index < kernel.getNumResults(); ++index)
+    overwritten.insert(getInplaceOperand(kernel, index));
   llvm::EquivalenceClasses<Value> classes;
   DenseMap<Value, Value> argumentOf; // one that a value is computed from
   for (BlockArgument argument : body.getArguments())
-    if (ranked(argument).getNumElements() > 1) {
+    if (ranked(argument).getNumElements() > 1 ||
+        overwritten.contains(argument.getArgNumber())) {
       argumentOf[argument] = argument;
       classes.insert(argument);
     }

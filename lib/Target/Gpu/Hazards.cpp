@@ -10,10 +10,17 @@
 using namespace mlir;
 using namespace pp;
 
+static bool isOneElement(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements() == 1;
+}
+
 /// Whether an element of the result needs of this operand the one at the same
-/// place in memory alone.
+/// place in memory alone. One element has one place, whatever its shape.
 static bool keepsPlaces(OpOperand &operand) {
   Operation *op = operand.getOwner();
+  if (isOneElement(operand.get()) &&
+      llvm::all_of(op->getResults(), isOneElement))
+    return true;
   if (op->hasTrait<OpTrait::Elementwise>() || isa<ReshapeOp>(op))
     return true;
   return isa<ScatterAddOp, DynamicUpdateSliceOp>(op) &&

@@ -10,6 +10,7 @@
 #include "Capture.h"
 #include "StandIn.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -83,6 +84,12 @@ Machine::Machine(const char *text) : number(++machines) {
       notModelled("the setting '" + line + "'");
     if (words.fail())
       notModelled("the setting '" + line + "'");
+  }
+  // As many are seen as are named.
+  if (const char *visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    const auto separators = std::count(visible, visible + strlen(visible), ',');
+    settings.devices =
+        std::min(settings.devices, *visible ? int(separators) + 1 : 0);
   }
   random.seed(settings.seed);
   devices.resize(settings.devices);

@@ -11,7 +11,8 @@
 //                      late as can be, 1: all as early, others: drawn
 //   fail CALL K CODE   the K-th call of that name, from 1 on, returns the error
 //   fault CALL K CODE  it succeeds, and what it gave a stream fails there
-//   devices N          1 unless told
+//   devices N          1 unless told; of them as many are seen as
+//                      CUDA_VISIBLE_DEVICES names
 //   other N            of them, numbered from 0, that one is of another model
 //   memory BYTES       of a device
 //   capability N       of all devices: 90, unless told, is sm_90

@@ -1,0 +1,148 @@
+"""Parts that measure: `peers`, `products`, `launches`, `overlap`.
+
+SPDX-License-Identifier: Apache-2.0
+
+Every figure is a median over steps that follow a warm-up; sides that are
+compared take turns. On a GPU that is only played all of it runs, with fewer
+steps, and says nothing of speed: the result's `emulated` stands beside it.
+"""
+import collections
+import json
+import statistics
+import subprocess
+import sys
+
+import cases
+from bench import MANY_SECONDS, Failed, Skipped
+
+WARMUP = 5
+KERNELS = 40  # of a program, those that take longest
+
+
+def steps(bench):
+    return 2 if bench.emulated else 30
+
+
+def rounds(bench):
+    return range(1 if bench.emulated else 3)
+
+
+def options(bench):
+    return [f"--data=text:{bench.pack / 'text.txt'}",
+            f"--steps={(1 if bench.emulated else WARMUP) + steps(bench)}"]
+
+
+def median(times, bench):
+    return statistics.median(times[-steps(bench):])
+
+
+def of_one_device(bench):
+    return [timed for timed in bench.manifest["timed"] if not timed["plan"]]
+
+
+def torch_step(bench, dtype, compiled):
+    """Loss and milliseconds of PyTorch on the same model, batches and type."""
+    shape = [f"--{key}={value}" for key, value in bench.manifest["shape"].items()]
+    done = subprocess.run(
+        [sys.executable, cases.ROOT / "scripts/acceptance/torch_peer.py", *shape,
+         f"--data={bench.pack / 'text.txt'}", f"--dtype={dtype}", f"--warmup={WARMUP}",
+         f"--steps={steps(bench)}", *(["--compile"] if compiled else [])],
+        capture_output=True, text=True, timeout=MANY_SECONDS)
+    if done.returncode:
+        raise Failed(f"torch_peer.py --dtype={dtype}: {done.stderr.strip()[-1000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def why_no_torch(bench):
+    if bench.emulated:
+        return "PyTorch has no GPU here: this one is played"
+    done = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.is_available())"],
+                          capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        return "expects PyTorch for CUDA (pip install torch numpy), got: " + \
+            done.stderr.strip().splitlines()[-1]
+    return None if "True" in done.stdout else "PyTorch finds no GPU"
+
+
+def peers(bench):
+    """Ours, PyTorch's eager mode and torch.compile, in turns."""
+    if reason := why_no_torch(bench):
+        raise Skipped(reason)
+    figures = {}
+    for timed in of_one_device(bench):
+        sides = collections.defaultdict(list)
+        for _ in rounds(bench):
+            _, times = bench.losses(timed["name"], *options(bench), seconds=MANY_SECONDS)
+            sides["pp"].append(median(times, bench))
+            for name, compiled in ("eager", False), ("compile", True):
+                sides[name].append(torch_step(bench, timed["dtype"], compiled)["median_ms"])
+        best = min(statistics.median(sides["eager"]), statistics.median(sides["compile"]))
+        figures[timed["dtype"]] = {
+            "rounds_ms": sides, "median_ms": {k: statistics.median(v) for k, v in sides.items()},
+            "over_fastest_peer": statistics.median(sides["pp"]) / best}
+    return figures
+
+
+def kernels(events):
+    """By kernel, how often, how long in all, and the rates that the trace has."""
+    found = collections.defaultdict(list)
+    for event in events:
+        args = event.get("args", {})
+        if event["ph"] == "X" and ("GFLOP/s" in args or "GB/s" in args):
+            found[event["name"].split(" ", 1)[-1]].append(event)
+    rows = []
+    for name, of in found.items():
+        rates = {key: statistics.median(e["args"][key] for e in of)
+                 for key in ("GFLOP/s", "GB/s") if all(key in e["args"] for e in of)}
+        rows.append({"kernel": name, "count": len(of), "us": sum(e["dur"] for e in of), **rates})
+    return sorted(rows, key=lambda row: -row["us"])
+
+
+def products(bench):
+    """What each kernel of a step reaches, contractions among them."""
+    figures = {}
+    for timed in of_one_device(bench):
+        trace = bench.folder / "trace.json"
+        bench.run(timed["name"], "--quiet", "--graph=off", f"--trace={trace}", *options(bench),
+                  seconds=MANY_SECONDS)
+        events = json.loads(trace.read_text())["traceEvents"]
+        rows = kernels(events)
+        bench.check("the trace has kernels", rows, program=timed["name"])
+        busy = sum(row["us"] for row in rows)
+        work = sum(e["args"]["GFLOP/s"] * e["dur"] for e in events
+                   if "GFLOP/s" in e.get("args", {}))
+        figures[timed["dtype"]] = {"kernels_us": busy, "mean_gflops": work / busy if busy else None,
+                                   "kernels": rows[:KERNELS]}
+    return figures
+
+
+def launches(bench):
+    """A step recorded as a graph beside one whose launches are given one by one."""
+    figures = {}
+    for timed in of_one_device(bench):
+        trace = bench.folder / "trace.json"
+        bench.run(timed["name"], "--quiet", "--graph=off", f"--trace={trace}", *options(bench),
+                  seconds=MANY_SECONDS)
+        given = sum(event["ph"] == "X" for event in json.loads(trace.read_text())["traceEvents"])
+        times = collections.defaultdict(list)
+        for _ in rounds(bench):
+            for graph in "on", "off":
+                _, of_steps = bench.losses(timed["name"], f"--graph={graph}", *options(bench),
+                                           seconds=MANY_SECONDS)
+                times[graph].append(median(of_steps, bench))
+        on, off = (statistics.median(times[graph]) for graph in ("on", "off"))
+        figures[timed["dtype"]] = {"commands": given, "graph_ms": on, "no_graph_ms": off,
+                                   "us_a_command": 1e3 * (off - on) / max(given, 1)}
+    return figures
+
+
+def overlap(bench):
+    """How much of what ranks send travels while they compute."""
+    gpus = 2 if len(bench.gpus) > 1 else 1
+    figures = {"gpus": gpus}
+    for timed in bench.manifest["timed"]:
+        if timed["plan"]:
+            report = bench.report(timed["name"], "--graph=off", *options(bench), gpus=gpus)
+            figures[timed["dtype"]] = {"step_ms": report["step_ms"]["median"],
+                                       **report["communication_ms"]["measured"]}
+    return figures

@@ -232,7 +232,7 @@ TEST_F(Collective, IsToldOfInTheWrongOrder) {
                         0 ||
                     told.find(" asks for ") != std::string::npos)
             << told;
-        process.collectives->abort(status);
+        process.abort(status);
       }
   EXPECT_GT(pairs, 30);
 }

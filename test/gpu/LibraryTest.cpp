@@ -65,5 +65,5 @@ TEST(Library, NamesTheVersionThatIsTooOld) {
   expectFailure(openBlas({library("PPExportsOld")}),
                 "expects cuBLAS 12.0 or newer, got 11.6 in ");
   expectFailure(openNccl({library("PPExportsOld")}),
-                "expects NCCL 2.19 or newer, got 2.18 in ");
+                "expects NCCL 2.22 or newer, got 2.18 in ");
 }

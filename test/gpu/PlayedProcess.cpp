@@ -46,8 +46,8 @@ Status Process::prepare(size_t index, uint32_t member, Rank &rank) {
   }
   part.inputs = its.inputs;
   part.outputs = its.outputs;
-  auto staging = allocate(
-      rank, ncclModel().stagingBytes(*part.moves, part.ranks, member));
+  auto staging =
+      allocate(rank, ncclModel().stagingBytes(*part.moves, part.ranks, member));
   if (!staging)
     return staging.status();
   part.staging = *staging;
@@ -203,9 +203,16 @@ Status Process::run(uint32_t rounds) {
   if (status.ok())
     return {};
   failure.set(status);
-  if (collectives)
-    collectives->abort(failure.get());
+  abort(failure.get());
   return failure.get();
+}
+
+void Process::abort(const Status &status) {
+  if (!collectives)
+    return;
+  collectives->fail(status);
+  for (const auto &[rank, its] : ranks)
+    collectives->abort(rank);
 }
 
 void Process::close() {

@@ -56,6 +56,8 @@ public:
   /// What is wrong after a round.
   std::string check(uint32_t round);
   Status run(uint32_t rounds);
+  /// Ends what streams wait for.
+  void abort(const Status &status);
   void close();
 
   /// If set, before open(): puts functions of its own into the tables.

@@ -216,6 +216,6 @@ Status Collectives::give(Prepared &prepared, CUstream stream) {
 Status Collectives::enqueue(Ticket ticket, CUstream stream) {
   Status status = give(*meetings[ticket], stream);
   if (!status.ok())
-    communicators->abort(status);
+    communicators->fail(status);
   return status;
 }

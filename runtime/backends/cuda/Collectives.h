@@ -40,13 +40,14 @@ public:
   /// before: all of that has ended, or the streams wait for it. So it is at the
   /// begin of a section, of a capture, and behind one.
   void begin(uint32_t rank);
-  /// Gives the stream the rank's part of the meeting. After a failure, which
-  /// aborts all, streams have ended what they were given or will do so.
+  /// Gives the stream the rank's part of the meeting. A failure ends no stream:
+  /// then abort() does, of each rank.
   Status enqueue(Ticket ticket, CUstream stream);
 
   /// As Communicators have them.
   Status poll() { return communicators->poll(); }
-  void abort(const Status &status) { communicators->abort(status); }
+  void fail(const Status &status) { communicators->fail(status); }
+  void abort(uint32_t rank) { communicators->abort(rank); }
 
 private:
   /// A member's part with its addresses.

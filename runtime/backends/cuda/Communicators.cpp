@@ -18,6 +18,10 @@
 using namespace pprt;
 using namespace pprt::cuda;
 
+/// How long ranks may take to make their communicators. Thousands take NCCL
+/// seconds; a process that has failed before it came is waited for by none.
+static constexpr std::chrono::seconds kMaking(120);
+
 struct Communicators::Communicator {
   std::mutex mutex;            ///< of the next
   ncclComm_t handle = nullptr; ///< null: aborted, or not made yet
@@ -29,8 +33,10 @@ Communicators::Communicators(
 
 Status Communicators::agree(World &world, const Status &mine) {
   const Status first = world.agree(mine, false).first;
-  if (!first.ok())
-    abort(first);
+  if (!first.ok()) {
+    fail(first);
+    abortAll();
+  }
   return first;
 }
 
@@ -40,6 +46,7 @@ Status Communicators::agree(World &world, const Status &mine) {
 
 Status Communicators::settle(Communicator &communicator) {
   using namespace std::chrono_literals;
+  const auto begun = std::chrono::steady_clock::now();
   // A launch takes microseconds, others may take seconds.
   for (unsigned asked = 0;; ++asked) {
     {
@@ -58,8 +65,17 @@ Status Communicators::settle(Communicator &communicator) {
       if (state != ncclInProgress)
         return check(state, "ncclCommGetAsyncError");
     }
-    if (asked >= 16)
-      std::this_thread::sleep_for(std::min(asked * 1us, 1000us));
+    if (asked < 16)
+      continue;
+    if (Status told = listen ? listen() : Status(); !told.ok())
+      return told;
+    if (!isMade && std::chrono::steady_clock::now() - begun > kMaking)
+      return Status(ExitCode::device,
+                    "expects all ranks to reach each other by NCCL within " +
+                        std::to_string(kMaking.count()) +
+                        " s, got some that do not come; NCCL_DEBUG=INFO says "
+                        "more, NCCL_SOCKET_IFNAME names the network");
+    std::this_thread::sleep_for(std::min(asked * 1us, 1000us));
   }
   std::lock_guard guard(mutex);
   return failure;
@@ -68,7 +84,8 @@ Status Communicators::settle(Communicator &communicator) {
 Status Communicators::settleAll() {
   for (const auto &[key, communicator] : all)
     if (Status status = settle(*communicator); !status.ok()) {
-      abort(status);
+      fail(status);
+      abortAll();
       return status;
     }
   return {};
@@ -117,21 +134,34 @@ Status Communicators::poll() {
   return failure;
 }
 
-void Communicators::abort(const Status &status) {
-  {
-    std::lock_guard guard(mutex);
-    if (failure.ok())
-      failure = status;
-    hasFailed = true;
-  }
+void Communicators::fail(const Status &status) {
+  std::lock_guard guard(mutex);
+  if (failure.ok())
+    failure = status;
+  hasFailed = true;
+}
+
+/// In one group: aborted one by one, the first waits for the device, where a
+/// call of the next is at work. Nobody is told of what fails here: what failed
+/// before is the cause.
+void Communicators::abort(uint32_t rank) {
+  if (!gpus.at(rank)->enter().ok())
+    return;
+  (void)nccl.ncclGroupStart();
   for (const auto &[key, communicator] : all) {
+    if (key.first != rank)
+      continue;
     std::lock_guard guard(communicator->mutex);
-    // Nobody is told: what failed before is the cause.
-    (void)gpus.at(key.first)->enter();
     if (communicator->handle)
-      nccl.ncclCommAbort(communicator->handle);
+      (void)nccl.ncclCommAbort(communicator->handle);
     communicator->handle = nullptr;
   }
+  (void)nccl.ncclGroupEnd();
+}
+
+void Communicators::abortAll() {
+  for (const auto &[rank, gpu] : gpus)
+    abort(rank);
 }
 
 //===----------------------------------------------------------------------===//
@@ -286,6 +316,7 @@ Status Communicators::connect(World &world, std::vector<MemberList> lists) {
   for (const std::vector<MemberList> &layer : makeLayers(decode(bytes)))
     if (Status status = split(world, layer); !status.ok())
       return status;
+  isMade = true;
   return {};
 }
 
@@ -310,6 +341,8 @@ Communicators::~Communicators() {
     if (status.ok())
       at->second->handle = nullptr;
   }
-  if (!status.ok())
-    abort(status);
+  if (!status.ok()) {
+    fail(status);
+    abortAll();
+  }
 }

@@ -8,9 +8,10 @@
 // that is the same in all processes.
 //
 // None of them blocks, for only such can be aborted whatever they do: what is
-// in progress is asked about until it is done or somebody has failed. A failure
-// aborts all communicators of this process, which others get to know from NCCL;
-// the first one is kept.
+// in progress is asked about until it is done or somebody has failed. The first
+// failure is kept, and ends all waits of the host at once. Those of streams end
+// when the rank's communicators are aborted, and its recordings are to be gone
+// by then, since NCCL waits until none holds a call of it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_COMMUNICATORS_H
@@ -42,11 +43,14 @@ public:
   /// Waits for what streams were given, unless something has failed.
   ~Communicators();
 
+  /// Asked while the host waits: what has failed elsewhere. From any thread.
+  std::function<Status()> listen;
+
   /// Makes those of `lists`, which are of several ranks, in which ranks of this
   /// process are members. Once; collective as above.
   Status connect(World &world, std::vector<MemberList> lists);
 
-  /// Fails in all processes, and aborts, if one of them has failed.
+  /// Fails in all processes, and aborts all ranks, if one of them has failed.
   Status agree(World &world, const Status &mine);
 
   /// Of a rank of this process: that of a list that was connected; of an empty
@@ -61,8 +65,10 @@ public:
 
   /// The first failure, also one that came while nobody asked. From any thread.
   Status poll();
-  /// Ends what streams of this process wait for. From any thread.
-  void abort(const Status &status);
+  /// Ends what hosts wait for. From any thread.
+  void fail(const Status &status);
+  /// After a failure: ends what streams of a rank wait for.
+  void abort(uint32_t rank);
 
   Status check(ncclResult_t result, const char *call) const {
     return nccl.check(result, call);
@@ -78,10 +84,13 @@ private:
   Status makeTogether(const std::function<Status(uint32_t rank)> &calls);
   /// Asks until nothing is in progress.
   Status settle(Communicator &communicator);
+  /// The same of all, within a limit of time: they are being made.
   Status settleAll();
+  void abortAll();
   Status split(World &world, const std::vector<MemberList> &lists);
 
   std::map<std::pair<uint32_t, MemberList>, std::unique_ptr<Communicator>> all;
+  bool isMade = false; ///< all of them
   std::atomic<bool> hasFailed = false;
   std::mutex mutex; ///< of the next
   Status failure;

@@ -52,7 +52,7 @@ constexpr Kind kDriver = {"NVIDIA's driver for CUDA", "12.0",
                           "install or update the driver"};
 constexpr Kind kBlas = {"cuBLAS", "12.0",
                         "install cuBLAS, of pip the package nvidia-cublas"};
-constexpr Kind kNccl = {"NCCL", "2.19",
+constexpr Kind kNccl = {"NCCL", "2.22",
                         "install NCCL, of pip the package nvidia-nccl-cu13"};
 
 std::string expects(const Kind &kind) {
@@ -164,7 +164,7 @@ Expected<Nccl> cuda::openNccl(const std::vector<std::string> &names) {
       library.find<decltype(table.ncclGetVersion)>("ncclGetVersion");
   if (library.status.ok()) {
     const ncclResult_t result = table.ncclGetVersion(&table.version);
-    library.require(result == ncclSuccess && table.version >= 21900,
+    library.require(result == ncclSuccess && table.version >= 22200,
                     spell(table.version / 10000, table.version % 10000 / 100));
   }
 #define PP_CALL(name) table.name = library.find<decltype(table.name)>(#name);

@@ -31,6 +31,8 @@ GpuTransport::create(World &world, uint32_t worldSize, const GpusByRank &gpus,
       Communicators::create(world, worldSize, gpus, nccl);
   if (!made)
     return made.status();
+  if (notices)
+    (*made)->listen = [its = notices.get()] { return its->poll(); };
   return std::unique_ptr<Transport>(
       new GpuTransport(world, std::move(*made), std::move(notices)));
 }
@@ -60,7 +62,7 @@ Status GpuTransport::enqueue(Ticket ticket, enqueued::Stream &stream) {
 
 Status GpuTransport::poll() {
   if (const Status told = notices ? notices->poll() : Status(); !told.ok()) {
-    collectives.abort(told);
+    collectives.fail(told);
     return told;
   }
   const Status status = collectives.poll();
@@ -70,5 +72,5 @@ Status GpuTransport::poll() {
 void GpuTransport::abort(const Status &status) {
   if (notices)
     notices->abort(status);
-  collectives.abort(status);
+  collectives.fail(status);
 }

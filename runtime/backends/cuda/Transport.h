@@ -30,6 +30,7 @@ public:
   Status connect() override;
   void begin(uint32_t rank) override { collectives.begin(rank); }
   Status enqueue(Ticket ticket, enqueued::Stream &stream) override;
+  void leave(uint32_t rank) override { collectives.abort(rank); }
   Status poll() override;
   void abort(const Status &status) override;
 

@@ -22,6 +22,7 @@ static constexpr std::chrono::seconds kBlocked(2);
 /// less often.
 static constexpr uint32_t kEagerly = 4096;
 static constexpr std::chrono::microseconds kPause(50);
+
 EnqueuedExecutor::Rank::Rank(uint32_t index, const Mesh &mesh,
                              const ppx::ProgramT &program)
     : index(index), program(program),
@@ -34,7 +35,10 @@ EnqueuedExecutor::EnqueuedExecutor(
     std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
     const Options &options, std::shared_ptr<HostData> host)
     : artifact(std::move(artifact)), mesh(mesh), options(options),
-      host(std::move(host)), device(*options.device->streams()) {}
+      host(std::move(host)), device(*options.device->streams()) {
+  held->device = options.device;
+  held->transport = options.transport;
+}
 
 Expected<std::unique_ptr<EnqueuedExecutor>>
 EnqueuedExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
@@ -48,6 +52,9 @@ EnqueuedExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
 }
 
 EnqueuedExecutor::~EnqueuedExecutor() {
+  // One that nobody has asked this executor about.
+  if (failure.ok() && options.transport)
+    (void)keep(options.transport->poll());
   // The device may use it as long as the process is there.
   if (stuck)
     (void)held.release();
@@ -294,10 +301,29 @@ Status EnqueuedExecutor::submit(Section which, int64_t number) {
 Status EnqueuedExecutor::wait() { return keep(failure.ok() ? end() : failure); }
 
 Status EnqueuedExecutor::keep(const Status &status) {
+  const bool isNew = failure.ok() && !status.ok();
   failure = status;
-  if (!failure.ok() && options.transport)
-    options.transport->abort(failure);
+  if (isNew && options.transport)
+    leave();
   return failure;
+}
+
+void EnqueuedExecutor::leave() {
+  options.transport->abort(failure);
+  if (!device.enter().ok())
+    return;
+  for (Turn &turn : held->turns)
+    turn.recording.reset();
+  for (const std::unique_ptr<Rank> &rank : held->ranks)
+    options.transport->leave(rank->index);
+  const int64_t since = now();
+  while (!stuck && !underWay.empty()) {
+    Expected<bool> hasCome = device.hasCome(*underWay.back().turn->done);
+    if (!hasCome || *hasCome)
+      break;
+    stuck = double(now() - since) * 1e-9 >= kBlocked.count();
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 Status EnqueuedExecutor::begin(Section which, int64_t number) {
@@ -439,7 +465,7 @@ Status EnqueuedExecutor::await(const SectionState &section, int64_t number,
     if (const Status elsewhere =
             options.transport ? options.transport->poll() : Status();
         !elsewhere.ok())
-      return leave(elsewhere);
+      return elsewhere;
     Expected<bool> hasMoved = this->hasMoved(section, ended);
     if (!hasMoved)
       return hasMoved.status();
@@ -447,7 +473,9 @@ Status EnqueuedExecutor::await(const SectionState &section, int64_t number,
       moved = now();
     const double idle = double(now() - moved) * 1e-9;
     stuck = true; // whoever leaves here
-    if (idle >= kBlocked.count() && options.isInterrupted &&
+    // Of a recording there is no news before its end.
+    const double blocked = section.isRecorded ? timeout : kBlocked.count();
+    if (blocked > 0 && idle >= blocked && options.isInterrupted &&
         options.isInterrupted())
       return Status(ExitCode::interrupted,
                     "interrupted in step " + std::to_string(number + 1) +
@@ -456,18 +484,6 @@ Status EnqueuedExecutor::await(const SectionState &section, int64_t number,
       return hang(section, ended, number);
     stuck = false;
   }
-}
-
-Status EnqueuedExecutor::leave(const Status &cause) {
-  const int64_t since = now();
-  while (!stuck) {
-    Expected<bool> hasCome = device.hasCome(*underWay.back().turn->done);
-    if (!hasCome || *hasCome)
-      break;
-    stuck = double(now() - since) * 1e-9 >= kBlocked.count();
-    std::this_thread::sleep_for(kPause);
-  }
-  return cause;
 }
 
 Expected<bool> EnqueuedExecutor::hasMoved(const SectionState &section,

@@ -138,6 +138,9 @@ private:
   Status end();
   /// A failure is that of all calls from then on, and of those elsewhere.
   Status keep(const Status &status);
+  /// After one: leaves those that meet ranks of this device, and returns when
+  /// nothing is at work here, or soon.
+  void leave();
   /// A turn that is free.
   Expected<Turn *> takeTurn();
   Status load(const SectionState &section, const Turn &turn);
@@ -147,8 +150,6 @@ private:
   Status give(const SectionState &section, const Turn &turn);
   Status give(const SectionState &section, const Step &step, const Turn &turn);
   Status await(const SectionState &section, int64_t number, const Event &done);
-  /// After a failure elsewhere: returns when nothing is at work here, or soon.
-  Status leave(const Status &cause);
   /// Whether one more command has ended than the first `ended`.
   Expected<bool> hasMoved(const SectionState &section, size_t &ended) const;
   Status hang(const SectionState &section, size_t ended, int64_t number) const;
@@ -159,8 +160,11 @@ private:
     return *held->ranks[index - options.ranks.begin];
   }
 
-  /// What the device works with.
+  /// What the device works with, which it may go on with after all else has
+  /// gone.
   struct Held {
+    std::shared_ptr<Device> device;
+    std::shared_ptr<StreamTransport> transport;
     std::vector<std::unique_ptr<Rank>> ranks;
     Kernels kernels;
     SectionState sections[kSections.size()];

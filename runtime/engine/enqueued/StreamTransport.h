@@ -9,7 +9,7 @@
 //
 // The order of calls: prepare() for every member that this process has,
 // connect(), then in each section begin() and enqueue(), of one rank from one
-// thread; poll() and abort() from any.
+// thread; poll() and abort() from any. abort() ends no stream: leave() does.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_ENQUEUED_STREAMTRANSPORT_H
@@ -28,6 +28,9 @@ public:
   virtual void begin(uint32_t rank) = 0;
   /// The rank's part of the meeting.
   virtual Status enqueue(Ticket ticket, Stream &stream) = 0;
+  /// After abort(), of each rank once, from one thread each: ends what its
+  /// streams wait for. None of its recordings is there any more.
+  virtual void leave(uint32_t rank) = 0;
 };
 
 } // namespace pprt::enqueued

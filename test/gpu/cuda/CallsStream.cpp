@@ -265,17 +265,16 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream streamHandle) {
   return machine->launch(*found->second, *stream);
 }
 
+// These free although they fail: what they tell is of other calls.
+
 CUresult cuGraphExecDestroy(CUgraphExec handle) {
-  PP_BEGIN(Call::context)
-  const auto found = machine->executions.find(handle);
-  if (found == machine->executions.end())
-    return CUDA_ERROR_INVALID_VALUE;
-  machine->executions.erase(found);
-  return CUDA_SUCCESS;
+  const Call call(__func__, Call::context);
+  return machine->executions.erase(handle) ? call.result
+                                           : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuGraphDestroy(CUgraph handle) {
-  PP_BEGIN(Call::context)
-  return machine->graphs.erase(handle) ? CUDA_SUCCESS
+  const Call call(__func__, Call::context);
+  return machine->graphs.erase(handle) ? call.result
                                        : CUDA_ERROR_INVALID_VALUE;
 }

@@ -116,6 +116,11 @@ struct Host {
   int (*deviceOf)(void *stream);
   /// Lets all operations of a lane end that have not.
   void (*abort)(const void *lane);
+  /// Whether a graph has operations of the lane.
+  bool (*isRecorded)(const void *lane);
+  /// What other lanes that were not aborted have at work on the device, in
+  /// words; empty: nothing.
+  const char *(*besides)(int device);
   /// Whether a lane has operations that have not ended; lets some run.
   bool (*isBusy)(const void *lane);
   /// What the calling thread asked for is not yet so. False if it never will

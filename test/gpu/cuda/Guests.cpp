@@ -177,6 +177,12 @@ extern "C" const Host ppStandInHost = {
     deviceOf,
     [](const void *lane) { locked([&](Machine &its) { its.abort(lane); }); },
     [](const void *lane) {
+      return locked([&](Machine &its) { return its.isRecorded(lane); });
+    },
+    [](int device) {
+      return locked([&](Machine &its) { return its.besides(device); });
+    },
+    [](const void *lane) {
       return locked([&](Machine &its) { return its.isBusy(lane); });
     },
     [](const char *what) {

@@ -197,6 +197,8 @@ public:
 
   // Rendezvous.cpp
   void abort(const void *lane);
+  bool isRecorded(const void *lane) const;
+  const char *besides(int device) const;
   /// Whether a lane has operations that have not ended. Runs one of what they
   /// need to.
   bool isBusy(const void *lane);

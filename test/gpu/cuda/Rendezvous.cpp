@@ -306,6 +306,26 @@ void Machine::abort(const void *lane) {
   progress();
 }
 
+bool Machine::isRecorded(const void *lane) const {
+  const auto holds = [&](const Graph &graph) {
+    return std::any_of(
+        graph.nodes.begin(), graph.nodes.end(),
+        [&](const Node &node) { return node.work.lane == lane; });
+  };
+  return std::any_of(graphs.begin(), graphs.end(),
+                     [&](const auto &entry) { return holds(*entry.second); }) ||
+         std::any_of(
+             executions.begin(), executions.end(),
+             [&](const auto &entry) { return holds(entry.second->graph); });
+}
+
+const char *Machine::besides(int device) const {
+  for (const OperationPtr &operation : devices[size_t(device)].attending)
+    if (operation->hasPlace && !operation->isAborted)
+      return operation->by->what.c_str();
+  return "";
+}
+
 bool Machine::isBusy(const void *lane) {
   for (const Device &device : devices)
     for (const OperationPtr &operation : device.attending)

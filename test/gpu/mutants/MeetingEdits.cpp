@@ -388,7 +388,7 @@ Judged mutants::runMeetings(uint32_t worldSize, const MeetingEdit *edit,
   if (!status.ok()) {
     failure.set(status);
     if (process.collectives)
-      process.collectives->abort(status);
+      process.abort(status);
   }
   if (edit && !telling.isMade)
     return {Outcome::none, ""};

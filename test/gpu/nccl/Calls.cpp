@@ -76,8 +76,15 @@ ncclResult_t ncclGroupStart() {
   return ncclSuccess;
 }
 
+/// An end that fails is one all the same.
+static ncclResult_t leaveGroup(ncclResult_t result) {
+  if (group.depth > 0 && --group.depth == 0)
+    group = Group();
+  return refuse(result);
+}
+
 ncclResult_t ncclGroupEnd() {
-  PP_BEGIN(refuse)
+  PP_BEGIN(leaveGroup)
   return group.depth == 0 ? ncclInvalidUsage : endGroup();
 }
 

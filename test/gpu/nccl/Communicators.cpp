@@ -303,6 +303,13 @@ ncclResult_t ncclCommFinalize(ncclComm_t handle) {
   return ncclInProgress;
 }
 
+/// NCCL counts the graphs that hold calls of it, and waits for them.
+static void checkRecorded(const char *call, const Comm &comm) {
+  if (host()->isRecorded(&comm))
+    fault(std::string(call) + " of " + comm.name() +
+          " waits for ever: a graph holds calls of it");
+}
+
 ncclResult_t ncclCommDestroy(ncclComm_t handle) {
   PP_BEGIN(ncclResult_t)
   Comm *comm = find(handle);
@@ -310,6 +317,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t handle) {
     return handle ? ncclInvalidArgument : ncclSuccess;
   if (!comm->isFinalized || comm->state != ncclSuccess)
     notModelled("ncclCommDestroy of a communicator that is not finalized");
+  checkRecorded("ncclCommDestroy", *comm);
   destroy(comm);
   return ncclSuccess;
 }
@@ -320,6 +328,18 @@ ncclResult_t ncclCommAbort(ncclComm_t handle) {
   if (!comm)
     return handle ? ncclInvalidArgument : ncclSuccess;
   host()->abort(comm);
-  destroy(comm);
+  const auto end = [comm] {
+    const std::string what = host()->besides(comm->device);
+    if (!what.empty())
+      fault("ncclCommAbort of " + comm->name() +
+            " waits for the device, on which " + what +
+            " is at work: abort them in one group");
+    checkRecorded("ncclCommAbort", *comm);
+    destroy(comm);
+    return ncclSuccess;
+  };
+  if (group.depth == 0)
+    return end();
+  group.others.push_back(end);
   return ncclSuccess;
 }

@@ -447,6 +447,33 @@ TEST_F(NcclStandIn, FailsBetweenRanksUntilItIsAborted) {
   }
 }
 
+TEST_F(NcclStandIn, TellsOfAbortsThatWaitForOthers) {
+  begin(2, "");
+  join();
+  const ncclComm_t child = split({0, 0}, {0, 1})[0];
+  const Rank &its = ranks[0];
+  write(its, 0, {1, 2, 3, 4});
+  nccl.ncclAllReduce(at(its, 0), at(its, 1024), 4, ncclFloat32, ncclSum, child,
+                     its.one);
+  settle(child);
+  for (int i = 0; i < 1000; ++i)
+    (void)driver.cuStreamQuery(its.one);
+  nccl.ncclCommAbort(its.comm);
+  expectFault("is at work: abort them in one group");
+}
+
+TEST_F(NcclStandIn, TellsOfAbortsThatWaitForRecordings) {
+  begin(2, "");
+  join();
+  const Rank &its = ranks[0];
+  CUgraph graph;
+  driver.cuStreamBeginCapture_v2(its.one, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  allReduce(its, its.one, 4);
+  ASSERT_EQ(driver.cuStreamEndCapture(its.one, &graph), CUDA_SUCCESS);
+  nccl.ncclCommAbort(its.comm);
+  expectFault("waits for ever: a graph holds calls of it");
+}
+
 TEST_F(NcclStandIn, FailsTheCallThatItIsToldTo) {
   begin(2, "fail ncclGetUniqueId 2 2\nfail ncclAllReduce 1 3\n");
   join();

@@ -7,64 +7,18 @@
 // right; programs that do not are right under every seed.
 //
 //===----------------------------------------------------------------------===//
-#include "Code.h"
-#include "Played.h"
+#include "TwoStreams.h"
 
 #include <thread>
 
 using namespace pprt::cuda;
+using standin::seedOf;
 
 namespace {
 
-/// One device, two streams, and what a test needs of them.
-class StandIn : public standin::Played {
-protected:
-  void SetUp() override {
-    Played::SetUp();
-    begin("");
-  }
-
-  /// A new process, in which faults are only noted.
-  void begin(const std::string &settings) {
-    reset(settings);
-    ASSERT_EQ(driver.cuInit(0), CUDA_SUCCESS);
-    CUcontext context;
-    ASSERT_EQ(driver.cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
-    ASSERT_EQ(driver.cuCtxSetCurrent(context), CUDA_SUCCESS);
-    for (CUstream *stream : {&one, &two})
-      ASSERT_EQ(
-          driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, 0),
-          CUDA_SUCCESS);
-    for (CUevent *event : {&first, &second})
-      ASSERT_EQ(driver.cuEventCreate(event, CU_EVENT_DISABLE_TIMING),
-                CUDA_SUCCESS);
-  }
-  CUdeviceptr allocate(size_t size) {
-    CUdeviceptr address = 0;
-    EXPECT_EQ(driver.cuMemAlloc(&address, size), CUDA_SUCCESS);
-    return address;
-  }
-  uint32_t *allocateHost(size_t words) {
-    void *address = nullptr;
-    EXPECT_EQ(driver.cuMemHostAlloc(&address, words * 4, 0), CUDA_SUCCESS);
-    return static_cast<uint32_t *>(address);
-  }
-  std::vector<uint32_t> read(CUdeviceptr address, size_t words,
-                             CUstream stream) {
-    std::vector<uint32_t> values(words);
-    EXPECT_EQ(
-        driver.cuMemcpyDtoHAsync(values.data(), address, words * 4, stream),
-        CUDA_SUCCESS);
-    return values;
-  }
-
-  CUstream one = nullptr, two = nullptr;
-  CUevent first = nullptr, second = nullptr;
-};
+class StandIn : public standin::TwoStreams {};
 
 constexpr int kSeeds = 64;
-std::string seedOf(int seed) { return "seed " + std::to_string(seed) + "\n"; }
-
 } // namespace
 
 TEST_F(StandIn, OrdersWhatEventsOrderUnderAnySeed) {
@@ -189,6 +143,20 @@ TEST_F(StandIn, CountsWhatIsLeft) {
   const CUdeviceptr a = allocate(64);
   EXPECT_STREQ(control->leaks(),
                "1 device memory, 2 stream, 2 event, 1 context");
+  launchAdd(a, a, nullptr); // loads it
+  void *host = allocateHost(1);
+  CUgraph graph = nullptr;
+  CUgraphExec execution = nullptr;
+  driver.cuStreamBeginCapture(one, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  driver.cuStreamEndCapture(one, &graph);
+  driver.cuGraphInstantiate(&execution, graph, 0);
+  EXPECT_STREQ(control->leaks(),
+               "1 device memory, 1 pinned memory, 2 stream, 2 event, 1 module, "
+               "1 graph, 1 executable graph, 1 context");
+  driver.cuGraphExecDestroy(execution);
+  driver.cuGraphDestroy(graph);
+  driver.cuMemFreeHost(host);
+  driver.cuModuleUnload(module);
   driver.cuMemFree(a);
   driver.cuStreamDestroy(one);
   driver.cuStreamDestroy(two);

@@ -20,6 +20,7 @@ const std::vector<CallEdit> mutants::kCallEdits = {
     {"event not recorded", Call::record, Change::drop},
     {"event before its launch", Call::launch, Change::behind},
     {"event before its move", Call::move, Change::behind},
+    {"event before its write", Call::write, Change::behind, 0, Change::spoil},
     {"event in another stream", Call::record, Change::elsewhere},
     {"launch left out", Call::launch, Change::drop},
     {"launch in another stream", Call::launch, Change::elsewhere},
@@ -37,7 +38,6 @@ const std::vector<CallEdit> mutants::kCallEdits = {
     {"write left out", Call::write, Change::drop, 0, Change::spoil},
     {"write in another stream", Call::write, Change::elsewhere, 0,
      Change::spoil},
-    {"write a call later", Call::write, Change::late, 0, Change::spoil},
     {"write 16 bytes further", Call::write, Change::shift, 16},
     {"write of half", Call::write, Change::half, 0, Change::spoil, /*by=*/2},
     {"read left out", Call::read, Change::drop, 0, Change::spoil},
@@ -290,28 +290,22 @@ private:
         *plan.isMade = shared->streams.size() > 1;
         return act(next());
       case Change::behind:
-      case Change::late:
         held = std::move(act);
         return {};
       default:
         break; // its addresses are changed
       }
-    // Whoever waits for times does not wait for what was held, and nor does
-    // what is only written elsewhere.
-    if (!held ||
-        (plan.edit->change == Change::late && (!call || call == Call::write)))
+    if (!held)
       return act(*its);
-    const Act late = std::move(held);
+    Act behind = std::move(held);
     held = nullptr;
-    if (plan.edit->change == Change::behind && call != Call::record) {
-      if (Status status = late(*its); !status.ok())
-        return status;
-      return act(*its);
+    if (call == Call::record) {
+      *plan.isMade = true;
+      std::swap(act, behind);
     }
-    *plan.isMade = true;
-    if (Status status = act(*its); !status.ok())
+    if (Status status = behind(*its); !status.ok())
       return status;
-    return late(*its);
+    return act(*its);
   }
 
   const std::unique_ptr<Stream> its;

@@ -47,7 +47,6 @@ enum class Change : uint8_t {
   twice,
   elsewhere, ///< to the next stream
   behind,    ///< after the next call to the same stream, if that is record()
-  late,      ///< after the next call to the same stream that is no write()
   half,      ///< of the bytes
   shift,     ///< an address, by `by`; of a copy, where it writes
   shiftFrom, ///< where it reads

@@ -48,7 +48,6 @@ const std::vector<MeetingEdit> mutants::kMeetingEdits = {
     {"collective to 16 bytes further", MeetingCall::collective,
      MeetingChange::to},
     {"message left out", MeetingCall::message, MeetingChange::drop},
-    {"message behind the next", MeetingCall::message, MeetingChange::late},
     {"message in another stream", MeetingCall::message,
      MeetingChange::elsewhere},
     {"message of less", MeetingCall::message, MeetingChange::fewer},
@@ -71,7 +70,6 @@ struct Told {
   int type = 0, operation = 0, peer = 0;
   size_t pitch = 0;
   std::function<int(const Told &)> make; ///< makes the call
-  ncclComm_t comm = nullptr;
 };
 
 /// Where an event was recorded last: which call it was, and behind which
@@ -160,41 +158,20 @@ int change(Told told) {
   return told.make(told);
 }
 
-/// Whether it matters which of two comes first: a communicator has an order of
-/// its own for collectives, and for messages between two ranks one way.
-bool isPair(const Told &one, const Told &two) {
-  return one.call != MeetingCall::message ||
-         (one.comm == two.comm && one.peer == two.peer &&
-          !one.from == !two.from);
-}
-
-/// What is held, ahead of what comes, or behind it if that is the edit.
-int release(Told told) {
-  Told held = std::move(*telling.held);
-  telling.held.reset();
-  if (told.call == telling.edit->call && isPair(held, told)) {
-    telling.isMade = true;
-    std::swap(held, told);
-  }
-  if (const int result = held.make(held))
-    return result;
-  // The next one it may be.
-  if (!telling.isMade && told.call == telling.edit->call)
-    return change(std::move(told));
-  return told.make(told);
-}
-
 /// Makes a call, or what the edit makes of it.
 int tell(Told told) {
   const uint64_t its = telling.counts[size_t(told.call)]++;
   const bool isMeant = telling.edit && telling.edit->call == told.call;
   if (isMeant && its == telling.number)
     return change(std::move(told));
-  // Messages change places within a group.
-  if (telling.held && (isMeant || (told.call == MeetingCall::groupEnd &&
-                                   telling.edit->call == MeetingCall::message)))
-    return release(std::move(told));
-  return told.make(told);
+  if (!telling.held || !isMeant)
+    return told.make(told);
+  const Told late = std::move(*telling.held);
+  telling.held.reset();
+  telling.isMade = true;
+  if (const int result = told.make(told))
+    return result;
+  return late.make(late);
 }
 
 /// Notes a call of a communicator. A wait just ahead of it matters if the event
@@ -265,28 +242,26 @@ ncclResult_t allReduce(const void *from, void *to, size_t count,
                        ncclDataType_t type, ncclRedOp_t operation,
                        ncclComm_t comm, cudaStream_t stream) {
   note(stream, comm);
-  return ncclResult_t(tell(
-      {MeetingCall::collective, stream, from, to, count, type, operation, 0, 0,
-       [=](const Told &told) {
-         return telling.nccl.ncclAllReduce(
-             told.from, told.to, told.count, ncclDataType_t(told.type),
-             ncclRedOp_t(told.operation), comm, told.stream);
-       },
-       comm}));
+  return ncclResult_t(
+      tell({MeetingCall::collective, stream, from, to, count, type, operation,
+            0, 0, [=](const Told &told) {
+              return telling.nccl.ncclAllReduce(
+                  told.from, told.to, told.count, ncclDataType_t(told.type),
+                  ncclRedOp_t(told.operation), comm, told.stream);
+            }}));
 }
 
 ncclResult_t reduceScatter(const void *from, void *to, size_t count,
                            ncclDataType_t type, ncclRedOp_t operation,
                            ncclComm_t comm, cudaStream_t stream) {
   note(stream, comm);
-  return ncclResult_t(tell(
-      {MeetingCall::collective, stream, from, to, count, type, operation, 0, 0,
-       [=](const Told &told) {
-         return telling.nccl.ncclReduceScatter(
-             told.from, told.to, told.count, ncclDataType_t(told.type),
-             ncclRedOp_t(told.operation), comm, told.stream);
-       },
-       comm}));
+  return ncclResult_t(
+      tell({MeetingCall::collective, stream, from, to, count, type, operation,
+            0, 0, [=](const Told &told) {
+              return telling.nccl.ncclReduceScatter(
+                  told.from, told.to, told.count, ncclDataType_t(told.type),
+                  ncclRedOp_t(told.operation), comm, told.stream);
+            }}));
 }
 
 ncclResult_t allGather(const void *from, void *to, size_t count,
@@ -295,37 +270,33 @@ ncclResult_t allGather(const void *from, void *to, size_t count,
   note(stream, comm);
   return ncclResult_t(
       tell({MeetingCall::collective, stream, from, to, count, type,
-            /*operation=*/-1, 0, 0,
-            [=](const Told &told) {
+            /*operation=*/-1, 0, 0, [=](const Told &told) {
               return telling.nccl.ncclAllGather(told.from, told.to, told.count,
                                                 ncclDataType_t(told.type), comm,
                                                 told.stream);
-            },
-            comm}));
+            }}));
 }
 
 ncclResult_t send(const void *from, size_t count, ncclDataType_t type, int peer,
                   ncclComm_t comm, cudaStream_t stream) {
   note(stream, comm);
-  return ncclResult_t(tell(
-      {MeetingCall::message, stream, from, nullptr, count, type, 0, peer, 0,
-       [=](const Told &told) {
-         return telling.nccl.ncclSend(told.from, told.count, type, told.peer,
-                                      comm, told.stream);
-       },
-       comm}));
+  return ncclResult_t(tell({MeetingCall::message, stream, from, nullptr, count,
+                            type, 0, peer, 0, [=](const Told &told) {
+                              return telling.nccl.ncclSend(
+                                  told.from, told.count, type, told.peer, comm,
+                                  told.stream);
+                            }}));
 }
 
 ncclResult_t receive(void *to, size_t count, ncclDataType_t type, int peer,
                      ncclComm_t comm, cudaStream_t stream) {
   note(stream, comm);
-  return ncclResult_t(
-      tell({MeetingCall::message, stream, nullptr, to, count, type, 0, peer, 0,
-            [=](const Told &told) {
-              return telling.nccl.ncclRecv(told.to, told.count, type, told.peer,
-                                           comm, told.stream);
-            },
-            comm}));
+  return ncclResult_t(tell({MeetingCall::message, stream, nullptr, to, count,
+                            type, 0, peer, 0, [=](const Told &told) {
+                              return telling.nccl.ncclRecv(told.to, told.count,
+                                                           type, told.peer,
+                                                           comm, told.stream);
+                            }}));
 }
 
 ncclResult_t groupEnd() {

@@ -30,7 +30,7 @@ constexpr size_t kMeetingCalls = size_t(MeetingCall::groupEnd) + 1;
 
 enum class MeetingChange : uint8_t {
   drop,
-  late, ///< behind the next such call, of messages of the same way and peer
+  late, ///< behind the next such call
   twice,
   elsewhere, ///< the rank's other stream
   fewer,     ///< elements, bytes, or rows of a box

@@ -92,6 +92,63 @@ TEST_F(Calls, ReportsEveryOperationWithoutAnOrder) {
         }
 }
 
+/// Parts of what others write or read, up to its ends and beyond.
+TEST_F(Calls, ReportsEveryByteWithoutAnOrder) {
+  const std::pair<uint64_t, uint64_t> parts[] = {
+      {0, 64}, {128, 128}, {63, 1},  {128, 1}, {64, 64},   {64, 1}, {127, 1},
+      {90, 8}, {63, 2},    {127, 2}, {0, 65},  {127, 129}, {0, 256}};
+  for (const auto &[begin, size] : parts)
+    for (const bool isRead : {true, false})
+      for (const bool hasOther : {true, false})
+        for (int seed = 0; seed < 4; ++seed) {
+          this->begin(seedOf(seed));
+          const CUdeviceptr a = allocate(256), b = allocate(256);
+          driver.cuMemsetD8Async(a, 0, 256, one);
+          // What is in order before may be in other parts.
+          if (hasOther)
+            driver.cuMemsetD8Async(a + 80, 0, 100, one);
+          driver.cuCtxSynchronize();
+          if (isRead)
+            driver.cuMemcpyDtoDAsync(b, a + 64, 64, one);
+          else
+            driver.cuMemsetD8Async(a + 64, 1, 64, one);
+          driver.cuMemsetD8Async(a + begin, 2, size, two);
+          driver.cuCtxSynchronize();
+          EXPECT_EQ(!faults.empty(), begin < 128 && begin + size > 64)
+              << begin << " to " << begin + size << ", seed " << seed;
+          // In order again.
+          faults.clear();
+          driver.cuMemsetD8Async(a, 3, 256, two);
+          EXPECT_EQ(read(a, 64, two), std::vector<uint32_t>(64, 0x03030303));
+          driver.cuMemFree(a);
+          driver.cuMemFree(b);
+          EXPECT_TRUE(faults.empty()) << allFaults();
+        }
+}
+
+/// The last of a stream's reads counts, and one that is open when memory goes.
+TEST_F(Calls, ReportsTheLastRead) {
+  for (int seed = 0; seed < 4; ++seed) {
+    begin(seedOf(seed));
+    const CUdeviceptr a = allocate(64), b = allocate(64);
+    driver.cuMemsetD8Async(a, 0, 64, one);
+    driver.cuMemcpyDtoDAsync(b, a, 64, one);
+    driver.cuEventRecord(first, one);
+    driver.cuMemcpyDtoDAsync(b, a, 64, one);
+    driver.cuStreamWaitEvent(two, first, 0);
+    driver.cuMemsetD8Async(a, 1, 64, two);
+    driver.cuCtxSynchronize();
+    expectFault("nothing orders it with a ");
+  }
+  begin("seed 1\n");
+  const CUdeviceptr a = allocate(64), b = allocate(64);
+  driver.cuMemsetD8Async(a, 0, 64, one);
+  driver.cuCtxSynchronize();
+  driver.cuMemcpyDtoDAsync(b, a, 64, one);
+  driver.cuMemFree(a);
+  expectFault("the host frees byte 0 of 64 bytes of device memory, and a read");
+}
+
 TEST_F(Calls, ReportsWhatIsUnderWayWhenItsCodeOrStreamGoes) {
   begin("seed 0\n");
   const CUdeviceptr a = allocate(256);

@@ -121,6 +121,8 @@ FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function,
       return function.emitError("expects a kernel that is one contraction");
     contraction->accumulate = accumulate;
     auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan);
+    contraction->tf32 = contraction->element == ppx::ElementType_f32 && plan &&
+                        plan.getWord(PlanKey::Numerics) == "tf32";
     target.plan(*contraction, plan ? plan.getThreads() : 1);
     auto workspace = function->getAttrOfType<IntegerAttr>(attrs::kWorkspace);
     contraction->workspace_bytes = workspace ? workspace.getInt() : 0;

@@ -176,8 +176,9 @@ void Bounded::add(double found, double allowed, const std::string &name) {
 }
 
 LowPrecisionComparison::LowPrecisionComparison(double least,
-                                               std::optional<Adam> adam)
-    : least(least) {
+                                               std::optional<Adam> adam,
+                                               double scale)
+    : least(least), scale(scale) {
   if (!adam)
     return;
   ourAdam.emplace(*adam);
@@ -246,7 +247,7 @@ void LowPrecisionComparison::finish(const Class &sums, Bounded &worst) const {
     return std::sqrt(square) / std::max(std::sqrt(tensor.judged), floor);
   };
   auto ownOf = [&](const Sums &tensor) {
-    const double error = relative(tensor.yardstick, tensor);
+    const double error = scale * relative(tensor.yardstick, tensor);
     return tensor.rounded
                ? std::min(error, kRoundings * relative(*tensor.rounded, tensor))
                : error;

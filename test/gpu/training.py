@@ -32,7 +32,8 @@ STRATEGIES = ["dp=2", "tp=2 sequence=true", "pp=2 microbatches=2", "dp=2 zero=3 
 # GELU and biases are within a stage, and across ranks; their gradients are added up.
 EPILOGUES = [("f32", "optimizer=adamw"), ("bf16", "optimizer=adamw"),
              ("f32", "dp=2 tp=2 pp=2 microbatches=2 optimizer=momentum lr=0.1"),
-             ("bf16", "microbatches=4 optimizer=sgd lr=0.1")]
+             ("bf16", "microbatches=4 optimizer=sgd lr=0.1"),
+             ("f32", "numerics=tf32 optimizer=sgd lr=0.1")]
 FEW = ["--steps=4", "--data=random", "--parallelize=optimizer=momentum lr=0.1"]
 
 
@@ -89,13 +90,25 @@ class Runs:
             self.expect(f"{family} --verify", done.returncode == 0, done)
 
     def check_epilogues(self):
-        """What cublasLt does beside products in f32 and bf16, not in f64."""
+        """What cublasLt does beside products in f32 and bf16, not in f64; and TF32."""
         for element, plan in EPILOGUES:
             name = f"{element}.mlir"
             self.call("pp-model", *FAMILIES[1].split(), f"--dtype={element}", "-o", name)
             done = self.call("pp-run", name, "--device=cuda", "--steps=2", "--data=random",
                              "--verify", f"--parallelize={plan}")
             self.expect(f"{element} {plan} --verify", done.returncode == 0, done)
+        losses = {}
+        for device in "cuda", "cpu":
+            for numerics in "f32", "tf32":
+                self.call("pp-run", "f32.mlir", f"--device={device}", "--steps=2",
+                          "--data=random", "--metrics=losses.jsonl",
+                          f"--parallelize=numerics={numerics}")
+                lines = (self.folder / "losses.jsonl").read_text().splitlines()
+                losses[device, numerics] = [json.loads(line)["loss"] for line in lines]
+        if losses["cuda", "f32"] == losses["cuda", "tf32"]:
+            self.errors.append("expects other losses with numerics=tf32, got the same")
+        if losses["cpu", "f32"] != losses["cpu", "tf32"]:
+            self.errors.append("expects numerics=tf32 to change nothing on a processor")
 
     def check_training(self, path):
         model = pathlib.Path(path).name

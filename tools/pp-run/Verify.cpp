@@ -9,6 +9,7 @@
 #include "pprt/host/Compare.h"
 #include "pprt/host/Parameters.h"
 
+#include <algorithm>
 #include <cstdio>
 
 using namespace pp::run;
@@ -24,6 +25,17 @@ static constexpr double interpretedFlops = 5e8;
 namespace {
 
 bool isLowPrecision(double roundoff) { return roundoff > 0x1p-24; }
+
+/// Of what a step computes and keeps, or of factors that its products round.
+/// The yardstick runs on processors, which round no factors.
+double roundoffOf(const SourceModule &module, const Compiled &program) {
+  constexpr double tf32 = 0x1p-11;
+  for (const auto &kernel : program.artifact->kernels)
+    if (const ppx::ContractionT *product = kernel->body.AsContraction();
+        product && product->tf32)
+      return std::max(module.roundoff(), tf32);
+  return module.roundoff();
+}
 
 Bounds boundsFor(double roundoff, const UpdateRule &rule) {
   if (roundoff < 0x1p-24)
@@ -234,7 +246,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
 
   // Low precision is measured by that of the unpartitioned program, and both
   // are compared with f64.
-  const double roundoff = module.roundoff();
+  const double roundoff = roundoffOf(module, program);
   const bool isInterpreted = module.stepFlops() <= interpretedFlops;
   std::unique_ptr<Session> judgeSession, yardstickSession;
   std::unique_ptr<Stepper> judge, yardstick, rounding;
@@ -279,7 +291,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
   // What any model may have, one may have that rounds more.
   LowPrecisionComparison lowComparison(
       isLowPrecision(roundoff) ? roundoff : comparison.bounds.gradients / 2,
-      adam);
+      adam, /*scale=*/roundoff / module.roundoff());
   const uint64_t steps = std::min(options.steps, comparedSteps);
   Batch batch;
   for (uint64_t step = 0; step < steps; ++step) {
@@ -378,7 +390,7 @@ Expected<VerifyReport> pp::run::verify(const Compared &compared,
     return status;
   const SourceModule &module =
       compared.reference ? *compared.reference : *compared.module;
-  const double roundoff = module.roundoff();
+  const double roundoff = roundoffOf(module, compared.program);
   if (isLowPrecision(roundoff))
     return compareSteps(compared, start, /*isMeasured=*/true, /*isLast=*/true,
                         out);

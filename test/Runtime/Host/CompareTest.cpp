@@ -223,6 +223,19 @@ TEST(LowPrecisionComparison, AllowsTwiceTheYardsticksError) {
   EXPECT_FALSE(isAcceptedLow({{"w", {1.21}}}, {{"w", {1.1}}}, {{"w", {1}}}));
 }
 
+TEST(LowPrecisionComparison, ScalesAYardstickThatRoundsLess) {
+  StepValues ours, yardstick, judged;
+  yardstick.gradients["w"] = {1.01};
+  judged.gradients["w"] = {1};
+  for (auto [value, isAccepted] : {std::pair(1.07, true), {1.09, false}}) {
+    ours.gradients["w"] = {value};
+    LowPrecisionComparison comparison(1e-4, std::nullopt, /*scale=*/4);
+    comparison.add(ours, ours, yardstick, judged, 0);
+    comparison.finish();
+    EXPECT_EQ(comparison.isWithinBounds(), isAccepted);
+  }
+}
+
 TEST(LowPrecisionComparison, KnowsThatTheYardstickMayBeLucky) {
   EXPECT_TRUE(isAcceptedLow({{"w", {1.007}}}, {{"w", {1}}}, {{"w", {1}}}));
   EXPECT_FALSE(isAcceptedLow({{"w", {1.009}}}, {{"w", {1}}}, {{"w", {1}}}));

@@ -155,8 +155,10 @@ struct Bounded {
 /// counts up to kRoundings times that.
 class LowPrecisionComparison {
 public:
-  /// Another optimizer has no `adam`.
-  LowPrecisionComparison(double least, std::optional<Adam> adam);
+  /// Another optimizer has no `adam`. A yardstick that rounds less has a
+  /// `scale` of how much less: errors grow in proportion.
+  LowPrecisionComparison(double least, std::optional<Adam> adam,
+                         double scale = 1);
 
   /// Where an op rounds once, a kernel rounds at every addend of a sum, and
   /// approximates functions.
@@ -185,7 +187,7 @@ private:
                bool isUpdate = false) const;
   void finish(const Class &sums, Bounded &worst) const;
 
-  const double least;
+  const double least, scale;
   std::optional<AdamComparison> ourAdam, yardsticksAdam;
   Class losses, metricSums, gradientSums, parameterSums;
   std::map<std::string, Class> stateSums; ///< by kind

@@ -70,7 +70,7 @@ MISSING = [
     Case("mixed devices", 15, "expects GPUs of one model, got 'stand-in of pp' for rank 0 and "
          "'another stand-in of pp' for rank 1; choose with CUDA_VISIBLE_DEVICES",
          options=["--parallelize=dp=2"], standin="devices 2\nother 1"),
-    Case("no NCCL", 15, "NCCL 2.19 or newer", options=["--parallelize=dp=2"], standin="devices 2",
+    Case("no NCCL", 15, "NCCL 2.22 or newer", options=["--parallelize=dp=2"], standin="devices 2",
          place="no-nccl"),
     Case("not enough memory on one of several", 4, "what is free of 'stand-in of pp'",
          options=["--parallelize=dp=2"], standin="devices 2\nmemory 300000000"),

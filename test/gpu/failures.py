@@ -24,6 +24,9 @@ GPUS = (1, 4)
 NUMBERS = {1: (1, 2, 7), 4: (1, 6)}
 # An error of each library that it may return from any call, and who calls it with how many GPUs.
 LISTS = {"DriverCalls.def": (719, GPUS), "BlasCalls.def": (14, (1,)), "NcclCalls.def": (2, (4,))}
+# What succeeds and fails in its stream, with 1 GPU and with several.
+LATE = {"cuLaunchKernel": (719, GPUS), "cublasLtMatmul": (14, GPUS), "cuGraphLaunch": (719, GPUS),
+        "ncclAllReduce": (2, (4,)), "ncclSend": (2, (4,))}
 # What ends with the run's bits although it fails the first time: these free, or tell names.
 HARMLESS = re.compile(r"Free|Destroy|Unload|Release|GetError|GetLastError|GetStatusString|"
                       r"cublasLtGetVersion|CommFinalize|CommAbort")
@@ -107,6 +110,16 @@ def main():
                     wrong = judge(call, number, UNUSED | UNUSED_BY[gpus], outcome, right)
                     if wrong:
                         errors.append(f"{call}, call {number}, {gpus} GPUs, --graph={graph}: "
+                                      f"{wrong}")
+            for call, (code, callers) in LATE.items():
+                for graph in ("on", "off") if gpus in callers else ():
+                    if (call, graph) == ("cuGraphLaunch", "off"):
+                        continue
+                    outcome = runs.train(gpus, graph, f"fault {call} 2 {code}\n")
+                    failed += outcome[0] != 0
+                    wrong = judge(call, 1, set(), outcome, right)
+                    if wrong:
+                        errors.append(f"{call} in its stream, {gpus} GPUs, --graph={graph}: "
                                       f"{wrong}")
     for error in errors:
         print(error)

@@ -8,6 +8,7 @@
 #include "Capture.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace standin;
 
@@ -73,6 +74,7 @@ CUresult standin::addNode(Stream &stream, Work work) {
     return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   const auto member =
       std::find(capture.members.begin(), capture.members.end(), &stream);
+  work.failure = std::exchange(machine->lateFailure, CUDA_SUCCESS);
   capture.graph.nodes.push_back({std::move(work),
                                  uint32_t(member - capture.members.begin()),
                                  stream.ends});

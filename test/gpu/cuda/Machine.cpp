@@ -11,6 +11,7 @@
 #include "Capture.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace standin;
 
@@ -45,8 +46,9 @@ OperationPtr Machine::make(int device, Work work, uint32_t component,
   operation->device = device;
   operation->after = std::move(after);
   operation->work = std::move(work);
-  operation->failure = lateFailure;
-  lateFailure = CUDA_SUCCESS;
+  operation->failure = std::exchange(lateFailure, CUDA_SUCCESS);
+  if (operation->failure == CUDA_SUCCESS)
+    operation->failure = operation->work.failure;
   for (const Work::Loan &loan : operation->work.loans)
     if (Block *block = memory.find(loan.begin, loan.end - loan.begin))
       memory.lend(block, loan.begin, loan.end, loan.isWrite, operation->by);

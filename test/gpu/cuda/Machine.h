@@ -48,6 +48,7 @@ struct Work {
   /// Instead of `run`, of what meets others (Guest.h).
   std::function<Attendance()> attend;
   const void *lane = nullptr;
+  CUresult failure = CUDA_SUCCESS; ///< injected, in a capture: of each launch
 };
 
 struct Operation : std::enable_shared_from_this<Operation> {

@@ -4,17 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Staging.h"
+#include "pprt/Alignment.h"
 #include "pprt/Program.h"
 
 #include <algorithm>
 
 using namespace pprt;
 
-/// Fits any element, and a line of the caches.
-static constexpr uint64_t kAlignment = 64;
-
 static uint64_t roundUp(uint64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return alignUp(bytes, kWorkspaceAlignment);
 }
 
 /// needed[rank of the range][queue], of one section.

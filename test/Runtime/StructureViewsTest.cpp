@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A contraction's view says which elements a library will read; one that could
-// lead out of its parameter is refused. So is what it writes beside its result.
-// StructureTest.cpp has the plain views.
+// lead out of its parameter is refused. So is what it writes beside its result,
+// and a workspace that lies where none may take it. StructureTest.cpp has the
+// plain views, and all other slots.
 //
 //===----------------------------------------------------------------------===//
 #include "Pipelines.h"
@@ -177,6 +178,17 @@ TEST(StructureViews, WhatAnEpilogueWritesHasAParameterOfItsOwn) {
               epilogue.view.reset();
             }),
             "kernel 'linear' expects a view of an epilogue, got none");
+}
+
+TEST(StructureViews, AWorkspaceLiesWhereLibrariesTakeIt) {
+  ppx::ArtifactT artifact = soundArtifact();
+  artifact.programs[0]->slots[0]->slot_class = ppx::SlotClass_workspace;
+  artifact.programs[0]->slots[0]->offset = 64;
+  const CheckResult result = checkStructure(artifact);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.findings.front().message,
+            "program 'program0', slot 0 'master' expects an offset aligned to "
+            "256, got 64");
 }
 
 } // namespace

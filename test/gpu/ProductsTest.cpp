@@ -14,6 +14,7 @@
 #include "ContractionCases.h"
 #include "Played.h"
 #include "backends/cuda/Plugin.h"
+#include "pprt/Alignment.h"
 #include "pprt/Artifact.h"
 #include "pprt/BFloat16.h"
 #include "pprt/Program.h"
@@ -92,7 +93,7 @@ protected:
     std::vector<uint64_t> places;
     uint64_t bytes = sizeof(*gate);
     for (const Bytes &parameter : sample.parameters) {
-      places.push_back((bytes + 63) / 64 * 64);
+      places.push_back(alignUp(bytes, kWorkspaceAlignment));
       bytes = places.back() + parameter.size();
     }
     const auto memory = device->allocate(bytes);

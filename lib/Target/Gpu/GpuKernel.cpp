@@ -15,6 +15,7 @@
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Values.h"
 #include "pp/Target/KernelCompiler.h"
+#include "pprt/Alignment.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
@@ -24,8 +25,6 @@ using namespace pp::gpu;
 static constexpr int64_t kVectorBytes = 16;
 static constexpr int64_t kFlatBlock = 256;
 static constexpr unsigned kGlobal = 1;
-/// Every slot of an arena begins at such an address, at least.
-static constexpr int64_t kSlotAlignment = 16;
 
 /// What a kernel is built as.
 struct Form {
@@ -202,7 +201,7 @@ func::FuncOp GpuKernel::addFunction(StringRef name) {
       func::FuncOp::create(b, loc, name, b.getFunctionType(types, {}));
   for (auto [index, access] : llvm::enumerate(parameters.access)) {
     function.setArgAttr(index, "llvm.align",
-                        b.getI64IntegerAttr(kSlotAlignment));
+                        b.getI64IntegerAttr(pprt::kSlotAlignment));
     function.setArgAttr(index, "llvm.noalias", b.getUnitAttr());
     if (access == Access::Read)
       function.setArgAttr(index, "llvm.readonly", b.getUnitAttr());

@@ -21,7 +21,7 @@ using namespace pp;
 namespace {
 
 int64_t alignedBytes(const SlotLifetime &slot) {
-  return alignTo(slot.bytes, kSlotAlignment);
+  return alignTo(slot.bytes, pprt::kSlotAlignment);
 }
 
 /// The slots that are placed, by lifetime: a tree over all slots in the order
@@ -78,7 +78,7 @@ private:
 
 /// The lowest gap for `slot` among others, which are in the order of offsets.
 int64_t findGap(const SlotLifetime &slot, ArrayRef<unsigned> others,
-                ArrayRef<SlotLifetime> slots, int64_t base) {
+                ArrayRef<SlotLifetime> slots, int64_t base, int64_t alignment) {
   int64_t offset = base;
   for (unsigned other : others) {
     const SlotLifetime &neighbour = slots[other];
@@ -86,13 +86,15 @@ int64_t findGap(const SlotLifetime &slot, ArrayRef<unsigned> others,
       continue;
     if (neighbour.offset >= offset + alignedBytes(slot))
       break;
-    offset = std::max(offset, neighbour.offset + alignedBytes(neighbour));
+    offset = std::max<int64_t>(
+        offset, alignTo(neighbour.offset + alignedBytes(neighbour), alignment));
   }
   return offset;
 }
 
 int64_t placeInOrder(MutableArrayRef<SlotLifetime> slots,
-                     ArrayRef<unsigned> order, int64_t base) {
+                     ArrayRef<unsigned> order, int64_t base,
+                     int64_t alignment) {
   // Fewer are looked through sooner than those that live with one are sorted.
   constexpr size_t few = 10000;
   const bool looksAtAll = order.size() < few;
@@ -109,7 +111,7 @@ int64_t placeInOrder(MutableArrayRef<SlotLifetime> slots,
       placed.findNeighbours(slot, others);
       sort(others, isLower);
     }
-    slot.offset = findGap(slot, others, slots, base);
+    slot.offset = findGap(slot, others, slots, base, alignment);
     end = std::max(end, slot.offset + alignedBytes(slot));
     if (looksAtAll)
       others.insert(upper_bound(others, index, isLower), index);
@@ -121,7 +123,8 @@ int64_t placeInOrder(MutableArrayRef<SlotLifetime> slots,
 
 } // namespace
 
-int64_t pp::layoutSlots(MutableArrayRef<SlotLifetime> slots, int64_t base) {
+int64_t pp::layoutSlots(MutableArrayRef<SlotLifetime> slots, int64_t base,
+                        int64_t alignment) {
   SmallVector<unsigned> bySize;
   for (auto [index, slot] : enumerate(slots)) {
     slot.offset = base;
@@ -137,8 +140,8 @@ int64_t pp::layoutSlots(MutableArrayRef<SlotLifetime> slots, int64_t base) {
   });
 
   SmallVector<SlotLifetime> other(slots.begin(), slots.end());
-  int64_t endBySize = placeInOrder(slots, bySize, base);
-  int64_t endByStart = placeInOrder(other, byStart, base);
+  int64_t endBySize = placeInOrder(slots, bySize, base, alignment);
+  int64_t endByStart = placeInOrder(other, byStart, base, alignment);
   if (endByStart >= endBySize)
     return endBySize;
   copy(other, slots.begin());

@@ -9,13 +9,12 @@
 #ifndef PP_LIB_TRANSFORMS_LOWER_ARENALAYOUT_H
 #define PP_LIB_TRANSFORMS_LOWER_ARENALAYOUT_H
 
+#include "pprt/Alignment.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
 
 namespace pp {
-
-/// Offsets are multiples of this: a cache line, and the widest vector.
-constexpr int64_t kSlotAlignment = 64;
 
 struct SlotLifetime {
   int64_t bytes = 0;
@@ -24,9 +23,10 @@ struct SlotLifetime {
   int64_t offset = -1; ///< the answer
 };
 
-/// Places `slots` at multiples of kSlotAlignment from `base` on and returns the
-/// end of the highest. Slots without a lifetime get `base`.
-int64_t layoutSlots(llvm::MutableArrayRef<SlotLifetime> slots, int64_t base);
+/// Places `slots` at multiples of `alignment` from `base` on, which is one, and
+/// returns the end of the highest. Slots without a lifetime get `base`.
+int64_t layoutSlots(llvm::MutableArrayRef<SlotLifetime> slots, int64_t base,
+                    int64_t alignment = pprt::kSlotAlignment);
 
 } // namespace pp
 

@@ -125,7 +125,7 @@ private:
     for (auto [index, slot] : llvm::enumerate(slots)) {
       if (slot.getArgument()) {
         lifetimes[index].offset = end;
-        end += llvm::alignTo(lifetimes[index].bytes, kSlotAlignment);
+        end += llvm::alignTo(lifetimes[index].bytes, pprt::kSlotAlignment);
       } else if (slot.getSlotClass() == SlotClass::Communication) {
         received.push_back(index);
       } else if (slot.getSlotClass() == SlotClass::Workspace) {
@@ -134,13 +134,16 @@ private:
         others.push_back(index);
       }
     }
-    for (ArrayRef<unsigned> region :
-         {ArrayRef<unsigned>(received), ArrayRef<unsigned>(workspaces),
-          ArrayRef<unsigned>(others)}) {
+    for (auto [region, alignment] :
+         {std::pair(ArrayRef<unsigned>(received), pprt::kSlotAlignment),
+          {ArrayRef<unsigned>(workspaces), pprt::kWorkspaceAlignment},
+          {ArrayRef<unsigned>(others), pprt::kSlotAlignment}}) {
+      if (region.empty())
+        continue;
       SmallVector<SlotLifetime> part;
       for (unsigned index : region)
         part.push_back(lifetimes[index]);
-      end = layoutSlots(part, end);
+      end = layoutSlots(part, llvm::alignTo(end, alignment), alignment);
       for (auto [index, lifetime] : llvm::zip_equal(region, part))
         lifetimes[index] = lifetime;
     }

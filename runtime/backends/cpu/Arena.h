@@ -11,6 +11,7 @@
 #define PPRT_BACKENDS_CPU_ARENA_H
 
 #include "../../engine/Device.h"
+#include "pprt/Alignment.h"
 
 namespace pprt::cpu {
 
@@ -18,8 +19,8 @@ class Team;
 
 class Arena final : public Memory {
 public:
-  /// Slots are aligned to this, and so is the arena: a cache line.
-  static constexpr uint64_t kAlignment = 64;
+  /// The arena is aligned as most of its slots are: to a cache line.
+  static constexpr uint64_t kAlignment = kSlotAlignment;
 
   /// False if the memory cannot be had.
   bool allocate(uint64_t bytes);

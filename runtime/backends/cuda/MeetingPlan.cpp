@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "MeetingPlan.h"
+#include "pprt/Alignment.h"
 #include "pprt/Program.h"
 
 #include <algorithm>
@@ -11,9 +12,6 @@
 
 using namespace pprt;
 using namespace pprt::cuda;
-
-/// Of staging, so that every element is aligned.
-static constexpr uint64_t kAlignment = 256;
 
 namespace {
 
@@ -61,7 +59,7 @@ private:
   }
   Spot stage(uint64_t bytes) {
     const Spot place = {Spot::staging, 0, result.stagingBytes};
-    result.stagingBytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    result.stagingBytes += alignUp(bytes, kWorkspaceAlignment);
     return place;
   }
   /// Dense bytes at `to`, from a side at `from`; and the other way round.

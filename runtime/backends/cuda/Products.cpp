@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Products.h"
+#include "pprt/Alignment.h"
 #include "pprt/Program.h"
 
 #include <algorithm>
@@ -17,9 +18,6 @@ using namespace pprt::cuda;
           (library).check((library).blas.call(__VA_ARGS__), #call);            \
       !status.ok())                                                            \
   return status
-
-/// Of slots in an arena, as checks have it.
-static constexpr uint64_t kSlotAlignment = 64;
 
 Expected<std::shared_ptr<const BlasHandle>>
 BlasHandle::open(std::shared_ptr<const Gpu> gpu) {

@@ -10,15 +10,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
+#include "pprt/Alignment.h"
 #include "pprt/Artifact.h"
 
 #include <algorithm>
 
 using namespace pprt;
 using namespace pprt::checks;
-
-/// Slots start on cache lines, which every vector load can rely on.
-static constexpr uint64_t kSlotAlignment = 64;
 
 static void checkGroups(const ppx::ArtifactT &artifact, const Mesh &mesh,
                         Report &report) {
@@ -78,8 +76,9 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
     fail(text("expects the bytes of its shape, ",
               bytes ? std::to_string(*bytes) : "2^63 or more", ", got ",
               slot.bytes));
-  if (slot.offset % kSlotAlignment != 0)
-    fail(text("expects an offset aligned to ", kSlotAlignment, ", got ",
+  if (const uint64_t alignment = alignmentOf(slot.slot_class);
+      slot.offset % alignment != 0)
+    fail(text("expects an offset aligned to ", alignment, ", got ",
               slot.offset));
   if (slot.offset > program.arena_bytes ||
       slot.bytes > program.arena_bytes - slot.offset)

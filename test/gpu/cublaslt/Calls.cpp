@@ -310,7 +310,7 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
   if (!unpack(*algorithm, task.problem, task.order))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (workspaceOf(task.problem, task.order) > workspaceBytes ||
-      addressOf(workspace) % 16 != 0)
+      addressOf(workspace) % 256 != 0)
     return CUBLAS_STATUS_INVALID_VALUE;
   task.alpha = readScale(task.problem, alpha);
   task.beta = readScale(task.problem, beta);

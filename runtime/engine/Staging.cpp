@@ -57,7 +57,7 @@ std::vector<Staging> pprt::layOutStaging(const Ranks &programs, RankRange range,
     for (uint64_t bytes : needed[rank - range.begin]) {
       staging.offsets.push_back(roundUp(staging.end));
       if (bytes > 0)
-        staging.end = roundUp(staging.end) + roundUp(bytes);
+        staging.end = staging.offsets.back() + alignUp(bytes, kSlotAlignment);
     }
     result.push_back(std::move(staging));
   }

@@ -76,13 +76,16 @@ static void yieldTo(SeedAttr exact, MatchedSeed &general) {
   // A barrier goes with no other seed.
   const bool areApart = exact.getIsBarrier() || general.seed.getIsBarrier();
   bool hasYielded = areApart;
-  for (auto [dim, mine] : llvm::enumerate(general.dims)) {
+  for (size_t dim = 0; dim < general.dims.size(); ++dim) {
+    DimShardingAttr &mine = general.dims[dim];
     bool fits = !areApart;
-    for (auto [other, said] : llvm::enumerate(exact.getDims()))
+    for (size_t other = 0; other < exact.getDims().size(); ++other) {
+      const DimShardingAttr said = exact.getDims()[other];
       fits &= other == dim ? canBothHold(mine, said)
                            : llvm::none_of(mine.getAxes(), [&](auto axis) {
                                return llvm::is_contained(said.getAxes(), axis);
                              });
+    }
     hasYielded |= !fits;
     mine = fits ? mine : open;
   }

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Pools.h"
+#include "AllGather.h"
 #include "pprt/World.h"
 
 #include <cstring>
@@ -91,16 +92,12 @@ Status pprt::checkPools(World &world, const std::vector<PoolUse> &mine) {
       want.bytes = addBytes(want.bytes, bytes);
     pack(want, packed);
   }
-  const auto gathered = world.gather(std::move(packed));
-  if (!gathered)
-    return gathered.status();
-  std::vector<std::byte> all;
-  for (const std::vector<std::byte> &its : *gathered)
-    all.insert(all.end(), its.begin(), its.end());
-  if (Status status = world.broadcast(all); !status.ok())
-    return status;
+  const Expected<std::vector<std::byte>> all =
+      allGather(world, std::move(packed));
+  if (!all)
+    return all.status();
   for (const PoolUse &use : mine)
-    if (Status status = check(use, unpack(all)); !status.ok())
+    if (Status status = check(use, unpack(*all)); !status.ok())
       return status;
   return {};
 }

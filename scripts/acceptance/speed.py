@@ -98,14 +98,19 @@ def kernels(events):
     return sorted(rows, key=lambda row: -row["us"])
 
 
+def timeline(bench, timed):
+    """The events of a run whose launches are given one by one."""
+    trace = bench.folder / "trace.json"
+    bench.run(timed["name"], "--quiet", "--graph=off", f"--trace={trace}", *options(bench),
+              seconds=MANY_SECONDS)
+    return json.loads(trace.read_text())["traceEvents"]
+
+
 def products(bench):
     """What each kernel of a step reaches, contractions among them."""
     figures = {}
     for timed in of_one_device(bench):
-        trace = bench.folder / "trace.json"
-        bench.run(timed["name"], "--quiet", "--graph=off", f"--trace={trace}", *options(bench),
-                  seconds=MANY_SECONDS)
-        events = json.loads(trace.read_text())["traceEvents"]
+        events = timeline(bench, timed)
         rows = kernels(events)
         bench.check("the trace has kernels", rows, program=timed["name"])
         busy = sum(row["us"] for row in rows)
@@ -120,10 +125,7 @@ def launches(bench):
     """A step recorded as a graph beside one whose launches are given one by one."""
     figures = {}
     for timed in of_one_device(bench):
-        trace = bench.folder / "trace.json"
-        bench.run(timed["name"], "--quiet", "--graph=off", f"--trace={trace}", *options(bench),
-                  seconds=MANY_SECONDS)
-        given = sum(event["ph"] == "X" for event in json.loads(trace.read_text())["traceEvents"])
+        given = sum(event["ph"] == "X" for event in timeline(bench, timed))
         times = collections.defaultdict(list)
         for _ in rounds(bench):
             for graph in "on", "off":

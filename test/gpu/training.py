@@ -13,10 +13,13 @@ import json
 import os
 import pathlib
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/acceptance"))
+
+import tensors  # noqa: E402
 
 MODELS = pathlib.Path(__file__).resolve().parent / "Inputs"
 SEEDS = 16
@@ -35,19 +38,6 @@ EPILOGUES = [("f32", "optimizer=adamw"), ("bf16", "optimizer=adamw"),
              ("bf16", "microbatches=4 optimizer=sgd lr=0.1"),
              ("f32", "numerics=tf32 optimizer=sgd lr=0.1")]
 FEW = ["--steps=4", "--data=random", "--parallelize=optimizer=momentum lr=0.1"]
-
-
-def tensors(path):
-    """By name, the values of a safetensors file in f64."""
-    data = path.read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + size])
-    header.pop("__metadata__", None)
-    found = {}
-    for name, entry in header.items():
-        begin, end = (8 + size + place for place in entry["data_offsets"])
-        found[name] = struct.unpack(f"<{(end - begin) // 8}d", data[begin:end])
-    return found
 
 
 class Runs:
@@ -78,7 +68,7 @@ class Runs:
             self.expect(name, False, done)
             return None
         losses = [json.loads(line)["loss"] for line in metrics.read_text().splitlines()]
-        return losses, saved.read_bytes(), tensors(saved)
+        return losses, saved.read_bytes(), tensors.read(saved)
 
     def check_families(self):
         for family in FAMILIES:

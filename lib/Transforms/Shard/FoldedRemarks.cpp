@@ -18,7 +18,8 @@ void FoldedRemarks::add(Location at, StringRef name, ArrayRef<Metric> metrics,
     key += "\n" + what.str() + "=" + value;
   auto [entry, isNew] = numbers.try_emplace(key, remarks.size());
   if (isNew)
-    remarks.push_back({at, name, SmallVector<Metric>(metrics), detail.first});
+    remarks.push_back(
+        {at, name, SmallVector<Metric>(metrics), detail.first, {}});
   Remark &remark = remarks[entry->second];
   ++remark.times;
   if (!detail.first.empty() &&

@@ -292,7 +292,7 @@ void ShardingLint::findPadding() {
       std::string axes;
       for (int axis : layout[dim])
         axes += (axes.empty() ? "" : " ") + mesh.name(axis).str() + "=" +
-                std::to_string(mesh.size({axis}));
+                std::to_string(mesh.size(axis));
       Padded &padded = found[{size, shape[dim], axes}];
       if (padded.count++ == 0)
         padded.first = "dimension " + std::to_string(dim) + " of \"" +

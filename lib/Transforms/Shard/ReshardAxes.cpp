@@ -125,7 +125,8 @@ ReshardAxes::Split ReshardAxes::findSplit(const ShardingSpread::Node &node) {
   const bool isWith = reshard.getChange() == LayoutChange::With;
   Split split{getFurther(node, reshard),
               isWith ? reshard.getResult() : reshard.getOperand(),
-              {}};
+              /*whole=*/{},
+              /*argument=*/nullptr};
   llvm::append_range(split.whole,
                      reshard.getWhole().value_or(ArrayRef<int64_t>()));
   Value value = reshard.getOperand();

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Plugin.h"
 #include "../../collectives/mpi/Plugin.h"
+#include "../../engine/AllGather.h"
 #include "Gpu.h"
-#include "pprt/World.h"
 
 #include <cstring>
 
@@ -38,21 +38,16 @@ static Expected<std::vector<Sight>> exchange(World &world, uint32_t worldSize,
     gpu.name.copy(record.name, sizeof(record.name) - 1);
   }
   const auto *first = reinterpret_cast<const std::byte *>(records.data());
-  auto gathered =
-      world.gather({first, first + records.size() * sizeof(Record)});
-  if (!gathered)
-    return gathered.status();
-  std::vector<std::byte> all;
-  for (const std::vector<std::byte> &its : *gathered)
-    all.insert(all.end(), its.begin(), its.end());
-  if (Status status = world.broadcast(all); !status.ok())
-    return status;
+  const Expected<std::vector<std::byte>> all =
+      allGather(world, {first, first + records.size() * sizeof(Record)});
+  if (!all)
+    return all.status();
   std::vector<Sight> sights;
   for (uint32_t process = 0; process < world.processCount(); ++process)
     sights.push_back({world.ranksOf(process, worldSize), {}});
-  for (size_t at = 0; at < all.size(); at += sizeof(Record)) {
+  for (size_t at = 0; at < all->size(); at += sizeof(Record)) {
     Record record;
-    std::memcpy(&record, &all[at], sizeof(record));
+    std::memcpy(&record, &(*all)[at], sizeof(record));
     sights[record.process].gpus.push_back(
         {std::string(record.id, sizeof(record.id)), record.name});
   }

@@ -13,6 +13,7 @@
 #include "Passes.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 using namespace pprt;

@@ -238,43 +238,47 @@ CUresult box(const CUDA_MEMCPY3D *given, CUstream stream) {
        }}));
 }
 
+/// `call` makes it, with what it is told then.
+template <typename Call>
+ncclResult_t collective(const void *from, void *to, size_t count,
+                        ncclDataType_t type, int operation, ncclComm_t comm,
+                        cudaStream_t stream, Call call) {
+  note(stream, comm);
+  return ncclResult_t(tell({MeetingCall::collective, stream, from, to, count,
+                            type, operation, 0, 0, call}));
+}
+
 ncclResult_t allReduce(const void *from, void *to, size_t count,
                        ncclDataType_t type, ncclRedOp_t operation,
                        ncclComm_t comm, cudaStream_t stream) {
-  note(stream, comm);
-  return ncclResult_t(
-      tell({MeetingCall::collective, stream, from, to, count, type, operation,
-            0, 0, [=](const Told &told) {
-              return telling.nccl.ncclAllReduce(
-                  told.from, told.to, told.count, ncclDataType_t(told.type),
-                  ncclRedOp_t(told.operation), comm, told.stream);
-            }}));
+  return collective(
+      from, to, count, type, operation, comm, stream, [=](const Told &told) {
+        return telling.nccl.ncclAllReduce(
+            told.from, told.to, told.count, ncclDataType_t(told.type),
+            ncclRedOp_t(told.operation), comm, told.stream);
+      });
 }
 
 ncclResult_t reduceScatter(const void *from, void *to, size_t count,
                            ncclDataType_t type, ncclRedOp_t operation,
                            ncclComm_t comm, cudaStream_t stream) {
-  note(stream, comm);
-  return ncclResult_t(
-      tell({MeetingCall::collective, stream, from, to, count, type, operation,
-            0, 0, [=](const Told &told) {
-              return telling.nccl.ncclReduceScatter(
-                  told.from, told.to, told.count, ncclDataType_t(told.type),
-                  ncclRedOp_t(told.operation), comm, told.stream);
-            }}));
+  return collective(
+      from, to, count, type, operation, comm, stream, [=](const Told &told) {
+        return telling.nccl.ncclReduceScatter(
+            told.from, told.to, told.count, ncclDataType_t(told.type),
+            ncclRedOp_t(told.operation), comm, told.stream);
+      });
 }
 
 ncclResult_t allGather(const void *from, void *to, size_t count,
                        ncclDataType_t type, ncclComm_t comm,
                        cudaStream_t stream) {
-  note(stream, comm);
-  return ncclResult_t(
-      tell({MeetingCall::collective, stream, from, to, count, type,
-            /*operation=*/-1, 0, 0, [=](const Told &told) {
-              return telling.nccl.ncclAllGather(told.from, told.to, told.count,
-                                                ncclDataType_t(told.type), comm,
-                                                told.stream);
-            }}));
+  return collective(from, to, count, type, /*operation=*/-1, comm, stream,
+                    [=](const Told &told) {
+                      return telling.nccl.ncclAllGather(
+                          told.from, told.to, told.count,
+                          ncclDataType_t(told.type), comm, told.stream);
+                    });
 }
 
 ncclResult_t send(const void *from, size_t count, ncclDataType_t type, int peer,

@@ -8,14 +8,16 @@ steps, and says nothing of speed: the result's `emulated` stands beside it.
 """
 import collections
 import json
+import os
 import statistics
 import subprocess
 import sys
 
 import cases
-from bench import MANY_SECONDS, Failed, Skipped
+from bench import FEW_SECONDS, MANY_SECONDS, Failed, Skipped
 
 WARMUP = 5
+SAME_LOSS = 0.02  # rounding grows over tens of steps; another function is further off
 KERNELS = 40  # of a program, those that take longest
 
 
@@ -27,9 +29,12 @@ def rounds(bench):
     return range(1 if bench.emulated else 3)
 
 
+def warmup(bench):
+    return 1 if bench.emulated else WARMUP
+
+
 def options(bench):
-    return [f"--data=text:{bench.pack / 'text.txt'}",
-            f"--steps={(1 if bench.emulated else WARMUP) + steps(bench)}"]
+    return [f"--data=text:{bench.pack / 'text.txt'}", f"--steps={warmup(bench) + steps(bench)}"]
 
 
 def median(times, bench):
@@ -40,46 +45,69 @@ def of_one_device(bench):
     return [timed for timed in bench.manifest["timed"] if not timed["plan"]]
 
 
-def torch_step(bench, dtype, compiled):
+def without_stand_ins(bench):
+    """An environment in which PyTorch finds the libraries that it came with."""
+    return {key: value for key, value in os.environ.items()
+            if not bench.emulated or key != "LD_LIBRARY_PATH"}
+
+
+def torch_device(bench):
+    """Where PyTorch computes: on a processor beside a GPU that is played, as a rehearsal."""
+    done = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.is_available())"],
+                          capture_output=True, text=True, timeout=FEW_SECONDS,
+                          env=without_stand_ins(bench))
+    if done.returncode:
+        raise Skipped("expects PyTorch (pip install torch numpy), got: " +
+                      done.stderr.strip().splitlines()[-1])
+    if not bench.emulated and "True" not in done.stdout:
+        raise Skipped("PyTorch finds no GPU")
+    return "cpu" if bench.emulated else "cuda"
+
+
+def torch_step(bench, timed, device, compiled):
     """Loss and milliseconds of PyTorch on the same model, batches and type."""
     shape = [f"--{key}={value}" for key, value in bench.manifest["shape"].items()]
     done = subprocess.run(
         [sys.executable, cases.ROOT / "scripts/acceptance/torch_peer.py", *shape,
-         f"--data={bench.pack / 'text.txt'}", f"--dtype={dtype}", f"--warmup={WARMUP}",
-         f"--steps={steps(bench)}", *(["--compile"] if compiled else [])],
-        capture_output=True, text=True, timeout=MANY_SECONDS)
+         f"--device={device}", f"--initial={initial(bench, timed)}",
+         f"--data={bench.pack / 'text.txt'}", f"--dtype={timed['dtype']}",
+         f"--warmup={warmup(bench)}", f"--steps={steps(bench)}",
+         *(["--compile"] if compiled else [])],
+        capture_output=True, text=True, timeout=MANY_SECONDS, env=without_stand_ins(bench))
     if done.returncode:
-        raise Failed(f"torch_peer.py --dtype={dtype}: {done.stderr.strip()[-1000:]}")
+        raise Failed(f"torch_peer.py --dtype={timed['dtype']}: {done.stderr.strip()[-1000:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def why_no_torch(bench):
-    if bench.emulated:
-        return "PyTorch has no GPU here: this one is played"
-    done = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.is_available())"],
-                          capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        return "expects PyTorch for CUDA (pip install torch numpy), got: " + \
-            done.stderr.strip().splitlines()[-1]
-    return None if "True" in done.stdout else "PyTorch finds no GPU"
+def initial(bench, timed):
+    """The parameters that both sides start from."""
+    path = bench.folder / f"{timed['name']}.safetensors"
+    if not path.exists():
+        bench.run(timed["name"], "--quiet", "--steps=0", f"--save={path}", seconds=MANY_SECONDS)
+    return path
 
 
 def peers(bench):
-    """Ours, PyTorch's eager mode and torch.compile, in turns."""
-    if reason := why_no_torch(bench):
-        raise Skipped(reason)
-    figures = {}
+    """Ours, PyTorch's eager mode and torch.compile, in turns; all must end at one loss."""
+    device = torch_device(bench)
+    figures = {"torch_device": device}
     for timed in of_one_device(bench):
-        sides = collections.defaultdict(list)
+        sides, losses = collections.defaultdict(list), {}
         for _ in rounds(bench):
-            _, times = bench.losses(timed["name"], *options(bench), seconds=MANY_SECONDS)
+            of_steps, times = bench.losses(timed["name"], *options(bench), seconds=MANY_SECONDS)
+            losses["pp"] = of_steps[-1]
             sides["pp"].append(median(times, bench))
             for name, compiled in ("eager", False), ("compile", True):
-                sides[name].append(torch_step(bench, timed["dtype"], compiled)["median_ms"])
+                its = torch_step(bench, timed, device, compiled)
+                losses[name] = its["loss"]
+                sides[name].append(its["median_ms"])
+        for name, loss in losses.items():
+            bench.check("loss like PyTorch's", abs(loss - losses["eager"]) <= SAME_LOSS * abs(loss),
+                        program=timed["name"], of=name, got=loss, expected=losses["eager"])
         best = min(statistics.median(sides["eager"]), statistics.median(sides["compile"]))
         figures[timed["dtype"]] = {
             "rounds_ms": sides, "median_ms": {k: statistics.median(v) for k, v in sides.items()},
-            "over_fastest_peer": statistics.median(sides["pp"]) / best}
+            "losses": losses, "over_fastest_peer": statistics.median(sides["pp"]) / best}
     return figures
 
 

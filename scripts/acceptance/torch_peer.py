@@ -2,10 +2,10 @@
 
 SPDX-License-Identifier: Apache-2.0
 
-The model, its initial parameters, the batches and the timing are those of
-benchmarks/peers. All is in one type, as in pp: parameters, activations and the
-optimizer's state. f32 is not rounded to TF32, as pp does not. Prints one line of
-JSON.
+The model, the batches and the timing are those of benchmarks/peers, the initial
+parameters those that pp-run saved. All is in one type, as in pp: parameters,
+activations and the optimizer's state. f32 is not rounded to TF32, as pp does not.
+Prints one line of JSON.
 """
 import json
 import pathlib
@@ -16,19 +16,30 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks
 
 import gpt  # noqa: E402
 import measure  # noqa: E402
+import numpy as np  # noqa: E402
 import parameters  # noqa: E402
+import tensors  # noqa: E402
 import torch  # noqa: E402
+
+
+def initial(args):
+    """Of their shapes, from --initial."""
+    values = tensors.read(args.initial)
+    return {name: np.array(values[name], np.float32).reshape(shape)
+            for name, shape in parameters.shapes(args).items()}
 
 
 def main():
     parser = measure.options(__doc__)
     parser.add_argument("--dtype", choices=("bf16", "f32"), required=True)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--initial", type=pathlib.Path, required=True,
+                        help="safetensors file of the parameters to start from")
     parser.add_argument("--compile", action="store_true")
     args = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    model = gpt.GPT(args).load(parameters.initial(args))
+    model = gpt.GPT(args).load(initial(args))
     model = model.to(args.device, {"bf16": torch.bfloat16, "f32": torch.float32}[args.dtype])
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, fused=True)
     tokens, labels = measure.text_batches(args.data, args.warmup + args.steps, args.batch,

@@ -24,8 +24,6 @@ struct GpuKernel final : Kernel {
 class GpuLaunch : public Launch {
 public:
   virtual Status start(const Gpu &gpu, CUstream stream) const = 0;
-  /// Whether the host waits for the stream in start().
-  virtual bool needsHost() const { return false; }
 };
 
 class KernelLaunch final : public GpuLaunch {
@@ -33,7 +31,6 @@ public:
   explicit KernelLaunch(const Binding &binding);
 
   Status start(const Gpu &gpu, CUstream stream) const override;
-  bool needsHost() const override { return kernel.product && gate; }
 
 private:
   const GpuKernel &kernel;

@@ -8,6 +8,7 @@
 #include "pprt/Program.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 
 using namespace pprt;
@@ -330,6 +331,7 @@ Status Planner::plan() {
               std::to_string(members) + " members");
     }
   }
+  assert(!result.isCollective || messages.empty());
   addMessages();
   // Copies have rows of one distance, and planes of some rows.
   const auto isRegular = [](const Packing &its, const Stride &stride) {

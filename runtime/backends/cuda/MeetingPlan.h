@@ -55,7 +55,7 @@ struct MeetingPlan {
   std::vector<Packing> before, after;
   std::vector<std::vector<NcclCall>> groups;
   uint64_t stagingBytes = 0;
-  /// Whether it has calls that all members make, not messages.
+  /// Whether it has calls that all members make, not messages: never both.
   bool isCollective = false;
 };
 

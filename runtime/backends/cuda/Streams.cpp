@@ -190,10 +190,6 @@ Expected<int64_t> GpuStreams::elapsed(const enqueued::Event &from,
   return std::llround(double(milliseconds) * 1e6);
 }
 
-bool GpuStreams::isRecordable(const Launch &launch) const {
-  return !static_cast<const GpuLaunch &>(launch).needsHost();
-}
-
 Status GpuStreams::beginRecording(enqueued::Stream &stream) {
   PP_TRY(*gpu, cuStreamBeginCapture, handleOf(stream),
          CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);

@@ -35,7 +35,10 @@ public:
   bind(const enqueued::BoundMove &move) override {
     return mover.bind(move);
   }
-  bool isRecordable(const Launch &launch) const override;
+  /// A product starts its gate's reading from the host.
+  bool isRecordable(const ppx::KernelT &kernel, bool isGated) const override {
+    return !isGated || !kernel.body.AsContraction();
+  }
   Status beginRecording(enqueued::Stream &stream) override;
   Expected<std::unique_ptr<const enqueued::Recording>>
   endRecording(enqueued::Stream &stream) override;

@@ -105,6 +105,19 @@ Status EnqueuedExecutor::prepareRanks(const Ranks &programs) {
   return {};
 }
 
+/// Ranks that meet must record, or not, alike (NCCL), so that those of other
+/// devices are asked about, too.
+bool EnqueuedExecutor::isRecordable() const {
+  for (const std::unique_ptr<ppx::ProgramT> &program : artifact->programs)
+    for (const auto &its : instructionsOf(*program, Section::body)) {
+      const bool isGate = its->opcode == ppx::Opcode_gate;
+      if ((isGate || its->opcode == ppx::Opcode_run) &&
+          !device.isRecordable(*artifact->kernels[its->kernel], isGate))
+        return false;
+    }
+  return true;
+}
+
 Status EnqueuedExecutor::prepareSection(Section which, const Ranks &programs) {
   Commands commands(programs, options.ranks, which);
   while (held->streams.size() < commands.streamCount) {
@@ -114,16 +127,15 @@ Status EnqueuedExecutor::prepareSection(Section which, const Ranks &programs) {
     held->streams.push_back(std::move(*stream));
   }
   SectionState &section = held->sections[size_t(which)];
-  section.isRecorded = options.records && which == Section::body;
+  section.isRecorded =
+      options.records && which == Section::body && isRecordable();
   for (Command &command : commands.list) {
     Step step;
     for (const InstructionRef &part : command.parts) {
       const Rank &its = rank(part.rank);
-      const Task &task = step.tasks.emplace_back(
-          its.program, programs.instruction(part), its.arena->address(),
-          its.scalars, held->kernels, *options.device);
-      if (task.launch && !device.isRecordable(*task.launch))
-        section.isRecorded = false;
+      step.tasks.emplace_back(its.program, programs.instruction(part),
+                              its.arena->address(), its.scalars, held->kernels,
+                              *options.device);
     }
     step.command = std::move(command);
     section.steps.push_back(std::move(step));

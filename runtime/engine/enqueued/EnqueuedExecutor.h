@@ -123,6 +123,8 @@ private:
                    std::shared_ptr<HostData> host);
   Status prepare();
   Status prepareRanks(const Ranks &programs);
+  /// Whether bodies are, of all ranks.
+  bool isRecordable() const;
   Status prepareSection(Section section, const Ranks &programs);
   /// A step, and a part of it.
   using StepPart = std::pair<Step *, size_t>;

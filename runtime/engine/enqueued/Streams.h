@@ -77,8 +77,8 @@ public:
   /// Makes a launch of a move between parts that are all on this device.
   virtual Expected<std::unique_ptr<const Launch>>
   bind(const BoundMove &move) = 0;
-  /// Whether a stream that is recorded takes this launch.
-  virtual bool isRecordable(const Launch &launch) const = 0;
+  /// Whether a stream that is recorded takes launches of it.
+  virtual bool isRecordable(const ppx::KernelT &kernel, bool isGated) const = 0;
   virtual Status beginRecording(Stream &stream) = 0;
   /// All that waited for the stream has been waited for by it again.
   virtual Expected<std::unique_ptr<const Recording>>

@@ -114,6 +114,8 @@ struct Host {
   uint64_t (*errors)();
   /// The device of a stream; -1 if there is no such stream.
   int (*deviceOf)(void *stream);
+  /// Whether what a stream is given is recorded.
+  bool (*isRecording)(void *stream);
   /// Lets all operations of a lane end that have not.
   void (*abort)(const void *lane);
   /// Whether a graph has operations of the lane.

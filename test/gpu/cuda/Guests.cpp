@@ -149,6 +149,12 @@ static int deviceOf(void *handle) {
   return stream ? stream->device : -1;
 }
 
+static bool isRecording(void *handle) {
+  std::lock_guard guard(lock);
+  const Stream *stream = findStream(handle);
+  return stream && stream->capture;
+}
+
 /// With the machine's lock.
 template <typename Function> static auto locked(Function f) {
   std::lock_guard guard(lock);
@@ -175,6 +181,7 @@ extern "C" const Host ppStandInHost = {
     [] { return locked([](Machine &its) { return its.settings.seed; }); },
     [] { return locked([](Machine &its) { return its.settings.errors; }); },
     deviceOf,
+    isRecording,
     [](const void *lane) { locked([&](Machine &its) { its.abort(lane); }); },
     [](const void *lane) {
       return locked([&](Machine &its) { return its.isRecorded(lane); });

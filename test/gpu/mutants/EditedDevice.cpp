@@ -392,8 +392,8 @@ public:
       shared->moves.insert(made->get());
     return made;
   }
-  bool isRecordable(const Launch &launch) const override {
-    return its.isRecordable(launch);
+  bool isRecordable(const ppx::KernelT &kernel, bool isGated) const override {
+    return its.isRecordable(kernel, isGated);
   }
   Status beginRecording(enqueued::Stream &stream) override {
     shared->recorded = &static_cast<EditedStream &>(stream).within();

@@ -27,6 +27,8 @@ std::string nccl::describe(const Task &task) {
                                          : " (min)";
   if (task.kind == Task::broadcast)
     text += " from rank " + std::to_string(task.peer);
+  if (task.recording)
+    text += ", recorded as number " + std::to_string(task.recording);
   return text;
 }
 
@@ -91,8 +93,11 @@ bool Meeting::move(const std::vector<Access *> &memory) const {
   return true;
 }
 
-/// Whether what two members ask for meets.
+/// Whether what two members ask for meets. That a call is recorded, and which
+/// recording is played, is a property of all that meet.
 static bool agree(const Task &a, const Task &b) {
+  if (a.recording != b.recording)
+    return false;
   if (a.isMessage() || b.isMessage())
     return a.isMessage() == b.isMessage() && a.count == b.count &&
            a.type == b.type;
@@ -161,6 +166,11 @@ static Attendance::Part join(Comm &comm, const Task &task, uint64_t errors) {
 }
 
 void nccl::launch(Comm &comm, Group::Launch launch) {
+  if (host()->isRecording(launch.stream))
+    for (Task &task : launch.tasks)
+      task.recording =
+          ++comm.recorded[{task.isMessage() ? task.kind : Task::allReduce,
+                           task.isMessage() ? task.peer : 0}];
   const auto handle = reinterpret_cast<ncclComm_t>(&comm);
   Guest guest;
   guest.what = (launch.tasks.size() == 1

@@ -31,6 +31,9 @@ struct Task {
   ncclDataType_t type = ncclFloat32;
   ncclRedOp_t reduction = ncclSum;
   int peer = 0; ///< of messages; the root
+  /// Which one of the calls that were recorded, counted as those are that meet;
+  /// 0: it is none.
+  uint64_t recording = 0;
   bool isMessage() const { return kind == send || kind == receive; }
 };
 
@@ -74,6 +77,8 @@ struct Comm {
 
   uint64_t collectives = 0, splits = 0;
   std::map<int, uint64_t> sent, received; ///< by peer
+  /// Calls that were recorded: collectives, and messages by kind and peer.
+  std::map<std::pair<Task::Kind, int>, uint64_t> recorded;
 
   std::string name() const;
   /// Begins what takes a while.

@@ -141,6 +141,7 @@ struct Header {
   ncclDataType_t type;
   ncclRedOp_t reduction;
   int peer;
+  uint64_t recording;
 };
 
 } // namespace
@@ -155,8 +156,8 @@ static uint64_t bytesRead(const Task &task, size_t members) {
 
 static void leave(const std::string &name, const Task &task, size_t members,
                   Access &memory) {
-  const Header header = {task.kind, task.count, task.type, task.reduction,
-                         task.peer};
+  const Header header = {task.kind,      task.count, task.type,
+                         task.reduction, task.peer,  task.recording};
   std::vector<std::byte> bytes(sizeof(header));
   std::memcpy(bytes.data(), &header, sizeof(header));
   if (const uint64_t size = bytesRead(task, members))
@@ -170,8 +171,15 @@ static LeftBehind take(const std::string &name, const char *call, Task &task) {
   std::vector<std::byte> bytes = ::take(name);
   Header header = {};
   std::memcpy(&header, bytes.data(), std::min(bytes.size(), sizeof(header)));
-  task = {header.kind,      call,       0, 0, header.count, header.type,
-          header.reduction, header.peer};
+  task = {header.kind,
+          call,
+          0,
+          0,
+          header.count,
+          header.type,
+          header.reduction,
+          header.peer,
+          header.recording};
   bytes.erase(bytes.begin(),
               bytes.begin() + long(std::min(bytes.size(), sizeof(header))));
   return LeftBehind(std::move(bytes));

@@ -7,139 +7,14 @@
 // is tested, so that a seed is one order.
 //
 //===----------------------------------------------------------------------===//
-#include "Played.h"
+#include "nccl/Ranks.h"
 
 #include <cstring>
 #include <map>
 #include <thread>
 
 using namespace pprt::cuda;
-
-namespace {
-
-constexpr int kSeeds = 16;
-
-std::string seedOf(int seed) { return "seed " + std::to_string(seed) + "\n"; }
-
-/// A device with two streams, memory and, once joined, a communicator.
-struct Rank {
-  CUcontext context = nullptr;
-  CUstream one = nullptr, two = nullptr;
-  CUdeviceptr memory = 0;
-  ncclComm_t comm = nullptr;
-};
-
-class NcclStandIn : public standin::Played {
-protected:
-  void SetUp() override {
-    Played::SetUp();
-    take(nccl, openNccl(), "ppStandInNccl");
-  }
-
-  /// A new process, in which faults are only noted.
-  void begin(uint32_t size, const std::string &settings) {
-    reset("devices " + std::to_string(size) + "\n" + settings);
-    ASSERT_EQ(driver.cuInit(0), CUDA_SUCCESS);
-    ranks.assign(size, {});
-    for (uint32_t rank = 0; rank < size; ++rank) {
-      Rank &its = ranks[rank];
-      ASSERT_EQ(driver.cuDevicePrimaryCtxRetain(&its.context, int(rank)),
-                CUDA_SUCCESS);
-      ASSERT_EQ(driver.cuCtxSetCurrent(its.context), CUDA_SUCCESS);
-      for (CUstream *stream : {&its.one, &its.two})
-        ASSERT_EQ(driver.cuStreamCreateWithPriority(stream,
-                                                    CU_STREAM_NON_BLOCKING, 0),
-                  CUDA_SUCCESS);
-      ASSERT_EQ(driver.cuMemAlloc(&its.memory, 4096), CUDA_SUCCESS);
-    }
-  }
-  ncclResult_t settle(ncclComm_t comm) {
-    ncclResult_t result = ncclInProgress;
-    while (result == ncclInProgress)
-      if (const ncclResult_t failed = nccl.ncclCommGetAsyncError(comm, &result))
-        return failed;
-    return result;
-  }
-  /// Of all ranks by one thread.
-  void join() {
-    ncclUniqueId id;
-    ASSERT_EQ(nccl.ncclGetUniqueId(&id), ncclSuccess);
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
-    ASSERT_EQ(nccl.ncclGroupStart(), ncclSuccess);
-    for (size_t rank = 0; rank < ranks.size(); ++rank) {
-      driver.cuCtxSetCurrent(ranks[rank].context);
-      ASSERT_EQ(nccl.ncclCommInitRankConfig(&ranks[rank].comm,
-                                            int(ranks.size()), id, int(rank),
-                                            &config),
-                ncclSuccess);
-    }
-    ASSERT_EQ(nccl.ncclGroupEnd(), ncclInProgress);
-    for (const Rank &rank : ranks)
-      ASSERT_EQ(settle(rank.comm), ncclSuccess);
-  }
-  /// Two ranks with data, in a second communicator, too, on devices with room
-  /// for so many collectives.
-  std::vector<ncclComm_t> beginWithTwo(int seed, int places) {
-    begin(2, seedOf(seed) + "places " + std::to_string(places) + "\n");
-    join();
-    for (const Rank &rank : ranks)
-      write(rank, 0, {1, 2, 3, 4});
-    return split({0, 0}, {0, 1});
-  }
-  void write(const Rank &rank, uint64_t offset,
-             const std::vector<float> &data) {
-    driver.cuCtxSetCurrent(rank.context);
-    driver.cuMemcpyHtoDAsync(rank.memory + offset, data.data(), data.size() * 4,
-                             rank.one);
-  }
-  std::vector<float> read(const Rank &rank, uint64_t offset, size_t count) {
-    std::vector<float> data(count);
-    driver.cuCtxSetCurrent(rank.context);
-    driver.cuMemcpyDtoHAsync(data.data(), rank.memory + offset, count * 4,
-                             rank.one);
-    return data;
-  }
-  static void *at(const Rank &rank, uint64_t offset) {
-    return reinterpret_cast<void *>(uintptr_t(rank.memory + offset));
-  }
-  void allReduce(const Rank &rank, CUstream stream, size_t count = 4) {
-    const ncclResult_t result =
-        nccl.ncclAllReduce(at(rank, 0), at(rank, 1024), count, ncclFloat32,
-                           ncclSum, rank.comm, stream);
-    ASSERT_TRUE(result == ncclSuccess || result == ncclInProgress) << result;
-    ASSERT_EQ(settle(rank.comm), ncclSuccess);
-  }
-  void leave() {
-    for (Rank &rank : ranks) {
-      EXPECT_EQ(nccl.ncclCommFinalize(rank.comm), ncclInProgress);
-      EXPECT_EQ(settle(rank.comm), ncclSuccess);
-      EXPECT_EQ(nccl.ncclCommDestroy(rank.comm), ncclSuccess);
-    }
-  }
-  /// By colors and keys of all ranks.
-  std::vector<ncclComm_t> split(const std::vector<int> &colors,
-                                const std::vector<int> &keys) {
-    std::vector<ncclComm_t> parts(ranks.size());
-    for (size_t rank = 0; rank < ranks.size(); ++rank)
-      EXPECT_EQ(nccl.ncclCommSplit(ranks[rank].comm, colors[rank], keys[rank],
-                                   &parts[rank], nullptr),
-                ncclInProgress);
-    for (const Rank &rank : ranks)
-      EXPECT_EQ(settle(rank.comm), ncclSuccess);
-    for (ncclComm_t part : parts) {
-      if (part) {
-        EXPECT_EQ(settle(part), ncclSuccess);
-      }
-    }
-    return parts;
-  }
-
-  Nccl nccl;
-  std::vector<Rank> ranks;
-};
-
-} // namespace
+using namespace standin::nccl;
 
 TEST_F(NcclStandIn, AddsUpOverDevicesUnderAnySeed) {
   for (int seed = 0; seed < kSeeds; ++seed) {
@@ -462,18 +337,6 @@ TEST_F(NcclStandIn, TellsOfAbortsThatWaitForOthers) {
   expectFault("is at work: abort them in one group");
 }
 
-TEST_F(NcclStandIn, TellsOfAbortsThatWaitForRecordings) {
-  begin(2, "");
-  join();
-  const Rank &its = ranks[0];
-  CUgraph graph;
-  driver.cuStreamBeginCapture_v2(its.one, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-  allReduce(its, its.one, 4);
-  ASSERT_EQ(driver.cuStreamEndCapture(its.one, &graph), CUDA_SUCCESS);
-  nccl.ncclCommAbort(its.comm);
-  expectFault("waits for ever: a graph holds calls of it");
-}
-
 TEST_F(NcclStandIn, FailsTheCallThatItIsToldTo) {
   begin(2, "fail ncclGetUniqueId 2 2\nfail ncclAllReduce 1 3\n");
   join();
@@ -547,37 +410,6 @@ TEST_F(NcclStandIn, ReducesEveryType) {
     }
   }
   EXPECT_EQ(allFaults(), "");
-}
-
-TEST_F(NcclStandIn, IsReplayedByGraphs) {
-  for (int seed = 0; seed < kSeeds; ++seed) {
-    begin(2, seedOf(seed));
-    join();
-    CUgraphExec graphs[2];
-    for (int rank : {0, 1}) {
-      const Rank &its = ranks[rank];
-      write(its, 1024, {1, 2, 3, 4});
-      driver.cuStreamSynchronize(its.one);
-      ASSERT_EQ(driver.cuStreamBeginCapture_v2(
-                    its.one, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-                CUDA_SUCCESS);
-      driver.cuMemcpyDtoDAsync(its.memory, its.memory + 1024, 16, its.one);
-      allReduce(its, its.one);
-      CUgraph graph = nullptr;
-      ASSERT_EQ(driver.cuStreamEndCapture(its.one, &graph), CUDA_SUCCESS);
-      ASSERT_EQ(driver.cuGraphInstantiateWithFlags(&graphs[rank], graph, 0),
-                CUDA_SUCCESS);
-    }
-    for (int step = 0; step < 3; ++step)
-      for (int rank : {0, 1}) {
-        driver.cuCtxSetCurrent(ranks[rank].context);
-        EXPECT_EQ(driver.cuGraphLaunch(graphs[rank], ranks[rank].one),
-                  CUDA_SUCCESS);
-      }
-    for (const Rank &rank : ranks)
-      EXPECT_EQ(read(rank, 1024, 4), (std::vector<float>{8, 16, 24, 32}));
-    EXPECT_EQ(allFaults(), "") << "seed " << seed;
-  }
 }
 
 TEST_F(NcclStandIn, EndsTheProcessForWhatItDoesNotModel) {

@@ -162,7 +162,7 @@ bool Comparison::isWithinBounds() const {
   return loss.error <= bounds.loss && metrics.error <= bounds.loss &&
          gradients.error <= bounds.gradients &&
          parameters.error <= bounds.parameters &&
-         states.error <= bounds.gradients;
+         states.error <= bounds.states();
 }
 
 void Bounded::add(double found, double allowed, const std::string &name) {
@@ -237,7 +237,8 @@ void LowPrecisionComparison::add(const StepValues &ours, const StepValues &twin,
             stateSums[kind]);
 }
 
-void LowPrecisionComparison::finish(const Class &sums, Bounded &worst) const {
+void LowPrecisionComparison::finish(const Class &sums, Bounded &worst,
+                                    double scaleOfLeast) const {
   double all = 0;
   for (const auto &[name, tensor] : sums)
     all += tensor.judged;
@@ -258,7 +259,8 @@ void LowPrecisionComparison::finish(const Class &sums, Bounded &worst) const {
       usual.push_back(error);
   std::sort(usual.begin(), usual.end());
   const double granted =
-      std::max(least, usual.empty() ? 0 : usual[(usual.size() - 1) * 3 / 4]);
+      std::max(scaleOfLeast * least,
+               usual.empty() ? 0 : usual[(usual.size() - 1) * 3 / 4]);
   for (const auto &[name, tensor] : sums) {
     // A yardstick that is no number measures nothing.
     const double own = ownOf(tensor);
@@ -274,7 +276,7 @@ void LowPrecisionComparison::finish() {
   finish(gradientSums, gradients);
   finish(parameterSums, parameters);
   for (const auto &[kind, sums] : stateSums)
-    finish(sums, states);
+    finish(sums, states, kStatesOverGradients);
 }
 
 bool LowPrecisionComparison::isWithinBounds() const {

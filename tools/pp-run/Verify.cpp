@@ -82,7 +82,7 @@ void printTable(std::ostream &out, const Comparison &errors) {
   printRow(out, bounds.byLearningRate ? "params / lr" : "parameters",
            errors.parameters, bounds.parameters);
   if (errors.states.tensor != "-")
-    printRow(out, "states", errors.states, bounds.gradients);
+    printRow(out, "states", errors.states, bounds.states());
   if (bounds.byLearningRate) {
     char line[128];
     std::snprintf(line, sizeof(line),

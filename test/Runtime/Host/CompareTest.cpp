@@ -201,6 +201,16 @@ TEST(Comparison, FindsAWrongOneOfEveryClass) {
   EXPECT_FALSE(isAccepted(exampleStep(), gradient));
 }
 
+/// With a gradient that is off by d, its square is by 2 d.
+TEST(Comparison, AllowsASquareTwiceTheGradientsError) {
+  for (const auto &[error, isRight] :
+       {std::pair(1.9e-4, true), {2.1e-4, false}}) {
+    StepValues step = exampleStep();
+    step.states["exp_avg.w"] = {1e-9 * (1 + error)};
+    EXPECT_EQ(isAccepted(step, exampleStep()), isRight) << error;
+  }
+}
+
 namespace {
 
 /// The gradients of one step: the partitioned, the yardstick's and f64's.
@@ -252,6 +262,19 @@ TEST(LowPrecisionComparison, ATensorThatIsAllErrorHidesNoOther) {
                             yardstick, judged));
   EXPECT_FALSE(isAcceptedLow({{"key.bias", {-1e-3}}, {"v", {1}}, {"w", {1.1}}},
                              yardstick, judged));
+}
+
+TEST(LowPrecisionComparison, AllowsASquareTwiceTheLeastError) {
+  for (const auto &[error, isRight] :
+       {std::pair(0.039, true), {0.041, false}}) {
+    StepValues ours, judged;
+    ours.states["exp_avg_sq.w"] = {1 + error};
+    judged.states["exp_avg_sq.w"] = {1};
+    LowPrecisionComparison comparison(0.01, std::nullopt);
+    comparison.add(ours, ours, judged, judged, 0);
+    comparison.finish();
+    EXPECT_EQ(comparison.isWithinBounds(), isRight) << error;
+  }
 }
 
 // What is compiled wrongly is so on one device, too.

@@ -103,12 +103,17 @@ private:
 void compareRelative(const Values &ours, const Values &judged, Worst &worst,
                      const AdamComparison *adam = nullptr);
 
-/// The largest errors that are accepted; that of the loss holds for metrics,
-/// that of gradients for states.
+/// A state may average squares of gradients (Adam), which are relatively off by
+/// twice what gradients are.
+constexpr double kStatesOverGradients = 2;
+
+/// The largest errors that are accepted; that of the loss holds for metrics.
 struct Bounds {
   double loss, gradients, parameters;
   /// That of parameters is in units of the learning rate, not relative.
   bool byLearningRate = false;
+
+  double states() const { return kStatesOverGradients * gradients; }
 };
 
 /// Compares step after step, each taken from equal parameters and states.
@@ -146,9 +151,9 @@ struct Bounded {
 /// all steps together, may be twice that of unpartitioned steps of the same
 /// precision, the yardstick: these add in another order, and so round
 /// differently. A tensor on which the yardstick happens to be right may have
-/// twice the error of its class's upper quartile, or twice `least`. What Adam
-/// makes of the gradients' errors is left out on both sides (see
-/// AdamComparison).
+/// twice the error of its class's upper quartile, or twice `least`, of states
+/// kStatesOverGradients as much. What Adam makes of the gradients' errors is
+/// left out on both sides (see AdamComparison).
 ///
 /// The yardstick is compiled as the program is, and may be as wrong. Where it
 /// is known what rounding alone does, after every op of an interpreter, it
@@ -185,7 +190,7 @@ private:
   void compare(const Values &ours, const Values &yardstick,
                const Values &judged, const Values *rounded, Class &sums,
                bool isUpdate = false) const;
-  void finish(const Class &sums, Bounded &worst) const;
+  void finish(const Class &sums, Bounded &worst, double scaleOfLeast = 1) const;
 
   const double least, scale;
   std::optional<AdamComparison> ourAdam, yardsticksAdam;

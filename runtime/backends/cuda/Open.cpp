@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "../../collectives/mpi/Plugin.h"
+#include "../../plugins/Plugins.h"
 #include "Plugin.h"
 #include "pprt/World.h"
 
@@ -17,7 +17,7 @@ static constexpr char kName[] = "libpprt_cuda.so";
 
 static Expected<cuda::OpenFunction *> openLibrary() {
   std::string path, places;
-  for (const std::string &folder : mpi::pluginFolders()) {
+  for (const std::string &folder : plugins::folders()) {
     places += "'" + folder + "', ";
     if (const std::string file = folder + kName;
         path.empty() && access(file.c_str(), R_OK) == 0)
@@ -37,7 +37,7 @@ static Expected<cuda::OpenFunction *> openLibrary() {
       reinterpret_cast<cuda::BuildFunction *>(dlsym(handle, "pprtCudaBuild"));
   auto *open =
       reinterpret_cast<cuda::OpenFunction *>(dlsym(handle, "pprtOpenCuda"));
-  if (!build || !open || std::strcmp(build(), mpi::build()) != 0)
+  if (!build || !open || std::strcmp(build(), plugins::build()) != 0)
     return Status(ExitCode::device,
                   "'" + path +
                       "' expects a program of its own build, got another: "

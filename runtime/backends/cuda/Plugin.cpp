@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Plugin.h"
-#include "../../collectives/mpi/Plugin.h"
 #include "../../engine/AllGather.h"
+#include "../../plugins/Plugins.h"
 #include "Gpu.h"
 
 #include <cstring>
@@ -14,7 +14,7 @@ using namespace pprt;
 using namespace pprt::cuda;
 
 extern "C" __attribute__((visibility("default"))) const char *pprtCudaBuild() {
-  return mpi::build();
+  return plugins::build();
 }
 
 namespace {

@@ -26,8 +26,8 @@ struct OpenedDevices {
 /// alike.
 using OpenFunction = void(World *world, uint32_t worldSize,
                           OpenedDevices *opened);
-/// The library's function `pprtCudaBuild`, to be called first: mpi::build(),
-/// which is of the sources of all libraries that are opened so.
+/// The library's function `pprtCudaBuild`, to be called first:
+/// plugins::build().
 using BuildFunction = const char *();
 
 /// The GPUs of this process: one for each of its ranks, or one that all ranks

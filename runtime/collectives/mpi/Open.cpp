@@ -6,10 +6,10 @@
 // brings the library with MPI behind it, and its words are part of the error.
 //
 //===----------------------------------------------------------------------===//
+#include "../../plugins/Plugins.h"
 #include "Plugin.h"
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 #include <dlfcn.h>
 #include <unistd.h>
@@ -17,37 +17,6 @@
 using namespace pprt;
 
 static constexpr char kName[] = "libpprt_mpi.so";
-
-static std::string folderOf(const std::string &file) {
-  return file.substr(0, file.rfind('/') + 1);
-}
-
-/// Where the library may lie, with a slash, each once: beside the program, in
-/// the lib folder beside its folder, beside the runtime.
-std::vector<std::string> mpi::pluginFolders() {
-  char path[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
-  const std::string program =
-      folderOf(std::string(path, length > 0 ? size_t(length) : 0));
-  std::vector<std::string> result;
-  const auto add = [&](const std::string &folder) {
-    if (!folder.empty() &&
-        std::find(result.begin(), result.end(), folder) == result.end())
-      result.push_back(folder);
-  };
-  add(program);
-  if (program.size() > 1) {
-    const std::string above =
-        folderOf(program.substr(0, program.size() - 1)); // it ends in a slash
-    add(above + "lib/");
-    if (PPRT_LIBRARY_FOLDER[0] != '/') // as lib64
-      add(above + PPRT_LIBRARY_FOLDER + "/");
-  }
-  Dl_info runtime; // libpprt.so, unless the program has it all
-  if (dladdr(reinterpret_cast<void *>(&openMpi), &runtime) && runtime.dli_fname)
-    add(folderOf(runtime.dli_fname));
-  return result;
-}
 
 /// What to do about a library that cannot be opened: it is nowhere, or what it
 /// needs is not there.
@@ -60,7 +29,7 @@ static Status cannotOpen(const std::string &path, bool isFound) {
                       "openmpi-bin), got: " +
                       reason);
   std::string places;
-  for (const std::string &folder : mpi::pluginFolders())
+  for (const std::string &folder : plugins::folders())
     places += "'" + folder + "', ";
   return Status(ExitCode::usage,
                 std::string("expects ") + kName + " in " + places +
@@ -79,7 +48,7 @@ Expected<std::unique_ptr<World>> pprt::openMpi(uint64_t silenceSeconds) {
 Expected<std::unique_ptr<World>> mpi::openWorld(const std::string &library,
                                                 const Limits *limits) {
   std::string path = library;
-  for (const std::string &folder : pluginFolders())
+  for (const std::string &folder : plugins::folders())
     if (const std::string file = folder + kName;
         path.empty() && access(file.c_str(), R_OK) == 0)
       path = file;
@@ -93,7 +62,7 @@ Expected<std::unique_ptr<World>> mpi::openWorld(const std::string &library,
   auto *build =
       reinterpret_cast<BuildFunction *>(dlsym(handle, "pprtMpiBuild"));
   auto *open = reinterpret_cast<OpenFunction *>(dlsym(handle, "pprtOpenMpi"));
-  if (!build || !open || std::strcmp(build(), mpi::build()) != 0)
+  if (!build || !open || std::strcmp(build(), plugins::build()) != 0)
     return Status(ExitCode::usage,
                   "'" + path +
                       "' expects a program of its own build, got another: "

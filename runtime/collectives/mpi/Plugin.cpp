@@ -4,12 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Plugin.h"
+#include "../../plugins/Plugins.h"
 #include "World.h"
 
 using namespace pprt;
 
 extern "C" __attribute__((visibility("default"))) const char *pprtMpiBuild() {
-  return mpi::build();
+  return plugins::build();
 }
 
 extern "C" __attribute__((visibility("default"))) void

@@ -22,18 +22,11 @@ struct Opened {
 /// The library's function `pprtOpenMpi`. Null limits: the usual ones.
 using OpenFunction = void(const Limits *limits, Opened *opened);
 
-/// Of the sources that a program and the library must have alike: their
-/// interface, and all that decides which messages there are.
-const char *build();
-/// The library's function `pprtMpiBuild`, to be called first: its build().
+/// The library's function `pprtMpiBuild`, to be called first: plugins::build().
 using BuildFunction = const char *();
 
-/// Where a library that is opened so may lie, with a slash, each once.
-std::vector<std::string> pluginFolders();
-
-/// As openMpi(), with other limits. `library`: its path; if empty, it lies
-/// beside the program, in ../lib, beside the runtime's library, or where the
-/// system looks.
+/// As openMpi(), with other limits. `library`: its path; if empty, it lies in
+/// one of plugins::folders(), or where the system looks.
 Expected<std::unique_ptr<World>> openWorld(const std::string &library = "",
                                            const Limits *limits = nullptr);
 

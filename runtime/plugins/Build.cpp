@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program and the library that it opens for MPI have this file each, and the
-// digest with it, which the build makes of what both must have alike. Objects
-// of the standard library pass between them, so it is of one kind, too.
+// A program and each library that it opens have this file, and the digest with
+// it, which the build makes of what they must have alike. Objects of the
+// standard library pass between them, so it is of one kind, too.
 //
 //===----------------------------------------------------------------------===//
-#include "Plugin.h"
+#include "Plugins.h"
 
 #include <string> // tells which library it is
 
@@ -19,7 +19,7 @@
 #define PPRT_STANDARD_LIBRARY ", libstdc++ with strings of 2003"
 #endif
 
-const char *pprt::mpi::build() {
+const char *pprt::plugins::build() {
   return
 #include "PluginSources.inc"
       PPRT_STANDARD_LIBRARY ", " __VERSION__;

@@ -10,7 +10,7 @@
 #ifndef PP_TEST_GPU_PLAYED_H
 #define PP_TEST_GPU_PLAYED_H
 
-#include "backends/cuda/Library.h"
+#include "MoreCalls.h"
 #include "cuda/StandIn.h"
 
 #include <dlfcn.h>
@@ -28,7 +28,7 @@ inline const Control *findControl() {
 class Played : public testing::Test {
 protected:
   void SetUp() override {
-    auto opened = pprt::cuda::openDriver();
+    auto opened = pprt::cuda::openMoreCalls();
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     driver = *opened;
     control = findControl();
@@ -67,7 +67,7 @@ protected:
     EXPECT_NE(allFaults().find(words), std::string::npos) << allFaults();
   }
 
-  pprt::cuda::Driver driver;
+  pprt::cuda::MoreCalls driver;
   const Control *control = nullptr;
   static inline std::vector<std::string> faults;
 };

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PlayedProcess.h"
+#include "MoreCalls.h"
 #include "ThreadWorld.h"
 
 #include <gtest/gtest.h>
@@ -58,6 +59,12 @@ Status Process::prepare(size_t index, uint32_t member, Rank &rank) {
   return {};
 }
 
+/// Of the driver, which is open.
+static const MoreCalls &moreCalls() {
+  static const Expected<MoreCalls> calls = openMoreCalls();
+  return *calls;
+}
+
 Status Process::open() {
   const RankRange range = world.ranksOf(world.process(), worldSize);
   std::map<uint32_t, std::shared_ptr<const Gpu>> gpus;
@@ -99,7 +106,7 @@ Status Process::fill(uint32_t round, const Case &test, const Membership &its,
   for (size_t i = 0; i < test.operands.size(); ++i) {
     // In place, that is the input.
     if (const uint64_t bytes = test.outputBytes(its.member, i))
-      gpu.driver.cuMemsetD8Async(pointer(its.outputs[i]), 0xff, bytes, stream);
+      moreCalls().cuMemsetD8Async(pointer(its.outputs[i]), 0xff, bytes, stream);
     std::vector<std::byte> data(test.inputBytes(its.member, i));
     if (data.empty())
       continue;
@@ -154,7 +161,7 @@ Status Process::finish() {
         Status status = its.gpu->enter();
         if (!status.ok())
           return status;
-        const CUresult result = its.gpu->driver.cuStreamQuery(stream);
+        const CUresult result = moreCalls().cuStreamQuery(stream);
         if (result == CUDA_SUCCESS)
           break;
         if (result != CUDA_ERROR_NOT_READY)

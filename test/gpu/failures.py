@@ -31,10 +31,8 @@ LATE = {"cuLaunchKernel": (719, GPUS), "cublasLtMatmul": (14, GPUS), "cuGraphLau
 HARMLESS = re.compile(r"Free|Destroy|Unload|Release|GetError|GetLastError|GetStatusString|"
                       r"cublasLtGetVersion|CommFinalize|CommAbort")
 # What a training does not call, this one at least, or only if something else has failed.
-UNUSED = {"cuEventSynchronize", "cuMemsetD8Async", "cuStreamQuery", "cuStreamIsCapturing",
-          "cuFuncGetAttribute", "cuFuncSetAttribute", "cuDeviceTotalMem", "cuCtxSynchronize",
-          "cuCtxGetStreamPriorityRange", "cublasLtMatmulAlgoCheck", "cuEventElapsedTime",
-          "cuMemcpy3DAsync", "cuMemsetD32Async", "ncclGetVersion"}
+UNUSED = {"cuCtxSynchronize", "cuEventElapsedTime", "cuMemcpy3DAsync", "cuMemsetD32Async",
+          "ncclGetVersion"}
 # What only one of the two does: other meetings of this program are messages.
 UNUSED_BY = {1: set(), 4: {"cuMemcpyDtoDAsync", "ncclAllGather", "ncclReduceScatter"}}
 

@@ -247,30 +247,6 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   return *found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-cublasStatus_t
-cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
-                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                        cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                        const cublasLtMatmulAlgo_t *algorithm,
-                        cublasLtMatmulHeuristicResult_t *result) {
-  PP_BEGIN(true)
-  if (!isOpen(begin, handle))
-    return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (!algorithm || !result)
-    return CUBLAS_STATUS_INVALID_VALUE;
-  Problem problem;
-  if (const auto refused = makeProblem(operation, a, b, c, d, problem))
-    return refused;
-  Order order;
-  if (!unpack(*algorithm, problem, order))
-    return CUBLAS_STATUS_NOT_SUPPORTED;
-  *result = {};
-  result->algo = *algorithm;
-  result->workspaceSize = workspaceOf(problem, order);
-  result->state = CUBLAS_STATUS_SUCCESS;
-  return CUBLAS_STATUS_SUCCESS;
-}
-
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//

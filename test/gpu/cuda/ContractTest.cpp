@@ -323,7 +323,7 @@ const Row<Sequence> rows[] = {
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  auto opened = openDriver();
+  auto opened = openMoreCalls();
   int number = 0;
   if (!opened.ok()) {
     std::printf("skipped: %s\n", opened.status().message().c_str());

@@ -27,7 +27,7 @@ protected:
   void SetUp() override {
     Played::SetUp();
     Nccl nccl;
-    take(nccl, openNccl(), "ppStandInNccl");
+    take(nccl, openNccl(driver.version), "ppStandInNccl");
   }
   void begin(uint32_t devices, const std::string &settings) {
     reset("devices " + std::to_string(devices) + "\n" + settings);

@@ -74,6 +74,12 @@ inline bool enterDevice() {
          driver.cuCtxSetCurrent(context) == CUDA_SUCCESS;
 }
 
+/// Of CUDA, the driver's version, or the newest without one.
+inline int findVersion() {
+  const auto found = openDriver();
+  return found.ok() ? found->version : 13000;
+}
+
 /// Of a library above the driver, which is a stand-in if it has the symbol.
 template <typename Library, typename Sequence, size_t number>
 int runRows(Library &library, const Expected<Library> &opened,

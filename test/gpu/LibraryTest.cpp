@@ -24,10 +24,11 @@ TEST(Library, FindsEveryCallInWhatRealLibrariesExport) {
   EXPECT_EQ(driver->version, 12020);
   EXPECT_EQ(driver->file, library("PPExportsDriver"));
   EXPECT_FALSE(driver->isEmulated);
-  Expected<Blas> blas = openBlas({"libppmissing.so", library("PPExportsBlas")});
+  Expected<Blas> blas =
+      openBlas(13000, {"libppmissing.so", library("PPExportsBlas")});
   ASSERT_TRUE(blas.ok()) << blas.status().message();
   EXPECT_EQ(blas->version, 130100u);
-  Expected<Nccl> nccl = openNccl({library("PPExportsNccl")});
+  Expected<Nccl> nccl = openNccl(13000, {library("PPExportsNccl")});
   ASSERT_TRUE(nccl.ok()) << nccl.status().message();
   EXPECT_EQ(nccl->version, 22809);
 }
@@ -45,10 +46,26 @@ TEST(Library, NamesTheOneThatIsMissing) {
   expectFailure(openDriver({"libppmissing.so.1"}),
                 "expects NVIDIA's driver for CUDA 12.0 or newer, got none: "
                 "libppmissing.so.1: cannot open shared object file");
-  expectFailure(openBlas({"libppmissing.so.13", "libppmissing.so.12"}),
+  expectFailure(openBlas(13000, {"libppmissing.so.13", "libppmissing.so.12"}),
                 "libppmissing.so.13: cannot open shared object file: No such "
                 "file or directory; libppmissing.so.12");
-  expectFailure(openNccl({"libppmissing.so.2"}), "install NCCL");
+  expectFailure(openNccl(13000, {"libppmissing.so.2"}), "install NCCL");
+}
+
+// What is of a later CUDA than the driver does not work.
+TEST(Library, FitsTheDriver) {
+  using Files = std::vector<std::string>;
+  EXPECT_EQ(blasFiles(12080), Files({"libcublasLt.so.12"}));
+  EXPECT_EQ(blasFiles(13000),
+            Files({"libcublasLt.so.13", "libcublasLt.so.12"}));
+  expectFailure(openBlas(12080, {"libppmissing.so"}),
+                "of pip the package nvidia-cublas-cu12)");
+  expectFailure(openBlas(13000, {"libppmissing.so"}),
+                "of pip the package nvidia-cublas)");
+  expectFailure(openNccl(12080, {"libppmissing.so"}),
+                "of pip the package nvidia-nccl-cu12)");
+  expectFailure(openNccl(13000, {"libppmissing.so"}),
+                "of pip the package nvidia-nccl-cu13)");
 }
 
 TEST(Library, NamesTheCallThatIsMissing) {
@@ -62,8 +79,8 @@ TEST(Library, NamesTheCallThatIsMissing) {
 TEST(Library, NamesTheVersionThatIsTooOld) {
   expectFailure(openDriver({library("PPExportsOld")}),
                 "expects NVIDIA's driver for CUDA 12.0 or newer, got 11.8 in ");
-  expectFailure(openBlas({library("PPExportsOld")}),
+  expectFailure(openBlas(13000, {library("PPExportsOld")}),
                 "expects cuBLAS 12.0 or newer, got 11.6 in ");
-  expectFailure(openNccl({library("PPExportsOld")}),
+  expectFailure(openNccl(13000, {library("PPExportsOld")}),
                 "expects NCCL 2.22 or newer, got 2.18 in ");
 }

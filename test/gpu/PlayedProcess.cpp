@@ -68,7 +68,10 @@ static const MoreCalls &moreCalls() {
 Status Process::open() {
   const RankRange range = world.ranksOf(world.process(), worldSize);
   std::map<uint32_t, std::shared_ptr<const Gpu>> gpus;
-  Expected<Nccl> nccl = openNccl();
+  const Expected<Driver> first = openDriver();
+  if (!first)
+    return first.status();
+  Expected<Nccl> nccl = openNccl(first->version);
   if (!nccl)
     return nccl.status();
   Nccl edited = *nccl;

@@ -43,8 +43,8 @@ class Products : public testing::Test {
 protected:
   void SetUp() override {
     auto cuda = cuda::openDriver();
-    auto blas = cuda::openBlas();
     ASSERT_TRUE(cuda.ok()) << cuda.status().message();
+    auto blas = cuda::openBlas(cuda->version);
     ASSERT_TRUE(blas.ok()) << blas.status().message();
     void *library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
     ASSERT_TRUE(cuda->isEmulated && dlsym(library, "ppStandInBlas"))

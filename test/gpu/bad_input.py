@@ -46,6 +46,8 @@ MISSING = [
          "7.5|CUDA_VISIBLE_DEVICES|--device=cpu", standin="capability 75"),
     Case("no cublasLt", 15, "cuBLAS 12.0 or newer, got none: |libcublasLt.so.13|libcublasLt.so.12|"
          "install cuBLAS, of pip the package nvidia-cublas", place="no-blas"),
+    Case("a cublasLt for newer drivers", 15, "cuBLAS 12.0 or newer, got none: libcublasLt.so.12: |"
+         "of pip the package nvidia-cublas-cu12", standin="version 12080"),
     Case("a cublasLt that is too old", 15, "cuBLAS 12.0 or newer, got 11.6 in |install cuBLAS",
          place="old-blas"),
     Case("an artifact for processors", 15, "cpu.ppx: expects an image that GPUs of level sm_90 run"

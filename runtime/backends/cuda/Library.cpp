@@ -45,15 +45,22 @@ namespace {
 struct Kind {
   const char *what;   ///< in words
   const char *oldest; ///< version that will do
-  const char *remedy;
+  std::string remedy;
 };
 
-constexpr Kind kDriver = {"NVIDIA's driver for CUDA", "12.0",
-                          "install or update the driver"};
-constexpr Kind kBlas = {"cuBLAS", "12.0",
-                        "install cuBLAS, of pip the package nvidia-cublas"};
-constexpr Kind kNccl = {"NCCL", "2.22",
-                        "install NCCL, of pip the package nvidia-nccl-cu13"};
+// A library of a later CUDA than the driver's does not work.
+
+Kind blasKind(int cuda) {
+  return {"cuBLAS", "12.0",
+          std::string("install cuBLAS, of pip the package ") +
+              (cuda < 13000 ? "nvidia-cublas-cu12" : "nvidia-cublas")};
+}
+
+Kind ncclKind(int cuda) {
+  return {"NCCL", "2.22",
+          std::string("install NCCL, of pip the package ") +
+              (cuda < 13000 ? "nvidia-nccl-cu12" : "nvidia-nccl-cu13")};
+}
 
 std::string expects(const Kind &kind) {
   return std::string("expects ") + kind.what + ' ' + kind.oldest + " or newer";
@@ -61,8 +68,8 @@ std::string expects(const Kind &kind) {
 
 class Library {
 public:
-  Library(const Kind &kind, const std::vector<std::string> &names)
-      : kind(kind) {
+  Library(Kind its, const std::vector<std::string> &names)
+      : kind(std::move(its)) {
     std::string words;
     for (const std::string &name : names) {
       handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -105,7 +112,7 @@ public:
 private:
   std::string describe() const { return file.empty() ? "" : " in " + file; }
 
-  const Kind &kind;
+  const Kind kind;
   void *handle = nullptr;
 };
 
@@ -119,7 +126,9 @@ std::string spell(uint64_t major, uint64_t minor) {
 // of it. A macro between the two would look up the header's.
 
 Expected<Driver> cuda::openDriver(const std::vector<std::string> &names) {
-  Library library(kDriver, names);
+  Library library(
+      {"NVIDIA's driver for CUDA", "12.0", "install or update the driver"},
+      names);
   Driver table;
   table.cuDriverGetVersion =
       library.find<decltype(table.cuDriverGetVersion)>("cuDriverGetVersion");
@@ -139,8 +148,14 @@ Expected<Driver> cuda::openDriver(const std::vector<std::string> &names) {
   return table;
 }
 
-Expected<Blas> cuda::openBlas(const std::vector<std::string> &names) {
-  Library library(kBlas, names);
+std::vector<std::string> cuda::blasFiles(int cuda) {
+  if (cuda < 13000)
+    return {"libcublasLt.so.12"};
+  return {"libcublasLt.so.13", "libcublasLt.so.12"};
+}
+
+Expected<Blas> cuda::openBlas(int cuda, const std::vector<std::string> &names) {
+  Library library(blasKind(cuda), names);
   Blas table;
   table.cublasLtGetVersion =
       library.find<decltype(table.cublasLtGetVersion)>("cublasLtGetVersion");
@@ -157,8 +172,8 @@ Expected<Blas> cuda::openBlas(const std::vector<std::string> &names) {
   return table;
 }
 
-Expected<Nccl> cuda::openNccl(const std::vector<std::string> &names) {
-  Library library(kNccl, names);
+Expected<Nccl> cuda::openNccl(int cuda, const std::vector<std::string> &names) {
+  Library library(ncclKind(cuda), names);
   Nccl table;
   table.ncclGetVersion =
       library.find<decltype(table.ncclGetVersion)>("ncclGetVersion");

@@ -66,14 +66,21 @@ struct Nccl {
   Status check(ncclResult_t result, const char *call) const;
 };
 
+/// What cuBLAS's file may be called that works on a driver of that version of
+/// CUDA, the best first.
+std::vector<std::string> blasFiles(int cuda);
+
 /// The first of `names` that is there, with all its calls, or what is missing
-/// (exit code 15).
+/// (exit code 15). `cuda`: the driver's version, which what is installed is to
+/// fit.
 Expected<Driver> openDriver(const std::vector<std::string> &names = {
                                 "libcuda.so.1"});
-Expected<Blas> openBlas(const std::vector<std::string> &names = {
-                            "libcublasLt.so.13", "libcublasLt.so.12"});
-Expected<Nccl> openNccl(const std::vector<std::string> &names = {
-                            "libnccl.so.2"});
+Expected<Blas> openBlas(int cuda, const std::vector<std::string> &names);
+inline Expected<Blas> openBlas(int cuda) {
+  return openBlas(cuda, blasFiles(cuda));
+}
+Expected<Nccl> openNccl(int cuda, const std::vector<std::string> &names = {
+                                      "libnccl.so.2"});
 
 } // namespace pprt::cuda
 

@@ -62,7 +62,7 @@ static Status open(const cuda::Driver &driver, const std::vector<int> &numbers,
   GpusByRank byRank;
   std::shared_ptr<const Nccl> nccl;
   if (!areShared) {
-    Expected<Nccl> found = openNccl();
+    Expected<Nccl> found = openNccl(driver.version);
     if (!found)
       return found.status();
     nccl = std::make_shared<const Nccl>(std::move(*found));

@@ -21,7 +21,7 @@ using namespace pprt::cuda;
 
 Expected<std::shared_ptr<const BlasHandle>>
 BlasHandle::open(std::shared_ptr<const Gpu> gpu) {
-  Expected<Blas> blas = openBlas();
+  Expected<Blas> blas = openBlas(gpu->driver.version);
   if (!blas)
     return blas.status();
   auto result = std::make_shared<BlasHandle>();

@@ -279,5 +279,5 @@ const Row<Sequence> rows[] = {
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  return runRows(blas, openBlas(), "ppStandInBlas", rows);
+  return runRows(blas, openBlas(findVersion()), "ppStandInBlas", rows);
 }

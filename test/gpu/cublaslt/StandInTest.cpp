@@ -48,7 +48,7 @@ class CublasLt : public standin::Played {
 protected:
   void SetUp() override {
     Played::SetUp();
-    take(blas, openBlas(), "ppStandInBlas");
+    take(blas, openBlas(driver.version), "ppStandInBlas");
     begin("");
   }
 

@@ -155,5 +155,5 @@ const Row<Sequence> rows[] = {
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  return runRows(nccl, openNccl(), "ppStandInNccl", rows);
+  return runRows(nccl, openNccl(findVersion()), "ppStandInNccl", rows);
 }

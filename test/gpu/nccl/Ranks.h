@@ -32,7 +32,7 @@ class NcclStandIn : public Played {
 protected:
   void SetUp() override {
     Played::SetUp();
-    take(nccl, pprt::cuda::openNccl(), "ppStandInNccl");
+    take(nccl, pprt::cuda::openNccl(driver.version), "ppStandInNccl");
   }
 
   /// A new process, in which faults are only noted.

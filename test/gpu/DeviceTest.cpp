@@ -190,6 +190,18 @@ TEST_F(GpuDevice, SaysWhatIsMissing) {
       << broken.message();
 }
 
+// A GPU may be one process's alone, and not of the one that asks.
+TEST_F(GpuDevice, IsAskedForItsProcessorWithoutAContext) {
+  control->reset("capability 80");
+  const Expected<std::string> processor = cuda::processor();
+  ASSERT_TRUE(processor.ok()) << processor.status().message();
+  EXPECT_EQ(*processor, "sm_80");
+  EXPECT_EQ(control->count("cuDevicePrimaryCtxRetain"), 0u);
+  control->reset("capability 75");
+  EXPECT_NE(cuda::processor().status().message().find("8.0 or newer"),
+            std::string::npos);
+}
+
 TEST_F(GpuDevice, RefusesWhatItCannotRun) {
   ASSERT_NO_FATAL_FAILURE(start());
   for (const char *target : {"", "x86-64-v3", "sm_100", "sm_", "sm_9x"}) {

@@ -106,8 +106,9 @@ MemoryPool GpuDevice::pool() const {
   size_t free = 0, total = 0;
   if (!gpu->enter().ok() ||
       gpu->driver.cuMemGetInfo(&free, &total) != CUDA_SUCCESS)
-    return {gpu->id, "what is free of '" + gpu->name + "'"};
-  return {gpu->id, "what is free of '" + gpu->name + "'", free, total - free};
+    return {gpu->seen.id, "what is free of '" + gpu->seen.name + "'"};
+  return {gpu->seen.id, "what is free of '" + gpu->seen.name + "'", free,
+          total - free};
 }
 
 std::unique_ptr<Memory> GpuDevice::allocate(uint64_t bytes) {

@@ -29,13 +29,21 @@ Expected<std::vector<SeenGpu>> Gpu::see(const Driver &driver) {
     CUdevice device = 0;
     char name[256] = "";
     CUuuid id = {};
+    int major = 0, minor = 0;
     status = check(driver.cuDeviceGet(&device, number), "cuDeviceGet");
     if (status.ok())
       status = check(driver.cuDeviceGetName(name, sizeof(name) - 1, device),
                      "cuDeviceGetName");
     if (status.ok())
       status = check(driver.cuDeviceGetUuid(&id, device), "cuDeviceGetUuid");
-    seen.push_back({std::string(id.bytes, sizeof(id.bytes)), name});
+    for (const auto &[attribute, value] :
+         {std::pair(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major),
+          {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor}})
+      if (status.ok())
+        status = check(driver.cuDeviceGetAttribute(value, attribute, device),
+                       "cuDeviceGetAttribute");
+    seen.push_back(
+        {std::string(id.bytes, sizeof(id.bytes)), name, 10 * major + minor});
   }
   if (!status.ok())
     return status;
@@ -54,22 +62,10 @@ Expected<std::shared_ptr<Gpu>> Gpu::open(Driver driver, int ordinal) {
                       " GPUs of NVIDIA, got " + std::to_string(seen->size()) +
                       " that " + gpu->driver.file +
                       " sees (look at nvidia-smi and CUDA_VISIBLE_DEVICES)");
-  gpu->name = (*seen)[ordinal].name;
-  gpu->id = (*seen)[ordinal].id;
+  gpu->seen = (*seen)[ordinal];
+  if (Status status = gpu->seen.check(); !status.ok())
+    return status;
   PP_TRY(*gpu, cuDeviceGet, &gpu->device, ordinal);
-  int major = 0, minor = 0;
-  PP_TRY(*gpu, cuDeviceGetAttribute, &major,
-         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu->device);
-  PP_TRY(*gpu, cuDeviceGetAttribute, &minor,
-         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu->device);
-  gpu->capability = 10 * major + minor;
-  if (gpu->capability < 80)
-    return Status(ExitCode::device,
-                  "expects a GPU of compute capability 8.0 or newer, got '" +
-                      gpu->name + "' of " + std::to_string(major) + '.' +
-                      std::to_string(minor) +
-                      " (choose another with CUDA_VISIBLE_DEVICES, or give "
-                      "--device=cpu)");
   PP_TRY(*gpu, cuDevicePrimaryCtxRetain, &gpu->context, gpu->device);
   if (Status status = gpu->enter(); !status.ok())
     return status;

@@ -22,7 +22,8 @@ namespace pprt::cuda {
 /// The driver, and of one GPU what all that use it share.
 class Gpu {
 public:
-  /// Those that the process sees; at least one.
+  /// Those that the process sees, at least one, without a context on any: a GPU
+  /// may be another process's alone.
   static Expected<std::vector<SeenGpu>> see(const Driver &driver);
   /// The one of that number among them.
   static Expected<std::shared_ptr<Gpu>> open(Driver driver, int ordinal = 0);
@@ -38,11 +39,7 @@ public:
   }
 
   Driver driver;
-  std::string name;   ///< as the driver has it
-  std::string id;     ///< which no other GPU has
-  int capability = 0; ///< 90 is sm_90
-  /// What kernels may need of it (pprt/Processor.h).
-  std::string processor() const { return "sm_" + std::to_string(capability); }
+  SeenGpu seen;
 
 private:
   Status finishCopy() const;

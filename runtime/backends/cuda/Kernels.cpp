@@ -43,10 +43,10 @@ Status KernelLaunch::start(const Gpu &gpu, CUstream stream) const {
 
 Status Code::load(const ppx::ArtifactT &artifact) {
   if (artifact.processor.empty() ||
-      !runsOn(artifact.processor, gpu->processor()))
+      !runsOn(artifact.processor, gpu->seen.processor()))
     return Status(ExitCode::device,
-                  "expects kernels for " + gpu->processor() + " of '" +
-                      gpu->name + "' or an older GPU, got those for '" +
+                  "expects kernels for " + gpu->seen.processor() + " of '" +
+                      gpu->seen.name + "' or an older GPU, got those for '" +
                       artifact.processor + "'; compile for sm_80");
   if (artifact.object.empty())
     return {};

@@ -15,7 +15,17 @@ using namespace pprt;
 
 static constexpr char kName[] = "libpprt_cuda.so";
 
-static Expected<cuda::OpenFunction *> openLibrary() {
+namespace {
+
+/// What the library exports.
+struct Functions {
+  cuda::OpenFunction *open;
+  cuda::ProcessorFunction *processor;
+};
+
+} // namespace
+
+static Expected<Functions> openLibrary() {
   std::string path, places;
   for (const std::string &folder : plugins::folders()) {
     places += "'" + folder + "', ";
@@ -35,39 +45,39 @@ static Expected<cuda::OpenFunction *> openLibrary() {
                       dlerror());
   auto *build =
       reinterpret_cast<cuda::BuildFunction *>(dlsym(handle, "pprtCudaBuild"));
-  auto *open =
-      reinterpret_cast<cuda::OpenFunction *>(dlsym(handle, "pprtOpenCuda"));
-  if (!build || !open || std::strcmp(build(), plugins::build()) != 0)
+  const Functions functions = {
+      reinterpret_cast<cuda::OpenFunction *>(dlsym(handle, "pprtOpenCuda")),
+      reinterpret_cast<cuda::ProcessorFunction *>(
+          dlsym(handle, "pprtCudaProcessor"))};
+  if (!build || !functions.open || !functions.processor ||
+      std::strcmp(build(), plugins::build()) != 0)
     return Status(ExitCode::device,
                   "'" + path +
                       "' expects a program of its own build, got another: "
                       "install both from one");
-  return open;
-}
-
-static Expected<cuda::OpenedDevices> open(World &world, uint32_t worldSize) {
-  const Expected<cuda::OpenFunction *> function = openLibrary();
-  if (const Status first = world.agree(function.status(), false).first;
-      !first.ok())
-    return first;
-  cuda::OpenedDevices opened;
-  (*function)(&world, worldSize, &opened);
-  if (!opened.failure.ok())
-    return opened.failure;
-  return opened;
+  return functions;
 }
 
 Expected<std::vector<std::unique_ptr<Device>>>
 cuda::openDevices(World &world, uint32_t worldSize) {
-  Expected<OpenedDevices> opened = open(world, worldSize);
-  if (!opened)
-    return opened.status();
-  return std::move(opened->devices);
+  const Expected<Functions> library = openLibrary();
+  if (const Status first = world.agree(library.status(), false).first;
+      !first.ok())
+    return first;
+  OpenedDevices opened;
+  library->open(&world, worldSize, &opened);
+  if (!opened.failure.ok())
+    return opened.failure;
+  return std::move(opened.devices);
 }
 
 Expected<std::string> cuda::processor() {
-  Expected<OpenedDevices> opened = open(*thisProcess(), 1);
-  if (!opened)
-    return opened.status();
-  return opened->processor;
+  const Expected<Functions> library = openLibrary();
+  if (!library)
+    return library.status();
+  SeenProcessor seen;
+  library->processor(&seen);
+  if (!seen.failure.ok())
+    return seen.failure;
+  return seen.name;
 }

@@ -10,6 +10,17 @@
 using namespace pprt;
 using namespace pprt::cuda;
 
+Status SeenGpu::check() const {
+  if (capability >= 80)
+    return {};
+  return Status(ExitCode::device,
+                "expects a GPU of compute capability 8.0 or newer, got '" +
+                    name + "' of " + std::to_string(capability / 10) + '.' +
+                    std::to_string(capability % 10) +
+                    " (choose another with CUDA_VISIBLE_DEVICES, or give "
+                    "--device=cpu)");
+}
+
 static std::string countOf(size_t count) {
   return std::to_string(count) + (count == 1 ? " GPU" : " GPUs");
 }

@@ -25,8 +25,14 @@ namespace pprt::cuda {
 
 /// A GPU as the driver names it.
 struct SeenGpu {
-  std::string id;   ///< which no other GPU has
-  std::string name; ///< its model
+  std::string id;     ///< which no other GPU has
+  std::string name;   ///< its model
+  int capability = 0; ///< 90 is sm_90
+
+  /// What kernels may need of it (pprt/Processor.h).
+  std::string processor() const { return "sm_" + std::to_string(capability); }
+  /// Fails (device) if it is too old.
+  Status check() const;
 };
 
 /// Of one process.

@@ -75,7 +75,6 @@ static Status open(const cuda::Driver &driver, const std::vector<int> &numbers,
       byRank[ranks.begin + uint32_t(gpus.size())] = *gpu;
     gpus.push_back(std::move(*gpu));
   }
-  opened.processor = gpus.front()->processor();
   for (std::shared_ptr<Gpu> &gpu : gpus)
     opened.devices.push_back(makeDevice(std::move(gpu), byRank, nccl));
   return {};
@@ -106,4 +105,20 @@ static Status openTogether(World &world, uint32_t worldSize,
 extern "C" __attribute__((visibility("default"))) void
 pprtOpenCuda(World *world, uint32_t worldSize, cuda::OpenedDevices *opened) {
   opened->failure = openTogether(*world, worldSize, *opened);
+}
+
+static Status findProcessor(cuda::SeenProcessor &first) {
+  const Expected<Driver> driver = openDriver();
+  if (!driver)
+    return driver.status();
+  const Expected<std::vector<SeenGpu>> seen = Gpu::see(*driver);
+  if (!seen)
+    return seen.status();
+  first.name = seen->front().processor();
+  return seen->front().check();
+}
+
+extern "C" __attribute__((visibility("default"))) void
+pprtCudaProcessor(cuda::SeenProcessor *seen) {
+  seen->failure = findProcessor(*seen);
 }

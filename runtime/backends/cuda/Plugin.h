@@ -18,14 +18,20 @@ namespace pprt::cuda {
 
 struct OpenedDevices {
   std::vector<std::unique_ptr<Device>> devices;
-  std::string processor; ///< what their kernels may need (pprt/Processor.h)
-  Status failure;        ///< if there are none
+  Status failure; ///< if there are none
+};
+
+struct SeenProcessor {
+  std::string name; ///< what kernels may need of it (pprt/Processor.h)
+  Status failure;   ///< if there is none
 };
 
 /// The library's function `pprtOpenCuda`. Collective; fails in all processes
 /// alike.
 using OpenFunction = void(World *world, uint32_t worldSize,
                           OpenedDevices *opened);
+/// The library's function `pprtCudaProcessor`.
+using ProcessorFunction = void(SeenProcessor *seen);
 /// The library's function `pprtCudaBuild`, to be called first:
 /// plugins::build().
 using BuildFunction = const char *();
@@ -35,7 +41,8 @@ using BuildFunction = const char *();
 /// world's calls; fails in all processes alike.
 Expected<std::vector<std::unique_ptr<Device>>> openDevices(World &world,
                                                            uint32_t worldSize);
-/// Of the first GPU that this process sees.
+/// Of the first GPU that this process sees, which it need not be the one to
+/// use: a GPU may be another process's alone.
 Expected<std::string> processor();
 
 } // namespace pprt::cuda

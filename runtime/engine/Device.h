@@ -115,6 +115,9 @@ struct MemoryPool {
   std::optional<uint64_t> used = {};
 };
 
+/// What is said of a rank's memory that a device did not give.
+Status refuseMemory(const Status &why, uint32_t rank, uint64_t bytes);
+
 namespace enqueued {
 class Streams;
 }
@@ -125,8 +128,8 @@ public:
 
   /// As reports name it, and where it is only played, that.
   virtual std::string name() const = 0;
-  /// Where its arenas are.
-  virtual MemoryPool pool() const = 0;
+  /// Where its arenas are, as long as the device answers.
+  virtual Expected<MemoryPool> pool() const = 0;
 
   /// Makes the code of an artifact ready. Fails (badArtifact) if it is for
   /// another processor.
@@ -135,11 +138,12 @@ public:
   virtual Expected<std::unique_ptr<const Kernel>>
   prepare(const ppx::KernelT &kernel) = 0;
 
-  /// Null if it cannot be had. Nothing may be read before it is written.
-  virtual std::unique_ptr<Memory> allocate(uint64_t bytes) = 0;
+  /// Fails (outOfMemory) if there is not so much. Nothing may be read before it
+  /// is written.
+  virtual Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) = 0;
   /// The same, for what meetings read and write: transports may want it of a
   /// kind of its own.
-  virtual std::unique_ptr<Memory> allocateArena(uint64_t bytes) {
+  virtual Expected<std::unique_ptr<Memory>> allocateArena(uint64_t bytes) {
     return allocate(bytes);
   }
   /// For a rank with this arena, on the thread that will use it. What its

@@ -29,9 +29,12 @@ ScalarRows::ScalarRows(const std::vector<uint32_t> &coordinates,
     }
 }
 
-bool ScalarRows::allocate(Device &device) {
-  memory = device.allocate(bytes());
-  return memory != nullptr;
+Status ScalarRows::allocate(Device &device) {
+  Expected<std::unique_ptr<Memory>> made = device.allocate(bytes());
+  if (!made)
+    return made.status();
+  memory = std::move(*made);
+  return {};
 }
 
 Status ScalarRows::setStep(Stream &stream, int64_t value,

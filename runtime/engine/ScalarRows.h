@@ -23,8 +23,8 @@ public:
   ScalarRows(const std::vector<uint32_t> &coordinates,
              const ppx::ProgramT &program);
 
-  /// False if the device has no memory for them.
-  bool allocate(Device &device);
+  /// Of the device's memory, or as it fails.
+  Status allocate(Device &device);
   /// Of a launch for a micro-batch of the program, or for none (-1).
   const std::byte *row(int32_t microBatch) const {
     return memory->address() + rows.at(microBatch) * sizeof(int64_t);

@@ -15,8 +15,14 @@ using namespace pprt;
 /// Collective.
 Status Session::State::checkMemory() {
   std::vector<PoolUse> uses;
+  Status mine;
   for (size_t i = 0; i < devices.size(); ++i) {
-    PoolUse &use = uses.emplace_back(PoolUse{devices[i]->pool(), {}});
+    Expected<MemoryPool> pool = devices[i]->pool();
+    if (!pool) {
+      mine = pool.status();
+      break;
+    }
+    PoolUse &use = uses.emplace_back(PoolUse{std::move(*pool), {}});
     for (const Staging &staging : layOutStaging(host->ranks, ranksOf(i), model))
       use.arenas.push_back(staging.end);
     if (!use.pool.used)
@@ -25,13 +31,16 @@ Status Session::State::checkMemory() {
     use.others = needs.back().scalars + needs.back().tables;
     readings.emplace_back().opened = use.pool.used;
   }
+  if (Status first = agree(mine); !first.ok())
+    return first;
   return checkPools(*world, uses);
 }
 
 void Session::State::readMemory(
     std::optional<uint64_t> enqueued::MemoryReadings::*when) {
   for (size_t i = 0; i < readings.size(); ++i)
-    readings[i].*when = devices[i]->pool().used;
+    if (const Expected<MemoryPool> pool = devices[i]->pool(); pool)
+      readings[i].*when = pool->used;
 }
 
 std::vector<DeviceMemory> Session::deviceMemory() const {

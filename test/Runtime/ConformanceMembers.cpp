@@ -20,7 +20,7 @@ std::string conformance::deviceName = "cpu";
 
 Members::Members(std::vector<Case> all, uint32_t worldSize, Places places)
     : cases(std::move(all)), device(std::move(*makeDevice(deviceName, {}))),
-      hasValues(device->allocate(64)->host()) {
+      hasValues((*device->allocate(64))->host()) {
   Expected<std::unique_ptr<Transport>> made =
       device->transport(*world, worldSize);
   if (!made) {

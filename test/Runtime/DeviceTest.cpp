@@ -46,8 +46,9 @@ protected:
     launched.clear();
     isAsked = false;
     device = std::move(*makeDevice(deviceName, {resolveRecorder}));
-    arena = device->allocate(4096);
-    ASSERT_TRUE(arena);
+    auto memory = device->allocate(4096);
+    ASSERT_TRUE(memory.ok()) << memory.status().message();
+    arena = std::move(*memory);
     auto created = WaitingStream::make(*device, *arena, heap);
     ASSERT_TRUE(created.ok());
     stream = std::move(*created);
@@ -88,8 +89,9 @@ TEST_F(DeviceTest, MemoryIsAlignedAndApart) {
   std::vector<std::unique_ptr<Memory>> blocks;
   for (uint64_t bytes :
        {uint64_t(0), uint64_t(1), uint64_t(65), uint64_t(5000)}) {
-    blocks.push_back(device->allocate(bytes));
-    ASSERT_TRUE(blocks.back()) << bytes;
+    auto block = device->allocate(bytes);
+    ASSERT_TRUE(block.ok()) << block.status().message();
+    blocks.push_back(std::move(*block));
     EXPECT_GE(blocks.back()->size(), bytes);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(blocks.back()->address()) % 64, 0u);
   }
@@ -98,13 +100,15 @@ TEST_F(DeviceTest, MemoryIsAlignedAndApart) {
       if (block != other && block->size() && other->size())
         EXPECT_TRUE(block->address() + block->size() <= other->address() ||
                     other->address() + other->size() <= block->address());
-  EXPECT_GE(device->pool().capacity, 5000u);
+  const auto pool = device->pool();
+  ASSERT_TRUE(pool.ok()) << pool.status().message();
+  EXPECT_GE(pool->capacity, 5000u);
 }
 
 TEST_F(DeviceTest, ALaunchOfAnyStepIsGivenTheSameRow) {
   const Launches its;
   ScalarRows rows({5, 7}, *its.artifact.programs[0]);
-  ASSERT_TRUE(rows.allocate(*device));
+  ASSERT_TRUE(rows.allocate(*device).ok());
   std::vector<std::byte> host(rows.bytes());
   auto kernel = device->prepare(*its.artifact.kernels[0]);
   SKIP_WITHOUT_RECORDER();
@@ -132,7 +136,7 @@ TEST_F(DeviceTest, ALaunchOfAnyStepIsGivenTheSameRow) {
 TEST_F(DeviceTest, AGateIsReadWhenItsKernelWouldRun) {
   const Launches its;
   ScalarRows rows({5, 7}, *its.artifact.programs[0]);
-  ASSERT_TRUE(rows.allocate(*device));
+  ASSERT_TRUE(rows.allocate(*device).ok());
   std::vector<std::byte> host(rows.bytes());
   auto kernel = device->prepare(*its.artifact.kernels[0]);
   SKIP_WITHOUT_RECORDER();

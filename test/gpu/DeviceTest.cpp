@@ -84,8 +84,9 @@ protected:
     auto opened = cuda::openDevices(*thisProcess(), 1);
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     device = std::move(opened->front());
-    memory = device->allocate(1024);
-    ASSERT_TRUE(memory);
+    auto allocated = device->allocate(1024);
+    ASSERT_TRUE(allocated.ok()) << allocated.status().message();
+    memory = std::move(*allocated);
     auto created = test::WaitingStream::make(*device, *memory, heap);
     ASSERT_TRUE(created.ok()) << created.status().message();
     stream = std::move(*created);
@@ -202,6 +203,42 @@ TEST_F(GpuDevice, IsAskedForItsProcessorWithoutAContext) {
             std::string::npos);
 }
 
+// Only what the driver calls a lack of memory is told as one.
+TEST_F(GpuDevice, TellsWhyThereIsNoMemory) {
+  const auto expectFailure = [](const Status &status, const char *call) {
+    EXPECT_EQ(status.code(), ExitCode::device) << status.message();
+    EXPECT_EQ(status.message().rfind(std::string(call) + ": CUDA_ERROR", 0), 0u)
+        << status.message();
+  };
+  control->reset("fail cuMemGetInfo_v2 1 719\nfail cuMemAlloc_v2 2 719\n"
+                 "fail cuMemHostAlloc 1 719\nfail cuMemHostAlloc 2 2\n");
+  ASSERT_NO_FATAL_FAILURE(start());
+  expectFailure(device->pool().status(), "cuMemGetInfo");
+  expectFailure(device->allocate(64).status(), "cuMemAlloc");
+  expectFailure(device->streams()->hostMemory(64).status(), "cuMemHostAlloc");
+  EXPECT_EQ(device->streams()->hostMemory(64).status().code(),
+            ExitCode::outOfMemory);
+}
+
+// NCCL has one error for a lack and for all else.
+TEST_F(GpuDevice, TellsALackOfMemoryForNccl) {
+  control->reset("devices 2\nfail ncclMemAlloc 1 1");
+  auto opened = cuda::openDevices(*thisProcess(), 2);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  device = std::move(opened->front());
+  const Status broken = device->allocateArena(64).status();
+  EXPECT_EQ(broken.code(), ExitCode::device);
+  EXPECT_EQ(broken.message().rfind("ncclMemAlloc: NCCL's error 1", 0), 0u)
+      << broken.message();
+  const uint64_t free = device->pool()->capacity;
+  const Status lack = device->allocateArena(free + (1 << 20)).status();
+  EXPECT_EQ(lack.code(), ExitCode::outOfMemory);
+  EXPECT_NE(
+      lack.message().find("; " + std::to_string(free) + " bytes are free"),
+      std::string::npos)
+      << lack.message();
+}
+
 TEST_F(GpuDevice, RefusesWhatItCannotRun) {
   ASSERT_NO_FATAL_FAILURE(start());
   for (const char *target : {"", "x86-64-v3", "sm_100", "sm_", "sm_9x"}) {
@@ -233,7 +270,10 @@ TEST_F(GpuDevice, RefusesWhatItCannotRun) {
   ppx::KernelT product;
   product.body.Set(ppx::ContractionT());
   EXPECT_EQ(device->prepare(product).status().code(), ExitCode::badArtifact);
-  EXPECT_FALSE(device->allocate(device->pool().capacity + (1 << 20)));
+  const auto pool = device->pool();
+  ASSERT_TRUE(pool.ok()) << pool.status().message();
+  EXPECT_EQ(device->allocate(pool->capacity + (1 << 20)).status().code(),
+            ExitCode::outOfMemory);
 }
 
 } // namespace

@@ -30,8 +30,9 @@ protected:
     auto opened = cuda::openDevices(*thisProcess(), 1);
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     device = std::move(opened->front());
-    memory = device->allocate(1 << 20);
-    ASSERT_TRUE(memory);
+    auto allocated = device->allocate(1 << 20);
+    ASSERT_TRUE(allocated.ok()) << allocated.status().message();
+    memory = std::move(*allocated);
     auto made = WaitingStream::make(*device, *memory, heap);
     ASSERT_TRUE(made.ok()) << made.status().message();
     stream = std::move(*made);

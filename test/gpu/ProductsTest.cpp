@@ -96,7 +96,10 @@ protected:
       places.push_back(alignUp(bytes, kWorkspaceAlignment));
       bytes = places.back() + parameter.size();
     }
-    const auto memory = device->allocate(bytes);
+    auto allocated = device->allocate(bytes);
+    if (!allocated)
+      return allocated.status();
+    const auto memory = std::move(*allocated);
     auto stream = WaitingStream::make(*device, *memory, heap);
     if (!stream)
       return stream.status();

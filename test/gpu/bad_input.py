@@ -63,8 +63,9 @@ MISSING = [
          standin="memory 320000000", file="large.mlir"),
     Case("not enough memory for ranks that share it", 4, "at most 5427200 bytes|for 2 ranks",
          options=["--parallelize=dp=2"], standin="memory 320000000"),
-    Case("memory that is taken meanwhile", 4, "rank 0 expects |bytes of memory, which the device "
-         "refuses: end who else uses it, or give a smaller model or batch",
+    Case("memory that is taken meanwhile", 4, "rank 0 expects |bytes of memory, got: cuMemAlloc: "
+         "CUDA_ERROR_OUT_OF_MEMORY (2), | bytes are free; end who else uses it, or give a smaller "
+         "model or batch",
          standin="fail cuMemAlloc_v2 1 2"),
     Case("fewer devices than ranks", 15, "expects 3 GPUs, one for each rank, or one that all ranks "
          "share (CUDA_VISIBLE_DEVICES=0), got 2", options=["--parallelize=pp=3"],

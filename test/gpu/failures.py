@@ -3,7 +3,7 @@
 
 SPDX-License-Identifier: Apache-2.0
 
-The run ends with one line that names a cause and saves nothing; or, if the call was not made so
+The run ends with one line that names the call and saves nothing; or, if the call was not made so
 often, or only frees what nobody needs any more, with the bits of a run without failures. A stand-in
 ends the process of whoever frees too early, or leaves a capture open.
 
@@ -22,7 +22,8 @@ PLAN = "dp=2 pp=2 microbatches=2 clip=1.0"
 # All ranks on one GPU, and each on its own, whose streams wait for each other.
 GPUS = (1, 4)
 NUMBERS = {1: (1, 2, 7), 4: (1, 6)}
-# An error of each library that it may return from any call, and who calls it with how many GPUs.
+# An error of each library that it may return from any call, none of which is a lack of memory, and
+# who calls it with how many GPUs.
 LISTS = {"DriverCalls.def": (719, GPUS), "BlasCalls.def": (14, (1,)), "NcclCalls.def": (2, (4,))}
 # What succeeds and fails in its stream, with 1 GPU and with several.
 LATE = {"cuLaunchKernel": (719, GPUS), "cublasLtMatmul": (14, GPUS), "cuGraphLaunch": (719, GPUS),
@@ -33,6 +34,8 @@ HARMLESS = re.compile(r"Free|Destroy|Unload|Release|GetError|GetLastError|GetSta
 # What a training does not call, this one at least, or only if something else has failed.
 UNUSED = {"cuCtxSynchronize", "cuEventElapsedTime", "cuMemcpy3DAsync", "cuMemsetD32Async",
           "ncclGetVersion"}
+# By which call the engine has come to one, where it did not make that itself.
+CALLER = {"cuMemAlloc": {4: "ncclMemAlloc"}}
 # What only one of the two does: other meetings of this program are messages.
 UNUSED_BY = {1: set(), 4: {"cuMemcpyDtoDAsync", "ncclAllGather", "ncclReduceScatter"}}
 
@@ -66,8 +69,8 @@ class Runs:
         return done.returncode, done.stderr, saved.read_bytes() if saved.exists() else None
 
 
-def judge(call, number, unused, outcome, right):
-    """Nothing, or what is wrong."""
+def judge(call, number, unused, outcome, right, teller):
+    """Nothing, or what is wrong; `teller` is the call that the line has to name."""
     code, text, saved = outcome
     base = re.sub(r"_v\d+$", "", call)
     if code == 0:
@@ -76,10 +79,12 @@ def judge(call, number, unused, outcome, right):
         if number == 1 and base not in unused and not HARMLESS.search(call):
             return "was not noticed"
         return None
-    if code not in (4, 15):
-        return f"expects the code 4 or 15, got {code}: {text}"
+    if code != 15:
+        return f"expects the code 15, got {code}: {text}"
     if len(text.splitlines()) != 1:
         return f"expects one line, got: {text}"
+    if not re.search(rf"\b(?:{teller})\b", text):
+        return f"expects a line that names the call, got: {text}"
     if saved is not None:
         return "saved something"
     return None
@@ -105,7 +110,9 @@ def main():
                     graph = "off" if number == 2 else "on"
                     outcome = runs.train(gpus, graph, f"fail {call} {number} {code}\n")
                     failed += outcome[0] != 0
-                    wrong = judge(call, number, UNUSED | UNUSED_BY[gpus], outcome, right)
+                    base = re.sub(r"_v\d+$", "", call)
+                    teller = f"{base}|{CALLER.get(base, {}).get(gpus, base)}"
+                    wrong = judge(call, number, UNUSED | UNUSED_BY[gpus], outcome, right, teller)
                     if wrong:
                         errors.append(f"{call}, call {number}, {gpus} GPUs, --graph={graph}: "
                                       f"{wrong}")
@@ -115,7 +122,8 @@ def main():
                         continue
                     outcome = runs.train(gpus, graph, f"fault {call} 2 {code}\n")
                     failed += outcome[0] != 0
-                    wrong = judge(call, 1, set(), outcome, right)
+                    # Whichever comes next tells of it.
+                    wrong = judge(call, 1, set(), outcome, right, r"(?:cu|cublas|nccl)[A-Z]\w+")
                     if wrong:
                         errors.append(f"{call} in its stream, {gpus} GPUs, --graph={graph}: "
                                       f"{wrong}")

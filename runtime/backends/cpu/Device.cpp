@@ -74,11 +74,11 @@ public:
   explicit CpuDevice(const DeviceOptions &options) : options(options) {}
 
   std::string name() const override { return "cpu"; }
-  MemoryPool pool() const override;
+  Expected<MemoryPool> pool() const override;
   Status load(const ppx::ArtifactT &artifact) override;
   Expected<std::unique_ptr<const Kernel>>
   prepare(const ppx::KernelT &kernel) override;
-  std::unique_ptr<Memory> allocate(uint64_t bytes) override;
+  Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) override;
   Expected<std::unique_ptr<Stream>> stream(Memory &arena,
                                            AllocationCounter &heap) override;
   std::unique_ptr<const Launch> bind(Binding binding) override {
@@ -266,18 +266,20 @@ Expected<std::unique_ptr<Stream>> CpuDevice::stream(Memory &arena,
 
 /// The system grants arenas that exceed the machine's memory together, and
 /// kills the process when they are filled.
-MemoryPool CpuDevice::pool() const {
+Expected<MemoryPool> CpuDevice::pool() const {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
-  return {machineId(), "the memory of this machine",
-          pages > 0 && size > 0 ? uint64_t(pages) * uint64_t(size)
-                                : std::numeric_limits<uint64_t>::max()};
+  return MemoryPool{machineId(), "the memory of this machine",
+                    pages > 0 && size > 0
+                        ? uint64_t(pages) * uint64_t(size)
+                        : std::numeric_limits<uint64_t>::max()};
 }
 
-std::unique_ptr<Memory> CpuDevice::allocate(uint64_t bytes) {
+Expected<std::unique_ptr<Memory>> CpuDevice::allocate(uint64_t bytes) {
   auto arena = std::make_unique<Arena>();
   if (!arena->allocate(bytes))
-    return nullptr;
-  return arena;
+    return Status(ExitCode::outOfMemory,
+                  "the system refuses " + std::to_string(bytes) + " bytes");
+  return std::unique_ptr<Memory>(std::move(arena));
 }
 
 std::unique_ptr<Device> cpu::makeDevice(const DeviceOptions &options) {

@@ -60,7 +60,7 @@ public:
   std::string name() const override {
     return gpu->driver.isEmulated ? "cuda (emulated)" : "cuda";
   }
-  MemoryPool pool() const override;
+  Expected<MemoryPool> pool() const override;
   Status load(const ppx::ArtifactT &artifact) override {
     return code.load(artifact);
   }
@@ -68,8 +68,8 @@ public:
   prepare(const ppx::KernelT &kernel) override {
     return code.prepare(kernel);
   }
-  std::unique_ptr<Memory> allocate(uint64_t bytes) override;
-  std::unique_ptr<Memory> allocateArena(uint64_t bytes) override;
+  Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) override;
+  Expected<std::unique_ptr<Memory>> allocateArena(uint64_t bytes) override;
   Expected<std::unique_ptr<Stream>> stream(Memory &,
                                            AllocationCounter &) override {
     Expected<std::unique_ptr<enqueued::Stream>> made = ownStreams.makeStream();
@@ -102,36 +102,55 @@ private:
 // Memory
 //===----------------------------------------------------------------------===//
 
-MemoryPool GpuDevice::pool() const {
+Expected<MemoryPool> GpuDevice::pool() const {
+  if (Status status = gpu->enter(); !status.ok())
+    return status;
   size_t free = 0, total = 0;
-  if (!gpu->enter().ok() ||
-      gpu->driver.cuMemGetInfo(&free, &total) != CUDA_SUCCESS)
-    return {gpu->seen.id, "what is free of '" + gpu->seen.name + "'"};
-  return {gpu->seen.id, "what is free of '" + gpu->seen.name + "'", free,
-          total - free};
+  PP_TRY(*gpu, cuMemGetInfo, &free, &total);
+  return MemoryPool{gpu->seen.id, "what is free of '" + gpu->seen.name + "'",
+                    free, total - free};
 }
 
-std::unique_ptr<Memory> GpuDevice::allocate(uint64_t bytes) {
+/// Of a call that gave no memory: `isLack` says that there is too little.
+static Status refusal(const Status &given, bool isLack,
+                      const Expected<MemoryPool> &left) {
+  if (!isLack || !left)
+    return given;
+  return Status(ExitCode::outOfMemory, given.message() + "; " +
+                                           std::to_string(left->capacity) +
+                                           " bytes are free");
+}
+
+Expected<std::unique_ptr<Memory>> GpuDevice::allocate(uint64_t bytes) {
+  if (Status status = gpu->enter(); !status.ok())
+    return status;
   // The driver refuses to allocate nothing.
-  const uint64_t size = std::max<uint64_t>(bytes, 1);
   CUdeviceptr place = 0;
-  if (!gpu->enter().ok() ||
-      gpu->driver.cuMemAlloc(&place, size) != CUDA_SUCCESS)
-    return nullptr;
-  return std::make_unique<GpuMemory>(gpu, nullptr, place, bytes);
+  const Status given =
+      gpu->check(gpu->driver.cuMemAlloc(&place, std::max<uint64_t>(bytes, 1)),
+                 "cuMemAlloc");
+  if (!given.ok())
+    return refusal(given, given.code() == ExitCode::outOfMemory, pool());
+  return std::unique_ptr<Memory>(new GpuMemory(gpu, nullptr, place, bytes));
 }
 
 /// NCCL can register what it has allocated with whom it meets, when it is
 /// recorded, and needs no copies of its own then.
-std::unique_ptr<Memory> GpuDevice::allocateArena(uint64_t bytes) {
+Expected<std::unique_ptr<Memory>> GpuDevice::allocateArena(uint64_t bytes) {
   if (!nccl)
     return allocate(bytes);
+  if (Status status = gpu->enter(); !status.ok())
+    return status;
   void *place = nullptr;
-  if (!gpu->enter().ok() ||
-      nccl->ncclMemAlloc(&place, std::max<uint64_t>(bytes, 1)) != ncclSuccess)
-    return nullptr;
-  return std::make_unique<GpuMemory>(
-      gpu, nccl, CUdeviceptr(reinterpret_cast<uintptr_t>(place)), bytes);
+  const Status given = nccl->check(
+      nccl->ncclMemAlloc(&place, std::max<uint64_t>(bytes, 1)), "ncclMemAlloc");
+  if (!given.ok()) {
+    // It has one error for all that the driver may say.
+    const Expected<MemoryPool> left = pool();
+    return refusal(given, left && left->capacity < bytes, left);
+  }
+  return std::unique_ptr<Memory>(new GpuMemory(
+      gpu, nccl, CUdeviceptr(reinterpret_cast<uintptr_t>(place)), bytes));
 }
 
 std::unique_ptr<Device>

@@ -134,7 +134,9 @@ Expected<Driver> cuda::openDriver(const std::vector<std::string> &names) {
       library.find<decltype(table.cuDriverGetVersion)>("cuDriverGetVersion");
   if (library.status.ok()) {
     const CUresult result = table.cuDriverGetVersion(&table.version);
-    library.require(result == CUDA_SUCCESS && table.version >= 12000,
+    library.require(result == CUDA_SUCCESS, "error " + std::to_string(result) +
+                                                " of cuDriverGetVersion");
+    library.require(table.version >= 12000,
                     spell(table.version / 1000, table.version % 1000 / 10));
   }
 #define PP_CALL(name) table.name = library.find<decltype(table.name)>(#name);

@@ -165,13 +165,11 @@ Expected<std::unique_ptr<enqueued::Event>> GpuStreams::makeEvent(bool isTimed) {
   return std::unique_ptr<enqueued::Event>(new GpuEvent(gpu, event));
 }
 
-std::unique_ptr<Memory> GpuStreams::hostMemory(uint64_t bytes) {
+Expected<std::unique_ptr<Memory>> GpuStreams::hostMemory(uint64_t bytes) {
   // The driver refuses to allocate nothing.
   void *place = nullptr;
-  if (gpu->driver.cuMemHostAlloc(&place, std::max<uint64_t>(bytes, 1), 0) !=
-      CUDA_SUCCESS)
-    return nullptr;
-  return std::make_unique<PinnedMemory>(gpu, place, bytes);
+  PP_TRY(*gpu, cuMemHostAlloc, &place, std::max<uint64_t>(bytes, 1), 0);
+  return std::unique_ptr<Memory>(new PinnedMemory(gpu, place, bytes));
 }
 
 Expected<bool> GpuStreams::hasCome(const enqueued::Event &event) {

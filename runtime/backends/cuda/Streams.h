@@ -26,7 +26,7 @@ public:
   Status enter() override { return gpu->enter(); }
   Expected<std::unique_ptr<enqueued::Stream>> makeStream() override;
   Expected<std::unique_ptr<enqueued::Event>> makeEvent(bool isTimed) override;
-  std::unique_ptr<Memory> hostMemory(uint64_t bytes) override;
+  Expected<std::unique_ptr<Memory>> hostMemory(uint64_t bytes) override;
   Expected<bool> hasCome(const enqueued::Event &event) override;
   void drain() override { gpu->driver.cuCtxSynchronize(); }
   Expected<int64_t> elapsed(const enqueued::Event &from,

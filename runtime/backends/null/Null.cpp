@@ -178,19 +178,23 @@ private:
 class NullDevice final : public Device {
 public:
   std::string name() const override { return "null"; }
-  MemoryPool pool() const override {
-    return {"null", "addresses", std::numeric_limits<uint64_t>::max()};
+  Expected<MemoryPool> pool() const override {
+    return MemoryPool{"null", "addresses",
+                      std::numeric_limits<uint64_t>::max()};
   }
   Status load(const ppx::ArtifactT &) override { return {}; }
   Expected<std::unique_ptr<const Kernel>>
   prepare(const ppx::KernelT &) override {
     return std::make_unique<const Kernel>();
   }
-  std::unique_ptr<Memory> allocate(uint64_t bytes) override {
+  Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) override {
     const int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *pages = mmap(nullptr, bytes + 1, PROT_NONE, kind, -1, 0);
-    return pages == MAP_FAILED ? nullptr
-                               : std::make_unique<NullMemory>(pages, bytes);
+    if (pages == MAP_FAILED)
+      return Status(ExitCode::outOfMemory, "the system refuses " +
+                                               std::to_string(bytes) +
+                                               " bytes of addresses");
+    return std::unique_ptr<Memory>(new NullMemory(pages, bytes));
   }
   Expected<std::unique_ptr<Stream>> stream(Memory &,
                                            AllocationCounter &) override {

@@ -92,14 +92,12 @@ Status EnqueuedExecutor::prepareRanks(const Ranks &programs) {
     const ppx::ProgramT &program = programs.program(index);
     auto rank = std::make_unique<Rank>(index, mesh, program);
     rank->staging = std::move(staging[index - options.ranks.begin]);
-    rank->arena = options.device->allocateArena(rank->staging.end);
-    if (!rank->arena || !rank->scalars.allocate(*options.device))
-      return Status(ExitCode::outOfMemory,
-                    "rank " + std::to_string(index) + " expects " +
-                        std::to_string(rank->staging.end) +
-                        " bytes of memory, which the device refuses: "
-                        "end who else uses it, or give a smaller model or "
-                        "batch");
+    auto arena = options.device->allocateArena(rank->staging.end);
+    if (!arena)
+      return refuseMemory(arena.status(), index, rank->staging.end);
+    rank->arena = std::move(*arena);
+    if (Status status = rank->scalars.allocate(*options.device); !status.ok())
+      return refuseMemory(status, index, rank->scalars.bytes());
     held->ranks.push_back(std::move(rank));
   }
   return {};
@@ -295,13 +293,15 @@ Expected<EnqueuedExecutor::Turn *> EnqueuedExecutor::takeTurn() {
     if (!done)
       return done.status();
     turn->done = std::move(*done);
-    turn->memory = device.hostMemory(hostBytes);
+    auto memory = device.hostMemory(hostBytes);
+    if (!memory)
+      return Status(memory.status().code(),
+                    "expects " + std::to_string(hostBytes) +
+                        " bytes of the host's memory for inputs and outputs, "
+                        "pinned, got: " +
+                        memory.status().message());
+    turn->memory = std::move(*memory);
   }
-  if (!turn->memory)
-    return Status(ExitCode::outOfMemory,
-                  "expects " + std::to_string(hostBytes) +
-                      " bytes of the host's memory for inputs and outputs, "
-                      "pinned, which the driver refuses");
   turn->isTaken = true;
   return turn;
 }

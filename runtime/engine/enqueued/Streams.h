@@ -63,8 +63,8 @@ public:
   virtual Expected<std::unique_ptr<Stream>> makeStream() = 0;
   /// `isTimed`: that elapsed() is asked of it.
   virtual Expected<std::unique_ptr<Event>> makeEvent(bool isTimed) = 0;
-  /// That the device reads and writes at once. Null if it cannot be had.
-  virtual std::unique_ptr<Memory> hostMemory(uint64_t bytes) = 0;
+  /// That the device reads and writes at once.
+  virtual Expected<std::unique_ptr<Memory>> hostMemory(uint64_t bytes) = 0;
 
   /// Whether it has come since it was recorded last. Fails if anything did that
   /// the device was given.

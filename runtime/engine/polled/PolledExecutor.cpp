@@ -62,12 +62,12 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
     const ppx::ProgramT &program = programs.program(index);
     auto rank = std::make_unique<Rank>(index, mesh, program);
     rank->staging = std::move(staging[index - state.range.begin]);
-    rank->arena = device.allocateArena(rank->staging.end);
-    if (!rank->arena || !rank->scalars.allocate(device))
-      return Status(ExitCode::outOfMemory,
-                    "rank " + std::to_string(index) + " expects " +
-                        std::to_string(rank->staging.end) +
-                        " bytes of memory, which the system refuses");
+    auto arena = device.allocateArena(rank->staging.end);
+    if (!arena)
+      return refuseMemory(arena.status(), index, rank->staging.end);
+    rank->arena = std::move(*arena);
+    if (Status status = rank->scalars.allocate(device); !status.ok())
+      return refuseMemory(status, index, rank->scalars.bytes());
     for (Section section : kSections)
       addTasks(*rank, section, device, state.kernels);
     state.ranks.push_back(std::move(rank));

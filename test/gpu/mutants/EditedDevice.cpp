@@ -332,14 +332,15 @@ public:
       shared->events.insert(made->get());
     return made;
   }
-  std::unique_ptr<Memory> hostMemory(uint64_t bytes) override {
+  Expected<std::unique_ptr<Memory>> hostMemory(uint64_t bytes) override {
     if (shared->plan.edit && shared->plan.edit->change == Change::half &&
         shared->plan.changes(Call::pin))
       bytes /= 2;
     auto made = its.hostMemory(bytes);
     if (!made)
       return made;
-    return std::make_unique<EditedMemory>(std::move(made), shared->pinned);
+    return std::unique_ptr<Memory>(
+        new EditedMemory(std::move(*made), shared->pinned));
   }
   Expected<bool> hasCome(const enqueued::Event &event) override {
     Plan &plan = shared->plan;
@@ -430,7 +431,7 @@ public:
       : shared(std::move(given)), its(*shared->device), own(shared) {}
 
   std::string name() const override { return its.name(); }
-  MemoryPool pool() const override { return its.pool(); }
+  Expected<MemoryPool> pool() const override { return its.pool(); }
   Status load(const ppx::ArtifactT &artifact) override {
     return its.load(artifact);
   }
@@ -438,7 +439,7 @@ public:
   prepare(const ppx::KernelT &kernel) override {
     return its.prepare(kernel);
   }
-  std::unique_ptr<Memory> allocate(uint64_t bytes) override {
+  Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) override {
     if (shared->plan.edit && shared->plan.edit->change == Change::half) {
       if (shared->plan.changes(Call::allocate))
         bytes /= 2;
@@ -448,7 +449,8 @@ public:
     auto made = its.allocate(bytes);
     if (!made)
       return made;
-    return std::make_unique<EditedMemory>(std::move(made), shared->blocks);
+    return std::unique_ptr<Memory>(
+        new EditedMemory(std::move(*made), shared->blocks));
   }
   Expected<std::unique_ptr<Stream>> stream(Memory &arena,
                                            AllocationCounter &heap) override {

@@ -25,6 +25,7 @@ struct Backend {
   Expected<std::string> (*processor)(); ///< deviceProcessor()
   /// deviceModel(); null: they meet as the world's processes do.
   TransportModel (*model)();
+  Expected<uint32_t> (*count)(); ///< countDevices(); null: one
 };
 
 } // namespace
@@ -40,17 +41,17 @@ static constexpr Backend backends[] = {
      [](const cpu::DeviceOptions &options, World &, uint32_t) {
        return Expected<Devices>(one(cpu::makeDevice(options)));
      },
-     [] { return Expected<std::string>(processorLevel()); }, nullptr},
+     [] { return Expected<std::string>(processorLevel()); }, nullptr, nullptr},
     {"cuda",
      [](const cpu::DeviceOptions &, World &world, uint32_t worldSize) {
        return cuda::openDevices(world, worldSize);
      },
-     cuda::processor, cuda::ncclModel},
+     cuda::processor, cuda::ncclModel, cuda::countDevices},
     {"null",
      [](const cpu::DeviceOptions &, World &, uint32_t) {
        return Expected<Devices>(one(null::makeDevice()));
      },
-     [] { return Expected<std::string>(processorLevel()); }, nullptr},
+     [] { return Expected<std::string>(processorLevel()); }, nullptr, nullptr},
 };
 
 std::vector<std::string> pprt::deviceNames() {
@@ -94,6 +95,13 @@ pprt::makeDevice(const std::string &name, const cpu::DeviceOptions &options) {
 Expected<std::string> pprt::deviceProcessor(const std::string &name) {
   Expected<const Backend *> backend = findBackend(name);
   return backend ? (*backend)->processor() : backend.status();
+}
+
+Expected<uint32_t> pprt::countDevices(const std::string &name) {
+  Expected<const Backend *> backend = findBackend(name);
+  if (!backend)
+    return backend.status();
+  return (*backend)->count ? (*backend)->count() : Expected(uint32_t(1));
 }
 
 TransportModel pprt::deviceModel(const std::string &name,

@@ -20,6 +20,9 @@ using Devices = std::vector<std::unique_ptr<Device>>;
 /// Fails (usage) with deviceNames() if it is none of them.
 Status checkDeviceName(const std::string &name);
 
+/// So many this process could use; those of the host's own count as one.
+Expected<uint32_t> countDevices(const std::string &name);
+
 /// For the ranks of this process: one for all of them, or one for each.
 /// Collective, as the world's calls; fails in all processes alike. `name` is
 /// one of deviceNames().

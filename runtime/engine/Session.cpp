@@ -223,7 +223,6 @@ Status Session::State::start(const SessionOptions &options,
     if (Status status = device->load(*artifact); !status.ok())
       return status;
   readMemory(&enqueued::MemoryReadings::loaded);
-  records = options.graph;
   return devices.front()->streams() ? startEnqueued(options, transport)
                                     : startPolled(options, transport);
 }

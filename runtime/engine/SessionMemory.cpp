@@ -46,10 +46,12 @@ void Session::State::readMemory(
 std::vector<DeviceMemory> Session::deviceMemory() const {
   State &its = *state;
   its.readMemory(&enqueued::MemoryReadings::now);
-  const unsigned recordings = its.records ? its.executor->stepsAhead() : 0;
+  // A body that cannot be recorded is none that others come ahead of.
+  const bool isRecorded = its.executor->stepsAhead() > 1;
   std::vector<DeviceMemory> result;
   for (size_t i = 0; i < its.readings.size(); ++i)
     result.push_back(enqueued::describeMemory(its.needs[i], its.ranksOf(i),
-                                              recordings, its.readings[i]));
+                                              stepsAhead(), isRecorded,
+                                              its.readings[i]));
   return result;
 }

@@ -46,7 +46,6 @@ struct Session::State {
   /// By rank, what other processes have measured.
   std::vector<Measurements> collected;
   Clocks clocks;
-  bool records = false; ///< bodies, where the device can
   // By device, if devices tell what is in use of them.
   std::vector<enqueued::MemoryNeeds> needs;
   std::vector<enqueued::MemoryReadings> readings;

@@ -10,6 +10,7 @@ and graphs, takes nothing there.
   memory.py --bin=build/bin --stand-ins=build/test/gpu/lib
 """
 import json
+import math
 import os
 import pathlib
 import re
@@ -18,7 +19,7 @@ import sys
 import tempfile
 
 MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32".split()
-PLANS = ["optimizer=adamw", "dp=2 zero=3 clip=1.0", "dp=2 tp=2 pp=2 microbatches=2"]
+PLANS = ["optimizer=adamw", "dp=2 zero=3 clip=1.0", "tp=2 pp=2 sequence=true microbatches=2"]
 CONTEXT = 300 << 20
 # What of the lines is on the device and known before.
 ENGINE = ("arenas", "workspaces of libraries", "rows of scalars", "tables of meetings")
@@ -68,15 +69,9 @@ class Runs:
                     {name for name in predicted if predicted[name] is None},
                     UNKNOWN | {"in use"})
         # Meetings of ranks that share a GPU are kernels of moves.
-        self.expect(f"{plan}: has tables", predicted["tables of meetings"] > 0, "dp=2" in plan)
+        self.expect(f"{plan}: has tables", predicted["tables of meetings"] > 0, "=2" in plan)
 
-        # A dry run knows the same, without a GPU.
-        text, (dry,) = self.report(f"--parallelize={plan}", "--dry-run", "--target=sm_90")
-        self.expect(f"{plan}: dry run", {name: line["predicted_bytes"] for name, line in dry.items()},
-                    {name: its for name, its in predicted.items() if name != "in use"})
-        for name in dry:
-            if not re.search(f"^{name} ", text, re.M):
-                self.errors.append(f"{plan}: expects a line of {name} in the dry run, got\n{text}")
+        self.check_dry_run(plan, run)
 
         # Of the pinned memory each of two steps under way has half.
         done = self.call(*run, standin="fail cuMemHostAlloc 1 2")
@@ -90,6 +85,34 @@ class Runs:
         done = self.call(*run, standin=f"memory {CONTEXT + total - 1}")
         self.expect(f"{plan}: a byte less", (done.returncode, f"at most {total - 1} bytes" in
                     done.stderr, f"got {total} bytes" in done.stderr), (4, True, True))
+
+    def check_dry_run(self, plan, run):
+        """It knows of the GPU that takes most what a run does in which each rank has its own."""
+        text, (dry,) = self.report(f"--parallelize={plan}", "--dry-run", "--target=sm_90")
+        ranks = math.prod(int(size) for size in re.findall(r"\b[dtp]p=(\d+)", plan))
+        _, devices = self.report(*run, standin=f"devices {ranks}")
+        self.expect(f"{plan}: GPUs", len(devices), ranks)
+        most = max(devices, key=lambda lines: lines["arenas"]["predicted_bytes"])
+        self.expect(f"{plan}: dry run",
+                    {name: line["predicted_bytes"] for name, line in dry.items()},
+                    {name: line["predicted_bytes"] for name, line in most.items()
+                     if name != "in use"})
+        for name in dry:
+            if not re.search(f"^{name} ", text, re.M):
+                self.errors.append(f"{plan}: expects a line of {name} in the dry run, got\n{text}")
+
+    def check_limit(self):
+        """Messages count where ranks have GPUs of their own, and where they share one do not."""
+        plan = "tp=2 sequence=true"
+        self.report(f"--parallelize={plan}", "--dry-run", "--target=sm_90")
+        ranks = json.loads((self.folder / "report.json").read_text())["memory"]
+        arenas = [rank["predicted_peak_bytes"] - rank["staging"] for rank in ranks]
+        both = max(rank["predicted_peak_bytes"] for rank in ranks)
+        self.expect("messages that take memory", both > max(arenas), True)
+        for devices, limit, code in ((1, max(arenas), 0), (2, both, 0), (2, both - 1, 4)):
+            done = self.call(f"--parallelize={plan}", "--steps=1", "--data=random", "--quiet",
+                             f"--memory-limit={limit}", standin=f"devices {devices}")
+            self.expect(f"{devices} GPUs within {limit} bytes", done.returncode, code)
 
     def check_several(self):
         """Each rank on a GPU of its own: NCCL's memory is nobody's to predict."""
@@ -116,6 +139,7 @@ def main():
         for plan in PLANS:
             runs.check(plan)
         runs.check_several()
+        runs.check_limit()
         runs.check_unrecorded()
     for error in runs.errors:
         print(error)

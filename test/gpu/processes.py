@@ -97,6 +97,24 @@ class Runs:
                 self.errors.append(f"expects both ranks in report and trace, got "
                                    f"{report['device']}, {tracks}")
 
+    def check_memory(self):
+        """A dry run knows what a process's GPU is for, and that no step comes ahead of another."""
+        plan = "--parallelize=dp=2 zero=3"
+        dry = self.call(str(self.tools / "pp-run"), "gpt.mlir", "--device=cuda", "--dry-run",
+                        "--launcher=mpi", "--target=sm_90", plan, "--report=dry.json")
+        run = self.processes([self.train(plan, "--graph=on", "--report=run.json")] * 2)
+        predicted = {}
+        for name, done in (("dry", dry), ("run", run)):
+            self.expect(f"memory, {name}", done.returncode == 0, done)
+            if done.returncode:
+                return
+            report = json.loads((self.folder / f"{name}.json").read_text())
+            predicted[name] = {line["name"]: line["predicted_bytes"]
+                               for line in report["device_memory"][0]["lines"]
+                               if line["name"] != "in use"}
+        if predicted["run"] != predicted["dry"]:
+            self.errors.append(f"expects the memory of the run, got {predicted}")
+
     def check_failures(self):
         for setting, code, cause in FAILURES:
             saved = self.folder / "failed.st"
@@ -127,6 +145,7 @@ def main():
         for number, strategy in enumerate(STRATEGIES):
             runs.check_strategy(number, strategy)
         runs.check_report()
+        runs.check_memory()
         runs.check_failures()
         runs.check_too_few()
         for error in runs.errors:

@@ -39,18 +39,26 @@ static std::string describeChecks(const Options &options) {
   return text + "\n";
 }
 
-/// Of one that all ranks share: where each has one of its own is for a run to
-/// see.
+/// Of the rank that takes most: each has one of its own, as stagingOf() says.
 static DeviceMemory predictGpu(const Options &options,
-                               const ppx::ArtifactT &artifact,
-                               const Mesh &mesh) {
+                               const ppx::ArtifactT &artifact, const Mesh &mesh,
+                               const std::vector<uint64_t> &staging) {
   const Ranks ranks(artifact, mesh);
-  const RankRange all = {0, mesh.worldSize()};
-  std::vector<uint64_t> arenas;
-  for (uint32_t rank = 0; rank < all.end; ++rank)
-    arenas.push_back(ranks.program(rank).arena_bytes);
-  return enqueued::describeMemory(enqueued::findNeeds(ranks, all, arenas), all,
-                                  options.graph.value_or(true) ? 2 : 0, {});
+  uint32_t largest = 0;
+  uint64_t most = 0;
+  for (uint32_t rank = 0; rank < mesh.worldSize(); ++rank) {
+    const uint64_t bytes =
+        ranks.program(rank).arena_bytes + (staging.empty() ? 0 : staging[rank]);
+    if (bytes > most)
+      largest = rank;
+    most = std::max(most, bytes);
+  }
+  const RankRange range = {largest, largest + 1};
+  const bool isRecorded = options.graph.value_or(true);
+  const bool goesAhead = isRecorded && options.launcher != "mpi";
+  return enqueued::describeMemory(enqueued::findNeeds(ranks, range, {most}),
+                                  range, goesAhead ? enqueued::kStepsAhead : 1,
+                                  isRecorded, {});
 }
 
 Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
@@ -74,7 +82,7 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
   prediction.staging = std::move(staging);
   std::vector<DeviceMemory> devices;
   if (options.device == "cuda")
-    devices.push_back(predictGpu(options, artifact, *mesh));
+    devices.push_back(predictGpu(options, artifact, *mesh, prediction.staging));
   if (!options.quiet) {
     out << predict::print(prediction, artifact);
     for (const DeviceMemory &memory : devices)

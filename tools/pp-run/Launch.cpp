@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Launch.h"
 #include "../Process.h"
+#include "backends/Backends.h"
 #include "collectives/mpi/Model.h"
 #include "engine/Staging.h"
 #include "pprt/Artifact.h"
@@ -186,6 +187,11 @@ std::vector<uint64_t> pp::run::stagingOf(const Options &options,
   const Expected<Mesh> mesh = Mesh::create(artifact.axes);
   if (!mesh)
     return {};
+  // Ranks that share a device reach each other's memory. A dry run is of no
+  // machine: each rank has a device of its own.
+  if (!options.dryRun && world.processCount() == 1)
+    if (const auto count = countDevices(options.device); count && *count == 1)
+      return {};
   const uint32_t size = mesh->worldSize();
   TransportModel ofWorld = world.model(size);
   if (options.dryRun && options.launcher == "mpi" &&

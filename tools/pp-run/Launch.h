@@ -48,8 +48,8 @@ pprt::Status share(pprt::World &world, const Options &options,
 /// if there are none.
 std::vector<uint64_t> stagingOf(const pprt::TransportModel &model,
                                 const pprt::ppx::ArtifactT &artifact);
-/// At most, before the devices are there: each rank has one of its own. Of a
-/// dry run without processes: one for each rank.
+/// The same before the devices are there. Of a dry run: each rank has one of
+/// its own, and with --launcher=mpi a process.
 std::vector<uint64_t> stagingOf(const Options &options,
                                 const pprt::World &world,
                                 const pprt::ppx::ArtifactT &artifact);

@@ -71,13 +71,23 @@ cuda::openDevices(World &world, uint32_t worldSize) {
   return std::move(opened.devices);
 }
 
-Expected<std::string> cuda::processor() {
+static Expected<cuda::SeenProcessor> see() {
   const Expected<Functions> library = openLibrary();
   if (!library)
     return library.status();
-  SeenProcessor seen;
+  cuda::SeenProcessor seen;
   library->processor(&seen);
   if (!seen.failure.ok())
     return seen.failure;
-  return seen.name;
+  return seen;
+}
+
+Expected<std::string> cuda::processor() {
+  const Expected<SeenProcessor> seen = see();
+  return seen ? Expected(seen->name) : seen.status();
+}
+
+Expected<uint32_t> cuda::countDevices() {
+  const Expected<SeenProcessor> seen = see();
+  return seen ? Expected(seen->count) : seen.status();
 }

@@ -115,6 +115,7 @@ static Status findProcessor(cuda::SeenProcessor &first) {
   if (!seen)
     return seen.status();
   first.name = seen->front().processor();
+  first.count = uint32_t(seen->size());
   return seen->front().check();
 }
 

@@ -22,8 +22,9 @@ struct OpenedDevices {
 };
 
 struct SeenProcessor {
-  std::string name; ///< what kernels may need of it (pprt/Processor.h)
-  Status failure;   ///< if there is none
+  std::string name;   ///< what kernels may need of it (pprt/Processor.h)
+  uint32_t count = 0; ///< of GPUs that the process sees
+  Status failure;     ///< if there is none
 };
 
 /// The library's function `pprtOpenCuda`. Collective; fails in all processes
@@ -44,6 +45,8 @@ Expected<std::vector<std::unique_ptr<Device>>> openDevices(World &world,
 /// Of the first GPU that this process sees, which it need not be the one to
 /// use: a GPU may be another process's alone.
 Expected<std::string> processor();
+/// So many GPUs this process sees.
+Expected<uint32_t> countDevices();
 
 } // namespace pprt::cuda
 

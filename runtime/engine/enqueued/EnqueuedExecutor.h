@@ -22,6 +22,7 @@
 #include "../Staging.h"
 #include "../Task.h"
 #include "Commands.h"
+#include "MemoryNeeds.h"
 #include "StreamTransport.h"
 
 #include <array>
@@ -69,8 +70,7 @@ public:
   uint64_t allocationCount(uint32_t) const override { return 0; }
 
 private:
-  /// So many bodies may be under way: one that runs, and the next.
-  static constexpr unsigned kTurns = 2;
+  static constexpr unsigned kTurns = kStepsAhead;
 
   struct Rank {
     Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program);

@@ -65,20 +65,21 @@ static std::optional<uint64_t> between(std::optional<uint64_t> before,
                                               : std::nullopt;
 }
 
+static std::string counted(uint64_t count, const char *noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+}
+
 DeviceMemory enqueued::describeMemory(const MemoryNeeds &needs, RankRange range,
-                                      unsigned stepsAhead,
+                                      unsigned stepsAhead, bool isRecorded,
                                       const MemoryReadings &readings) {
   using Bytes = std::optional<uint64_t>;
   const Bytes unknown;
-  const unsigned turns = std::max(stepsAhead, 1u);
   DeviceMemory memory;
   memory.ranks = std::to_string(range.begin);
   if (range.size() > 1)
     memory.ranks += '-' + std::to_string(range.end - 1);
   memory.lines = {
-      {"arenas", needs.arenas, unknown,
-       "of " + std::to_string(range.size()) +
-           (range.size() == 1 ? " rank" : " ranks")},
+      {"arenas", needs.arenas, unknown, "of " + counted(range.size(), "rank")},
       {"workspaces of libraries", 0, unknown,
        "in the arenas, of " + std::to_string(needs.workspace) +
            " bytes at most"},
@@ -94,20 +95,19 @@ DeviceMemory enqueued::describeMemory(const MemoryNeeds &needs, RankRange range,
            " bytes of PTX, now or at the first launch"},
       {"context", unknown, readings.opened,
        "the driver's own; measured with what other processes have"},
-      {"graphs", stepsAhead == 0 ? Bytes(0) : unknown,
+      {"graphs", isRecorded ? unknown : Bytes(0),
        between(readings.connected, readings.now),
-       stepsAhead == 0 ? "nothing is recorded"
-                       : "of at most " + std::to_string(stepsAhead) +
-                             " recordings; measured with all that came "
-                             "since the first step"},
+       isRecorded ? "of at most " + counted(stepsAhead, "recording") +
+                        "; measured with all that came since the first step"
+                  : "nothing is recorded"},
       {"NCCL", needs.usesNccl ? unknown : Bytes(0),
        between(readings.prepared, readings.connected),
        needs.usesNccl ? "buffers of NCCL_BUFFSIZE, 4 MiB, for each channel and "
                         "pair of GPUs; how many channels NCCL chooses"
                       : "no rank meets one elsewhere"},
-      {"pinned memory of the host", turns * needs.pinned, unknown,
+      {"pinned memory of the host", stepsAhead * needs.pinned, unknown,
        "inputs, outputs and rows of scalars of at most " +
-           std::to_string(turns) + (turns == 1 ? " step" : " steps")}};
+           counted(stepsAhead, "step")}};
   if (readings.now)
     memory.lines.push_back(
         {"in use", unknown, readings.now, "by whoever, as the driver says"});

@@ -42,9 +42,13 @@ struct MemoryReadings {
   std::optional<uint64_t> now;
 };
 
-/// `stepsAhead` bodies are recorded; 0: none.
+/// So many bodies may be under way if they are recorded: one that runs, and the
+/// next.
+constexpr unsigned kStepsAhead = 2;
+
+/// `stepsAhead` bodies may be under way, of which each is recorded if any is.
 DeviceMemory describeMemory(const MemoryNeeds &needs, RankRange range,
-                            unsigned stepsAhead,
+                            unsigned stepsAhead, bool isRecorded,
                             const MemoryReadings &readings);
 
 } // namespace pprt::enqueued

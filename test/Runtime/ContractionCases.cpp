@@ -163,11 +163,12 @@ Sample::Sample(const Case &c) {
                     elementSize(bytes.size() < 2 ? c.element : c.outElement));
     return std::move(view.view);
   };
-  // What GELU is given begins at a multiple of 16 bytes, all else anywhere.
-  const auto addGiven = [&](Layout layout) {
-    auto view = add(layout, c.m, c.n);
-    bytes.back() += 5 * elementSize(c.outElement);
-    view->offset += 5;
+  const auto addBeside = [&](Layout layout, uint64_t rows, uint64_t columns,
+                             bool isAligned) {
+    auto view = add(layout, rows, columns);
+    const uint64_t more = isAligned ? 5 : 0; // behind the usual three
+    bytes.back() += more * elementSize(c.outElement);
+    view->offset += more;
     return view;
   };
   contraction.lhs = add(c.lhs, c.m, c.k);
@@ -177,9 +178,9 @@ Sample::Sample(const Case &c) {
     epilogue->kind = kind;
     if (readsMore(*epilogue)) {
       epilogue->parameter = uint32_t(bytes.size());
-      epilogue->view = kind == ppx::EpilogueKind_gelu_tanh_gradient
-                           ? addGiven(layout)
-                           : add(layout, c.m, c.n);
+      epilogue->view = addBeside(
+          layout, c.m, c.n,
+          c.alignsBeside || kind == ppx::EpilogueKind_gelu_tanh_gradient);
     }
     contraction.epilogues.push_back(std::move(epilogue));
   }
@@ -193,9 +194,10 @@ Sample::Sample(const Case &c) {
         !(kind == ppx::EpilogueKind_gelu_tanh && c.keepsGiven))
       continue;
     contraction.epilogues[i]->parameter = uint32_t(bytes.size());
-    contraction.epilogues[i]->view = isLhs   ? add(Layout::columns, c.m, 1)
-                                     : isRhs ? add(Layout::rows, 1, c.n)
-                                             : addGiven(layout);
+    contraction.epilogues[i]->view =
+        isLhs   ? addBeside(Layout::columns, c.m, 1, c.alignsBeside)
+        : isRhs ? addBeside(Layout::rows, 1, c.n, c.alignsBeside)
+                : addBeside(layout, c.m, c.n, /*isAligned=*/true);
   }
   fill(bytes);
 }

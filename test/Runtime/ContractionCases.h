@@ -50,6 +50,9 @@ struct Case {
   /// Where one writes as well, so lies that; gelu_tanh does if `keepsGiven`.
   std::vector<std::pair<ppx::EpilogueKind, Layout>> epilogues = {};
   bool keepsGiven = false;
+  /// Whether addends and sums begin at a multiple of 16 bytes, as what GELU is
+  /// given always does; else anywhere.
+  bool alignsBeside = false;
 };
 
 /// A contraction, values for its parameters up to the last result, and what the

@@ -77,9 +77,13 @@ ppx::EpilogueT *addEpilogue(C &c, uint64_t rowStride, uint64_t columnStride) {
 
 constexpr auto kGradient = ppx::EpilogueKind_gelu_tanh_gradient;
 const std::string kAddend =
-    "expects one vector of neighbours along out's for all (not in f64), and "
-    "one "
-    "matrix as out, without a batch, instead of what is there, got strides ";
+    "expects one vector of neighbours along out's for all (not in f64, at a "
+    "multiple of 16 bytes), and one matrix as out, without a batch, instead of "
+    "what is there, got strides ";
+const std::string kSums = "expects sums of one product beside each other, at a "
+                          "multiple of 16 bytes, got a batch of ",
+                  kSteps = "expects sums over several steps, of several "
+                           "neighbours each, got ";
 const std::string kGiven =
     "expects what GELU is given as out lies, without a batch, by a multiple of "
     "8 elements from column to column, at one of 16 bytes, got strides ";
@@ -115,6 +119,7 @@ const Row rows[] = {
   {"GELU", [](C &c) { addGelu(c)->view.reset(); }, ""},
   {"GELU and what it is given", [](C &c) { setShape(c, 5, 8, 7); addGelu(c); }, ""},
   {"GELU's gradient", [](C &c) { setShape(c, 5, 8, 7); addGelu(c)->kind = kGradient; }, ""},
+  {"GELU's gradient of one step", [](C &c) { setShape(c, 5, 8, 1); addGelu(c)->kind = kGradient; }, "expects several steps before GELU's gradient, got one"},
   {"GELU's gradient nowhere", [](C &c) { setShape(c, 5, 8, 7); addGelu(c)->kind = kGradient; c.epilogues[0]->view.reset(); }, "expects a bias, a residual or both, gelu_tanh behind one or none, its gradient or the sums of an operand beside a product, got gelu_tanh_gradient of no view"},
   {"GELU of columns", [](C &c) { setShape(c, 8, 5, 7); setStrides(*c.out, 1, 8); setStrides(*addGelu(c)->view, 1, 16); }, ""},
   {"GELU of a biased product", [](C &c) { setShape(c, 5, 8, 7); addEpilogue(c, 0, 1)->view->batch.clear(); addGelu(c); }, ""},
@@ -127,29 +132,37 @@ const Row rows[] = {
   {"GELU given at an odd place", [](C &c) { setShape(c, 5, 8, 7); addGelu(c)->view->offset = 2; }, kGiven + "8 and 1, element 2"},
   {"GELU given in bf16", [](C &c) { setShape(c, 5, 8, 7); addGelu(c)->view->offset = 8; c.element = c.out_element = bf16; }, ""},
   {"GELU given in bf16 at an odd place", [](C &c) { setShape(c, 5, 8, 7); addGelu(c)->view->offset = 4; c.element = c.out_element = bf16; }, kGiven + "8 and 1, element 4"},
-  {"sums of lhs", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_lhs, 1); }, ""},
+  {"sums of lhs", [](C &c) { setShape(c, 5, 6, 7); setStrides(*c.lhs, 1, 5); addSums(c, ppx::EpilogueKind_sum_lhs, 1); }, ""},
+  {"sums of lhs along its rows", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_lhs, 1); }, kSteps + "7 of 5, strides 7 and 1"},
+  {"sums of rhs along its columns", [](C &c) { setShape(c, 5, 6, 7); setStrides(*c.rhs, 1, 7); addSums(c, ppx::EpilogueKind_sum_rhs, 1); }, kSteps + "7 of 6, strides 1 and 7"},
+  {"the sum of one column", [](C &c) { setShape(c, 5, 1, 7); addSums(c, ppx::EpilogueKind_sum_rhs, 1); }, kSteps + "7 of 1, strides 1 and 1"},
+  {"the sum of one row", [](C &c) { setShape(c, 1, 6, 7); addSums(c, ppx::EpilogueKind_sum_lhs, 1); }, kSteps + "7 of 1, strides 7 and 1"},
+  {"sums of one step", [](C &c) { setShape(c, 5, 6, 1); addSums(c, ppx::EpilogueKind_sum_rhs, 1); }, kSteps + "1 of 6, strides 6 and 1"},
+  {"sums at an odd place", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_rhs, 1); c.epilogues[0]->view->offset = 2; }, kSums + "0 dimensions, stride 1, element 2"},
   {"sums of rhs, added up", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_rhs, 1); c.accumulate = true; }, ""},
   {"sums of both", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_lhs, 1); addSums(c, ppx::EpilogueKind_sum_rhs, 1); }, "expects a bias, a residual or both, gelu_tanh behind one or none, its gradient or the sums of an operand beside a product, got sum_lhs, sum_rhs"},
-  {"sums of a batch", [](C &c) { addSums(c, ppx::EpilogueKind_sum_rhs, 1); }, "expects sums of one product beside each other, got a batch of 2 dimensions, stride 1"},
-  {"sums apart", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_rhs, 2); }, "expects sums of one product beside each other, got a batch of 0 dimensions, stride 2"},
+  {"sums of a batch", [](C &c) { addSums(c, ppx::EpilogueKind_sum_rhs, 1); }, kSums + "2 dimensions, stride 1, element 0"},
+  {"sums apart", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_rhs, 2); }, kSums + "0 dimensions, stride 2, element 0"},
   {"sums beside a scaled product", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_rhs, 1); c.alpha = 0.5; }, "expects sums beside a product that is not scaled, got a factor of 0.500000"},
   {"sums of another type", [](C &c) { setShape(c, 5, 6, 7); addSums(c, ppx::EpilogueKind_sum_rhs, 1); c.element = bf16; }, "expects sums of out's type, got bf16 to f32"},
   {"a bias", [](C &c) { addEpilogue(c, 0, 1); }, ""},
+  {"a bias at a multiple of 16 bytes", [](C &c) { addEpilogue(c, 0, 1)->view->offset = 4; }, ""},
+  {"a bias at an odd place", [](C &c) { addEpilogue(c, 0, 1)->view->offset = 2; }, kAddend + "0 and 1, element 2"},
   {"a bias of columns", [](C &c) { setStrides(*c.out, 1, 5); addEpilogue(c, 1, 0); }, ""},
-  {"two biases", [](C &c) { addEpilogue(c, 0, 1); addEpilogue(c, 0, 1); }, kAddend + "0 and 1"},
+  {"two biases", [](C &c) { addEpilogue(c, 0, 1); addEpilogue(c, 0, 1); }, kAddend + "0 and 1, element 0"},
   {"three addends", [](C &c) { setShape(c, 5, 6, 7); for (int i = 0; i < 3; ++i) addEpilogue(c, 0, 1)->view->batch.clear(); }, "expects a bias, a residual or both, gelu_tanh behind one or none, its gradient or the sums of an operand beside a product, got add, add, add"},
-  {"a bias in f64", [](C &c) { c.element = c.out_element = f64; addEpilogue(c, 0, 1); }, kAddend + "0 and 1"},
-  {"a bias for each row", [](C &c) { addEpilogue(c, 1, 0); }, kAddend + "1 and 0"},
-  {"a bias for each item", [](C &c) { addEpilogue(c, 0, 1)->view->batch = {6, 0}; }, kAddend + "0 and 1"},
-  {"steps between biases", [](C &c) { addEpilogue(c, 0, 2); }, kAddend + "0 and 2"},
+  {"a bias in f64", [](C &c) { c.element = c.out_element = f64; addEpilogue(c, 0, 1); }, kAddend + "0 and 1, element 0"},
+  {"a bias for each row", [](C &c) { addEpilogue(c, 1, 0); }, kAddend + "1 and 0, element 0"},
+  {"a bias for each item", [](C &c) { addEpilogue(c, 0, 1)->view->batch = {6, 0}; }, kAddend + "0 and 1, element 0"},
+  {"steps between biases", [](C &c) { addEpilogue(c, 0, 2); }, kAddend + "0 and 2, element 0"},
   {"a residual", [](C &c) { setShape(c, 5, 6, 7); addEpilogue(c, 6, 1)->view->batch.clear(); }, ""},
   {"a residual in f64", [](C &c) { setShape(c, 5, 6, 7); c.element = c.out_element = f64; addEpilogue(c, 9, 1)->view->batch.clear(); }, ""},
   {"a residual and a bias", [](C &c) { setShape(c, 5, 6, 7); addEpilogue(c, 9, 1)->view->batch.clear(); addEpilogue(c, 0, 1)->view->batch.clear(); }, ""},
   {"a residual and a bias in f64", [](C &c) { setShape(c, 5, 6, 7); c.element = c.out_element = f64; addEpilogue(c, 9, 1)->view->batch.clear(); addEpilogue(c, 0, 1)->view->batch.clear(); }, "expects no epilogue in f64, got add, add"},
-  {"two residuals", [](C &c) { setShape(c, 5, 6, 7); addEpilogue(c, 6, 1)->view->batch.clear(); addEpilogue(c, 6, 1)->view->batch.clear(); }, kAddend + "6 and 1"},
-  {"a residual of columns", [](C &c) { setShape(c, 5, 6, 7); addEpilogue(c, 1, 5)->view->batch.clear(); }, kAddend + "1 and 5"},
-  {"a residual of a batch", [](C &c) { addEpilogue(c, 6, 1)->view->batch = {120, 30}; }, kAddend + "6 and 1"},
-  {"a residual that is added up", [](C &c) { setShape(c, 5, 6, 7); c.accumulate = true; addEpilogue(c, 6, 1)->view->batch.clear(); }, kAddend + "6 and 1"},
+  {"two residuals", [](C &c) { setShape(c, 5, 6, 7); addEpilogue(c, 6, 1)->view->batch.clear(); addEpilogue(c, 6, 1)->view->batch.clear(); }, kAddend + "6 and 1, element 0"},
+  {"a residual of columns", [](C &c) { setShape(c, 5, 6, 7); addEpilogue(c, 1, 5)->view->batch.clear(); }, kAddend + "1 and 5, element 0"},
+  {"a residual of a batch", [](C &c) { addEpilogue(c, 6, 1)->view->batch = {120, 30}; }, kAddend + "6 and 1, element 0"},
+  {"a residual that is added up", [](C &c) { setShape(c, 5, 6, 7); c.accumulate = true; addEpilogue(c, 6, 1)->view->batch.clear(); }, kAddend + "6 and 1, element 0"},
   // Extents.
   {"no rows", [](C &c) { c.m = 0; }, "expects extents of 1 to 2147483647, got m of 0"},
   {"no columns", [](C &c) { c.n = 0; }, "expects extents of 1 to 2147483647, got n of 0"},

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Matrices.h"
+#include "pprt/Program.h"
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,9 @@ using namespace pprt::cuda;
 static constexpr uint64_t kLargest = std::numeric_limits<int32_t>::max();
 /// Beyond, it is better to have the operands rearranged.
 static constexpr uint64_t kMostCalls = 256;
+/// Of vectors and matrices beside a product, in bytes. Of vectors the library
+/// asks for less and has had algorithms that read 16 bytes at once all the same.
+static constexpr uint64_t kAlignmentBeside = 16;
 
 namespace {
 
@@ -114,6 +118,10 @@ bool isDense(const ppx::MatrixViewT &view) {
   return view.rows.empty() && view.columns.empty() && view.windows.empty();
 }
 
+bool isAligned(const ppx::ContractionT &c, const ppx::MatrixViewT &view) {
+  return view.offset * elementSize(c.out_element) % kAlignmentBeside == 0;
+}
+
 /// One vector of neighbours along out's, for all; `products` knows whether
 /// out^T is computed.
 bool isBias(const ppx::ContractionT &c, const ppx::MatrixViewT &view,
@@ -122,8 +130,8 @@ bool isBias(const ppx::ContractionT &c, const ppx::MatrixViewT &view,
   const uint64_t down = isSwapped ? view.column_stride : view.row_stride,
                  across = isSwapped ? view.row_stride : view.column_stride,
                  rows = isSwapped ? c.n : c.m, columns = isSwapped ? c.m : c.n;
-  bool isForAll = isDense(view) && view.batch.size() == c.batch.size() &&
-                  (columns == 1 || across == 0) && (rows == 1 || down == 1);
+  bool isForAll = isDense(view) && isAligned(c, view) &&
+                  view.batch.size() == c.batch.size() && (columns == 1 || across == 0) && (rows == 1 || down == 1);
   for (size_t i = 0; isForAll && i < c.batch.size(); ++i)
     isForAll = c.batch[i] == 1 || view.batch[i] == 0;
   return isForAll && c.out_element != ppx::ElementType_f64;
@@ -146,27 +154,34 @@ Status findAddend(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
   const Matrix layout = products.isSwapped ? sides.inRows() : sides.inColumns();
   if (!isLikeOut || layout.leading > kLargest || products.addend ||
       c.accumulate)
-    return refuse("one vector of neighbours along out's for all (not in f64), "
-                  "and one matrix as out, without a batch, instead of what is "
-                  "there",
+    return refuse("one vector of neighbours along out's for all (not in f64, "
+                  "at a multiple of 16 bytes), and one matrix as out, without "
+                  "a batch, instead of what is there",
                   "strides " + std::to_string(view.row_stride) + " and " +
-                      std::to_string(view.column_stride));
+                      std::to_string(view.column_stride) + ", element " +
+                      std::to_string(view.offset));
   products.addend = MatrixProducts::Place{epilogue.parameter, view.offset};
   products.addendLayout = layout;
   return {};
 }
 
-/// Sums are of one product, and neighbours.
+/// Sums are of one product, and neighbours. The library adds up steps whose
+/// elements are neighbours ("BGRADA only works with non-transposed A", "BGRADB
+/// only works with transposed B"); NVIDIA's own users keep to several steps, of
+/// several elements.
 Status findSums(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
                 MatrixProducts &products) {
   const ppx::MatrixViewT &view = *epilogue.view;
   const bool isLhs = epilogue.kind == ppx::EpilogueKind_sum_lhs;
   const uint64_t stride = isLhs ? view.row_stride : view.column_stride,
                  extent = isLhs ? c.m : c.n;
-  if (!c.batch.empty() || !isDense(view) || (extent > 1 && stride != 1))
-    return refuse("sums of one product beside each other",
+  if (!c.batch.empty() || !isDense(view) || (extent > 1 && stride != 1) ||
+      !isAligned(c, view))
+    return refuse("sums of one product beside each other, at a multiple of 16 "
+                  "bytes",
                   "a batch of " + std::to_string(c.batch.size()) +
-                      " dimensions, stride " + std::to_string(stride));
+                      " dimensions, stride " + std::to_string(stride) +
+                      ", element " + std::to_string(view.offset));
   // No document says whether the factor is of the sums, too.
   if (c.alpha != 1)
     return refuse("sums beside a product that is not scaled",
@@ -176,9 +191,17 @@ Status findSums(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
     return refuse("sums of out's type",
                   std::string(ppx::EnumNameElementType(c.element)) + " to " +
                       ppx::EnumNameElementType(c.out_element));
-  products.vectorRole = isLhs != products.isSwapped
-                            ? MatrixProducts::Vector::leftSums
-                            : MatrixProducts::Vector::rightSums;
+  const bool isLeft = isLhs != products.isSwapped;
+  if (c.k == 1 || extent == 1 ||
+      (isLeft ? products.left : products.right).isTransposed == isLeft) {
+    const ppx::MatrixViewT &operand = isLhs ? *c.lhs : *c.rhs;
+    return refuse("sums over several steps, of several neighbours each",
+                  std::to_string(c.k) + " of " + std::to_string(extent) +
+                      ", strides " + std::to_string(operand.row_stride) +
+                      " and " + std::to_string(operand.column_stride));
+  }
+  products.vectorRole = isLeft ? MatrixProducts::Vector::leftSums
+                               : MatrixProducts::Vector::rightSums;
   products.vector = {epilogue.parameter, view.offset};
   return {};
 }
@@ -188,14 +211,16 @@ Status findSums(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
 Status findActivation(const ppx::ContractionT &c,
                       const ppx::EpilogueT &epilogue,
                       MatrixProducts &products) {
-  constexpr uint64_t kLeading = 8, kAddress = 16;
+  constexpr uint64_t kLeading = 8;
   products.activation = epilogue.kind == ppx::EpilogueKind_gelu_tanh
                             ? MatrixProducts::Activation::gelu
                             : MatrixProducts::Activation::geluGradient;
+  if (products.activation == MatrixProducts::Activation::geluGradient &&
+      c.k == 1)
+    return refuse("several steps before GELU's gradient", "one");
   if (!epilogue.view)
     return {};
   const ppx::MatrixViewT &view = *epilogue.view;
-  const uint64_t bytes = c.out_element == ppx::ElementType_bf16 ? 2 : 4;
   const Sides sides = {&view, c.m, c.n};
   const bool isLikeOut =
       isDense(view) && c.batch.empty() &&
@@ -203,7 +228,7 @@ Status findActivation(const ppx::ContractionT &c,
   const uint64_t leading =
       (products.isSwapped ? sides.inRows() : sides.inColumns()).leading;
   if (!isLikeOut || leading % kLeading != 0 || leading > kLargest ||
-      view.offset * bytes % kAddress != 0)
+      !isAligned(c, view))
     return refuse("what GELU is given as out lies, without a batch, by a "
                   "multiple of 8 elements from column to column, at one of "
                   "16 bytes",

@@ -69,6 +69,12 @@ Product::Product(std::shared_ptr<const BlasHandle> itsLibrary,
       addend(nullptr, library->blas.cublasLtMatrixLayoutDestroy),
       out(nullptr, library->blas.cublasLtMatrixLayoutDestroy) {}
 
+/// What an address in a slot is a multiple of, in bytes.
+static uint32_t alignmentAt(uint64_t bytes) {
+  const uint64_t bits = bytes | kSlotAlignment;
+  return uint32_t(bits & -bits);
+}
+
 Expected<std::unique_ptr<const Product>>
 Product::create(std::shared_ptr<const BlasHandle> library,
                 const ppx::ContractionT &contraction) {
@@ -78,6 +84,12 @@ Product::create(std::shared_ptr<const BlasHandle> library,
   std::unique_ptr<Product> result(
       new Product(std::move(library), contraction, std::move(*products)));
   Status status = result->describe();
+  // What is chosen depends on how these are aligned, and is none without them.
+  if (status.ok())
+    status = result->pointEpilogue([&](const MatrixProducts::Place &place) {
+      return reinterpret_cast<const void *>(uintptr_t(alignmentAt(
+          place.offset * elementSize(contraction.out_element))));
+    });
   if (status.ok())
     status = result->chooseAlgorithm();
   if (!status.ok())
@@ -164,12 +176,6 @@ Status Product::describe() {
   return status;
 }
 
-/// What an address in a slot is a multiple of, in bytes.
-static uint32_t alignmentAt(uint64_t bytes) {
-  const uint64_t bits = bytes | kSlotAlignment;
-  return uint32_t(bits & -bits);
-}
-
 /// What all calls' addresses are multiples of.
 uint32_t Product::alignment(uint64_t MatrixProducts::Call::*place,
                             ppx::ElementType type) const {
@@ -241,14 +247,15 @@ static const void *placeIn(const std::vector<CUdeviceptr> &arguments,
       uintptr_t(arguments[place.parameter] + place.offset * elementSize(type)));
 }
 
-Status Product::pointEpilogue(const std::vector<CUdeviceptr> &arguments) const {
+Status Product::pointEpilogue(
+    const std::function<const void *(const MatrixProducts::Place &)> &address)
+    const {
   Status status;
   if (products.vectorRole != MatrixProducts::Vector::none)
-    status = set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                 placeIn(arguments, products.vector, outElement));
+    status = set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, address(products.vector));
   if (status.ok() && products.auxiliary)
     status = set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
-                 placeIn(arguments, *products.auxiliary, outElement));
+                 address(*products.auxiliary));
   return status;
 }
 
@@ -269,7 +276,10 @@ Status Product::run(CUstream stream,
   if (products.vectorRole != MatrixProducts::Vector::none ||
       products.auxiliary) {
     lock.lock();
-    if (Status status = pointEpilogue(arguments); !status.ok())
+    if (Status status = pointEpilogue([&](const MatrixProducts::Place &its) {
+          return placeIn(arguments, its, outElement);
+        });
+        !status.ok())
       return status;
   }
   for (const MatrixProducts::Call &call : products.calls) {

@@ -16,6 +16,7 @@
 #include "Gpu.h"
 #include "Matrices.h"
 
+#include <functional>
 #include <mutex>
 
 namespace pprt::cuda {
@@ -59,7 +60,10 @@ private:
           const ppx::ContractionT &contraction, MatrixProducts products);
   Status describe();
   Status describeEpilogue() const;
-  Status pointEpilogue(const std::vector<CUdeviceptr> &arguments) const;
+  /// Tells the operation where the vector and the matrix beside it are.
+  Status pointEpilogue(
+      const std::function<const void *(const MatrixProducts::Place &)> &address)
+      const;
   template <typename T>
   Status set(cublasLtMatmulDescAttributes_t attribute, T value) const;
   Status describe(Layout &layout, ppx::ElementType element,

@@ -209,6 +209,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   Problem problem;
   if (const auto refused = makeProblem(operation, a, b, c, d, problem))
     return refused;
+  if (const auto refused = problem.epilogue.checkPointers(problem.d))
+    return refused;
   preference->expectOnly({CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                           CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
@@ -303,6 +305,11 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
   }
   if (const auto refused = task.problem.epilogue.checkPointers(task.problem.d))
     return refused;
+  if (!takesPointers(*algorithm, task.problem.epilogue)) {
+    fault("cublasLtMatmul is given a vector or a matrix for its epilogue that "
+          "is not aligned as its algorithm was chosen for, or not to 16 bytes");
+    return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
   if (!isApart(task))
     return CUBLAS_STATUS_EXECUTION_FAILED;
   Guest guest;

@@ -88,7 +88,8 @@ public:
     uint64_t m = 8, n = 6, k = 4, ldA = 8, ldB = 4, ldD = 8;
     cudaDataType in = CUDA_R_32F, out = CUDA_R_32F, scale = CUDA_R_32F;
     cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
-    int32_t transpose = CUBLAS_OP_N; ///< of A, whose layout stays
+    int32_t transpose = CUBLAS_OP_N;  ///< of A, whose layout stays
+    int32_t transposeB = CUBLAS_OP_N; ///< of B, whose layout is its transpose
     int32_t batch = 1, batchD = 1;
     int64_t strideA = 0, strideB = 0, strideD = 0;
     uint32_t alignment = 16;
@@ -96,6 +97,7 @@ public:
     float beta = 0;
     uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     int64_t auxLeading = 8;
+    bool hasPointers = true; ///< of the epilogue
   };
   /// The status of the heuristic and, if there is an algorithm, of the product,
   /// and the sum of its elements, each times its row. With an epilogue, the
@@ -106,8 +108,12 @@ public:
     blas.cublasLtMatmulDescCreate(&desc, p.compute, p.scale);
     blas.cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA,
                                         &p.transpose, 4);
+    const bool isTransposed = p.transposeB == CUBLAS_OP_T;
+    blas.cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSB,
+                                        &p.transposeB, 4);
     if (p.epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
-      const CUdeviceptr vector = memory + 12288, aux = memory + 14336;
+      const CUdeviceptr vector = p.hasPointers ? memory + 12288 : 0,
+                        aux = p.hasPointers ? memory + 14336 : 0;
       blas.cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE,
                                           &p.epilogue, 4);
       blas.cublasLtMatmulDescSetAttribute(
@@ -128,7 +134,8 @@ public:
           made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, 8);
     };
     make(a, p.in, p.m, p.k, p.ldA, p.batch, p.strideA);
-    make(b, p.in, p.k, p.n, p.ldB, p.batch, p.strideB);
+    make(b, p.in, isTransposed ? p.n : p.k, isTransposed ? p.k : p.n, p.ldB,
+         p.batch, p.strideB);
     make(d, p.out, p.m, p.n, p.ldD, p.batchD, p.strideD);
     for (const int matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
                              CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
@@ -268,7 +275,11 @@ const Row<Sequence> rows[] = {
   {"GELU of a biased product", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_GELU_AUX_BIAS; s.multiply(p); }, {kOk, kOk, 454, -5, 90}, true},
   {"GELU's gradient", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_DGELU; s.multiply(p); }, {kOk, kOk, -19, -5, -10}, true},
   {"sums of A", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_BGRADA; s.multiply(p); }, {kOk, kOk, -18, 5, -10}, true},
-  {"sums of B", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_BGRADB; s.multiply(p); }, {kOk, kOk, -18, -6, -10}, true},
+  {"sums of B", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_BGRADB; p.transposeB = CUBLAS_OP_T; p.ldB = 8; s.multiply(p); }, {kOk, kOk, -32, 6, -10}, true},
+  {"sums of A over its columns", [](Sequence &s) { Product p; p.m = p.k = 6; p.ldA = p.ldB = p.ldD = 8; p.epilogue = CUBLASLT_EPILOGUE_BGRADA; p.transpose = CUBLAS_OP_T; s.multiply(p); }, {kUnsupported}, true},
+  {"sums of B over its columns", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_BGRADB; s.multiply(p); }, {kUnsupported}, true},
+  {"a bias that is nowhere", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_BIAS; p.hasPointers = false; s.multiply(p); }, {kValue}, true},
+  {"what GELU is given, nowhere", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_GELU_AUX; p.hasPointers = false; s.multiply(p); }, {kValue}, true},
   {"what GELU is given in columns by no multiple of 8", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_GELU_AUX; p.auxLeading = 12; s.multiply(p); }, {kValue}, true},
   {"what GELU is given in columns that are too short", [](Sequence &s) { Product p; p.m = 12; p.ldA = p.ldD = 16; p.epilogue = CUBLASLT_EPILOGUE_GELU_AUX; s.multiply(p); }, {kValue}, true},
   {"f32 that gives bf16", [](Sequence &s) { Product p; p.out = CUDA_R_16BF; s.multiply(p); }, {kUnsupported}, true},

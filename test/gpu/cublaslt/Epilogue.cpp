@@ -34,8 +34,9 @@ static bool isKnown(uint32_t kind) {
   }
 }
 
-cublasStatus_t Epilogue::make(const Object &operation, const Matrix &d,
+cublasStatus_t Epilogue::make(const Object &operation, const Problem &problem,
                               Epilogue &e) {
+  const Matrix &d = problem.d;
   e.kind = operation.get<uint32_t>(CUBLASLT_MATMUL_DESC_EPILOGUE);
   if (!isKnown(e.kind))
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -59,19 +60,35 @@ cublasStatus_t Epilogue::make(const Object &operation, const Matrix &d,
   if (e.hasAux() && (e.auxLeading % 8 != 0 || e.auxLeading < d.rows ||
                      (d.batch > 1 && e.auxStride % 8 != 0)))
     return CUBLAS_STATUS_INVALID_VALUE;
+  // In the library's own words, "BGRADA only works with non-transposed A" and
+  // "BGRADB only works with transposed B". NVIDIA's users keep away from sums
+  // of one row or column, and from one step.
+  if ((e.sumsLeft() && (problem.transposeA || d.rows == 1)) ||
+      (e.sumsRight() && (!problem.transposeB || d.columns == 1)) ||
+      ((e.sumsLeft() || e.sumsRight() || e.isGeluGradient()) &&
+       problem.steps == 1))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   if (e.writesVector() && d.batch > 1)
     notModelled("a gradient of a bias over a batch");
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t Epilogue::checkPointers(const Matrix &d) const {
-  if ((hasVector() && vector == 0) || (hasAux() && aux == 0))
+  if ((hasVector() && (vector == 0 || vector % d.elementBytes() != 0)) ||
+      (hasAux() && aux == 0))
     return CUBLAS_STATUS_INVALID_VALUE;
-  if ((hasVector() && vector % d.elementBytes() != 0) ||
-      (hasAux() && aux % 16 != 0)) {
-    fault("cublasLtMatmul is given a vector or a matrix for its epilogue that "
-          "is not aligned");
-    return CUBLAS_STATUS_EXECUTION_FAILED;
-  }
   return CUBLAS_STATUS_SUCCESS;
+}
+
+static uint64_t alignmentOf(uint64_t pointer) {
+  constexpr uint64_t kMost = 256;
+  const uint64_t bits = pointer | kMost;
+  return bits & -bits;
+}
+
+uint64_t Epilogue::vectorAlignment() const {
+  return hasVector() ? alignmentOf(vector) : 0;
+}
+uint64_t Epilogue::auxAlignment() const {
+  return hasAux() ? alignmentOf(aux) : 0;
 }

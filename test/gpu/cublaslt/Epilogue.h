@@ -15,13 +15,17 @@
 namespace standin::blas {
 
 struct Matrix;
+struct Problem;
 
 struct Epilogue {
-  /// SUCCESS, or what the library returns for a product with this D.
-  static cublasStatus_t make(const Object &operation, const Matrix &d,
+  /// SUCCESS, or what the library returns for a product like this.
+  static cublasStatus_t make(const Object &operation, const Problem &problem,
                              Epilogue &epilogue);
-  /// The same of its pointers, which are not looked at before the product.
+  /// The same of its pointers, which an algorithm is chosen by, too.
   cublasStatus_t checkPointers(const Matrix &d) const;
+  /// What they are multiples of; 0 of those that there are not.
+  uint64_t vectorAlignment() const;
+  uint64_t auxAlignment() const;
 
   bool addsBias() const { return (kind & 4) != 0; }
   bool isRelu() const { return (kind & 2) != 0; }

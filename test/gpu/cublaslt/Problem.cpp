@@ -99,7 +99,7 @@ cublasStatus_t Problem::make(const Object *operation, const Object *a,
     return refused;
   if (const cublasStatus_t refused = checkShapes(problem))
     return refused;
-  return Epilogue::make(*operation, problem.d, problem.epilogue);
+  return Epilogue::make(*operation, problem, problem.epilogue);
 }
 
 uint64_t Problem::digest() const {
@@ -155,7 +155,22 @@ cublasLtMatmulAlgo_t blas::pack(const Problem &problem, Order order) {
   result.data[0] = kMark;
   result.data[1] = uint64_t(order);
   result.data[2] = problem.digest();
+  result.data[3] = problem.epilogue.vectorAlignment();
+  result.data[4] = problem.epilogue.auxAlignment();
   return result;
+}
+
+/// What a vector is to be a multiple of, whatever the algorithm was chosen for:
+/// some of the library's have read 16 bytes at once.
+static constexpr uint64_t kVectorAlignment = 16;
+
+bool blas::takesPointers(const cublasLtMatmulAlgo_t &algorithm,
+                         const Epilogue &epilogue) {
+  return epilogue.vectorAlignment() >= algorithm.data[3] &&
+         epilogue.auxAlignment() >= algorithm.data[4] &&
+         (!epilogue.hasVector() ||
+          epilogue.vectorAlignment() >= kVectorAlignment) &&
+         (!epilogue.hasAux() || epilogue.auxAlignment() >= kVectorAlignment);
 }
 
 bool blas::unpack(const cublasLtMatmulAlgo_t &algorithm, const Problem &problem,

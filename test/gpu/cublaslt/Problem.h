@@ -70,6 +70,10 @@ cublasLtMatmulAlgo_t pack(const Problem &problem, Order order);
 /// False if it is none for this problem.
 bool unpack(const cublasLtMatmulAlgo_t &algorithm, const Problem &problem,
             Order &order);
+/// Whether the pointers of its epilogue are aligned as those that the algorithm
+/// was chosen for, and as it needs them.
+bool takesPointers(const cublasLtMatmulAlgo_t &algorithm,
+                   const Epilogue &epilogue);
 
 /// What multiplies, in memory of the device.
 struct Task {

@@ -361,7 +361,16 @@ TEST_F(CublasLt, FinishesAsTheEpilogueSays) {
                                one);
     };
     write(p.a, left);
-    write(p.b, right);
+    if (kind == CUBLASLT_EPILOGUE_BGRADB) {
+      p.transposeB = CUBLAS_OP_T;
+      p.rowsB = p.ldB = columns;
+      std::vector<float> transposed(right.size());
+      for (size_t i = 0; i < right.size(); ++i)
+        transposed[i % 32 * columns + i / 32] = right[i];
+      write(p.b, transposed);
+    } else {
+      write(p.b, right);
+    }
     write(p.vector, bias);
     write(p.aux, given);
     ASSERT_EQ(run(p), kOk) << kind;
@@ -455,6 +464,9 @@ TEST_F(CublasLt, RefusesEpiloguesThatDoNotFit) {
          [](Product &p) { p.auxLeading = 8; });
   expect(kUnsupported, CUBLASLT_EPILOGUE_GELU_AUX,
          [](Product &p) { p.auxType = CUDA_R_16BF; });
+  expect(kUnsupported, CUBLASLT_EPILOGUE_BGRADB, nothing);
+  expect(kUnsupported, CUBLASLT_EPILOGUE_DGELU,
+         [](Product &p) { p.k = p.rowsB = 1; });
   expect(kUnsupported, CUBLASLT_EPILOGUE_GELU, [](Product &p) {
     p.in = p.out = p.scale = CUDA_R_64F, p.compute = CUBLAS_COMPUTE_64F;
   });
@@ -462,12 +474,29 @@ TEST_F(CublasLt, RefusesEpiloguesThatDoNotFit) {
   expect(CUBLAS_STATUS_EXECUTION_FAILED, CUBLASLT_EPILOGUE_GELU_AUX,
          [](Product &p) { p.aux += 4; });
   expectFault("for its epilogue that is not aligned");
+  expect(CUBLAS_STATUS_EXECUTION_FAILED, CUBLASLT_EPILOGUE_BIAS,
+         [](Product &p) { p.vector += 4; });
+  expectFault("for its epilogue that is not aligned");
   expect(CUBLAS_STATUS_EXECUTION_FAILED, CUBLASLT_EPILOGUE_GELU_AUX,
          [](Product &p) { p.aux = p.d; });
   expectFault("is given an auxiliary matrix in the bytes of D");
   expect(CUBLAS_STATUS_EXECUTION_FAILED, CUBLASLT_EPILOGUE_BGRADA,
          [](Product &p) { p.vector = p.d; });
   expectFault("is given a bias in the bytes of D");
+}
+
+TEST_F(CublasLt, ChoosesByWhereTheVectorOfAnEpilogueIs) {
+  Product p;
+  p.epilogue = CUBLASLT_EPILOGUE_BIAS;
+  EXPECT_EQ(choose(p), kValue) << "nowhere";
+  p.vector = 24576;
+  ASSERT_EQ(choose(p), kOk);
+  EXPECT_EQ(multiply(p, one), kOk);
+  const CUdeviceptr less = block + p.vector + 16;
+  blas.cublasLtMatmulDescSetAttribute(
+      operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &less, sizeof(less));
+  EXPECT_EQ(multiply(p, one), CUBLAS_STATUS_EXECUTION_FAILED);
+  expectFault("not aligned as its algorithm was chosen for");
 }
 
 TEST_F(CublasLt, TellsProductsThatNothingOrders) {

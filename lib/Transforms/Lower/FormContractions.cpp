@@ -45,9 +45,10 @@ struct ResultStep {
 class ContractionFormer {
 public:
   ContractionFormer(Operation *product, KernelTable &table,
-                    const pprt::Target &target, unsigned threads)
+                    const pprt::Target &target, unsigned threads,
+                    bool epilogues)
       : product(product), table(table), target(target), threads(threads),
-        builder(product) {}
+        epilogues(epilogues), builder(product) {}
 
   void run();
 
@@ -59,6 +60,7 @@ private:
   Value cloneViews(ArrayRef<Operation *> views, Block *body, IRMapping mapping);
   void cloneResultOps(ArrayRef<ResultStep> steps, Block *body,
                       IRMapping &mapping);
+  bool isTaken(const pprt::ppx::ContractionT &contraction) const;
   bool findOutputs(ArrayRef<ResultStep> steps, bool withSum);
   Operation *findPlace();
   void replace(func::FuncOp kernel, Operation *place);
@@ -70,6 +72,7 @@ private:
   KernelTable &table;
   const pprt::Target &target;
   unsigned threads;
+  bool epilogues;
   OpBuilder builder;
   SmallVector<Operation *> lhsViews, rhsViews; ///< from the product back
   SmallVector<ResultStep> resultSteps;         ///< from the product on
@@ -229,6 +232,12 @@ static bool mayBeAddedTo(Value value) {
   return !result.use_empty() && MicroBatchSums::mayGoToSlot(result);
 }
 
+bool ContractionFormer::isTaken(
+    const pprt::ppx::ContractionT &contraction) const {
+  return (epilogues || contraction.epilogues.empty()) &&
+         target.verify(contraction).ok();
+}
+
 bool ContractionFormer::tryToForm(Absorption absorption) {
   auto steps = ArrayRef(resultSteps).take_front(absorption.resultSteps);
   if (!findOutputs(steps, absorption.withSum))
@@ -276,7 +285,7 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
 
   Operation *place = findPlace();
   auto contraction = matchContraction(kernel);
-  if (!place || failed(contraction) || !target.verify(*contraction).ok()) {
+  if (!place || failed(contraction) || !isTaken(*contraction)) {
     kernel->erase();
     return false;
   }
@@ -284,7 +293,7 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
   uint64_t bytes = contraction->workspace_bytes;
   if (mayBeAddedTo(outputs.front())) {
     contraction->accumulate = true;
-    if (!target.verify(*contraction).ok()) {
+    if (!isTaken(*contraction)) {
       kernel->erase();
       return false;
     }
@@ -425,12 +434,13 @@ static bool isLibraryElement(Value value) {
 }
 
 void pp::formContractions(Block &block, KernelTable &table,
-                          const pprt::Target &target, unsigned threads) {
+                          const pprt::Target &target, unsigned threads,
+                          bool epilogues) {
   SmallVector<Operation *> products;
   for (Operation &op : block)
     if (isContraction(&op) && isLibraryElement(op.getOperand(0)) &&
         isLibraryElement(op.getResult(0)))
       products.push_back(&op);
   for (Operation *product : products)
-    ContractionFormer(product, table, target, threads).run();
+    ContractionFormer(product, table, target, threads, epilogues).run();
 }

@@ -14,10 +14,11 @@
 namespace pp {
 
 /// Replaces every dot_general of floats in `block` that the target can run,
-/// with as much around it as it takes, by a launch. `threads`: how many run a
-/// kernel.
+/// with as much around it as it takes, by a launch; without `epilogues` that is
+/// what lies before it alone. `threads`: how many run a kernel.
 void formContractions(mlir::Block &block, KernelTable &table,
-                      const pprt::Target &target, unsigned threads);
+                      const pprt::Target &target, unsigned threads,
+                      bool epilogues);
 
 } // namespace pp
 

@@ -399,6 +399,7 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
     KernelTable table(getOperation());
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
     unsigned threads = plan ? plan.getThreads() : 1;
+    bool epilogues = !plan || plan.getWord(PlanKey::Epilogues) != "kernels";
     SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
     for (func::FuncOp function : functions) {
       if (function.isExternal() || function->hasAttr(attrs::kKernel))
@@ -417,7 +418,7 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
           for (auto reduce :
                llvm::make_early_inc_range(block->getOps<ReduceOp>()))
             divideReduction(reduce);
-        formContractions(*block, table, *asked, threads);
+        formContractions(*block, table, *asked, threads, epilogues);
         eraseUnused(*block);
         BlockRewriter(*block, table, replacements, asked->keepsRows()).run();
       }

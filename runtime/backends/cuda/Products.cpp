@@ -87,8 +87,8 @@ Product::create(std::shared_ptr<const BlasHandle> library,
   // What is chosen depends on how these are aligned, and is none without them.
   if (status.ok())
     status = result->pointEpilogue([&](const MatrixProducts::Place &place) {
-      return reinterpret_cast<const void *>(uintptr_t(alignmentAt(
-          place.offset * elementSize(contraction.out_element))));
+      return reinterpret_cast<const void *>(uintptr_t(
+          alignmentAt(place.offset * elementSize(contraction.out_element))));
     });
   if (status.ok())
     status = result->chooseAlgorithm();
@@ -120,25 +120,35 @@ Status Product::set(cublasLtMatmulDescAttributes_t attribute, T value) const {
   return {};
 }
 
-static cublasLtEpilogue_t epilogueOf(const MatrixProducts &products) {
+namespace {
+struct NamedEpilogue {
+  cublasLtEpilogue_t value;
+  const char *name;
+};
+} // namespace
+
+static NamedEpilogue epilogueOf(const MatrixProducts &products) {
+#define PP_EPILOGUE(name)                                                      \
+  NamedEpilogue { CUBLASLT_EPILOGUE_##name, #name }
   using Vector = MatrixProducts::Vector;
   using Activation = MatrixProducts::Activation;
   const bool hasBias = products.vectorRole == Vector::bias;
   if (products.activation == Activation::geluGradient)
-    return CUBLASLT_EPILOGUE_DGELU;
+    return PP_EPILOGUE(DGELU);
   if (products.activation == Activation::gelu)
-    return products.auxiliary ? hasBias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
-                                        : CUBLASLT_EPILOGUE_GELU_AUX
-           : hasBias          ? CUBLASLT_EPILOGUE_GELU_BIAS
-                              : CUBLASLT_EPILOGUE_GELU;
-  return hasBias                                    ? CUBLASLT_EPILOGUE_BIAS
-         : products.vectorRole == Vector::leftSums  ? CUBLASLT_EPILOGUE_BGRADA
-         : products.vectorRole == Vector::rightSums ? CUBLASLT_EPILOGUE_BGRADB
-                                                    : CUBLASLT_EPILOGUE_DEFAULT;
+    return products.auxiliary
+               ? hasBias ? PP_EPILOGUE(GELU_AUX_BIAS) : PP_EPILOGUE(GELU_AUX)
+           : hasBias ? PP_EPILOGUE(GELU_BIAS)
+                     : PP_EPILOGUE(GELU);
+  return hasBias                                    ? PP_EPILOGUE(BIAS)
+         : products.vectorRole == Vector::leftSums  ? PP_EPILOGUE(BGRADA)
+         : products.vectorRole == Vector::rightSums ? PP_EPILOGUE(BGRADB)
+                                                    : PP_EPILOGUE(DEFAULT);
+#undef PP_EPILOGUE
 }
 
 Status Product::describeEpilogue() const {
-  const cublasLtEpilogue_t epilogue = epilogueOf(products);
+  const cublasLtEpilogue_t epilogue = epilogueOf(products).value;
   if (epilogue == CUBLASLT_EPILOGUE_DEFAULT)
     return {};
   Status status = set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t(epilogue));
@@ -224,20 +234,45 @@ Status Product::chooseAlgorithm() {
       library->handle, operation.get(), left.get(), right.get(),
       (products.addend ? addend : out).get(), out.get(), made, 1, &best,
       &found);
-  if (asked == CUBLAS_STATUS_NOT_SUPPORTED ||
-      (asked == CUBLAS_STATUS_SUCCESS &&
-       (found == 0 || best.state != CUBLAS_STATUS_SUCCESS)))
-    return Status(
-        ExitCode::device,
-        "expects an algorithm for " + std::to_string(products.out.rows) + "x" +
-            std::to_string(products.out.columns) + " over " +
-            std::to_string(products.left.isTransposed ? products.left.rows
-                                                      : products.left.columns) +
-            " of " + ppx::EnumNameElementType(element) + " in " +
-            std::to_string(workspaceBytes) + " bytes, got none of " +
-            library->blas.file);
+  const cublasStatus_t got = asked != CUBLAS_STATUS_SUCCESS ? asked
+                             : found == 0 ? CUBLAS_STATUS_NOT_SUPPORTED
+                                          : best.state;
+  if (got == CUBLAS_STATUS_NOT_SUPPORTED || got == CUBLAS_STATUS_INVALID_VALUE)
+    return Status(ExitCode::device,
+                  "expects an algorithm for " + spell() + ", got none of " +
+                      library->blas.file + ": " +
+                      library->blas.cublasLtGetStatusString(got) + " (" +
+                      std::to_string(got) + ')' +
+                      (epilogueOf(products).value == CUBLASLT_EPILOGUE_DEFAULT
+                           ? ""
+                           : "; without what is done beside it: plan with "
+                             "epilogues=kernels"));
   algorithm = best.algo;
-  return library->check(asked, "cublasLtMatmulAlgoGetHeuristic");
+  return library->check(got, "cublasLtMatmulAlgoGetHeuristic");
+}
+
+/// For whoever asks NVIDIA about it.
+std::string Product::spell() const {
+  const auto matrix = [&](const char *name, const Matrix &its,
+                          ppx::ElementType type, uint32_t alignment) {
+    return std::string(", ") + name + ' ' + (its.isTransposed ? "T " : "N ") +
+           ppx::EnumNameElementType(type) + " by " +
+           std::to_string(its.leading) + " at multiples of " +
+           std::to_string(alignment) + " bytes";
+  };
+  using Call = MatrixProducts::Call;
+  return std::to_string(products.out.rows) + 'x' +
+         std::to_string(products.out.columns) + " over " +
+         std::to_string(products.left.isTransposed ? products.left.rows
+                                                   : products.left.columns) +
+         ", " + std::to_string(products.batch) + " times, epilogue " +
+         epilogueOf(products).name + (isTf32 ? ", as TF32" : "") +
+         matrix("A", products.left, element, alignment(&Call::left, element)) +
+         matrix("B", products.right, element,
+                alignment(&Call::right, element)) +
+         matrix("D", products.out, outElement,
+                alignment(&Call::out, outElement)) +
+         ", " + std::to_string(workspaceBytes) + " bytes of workspace";
 }
 
 static const void *placeIn(const std::vector<CUdeviceptr> &arguments,

@@ -69,6 +69,7 @@ private:
   Status describe(Layout &layout, ppx::ElementType element,
                   const Matrix &matrix) const;
   Status chooseAlgorithm();
+  std::string spell() const;
   uint32_t alignment(uint64_t MatrixProducts::Call::*place,
                      ppx::ElementType element) const;
 

@@ -241,7 +241,8 @@ TEST(Contraction, TakesAlongWhatTheTargetTakes) {
     ASSERT_TRUE(module);
     auto main = module->lookupSymbol<func::FuncOp>("main");
     KernelTable table(*module);
-    formContractions(main.getBody().front(), table, *target, /*threads=*/1);
+    formContractions(main.getBody().front(), table, *target, /*threads=*/1,
+                     /*epilogues=*/true);
     EXPECT_EQ(std::distance(main.getOps<LaunchOp>().begin(),
                             main.getOps<LaunchOp>().end()),
               1);

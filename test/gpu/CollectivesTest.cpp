@@ -301,6 +301,46 @@ TEST_F(Collective, EndsWithOneCauseWhicheverCallFails) {
   EXPECT_GT(failed, 100);
 }
 
+namespace {
+decltype(cuda::Nccl::ncclCommGetAsyncError) askNccl = nullptr;
+bool isAlwaysInProgress = false;
+} // namespace
+
+// NCCL looks for ranks when they meet first, and does so for ever.
+TEST_F(Collective, WaitsForOthersOnlyAsLongAsItMay) {
+  const std::vector<Case> cases = someCases(2);
+  const auto world = thisProcess();
+  for (const bool isInterrupted : {false, true}) {
+    begin(2, "");
+    Failure failure;
+    Process process(*world, 2, cases, failure);
+    process.edit = [](cuda::Driver &, cuda::Nccl &nccl) {
+      askNccl = nccl.ncclCommGetAsyncError;
+      nccl.ncclCommGetAsyncError = [](ncclComm_t comm, ncclResult_t *state) {
+        const ncclResult_t result = askNccl(comm, state);
+        if (isAlwaysInProgress)
+          *state = ncclInProgress;
+        return result;
+      };
+    };
+    ASSERT_TRUE(process.open().ok());
+    process.collectives->limit(isInterrupted ? 0 : 0.1,
+                               [&] { return isInterrupted; });
+    isAlwaysInProgress = true;
+    const Status status = process.start(0);
+    isAlwaysInProgress = false;
+    EXPECT_EQ(status.code(),
+              isInterrupted ? ExitCode::interrupted : ExitCode::hang);
+    EXPECT_NE(status.message().find(
+                  isInterrupted
+                      ? "interrupted while ranks of a meeting did not find "
+                      : "find each other by NCCL within 0 s (--hang-timeout)"),
+              std::string::npos)
+        << status.message();
+    process.abort(status);
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Plans
 //===----------------------------------------------------------------------===//

@@ -58,14 +58,19 @@ TEST(Library, FitsTheDriver) {
   EXPECT_EQ(blasFiles(12080), Files({"libcublasLt.so.12"}));
   EXPECT_EQ(blasFiles(13000),
             Files({"libcublasLt.so.13", "libcublasLt.so.12"}));
-  expectFailure(openBlas(12080, {"libppmissing.so"}),
-                "of pip the package nvidia-cublas-cu12)");
+  expectFailure(
+      openBlas(12080, {"libppmissing.so"}),
+      "of pip the package nvidia-cublas-cu12, with LD_LIBRARY_PATH at "
+      "nvidia/cublas/lib of its site-packages)");
   expectFailure(openBlas(13000, {"libppmissing.so"}),
-                "of pip the package nvidia-cublas)");
+                "of pip the package nvidia-cublas, with LD_LIBRARY_PATH at "
+                "nvidia/cu13/lib of its site-packages)");
   expectFailure(openNccl(12080, {"libppmissing.so"}),
-                "of pip the package nvidia-nccl-cu12)");
+                "of pip the package nvidia-nccl-cu12, with LD_LIBRARY_PATH at "
+                "nvidia/nccl/lib of its site-packages)");
   expectFailure(openNccl(13000, {"libppmissing.so"}),
-                "of pip the package nvidia-nccl-cu13)");
+                "of pip the package nvidia-nccl-cu13, with LD_LIBRARY_PATH at "
+                "nvidia/nccl/lib of its site-packages)");
 }
 
 TEST(Library, NamesTheCallThatIsMissing) {

@@ -85,6 +85,10 @@ protected:
     ppx::KernelT kernel;
     kernel.name = "product_1";
     kernel.body.Set(std::move(contraction));
+    for (const Bytes &parameter : sample.parameters) {
+      kernel.parameters.push_back(std::make_unique<ppx::KernelParameterT>());
+      kernel.parameters.back()->bytes = parameter.size();
+    }
     auto prepared = device->prepare(kernel);
     if (!prepared)
       return prepared.status();
@@ -161,6 +165,9 @@ protected:
     return isTaken;
   }
 
+  /// Calls of launches; each was made when the kernel was prepared, too.
+  uint64_t products() const { return control->count("cublasLtMatmul") / 2; }
+
   cuda::Driver driver;
   const standin::Control *control = nullptr;
   /// Less than what is planned, for all of it is written over each time.
@@ -232,9 +239,9 @@ TEST_F(Products, AddsABias) {
         c.epilogues = {{ppx::EpilogueKind_add, Layout::broadcastRow}};
         // In a batch, each item would have its own.
         const bool isTaken = element != f64 && c.batch.empty();
-        const uint64_t before = control->count("cublasLtMatmul");
+        const uint64_t before = products();
         EXPECT_EQ(check(c), isTaken);
-        EXPECT_EQ(control->count("cublasLtMatmul") - before, uint64_t(isTaken));
+        EXPECT_EQ(products() - before, uint64_t(isTaken));
       }
 }
 
@@ -279,11 +286,10 @@ TEST_F(Products, AppliesGeluAndItsGradient) {
             c.keepsGiven = keepsGiven;
             for (const ppx::EpilogueKind kind : kinds)
               c.epilogues.emplace_back(kind, out);
-            const uint64_t before = control->count("cublasLtMatmul");
+            const uint64_t before = products();
             const bool isTaken = element != f64 && !accumulate;
             EXPECT_EQ(check(c), isTaken);
-            EXPECT_EQ(control->count("cublasLtMatmul") - before,
-                      uint64_t(isTaken));
+            EXPECT_EQ(products() - before, uint64_t(isTaken));
             // In another order than out's, or by no multiple of 8.
             if (kinds.front() == gelu && !keepsGiven)
               continue;
@@ -318,8 +324,8 @@ TEST_F(Products, AddsUpAnOperand) {
             c.accumulate = accumulate;
             c.epilogues = {{kind, Layout::rows}};
             // Neighbours are of one step.
-            const bool fits = (kind == ppx::EpilogueKind_sum_rhs) ==
-                              (factor == Layout::rows);
+            const bool fits =
+                (kind == ppx::EpilogueKind_sum_rhs) == (factor == Layout::rows);
             EXPECT_EQ(check(c), fits && element != f64);
             c.batch = {2};
             EXPECT_FALSE(check(c));
@@ -355,9 +361,9 @@ TEST_F(Products, RoundsFactorsToTf32OnlyWhereTheArtifactSaysSo) {
 
 TEST_F(Products, CallsOnceForEachBatchThatHasNoStride) {
   const auto calls = [&](Layout lhs, Layout rhs, Layout out) {
-    const uint64_t before = control->count("cublasLtMatmul");
+    const uint64_t before = products();
     EXPECT_TRUE(check({{3, 4}, 6, 7, 5, lhs, rhs, out}));
-    return control->count("cublasLtMatmul") - before;
+    return products() - before;
   };
   EXPECT_EQ(calls(Layout::rows, Layout::columns, Layout::gaps), 1u);
   EXPECT_EQ(calls(Layout::interleaved, Layout::rows, Layout::interleaved), 1u);
@@ -379,7 +385,8 @@ TEST_F(Products, KeepsToTheAlgorithmThatWasChosen) {
       ASSERT_TRUE(got.ok()) << got.status().message();
       EXPECT_EQ(Sample(c).compare(*got), "");
       EXPECT_EQ(control->count("cublasLtMatmulAlgoGetHeuristic"), 1u);
-      EXPECT_EQ(control->count("cublasLtMatmul"), 2u);
+      // Of two launches, and before them.
+      EXPECT_EQ(control->count("cublasLtMatmul"), 3u);
       if (seed == 0)
         first = *got;
       EXPECT_EQ(*got, first) << "seed " << seed;
@@ -452,6 +459,11 @@ TEST_F(Products, SaysWhichCallFailed) {
   start("fail cublasLtCreate 1 3\n");
   EXPECT_EQ(run(Sample({{}, 5, 6, 7})).status().code(), ExitCode::outOfMemory);
   start("fault cublasLtMatmul 1 700\n");
+  EXPECT_EQ(run(Sample({{}, 5, 6, 7})).status().message(),
+            "kernel 'product_1': cuStreamSynchronize: "
+            "CUDA_ERROR_ILLEGAL_ADDRESS (700), illegal address");
+  stop(true);
+  start("fault cublasLtMatmul 2 700\n");
   EXPECT_NE(run(Sample({{}, 5, 6, 7}))
                 .status()
                 .message()
@@ -467,10 +479,23 @@ TEST_F(Products, SaysThatThereIsNoAlgorithm) {
   ASSERT_FALSE(got.ok());
   EXPECT_EQ(got.status().code(), ExitCode::device);
   EXPECT_EQ(got.status().message().find(
-                "kernel 'product_1': expects an algorithm for 6x5 over 7 of "
-                "f32 in 65536 bytes, got none of "),
+                "kernel 'product_1': expects an algorithm for 6x5 over 7, 1 "
+                "times, epilogue DEFAULT, A T f32 by 7 at multiples of 4 "
+                "bytes, B N f32 by 7 at multiples of 4 bytes, D N f32 by 6 at "
+                "multiples of 4 bytes, 65536 bytes of workspace, got none of "),
             0u)
       << got.status().message();
+  EXPECT_EQ(got.status().message().find("epilogues="), std::string::npos);
+  start("fail cublasLtMatmulAlgoGetHeuristic 1 15\n");
+  Case biased = {{}, 5, 6, 7};
+  biased.epilogues = {{ppx::EpilogueKind_add, Layout::broadcastRow}};
+  biased.alignsBeside = true;
+  const std::string words = run(Sample(biased)).status().message();
+  for (const char *part : {"epilogue BIAS",
+                           "the requested functionality is "
+                           "not supported (15)",
+                           "plan with epilogues=kernels"})
+    EXPECT_NE(words.find(part), std::string::npos) << words;
 }
 
 TEST_F(Products, OfRealModels) {

@@ -66,6 +66,9 @@ MISSING = [
     Case("memory that is taken meanwhile", 4, "rank 0 expects |bytes of memory, got: cuMemAlloc: "
          "CUDA_ERROR_OUT_OF_MEMORY (2), | bytes are free; end who else uses it, or give a smaller "
          "model or batch",
+         standin="fail cuMemAlloc_v2 6 2"),  # the first ones are for five products
+    Case("memory that is taken before a product is tried", 4, "kernel 'matmul_0': to be tried "
+         "expects |bytes of memory, got: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2), |smaller model",
          standin="fail cuMemAlloc_v2 1 2"),
     Case("fewer devices than ranks", 15, "expects 3 GPUs, one for each rank, or one that all ranks "
          "share (CUDA_VISIBLE_DEVICES=0), got 2", options=["--parallelize=pp=3"],

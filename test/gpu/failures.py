@@ -32,8 +32,7 @@ LATE = {"cuLaunchKernel": (719, GPUS), "cublasLtMatmul": (14, GPUS), "cuGraphLau
 HARMLESS = re.compile(r"Free|Destroy|Unload|Release|GetError|GetLastError|GetStatusString|"
                       r"cublasLtGetVersion|CommFinalize|CommAbort")
 # What a training does not call, this one at least, or only if something else has failed.
-UNUSED = {"cuCtxSynchronize", "cuEventElapsedTime", "cuMemcpy3DAsync", "cuMemsetD32Async",
-          "ncclGetVersion"}
+UNUSED = {"cuCtxSynchronize", "cuEventElapsedTime", "cuMemcpy3DAsync", "ncclGetVersion"}
 # By which call the engine has come to one, where it did not make that itself.
 CALLER = {"cuMemAlloc": {4: "ncclMemAlloc"}}
 # What only one of the two does: other meetings of this program are messages.
@@ -127,6 +126,15 @@ def main():
                     if wrong:
                         errors.append(f"{call} in its stream, {gpus} GPUs, --graph={graph}: "
                                       f"{wrong}")
+        # Two sessions on the same GPUs, of which either may fail while the other has steps there.
+        for number in (20, 40, 60, 80, 100, 120):
+            done = runs.call("pp-run", "model.mlir", f"--parallelize={PLAN}", "--device=cuda",
+                             "--data=random", "--verify", "--steps=1",
+                             standin=f"devices 4\nfail cuLaunchKernel {number} 700\n")
+            wrong = judge("cuLaunchKernel", number, set(), (done.returncode, done.stderr, None),
+                          None, "cuLaunchKernel")
+            if wrong:
+                errors.append(f"cuLaunchKernel, call {number}, of two sessions: {wrong}")
     for error in errors:
         print(error)
     print(f"{failed} failures ended a run")

@@ -7,6 +7,7 @@
 #include "pprt/World.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 using namespace pprt;
@@ -117,6 +118,24 @@ static ncclRedOp_t operationOf(ppx::Reduction reduction) {
   return ncclSum;
 }
 
+/// Of a copy in three dimensions, in bytes: CU_DEVICE_ATTRIBUTE_MAX_PITCH,
+/// which is the same of all GPUs.
+static constexpr uint64_t kMostPitch = std::numeric_limits<int32_t>::max();
+
+/// Run by run: memory has room for a few that lie so far apart.
+static Status copyRuns(const Gpu &gpu, CUdeviceptr to, CUdeviceptr from,
+                       const Packing &packing, CUstream stream) {
+  for (uint64_t outer = 0; outer < packing.outer; ++outer)
+    for (uint64_t middle = 0; middle < packing.middle; ++middle) {
+      const auto at = [&](CUdeviceptr place, const Stride &stride) {
+        return place + outer * stride.outer + middle * stride.middle;
+      };
+      PP_TRY(gpu, cuMemcpyDtoDAsync, at(to, packing.toStride),
+             at(from, packing.fromStride), packing.run, stream);
+    }
+  return {};
+}
+
 Status Collectives::copy(const Gpu &gpu, const Prepared &prepared,
                          const Packing &packing, CUstream stream) {
   const CUdeviceptr from = pointer(address(prepared, packing.from));
@@ -142,6 +161,8 @@ Status Collectives::copy(const Gpu &gpu, const Prepared &prepared,
   };
   set(packing.fromStride, copy.srcPitch, copy.srcHeight);
   set(packing.toStride, copy.dstPitch, copy.dstHeight);
+  if (std::max(copy.srcPitch, copy.dstPitch) > kMostPitch)
+    return copyRuns(gpu, to, from, packing, stream);
   PP_TRY(gpu, cuMemcpy3DAsync, &copy, stream);
   return {};
 }
@@ -158,25 +179,26 @@ Status Collectives::call(const Prepared &prepared, const NcclCall &call,
   const auto peer = int(prepared.participation.ranks[call.peer]);
   switch (call.kind) {
   case NcclCall::allReduce:
-    return nccl.check(
+    return communicators->check(
         nccl.ncclAllReduce(from, to, call.count, type, operation, comm, stream),
         "ncclAllReduce");
   case NcclCall::allGather:
-    return nccl.check(
+    return communicators->check(
         nccl.ncclAllGather(from, to, call.count, type, comm, stream),
         "ncclAllGather");
   case NcclCall::reduceScatter:
-    return nccl.check(nccl.ncclReduceScatter(from, to, call.count, type,
-                                             operation, comm, stream),
-                      "ncclReduceScatter");
+    return communicators->check(nccl.ncclReduceScatter(from, to, call.count,
+                                                       type, operation, comm,
+                                                       stream),
+                                "ncclReduceScatter");
   case NcclCall::send:
-    return nccl.check(nccl.ncclSend(from, call.count, type, peer, comm, stream),
-                      "ncclSend");
+    return communicators->check(
+        nccl.ncclSend(from, call.count, type, peer, comm, stream), "ncclSend");
   case NcclCall::receive:
     break;
   }
-  return nccl.check(nccl.ncclRecv(to, call.count, type, peer, comm, stream),
-                    "ncclRecv");
+  return communicators->check(
+      nccl.ncclRecv(to, call.count, type, peer, comm, stream), "ncclRecv");
 }
 
 void Collectives::begin(uint32_t rank) { lines.at(rank).hasLast = false; }

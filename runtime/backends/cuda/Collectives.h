@@ -45,6 +45,9 @@ public:
   Status enqueue(Ticket ticket, CUstream stream);
 
   /// As Communicators have them.
+  void limit(double seconds, std::function<bool()> isInterrupted) {
+    communicators->limit(seconds, std::move(isInterrupted));
+  }
   Status poll() { return communicators->poll(); }
   void fail(const Status &status) { communicators->fail(status); }
   void abort(uint32_t rank) { communicators->abort(rank); }
@@ -71,9 +74,10 @@ private:
               CUstream stream) const;
   Status give(Prepared &prepared, CUstream stream);
 
-  const std::shared_ptr<Communicators> communicators;
   std::vector<std::unique_ptr<Prepared>> meetings; ///< by ticket
   std::map<uint32_t, Line> lines;                  ///< by rank
+  /// Gone before the memory of meetings is, which NCCL may have registered.
+  const std::shared_ptr<Communicators> communicators;
 };
 
 } // namespace pprt::cuda

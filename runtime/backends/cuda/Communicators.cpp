@@ -21,6 +21,8 @@ using namespace pprt::cuda;
 /// How long ranks may take to make their communicators. Thousands take NCCL
 /// seconds; a process that has failed before it came is waited for by none.
 static constexpr std::chrono::seconds kMaking(120);
+/// What others may take to come until an interruption ends the wait for them.
+static constexpr std::chrono::seconds kBlocked(2);
 
 struct Communicators::Communicator {
   std::mutex mutex;            ///< of the next
@@ -43,6 +45,44 @@ Status Communicators::agree(World &world, const Status &mine) {
 //===----------------------------------------------------------------------===//
 // Waiting
 //===----------------------------------------------------------------------===//
+
+Status Communicators::check(ncclResult_t result, const char *call) const {
+  const Status status = nccl.check(result, call);
+  size_t free = 0, total = 0;
+  const Driver &driver = gpus.begin()->second->driver;
+  if (result != ncclUnhandledCudaError ||
+      driver.cuMemGetInfo(&free, &total) != CUDA_SUCCESS)
+    return status;
+  return Status(status.code(),
+                status.message() + "; " + std::to_string(free) +
+                    " bytes of the GPU are free, and the driver is for CUDA " +
+                    printVersion(driver.version) + ", which " + nccl.file +
+                    " has to be made for, too");
+}
+
+static constexpr char kAdvice[] =
+    "; NCCL_DEBUG=INFO says more, NCCL_SOCKET_IFNAME names the network";
+
+Status Communicators::isLate(double seconds) const {
+  if (!isMade && seconds > double(kMaking.count()))
+    return Status(ExitCode::device,
+                  "expects all ranks to reach each other by NCCL within " +
+                      std::to_string(kMaking.count()) +
+                      " s, got some that do not come" + kAdvice);
+  if (isMade && patience > 0 && seconds > patience)
+    return Status(ExitCode::hang,
+                  "expects the ranks of a meeting to find each other by NCCL "
+                  "within " +
+                      std::to_string(int64_t(patience)) +
+                      " s (--hang-timeout), got some that do not come" +
+                      kAdvice);
+  if (isMade && seconds > double(kBlocked.count()) && isInterrupted &&
+      isInterrupted())
+    return Status(ExitCode::interrupted,
+                  "interrupted while ranks of a meeting did not find each "
+                  "other by NCCL");
+  return {};
+}
 
 Status Communicators::settle(Communicator &communicator) {
   using namespace std::chrono_literals;
@@ -69,12 +109,10 @@ Status Communicators::settle(Communicator &communicator) {
       continue;
     if (Status told = listen ? listen() : Status(); !told.ok())
       return told;
-    if (!isMade && std::chrono::steady_clock::now() - begun > kMaking)
-      return Status(ExitCode::device,
-                    "expects all ranks to reach each other by NCCL within " +
-                        std::to_string(kMaking.count()) +
-                        " s, got some that do not come; NCCL_DEBUG=INFO says "
-                        "more, NCCL_SOCKET_IFNAME names the network");
+    const std::chrono::duration<double> since =
+        std::chrono::steady_clock::now() - begun;
+    if (Status late = isLate(since.count()); !late.ok())
+      return late;
     std::this_thread::sleep_for(std::min(asked * 1us, 1000us));
   }
   std::lock_guard guard(mutex);

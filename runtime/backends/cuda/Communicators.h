@@ -46,6 +46,13 @@ public:
   /// Asked while the host waits: what has failed elsewhere. From any thread.
   std::function<Status()> listen;
 
+  /// How long run() may wait for others, whom NCCL looks for when they meet
+  /// first: 0 for ever. Before run() is called.
+  void limit(double seconds, std::function<bool()> isInterrupted) {
+    patience = seconds;
+    this->isInterrupted = std::move(isInterrupted);
+  }
+
   /// Makes those of `lists`, which are of several ranks, in which ranks of this
   /// process are members. Once; collective as above.
   Status connect(World &world, std::vector<MemberList> lists);
@@ -59,7 +66,8 @@ public:
   Communicator *find(uint32_t rank, const MemberList &list);
 
   /// Gives streams the calls of NCCL that `calls` makes, as one group. They are
-  /// there when this returns. From one thread at a time for each rank.
+  /// there when this returns. From one thread at a time for each rank. Fails
+  /// (hang, interrupted) where others do not come.
   Status run(Communicator &communicator,
              const std::function<Status(ncclComm_t)> &calls);
 
@@ -70,9 +78,8 @@ public:
   /// After a failure: ends what streams of a rank wait for.
   void abort(uint32_t rank);
 
-  Status check(ncclResult_t result, const char *call) const {
-    return nccl.check(result, call);
-  }
+  /// With what is free on the current GPU, if CUDA refused NCCL something.
+  Status check(ncclResult_t result, const char *call) const;
 
   const Nccl nccl;
   const std::map<uint32_t, std::shared_ptr<const Gpu>> gpus; ///< by rank
@@ -82,6 +89,8 @@ private:
 
   /// Calls for all ranks of this process, as one group.
   Status makeTogether(const std::function<Status(uint32_t rank)> &calls);
+  /// Whether there is no more waiting for what has taken so long.
+  Status isLate(double seconds) const;
   /// Asks until nothing is in progress.
   Status settle(Communicator &communicator);
   /// The same of all, within a limit of time: they are being made.
@@ -91,6 +100,8 @@ private:
 
   std::map<std::pair<uint32_t, MemberList>, std::unique_ptr<Communicator>> all;
   bool isMade = false; ///< all of them
+  double patience = 0; ///< in seconds; 0: for ever
+  std::function<bool()> isInterrupted;
   std::atomic<bool> hasFailed = false;
   std::mutex mutex; ///< of the next
   Status failure;

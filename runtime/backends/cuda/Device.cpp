@@ -111,27 +111,13 @@ Expected<MemoryPool> GpuDevice::pool() const {
                     free, total - free};
 }
 
-/// Of a call that gave no memory: `isLack` says that there is too little.
-static Status refusal(const Status &given, bool isLack,
-                      const Expected<MemoryPool> &left) {
-  if (!isLack || !left)
-    return given;
-  return Status(ExitCode::outOfMemory, given.message() + "; " +
-                                           std::to_string(left->capacity) +
-                                           " bytes are free");
-}
-
 Expected<std::unique_ptr<Memory>> GpuDevice::allocate(uint64_t bytes) {
   if (Status status = gpu->enter(); !status.ok())
     return status;
-  // The driver refuses to allocate nothing.
-  CUdeviceptr place = 0;
-  const Status given =
-      gpu->check(gpu->driver.cuMemAlloc(&place, std::max<uint64_t>(bytes, 1)),
-                 "cuMemAlloc");
-  if (!given.ok())
-    return refusal(given, given.code() == ExitCode::outOfMemory, pool());
-  return std::unique_ptr<Memory>(new GpuMemory(gpu, nullptr, place, bytes));
+  const Expected<CUdeviceptr> place = gpu->allocate(bytes);
+  if (!place)
+    return place.status();
+  return std::unique_ptr<Memory>(new GpuMemory(gpu, nullptr, *place, bytes));
 }
 
 /// NCCL can register what it has allocated with whom it meets, when it is
@@ -147,7 +133,11 @@ Expected<std::unique_ptr<Memory>> GpuDevice::allocateArena(uint64_t bytes) {
   if (!given.ok()) {
     // It has one error for all that the driver may say.
     const Expected<MemoryPool> left = pool();
-    return refusal(given, left && left->capacity < bytes, left);
+    if (!left || left->capacity >= bytes)
+      return given;
+    return Status(ExitCode::outOfMemory, given.message() + "; " +
+                                             std::to_string(left->capacity) +
+                                             " bytes are free");
   }
   return std::unique_ptr<Memory>(new GpuMemory(
       gpu, nccl, CUdeviceptr(reinterpret_cast<uintptr_t>(place)), bytes));

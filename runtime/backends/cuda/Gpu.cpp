@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Gpu.h"
 
+#include <algorithm>
+
 using namespace pprt;
 using namespace pprt::cuda;
 
@@ -87,13 +89,26 @@ Status Gpu::enter() const {
   return {};
 }
 
+Expected<CUdeviceptr> Gpu::allocate(uint64_t bytes) const {
+  // The driver refuses to allocate nothing.
+  CUdeviceptr place = 0;
+  const Status given = check(
+      driver.cuMemAlloc(&place, std::max<uint64_t>(bytes, 1)), "cuMemAlloc");
+  size_t free = 0, total = 0;
+  if (given.code() != ExitCode::outOfMemory ||
+      driver.cuMemGetInfo(&free, &total) != CUDA_SUCCESS)
+    return given.ok() ? Expected(place) : given;
+  return Status(given.code(), given.message() + "; " + std::to_string(free) +
+                                  " bytes are free");
+}
+
 Status Gpu::read(void *to, const std::byte *from, uint64_t bytes) const {
   if (bytes == 0)
     return {};
   if (Status status = enter(); !status.ok())
     return status;
   PP_TRY(*this, cuMemcpyDtoHAsync, to, pointer(from), bytes, copies);
-  return finishCopy();
+  return finish();
 }
 
 Status Gpu::write(std::byte *to, const void *from, uint64_t bytes) const {
@@ -102,10 +117,10 @@ Status Gpu::write(std::byte *to, const void *from, uint64_t bytes) const {
   if (Status status = enter(); !status.ok())
     return status;
   PP_TRY(*this, cuMemcpyHtoDAsync, pointer(to), from, bytes, copies);
-  return finishCopy();
+  return finish();
 }
 
-Status Gpu::finishCopy() const {
+Status Gpu::finish() const {
   Status status =
       check(driver.cuStreamSynchronize(copies), "cuStreamSynchronize");
   // Nobody knows what it was that failed: what is copied may be freed next.

@@ -37,13 +37,17 @@ public:
   Status check(CUresult result, const char *call) const {
     return driver.check(result, call);
   }
+  /// At least so many bytes, or which call failed and what is free (4).
+  Expected<CUdeviceptr> allocate(uint64_t bytes) const;
+  /// Of the host: for what it copies, and tries before a run.
+  CUstream ownStream() const { return copies; }
+  /// Waits until nothing that it was given is at work, also after a failure.
+  Status finish() const;
 
   Driver driver;
   SeenGpu seen;
 
 private:
-  Status finishCopy() const;
-
   CUdevice device = 0;
   CUcontext context = nullptr;
   CUstream copies = nullptr;

@@ -117,6 +117,48 @@ Code::prepare(const ppx::CompiledKernelT &body) {
   return std::unique_ptr<const Kernel>(std::move(result));
 }
 
+namespace {
+
+/// Memory for a moment.
+struct Scratch {
+  explicit Scratch(const Gpu &gpu) : gpu(gpu) {}
+  ~Scratch() {
+    if (place)
+      gpu.driver.cuMemFree(place);
+  }
+  const Gpu &gpu;
+  CUdeviceptr place = 0;
+};
+
+} // namespace
+
+Status Code::warmUp(const Product &product, const ppx::KernelT &kernel) const {
+  constexpr uint64_t kAlignment = 256; // of a workspace, the most of all
+  uint64_t bytes = 0;
+  std::vector<CUdeviceptr> places;
+  for (const auto &parameter : kernel.parameters) {
+    places.push_back(bytes);
+    bytes += (parameter->bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  Scratch scratch(*gpu);
+  const Expected<CUdeviceptr> given = gpu->allocate(bytes);
+  if (!given && given.status().code() == ExitCode::outOfMemory)
+    return Status(ExitCode::outOfMemory,
+                  "to be tried expects " + std::to_string(bytes) +
+                      " bytes of memory, got: " + given.status().message() +
+                      "; end who else uses it, or give a smaller model or "
+                      "batch");
+  if (!given)
+    return given.status();
+  scratch.place = *given;
+  for (CUdeviceptr &place : places)
+    place += scratch.place;
+  PP_TRY(*gpu, cuMemsetD32Async, scratch.place, 0, bytes / 4, gpu->ownStream());
+  const Status run = product.run(gpu->ownStream(), places);
+  const Status ended = gpu->finish();
+  return run.ok() ? ended : run;
+}
+
 Expected<std::unique_ptr<const Kernel>>
 Code::prepare(const ppx::KernelT &kernel) {
   Status status = gpu->enter();
@@ -128,9 +170,13 @@ Code::prepare(const ppx::KernelT &kernel) {
             : Status(ExitCode::badArtifact,
                      "expects a compiled kernel or a contraction, got " +
                          std::to_string(kernel.body.type));
-    if (made)
-      return made;
     status = made.status();
+    const Product *product =
+        made ? static_cast<const GpuKernel &>(**made).product.get() : nullptr;
+    if (product)
+      status = warmUp(*product, kernel);
+    if (status.ok())
+      return made;
   }
   return Status(status.code(),
                 "kernel '" + kernel.name + "': " + status.message());

@@ -53,6 +53,10 @@ private:
   prepare(const ppx::ContractionT &contraction);
   Expected<std::unique_ptr<const Kernel>>
   prepare(const ppx::CompiledKernelT &body);
+  /// Runs a product once, in memory of its own. What a library loads and sets
+  /// up when it runs something first, it must not while a step is recorded or
+  /// another device waits for this one.
+  Status warmUp(const Product &product, const ppx::KernelT &kernel) const;
 
   const std::shared_ptr<const Gpu> gpu;
   CUmodule code = nullptr;

@@ -48,18 +48,26 @@ struct Kind {
   std::string remedy;
 };
 
+/// Where the system does not look by itself.
+std::string ofPip(const std::string &package, const std::string &folder) {
+  return "of pip the package " + package + ", with LD_LIBRARY_PATH at " +
+         "nvidia/" + folder + "/lib of its site-packages";
+}
+
 // A library of a later CUDA than the driver's does not work.
 
 Kind blasKind(int cuda) {
   return {"cuBLAS", "12.0",
-          std::string("install cuBLAS, of pip the package ") +
-              (cuda < 13000 ? "nvidia-cublas-cu12" : "nvidia-cublas")};
+          "install cuBLAS, " +
+              ofPip(cuda < 13000 ? "nvidia-cublas-cu12" : "nvidia-cublas",
+                    cuda < 13000 ? "cublas" : "cu13")};
 }
 
 Kind ncclKind(int cuda) {
   return {"NCCL", "2.22",
-          std::string("install NCCL, of pip the package ") +
-              (cuda < 13000 ? "nvidia-nccl-cu12" : "nvidia-nccl-cu13")};
+          "install NCCL, " +
+              ofPip(cuda < 13000 ? "nvidia-nccl-cu12" : "nvidia-nccl-cu13",
+                    "nccl")};
 }
 
 std::string expects(const Kind &kind) {
@@ -204,7 +212,7 @@ static int versionThatReads(int ptx) {
   return std::numeric_limits<int>::max();
 }
 
-static std::string printVersion(int version) {
+std::string cuda::printVersion(int version) {
   return std::to_string(version / 1000) + '.' +
          std::to_string(version % 1000 / 10);
 }

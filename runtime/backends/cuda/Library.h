@@ -66,6 +66,9 @@ struct Nccl {
   Status check(ncclResult_t result, const char *call) const;
 };
 
+/// 12.8 of 12080.
+std::string printVersion(int version);
+
 /// What cuBLAS's file may be called that works on a driver of that version of
 /// CUDA, the best first.
 std::vector<std::string> blasFiles(int cuda);

@@ -19,7 +19,8 @@ static constexpr uint64_t kLargest = std::numeric_limits<int32_t>::max();
 /// Beyond, it is better to have the operands rearranged.
 static constexpr uint64_t kMostCalls = 256;
 /// Of vectors and matrices beside a product, in bytes. Of vectors the library
-/// asks for less and has had algorithms that read 16 bytes at once all the same.
+/// asks for less and has had algorithms that read 16 bytes at once all the
+/// same.
 static constexpr uint64_t kAlignmentBeside = 16;
 
 namespace {
@@ -131,7 +132,8 @@ bool isBias(const ppx::ContractionT &c, const ppx::MatrixViewT &view,
                  across = isSwapped ? view.row_stride : view.column_stride,
                  rows = isSwapped ? c.n : c.m, columns = isSwapped ? c.m : c.n;
   bool isForAll = isDense(view) && isAligned(c, view) &&
-                  view.batch.size() == c.batch.size() && (columns == 1 || across == 0) && (rows == 1 || down == 1);
+                  view.batch.size() == c.batch.size() &&
+                  (columns == 1 || across == 0) && (rows == 1 || down == 1);
   for (size_t i = 0; isForAll && i < c.batch.size(); ++i)
     isForAll = c.batch[i] == 1 || view.batch[i] == 0;
   return isForAll && c.out_element != ppx::ElementType_f64;

@@ -24,6 +24,9 @@ public:
                                                      const Nccl &nccl);
 
   TransportModel model() const override { return ncclModel(); }
+  void limit(double seconds, std::function<bool()> isInterrupted) override {
+    collectives.limit(seconds, std::move(isInterrupted));
+  }
   Expected<Ticket> prepare(Participation participation) override {
     return collectives.prepare(std::move(participation));
   }
@@ -37,13 +40,14 @@ public:
 private:
   GpuTransport(World &world, std::shared_ptr<Communicators> communicators,
                std::unique_ptr<PolledTransport> notices)
-      : world(world), collectives(std::move(communicators)),
-        notices(std::move(notices)) {}
+      : world(world), notices(std::move(notices)),
+        collectives(std::move(communicators)) {}
   Status findCause(const Status &status);
 
   World &world;
+  /// Null: one process. The communicators ask it until they are gone.
+  const std::unique_ptr<PolledTransport> notices;
   Collectives collectives;
-  const std::unique_ptr<PolledTransport> notices; ///< null: one process
 };
 
 } // namespace pprt::cuda

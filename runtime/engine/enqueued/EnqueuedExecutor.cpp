@@ -73,6 +73,8 @@ Status EnqueuedExecutor::prepare() {
   if (!prepared)
     return prepared.status();
   held->kernels = std::move(*prepared);
+  if (options.transport)
+    options.transport->limit(options.hangTimeoutSeconds, options.isInterrupted);
   const Ranks programs(*artifact, mesh);
   if (Status status = prepareRanks(programs); !status.ok())
     return status;
@@ -284,10 +286,20 @@ unsigned EnqueuedExecutor::stepsAhead() const {
 
 /// The second one is made when it is wanted first: who waits for each step has
 /// no use for it.
-Expected<EnqueuedExecutor::Turn *> EnqueuedExecutor::takeTurn() {
+Expected<EnqueuedExecutor::Turn *>
+EnqueuedExecutor::takeTurn(const SectionState &section) {
   Turn *turn = held->turns.data();
   while (turn->isTaken)
     ++turn;
+  // Calls that allocate and record may wait for the device themselves, and then
+  // nobody sees that others have failed.
+  const bool isNew = !turn->memory || (section.isRecorded && !turn->recording);
+  if (const UnderWay *last = underWay.empty() ? nullptr : &underWay.back();
+      last && isNew)
+    if (Status status = await(held->sections[size_t(last->section)],
+                              last->number, *last->turn->done);
+        !status.ok())
+      return status;
   if (!turn->memory) {
     Expected<std::unique_ptr<Event>> done = device.makeEvent(/*isTimed=*/false);
     if (!done)
@@ -306,8 +318,12 @@ Expected<EnqueuedExecutor::Turn *> EnqueuedExecutor::takeTurn() {
   return turn;
 }
 
-Status EnqueuedExecutor::submit(Section which, int64_t number) {
-  return keep(failure.ok() ? begin(which, number) : failure);
+Status EnqueuedExecutor::ready(Section which, int64_t number) {
+  return keep(failure.ok() ? makeReady(which, number) : failure);
+}
+
+Status EnqueuedExecutor::start() {
+  return keep(failure.ok() ? begin() : failure);
 }
 
 Status EnqueuedExecutor::wait() { return keep(failure.ok() ? end() : failure); }
@@ -338,17 +354,37 @@ void EnqueuedExecutor::leave() {
   }
 }
 
-Status EnqueuedExecutor::begin(Section which, int64_t number) {
+Status EnqueuedExecutor::makeReady(Section which, int64_t number) {
   if (Status status = device.enter(); !status.ok())
     return status;
-  Expected<Turn *> turn = takeTurn();
+  const SectionState &section = held->sections[size_t(which)];
+  Expected<Turn *> turn = takeTurn(section);
   if (!turn)
     return turn.status();
-  const SectionState &section = held->sections[size_t(which)];
   if (Status status = load(section, **turn); !status.ok())
     return status;
-  underWay.push_back({which, number, now(), *turn});
-  return start(section, number, **turn);
+  next = {which, number, 0, *turn};
+  return section.isRecorded && !(*turn)->recording ? record(section, **turn)
+                                                   : Status();
+}
+
+Status EnqueuedExecutor::begin() {
+  if (Status status = device.enter(); !status.ok())
+    return status;
+  next.began = now();
+  underWay.push_back(next);
+  const SectionState &section = held->sections[size_t(next.section)];
+  Turn &turn = *next.turn;
+  Stream &first = *held->streams.front();
+  Status status;
+  for (std::unique_ptr<Rank> &rank : held->ranks)
+    if (status.ok())
+      status = rank->scalars.setStep(first, next.number,
+                                     turn.memory->host() + rank->hostScalars);
+  if (status.ok())
+    status =
+        section.isRecorded ? first.play(*turn.recording) : give(section, turn);
+  return status.ok() ? first.record(*turn.done) : status;
 }
 
 Status EnqueuedExecutor::end() {
@@ -382,22 +418,6 @@ void EnqueuedExecutor::emit(const SectionState &section, const Turn &turn) {
     host->emit(step->command.parts.front().rank,
                *step->tasks.front().instruction,
                turn.memory->host() + step->host);
-}
-
-Status EnqueuedExecutor::start(const SectionState &section, int64_t number,
-                               Turn &turn) {
-  Stream &first = *held->streams.front();
-  Status status;
-  for (std::unique_ptr<Rank> &rank : held->ranks)
-    if (status.ok())
-      status = rank->scalars.setStep(first, number,
-                                     turn.memory->host() + rank->hostScalars);
-  if (status.ok() && section.isRecorded && !turn.recording)
-    status = record(section, turn);
-  if (status.ok())
-    status =
-        section.isRecorded ? first.play(*turn.recording) : give(section, turn);
-  return status.ok() ? first.record(*turn.done) : status;
 }
 
 Status EnqueuedExecutor::record(const SectionState &section, Turn &turn) {

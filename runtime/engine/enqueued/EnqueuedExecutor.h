@@ -51,8 +51,22 @@ public:
 
   ~EnqueuedExecutor() override;
 
-  Status submit(Section section, int64_t step) override;
+  Status submit(Section section, int64_t step) override {
+    const Status status = ready(section, step);
+    return status.ok() ? start() : status;
+  }
   Status wait() override;
+
+  // submit() in two: what the driver may want all that the process runs to end
+  // for, then what does wait for others. Of several devices that meet each is
+  // ready before one starts.
+  /// Takes all that the section needs: memory, inputs, its recording.
+  Status ready(Section section, int64_t step);
+  /// Gives the section to the device.
+  Status start();
+  /// After a failure elsewhere: as if it had been here.
+  void fail(const Status &status) { (void)keep(status); }
+
   unsigned stepsAhead() const override;
   bool isStuck() const override { return stuck; }
   Status readSlot(uint32_t rank, uint32_t slot,
@@ -112,10 +126,10 @@ private:
 
   /// A section under way.
   struct UnderWay {
-    Section section;
-    int64_t number; ///< of the step
-    int64_t began;
-    Turn *turn;
+    Section section = Section::setup;
+    int64_t number = 0; ///< of the step
+    int64_t began = 0;
+    Turn *turn = nullptr;
   };
 
   EnqueuedExecutor(std::shared_ptr<const ppx::ArtifactT> artifact,
@@ -135,19 +149,18 @@ private:
   Status makeEvents(SectionState &section);
   void layOutHost();
 
-  // submit() and wait(), of which keep() is told.
-  Status begin(Section section, int64_t step);
+  // ready(), start() and wait(), of which keep() is told.
+  Status makeReady(Section section, int64_t step);
+  Status begin();
   Status end();
   /// A failure is that of all calls from then on, and of those elsewhere.
   Status keep(const Status &status);
   /// After one: leaves those that meet ranks of this device, and returns when
   /// nothing is at work here, or soon.
   void leave();
-  /// A turn that is free.
-  Expected<Turn *> takeTurn();
+  /// A turn that is free, once nothing is under way if it is a new one.
+  Expected<Turn *> takeTurn(const SectionState &section);
   Status load(const SectionState &section, const Turn &turn);
-  /// Gives the section to the streams, or plays it.
-  Status start(const SectionState &section, int64_t step, Turn &turn);
   Status record(const SectionState &section, Turn &turn);
   Status give(const SectionState &section, const Turn &turn);
   Status give(const SectionState &section, const Step &step, const Turn &turn);
@@ -181,6 +194,7 @@ private:
   Streams &device;
   std::unique_ptr<Held> held = std::make_unique<Held>();
   uint64_t hostBytes = 0;        ///< of a turn
+  UnderWay next;                 ///< what is ready
   std::deque<UnderWay> underWay; ///< the oldest first
   Status failure;
   bool stuck = false;

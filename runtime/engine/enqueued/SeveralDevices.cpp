@@ -30,7 +30,7 @@ SeveralDevices::~SeveralDevices() {
     thread.join();
 }
 
-Executor &SeveralDevices::of(uint32_t rank) const {
+EnqueuedExecutor &SeveralDevices::of(uint32_t rank) const {
   return *std::find_if(parts.begin(), parts.end(), [&](const Part &part) {
             return part.ranks.contains(rank);
           })->executor;
@@ -57,18 +57,17 @@ void SeveralDevices::work(size_t part) {
     lock.unlock();
     const Status status = call(*parts[part].executor);
     lock.lock();
-    if (failure.ok())
-      failure = status;
+    if (first.ok())
+      first = status;
     if (--running == 0)
       changed.notify_all();
   }
 }
 
-Status SeveralDevices::onEach(std::function<Status(Executor &)> wanted) {
+Status SeveralDevices::callEach(Call wanted) {
   {
     std::lock_guard guard(mutex);
-    if (!failure.ok())
-      return failure;
+    first = {};
     call = std::move(wanted);
     running = threads.size();
     ++calls;
@@ -76,8 +75,30 @@ Status SeveralDevices::onEach(std::function<Status(Executor &)> wanted) {
   changed.notify_all();
   const Status status = call(*parts.front().executor);
   std::unique_lock lock(mutex);
-  if (failure.ok())
-    failure = status;
+  if (first.ok())
+    first = status;
   changed.wait(lock, [&] { return running == 0; });
+  return first;
+}
+
+Status SeveralDevices::onEach(Call wanted) {
+  if (!failure.ok())
+    return failure;
+  failure = callEach(std::move(wanted));
+  if (!failure.ok())
+    (void)callEach([&](EnqueuedExecutor &executor) {
+      executor.fail(failure);
+      return failure;
+    });
   return failure;
+}
+
+Status SeveralDevices::submit(Section section, int64_t step) {
+  const Status status = onEach([=](EnqueuedExecutor &executor) {
+    return executor.ready(section, step);
+  });
+  return status.ok() ? onEach([](EnqueuedExecutor &executor) {
+    return executor.start();
+  })
+                     : status;
 }

@@ -5,13 +5,15 @@
 // In: the executors of a process's devices, which have neighbouring ranks. Out:
 // one executor. They are told of a section, and waited for, side by side on a
 // thread each, for a device's part of a meeting may have to wait for another's.
+// A driver may let a call that allocates, loads or records wait until all
+// devices of the process are idle, so none begins before all are ready.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_ENQUEUED_SEVERALDEVICES_H
 #define PPRT_ENGINE_ENQUEUED_SEVERALDEVICES_H
 
-#include "../Executor.h"
 #include "../Thread.h"
+#include "EnqueuedExecutor.h"
 #include "pprt/Ranks.h"
 
 #include <condition_variable>
@@ -25,7 +27,7 @@ class SeveralDevices final : public Executor {
 public:
   struct Part {
     RankRange ranks;
-    std::unique_ptr<Executor> executor;
+    std::unique_ptr<EnqueuedExecutor> executor;
   };
 
   /// Fails (device) if the system refuses a thread.
@@ -33,12 +35,9 @@ public:
   create(std::vector<Part> parts);
   ~SeveralDevices() override;
 
-  Status submit(Section section, int64_t step) override {
-    return onEach(
-        [=](Executor &executor) { return executor.submit(section, step); });
-  }
+  Status submit(Section section, int64_t step) override;
   Status wait() override {
-    return onEach([](Executor &executor) { return executor.wait(); });
+    return onEach([](EnqueuedExecutor &executor) { return executor.wait(); });
   }
   unsigned stepsAhead() const override;
   bool isStuck() const override;
@@ -67,9 +66,14 @@ public:
 
 private:
   explicit SeveralDevices(std::vector<Part> parts) : parts(std::move(parts)) {}
-  Executor &of(uint32_t rank) const;
-  /// The first failure of all.
-  Status onEach(std::function<Status(Executor &)> call);
+  using Call = std::function<Status(EnqueuedExecutor &)>;
+
+  EnqueuedExecutor &of(uint32_t rank) const;
+  /// The first failure of all calls of all, after which none is at work: one
+  /// that is left alone holds up what others gave the same device.
+  Status onEach(Call call);
+  /// The first failure of this one.
+  Status callEach(Call call);
   void work(size_t part);
 
   const std::vector<Part> parts;
@@ -78,10 +82,11 @@ private:
   std::condition_variable changed;
   // Under the mutex.
   uint64_t calls = 0; ///< counts them
-  std::function<Status(Executor &)> call;
+  Call call;
   size_t running = 0; ///< threads that have not ended the call
   bool quits = false;
-  Status failure; ///< the first
+  Status first;   ///< failure of the call
+  Status failure; ///< of all; of the caller's thread
 };
 
 } // namespace pprt::enqueued

@@ -7,9 +7,10 @@
 // ranks give theirs in an order that ends is the executor's affair
 // (pprt/IssueOrder.h).
 //
-// The order of calls: prepare() for every member that this process has,
-// connect(), then in each section begin() and enqueue(), of one rank from one
-// thread; poll() and abort() from any. abort() ends no stream: leave() does.
+// The order of calls: limit(), prepare() for every member that this process
+// has, connect(), then in each section begin() and enqueue(), of one rank from
+// one thread; poll() and abort() from any. abort() ends no stream: leave()
+// does.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_ENQUEUED_STREAMTRANSPORT_H
@@ -18,10 +19,16 @@
 #include "../Transport.h"
 #include "Streams.h"
 
+#include <functional>
+
 namespace pprt::enqueued {
 
 class StreamTransport : public Transport {
 public:
+  /// How long the host may wait inside of enqueue() for members elsewhere, as
+  /// where these are found only then: `seconds`, 0 for ever; less if
+  /// `isInterrupted`, which may be empty.
+  virtual void limit(double seconds, std::function<bool()> isInterrupted) = 0;
   /// What the rank enqueues from now on waits for nothing that it was given
   /// before: all of that has ended, or its streams wait for it. So it is at the
   /// begin of a section, of a recording, and behind one.

@@ -362,8 +362,7 @@ TEST_F(CublasLt, FinishesAsTheEpilogueSays) {
     };
     write(p.a, left);
     if (kind == CUBLASLT_EPILOGUE_BGRADB) {
-      p.transposeB = CUBLAS_OP_T;
-      p.rowsB = p.ldB = columns;
+      p.transposeB = CUBLAS_OP_T, p.rowsB = p.ldB = columns;
       std::vector<float> transposed(right.size());
       for (size_t i = 0; i < right.size(); ++i)
         transposed[i % 32 * columns + i / 32] = right[i];

@@ -34,6 +34,7 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t size) {
     return refused;
   if (!address || size == 0)
     return CUDA_ERROR_INVALID_VALUE;
+  machine->waitForDevices();
   const int device = currentDevice()->ordinal;
   Block *block = size <= freeBytes(device)
                      ? machine->memory.allocate(device, size)
@@ -61,6 +62,10 @@ static CUresult release(uint64_t address, bool isDevice) {
   for (const Block::Use &use : block->uses)
     fault("the host frees " + machine->memory.describe(address) + ", and " +
           use.by->what + " is not known to have ended");
+  // What is given and not known to have ended finds that out only if this does
+  // not wait.
+  if (machine->settings.seed % 2 == 1)
+    machine->waitForDevices();
   machine->history.forget(address, end);
   machine->memory.free(block);
   return CUDA_SUCCESS;
@@ -77,6 +82,7 @@ CUresult cuMemHostAlloc(void **address, size_t size, unsigned flags) {
     return refused;
   if (!address || size == 0 || flags > 7)
     return CUDA_ERROR_INVALID_VALUE;
+  machine->waitForDevices();
   Block *block = machine->memory.allocate(-1, size);
   if (!block)
     return CUDA_ERROR_OUT_OF_MEMORY;

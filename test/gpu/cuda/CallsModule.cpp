@@ -72,6 +72,7 @@ CUresult cuModuleLoadDataEx(CUmodule *result, const void *image,
       log[error.copy(log, logBytes - 1)] = 0;
     return CUDA_ERROR_INVALID_PTX;
   }
+  machine->waitForDevices();
   auto module = std::make_unique<Module>();
   module->code = std::move(code);
   module->device = currentDevice()->ordinal;

@@ -242,6 +242,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *result, CUgraph handle,
     return CUDA_ERROR_INVALID_VALUE;
   if (flags != 0)
     notModelled("cuGraphInstantiateWithFlags with flags");
+  machine->waitForDevices();
   auto execution = std::make_unique<Execution>();
   execution->graph = *found->second;
   for (const Node &node : execution->graph.nodes)
@@ -275,6 +276,5 @@ CUresult cuGraphExecDestroy(CUgraphExec handle) {
 
 CUresult cuGraphDestroy(CUgraph handle) {
   const Call call(__func__, Call::context);
-  return machine->graphs.erase(handle) ? call.result
-                                       : CUDA_ERROR_INVALID_VALUE;
+  return machine->graphs.erase(handle) ? call.result : CUDA_ERROR_INVALID_VALUE;
 }

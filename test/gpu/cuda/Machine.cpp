@@ -235,6 +235,15 @@ void Machine::finishAll(int device) {
       learn(*stream->last);
 }
 
+void Machine::waitForDevices() {
+  runUntil([&]() -> OperationPtr {
+    for (const auto &stream : queues)
+      if (!stream->queue.empty())
+        return stream->queue.back();
+    return nullptr;
+  });
+}
+
 void Machine::learn(const Operation &operation) {
   host.join(operation.by->clock);
   memory.giveBack(host);

@@ -184,6 +184,9 @@ public:
   void finish(const OperationPtr &operation);
   /// Runs everything that the device was given.
   void finishAll(int device);
+  /// A call that a driver may let wait for all that devices of the process were
+  /// given, which it does not promise: nobody learns from it what has ended.
+  void waitForDevices();
   /// Lets the host know that it has ended; it has.
   void learn(const Operation &operation);
   /// What a query runs: enough of them end every wait.

@@ -60,14 +60,18 @@ ncclResult_t ncclMemAlloc(void **place, size_t size) {
   if (host()->allocate(&address, size) != 0)
     return ncclUnhandledCudaError;
   *place = reinterpret_cast<void *>(address);
+  blocks[address] = size;
   return ncclSuccess;
 }
 
 ncclResult_t ncclMemFree(void *place) {
   PP_BEGIN(refuse)
-  return host()->release(reinterpret_cast<uint64_t>(place)) == 0
-             ? ncclSuccess
-             : ncclUnhandledCudaError;
+  const auto address = reinterpret_cast<uint64_t>(place);
+  if (const Comm *comm = findRegistered(address, address + blocks[address]))
+    fault("ncclMemFree of what " + comm->name() +
+          " has registered for a graph, before its end");
+  blocks.erase(address);
+  return host()->release(address) == 0 ? ncclSuccess : ncclUnhandledCudaError;
 }
 
 ncclResult_t ncclGroupStart() {

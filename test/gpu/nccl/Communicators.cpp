@@ -27,6 +27,7 @@ extern "C" const int ppStandInNccl = 1;
 
 static std::map<const void *, std::unique_ptr<Comm>> comms;
 static std::map<uint64_t, std::shared_ptr<Clique>> cliques; ///< by their id
+std::map<uint64_t, uint64_t> nccl::blocks;
 static uint64_t machine = 0, ids = 0;
 static uint32_t cliquesMade = 0;
 
@@ -35,6 +36,7 @@ void nccl::follow(uint64_t other) {
     return;
   comms.clear();
   cliques.clear();
+  blocks.clear();
   cliquesMade = 0;
   group = Group();
 }
@@ -50,6 +52,14 @@ void Comm::begin(std::string what, std::function<ncclResult_t()> end) {
   pending = std::move(end);
   const uint64_t seed = host()->seed();
   patience = seed == 0 ? 2 : uint32_t(host()->draw(4));
+}
+
+const Comm *nccl::findRegistered(uint64_t begin, uint64_t end) {
+  for (const auto &[handle, comm] : comms)
+    if (const auto first = comm->registered.lower_bound(begin);
+        first != comm->registered.end() && *first < end)
+      return comm.get();
+  return nullptr;
 }
 
 Comm *nccl::find(ncclComm_t handle) {

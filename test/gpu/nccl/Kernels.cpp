@@ -167,10 +167,14 @@ static Attendance::Part join(Comm &comm, const Task &task, uint64_t errors) {
 
 void nccl::launch(Comm &comm, Group::Launch launch) {
   if (host()->isRecording(launch.stream))
-    for (Task &task : launch.tasks)
+    for (Task &task : launch.tasks) {
       task.recording =
           ++comm.recorded[{task.isMessage() ? task.kind : Task::allReduce,
                            task.isMessage() ? task.peer : 0}];
+      for (const uint64_t address : {task.from, task.to})
+        if (address != 0)
+          comm.registered.insert(address);
+    }
   const auto handle = reinterpret_cast<ncclComm_t>(&comm);
   Guest guest;
   guest.what = (launch.tasks.size() == 1

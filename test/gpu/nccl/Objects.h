@@ -15,6 +15,7 @@
 #include "cuda/Host.h"
 
 #include <nccl.h>
+#include <set>
 
 #include <map>
 #include <tuple>
@@ -79,6 +80,8 @@ struct Comm {
   std::map<int, uint64_t> sent, received; ///< by peer
   /// Calls that were recorded: collectives, and messages by kind and peer.
   std::map<std::pair<Task::Kind, int>, uint64_t> recorded;
+  /// What these read and write, which NCCL may register until it has ended.
+  std::set<uint64_t> registered;
 
   std::string name() const;
   /// Begins what takes a while.
@@ -102,6 +105,10 @@ std::string describe(const Task &task);
 
 /// Those that are there. A fault, and null, for others.
 Comm *find(ncclComm_t handle);
+/// One that may have registered an address of these; null if there is none.
+const Comm *findRegistered(uint64_t begin, uint64_t end);
+/// What ncclMemAlloc has given: sizes by address.
+extern std::map<uint64_t, uint64_t> blocks;
 ncclComm_t create(std::shared_ptr<Clique> clique, int rank, int device);
 void destroy(Comm *comm);
 std::shared_ptr<Clique> makeClique(size_t size);

@@ -53,6 +53,24 @@ TEST_F(NcclStandIn, TellsOfAbortsThatWaitForRecordings) {
   expectFault("waits for ever: a graph holds calls of it");
 }
 
+TEST_F(NcclStandIn, TellsOfMemoryThatIsFreedBeforeACommunicatorEnds) {
+  for (const bool isEarly : {false, true}) {
+    begin(1, "");
+    join();
+    Rank &rank = ranks[0];
+    void *place = nullptr;
+    ASSERT_EQ(nccl.ncclMemAlloc(&place, 4096), ncclSuccess);
+    rank.memory = CUdeviceptr(uintptr_t(place));
+    driver.cuGraphExecDestroy(recorded(rank));
+    if (!isEarly)
+      leave();
+    EXPECT_EQ(nccl.ncclMemFree(place), ncclSuccess);
+    EXPECT_EQ(faults.empty(), !isEarly);
+    if (isEarly)
+      expectFault("has registered for a graph, before its end");
+  }
+}
+
 TEST_F(NcclStandIn, TellsOfCallsThatNotAllRecord) {
   begin(2, "");
   join();

@@ -171,6 +171,30 @@ TEST_F(NcclStandIn, SeesThatAllThreadsWaitForWhatNobodyGives) {
   EXPECT_EQ(nccl.ncclCommAbort(comm), ncclSuccess);
 }
 
+TEST_F(NcclStandIn, LetsAllocationsWaitForWhatDevicesWereGiven) {
+  const auto allocate = [&] {
+    CUdeviceptr more = 0;
+    driver.cuMemAlloc(&more, 64);
+  };
+  const auto allocateOfTheHost = [&] {
+    void *more = nullptr;
+    driver.cuMemHostAlloc(&more, 64, 0);
+  };
+  for (const std::function<void()> &call :
+       {std::function<void()>(allocate),
+        std::function<void()>(allocateOfTheHost)}) {
+    begin(2, "drivers 1\n");
+    join();
+    for (Rank &rank : ranks)
+      write(rank, 0, {1, 2, 3, 4});
+    call();
+    allReduce(ranks[0], ranks[0].one);
+    EXPECT_TRUE(faults.empty());
+    call(); // for which the other rank's part comes too late
+    expectFault("nothing can run any more, and all threads wait:");
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // What is wrong at once
 //===----------------------------------------------------------------------===//

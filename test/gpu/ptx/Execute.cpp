@@ -306,7 +306,8 @@ Block::Bytes Block::find(const Instruction &i, uint64_t address, uint32_t size,
     return {};
   }
   result.written = memory.isWritten(address);
-  const Moment now = momentOf(lane, isAtomic);
+  Moment now = momentOf(lane, isAtomic);
+  now.isNonCoherent = i.isNonCoherent;
   if (!(writes ? global.write(address, size, now, conflict)
                : global.read(address, size, now, conflict))) {
     fail(i, "race in global memory: " + conflict, lane);

@@ -2,18 +2,21 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of GPUs that go by numbers: sums of rows into a table have the bits
-// of a plain loop over the indices, and take few instructions.
+// Where threads of GPU kernels look: sums of rows into a table have the bits of
+// a plain loop over the indices, and take few instructions; what is transposed
+// is read and written by whole sectors.
 //
 //===----------------------------------------------------------------------===//
 #include "../Reference/Testing.h"
 #include "Gpu/Libdevice.h"
 #include "Gpu/Ptx.h"
+#include "KernelCases.h"
 #include "KernelRunner.h"
 #include "Ptx.h"
 #include "pp/IR/Aspects.h"
 #include "pp/Target/KernelCompiler.h"
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace mlir;
 using namespace pp;
@@ -215,6 +218,103 @@ TEST(GpuIndexing, LooksThroughIndicesTogether) {
     std::printf("%.3f instructions of a lane for each index\n", each);
     EXPECT_LT(each, 1.5);
   }
+}
+
+/// Sectors that warps ask for, by those that there are; -1 if it does not
+/// compute what the interpreter does.
+double countSectors(const std::string &text) {
+  Kernel kernel(text);
+  if (!kernel.module)
+    return -1;
+  auto main = kernel.context.parse(text);
+  std::mt19937 random(3);
+  std::vector<HostTensor> inputs;
+  for (Type type : kernel.function.getArgumentTypes()) {
+    auto ranked = cast<RankedTensorType>(type);
+    inputs.push_back(pp::testing::fromBytes(
+        ranked, pp::testing::toBytes(
+                    pp::testing::randomTensor(ranked, random, -1, 1))));
+  }
+  auto expected =
+      reference::evaluate(main->lookupSymbol<func::FuncOp>("main"), inputs);
+  if (failed(expected))
+    return -1;
+  Buffers memory;
+  ptx::Launch launch;
+  launch.entry = "kernel";
+  launch.grid.x = kernel.shape.grid;
+  launch.block.x = kernel.shape.block;
+  auto pass = [&](uint64_t address) {
+    const auto *bytes = reinterpret_cast<const std::byte *>(&address);
+    launch.parameters.insert(launch.parameters.end(), bytes, bytes + 8);
+  };
+  size_t bytes = 0;
+  for (const HostTensor &input : inputs) {
+    pass(memory.add(pp::testing::toBytes(input), true));
+    bytes += memory.data.back().size();
+  }
+  const pp::testing::Bytes result = pp::testing::toBytes(expected->front());
+  pass(memory.add(pp::testing::Bytes(result.size()), false));
+  bytes += result.size();
+  pass(memory.add(pp::testing::Bytes(64, 0), true));
+  pass(0); // no gate
+  size_t sectors = 0;
+  constexpr uint64_t kSector = 32;
+  launch.observe = [&](const ptx::WarpAccess &access) {
+    std::set<uint64_t> touched;
+    for (uint64_t address : access.addresses)
+      for (uint64_t at = address / kSector;
+           at * kSector < address + access.bytes; ++at)
+        touched.insert(at);
+    sectors += touched.size();
+  };
+  std::string error;
+  if (!kernel.module->run(launch, memory, error)) {
+    ADD_FAILURE() << error;
+    return -1;
+  }
+  return memory.data[inputs.size()] == result
+             ? double(sectors * kSector) / double(bytes)
+             : -1;
+}
+
+TEST(GpuIndexing, TransposesBySectors) {
+  if (gpu::getLibdevice().empty())
+    GTEST_SKIP() << "the build found no libdevice";
+  struct Transpose {
+    const char *from, *to, *order;
+    double most;
+  };
+  const std::string heads =
+      "func.func @main(%x: tensor<4x32x48xf32>) -> tensor<4x3x16x32xf32> {\n"
+      "  %r = pp.reshape %x : tensor<4x32x48xf32> -> tensor<4x32x3x16xf32>\n"
+      "  %t = pp.transpose %r perm [0, 2, 3, 1] : tensor<4x32x3x16xf32> -> "
+      "tensor<4x3x16x32xf32>\n"
+      "  return %t : tensor<4x3x16x32xf32>\n}";
+  EXPECT_GT(countSectors(heads), 0);
+  EXPECT_LT(countSectors(heads), 1.01);
+  for (const Transpose &one : {
+           Transpose{"64x96x%f", "96x64x%f", "[1, 0]", 1.01},
+           {"3x32x64x%f", "3x64x32x%f", "[0, 2, 1]", 1.01},
+           {"32x5x64x%f", "64x32x5x%f", "[2, 0, 1]", 5},
+           {"5x32x64x%f", "64x5x32x%f", "[2, 0, 1]", 1.01},
+           {"6x16x4x64x%f", "6x4x16x64x%f", "[0, 2, 1, 3]", 1.01},
+           {"40x72x%f", "72x40x%f", "[1, 0]", 5}, // does not divide
+           {"7x9x%f", "9x7x%f", "[1, 0]", 9},
+       })
+    for (const std::string type : {"f32", "bf16", "f64"}) {
+      std::string text = pp::testing::replaceAll(
+          std::string("func.func @main(%x: tensor<") + one.from +
+              ">, %y: tensor<" + one.to + ">) -> tensor<" + one.to +
+              "> {\n  %t = pp.transpose %x perm " + one.order + " : tensor<" +
+              one.from + "> -> tensor<" + one.to +
+              ">\n  %z = pp.max %t, %y : tensor<" + one.to +
+              ">\n  return %z : tensor<" + one.to + ">\n}",
+          "%f", type);
+      const double times = countSectors(text);
+      EXPECT_GT(times, 0) << text;
+      EXPECT_LT(times, one.most) << text;
+    }
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 #include "GpuKernel.h"
 #include "Hazards.h"
 #include "Rows.h"
+#include "Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -226,6 +227,13 @@ void GpuKernel::buildFlat(Elements &e) {
   for (auto &entry : groups) {
     const int64_t size = entry.first.first;
     ArrayRef<Destination> group = entry.second;
+    Index itsFirst = first;
+    for (const Destination &destination : group)
+      if (auto tile = findTile(destination.result, width)) {
+        itsFirst = placeOfRun(e.indices, run, ranked(destination.result), width,
+                              *tile);
+        break;
+      }
     auto store = [&](bool isRun, const Index &start, int64_t count) {
       for (int64_t number = 0; number < count; ++number) {
         Index linear = e.indices.add(start, IndexBuilder::literal(number));
@@ -254,7 +262,7 @@ void GpuKernel::buildFlat(Elements &e) {
       e.choose(
           isBelow(whole), {},
           [&]() -> Scalars {
-            Index start = first;
+            Index start = itsFirst;
             start.bound = whole;
             store(width > 1, start, 1);
             return {};

@@ -4,7 +4,8 @@
 //
 // Where threads of GPU kernels look: sums of rows into a table have the bits of
 // a plain loop over the indices, and take few instructions; what is transposed
-// is read and written by whole sectors.
+// is read and written by whole sectors; in tensors of more than 2^31 elements,
+// of which some blocks are run, every element is where it is in smaller ones.
 //
 //===----------------------------------------------------------------------===//
 #include "../Reference/Testing.h"
@@ -16,6 +17,7 @@
 #include "pp/IR/Aspects.h"
 #include "pp/Target/KernelCompiler.h"
 #include <gtest/gtest.h>
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -53,6 +55,19 @@ struct Kernel {
     EXPECT_TRUE(module) << error;
   }
 };
+
+/// With a buffer at each of `addresses`, the last of them the launch's scalars.
+ptx::Launch launchOf(const Kernel &kernel, ArrayRef<uint64_t> addresses) {
+  ptx::Launch launch;
+  launch.entry = "kernel";
+  launch.grid.x = kernel.shape.grid;
+  launch.block.x = kernel.shape.block;
+  SmallVector<uint64_t> all(addresses);
+  all.push_back(0); // no gate
+  launch.parameters.resize(all.size() * 8);
+  std::memcpy(launch.parameters.data(), all.data(), launch.parameters.size());
+  return launch;
+}
 
 /// Buffers of a launch, far apart.
 class Buffers : public ptx::Memory {
@@ -156,20 +171,13 @@ int64_t countInstructions(const Scatter &scatter, uint64_t seed) {
   const pp::testing::Bytes expected =
       pp::testing::toBytes(add(scatter, inputs));
   Buffers memory;
-  ptx::Launch launch;
-  launch.entry = "kernel";
-  launch.grid.x = kernel.shape.grid;
-  launch.block.x = kernel.shape.block;
-  launch.seed = seed;
-  auto pass = [&](uint64_t address) {
-    const auto *bytes = reinterpret_cast<const std::byte *>(&address);
-    launch.parameters.insert(launch.parameters.end(), bytes, bytes + 8);
-  };
+  SmallVector<uint64_t> addresses;
   for (const HostTensor &input : inputs)
-    pass(memory.add(pp::testing::toBytes(input), true));
-  pass(memory.add(pp::testing::Bytes(expected.size()), false));
-  pass(memory.add(pp::testing::Bytes(64, 0), true));
-  pass(0); // no gate
+    addresses.push_back(memory.add(pp::testing::toBytes(input), true));
+  addresses.push_back(memory.add(pp::testing::Bytes(expected.size()), false));
+  addresses.push_back(memory.add(pp::testing::Bytes(64, 0), true));
+  ptx::Launch launch = launchOf(kernel, addresses);
+  launch.seed = seed;
   std::string error;
   ptx::Counters counters;
   if (!kernel.module->run(launch, memory, error, nullptr, &counters)) {
@@ -240,24 +248,17 @@ double countSectors(const std::string &text) {
   if (failed(expected))
     return -1;
   Buffers memory;
-  ptx::Launch launch;
-  launch.entry = "kernel";
-  launch.grid.x = kernel.shape.grid;
-  launch.block.x = kernel.shape.block;
-  auto pass = [&](uint64_t address) {
-    const auto *bytes = reinterpret_cast<const std::byte *>(&address);
-    launch.parameters.insert(launch.parameters.end(), bytes, bytes + 8);
-  };
+  SmallVector<uint64_t> addresses;
   size_t bytes = 0;
   for (const HostTensor &input : inputs) {
-    pass(memory.add(pp::testing::toBytes(input), true));
+    addresses.push_back(memory.add(pp::testing::toBytes(input), true));
     bytes += memory.data.back().size();
   }
   const pp::testing::Bytes result = pp::testing::toBytes(expected->front());
-  pass(memory.add(pp::testing::Bytes(result.size()), false));
+  addresses.push_back(memory.add(pp::testing::Bytes(result.size()), false));
   bytes += result.size();
-  pass(memory.add(pp::testing::Bytes(64, 0), true));
-  pass(0); // no gate
+  addresses.push_back(memory.add(pp::testing::Bytes(64, 0), true));
+  ptx::Launch launch = launchOf(kernel, addresses);
   size_t sectors = 0;
   constexpr uint64_t kSector = 32;
   launch.observe = [&](const ptx::WarpAccess &access) {
@@ -315,6 +316,199 @@ TEST(GpuIndexing, TransposesBySectors) {
       EXPECT_GT(times, 0) << text;
       EXPECT_LT(times, one.most) << text;
     }
+}
+
+/// Buffers of any size, of which there are the pages that somebody looks at.
+class Sparse : public ptx::Memory {
+public:
+  /// Word number `word` of a buffer, before anybody writes it.
+  using Fill = std::function<uint32_t(size_t buffer, uint64_t word)>;
+  Sparse(std::vector<uint64_t> itsSizes, Fill itsFill)
+      : sizes(std::move(itsSizes)), fill(std::move(itsFill)) {}
+
+  static uint64_t addressOf(size_t buffer) { return (buffer + 1) << 40; }
+  std::byte *find(uint64_t address, uint64_t size,
+                  std::string &error) override {
+    const size_t buffer = (address >> 40) - 1;
+    const uint64_t offset = address & (addressOf(0) - 1);
+    if (buffer >= sizes.size() || offset + size > sizes[buffer]) {
+      error = "expects an address inside of a buffer, got parameter " +
+              std::to_string(buffer) + ", byte " + std::to_string(offset);
+      return nullptr;
+    }
+    return pageOf(address).data() + address % kPage;
+  }
+  std::byte *isWritten(uint64_t address) override {
+    return written.data() + address % kPage;
+  }
+  uint32_t word(size_t buffer, uint64_t number) {
+    const uint64_t address = addressOf(buffer) + number * 4;
+    uint32_t value;
+    std::memcpy(&value, pageOf(address).data() + address % kPage, 4);
+    return value;
+  }
+
+private:
+  static constexpr uint64_t kPage = 4096;
+  std::vector<std::byte> &pageOf(uint64_t address) {
+    std::vector<std::byte> &page = pages[address / kPage];
+    if (!page.empty())
+      return page;
+    page.resize(kPage);
+    const size_t buffer = (address >> 40) - 1;
+    const uint64_t first = (address & (addressOf(0) - 1)) / kPage * (kPage / 4);
+    for (uint64_t index = 0; index < kPage / 4; ++index) {
+      const uint32_t value = fill(buffer, first + index);
+      std::memcpy(page.data() + index * 4, &value, 4);
+    }
+    return page;
+  }
+
+  std::vector<uint64_t> sizes;
+  Fill fill;
+  std::map<uint64_t, std::vector<std::byte>> pages;
+  std::vector<std::byte> written =
+      std::vector<std::byte>(2 * kPage, std::byte(1));
+};
+
+/// Any small number, of a word.
+float numberOf(uint64_t word) {
+  return float((word * 0x9E3779B97F4A7C15u >> 40) % 1000);
+}
+uint32_t bitsOf(float number) {
+  uint32_t bits;
+  std::memcpy(&bits, &number, 4);
+  return bits;
+}
+
+/// Runs blocks at both ends of a launch and in its middle; the last parameter
+/// is the result, of words. Its element number `word` has to be
+/// `expected(word)`, and all of `words` be written.
+void runEnds(const std::string &text, std::vector<uint64_t> sizes,
+             const Sparse::Fill &fill, uint64_t elementsOfBlock,
+             llvm::function_ref<float(uint64_t word)> expected) {
+  Kernel kernel(text);
+  ASSERT_TRUE(kernel.module);
+  const size_t result = sizes.size() - 1;
+  const uint64_t words = sizes.back() / 4;
+  EXPECT_EQ(uint64_t(kernel.shape.grid), words / elementsOfBlock);
+  sizes.push_back(64); // the launch's scalars
+  Sparse memory(sizes, fill);
+  SmallVector<uint64_t> addresses;
+  for (size_t index = 0; index < sizes.size(); ++index)
+    addresses.push_back(Sparse::addressOf(index));
+  ptx::Launch launch = launchOf(kernel, addresses);
+  launch.blocks = {0, 1, launch.grid.x / 2, launch.grid.x / 2 + 1,
+                   launch.grid.x - 1};
+  std::string error;
+  ptx::Accesses accesses;
+  ASSERT_TRUE(kernel.module->run(launch, memory, error, &accesses)) << error;
+  uint64_t bytes = 0;
+  for (const ptx::Accesses::Range &range : accesses.written)
+    bytes += range.end - range.begin;
+  EXPECT_EQ(bytes, launch.blocks.size() * elementsOfBlock * 4);
+  for (uint32_t block : launch.blocks)
+    for (uint64_t word = block * elementsOfBlock;
+         word < (block + 1) * elementsOfBlock; ++word)
+      ASSERT_EQ(memory.word(result, word), bitsOf(expected(word)))
+          << "element " << word;
+}
+
+class GpuIndexingOfManyElements : public ::testing::Test {
+  void SetUp() override {
+    if (gpu::getLibdevice().empty())
+      GTEST_SKIP() << "the build found no libdevice";
+  }
+};
+
+constexpr uint64_t kMany = uint64_t(1) << 32;
+const Sparse::Fill kNumbers = [](size_t, uint64_t word) {
+  return bitsOf(numberOf(word));
+};
+
+TEST_F(GpuIndexingOfManyElements, Elementwise) {
+  runEnds("func.func @main(%x: tensor<65536x65536xf32>) -> "
+          "tensor<65536x65536xf32> {\n"
+          "  %y = pp.neg %x : tensor<65536x65536xf32>\n"
+          "  return %y : tensor<65536x65536xf32>\n}",
+          {kMany * 4, kMany * 4}, kNumbers, 1024,
+          [](uint64_t word) { return -numberOf(word); });
+}
+
+TEST_F(GpuIndexingOfManyElements, Transposed) {
+  runEnds("func.func @main(%x: tensor<4x32768x32768xf32>) -> "
+          "tensor<32768x4x32768xf32> {\n"
+          "  %y = pp.transpose %x perm [1, 0, 2] : tensor<4x32768x32768xf32> "
+          "-> tensor<32768x4x32768xf32>\n"
+          "  return %y : tensor<32768x4x32768xf32>\n}",
+          {kMany * 4, kMany * 4}, kNumbers, 1024, [](uint64_t word) {
+            const uint64_t column = word % 32768, row = word / 32768;
+            return numberOf((row % 4 * 32768 + row / 4) * 32768 + column);
+          });
+}
+
+TEST_F(GpuIndexingOfManyElements, Rows) {
+  constexpr uint64_t kRow = 1024;
+  std::map<uint64_t, float> sums;
+  runEnds("func.func @main(%x: tensor<4194304x1024xf32>) -> "
+          "tensor<4194304x1024xf32> {\n"
+          "  %s = pp.reduce sum %x dims [1] : tensor<4194304x1024xf32> -> "
+          "tensor<4194304xf32>\n"
+          "  %b = pp.broadcast %s dims [0] : tensor<4194304xf32> -> "
+          "tensor<4194304x1024xf32>\n"
+          "  %y = pp.sub %x, %b : tensor<4194304x1024xf32>\n"
+          "  return %y : tensor<4194304x1024xf32>\n}",
+          {kMany * 4, kMany * 4}, kNumbers, 4 * kRow, [&](uint64_t word) {
+            auto [sum, isNew] = sums.try_emplace(word / kRow, 0.0f);
+            for (uint64_t i = 0; isNew && i < kRow; ++i)
+              sum->second += numberOf(word / kRow * kRow + i);
+            return numberOf(word) - sum->second; // exact: of small integers
+          });
+}
+
+TEST_F(GpuIndexingOfManyElements, Gather) {
+  constexpr uint64_t kRow = 2048, kRows = kMany / kRow;
+  auto rowOf = [](uint64_t number) { return number * 0x9E3779B1u % kRows; };
+  runEnds(
+      "func.func @main(%x: tensor<2097152x2048xf32>, "
+      "%i: tensor<2097152xi32>) -> tensor<2097152x2048xf32> {\n"
+      "  %y = pp.gather %x[%i] batch 0 : tensor<2097152x2048xf32>, "
+      "tensor<2097152xi32> -> tensor<2097152x2048xf32>\n"
+      "  return %y : tensor<2097152x2048xf32>\n}",
+      {kMany * 4, kRows * 4, kMany * 4},
+      [&](size_t buffer, uint64_t word) {
+        return buffer == 1 ? uint32_t(rowOf(word)) : bitsOf(numberOf(word));
+      },
+      1024,
+      [&](uint64_t word) {
+        return numberOf(rowOf(word / kRow) * kRow + word % kRow);
+      });
+}
+
+TEST_F(GpuIndexingOfManyElements, Scatter) {
+  constexpr uint64_t kRow = 2048, kRows = kMany / kRow, kIndices = 100;
+  auto rowOf = [](uint64_t number) {
+    const uint64_t rows[] = {0, kRows - 1, kRows / 2, ~uint32_t(0), kRows, 1};
+    return rows[number % 6];
+  };
+  runEnds(
+      "func.func @main(%x: tensor<2097152x2048xf32>, %i: tensor<100xi32>, "
+      "%u: tensor<100x2048xf32>) -> tensor<2097152x2048xf32> {\n"
+      "  %y = pp.scatter_add %x[%i], %u batch 0 : "
+      "tensor<2097152x2048xf32>, tensor<100xi32>, tensor<100x2048xf32>\n"
+      "  return %y : tensor<2097152x2048xf32>\n}",
+      {kMany * 4, kIndices * 4, kIndices * kRow * 4, kMany * 4},
+      [&](size_t buffer, uint64_t word) {
+        return buffer == 1 ? uint32_t(rowOf(word)) : bitsOf(numberOf(word));
+      },
+      1024,
+      [&](uint64_t word) {
+        float sum = numberOf(word);
+        for (uint64_t index = 0; index < kIndices; ++index)
+          if (rowOf(index) == word / kRow)
+            sum += numberOf(index * kRow + word % kRow);
+        return sum;
+      });
 }
 
 } // namespace

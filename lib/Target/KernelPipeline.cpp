@@ -318,7 +318,7 @@ void scaleLogarithms(ModuleOp module) {
 
 /// f32 functions become polynomials that vectorise; f64 keeps libm's accuracy.
 /// Conversions of bf16 become integer arithmetic. No other expansion is wanted:
-/// without its fast-math flags a maximum would no longer be vectorised.
+/// a maximum made of a comparison would no longer be vectorised.
 LogicalResult expandScalars(ModuleOp module) {
   scaleLogarithms(module);
   RewritePatternSet patterns(module.getContext());

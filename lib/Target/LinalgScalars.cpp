@@ -23,8 +23,8 @@ namespace {
 arith::FastMathFlagsAttr fastMath(OpBuilder &builder) {
   using Flags = arith::FastMathFlags;
   return arith::FastMathFlagsAttr::get(
-      builder.getContext(), Flags::reassoc | Flags::nsz | Flags::arcp |
-                                Flags::contract | Flags::afn);
+      builder.getContext(),
+      Flags::reassoc | Flags::nsz | Flags::arcp | Flags::contract | Flags::afn);
 }
 
 template <typename FloatOp>
@@ -316,13 +316,8 @@ Value pp::emitIsLarger(OpBuilder &b, Location loc, Value lhs, Value rhs) {
 
 Value pp::emitCombine(OpBuilder &b, Location loc, Reduction reduction,
                       Value lhs, Value rhs) {
-  Type element = lhs.getType(), compute = getComputeType(element);
-  if (element != compute) {
-    Value wide =
-        emitCombine(b, loc, reduction, emitConvert(b, loc, lhs, compute),
-                    emitConvert(b, loc, rhs, compute));
-    return emitConvert(b, loc, wide, element);
-  }
+  Type element = lhs.getType();
+  assert(element == getComputeType(element) && "sums are rounded in the end");
   bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1);
   SmallVector<Value> x{lhs, rhs};
   switch (reduction) {

@@ -321,6 +321,39 @@ TEST_P(SpecialValues, AreSeenBehindReductions) {
        square());
 }
 
+// However many are added up: bf16 counts by ones to 256.
+TEST_P(SpecialValues, SumsOfHalvesRoundOnce) {
+  Options exact;
+  exact.elements = {"bf16"};
+  exact.isExact = true;
+  const std::string many = tensorOf({600, 6});
+  auto constant = [](const std::string &name, const std::string &value,
+                     const std::string &type) {
+    return name + " = pp.constant dense<" + value + "> : " + type + "\n";
+  };
+  const std::string ones = constant("%ones", "1.0", many);
+  for (std::string reverse : {"", " reverse"}) {
+    exact.out = many;
+    compare(ones + "%z = pp.cumsum %ones dim 0" + reverse + " : " + many,
+            exact);
+  }
+  exact.out = tensorOf({3, 6});
+  compare(ones + constant("%places", "1", tensorOf({600}, "i32")) +
+              constant("%table", "1.0", "%out") +
+              "%z = pp.scatter_add %table[%places], %ones batch 0 : %out, " +
+              tensorOf({600}, "i32") + ", " + many,
+          exact);
+  exact.out = tensorOf({6});
+  compare(ones + "%z = pp.reduce sum %ones dims [0] : " + many + " -> %out",
+          exact);
+  exact.out = tensorOf({101, 6});
+  compare(ones +
+              "%z = pp.reduce_window sum %ones dims [0] sizes [500] strides "
+              "[1] dilation [1] low [0] high [0] : " +
+              many + " -> %out",
+          exact);
+}
+
 // Infinities that leave an element out, as of a softmax: of some elements of a
 // row, and of all.
 TEST_P(SpecialValues, Masks) {

@@ -32,6 +32,13 @@ Scalars pp::gpu::gather(const Question &q, GatherOp op) {
   return q.ask(0, q.elements.at(table.getShape(), from, run));
 }
 
+/// Numbers as `type`, such as the one to sum in, or back again.
+static Scalars converted(Elements &e, Scalars numbers, Type type) {
+  for (Value &number : numbers)
+    number = emitConvert(e.b, e.loc, number, type);
+  return numbers;
+}
+
 /// A number as an i64, to compare with indices of any type.
 static Value widened(Elements &e, Value number) {
   return emitConvert(e.b, e.loc, number, e.b.getI64Type());
@@ -51,10 +58,11 @@ Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
   auto numbers = ranked(op.getIndices()), updates = ranked(op.getUpdates());
   ArrayRef<int64_t> picked = numbers.getShape().drop_front(batch);
   ArrayRef<Index> indices(q.place.indices);
-  Scalars sums = q.ask(0, q.place);
-  const SmallVector<Type> types(sums.size(), sums.front().getType());
+  Type element = updates.getElementType(), compute = getComputeType(element);
+  Scalars sums = converted(e, q.ask(0, q.place), compute);
+  const SmallVector<Type> types(sums.size(), compute);
   Value row = widened(e, indices[batch]);
-  return e.loop(
+  sums = e.loop(
       IndexBuilder::literal(ShapedType::getNumElements(picked)), sums,
       [&](const Index &step, ValueRange carried) {
         Indices from(indices.take_front(batch));
@@ -68,13 +76,15 @@ Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
         return e.choose(
             isHere, types,
             [&] {
-              Scalars more = q.ask(2, e.at(updates.getShape(), from, run));
+              Scalars more = converted(
+                  e, q.ask(2, e.at(updates.getShape(), from, run)), compute);
               for (auto [sum, update] : llvm::zip_equal(carried, more))
                 update = emitCombine(e.b, e.loc, Reduction::Sum, sum, update);
               return more;
             },
             [&] { return Scalars(carried); });
       });
+  return converted(e, sums, element);
 }
 
 /// Rounds, as many as the place says: each finds the largest element behind the
@@ -143,6 +153,8 @@ Scalars pp::gpu::cumsum(const Question &q, CumsumOp op) {
     return {};
   Elements &e = q.elements;
   ArrayRef<int64_t> shape = op.getType().getShape();
+  Type element = op.getType().getElementType(),
+       compute = getComputeType(element);
   const int64_t last = shape[dim] - 1;
   auto fromEnd = [&](const Index &index) {
     if (!op.getReverse())
@@ -156,9 +168,9 @@ Scalars pp::gpu::cumsum(const Question &q, CumsumOp op) {
   auto elementsAt = [&](const Index &position) {
     Indices where = q.place.indices;
     where[dim] = fromEnd(position);
-    return q.ask(0, e.at(shape, where, q.place.run));
+    return converted(e, q.ask(0, e.at(shape, where, q.place.run)), compute);
   };
-  return e.loop(
+  Scalars all = e.loop(
       fromEnd(q.place.indices[dim]), elementsAt(IndexBuilder::literal(0)),
       [&](const Index &before, ValueRange sums) {
         Scalars next =
@@ -167,4 +179,5 @@ Scalars pp::gpu::cumsum(const Question &q, CumsumOp op) {
           value = emitCombine(e.b, e.loc, Reduction::Sum, sum, value);
         return next;
       });
+  return converted(e, all, element);
 }

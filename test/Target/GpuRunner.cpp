@@ -59,7 +59,7 @@ private:
 
 /// False after a failure of the test.
 bool runKernel(func::FuncOp kernel, ArrayRef<std::shared_ptr<Bytes>> all,
-               uint64_t seed) {
+               ArrayRef<int64_t> scalars, uint64_t seed) {
   auto text = gpu::compileToPtx(kernel, "kernel", "sm_90");
   auto shape = gpu::getLaunchShape(kernel);
   if (failed(text) || failed(shape))
@@ -83,8 +83,9 @@ bool runKernel(func::FuncOp kernel, ArrayRef<std::shared_ptr<Bytes>> all,
   KernelParameters parameters = getKernelParameters(kernel);
   for (size_t index = 0; index < parameters.types.size(); ++index)
     pass(memory.add(*all[index], parameters.access[index] != Access::Write));
-  Bytes scalars(64, 0);
-  pass(memory.add(scalars, true));
+  Bytes told(reinterpret_cast<const uint8_t *>(scalars.begin()),
+             reinterpret_cast<const uint8_t *>(scalars.end()));
+  pass(memory.add(told, true));
   pass(0); // no gate
   if (!module->run(launch, memory, error)) {
     ADD_FAILURE() << error << "\n" << *text;
@@ -105,10 +106,11 @@ std::vector<HostTensor> pp::testing::runOnGpu(ModuleOp module,
   gpu::registerGpuDialects(registry);
   module->getContext()->appendDialectRegistry(registry);
   module->getContext()->loadAllAvailableDialects();
+  const std::vector<int64_t> scalars = getLaunchScalars(module);
   return runLaunches(
       module,
       [&](func::FuncOp kernel, ArrayRef<std::shared_ptr<Bytes>> buffers) {
-        return runKernel(kernel, buffers, seed);
+        return runKernel(kernel, buffers, scalars, seed);
       },
       inputs);
 }

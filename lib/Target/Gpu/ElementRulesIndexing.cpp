@@ -40,6 +40,13 @@ Scalars pp::gpu::gather(const Question &q, GatherOp op) {
   return q.ask(0, q.elements.at(table.getShape(), from, run));
 }
 
+/// Numbers as `type`, such as the one to sum in, or back again.
+static Scalars converted(Elements &e, Scalars numbers, Type type) {
+  for (Value &number : numbers)
+    number = emitConvert(e.b, e.loc, number, type);
+  return numbers;
+}
+
 /// A number as an i64, to compare with indices of any type.
 static Value widened(Elements &e, Value number) {
   return emitConvert(e.b, e.loc, number, e.b.getI64Type());
@@ -188,8 +195,9 @@ Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
        updates = ranked(op.getUpdates());
   ArrayRef<int64_t> picked = numbers.getShape().drop_front(batch);
   ArrayRef<Index> indices(q.place.indices);
-  Scalars sums = q.ask(0, q.place);
-  const SmallVector<Type> types(sums.size(), sums.front().getType());
+  Type element = updates.getElementType(), compute = getComputeType(element);
+  Scalars sums = converted(e, q.ask(0, q.place), compute);
+  const SmallVector<Type> types(sums.size(), compute);
   /// With the update of index number `step` of the place's batch, if it is for
   /// the place.
   auto add = [&](Value isHere, const Index &step, ValueRange carried) {
@@ -201,7 +209,8 @@ Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
     return e.choose(
         isHere, types,
         [&] {
-          Scalars more = q.ask(2, e.at(updates.getShape(), from, run));
+          Scalars more = converted(
+              e, q.ask(2, e.at(updates.getShape(), from, run)), compute);
           for (auto [sum, update] : llvm::zip_equal(carried, more))
             update = emitCombine(e.b, e.loc, Reduction::Sum, sum, update);
           return more;
@@ -225,7 +234,7 @@ Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
                                             table.getShape().take_front(batch)),
                         count)),
                     i32);
-    return Searchers(e).visit(
+    sums = Searchers(e).visit(
         emitConvert(e.b, e.loc, e.indices.get(own), i32), entries, rows, count,
         sums,
         [&](const Index &place) {
@@ -235,9 +244,10 @@ Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
           Value step = arith::SubIOp::create(e.b, e.loc, place, before);
           return add(isHere, e.indices.known(step, count), carried);
         });
+    return converted(e, sums, element);
   }
   Value row = widened(e, indices[batch]);
-  return e.loop(IndexBuilder::literal(count), sums,
+  sums = e.loop(IndexBuilder::literal(count), sums,
                 [&](const Index &step, ValueRange carried) {
                   Indices from(indices.take_front(batch));
                   llvm::append_range(from, e.indices.delinearize(step, picked));
@@ -247,6 +257,7 @@ Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
                                                        widened(e, number), row);
                   return add(isHere, step, carried);
                 });
+  return converted(e, sums, element);
 }
 
 /// Rounds, as many as the place says: each finds the largest element behind the
@@ -315,6 +326,8 @@ Scalars pp::gpu::cumsum(const Question &q, CumsumOp op) {
     return {};
   Elements &e = q.elements;
   ArrayRef<int64_t> shape = op.getType().getShape();
+  Type element = op.getType().getElementType(),
+       compute = getComputeType(element);
   const int64_t last = shape[dim] - 1;
   auto fromEnd = [&](const Index &index) {
     if (!op.getReverse())
@@ -328,9 +341,9 @@ Scalars pp::gpu::cumsum(const Question &q, CumsumOp op) {
   auto elementsAt = [&](const Index &position) {
     Indices where = q.place.indices;
     where[dim] = fromEnd(position);
-    return q.ask(0, e.at(shape, where, q.place.run));
+    return converted(e, q.ask(0, e.at(shape, where, q.place.run)), compute);
   };
-  return e.loop(
+  Scalars all = e.loop(
       fromEnd(q.place.indices[dim]), elementsAt(IndexBuilder::literal(0)),
       [&](const Index &before, ValueRange sums) {
         Scalars next =
@@ -339,4 +352,5 @@ Scalars pp::gpu::cumsum(const Question &q, CumsumOp op) {
           value = emitCombine(e.b, e.loc, Reduction::Sum, sum, value);
         return next;
       });
+  return converted(e, all, element);
 }

@@ -219,7 +219,9 @@ void pp::setStages(Operation *op, ArrayRef<int64_t> stages) {
 bool pp::isGraphOp(Operation *op) {
   return isa_and_present<PPDialect>(op->getDialect()) && !isCollective(op) &&
          !isa<MeshOp, AxisIndexOp, AccumulateOp, AllSliceOp, FragmentOp,
-              YieldOp, TransferOp, LaunchOp, ProgramOp>(op);
+              YieldOp, TransferOp, LaunchOp, ProgramOp, SlotOp, QueueOp, RunOp,
+              SendOp, RecvOp, CollectiveInstructionOp, CopyOp, LoadOp, EmitOp,
+              FlagOp, GateOp, StepOp>(op);
 }
 
 bool pp::isCollective(Operation *op) {

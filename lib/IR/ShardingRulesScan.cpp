@@ -273,7 +273,6 @@ Value argmaxInShards(ArgmaxOp op, const InShards &to) {
   Value parts = work.split();
   Value places = work.create<ArgmaxOp>(
       work.perShard, work.shapeWith({work.shards}), work.i32, parts, dim + 1);
-  // A maximum over a row may pass over NaN, an argmax does not.
   Value largest =
       work.lookUp(parts, work.inShards, places, work.perShard, dim + 1);
   Value winner = work.create<ArgmaxOp>(work.dropped, work.shapeWith({}),

@@ -53,11 +53,15 @@ HostTensor arithmetic(Operands in, FloatFn onFloats, IntFn onInts) {
   return mapInts(*in[0], *in[1], onInts);
 }
 
+/// Zero is larger than minus zero, as IEEE 754's maximum has it.
+bool isLess(double a, double b) {
+  return a < b || (a == b && std::signbit(a) && !std::signbit(b));
+}
 double maxOf(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b);
+  return std::isnan(a) || std::isnan(b) ? NAN : isLess(a, b) ? b : a;
 }
 double minOf(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? NAN : std::min(a, b);
+  return std::isnan(a) || std::isnan(b) ? NAN : isLess(b, a) ? b : a;
 }
 double signOf(double x) {
   return std::isnan(x) ? x : double(x > 0) - double(x < 0);

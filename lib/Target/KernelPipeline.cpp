@@ -287,10 +287,40 @@ LogicalResult convertToLoops(func::FuncOp function) {
   return success();
 }
 
+/// The polynomial of a logarithm takes what is subnormal for the smallest
+/// number that is not: such a number is made larger first.
+void scaleLogarithms(ModuleOp module) {
+  constexpr double kScale = 0x1p24, kLogOfScale = 16.635532333438687;
+  module.walk([](math::LogOp log) {
+    Type type = log.getType();
+    if (!type.isF32())
+      return;
+    OpBuilder b(log);
+    Location loc = log.getLoc();
+    auto literal = [&](double value) -> Value {
+      return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, value));
+    };
+    Value x = log.getOperand();
+    Value isSmall =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x,
+                              literal(std::numeric_limits<float>::min()));
+    auto choose = [&](Value ifSmall, Value otherwise) -> Value {
+      return arith::SelectOp::create(b, loc, isSmall, ifSmall, otherwise);
+    };
+    Value scaled = arith::MulFOp::create(b, loc, x, literal(kScale));
+    log->setOperand(0, choose(scaled, x));
+    b.setInsertionPointAfter(log);
+    Value over = choose(literal(kLogOfScale), literal(0));
+    auto result = arith::SubFOp::create(b, loc, log, over);
+    log.getResult().replaceAllUsesExcept(result, result);
+  });
+}
+
 /// f32 functions become polynomials that vectorise; f64 keeps libm's accuracy.
 /// Conversions of bf16 become integer arithmetic. No other expansion is wanted:
-/// without its fast-math flags a maximum would no longer be vectorised.
+/// a maximum made of a comparison would no longer be vectorised.
 LogicalResult expandScalars(ModuleOp module) {
+  scaleLogarithms(module);
   RewritePatternSet patterns(module.getContext());
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
     return llvm::is_contained(

@@ -101,6 +101,25 @@ Value LinalgBuilder::sumProducts(RankedTensorType type, ValueRange operands,
   return convert(generic.getResult(0), type);
 }
 
+Value LinalgBuilder::carryThrough(
+    ArrayRef<int64_t> sizes, Value carried,
+    function_ref<Value(LinalgBuilder, ValueRange, Value)> body) {
+  SmallVector<Value> lower(sizes.size(), index(0)),
+      step(sizes.size(), index(1)), upper;
+  for (int64_t size : sizes)
+    upper.push_back(index(size));
+  if (sizes.empty())
+    return body(*this, {}, carried);
+  auto nest =
+      scf::buildLoopNest(builder, loc, lower, upper, step, carried,
+                         [&](OpBuilder &nested, Location loc, ValueRange ivs,
+                             ValueRange iterArgs) {
+                           return scf::ValueVector{body(
+                               LinalgBuilder{nested, loc}, ivs, iterArgs[0])};
+                         });
+  return nest.results[0];
+}
+
 //===----------------------------------------------------------------------===//
 // Elementwise, sources, reductions, contractions
 //===----------------------------------------------------------------------===//

@@ -41,6 +41,12 @@ struct LinalgBuilder {
   mlir::Value sumProducts(mlir::RankedTensorType type,
                           mlir::ValueRange operands,
                           llvm::ArrayRef<mlir::AffineMap> maps, int64_t loops);
+  /// Calls `body` inside loops over `sizes`, carrying one tensor.
+  mlir::Value carryThrough(
+      llvm::ArrayRef<int64_t> sizes, mlir::Value carried,
+      llvm::function_ref<mlir::Value(LinalgBuilder, mlir::ValueRange indices,
+                                     mlir::Value carried)>
+          body);
   /// The projection of `rank` loop dimensions onto `dims`.
   mlir::AffineMap projection(int64_t rank, llvm::ArrayRef<int64_t> dims);
 };
@@ -59,10 +65,12 @@ mlir::Value lower(DynamicUpdateSliceOp op, LinalgBuilder b,
 
 // LinalgLoweringIndexing.cpp
 mlir::Value lower(GatherOp op, LinalgBuilder b, mlir::ValueRange operands);
-mlir::Value lower(ScatterAddOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(TopKOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(CumsumOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(RandomBitsOp op, LinalgBuilder b, mlir::ValueRange operands);
+
+// LinalgLoweringScatter.cpp
+mlir::Value lower(ScatterAddOp op, LinalgBuilder b, mlir::ValueRange operands);
 
 // LinalgLoweringWindow.cpp
 mlir::Value lower(ConvolutionOp op, LinalgBuilder b, mlir::ValueRange operands);

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// gather reads at computed places inside one loop; scatter_add and cumsum are
-// loops that carry their result, so that they add in index order, and top_k is
-// one, as each largest element comes behind the one before; random_bits is
-// what LinalgScalars.h has on the global row-major index.
+// gather reads at computed places inside one loop; cumsum is a loop that
+// carries its result, so that it adds in order, and top_k is one, as each
+// largest element comes behind the one before; random_bits is what
+// LinalgScalars.h has on the global row-major index.
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"
@@ -31,100 +31,6 @@ Value pp::lower(GatherOp op, LinalgBuilder b, ValueRange operands) {
                  return tensor::ExtractOp::create(inner.builder, inner.loc,
                                                   table, place);
                });
-}
-
-/// Calls `body` inside loops over `sizes`, carrying one tensor.
-static Value
-carryThrough(LinalgBuilder b, ArrayRef<int64_t> sizes, Value carried,
-             function_ref<Value(LinalgBuilder, ValueRange, Value)> body) {
-  SmallVector<Value> lower(sizes.size(), b.index(0)),
-      step(sizes.size(), b.index(1)), upper;
-  for (int64_t size : sizes)
-    upper.push_back(b.index(size));
-  if (sizes.empty())
-    return body(b, {}, carried);
-  auto nest =
-      scf::buildLoopNest(b.builder, b.loc, lower, upper, step, carried,
-                         [&](OpBuilder &nested, Location loc, ValueRange ivs,
-                             ValueRange iterArgs) {
-                           return scf::ValueVector{body(
-                               LinalgBuilder{nested, loc}, ivs, iterArgs[0])};
-                         });
-  return nest.results[0];
-}
-
-/// A box of size 1 in all dimensions but the last ones, as a tensor of these.
-static RankedTensorType rowType(RankedTensorType type, int64_t leading) {
-  return RankedTensorType::get(type.getShape().drop_front(leading),
-                               type.getElementType());
-}
-
-/// Updates outside the table add zero to a row inside it.
-Value pp::lower(ScatterAddOp op, LinalgBuilder b, ValueRange operands) {
-  Value indices = operands[1], updates = operands[2];
-  RankedTensorType tableType = op.getType();
-  // An empty table has no row inside it.
-  if (tableType.getNumElements() == 0)
-    return operands[0];
-  int64_t batch = op.getBatchDims(), indexRank = ranked(indices).getRank();
-  RankedTensorType row = rowType(tableType, batch + 1);
-  Type element = row.getElementType();
-  return carryThrough(
-      b, ranked(indices).getShape(), operands[0],
-      [&](LinalgBuilder inner, ValueRange ivs, Value table) -> Value {
-        OpBuilder &builder = inner.builder;
-        Value raw = tensor::ExtractOp::create(builder, inner.loc, indices, ivs);
-        Value wanted = arith::IndexCastOp::create(builder, inner.loc,
-                                                  builder.getIndexType(), raw);
-        Value place = inner.clampedIndex(raw, tableType.getDimSize(batch) - 1);
-        Value isInside = arith::CmpIOp::create(
-            builder, inner.loc, arith::CmpIPredicate::eq, wanted, place);
-        auto slice = [&](ArrayRef<Value> leading, int64_t rank,
-                         ArrayRef<int64_t> rest) {
-          SmallVector<OpFoldResult> offsets(leading.begin(), leading.end());
-          offsets.resize(rank, builder.getIndexAttr(0));
-          SmallVector<OpFoldResult> sizes(leading.size(),
-                                          builder.getIndexAttr(1));
-          llvm::append_range(
-              sizes, getAsIndexOpFoldResult(builder.getContext(), rest));
-          return std::make_pair(offsets, sizes);
-        };
-        SmallVector<Value> tablePlace(ivs.take_front(batch));
-        tablePlace.push_back(place);
-        SmallVector<Value> updatePlace(ivs);
-        auto [tableOffsets, tableSizes] =
-            slice(tablePlace, tableType.getRank(), row.getShape());
-        auto [updateOffsets, updateSizes] =
-            slice(updatePlace, indexRank + row.getRank(), row.getShape());
-        SmallVector<OpFoldResult> tableOnes(tableOffsets.size(),
-                                            builder.getIndexAttr(1));
-        SmallVector<OpFoldResult> updateOnes(updateOffsets.size(),
-                                             builder.getIndexAttr(1));
-        Value old =
-            tensor::ExtractSliceOp::create(builder, inner.loc, row, table,
-                                           tableOffsets, tableSizes, tableOnes);
-        Value update = tensor::ExtractSliceOp::create(builder, inner.loc, row,
-                                                      updates, updateOffsets,
-                                                      updateSizes, updateOnes);
-        AffineMap identity = builder.getMultiDimIdentityMap(row.getRank());
-        SmallVector<AffineMap> maps{identity, identity};
-        auto sum = linalg::GenericOp::create(
-            builder, inner.loc, row, update, old, maps,
-            SmallVector<utils::IteratorType>(row.getRank(),
-                                             utils::IteratorType::parallel),
-            [&](OpBuilder &nested, Location loc, ValueRange scalars) {
-              Value zero = arith::ConstantOp::create(
-                  nested, loc, getIdentity(Reduction::Sum, element));
-              Value addend = arith::SelectOp::create(nested, loc, isInside,
-                                                     scalars[0], zero);
-              Value next =
-                  emitCombine(nested, loc, Reduction::Sum, scalars[1], addend);
-              linalg::YieldOp::create(nested, loc, next);
-            });
-        return tensor::InsertSliceOp::create(
-            builder, inner.loc, sum.getResult(0), table, tableOffsets,
-            tableSizes, tableOnes);
-      });
 }
 
 /// The place of the largest element behind `before` in the order of top_k,
@@ -194,8 +100,8 @@ Value pp::lower(TopKOp op, LinalgBuilder b, ValueRange operands) {
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] = 1;
   auto cross = type.clone(shape);
-  return carryThrough(
-      b, type.getDimSize(dim), b.fill(type, b.builder.getI32IntegerAttr(0)),
+  return b.carryThrough(
+      type.getDimSize(dim), b.fill(type, b.builder.getI32IntegerAttr(0)),
       [&](LinalgBuilder inner, ValueRange ivs, Value found) -> Value {
         OpBuilder &builder = inner.builder;
         Location loc = inner.loc;
@@ -233,51 +139,49 @@ Value pp::lower(TopKOp op, LinalgBuilder b, ValueRange operands) {
       });
 }
 
-/// Adds the previous position's sum to each position, front to back or back to
-/// front; the copy of the operand is the carried tensor.
+/// Front to back or back to front. What is added up so far is carried beside
+/// the result, whose places hold the operand until then.
 Value pp::lower(CumsumOp op, LinalgBuilder b, ValueRange operands) {
   RankedTensorType type = op.getType();
-  int64_t dim = op.getDimension(), size = type.getDimSize(dim);
-  if (size < 2)
-    return operands[0];
+  const int64_t dim = op.getDimension(), rank = type.getRank();
+  Type element = type.getElementType(), compute = getComputeType(element);
   SmallVector<int64_t> crossShape(type.getShape());
   crossShape[dim] = 1;
-  auto cross = RankedTensorType::get(crossShape, type.getElementType());
-  return carryThrough(
-      b, size - 1, operands[0],
-      [&](LinalgBuilder inner, ValueRange ivs, Value sums) -> Value {
-        OpBuilder &builder = inner.builder;
-        Value one = inner.index(1);
-        Value previous = ivs[0], current;
-        if (op.getReverse()) {
-          previous = arith::SubIOp::create(builder, inner.loc,
-                                           inner.index(size - 1), ivs[0]);
-          current = arith::SubIOp::create(builder, inner.loc, previous, one);
-        } else {
-          current = arith::AddIOp::create(builder, inner.loc, previous, one);
-        }
-        SmallVector<OpFoldResult> sizes =
-            getAsIndexOpFoldResult(builder.getContext(), crossShape);
-        SmallVector<OpFoldResult> ones(type.getRank(), builder.getIndexAttr(1));
-        auto at = [&](Value position) {
-          SmallVector<OpFoldResult> offsets(type.getRank(),
-                                            builder.getIndexAttr(0));
-          offsets[dim] = position;
-          return offsets;
-        };
-        Value before = tensor::ExtractSliceOp::create(
-            builder, inner.loc, cross, sums, at(previous), sizes, ones);
+  auto cross = type.clone(crossShape), sumType = cross.clone(compute);
+  Value sum = b.fill(sumType, getIdentity(Reduction::Sum, compute));
+  SmallVector<OpFoldResult> sizes = getAsIndexOpFoldResult(
+                                b.builder.getContext(), crossShape),
+                            ones(rank, b.builder.getIndexAttr(1));
+  auto loop = scf::ForOp::create(
+      b.builder, b.loc, b.index(0), b.index(type.getDimSize(dim)), b.index(1),
+      ValueRange{sum, operands[0]},
+      [&](OpBuilder &builder, Location loc, Value step, ValueRange carried) {
+        LinalgBuilder inner{builder, loc};
+        if (op.getReverse())
+          step = arith::SubIOp::create(
+              builder, loc, inner.index(type.getDimSize(dim) - 1), step);
+        SmallVector<OpFoldResult> offsets(rank, builder.getIndexAttr(0));
+        offsets[dim] = step;
         Value here = tensor::ExtractSliceOp::create(
-            builder, inner.loc, cross, sums, at(current), sizes, ones);
-        AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
-        Value sum = inner.map(cross, {before, here}, {identity, identity},
-                              [&](LinalgBuilder body, ValueRange x) {
-                                return emitCombine(body.builder, body.loc,
-                                                   Reduction::Sum, x[0], x[1]);
-                              });
-        return tensor::InsertSliceOp::create(builder, inner.loc, sum, sums,
-                                             at(current), sizes, ones);
+            builder, loc, cross, carried[1], offsets, sizes, ones);
+        AffineMap identity = builder.getMultiDimIdentityMap(rank);
+        auto next = linalg::GenericOp::create(
+            builder, loc, TypeRange{sumType, cross}, ValueRange(),
+            ValueRange{carried[0], here}, {identity, identity},
+            SmallVector<utils::IteratorType>(rank,
+                                             utils::IteratorType::parallel),
+            [&](OpBuilder &nested, Location loc, ValueRange x) {
+              Value wide = emitConvert(nested, loc, x[1], compute);
+              Value sum = emitCombine(nested, loc, Reduction::Sum, x[0], wide);
+              Value rounded = emitConvert(nested, loc, sum, element);
+              linalg::YieldOp::create(nested, loc, ValueRange{sum, rounded});
+            });
+        Value result = tensor::InsertSliceOp::create(
+            builder, loc, next.getResult(1), carried[1], offsets, sizes, ones);
+        scf::YieldOp::create(builder, loc,
+                             ValueRange{next.getResult(0), result});
       });
+  return loop.getResult(1);
 }
 
 //===----------------------------------------------------------------------===//

@@ -5,8 +5,8 @@
 // The bodies of linalg ops. Elementwise ones carry no fast-math flags: each
 // rounds once, so that what is computed in two kernels has the same bits, as
 // the gradients of maxima rely on. Sums may be reassociated (else no reduction
-// would be vectorised) but never assume that infinities are absent: masks are
-// made of them.
+// would be vectorised) but never assume that infinities are absent, of which
+// masks are made, nor NaN, which a comparison behind a sum may look for.
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgScalars.h"
@@ -23,8 +23,8 @@ namespace {
 arith::FastMathFlagsAttr fastMath(OpBuilder &builder) {
   using Flags = arith::FastMathFlags;
   return arith::FastMathFlagsAttr::get(
-      builder.getContext(), Flags::reassoc | Flags::nnan | Flags::nsz |
-                                Flags::arcp | Flags::contract | Flags::afn);
+      builder.getContext(),
+      Flags::reassoc | Flags::nsz | Flags::arcp | Flags::contract | Flags::afn);
 }
 
 template <typename FloatOp>
@@ -316,13 +316,8 @@ Value pp::emitIsLarger(OpBuilder &b, Location loc, Value lhs, Value rhs) {
 
 Value pp::emitCombine(OpBuilder &b, Location loc, Reduction reduction,
                       Value lhs, Value rhs) {
-  Type element = lhs.getType(), compute = getComputeType(element);
-  if (element != compute) {
-    Value wide =
-        emitCombine(b, loc, reduction, emitConvert(b, loc, lhs, compute),
-                    emitConvert(b, loc, rhs, compute));
-    return emitConvert(b, loc, wide, element);
-  }
+  Type element = lhs.getType();
+  assert(element == getComputeType(element) && "sums are rounded in the end");
   bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1);
   SmallVector<Value> x{lhs, rhs};
   switch (reduction) {
@@ -333,12 +328,13 @@ Value pp::emitCombine(OpBuilder &b, Location loc, Reduction reduction,
     return isFloat ? reducing<arith::MulFOp>(b, loc, x)
                    : Value(arith::MulIOp::create(b, loc, lhs, rhs));
   case Reduction::Max:
-    // A row maximum is a loop of its own: the plain machine instruction.
-    return isFloat  ? reducing<arith::MaxNumFOp>(b, loc, x)
+    // Processors look for NaN in the first operand: not in what was combined
+    // before, for which the next step waits.
+    return isFloat  ? reducing<arith::MaximumFOp>(b, loc, {rhs, lhs})
            : isBool ? Value(arith::OrIOp::create(b, loc, lhs, rhs))
                     : Value(arith::MaxSIOp::create(b, loc, lhs, rhs));
   case Reduction::Min:
-    return isFloat  ? reducing<arith::MinNumFOp>(b, loc, x)
+    return isFloat  ? reducing<arith::MinimumFOp>(b, loc, {rhs, lhs})
            : isBool ? Value(arith::AndIOp::create(b, loc, lhs, rhs))
                     : Value(arith::MinSIOp::create(b, loc, lhs, rhs));
   case Reduction::And:

@@ -20,7 +20,8 @@ namespace pp {
 mlir::Value emitScalar(mlir::OpBuilder &builder, mlir::Operation *op,
                        mlir::ValueRange operands);
 
-/// `lhs (reduction) rhs` on scalars of one type.
+/// `lhs (reduction) rhs` on scalars of one type, which is a compute type: what
+/// combines many is rounded once, in the end.
 mlir::Value emitCombine(mlir::OpBuilder &builder, mlir::Location loc,
                         Reduction reduction, mlir::Value lhs, mlir::Value rhs);
 
@@ -33,8 +34,8 @@ mlir::Value emitIsLarger(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value emitConvert(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value value, mlir::Type to);
 
-/// An element of pp.random_bits: all of `index` (of the global tensor, row-major),
-/// `seed` and `step` are i64.
+/// An element of pp.random_bits: all of `index` (of the global tensor,
+/// row-major), `seed` and `step` are i64.
 mlir::Value emitRandomBits(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::Value index, mlir::Value seed,
                            mlir::Value step, uint64_t stream);

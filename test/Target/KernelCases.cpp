@@ -253,6 +253,11 @@ std::vector<KernelCase> pp::testing::reductionCases() {
                  mainOf("%x: tensor<4x6x%f>",
                         "  %y = pp.cumsum %x dim 0 reverse : tensor<4x6x%f>",
                         "%y", "tensor<4x6x%f>")},
+      KernelCase{"cumsumMany",
+                 mainOf("%x: tensor<600x5x%f>",
+                        "  %y = pp.cumsum %x dim 0 : tensor<600x5x%f>", "%y",
+                        "tensor<600x5x%f>"),
+                 1, 1},
       KernelCase{"embedding",
                  mainOf("%x: tensor<7x40x%f>, %i: tensor<4x5xi32>",
                         "  %y = pp.gather %x[%i] batch 0 : tensor<7x40x%f>, "
@@ -276,6 +281,21 @@ std::vector<KernelCase> pp::testing::reductionCases() {
               "  %y = pp.scatter_add %x[%i], %u batch 2 : tensor<4x5x7x%f>, "
               "tensor<4x5xi32>, tensor<4x5x%f>",
               "%y", "tensor<4x5x7x%f>")},
+      KernelCase{
+          "scatterBatches",
+          mainOf("%x: tensor<3x4x5x%f>, %i: tensor<3x2x6xi64>, %u: "
+                 "tensor<3x2x6x5x%f>",
+                 "  %y = pp.scatter_add %x[%i], %u batch 1 : "
+                 "tensor<3x4x5x%f>, tensor<3x2x6xi64>, tensor<3x2x6x5x%f>",
+                 "%y", "tensor<3x4x5x%f>")},
+      // More than bf16 can count to by ones, in each row that has an index.
+      KernelCase{"scatterMany",
+                 mainOf("%x: tensor<2x8x%f>, %i: tensor<4096xi32>, %u: "
+                        "tensor<4096x8x%f>",
+                        "  %y = pp.scatter_add %x[%i], %u batch 0 : "
+                        "tensor<2x8x%f>, tensor<4096xi32>, tensor<4096x8x%f>",
+                        "%y", "tensor<2x8x%f>"),
+                 1, 1},
       KernelCase{
           "scatterNowhere",
           mainOf("%x: tensor<4x2x3x%f>, %i: tensor<4x5xi32>, %u: "

@@ -14,7 +14,7 @@
 namespace pp::testing {
 
 struct KernelCase {
-  const char *name;
+  std::string name;
   /// A module with @main. %f: the float type, such as f32.
   std::string text;
   /// Between these are the inputs.
@@ -25,6 +25,8 @@ std::vector<KernelCase> elementwiseCases();
 std::vector<KernelCase> shapeCases();
 /// Reductions, contractions, indexing and windows.
 std::vector<KernelCase> reductionCases();
+/// Integers, truth values and what stands between types.
+std::vector<KernelCase> typeCases();
 
 /// A module with @main of these arguments, ops and results.
 std::string mainOf(const std::string &arguments, const std::string &ops,

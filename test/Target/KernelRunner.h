@@ -44,6 +44,14 @@ std::vector<reference::HostTensor>
 runLaunches(mlir::ModuleOp module, const pp::CompiledKernels &kernels,
             llvm::ArrayRef<reference::HostTensor> inputs);
 
+/// What launches are told on one of the devices: a coordinate on each axis of
+/// the module's mesh, and the micro-batch.
+std::vector<int64_t> getLaunchScalars(mlir::ModuleOp module);
+/// `@main` by the interpreter, on that device.
+std::vector<reference::HostTensor>
+evaluateMain(mlir::ModuleOp module,
+             llvm::ArrayRef<reference::HostTensor> inputs);
+
 /// Numbers between `low` and `high`; of integers and i1, small ones.
 reference::HostTensor randomTensor(mlir::RankedTensorType type,
                                    std::mt19937 &random, double low,

@@ -9,6 +9,7 @@
 #include "GpuKernel.h"
 #include "Hazards.h"
 #include "Rows.h"
+#include "Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -48,20 +49,32 @@ static SmallVector<RankedTensorType> typesOf(func::FuncOp kernel) {
   return types;
 }
 
-/// Of the numbers in memory, the narrowest fill vectors; wider ones are had as
-/// several. Masks and indices beside numbers do not ask for as many registers.
+/// Of the numbers in memory, those that are the most bytes fill vectors. Wider
+/// ones are had as several, with a part of each sector at a time; of narrower
+/// ones, a warp's are whole sectors, too. Masks and indices beside numbers do
+/// not count.
 static int64_t chooseWidth(func::FuncOp kernel) {
-  int64_t number = kVectorBytes + 1, any = kVectorBytes;
-  for (Type type : getKernelParameters(kernel).types) {
+  std::map<int64_t, int64_t> bytesOf; // of all, by those of an element
+  int64_t any = kVectorBytes;
+  const KernelParameters parameters = getKernelParameters(kernel);
+  for (auto [type, access] :
+       llvm::zip_equal(parameters.types, parameters.access)) {
     Type element = ranked(type).getElementType();
     if (ranked(type).getRank() == 0)
       continue;
     const int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
     any = std::min(any, bytes);
     if (isa<FloatType>(element))
-      number = std::min(number, bytes);
+      bytesOf[bytes] += ranked(type).getNumElements() * bytes *
+                        (access == Access::ReadWrite ? 2 : 1);
   }
-  return kVectorBytes / (number > kVectorBytes ? any : number);
+  int64_t number = any, most = -1;
+  for (auto [bytes, all] : bytesOf)
+    if (all > most) {
+      number = bytes;
+      most = all;
+    }
+  return kVectorBytes / number;
 }
 
 /// Results that read a tensor alike have a number in common, and so have those
@@ -226,6 +239,13 @@ void GpuKernel::buildFlat(Elements &e) {
   for (auto &entry : groups) {
     const int64_t size = entry.first.first;
     ArrayRef<Destination> group = entry.second;
+    Index itsFirst = first;
+    for (const Destination &destination : group)
+      if (auto tile = findTile(destination.result, width)) {
+        itsFirst = placeOfRun(e.indices, run, ranked(destination.result), width,
+                              *tile);
+        break;
+      }
     auto store = [&](bool isRun, const Index &start, int64_t count) {
       for (int64_t number = 0; number < count; ++number) {
         Index linear = e.indices.add(start, IndexBuilder::literal(number));
@@ -254,7 +274,7 @@ void GpuKernel::buildFlat(Elements &e) {
       e.choose(
           isBelow(whole), {},
           [&]() -> Scalars {
-            Index start = first;
+            Index start = itsFirst;
             start.bound = whole;
             store(width > 1, start, 1);
             return {};

@@ -14,9 +14,8 @@
 using namespace mlir;
 using namespace pp;
 
-/// Of each form in one launch: elementwise tensors, and sums of rows, which all
-/// have a room of their own.
-static constexpr unsigned kMostTensors = 16, kMostSums = 4;
+/// Sums of rows in one launch, which all have a room of their own.
+static constexpr unsigned kMostSums = 4;
 /// Kernels between two that are near. What one reads waits for the other.
 static constexpr unsigned kMostBetween = 4;
 

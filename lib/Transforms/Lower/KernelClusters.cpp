@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
+#include "pp/IR/Values.h"
 
 using namespace mlir;
 using namespace pp;
@@ -33,10 +34,17 @@ bool isCheapOp(Operation *op) {
 double bytesOf(Value value) { return getTensorBytes(value.getType()); }
 
 /// Each element is computed from many of an operand. Those of a sum along rows
-/// are, too, but it is computed once for all who read it.
+/// are, too, but it is computed once for all who read it. A scatter_add is as
+/// good as elementwise where there is one index for each row, as that of a
+/// label: the element is the update or not.
 bool readsManyForEach(Operation *op) {
+  if (auto scatter = dyn_cast<ScatterAddOp>(op))
+    return ShapedType::getNumElements(ranked(scatter.getIndices())
+                                          .getShape()
+                                          .drop_front(scatter.getBatchDims())) >
+           1;
   return isa<DotGeneralOp, ConvolutionOp, ReduceWindowOp, SelectAndScatterOp,
-             ScatterAddOp, CumsumOp, TopKOp>(op);
+             CumsumOp, TopKOp>(op);
 }
 
 bool isScalar(Value value) {

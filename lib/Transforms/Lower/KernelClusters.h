@@ -20,6 +20,9 @@
 
 namespace pp {
 
+/// Elementwise tensors that need nothing of each other, in one launch on a GPU.
+inline constexpr unsigned kMostTensors = 16;
+
 /// One way to divide a set of ops into rows: a layout for every value that the
 /// ops compute.
 struct RowOption {

@@ -9,10 +9,12 @@
 // need not be.
 //
 //===----------------------------------------------------------------------===//
+#include "KernelClusters.h"
 #include "MicroBatchSums.h"
 #include "ParallelCopy.h"
 #include "ProgramWriter.h"
 #include "StageRuns.h"
+#include "pp/Analysis/Target.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/VerifyPipeline.h"
 
@@ -216,6 +218,11 @@ LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
   auto yield = cast<YieldOp>(body.getTerminator());
   writer.setTag({fragment.getPhase(), stage, microBatch});
   local.clear();
+  SmallVector<OpResult> totals;
+  for (Value operand : fragment.getOperands())
+    if (auto sum = operand.getDefiningOp<AccumulateOp>())
+      totals.push_back(cast<OpResult>(sum.getOperand()));
+  sums.round(totals);
   for (auto [operand, arg] :
        llvm::zip_equal(fragment.getOperands(), body.getArguments())) {
     FailureOr<int64_t> slot = obtain(operand, microBatch, fragment);
@@ -250,6 +257,7 @@ LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
     if (llvm::any_of(result.getUsers(), llvm::IsaPred<AccumulateOp>))
       sums.add(result, slot);
   }
+  sums.finish();
   sendResults(fragment, microBatch);
   return success();
 }
@@ -394,7 +402,11 @@ struct LowerToProgramsPass
     }
     if (failed(verifyPipeline(*main, mesh.getMesh())))
       return signalPassFailure();
-    SumKernels sumKernels(module);
+    const pprt::Target *target = getTarget(module);
+    if (!target)
+      return signalPassFailure();
+    // Two parameters of each, where an update has four and more.
+    SumKernels sumKernels(module, target->keepsRows() ? 1 : 2 * kMostTensors);
     FailureOr<std::vector<StageRuns>> stages = listStageRuns(*main, schedule);
     if (failed(stages))
       return signalPassFailure();

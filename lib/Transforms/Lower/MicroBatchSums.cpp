@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "MicroBatchSums.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace pp;
@@ -17,25 +19,30 @@ static RankedTensorType sumType(Type type) {
              : tensor;
 }
 
-static std::string nameOf(StringRef verb, Type type) {
+static std::string nameOf(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  std::string name = verb.str();
+  std::string name;
   for (int64_t size : tensor.getShape())
     name += "_" + std::to_string(size);
   llvm::raw_string_ostream(name) << "_" << tensor.getElementType();
   return name;
 }
 
-/// An empty kernel, or one that was asked for before.
-func::FuncOp SumKernels::getKernel(StringRef name, TypeRange inputs,
-                                   Type result) {
-  func::FuncOp &kernel = kernels[name];
+/// An empty kernel, or one that was asked for before. `names`: of what is done
+/// to each tensor.
+func::FuncOp SumKernels::getKernel(StringRef verb, ArrayRef<std::string> names,
+                                   TypeRange inputs, TypeRange results) {
+  func::FuncOp &kernel = kernels[(verb + llvm::join(names, ",")).str()];
   if (kernel)
     return kernel;
   auto module = cast<ModuleOp>(symbols.getOp());
   Builder builder(module.getContext());
+  std::string name = names.size() == 1
+                         ? (verb + names.front()).str()
+                         : llvm::formatv("{0}_{1}_tensors_{2}", verb,
+                                         names.size(), numShared++);
   kernel = func::FuncOp::create(module.getLoc(), name,
-                                builder.getFunctionType(inputs, {result}));
+                                builder.getFunctionType(inputs, results));
   kernel.setPrivate();
   kernel->setAttr(attrs::kKernel,
                   KernelKindAttr::get(builder.getContext(), KernelKind::Loops));
@@ -51,34 +58,71 @@ static Value convertTo(OpBuilder &builder, Value value, Type type) {
   return ConvertOp::create(builder, value.getLoc(), type, value);
 }
 
-func::FuncOp SumKernels::getAdd(Type sum, Type value) {
-  func::FuncOp kernel =
-      getKernel(nameOf("accumulate", value), {sum, value}, sum);
+func::FuncOp SumKernels::getAdd(TypeRange sums, TypeRange values) {
+  SmallVector<std::string> names = llvm::map_to_vector(values, nameOf);
+  SmallVector<Type> inputs(sums);
+  llvm::append_range(inputs, values);
+  func::FuncOp kernel = getKernel("accumulate", names, inputs, sums);
   Block &body = kernel.getBody().front();
   if (!body.empty())
     return kernel;
   auto builder = OpBuilder::atBlockBegin(&body);
-  kernel->setAttr(attrs::kInplace, builder.getDenseI64ArrayAttr({0, 0}));
-  Value added =
-      AddOp::create(builder, kernel.getLoc(), sum, body.getArgument(0),
-                    convertTo(builder, body.getArgument(1), sum));
-  func::ReturnOp::create(builder, kernel.getLoc(), added);
+  SmallVector<int64_t> inplace;
+  SmallVector<Value> results;
+  for (auto [index, sum] : llvm::enumerate(sums)) {
+    inplace.append(2, index);
+    Value value = body.getArgument(sums.size() + index);
+    results.push_back(AddOp::create(builder, kernel.getLoc(), sum,
+                                    body.getArgument(index),
+                                    convertTo(builder, value, sum)));
+  }
+  kernel->setAttr(attrs::kInplace, builder.getDenseI64ArrayAttr(inplace));
+  func::ReturnOp::create(builder, kernel.getLoc(), results);
   return kernel;
 }
 
-func::FuncOp SumKernels::getConvert(Type from, Type to) {
-  func::FuncOp kernel =
-      getKernel(nameOf(nameOf("convert", from) + "_to",
-                       RankedTensorType::get(
-                           {}, cast<RankedTensorType>(to).getElementType())),
-                {from}, to);
+func::FuncOp SumKernels::getConvert(TypeRange from, TypeRange to) {
+  SmallVector<std::string> names;
+  for (auto [source, target] : llvm::zip_equal(from, to))
+    names.push_back(
+        nameOf(source) + "_to" +
+        nameOf(RankedTensorType::get({}, getElementTypeOrSelf(target))));
+  func::FuncOp kernel = getKernel("convert", names, from, to);
   Block &body = kernel.getBody().front();
   if (!body.empty())
     return kernel;
   auto builder = OpBuilder::atBlockBegin(&body);
-  func::ReturnOp::create(builder, kernel.getLoc(),
-                         convertTo(builder, body.getArgument(0), to));
+  SmallVector<Value> results;
+  for (auto [value, type] : llvm::zip_equal(body.getArguments(), to))
+    results.push_back(convertTo(builder, value, type));
+  func::ReturnOp::create(builder, kernel.getLoc(), results);
   return kernel;
+}
+
+/// Adds or converts as many at once as a kernel may.
+void MicroBatchSums::write(ArrayRef<Move> moves) {
+  while (!moves.empty()) {
+    const bool adds = moves.front().adds;
+    SmallVector<int64_t> from, to;
+    SmallVector<Type> fromTypes, toTypes;
+    for (const Move &move : moves) {
+      // A kernel has no parameter twice.
+      if (from.size() == kernels.getMostTensors() || move.adds != adds ||
+          llvm::is_contained(from, move.from))
+        break;
+      from.push_back(move.from);
+      to.push_back(move.to);
+      fromTypes.push_back(move.fromType);
+      toTypes.push_back(move.toType);
+    }
+    writer.setLoc(moves.front().loc);
+    moves = moves.drop_front(from.size());
+    SmallVector<int64_t> &slots = adds ? to : from;
+    llvm::append_range(slots, adds ? from : to);
+    writer.run(adds ? kernels.getAdd(toTypes, fromTypes)
+                    : kernels.getConvert(fromTypes, toTypes),
+               slots);
+  }
 }
 
 bool MicroBatchSums::mayGoToSlot(OpResult result) {
@@ -99,28 +143,41 @@ void MicroBatchSums::add(OpResult result, int64_t slot) {
   bool isFirst = started.insert(result).second;
   if (slot == sum)
     return;
-  writer.setLoc(result.getLoc());
   Type type = result.getType(), wide = sumType(type);
-  if (!isFirst)
-    writer.run(kernels.getAdd(wide, type), {sum, slot});
-  else if (type == wide)
+  if (isFirst && type == wide) {
+    writer.setLoc(result.getLoc());
     writer.copy(slot, sum);
-  else
-    writer.run(kernels.getConvert(type, wide), {slot, sum});
+  } else {
+    pending.push_back({result.getLoc(), type, wide, slot, sum, !isFirst});
+  }
+}
+
+void MicroBatchSums::finish() {
+  write(pending);
+  pending.clear();
+}
+
+void MicroBatchSums::round(ArrayRef<OpResult> results) {
+  SmallVector<Move> moves;
+  for (OpResult result : results) {
+    Type type = result.getType(), wide = sumType(type);
+    if (!isStarted(result) || type == wide)
+      continue;
+    auto [entry, isNew] = totals.try_emplace(result, -1);
+    if (!isNew)
+      continue;
+    entry->second = writer.addSlot("gradient", SlotClass::Gradient, type);
+    moves.push_back({result.getLoc(), wide, type, getSlot(result),
+                     entry->second, /*adds=*/false});
+  }
+  write(moves);
 }
 
 std::optional<int64_t> MicroBatchSums::getTotal(OpResult result) {
   if (!isStarted(result))
     return std::nullopt;
-  Type type = result.getType(), wide = sumType(type);
-  if (type == wide)
+  if (sumType(result.getType()) == result.getType())
     return getSlot(result);
-  auto [entry, isNew] = totals.try_emplace(result, -1);
-  if (isNew) {
-    entry->second = writer.addSlot("gradient", SlotClass::Gradient, type);
-    writer.setLoc(result.getLoc());
-    writer.run(kernels.getConvert(wide, type),
-               {getSlot(result), entry->second});
-  }
-  return entry->second;
+  round(result);
+  return totals.at(result);
 }

@@ -77,6 +77,10 @@ WRONG(race_of_a_block_that_reads, "race in global memory", launch(2, 32)) {
   results[blockIdx.x * 32 + threadIdx.x] = as[threadIdx.x];
   results[threadIdx.x] += 1;
 }
+// Undefined even by one thread: constants may be had from another cache.
+WRONG(constants_that_are_written, "ld.global.nc", launch(1, 64)) {
+  results[threadIdx.x] = __ldg(results + threadIdx.x) + as[threadIdx.x];
+}
 WRONG(race_in_global_memory, "race in global memory", launch(1, 64)) {
   results[threadIdx.x] = as[threadIdx.x];
   if (threadIdx.x % 2)

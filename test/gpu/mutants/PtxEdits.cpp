@@ -36,6 +36,8 @@ const std::vector<PtxEdit> pprt::mutants::kPtxEdits = {
      "ld.global"},
     {"load 256 bytes before", "(\\tld\\.global\\S* .*\\[%\\w+)\\];",
      "$1+-256];", "ld.global"},
+    {"load as of constants", "\\tld\\.global(\\.v.*)", "\tld.global.nc$1",
+     "ld.global.v"},
     {"store 4 bytes further", "(\\tst\\.global\\S*\\.b32 .*\\[%\\w+)\\](.*)",
      "$1+4]$2", "st.global"},
     {"store 16 bytes further", "(\\tst\\.global\\S* .*\\[%\\w+)\\](.*)",

@@ -87,6 +87,8 @@ private:
     std::byte *data = nullptr;
     std::byte *written = nullptr;
   };
+  /// Tells who listens what the active lanes of each warp ask for.
+  void observe(const Instruction &i, const Values &base, uint32_t bytes);
   Bytes find(const Instruction &i, uint64_t address, uint32_t size,
              uint32_t lane, bool writes);
   /// Lanes of this one's warp that are active; of all others 0.

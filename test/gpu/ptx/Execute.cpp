@@ -306,7 +306,8 @@ Block::Bytes Block::find(const Instruction &i, uint64_t address, uint32_t size,
     return {};
   }
   result.written = memory.isWritten(address);
-  const Moment now = momentOf(lane, isAtomic);
+  Moment now = momentOf(lane, isAtomic);
+  now.isNonCoherent = i.isNonCoherent;
   if (!(writes ? global.write(address, size, now, conflict)
                : global.read(address, size, now, conflict))) {
     fail(i, "race in global memory: " + conflict, lane);
@@ -316,10 +317,26 @@ Block::Bytes Block::find(const Instruction &i, uint64_t address, uint32_t size,
   return result;
 }
 
+void Block::observe(const Instruction &i, const Values &base, uint32_t bytes) {
+  if (!launch.observe || i.space != Space::Global)
+    return;
+  constexpr uint32_t kWarp = 32;
+  WarpAccess access{i.op != Op::Ld, bytes, {}};
+  for (size_t index = 0; index < active.size(); ++index) {
+    const uint32_t lane = active[index];
+    access.addresses.push_back(base.bits[lane * base.step] + i.offset);
+    if (index + 1 < active.size() && active[index + 1] / kWarp == lane / kWarp)
+      continue;
+    launch.observe(access);
+    access.addresses.clear();
+  }
+}
+
 bool Block::load(const Instruction &i) {
   const uint32_t bytes = bytesOf(i.type);
   const uint32_t size = bytes * i.results.size();
   Values base = valuesOf(i.operands[0]);
+  observe(i, base, size);
   for (uint32_t lane : active) {
     if (base.unknown[lane * base.step])
       return fail(i, "an address that was never written", lane);
@@ -355,6 +372,7 @@ bool Block::store(const Instruction &i) {
   std::vector<Values> values;
   for (size_t index = 0; index < count; ++index)
     values.push_back(valuesOf(i.operands[1 + index]));
+  observe(i, base, bytes * count);
   for (uint32_t lane : active) {
     if (base.unknown[lane * base.step])
       return fail(i, "an address that was never written", lane);

@@ -8,6 +8,9 @@
 //===----------------------------------------------------------------------===//
 #include "Block.h"
 
+#include <algorithm>
+#include <numeric>
+
 using namespace ptx;
 
 Module::Module() = default;
@@ -67,11 +70,16 @@ bool ptx::runProgram(const Program &program, const Launch &launch,
   Shadow global;
   Counters counted;
   Block block(program, *function, launch, memory, global, counted);
-  const uint32_t blocks = launch.grid.x * launch.grid.y * launch.grid.z;
+  std::vector<uint32_t> blocks = launch.blocks;
+  if (blocks.empty()) {
+    blocks.resize(size_t(launch.grid.x) * launch.grid.y * launch.grid.z);
+    std::iota(blocks.begin(), blocks.end(), 0);
+  }
   // Blocks come in any order; this one depends on the seed.
-  const bool isReversed = launch.seed % 2 == 1;
-  for (uint32_t number = 0; number < blocks; ++number)
-    if (!block.run(isReversed ? blocks - 1 - number : number)) {
+  if (launch.seed % 2 == 1)
+    std::reverse(blocks.begin(), blocks.end());
+  for (uint32_t number : blocks)
+    if (!block.run(number)) {
       error = block.error();
       return false;
     }

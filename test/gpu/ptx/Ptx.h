@@ -55,9 +55,20 @@ struct Dimensions {
   uint32_t x = 1, y = 1, z = 1;
 };
 
+/// What one instruction asks of global memory, for lanes of a warp.
+struct WarpAccess {
+  bool writes;
+  uint32_t bytes; ///< for each lane
+  std::vector<uint64_t> addresses;
+};
+
 struct Launch {
   std::string entry;
   Dimensions grid, block;
+  /// The only blocks that run, row-major with x fastest; none: all.
+  std::vector<uint32_t> blocks;
+  /// Hears of every access, if somebody listens.
+  std::function<void(const WarpAccess &)> observe;
   uint32_t dynamicSharedBytes = 0;
   std::vector<std::byte> parameters;
   uint64_t seed = 0;

@@ -156,6 +156,32 @@ TEST(Ptx, FindsRacesWhateverRunsFirst) {
   }
 }
 
+/// What a thread reads as constant nobody may write, it and later ones neither.
+TEST(Ptx, FindsConstantsThatAreWritten) {
+  const std::string read = kOwnWord + "  ld.global.nc.u32 %r3, [%rd2];\n";
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    OneBuffer memory(128);
+    EXPECT_EQ(
+        run(read + "  st.global.u32 [%rd2+256], %r3;", memory, 64, 1, seed)
+            .error,
+        "");
+    const char *fault = "ld.global.nc";
+    expectError(run(read + "  st.global.u32 [%rd2], %r3;", memory, 64, 1, seed),
+                fault);
+    expectError(run(kOwnWord + "  st.global.u32 [%rd2], %r1;\n" + read +
+                        "  st.global.u32 [%rd2+256], %r3;",
+                    memory, 64, 1, seed),
+                fault);
+    expectError(run(read + "  bar.sync 0;\n  st.global.u8 [%rd2+1], %r3;",
+                    memory, 64, 1, seed),
+                fault);
+    // As a reader it is one of many.
+    expectError(
+        run(read + "  st.global.u32 [%rd2+4], %r3;", memory, 64, 1, seed),
+        "race in global memory");
+  }
+}
+
 TEST(Ptx, FindsWhoDoesNotCome) {
   OneBuffer memory(64);
   expectError(run("  setp.lt.u32 %p1, %r1, 40;\n  @%p1 bra $end;\n"

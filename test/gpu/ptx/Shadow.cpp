@@ -33,6 +33,12 @@ std::string Shadow::touch(Byte &byte, const Moment &moment, bool writes) {
     return describe(byte.writer, " writes ");
   const Access now{moment.block, moment.thread, moment.blockEpoch,
                    moment.warpEpoch, moment.isAtomic};
+  if (moment.isNonCoherent && byte.writer.isThere())
+    return describe(byte.writer, " writes, and ld.global.nc reads, ");
+  if (writes && byte.nonCoherent.isThere())
+    return describe(byte.nonCoherent, " reads by ld.global.nc ");
+  if (moment.isNonCoherent)
+    byte.nonCoherent = now;
   if (writes) {
     for (const Access &reader : {byte.first, byte.second})
       if (!isOrdered(reader, moment))

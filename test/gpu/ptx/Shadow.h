@@ -4,7 +4,8 @@
 //
 // Two threads touch a byte, one of them writes: unless a barrier is between, or
 // both are atomic, that is a race, whatever order they happen to run in.
-// Threads of different blocks have no barrier.
+// Threads of different blocks have no barrier. What is read as constant, nobody
+// may write at all, the reader neither.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_PTX_SHADOW_H
@@ -26,6 +27,8 @@ struct Moment {
   /// By lane of its warp: up to which of the warp's barriers it has heard of
   /// what that lane did.
   const uint32_t *heard = nullptr;
+  /// Reads what nobody writes during the launch, by its word (ld.global.nc).
+  bool isNonCoherent = false;
 };
 
 class Shadow {
@@ -50,7 +53,7 @@ private:
   };
   /// Of two readers one is another thread than whoever writes.
   struct Byte {
-    Access writer, first, second;
+    Access writer, first, second, nonCoherent;
   };
   /// As long as every access takes all of them, its bytes are as one.
   static constexpr uint64_t kCell = 4;

@@ -11,6 +11,7 @@
 #include "Ptx.h"
 #include "../KernelObject.h"
 #include "Libdevice.h"
+#include "RowMapping.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
@@ -241,12 +242,9 @@ pp::gpu::compileToPtx(func::FuncOp kernel, StringRef symbol,
                  builder.getUnitAttr());
   entry->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                  builder.getDenseI32ArrayAttr({int32_t(launch->block), 1, 1}));
-  // So many threads of a multiprocessor as leave 128 registers to each. Left to
-  // itself, ptxas would rather spill some than have fewer threads.
-  constexpr int64_t kThreads = 512;
-  entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                 builder.getI32IntegerAttr(
-                     int32_t(std::max<int64_t>(kThreads / launch->block, 1))));
+  entry->setAttr(
+      NVVM::NVVMDialect::getMinctasmAttrName(),
+      builder.getI32IntegerAttr(int32_t(getLeastBlocks(launch->block))));
 
   llvm::LLVMContext context;
   auto code = optimize(*module, symbol, context);

@@ -34,7 +34,9 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
@@ -46,6 +48,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/Internalize.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 #include <mutex>
 
 using namespace mlir;
@@ -142,6 +145,20 @@ void runPasses(llvm::Module &module, llvm::TargetMachine &machine,
   passes.run(module, modules);
 }
 
+/// Loops have several steps at once under way. Left to itself, ptxas unrolls all
+/// of a loop, and of those beside it, and then has too few registers.
+void limitUnrolling(llvm::Module &module) {
+  constexpr unsigned kSteps = 4;
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    llvm::DominatorTree dominators(function);
+    llvm::LoopInfo loops(dominators);
+    for (llvm::Loop *loop : loops.getLoopsInPreorder())
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", kSteps);
+  }
+}
+
 /// Links what `module` calls. Of the library only that is read: all of it
 /// takes longer than the rest of a kernel's compilation.
 llvm::Error linkLibdevice(llvm::Module &module) {
@@ -175,6 +192,7 @@ optimize(ModuleOp kernel, StringRef symbol, llvm::LLVMContext &context) {
     return failure();
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
+  limitUnrolling(*code);
   if (llvm::Error failure = linkLibdevice(*code))
     return kernel.emitError("cannot use libdevice: ")
            << llvm::toString(std::move(failure));

@@ -204,9 +204,9 @@ Scalars Rows::reduceAlong(const RowSum &sum, const Reducer &reducer) {
   return lanes.combine(reducer, mine);
 }
 
-/// Lanes side by side along what is kept, which is last in memory, and the rest
-/// of them along what is reduced. Where what is kept is whole vectors, a lane
-/// has one.
+/// Lanes side by side along what is kept, and the rest of them along what is
+/// reduced. A lane has a run of what is last in memory, where that is whole
+/// vectors: of kept elements, or one after the other of reduced ones.
 void Rows::reduceAcross(const RowSum &sum, const Reducer &reducer) {
   const RowLayout &layout = sum.layout, &operand = sum.operand;
   Value from = sum.op->getOperand(0), result = sum.op->getResult(0);
@@ -219,6 +219,9 @@ void Rows::reduceAcross(const RowSum &sum, const Reducer &reducer) {
   const int64_t step = getStep(sum, e.getWidth()), runs = kept / step;
   const int64_t beside = mapping.countBeside(sum, e.getWidth());
   const int64_t down = lanes.count() / beside;
+  const int64_t deep = dims.back() == last && sizes.back() % e.getWidth() == 0
+                           ? e.getWidth()
+                           : 1; // reduced ones
   SmallVector<int64_t> tiles = tilesOf(layout);
   Type element = cast<RankedTensorType>(result.getType()).getElementType();
   Value room = lanes.allocate(element, kept);
@@ -238,24 +241,30 @@ void Rows::reduceAcross(const RowSum &sum, const Reducer &reducer) {
     Index at = e.indices.limit(wanted, runs - 1);
     Index begin = e.indices.multiply(at, step);
     Indices keptIndices = e.indices.delinearize(begin, tiles);
-    Index end = IndexBuilder::literal(size);
+    Index end = IndexBuilder::literal(size / deep);
     Scalars mine = e.loop(
         first, end, down, start, [&](const Index &turn, ValueRange carried) {
-          Indices reduced = e.indices.delinearize(turn, sizes), where;
+          Index begin = e.indices.multiply(turn, deep);
+          Indices reduced = e.indices.delinearize(begin, sizes), where;
           size_t nextKept = 0, nextReduced = 0;
           for (int64_t dim = 0; dim < type.getRank(); ++dim)
             where.push_back(
                 globalIndex(operand[dim], llvm::is_contained(dims, dim)
                                               ? reduced[nextReduced++]
                                               : keptIndices[nextKept++]));
-          const Place &place =
-              e.at(type.getShape(), where, step > 1 ? int(last) : -1);
-          Scalars sums;
+          const Place &place = e.at(type.getShape(), where,
+                                    step * deep > 1 ? int(last) : -1);
+          Scalars sums(carried);
           for (auto [number, value] :
-               llvm::enumerate(e.get(from, place, &operand)))
-            sums.append(
-                reducer.combine(Scalars(carried.slice(number * parts, parts)),
-                                reducer.wrap(value, turn)));
+               llvm::enumerate(e.get(from, place, &operand))) {
+            const int64_t of = number % step * parts;
+            Index position =
+                e.indices.add(begin, e.indices.literal(number / step));
+            Scalars next = reducer.combine(
+                Scalars(ArrayRef(sums).slice(of, parts)),
+                reducer.wrap(value, position));
+            llvm::copy(next, sums.begin() + of);
+          }
           return sums;
         });
     Scalars results;

@@ -397,6 +397,71 @@ TEST(GpuKernelsInPlace, OverwritesWhatNobodyReads) {
   }
 }
 
+/// Sums of columns lie in shared memory: of fewer rows in a block, and of fewer
+/// lanes, where they are long. Sums that find no room are each lane's own.
+TEST(GpuKernelsRows, FitIntoSharedMemory) {
+  if (gpu::getLibdevice().empty())
+    GTEST_SKIP() << "the build found no libdevice";
+  struct {
+    int64_t rows, columns, sums;
+    const char *form;
+    int64_t block;
+  } cases[] = {
+      {8, 30, 1, "rows, 32 lanes:", 128},
+      {8, 480, 2, "rows, 32 lanes:", 128},
+      {8, 480, 4, "rows, 32 lanes:", 64},
+      {1, 4000, 1, "rows, 256 lanes:", 256},
+      {1, 6100, 1, "rows, 512 lanes:", 512},
+      {1, 6200, 1, "rows, 512 lanes, 1 sums apart:", 512},
+      {1, 3100, 2, "rows, 256 lanes, 1 sums apart:", 256},
+  };
+  for (const auto &[rows, columns, sums, form, block] : cases) {
+    const std::string end = std::to_string(columns) + "xf64>",
+                      start = "tensor<" + std::to_string(rows),
+                      of = start + "x" + end, all = start + "x2x" + end;
+    std::string text =
+        "func.func private @k(%y0: " + all + ") -> " + all +
+        " attributes {pp.kernel = #pp.kernel<loops>, pp.rows = #pp.rows<" +
+        std::to_string(rows) + ", [[1, " + std::to_string(rows) +
+        ", 1, 1, 1, 2, 1, 1, " + std::to_string(columns) + "]]>} {\n";
+    const char *reductions[] = {"sum", "max", "min", "prod"};
+    for (int64_t index = 0; index < sums; ++index) {
+      const std::string here = std::to_string(index),
+                        next = std::to_string(index + 1);
+      text += "  %s" + here + " = pp.reduce " + reductions[index] +
+              " %y0 dims [1] : " + all + " -> " + of + "\n  %b" + here +
+              " = pp.broadcast %s" + here + " dims [0, 2] : " + of + " -> " +
+              all + "\n  %y" + next + " = pp.sub %y" + here + ", %b" + here +
+              " : " + all + "\n";
+    }
+    text += "  return %y" + std::to_string(sums) + " : " + all + "\n}";
+    pp::testing::Context context;
+    DialectRegistry registry;
+    pp::gpu::registerGpuDialects(registry);
+    context.appendDialectRegistry(registry);
+    auto module = context.parse(text);
+    ASSERT_TRUE(module) << text;
+    auto kernel = module->lookupSymbol<func::FuncOp>("k");
+    std::mt19937 random(7);
+    HostTensor input = pp::testing::randomTensor(
+        cast<RankedTensorType>(kernel.getArgumentTypes()[0]), random, -2, 2);
+    auto expected = reference::evaluate(kernel, {input});
+    ASSERT_TRUE(succeeded(expected));
+    context.loadAllAvailableDialects();
+    EXPECT_EQ(gpu::describeGpuKernel(kernel).substr(0, std::strlen(form)),
+              form);
+    EXPECT_EQ(gpu::getLaunchShape(kernel)->block, block) << form;
+    auto bytes =
+             std::make_shared<pp::testing::Bytes>(pp::testing::toBytes(input)),
+         result = std::make_shared<pp::testing::Bytes>(bytes->size(), 0);
+    ASSERT_TRUE(GpuRunner(columns).run(kernel, {bytes, result}));
+    pp::testing::expectNear(
+        {pp::testing::fromBytes(
+            cast<RankedTensorType>(kernel.getResultTypes()[0]), *result)},
+        *expected, 1e-13, text);
+  }
+}
+
 /// Kernels that are written down may ask for too much.
 TEST(GpuKernelsInPlace, RefusesWhatOtherBlocksRead) {
   if (gpu::getLibdevice().empty())

@@ -145,8 +145,8 @@ void runPasses(llvm::Module &module, llvm::TargetMachine &machine,
   passes.run(module, modules);
 }
 
-/// Loops have several steps at once under way. Left to itself, ptxas unrolls all
-/// of a loop, and of those beside it, and then has too few registers.
+/// Loops have several steps at once under way. Left to itself, ptxas unrolls
+/// all of a loop, and of those beside it, and then has too few registers.
 void limitUnrolling(llvm::Module &module) {
   constexpr unsigned kSteps = 4;
   for (llvm::Function &function : module) {
@@ -154,8 +154,17 @@ void limitUnrolling(llvm::Module &module) {
       continue;
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo loops(dominators);
+    auto meets = [](const llvm::BasicBlock *block) {
+      return llvm::any_of(*block, [](const llvm::Instruction &op) {
+        auto *call = llvm::dyn_cast<llvm::CallBase>(&op);
+        return call && call->isConvergent();
+      });
+    };
     for (llvm::Loop *loop : loops.getLoopsInPreorder())
-      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", kSteps);
+      if (loop->isInnermost() && llvm::none_of(loop->blocks(), meets))
+        llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", kSteps);
+      else // LLVM would rather not
+        llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable");
   }
 }
 

@@ -4,11 +4,13 @@
 //
 // In: functions and fragments of graph ops on local shapes. Out: the same with
 // a pp.launch per kernel; a kernel is a private function whose body says what
-// it computes. FormContractions.cpp makes the library calls, KernelClusters.cpp
+// it computes. DivideSums.cpp divides what is too much for a core,
+// FormContractions.cpp makes the library calls, KernelClusters.cpp
 // and ClustersBeside.cpp decide which of the other ops share a kernel; this
 // file orders and outlines the clusters.
 //
 //===----------------------------------------------------------------------===//
+#include "DivideSums.h"
 #include "FormContractions.h"
 #include "KernelClusters.h"
 #include "mlir/IR/IRMapping.h"
@@ -376,33 +378,6 @@ void expandAllSlice(AllSliceOp slice) {
   slice.erase();
 }
 
-/// A sum of all elements is one row, which one core of a GPU works on. A large
-/// one becomes many rows, and the sum of theirs.
-void divideReduction(ReduceOp reduce) {
-  constexpr int64_t kMostOfOneRow = 16 << 10;
-  RankedTensorType type = ranked(reduce.getOperand());
-  if (ranked(reduce).getNumElements() != 1 ||
-      type.getNumElements() <= kMostOfOneRow)
-    return;
-  OpBuilder builder(reduce);
-  int64_t rows = 1, dim = 0;
-  while (dim + 1 < type.getRank() &&
-         type.getNumElements() / rows > kMostOfOneRow)
-    rows *= type.getDimSize(dim++);
-  if (rows == 1)
-    return;
-  auto first = llvm::to_vector(llvm::seq<int64_t>(dim, type.getRank())),
-       rest = llvm::to_vector(llvm::seq<int64_t>(0, dim));
-  Value sums =
-      ReduceOp::create(builder, reduce.getLoc(),
-                       RankedTensorType::get(type.getShape().take_front(dim),
-                                             type.getElementType()),
-                       reduce.getReduction(), reduce.getOperand(), first);
-  setKind(sums.getDefiningOp(), getKind(reduce));
-  reduce.getOperandMutable().set(sums);
-  reduce.setDimensions(rest);
-}
-
 void eraseUnused(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
@@ -440,7 +415,7 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
         if (wishes.dividesSums)
           for (auto reduce :
                llvm::make_early_inc_range(block->getOps<ReduceOp>()))
-            divideReduction(reduce);
+            divideSum(reduce, wishes);
         formContractions(*block, table, *asked, threads);
         eraseUnused(*block);
         BlockRewriter(*block, table, replacements, wishes).run();

@@ -183,6 +183,8 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
                                                              : kRowElements));
   if (isa<ReduceOp>(op))
     add(balancedOption(result, wishes.leastColumns, wishes.columnFactor));
+  else if (wishes.dividesSums) // in case that it is summed up (DivideSums.h)
+    add(balancedOption(result, wishes.serialSumElements));
   if (isa<ScatterAddOp>(
           op)) // rows of a table cannot be divided, its columns can
     for (int64_t dim = 0; dim < ranked(result).getRank(); ++dim) {

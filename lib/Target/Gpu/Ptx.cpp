@@ -42,7 +42,6 @@
 #include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -96,12 +95,6 @@ std::unique_ptr<llvm::TargetMachine> createMachine(StringRef processor,
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
-    // Accesses are vectors where they should be. The back end's own vectors
-    // read what lies between and behind elements, too.
-    auto &options = llvm::cl::getRegisteredOptions();
-    if (auto option = options.find("disable-nvptx-load-store-vectorizer");
-        option != options.end())
-      static_cast<llvm::cl::opt<bool> *>(option->second)->setValue(true);
   });
   llvm::Triple triple("nvptx64-nvidia-cuda");
   std::string error;
@@ -220,6 +213,12 @@ FailureOr<std::string> emitPtx(std::unique_ptr<llvm::Module> code,
       createMachine(processor, kernel);
   if (!machine)
     return failure();
+  // Accesses are vectors where they should be. The back end's own vectors read
+  // what lies between and behind elements, too; functions of this attribute
+  // have none.
+  for (llvm::Function &function : *code)
+    if (!function.isDeclaration())
+      function.addFnAttr(llvm::Attribute::NoImplicitFloat);
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager emitter;

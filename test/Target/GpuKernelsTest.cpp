@@ -462,6 +462,29 @@ TEST(GpuKernelsRows, FitIntoSharedMemory) {
   }
 }
 
+/// Several warps hand on one sum after the other, in rooms that come by turns.
+TEST(GpuKernelsRows, HandOnOneSumAfterTheOther) {
+  if (gpu::getLibdevice().empty())
+    GTEST_SKIP() << "the build found no libdevice";
+  std::string ops, last = "%x";
+  for (int index = 0; index < 5; ++index) {
+    const std::string number = std::to_string(index);
+    ops += "  %s" + number + " = pp.reduce sum " + last +
+           " dims [1] : tensor<2x3000x%f> -> tensor<2x%f>\n  %b" + number +
+           " = pp.broadcast %s" + number +
+           " dims [0] : tensor<2x%f> -> tensor<2x3000x%f>\n  %t" + number +
+           " = pp.tanh %b" + number + " : tensor<2x3000x%f>\n  %y" + number +
+           " = pp.sub " + last + ", %t" + number + " : tensor<2x3000x%f>\n";
+    last = "%y" + number;
+  }
+  for (const char *type : {"f64", "f32"})
+    compare(pp::testing::replaceAll(pp::testing::mainOf("%x: tensor<2x3000x%f>",
+                                                        ops, last,
+                                                        "tensor<2x3000x%f>"),
+                                    "%f", type),
+            -2, 2, type[1] == '6' ? 1e-11 : 1e-4);
+}
+
 /// Kernels that are written down may ask for too much.
 TEST(GpuKernelsInPlace, RefusesWhatOtherBlocksRead) {
   if (gpu::getLibdevice().empty())

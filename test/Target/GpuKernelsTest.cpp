@@ -390,7 +390,7 @@ private:
 TEST(GpuKernelsInPlace, OverwritesWhatNobodyReads) {
   if (gpu::getLibdevice().empty())
     GTEST_SKIP() << "the build found no libdevice";
-  for (unsigned seed = 0; seed < 100 && !::testing::Test::HasFatalFailure();
+  for (unsigned seed = 0; seed < 400 && !::testing::Test::HasFatalFailure();
        ++seed) {
     SCOPED_TRACE(seed);
     compare(States(seed).build(), -2, 2, 1e-12);

@@ -252,17 +252,17 @@ void Rows::reduceAcross(const RowSum &sum, const Reducer &reducer) {
                 globalIndex(operand[dim], llvm::is_contained(dims, dim)
                                               ? reduced[nextReduced++]
                                               : keptIndices[nextKept++]));
-          const Place &place = e.at(type.getShape(), where,
-                                    step * deep > 1 ? int(last) : -1);
+          const Place &place =
+              e.at(type.getShape(), where, step * deep > 1 ? int(last) : -1);
           Scalars sums(carried);
           for (auto [number, value] :
                llvm::enumerate(e.get(from, place, &operand))) {
             const int64_t of = number % step * parts;
             Index position =
                 e.indices.add(begin, e.indices.literal(number / step));
-            Scalars next = reducer.combine(
-                Scalars(ArrayRef(sums).slice(of, parts)),
-                reducer.wrap(value, position));
+            Scalars next =
+                reducer.combine(Scalars(ArrayRef(sums).slice(of, parts)),
+                                reducer.wrap(value, position));
             llvm::copy(next, sums.begin() + of);
           }
           return sums;
@@ -347,7 +347,7 @@ void Rows::store(ArrayRef<Destination> destinations) {
     return overwrites(left) < overwrites(right);
   });
   for (const std::vector<unsigned> &group : groups) {
-    if (&group != &groups.front() && overwrites(group))
+    if (overwrites(group)) // shuffles order no memory
       lanes.meet();
     const RowLayout &layout = parts.results[group.front()];
     const int64_t size = countElements(layout), width = e.getWidth();
@@ -361,13 +361,20 @@ void Rows::store(ArrayRef<Destination> destinations) {
         [&](const Index &local, Value counts, ValueRange) -> Scalars {
           SmallVector<Scalars> elements;
           SmallVector<const Place *> places;
-          for (unsigned index : group) {
-            Value result = destinations[index].result;
-            const Place &place = placeOf(
-                cast<RankedTensorType>(result.getType()), layout, local, isRun);
-            places.push_back(&place);
-            elements.push_back(e.get(result, place, &parts.results[index]));
-          }
+          auto compute = [&] {
+            for (unsigned index : group) {
+              Value result = destinations[index].result;
+              const Place &place =
+                  placeOf(cast<RankedTensorType>(result.getType()), layout,
+                          local, isRun);
+              places.push_back(&place);
+              elements.push_back(e.get(result, place, &parts.results[index]));
+            }
+          };
+          // What a lane has no use for, another one may have overwritten.
+          const bool isGuarded = overwrites(group);
+          if (!isGuarded)
+            compute();
           Value stores = isRow;
           if (counts)
             stores =
@@ -375,6 +382,8 @@ void Rows::store(ArrayRef<Destination> destinations) {
                     ? Value(arith::AndIOp::create(e.b, e.loc, stores, counts))
                     : counts;
           auto storeAll = [&]() -> Scalars {
+            if (isGuarded)
+              compute();
             for (auto [number, index] : llvm::enumerate(group))
               e.store(
                   destinations[index].address,

@@ -6,14 +6,13 @@
 // that ptxas assembles, where there is one.
 //
 //===----------------------------------------------------------------------===//
-#include "../Random/RandomProgram.h"
 #include "../Reference/Testing.h"
 #include "Gpu/ElementRules.h"
 #include "Gpu/Libdevice.h"
 #include "Gpu/Ptx.h"
+#include "GpuRunner.h"
 #include "KernelCases.h"
 #include "KernelRunner.h"
-#include "Ptx.h"
 #include "pp/IR/Aspects.h"
 #include "pp/Target/KernelCompiler.h"
 #include "llvm/Support/FileSystem.h"
@@ -27,9 +26,6 @@ using pp::reference::HostTensor;
 using pp::testing::KernelCase;
 
 namespace {
-
-/// Kernels are formed and compiled for it.
-constexpr const char *kProcessor = "sm_90";
 
 void assemble(const std::string &ptx, const std::string &processor) {
   llvm::SmallString<64> path;
@@ -52,131 +48,20 @@ class GpuKernels : public ::testing::TestWithParam<KernelCase> {
   }
 };
 
-/// Buffers of a launch, far apart, so that what is behind one is nobody's.
-class Buffers : public ptx::Memory {
-public:
-  uint64_t add(pp::testing::Bytes &bytes, bool isWritten) {
-    const uint64_t address = (buffers.size() + 1) << 32;
-    buffers.push_back(
-        {&bytes, std::vector<std::byte>(bytes.size(), std::byte(isWritten))});
-    return address;
-  }
-  std::byte *find(uint64_t address, uint64_t size,
-                  std::string &error) override {
-    const uint64_t number = (address >> 32) - 1, offset = uint32_t(address);
-    if (number < buffers.size() &&
-        offset + size <= buffers[number].bytes->size())
-      return reinterpret_cast<std::byte *>(buffers[number].bytes->data()) +
-             offset;
-    error = "expects an address inside of a buffer, got parameter " +
-            std::to_string(number) + ", byte " + std::to_string(offset);
-    return nullptr;
-  }
-  std::byte *isWritten(uint64_t address) override {
-    return buffers[(address >> 32) - 1].written.data() + uint32_t(address);
-  }
-  /// Whether all of every buffer has been written.
-  bool isComplete() const {
-    return llvm::all_of(buffers, [](const Buffer &buffer) {
-      return !llvm::is_contained(buffer.written, std::byte(0));
-    });
-  }
-
-private:
-  struct Buffer {
-    pp::testing::Bytes *bytes;
-    std::vector<std::byte> written;
-  };
-  std::vector<Buffer> buffers;
-};
-
-class GpuRunner {
-public:
-  explicit GpuRunner(uint64_t seed) : seed(seed) {}
-
-  bool run(func::FuncOp kernel,
-           ArrayRef<std::shared_ptr<pp::testing::Bytes>> all) {
-    auto text = gpu::compileToPtx(kernel, "kernel", kProcessor);
-    auto shape = gpu::getLaunchShape(kernel);
-    if (failed(text) || failed(shape))
-      return false;
-    std::string error;
-    auto module = ptx::Module::parse(*text, error);
-    if (!module) {
-      ADD_FAILURE() << error << "\n" << *text;
-      return false;
-    }
-    Buffers memory;
-    ptx::Launch launch;
-    launch.entry = "kernel";
-    launch.grid.x = shape->grid;
-    launch.block.x = shape->block;
-    launch.seed = launch.errors = seed;
-    auto pass = [&](uint64_t address) {
-      const auto *bytes = reinterpret_cast<const std::byte *>(&address);
-      launch.parameters.insert(launch.parameters.end(), bytes, bytes + 8);
-    };
-    KernelParameters parameters = getKernelParameters(kernel);
-    for (size_t index = 0; index < parameters.types.size(); ++index)
-      pass(memory.add(*all[index], parameters.access[index] != Access::Write));
-    pp::testing::Bytes scalars(64, 0);
-    pass(memory.add(scalars, true));
-    pass(0); // no gate
-    if (!module->run(launch, memory, error)) {
-      ADD_FAILURE() << error << "\n" << *text;
-      return false;
-    }
-    EXPECT_TRUE(memory.isComplete()) << "results are not whole";
-    return true;
-  }
-
-private:
-  uint64_t seed;
-};
-
-/// Runs `text` as PTX and in the interpreter, and compares.
-void compare(const std::string &text, double low, double high,
-             double tolerance) {
-  pp::testing::Context context;
-  DialectRegistry registry;
-  pp::gpu::registerGpuDialects(registry);
-  auto module = context.parse(text);
-  ASSERT_TRUE(module) << text;
-  auto main = module->lookupSymbol<func::FuncOp>("main");
-  std::mt19937 random(7);
-  std::vector<HostTensor> inputs;
-  for (Type type : main.getArgumentTypes())
-    inputs.push_back(pp::testing::randomTensor(cast<RankedTensorType>(type),
-                                               random, low, high));
-  auto expected = reference::evaluate(main, inputs);
-  ASSERT_TRUE(succeeded(expected));
-  ASSERT_TRUE(pp::testing::formKernels(*module, kProcessor));
-  std::string formed;
-  llvm::raw_string_ostream(formed) << *module;
-  module->getContext()->appendDialectRegistry(registry);
-  module->getContext()->loadAllAvailableDialects();
-  GpuRunner runner(text.size());
-  auto actual = pp::testing::runLaunches(
-      *module,
-      [&](func::FuncOp kernel,
-          ArrayRef<std::shared_ptr<pp::testing::Bytes>> buffers) {
-        return runner.run(kernel, buffers);
-      },
-      inputs);
-  pp::testing::expectNear(actual, *expected, tolerance, formed);
-}
-
 TEST_P(GpuKernels, F32) {
-  compare(pp::testing::replaceAll(GetParam().text, "%f", "f32"), GetParam().low,
-          GetParam().high, 3e-6);
+  pp::testing::compareOnGpu(
+      pp::testing::replaceAll(GetParam().text, "%f", "f32"), GetParam().low,
+      GetParam().high, 3e-6);
 }
 TEST_P(GpuKernels, F64) {
-  compare(pp::testing::replaceAll(GetParam().text, "%f", "f64"), GetParam().low,
-          GetParam().high, 1e-13);
+  pp::testing::compareOnGpu(
+      pp::testing::replaceAll(GetParam().text, "%f", "f64"), GetParam().low,
+      GetParam().high, 1e-13);
 }
 TEST_P(GpuKernels, BF16) {
-  compare(pp::testing::replaceAll(GetParam().text, "%f", "bf16"),
-          GetParam().low, GetParam().high, 4e-2);
+  pp::testing::compareOnGpu(
+      pp::testing::replaceAll(GetParam().text, "%f", "bf16"), GetParam().low,
+      GetParam().high, 4e-2);
 }
 
 /// Calls `visit` with the PTX of each kernel of loops.
@@ -185,7 +70,7 @@ void compileAll(const std::string &text, const std::string &processor,
   pp::testing::Context context;
   auto module = context.parse(text);
   ASSERT_TRUE(module) << text;
-  ASSERT_TRUE(pp::testing::formKernels(*module, kProcessor));
+  ASSERT_TRUE(pp::testing::formKernels(*module, pp::testing::kGpu));
   DialectRegistry registry;
   pp::gpu::registerGpuDialects(registry);
   module->getContext()->appendDialectRegistry(registry);
@@ -201,8 +86,9 @@ TEST_P(GpuKernels, Assemble) {
   if (*PP_PTXAS == 0)
     GTEST_SKIP() << "the build found no ptxas";
   for (const char *type : {"f32", "f64", "bf16"})
-    compileAll(pp::testing::replaceAll(GetParam().text, "%f", type), kProcessor,
-               [](const std::string &ptx) { assemble(ptx, kProcessor); });
+    compileAll(
+        pp::testing::replaceAll(GetParam().text, "%f", type), pp::testing::kGpu,
+        [](const std::string &ptx) { assemble(ptx, pp::testing::kGpu); });
 }
 
 unsigned countMatches(const std::string &text, const char *pattern) {
@@ -239,162 +125,13 @@ TEST(GpuKernelsVectors, AccessMemory) {
   for (const auto &[text, vectors] : texts)
     for (const char *type : {"f32", "bf16"}) // f64 by two
       compileAll(
-          pp::testing::replaceAll(text, "%f", type), kProcessor,
+          pp::testing::replaceAll(text, "%f", type), pp::testing::kGpu,
           [&, least = vectors](const std::string &ptx) {
             EXPECT_GE(countMatches(ptx, "(ld|st)\\.global\\S*\\.v4"), least)
                 << ptx;
             EXPECT_EQ(countMatches(ptx, "(ld|st)\\.global(?!\\S*\\.v)"), 1u)
                 << ptx;
           });
-}
-
-/// States whose new values need old ones at other places, in other states, and
-/// in sums: a kernel that overwrites one must not do so too early.
-class States {
-public:
-  explicit States(unsigned seed) : random(seed) {
-    const unsigned rank = 1 + random() % 3;
-    for (unsigned dim = 0; dim < rank; ++dim)
-      shape.push_back(
-          std::vector<int64_t>{1, 2, 3, 4, 7, 8, 33, 64}[random() % 8]);
-  }
-
-  std::string build() {
-    const std::string type = typeOf(shape);
-    SmallVector<std::string> values{"%p", "%q", "%x"}, results, types;
-    for (unsigned number = 2 + random() % 5; number > 0; --number)
-      values.push_back(addOp(values));
-    std::string marks;
-    for (const char *name : {"p", "q"}) {
-      results.push_back(
-          values[random() % 4 == 0 ? 0 : values.size() - 1 - random() % 2]);
-      types.push_back(type + " {pp.role = #pp.role<state>, pp.name = \"" +
-                      name + "\"}");
-    }
-    results.push_back(values[random() % values.size()]);
-    types.push_back(type);
-    std::string text = "func.func @main(";
-    for (const char *name : {"p", "q"})
-      text += std::string("%") + name + ": " + type +
-              " {pp.role = #pp.role<state>, pp.name = \"" + name + "\"}, ";
-    return text + "%x: " + type + ", %i: tensor<i32>, %v: tensor<f64>) -> (" +
-           llvm::join(types, ", ") + ") {\n" + ops + "  return " +
-           llvm::join(results, ", ") + " : " + type + ", " + type + ", " +
-           type + "\n}";
-  }
-
-private:
-  using Shape = std::vector<int64_t>;
-  static std::string typeOf(const Shape &shape, StringRef element = "f64") {
-    std::string text = "tensor<";
-    for (int64_t size : shape)
-      text += std::to_string(size) + "x";
-    return text + element.str() + ">";
-  }
-  std::string add(const std::string &op) {
-    const std::string name = "%n" + std::to_string(count++);
-    ops += "  " + name + " = pp." + op + "\n";
-    return name;
-  }
-  static std::string list(const Shape &numbers) {
-    return "[" +
-           llvm::join(llvm::map_range(numbers,
-                                      [](int64_t number) {
-                                        return std::to_string(number);
-                                      }),
-                      ", ") +
-           "]";
-  }
-
-  /// Of the same shape, from one or two of `values`.
-  std::string addOp(ArrayRef<std::string> values) {
-    const std::string type = typeOf(shape),
-                      x = values[values.size() - 1 - random() % 2],
-                      y = values[random() % values.size()];
-    const unsigned dim = random() % shape.size();
-    const int64_t size = shape[dim];
-    const Shape ones(shape.size(), 1), zeros(shape.size(), 0);
-    Shape kept = shape, dims, at = zeros, part = shape;
-    kept.erase(kept.begin() + dim);
-    for (unsigned other = 0; other < shape.size(); ++other)
-      if (other != dim)
-        dims.push_back(other);
-    switch (random() % 9) {
-    case 0: // what is next to it
-      if (size > 1) {
-        at[dim] = 1;
-        part[dim] = size - 1;
-        std::string s =
-            add("slice " + x + " " + list(at) + ", " + list(shape) + ", " +
-                list(ones) + " : " + type + " -> " + typeOf(part));
-        return add("pad " + s + ", %v low " + list(zeros) + " high " +
-                   list(at) + " interior " + list(zeros) + " : " +
-                   typeOf(part) + ", tensor<f64> -> " + type);
-      }
-      break;
-    case 1: // its row's sum
-    case 2: {
-      std::string s = add("reduce sum " + x + " dims [" + std::to_string(dim) +
-                          "] : " + type + " -> " + typeOf(kept));
-      return add("broadcast " + s + " dims " + list(dims) + " : " +
-                 typeOf(kept) + " -> " + type);
-    }
-    case 3: { // the sum of all
-      Shape all;
-      for (unsigned other = 0; other < shape.size(); ++other)
-        all.push_back(other);
-      std::string s = add("reduce sum " + x + " dims " + list(all) + " : " +
-                          type + " -> tensor<f64>");
-      return add("broadcast " + s + " dims [] : tensor<f64> -> " + type);
-    }
-    case 4:
-      return add("cumsum " + x + " dim " + std::to_string(dim) + " : " + type);
-    case 5: // a part of another, anywhere
-      part[dim] = (size + 1) / 2;
-      {
-        std::string where =
-                        "[" +
-                        llvm::join(SmallVector<std::string>(shape.size(), "%i"),
-                                   ", ") +
-                        "]",
-                    scalars;
-        for (size_t number = 0; number < shape.size(); ++number)
-          scalars += ", tensor<i32>";
-        std::string s = add("dynamic_slice " + x + where + " : " + type +
-                            scalars + " -> " + typeOf(part));
-        return add("dynamic_update_slice " + y + ", " + s + where + " : " +
-                   type + ", " + typeOf(part) + scalars);
-      }
-    case 6: { // rows the other way round
-      Shape perm, moved;
-      for (size_t number = shape.size(); number-- > 0;) {
-        perm.push_back(number);
-        moved.push_back(shape[number]);
-      }
-      std::string s = add("transpose " + x + " perm " + list(perm) + " : " +
-                          type + " -> " + typeOf(moved));
-      return add("reshape " + s + " : " + typeOf(moved) + " -> " + type);
-    }
-    case 7:
-      return add("tanh " + x + " : " + type);
-    }
-    return add("sub " + x + ", " + y + " : " + type);
-  }
-
-  std::mt19937 random;
-  Shape shape;
-  std::string ops;
-  unsigned count = 0;
-};
-
-TEST(GpuKernelsInPlace, OverwritesWhatNobodyReads) {
-  if (gpu::getLibdevice().empty())
-    GTEST_SKIP() << "the build found no libdevice";
-  for (unsigned seed = 0; seed < 400 && !::testing::Test::HasFatalFailure();
-       ++seed) {
-    SCOPED_TRACE(seed);
-    compare(States(seed).build(), -2, 2, 1e-12);
-  }
 }
 
 /// Sums of columns lie in shared memory: of fewer rows in a block, and of fewer
@@ -454,7 +191,7 @@ TEST(GpuKernelsRows, FitIntoSharedMemory) {
     auto bytes =
              std::make_shared<pp::testing::Bytes>(pp::testing::toBytes(input)),
          result = std::make_shared<pp::testing::Bytes>(bytes->size(), 0);
-    ASSERT_TRUE(GpuRunner(columns).run(kernel, {bytes, result}));
+    ASSERT_TRUE(pp::testing::GpuRunner(columns).run(kernel, {bytes, result}));
     pp::testing::expectNear(
         {pp::testing::fromBytes(
             cast<RankedTensorType>(kernel.getResultTypes()[0]), *result)},
@@ -478,94 +215,12 @@ TEST(GpuKernelsRows, HandOnOneSumAfterTheOther) {
     last = "%y" + number;
   }
   for (const char *type : {"f64", "f32"})
-    compare(pp::testing::replaceAll(pp::testing::mainOf("%x: tensor<2x3000x%f>",
-                                                        ops, last,
-                                                        "tensor<2x3000x%f>"),
-                                    "%f", type),
-            -2, 2, type[1] == '6' ? 1e-11 : 1e-4);
-}
-
-/// Kernels that are written down may ask for too much.
-TEST(GpuKernelsInPlace, RefusesWhatOtherBlocksRead) {
-  if (gpu::getLibdevice().empty())
-    GTEST_SKIP() << "the build found no libdevice";
-  auto kernelOf = [](const std::string &rows, const std::string &ops) {
-    return "func.func private @k(%a: tensor<64x64xf32>) -> tensor<64x64xf32> "
-           "attributes {pp.kernel = #pp.kernel<loops>, pp.inplace = "
-           "array<i64: 0, 0>, pp.rows = #pp.rows<" +
-           rows + ">} {\n" + ops +
-           "  %y = pp.sub %a, %b : tensor<64x64xf32>\n"
-           "  return %y : tensor<64x64xf32>\n}";
-  };
-  const std::string byRows = "64, [[1, 64, 1, 1, 1, 64]]",
-                    asOne = "1, [[1, 1, 64, 1, 1, 64]]";
-  const std::string ofAll = "  %s = pp.reduce sum %a dims [0, 1] : "
-                            "tensor<64x64xf32> -> tensor<f32>\n"
-                            "  %b = pp.broadcast %s dims [] : tensor<f32> -> "
-                            "tensor<64x64xf32>\n",
-                    ofRow = "  %s = pp.reduce sum %a dims [1] : "
-                            "tensor<64x64xf32> -> tensor<64xf32>\n"
-                            "  %b = pp.broadcast %s dims [0] : tensor<64xf32> "
-                            "-> tensor<64x64xf32>\n",
-                    ofBoth = "  %s = pp.reduce sum %a dims [1] : "
-                             "tensor<64x64xf32> -> tensor<64xf32>\n"
-                             "  %c = pp.broadcast %s dims [0] : tensor<64xf32> "
-                             "-> tensor<64x64xf32>\n"
-                             "  %d = pp.broadcast %s dims [1] : tensor<64xf32> "
-                             "-> tensor<64x64xf32>\n"
-                             "  %b = pp.add %c, %d : tensor<64x64xf32>\n";
-  struct {
-    std::string text;
-    bool isRefused;
-  } cases[] = {{kernelOf(byRows, ofRow), false},
-               {kernelOf(asOne, ofAll), false},
-               {kernelOf(byRows, ofAll), true},
-               // A row has its own sum before it stores, but not the others'.
-               {kernelOf(byRows, ofBoth), true}};
-  for (const auto &[text, isRefused] : cases) {
-    pp::testing::Context context;
-    DialectRegistry registry;
-    pp::gpu::registerGpuDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-    std::string message;
-    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-      message = diagnostic.str();
-      return success(!isa<UnknownLoc>(diagnostic.getLocation()));
-    });
-    auto module = context.parse(text);
-    ASSERT_TRUE(module) << text << message;
-    auto kernel = module->lookupSymbol<func::FuncOp>("k");
-    EXPECT_EQ(failed(gpu::compileToPtx(kernel, "kernel", kProcessor)),
-              isRefused)
-        << text << message;
-    if (isRefused)
-      EXPECT_EQ(message, "expects a kernel whose result 0 overwrites what no "
-                         "other thread reads, got argument 0 read for result "
-                         "0");
-  }
-}
-
-/// Whatever the passes form for a GPU has code for it.
-TEST(GpuKernelsInPlace, RandomProgramsAreBuilt) {
-  for (unsigned seed = 0; seed < 100; ++seed) {
-    pp::testing::Context context;
-    pp::testing::RandomProgramOptions options;
-    options.batch = 6;
-    options.hasStates = options.hasLiterals = true;
-    DialectRegistry registry;
-    pp::gpu::registerGpuDialects(registry);
-    context.appendDialectRegistry(registry);
-    auto module = pp::testing::makeRandomProgram(context, seed, options);
-    ASSERT_TRUE(pp::testing::formKernels(*module, kProcessor));
-    context.loadAllAvailableDialects();
-    for (func::FuncOp kernel : pp::testing::loopsKernels(*module)) {
-      OwningOpRef<ModuleOp> built = ModuleOp::create(kernel.getLoc());
-      OpBuilder builder = OpBuilder::atBlockEnd(built->getBody());
-      EXPECT_TRUE(succeeded(gpu::buildGpuKernel(builder, kernel, "kernel")))
-          << "seed " << seed;
-    }
-  }
+    pp::testing::compareOnGpu(
+        pp::testing::replaceAll(pp::testing::mainOf("%x: tensor<2x3000x%f>",
+                                                    ops, last,
+                                                    "tensor<2x3000x%f>"),
+                                "%f", type),
+        -2, 2, type[1] == '6' ? 1e-11 : 1e-4);
 }
 
 /// A new op cannot forget GPUs.

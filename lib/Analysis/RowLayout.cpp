@@ -25,6 +25,13 @@ bool pp::isWholeLayout(const RowLayout &layout) {
   return llvm::all_of(layout, [](RowDigit digit) { return digit.isWhole(); });
 }
 
+int64_t pp::countElements(const RowLayout &layout) {
+  int64_t count = 1;
+  for (RowDigit digit : layout)
+    count *= digit.tile;
+  return count;
+}
+
 bool pp::coversRows(const RowLayout &layout, int64_t rows) {
   SmallVector<RowDigit> digits;
   for (RowDigit digit : layout)
@@ -83,6 +90,9 @@ constexpr int64_t kNone = -1;
 struct DimMap {
   SmallVector<SmallVector<int64_t>> operands;
   llvm::SmallBitVector whole;
+  /// Operand 0 is what others are added to or inserted into: of it alone, an
+  /// element needs what lies at its own place.
+  bool hasBase = false;
 };
 
 int64_t rankOf(Value value) {
@@ -139,6 +149,7 @@ void DimMapBuilder::gather(GatherOp gather) {
 void DimMapBuilder::scatterAdd(ScatterAddOp scatter) {
   int64_t batch = scatter.getBatchDims(),
           indexRank = rankOf(scatter.getIndices());
+  map.hasBase = true;
   identity(0);
   for (int64_t dim = 0; dim < batch; ++dim)
     map.operands[1][dim] = map.operands[2][dim] = dim;
@@ -219,8 +230,10 @@ DimMap buildDimMap(Operation *op) {
       .Case<SliceOp>([&](SliceOp slice) { b.boxes({0u}); })
       .Case<PadOp>([&](PadOp) { b.boxes({0u}); })
       .Case<DynamicSliceOp>([&](DynamicSliceOp) { b.boxes({0u}); })
-      .Case<DynamicUpdateSliceOp>(
-          [&](DynamicUpdateSliceOp) { b.boxes({0, 1}); })
+      .Case<DynamicUpdateSliceOp>([&](DynamicUpdateSliceOp) {
+        b.map.hasBase = true;
+        b.boxes({0, 1});
+      })
       .Case<ConcatenateOp>([&](ConcatenateOp concatenate) {
         for (unsigned index = 0; index < concatenate->getNumOperands(); ++index)
           b.identity(index);
@@ -377,4 +390,26 @@ std::optional<PartialLayout> pp::resultLayout(Operation *op, unsigned index,
     result[target] = digit;
   }
   return result;
+}
+
+bool pp::readsSamePlace(Operation *op, unsigned index) {
+  ArrayRef<int64_t> from = shapeOf(op->getOperand(index)),
+                    to = shapeOf(op->getResult(0));
+  if (ShapedType::getNumElements(from) != ShapedType::getNumElements(to))
+    return false;
+  // One element has one place, whatever its shape.
+  if (isa<ReshapeOp>(op) || ShapedType::getNumElements(to) == 1)
+    return true;
+  DimMap map = buildDimMap(op);
+  if (map.hasBase && index == 0)
+    return true;
+  int64_t last = kNone; // dimensions of one element move nothing
+  for (auto [size, target] : llvm::zip_equal(from, map.operands[index])) {
+    if (size == 1)
+      continue;
+    if (target <= last || to[target] != size)
+      return false;
+    last = target;
+  }
+  return true;
 }

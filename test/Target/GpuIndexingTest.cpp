@@ -36,7 +36,7 @@ struct Kernel {
 
   explicit Kernel(const std::string &text) {
     source = context.parse(text);
-    if (!source || !pp::testing::formKernels(*source))
+    if (!source || !pp::testing::formKernels(*source, "sm_90"))
       return;
     DialectRegistry registry;
     pp::gpu::registerGpuDialects(registry);

@@ -42,52 +42,27 @@ void assemble(const std::string &ptx, const std::string &processor) {
   llvm::sys::fs::remove(path);
 }
 
-/// Threads would overwrite what others read.
-bool isRefused(const std::string &name) {
-  return name == "insertionReplacesParameter";
-}
-
 class GpuKernels : public ::testing::TestWithParam<KernelCase> {
   void SetUp() override {
     if (gpu::getLibdevice().empty())
       GTEST_SKIP() << "the build found no libdevice";
-    if (isRefused(GetParam().name))
-      GTEST_SKIP() << "refused: see InPlace";
   }
 };
 
-/// Runs `text` as PTX and in the interpreter, and compares.
-void compare(const std::string &text, double low, double high,
-             double tolerance) {
-  pp::testing::Context context;
-  auto module = context.parse(text);
-  ASSERT_TRUE(module) << text;
-  auto main = module->lookupSymbol<func::FuncOp>("main");
-  std::mt19937 random(7);
-  std::vector<HostTensor> inputs;
-  for (Type type : main.getArgumentTypes())
-    inputs.push_back(pp::testing::randomTensor(cast<RankedTensorType>(type),
-                                               random, low, high));
-  auto expected = pp::testing::evaluateMain(*module, inputs);
-  ASSERT_FALSE(expected.empty());
-  ASSERT_TRUE(pp::testing::formKernels(*module));
-  std::string formed;
-  llvm::raw_string_ostream(formed) << *module;
-  auto actual = pp::testing::runOnGpu(*module, inputs, /*seed=*/text.size());
-  pp::testing::expectNear(actual, expected, tolerance, formed);
-}
-
 TEST_P(GpuKernels, F32) {
-  compare(pp::testing::replaceAll(GetParam().text, "%f", "f32"), GetParam().low,
-          GetParam().high, 3e-6);
+  pp::testing::compareOnGpu(
+      pp::testing::replaceAll(GetParam().text, "%f", "f32"), GetParam().low,
+      GetParam().high, 3e-6);
 }
 TEST_P(GpuKernels, F64) {
-  compare(pp::testing::replaceAll(GetParam().text, "%f", "f64"), GetParam().low,
-          GetParam().high, 1e-13);
+  pp::testing::compareOnGpu(
+      pp::testing::replaceAll(GetParam().text, "%f", "f64"), GetParam().low,
+      GetParam().high, 1e-13);
 }
 TEST_P(GpuKernels, BF16) {
-  compare(pp::testing::replaceAll(GetParam().text, "%f", "bf16"),
-          GetParam().low, GetParam().high, 4e-2);
+  pp::testing::compareOnGpu(
+      pp::testing::replaceAll(GetParam().text, "%f", "bf16"), GetParam().low,
+      GetParam().high, 4e-2);
 }
 
 /// Calls `visit` with the PTX of each kernel of loops.
@@ -96,7 +71,7 @@ void compileAll(const std::string &text, const std::string &processor,
   pp::testing::Context context;
   auto module = context.parse(text);
   ASSERT_TRUE(module) << text;
-  ASSERT_TRUE(pp::testing::formKernels(*module));
+  ASSERT_TRUE(pp::testing::formKernels(*module, pp::testing::kGpu));
   DialectRegistry registry;
   pp::gpu::registerGpuDialects(registry);
   module->getContext()->appendDialectRegistry(registry);
@@ -112,8 +87,9 @@ TEST_P(GpuKernels, Assemble) {
   if (*PP_PTXAS == 0)
     GTEST_SKIP() << "the build found no ptxas";
   for (const char *type : {"f32", "f64", "bf16"}) {
-    compileAll(pp::testing::replaceAll(GetParam().text, "%f", type), "sm_90",
-               [](const std::string &ptx) { assemble(ptx, "sm_90"); });
+    compileAll(
+        pp::testing::replaceAll(GetParam().text, "%f", type), pp::testing::kGpu,
+        [](const std::string &ptx) { assemble(ptx, pp::testing::kGpu); });
     if (GetParam().text.find("%f") == std::string::npos)
       break; // it has no float type to change
   }
@@ -153,7 +129,7 @@ TEST(GpuKernelsVectors, AccessMemory) {
   for (const auto &[text, vectors] : texts)
     for (const char *type : {"f32", "bf16"}) // f64 by two
       compileAll(
-          pp::testing::replaceAll(text, "%f", type), "sm_90",
+          pp::testing::replaceAll(text, "%f", type), pp::testing::kGpu,
           [&, least = vectors](const std::string &ptx) {
             EXPECT_GE(countMatches(ptx, "(ld|st)\\.global\\S*\\.v4"), least)
                 << ptx;
@@ -162,20 +138,94 @@ TEST(GpuKernelsVectors, AccessMemory) {
           });
 }
 
-TEST(GpuKernelsInPlace, RefusesWhatOthersRead) {
-  for (const KernelCase &one : pp::testing::shapeCases()) {
-    if (!isRefused(one.name))
-      continue;
+/// Sums of columns lie in shared memory: of fewer rows in a block, and of fewer
+/// lanes, where they are long. Sums that find no room are each lane's own.
+TEST(GpuKernelsRows, FitIntoSharedMemory) {
+  if (gpu::getLibdevice().empty())
+    GTEST_SKIP() << "the build found no libdevice";
+  struct {
+    int64_t rows, columns, sums;
+    const char *form;
+    int64_t block;
+  } cases[] = {
+      {8, 30, 1, "rows, 32 lanes:", 128},
+      {8, 480, 2, "rows, 32 lanes:", 128},
+      {8, 480, 4, "rows, 32 lanes:", 64},
+      {1, 4000, 1, "rows, 256 lanes:", 256},
+      {1, 6100, 1, "rows, 512 lanes:", 512},
+      {1, 6200, 1, "rows, 512 lanes, 1 sums apart:", 512},
+      {1, 3100, 2, "rows, 256 lanes, 1 sums apart:", 256},
+  };
+  for (const auto &[rows, columns, sums, form, block] : cases) {
+    const std::string end = std::to_string(columns) + "xf64>",
+                      start = "tensor<" + std::to_string(rows),
+                      of = start + "x" + end, all = start + "x2x" + end;
+    std::string text =
+        "func.func private @k(%y0: " + all + ") -> " + all +
+        " attributes {pp.kernel = #pp.kernel<loops>, pp.rows = #pp.rows<" +
+        std::to_string(rows) + ", [[1, " + std::to_string(rows) +
+        ", 1, 1, 1, 2, 1, 1, " + std::to_string(columns) + "]]>} {\n";
+    const char *reductions[] = {"sum", "max", "min", "prod"};
+    for (int64_t index = 0; index < sums; ++index) {
+      const std::string here = std::to_string(index),
+                        next = std::to_string(index + 1);
+      text += "  %s" + here + " = pp.reduce " + reductions[index] +
+              " %y0 dims [1] : " + all + " -> " + of + "\n  %b" + here +
+              " = pp.broadcast %s" + here + " dims [0, 2] : " + of + " -> " +
+              all + "\n  %y" + next + " = pp.sub %y" + here + ", %b" + here +
+              " : " + all + "\n";
+    }
+    text += "  return %y" + std::to_string(sums) + " : " + all + "\n}";
     pp::testing::Context context;
-    auto module = context.parse(pp::testing::replaceAll(one.text, "%f", "f32"));
-    ASSERT_TRUE(pp::testing::formKernels(*module));
     DialectRegistry registry;
     pp::gpu::registerGpuDialects(registry);
-    module->getContext()->appendDialectRegistry(registry);
-    module->getContext()->loadAllAvailableDialects();
-    for (func::FuncOp kernel : pp::testing::loopsKernels(*module))
-      EXPECT_TRUE(failed(gpu::compileToPtx(kernel, "kernel", "sm_90")));
+    context.appendDialectRegistry(registry);
+    auto module = context.parse(text);
+    ASSERT_TRUE(module) << text;
+    auto kernel = module->lookupSymbol<func::FuncOp>("k");
+    std::mt19937 random(7);
+    HostTensor input = pp::testing::randomTensor(
+        cast<RankedTensorType>(kernel.getArgumentTypes()[0]), random, -2, 2);
+    auto expected = reference::evaluate(kernel, {input});
+    ASSERT_TRUE(succeeded(expected));
+    context.loadAllAvailableDialects();
+    EXPECT_EQ(gpu::describeGpuKernel(kernel).substr(0, std::strlen(form)),
+              form);
+    EXPECT_EQ(gpu::getLaunchShape(kernel)->block, block) << form;
+    auto bytes =
+             std::make_shared<pp::testing::Bytes>(pp::testing::toBytes(input)),
+         result = std::make_shared<pp::testing::Bytes>(bytes->size(), 0);
+    ASSERT_TRUE(pp::testing::runKernelOnGpu(kernel, {bytes, result},
+                                            std::vector<int64_t>(8), columns));
+    pp::testing::expectNear(
+        {pp::testing::fromBytes(
+            cast<RankedTensorType>(kernel.getResultTypes()[0]), *result)},
+        *expected, 1e-13, text);
   }
+}
+
+/// Several warps hand on one sum after the other, in rooms that come by turns.
+TEST(GpuKernelsRows, HandOnOneSumAfterTheOther) {
+  if (gpu::getLibdevice().empty())
+    GTEST_SKIP() << "the build found no libdevice";
+  std::string ops, last = "%x";
+  for (int index = 0; index < 5; ++index) {
+    const std::string number = std::to_string(index);
+    ops += "  %s" + number + " = pp.reduce sum " + last +
+           " dims [1] : tensor<2x3000x%f> -> tensor<2x%f>\n  %b" + number +
+           " = pp.broadcast %s" + number +
+           " dims [0] : tensor<2x%f> -> tensor<2x3000x%f>\n  %t" + number +
+           " = pp.tanh %b" + number + " : tensor<2x3000x%f>\n  %y" + number +
+           " = pp.sub " + last + ", %t" + number + " : tensor<2x3000x%f>\n";
+    last = "%y" + number;
+  }
+  for (const char *type : {"f64", "f32"})
+    pp::testing::compareOnGpu(
+        pp::testing::replaceAll(pp::testing::mainOf("%x: tensor<2x3000x%f>",
+                                                    ops, last,
+                                                    "tensor<2x3000x%f>"),
+                                "%f", type),
+        -2, 2, type[1] == '6' ? 1e-11 : 1e-4);
 }
 
 /// A new op cannot forget GPUs: it has a rule, and a kernel that is run.
@@ -185,12 +235,12 @@ TEST(GpuKernelsOps, EveryOpIsRun) {
        {pp::testing::elementwiseCases(), pp::testing::shapeCases(),
         pp::testing::reductionCases(), pp::testing::typeCases()})
     for (const KernelCase &one : cases) {
-      if (isRefused(one.name))
-        continue;
       pp::testing::Context context;
       auto module =
           context.parse(pp::testing::replaceAll(one.text, "%f", "f32"));
-      ASSERT_TRUE(module && pp::testing::formKernels(*module)) << one.name;
+      ASSERT_TRUE(module &&
+                  pp::testing::formKernels(*module, pp::testing::kGpu))
+          << one.name;
       for (func::FuncOp kernel : pp::testing::loopsKernels(*module))
         for (Operation &op : kernel.getBody().front().without_terminator())
           run.insert(op.getName().getStringRef().str());

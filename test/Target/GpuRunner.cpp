@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "GpuRunner.h"
+#include "../Reference/Testing.h"
 #include "Gpu/Libdevice.h"
 #include "Gpu/Ptx.h"
-#include "KernelRunner.h"
 #include "Ptx.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Target/KernelCompiler.h"
@@ -57,10 +57,12 @@ private:
   std::vector<Buffer> buffers;
 };
 
-/// False after a failure of the test.
-bool runKernel(func::FuncOp kernel, ArrayRef<std::shared_ptr<Bytes>> all,
-               ArrayRef<int64_t> scalars, uint64_t seed) {
-  auto text = gpu::compileToPtx(kernel, "kernel", "sm_90");
+} // namespace
+
+bool pp::testing::runKernelOnGpu(func::FuncOp kernel,
+                                 ArrayRef<std::shared_ptr<Bytes>> all,
+                                 ArrayRef<int64_t> scalars, uint64_t seed) {
+  auto text = gpu::compileToPtx(kernel, "kernel", kGpu);
   auto shape = gpu::getLaunchShape(kernel);
   if (failed(text) || failed(shape))
     return false;
@@ -95,8 +97,6 @@ bool runKernel(func::FuncOp kernel, ArrayRef<std::shared_ptr<Bytes>> all,
   return true;
 }
 
-} // namespace
-
 bool pp::testing::hasGpuCompiler() { return !gpu::getLibdevice().empty(); }
 
 std::vector<HostTensor> pp::testing::runOnGpu(ModuleOp module,
@@ -110,7 +110,27 @@ std::vector<HostTensor> pp::testing::runOnGpu(ModuleOp module,
   return runLaunches(
       module,
       [&](func::FuncOp kernel, ArrayRef<std::shared_ptr<Bytes>> buffers) {
-        return runKernel(kernel, buffers, scalars, seed);
+        return runKernelOnGpu(kernel, buffers, scalars, seed);
       },
       inputs);
+}
+
+void pp::testing::compareOnGpu(const std::string &text, double low, double high,
+                               double tolerance) {
+  pp::testing::Context context;
+  auto module = context.parse(text);
+  ASSERT_TRUE(module) << text;
+  auto main = module->lookupSymbol<func::FuncOp>("main");
+  std::mt19937 random(7);
+  std::vector<HostTensor> inputs;
+  for (Type type : main.getArgumentTypes())
+    inputs.push_back(pp::testing::randomTensor(cast<RankedTensorType>(type),
+                                               random, low, high));
+  auto expected = pp::testing::evaluateMain(*module, inputs);
+  ASSERT_FALSE(expected.empty());
+  ASSERT_TRUE(pp::testing::formKernels(*module, kGpu));
+  std::string formed;
+  llvm::raw_string_ostream(formed) << *module;
+  auto actual = pp::testing::runOnGpu(*module, inputs, /*seed=*/text.size());
+  pp::testing::expectNear(actual, expected, tolerance, formed);
 }

@@ -85,9 +85,11 @@ HostTensor pp::testing::fromBytes(RankedTensorType type, const Bytes &bytes) {
   return tensor;
 }
 
-bool pp::testing::formKernels(ModuleOp module) {
+bool pp::testing::formKernels(ModuleOp module, const std::string &target) {
   PassManager passes(module.getContext());
-  passes.addPass(createFormKernels());
+  FormKernelsOptions options;
+  options.target = target;
+  passes.addPass(createFormKernels(options));
   passes.addPass(createReserveScratch());
   return succeeded(passes.run(module));
 }

@@ -23,8 +23,8 @@ Bytes toBytes(const reference::HostTensor &tensor);
 reference::HostTensor fromBytes(mlir::RankedTensorType type,
                                 const Bytes &bytes);
 
-/// Runs pp-form-kernels on `module`; false after a diagnostic.
-bool formKernels(mlir::ModuleOp module);
+/// Runs pp-form-kernels on `module` for `target`; false after a diagnostic.
+bool formKernels(mlir::ModuleOp module, const std::string &target = "cpu");
 
 /// The loops kernels of a module.
 llvm::SmallVector<mlir::func::FuncOp> loopsKernels(mlir::ModuleOp module);

@@ -133,7 +133,8 @@ private:
     auto want =
         reference::evaluate(main, inputs, {/*roundToElement=*/options.isExact});
     ASSERT_TRUE(succeeded(want));
-    ASSERT_TRUE(pp::testing::formKernels(*module));
+    ASSERT_TRUE(pp::testing::formKernels(
+        *module, GetParam() == Compiler::Gpu ? pp::testing::kGpu : "cpu"));
     auto got = run(*module, inputs);
     ASSERT_EQ(got.size(), 1u) << ops << " on " << element;
     const double tolerance = element == "f32"   ? 3e-6

@@ -5,15 +5,16 @@ SPDX-License-Identifier: Apache-2.0
 
 Of small models of each family and of each architecture: a line per kernel with its
 registers, spills, local and shared memory, the occupancy that they allow, and how many of
-its accesses to global memory move 128 bits. It fails for an elementwise or row-wise kernel
-with spills or local memory, and for one whose rows are whole vectors that has no access of
-128 bits.
+its accesses to global memory move 128 bits. It fails for a kernel with spills or local
+memory, for one with sums that lanes do not share, and for one whose rows are whole vectors
+that has narrower accesses beside those of its gate, of scalars and of what a row has one of.
 
 Numbers are read from the machine code (nvdisasm); where that is missing, from the PTX.
 
   static.py --bin=build/bin --ptxas=PATH [--nvdisasm=PATH] [--model=NAME]
 """
 import collections
+import math
 import pathlib
 import re
 import sys
@@ -31,14 +32,23 @@ LIMITS = {
     "sm_90": Limits(64, 32, 65536, 256, 228 << 10, 128, 1 << 10),
     "sm_100": Limits(64, 32, 65536, 256, 228 << 10, 128, 1 << 10),
 }
-# Rows that vectors divide and, in some models, rows that they do not.
+# Rows that vectors divide and, in some models, rows that they do not; rows that are too long
+# for few lanes, of numbers that take two registers, too.
 SIZES = "--layers=1 --hidden=64 --heads=4 --seq=32 --batch=4 --vocab="
 TRAIN = "microbatches=2 optimizer=adamw clip=1"
+ONCE = "optimizer=adamw clip=1"
+TRAIN1 = "optimizer=adamw clip=1"
 MODELS = {
     "mlp": ("mlp --layers=2 --hidden=64 --input=32 --batch=8", TRAIN),
     "gpt": ("gpt " + SIZES + "96", TRAIN),
     "gpt-bf16": ("gpt --dtype=bf16 " + SIZES + "96", TRAIN),
     "gpt-odd": ("gpt --layers=1 --hidden=36 --heads=2 --seq=17 --batch=2 --vocab=51", TRAIN),
+    "gpt-768": ("gpt --layers=1 --hidden=768 --heads=12 --seq=128 --batch=1 --vocab=8192", TRAIN1),
+    "gpt-f64": ("gpt --dtype=f64 --layers=1 --hidden=1024 --heads=16 --seq=128 --batch=1 --vocab=32768",
+                TRAIN1),
+    "gpt-768": ("gpt --layers=1 --hidden=768 --heads=12 --seq=128 --batch=1 --vocab=8192", ONCE),
+    "gpt-f64": ("gpt --dtype=f64 --layers=1 --hidden=1024 --heads=16 --seq=128 --batch=1 "
+                "--vocab=32768", ONCE),
     "moe": ("moe --experts=4 --moe-every=1 " + SIZES + "96", TRAIN),
     "resnet": ("resnet --norm=group --groups=2 --width=4 --batch=2 --image=16 --classes=8",
                "optimizer=momentum"),
@@ -51,9 +61,6 @@ SIDE_BY_SIDE = set("""
     logistic max min mul neg not or pow random_bits reduce reshape rsqrt select sign sin sqrt
     stop_gradient sub tanh
     """.split())
-# Loops over many elements for each one: kernels of neither form.
-LOOPS = set("convolution cumsum dot_general reduce_window scatter_add select_and_scatter top_k"
-            .split())
 BYTES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "bf16": 2, "i1": 1}
 VECTOR = 16
 
@@ -132,15 +139,25 @@ def wants_vectors(kernel):
             all(shape[-1] * size % VECTOR == 0 for shape, size in tensors))
 
 
-def judge(kernel, resources, wide):
-    if set(kernel.ops) & LOOPS:
-        return
+def most_narrow(kernel):
+    """Accesses of a kernel of vectors that are none: its gate, scalars, and one of each tensor
+    that is smaller than others, such as the statistics of rows."""
+    counts = [math.prod(shape) for shape, _ in kernel.written + kernel.read]
+    return 1 + sum(count < max(counts) for count in counts)
+
+
+def judge(kernel, resources, wide, narrow):
     if resources["spilled"]:
         yield f"expects no spill, got {resources['spilled']} bytes"
     if resources["local"]:
         yield f"expects no local memory, got {resources['local']} bytes"
-    if wants_vectors(kernel) and not wide:
-        yield "expects accesses of 128 bits, got none"
+    if "sums apart" in kernel.form:
+        yield f"expects sums that lanes share, got {kernel.form}"
+    if wants_vectors(kernel):
+        if not wide:
+            yield "expects accesses of 128 bits, got none"
+        if narrow > most_narrow(kernel):
+            yield f"expects {most_narrow(kernel)} narrower accesses at most, got {narrow}"
 
 
 class Table:
@@ -175,7 +192,7 @@ class Table:
                   f"{occupancy(kernel, of, LIMITS[target]):6.0%} {wide:4} {narrow:4}  "
                   f"{symbol[:12]} {kernel.form}: {' '.join(kernel.ops)[:80]}")
             self.errors += [f"{name} {target} {symbol}: {error}"
-                            for error in judge(kernel, of, wide)]
+                            for error in judge(kernel, of, wide, narrow)]
             self.count += 1
 
 

@@ -42,6 +42,9 @@ using PartialLayout = llvm::SmallVector<std::optional<RowDigit>, 4>;
 RowLayout wholeLayout(mlir::RankedTensorType type);
 bool isWholeLayout(const RowLayout &layout);
 
+/// Of the part that a row sees.
+int64_t countElements(const RowLayout &layout);
+
 /// True if the parts of rows 0 ... rows-1 tile the tensor, each element once.
 bool coversRows(const RowLayout &layout, int64_t rows);
 
@@ -64,6 +67,10 @@ operandLayouts(mlir::Operation *op, const RowLayout &result);
 /// that see this part of the operand cannot compute parts of the result.
 std::optional<PartialLayout> resultLayout(mlir::Operation *op, unsigned index,
                                           const RowLayout &operand);
+
+/// Whether an element of the result needs of operand `index` the one at the
+/// same place in memory alone.
+bool readsSamePlace(mlir::Operation *op, unsigned index);
 
 } // namespace pp
 

@@ -20,8 +20,8 @@ struct Question {
   Elements &elements;
   mlir::Operation *op;
   const Place &place;
-  const RowLayout *layout;
-  llvm::SmallVector<RowLayout> operandLayouts; ///< empty without `layout`
+  /// The parts of the operands that the row at hand sees; empty without rows.
+  llvm::SmallVector<RowLayout> operandLayouts;
 
   /// Elements of an operand.
   Scalars ask(unsigned operand, const Place &place) const {

@@ -105,7 +105,7 @@ Scalars Elements::get(Value value, const Place &place,
     Operation *op = value.getDefiningOp();
     if (result.empty()) {
       if (ElementRule rule = findElementRule(op->getName())) {
-        Question question{*this, op, place, layout, {}};
+        Question question{*this, op, place, {}};
         if (layout)
           if (auto layouts = operandLayouts(op, *layout))
             question.operandLayouts = *layouts;

@@ -7,12 +7,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "GpuKernel.h"
-#include "Hazards.h"
 #include "Rows.h"
 #include "Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "pp/Analysis/InPlace.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Values.h"
 #include "pp/Target/KernelCompiler.h"
@@ -121,9 +121,7 @@ static FailureOr<Form> chooseForm(func::FuncOp kernel) {
     form.hasManyElements |=
         type.getNumElements() > std::numeric_limits<int32_t>::max() / 2;
   form.width = chooseWidth(kernel);
-  form.hasRows = llvm::any_of(kernel.getBody().front(), [](Operation &op) {
-    return isa<ReduceOp, ArgmaxOp>(op);
-  });
+  form.hasRows = hasRowSums(kernel);
   if (form.hasRows) {
     form.rows = chooseMapping(kernel, *parts, form.width);
     form.launch.grid = llvm::divideCeil(parts->rows, form.rows.rowsPerBlock);
@@ -154,10 +152,13 @@ std::string pp::gpu::describeGpuKernel(func::FuncOp kernel) {
     return "";
   std::string text;
   llvm::raw_string_ostream stream(text);
-  if (form->hasRows)
+  if (!form->hasRows)
+    stream << "elements:";
+  else if (form->rows.sumsApart == 0)
     stream << "rows, " << form->rows.lanes << " lanes:";
   else
-    stream << "elements:";
+    stream << "rows, " << form->rows.lanes << " lanes, " << form->rows.sumsApart
+           << " sums apart:";
   llvm::SetVector<StringRef> names;
   for (Operation &op : kernel.getBody().front().without_terminator())
     names.insert(op.getName().stripDialect());
@@ -192,8 +193,8 @@ public:
   LogicalResult build(StringRef name);
 
 private:
+  LogicalResult verifyInPlace();
   func::FuncOp addFunction(StringRef name);
-  LogicalResult buildBody(Elements &elements);
   void buildFlat(Elements &elements);
   template <typename Register> Value readRegister() {
     return Register::create(b, loc, b.getI32Type());
@@ -295,23 +296,25 @@ void GpuKernel::buildFlat(Elements &e) {
   }
 }
 
-LogicalResult GpuKernel::buildBody(Elements &elements) {
-  if (form.hasRows)
-    return buildRows(elements, form.parts, form.rows,
-                     readRegister<NVVM::BlockIdXOp>(),
-                     readRegister<NVVM::ThreadIdXOp>(), destinations);
-  auto areTogether = [&](unsigned left, unsigned right) {
-    return form.apart[left] == form.apart[right] &&
-           ranked(destinations[left].result).getNumElements() ==
-               ranked(destinations[right].result).getNumElements();
-  };
-  if (failed(verifyInPlace(kernel, [](Value) { return false; }, areTogether)))
-    return failure();
-  buildFlat(elements);
+/// Reports an argument that another thread may have overwritten when it is
+/// read.
+LogicalResult GpuKernel::verifyInPlace() {
+  for (unsigned index = 0; index < kernel.getNumResults(); ++index) {
+    const int64_t overwritten = getInplaceOperand(kernel, index);
+    if (overwritten < 0)
+      continue;
+    if (auto reader = findLateReader(
+            kernel, {form.parts.rows, form.parts.results}, index, overwritten))
+      return kernel.emitError("expects a kernel whose result ")
+             << index << " overwrites what no other thread reads, got "
+             << "argument " << overwritten << " read for result " << *reader;
+  }
   return success();
 }
 
 LogicalResult GpuKernel::build(StringRef name) {
+  if (failed(verifyInPlace()))
+    return failure();
   func::FuncOp function = addFunction(name);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&function.getBody().front());
@@ -347,17 +350,19 @@ LogicalResult GpuKernel::build(StringRef name) {
                     .front();
   Value isOpen =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, state, zero);
-  LogicalResult built = success();
   elements.choose(
       isOpen, {},
       [&]() -> Scalars {
-        built = buildBody(elements);
+        if (form.hasRows)
+          buildRows(elements, form.parts, form.rows,
+                    readRegister<NVVM::BlockIdXOp>(),
+                    readRegister<NVVM::ThreadIdXOp>(), destinations);
+        else
+          buildFlat(elements);
         return {};
       },
       [] { return Scalars(); });
   func::ReturnOp::create(b, loc);
-  if (failed(built))
-    return failure();
   if (elements.unknown)
     return elements.unknown->emitError(
                "expects an op that has a GPU lowering, got ")

@@ -16,8 +16,23 @@ using namespace pp::gpu;
 /// As NVVM numbers address spaces.
 static constexpr unsigned kShared = 3;
 
-Lanes::Lanes(Elements &elements, Value thread, int64_t block, int64_t lanes)
-    : e(elements), block(block), lanes(lanes) {
+static constexpr int64_t kAlignment = 16;
+
+int64_t Lanes::countBytes(Type element, int64_t count) {
+  return llvm::alignTo(
+      llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) * count, kAlignment);
+}
+
+int64_t Lanes::countHandedBytes(int64_t lanes, int64_t apart, int64_t bytes) {
+  return lanes <= kWarp
+             ? 0
+             : 2 * llvm::alignTo(lanes / kWarp * std::min(apart, kWarp) * bytes,
+                                 kAlignment);
+}
+
+Lanes::Lanes(Elements &elements, Value thread, int64_t block, int64_t lanes,
+             int64_t handedBytes)
+    : e(elements), block(block), lanes(lanes), handedBytes(handedBytes) {
   Index all = e.indices.known(thread, block);
   self = e.indices.remainder(all, lanes);
   rowOfBlock = e.indices.divide(all, lanes);
@@ -64,20 +79,24 @@ Value Lanes::exchange(Value value, int64_t distance) {
 void Lanes::meet() { NVVM::Barrier0Op::create(e.b, e.loc); }
 
 Value Lanes::allocate(Type element, int64_t count) {
-  const int64_t rows = block / lanes;
-  const int64_t bytes =
-      llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) * count * rows;
-  if (usedBytes + bytes > kSharedBytes)
-    return {};
-  ModuleOp module = e.getModule();
+  const int64_t bytes = countBytes(element, count * (block / lanes));
   const std::string name = "shared" + std::to_string(usedBytes);
-  usedBytes += llvm::alignTo(bytes, 16);
-  auto outside = OpBuilder::atBlockBegin(module.getBody());
-  Type stored = element.isInteger(1) ? Type(e.b.getI8Type()) : element;
-  auto room = LLVM::GlobalOp::create(
-      outside, e.loc, LLVM::LLVMArrayType::get(stored, count * rows),
-      /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
-      /*alignment=*/16, kShared);
+  usedBytes += bytes;
+  assert(usedBytes + handedBytes <= kSharedBytes && "of RowMapping.cpp");
+  return getRoom(name, bytes);
+}
+
+/// Memory of the block, by its name.
+Value Lanes::getRoom(const std::string &name, int64_t bytes) {
+  ModuleOp module = e.getModule();
+  auto room = module.lookupSymbol<LLVM::GlobalOp>(name);
+  if (!room) {
+    auto outside = OpBuilder::atBlockBegin(module.getBody());
+    room = LLVM::GlobalOp::create(
+        outside, e.loc, LLVM::LLVMArrayType::get(e.b.getI8Type(), bytes),
+        /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
+        kAlignment, kShared);
+  }
   return LLVM::AddressOfOp::create(e.b, e.loc, room);
 }
 
@@ -107,10 +126,19 @@ Scalars Lanes::combineApart(const Reducer &reducer, Scalars mine,
   // A word of each warp, or of each lane of it that stands for others.
   const int64_t warps = lanes / kWarp, columns = std::min(apart, kWarp);
   SmallVector<Value> rooms;
-  for (Value value : mine)
-    rooms.push_back(allocate(value.getType(), warps * columns));
-  if (llvm::is_contained(rooms, Value()))
-    return {};
+  int64_t offset = isSecondRoom ? handedBytes / 2 : 0;
+  isSecondRoom = !isSecondRoom;
+  for (Value value : mine) {
+    Value room = getRoom("handed", handedBytes);
+    rooms.push_back(LLVM::GEPOp::create(e.b, e.loc, room.getType(),
+                                        e.b.getI8Type(), room,
+                                        ArrayRef<LLVM::GEPArg>{int32_t(offset)},
+                                        LLVM::GEPNoWrapFlags::inbounds));
+    offset +=
+        warps * columns *
+        std::max<int64_t>(
+            llvm::divideCeil(value.getType().getIntOrFloatBitWidth(), 8), 4);
+  }
   Index warp = e.indices.divide(self, kWarp),
         inWarpLane = e.indices.remainder(self, kWarp),
         column = e.indices.remainder(inWarpLane, columns);

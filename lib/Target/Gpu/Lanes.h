@@ -17,21 +17,29 @@ namespace pp::gpu {
 
 constexpr int64_t kWarp = 32;
 constexpr int64_t kLargestBlock = 1024;
-/// What every GPU has for a block, without asking for more.
+/// Shared memory that every GPU has for a block, without asking for more.
 constexpr int64_t kSharedBytes = 48 << 10;
 
 class Lanes {
 public:
   /// `thread`: in the block, of `block`. `lanes` is a power of two, of a warp
   /// or of the whole block.
-  Lanes(Elements &elements, mlir::Value thread, int64_t block, int64_t lanes);
+  /// They hand each other `handedBytes` (countHandedBytes) at most.
+  Lanes(Elements &elements, mlir::Value thread, int64_t block, int64_t lanes,
+        int64_t handedBytes);
+
+  /// Of shared memory: so many elements; and what is handed from warp to warp
+  /// by lanes that are `apart`, `bytes` of each.
+  static int64_t countBytes(mlir::Type element, int64_t count);
+  static int64_t countHandedBytes(int64_t lanes, int64_t apart, int64_t bytes);
 
   int64_t count() const { return lanes; }
   const Index &lane() const { return self; }
   /// Which of the block's rows.
   const Index &row() const { return rowOfBlock; }
 
-  /// What all lanes of the row have, combined: every lane gets it.
+  /// What all lanes of the row have, combined: every lane gets it. The block's
+  /// threads meet between one time and the next but one.
   Scalars combine(const Reducer &reducer, Scalars mine);
   /// The same over lanes that are `apart` from each other: lane l gets what
   /// lanes l % apart, l % apart + apart, ... have.
@@ -39,8 +47,7 @@ public:
 
   /// All threads of the block meet here.
   void meet();
-  /// Room for `count` elements for each row of the block; null if there is none
-  /// left.
+  /// Room for `count` elements for each row of the block.
   mlir::Value allocate(mlir::Type element, int64_t count);
   mlir::Value loadShared(mlir::Value room, mlir::Type element,
                          const Index &index);
@@ -48,10 +55,15 @@ public:
 
 private:
   mlir::Value exchange(mlir::Value value, int64_t distance);
+  mlir::Value getRoom(const std::string &name, int64_t bytes);
 
   Elements &e;
   int64_t block, lanes;
   Index self, rowOfBlock;
+  const int64_t handedBytes;
+  /// What is handed lies in two rooms by turns: all have read one when they
+  /// meet before the other is read.
+  bool isSecondRoom = false;
   int64_t usedBytes = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "Ptx.h"
 #include "../KernelObject.h"
 #include "Libdevice.h"
+#include "RowMapping.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
@@ -33,18 +34,20 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/Internalize.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 #include <mutex>
 
 using namespace mlir;
@@ -92,12 +95,6 @@ std::unique_ptr<llvm::TargetMachine> createMachine(StringRef processor,
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
-    // Accesses are vectors where they should be. The back end's own vectors
-    // read what lies between and behind elements, too.
-    auto &options = llvm::cl::getRegisteredOptions();
-    if (auto option = options.find("disable-nvptx-load-store-vectorizer");
-        option != options.end())
-      static_cast<llvm::cl::opt<bool> *>(option->second)->setValue(true);
   });
   llvm::Triple triple("nvptx64-nvidia-cuda");
   std::string error;
@@ -141,6 +138,29 @@ void runPasses(llvm::Module &module, llvm::TargetMachine &machine,
   passes.run(module, modules);
 }
 
+/// Loops have several steps at once under way. Left to itself, ptxas unrolls
+/// all of a loop, and of those beside it, and then has too few registers.
+void limitUnrolling(llvm::Module &module) {
+  constexpr unsigned kSteps = 4;
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    llvm::DominatorTree dominators(function);
+    llvm::LoopInfo loops(dominators);
+    auto meets = [](const llvm::BasicBlock *block) {
+      return llvm::any_of(*block, [](const llvm::Instruction &op) {
+        auto *call = llvm::dyn_cast<llvm::CallBase>(&op);
+        return call && call->isConvergent();
+      });
+    };
+    for (llvm::Loop *loop : loops.getLoopsInPreorder())
+      if (loop->isInnermost() && llvm::none_of(loop->blocks(), meets))
+        llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", kSteps);
+      else // LLVM would rather not
+        llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable");
+  }
+}
+
 /// Links what `module` calls. Of the library only that is read: all of it
 /// takes longer than the rest of a kernel's compilation.
 llvm::Error linkLibdevice(llvm::Module &module) {
@@ -174,6 +194,7 @@ optimize(ModuleOp kernel, StringRef symbol, llvm::LLVMContext &context) {
     return failure();
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
+  limitUnrolling(*code);
   if (llvm::Error failure = linkLibdevice(*code))
     return kernel.emitError("cannot use libdevice: ")
            << llvm::toString(std::move(failure));
@@ -192,6 +213,12 @@ FailureOr<std::string> emitPtx(std::unique_ptr<llvm::Module> code,
       createMachine(processor, kernel);
   if (!machine)
     return failure();
+  // Accesses are vectors where they should be. The back end's own vectors read
+  // what lies between and behind elements, too; functions of this attribute
+  // have none.
+  for (llvm::Function &function : *code)
+    if (!function.isDeclaration())
+      function.addFnAttr(llvm::Attribute::NoImplicitFloat);
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager emitter;
@@ -241,12 +268,9 @@ pp::gpu::compileToPtx(func::FuncOp kernel, StringRef symbol,
                  builder.getUnitAttr());
   entry->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                  builder.getDenseI32ArrayAttr({int32_t(launch->block), 1, 1}));
-  // So many threads of a multiprocessor as leave 128 registers to each. Left to
-  // itself, ptxas would rather spill some than have fewer threads.
-  constexpr int64_t kThreads = 512;
-  entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                 builder.getI32IntegerAttr(
-                     int32_t(std::max<int64_t>(kThreads / launch->block, 1))));
+  entry->setAttr(
+      NVVM::NVVMDialect::getMinctasmAttrName(),
+      builder.getI32IntegerAttr(int32_t(getLeastBlocks(launch->block))));
 
   llvm::LLVMContext context;
   auto code = optimize(*module, symbol, context);

@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Rows.h"
-#include "Hazards.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "pp/IR/PP.h"
 #include "llvm/Support/MathExtras.h"
@@ -13,52 +12,15 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
-/// Elements that a lane keeps in registers.
-static constexpr int64_t kElementsInRegisters = 32;
-/// Threads of a block of several rows.
-static constexpr int64_t kSmallBlock = 128;
-
-static bool isReduction(Operation *op) { return isa<ReduceOp, ArgmaxOp>(op); }
-
-static int64_t countLocal(const RowLayout &layout) {
-  int64_t count = 1;
-  for (RowDigit digit : layout)
-    count *= digit.tile;
-  return count;
-}
-
-RowMapping pp::gpu::chooseMapping(func::FuncOp kernel, const RowParts &parts,
-                                  int64_t width) {
-  int64_t longest = 1;
-  for (auto [value, layouts] : parts.layouts) {
-    Operation *op = value.getDefiningOp();
-    if (op && isReduction(op))
-      for (const RowLayout &layout : layouts)
-        if (auto operands = operandLayouts(op, layout))
-          longest = std::max(longest, countLocal(operands->front()));
-  }
-  for (const RowLayout &layout : parts.results)
-    longest = std::max(longest, countLocal(layout));
-  RowMapping mapping;
-  mapping.lanes = std::clamp<int64_t>(
-      llvm::PowerOf2Ceil(llvm::divideCeil(longest, width)), 1, kWarp);
-  if (longest > mapping.lanes * kElementsInRegisters)
-    mapping.lanes = std::min<int64_t>(
-        llvm::PowerOf2Ceil(llvm::divideCeil(longest, kElementsInRegisters)),
-        kLargestBlock);
-  if (mapping.lanes <= kWarp)
-    mapping.rowsPerBlock = kSmallBlock / mapping.lanes;
-  return mapping;
-}
-
 namespace {
 
 class Rows {
 public:
   Rows(Elements &elements, const RowParts &parts, const RowMapping &mapping,
        Value block, Value thread)
-      : e(elements), parts(parts),
-        lanes(elements, thread, mapping.block(), mapping.lanes) {
+      : e(elements), parts(parts), mapping(mapping),
+        lanes(elements, thread, mapping.block(), mapping.lanes,
+              mapping.handedBytes) {
     const int64_t blocks = llvm::divideCeil(parts.rows, mapping.rowsPerBlock);
     Index first = e.indices.multiply(e.indices.known(block, blocks),
                                      mapping.rowsPerBlock);
@@ -73,9 +35,11 @@ public:
   }
   ~Rows() { e.setLookup(nullptr); }
 
-  void computeReductions();
+  void computeReductions() {
+    for (const RowSum &sum : mapping.sums)
+      reduce(sum);
+  }
   void store(ArrayRef<Destination> destinations);
-  bool isComputed(Value value) const { return computed.contains(value); }
 
 private:
   /// What the lanes have computed together.
@@ -103,19 +67,16 @@ private:
       int64_t size, int64_t step, ValueRange carried,
       llvm::function_ref<Scalars(const Index &local, Value counts, ValueRange)>
           body);
-  bool reduce(Operation *op, const RowLayout &layout);
-  std::optional<Scalars> reduceAlong(Operation *op, const Reducer &reducer,
-                                     const RowLayout &operand,
-                                     ArrayRef<int64_t> dims, const Index &kept);
-  bool reduceAcross(Operation *op, const Reducer &reducer,
-                    const RowLayout &layout, const RowLayout &operand,
-                    ArrayRef<int64_t> dims);
+  void reduce(const RowSum &sum);
+  Scalars reduceAlong(const RowSum &sum, const Reducer &reducer);
+  void reduceAcross(const RowSum &sum, const Reducer &reducer);
   Index globalIndex(const RowDigit &digit, const Index &local) {
     return e.indices.add(startOf(digit), local);
   }
 
   Elements &e;
   const RowParts &parts;
+  const RowMapping &mapping;
   Lanes lanes;
   Index row;
   Value isRow; ///< null: it always is
@@ -173,7 +134,7 @@ Scalars Rows::lookup(Value value, const Place &place, const RowLayout *layout) {
             digit.tile));
     }
     Index index = e.indices.linearize(local, tilesOf(known.layout));
-    Index base = e.indices.multiply(lanes.row(), countLocal(known.layout));
+    Index base = e.indices.multiply(lanes.row(), countElements(known.layout));
     return {lanes.loadShared(known.room, known.element,
                              e.indices.add(base, index))};
   }
@@ -190,7 +151,7 @@ Scalars Rows::overPart(
     return body(isFull ? local : e.indices.limit(local, size - step),
                 isFull ? Value() : below(local, size), now);
   };
-  if (turns * step <= kElementsInRegisters) {
+  if (turns * step <= mapping.inRegisters) {
     Scalars now(carried);
     for (int64_t number = 0; number < turns; ++number)
       now = takeTurn(IndexBuilder::literal(number * turn),
@@ -203,78 +164,67 @@ Scalars Rows::overPart(
                 });
 }
 
-/// All lanes along what is reduced, for one kept element.
-std::optional<Scalars> Rows::reduceAlong(Operation *op, const Reducer &reducer,
-                                         const RowLayout &operand,
-                                         ArrayRef<int64_t> dims,
-                                         const Index &kept) {
-  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
-  SmallVector<int64_t> sizes, keptSizes;
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    (llvm::is_contained(dims, dim) ? sizes : keptSizes)
-        .push_back(operand[dim].tile);
+/// All lanes along what is reduced, to one element.
+Scalars Rows::reduceAlong(const RowSum &sum, const Reducer &reducer) {
+  const RowLayout &operand = sum.operand;
+  Value from = sum.op->getOperand(0);
+  auto type = cast<RankedTensorType>(from.getType());
+  SmallVector<int64_t> dims = getReducedDimensions(sum.op), sizes;
+  for (int64_t dim : dims)
+    sizes.push_back(operand[dim].tile);
   const int64_t size = ShapedType::getNumElements(sizes), width = e.getWidth();
   const bool isRun = width > 1 && sizes.back() % width == 0;
   Scalars start;
   for (TypedAttr attr : reducer.start)
     start.push_back(arith::ConstantOp::create(e.b, e.loc, attr));
-  Indices keptIndices = e.indices.delinearize(kept, keptSizes);
   Scalars mine = overPart(
       size, isRun ? width : 1, start,
       [&](const Index &local, Value counts, ValueRange carried) {
         Indices reduced = e.indices.delinearize(local, sizes), where;
-        size_t nextKept = 0, nextReduced = 0;
+        size_t next = 0;
         for (int64_t dim = 0; dim < type.getRank(); ++dim)
           where.push_back(
               globalIndex(operand[dim], llvm::is_contained(dims, dim)
-                                            ? reduced[nextReduced++]
-                                            : keptIndices[nextKept++]));
+                                            ? reduced[next++]
+                                            : IndexBuilder::literal(0)));
         const Place &place =
             e.at(type.getShape(), where, isRun ? int(dims.back()) : -1);
-        Scalars elements = e.get(op->getOperand(0), place, &operand);
-        Scalars sum(carried);
+        Scalars elements = e.get(from, place, &operand);
+        Scalars all(carried);
         for (auto [number, element] : llvm::enumerate(elements)) {
           Scalars next = reducer.wrap(
               element, e.indices.add(local, e.indices.literal(number)));
           if (counts)
             for (auto [value, none] : llvm::zip_equal(next, start))
               value = arith::SelectOp::create(e.b, e.loc, counts, value, none);
-          sum = reducer.combine(sum, next);
+          all = reducer.combine(all, next);
         }
-        return sum;
+        return all;
       });
-  Scalars all = lanes.combine(reducer, mine);
-  if (all.empty())
-    return std::nullopt;
-  return all;
+  return lanes.combine(reducer, mine);
 }
 
-/// Lanes side by side along what is kept, which is last in memory, and the rest
-/// of them along what is reduced. Where what is kept is whole vectors, a lane
-/// has one.
-bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
-                        const RowLayout &layout, const RowLayout &operand,
-                        ArrayRef<int64_t> dims) {
-  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
-  SmallVector<int64_t> sizes;
+/// Lanes side by side along what is kept, and the rest of them along what is
+/// reduced. A lane has a run of what is last in memory, where that is whole
+/// vectors: of kept elements, or one after the other of reduced ones.
+void Rows::reduceAcross(const RowSum &sum, const Reducer &reducer) {
+  const RowLayout &layout = sum.layout, &operand = sum.operand;
+  Value from = sum.op->getOperand(0), result = sum.op->getResult(0);
+  auto type = cast<RankedTensorType>(from.getType());
+  SmallVector<int64_t> dims = getReducedDimensions(sum.op), sizes;
   for (int64_t dim : dims)
     sizes.push_back(operand[dim].tile);
   const int64_t size = ShapedType::getNumElements(sizes),
-                kept = countLocal(layout), last = type.getRank() - 1;
-  const int64_t step =
-      !llvm::is_contained(dims, last) && operand[last].tile % e.getWidth() == 0
-          ? e.getWidth()
-          : 1;
-  const int64_t runs = kept / step;
-  const int64_t beside = std::min<int64_t>(
-      {int64_t(llvm::PowerOf2Ceil(runs)), kWarp, lanes.count()});
+                kept = countElements(layout), last = type.getRank() - 1;
+  const int64_t step = getStep(sum, e.getWidth()), runs = kept / step;
+  const int64_t beside = mapping.countBeside(sum, e.getWidth());
   const int64_t down = lanes.count() / beside;
+  const int64_t deep = dims.back() == last && sizes.back() % e.getWidth() == 0
+                           ? e.getWidth()
+                           : 1; // reduced ones
   SmallVector<int64_t> tiles = tilesOf(layout);
-  Type element =
-      cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  Type element = cast<RankedTensorType>(result.getType()).getElementType();
   Value room = lanes.allocate(element, kept);
-  if (!room)
-    return false;
   Index column = e.indices.remainder(lanes.lane(), beside),
         first = e.indices.divide(lanes.lane(), beside);
   const size_t parts = reducer.start.size();
@@ -286,16 +236,16 @@ bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
       arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq,
                             e.indices.get(first), e.indices.getLiteral(0));
   const bool isOnce = runs <= beside;
-  bool fits = true;
   auto takeTurn = [&](const Index &base) {
     Index wanted = e.indices.add(base, column);
     Index at = e.indices.limit(wanted, runs - 1);
     Index begin = e.indices.multiply(at, step);
     Indices keptIndices = e.indices.delinearize(begin, tiles);
-    Index end = IndexBuilder::literal(size);
+    Index end = IndexBuilder::literal(size / deep);
     Scalars mine = e.loop(
         first, end, down, start, [&](const Index &turn, ValueRange carried) {
-          Indices reduced = e.indices.delinearize(turn, sizes), where;
+          Index begin = e.indices.multiply(turn, deep);
+          Indices reduced = e.indices.delinearize(begin, sizes), where;
           size_t nextKept = 0, nextReduced = 0;
           for (int64_t dim = 0; dim < type.getRank(); ++dim)
             where.push_back(
@@ -303,26 +253,25 @@ bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
                                               ? reduced[nextReduced++]
                                               : keptIndices[nextKept++]));
           const Place &place =
-              e.at(type.getShape(), where, step > 1 ? int(last) : -1);
-          Scalars sums;
+              e.at(type.getShape(), where, step * deep > 1 ? int(last) : -1);
+          Scalars sums(carried);
           for (auto [number, value] :
-               llvm::enumerate(e.get(op->getOperand(0), place, &operand)))
-            sums.append(
-                reducer.combine(Scalars(carried.slice(number * parts, parts)),
-                                reducer.wrap(value, turn)));
+               llvm::enumerate(e.get(from, place, &operand))) {
+            const int64_t of = number % step * parts;
+            Index position =
+                e.indices.add(begin, e.indices.literal(number / step));
+            Scalars next =
+                reducer.combine(Scalars(ArrayRef(sums).slice(of, parts)),
+                                reducer.wrap(value, position));
+            llvm::copy(next, sums.begin() + of);
+          }
           return sums;
         });
     Scalars results;
-    for (int64_t number = 0; fits && number < step; ++number) {
-      Scalars all = lanes.combineApart(
+    for (int64_t number = 0; number < step; ++number)
+      results.push_back(reducer.finish(lanes.combineApart(
           reducer, Scalars(ArrayRef(mine).slice(number * parts, parts)),
-          beside);
-      fits = !all.empty();
-      if (fits)
-        results.push_back(reducer.finish(all));
-    }
-    if (!fits)
-      return;
+          beside)));
     Value stores = isFirst;
     if (wanted.bound > runs)
       stores = arith::AndIOp::create(e.b, e.loc, stores, below(wanted, runs));
@@ -337,7 +286,7 @@ bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
           return {};
         },
         [] { return Scalars(); });
-    if (!isOnce) // before the next turn uses what warps exchange once more
+    if (!isOnce) // before the next turn hands anything on in the same rooms
       lanes.meet();
   };
   if (isOnce)
@@ -348,40 +297,19 @@ bool Rows::reduceAcross(Operation *op, const Reducer &reducer,
              takeTurn(base);
              return {};
            });
-  if (!fits)
-    return false;
   lanes.meet();
-  computed[op->getResult(0)].push_back({layout, {}, room, element});
-  return true;
+  computed[result].push_back({layout, {}, room, element});
 }
 
-bool Rows::reduce(Operation *op, const RowLayout &layout) {
-  auto operands = operandLayouts(op, layout);
-  if (!operands)
-    return false;
-  const RowLayout &operand = operands->front();
-  SmallVector<int64_t> dims = getReducedDimensions(op);
-  const int64_t kept = countLocal(layout), all = countLocal(operand);
-  if (all <= 1 || kept == 0 || dims.empty() || all == kept)
-    return false;
-  Reducer reducer = getReducer(e.b, op);
-  if (kept == 1) {
-    auto result =
-        reduceAlong(op, reducer, operand, dims, IndexBuilder::literal(0));
-    if (!result)
-      return false;
-    computed[op->getResult(0)].push_back(
-        {layout, {reducer.finish(*result)}, {}, {}});
-    return true;
+void Rows::reduce(const RowSum &sum) {
+  Reducer reducer = getReducer(e.b, sum.op);
+  if (sum.form == RowSum::Across) {
+    reduceAcross(sum, reducer);
+  } else if (sum.form == RowSum::Along) {
+    Scalars result = reduceAlong(sum, reducer);
+    computed[sum.op->getResult(0)].push_back(
+        {sum.layout, {reducer.finish(result)}, {}, {}});
   }
-  return reduceAcross(op, reducer, layout, operand, dims);
-}
-
-void Rows::computeReductions() {
-  for (Operation &op : e.getKernel().getBody().front().without_terminator())
-    if (isReduction(&op))
-      for (const RowLayout &layout : parts.layouts.lookup(op.getResult(0)))
-        reduce(&op, layout); // what lanes cannot do together, each does alone
 }
 
 /// Whether a row has the same places of both results.
@@ -419,10 +347,10 @@ void Rows::store(ArrayRef<Destination> destinations) {
     return overwrites(left) < overwrites(right);
   });
   for (const std::vector<unsigned> &group : groups) {
-    if (&group != &groups.front() && overwrites(group))
+    if (overwrites(group)) // shuffles order no memory
       lanes.meet();
     const RowLayout &layout = parts.results[group.front()];
-    const int64_t size = countLocal(layout), width = e.getWidth();
+    const int64_t size = countElements(layout), width = e.getWidth();
     int64_t last = 1;
     for (RowDigit digit : layout)
       if (digit.tile > 1)
@@ -433,13 +361,20 @@ void Rows::store(ArrayRef<Destination> destinations) {
         [&](const Index &local, Value counts, ValueRange) -> Scalars {
           SmallVector<Scalars> elements;
           SmallVector<const Place *> places;
-          for (unsigned index : group) {
-            Value result = destinations[index].result;
-            const Place &place = placeOf(
-                cast<RankedTensorType>(result.getType()), layout, local, isRun);
-            places.push_back(&place);
-            elements.push_back(e.get(result, place, &parts.results[index]));
-          }
+          auto compute = [&] {
+            for (unsigned index : group) {
+              Value result = destinations[index].result;
+              const Place &place =
+                  placeOf(cast<RankedTensorType>(result.getType()), layout,
+                          local, isRun);
+              places.push_back(&place);
+              elements.push_back(e.get(result, place, &parts.results[index]));
+            }
+          };
+          // What a lane has no use for, another one may have overwritten.
+          const bool isGuarded = overwrites(group);
+          if (!isGuarded)
+            compute();
           Value stores = isRow;
           if (counts)
             stores =
@@ -447,6 +382,8 @@ void Rows::store(ArrayRef<Destination> destinations) {
                     ? Value(arith::AndIOp::create(e.b, e.loc, stores, counts))
                     : counts;
           auto storeAll = [&]() -> Scalars {
+            if (isGuarded)
+              compute();
             for (auto [number, index] : llvm::enumerate(group))
               e.store(
                   destinations[index].address,
@@ -466,18 +403,10 @@ void Rows::store(ArrayRef<Destination> destinations) {
 
 } // namespace
 
-LogicalResult pp::gpu::buildRows(Elements &elements, const RowParts &parts,
-                                 const RowMapping &mapping, Value block,
-                                 Value thread,
-                                 ArrayRef<Destination> destinations) {
+void pp::gpu::buildRows(Elements &elements, const RowParts &parts,
+                        const RowMapping &mapping, Value block, Value thread,
+                        ArrayRef<Destination> destinations) {
   Rows rows(elements, parts, mapping, block, thread);
   rows.computeReductions();
-  auto isReadBefore = [&](Value value) { return rows.isComputed(value); };
-  auto areTogether = [&](unsigned left, unsigned right) {
-    return haveSameParts(parts, destinations, left, right);
-  };
-  if (failed(verifyInPlace(elements.getKernel(), isReadBefore, areTogether)))
-    return failure();
   rows.store(destinations);
-  return success();
 }

@@ -10,20 +10,9 @@
 #ifndef PP_LIB_TARGET_GPU_ROWS_H
 #define PP_LIB_TARGET_GPU_ROWS_H
 
-#include "../RowLoop.h"
-#include "Lanes.h"
+#include "RowMapping.h"
 
 namespace pp::gpu {
-
-/// How threads share the rows.
-struct RowMapping {
-  int64_t lanes = kWarp, rowsPerBlock = 1;
-  int64_t block() const { return lanes * rowsPerBlock; }
-};
-
-/// `width`: the elements of a run.
-RowMapping chooseMapping(mlir::func::FuncOp kernel, const RowParts &parts,
-                         int64_t width);
 
 /// Where a result goes.
 struct Destination {
@@ -32,11 +21,10 @@ struct Destination {
   mlir::Value inPlaceOf; ///< the argument that it overwrites, or null
 };
 
-/// Builds what one thread does. Reports what cannot be built.
-mlir::LogicalResult buildRows(Elements &elements, const RowParts &parts,
-                              const RowMapping &mapping, mlir::Value block,
-                              mlir::Value thread,
-                              llvm::ArrayRef<Destination> destinations);
+/// Builds what one thread does.
+void buildRows(Elements &elements, const RowParts &parts,
+               const RowMapping &mapping, mlir::Value block, mlir::Value thread,
+               llvm::ArrayRef<Destination> destinations);
 
 } // namespace pp::gpu
 

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A launch on a GPU costs as much as a small kernel computes. So what no other
-// kernel waits for (updates of parameters, sums of gradients) shares launches:
-// ops that are near each other in the block and wait for the same collective,
-// so that nothing lives or waits longer for it.
+// On a GPU a launch costs as much as a small kernel computes. So where the
+// target wishes it, what no other kernel waits for (updates of parameters, sums
+// of gradients) shares launches: ops that are near each other in the block and
+// wait for the same collective, so that nothing lives or waits longer for it.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
@@ -14,8 +14,6 @@
 using namespace mlir;
 using namespace pp;
 
-/// Sums of rows in one launch, which all have a room of their own.
-static constexpr unsigned kMostSums = 4;
 /// Kernels between two that are near. What one reads waits for the other.
 static constexpr unsigned kMostBetween = 4;
 
@@ -121,7 +119,7 @@ static DenseMap<Operation *, Operation *> findWaits(Block &block) {
 }
 
 void KernelClusters::joinBeside() {
-  if (keepsRows)
+  if (wishes.tensorsPerLaunch == 1 && wishes.sumsPerLaunch == 1)
     return;
   DenseMap<Operation *, Operation *> waits = findWaits(block);
   SmallVector<Group> groups;
@@ -137,7 +135,8 @@ void KernelClusters::joinBeside() {
     auto takes = [&](Group &group) {
       KernelCluster &other = *group.cluster;
       if (group.isFlat != mine.isFlat || group.waitsFor != mine.waitsFor ||
-          group.size == (mine.isFlat ? kMostTensors : kMostSums) ||
+          group.size ==
+              (mine.isFlat ? wishes.tensorsPerLaunch : wishes.sumsPerLaunch) ||
           getKind(other.ops.back()) != getKind(cluster.ops.back()) ||
           !other.ops.back()->isBeforeInBlock(cluster.ops.back()) ||
           countBetween(other, cluster) > kMostBetween ||

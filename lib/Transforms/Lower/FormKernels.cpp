@@ -4,14 +4,17 @@
 //
 // In: functions and fragments of graph ops on local shapes. Out: the same with
 // a pp.launch per kernel; a kernel is a private function whose body says what
-// it computes. FormContractions.cpp makes the library calls, KernelClusters.cpp
+// it computes. DivideSums.cpp divides what is too much for a core,
+// FormContractions.cpp makes the library calls, KernelClusters.cpp
 // and ClustersBeside.cpp decide which of the other ops share a kernel; this
 // file orders and outlines the clusters.
 //
 //===----------------------------------------------------------------------===//
+#include "DivideSums.h"
 #include "FormContractions.h"
 #include "KernelClusters.h"
 #include "mlir/IR/IRMapping.h"
+#include "pp/Analysis/InPlace.h"
 #include "pp/Analysis/Target.h"
 #include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
@@ -36,7 +39,7 @@ void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
       ->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
 }
 
-func::FuncOp outline(const KernelCluster &cluster, ArrayRef<int64_t> inplace) {
+func::FuncOp outline(const KernelCluster &cluster) {
   MLIRContext *context = cluster.live.front()->getContext();
   OpBuilder builder(context);
   SmallVector<Type> inputs(ValueRange(cluster.inputs.getArrayRef()).getTypes());
@@ -47,8 +50,6 @@ func::FuncOp outline(const KernelCluster &cluster, ArrayRef<int64_t> inplace) {
   kernel.setPrivate();
   kernel->setAttr(attrs::kKernel,
                   KernelKindAttr::get(context, KernelKind::Loops));
-  if (!inplace.empty())
-    kernel->setAttr(attrs::kInplace, builder.getDenseI64ArrayAttr(inplace));
   const RowOption &option = cluster.options.front();
   SmallVector<DenseI64ArrayAttr> layouts;
   for (Value output : cluster.outputs)
@@ -74,6 +75,7 @@ func::FuncOp outline(const KernelCluster &cluster, ArrayRef<int64_t> inplace) {
 /// What is left of a block: kernels and ops that are none.
 struct Step {
   KernelCluster *cluster = nullptr;
+  func::FuncOp kernel; ///< in no module yet
   Operation *other = nullptr;
   llvm::SetVector<Value> reads;
   SmallVector<unsigned> users;
@@ -85,9 +87,10 @@ struct Step {
 class BlockRewriter {
 public:
   BlockRewriter(Block &block, KernelTable &table,
-                const DenseMap<Value, Value> &replacements, bool keepsRows)
-      : block(block), table(table), replacements(replacements),
-        clusters(block, keepsRows) {}
+                const DenseMap<Value, Value> &replacements,
+                const pprt::KernelWishes &wishes)
+      : block(block), table(table), replacements(replacements), wishes(wishes),
+        clusters(block, wishes) {}
 
   void run();
 
@@ -98,17 +101,18 @@ private:
     ++steps[to].numBefore;
   }
   bool reaches(unsigned from, unsigned to);
+  bool mayOverwrite(Step &step, unsigned output, Value argument);
   void chooseInplace();
   SmallVector<unsigned> order();
-  void launch(Step &step, ArrayRef<int64_t> inplace);
+  void launch(Step &step);
 
   Block &block;
   KernelTable &table;
   /// Block argument a value of the block takes the place of, for good.
   const DenseMap<Value, Value> &replacements;
+  const pprt::KernelWishes &wishes;
   KernelClusters clusters;
   std::vector<Step> steps;
-  DenseMap<unsigned, SmallVector<int64_t>> inplace;
   IRMapping rewritten;
 };
 
@@ -121,6 +125,7 @@ void BlockRewriter::buildSteps() {
     stepOf[cluster.get()] = steps.size();
     steps.emplace_back();
     steps.back().cluster = cluster.get();
+    steps.back().kernel = outline(*cluster);
     steps.back().reads = cluster->inputs;
   }
   std::optional<unsigned> previous;
@@ -180,6 +185,23 @@ static bool isReadAlike(const KernelCluster &cluster, Value argument,
   return true;
 }
 
+/// Whether the code of the step's kernel may store `output` where `argument`
+/// is.
+bool BlockRewriter::mayOverwrite(Step &step, unsigned output, Value argument) {
+  const KernelCluster &cluster = *step.cluster;
+  const RowOption &option = cluster.options.front();
+  if (wishes.keepsRows)
+    return isReadAlike(cluster, argument,
+                       option.layouts.lookup(cluster.outputs[output]),
+                       clusters.getFreeOps());
+  KernelRows rows{option.rows, {}};
+  for (Value value : cluster.outputs)
+    rows.results.push_back(option.layouts.lookup(value));
+  const int64_t position = std::distance(cluster.inputs.begin(),
+                                         llvm::find(cluster.inputs, argument));
+  return !findLateReader(step.kernel, rows, output, position);
+}
+
 /// An update overwrites the argument it replaces, once all others have read it.
 /// This only spares copies: whether it may is decided by pp-share-slots.
 void BlockRewriter::chooseInplace() {
@@ -193,13 +215,12 @@ void BlockRewriter::chooseInplace() {
     KernelCluster *cluster = steps[index].cluster;
     if (!cluster)
       continue;
+    SmallVector<int64_t> pairs;
     for (auto [number, output] : llvm::enumerate(cluster->outputs)) {
       Value argument = replacements.lookup(output);
       if (!argument || !cluster->inputs.contains(argument) ||
           argument.getType() != output.getType() ||
-          !isReadAlike(*cluster, argument,
-                       cluster->options.front().layouts.lookup(output),
-                       clusters.getFreeOps()))
+          !mayOverwrite(steps[index], number, argument))
         continue;
       SmallVector<unsigned> others(readers.lookup(argument));
       llvm::erase(others, index);
@@ -212,8 +233,12 @@ void BlockRewriter::chooseInplace() {
         addEdge(reader, index);
       int64_t position = std::distance(cluster->inputs.begin(),
                                        llvm::find(cluster->inputs, argument));
-      inplace[index].append({static_cast<int64_t>(number), position});
+      pairs.append({static_cast<int64_t>(number), position});
     }
+    if (!pairs.empty())
+      steps[index].kernel->setAttr(
+          attrs::kInplace,
+          DenseI64ArrayAttr::get(cluster->live.front()->getContext(), pairs));
   }
 }
 
@@ -240,11 +265,11 @@ SmallVector<unsigned> BlockRewriter::order() {
   return result;
 }
 
-void BlockRewriter::launch(Step &step, ArrayRef<int64_t> inplacePairs) {
+void BlockRewriter::launch(Step &step) {
   KernelCluster &cluster = *step.cluster;
   OpBuilder builder(block.getTerminator());
   Location loc = cluster.live.back()->getLoc();
-  func::FuncOp kernel = table.insert(outline(cluster, inplacePairs));
+  func::FuncOp kernel = table.insert(step.kernel);
   SmallVector<Value> operands;
   for (Value input : cluster.inputs)
     operands.push_back(rewritten.lookupOrDefault(input));
@@ -276,7 +301,7 @@ void BlockRewriter::run() {
   for (unsigned index : order()) {
     Step &step = steps[index];
     if (step.cluster) {
-      launch(step, inplace.lookup(index));
+      launch(step);
       continue;
     }
     step.other->moveBefore(end);
@@ -353,33 +378,6 @@ void expandAllSlice(AllSliceOp slice) {
   slice.erase();
 }
 
-/// A sum of all elements is one row, which one core of a GPU works on. A large
-/// one becomes many rows, and the sum of theirs.
-void divideReduction(ReduceOp reduce) {
-  constexpr int64_t kMostOfOneRow = 16 << 10;
-  RankedTensorType type = ranked(reduce.getOperand());
-  if (ranked(reduce).getNumElements() != 1 ||
-      type.getNumElements() <= kMostOfOneRow)
-    return;
-  OpBuilder builder(reduce);
-  int64_t rows = 1, dim = 0;
-  while (dim + 1 < type.getRank() &&
-         type.getNumElements() / rows > kMostOfOneRow)
-    rows *= type.getDimSize(dim++);
-  if (rows == 1)
-    return;
-  auto first = llvm::to_vector(llvm::seq<int64_t>(dim, type.getRank())),
-       rest = llvm::to_vector(llvm::seq<int64_t>(0, dim));
-  Value sums =
-      ReduceOp::create(builder, reduce.getLoc(),
-                       RankedTensorType::get(type.getShape().take_front(dim),
-                                             type.getElementType()),
-                       reduce.getReduction(), reduce.getOperand(), first);
-  setKind(sums.getDefiningOp(), getKind(reduce));
-  reduce.getOperandMutable().set(sums);
-  reduce.setDimensions(rest);
-}
-
 void eraseUnused(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
@@ -396,6 +394,7 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
     const pprt::Target *asked = getTarget(getOperation());
     if (!asked)
       return signalPassFailure();
+    const pprt::KernelWishes wishes = asked->kernelWishes();
     KernelTable table(getOperation());
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
     unsigned threads = plan ? plan.getThreads() : 1;
@@ -414,13 +413,13 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
         for (auto slice :
              llvm::make_early_inc_range(block->getOps<AllSliceOp>()))
           expandAllSlice(slice);
-        if (!asked->keepsRows())
+        if (wishes.dividesSums)
           for (auto reduce :
                llvm::make_early_inc_range(block->getOps<ReduceOp>()))
-            divideReduction(reduce);
+            divideSum(reduce, wishes);
         formContractions(*block, table, *asked, threads, epilogues);
         eraseUnused(*block);
-        BlockRewriter(*block, table, replacements, asked->keepsRows()).run();
+        BlockRewriter(*block, table, replacements, wishes).run();
       }
     }
   }

@@ -111,10 +111,8 @@ SetVector<Value> KernelClusters::inputsOf(const KernelCluster &cluster) const {
   return inputs;
 }
 
-KernelClusters::KernelClusters(Block &block, bool keepsRows)
-    : block(block), keepsRows(keepsRows),
-      wishes(keepsRows ? RowWishes::ofProcessors() : RowWishes::ofGpus()),
-      free(block) {
+KernelClusters::KernelClusters(Block &block, const pprt::KernelWishes &wishes)
+    : block(block), wishes(wishes), free(block) {
   Operation *previous = nullptr;
   for (Operation &op : block)
     if (isOrderedOp(&op)) {
@@ -270,7 +268,7 @@ SmallVector<RowOption> pp::combine(ArrayRef<RowOption> a,
 
 /// Leaves the ways in which a kernel may compute `op`, too.
 static void extendOptions(SmallVectorImpl<RowOption> &options, Operation *op,
-                          const FreeOps &free, const RowWishes &wishes,
+                          const FreeOps &free, const pprt::KernelWishes &wishes,
                           int64_t others) {
   llvm::erase_if(options, [&](RowOption &option) {
     auto layout = extendOption(option, op, free, wishes, others);
@@ -280,11 +278,11 @@ static void extendOptions(SmallVectorImpl<RowOption> &options, Operation *op,
   });
 }
 
-/// Of a kernel on processors, ops are judged one by one: all of them share a
-/// core's cache. On a GPU, all keep what they read in registers.
+/// Where rows are kept, ops are judged one by one: all of them share a core's
+/// cache. Else all keep what they read in registers.
 int64_t KernelClusters::countElements(ArrayRef<KernelCluster *> merged) const {
   int64_t count = 0;
-  if (!keepsRows)
+  if (!wishes.keepsRows)
     for (KernelCluster *cluster : merged)
       for (Operation *op : cluster->ops)
         count += pp::countElements(op);
@@ -352,7 +350,7 @@ void KernelClusters::clusterOps() {
   for (Operation &op : block) {
     if (!isKernelOp(&op) || free.contains(&op) || owner.count(&op))
       continue;
-    const bool isAlone = !keepsRows && readsManyForEach(&op);
+    const bool isAlone = !wishes.keepsRows && readsManyForEach(&op);
     if (!isAlone && tryJoin(&op))
       continue;
     KernelCluster *cluster = createCluster(&op);

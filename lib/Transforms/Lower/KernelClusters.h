@@ -12,6 +12,7 @@
 #include "mlir/IR/Block.h"
 #include "pp/Analysis/RowLayout.h"
 #include "pp/IR/Kernel.h"
+#include "pprt/Target.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
@@ -20,37 +21,11 @@
 
 namespace pp {
 
-/// Elementwise tensors that need nothing of each other, in one launch on a GPU.
-inline constexpr unsigned kMostTensors = 16;
-
 /// One way to divide a set of ops into rows: a layout for every value that the
 /// ops compute.
 struct RowOption {
   int64_t rows = 1;
   llvm::DenseMap<mlir::Value, RowLayout> layouts;
-};
-
-/// What a target wants of rows.
-struct RowWishes {
-  /// Elements up to which a kernel may be one row, hence run on one core; and
-  /// one that is a sum and nothing else.
-  int64_t serialElements = 32 << 10, serialSum = 32 << 10;
-  /// Of a row, so that it fills vectors and stays near.
-  int64_t leastElements = 128, mostElements = 4096;
-  /// So many rows keep all cores busy.
-  int64_t rows = 8;
-  /// Columns of a block in a reduction over rows, where there are few, and what
-  /// divides them if it can.
-  int64_t leastColumns = 16, columnFactor = 1;
-  /// Neighbours in memory that are had at once, in bytes.
-  int64_t leastRunBytes = 1;
-
-  static RowWishes ofProcessors() { return {}; }
-  /// Lanes that keep a row in registers, on more than a hundred cores that
-  /// read sectors of 32 bytes.
-  static RowWishes ofGpus() {
-    return {1 << 10, 16 << 10, 32, 1024, 1024, 8, 4, 32};
-  }
 };
 
 /// Ops that become one kernel. `ops` are in block order; free ops belong to no
@@ -92,13 +67,12 @@ private:
 /// Partitions the kernel ops of a block into clusters.
 class KernelClusters {
 public:
-  /// `keepsRows`: of the target (pprt/Target.h).
-  KernelClusters(mlir::Block &block, bool keepsRows);
+  KernelClusters(mlir::Block &block, const pprt::KernelWishes &wishes);
 
   /// Puts every op that is not free into a cluster.
   void clusterOps();
-  /// Has clusters that need nothing of each other share kernels, for targets
-  /// that keep no rows (ClustersBeside.cpp).
+  /// Has clusters that need nothing of each other share kernels, where the
+  /// target wishes so (ClustersBeside.cpp).
   void joinBeside();
   /// Clones cheap ops into the clusters that read them where this saves
   /// traffic.
@@ -134,8 +108,7 @@ private:
   void absorb(KernelCluster &into, KernelCluster &from);
 
   mlir::Block &block;
-  const bool keepsRows;
-  const RowWishes wishes;
+  const pprt::KernelWishes wishes;
   FreeOps free;
   llvm::SmallVector<std::unique_ptr<KernelCluster>> clusters;
   llvm::DenseMap<mlir::Operation *, KernelCluster *> owner;
@@ -150,7 +123,7 @@ private:
 /// that are there look at `others` elements.
 std::optional<RowLayout> extendOption(const RowOption &option,
                                       mlir::Operation *op, const FreeOps &free,
-                                      const RowWishes &wishes,
+                                      const pprt::KernelWishes &wishes,
                                       int64_t others = 0);
 
 /// Every pair of ways to divide `a` and `b`, as one.
@@ -161,12 +134,13 @@ llvm::SmallVector<RowOption> combine(llvm::ArrayRef<RowOption> a,
 int64_t countElements(mlir::Operation *op);
 
 /// Ways to divide one op into rows.
-llvm::SmallVector<RowOption>
-startOptions(mlir::Operation *op, const FreeOps &free, const RowWishes &wishes);
+llvm::SmallVector<RowOption> startOptions(mlir::Operation *op,
+                                          const FreeOps &free,
+                                          const pprt::KernelWishes &wishes);
 
 /// Lower is better: rows should be many, and their parts neither small nor
 /// large, nor strewn over memory.
-double scoreOption(const RowOption &option, const RowWishes &wishes);
+double scoreOption(const RowOption &option, const pprt::KernelWishes &wishes);
 
 } // namespace pp
 

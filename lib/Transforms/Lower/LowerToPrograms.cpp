@@ -406,7 +406,8 @@ struct LowerToProgramsPass
     if (!target)
       return signalPassFailure();
     // Two parameters of each, where an update has four and more.
-    SumKernels sumKernels(module, target->keepsRows() ? 1 : 2 * kMostTensors);
+    const unsigned tensors = target->kernelWishes().tensorsPerLaunch;
+    SumKernels sumKernels(module, tensors == 1 ? 1 : 2 * tensors);
     FailureOr<std::vector<StageRuns>> stages = listStageRuns(*main, schedule);
     if (failed(stages))
       return signalPassFailure();

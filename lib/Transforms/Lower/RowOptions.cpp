@@ -128,7 +128,7 @@ int64_t pp::countElements(Operation *op) {
 
 std::optional<RowLayout> pp::extendOption(const RowOption &option,
                                           Operation *op, const FreeOps &free,
-                                          const RowWishes &wishes,
+                                          const pprt::KernelWishes &wishes,
                                           int64_t others) {
   auto type = ranked(op->getResult(0));
   PartialLayout known(type.getRank());
@@ -155,7 +155,7 @@ std::optional<RowLayout> pp::extendOption(const RowOption &option,
 }
 
 SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
-                                        const RowWishes &wishes) {
+                                        const pprt::KernelWishes &wishes) {
   Value result = op->getResult(0);
   ArrayRef<int64_t> shape = ranked(result).getShape();
   RowOption serial;
@@ -165,7 +165,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
   if (ranked(result).getNumElements() == 0)
     return {serial};
   const int64_t most =
-      isa<ReduceOp>(op) ? wishes.serialSum : wishes.serialElements;
+      isa<ReduceOp>(op) ? wishes.serialSumElements : wishes.serialElements;
   auto add = [&](RowOption option) {
     const RowLayout &layout = option.layouts[result];
     bool isKnown = llvm::any_of(options, [&](RowOption &other) {
@@ -183,6 +183,8 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
                                                              : kRowElements));
   if (isa<ReduceOp>(op))
     add(balancedOption(result, wishes.leastColumns, wishes.columnFactor));
+  else if (wishes.dividesSums) // in case that it is summed up (DivideSums.h)
+    add(balancedOption(result, wishes.serialSumElements));
   if (isa<ScatterAddOp>(
           op)) // rows of a table cannot be divided, its columns can
     for (int64_t dim = 0; dim < ranked(result).getRank(); ++dim) {
@@ -212,7 +214,8 @@ static int64_t countNeighbours(RankedTensorType type, const RowLayout &layout) {
   return count;
 }
 
-double pp::scoreOption(const RowOption &option, const RowWishes &wishes) {
+double pp::scoreOption(const RowOption &option,
+                       const pprt::KernelWishes &wishes) {
   int64_t largest = 1;
   double strewn = 0;
   auto look = [&](Value value, const RowLayout &layout) {
@@ -237,10 +240,10 @@ double pp::scoreOption(const RowOption &option, const RowWishes &wishes) {
   }
   // Small rows waste vector lanes and loop starts, large ones spill the cache.
   double small =
-      std::max(0.0, std::log2(double(wishes.leastElements) / largest));
+      std::max(0.0, std::log2(double(wishes.leastRowElements) / largest));
   double large =
-      std::max(0.0, std::log2(double(largest) / wishes.mostElements));
-  double few = std::max(0.0, std::log2(double(wishes.rows) / option.rows));
+      std::max(0.0, std::log2(double(largest) / wishes.mostRowElements));
+  double few = std::max(0.0, std::log2(double(wishes.leastRows) / option.rows));
   bool isTiny = largest * option.rows <= wishes.serialElements;
   return small + 2 * large + (isTiny ? 0.0 : 2 * few) + 6 * strewn;
 }

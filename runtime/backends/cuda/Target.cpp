@@ -24,7 +24,24 @@ public:
   const std::string &name() const override { return label; }
   const std::string &processor() const override { return label; }
   Code code() const override { return Code::ptx; }
-  bool keepsRows() const override { return false; }
+  /// Lanes that keep a row in registers, on more than a hundred cores that read
+  /// sectors of 32 bytes. A launch costs as much as a small kernel computes.
+  KernelWishes kernelWishes() const override {
+    KernelWishes wishes;
+    wishes.keepsRows = false;
+    wishes.serialElements = 1 << 10;
+    wishes.serialSumElements = 16 << 10;
+    wishes.dividesSums = true;
+    wishes.leastRowElements = 32;
+    wishes.mostRowElements = 1024;
+    wishes.leastRows = 1024;
+    wishes.leastColumns = 8;
+    wishes.columnFactor = 4;
+    wishes.leastRunBytes = 32;
+    wishes.tensorsPerLaunch = 16;
+    wishes.sumsPerLaunch = 4; // each has a room of its own
+    return wishes;
+  }
   Status verify(const ppx::ContractionT &contraction) const override {
     return cuda::findProducts(contraction).status();
   }

@@ -33,6 +33,34 @@ enum class Code {
   ptx           ///< the text of one module
 };
 
+/// What a target wants of compiled kernels. Passes that form kernels go by
+/// this, and ask no target what it is. The figures here are those of
+/// processors.
+struct KernelWishes {
+  /// A row at a time, a kernel keeps what its ops hand to each other, and
+  /// stores the row's results when it has read what it needs for them. Else
+  /// threads compute and store elements apart, each again for whoever reads it;
+  /// sums along a row alone are computed once, before the row stores anything.
+  bool keepsRows = true;
+  /// Elements of a kernel up to which it may be one row, hence run on one core;
+  /// and of one that is a sum and nothing else.
+  int64_t serialElements = 32 << 10, serialSumElements = 32 << 10;
+  /// A longer sum of all elements becomes sums of rows, and the sum of these.
+  bool dividesSums = false;
+  /// Elements of a row, so that it fills vectors and stays near.
+  int64_t leastRowElements = 128, mostRowElements = 4096;
+  /// So many rows keep all cores busy.
+  int64_t leastRows = 8;
+  /// Columns of a block in a reduction over rows, where there are few, and what
+  /// divides them if it can.
+  int64_t leastColumns = 16, columnFactor = 1;
+  /// Neighbours in memory that are had at once.
+  int64_t leastRunBytes = 1;
+  /// Elementwise results, and sums, of kernels that need nothing of each other
+  /// and so may share a launch, where that costs much; 1: each has its own.
+  unsigned tensorsPerLaunch = 1, sumsPerLaunch = 1;
+};
+
 class Target {
 public:
   virtual ~Target() = default;
@@ -42,10 +70,7 @@ public:
   /// What the code of compiled kernels needs of the processor that loads it.
   virtual const std::string &processor() const = 0;
   virtual Code code() const { return Code::sharedObject; }
-  /// Whether compiled kernels keep, a row at a time, what their ops hand to
-  /// each other. Else an element is computed again for each that reads it; sums
-  /// along a row alone are computed once.
-  virtual bool keepsRows() const { return true; }
+  virtual KernelWishes kernelWishes() const { return {}; }
 
   /// Fails (badArtifact), with what was expected, if the target cannot compute
   /// the contraction with its views and epilogues as they are.

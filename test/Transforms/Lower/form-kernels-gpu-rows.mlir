@@ -31,9 +31,32 @@ func.func @all(%x: tensor<4096x768xf32>) -> tensor<f32> {
   return %s : tensor<f32>
 }
 
+// Of a dimension, rows have what divides it.
+// CHECK-LABEL: func.func @long
+func.func @long(%x: tensor<2x25000000xf32>) -> tensor<f32> {
+  // CPU: %[[SUM:.*]] = pp.launch @{{.*}}(%arg0)
+  // CPU-NEXT: return %[[SUM]]
+  // GPU: %[[ROWS:.*]] = pp.launch @[[$LONG:.*]](%arg0){{.*}} -> tensor<2x1600xf32>
+  // GPU: pp.launch @{{.*}}(%[[ROWS]]){{.*}} -> tensor<f32>
+  %n = pp.mul %x, %x : tensor<2x25000000xf32>
+  %s = pp.reduce sum %n dims [0, 1] : tensor<2x25000000xf32> -> tensor<f32>
+  return %s : tensor<f32>
+}
+
+// Nothing divides a prime number: what is left over is a row, too.
+// CHECK-LABEL: func.func @prime
+func.func @prime(%x: tensor<1x1000003xf32>) -> tensor<1xf32> {
+  // GPU: pp.launch @[[$PRIME:.*]](%{{.*}} -> tensor<61xf32>
+  // GPU: return %{{.*}} : tensor<1xf32>
+  %s = pp.reduce sum %x dims [1] : tensor<1x1000003xf32> -> tensor<1xf32>
+  return %s : tensor<1xf32>
+}
+
 // GPU: func.func private @fused_0{{.*}} #pp.rows<256,
 // CPU: func.func private @fused_0{{.*}} #pp.rows<2,
 // GPU: func.func private @fused_1{{.*}} #pp.rows<96,
 // CPU: func.func private @fused_1{{.*}} #pp.rows<12,
 // GPU: func.func private @fused_2{{.*}} #pp.rows<4096,
 // CPU: func.func private @fused_2{{.*}} #pp.rows<1,
+// GPU: func.func private @[[$LONG]]{{.*}} #pp.rows<3200,
+// GPU: func.func private @[[$PRIME]]{{.*}} #pp.rows<61,

@@ -1,0 +1,244 @@
+//===- RowMapping.cpp - how threads share the rows of a kernel ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "RowMapping.h"
+#include "pp/Analysis/InPlace.h"
+#include "pp/IR/PP.h"
+#include "pp/IR/Values.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::gpu;
+
+/// Threads of a block of several rows.
+static constexpr int64_t kSmallBlock = 128;
+/// Of a multiprocessor, and threads of it that there are at least.
+static constexpr int64_t kRegisters = 65536, kThreads = 512;
+/// Registers for all but the elements that a lane keeps: addresses, indices,
+/// sums, and what is being computed.
+static constexpr int64_t kOtherRegisters = 56;
+/// Elements of a part up to which a lane takes them without a loop, so that
+/// code stays short.
+static constexpr int64_t kMostInRegisters = 32;
+
+int64_t pp::gpu::getLeastBlocks(int64_t block) {
+  return std::max<int64_t>(kThreads / block, 1);
+}
+
+int64_t pp::gpu::getRegisters(int64_t block) {
+  return kRegisters / (getLeastBlocks(block) * block);
+}
+
+int64_t pp::gpu::getStep(const RowSum &sum, int64_t width) {
+  const int64_t last = int64_t(sum.operand.size()) - 1;
+  return !llvm::is_contained(getReducedDimensions(sum.op), last) &&
+                 sum.operand[last].tile % width == 0
+             ? width
+             : 1;
+}
+
+int64_t RowMapping::countBeside(const RowSum &sum, int64_t width) const {
+  const int64_t runs = countElements(sum.layout) / getStep(sum, width);
+  return std::min<int64_t>(
+      {int64_t(llvm::PowerOf2Ceil(runs)), kWarp, lanes, beside});
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+static int64_t bytesOf(Type element) {
+  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+}
+
+/// In the order in which they are computed.
+static SmallVector<RowSum> findSums(func::FuncOp kernel,
+                                    const RowParts &parts) {
+  SmallVector<RowSum> sums;
+  OpBuilder builder(kernel.getContext());
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    if (!isa<ReduceOp, ArgmaxOp>(op))
+      continue;
+    for (const RowLayout &layout : parts.layouts.lookup(op.getResult(0))) {
+      auto operands = operandLayouts(&op, layout);
+      if (!operands)
+        continue;
+      RowSum sum{&op, layout, operands->front()};
+      const int64_t kept = countElements(layout);
+      if (isSummedFirst(&op, layout))
+        sum.form = RowSum::Along;
+      else if (kept > 1 && countElements(sum.operand) > kept)
+        sum.form = RowSum::Across;
+      for (TypedAttr start : getReducer(builder, &op).start)
+        sum.handedBytes += std::max<int64_t>(bytesOf(start.getType()), 4);
+      sums.push_back(std::move(sum));
+    }
+  }
+  return sums;
+}
+
+/// What a block needs of shared memory.
+static int64_t countSharedBytes(RowMapping &mapping, int64_t width) {
+  int64_t bytes = 0;
+  mapping.handedBytes = 0;
+  for (const RowSum &sum : mapping.sums) {
+    if (sum.form == RowSum::Alone)
+      continue;
+    int64_t beside = 1;
+    if (sum.form == RowSum::Across) {
+      Type element = ranked(sum.op->getResult(0)).getElementType();
+      bytes += Lanes::countBytes(element, countElements(sum.layout) *
+                                              mapping.rowsPerBlock);
+      beside = mapping.countBeside(sum, width);
+    }
+    mapping.handedBytes = std::max(
+        mapping.handedBytes,
+        Lanes::countHandedBytes(mapping.lanes, beside, sum.handedBytes));
+  }
+  return bytes + mapping.handedBytes;
+}
+
+/// Has what sums need fit into shared memory: by fewer rows of a block, then by
+/// fewer lanes side by side, and where a row alone has too much, by sums that
+/// each lane does for itself.
+static void fitShared(RowMapping &mapping, int64_t width) {
+  auto isTooMuch = [&] {
+    return countSharedBytes(mapping, width) > kSharedBytes;
+  };
+  while (isTooMuch() && mapping.rowsPerBlock > 1) {
+    mapping.rowsPerBlock /= 2;
+    mapping.lanes = std::max(mapping.lanes, kWarp / mapping.rowsPerBlock);
+  }
+  while (isTooMuch() && mapping.beside > 1)
+    mapping.beside /= 2;
+  while (isTooMuch()) {
+    auto sizeOf = [](const RowSum &sum) {
+      return sum.form == RowSum::Across ? countElements(sum.layout) : 0;
+    };
+    auto largest = llvm::max_element(
+        mapping.sums, [&](const RowSum &left, const RowSum &right) {
+          return sizeOf(left) < sizeOf(right);
+        });
+    largest->form = RowSum::Alone;
+    ++mapping.sumsApart;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Registers
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What a lane keeps of a value, while reductions are computed one after the
+/// other and then results are stored.
+class Live {
+public:
+  Live(func::FuncOp kernel, const RowParts &parts, ArrayRef<RowSum> sums)
+      : parts(parts), sums(sums) {
+    for (auto [phase, sum] : llvm::enumerate(sums))
+      if (sum.form == RowSum::Along) // sums across take elements by turns
+        reach(sum.op->getOperand(0), phase);
+    Operation *end = kernel.getBody().front().getTerminator();
+    for (Value result : end->getOperands())
+      reach(result, sums.size());
+  }
+
+  /// Registers of all that is kept at once, where a lane has `count(elements)`
+  /// of a part.
+  int64_t countRegisters(llvm::function_ref<int64_t(int64_t)> count) const {
+    std::vector<int64_t> words(sums.size() + 1, 0);
+    for (auto &[value, phase] : first) {
+      int64_t elements = 1;
+      for (const RowLayout &layout : parts.layouts.lookup(value))
+        elements = std::max(elements, countElements(layout));
+      if (elements == 1 || isNamed(value))
+        continue;
+      const int64_t of =
+          count(elements) *
+          llvm::divideCeil(ranked(value).getElementTypeBitWidth(), 32);
+      for (int64_t now = phase; now < last.lookup(value); ++now)
+        words[now] += of;
+    }
+    return *llvm::max_element(words);
+  }
+
+private:
+  /// Needs no register: it is known, or another value's.
+  static bool isNamed(Value value) {
+    return isa_and_present<ConstantOp, IotaOp, BroadcastOp, ReshapeOp,
+                           TransposeOp, SliceOp, AxisIndexOp>(
+        value.getDefiningOp());
+  }
+  bool isSum(Operation *op) const {
+    return llvm::any_of(sums, [&](const RowSum &sum) {
+      return sum.op == op && sum.form != RowSum::Alone;
+    });
+  }
+  /// The value is asked for in `phase`, by what is computed there.
+  void reach(Value value, int64_t phase) {
+    last[value] = std::max(last[value], phase);
+    Operation *op = value.getDefiningOp();
+    const bool isNew = first.try_emplace(value, phase).second;
+    if (!op || isSum(op) || !(isNew || isNamed(value)))
+      return;
+    for (Value operand : op->getOperands())
+      reach(operand, phase);
+  }
+
+  const RowParts &parts;
+  ArrayRef<RowSum> sums;
+  llvm::MapVector<Value, int64_t> first;
+  DenseMap<Value, int64_t> last;
+};
+
+} // namespace
+
+/// Elements of a part that one of `lanes` has, in whole runs.
+static int64_t countOfLane(int64_t elements, int64_t lanes, int64_t width) {
+  return llvm::divideCeil(elements, lanes * width) * width;
+}
+
+/// The fewest lanes, from those on that have a run each, that keep a row in
+/// registers. Where none do, rows are read again for each reduction.
+static void fitRegisters(RowMapping &mapping, func::FuncOp kernel,
+                         const RowParts &parts, int64_t longest,
+                         int64_t width) {
+  auto setLanes = [&](int64_t lanes) {
+    mapping.lanes = lanes;
+    mapping.rowsPerBlock = lanes <= kWarp ? kSmallBlock / lanes : 1;
+  };
+  const Live live(kernel, parts, mapping.sums);
+  const int64_t least = std::clamp<int64_t>(
+      llvm::PowerOf2Ceil(llvm::divideCeil(longest, width)), 1, kWarp);
+  for (int64_t lanes = least; lanes <= kLargestBlock; lanes *= 2) {
+    setLanes(lanes);
+    mapping.inRegisters = countOfLane(longest, lanes, width);
+    const int64_t kept = live.countRegisters(
+        [&](int64_t count) { return countOfLane(count, lanes, width); });
+    if (mapping.inRegisters <= std::max(kMostInRegisters, width) &&
+        kept + kOtherRegisters <= getRegisters(mapping.block()))
+      return;
+  }
+  setLanes(std::clamp<int64_t>(
+      llvm::PowerOf2Ceil(llvm::divideCeil(longest, kMostInRegisters)), least,
+      kThreads));
+  mapping.inRegisters = width;
+}
+
+RowMapping pp::gpu::chooseMapping(func::FuncOp kernel, const RowParts &parts,
+                                  int64_t width) {
+  RowMapping mapping;
+  mapping.sums = findSums(kernel, parts);
+  int64_t longest = 1;
+  for (const RowSum &sum : mapping.sums)
+    longest = std::max(longest, countElements(sum.operand));
+  for (const RowLayout &layout : parts.results)
+    longest = std::max(longest, countElements(layout));
+  fitRegisters(mapping, kernel, parts, longest, width);
+  fitShared(mapping, width);
+  return mapping;
+}

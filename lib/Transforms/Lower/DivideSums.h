@@ -1,0 +1,22 @@
+//===- DivideSums.h - sums of everything as sums of sums --------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A part of pp-form-kernels, for targets that wish it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_LOWER_DIVIDESUMS_H
+#define PP_LIB_TRANSFORMS_LOWER_DIVIDESUMS_H
+
+#include "pp/IR/PP.h"
+#include "pprt/Target.h"
+
+namespace pp {
+
+/// A sum (or the like) of all elements is one row, which one core works on. If
+/// these are many, it becomes the sum of many rows' sums.
+void divideSum(ReduceOp sum, const pprt::KernelWishes &wishes);
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_LOWER_DIVIDESUMS_H

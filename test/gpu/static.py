@@ -37,15 +37,11 @@ LIMITS = {
 SIZES = "--layers=1 --hidden=64 --heads=4 --seq=32 --batch=4 --vocab="
 TRAIN = "microbatches=2 optimizer=adamw clip=1"
 ONCE = "optimizer=adamw clip=1"
-TRAIN1 = "optimizer=adamw clip=1"
 MODELS = {
     "mlp": ("mlp --layers=2 --hidden=64 --input=32 --batch=8", TRAIN),
     "gpt": ("gpt " + SIZES + "96", TRAIN),
     "gpt-bf16": ("gpt --dtype=bf16 " + SIZES + "96", TRAIN),
     "gpt-odd": ("gpt --layers=1 --hidden=36 --heads=2 --seq=17 --batch=2 --vocab=51", TRAIN),
-    "gpt-768": ("gpt --layers=1 --hidden=768 --heads=12 --seq=128 --batch=1 --vocab=8192", TRAIN1),
-    "gpt-f64": ("gpt --dtype=f64 --layers=1 --hidden=1024 --heads=16 --seq=128 --batch=1 --vocab=32768",
-                TRAIN1),
     "gpt-768": ("gpt --layers=1 --hidden=768 --heads=12 --seq=128 --batch=1 --vocab=8192", ONCE),
     "gpt-f64": ("gpt --dtype=f64 --layers=1 --hidden=1024 --heads=16 --seq=128 --batch=1 "
                 "--vocab=32768", ONCE),
@@ -141,9 +137,11 @@ def wants_vectors(kernel):
 
 def most_narrow(kernel):
     """Accesses of a kernel of vectors that are none: its gate, scalars, and one of each tensor
-    that is smaller than others, such as the statistics of rows."""
-    counts = [math.prod(shape) for shape, _ in kernel.written + kernel.read]
-    return 1 + sum(count < max(counts) for count in counts)
+    that is smaller than others, such as the statistics of rows, or of a narrower type, of which
+    as many elements are fewer bytes; two of one that is overwritten."""
+    tensors = [(math.prod(shape), size) for shape, size in 2 * kernel.written + kernel.read]
+    largest, widest = (max(values) for values in zip(*tensors))
+    return 1 + sum(count < largest or size < widest for count, size in tensors)
 
 
 def judge(kernel, resources, wide, narrow):

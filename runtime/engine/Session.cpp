@@ -154,6 +154,8 @@ Status Session::State::makeDevices(const SessionOptions &options) {
   for (std::unique_ptr<Device> &device : *made)
     devices.push_back(std::move(device));
   deviceName = devices.front()->name();
+  if (devices.front()->streams())
+    threads = 0; // its kernels run elsewhere, at times of its own
   return {};
 }
 

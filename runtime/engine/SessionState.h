@@ -36,7 +36,7 @@ struct Session::State {
   TransportModel model;
   std::unique_ptr<Executor> executor;
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
-  unsigned threads = 1, cores = 1;
+  unsigned threads = 1, cores = 1; ///< no threads: of a device with streams()
   Phase phase = Phase::opened;
   int64_t steps = 0;
   unsigned underWay = 0;       ///< steps that were submitted and not waited for

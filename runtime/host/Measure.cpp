@@ -67,7 +67,7 @@ Timeline lastStep(const Session &session) {
 }
 
 /// Of the last step as it was; or, if the ranks shared cores, as it would have
-/// been with a core for each.
+/// been with a core for each. Of a program that does not end nothing.
 void measureTimes(const Session &session, Report &report) {
   const Players players = Players::ranks(session.artifact(), session.mesh());
   std::optional<Timeline> timeline;
@@ -79,9 +79,10 @@ void measureTimes(const Session &session, Report &report) {
           session.times(place.player, Section::body)[place.index];
       return double(time.cpu) / 1e9;
     });
-  report.bubble.measured = timeline ? idleShare(players, *timeline) : 0;
-  if (timeline)
-    report.travel.measured = travelTime(players, *timeline);
+  if (!timeline)
+    return;
+  report.bubble.measured = idleShare(players, *timeline);
+  report.travel.measured = travelTime(players, *timeline);
 }
 
 /// The send and the receive of a transfer; nothing for a collective.

@@ -183,7 +183,7 @@ void tellOfIdleCores(const Options &options, const World &world,
   const uint64_t ranks =
       world.ranksOf(world.process(), session.mesh().worldSize()).size();
   const unsigned threads = session.threadsPerRank(), cores = world.coreCount();
-  if (options.quiet || !options.parallelize.empty() ||
+  if (options.quiet || !options.parallelize.empty() || threads == 0 ||
       2 * ranks * threads > cores)
     return;
   std::cerr << "pp-run: note: uses " << ranks * threads << " of " << cores

@@ -109,9 +109,11 @@ public:
   const std::string &device() const;
   /// How its ranks meet.
   const TransportModel &transportModel() const;
+  /// 0 where kernels are none of the host's: on a GPU.
   unsigned threadsPerRank() const;
   /// Whether the ranks' threads exceed the cores: times then measure the
-  /// machine's scheduler, not the program.
+  /// machine's scheduler, not the program. Never on a GPU, whose times are its
+  /// own.
   bool oversubscribed() const;
 
   /// Gives every parameter and state the values of its initializer, but those

@@ -84,7 +84,7 @@ struct VerifyReport {
 
 struct Report {
   uint32_t world = 1;
-  /// 0: what the cores give, which only a run knows.
+  /// 0: what the cores give, which only a run knows, or of a GPU, without any.
   uint32_t threadsPerRank = 0;
   /// One of deviceNames().
   std::string device = "cpu";

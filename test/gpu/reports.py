@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Asks reports and traces of GPUs that are only played for what a GPU's have to say.
+
+SPDX-License-Identifier: Apache-2.0
+
+On one core, which says nothing about GPUs: times are those of the GPUs' events, and what
+nobody measured is null.
+
+  reports.py --bin=build/bin --stand-ins=build/test/gpu/lib
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32"
+PIPELINE = "--parallelize=dp=2 pp=2 microbatches=2"
+
+
+class Runs:
+    def __init__(self, folder, tools, stand_ins):
+        self.folder, self.tools, self.stand_ins = folder, tools, stand_ins
+        self.errors = []
+
+    def call(self, *words, standin="seed 1", cores=1):
+        few = sorted(os.sched_getaffinity(0))[:cores]
+        settings = self.folder / "standin"
+        settings.write_text(f"{standin}\n")
+        return subprocess.run(list(map(str, words)), cwd=self.folder, timeout=120,
+                              capture_output=True, text=True,
+                              preexec_fn=lambda: os.sched_setaffinity(0, few),
+                              env={**os.environ, "PP_STANDIN": str(settings),
+                                   "LD_LIBRARY_PATH": str(self.stand_ins)})
+
+    def train(self, *options, standin="seed 1", file="gpt.mlir", cores=1):
+        """What was told, and the report."""
+        done = self.call(self.tools / "pp-run", file, "--device=cuda", "--data=random",
+                         "--steps=2", "--report=report.json", *options, standin=standin,
+                         cores=cores)
+        if done.returncode:
+            sys.exit(f"{options}: code {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout + done.stderr, self.load("report.json")
+
+    def load(self, name):
+        return json.loads((self.folder / name).read_text())
+
+    def expect(self, what, got, wanted):
+        if got != wanted:
+            self.errors.append(f"{what}: expects {wanted}, got {got}")
+
+    def check_times(self, devices):
+        """Bubble and communication of events; of what is played from a recording none."""
+        what = f"{devices} GPUs"
+        _, report = self.train(PIPELINE, standin=f"devices {devices}")
+        travel = report["communication_ms"]["measured"]
+        self.expect(f"{what}: a bubble", 0 < report["bubble"]["measured"] < 1, True)
+        self.expect(f"{what}: messages that travel", travel["exposed"] + travel["hidden"] > 0, True)
+        self.expect(f"{what}: threads", (report["oversubscribed"], report["threads_per_rank"]),
+                    (False, None))
+        _, report = self.train(PIPELINE, "--graph=on", standin=f"devices {devices}")
+        self.expect(f"{what}: of a recording",
+                    (report["bubble"]["measured"], report["communication_ms"]["measured"]),
+                    (None, None))
+
+
+    def check_cores(self):
+        """Of an artifact nobody is told to give it more threads."""
+        self.call(self.tools / "pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx",
+                  "--targets=sm_80", "-o", "gpt.ppx")
+        told, _ = self.train(file="gpt.ppx", cores=2)
+        self.expect("an artifact", re.findall("cores|threads", told), [])
+
+
+def main():
+    arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
+    tools = pathlib.Path(arguments["bin"]).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(pathlib.Path(folder), tools, pathlib.Path(arguments["stand-ins"]).resolve())
+        runs.call(tools / "pp-model", *MODEL.split(), "-o", "gpt.mlir")
+        for devices in 1, 4:
+            runs.check_times(devices)
+        runs.check_cores()
+    for error in runs.errors:
+        print(error)
+    return 1 if runs.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -118,7 +118,8 @@ void pprt::host::measure(const Session &session, Report &report) {
     return;
   report.deviceMemory = session.deviceMemory();
   for (MemoryReport &memory : report.memory)
-    memory.measuredPeak = session.measuredPeakBytes(memory.rank);
+    if (const uint64_t peak = session.measuredPeakBytes(memory.rank))
+      memory.measuredPeak = peak;
   report.clockError = session.clockError();
   if (!report.steps.empty() && hasTimes(session))
     measureTimes(session, report);

@@ -60,6 +60,8 @@ class Runs:
         self.expect(f"{what}: messages that travel", travel["exposed"] + travel["hidden"] > 0, True)
         self.expect(f"{what}: threads", (report["oversubscribed"], report["threads_per_rank"]),
                     (False, None))
+        self.expect(f"{what}: peaks", {rank["measured_peak_bytes"] for rank in report["memory"]},
+                    {None})
         _, report = self.train(PIPELINE, "--graph=on", standin=f"devices {devices}")
         self.expect(f"{what}: of a recording",
                     (report["bubble"]["measured"], report["communication_ms"]["measured"]),

@@ -190,7 +190,8 @@ public:
   const std::vector<InstructionTime> &times(uint32_t rank,
                                             Section section) const;
   /// The highest arena byte that was ever written, plus the most that the
-  /// rank's threads held from the heap while they ran (if that is counted).
+  /// rank's threads held from the heap while they ran (if that is counted). 0
+  /// where nobody measures: of GPUs.
   uint64_t measuredPeakBytes(uint32_t rank) const;
   /// What the device counted since the session was made, for the ranks here. Of
   /// "null": launches, copies, flags, the meetings of each rank, and the bytes

@@ -130,6 +130,8 @@ def check_images(tools):
             (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
               "--targets=sm_1"], 2, "got 'sm_1'"),
             (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
+              "--targets=sm_86"], 2, "got 'sm_86'; for such a GPU give sm_80, whose PTX later"),
+            (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
               f"--targets=cpu,{levels[-1]}"], 2, "each target once"),
             (["pp-opt", "program.mlir", "--emit=ppx", "-o", "x.ppx", "--targets=cpu"], 2,
              "whose kernels are still to be formed"),

@@ -252,7 +252,8 @@ SourceModule::parse(const std::string &name, const std::string &text,
   if (!target.empty() && !pprt::findTarget(target))
     return Status(ExitCode::usage, "--target expects one of " +
                                        llvm::join(pprt::targetNames(), ", ") +
-                                       ", got '" + target + "'");
+                                       ", got '" + target + "'" +
+                                       pprt::adviseTarget(target));
   auto state = std::make_unique<State>();
   state->kernels.cacheLimit = cacheLimit;
   state->target = target;
@@ -388,7 +389,7 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   const pprt::Target &target = *pp::getTarget(**module);
   const bool isHosts = target.code() == pprt::Code::sharedObject;
   if (isHosts && !pprt::hasProcessorLevel(target.processor()))
-    return Status(ExitCode::badArtifact,
+    return Status(ExitCode::device,
                   "expects a target that this machine can run, which has " +
                       pprt::processorLevel() + ", got " + target.name());
   state->kernels.processor = target.processor();

@@ -22,7 +22,7 @@ MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32".spli
 PLANS = ["optimizer=adamw", "dp=2 zero=3 clip=1.0", "tp=2 pp=2 sequence=true microbatches=2"]
 CONTEXT = 300 << 20
 # What of the lines is on the device and known before.
-ENGINE = ("arenas", "workspaces of libraries", "rows of scalars", "tables of meetings")
+ENGINE = ("arenas", "rows of scalars", "tables of meetings")
 UNKNOWN = {"modules", "context", "graphs"}
 
 
@@ -97,6 +97,14 @@ class Runs:
                     {name: line["predicted_bytes"] for name, line in dry.items()},
                     {name: line["predicted_bytes"] for name, line in most.items()
                      if name != "in use"})
+        # Of a module nothing is compiled, and of an artifact all is.
+        self.expect(f"{plan}: PTX", dry["modules"]["origin"],
+                    "what the driver makes of PTX, which is not compiled yet")
+        self.expect(f"{plan}: PTX of a run", bool(re.match(
+            "what the driver makes of [0-9.]+ KiB of PTX, ", most["modules"]["origin"])), True)
+        # As the table of ranks has it.
+        self.expect(f"{plan}: workspaces", dry["arenas"]["origin"],
+                    "of 1 rank, with workspaces of libraries of at most 4.00 MiB")
         for name in dry:
             if not re.search(f"^{name} ", text, re.M):
                 self.errors.append(f"{plan}: expects a line of {name} in the dry run, got\n{text}")

@@ -76,6 +76,29 @@ class Runs:
         self.expect("an artifact", re.findall("cores|threads", told), [])
 
 
+    def check_dry_runs(self):
+        """A dry run is for what its program is for, whatever is here."""
+        for target in "sm_80", "cpu":
+            self.call(self.tools / "pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx",
+                      f"--targets={target}", "-o", f"{target}.ppx")
+        for command, device in (("gpt.mlir --target=sm_90", "cuda"), ("gpt.mlir", "cpu"),
+                                ("sm_80.ppx", "cuda"), ("cpu.ppx", "cpu")):
+            done = self.call(self.tools / "pp-run", *command.split(), "--dry-run",
+                             "--report=dry.json")
+            self.expect(f"{command} --dry-run", done.returncode, 0)
+            report = self.load("dry.json")
+            self.expect(f"{command} --dry-run", (report["device"], "device_memory" in report,
+                                                 "memory of a GPU" in done.stdout),
+                        (device, device == "cuda", device == "cuda"))
+        for command, code, words in (
+                ("gpt.mlir --target=sm_90 --device=cpu", 2, "expects '--device=cuda'"),
+                ("sm_80.ppx --device=cpu", 15, "or give --device=cuda"),
+                ("cpu.ppx --device=cuda", 15, "or give --device=cpu")):
+            done = self.call(self.tools / "pp-run", *command.split(), "--dry-run")
+            self.expect(f"{command} --dry-run", (done.returncode, words in done.stderr),
+                        (code, True))
+
+
 def main():
     arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
     tools = pathlib.Path(arguments["bin"]).resolve()
@@ -85,6 +108,7 @@ def main():
         for devices in 1, 4:
             runs.check_times(devices)
         runs.check_cores()
+        runs.check_dry_runs()
     for error in runs.errors:
         print(error)
     return 1 if runs.errors else 0

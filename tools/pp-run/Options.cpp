@@ -172,6 +172,7 @@ const Option options[] = {
      "checks that all who meet come in order, counts, and tells what that took",
      [](std::string_view v, Options &o) {
        o.device = v;
+       o.givesDevice = true;
        for (const std::string &name : pprt::deviceNames())
          if (v == name)
            return static_cast<const char *>(nullptr);
@@ -181,7 +182,7 @@ const Option options[] = {
      "which image of an artifact to take, or what to compile for: cpu, this "
      "machine's processors, or a level of them: x86-64, x86-64-v2, x86-64-v3 "
      "or x86-64-v4; of GPUs sm_80, sm_90 or sm_100 (default: the best that "
-     "--device has)",
+     "--device has). A dry run is of the device that it is for",
      [](std::string_view v, Options &o) { return readText(v, o.target); }},
     {"launcher", "threads|mpi",
      "what the ranks are: threads of one process, or of all that mpirun "
@@ -256,9 +257,11 @@ Status checkTarget(const Options &result) {
     return {}; // an artifact's, or unknown: told where it is looked for
   const bool isGpus = target->code() == pprt::Code::ptx;
   const std::string spelling = "'--target=" + result.target + "'";
-  if (isGpus && result.device == "cpu" && !result.dryRun)
-    return usageError(spelling + " expects '--device=cuda', or '--dry-run', "
-                                 "got '--device=cpu'");
+  if (isGpus && result.device == "cpu" &&
+      (result.givesDevice || !result.dryRun))
+    return usageError(spelling + " expects '--device=cuda'" +
+                      (result.dryRun ? "" : ", or '--dry-run'") +
+                      ", got '--device=cpu'");
   if (!isGpus && result.device == "cuda")
     return usageError(spelling + " expects '--device=cpu', got "
                                  "'--device=cuda', which runs what is for "

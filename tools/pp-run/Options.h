@@ -33,6 +33,8 @@ struct Options {
   uint64_t traceSteps = 1;
   /// What the ranks run on, one of pprt::deviceNames().
   std::string device = "cpu";
+  /// Whether the command line says so.
+  bool givesDevice = false;
   /// What the ranks are: `threads`, or `mpi` for processes; empty: `mpi` where
   /// mpirun started several.
   std::string launcher;

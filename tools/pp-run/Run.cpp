@@ -24,6 +24,7 @@
 #include "pprt/Artifact.h"
 #include "pprt/Checks.h"
 #include "pprt/Processor.h"
+#include "pprt/Target.h"
 #include "pprt/host/Batches.h"
 #include "pprt/host/Measure.h"
 #include "pprt/host/Parameters.h"
@@ -107,8 +108,15 @@ Status writeResults(const Options &options, const Session &session,
   return status;
 }
 
+/// A dry run is of the device that the program is for.
+void adoptDevice(const ppx::ArtifactT &artifact, Options &options) {
+  const Target *target = findTarget(artifact.target);
+  if (options.dryRun && target && target->code() == Code::ptx)
+    options.device = "cuda";
+}
+
 /// The program, checked; of all processes the first loads or compiles it.
-Status prepareProgram(const Options &options, World &world, Source &source,
+Status prepareProgram(Options &options, World &world, Source &source,
                       Status &checked) {
   Expected<std::string> own = deviceProcessor(options.device);
   if (!own && options.dryRun) // which wants no device, but what it would be
@@ -133,6 +141,7 @@ Status prepareProgram(const Options &options, World &world, Source &source,
     status = loaded.status();
     if (loaded) {
       source = std::move(*loaded);
+      adoptDevice(*source.program.artifact, options);
       if (!options.quiet)
         std::cerr << source.program.warnings << std::flush;
       checked = checkProgram(options, world, source);
@@ -192,7 +201,7 @@ void tellOfIdleCores(const Options &options, const World &world,
             << " in pp-opt --pp-parallelize uses more" << std::endl;
 }
 
-Status runIn(std::shared_ptr<World> world, const Options &options) {
+Status runIn(std::shared_ptr<World> world, Options options) {
   const bool tells = world->process() == 0;
   const auto agree = [&](const Status &mine) {
     return world->agree(mine, /*interrupted=*/false).first;

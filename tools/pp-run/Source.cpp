@@ -99,8 +99,9 @@ Expected<Source> loadImage(const Options &options, const std::string &level,
                   "compiled, got the artifact " +
                       options.input);
   ImageChoice choice = {options.target, level};
-  // Nothing of a dry run is for this machine: any image can be told of.
-  if (options.dryRun && file && options.target.empty())
+  // Nothing of a dry run is for this machine: any image can be told of, unless
+  // a device is asked about.
+  if (options.dryRun && file && options.target.empty() && !options.givesDevice)
     if (Expected<ppx::HeadT> head = loadHead(*file);
         head && !head->images.empty() && !chooseImage(head->images, choice))
       choice.target = head->images.front()->target;

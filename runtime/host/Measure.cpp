@@ -129,18 +129,21 @@ Trace pprt::host::traceLastStep(const Session &session) {
   if (session.isStuck() || !hasTimes(session))
     return {}; // no step was made, or not to its end
   return makeTrace(Players::ranks(session.artifact(), session.mesh()),
-                   session.artifact(), lastStep(session));
+                   session.artifact(), lastStep(session), session.device());
 }
 
-/// Where the tracks of each rank begin.
-static std::vector<size_t> addTracks(Trace &trace, const Players &players) {
+/// Where the tracks of each rank begin. Ranks are threads unless it is said.
+static std::vector<size_t> addTracks(Trace &trace, const Players &players,
+                                     const std::string &device) {
+  trace.device = device;
+  const std::string where = device == "cpu" ? "" : " on " + device;
   std::vector<size_t> firstTrack;
   for (uint32_t rank = 0; rank < players.size(); ++rank) {
     const ppx::ProgramT &program = players.program(rank);
     firstTrack.push_back(trace.tracks.size());
     for (uint32_t queue = 0; queue < program.queues.size(); ++queue)
-      trace.tracks.push_back({rank, "rank " + std::to_string(rank), queue,
-                              program.queues[queue]->name});
+      trace.tracks.push_back({rank, "rank " + std::to_string(rank) + where,
+                              queue, program.queues[queue]->name});
   }
   return firstTrack;
 }
@@ -184,9 +187,10 @@ static void addStep(Trace &trace, const std::vector<size_t> &firstTrack,
 
 Trace pprt::host::makeTrace(const Players &players,
                             const ppx::ArtifactT &artifact,
-                            const Timeline &timeline) {
+                            const Timeline &timeline,
+                            const std::string &device) {
   Trace trace;
-  const std::vector<size_t> firstTrack = addTracks(trace, players);
+  const std::vector<size_t> firstTrack = addTracks(trace, players, device);
   addStep(trace, firstTrack, players, players.findMeetings(), artifact,
           timeline);
   return trace;
@@ -204,7 +208,8 @@ Trace LastSteps::trace(const Session &session) const {
     return trace;
   const Players players = Players::ranks(session.artifact(), session.mesh());
   const std::vector<std::vector<Place>> meetings = players.findMeetings();
-  const std::vector<size_t> firstTrack = addTracks(trace, players);
+  const std::vector<size_t> firstTrack =
+      addTracks(trace, players, session.device());
   const size_t stepTrack = trace.tracks.size();
   trace.tracks.push_back({uint32_t(players.size()), "steps", 0, "steps"});
   const int64_t origin = firstBegin(steps.front().times);

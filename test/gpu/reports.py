@@ -68,6 +68,29 @@ class Runs:
                     (None, None))
 
 
+    def check_names(self):
+        """That a GPU is only played stands in the report, the trace and the log; a GPU, in a trace."""
+        played = "cuda (emulated)"
+        for steps in 1, 2:
+            told, report = self.train("--parallelize=dp=2", "--trace=trace.json",
+                                      f"--trace-steps={steps}", standin="devices 2")
+            trace = self.load("trace.json")
+            names = {event["args"]["name"] for event in trace["traceEvents"]
+                     if event["name"] == "process_name"}
+            self.expect("the report's device", report["device"], played)
+            self.expect("the trace's device", trace.get("otherData"), {"device": played})
+            self.expect("the trace's processes", names - {"steps"},
+                        {f"rank {rank} on {played}" for rank in range(2)})
+            self.expect("lines that name it", told.count(played), 1)
+        told, _ = self.train("--quiet")
+        self.expect("a quiet run", told, "")
+        for target, place in ("sm_90", "rank 0 on cuda"), ("cpu", "rank 0"):
+            self.call(self.tools / "pp-run", "gpt.mlir", f"--target={target}", "--dry-run",
+                      "--trace=trace.json")
+            names = [event["args"]["name"] for event in self.load("trace.json")["traceEvents"]
+                     if event["name"] == "process_name"]
+            self.expect(f"the process of a dry run for {target}", names, [place])
+
     def check_cores(self):
         """Of an artifact nobody is told to give it more threads."""
         self.call(self.tools / "pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx",
@@ -107,6 +130,7 @@ def main():
         runs.call(tools / "pp-model", *MODEL.split(), "-o", "gpt.mlir")
         for devices in 1, 4:
             runs.check_times(devices)
+        runs.check_names()
         runs.check_cores()
         runs.check_dry_runs()
     for error in runs.errors:

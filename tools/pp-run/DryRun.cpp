@@ -20,14 +20,15 @@ using namespace pprt::host;
 /// The timeline that is predicted, for ui.perfetto.dev.
 static Status writePredictedTrace(const std::string &path,
                                   const ppx::ArtifactT &artifact,
-                                  const Mesh &mesh) {
+                                  const Mesh &mesh, const std::string &device) {
   const Players players = Players::ranks(artifact, mesh);
   const std::optional<Timeline> timeline = replay(players, [&](Place place) {
     return pp::predict::secondsOf(artifact, mesh, players.program(place.player),
                                   players.instruction(place), {});
   });
-  return writeTrace(path, timeline ? makeTrace(players, artifact, *timeline)
-                                   : Trace());
+  return writeTrace(path, timeline
+                              ? makeTrace(players, artifact, *timeline, device)
+                              : Trace());
 }
 
 /// What is proved of a program without findings (pprt/Checks.h).
@@ -103,7 +104,8 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
         !status.ok())
       return status;
   if (!options.trace.empty())
-    if (Status status = writePredictedTrace(options.trace, artifact, *mesh);
+    if (Status status =
+            writePredictedTrace(options.trace, artifact, *mesh, options.device);
         !status.ok())
       return status;
   return checked;

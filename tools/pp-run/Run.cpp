@@ -274,6 +274,12 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     return session.status();
   if (tells)
     tellOfIdleCores(options, *world, **session);
+  // So that nobody takes it for the real one.
+  if (const std::string &name = (*session)->device();
+      tells && !options.quiet && name != options.device)
+    std::cout << "on " << name
+              << ", whose libraries are stand-ins: times mean nothing"
+              << std::endl;
   catchInterrupts();
   const bool isRight = !report.verify || report.verify->ok;
   std::optional<LastSteps> lastSteps;

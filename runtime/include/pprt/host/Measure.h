@@ -26,9 +26,9 @@ void measure(const Session &session, Report &report);
 /// The timeline of the last step: every instruction of every rank.
 Trace traceLastStep(const Session &session);
 
-/// Any timeline of all ranks.
+/// Any timeline of all ranks, on such devices (SessionOptions::device).
 Trace makeTrace(const Players &players, const ppx::ArtifactT &artifact,
-                const Timeline &timeline);
+                const Timeline &timeline, const std::string &device = "cpu");
 
 /// Keeps when the instructions of the last steps ran.
 class LastSteps {

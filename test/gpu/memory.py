@@ -110,17 +110,26 @@ class Runs:
                 self.errors.append(f"{plan}: expects a line of {name} in the dry run, got\n{text}")
 
     def check_limit(self):
-        """Messages count where ranks have GPUs of their own, and where they share one do not."""
-        plan = "tp=2 sequence=true"
-        self.report(f"--parallelize={plan}", "--dry-run", "--target=sm_90")
-        ranks = json.loads((self.folder / "report.json").read_text())["memory"]
-        arenas = [rank["predicted_peak_bytes"] - rank["staging"] for rank in ranks]
-        both = max(rank["predicted_peak_bytes"] for rank in ranks)
-        self.expect("messages that take memory", both > max(arenas), True)
-        for devices, limit, code in ((1, max(arenas), 0), (2, both, 0), (2, both - 1, 4)):
-            done = self.call(f"--parallelize={plan}", "--steps=1", "--data=random", "--quiet",
-                             f"--memory-limit={limit}", standin=f"devices {devices}")
-            self.expect(f"{devices} GPUs within {limit} bytes", done.returncode, code)
+        """All that the engine allocates of a GPU counts, for all ranks that share it."""
+        plan = "--parallelize=tp=2 sequence=true"
+        run = [plan, "--steps=1", "--data=random", "--quiet"]
+        allocated = {}
+        for devices in 1, 2:
+            _, lines = self.report(*run, standin=f"devices {devices}")
+            allocated[devices] = max(its["allocated"]["predicted_bytes"] for its in lines)
+        self.expect("both ranks on one GPU", allocated[1] > allocated[2], True)
+        # A dry run is of a GPU for each.
+        for devices, command in (1, run), (2, run), (2, [plan, "--dry-run", "--target=sm_80"]):
+            for less, code in (0, 0), (1, 4):
+                limit = allocated[devices] - less
+                done = self.call(*command, f"--memory-limit={limit}",
+                                 standin=f"devices {devices}")
+                self.expect(f"{devices} GPUs within {limit} bytes", done.returncode, code)
+                if code:
+                    self.expect("who needs too much", bool(re.search(
+                        f"memory limit of {limit} bytes on a GPU, got {limit + 1} bytes for "
+                        + ("rank [01]\n", "ranks 0-1, which share it\n")[devices == 1],
+                        done.stderr)), True)
 
     def check_several(self):
         """Each rank on a GPU of its own: NCCL's memory is nobody's to predict."""

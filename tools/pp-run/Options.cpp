@@ -152,8 +152,10 @@ const Option options[] = {
      "its image, an ELF shared object for processors, PTX for GPUs",
      [](std::string_view v, Options &o) { return readResult(v, o.code); }},
     {"memory-limit", "BYTES",
-     "refuse a program that needs more on any device, as 512M or 1.5GiB "
-     "(default 0: none)",
+     "refuse a program that needs more for any rank, or on any GPU for all "
+     "ranks that share it, as 512M or 1.5GiB (default 0: none). What a GPU's "
+     "driver and NCCL take besides, for context, code and buffers, is not "
+     "counted",
      [](std::string_view v, Options &o) {
        return readLimit(v, o.memoryLimit);
      }},

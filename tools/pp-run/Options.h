@@ -44,7 +44,8 @@ struct Options {
   bool verify = false;
   /// Tell what a run would need, and make none.
   bool dryRun = false;
-  /// Bytes a rank may use; nothing: as many as it wants.
+  /// Bytes that a rank may use, or a GPU, whose ranks share them; nothing: as
+  /// many as it wants.
   std::optional<uint64_t> memoryLimit;
   /// Bytes that compiled kernels may take in the cache; likewise.
   std::optional<uint64_t> cacheLimit = uint64_t(256) << 20;

@@ -37,10 +37,30 @@ using namespace pprt::host;
 
 namespace {
 
+/// Whether all that a GPU has is within the limit.
+Status checkGpus(const Options &options, bool isShared,
+                 const ppx::ArtifactT &artifact,
+                 const std::vector<uint64_t> &staging) {
+  const Mesh mesh = *Mesh::create(artifact.axes); // was checked
+  const GpuUse use = findLargestGpu(isShared, artifact, mesh, staging);
+  const uint64_t bytes = use.needs.allocated();
+  if (bytes <= *options.memoryLimit)
+    return {};
+  return Status(ExitCode::outOfMemory,
+                options.input + ": expects at most the memory limit of " +
+                    std::to_string(*options.memoryLimit) +
+                    " bytes on a GPU, got " + std::to_string(bytes) +
+                    " bytes for " +
+                    (use.ranks.size() == 1
+                         ? "rank " + std::to_string(use.ranks.begin)
+                         : "ranks 0-" + std::to_string(use.ranks.end - 1) +
+                               ", which share it"));
+}
+
 /// Whether messages between processes fit into the memory as well.
 Status checkStaging(const Options &options, const ppx::ArtifactT &artifact,
                     const std::vector<uint64_t> &staging) {
-  if (!options.memoryLimit || staging.empty())
+  if (staging.empty())
     return {};
   for (const std::unique_ptr<ppx::ProgramT> &program : artifact.programs)
     for (uint32_t rank : program->ranks)
@@ -65,8 +85,14 @@ Status checkProgram(const Options &options, const World &world,
       checkArtifact(*source.program.artifact, checks).status();
   if (status.ok() || status.code() == ExitCode::outOfMemory)
     source.staging = stagingOf(options, world, *source.program.artifact);
+  if (status.ok() && !options.memoryLimit)
+    return {};
   if (status.ok())
-    return checkStaging(options, *source.program.artifact, source.staging);
+    return options.device == "cuda"
+               ? checkGpus(options, shareGpu(options, world),
+                           *source.program.artifact, source.staging)
+               : checkStaging(options, *source.program.artifact,
+                              source.staging);
   if (source.module && status.code() == ExitCode::badArtifact)
     return Status(ExitCode::doesNotCompile,
                   options.input + ": error: " + status.message());

@@ -198,7 +198,9 @@ std::string pp::predict::print(const DeviceMemory &memory) {
   const auto bytesOf = [](const std::optional<uint64_t> &bytes) {
     return !bytes ? std::string("not known") : printBytes(double(*bytes));
   };
-  Table table({"memory of a GPU", "what for", "bytes"}, 2);
+  Table table(
+      {"memory of the GPU of " + printRanks(memory.ranks), "what for", "bytes"},
+      2);
   for (const MemoryLine &line : memory.lines)
     table.add({line.name, line.origin, bytesOf(line.predicted)});
   return table.print();

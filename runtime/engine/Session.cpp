@@ -327,10 +327,7 @@ Status Session::begin() {
   return status;
 }
 
-// Messages of all processes come in the order in which steps are waited for.
-unsigned Session::stepsAhead() const {
-  return state->world->processCount() == 1 ? state->executor->stepsAhead() : 1;
-}
+unsigned Session::stepsAhead() const { return state->stepsAhead(); }
 
 Status Session::submit() {
   Status status = state->expect(State::Phase::begun, Section::body, "a step");
@@ -442,6 +439,8 @@ Status Session::collect() {
   if (Status status = state->readClocks(); !status.ok())
     return status;
   std::vector<std::byte> mine;
+  if (world.process() != 0)
+    pack(state->measureDevices(), mine);
   for (uint32_t rank = state->range.begin; rank < state->range.end; ++rank)
     if (world.process() != 0)
       state->measure(rank).pack(mine);
@@ -449,9 +448,11 @@ Status Session::collect() {
       world.gather(std::move(mine));
   if (!all)
     return all.status();
+  state->devicesElsewhere.resize(all->size());
   for (uint32_t process = 1; process < all->size(); ++process) {
     const RankRange range = world.ranksOf(process, mesh().worldSize());
-    const std::byte *bytes = (*all)[process].data();
+    const std::byte *bytes =
+        unpack((*all)[process].data(), state->devicesElsewhere[process]);
     for (uint32_t rank = range.begin; rank < range.end; ++rank) {
       Measurements &its = state->collected[rank];
       bytes = its.unpack(state->host->ranks.program(rank), bytes);

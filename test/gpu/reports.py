@@ -60,6 +60,8 @@ class Runs:
         self.expect(f"{what}: messages that travel", travel["exposed"] + travel["hidden"] > 0, True)
         self.expect(f"{what}: threads", (report["oversubscribed"], report["threads_per_rank"]),
                     (False, None))
+        self.expect(f"{what}: ranks of each", [gpu["ranks"] for gpu in report["device_memory"]],
+                    [[0, 1, 2, 3]] if devices == 1 else [[0], [1], [2], [3]])
         self.expect(f"{what}: peaks", {rank["measured_peak_bytes"] for rank in report["memory"]},
                     {None})
         _, report = self.train(PIPELINE, "--graph=on", standin=f"devices {devices}")
@@ -111,8 +113,11 @@ class Runs:
             self.expect(f"{command} --dry-run", done.returncode, 0)
             report = self.load("dry.json")
             self.expect(f"{command} --dry-run", (report["device"], "device_memory" in report,
-                                                 "memory of a GPU" in done.stdout),
+                                                 "memory of the GPU of rank 0 " in done.stdout),
                         (device, device == "cuda", device == "cuda"))
+            self.expect(f"{command} --dry-run: ranks of GPUs",
+                        [gpu["ranks"] for gpu in report.get("device_memory", [])],
+                        [[0]] if device == "cuda" else [])
         for command, code, words in (
                 ("gpt.mlir --target=sm_90 --device=cpu", 2, "expects '--device=cuda'"),
                 ("sm_80.ppx --device=cpu", 15, "or give --device=cuda"),

@@ -95,9 +95,8 @@ DeviceMemory enqueued::describeMemory(const MemoryNeeds &needs, RankRange range,
   using Bytes = std::optional<uint64_t>;
   const Bytes unknown;
   DeviceMemory memory;
-  memory.ranks = std::to_string(range.begin);
-  if (range.size() > 1)
-    memory.ranks += '-' + std::to_string(range.end - 1);
+  memory.ranks.resize(range.size());
+  std::iota(memory.ranks.begin(), memory.ranks.end(), range.begin);
   memory.lines = {
       {"arenas", needs.arenas, unknown, describeArenas(needs, range)},
       {"rows of scalars", needs.scalars, unknown,

@@ -198,7 +198,8 @@ public:
   /// that it would have sent in them; of "cpu" nothing.
   std::vector<NamedCount> counters() const;
   /// What this process takes of its devices, those that the session's device
-  /// has, by name: "cuda" tells, others have nothing but arenas.
+  /// has, by name, and others as far as collected: "cuda" tells, the rest have
+  /// nothing but arenas.
   std::vector<DeviceMemory> deviceMemory() const;
   /// Heap allocations made by the rank's threads while they ran.
   uint64_t allocationCount(uint32_t rank) const;

@@ -94,7 +94,7 @@ struct Report {
   uint64_t itemsPerStep = 0;
   double compileMs = 0, passesMs = 0, kernelsMs = 0;
   std::vector<MemoryReport> memory;
-  /// Of devices that tell it, in process 0.
+  /// Of devices that tell it.
   std::vector<DeviceMemory> deviceMemory;
   std::vector<CommunicationReport> communication;
   BubbleReport bubble;

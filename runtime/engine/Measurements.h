@@ -20,6 +20,7 @@ namespace pprt {
 /// Of one device. Copied as it is between processes, which are of one build.
 struct DeviceMeasurements {
   RankRange ranks;
+  int64_t timesError = 0; ///< of the body (Executor::timesError())
   unsigned stepsAhead = 1;
   bool isRecorded = false;
   bool tellsMemory = false; ///< whether there is something in these two

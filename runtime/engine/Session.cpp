@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <sched.h>
 
 using namespace pprt;
@@ -466,7 +467,23 @@ Status Session::collect() {
   return {};
 }
 
-double Session::clockError() const { return state->clocks.error(); }
+/// Two times are compared, each by a clock that is wrong.
+double Session::clockError() const {
+  const State &its = *state;
+  std::vector<int64_t> errors; // by device, of all processes
+  for (size_t i = 0; i < its.devices.size(); ++i)
+    errors.push_back(
+        its.clocks.error(its.world->process()) +
+        its.executor->timesError(its.ranksOf(i).begin, Section::body));
+  for (uint32_t process = 0; process < its.devicesElsewhere.size(); ++process)
+    for (const DeviceMeasurements &device : its.devicesElsewhere[process])
+      errors.push_back(its.clocks.error(process) + device.timesError);
+  if (errors.size() == 1)
+    return 0; // one clock
+  std::nth_element(errors.begin(), errors.begin() + 1, errors.end(),
+                   std::greater<>());
+  return double(errors[0] + errors[1]) / 1e9;
+}
 
 const std::vector<InstructionTime> &Session::times(uint32_t rank,
                                                    Section section) const {

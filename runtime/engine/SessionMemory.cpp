@@ -49,6 +49,7 @@ std::vector<DeviceMeasurements> Session::State::measureDevices() {
   for (size_t i = 0; i < devices.size(); ++i) {
     DeviceMeasurements &its = result[i];
     its.ranks = ranksOf(i);
+    its.timesError = executor->timesError(its.ranks.begin, Section::body);
     // A body that cannot be recorded is none that others come ahead of.
     its.isRecorded = executor->stepsAhead() > 1;
     its.stepsAhead = stepsAhead();

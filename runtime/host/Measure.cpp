@@ -199,7 +199,14 @@ Trace pprt::host::makeTrace(const Players &players,
 void LastSteps::add(const Session &session, uint64_t step) {
   if (steps.size() == most)
     steps.pop_front();
-  steps.push_back({step, timesOf(session)});
+  steps.push_back({step, timesOf(session), session.clockError()});
+}
+
+double LastSteps::clockError() const {
+  double most = 0;
+  for (const Step &step : steps)
+    most = std::max(most, step.clockError);
+  return most;
 }
 
 Trace LastSteps::trace(const Session &session) const {

@@ -70,6 +70,22 @@ class Runs:
                     (None, None))
 
 
+    def check_clocks(self):
+        """No arrow leads backwards by more than the clocks' error: of one GPU there is none."""
+        for devices in 1, 4:
+            for steps in 1, 2:
+                _, report = self.train(PIPELINE, "--trace=trace.json", f"--trace-steps={steps}",
+                                       standin=f"devices {devices}")
+                error = report["clock_error_ms"]
+                ends = {phase: {event["id"]: event["ts"] * 1e-3
+                                for event in self.load("trace.json")["traceEvents"]
+                                if event["ph"] == phase} for phase in "sf"}
+                late = max(ends["s"][arrow] - ends["f"][arrow] for arrow in ends["s"])
+                self.expect(f"{devices} GPUs: an error of clocks, got {error} ms",
+                            0 < error < 1e3 if devices > 1 else error == 0, True)
+                self.expect(f"{devices} GPUs: arrows within {error} ms, got {late} ms",
+                            late <= error, True)
+
     def check_names(self):
         """That a GPU is only played stands in the report, the trace and the log; a GPU, in a trace."""
         played = "cuda (emulated)"
@@ -135,6 +151,7 @@ def main():
         runs.call(tools / "pp-model", *MODEL.split(), "-o", "gpt.mlir")
         for devices in 1, 4:
             runs.check_times(devices)
+        runs.check_clocks()
         runs.check_names()
         runs.check_cores()
         runs.check_dry_runs()

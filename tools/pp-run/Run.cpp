@@ -343,6 +343,8 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   }
   if (tells && isMeasured)
     measure(**session, report);
+  if (report.clockError && kept)
+    report.clockError = std::max(*report.clockError, kept->clockError());
   return join(trained,
               agree(writeResults(results, **session, *world, report, kept)));
 }

@@ -64,6 +64,9 @@ public:
                                             Section section) const override {
     return this->rank(rank).times[size_t(section)];
   }
+  int64_t timesError(uint32_t, Section section) const override {
+    return timesErrors[size_t(section)];
+  }
   uint64_t peakBytes(uint32_t rank) const override {
     return this->rank(rank).arena->writtenBytes();
   }
@@ -155,7 +158,7 @@ private:
   /// Whether one more command has ended than the first `ended`.
   Expected<bool> hasMoved(const SectionState &section, size_t &ended) const;
   Status hang(const SectionState &section, size_t ended, int64_t number) const;
-  Status readTimes(const SectionState &section, int64_t began);
+  Status readTimes(Section section, int64_t began);
   void emit(const SectionState &section, const Turn &turn);
 
   const Rank &rank(uint32_t index) const {
@@ -182,6 +185,7 @@ private:
   std::unique_ptr<Held> held = std::make_unique<Held>();
   uint64_t hostBytes = 0;        ///< of a turn
   std::deque<UnderWay> underWay; ///< the oldest first
+  int64_t timesErrors[kSections.size()] = {};
   Status failure;
   bool stuck = false;
 };

@@ -183,8 +183,9 @@ public:
   /// Brings what was measured of the ranks of all processes to process 0: until
   /// then, and in others, only that of a process's own ranks is known.
   Status collect();
-  /// The most by which times of other processes are wrong, in seconds: they are
-  /// brought to the clock of process 0.
+  /// The most by which times of one device may be wrong against those of another
+  /// one, in seconds: all are brought to the clock of process 0. Of the last
+  /// step; 0 of one device.
   double clockError() const;
   /// By instruction of the section's list; of the section's last run.
   const std::vector<InstructionTime> &times(uint32_t rank,

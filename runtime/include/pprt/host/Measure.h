@@ -41,11 +41,14 @@ public:
   void add(const Session &session, uint64_t step);
   /// Of all of them, one after another, with a row that names them.
   Trace trace(const Session &session) const;
+  /// The largest Session::clockError() of them.
+  double clockError() const;
 
 private:
   struct Step {
     uint64_t number;
     std::vector<std::vector<InstructionTime>> times; ///< by rank
+    double clockError;
   };
 
   const uint64_t most;

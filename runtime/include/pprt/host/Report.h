@@ -99,7 +99,8 @@ struct Report {
   std::vector<CommunicationReport> communication;
   BubbleReport bubble;
   TravelReport travel;
-  /// The most by which times of other processes are wrong, in seconds.
+  /// The most by which times of one device may be wrong against those of another
+  /// one, in seconds.
   std::optional<double> clockError;
   double predictedStepMs = 0;
   /// Where stages 1, 2, ... begin, as the plan counts.

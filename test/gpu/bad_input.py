@@ -262,6 +262,8 @@ REFUSED = [
          options=["--target=sm_75"]),
     Case("target", 2, "an image for (|), got 'sm_90'", options=["--target=sm_90"],
          file="both.ppx"),
+    Case("parallelize", 2, "'threads' is of processors, and a GPU has none; leave it out",
+         options=["--parallelize=dp=2 threads=8"]),
     Case("graph", 2, "'--graph' expects on or off", options=["--graph=maybe"]),
     Case("trace", 2, "'--trace' expects '--graph=off'", options=["--graph=on", "--trace=t.json"]),
     Case("launcher", 2, "'--launcher' expects threads or mpi", options=["--launcher=cuda"]),

@@ -131,11 +131,18 @@ class Runs:
             self.expect(f"{command} --dry-run", (report["device"], "device_memory" in report,
                                                  "memory of the GPU of rank 0 " in done.stdout),
                         (device, device == "cuda", device == "cuda"))
+            self.expect(f"{command} --dry-run: threads", ("thread" in done.stdout,
+                                                          report["threads_per_rank"] is None),
+                        (device == "cpu", device == "cuda"))
+            self.expect(f"{command} --dry-run: a GPU", "1 rank, a GPU each\n" in done.stdout,
+                        device == "cuda")
             self.expect(f"{command} --dry-run: ranks of GPUs",
                         [gpu["ranks"] for gpu in report.get("device_memory", [])],
                         [[0]] if device == "cuda" else [])
         for command, code, words in (
                 ("gpt.mlir --target=sm_90 --device=cpu", 2, "expects '--device=cuda'"),
+                ("gpt.mlir --target=sm_90 --parallelize=threads=8", 2, "--parallelize: 'threads' "
+                 "is of processors, and a GPU has none; leave it out"),
                 ("sm_80.ppx --device=cpu", 15, "or give --device=cuda"),
                 ("cpu.ppx --device=cuda", 15, "or give --device=cpu")):
             done = self.call(self.tools / "pp-run", *command.split(), "--dry-run")

@@ -24,7 +24,6 @@
 #include "pprt/Artifact.h"
 #include "pprt/Checks.h"
 #include "pprt/Processor.h"
-#include "pprt/Target.h"
 #include "pprt/host/Batches.h"
 #include "pprt/host/Measure.h"
 #include "pprt/host/Parameters.h"
@@ -136,8 +135,7 @@ Status writeResults(const Options &options, const Session &session,
 
 /// A dry run is of the device that the program is for.
 void adoptDevice(const ppx::ArtifactT &artifact, Options &options) {
-  const Target *target = findTarget(artifact.target);
-  if (options.dryRun && target && target->code() == Code::ptx)
+  if (options.dryRun && pp::predict::isForGpus(artifact))
     options.device = "cuda";
 }
 

@@ -69,8 +69,8 @@ struct SessionOptions {
   std::string device = "cpu";
   /// Finds compiled kernels; if empty they come from the artifact's object.
   KernelResolver resolver;
-  /// Threads inside a rank; 0 takes the artifact's, and if it has none either,
-  /// the cores divided by the ranks.
+  /// Threads inside a rank, of processors; 0 takes the artifact's, or if it has
+  /// none, the cores divided by the ranks.
   unsigned threadsPerRank = 0;
   /// Without progress on any rank for this long, step() fails with a report of
   /// who waits on whom. 0 waits forever.
@@ -183,9 +183,9 @@ public:
   /// Brings what was measured of the ranks of all processes to process 0: until
   /// then, and in others, only that of a process's own ranks is known.
   Status collect();
-  /// The most by which times of one device may be wrong against those of another
-  /// one, in seconds: all are brought to the clock of process 0. Of the last
-  /// step; 0 of one device.
+  /// The most by which times of one device may be wrong against those of
+  /// another one, in seconds: all are brought to the clock of process 0. Of the
+  /// last step; 0 of one device.
   double clockError() const;
   /// By instruction of the section's list; of the section's last run.
   const std::vector<InstructionTime> &times(uint32_t rank,

@@ -86,6 +86,13 @@ class Runs:
                 self.expect(f"{devices} GPUs: arrows within {error} ms, got {late} ms",
                             late <= error, True)
 
+    def check_metrics(self):
+        """A step that is under way when metrics cannot be written any more says it no second time."""
+        done = self.call(self.tools / "pp-run", "gpt.mlir", "--device=cuda", "--data=random",
+                         "--steps=5", "--quiet", "--metrics=/dev/full")
+        self.expect("a disk that is full", (done.returncode, done.stderr.count("/dev/full")),
+                    (14, 1))
+
     def check_names(self):
         """That a GPU is only played stands in the report, the trace and the log; a GPU, in a trace."""
         played = "cuda (emulated)"
@@ -159,6 +166,7 @@ def main():
         for devices in 1, 4:
             runs.check_times(devices)
         runs.check_clocks()
+        runs.check_metrics()
         runs.check_names()
         runs.check_cores()
         runs.check_dry_runs()

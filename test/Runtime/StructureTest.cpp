@@ -97,24 +97,6 @@ TEST(Structure, AResultWithoutElementsHasAPlaceForEach) {
   EXPECT_TRUE(result.ok()) << result.status().message();
 }
 
-// Wherever they are given a place: they have none.
-TEST(Structure, ParametersWithoutElementsOverlapNothing) {
-  ArtifactBuilder builder;
-  ProgramBuilder program = builder.program({0});
-  for (auto [name, offset, elements] : {std::tuple("full", 0u, 32u),
-                                        {"at its begin", 0u, 0u},
-                                        {"within", 64u, 0u},
-                                        {"behind", 128u, 0u},
-                                        {"next", 128u, 4u}}) {
-    const uint32_t argument = builder.argument(name, ppx::Role_param, elements);
-    builder.hold(argument, program.slotAt(offset, name, elements));
-  }
-  program.begin(Section::body);
-  program.step(program.queue("compute"));
-  const CheckResult result = checkArtifact(builder.take());
-  EXPECT_TRUE(result.ok()) << result.status().message();
-}
-
 TEST_P(Structure, IsRefused) {
   ppx::ArtifactT artifact = soundArtifact();
   GetParam().breakIt(artifact);

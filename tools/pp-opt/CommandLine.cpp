@@ -156,6 +156,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "--emit=ppx -o gpt.ppx\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2\" --emit=ppx "
       "--targets=x86-64-v2,x86-64-v4 -o gpt.ppx\n"
+      "  pp-opt gpt.mlir --pp-parallelize=\"dp=2\" --emit=ppx "
+      "--targets=sm_80,sm_90 -o gpt.ppx\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"pp=4 microbatches=8\" "
       "--draw-schedule=- -o program.mlir\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-explain\n"

@@ -377,12 +377,16 @@ static constexpr char kWithCompiler[] =
     "devices\n\n"
     "  pp-run gpt.mlir --parallelize=\"dp=2 tp=2 pp=2 microbatches=4 "
     "optimizer=adamw lr=1e-3\" \\\n"
-    "         --data=text:kjv.txt --steps=800\n\n"
+    "         --data=text:kjv.txt --steps=800\n"
+    "  pp-run gpt.mlir --device=cuda --parallelize=\"dp=2\" "
+    "--data=text:kjv.txt\n"
+    "  pp-run gpt.mlir --target=sm_90 --dry-run\n\n"
     "MODULE is a module of any level; - reads it from standard input.\n\n";
 static constexpr char kWithoutCompiler[] =
     "pp-run FILE.ppx [options]: trains a model that was partitioned over "
     "devices\n\n"
-    "  pp-run gpt.ppx --data=text:kjv.txt --steps=800\n\n"
+    "  pp-run gpt.ppx --data=text:kjv.txt --steps=800\n"
+    "  pp-run gpt.ppx --device=cuda --data=text:kjv.txt\n\n"
     "FILE.ppx is an artifact, as pp-opt --emit=ppx writes it. This build has "
     "no compiler:\n"
     "a module (.mlir), and the options that want one, are for a pp-run of a "

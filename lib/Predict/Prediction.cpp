@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Predict/Prediction.h"
 #include "pprt/Program.h"
+#include "pprt/Target.h"
 
 #include <algorithm>
 #include <map>
@@ -44,6 +45,11 @@ double pp::predict::secondsOf(const ppx::ArtifactT &artifact, const Mesh &mesh,
     return bytes / topology.bytesPerSecond;
   }
   }
+}
+
+bool pp::predict::isForGpus(const ppx::ArtifactT &artifact) {
+  const Target *target = findTarget(artifact.target);
+  return target && target->code() == Code::ptx;
 }
 
 static std::optional<schedule::Kind> kindOf(ppx::Phase phase) {

@@ -148,9 +148,12 @@ std::string printMesh(const ppx::ArtifactT &artifact) {
 }
 
 /// `8 ranks of 1 thread`.
-std::string printRanksAndThreads(uint64_t ranks, uint32_t threads) {
-  std::string text =
-      std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks") + " of ";
+std::string printRanks(uint64_t ranks, const ppx::ArtifactT &artifact) {
+  const uint32_t threads = artifact.threads_per_rank;
+  std::string text = std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+  if (pp::predict::isForGpus(artifact))
+    return text + ", a GPU each";
+  text += " of ";
   if (threads == 0)
     return text + "as many threads as there are cores";
   return text + std::to_string(threads) +
@@ -166,8 +169,8 @@ std::string pp::predict::print(const Prediction &prediction,
   uint64_t ranks = 0;
   for (const ProgramPrediction &program : prediction.programs)
     ranks += program.ranks.size();
-  std::string text = "mesh " + printMesh(artifact) + ": " +
-                     printRanksAndThreads(ranks, artifact.threads_per_rank);
+  std::string text =
+      "mesh " + printMesh(artifact) + ": " + printRanks(ranks, artifact);
   if (!prediction.cuts.empty()) {
     text += "; cuts";
     for (uint64_t cut : prediction.cuts)
@@ -198,7 +201,9 @@ std::string pp::predict::print(const DeviceMemory &memory) {
   const auto bytesOf = [](const std::optional<uint64_t> &bytes) {
     return !bytes ? std::string("not known") : printBytes(double(*bytes));
   };
-  Table table({"memory of a GPU", "what for", "bytes"}, 2);
+  Table table(
+      {"memory of the GPU of " + printRanks(memory.ranks), "what for", "bytes"},
+      2);
   for (const MemoryLine &line : memory.lines)
     table.add({line.name, line.origin, bytesOf(line.predicted)});
   return table.print();

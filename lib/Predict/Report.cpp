@@ -30,7 +30,7 @@ void pp::predict::reportPrediction(const ppx::ArtifactT &artifact,
                                    const Prediction &prediction,
                                    Report &report) {
   report.world = mesh.worldSize();
-  report.threadsPerRank = artifact.threads_per_rank;
+  report.threadsPerRank = isForGpus(artifact) ? 0 : artifact.threads_per_rank;
   report.itemsPerStep = artifact.items_per_step;
   report.memory.resize(report.world);
   report.communication.resize(report.world);

@@ -39,10 +39,8 @@ int64_t Clocks::convert(uint32_t process, int64_t time) const {
   return time - a.ahead - std::llround(share * double(b.ahead - a.ahead));
 }
 
-double Clocks::error() const {
-  int64_t most = 0;
-  for (const auto *readings : {&first, &last})
-    for (const ClockReading &reading : *readings)
-      most = std::max(most, reading.error);
-  return double(most) / 1e9;
+int64_t Clocks::error(uint32_t process) const {
+  return process < last.size()
+             ? std::max(first[process].error, last[process].error)
+             : 0;
 }

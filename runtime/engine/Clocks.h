@@ -29,8 +29,8 @@ public:
   void add(std::vector<ClockReading> readings);
   /// Nanoseconds of a process's clock, by process 0's.
   int64_t convert(uint32_t process, int64_t time) const;
-  /// The most by which that is wrong where the clocks were read, in seconds.
-  double error() const;
+  /// The most by which that is wrong where the clocks were read.
+  int64_t error(uint32_t process) const;
 
 private:
   std::vector<ClockReading> first, last; ///< by process

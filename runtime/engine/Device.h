@@ -131,8 +131,8 @@ public:
   /// Where its arenas are, as long as the device answers.
   virtual Expected<MemoryPool> pool() const = 0;
 
-  /// Makes the code of an artifact ready. Fails (badArtifact) if it is for
-  /// another processor.
+  /// Makes the code of an artifact ready. Fails (device) if it is for another
+  /// processor.
   virtual Status load(const ppx::ArtifactT &artifact) = 0;
   /// One kernel of it. Fails (badArtifact) if it cannot be computed here.
   virtual Expected<std::unique_ptr<const Kernel>>

@@ -70,6 +70,9 @@ public:
   /// By instruction of the section's list; of the section's last run.
   virtual const std::vector<InstructionTime> &times(uint32_t rank,
                                                     Section section) const = 0;
+  /// Nanoseconds by which all of those on the rank's device may be early or
+  /// late, if it has a clock of its own.
+  virtual int64_t timesError(uint32_t rank, Section section) const = 0;
   /// Of the arena and the heap together.
   virtual uint64_t peakBytes(uint32_t rank) const = 0;
   virtual uint64_t allocationCount(uint32_t rank) const = 0;

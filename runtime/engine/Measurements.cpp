@@ -1,4 +1,4 @@
-//===- Measurements.cpp - what was measured of one rank -------------------===//
+//===- Measurements.cpp - what was measured of ranks and devices ----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -11,6 +11,7 @@
 using namespace pprt;
 
 static_assert(std::is_trivially_copyable_v<InstructionTime>);
+static_assert(std::is_trivially_copyable_v<DeviceMeasurements>);
 
 template <typename T>
 static void append(std::vector<std::byte> &bytes, const T *values,
@@ -24,6 +25,21 @@ static const std::byte *take(const std::byte *bytes, T *values, size_t count) {
   if (count != 0)
     std::memcpy(values, bytes, count * sizeof(T));
   return bytes + count * sizeof(T);
+}
+
+void pprt::pack(const std::vector<DeviceMeasurements> &devices,
+                std::vector<std::byte> &bytes) {
+  const uint64_t count = devices.size();
+  append(bytes, &count, 1);
+  append(bytes, devices.data(), devices.size());
+}
+
+const std::byte *pprt::unpack(const std::byte *bytes,
+                              std::vector<DeviceMeasurements> &devices) {
+  uint64_t count = 0;
+  bytes = take(bytes, &count, 1);
+  devices.resize(count);
+  return take(bytes, devices.data(), count);
 }
 
 void Measurements::pack(std::vector<std::byte> &bytes) const {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Pools.h"
 #include "AllGather.h"
+#include "pprt/Bytes.h"
 #include "pprt/World.h"
 
 #include <cstring>
@@ -55,6 +56,10 @@ std::vector<Want> unpack(const std::vector<std::byte> &bytes) {
 
 } // namespace
 
+static std::string told(uint64_t bytes) {
+  return printBytes(double(bytes)) + " (" + std::to_string(bytes) + " bytes)";
+}
+
 static Status check(const PoolUse &use, const std::vector<Want> &wants) {
   const MemoryPool &pool = use.pool;
   uint64_t bytes = 0, ranks = 0;
@@ -72,14 +77,11 @@ static Status check(const PoolUse &use, const std::vector<Want> &wants) {
     return {};
   return Status(
       ExitCode::outOfMemory,
-      "expects arenas of at most " + std::to_string(pool.capacity) +
-          " bytes in all, " + pool.name + ", got " + std::to_string(bytes) +
-          " bytes for " + std::to_string(ranks) +
+      "expects " + told(bytes) + " for " + std::to_string(ranks) +
           (ranks == 1 ? " rank" : " ranks") +
-          (use.others ? ", " + std::to_string(use.others) +
-                            " of them beside arenas (--dry-run tells for what)"
-                      : "") +
-          (count > 1 ? " in processes that share it (" + sharers + ")" : "") +
+          (count > 1 ? " of processes that share it (" + sharers + ")" : "") +
+          ", got " + told(pool.capacity) + ", " + pool.name +
+          (use.others ? "; --dry-run tells what for" : "") +
           "; give a smaller model or batch" +
           (count > 1 ? ", or more hosts" : ""));
 }

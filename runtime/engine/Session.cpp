@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <sched.h>
 
 using namespace pprt;
@@ -154,6 +155,8 @@ Status Session::State::makeDevices(const SessionOptions &options) {
   for (std::unique_ptr<Device> &device : *made)
     devices.push_back(std::move(device));
   deviceName = devices.front()->name();
+  if (devices.front()->streams())
+    threads = 0; // its kernels run elsewhere, at times of its own
   return {};
 }
 
@@ -325,10 +328,7 @@ Status Session::begin() {
   return status;
 }
 
-// Messages of all processes come in the order in which steps are waited for.
-unsigned Session::stepsAhead() const {
-  return state->world->processCount() == 1 ? state->executor->stepsAhead() : 1;
-}
+unsigned Session::stepsAhead() const { return state->stepsAhead(); }
 
 Status Session::submit() {
   Status status = state->expect(State::Phase::begun, Section::body, "a step");
@@ -440,6 +440,8 @@ Status Session::collect() {
   if (Status status = state->readClocks(); !status.ok())
     return status;
   std::vector<std::byte> mine;
+  if (world.process() != 0)
+    pack(state->measureDevices(), mine);
   for (uint32_t rank = state->range.begin; rank < state->range.end; ++rank)
     if (world.process() != 0)
       state->measure(rank).pack(mine);
@@ -447,9 +449,11 @@ Status Session::collect() {
       world.gather(std::move(mine));
   if (!all)
     return all.status();
+  state->devicesElsewhere.resize(all->size());
   for (uint32_t process = 1; process < all->size(); ++process) {
     const RankRange range = world.ranksOf(process, mesh().worldSize());
-    const std::byte *bytes = (*all)[process].data();
+    const std::byte *bytes =
+        unpack((*all)[process].data(), state->devicesElsewhere[process]);
     for (uint32_t rank = range.begin; rank < range.end; ++rank) {
       Measurements &its = state->collected[rank];
       bytes = its.unpack(state->host->ranks.program(rank), bytes);
@@ -463,7 +467,23 @@ Status Session::collect() {
   return {};
 }
 
-double Session::clockError() const { return state->clocks.error(); }
+/// Two times are compared, each by a clock that is wrong.
+double Session::clockError() const {
+  const State &its = *state;
+  std::vector<int64_t> errors; // by device, of all processes
+  for (size_t i = 0; i < its.devices.size(); ++i)
+    errors.push_back(
+        its.clocks.error(its.world->process()) +
+        its.executor->timesError(its.ranksOf(i).begin, Section::body));
+  for (uint32_t process = 0; process < its.devicesElsewhere.size(); ++process)
+    for (const DeviceMeasurements &device : its.devicesElsewhere[process])
+      errors.push_back(its.clocks.error(process) + device.timesError);
+  if (errors.size() == 1)
+    return 0; // one clock
+  std::nth_element(errors.begin(), errors.begin() + 1, errors.end(),
+                   std::greater<>());
+  return double(errors[0] + errors[1]) / 1e9;
+}
 
 const std::vector<InstructionTime> &Session::times(uint32_t rank,
                                                    Section section) const {

@@ -43,15 +43,36 @@ void Session::State::readMemory(
       readings[i].*when = pool->used;
 }
 
+std::vector<DeviceMeasurements> Session::State::measureDevices() {
+  readMemory(&enqueued::MemoryReadings::now);
+  std::vector<DeviceMeasurements> result(devices.size());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    DeviceMeasurements &its = result[i];
+    its.ranks = ranksOf(i);
+    its.timesError = executor->timesError(its.ranks.begin, Section::body);
+    // A body that cannot be recorded is none that others come ahead of.
+    its.isRecorded = executor->stepsAhead() > 1;
+    its.stepsAhead = stepsAhead();
+    its.tellsMemory = !readings.empty();
+    if (!its.tellsMemory)
+      continue;
+    its.needs = needs[i];
+    its.readings = readings[i];
+  }
+  return result;
+}
+
 std::vector<DeviceMemory> Session::deviceMemory() const {
-  State &its = *state;
-  its.readMemory(&enqueued::MemoryReadings::now);
-  // A body that cannot be recorded is none that others come ahead of.
-  const bool isRecorded = its.executor->stepsAhead() > 1;
   std::vector<DeviceMemory> result;
-  for (size_t i = 0; i < its.readings.size(); ++i)
-    result.push_back(enqueued::describeMemory(its.needs[i], its.ranksOf(i),
-                                              stepsAhead(), isRecorded,
-                                              its.readings[i]));
+  const auto add = [&](const std::vector<DeviceMeasurements> &devices) {
+    for (const DeviceMeasurements &its : devices)
+      if (its.tellsMemory)
+        result.push_back(
+            enqueued::describeMemory(its.needs, its.ranks, its.stepsAhead,
+                                     its.isRecorded, its.readings));
+  };
+  add(state->measureDevices());
+  for (const std::vector<DeviceMeasurements> &its : state->devicesElsewhere)
+    add(its);
   return result;
 }

@@ -36,7 +36,7 @@ struct Session::State {
   TransportModel model;
   std::unique_ptr<Executor> executor;
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
-  unsigned threads = 1, cores = 1;
+  unsigned threads = 1, cores = 1; ///< no threads: of a device with streams()
   Phase phase = Phase::opened;
   int64_t steps = 0;
   unsigned underWay = 0;       ///< steps that were submitted and not waited for
@@ -45,6 +45,8 @@ struct Session::State {
   uint64_t leads = 0; ///< how the others call this session, if it leads
   /// By rank, what other processes have measured.
   std::vector<Measurements> collected;
+  /// By process, what others have measured of their devices.
+  std::vector<std::vector<DeviceMeasurements>> devicesElsewhere;
   Clocks clocks;
   // By device, if devices tell what is in use of them.
   std::vector<enqueued::MemoryNeeds> needs;
@@ -81,10 +83,15 @@ struct Session::State {
   Status gatherOutputs(Section section);
   Status readClocks();
   Measurements measure(uint32_t rank) const;
+  std::vector<DeviceMeasurements> measureDevices();
   /// Lets the others make this call, if the session leads.
   Status tell(CallKind kind, uint64_t number = 0, const void *bytes = nullptr,
               uint64_t size = 0) const;
 
+  // Messages of all processes come in the order in which steps are waited for.
+  unsigned stepsAhead() const {
+    return world->processCount() == 1 ? executor->stepsAhead() : 1;
+  }
   bool isInput(uint32_t argument) const {
     const ppx::Role role = artifact->arguments[argument]->role;
     return role == ppx::Role_input || role == ppx::Role_label;

@@ -67,7 +67,7 @@ Timeline lastStep(const Session &session) {
 }
 
 /// Of the last step as it was; or, if the ranks shared cores, as it would have
-/// been with a core for each.
+/// been with a core for each. Of a program that does not end nothing.
 void measureTimes(const Session &session, Report &report) {
   const Players players = Players::ranks(session.artifact(), session.mesh());
   std::optional<Timeline> timeline;
@@ -79,9 +79,10 @@ void measureTimes(const Session &session, Report &report) {
           session.times(place.player, Section::body)[place.index];
       return double(time.cpu) / 1e9;
     });
-  report.bubble.measured = timeline ? idleShare(players, *timeline) : 0;
-  if (timeline)
-    report.travel.measured = travelTime(players, *timeline);
+  if (!timeline)
+    return;
+  report.bubble.measured = idleShare(players, *timeline);
+  report.travel.measured = travelTime(players, *timeline);
 }
 
 /// The send and the receive of a transfer; nothing for a collective.
@@ -117,7 +118,8 @@ void pprt::host::measure(const Session &session, Report &report) {
     return;
   report.deviceMemory = session.deviceMemory();
   for (MemoryReport &memory : report.memory)
-    memory.measuredPeak = session.measuredPeakBytes(memory.rank);
+    if (const uint64_t peak = session.measuredPeakBytes(memory.rank))
+      memory.measuredPeak = peak;
   report.clockError = session.clockError();
   if (!report.steps.empty() && hasTimes(session))
     measureTimes(session, report);
@@ -127,18 +129,21 @@ Trace pprt::host::traceLastStep(const Session &session) {
   if (session.isStuck() || !hasTimes(session))
     return {}; // no step was made, or not to its end
   return makeTrace(Players::ranks(session.artifact(), session.mesh()),
-                   session.artifact(), lastStep(session));
+                   session.artifact(), lastStep(session), session.device());
 }
 
-/// Where the tracks of each rank begin.
-static std::vector<size_t> addTracks(Trace &trace, const Players &players) {
+/// Where the tracks of each rank begin. Ranks are threads unless it is said.
+static std::vector<size_t> addTracks(Trace &trace, const Players &players,
+                                     const std::string &device) {
+  trace.device = device;
+  const std::string where = device == "cpu" ? "" : " on " + device;
   std::vector<size_t> firstTrack;
   for (uint32_t rank = 0; rank < players.size(); ++rank) {
     const ppx::ProgramT &program = players.program(rank);
     firstTrack.push_back(trace.tracks.size());
     for (uint32_t queue = 0; queue < program.queues.size(); ++queue)
-      trace.tracks.push_back({rank, "rank " + std::to_string(rank), queue,
-                              program.queues[queue]->name});
+      trace.tracks.push_back({rank, "rank " + std::to_string(rank) + where,
+                              queue, program.queues[queue]->name});
   }
   return firstTrack;
 }
@@ -182,9 +187,10 @@ static void addStep(Trace &trace, const std::vector<size_t> &firstTrack,
 
 Trace pprt::host::makeTrace(const Players &players,
                             const ppx::ArtifactT &artifact,
-                            const Timeline &timeline) {
+                            const Timeline &timeline,
+                            const std::string &device) {
   Trace trace;
-  const std::vector<size_t> firstTrack = addTracks(trace, players);
+  const std::vector<size_t> firstTrack = addTracks(trace, players, device);
   addStep(trace, firstTrack, players, players.findMeetings(), artifact,
           timeline);
   return trace;
@@ -193,7 +199,14 @@ Trace pprt::host::makeTrace(const Players &players,
 void LastSteps::add(const Session &session, uint64_t step) {
   if (steps.size() == most)
     steps.pop_front();
-  steps.push_back({step, timesOf(session)});
+  steps.push_back({step, timesOf(session), session.clockError()});
+}
+
+double LastSteps::clockError() const {
+  double most = 0;
+  for (const Step &step : steps)
+    most = std::max(most, step.clockError);
+  return most;
 }
 
 Trace LastSteps::trace(const Session &session) const {
@@ -202,7 +215,8 @@ Trace LastSteps::trace(const Session &session) const {
     return trace;
   const Players players = Players::ranks(session.artifact(), session.mesh());
   const std::vector<std::vector<Place>> meetings = players.findMeetings();
-  const std::vector<size_t> firstTrack = addTracks(trace, players);
+  const std::vector<size_t> firstTrack =
+      addTracks(trace, players, session.device());
   const size_t stepTrack = trace.tracks.size();
   trace.tracks.push_back({uint32_t(players.size()), "steps", 0, "steps"});
   const int64_t origin = firstBegin(steps.front().times);

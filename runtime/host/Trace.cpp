@@ -25,7 +25,11 @@ static Json makeEvent(const char *phase, const std::string &name,
 }
 
 std::string pprt::host::printTrace(const Trace &trace) {
-  std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
+  std::string text = "{\"displayTimeUnit\": \"ms\", ";
+  if (!trace.device.empty())
+    text +=
+        "\"otherData\": " + dumpJson(Json({{"device", trace.device}})) + ", ";
+  text += "\"traceEvents\": [";
   bool isFirst = true;
   auto add = [&](const Json &event) {
     text += (isFirst ? "\n" : ",\n") + dumpJson(event);

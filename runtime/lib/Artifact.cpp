@@ -281,15 +281,17 @@ pprt::chooseImage(const std::vector<std::unique_ptr<ppx::ImageEntryT>> &images,
   const std::string level =
       choice.level.empty() ? std::string("cpu") : choice.level;
   const bool isGpu = isOfGpus(level);
-  return Status(isGpu ? ExitCode::device : ExitCode::badArtifact,
+  return Status(ExitCode::device,
                 "expects an image that " +
                     std::string(isGpu ? "GPUs" : "processors") + " of level " +
                     (choice.level.empty() ? "none" : choice.level) +
                     " run, got those for " + targets +
-                    "; make it again from its module, with pp-opt --emit=ppx "
+                    "; make it again from its module by pp-opt --emit=ppx "
                     "--targets=" +
-                    (isGpu ? "sm_80, or what the GPU has" : level) +
-                    (hasGpus && !isGpu ? "; or give --device=cuda" : ""));
+                    (isGpu ? "sm_80, which all GPUs from 8.0 on run" : level) +
+                    (isGpu == hasGpus ? ""
+                     : isGpu          ? ", or give --device=cpu"
+                                      : ", or give --device=cuda"));
 }
 
 //===----------------------------------------------------------------------===//

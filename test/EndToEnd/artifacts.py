@@ -130,6 +130,8 @@ def check_images(tools):
             (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
               "--targets=sm_1"], 2, "got 'sm_1'"),
             (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
+              "--targets=sm_86"], 2, "got 'sm_86'; for such a GPU give sm_80, whose PTX later"),
+            (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
               f"--targets=cpu,{levels[-1]}"], 2, "each target once"),
             (["pp-opt", "program.mlir", "--emit=ppx", "-o", "x.ppx", "--targets=cpu"], 2,
              "whose kernels are still to be formed"),
@@ -191,6 +193,15 @@ def check_refusals(tools):
         if done.returncode not in (2, 14) or expected not in done.stderr:
             tools.errors.append(f"pp-opt --emit=ppx {' '.join(arguments)}: expects '{expected}', "
                                 f"got exit {done.returncode}: {done.stderr}")
+    # What a dry run writes is neither what it reads nor written twice.
+    whole = (tools.folder / "images.ppx").read_bytes()
+    for options in (["--code=images.ppx"], ["--code=x", "--report=x"], ["--trace=x", "--code=./x"]):
+        done = tools.call("pp-run", "images.ppx", "--dry-run", *options)
+        if done.returncode != 2 or "expects a file of its own, got '" not in done.stderr:
+            tools.errors.append(f"pp-run --dry-run {' '.join(options)}: expects a refusal, got "
+                                f"exit {done.returncode}: {done.stderr}")
+    if (tools.folder / "images.ppx").read_bytes() != whole:
+        tools.errors.append("expects an artifact not to be written over by its code")
     if sorted(os.listdir(tools.folder)) != before:
         tools.errors.append(f"expects no new files after refusals, got {os.listdir(tools.folder)}")
 

@@ -427,6 +427,23 @@ TEST(DeadlockOfRanks, CollectivesInOppositeOrder) {
 // Memory and cost
 //===----------------------------------------------------------------------===//
 
+// Wherever they are given a place: they have none.
+TEST(Arguments, ParametersWithoutElementsOverlapNothing) {
+  ArtifactBuilder builder;
+  ProgramBuilder program = builder.program({0});
+  for (auto [name, offset, elements] : {std::tuple("full", 0u, 32u),
+                                        {"at its begin", 0u, 0u},
+                                        {"within", 64u, 0u},
+                                        {"behind", 128u, 0u},
+                                        {"next", 128u, 4u}}) {
+    const uint32_t argument = builder.argument(name, ppx::Role_param, elements);
+    builder.hold(argument, program.slotAt(offset, name, elements));
+  }
+  program.begin(Section::body);
+  program.step(program.queue("compute"));
+  EXPECT_EQ(messageOf(builder.take()), "");
+}
+
 TEST(Memory, TheArenaFitsTheLimitOrIsRefused) {
   const ppx::ArtifactT artifact = twoStages();
   const uint64_t bytes = artifact.programs[0]->arena_bytes;

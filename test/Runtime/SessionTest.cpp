@@ -9,6 +9,7 @@
 
 #include "backends/cpu/Team.h"
 #include "pprt/AllocationCounter.h"
+#include "pprt/Bytes.h"
 #include "pprt/Initialize.h"
 #include "pprt/Processor.h"
 #include "pprt/Session.h"
@@ -113,7 +114,7 @@ TEST(Session, RefusesKernelsForAnotherProcessor) {
   Expected<std::unique_ptr<Session>> session =
       Session::create(std::make_shared<const ppx::ArtifactT>(artifact));
   ASSERT_FALSE(session.ok());
-  EXPECT_EQ(session.status().code(), ExitCode::badArtifact);
+  EXPECT_EQ(session.status().code(), ExitCode::device);
   EXPECT_NE(
       session.status().message().find(
           "expect a processor of level x86-64-v99, got " + processorLevel()),
@@ -289,10 +290,11 @@ TEST(Session, RefusesMoreMemoryThanThereIs) {
   const uint64_t machine =
       uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
   EXPECT_EQ(arena.message(),
-            "expects arenas of at most " + std::to_string(machine) +
-                " bytes in all, the memory of this machine, got " +
-                std::to_string(most) +
-                " bytes for 1 rank; give a smaller model or batch");
+            "expects " + printBytes(double(most)) + " (" +
+                std::to_string(most) + " bytes) for 1 rank, got " +
+                printBytes(double(machine)) + " (" + std::to_string(machine) +
+                " bytes), the memory of this machine; give a smaller model or "
+                "batch");
 
   // Each for itself would be granted, and all together kill the process.
   Echo two;

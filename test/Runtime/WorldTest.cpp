@@ -13,6 +13,7 @@
 #include "ThreadWorld.h"
 #include "engine/Pools.h"
 
+#include "pprt/Bytes.h"
 #include "pprt/Checks.h"
 #include "pprt/Session.h"
 #include "pprt/World.h"
@@ -333,6 +334,10 @@ TEST_F(WorldTest, RefusesMoreProcessesThanRanks) {
   }
 }
 
+static std::string told(uint64_t bytes) {
+  return printBytes(double(bytes)) + " (" + std::to_string(bytes) + " bytes)";
+}
+
 // Each process alone would have the memory. Filled, they would be killed.
 TEST_F(WorldTest, ProcessesOfOneHostShareItsMemory) {
   const uint64_t memory =
@@ -349,12 +354,11 @@ TEST_F(WorldTest, ProcessesOfOneHostShareItsMemory) {
   for (const Outcome &part : runShared(artifact, 2)) {
     EXPECT_EQ(part.status.code(), ExitCode::outOfMemory);
     EXPECT_EQ(part.status.message(),
-              "expects arenas of at most " + std::to_string(memory) +
-                  " bytes in all, the memory of this machine, got " +
-                  std::to_string(2 * bytes) +
-                  " bytes for 2 ranks in processes that share it (process 0: " +
-                  each + ", process 1: " + each +
-                  "); give a smaller model or batch, or more hosts");
+              "expects " + told(2 * bytes) +
+                  " for 2 ranks of processes that share it (process 0: " +
+                  each + ", process 1: " + each + "), got " + told(memory) +
+                  ", the memory of this machine; give a smaller model or "
+                  "batch, or more hosts");
   }
 }
 
@@ -377,15 +381,15 @@ TEST(World, PoolsHaveMemoryOfTheirOwn) {
     thread.join();
   for (uint32_t process : {0, 2})
     EXPECT_EQ(found[process].message(),
-              "expects arenas of at most 100 bytes in all, of a test, got 110 "
-              "bytes for 4 ranks in processes that share it (process 0: 70, "
-              "process 2: 40); give a smaller model or batch, or more hosts");
+              "expects 110 B (110 bytes) for 4 ranks of processes that share "
+              "it (process 0: 70, process 2: 40), got 100 B (100 bytes), of a "
+              "test; give a smaller model or batch, or more hosts");
   for (uint32_t process : {1, 3})
     EXPECT_TRUE(found[process].ok()) << found[process].message();
   EXPECT_EQ(found[4].message(),
-            "expects arenas of at most 100 bytes in all, of a test, got " +
-                std::to_string(most) +
-                " bytes for 2 ranks; give a smaller model or batch");
+            "expects " + told(most) +
+                " for 2 ranks, got 100 B (100 bytes), of a test; give a "
+                "smaller model or batch");
 }
 
 TEST(World, RanksLieInContiguousBlocks) {

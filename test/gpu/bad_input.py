@@ -20,15 +20,15 @@ import sys
 import tempfile
 
 MODEL = "mlp --layers=2 --hidden=8 --input=4 --batch=4".split()
-TRAIN = ["--device=cuda", "--steps=2", "--data=random", "--quiet", "--save=out.st"]
+TRAIN = ["--steps=2", "--data=random", "--quiet", "--save=out.st"]
 NO_LIBRARY = b"no library, but a text that is as long as the header of one. " * 2
 
 
 class Case:
     def __init__(self, what, code, words, file="model.mlir", options=(), standin="", place="all",
-                 program="pp-run"):
+                 program="pp-run", device="cuda"):
         self.what, self.code, self.words = what, code, words.split("|")
-        self.command = [program, file, *TRAIN, *options]
+        self.command = [program, file, f"--device={device}", *TRAIN, *options]
         self.standin, self.place = standin, place
 
 
@@ -51,17 +51,28 @@ MISSING = [
     Case("a cublasLt that is too old", 15, "cuBLAS 12.0 or newer, got 11.6 in |install cuBLAS",
          place="old-blas"),
     Case("an artifact for processors", 15, "cpu.ppx: expects an image that GPUs of level sm_90 run"
-         "|--targets=sm_80", file="cpu.ppx"),
+         "|by pp-opt --emit=ppx --targets=sm_80, which all GPUs from 8.0 on run, or give "
+         "--device=cpu", file="cpu.ppx"),
+    Case("an artifact for GPUs", 15, "sm90.ppx: expects an image that processors of level |"
+         " run, got those for sm_90; |, or give --device=cuda", file="sm90.ppx", device="cpu"),
     Case("an artifact for newer devices", 15, "image that GPUs of level sm_89 run, got those for "
-         "sm_90|--targets=sm_80", file="sm90.ppx", standin="capability 89"),
-    Case("a model for newer devices", 15, "kernels for sm_90 of 'stand-in of pp' or an older GPU, "
-         "got those for 'sm_100'; compile for sm_80", options=["--target=sm_100"]),
+         "sm_90|by pp-opt --emit=ppx --targets=sm_80, which all GPUs from 8.0 on run",
+         file="sm90.ppx", standin="capability 89"),
+    Case("an image for newer devices", 15, "all.ppx: --target=sm_90 expects a GPU of sm_90 or "
+         "newer, got one of sm_80; leave out --target, which takes sm_80", file="all.ppx",
+         options=["--target=sm_90"], standin="capability 80"),
+    Case("the only image, for newer devices", 15, "sm90.ppx: --target=sm_90 expects a GPU of sm_90 "
+         "or newer, got one of sm_80", file="sm90.ppx", options=["--target=sm_90"],
+         standin="capability 80"),
+    Case("a model for newer devices", 15, "model.mlir: --target=sm_100 expects a GPU of sm_100 or "
+         "newer, got one of sm_90; leave out --target, which takes sm_90",
+         options=["--target=sm_100"]),
     Case("a driver that is older than the PTX", 15, "a driver of CUDA 12.7 or newer for PTX 8.6, "
          "got 12.0|update it, or compile for sm_80", standin="version 12000\ncapability 100"),
-    Case("not enough memory", 4, "expects arenas of at most 5427200 bytes in all, what is free of "
-         "'stand-in of pp', got |bytes for 1 rank|(--dry-run tells for what)|give a smaller model or batch",
+    Case("not enough memory", 4, "expects | bytes) for 1 rank, got 5.18 MiB (5427200 bytes), what "
+         "is free of 'stand-in of pp'; --dry-run tells what for; give a smaller model or batch",
          standin="memory 320000000", file="large.mlir"),
-    Case("not enough memory for ranks that share it", 4, "at most 5427200 bytes|for 2 ranks",
+    Case("not enough memory for ranks that share it", 4, "(5427200 bytes)|for 2 ranks",
          options=["--parallelize=dp=2"], standin="memory 320000000"),
     Case("memory that is taken meanwhile", 4, "rank 0 expects |bytes of memory, got: cuMemAlloc: "
          "CUDA_ERROR_OUT_OF_MEMORY (2), | bytes are free; end who else uses it, or give a smaller "
@@ -107,7 +118,8 @@ class Place:
         exports = pathlib.Path(arguments["exports"]).resolve()
         self.make("pp-model", *MODEL, "-o", "model.mlir")
         self.make("pp-model", "mlp", "--hidden=512", "-o", "large.mlir")
-        for name, targets in ("cpu", "cpu"), ("sm90", "sm_90"), ("both", "cpu,sm_80"):
+        for name, targets in ("cpu", "cpu"), ("sm90", "sm_90"), ("both", "cpu,sm_80"), \
+                ("all", "cpu,sm_80,sm_90"):
             self.make("pp-opt", "model.mlir", "--pp-parallelize=", "--emit=ppx",
                       f"--targets={targets}", "-o", f"{name}.ppx")
         content = (folder / "sm90.ppx").read_bytes()
@@ -169,7 +181,7 @@ class Place:
         saved = self.folder / "out.st"
         saved.unlink(missing_ok=True)
         if "--dry-run" in case.command:
-            case.command = [word for word in case.command if word not in TRAIN[1:] or
+            case.command = [word for word in case.command if word not in TRAIN or
                             word == "--quiet"]
         done = self.call(case.command, case.standin, case.place)
         if done.returncode != case.code:
@@ -246,9 +258,15 @@ REFUSED = [
     Case("target", 2, "'--target=cpu' expects '--device=cpu'|sm_80", options=["--target=cpu"]),
     Case("target", 2, "'--target=x86-64-v3' expects '--device=cpu'",
          options=["--target=x86-64-v3"]),
-    Case("target", 2, "--target expects one of |sm_100, got 'sm_91'", options=["--target=sm_91"]),
+    Case("target", 2, "--target expects one of |sm_100, got 'sm_91'; for such a GPU give "
+         "sm_90, whose PTX later GPUs run, too", options=["--target=sm_91"]),
+    Case("target", 2, "got 'sm_90a'; for such a GPU give sm_90,", options=["--target=sm_90a"]),
+    Case("target", 2, "got 'sm_75'; GPUs from compute capability 8.0 on",
+         options=["--target=sm_75"]),
     Case("target", 2, "an image for (|), got 'sm_90'", options=["--target=sm_90"],
          file="both.ppx"),
+    Case("parallelize", 2, "'threads' is of processors, and a GPU has none; leave it out",
+         options=["--parallelize=dp=2 threads=8"]),
     Case("graph", 2, "'--graph' expects on or off", options=["--graph=maybe"]),
     Case("trace", 2, "'--trace' expects '--graph=off'", options=["--graph=on", "--trace=t.json"]),
     Case("launcher", 2, "'--launcher' expects threads or mpi", options=["--launcher=cuda"]),

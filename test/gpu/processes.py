@@ -93,6 +93,12 @@ class Runs:
             report = json.loads((self.folder / "r.json").read_text())
             tracks = {event["pid"] for event in
                       json.loads((self.folder / "t.json").read_text())["traceEvents"]}
+            gpus = {tuple(gpu["ranks"]): {line["name"]: line["measured_bytes"]
+                                          for line in gpu["lines"]}
+                    for gpu in report["device_memory"]}
+            if list(gpus) != [(0,), (1,)] or not all(
+                    lines["allocated"] and lines["in use"] for lines in gpus.values()):
+                self.errors.append(f"expects the memory of both GPUs, got {gpus}")
             if report["device"] != "cuda (emulated)" or len(tracks) < 2:
                 self.errors.append(f"expects both ranks in report and trace, got "
                                    f"{report['device']}, {tracks}")

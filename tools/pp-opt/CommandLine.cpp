@@ -127,8 +127,9 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "targets", cl::value_desc("name,..."), cl::CommaSeparated,
       cl::desc("what --emit=ppx makes images for, of which pp-run takes the "
                "best one: cpu, this machine's processors (default), or levels "
-               "of others, as in x86-64-v2,x86-64-v4, or "
-               "architectures of NVIDIA's GPUs: sm_80, sm_90, sm_100"));
+               "of others, as in x86-64-v2,x86-64-v4, or architectures of "
+               "NVIDIA's GPUs, whose PTX later ones run, too: sm_80 (of 8.0, "
+               "8.6 and 8.9), sm_90, sm_100"));
   cl::opt<std::string> drawing(
       "draw-schedule", cl::value_desc("file"),
       cl::desc("also draw the schedule: FILE.svg, FILE.txt or - (text on "
@@ -155,6 +156,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "--emit=ppx -o gpt.ppx\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2\" --emit=ppx "
       "--targets=x86-64-v2,x86-64-v4 -o gpt.ppx\n"
+      "  pp-opt gpt.mlir --pp-parallelize=\"dp=2\" --emit=ppx "
+      "--targets=sm_80,sm_90 -o gpt.ppx\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"pp=4 microbatches=8\" "
       "--draw-schedule=- -o program.mlir\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-explain\n"
@@ -200,7 +203,7 @@ pp::opt::parseCommandLine(int argc, char **argv,
     if (!target)
       return refuse("--targets expects names of " +
                     llvm::join(pprt::targetNames(), ", ") + ", got '" + name +
-                    "'");
+                    "'" + pprt::adviseTarget(name));
     if (llvm::is_contained(result.targets, target->name()))
       return refuse("--targets expects each target once, got '" + name +
                     "', which is " + target->name() + ", twice");

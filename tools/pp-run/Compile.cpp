@@ -236,6 +236,14 @@ static Expected<pp::PipelineOptions> readOptions(const std::string &text) {
   return options;
 }
 
+/// Whether `text`, which means something, says how many.
+static bool namesThreads(const std::string &text) {
+  pp::PipelineOptions options;
+  std::string error;
+  return mlir::succeeded(pp::parseParallelize(text, options, error)) &&
+         options.plan.isSet(pp::PlanKey::Threads);
+}
+
 SourceModule::SourceModule(std::unique_ptr<State> state)
     : state(std::move(state)) {}
 SourceModule::~SourceModule() = default;
@@ -252,7 +260,8 @@ SourceModule::parse(const std::string &name, const std::string &text,
   if (!target.empty() && !pprt::findTarget(target))
     return Status(ExitCode::usage, "--target expects one of " +
                                        llvm::join(pprt::targetNames(), ", ") +
-                                       ", got '" + target + "'");
+                                       ", got '" + target + "'" +
+                                       pprt::adviseTarget(target));
   auto state = std::make_unique<State>();
   state->kernels.cacheLimit = cacheLimit;
   state->target = target;
@@ -356,6 +365,10 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   // One device is this machine's processor: it judges.
   const pprt::Target *asked = pprt::findTarget(state->target);
   const bool isForHost = !asked || asked->code() == pprt::Code::sharedObject;
+  if (!isForHost && namesThreads(parallelize))
+    return Status(ExitCode::usage,
+                  "--parallelize: 'threads' is of processors, and a GPU has "
+                  "none; leave it out");
   if (isForHost || !isForOneDevice)
     options->target = state->target;
   options->keepGradients = variant == Variant::withGradients || isForOneDevice;
@@ -388,7 +401,7 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   const pprt::Target &target = *pp::getTarget(**module);
   const bool isHosts = target.code() == pprt::Code::sharedObject;
   if (isHosts && !pprt::hasProcessorLevel(target.processor()))
-    return Status(ExitCode::badArtifact,
+    return Status(ExitCode::device,
                   "expects a target that this machine can run, which has " +
                       pprt::processorLevel() + ", got " + target.name());
   state->kernels.processor = target.processor();

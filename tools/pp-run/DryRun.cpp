@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "DryRun.h"
-#include "engine/enqueued/MemoryNeeds.h"
+#include "Launch.h"
 #include "pp/Predict/Report.h"
 #include "pprt/Bytes.h"
 #include "pprt/Files.h"
@@ -20,14 +20,15 @@ using namespace pprt::host;
 /// The timeline that is predicted, for ui.perfetto.dev.
 static Status writePredictedTrace(const std::string &path,
                                   const ppx::ArtifactT &artifact,
-                                  const Mesh &mesh) {
+                                  const Mesh &mesh, const std::string &device) {
   const Players players = Players::ranks(artifact, mesh);
   const std::optional<Timeline> timeline = replay(players, [&](Place place) {
     return pp::predict::secondsOf(artifact, mesh, players.program(place.player),
                                   players.instruction(place), {});
   });
-  return writeTrace(path, timeline ? makeTrace(players, artifact, *timeline)
-                                   : Trace());
+  return writeTrace(path, timeline
+                              ? makeTrace(players, artifact, *timeline, device)
+                              : Trace());
 }
 
 /// What is proved of a program without findings (pprt/Checks.h).
@@ -39,25 +40,16 @@ static std::string describeChecks(const Options &options) {
   return text + "\n";
 }
 
-/// Of the rank that takes most: each has one of its own, as stagingOf() says.
+/// Each rank has one of its own, as stagingOf() says.
 static DeviceMemory predictGpu(const Options &options,
                                const ppx::ArtifactT &artifact, const Mesh &mesh,
                                const std::vector<uint64_t> &staging) {
-  const Ranks ranks(artifact, mesh);
-  uint32_t largest = 0;
-  uint64_t most = 0;
-  for (uint32_t rank = 0; rank < mesh.worldSize(); ++rank) {
-    const uint64_t bytes =
-        ranks.program(rank).arena_bytes + (staging.empty() ? 0 : staging[rank]);
-    if (bytes > most)
-      largest = rank;
-    most = std::max(most, bytes);
-  }
-  const RankRange range = {largest, largest + 1};
+  const GpuUse use =
+      findLargestGpu(/*isShared=*/false, artifact, mesh, staging);
   const bool isRecorded = options.graph.value_or(true);
   const bool goesAhead = isRecorded && options.launcher != "mpi";
-  return enqueued::describeMemory(enqueued::findNeeds(ranks, range, {most}),
-                                  range, goesAhead ? enqueued::kStepsAhead : 1,
+  return enqueued::describeMemory(use.needs, use.ranks,
+                                  goesAhead ? enqueued::kStepsAhead : 1,
                                   isRecorded, {});
 }
 
@@ -103,7 +95,8 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
         !status.ok())
       return status;
   if (!options.trace.empty())
-    if (Status status = writePredictedTrace(options.trace, artifact, *mesh);
+    if (Status status =
+            writePredictedTrace(options.trace, artifact, *mesh, options.device);
         !status.ok())
       return status;
   return checked;

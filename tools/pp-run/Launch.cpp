@@ -181,17 +181,45 @@ std::vector<uint64_t> pp::run::stagingOf(const TransportModel &model,
   return bytes;
 }
 
+/// A dry run is of no machine: each rank has a device of its own.
+static bool shareDevice(const Options &options, const World &world) {
+  if (options.dryRun || world.processCount() > 1)
+    return false;
+  const Expected<uint32_t> count = countDevices(options.device);
+  return count && *count == 1;
+}
+
+bool pp::run::shareGpu(const Options &options, const World &world) {
+  return options.device == "cuda" && shareDevice(options, world);
+}
+
+GpuUse pp::run::findLargestGpu(bool isShared, const ppx::ArtifactT &artifact,
+                               const Mesh &mesh,
+                               const std::vector<uint64_t> &staging) {
+  const Ranks ranks(artifact, mesh);
+  std::vector<uint64_t> arenas;
+  for (uint32_t rank = 0; rank < mesh.worldSize(); ++rank)
+    arenas.push_back(ranks.program(rank).arena_bytes +
+                     (staging.empty() ? 0 : staging[rank]));
+  RankRange range = {0, mesh.worldSize()};
+  if (!isShared) {
+    const auto most = std::max_element(arenas.begin(), arenas.end());
+    const auto rank = uint32_t(most - arenas.begin());
+    range = {rank, rank + 1};
+    arenas = {*most};
+  }
+  return {range, enqueued::findNeeds(ranks, range, arenas)};
+}
+
 std::vector<uint64_t> pp::run::stagingOf(const Options &options,
                                          const World &world,
                                          const ppx::ArtifactT &artifact) {
   const Expected<Mesh> mesh = Mesh::create(artifact.axes);
   if (!mesh)
     return {};
-  // Ranks that share a device reach each other's memory. A dry run is of no
-  // machine: each rank has a device of its own.
-  if (!options.dryRun && world.processCount() == 1)
-    if (const auto count = countDevices(options.device); count && *count == 1)
-      return {};
+  // They reach each other's memory.
+  if (shareDevice(options, world))
+    return {};
   const uint32_t size = mesh->worldSize();
   TransportModel ofWorld = world.model(size);
   if (options.dryRun && options.launcher == "mpi" &&

@@ -12,6 +12,7 @@
 
 #include "Compile.h"
 #include "Options.h"
+#include "engine/enqueued/MemoryNeeds.h"
 #include "pprt/World.h"
 
 namespace pp::run {
@@ -53,6 +54,19 @@ std::vector<uint64_t> stagingOf(const pprt::TransportModel &model,
 std::vector<uint64_t> stagingOf(const Options &options,
                                 const pprt::World &world,
                                 const pprt::ppx::ArtifactT &artifact);
+
+/// Whether all ranks are on one GPU; not of a dry run, which is of no machine.
+bool shareGpu(const Options &options, const pprt::World &world);
+
+/// Ranks of one GPU, and what the engine allocates there for them.
+struct GpuUse {
+  pprt::RankRange ranks;
+  pprt::enqueued::MemoryNeeds needs;
+};
+/// Of the GPU that takes most. `staging` is stagingOf().
+GpuUse findLargestGpu(bool isShared, const pprt::ppx::ArtifactT &artifact,
+                      const pprt::Mesh &mesh,
+                      const std::vector<uint64_t> &staging);
 
 } // namespace pp::run
 

@@ -152,8 +152,10 @@ const Option options[] = {
      "its image, an ELF shared object for processors, PTX for GPUs",
      [](std::string_view v, Options &o) { return readResult(v, o.code); }},
     {"memory-limit", "BYTES",
-     "refuse a program that needs more on any device, as 512M or 1.5GiB "
-     "(default 0: none)",
+     "refuse a program that needs more for any rank, or on any GPU for all "
+     "ranks that share it, as 512M or 1.5GiB (default 0: none). What a GPU's "
+     "driver and NCCL take besides, for context, code and buffers, is not "
+     "counted",
      [](std::string_view v, Options &o) {
        return readLimit(v, o.memoryLimit);
      }},
@@ -172,6 +174,7 @@ const Option options[] = {
      "checks that all who meet come in order, counts, and tells what that took",
      [](std::string_view v, Options &o) {
        o.device = v;
+       o.givesDevice = true;
        for (const std::string &name : pprt::deviceNames())
          if (v == name)
            return static_cast<const char *>(nullptr);
@@ -181,7 +184,7 @@ const Option options[] = {
      "which image of an artifact to take, or what to compile for: cpu, this "
      "machine's processors, or a level of them: x86-64, x86-64-v2, x86-64-v3 "
      "or x86-64-v4; of GPUs sm_80, sm_90 or sm_100 (default: the best that "
-     "--device has)",
+     "--device has). A dry run is of the device that it is for",
      [](std::string_view v, Options &o) { return readText(v, o.target); }},
     {"launcher", "threads|mpi",
      "what the ranks are: threads of one process, or of all that mpirun "
@@ -256,9 +259,11 @@ Status checkTarget(const Options &result) {
     return {}; // an artifact's, or unknown: told where it is looked for
   const bool isGpus = target->code() == pprt::Code::ptx;
   const std::string spelling = "'--target=" + result.target + "'";
-  if (isGpus && result.device == "cpu" && !result.dryRun)
-    return usageError(spelling + " expects '--device=cuda', or '--dry-run', "
-                                 "got '--device=cpu'");
+  if (isGpus && result.device == "cpu" &&
+      (result.givesDevice || !result.dryRun))
+    return usageError(spelling + " expects '--device=cuda'" +
+                      (result.dryRun ? "" : ", or '--dry-run'") +
+                      ", got '--device=cpu'");
   if (!isGpus && result.device == "cuda")
     return usageError(spelling + " expects '--device=cpu', got "
                                  "'--device=cuda', which runs what is for "
@@ -372,12 +377,16 @@ static constexpr char kWithCompiler[] =
     "devices\n\n"
     "  pp-run gpt.mlir --parallelize=\"dp=2 tp=2 pp=2 microbatches=4 "
     "optimizer=adamw lr=1e-3\" \\\n"
-    "         --data=text:kjv.txt --steps=800\n\n"
+    "         --data=text:kjv.txt --steps=800\n"
+    "  pp-run gpt.mlir --device=cuda --parallelize=\"dp=2\" "
+    "--data=text:kjv.txt\n"
+    "  pp-run gpt.mlir --target=sm_90 --dry-run\n\n"
     "MODULE is a module of any level; - reads it from standard input.\n\n";
 static constexpr char kWithoutCompiler[] =
     "pp-run FILE.ppx [options]: trains a model that was partitioned over "
     "devices\n\n"
-    "  pp-run gpt.ppx --data=text:kjv.txt --steps=800\n\n"
+    "  pp-run gpt.ppx --data=text:kjv.txt --steps=800\n"
+    "  pp-run gpt.ppx --device=cuda --data=text:kjv.txt\n\n"
     "FILE.ppx is an artifact, as pp-opt --emit=ppx writes it. This build has "
     "no compiler:\n"
     "a module (.mlir), and the options that want one, are for a pp-run of a "

@@ -33,6 +33,8 @@ struct Options {
   uint64_t traceSteps = 1;
   /// What the ranks run on, one of pprt::deviceNames().
   std::string device = "cpu";
+  /// Whether the command line says so.
+  bool givesDevice = false;
   /// What the ranks are: `threads`, or `mpi` for processes; empty: `mpi` where
   /// mpirun started several.
   std::string launcher;
@@ -42,7 +44,8 @@ struct Options {
   bool verify = false;
   /// Tell what a run would need, and make none.
   bool dryRun = false;
-  /// Bytes a rank may use; nothing: as many as it wants.
+  /// Bytes that a rank may use, or a GPU, whose ranks share them; nothing: as
+  /// many as it wants.
   std::optional<uint64_t> memoryLimit;
   /// Bytes that compiled kernels may take in the cache; likewise.
   std::optional<uint64_t> cacheLimit = uint64_t(256) << 20;

@@ -49,7 +49,8 @@ Status pp::run::checkOverwrites(const Options &options,
   const std::vector<File> outputs = {{"--save", options.save},
                                      {"--report", options.report},
                                      {"--trace", options.trace},
-                                     {"--metrics", options.metrics}};
+                                     {"--metrics", options.metrics},
+                                     {"--code", options.code}};
   const std::vector<File> inputs = {{"the input", options.input},
                                     {"--reference", options.reference},
                                     {"--parameters", options.parameters},

@@ -36,10 +36,30 @@ using namespace pprt::host;
 
 namespace {
 
+/// Whether all that a GPU has is within the limit.
+Status checkGpus(const Options &options, bool isShared,
+                 const ppx::ArtifactT &artifact,
+                 const std::vector<uint64_t> &staging) {
+  const Mesh mesh = *Mesh::create(artifact.axes); // was checked
+  const GpuUse use = findLargestGpu(isShared, artifact, mesh, staging);
+  const uint64_t bytes = use.needs.allocated();
+  if (bytes <= *options.memoryLimit)
+    return {};
+  return Status(ExitCode::outOfMemory,
+                options.input + ": expects at most the memory limit of " +
+                    std::to_string(*options.memoryLimit) +
+                    " bytes on a GPU, got " + std::to_string(bytes) +
+                    " bytes for " +
+                    (use.ranks.size() == 1
+                         ? "rank " + std::to_string(use.ranks.begin)
+                         : "ranks 0-" + std::to_string(use.ranks.end - 1) +
+                               ", which share it"));
+}
+
 /// Whether messages between processes fit into the memory as well.
 Status checkStaging(const Options &options, const ppx::ArtifactT &artifact,
                     const std::vector<uint64_t> &staging) {
-  if (!options.memoryLimit || staging.empty())
+  if (staging.empty())
     return {};
   for (const std::unique_ptr<ppx::ProgramT> &program : artifact.programs)
     for (uint32_t rank : program->ranks)
@@ -64,8 +84,14 @@ Status checkProgram(const Options &options, const World &world,
       checkArtifact(*source.program.artifact, checks).status();
   if (status.ok() || status.code() == ExitCode::outOfMemory)
     source.staging = stagingOf(options, world, *source.program.artifact);
+  if (status.ok() && !options.memoryLimit)
+    return {};
   if (status.ok())
-    return checkStaging(options, *source.program.artifact, source.staging);
+    return options.device == "cuda"
+               ? checkGpus(options, shareGpu(options, world),
+                           *source.program.artifact, source.staging)
+               : checkStaging(options, *source.program.artifact,
+                              source.staging);
   if (source.module && status.code() == ExitCode::badArtifact)
     return Status(ExitCode::doesNotCompile,
                   options.input + ": error: " + status.message());
@@ -107,8 +133,14 @@ Status writeResults(const Options &options, const Session &session,
   return status;
 }
 
+/// A dry run is of the device that the program is for.
+void adoptDevice(const ppx::ArtifactT &artifact, Options &options) {
+  if (options.dryRun && pp::predict::isForGpus(artifact))
+    options.device = "cuda";
+}
+
 /// The program, checked; of all processes the first loads or compiles it.
-Status prepareProgram(const Options &options, World &world, Source &source,
+Status prepareProgram(Options &options, World &world, Source &source,
                       Status &checked) {
   Expected<std::string> own = deviceProcessor(options.device);
   if (!own && options.dryRun) // which wants no device, but what it would be
@@ -133,6 +165,7 @@ Status prepareProgram(const Options &options, World &world, Source &source,
     status = loaded.status();
     if (loaded) {
       source = std::move(*loaded);
+      adoptDevice(*source.program.artifact, options);
       if (!options.quiet)
         std::cerr << source.program.warnings << std::flush;
       checked = checkProgram(options, world, source);
@@ -183,7 +216,7 @@ void tellOfIdleCores(const Options &options, const World &world,
   const uint64_t ranks =
       world.ranksOf(world.process(), session.mesh().worldSize()).size();
   const unsigned threads = session.threadsPerRank(), cores = world.coreCount();
-  if (options.quiet || !options.parallelize.empty() ||
+  if (options.quiet || !options.parallelize.empty() || threads == 0 ||
       2 * ranks * threads > cores)
     return;
   std::cerr << "pp-run: note: uses " << ranks * threads << " of " << cores
@@ -192,7 +225,7 @@ void tellOfIdleCores(const Options &options, const World &world,
             << " in pp-opt --pp-parallelize uses more" << std::endl;
 }
 
-Status runIn(std::shared_ptr<World> world, const Options &options) {
+Status runIn(std::shared_ptr<World> world, Options options) {
   const bool tells = world->process() == 0;
   const auto agree = [&](const Status &mine) {
     return world->agree(mine, /*interrupted=*/false).first;
@@ -265,6 +298,12 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
     return session.status();
   if (tells)
     tellOfIdleCores(options, *world, **session);
+  // So that nobody takes it for the real one.
+  if (const std::string &name = (*session)->device();
+      tells && !options.quiet && name != options.device)
+    std::cout << "on " << name
+              << ", whose libraries are stand-ins: times mean nothing"
+              << std::endl;
   catchInterrupts();
   const bool isRight = !report.verify || report.verify->ok;
   std::optional<LastSteps> lastSteps;
@@ -302,6 +341,8 @@ Status runIn(std::shared_ptr<World> world, const Options &options) {
   }
   if (tells && isMeasured)
     measure(**session, report);
+  if (report.clockError && kept)
+    report.clockError = std::max(*report.clockError, kept->clockError());
   return join(trained,
               agree(writeResults(results, **session, *world, report, kept)));
 }

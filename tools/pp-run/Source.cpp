@@ -38,6 +38,33 @@ bool isArtifact(const std::string &path, const std::string &content) {
   return hasIdentifier || hasSuffix;
 }
 
+/// What --target names has to run on the devices of this run, which are of
+/// `level`. `instead`: what is taken where it is left out; null if nothing is.
+Status checkTargetRuns(const Options &options, const std::string &needed,
+                       const std::string &level, const std::string *instead) {
+  if (options.target.empty() || options.dryRun || options.device == "null" ||
+      runsOn(needed, level))
+    return {};
+  return Status(
+      ExitCode::device,
+      options.input + ": --target=" + options.target + " expects a " +
+          (options.device == "cpu" ? "processor" : "GPU") + " of " + needed +
+          " or newer, got one of " +
+          (level.empty() ? "another architecture" : level) +
+          (instead ? "; leave out --target, which takes " + *instead : ""));
+}
+
+/// Of a file with several images.
+Status checkImageRuns(const Options &options, const ppx::ArtifactT &artifact,
+                      const InputFile &file, const std::string &level) {
+  const Expected<ppx::HeadT> head = loadHead(file);
+  if (!head)
+    return head.status();
+  const Expected<size_t> best = chooseImage(head->images, {"", level});
+  const std::string *instead = best ? &head->images[*best]->target : nullptr;
+  return checkTargetRuns(options, artifact.processor, level, instead);
+}
+
 /// A table of a file's images, of which `choice` takes one.
 Expected<std::string> describeImages(const InputFile &file,
                                      const ImageChoice &choice) {
@@ -72,8 +99,9 @@ Expected<Source> loadImage(const Options &options, const std::string &level,
                   "compiled, got the artifact " +
                       options.input);
   ImageChoice choice = {options.target, level};
-  // Nothing of a dry run is for this machine: any image can be told of.
-  if (options.dryRun && file && options.target.empty())
+  // Nothing of a dry run is for this machine: any image can be told of, unless
+  // a device is asked about.
+  if (options.dryRun && file && options.target.empty() && !options.givesDevice)
     if (Expected<ppx::HeadT> head = loadHead(*file);
         head && !head->images.empty() && !chooseImage(head->images, choice))
       choice.target = head->images.front()->target;
@@ -86,6 +114,11 @@ Expected<Source> loadImage(const Options &options, const std::string &level,
   Source source;
   source.program.artifact =
       std::make_shared<const ppx::ArtifactT>(std::move(*artifact));
+  if (file)
+    if (Status status =
+            checkImageRuns(options, *source.program.artifact, *file, level);
+        !status.ok())
+      return status;
   if (!options.dryRun || !file)
     return source;
   Expected<std::string> images = describeImages(*file, choice);
@@ -121,6 +154,13 @@ Expected<Source> pp::run::loadSource(const Options &options, const World &world,
     if (!text)
       return text.status();
     content = std::move(*text);
+  }
+  if (const Target *asked = findTarget(options.target)) {
+    const Target *best = bestTarget(level);
+    if (Status status = checkTargetRuns(options, asked->processor(), level,
+                                        best ? &best->name() : nullptr);
+        !status.ok())
+      return status;
   }
   std::string target = options.target;
   const bool isForOthers =

@@ -163,8 +163,11 @@ Status Training::finishOldest(Status &told) {
   }
   report.steps.push_back(its);
   progress.update(its, Milliseconds(last - start).count());
-  if (metrics)
-    told = join(told, metrics->add(its));
+  if (const Status added = metrics ? metrics->add(its) : Status();
+      !added.ok()) {
+    told = join(told, added);
+    metrics.reset(); // once is enough
+  }
   if (std::isfinite(its.loss))
     return {};
   // Of those behind it nobody wants to know.

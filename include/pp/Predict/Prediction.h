@@ -71,6 +71,9 @@ std::string print(const Prediction &prediction,
 /// A table of what a device's memory is for.
 std::string print(const pprt::DeviceMemory &memory);
 
+/// Whether its kernels run on GPUs, where ranks have no threads.
+bool isForGpus(const pprt::ppx::ArtifactT &artifact);
+
 } // namespace pp::predict
 
 #endif // PP_PREDICT_PREDICTION_H

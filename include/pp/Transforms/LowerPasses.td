@@ -39,7 +39,7 @@ def FormKernels : Pass<"pp-form-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"\"\"",
-           "what runs the kernels, as cpu or x86-64-v3; nothing: what the module "
+           "what runs the kernels, as cpu, x86-64-v3 or sm_90; nothing: what the module "
            "says, or cpu">
   ];
 }

@@ -111,7 +111,7 @@ Status CpuDevice::load(const ppx::ArtifactT &artifact) {
   if (options.resolver || artifact.object.empty())
     return {};
   if (!hasProcessorLevel(artifact.processor))
-    return Status(ExitCode::badArtifact,
+    return Status(ExitCode::device,
                   "kernels expect a processor of level " + artifact.processor +
                       ", got " +
                       (processorLevel().empty() ? "another architecture"

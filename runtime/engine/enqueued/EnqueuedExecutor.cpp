@@ -22,6 +22,8 @@ static constexpr std::chrono::seconds kBlocked(2);
 /// less often.
 static constexpr uint32_t kEagerly = 4096;
 static constexpr std::chrono::microseconds kPause(50);
+/// What an event's time is wrong by: nanoseconds, and of a float's digits one.
+static constexpr int64_t kEventError = 500, kEventDigits = 1 << 23;
 
 EnqueuedExecutor::Rank::Rank(uint32_t index, const Mesh &mesh,
                              const ppx::ProgramT &program)
@@ -394,7 +396,7 @@ Status EnqueuedExecutor::end() {
   if (status.ok())
     status = await(section, its.number, *its.turn->done);
   if (status.ok() && !section.isRecorded)
-    status = readTimes(section, its.began);
+    status = readTimes(its.section, its.began);
   if (!status.ok())
     return status;
   emit(section, *its.turn);
@@ -550,18 +552,30 @@ Status EnqueuedExecutor::hang(const SectionState &section, size_t ended,
   return Status(ExitCode::hang, text);
 }
 
-Status EnqueuedExecutor::readTimes(const SectionState &section, int64_t began) {
+/// Events tell how long after the first one they came. That came after the host
+/// had begun, and the last one before the host sees it: the middle is taken.
+Status EnqueuedExecutor::readTimes(Section which, int64_t began) {
+  const int64_t seen = now();
+  const SectionState &section = held->sections[size_t(which)];
   const Event &origin = *section.steps.front().begin;
+  std::vector<std::pair<int64_t, int64_t>> spans;
+  int64_t last = 0;
   for (const Step &step : section.steps) {
     Expected<int64_t> begin = device.elapsed(origin, *step.begin);
     Expected<int64_t> end = device.elapsed(origin, *step.end);
     if (!begin || !end)
       return begin ? end.status() : begin.status();
-    for (const InstructionRef &part : step.command.parts)
-      held->ranks[part.rank - options.ranks.begin]
-          ->times[size_t(part.section)][part.index] = {began + *begin,
-                                                       began + *end, 0};
+    spans.push_back({*begin, *end});
+    last = std::max(last, *end);
   }
+  const int64_t unknown = std::max<int64_t>(0, seen - began - last) / 2;
+  timesErrors[size_t(which)] = unknown + last / kEventDigits + kEventError;
+  for (size_t i = 0; i < spans.size(); ++i)
+    for (const InstructionRef &part : section.steps[i].command.parts)
+      held->ranks[part.rank - options.ranks.begin]
+          ->times[size_t(part.section)][part.index] = {
+          began + unknown + spans[i].first, began + unknown + spans[i].second,
+          0};
   return {};
 }
 

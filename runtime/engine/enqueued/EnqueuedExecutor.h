@@ -78,6 +78,9 @@ public:
                                             Section section) const override {
     return this->rank(rank).times[size_t(section)];
   }
+  int64_t timesError(uint32_t, Section section) const override {
+    return timesErrors[size_t(section)];
+  }
   uint64_t peakBytes(uint32_t rank) const override {
     return this->rank(rank).arena->writtenBytes();
   }
@@ -168,7 +171,7 @@ private:
   /// Whether one more command has ended than the first `ended`.
   Expected<bool> hasMoved(const SectionState &section, size_t &ended) const;
   Status hang(const SectionState &section, size_t ended, int64_t number) const;
-  Status readTimes(const SectionState &section, int64_t began);
+  Status readTimes(Section section, int64_t began);
   void emit(const SectionState &section, const Turn &turn);
 
   const Rank &rank(uint32_t index) const {
@@ -196,6 +199,7 @@ private:
   uint64_t hostBytes = 0;        ///< of a turn
   UnderWay next;                 ///< what is ready
   std::deque<UnderWay> underWay; ///< the oldest first
+  int64_t timesErrors[kSections.size()] = {};
   Status failure;
   bool stuck = false;
 };

@@ -7,6 +7,7 @@
 #include "../ScalarRows.h"
 #include "HostPlaces.h"
 #include "MoveTable.h"
+#include "pprt/Bytes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -40,6 +41,8 @@ MemoryNeeds enqueued::findNeeds(const Ranks &ranks, RankRange range,
   for (const std::unique_ptr<ppx::KernelT> &kernel : ranks.artifact.kernels)
     if (const ppx::ContractionT *its = kernel->body.AsContraction())
       needs.workspace = std::max(needs.workspace, its->workspace_bytes);
+    else
+      needs.hasKernels = true;
   for (uint32_t rank = range.begin; rank < range.end; ++rank) {
     const ppx::ProgramT &program = ranks.program(rank);
     const ScalarRows rows(ranks.mesh.coordinates(rank), program);
@@ -69,30 +72,42 @@ static std::string counted(uint64_t count, const char *noun) {
   return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
 }
 
+static std::string describeArenas(const MemoryNeeds &needs, RankRange range) {
+  std::string text = "of " + counted(range.size(), "rank");
+  if (needs.workspace)
+    text += ", with workspaces of libraries of at most " +
+            printBytes(double(needs.workspace));
+  return text;
+}
+
+static std::string describeCode(const MemoryNeeds &needs) {
+  if (!needs.hasKernels)
+    return "no kernels of PTX";
+  return "what the driver makes of " +
+         (needs.code ? printBytes(double(needs.code)) +
+                           " of PTX, now or at the first launch"
+                     : "PTX, which is not compiled yet");
+}
+
 DeviceMemory enqueued::describeMemory(const MemoryNeeds &needs, RankRange range,
                                       unsigned stepsAhead, bool isRecorded,
                                       const MemoryReadings &readings) {
   using Bytes = std::optional<uint64_t>;
   const Bytes unknown;
   DeviceMemory memory;
-  memory.ranks = std::to_string(range.begin);
-  if (range.size() > 1)
-    memory.ranks += '-' + std::to_string(range.end - 1);
+  memory.ranks.resize(range.size());
+  std::iota(memory.ranks.begin(), memory.ranks.end(), range.begin);
   memory.lines = {
-      {"arenas", needs.arenas, unknown, "of " + counted(range.size(), "rank")},
-      {"workspaces of libraries", 0, unknown,
-       "in the arenas, of " + std::to_string(needs.workspace) +
-           " bytes at most"},
+      {"arenas", needs.arenas, unknown, describeArenas(needs, range)},
       {"rows of scalars", needs.scalars, unknown,
        "where and when each launch is"},
       {"tables of meetings", needs.tables, unknown,
        "of ranks that share the GPU"},
       {"allocated", needs.allocated(),
        between(readings.loaded, readings.prepared),
-       "the four above; the driver rounds up, and has streams and events"},
+       "the three above; the driver rounds up, and has streams and events"},
       {"modules", unknown, between(readings.opened, readings.loaded),
-       "what the driver makes of " + std::to_string(needs.code) +
-           " bytes of PTX, now or at the first launch"},
+       describeCode(needs)},
       {"context", unknown, readings.opened,
        "the driver's own; measured with what other processes have"},
       {"graphs", isRecorded ? unknown : Bytes(0),

@@ -57,6 +57,9 @@ public:
                                             Section section) const override {
     return of(rank).times(rank, section);
   }
+  int64_t timesError(uint32_t rank, Section section) const override {
+    return of(rank).timesError(rank, section);
+  }
   uint64_t peakBytes(uint32_t rank) const override {
     return of(rank).peakBytes(rank);
   }

@@ -58,6 +58,7 @@ public:
                                             Section section) const override {
     return this->rank(rank).times[size_t(section)];
   }
+  int64_t timesError(uint32_t, Section) const override { return 0; }
   uint64_t peakBytes(uint32_t rank) const override;
   uint64_t allocationCount(uint32_t rank) const override {
     return this->rank(rank).allocations.count;

@@ -16,9 +16,9 @@
 #define PPRT_ARTIFACT_H
 
 #include "pprt/Files.h"
+#include "pprt/Ppx.h"
 #include "pprt/Processor.h"
 #include "pprt/Status.h"
-#include "pprt/Ppx.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -39,8 +39,8 @@ struct ImageChoice {
   std::string level = processorLevel();
 };
 
-/// The index of an image. Fails (badArtifact; device, of a GPU) if no processor
-/// of that level runs any, and (usage) if there is none of that target.
+/// The index of an image. Fails (device) if no processor of that level runs
+/// any, and (usage) if there is none of that target.
 Expected<size_t>
 chooseImage(const std::vector<std::unique_ptr<ppx::ImageEntryT>> &images,
             const ImageChoice &choice);

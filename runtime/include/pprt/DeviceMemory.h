@@ -26,7 +26,7 @@ struct MemoryLine {
 };
 
 struct DeviceMemory {
-  std::string ranks; ///< "0-3"
+  std::vector<uint32_t> ranks; ///< that are on it
   std::vector<MemoryLine> lines;
 };
 

@@ -69,8 +69,8 @@ struct SessionOptions {
   std::string device = "cpu";
   /// Finds compiled kernels; if empty they come from the artifact's object.
   KernelResolver resolver;
-  /// Threads inside a rank; 0 takes the artifact's, and if it has none either,
-  /// the cores divided by the ranks.
+  /// Threads inside a rank, of processors; 0 takes the artifact's, or if it has
+  /// none, the cores divided by the ranks.
   unsigned threadsPerRank = 0;
   /// Without progress on any rank for this long, step() fails with a report of
   /// who waits on whom. 0 waits forever.
@@ -109,9 +109,11 @@ public:
   const std::string &device() const;
   /// How its ranks meet.
   const TransportModel &transportModel() const;
+  /// 0 where kernels are none of the host's: on a GPU.
   unsigned threadsPerRank() const;
   /// Whether the ranks' threads exceed the cores: times then measure the
-  /// machine's scheduler, not the program.
+  /// machine's scheduler, not the program. Never on a GPU, whose times are its
+  /// own.
   bool oversubscribed() const;
 
   /// Gives every parameter and state the values of its initializer, but those
@@ -181,21 +183,24 @@ public:
   /// Brings what was measured of the ranks of all processes to process 0: until
   /// then, and in others, only that of a process's own ranks is known.
   Status collect();
-  /// The most by which times of other processes are wrong, in seconds: they are
-  /// brought to the clock of process 0.
+  /// The most by which times of one device may be wrong against those of
+  /// another one, in seconds: all are brought to the clock of process 0. Of the
+  /// last step; 0 of one device.
   double clockError() const;
   /// By instruction of the section's list; of the section's last run.
   const std::vector<InstructionTime> &times(uint32_t rank,
                                             Section section) const;
   /// The highest arena byte that was ever written, plus the most that the
-  /// rank's threads held from the heap while they ran (if that is counted).
+  /// rank's threads held from the heap while they ran (if that is counted). 0
+  /// where nobody measures: of GPUs.
   uint64_t measuredPeakBytes(uint32_t rank) const;
   /// What the device counted since the session was made, for the ranks here. Of
   /// "null": launches, copies, flags, the meetings of each rank, and the bytes
   /// that it would have sent in them; of "cpu" nothing.
   std::vector<NamedCount> counters() const;
   /// What this process takes of its devices, those that the session's device
-  /// has, by name: "cuda" tells, others have nothing but arenas.
+  /// has, by name, and others as far as collected: "cuda" tells, the rest have
+  /// nothing but arenas.
   std::vector<DeviceMemory> deviceMemory() const;
   /// Heap allocations made by the rank's threads while they ran.
   uint64_t allocationCount(uint32_t rank) const;

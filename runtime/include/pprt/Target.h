@@ -89,6 +89,10 @@ const Target *findTarget(const std::string &name);
 /// most of it (pprt/Processor.h); null if there is none.
 const Target *bestTarget(const std::string &level);
 
+/// What to say of a name that findTarget() does not know, as sm_86: the target
+/// that such a GPU takes, "; ..."; empty of other names.
+std::string adviseTarget(const std::string &name);
+
 /// All names, "cpu" first.
 std::vector<std::string> targetNames();
 

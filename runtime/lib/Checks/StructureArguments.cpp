@@ -120,13 +120,14 @@ static void checkArgumentSlots(const ppx::ArtifactT &artifact,
 static void checkPersistentSlots(const ppx::ArtifactT &artifact,
                                  size_t programIndex, Report &report) {
   const ppx::ProgramT &program = *artifact.programs[programIndex];
-  std::vector<size_t> held;
-  for (size_t i = 0; i < artifact.arguments.size(); ++i)
-    if (isPersistent(*artifact.arguments[i]) && program.argument_slots[i] >= 0)
-      held.push_back(i);
   auto slotOf = [&](size_t argument) -> const ppx::SlotT & {
     return *program.slots[size_t(program.argument_slots[argument])];
   };
+  std::vector<size_t> held; // those without bytes overlap nothing
+  for (size_t i = 0; i < artifact.arguments.size(); ++i)
+    if (isPersistent(*artifact.arguments[i]) &&
+        program.argument_slots[i] >= 0 && slotOf(i).bytes > 0)
+      held.push_back(i);
   report.work(held.size());
   std::sort(held.begin(), held.end(), [&](size_t a, size_t b) {
     return slotOf(a).offset < slotOf(b).offset;

@@ -26,9 +26,9 @@ void measure(const Session &session, Report &report);
 /// The timeline of the last step: every instruction of every rank.
 Trace traceLastStep(const Session &session);
 
-/// Any timeline of all ranks.
+/// Any timeline of all ranks, on such devices (SessionOptions::device).
 Trace makeTrace(const Players &players, const ppx::ArtifactT &artifact,
-                const Timeline &timeline);
+                const Timeline &timeline, const std::string &device = "cpu");
 
 /// Keeps when the instructions of the last steps ran.
 class LastSteps {
@@ -41,11 +41,14 @@ public:
   void add(const Session &session, uint64_t step);
   /// Of all of them, one after another, with a row that names them.
   Trace trace(const Session &session) const;
+  /// The largest Session::clockError() of them.
+  double clockError() const;
 
 private:
   struct Step {
     uint64_t number;
     std::vector<std::vector<InstructionTime>> times; ///< by rank
+    double clockError;
   };
 
   const uint64_t most;

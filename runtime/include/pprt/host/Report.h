@@ -84,7 +84,7 @@ struct VerifyReport {
 
 struct Report {
   uint32_t world = 1;
-  /// 0: what the cores give, which only a run knows.
+  /// 0: what the cores give, which only a run knows, or of a GPU, without any.
   uint32_t threadsPerRank = 0;
   /// One of deviceNames().
   std::string device = "cpu";
@@ -94,12 +94,13 @@ struct Report {
   uint64_t itemsPerStep = 0;
   double compileMs = 0, passesMs = 0, kernelsMs = 0;
   std::vector<MemoryReport> memory;
-  /// Of devices that tell it, in process 0.
+  /// Of devices that tell it.
   std::vector<DeviceMemory> deviceMemory;
   std::vector<CommunicationReport> communication;
   BubbleReport bubble;
   TravelReport travel;
-  /// The most by which times of other processes are wrong, in seconds.
+  /// The most by which times of one device may be wrong against those of another
+  /// one, in seconds.
   std::optional<double> clockError;
   double predictedStepMs = 0;
   /// Where stages 1, 2, ... begin, as the plan counts.

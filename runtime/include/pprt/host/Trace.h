@@ -49,6 +49,7 @@ struct TraceArrow {
 };
 
 struct Trace {
+  std::string device; ///< as reports name it; empty: nobody says
   std::vector<TraceTrack> tracks;
   std::vector<TraceSlice> slices;
   std::vector<TraceArrow> arrows;

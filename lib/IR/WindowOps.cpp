@@ -124,6 +124,37 @@ Window pp::getWindow(SelectAndScatterOp op, unsigned index) {
   return windowOf(op, index);
 }
 
+uint64_t pp::getReach(const Window &window) {
+  auto size = [](int64_t number) {
+    return number < 0 ? -static_cast<uint64_t>(number)
+                      : static_cast<uint64_t>(number);
+  };
+  uint64_t reach =
+      llvm::SaturatingMultiply(size(window.size), size(window.baseDilation));
+  reach = llvm::SaturatingMultiplyAdd(size(window.taps), size(window.dilation),
+                                      reach);
+  for (int64_t more : {window.low, window.high, window.stride})
+    reach = llvm::SaturatingAdd(reach, size(more));
+  return reach;
+}
+
+template <typename OpTy>
+static SmallVector<Window> listWindows(OpTy op, size_t count) {
+  SmallVector<Window> windows;
+  for (unsigned index = 0; index < count; ++index)
+    windows.push_back(getWindow(op, index));
+  return windows;
+}
+SmallVector<Window> pp::getWindows(Operation *op) {
+  if (auto convolution = dyn_cast<ConvolutionOp>(op))
+    return listWindows(convolution, convolution.getLhsWindow().size());
+  if (auto pooling = dyn_cast<ReduceWindowOp>(op))
+    return listWindows(pooling, pooling.getDimensions().size());
+  if (auto pooling = dyn_cast<SelectAndScatterOp>(op))
+    return listWindows(pooling, pooling.getDimensions().size());
+  return {};
+}
+
 /// Checks the windows of pooling and returns the shape of their results.
 template <typename OpTy>
 static FailureOr<SmallVector<int64_t>> pooledShape(OpTy op, StringRef label) {

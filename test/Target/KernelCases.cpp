@@ -354,6 +354,14 @@ std::vector<KernelCase> pp::testing::reductionCases() {
                  "tensor<2x3x2x3x%f> -> tensor<2x6x3x2x%f>",
                  "%z", "tensor<2x6x3x2x%f>")},
       KernelCase{
+          "convolutionFarApart",
+          mainOf("%x: tensor<1x3x1x%f>, %y: tensor<1x2x1x%f>",
+                 "  %z = pp.convolution %x, %y batch [] x [] contract [2] x "
+                 "[2] window [1] x [1] -> [1] strides [2147483647] low [0] "
+                 "high [2147483647] dilation [2147483647] x [2147483647] : "
+                 "tensor<1x3x1x%f>, tensor<1x2x1x%f> -> tensor<1x3x1x%f>",
+                 "%z", "tensor<1x3x1x%f>")},
+      KernelCase{
           "convolutionInts",
           mainOf("%x: tensor<2x4x3xi32>, %y: tensor<2x3x5xi32>",
                  "  %z = pp.convolution %x, %y batch [] x [] contract [2] x "

@@ -23,9 +23,16 @@ struct Window {
 /// How many positions there are; of what does not fit, none.
 int64_t countPositions(const Window &window);
 
+/// At least what any place is, on either side, that a position and a tap name,
+/// also outside of the operand.
+uint64_t getReach(const Window &window);
+
 Window getWindow(ConvolutionOp op, unsigned index);
 Window getWindow(ReduceWindowOp op, unsigned index);
 Window getWindow(SelectAndScatterOp op, unsigned index);
+
+/// All that an op has; none of other ops.
+llvm::SmallVector<Window> getWindows(mlir::Operation *op);
 
 } // namespace pp
 

@@ -15,6 +15,7 @@
 #include "pp/Analysis/InPlace.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Values.h"
+#include "pp/IR/Windows.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pprt/Alignment.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -30,7 +31,8 @@ static constexpr unsigned kGlobal = 1;
 /// What a kernel is built as.
 struct Form {
   int64_t width = 1; ///< so many elements of the narrowest are one vector
-  bool hasManyElements = false;
+  /// Elements, or places outside of tensors, are more than 32 bits count.
+  bool hasLargeIndices = false;
   /// Lanes that reduce together; else each thread has a run of every result.
   bool hasRows = false;
   /// Of each result, which others it shares tensors with.
@@ -117,9 +119,12 @@ static FailureOr<Form> chooseForm(func::FuncOp kernel) {
     return failure();
   Form form;
   int64_t most = 1;
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2;
   for (RankedTensorType type : typesOf(kernel))
-    form.hasManyElements |=
-        type.getNumElements() > std::numeric_limits<int32_t>::max() / 2;
+    form.hasLargeIndices |= type.getNumElements() > kMost;
+  for (Operation &op : kernel.getBody().front())
+    for (const Window &window : getWindows(&op))
+      form.hasLargeIndices |= getReach(window) > kMost;
   form.width = chooseWidth(kernel);
   form.hasRows = hasRowSums(kernel);
   if (form.hasRows) {
@@ -320,7 +325,7 @@ LogicalResult GpuKernel::build(StringRef name) {
   b.setInsertionPointToStart(&function.getBody().front());
   KernelParameters parameters = getKernelParameters(kernel);
   const size_t count = parameters.types.size();
-  Elements elements(b, kernel, b.getIntegerType(form.hasManyElements ? 64 : 32),
+  Elements elements(b, kernel, b.getIntegerType(form.hasLargeIndices ? 64 : 32),
                     form.width, function.getArgument(count));
   for (BlockArgument argument : kernel.getArguments())
     elements.setAddress(argument,

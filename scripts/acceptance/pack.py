@@ -114,7 +114,7 @@ def write(path, tools, size_name, jobs, targets):
                     "targets": targets}
         (packer.folder / "pack/manifest.json").write_text(json.dumps(manifest, indent=1))
         shutil.copy(cases.ROOT / "examples/data/kjv.txt", packer.folder / "pack/text.txt")
-        with tarfile.open(path, "w") as tar:
+        with tarfile.open(path, "w:gz" if path.suffix in (".gz", ".tgz") else "w") as tar:
             tar.add(packer.folder / "pack", "pack")
     print(f"{path}: for {targets}, {len(entries)} programs to judge, {len(manifest['timed'])} to time, "
           f"{path.stat().st_size >> 20} MiB")

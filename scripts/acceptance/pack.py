@@ -13,6 +13,7 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 
@@ -114,8 +115,11 @@ def write(path, tools, size_name, jobs, targets):
                     "targets": targets}
         (packer.folder / "pack/manifest.json").write_text(json.dumps(manifest, indent=1))
         shutil.copy(cases.ROOT / "examples/data/kjv.txt", packer.folder / "pack/text.txt")
-        with tarfile.open(path, "w:gz" if path.suffix in (".gz", ".tgz") else "w") as tar:
-            tar.add(packer.folder / "pack", "pack")
+        try:
+            with tarfile.open(path, "w:gz" if path.suffix in (".gz", ".tgz") else "w") as tar:
+                tar.add(packer.folder / "pack", "pack")
+        except OSError as error:
+            raise NotPacked(f"{path}: expects a file that takes the pack, got: {error}") from None
     print(f"{path}: for {targets}, {len(entries)} programs to judge, {len(manifest['timed'])} to time, "
           f"{path.stat().st_size >> 20} MiB")
 
@@ -133,6 +137,9 @@ def read(path, folder):
         raise NoPack(f"{path}: expects a pack of version {VERSION}, got "
                      f"{manifest.get('version')}; write it anew by --pack")
     packed, here = manifest["revision"], revision()
+    if not (packed and here):
+        print(f"{path}: git did not tell the revision of the {'clone' if packed else 'pack'}; "
+              "expects both to have the same", file=sys.stderr)
     if packed and here and packed != here:
         raise NoPack(f"{path}: expects a clone of its revision {packed}, got {here}; git checkout "
                      "that one, or write the pack anew by --pack")

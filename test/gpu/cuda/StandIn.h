@@ -11,7 +11,8 @@
 //   seed N             which of the orders that CUDA leaves open; 0: all as
 //                      late as can be, 1: all as early, others: drawn
 //   fail CALL K CODE   the K-th call of that name, from 1 on, returns the error.
-//                      Names are those that the library exports: cuMemAlloc_v2
+//                      Names are those that the library exports: cuMemAlloc_v2.
+//                      What only tells a name or a version never fails
 //   fault CALL K CODE  it succeeds, and what it gave a stream fails there
 //   devices N          1 unless told, 256 at most
 //   other N            of them, numbered from 0, that one is of another model

@@ -29,7 +29,7 @@ def compare(bench, entry, losses, saved):
     far, where = tensors.difference(tensors.read(saved),
                                     tensors.read(bench.pack / entry["parameters"]))
     if entry["dtype"] != "bf16":
-        close = close and far <= bound
+        close = close and far <= cases.bound_of_parameters(entry["plan"], entry["dtype"])
     worst = max((abs(a - b) for a, b in zip(losses, expected)), default=math.inf)
     return close and math.isfinite(far), {"loss_error": worst, "parameter_error": far, "worst": where}
 

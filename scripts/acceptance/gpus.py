@@ -6,7 +6,6 @@ libcuda is opened by name, as pp-run does it: a stand-in that is found in its
 place answers, too, and is told by the symbol that only it has.
 """
 import ctypes
-import shutil
 import subprocess
 
 
@@ -46,8 +45,9 @@ def look():
 
 def driver_release():
     """As nvidia-smi has it; None without it."""
-    if not shutil.which("nvidia-smi"):
+    try:
+        done = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
+                              capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    done = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
-                          capture_output=True, text=True, timeout=60)
     return done.stdout.split("\n")[0].strip() or None

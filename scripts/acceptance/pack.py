@@ -13,17 +13,29 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 
 import cases
 
-VERSION = 1
+VERSION = 2
 REFUSED = "to be padded at its end"  # a strategy that no program can have
 
 
 class NoPack(Exception):
     pass
+
+
+class NotPacked(Exception):
+    pass
+
+
+def revision():
+    """Of this clone; None where git cannot tell."""
+    done = subprocess.run(["git", "--git-dir", cases.ROOT / ".git", "rev-parse", "HEAD"],
+                          capture_output=True, text=True)
+    return done.stdout.strip() or None
 
 
 class Packer:
@@ -34,7 +46,7 @@ class Packer:
         done = subprocess.run([self.tools / tool, *arguments], cwd=self.folder,
                               capture_output=True, text=True, timeout=1800)
         if done.returncode:
-            raise RuntimeError(f"{tool} {' '.join(map(str, arguments))}: exit {done.returncode}\n"
+            raise NotPacked(f"{tool} {' '.join(map(str, arguments))}: exit {done.returncode}\n"
                                f"{done.stderr[-2000:]}")
         return done
 
@@ -53,7 +65,7 @@ class Packer:
         name = f"judged-{number:03}"
         try:
             self.compile(self.model(case.model, case.dtype), case.plan, name)
-        except RuntimeError as error:
+        except NotPacked as error:
             if REFUSED in str(error):
                 return None
             raise
@@ -82,10 +94,10 @@ def expect_alike(entries):
         entry["losses"], entry["parameters"] = source["losses"], f"{source['name']}.safetensors"
 
 
-def write(path, tools, size_name, jobs):
+def write(path, tools, size_name, jobs, targets):
     size = cases.SIZES[size_name]
     with tempfile.TemporaryDirectory() as folder:
-        packer = Packer(tools.resolve(), pathlib.Path(folder), size.targets)
+        packer = Packer(tools.resolve(), pathlib.Path(folder), targets)
         (packer.folder / "pack").mkdir()
         judged = cases.judged(size)
         for case in judged:  # one at a time: they are remembered
@@ -96,15 +108,19 @@ def write(path, tools, size_name, jobs):
             entries = [e for e in pool.map(packer.judge, range(len(judged)), judged) if e]
         expect_alike(entries)
         release = packer.call("pp-run", "--version").stdout.strip()
-        manifest = {"version": VERSION, "size": size_name, "pp": release, "steps": cases.STEPS,
+        manifest = {"version": VERSION, "size": size_name, "pp": release,
+                    "revision": revision(), "steps": cases.STEPS,
                     "judged": entries, "refused": len(judged) - len(entries),
                     "timed": list(packer.time(size.shape)), "shape": size.shape,
-                    "targets": size.targets}
+                    "targets": targets}
         (packer.folder / "pack/manifest.json").write_text(json.dumps(manifest, indent=1))
         shutil.copy(cases.ROOT / "examples/data/kjv.txt", packer.folder / "pack/text.txt")
-        with tarfile.open(path, "w") as tar:
-            tar.add(packer.folder / "pack", "pack")
-    print(f"{path}: {len(entries)} programs to judge, {len(manifest['timed'])} to time, "
+        try:
+            with tarfile.open(path, "w:gz" if path.suffix in (".gz", ".tgz") else "w") as tar:
+                tar.add(packer.folder / "pack", "pack")
+        except OSError as error:
+            raise NotPacked(f"{path}: expects a file that takes the pack, got: {error}") from None
+    print(f"{path}: for {targets}, {len(entries)} programs to judge, {len(manifest['timed'])} to time, "
           f"{path.stat().st_size >> 20} MiB")
 
 
@@ -120,4 +136,11 @@ def read(path, folder):
     if manifest.get("version") != VERSION:
         raise NoPack(f"{path}: expects a pack of version {VERSION}, got "
                      f"{manifest.get('version')}; write it anew by --pack")
+    packed, here = manifest["revision"], revision()
+    if not (packed and here):
+        print(f"{path}: git did not tell the revision of the {'clone' if packed else 'pack'}; "
+              "expects both to have the same", file=sys.stderr)
+    if packed and here and packed != here:
+        raise NoPack(f"{path}: expects a clone of its revision {packed}, got {here}; git checkout "
+                     "that one, or write the pack anew by --pack")
     return manifest

@@ -6,10 +6,7 @@ They need neither LLVM nor artifacts. `PPCudaMovesTest` holds the collectives of
 ranks that share a GPU to the processor's bits; those called Contract ask the
 libraries what the stand-ins claim of them.
 """
-import os
-import subprocess
-
-from bench import FEW_SECONDS, Skipped
+from bench import FEW_SECONDS, Skipped, call
 
 # Name, and arguments.
 PROGRAMS = [("PPDeviceTest", ["--device=cuda"]), ("PPCudaMovesTest", []),
@@ -23,8 +20,9 @@ def run(bench):
     if not found:
         raise Skipped("this build has no test programs (they need GoogleTest: libgtest-dev)")
     for path, rest in found:
-        done = subprocess.run([path, *rest], capture_output=True, text=True, timeout=FEW_SECONDS,
-                              env={**os.environ, "CUDA_VISIBLE_DEVICES": "0"})
-        bench.check("test program", done.returncode == 0, program=path.name,
-                    **({"got": done.stdout[-1500:]} if done.returncode else {}))
+        done = bench.attempt(lambda words=(path, *rest): call(
+            words, FEW_SECONDS, bench.environment(1)), program=path.name)
+        if done:
+            bench.check("test program", done.returncode == 0, program=path.name,
+                        **({"got": done.stdout[-1500:]} if done.returncode else {}))
     return {"programs": [path.name for path, _ in found]}

@@ -14,8 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 using namespace standin;
 
@@ -44,71 +42,22 @@ extern "C" [[noreturn]] void ppUnknown(const char *call) { notModelled(call); }
 
 static uint64_t machines = 0;
 
-Machine::Machine(const char *text) : number(++machines) {
-  std::istringstream lines(text);
-  std::string line;
-  while (std::getline(lines, line)) {
-    std::istringstream words(line);
-    std::string word, call;
-    if (!(words >> word))
-      continue;
-    Settings::Failure failure = {0, CUDA_SUCCESS, word == "fault"};
-    int code = 0;
-    if (word == "seed")
-      words >> settings.seed;
-    else if (word == "devices")
-      words >> settings.devices;
-    else if (word == "other")
-      words >> settings.other;
-    else if (word == "capability")
-      words >> settings.capability;
-    else if (word == "memory")
-      words >> settings.memory;
-    else if (word == "version")
-      words >> settings.version;
-    else if (word == "errors")
-      words >> settings.errors;
-    else if (word == "algorithm")
-      words >> settings.algorithm;
-    else if (word == "places")
-      words >> settings.places;
-    else if (word == "drivers")
-      words >> settings.drivers;
-    else if (word == "processes")
-      words >> settings.processes;
-    else if (word == "fail" || word == "fault") {
-      words >> call >> failure.number >> code;
-      failure.result = CUresult(code);
-      settings.failures.insert({call, failure});
-    } else
-      notModelled("the setting '" + line + "'");
-    if (words.fail())
-      notModelled("the setting '" + line + "'");
+Machine::Machine(Settings its)
+    : settings(std::move(its)), number(++machines), random(settings.seed) {
+  for (const int device :
+       findVisible(settings.devices, std::getenv("CUDA_VISIBLE_DEVICES"))) {
+    Device &its = devices.emplace_back();
+    its.ordinal = int(devices.size()) - 1;
+    its.number = device;
   }
-  // As many are seen as are named.
-  if (const char *visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
-    const auto separators = std::count(visible, visible + strlen(visible), ',');
-    settings.devices =
-        std::min(settings.devices, *visible ? int(separators) + 1 : 0);
-  }
-  random.seed(settings.seed);
-  devices.resize(settings.devices);
-  for (int i = 0; i < settings.devices; ++i)
-    devices[i].ordinal = i;
-}
-
-static std::string readSettings() {
-  const char *path = std::getenv("PP_STANDIN");
-  std::ifstream file(path ? path : "");
-  if (path && !file)
-    notModelled(std::string("the settings of '") + path + "'");
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 static void reset(const char *settings) {
   std::lock_guard guard(lock);
   machine.reset();
-  machine = std::make_unique<Machine>(settings);
+  machine = std::make_unique<Machine>(
+      settings ? parseSettings(settings, "settings of a test")
+               : readSettings());
   contextOrdinal = -1;
 }
 
@@ -176,7 +125,7 @@ struct Leaver {
 Call::Call(const char *name, Needs needs) : guard(lock) {
   thread_local Leaver leaver;
   if (!machine)
-    machine = std::make_unique<Machine>(readSettings().c_str());
+    machine = std::make_unique<Machine>(readSettings());
   leaver.called = machine->number;
   const uint64_t number = ++machine->calls[name];
   machine->lateFailure = CUDA_SUCCESS;
@@ -282,8 +231,9 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
   if (!isDevice(device))
     return CUDA_ERROR_INVALID_DEVICE;
   std::snprintf(name, size_t(length), "%s",
-                device == machine->settings.other ? "another stand-in of pp"
-                                                  : "stand-in of pp");
+                machine->devices[device].number == machine->settings.other
+                    ? "another stand-in of pp"
+                    : "stand-in of pp");
   return CUDA_SUCCESS;
 }
 
@@ -299,8 +249,7 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
   PP_BEGIN(Call::initialised)
   if (!isDevice(device))
     return CUDA_ERROR_INVALID_DEVICE;
-  std::memset(uuid->bytes, 0, sizeof(uuid->bytes));
-  uuid->bytes[15] = char(device);
+  *uuid = uuidOf(machine->devices[device].number);
   return CUDA_SUCCESS;
 }
 
@@ -353,7 +302,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
     *value = 52428800;
     break;
   case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-    *value = device;
+    *value = machine->devices[device].number;
     break;
   case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
     *value = 0;

@@ -283,7 +283,7 @@ TEST_F(Calls, TellsWhatADeviceIs) {
   }
   EXPECT_STRNE(names[0], names[1]);
   for (size_t i = 0; i < sizeof(ids[0].bytes); ++i)
-    EXPECT_EQ(ids[0].bytes[i] == ids[1].bytes[i], i + 1 < sizeof(ids[0].bytes));
+    EXPECT_EQ(ids[0].bytes[i] == ids[1].bytes[i], i > 0);
 
   int value = 0;
   CUcontext context = nullptr;
@@ -328,8 +328,6 @@ TEST_F(Calls, EndsByNameWhatItIsNotTold) {
   CUDA_MEMCPY3D box = boxOf(a, a);
   box.srcY = 1;
   void *extra[] = {nullptr};
-  EXPECT_DEATH(control->reset("speed 2\n"), "the setting 'speed 2'");
-  EXPECT_DEATH(control->reset("seed x\n"), "the setting 'seed x'");
   EXPECT_DEATH(driver.cuStreamWaitEvent(one, first, 1), "WaitEvent with flags");
   EXPECT_DEATH(driver.cuMemcpy3DAsync(&box, one), "3DAsync with offsets");
   EXPECT_DEATH(driver.cuDeviceGetAttribute(&value, CUdevice_attribute(9999), 0),

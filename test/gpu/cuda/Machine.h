@@ -18,6 +18,7 @@
 #include "Memory.h"
 #include "Order.h"
 #include "Ptx.h"
+#include "Settings.h"
 
 #include <cuda.h>
 
@@ -110,6 +111,7 @@ struct Execution {
 
 struct Device {
   int ordinal = 0;
+  int number = 0; ///< of all that there are, seen or not
   uint64_t retained = 0;
   CUresult failure = CUDA_SUCCESS; ///< of an operation: every call says it
   /// What meets others and has not ended, in the order in which it was given.
@@ -128,26 +130,11 @@ struct Function {
   int sharedBytes = 48 << 10; ///< what a launch may ask for
 };
 
-struct Settings {
-  uint64_t seed = 0;
-  int devices = 1, other = -1, version = 13000, capability = 90;
-  uint64_t memory = uint64_t(16) << 30;
-  uint64_t algorithm = 0, errors = 0;
-  int places = 1, drivers = 0;
-  std::string processes; ///< folder of what they leave for each other
-  struct Failure {
-    uint64_t number;
-    CUresult result;
-    bool isLate; ///< in the stream
-  };
-  std::multimap<std::string, Failure> failures; ///< by call
-};
-
 class Waits;
 
 class Machine {
 public:
-  explicit Machine(const char *settings);
+  explicit Machine(Settings settings);
   ~Machine();
 
   Settings settings;

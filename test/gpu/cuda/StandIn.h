@@ -5,14 +5,16 @@
 // libcuda.so.1 of test/gpu does what the driver does, on the processor, and is
 // found by its name as the driver is. Who finds the symbol `ppStandIn` in it
 // talks to a stand-in. Settings are lines of text, which a test hands over, or
-// which the file named by the environment variable PP_STANDIN has:
+// which the file named by the environment variable PP_STANDIN has. Each has a
+// line of its own; the last one of a name holds:
 //
 //   seed N             which of the orders that CUDA leaves open; 0: all as
 //                      late as can be, 1: all as early, others: drawn
-//   fail CALL K CODE   the K-th call of that name, from 1 on, returns the error
+//   fail CALL K CODE   the K-th call of that name, from 1 on, returns the error.
+//                      Names are those that the library exports: cuMemAlloc_v2.
+//                      What only tells a name or a version never fails
 //   fault CALL K CODE  it succeeds, and what it gave a stream fails there
-//   devices N          1 unless told; of them as many are seen as
-//                      CUDA_VISIBLE_DEVICES names
+//   devices N          1 unless told, 256 at most
 //   other N            of them, numbered from 0, that one is of another model
 //   memory BYTES       of a device
 //   capability N       of all devices: 90, unless told, is sm_90
@@ -25,7 +27,15 @@
 //                      have ended and nothing can run, it is a fault
 //   processes FOLDER   in which processes leave what NCCL carries between them;
 //                      each has one rank. Without it all ranks are of one
-//                      process.
+//                      process. Runs do not mix in it, and nobody empties it.
+//
+// What is no such line, or no file, ends the process with code 2, and one line
+// that says what was expected.
+//
+// Devices are seen as CUDA_VISIBLE_DEVICES has them, as by CUDA's documentation:
+// in the order of its entries, each an index or as many digits of a UUID
+// (GPU-00..., GPU-01...: the first byte is the index) as one device alone has,
+// up to the first entry that is neither; a device that is there twice hides all.
 //
 // A fault is what a GPU would hide, or show on some days: two accesses without
 // an order between them, the host in memory that a copy still uses. It is
@@ -41,7 +51,8 @@ namespace standin {
 
 /// The symbol `ppStandIn`.
 struct Control {
-  /// As in a new process, with these settings. Handles and memory are gone.
+  /// As in a new process, with these settings, or if null those of PP_STANDIN.
+  /// Handles and memory are gone.
   void (*reset)(const char *settings);
   /// Who takes faults; null: they end the process.
   void (*takeFaults)(void (*taker)(const char *fault));

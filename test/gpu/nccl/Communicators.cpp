@@ -30,6 +30,7 @@ static std::map<uint64_t, std::shared_ptr<Clique>> cliques; ///< by their id
 std::map<uint64_t, uint64_t> nccl::blocks;
 static uint64_t machine = 0, ids = 0;
 static uint32_t cliquesMade = 0;
+static std::string lastError; ///< where more is known than a code
 
 void nccl::follow(uint64_t other) {
   if (std::exchange(machine, other) == other)
@@ -38,6 +39,7 @@ void nccl::follow(uint64_t other) {
   cliques.clear();
   blocks.clear();
   cliquesMade = 0;
+  lastError.clear();
   group = Group();
 }
 
@@ -157,12 +159,14 @@ static ncclResult_t check(const ncclConfig_t *config) {
 // Calls
 //===----------------------------------------------------------------------===//
 
+const char *ncclGetLastError(ncclComm_t) { return lastError.c_str(); }
+
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   PP_BEGIN(ncclResult_t)
   if (!id)
     return ncclInvalidArgument;
   *id = {};
-  const uint64_t number = ++ids;
+  const uint64_t number = isAmongProcesses() ? drawId() : ++ids;
   std::copy_n(reinterpret_cast<const char *>(&number), sizeof(number),
               id->internal);
   return ncclSuccess;
@@ -190,9 +194,15 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int ranks,
     notModelled("a communicator of a thread without a context");
   uint64_t number = 0;
   std::copy_n(id.internal, sizeof(number), reinterpret_cast<char *>(&number));
-  const std::string place = placeOf(number);
-  if (number == 0 || (place.empty() && number > ids))
+  if (number == 0)
     return ncclInvalidArgument;
+  // Ids of both kinds tell who made them: this process, or one among several.
+  if (isAmongProcesses() ? !isDrawn(number) : number > ids) {
+    lastError = "this id is of another process; the settings of stand-ins "
+                "(PP_STANDIN) expect a line 'processes FOLDER' in each process";
+    return ncclInvalidArgument;
+  }
+  const std::string place = placeOf(number);
   *made = nullptr;
   return doNowOrAtEnd([=, device = begin.device]() {
     std::shared_ptr<Clique> &clique = cliques[number];

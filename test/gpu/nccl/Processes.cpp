@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <unistd.h>
 
 using namespace standin;
@@ -56,8 +57,19 @@ static std::string rankIn(const std::string &place, int rank) {
 // Communicators
 //===----------------------------------------------------------------------===//
 
+bool nccl::isAmongProcesses() { return *host()->processes(); }
+
+static constexpr uint64_t kDrawn = uint64_t(1) << 63;
+
+uint64_t nccl::drawId() {
+  std::random_device random;
+  return kDrawn | uint64_t(random()) << 32 | random();
+}
+
+bool nccl::isDrawn(uint64_t id) { return id & kDrawn; }
+
 std::string nccl::placeOf(uint64_t id) {
-  return *host()->processes() ? "comm" + std::to_string(id) : "";
+  return isAmongProcesses() ? "comm" + std::to_string(id) : "";
 }
 
 static std::string placeOfSplit(const Clique &clique,

@@ -5,7 +5,9 @@
 // Processes that have the setting `processes` leave files for each other in its
 // folder: who has come to a communicator, what a split asks for, and of each
 // operation that begins what others read of its memory. A file is whole when it
-// has its name, and stays. Each process has one rank of a communicator.
+// has its name, and stays. Names begin with the communicator's id, which is
+// drawn when it is made: so runs in one folder, one after another or at once,
+// do not read each other's. Each process has one rank of a communicator.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_NCCL_PROCESSES_H
@@ -14,6 +16,12 @@
 #include "Objects.h"
 
 namespace standin::nccl {
+
+/// Whether there is the setting.
+bool isAmongProcesses();
+/// An id that no other run has; whether one was made so.
+uint64_t drawId();
+bool isDrawn(uint64_t id);
 
 /// What processes call the communicator of an id, or what a split makes of one;
 /// empty without the setting.

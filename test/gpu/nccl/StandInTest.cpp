@@ -11,6 +11,7 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 #include <thread>
 
 using namespace pprt::cuda;
@@ -278,6 +279,38 @@ TEST_F(NcclStandIn, RefusesTwoRanksOfADevice) {
   }
   for (const Rank &rank : ranks)
     EXPECT_EQ(settle(rank.comm), ncclInvalidUsage);
+}
+
+TEST_F(NcclStandIn, SaysThatAnIdIsOfAnotherProcess) {
+  const std::string among = "processes " + testing::TempDir() + "\n";
+  // Of a process with the setting, used in one without, and the other way.
+  for (const auto &[makes, uses] :
+       {std::pair<std::string, std::string>(among, ""), {"", among}}) {
+    begin(1, makes);
+    ncclUniqueId id;
+    nccl.ncclGetUniqueId(&id);
+    begin(1, uses);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclComm_t comm = nullptr;
+    EXPECT_STREQ(nccl.ncclGetLastError(nullptr), "");
+    EXPECT_EQ(nccl.ncclCommInitRankConfig(&comm, 2, id, 1, &config),
+              ncclInvalidArgument);
+    EXPECT_NE(std::string(nccl.ncclGetLastError(nullptr))
+                  .find("expect a line 'processes FOLDER' in each process"),
+              std::string::npos);
+  }
+}
+
+TEST_F(NcclStandIn, DrawsIdsThatNoOtherRunHas) {
+  std::set<std::string> ids;
+  for (int run = 0; run < 8; ++run) {
+    begin(1, "processes " + testing::TempDir() + "\n");
+    ncclUniqueId id;
+    nccl.ncclGetUniqueId(&id);
+    ids.insert(std::string(id.internal, sizeof(id.internal)));
+  }
+  EXPECT_EQ(ids.size(), 8u);
 }
 
 //===----------------------------------------------------------------------===//

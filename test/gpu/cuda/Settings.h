@@ -1,0 +1,48 @@
+//===- Settings.h - what the stand-in is told to be -------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: lines of text (StandIn.h), and CUDA_VISIBLE_DEVICES. Out: values. What
+// is not understood in full ends the process with one line.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_TEST_GPU_CUDA_SETTINGS_H
+#define PP_TEST_GPU_CUDA_SETTINGS_H
+
+#include <cuda.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace standin {
+
+struct Settings {
+  uint64_t seed = 0;
+  int devices = 1, other = -1, version = 13000, capability = 90;
+  uint64_t memory = uint64_t(16) << 30;
+  uint64_t algorithm = 0, errors = 0;
+  int places = 1, drivers = 0;
+  std::string processes; ///< folder of what they leave for each other
+  struct Failure {
+    uint64_t number;
+    CUresult result;
+    bool isLate; ///< in the stream
+  };
+  std::multimap<std::string, Failure> failures; ///< by call
+};
+
+/// Of a text, which messages call by this name.
+Settings parseSettings(const std::string &text, const std::string &name);
+/// Of the file that PP_STANDIN names.
+Settings readSettings();
+
+/// The UUID of a device, as CUDA spells it.
+CUuuid uuidOf(int device);
+/// Those of so many devices that are seen, as CUDA_VISIBLE_DEVICES has them;
+/// all where it is null.
+std::vector<int> findVisible(int devices, const char *list);
+
+} // namespace standin
+
+#endif // PP_TEST_GPU_CUDA_SETTINGS_H

@@ -78,6 +78,13 @@ private:
 
 } // namespace
 
+bool pp::haveSameParts(std::pair<Type, const RowLayout &> left,
+                       std::pair<Type, const RowLayout &> right) {
+  return left.second == right.second &&
+         cast<RankedTensorType>(left.first).getShape() ==
+             cast<RankedTensorType>(right.first).getShape();
+}
+
 std::optional<unsigned> pp::findLateReader(func::FuncOp kernel,
                                            const KernelRows &rows,
                                            unsigned index, int64_t argument) {
@@ -92,13 +99,10 @@ std::optional<unsigned> pp::findLateReader(func::FuncOp kernel,
   const bool isByRows = hasRowSums(kernel),
              readsItself = readsOf(index) == Reads::Itself;
   auto areTogether = [&](unsigned other) {
-    return isByRows
-               ? rows.results[other] == overwrites &&
-                     cast<RankedTensorType>(kernel.getResultTypes()[other])
-                             .getShape() ==
-                         cast<RankedTensorType>(kernel.getResultTypes()[index])
-                             .getShape()
-               : readsItself;
+    return isByRows ? haveSameParts(
+                          {kernel.getResultTypes()[other], rows.results[other]},
+                          {kernel.getResultTypes()[index], overwrites})
+                    : readsItself;
   };
   for (unsigned other = 0; other < kernel.getNumResults(); ++other) {
     const Reads reads = readsOf(other);

@@ -32,9 +32,12 @@ class NotPacked(Exception):
 
 
 def revision():
-    """Of this clone; None where git cannot tell."""
-    done = subprocess.run(["git", "--git-dir", cases.ROOT / ".git", "rev-parse", "HEAD"],
-                          capture_output=True, text=True)
+    """Of this clone; None where git cannot tell, or is not there."""
+    try:
+        done = subprocess.run(["git", "--git-dir", cases.ROOT / ".git", "rev-parse", "HEAD"],
+                              capture_output=True, text=True)
+    except OSError:
+        return None
     return done.stdout.strip() or None
 
 

@@ -11,8 +11,8 @@
 #include "../Reference/Testing.h"
 #include "Gpu/Libdevice.h"
 #include "Gpu/Ptx.h"
+#include "GpuRunner.h"
 #include "KernelCases.h"
-#include "KernelRunner.h"
 #include "Ptx.h"
 #include "pp/IR/Aspects.h"
 #include "pp/Target/KernelCompiler.h"
@@ -36,7 +36,7 @@ struct Kernel {
 
   explicit Kernel(const std::string &text) {
     source = context.parse(text);
-    if (!source || !pp::testing::formKernels(*source, "sm_90"))
+    if (!source || !pp::testing::formKernels(*source, pp::testing::kGpu))
       return;
     DialectRegistry registry;
     pp::gpu::registerGpuDialects(registry);
@@ -45,7 +45,7 @@ struct Kernel {
     auto all = pp::testing::loopsKernels(*source);
     EXPECT_EQ(all.size(), 1u) << text;
     function = all.front();
-    auto compiled = gpu::compileToPtx(function, "kernel", "sm_90");
+    auto compiled = gpu::compileToPtx(function, "kernel", pp::testing::kGpu);
     auto itsShape = gpu::getLaunchShape(function);
     std::string error;
     if (succeeded(compiled) && succeeded(itsShape)) {

@@ -135,7 +135,8 @@ Status writeResults(const Options &options, const Session &session,
 
 /// A dry run is of the device that the program is for.
 void adoptDevice(const ppx::ArtifactT &artifact, Options &options) {
-  if (options.dryRun && pp::predict::isForGpus(artifact))
+  if (options.dryRun && !options.givesDevice &&
+      pp::predict::isForGpus(artifact))
     options.device = "cuda";
 }
 

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/Analysis/RowLayout.h"
 #include <optional>
+#include <utility>
 
 namespace pp {
 
@@ -27,6 +28,10 @@ struct KernelRows {
 /// Whether the kernel sums (or the like) along its rows, and so is computed row
 /// by row; else it is element by element.
 bool hasRowSums(mlir::func::FuncOp kernel);
+
+/// Whether a row has the same places of two tensors, each with its layout.
+bool haveSameParts(std::pair<mlir::Type, const RowLayout &> left,
+                   std::pair<mlir::Type, const RowLayout &> right);
 
 /// Whether a row computes `op`, of which it sees `layout`, once and before it
 /// stores anything: a sum that is one element to it.

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "pp/Analysis/InPlace.h"
 #include "pp/IR/PP.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -312,17 +313,6 @@ void Rows::reduce(const RowSum &sum) {
   }
 }
 
-/// Whether a row has the same places of both results.
-bool haveSameParts(const RowParts &parts, ArrayRef<Destination> destinations,
-                   unsigned left, unsigned right) {
-  auto shapeOf = [&](unsigned index) {
-    return cast<RankedTensorType>(destinations[index].result.getType())
-        .getShape();
-  };
-  return parts.results[left] == parts.results[right] &&
-         shapeOf(left) == shapeOf(right);
-}
-
 void Rows::store(ArrayRef<Destination> destinations) {
   std::vector<std::vector<unsigned>> groups; // of equal parts
   for (unsigned index = 0; index < destinations.size(); ++index) {
@@ -330,7 +320,10 @@ void Rows::store(ArrayRef<Destination> destinations) {
             .getNumElements() == 0)
       continue;
     auto fits = [&](const std::vector<unsigned> &group) {
-      return haveSameParts(parts, destinations, group.front(), index);
+      return haveSameParts(
+          {destinations[group.front()].result.getType(),
+           parts.results[group.front()]},
+          {destinations[index].result.getType(), parts.results[index]});
     };
     auto group = llvm::find_if(groups, fits);
     if (group == groups.end())

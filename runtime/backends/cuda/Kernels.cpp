@@ -137,9 +137,17 @@ Status Code::warmUp(const Product &product, const ppx::KernelT &kernel) const {
   uint64_t bytes = 0;
   std::vector<CUdeviceptr> places;
   for (const auto &parameter : kernel.parameters) {
+    constexpr uint64_t kMost = uint64_t(1) << 56; // so that sums do not wrap
+    if (parameter->bytes > kMost - bytes)
+      return Status(ExitCode::badArtifact,
+                    "expects parameters of at most " + std::to_string(kMost) +
+                        " bytes in all, got one of " +
+                        std::to_string(parameter->bytes));
     places.push_back(bytes);
     bytes += (parameter->bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
+  if (bytes == 0)
+    return {};
   Scratch scratch(*gpu);
   const Expected<CUdeviceptr> given = gpu->allocate(bytes);
   if (!given && given.status().code() == ExitCode::outOfMemory)

@@ -157,7 +157,7 @@ void limitUnrolling(llvm::Module &module) {
       if (loop->isInnermost() && llvm::none_of(loop->blocks(), meets))
         llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", kSteps);
       else // LLVM would rather not
-        llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable");
+        llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);
   }
 }
 

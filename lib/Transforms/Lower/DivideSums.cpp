@@ -4,7 +4,8 @@
 //
 // Rows are leading dimensions, the last of which may be divided. Whatever else
 // the kernels compute can then be divided as well. Where no divisor makes rows
-// of the right length, what is left over makes a row of its own.
+// of the right length, they are longer; where that leaves one row alone, it is
+// filled up with what changes no sum, which copies it.
 //
 //===----------------------------------------------------------------------===//
 #include "DivideSums.h"
@@ -22,6 +23,10 @@ struct Division {
   SmallVector<int64_t> shape;
   int64_t rows = 0;
   int64_t rowElements = 1;
+
+  int64_t countRows() const {
+    return ShapedType::getNumElements(ArrayRef(shape).take_front(rows));
+  }
 };
 
 class SumDivider {
@@ -34,7 +39,8 @@ public:
 private:
   Division divide(ArrayRef<int64_t> shape) const;
   Value reshape(Value value, ArrayRef<int64_t> shape);
-  Value slice(Value value, int64_t start, int64_t end);
+  Value fillUp(Value value, int64_t count);
+  Value convert(Value value, Type element);
   Value reduce(Value value, int64_t firstDim);
   Value sumRows(Value value);
   template <typename Op> Op mark(Op op) {
@@ -73,6 +79,8 @@ Division SumDivider::divide(ArrayRef<int64_t> shape) const {
             ? size
             : smallestDivisor(size, llvm::divideCeil(division.rowElements,
                                                      wishes.serialSumElements));
+    if (division.rowElements / part < wishes.leastRowElements)
+      break;
     division.shape.push_back(part);
     if (part != size)
       division.shape.push_back(size / part);
@@ -92,11 +100,28 @@ Value SumDivider::reshape(Value value, ArrayRef<int64_t> shape) {
       .getResult();
 }
 
-Value SumDivider::slice(Value value, int64_t start, int64_t end) {
-  return mark(SliceOp::create(builder, sum.getLoc(),
-                              ranked(value).clone({end - start}), value,
-                              ArrayRef<int64_t>(start), ArrayRef<int64_t>(end),
-                              ArrayRef<int64_t>(1)))
+/// `value`, of one dimension, as `count` elements.
+Value SumDivider::fillUp(Value value, int64_t count) {
+  RankedTensorType type = ranked(value);
+  RankedTensorType scalar = type.clone(ArrayRef<int64_t>());
+  const TypedAttr identity =
+      getIdentity(sum.getReduction(), type.getElementType());
+  auto filler = mark(
+      ConstantOp::create(builder, sum.getLoc(), scalar,
+                         DenseElementsAttr::get(scalar, Attribute(identity))));
+  return mark(PadOp::create(builder, sum.getLoc(), type.clone({count}), value,
+                            filler, ArrayRef<int64_t>(0),
+                            ArrayRef<int64_t>(count - type.getNumElements()),
+                            ArrayRef<int64_t>(0)))
+      .getResult();
+}
+
+Value SumDivider::convert(Value value, Type element) {
+  RankedTensorType type = ranked(value);
+  if (type.getElementType() == element)
+    return value;
+  return mark(ConvertOp::create(builder, sum.getLoc(), type.clone(element),
+                                value))
       .getResult();
 }
 
@@ -110,31 +135,30 @@ Value SumDivider::reduce(Value value, int64_t firstDim) {
       .getResult();
 }
 
-/// Of at least as many rows as it takes.
 Value SumDivider::sumRows(Value value) {
   const Division division = divide(ranked(value).getShape());
-  if (division.rowElements >= wishes.leastRowElements)
+  if (division.countRows() > 1)
     return reduce(reshape(value, division.shape), division.rows);
   const int64_t count = ranked(value).getNumElements(),
-                rows = count / wishes.serialSumElements,
-                inRows = rows * wishes.serialSumElements;
-  Value flat = reshape(value, {count});
-  Value sums = reduce(
-      reshape(slice(flat, 0, inRows), {rows, wishes.serialSumElements}), 1);
-  Value last = reshape(reduce(slice(flat, inRows, count), 0), {1});
-  return mark(ConcatenateOp::create(builder, sum.getLoc(),
-                                    ranked(sums).clone({rows + 1}),
-                                    ValueRange{sums, last}, 0))
-      .getResult();
+                rows = llvm::divideCeil(count, wishes.serialSumElements),
+                inRow = llvm::alignTo(llvm::divideCeil(count, rows),
+                                      wishes.leastRowElements);
+  Value filled = fillUp(reshape(value, {count}), rows * inRow);
+  return reduce(reshape(filled, {rows, inRow}), 1);
 }
 
 void SumDivider::run() {
   Value rest = sum.getOperand();
+  if (ranked(rest).getNumElements() <= wishes.serialSumElements)
+    return;
+  // Kernels add bf16 up in f32, and round once.
+  const Type element = ranked(rest).getElementType();
+  if (element.isBF16())
+    rest = convert(rest, builder.getF32Type());
   while (ranked(rest).getNumElements() > wishes.serialSumElements)
     rest = sumRows(rest);
-  if (rest == sum.getOperand())
-    return;
-  sum.replaceAllUsesWith(reshape(reduce(rest, 0), ranked(sum).getShape()));
+  rest = convert(reduce(rest, 0), element);
+  sum.replaceAllUsesWith(reshape(rest, ranked(sum).getShape()));
   sum.erase();
 }
 

@@ -142,32 +142,68 @@ void check(OwningOpRef<ModuleOp> module) {
   expectContractionsMatch(*module);
 }
 
+std::string printSum(StringRef reduction, StringRef operand, StringRef dims,
+                     StringRef result, StringRef element) {
+  const std::string from = ("tensor<" + operand + "x" + element + ">").str(),
+                    to = ("tensor<" + result + element + ">").str();
+  return "func.func @main(%x: " + from + ") -> " + to +
+         " {\n  %y = pp.mul %x, %x : " + from + "\n  %s = pp.reduce " +
+         reduction.str() + " %y dims " + dims.str() + " : " + from + " -> " +
+         to + "\n  return %s : " + to + "\n}";
+}
+
 /// Where a sum is too long for a core: into rows of whole dimensions, of parts
-/// of one, of parts and what is left over, and those again.
+/// of one, longer ones where nothing divides them, one filled up, and those
+/// again.
 TEST(FormKernels, DividedSums) {
   struct {
     const char *operand, *dims, *result, *rows;
-  } cases[] = {
-      {"300x100", "[0, 1]", "", "300"}, {"1x300x100", "[1, 2]", "1x", "1x300"},
-      {"40000", "[0]", "", "4"},        {"2x30011", "[0, 1]", "", "3"},
-      {"20011", "[0]", "", "1"},        {"20000x2", "[0, 1]", "", "4"}};
-  for (const auto &[operand, dims, result, rows] : cases) {
-    pp::testing::Context context;
-    const std::string from = std::string("tensor<") + operand + "xf64>",
-                      to = std::string("tensor<") + result + "f64>";
-    auto module =
-        context.parse("func.func @main(%x: " + from + ") -> " + to +
-                      " {\n  %y = pp.mul %x, %x : " + from +
-                      "\n  %s = pp.reduce sum %y dims " + dims + " : " + from +
-                      " -> " + to + "\n  return %s : " + to + "\n}");
-    ASSERT_TRUE(module);
-    expectEqualResults(*module, "sm_90", 1e-8);
-    std::string text;
-    llvm::raw_string_ostream(text) << *module;
-    EXPECT_NE(text.find(std::string("-> tensor<") + rows + "xf64>"),
-              std::string::npos)
-        << text;
-  }
+    int launches;
+  } cases[] = {{"300x100", "[0, 1]", "", "300", 2},
+               {"1x300x100", "[1, 2]", "1x", "1x300", 2},
+               {"40000", "[0]", "", "4", 2},
+               {"2x30011", "[0, 1]", "", "2", 2},
+               {"16x20011", "[0, 1]", "", "16", 2},
+               {"20000x2", "[0, 1]", "", "4", 2},
+               {"64x256x3", "[0, 1, 2]", "", "64", 2},
+               {"20011", "[0]", "", "2", 3},
+               {"1x20011", "[0, 1]", "", "2", 3},
+               {"20011x2", "[0, 1]", "", "3", 3}};
+  for (const auto &[operand, dims, result, rows, launches] : cases)
+    for (const char *reduction : {"sum", "max", "min"}) {
+      SCOPED_TRACE(std::string(reduction) + " of " + operand);
+      pp::testing::Context context;
+      auto module =
+          context.parse(printSum(reduction, operand, dims, result, "f64"));
+      ASSERT_TRUE(module);
+      expectEqualResults(*module, "sm_90", 1e-8);
+      std::string text;
+      llvm::raw_string_ostream(text) << *module;
+      EXPECT_NE(text.find(std::string("-> tensor<") + rows + "xf64>"),
+                std::string::npos)
+          << text;
+      auto main = module->lookupSymbol<func::FuncOp>("main");
+      EXPECT_EQ(llvm::range_size(main.getOps<LaunchOp>()), launches) << text;
+    }
+}
+
+/// Rows of 257 ones, which bf16 has not: rounded, they would be 256.
+TEST(FormKernels, DividedSumsRoundOnce) {
+  pp::testing::Context context;
+  auto module = context.parse(printSum("sum", "300x257", "[0, 1]", "", "bf16"));
+  ASSERT_TRUE(module);
+  PassManager passes(module->getContext());
+  FormKernelsOptions options;
+  options.target = "sm_90";
+  passes.addPass(createFormKernels(options));
+  ASSERT_TRUE(succeeded(passes.run(*module)));
+  auto main = module->lookupSymbol<func::FuncOp>("main");
+  HostTensor ones(cast<RankedTensorType>(main.getArgumentTypes()[0]), 1.0);
+  reference::EvaluateOptions rounds;
+  rounds.roundToElement = true;
+  auto results = reference::evaluate(main, {ones}, rounds);
+  ASSERT_TRUE(succeeded(results));
+  EXPECT_EQ((*results)[0].values[0], 77312); // 77100; 300 x 256 is 76800
 }
 
 TEST(FormKernels, MlpStep) {

@@ -43,13 +43,39 @@ func.func @long(%x: tensor<2x25000000xf32>) -> tensor<f32> {
   return %s : tensor<f32>
 }
 
-// Nothing divides a prime number: what is left over is a row, too.
+// Nothing divides a prime number: its row is filled up, as its elements are made.
 // CHECK-LABEL: func.func @prime
 func.func @prime(%x: tensor<1x1000003xf32>) -> tensor<1xf32> {
-  // GPU: pp.launch @[[$PRIME:.*]](%{{.*}} -> tensor<61xf32>
-  // GPU: return %{{.*}} : tensor<1xf32>
-  %s = pp.reduce sum %x dims [1] : tensor<1x1000003xf32> -> tensor<1xf32>
+  // GPU-NEXT: %[[FILLED:.*]] = pp.launch @{{.*}}(%{{.*}} -> tensor<1001920xf32>
+  // GPU-NEXT: %[[ROWS:.*]] = pp.launch @[[$PRIME:.*]](%[[FILLED]]){{.*}} -> tensor<62xf32>
+  // GPU-NEXT: pp.launch @{{.*}}(%[[ROWS]]){{.*}} -> tensor<1xf32>
+  // GPU-NEXT: return
+  %n = pp.mul %x, %x : tensor<1x1000003xf32>
+  %s = pp.reduce sum %n dims [1] : tensor<1x1000003xf32> -> tensor<1xf32>
   return %s : tensor<1xf32>
+}
+
+// Where there are other dimensions, nothing is copied.
+// CHECK-LABEL: func.func @products
+func.func @products(%x: tensor<128x50021xf32>, %y: tensor<128x50021xf32>) -> tensor<f32> {
+  // GPU-NOT: -> tensor<{{.*}}50021xf32>
+  // GPU-NOT: -> tensor<6402688xf32>
+  // GPU: %[[ROWS:.*]] = pp.launch @{{.*}}(%arg0, %arg1){{.*}} -> tensor<128xf32>
+  // GPU-NEXT: pp.launch @{{.*}}(%[[ROWS]]){{.*}} -> tensor<f32>
+  // GPU-NEXT: return
+  %n = pp.mul %x, %y : tensor<128x50021xf32>
+  %s = pp.reduce sum %n dims [0, 1] : tensor<128x50021xf32> -> tensor<f32>
+  return %s : tensor<f32>
+}
+
+// A count of elements that rows would share evenly is no reason to divide the rest.
+// CHECK-LABEL: func.func @largest
+func.func @largest(%x: tensor<16384x32003xf32>) -> tensor<f32> {
+  // GPU: %[[ROWS:.*]] = pp.launch @{{.*}}(%arg0){{.*}} -> tensor<16384xf32>
+  // GPU-NEXT: pp.launch @{{.*}}(%[[ROWS]]){{.*}} -> tensor<f32>
+  // GPU-NEXT: return
+  %s = pp.reduce max %x dims [0, 1] : tensor<16384x32003xf32> -> tensor<f32>
+  return %s : tensor<f32>
 }
 
 // GPU: func.func private @fused_0{{.*}} #pp.rows<256,
@@ -59,4 +85,4 @@ func.func @prime(%x: tensor<1x1000003xf32>) -> tensor<1xf32> {
 // GPU: func.func private @fused_2{{.*}} #pp.rows<4096,
 // CPU: func.func private @fused_2{{.*}} #pp.rows<1,
 // GPU: func.func private @[[$LONG]]{{.*}} #pp.rows<3200,
-// GPU: func.func private @[[$PRIME]]{{.*}} #pp.rows<61,
+// GPU: func.func private @[[$PRIME]]{{.*}} #pp.rows<62,

@@ -11,6 +11,7 @@
 #include "../Reference/Testing.h"
 #include "Gpu/Libdevice.h"
 #include "Gpu/Ptx.h"
+#include "GpuBuffers.h"
 #include "GpuRunner.h"
 #include "KernelCases.h"
 #include "Ptx.h"
@@ -68,31 +69,6 @@ ptx::Launch launchOf(const Kernel &kernel, ArrayRef<uint64_t> addresses) {
   std::memcpy(launch.parameters.data(), all.data(), launch.parameters.size());
   return launch;
 }
-
-/// Buffers of a launch, far apart.
-class Buffers : public ptx::Memory {
-public:
-  uint64_t add(pp::testing::Bytes bytes, bool isWritten) {
-    written.push_back(
-        std::vector<std::byte>(bytes.size(), std::byte(isWritten)));
-    data.push_back(std::move(bytes));
-    return uint64_t(data.size()) << 32;
-  }
-  std::byte *find(uint64_t address, uint64_t size,
-                  std::string &error) override {
-    const uint64_t number = (address >> 32) - 1, offset = uint32_t(address);
-    if (number < data.size() && offset + size <= data[number].size())
-      return reinterpret_cast<std::byte *>(data[number].data()) + offset;
-    error = "expects an address inside of a buffer, got parameter " +
-            std::to_string(number) + ", byte " + std::to_string(offset);
-    return nullptr;
-  }
-  std::byte *isWritten(uint64_t address) override {
-    return written[(address >> 32) - 1].data() + uint32_t(address);
-  }
-  std::vector<pp::testing::Bytes> data;
-  std::vector<std::vector<std::byte>> written;
-};
 
 /// A table, the number of dimensions that indices have in common with it, and
 /// their shape.
@@ -170,7 +146,7 @@ int64_t countInstructions(const Scatter &scatter, uint64_t seed) {
     input = pp::testing::fromBytes(input.type, pp::testing::toBytes(input));
   const pp::testing::Bytes expected =
       pp::testing::toBytes(add(scatter, inputs));
-  Buffers memory;
+  pp::testing::GpuBuffers memory;
   SmallVector<uint64_t> addresses;
   for (const HostTensor &input : inputs)
     addresses.push_back(memory.add(pp::testing::toBytes(input), true));
@@ -184,8 +160,7 @@ int64_t countInstructions(const Scatter &scatter, uint64_t seed) {
     ADD_FAILURE() << error;
     return -1;
   }
-  const bool isEqual = memory.data[3] == expected &&
-                       !llvm::is_contained(memory.written[3], std::byte(0));
+  const bool isEqual = memory.bytes(3) == expected && memory.isComplete();
   return isEqual ? int64_t(counters.laneInstructions) : -1;
 }
 
@@ -247,12 +222,12 @@ double countSectors(const std::string &text) {
       reference::evaluate(main->lookupSymbol<func::FuncOp>("main"), inputs);
   if (failed(expected))
     return -1;
-  Buffers memory;
+  pp::testing::GpuBuffers memory;
   SmallVector<uint64_t> addresses;
   size_t bytes = 0;
   for (const HostTensor &input : inputs) {
     addresses.push_back(memory.add(pp::testing::toBytes(input), true));
-    bytes += memory.data.back().size();
+    bytes += memory.bytes(addresses.size() - 1).size();
   }
   const pp::testing::Bytes result = pp::testing::toBytes(expected->front());
   addresses.push_back(memory.add(pp::testing::Bytes(result.size()), false));
@@ -274,7 +249,7 @@ double countSectors(const std::string &text) {
     ADD_FAILURE() << error;
     return -1;
   }
-  return memory.data[inputs.size()] == result
+  return memory.bytes(inputs.size()) == result
              ? double(sectors * kSector) / double(bytes)
              : -1;
 }

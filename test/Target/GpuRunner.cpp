@@ -4,10 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "GpuRunner.h"
-#include "../Reference/Testing.h"
 #include "Gpu/Libdevice.h"
 #include "Gpu/Ptx.h"
-#include "Ptx.h"
+#include "GpuBuffers.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Target/KernelCompiler.h"
 #include <gtest/gtest.h>
@@ -16,48 +15,6 @@ using namespace mlir;
 using namespace pp;
 using pp::reference::HostTensor;
 using Bytes = pp::testing::Bytes;
-
-namespace {
-
-/// Buffers of a launch, far apart, so that what is behind one is nobody's.
-class Buffers : public ptx::Memory {
-public:
-  uint64_t add(Bytes &bytes, bool isWritten) {
-    const uint64_t address = (buffers.size() + 1) << 32;
-    buffers.push_back(
-        {&bytes, std::vector<std::byte>(bytes.size(), std::byte(isWritten))});
-    return address;
-  }
-  std::byte *find(uint64_t address, uint64_t size,
-                  std::string &error) override {
-    const uint64_t number = (address >> 32) - 1, offset = uint32_t(address);
-    if (number < buffers.size() &&
-        offset + size <= buffers[number].bytes->size())
-      return reinterpret_cast<std::byte *>(buffers[number].bytes->data()) +
-             offset;
-    error = "expects an address inside of a buffer, got parameter " +
-            std::to_string(number) + ", byte " + std::to_string(offset);
-    return nullptr;
-  }
-  std::byte *isWritten(uint64_t address) override {
-    return buffers[(address >> 32) - 1].written.data() + uint32_t(address);
-  }
-  /// Whether all of every buffer has been written.
-  bool isComplete() const {
-    return llvm::all_of(buffers, [](const Buffer &buffer) {
-      return !llvm::is_contained(buffer.written, std::byte(0));
-    });
-  }
-
-private:
-  struct Buffer {
-    Bytes *bytes;
-    std::vector<std::byte> written;
-  };
-  std::vector<Buffer> buffers;
-};
-
-} // namespace
 
 bool pp::testing::runKernelOnGpu(func::FuncOp kernel,
                                  ArrayRef<std::shared_ptr<Bytes>> all,
@@ -72,7 +29,7 @@ bool pp::testing::runKernelOnGpu(func::FuncOp kernel,
     ADD_FAILURE() << error << "\n" << *text;
     return false;
   }
-  Buffers memory;
+  GpuBuffers memory;
   ptx::Launch launch;
   launch.entry = "kernel";
   launch.grid.x = shape->grid;
@@ -84,10 +41,10 @@ bool pp::testing::runKernelOnGpu(func::FuncOp kernel,
   };
   KernelParameters parameters = getKernelParameters(kernel);
   for (size_t index = 0; index < parameters.types.size(); ++index)
-    pass(memory.add(*all[index], parameters.access[index] != Access::Write));
+    pass(memory.add(all[index], parameters.access[index] != Access::Write));
   Bytes told(reinterpret_cast<const uint8_t *>(scalars.begin()),
              reinterpret_cast<const uint8_t *>(scalars.end()));
-  pass(memory.add(told, true));
+  pass(memory.add(std::move(told), true));
   pass(0); // no gate
   if (!module->run(launch, memory, error)) {
     ADD_FAILURE() << error << "\n" << *text;
@@ -117,20 +74,8 @@ std::vector<HostTensor> pp::testing::runOnGpu(ModuleOp module,
 
 void pp::testing::compareOnGpu(const std::string &text, double low, double high,
                                double tolerance) {
-  pp::testing::Context context;
-  auto module = context.parse(text);
-  ASSERT_TRUE(module) << text;
-  auto main = module->lookupSymbol<func::FuncOp>("main");
-  std::mt19937 random(7);
-  std::vector<HostTensor> inputs;
-  for (Type type : main.getArgumentTypes())
-    inputs.push_back(pp::testing::randomTensor(cast<RankedTensorType>(type),
-                                               random, low, high));
-  auto expected = pp::testing::evaluateMain(*module, inputs);
-  ASSERT_FALSE(expected.empty());
-  ASSERT_TRUE(pp::testing::formKernels(*module, kGpu));
-  std::string formed;
-  llvm::raw_string_ostream(formed) << *module;
-  auto actual = pp::testing::runOnGpu(*module, inputs, /*seed=*/text.size());
-  pp::testing::expectNear(actual, expected, tolerance, formed);
+  compareKernels(text, low, high, tolerance, kGpu,
+                 [&](ModuleOp module, ArrayRef<HostTensor> inputs) {
+                   return runOnGpu(module, inputs, /*seed=*/text.size());
+                 });
 }

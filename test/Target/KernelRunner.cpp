@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelRunner.h"
+#include "../Reference/Testing.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/IR/Kernel.h"
@@ -320,4 +321,25 @@ void pp::testing::expectNear(ArrayRef<HostTensor> actual,
             << where;
     }
   }
+}
+
+void pp::testing::compareKernels(
+    const std::string &text, double low, double high, double tolerance,
+    const std::string &target,
+    function_ref<std::vector<HostTensor>(ModuleOp, ArrayRef<HostTensor>)> run) {
+  pp::testing::Context context;
+  auto module = context.parse(text);
+  ASSERT_TRUE(module) << text;
+  auto main = module->lookupSymbol<func::FuncOp>("main");
+  std::mt19937 random(7);
+  std::vector<HostTensor> inputs;
+  for (Type type : main.getArgumentTypes())
+    inputs.push_back(
+        randomTensor(cast<RankedTensorType>(type), random, low, high));
+  auto expected = evaluateMain(*module, inputs);
+  ASSERT_FALSE(expected.empty());
+  ASSERT_TRUE(formKernels(*module, target));
+  std::string formed;
+  llvm::raw_string_ostream(formed) << *module;
+  expectNear(run(*module, inputs), expected, tolerance, formed);
 }

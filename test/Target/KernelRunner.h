@@ -61,6 +61,14 @@ reference::HostTensor randomTensor(mlir::RankedTensorType type,
 void expectNear(llvm::ArrayRef<reference::HostTensor> actual,
                 llvm::ArrayRef<reference::HostTensor> expected,
                 double tolerance, const std::string &what);
+/// Expects what `run` makes of the kernels of `text`, formed for `target`, to
+/// be near what the interpreter makes of its ops.
+void compareKernels(
+    const std::string &text, double low, double high, double tolerance,
+    const std::string &target,
+    llvm::function_ref<std::vector<reference::HostTensor>(
+        mlir::ModuleOp module, llvm::ArrayRef<reference::HostTensor> inputs)>
+        run);
 
 } // namespace pp::testing
 

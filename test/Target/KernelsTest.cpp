@@ -23,28 +23,17 @@ namespace {
 /// Runs `text` both ways and compares to `tolerance`, relative to the largest.
 void compare(const std::string &text, double low, double high,
              double tolerance) {
-  pp::testing::Context context;
-  auto module = context.parse(text);
-  ASSERT_TRUE(module) << text;
-  auto main = module->lookupSymbol<func::FuncOp>("main");
-  std::mt19937 random(7);
-  std::vector<HostTensor> inputs;
-  for (Type type : main.getArgumentTypes())
-    inputs.push_back(pp::testing::randomTensor(cast<RankedTensorType>(type),
-                                               random, low, high));
-  auto expected = pp::testing::evaluateMain(*module, inputs);
-  ASSERT_FALSE(expected.empty());
-  ASSERT_TRUE(pp::testing::formKernels(*module));
-  std::string formed;
-  llvm::raw_string_ostream(formed) << *module;
-  CompileOptions options;
-  options.useCache = false;
-  auto kernels =
-      CompiledKernels::compile(pp::testing::loopsKernels(*module), options);
-  ASSERT_TRUE(succeeded(kernels)) << formed;
-  ASSERT_TRUE(succeeded(kernels->load()));
-  auto actual = pp::testing::runLaunches(*module, *kernels, inputs);
-  pp::testing::expectNear(actual, expected, tolerance, formed);
+  pp::testing::compareKernels(
+      text, low, high, tolerance, "cpu",
+      [](ModuleOp module, ArrayRef<HostTensor> inputs) {
+        CompileOptions options;
+        options.useCache = false;
+        auto kernels = CompiledKernels::compile(
+            pp::testing::loopsKernels(module), options);
+        return succeeded(kernels) && succeeded(kernels->load())
+                   ? pp::testing::runLaunches(module, *kernels, inputs)
+                   : std::vector<HostTensor>();
+      });
 }
 
 class Kernels : public ::testing::TestWithParam<KernelCase> {};

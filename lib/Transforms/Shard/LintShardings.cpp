@@ -10,9 +10,9 @@
 // divide so badly that much of what devices hold is padding.
 //
 //===----------------------------------------------------------------------===//
-#include "Factors.h"
 #include "SpreadReports.h"
 #include "mlir/IR/Remarks.h"
+#include "pp/Analysis/Factors.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"

@@ -10,8 +10,8 @@
 #ifndef PP_LIB_TRANSFORMS_SHARD_MASKS_H
 #define PP_LIB_TRANSFORMS_SHARD_MASKS_H
 
-#include "Factors.h"
 #include "mlir/IR/Builders.h"
+#include "pp/Analysis/Factors.h"
 #include "pp/Transforms/Sources.h"
 #include "llvm/ADT/DenseSet.h"
 

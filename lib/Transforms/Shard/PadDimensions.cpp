@@ -13,11 +13,11 @@
 // do not refine each other, padding cannot agree: they get it cut back, too.
 //
 //===----------------------------------------------------------------------===//
-#include "Factors.h"
 #include "Masks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/Analysis/FactorClasses.h"
+#include "pp/Analysis/Factors.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"

@@ -9,10 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ParameterLayouts.h"
-#include "Factors.h"
 #include "GradientSums.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "pp/Analysis/Factors.h"
 #include "pp/Analysis/Layers.h"
 #include "pp/IR/Model.h"
 #include "llvm/ADT/MapVector.h"

@@ -13,8 +13,8 @@
 #ifndef PP_LIB_TRANSFORMS_SHARD_RESHARDAXES_H
 #define PP_LIB_TRANSFORMS_SHARD_RESHARDAXES_H
 
-#include "ShardingSpread.h"
 #include "pp/Analysis/FactorClasses.h"
+#include "pp/Analysis/ShardingSpread.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace pp {

@@ -9,8 +9,8 @@
 #ifndef PP_LIB_TRANSFORMS_SHARD_RESHARDER_H
 #define PP_LIB_TRANSFORMS_SHARD_RESHARDER_H
 
-#include "Factors.h"
 #include "mlir/IR/Builders.h"
+#include "pp/Analysis/Factors.h"
 #include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Shard/ReshardPlanner.h"
 

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Transforms/Shard/ShardingTable.h"
-#include "Factors.h"
+#include "pp/Analysis/Factors.h"
 #include "pp/IR/Model.h"
 
 using namespace mlir;

@@ -9,8 +9,8 @@
 // explains the collectives.
 //
 //===----------------------------------------------------------------------===//
-#include "Factors.h"
 #include "mlir/IR/Builders.h"
+#include "pp/Analysis/Factors.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
 #include "pp/Planner/ScanCosts.h"

@@ -10,7 +10,7 @@
 #define PP_LIB_TRANSFORMS_SHARD_SPREADREPORTS_H
 
 #include "FoldedRemarks.h"
-#include "ShardingSpread.h"
+#include "pp/Analysis/ShardingSpread.h"
 #include "pp/Transforms/Sources.h"
 
 namespace pp {

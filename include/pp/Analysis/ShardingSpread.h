@@ -12,10 +12,10 @@
 // rule added.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_LIB_TRANSFORMS_SHARD_SHARDINGSPREAD_H
-#define PP_LIB_TRANSFORMS_SHARD_SHARDINGSPREAD_H
+#ifndef PP_ANALYSIS_SHARDINGSPREAD_H
+#define PP_ANALYSIS_SHARDINGSPREAD_H
 
-#include "Factors.h"
+#include "pp/Analysis/Factors.h"
 #include "pp/Analysis/RuleTable.h"
 #include "llvm/ADT/BitVector.h"
 
@@ -121,4 +121,4 @@ Layout cutAt(const AxisList &axes, Layout layout);
 
 } // namespace pp
 
-#endif // PP_LIB_TRANSFORMS_SHARD_SHARDINGSPREAD_H
+#endif // PP_ANALYSIS_SHARDINGSPREAD_H

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Factors.h"
+#include "pp/Analysis/Factors.h"
 #include "pp/IR/Model.h"
 
 using namespace mlir;

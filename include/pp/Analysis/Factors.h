@@ -7,8 +7,8 @@
 // directions between the dimensions of a tensor and the factors of a rule.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_LIB_TRANSFORMS_SHARD_FACTORS_H
-#define PP_LIB_TRANSFORMS_SHARD_FACTORS_H
+#ifndef PP_ANALYSIS_FACTORS_H
+#define PP_ANALYSIS_FACTORS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/IR/PP.h"
@@ -142,4 +142,4 @@ Layout chooseLocalAxes(mlir::Operation *op, const ShardingRule &rule,
 
 } // namespace pp
 
-#endif // PP_LIB_TRANSFORMS_SHARD_FACTORS_H
+#endif // PP_ANALYSIS_FACTORS_H

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "ShardingSpread.h"
+#include "pp/Analysis/ShardingSpread.h"
 
 using namespace mlir;
 using namespace pp;

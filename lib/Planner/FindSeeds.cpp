@@ -6,6 +6,7 @@
 #include "pp/Planner/FindSeeds.h"
 #include "LayoutRegions.h"
 #include "NamedSeeds.h"
+#include "SeedCosts.h"
 #include "TensorSeeds.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
@@ -13,21 +14,35 @@
 using namespace mlir;
 using namespace pp;
 
+/// So many products, those of most work, are looked at for what may split them
+/// besides: a product of all layers is one.
+static constexpr size_t kMostProducts = 8;
+/// What seeds besides have to save to be worth it: predictions are no better.
+static constexpr double kGain = 0.01;
+
 namespace {
+
+/// What is split besides what the graph calls for.
+struct Choice {
+  SmallVector<const SplitOption *> options;
+  std::optional<unsigned> shared; ///< RegionAxes::shared
+};
 
 class SeedFinder {
 public:
   SeedFinder(func::FuncOp main, PlanAttr plan)
       : main(main), plan(plan), mesh(plan.getMesh()), tensors(main) {}
 
-  LogicalResult run();
-  SmallVector<SeedAttr> seeds;
+  FailureOr<SmallVector<SeedAttr>> run();
 
 private:
+  FailureOr<SmallVector<SeedAttr>> build(const Choice &choice);
+  FailureOr<Choice> weigh();
   LogicalResult collectInputs();
   void collectSequences();
   LogicalResult addInput(BlockArgument input);
   LogicalResult collectParameters();
+  NamedSharding splitOverTensors(const ParameterDim &split);
   SmallVector<StringAttr> presentAxes(ArrayRef<StringRef> names);
   DimShardingAttr spell(ArrayRef<StringAttr> axes, bool isOpen = false) {
     return DimShardingAttr::get(main.getContext(), axes, isOpen);
@@ -40,6 +55,8 @@ private:
   /// What splits batches, sequences, and these with `sequence = "true"`.
   SmallVector<StringAttr> batch, sequence, between;
   SmallVector<NamedSharding> inputs, parameters, sequences;
+  /// What else `tp` could split, as alternatives.
+  SmallVector<SmallVector<SplitOption>> options;
 };
 
 /// The dimension of an input that is the sequence, or nothing.
@@ -161,52 +178,124 @@ LogicalResult SeedFinder::collectParameters() {
   if (plan.isOn(PlanKey::Vocab) || (plan.getWord(PlanKey::Vocab) == "auto" &&
                                     findLargest(lookedUp) > findLargest(split)))
     llvm::append_range(split, lookedUp);
-  const SmallVector<StringAttr> tp = presentAxes({"tp"});
-  for (auto [argument, dim] : split) {
-    if (failed(checkSize(argument, dim, mesh, tp)))
+  for (const ParameterDim &one : split) {
+    if (failed(checkSize(one.parameter, one.dim, mesh, presentAxes({"tp"}))))
       return failure();
-    int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
-    SmallVector<DimShardingAttr> dims(rank, spell({}, /*isOpen=*/true));
-    dims[dim] = spell(tp);
-    parameters.push_back({getArgName(main, argument.getArgNumber()), dims});
+    parameters.push_back(splitOverTensors(one));
   }
   return success();
 }
 
-LogicalResult SeedFinder::run() {
+NamedSharding SeedFinder::splitOverTensors(const ParameterDim &split) {
+  int64_t rank = cast<RankedTensorType>(split.parameter.getType()).getRank();
+  SmallVector<DimShardingAttr> dims(rank, spell({}, /*isOpen=*/true));
+  dims[split.dim] = spell(presentAxes({"tp"}));
+  return {getArgName(main, split.parameter.getArgNumber()), dims};
+}
+
+FailureOr<SmallVector<SeedAttr>> SeedFinder::build(const Choice &choice) {
+  SmallVector<SeedAttr> seeds;
+  appendSeeds(main, inputs, /*priority=*/0, seeds);
+  auto isTensorSplit = [&](Value value, unsigned dim) {
+    return mesh.lookup("tp") &&
+           (tensors.splits(value, dim) ||
+            llvm::any_of(choice.options, [&](const SplitOption *option) {
+              return tensors.splits(*option, value, dim);
+            }));
+  };
+  if (failed(appendRegionSeeds(
+          main, mesh, {batch, sequence, isTensorSplit, choice.shared}, seeds)))
+    return failure();
+  SmallVector<NamedSharding> tensorSeeds(parameters);
+  for (const SplitOption *option : choice.options)
+    for (const ParameterDim &split : option->dims)
+      tensorSeeds.push_back(splitOverTensors(split));
+  llvm::erase_if(tensorSeeds, [&](const NamedSharding &parameter) {
+    return llvm::any_of(
+        seeds, [&](SeedAttr seed) { return splitsOtherwise(seed, parameter); });
+  });
+  appendSeeds(main, tensorSeeds, /*priority=*/1, seeds);
+  appendSeeds(main, sequences, /*priority=*/2, seeds);
+  return seeds;
+}
+
+/// What axes leave whole that could be split, is split where that takes less
+/// time, or as much and less memory.
+FailureOr<Choice> SeedFinder::weigh() {
+  if (mesh.lookup("tp"))
+    options = tensors.findOptions(mesh.lookup("tp").getSize());
+  options.truncate(std::min(options.size(), kMostProducts));
+  const SmallVector<unsigned> shareable =
+      findShareable(main, mesh,
+                    {batch, sequence,
+                     [&](Value value, unsigned dim) {
+                       return mesh.lookup("tp") && tensors.splits(value, dim);
+                     },
+                     std::nullopt});
+  Choice chosen;
+  if (options.empty() && shareable.empty())
+    return chosen;
+
+  SeedCosts costs(main, mesh, schedule::Topology());
+  StepCost least;
+  auto consider = [&](const Choice &choice, bool isFirst, Choice &best) {
+    FailureOr<SmallVector<SeedAttr>> seeds = build(choice);
+    if (failed(seeds))
+      return failure();
+    FailureOr<StepCost> cost = costs.measure(plan.withSeeds(*seeds));
+    if (failed(cost))
+      return failure();
+    const bool isFaster = cost->seconds < (1 - kGain) * least.seconds;
+    const bool isSmaller = cost->seconds <= least.seconds &&
+                           cost->bytes < (1 - kGain) * least.bytes;
+    if (isFirst || isFaster || isSmaller) {
+      best = choice;
+      least = *cost;
+    }
+    return success();
+  };
+  if (failed(consider(chosen, /*isFirst=*/true, chosen)))
+    return failure();
+  Choice best = chosen;
+  for (unsigned dim : shareable) {
+    Choice trial = chosen;
+    trial.shared = dim;
+    if (failed(consider(trial, /*isFirst=*/false, best)))
+      return failure();
+  }
+  for (const SmallVector<SplitOption> &alternatives : options) {
+    chosen = best;
+    for (const SplitOption &option : alternatives) {
+      Choice trial = chosen;
+      trial.options.push_back(&option);
+      if (failed(consider(trial, /*isFirst=*/false, best)))
+        return failure();
+    }
+  }
+  return best;
+}
+
+FailureOr<SmallVector<SeedAttr>> SeedFinder::run() {
   batch = presentAxes({"mb", "dp", "ep"});
   sequence = presentAxes({"sp"});
   if (plan.isOn(PlanKey::Sequence))
     between = presentAxes({"sp", "tp"});
-  const bool hasTensors = static_cast<bool>(mesh.lookup("tp"));
-  if (failed(collectInputs()) || (hasTensors && failed(collectParameters())))
+  if (failed(collectInputs()) ||
+      (mesh.lookup("tp") && failed(collectParameters())))
     return failure();
   if (!between.empty())
     collectSequences();
-  appendSeeds(main, inputs, /*priority=*/0, seeds);
-  auto isTensorSplit = [&](Value value, unsigned dim) {
-    return hasTensors && tensors.splits(value, dim);
-  };
-  if (failed(
-          appendRegionSeeds(main, mesh, batch, sequence, isTensorSplit, seeds)))
+  FailureOr<Choice> choice = weigh();
+  if (failed(choice))
     return failure();
-  llvm::erase_if(parameters, [&](const NamedSharding &parameter) {
-    return llvm::any_of(
-        seeds, [&](SeedAttr seed) { return splitsOtherwise(seed, parameter); });
-  });
-  appendSeeds(main, parameters, /*priority=*/1, seeds);
-  appendSeeds(main, sequences, /*priority=*/2, seeds);
-  return success();
+  return build(*choice);
 }
 
 } // namespace
 
 FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
                                                PlanAttr plan) {
-  SeedFinder finder(main, plan);
-  if (failed(finder.run()))
-    return failure();
-  return std::move(finder.seeds);
+  return SeedFinder(main, plan).run();
 }
 
 FailureOr<PlanAttr> pp::withSeeds(func::FuncOp main, PlanAttr plan) {

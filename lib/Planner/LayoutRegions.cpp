@@ -6,6 +6,7 @@
 #include "LayoutRegions.h"
 #include "pp/IR/Model.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace pp;
@@ -17,11 +18,14 @@ struct LayoutRegion {
   StringLiteral axis, inside, outside;
   /// Parameters with such a dimension lie as they are read inside.
   bool hasParameters;
+  /// Inside there is no sequence.
+  bool leavesSequence;
 };
 
 constexpr LayoutRegion kRegions[] = {
-    {"ep", "expert", "batch", /*hasParameters=*/true},
-    {"sp", "head", "sequence", /*hasParameters=*/false},
+    {"ep", "expert", "batch", /*hasParameters=*/true, /*leavesSequence=*/true},
+    {"sp", "head", "sequence", /*hasParameters=*/false,
+     /*leavesSequence=*/false},
 };
 
 bool hasDim(ArrayAttr dims, StringRef kind) {
@@ -30,17 +34,19 @@ bool hasDim(ArrayAttr dims, StringRef kind) {
 
 class RegionSeeds {
 public:
-  RegionSeeds(func::FuncOp main, MeshAttr mesh, ArrayRef<StringAttr> batch,
-              ArrayRef<StringAttr> sequence,
-              function_ref<bool(Value, unsigned)> isTensorSplit)
-      : main(main), mesh(mesh), batch(batch), sequence(sequence),
-        isTensorSplit(isTensorSplit) {}
+  RegionSeeds(func::FuncOp main, MeshAttr mesh, const RegionAxes &axes)
+      : main(main), mesh(mesh), axes(axes) {}
 
   LogicalResult collect(const LayoutRegion &region);
+  void findShareable(const LayoutRegion &region,
+                     std::optional<llvm::SmallBitVector> &dims);
   SmallVector<NamedSharding> parameters, values;
 
 private:
   LogicalResult addParameters(const LayoutRegion &region);
+  SmallVector<StringAttr> listAxes(NameOp name, unsigned dim, StringRef kind,
+                                   const LayoutRegion &region, bool isEntry,
+                                   bool isShared);
   LogicalResult addValue(NameOp name, const LayoutRegion &region, bool isEntry);
   DimShardingAttr spell(ArrayRef<StringAttr> axes) {
     return DimShardingAttr::get(main.getContext(), axes, axes.empty());
@@ -51,8 +57,7 @@ private:
 
   func::FuncOp main;
   MeshAttr mesh;
-  ArrayRef<StringAttr> batch, sequence;
-  function_ref<bool(Value, unsigned)> isTensorSplit;
+  const RegionAxes &axes;
   llvm::DenseMap<Operation *, unsigned> positions; ///< in `values`
 };
 
@@ -84,6 +89,26 @@ LogicalResult RegionSeeds::addParameters(const LayoutRegion &region) {
   return success();
 }
 
+/// What splits a dimension of a value at an end of the region.
+SmallVector<StringAttr> RegionSeeds::listAxes(NameOp name, unsigned dim,
+                                              StringRef kind,
+                                              const LayoutRegion &region,
+                                              bool isEntry, bool isShared) {
+  SmallVector<StringAttr> list;
+  if (kind == region.outside) {
+    llvm::append_range(list, kind == "batch" ? axes.batch : axes.sequence);
+    if (isEntry)
+      llvm::erase(list, axisOf(region));
+  } else if (kind == region.inside && isEntry) {
+    if (axes.isTensorSplit(name, dim))
+      list.push_back(StringAttr::get(main.getContext(), "tp"));
+    list.push_back(axisOf(region));
+  }
+  if (isShared)
+    llvm::append_range(list, axes.sequence);
+  return list;
+}
+
 /// Readers have `name` as the region lies, or as what is around it does.
 LogicalResult RegionSeeds::addValue(NameOp name, const LayoutRegion &region,
                                     bool isEntry) {
@@ -95,29 +120,27 @@ LogicalResult RegionSeeds::addValue(NameOp name, const LayoutRegion &region,
   }
   NamedSharding &sharding = values[position->second];
   for (auto [dim, kind] : llvm::enumerate(dims.getAsValueRange<StringAttr>())) {
-    SmallVector<StringAttr> axes;
-    if (kind == region.outside) {
-      llvm::append_range(axes, kind == "batch" ? batch : sequence);
-      if (isEntry)
-        llvm::erase(axes, axisOf(region));
-    } else if (kind == region.inside && isEntry) {
-      if (isTensorSplit(name, dim))
-        axes.push_back(StringAttr::get(main.getContext(), "tp"));
-      axes.push_back(axisOf(region));
-      if (failed(checkSize(name, "value \"" + name.getName() + "\"",
-                           name.getType(), dim, mesh, axes)))
-        return failure();
-    } else {
+    const bool isShared =
+        isEntry && region.leavesSequence && axes.shared == dim;
+    if (kind != region.outside && !(kind == region.inside && isEntry) &&
+        !isShared)
       continue;
-    }
-    sharding.dims[dim] = spell(axes);
+    const SmallVector<StringAttr> list =
+        listAxes(name, dim, kind, region, isEntry, isShared);
+    if ((isShared || kind == region.inside) &&
+        failed(checkSize(name, "value \"" + name.getName() + "\"",
+                         name.getType(), dim, mesh, list)))
+      return failure();
+    sharding.dims[dim] = spell(list);
   }
   return success();
 }
 
-LogicalResult RegionSeeds::collect(const LayoutRegion &region) {
-  if (region.hasParameters && failed(addParameters(region)))
-    return failure();
+/// Calls `visit` with the values at the ends of such parts, and whether it is
+/// where one opens.
+LogicalResult
+forEachEnd(func::FuncOp main, const LayoutRegion &region,
+           function_ref<LogicalResult(NameOp, bool isEntry)> visit) {
   llvm::DenseSet<Value> inside;
   for (Operation &op : main.getBody().front().without_terminator()) {
     if (getKind(&op) != Kind::Forward)
@@ -128,7 +151,7 @@ LogicalResult RegionSeeds::collect(const LayoutRegion &region) {
     if (name && name.getDims() && hasDim(*name.getDims(), region.inside) &&
         hasDim(*name.getDims(), region.outside)) {
       isInside = !isInside;
-      if (failed(addValue(name, region, /*isEntry=*/isInside)))
+      if (failed(visit(name, /*isEntry=*/isInside)))
         return failure();
     }
     if (isInside)
@@ -137,18 +160,55 @@ LogicalResult RegionSeeds::collect(const LayoutRegion &region) {
   return success();
 }
 
+LogicalResult RegionSeeds::collect(const LayoutRegion &region) {
+  if (region.hasParameters && failed(addParameters(region)))
+    return failure();
+  return forEachEnd(main, region, [&](NameOp name, bool isEntry) {
+    return addValue(name, region, isEntry);
+  });
+}
+
+/// Keeps the dimensions in which every value that enters has elements enough.
+void RegionSeeds::findShareable(const LayoutRegion &region,
+                                std::optional<llvm::SmallBitVector> &dims) {
+  (void)forEachEnd(main, region, [&](NameOp name, bool isEntry) {
+    ArrayRef<int64_t> shape = name.getType().getShape();
+    if (!isEntry)
+      return success();
+    llvm::SmallBitVector fits(shape.size());
+    for (auto [dim, kind] :
+         llvm::enumerate(name.getDims()->getAsValueRange<StringAttr>()))
+      fits[dim] =
+          shape[dim] >= mesh.sizeOf(listAxes(name, dim, kind, region, isEntry,
+                                             /*isShared=*/true));
+    if (dims)
+      fits &= *dims;
+    dims = fits;
+    return success();
+  });
+}
+
 } // namespace
 
-LogicalResult
-pp::appendRegionSeeds(func::FuncOp main, MeshAttr mesh,
-                      ArrayRef<StringAttr> batch, ArrayRef<StringAttr> sequence,
-                      function_ref<bool(Value, unsigned)> isTensorSplit,
-                      SmallVectorImpl<SeedAttr> &seeds) {
-  RegionSeeds found(main, mesh, batch, sequence, isTensorSplit);
+LogicalResult pp::appendRegionSeeds(func::FuncOp main, MeshAttr mesh,
+                                    const RegionAxes &axes,
+                                    SmallVectorImpl<SeedAttr> &seeds) {
+  RegionSeeds found(main, mesh, axes);
   for (const LayoutRegion &region : kRegions)
     if (mesh.lookup(region.axis) && failed(found.collect(region)))
       return failure();
   appendSeeds(main, found.parameters, /*priority=*/0, seeds);
   appendSeeds(main, found.values, /*priority=*/0, seeds);
   return success();
+}
+
+SmallVector<unsigned> pp::findShareable(func::FuncOp main, MeshAttr mesh,
+                                        const RegionAxes &axes) {
+  std::optional<llvm::SmallBitVector> dims;
+  for (const LayoutRegion &region : kRegions)
+    if (region.leavesSequence && mesh.lookup(region.axis) &&
+        !axes.sequence.empty())
+      RegionSeeds(main, mesh, axes).findShareable(region, dims);
+  return dims ? llvm::to_vector_of<unsigned>(dims->set_bits())
+              : SmallVector<unsigned>();
 }

@@ -18,16 +18,26 @@
 
 namespace pp {
 
+/// What splits the model around such parts, and in them.
+struct RegionAxes {
+  /// Axes that split batch and sequence elsewhere.
+  llvm::ArrayRef<mlir::StringAttr> batch, sequence;
+  /// Whether "tp" splits a dimension of a value.
+  llvm::function_ref<bool(mlir::Value, unsigned)> isTensorSplit;
+  /// The dimension of values that enter a part without a sequence that those
+  /// which share the sequence share there; without one they all do the same.
+  std::optional<unsigned> shared;
+};
+
 /// Appends barriers for the named values at the ends of such parts, and
-/// seeds for parameters that lie as the part does. `batch` and `sequence` are
-/// the axes that split those elsewhere; `isTensorSplit` says whether "tp"
-/// splits a dimension of a value.
-mlir::LogicalResult
-appendRegionSeeds(mlir::func::FuncOp main, MeshAttr mesh,
-                  llvm::ArrayRef<mlir::StringAttr> batch,
-                  llvm::ArrayRef<mlir::StringAttr> sequence,
-                  llvm::function_ref<bool(mlir::Value, unsigned)> isTensorSplit,
-                  llvm::SmallVectorImpl<SeedAttr> &seeds);
+/// seeds for parameters that lie as the part does.
+mlir::LogicalResult appendRegionSeeds(mlir::func::FuncOp main, MeshAttr mesh,
+                                      const RegionAxes &axes,
+                                      llvm::SmallVectorImpl<SeedAttr> &seeds);
+
+/// What `shared` may be.
+llvm::SmallVector<unsigned>
+findShareable(mlir::func::FuncOp main, MeshAttr mesh, const RegionAxes &axes);
 
 } // namespace pp
 

@@ -2,15 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// An estimate of the kernels that the op's stage will run, before they exist.
-// Contractions are kernels of their own. All else will be fused: it costs its
-// arithmetic, and the bytes of what it takes from and gives to contractions and
-// the other pass, for only these are in memory. Of both, what the axes of the
-// mesh leave to one device and micro-batch.
+// Of each op, what the axes of the mesh leave to one device and micro-batch
+// (WorkCosts.h), and of each boundary between ops, what crosses it.
 //
 //===----------------------------------------------------------------------===//
 #include "AxisSplits.h"
-#include "pp/Analysis/Contraction.h"
+#include "WorkCosts.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Planner/FindSeeds.h"
 #include "pp/Planner/StageCuts.h"
@@ -32,9 +29,6 @@ public:
 
 private:
   void findLossOps();
-  void findKept();
-  double bytesOf(Value value) const;
-  double bytesOf(Operation &op) const;
   FailureOr<double> secondsOf(Operation &op) const;
   void addCrossing(Operation &op, int64_t origin);
 
@@ -42,11 +36,7 @@ private:
   const schedule::Topology &topology;
   const AxisSplits &splits;
   const int64_t microBatches;
-  /// What depends on an input.
-  const llvm::DenseSet<Value> batchDependent;
-  /// Values that will be in memory: they enter or leave a contraction, or one
-  /// pass keeps them for the other.
-  llvm::DenseSet<Value> kept;
+  const WorkCosts work;
   /// What the loss depends on.
   llvm::DenseSet<Operation *> lossOps;
   /// By origin: messages that begin to cross before it, less those that end.
@@ -56,13 +46,11 @@ private:
 StageMeasurer::StageMeasurer(func::FuncOp main, const StageCutProblem &problem,
                              const AxisSplits &splits)
     : main(main), topology(problem.topology), splits(splits),
-      microBatches(problem.microBatches()),
-      batchDependent(getBatchDependent(main)) {
+      microBatches(problem.microBatches()), work(main, topology, microBatches) {
   int64_t count = 0;
   for (Operation &op : main.getBody().front())
     count = std::max(count, getOrigin(&op) + 1);
   findLossOps();
-  findKept();
   messages.assign(count + 1, 0.0);
   bytes.assign(count + 1, 0.0);
 }
@@ -80,59 +68,9 @@ void StageMeasurer::findLossOps() {
           lossOps.insert(producer);
 }
 
-void StageMeasurer::findKept() {
-  Block &body = main.getBody().front();
-  kept.insert_range(body.getArguments());
-  for (Operation &op : llvm::reverse(body)) {
-    const bool isProduct = isContraction(&op);
-    if (isProduct)
-      kept.insert_range(op.getResults());
-    // What says where a value lies is not there when it is read.
-    const bool isName =
-        isa<NameOp, ShardingConstraintOp>(op) && kept.contains(op.getResult(0));
-    for (Value operand : op.getOperands()) {
-      Operation *producer = operand.getDefiningOp();
-      if (isProduct || isName || getKind(&op) == Kind::Update ||
-          (producer && isForward(producer) != isForward(&op)))
-        kept.insert(operand);
-    }
-  }
-}
-
-/// Of one device and micro-batch. A parameter is there for each micro-batch,
-/// and its gradient is added up there.
-double StageMeasurer::bytesOf(Value value) const {
-  const double bytes =
-      splits.shareOf(value) * double(getTensorBytes(value.getType()));
-  Operation *op = value.getDefiningOp();
-  if (op && getKind(op) == Kind::WeightGradient)
-    return microBatches > 1 ? 2 * bytes : bytes;
-  return batchDependent.contains(value) ? bytes / double(microBatches) : bytes;
-}
-
-double StageMeasurer::bytesOf(Operation &op) const {
-  double sum = 0;
-  for (Value operand : op.getOperands())
-    if (kept.contains(operand))
-      sum += bytesOf(operand);
-  for (Value result : op.getResults())
-    if (kept.contains(result))
-      sum += bytesOf(result);
-  return sum;
-}
-
 FailureOr<double> StageMeasurer::secondsOf(Operation &op) const {
-  auto cost = dyn_cast<CostOpInterface>(&op);
-  if (!cost)
-    return op.emitError("expects an op that knows its cost, got ")
-           << op.getName();
-  const double share = splits.shareOf(&op) / double(microBatches);
-  if (isContraction(&op))
-    return topology.kernelSeconds(share * cost.getFlops(), bytesOf(op));
-  // Reading a large table here and there is cheaper than all of it.
-  const double moved = std::min(share * cost.getBytes(), bytesOf(op));
-  return std::max(share * cost.getFlops() / topology.flopsPerSecond,
-                  moved / topology.bytesPerSecond);
+  return work.secondsOf(op, splits.shareOf(&op),
+                        [&](Value value) { return splits.shareOf(value); });
 }
 
 /// The results of a forward op cross the boundaries before its next op, and all
@@ -171,7 +109,7 @@ FailureOr<StageCosts> StageMeasurer::measure() {
     (isForward(&op) ? forward : backward)[origin] += *seconds;
     // Only what depends on an input crosses: parameters live where they are
     // used and constants are cloned.
-    if (!isForward(&op) || !batchDependent.contains(op.getResult(0)))
+    if (!isForward(&op) || !work.isOfBatch(op.getResult(0)))
       continue;
     // A scalar is of all examples together, and adding scalars no stage's work.
     // Nor is saying where a value lies, or what the loss does not need: a new

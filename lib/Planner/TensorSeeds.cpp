@@ -6,8 +6,10 @@
 #include "TensorSeeds.h"
 #include "NamedSeeds.h"
 #include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
 #include "pp/Planner/KeyDims.h"
+#include <map>
 
 using namespace mlir;
 using namespace pp;
@@ -85,7 +87,7 @@ LogicalResult TensorSeeds::collect() {
   }
   for (BlockArgument argument : main.getArguments())
     classes.addValue(argument);
-  unfit.resize(classes.numClasses());
+  summed.resize(classes.numClasses());
   lookedUp.resize(classes.numClasses());
   for (BlockArgument argument : main.getArguments()) {
     std::optional<Role> role = getArgRole(main, argument.getArgNumber());
@@ -94,8 +96,9 @@ LogicalResult TensorSeeds::collect() {
     int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
     for (int64_t dim = 0; dim < rank; ++dim)
       for (Class number : classes.classesOf(argument, dim))
-        unfit.set(number);
+        summed.set(number);
   }
+  cut.resize(classes.numClasses());
   depths = findDepths(main);
   for (auto &[op, rule] : ops)
     judge(op, *rule);
@@ -115,12 +118,17 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
       parameters[side] = traceParameter(main, op->getOperand(side));
   bool isLinear = parameters[0] || parameters[1];
   for (auto [index, factor] : llvm::enumerate(rule.factors))
-    if (!factor.mayBeSplit() ||
-        (factor.kind == FactorKind::Reduction && !isLinear))
-      for (Class number : classes.classesOf(op, index))
-        unfit.set(number);
+    for (Class number : classes.classesOf(op, index)) {
+      if (!factor.mayBeSplit())
+        cut.set(number);
+      else if (factor.kind == FactorKind::Reduction && !isLinear)
+        summed.set(number);
+    }
   if (!isLinear)
     return;
+  for (BlockArgument parameter : parameters)
+    if (parameter)
+      products.push_back({op, parameter});
   SmallVector<int64_t> free[2];
   auto findFree = [&](auto product) {
     free[0] = product.getLhsFree();
@@ -210,7 +218,7 @@ SmallVector<ParameterDim> TensorSeeds::select() {
     BlockArgument argument = introduction.parameter;
     unsigned dim = introduction.dim;
     Class number = classes.classesOf(argument, dim).front();
-    if (unfit.test(number))
+    if (summed.test(number) || cut.test(number))
       continue;
     if (!selected.contains(number)) {
       // A parameter is split once: of two classes that meet in one, the first
@@ -230,7 +238,78 @@ SmallVector<ParameterDim> TensorSeeds::select() {
   return seeds;
 }
 
+SmallVector<SmallVector<SplitOption>> TensorSeeds::findOptions(int64_t shards) {
+  const llvm::DenseSet<Value> given = getGiven();
+  // What of a table is split, a key says.
+  auto isLookedUp = [&](BlockArgument parameter) {
+    const int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
+    return llvm::any_of(llvm::seq<unsigned>(rank), [&](unsigned dim) {
+      return lookedUp.test(classes.classesOf(parameter, dim).front());
+    });
+  };
+  struct Layers {
+    double work = 0;
+    SmallVector<BlockArgument> parameters;
+  };
+  std::map<std::string, Layers> found; // by the name of all layers
+  for (const auto &[product, parameter] : products) {
+    Operation *op = product;
+    const ShardingRule rule = cast<ShardingOpInterface>(op).getShardingRule();
+    const bool isSplit = llvm::any_of(
+        llvm::seq<unsigned>(rule.factors.size()), [&](auto factor) {
+          return llvm::any_of(classes.classesOf(op, factor), [&](Class number) {
+            return selected.contains(number);
+          });
+        });
+    if (isSplit || given.contains(parameter) || isLookedUp(parameter))
+      continue;
+    Layers &layers =
+        found[generalize(getArgName(main, parameter.getArgNumber()))];
+    if (auto cost = dyn_cast<CostOpInterface>(op))
+      layers.work += cost.getFlops();
+    if (!llvm::is_contained(layers.parameters, parameter))
+      layers.parameters.push_back(parameter);
+  }
+  std::vector<std::pair<std::string, Layers>> byWork(found.begin(),
+                                                     found.end());
+  llvm::stable_sort(byWork, [](const auto &a, const auto &b) {
+    return a.second.work > b.second.work;
+  });
+  SmallVector<SmallVector<SplitOption>> options;
+  for (const auto &[name, layers] : byWork) {
+    SmallVector<SplitOption> ofName;
+    const auto type =
+        cast<RankedTensorType>(layers.parameters.front().getType());
+    for (unsigned dim = 0; dim < type.getRank(); ++dim) {
+      if (type.getDimSize(dim) < shards)
+        continue;
+      SplitOption option;
+      for (BlockArgument parameter : layers.parameters) {
+        if (parameter.getType() != type)
+          continue;
+        const Class number = classes.classesOf(parameter, dim).front();
+        if (summed.test(number))
+          continue;
+        option.dims.push_back({parameter, dim});
+        option.classes.push_back(number);
+      }
+      if (!option.dims.empty())
+        ofName.push_back(std::move(option));
+    }
+    if (!ofName.empty())
+      options.push_back(std::move(ofName));
+  }
+  return options;
+}
+
 bool TensorSeeds::splits(Value value, unsigned dim) const {
   return llvm::any_of(classes.classesOf(value, dim),
                       [&](Class number) { return selected.contains(number); });
+}
+
+bool TensorSeeds::splits(const SplitOption &option, Value value,
+                         unsigned dim) const {
+  return llvm::any_of(classes.classesOf(value, dim), [&](Class number) {
+    return llvm::is_contained(option.classes, number);
+  });
 }

@@ -28,6 +28,12 @@ struct ParameterDim {
   unsigned dim;
 };
 
+/// The same dimension of the parameter of each layer.
+struct SplitOption {
+  llvm::SmallVector<ParameterDim> dims;
+  llvm::SmallVector<FactorClasses::Class> classes;
+};
+
 class TensorSeeds {
 public:
   explicit TensorSeeds(mlir::func::FuncOp main) : main(main) {}
@@ -43,8 +49,14 @@ public:
   /// Whether inputs look something up in a dimension of a parameter that the
   /// model itself splits over tp.
   bool splitsGivenLookedUp();
-  /// True if what select() returned splits this dimension of a value.
+  /// Of products with parameters that what is selected leaves whole: the
+  /// dimensions of these parameters that could be split into `shards` besides,
+  /// as alternatives, alike for all layers; products of most work first.
+  llvm::SmallVector<llvm::SmallVector<SplitOption>> findOptions(int64_t shards);
+  /// True if what is selected splits this dimension of a value.
   bool splits(mlir::Value value, unsigned dim) const;
+  /// True if an option does.
+  bool splits(const SplitOption &option, mlir::Value value, unsigned dim) const;
 
 private:
   using Class = FactorClasses::Class;
@@ -57,7 +69,12 @@ private:
   FactorClasses classes;
   RuleTable rules;
   std::vector<std::pair<mlir::Operation *, const ShardingRule *>> ops;
-  llvm::BitVector unfit, lookedUp;
+  /// Products with parameters, and these.
+  llvm::SmallVector<std::pair<mlir::Operation *, mlir::BlockArgument>> products;
+  /// Classes that inputs carry or the model adds up, other than against a
+  /// parameter, as a norm does: splitting them would leave a sum at each such
+  /// place. Those of which some op needs all. Those that inputs look up.
+  llvm::BitVector summed, cut, lookedUp;
   llvm::DenseSet<Class> selected;
   /// A free dimension of a parameter in a contraction.
   struct Introduction {

@@ -79,7 +79,10 @@ def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
     and labels over `mb` and `dp` (priority 0), and over `tp` (priority 1) the
     parameter dimensions that a contraction introduces and only contractions
     with parameters reduce: heads and the inner dimension of a feed-forward
-    block. With `sequence = "true"` also the dimension that an input's `pp.dims`
+    block. What that leaves whole is weighed: products that `tp` does not split,
+    as where heads are cut out of one projection, and, with `sp` beside `ep`, the
+    part of the experts, get seeds where a step is predicted to be shorter with
+    them. With `sequence = "true"` also the dimension that an input's `pp.dims`
     call "sequence", over `tp` (priority 2), and with `vocab = "true"` the
     parameter dimensions that inputs look up (priority 1). Everything else is left to
     `pp-propagate-shardings`.

@@ -76,9 +76,9 @@ public:
 
 class Partitioner {
 public:
-  Partitioner(func::FuncOp main, MeshView mesh, PlanAttr plan, double latency,
-              double bandwidth)
-      : main(main), mesh(mesh), resharder(mesh, latency, bandwidth),
+  Partitioner(func::FuncOp main, MeshView mesh, PlanAttr plan,
+              const schedule::Topology &topology)
+      : main(main), mesh(mesh), resharder(mesh, topology),
         causes(main, mesh, plan),
         keepsGathered(plan && plan.getWord(PlanKey::SequenceGather) == "keep"),
         builder(main.getContext(), &marks) {}
@@ -536,9 +536,10 @@ struct PartitionPass : pp::impl::PartitionBase<PartitionPass> {
     if (failed(sharded))
       return signalPassFailure();
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
-    if (failed(Partitioner(sharded->main, sharded->mesh, plan, linkLatency,
-                           linkBandwidth)
-                   .run()))
+    schedule::Topology topology;
+    topology.linkLatency = linkLatency;
+    topology.linkBytesPerSecond = linkBandwidth;
+    if (failed(Partitioner(sharded->main, sharded->mesh, plan, topology).run()))
       return signalPassFailure();
     getOperation()->setAttr(attrs::kLevel,
                             LevelAttr::get(&getContext(), Level::Spmd));

@@ -11,49 +11,8 @@
 using namespace mlir;
 using namespace pp;
 
-//===----------------------------------------------------------------------===//
-// The planner's structs
-//===----------------------------------------------------------------------===//
-
-static reshard::Mesh toPlannerMesh(const MeshView &mesh) {
-  reshard::Mesh result;
-  for (MeshAxisAttr axis : mesh.attr().getAxes())
-    result.push_back({axis.getName().str(), axis.getSize(),
-                      axis.getKind() != AxisKind::Space});
-  return result;
-}
-
-/// Both enumerations list the reductions in one order.
-static reshard::Reduction toPlanner(Reduction reduction) {
-  static_assert(int(Reduction::Sum) == int(reshard::Reduction::Sum) &&
-                int(Reduction::Max) == int(reshard::Reduction::Max) &&
-                int(Reduction::Min) == int(reshard::Reduction::Min) &&
-                int(Reduction::Prod) == int(reshard::Reduction::Prod) &&
-                int(Reduction::And) == int(reshard::Reduction::And) &&
-                int(Reduction::Or) == int(reshard::Reduction::Or));
-  return static_cast<reshard::Reduction>(reduction);
-}
-static Reduction fromPlanner(reshard::Reduction reduction) {
-  return static_cast<Reduction>(reduction);
-}
-
-static reshard::TensorSharding toPlanner(const Layout &layout,
-                                         const PartialAxes &partial) {
-  reshard::TensorSharding sharding;
-  for (const AxisList &axes : layout)
-    sharding.dims.emplace_back(axes.begin(), axes.end());
-  for (auto [axis, reduction] : partial)
-    sharding.partial.push_back({axis, toPlanner(reduction)});
-  return sharding;
-}
-
-Resharder::Resharder(MeshView mesh, double latency, double bandwidth)
-    : mesh(mesh),
-      // Only axes that the source or the target uses: an all-reduce over "tp"
-      // stays one, although slices over "dp" could share its work.
-      planner(toPlannerMesh(mesh),
-              reshard::LinkModel(mesh.numAxes(), {latency, 1 / bandwidth}),
-              reshard::AxisChoice::Used) {}
+Resharder::Resharder(MeshView mesh, const schedule::Topology &topology)
+    : mesh(mesh), planner(makeReshardPlanner(mesh, topology)) {}
 
 //===----------------------------------------------------------------------===//
 // Ops
@@ -82,8 +41,8 @@ Value Resharder::buildStep(OpBuilder &builder, Location loc, Value value,
   };
   auto dim = builder.getI64IntegerAttr(step.dim);
   auto dims = builder.getDenseI64ArrayAttr(step.dim);
-  auto reduction =
-      ReductionAttr::get(builder.getContext(), fromPlanner(step.reduction));
+  auto reduction = ReductionAttr::get(builder.getContext(),
+                                      static_cast<Reduction>(step.reduction));
   switch (step.kind) {
   case reshard::StepKind::AllSlice:
     return AllSliceOp::create(builder, loc, scaled(-1, step.dim), value, dim,

@@ -10,14 +10,10 @@
 #define PP_LIB_TRANSFORMS_SHARD_RESHARDER_H
 
 #include "mlir/IR/Builders.h"
-#include "pp/Analysis/Factors.h"
+#include "pp/Planner/ReshardQuestion.h"
 #include "pp/Transforms/Cause.h"
-#include "pp/Transforms/Shard/ReshardPlanner.h"
 
 namespace pp {
-
-/// Axes over which a value is still to be reduced.
-using PartialAxes = llvm::SmallVector<std::pair<int, Reduction>, 2>;
 
 /// A tensor as one device holds it.
 struct LocalValue {
@@ -28,8 +24,7 @@ struct LocalValue {
 
 class Resharder {
 public:
-  /// `latency` in seconds, `bandwidth` in bytes per second, of every link.
-  Resharder(MeshView mesh, double latency, double bandwidth);
+  Resharder(MeshView mesh, const schedule::Topology &topology);
 
   /// Builds the cheapest collectives from `from` to `layout`, with nothing or
   /// only `partial` left to reduce. Their locations fuse `loc` with the reason

@@ -1,0 +1,45 @@
+//===- SeedCosts.h - what a step takes under seeds --------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A rehearsal of propagation and partitioning: seeds spread as
+// pp-propagate-shardings will have them, each op costs what the axes leave to
+// one device, and each change of layout what the reshard search says. Nothing
+// is written. Left out is what differs little from one set of seeds to the
+// next: the update, scans in shards, what `zero` shares out.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_PLANNER_SEEDCOSTS_H
+#define PP_LIB_PLANNER_SEEDCOSTS_H
+
+#include "WorkCosts.h"
+#include "pp/Planner/ReshardQuestion.h"
+
+namespace pp {
+
+/// Of one device.
+struct StepCost {
+  double seconds = 0;
+  /// Parameters, and what forward keeps for backward.
+  double bytes = 0;
+};
+
+class SeedCosts {
+public:
+  SeedCosts(mlir::func::FuncOp main, MeshAttr mesh,
+            const schedule::Topology &topology);
+
+  /// With the seeds of `plan`, whose mesh is this one. Reports an op without a
+  /// rule or a cost.
+  mlir::FailureOr<StepCost> measure(PlanAttr plan);
+
+private:
+  mlir::func::FuncOp main;
+  WorkCosts work;
+  /// Remembers the answers from one set of seeds to the next.
+  reshard::ReshardPlanner resharder;
+};
+
+} // namespace pp
+
+#endif // PP_LIB_PLANNER_SEEDCOSTS_H

@@ -1,0 +1,52 @@
+//===- WorkCosts.h - what the kernels of an op will take --------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// An estimate before kernels exist. Contractions are kernels of their own. All
+// else will be fused: it costs its arithmetic, and the bytes of what it takes
+// from and gives to contractions and the other pass, for only these are in
+// memory. Which part of ops and values one device has, the caller says.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_PLANNER_WORKCOSTS_H
+#define PP_LIB_PLANNER_WORKCOSTS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/IR/PP.h"
+#include "pp/Schedule/Topology.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace pp {
+
+class WorkCosts {
+public:
+  WorkCosts(mlir::func::FuncOp main, const schedule::Topology &topology,
+            int64_t microBatches);
+
+  /// Seconds of a micro-batch on a device that has `share` of the work of `op`
+  /// and of each value what `shareOf` says. Reports an op without a cost.
+  mlir::FailureOr<double>
+  secondsOf(mlir::Operation &op, double share,
+            llvm::function_ref<double(mlir::Value)> shareOf) const;
+
+  /// True for what depends on an input.
+  bool isOfBatch(mlir::Value value) const {
+    return batchDependent.contains(value);
+  }
+
+private:
+  void findKept(mlir::Block &body);
+  double bytesOf(mlir::Value value, double share) const;
+
+  const schedule::Topology topology;
+  const int64_t microBatches;
+  const llvm::DenseSet<mlir::Value> batchDependent;
+  /// Values that will be in memory: they enter or leave a contraction, or one
+  /// pass keeps them for the other.
+  llvm::DenseSet<mlir::Value> kept;
+};
+
+} // namespace pp
+
+#endif // PP_LIB_PLANNER_WORKCOSTS_H

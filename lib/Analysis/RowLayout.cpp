@@ -342,6 +342,11 @@ ArrayRef<int64_t> shapeOf(Value value) {
 
 std::optional<SmallVector<RowLayout>>
 pp::operandLayouts(Operation *op, const RowLayout &result) {
+  // One row can compute everything, whatever the op.
+  if (isWholeLayout(result))
+    return llvm::map_to_vector(op->getOperandTypes(), [](Type type) {
+      return wholeLayout(cast<RankedTensorType>(type));
+    });
   if (auto reshape = dyn_cast<ReshapeOp>(op)) {
     auto layout = carryThroughReshape(reshape.getType().getShape(), result,
                                       shapeOf(reshape.getOperand()));
@@ -370,6 +375,10 @@ std::optional<PartialLayout> pp::resultLayout(Operation *op, unsigned index,
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   PartialLayout result(type.getRank());
   if (isa<ReshapeOp>(op)) {
+    if (isWholeLayout(operand)) {
+      llvm::copy(wholeLayout(type), result.begin());
+      return result;
+    }
     auto layout = carryThroughReshape(shapeOf(op->getOperand(0)), operand,
                                       type.getShape());
     if (!layout)

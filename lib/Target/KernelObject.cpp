@@ -120,28 +120,66 @@ static void addEntry(llvm::Module &module, llvm::StringRef name) {
   builder.CreateRetVoid();
 }
 
-/// Moves bf16 through memory as bits. Conversions are integer arithmetic by now
-/// (arith-expand), so no bf16 value is left that a processor without it would
-/// need library functions for.
-static void loadHalvesAsBits(llvm::Module &module) {
+/// Keeps bf16 as bits. Conversions are integer arithmetic by now
+/// (arith-expand); for what is left, and be it a value that lives from one
+/// block to another, a processor without bf16 would need library functions.
+static void keepHalvesAsBits(llvm::Module &module) {
   llvm::Type *half = llvm::Type::getBFloatTy(module.getContext());
-  llvm::Type *bits = llvm::Type::getInt16Ty(module.getContext());
+  llvm::IRBuilder<> builder(module.getContext());
+  llvm::Type *bits = builder.getInt16Ty();
+  auto asBits = [&](llvm::Value *value) {
+    return builder.CreateBitCast(value, bits);
+  };
+  auto asFloat = [&](llvm::Value *value) {
+    llvm::Value *wide = builder.CreateZExt(asBits(value), builder.getInt32Ty());
+    return builder.CreateBitCast(builder.CreateShl(wide, 16),
+                                 builder.getFloatTy());
+  };
+  auto rebuild = [&](llvm::Instruction &op) -> llvm::Value * {
+    if (auto *load = llvm::dyn_cast<llvm::LoadInst>(&op))
+      return builder.CreateAlignedLoad(bits, load->getPointerOperand(),
+                                       load->getAlign());
+    if (auto *select = llvm::dyn_cast<llvm::SelectInst>(&op))
+      return builder.CreateSelect(select->getCondition(),
+                                  asBits(select->getTrueValue()),
+                                  asBits(select->getFalseValue()));
+    auto *phi = llvm::dyn_cast<llvm::PHINode>(&op);
+    if (!phi)
+      return nullptr;
+    llvm::PHINode *raw = builder.CreatePHI(bits, phi->getNumIncomingValues());
+    for (auto [value, block] :
+         llvm::zip_equal(phi->incoming_values(), phi->blocks())) {
+      builder.SetInsertPoint(block->getTerminator());
+      raw->addIncoming(asBits(value), block);
+    }
+    builder.SetInsertPoint(op.getParent(),
+                           op.getParent()->getFirstInsertionPt());
+    return raw;
+  };
   for (llvm::Function &function : module)
-    for (llvm::Instruction &instruction :
+    for (llvm::Instruction &op :
          llvm::make_early_inc_range(llvm::instructions(function))) {
-      llvm::IRBuilder<> builder(&instruction);
-      if (auto *load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
-          load && load->getType() == half) {
-        auto *raw = builder.CreateAlignedLoad(bits, load->getPointerOperand(),
-                                              load->getAlign());
-        load->replaceAllUsesWith(builder.CreateBitCast(raw, half));
-        load->eraseFromParent();
-      } else if (auto *store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
-                 store && store->getValueOperand()->getType() == half) {
-        auto *raw = builder.CreateBitCast(store->getValueOperand(), bits);
-        builder.CreateAlignedStore(raw, store->getPointerOperand(),
+      builder.SetInsertPoint(&op);
+      llvm::Value *raw = op.getType() == half ? rebuild(op) : nullptr;
+      if (raw) {
+        op.replaceAllUsesWith(builder.CreateBitCast(raw, half));
+        op.eraseFromParent();
+        continue;
+      }
+      if (op.getNumOperands() == 0 || op.getOperand(0)->getType() != half)
+        continue;
+      if (auto *store = llvm::dyn_cast<llvm::StoreInst>(&op)) {
+        builder.CreateAlignedStore(asBits(store->getValueOperand()),
+                                   store->getPointerOperand(),
                                    store->getAlign());
-        store->eraseFromParent();
+        op.eraseFromParent();
+      } else if (auto *compare = llvm::dyn_cast<llvm::FCmpInst>(&op)) {
+        compare->setOperand(0, asFloat(compare->getOperand(0)));
+        compare->setOperand(1, asFloat(compare->getOperand(1)));
+      } else if (llvm::isa<llvm::FPExtInst>(op)) {
+        op.replaceAllUsesWith(
+            builder.CreateFPExt(asFloat(op.getOperand(0)), op.getType()));
+        op.eraseFromParent();
       }
     }
 }
@@ -177,7 +215,7 @@ FailureOr<pp::ObjectCode> pp::compileObject(ModuleOp module,
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
   addEntry(*code, name);
-  loadHalvesAsBits(*code);
+  keepHalvesAsBits(*code);
   for (llvm::Function &function : *code)
     if (!function.isDeclaration()) {
       function.addFnAttr("target-cpu", machine->getTargetCPU());

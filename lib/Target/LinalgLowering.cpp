@@ -249,8 +249,13 @@ template <typename OpT, auto function>
 struct Model : LinalgOpInterface::ExternalModel<Model<OpT, function>, OpT> {
   FailureOr<SmallVector<Value>> lowerToLinalg(Operation *op, OpBuilder &builder,
                                               ValueRange operands) const {
-    Value result =
-        function(cast<OpT>(op), LinalgBuilder{builder, op->getLoc()}, operands);
+    LinalgBuilder b{builder, op->getLoc()};
+    // There is nothing to compute of what has no elements, and views of it
+    // that are right have no spelling.
+    auto type = ranked(op->getResult(0));
+    if (type.getNumElements() == 0)
+      return SmallVector<Value>{b.empty(type)};
+    Value result = function(cast<OpT>(op), b, operands);
     if (!result)
       return op->emitError("expects element types that ")
              << op->getName() << " can compute on";

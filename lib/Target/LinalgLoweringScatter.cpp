@@ -262,9 +262,7 @@ Value Scatter::addByRows(LinalgBuilder b, Value table) {
 }
 
 Value pp::lower(ScatterAddOp op, LinalgBuilder b, ValueRange operands) {
-  // An empty table has no row inside it.
-  if (op.getType().getNumElements() == 0 ||
-      ranked(operands[1]).getNumElements() == 0)
+  if (ranked(operands[1]).getNumElements() == 0)
     return operands[0];
   Scatter scatter(op, operands);
   Type element = op.getType().getElementType();

@@ -88,6 +88,8 @@ Value pp::lower(ConcatenateOp op, LinalgBuilder b, ValueRange operands) {
   SmallVector<int64_t> start(op.getType().getRank(), 0),
       ones(op.getType().getRank(), 1);
   for (Value operand : operands) {
+    if (ranked(operand).getNumElements() == 0)
+      continue;
     result = tensor::InsertSliceOp::create(
         b.builder, b.loc, operand, result, attributes(b.builder, start),
         attributes(b.builder, ranked(operand).getShape()),
@@ -124,6 +126,8 @@ Value pp::lower(DynamicSliceOp op, LinalgBuilder b, ValueRange operands) {
 
 Value pp::lower(DynamicUpdateSliceOp op, LinalgBuilder b, ValueRange operands) {
   auto part = ranked(operands[1]);
+  if (part.getNumElements() == 0)
+    return operands[0];
   auto starts = clampedStarts(b, operands.drop_front(2), op.getType(), part);
   SmallVector<int64_t> ones(part.getRank(), 1);
   return tensor::InsertSliceOp::create(

@@ -225,6 +225,10 @@ protected:
     options.maxMagnitude = 100;
     options.hasStates = number % 4 == 3;
     options.hasLiterals = options.stopsGradients = options.namesDims = true;
+    if (number % 3 == 2) {
+      options.mixesTypes = true;
+      options.sizes = {0, 1, 2, 3, 4, 6};
+    }
     OwningOpRef<ModuleOp> model = makeRandomProgram(context, number, options);
     const DrawnPlan plan = drawPlan(*model, random);
     const std::string fault = findFault(*model, plan, number);

@@ -54,6 +54,10 @@ private:
   mlir::RankedTensorType f64(llvm::ArrayRef<int64_t> shape) {
     return mlir::RankedTensorType::get(shape, builder.getF64Type());
   }
+  /// With the elements of `x`.
+  mlir::RankedTensorType like(mlir::Value x, llvm::ArrayRef<int64_t> shape) {
+    return typeOf(x).clone(shape);
+  }
   mlir::RankedTensorType i32(llvm::ArrayRef<int64_t> shape) {
     return mlir::RankedTensorType::get(shape, builder.getI32Type());
   }
@@ -72,6 +76,13 @@ private:
   }
   template <typename OpTy> mlir::Value binary(mlir::Value x, mlir::Value y) {
     return make<OpTy>(typeOf(x), x, y);
+  }
+  /// Holds whole numbers, see RandomProgramOptions::mixesTypes.
+  static bool isWhole(mlir::Value x) {
+    return !typeOf(x).getElementType().isF64();
+  }
+  static bool isLogic(mlir::Value x) {
+    return typeOf(x).getElementType().isInteger(1);
   }
   mlir::Value scalar(mlir::Type element, double number);
   mlir::Value fill(mlir::RankedTensorType type, double number);
@@ -96,6 +107,8 @@ private:
   }
   /// `value`, whose elements are at most `magnitude`, or its tanh.
   mlir::Value limit(mlir::Value value, double magnitude) {
+    if (isWhole(value))
+      return limitWhole(value, magnitude);
     if (magnitude > options.maxMagnitude)
       return unary<TanhOp>(value);
     magnitudes[value] = magnitude;
@@ -104,6 +117,12 @@ private:
   mlir::Value keep(mlir::Value value, mlir::Value like) {
     return limit(value, magnitudeOf(like));
   }
+  /// Whether parts of a sum of elements like those of `x` may be too large for
+  /// their type, where the sum is at most `magnitude`.
+  static bool mayRound(mlir::Value x, double magnitude);
+  mlir::Value limitWhole(mlir::Value value, double magnitude);
+  /// No larger than 1: the sine, or the sign of what is a whole number.
+  mlir::Value small(mlir::Value x);
   /// x^2 + 1/2 of an x in (-1, 1): positive and away from 0.
   mlir::Value positive(mlir::Value x) {
     x = unary<SinOp>(x);
@@ -113,6 +132,11 @@ private:
   mlir::Value matching(mlir::Value like);
 
   mlir::Value narrowed(mlir::Value parameter);
+  mlir::Value retyped(mlir::Value x);
+  mlir::Value inType(mlir::Value x, mlir::Type element);
+  mlir::Value wholeOp(mlir::Value x);
+  mlir::Value wholePair(mlir::Value x);
+  mlir::Value inF64(mlir::Value x);
   mlir::Value simple(mlir::Value x);
   mlir::Value elementwise(mlir::Value x);
   mlir::Value positiveOnly(mlir::Value x);

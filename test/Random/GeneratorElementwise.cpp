@@ -13,10 +13,14 @@ using namespace pp;
 using namespace pp::testing;
 
 Value Generator::simple(Value x) {
+  if (isWhole(x))
+    return isLogic(x) ? unary<NotOp>(x) : keep(unary<NegOp>(x), x);
   return chance(50) ? unary<SinOp>(x) : unary<CosOp>(x);
 }
 
 Value Generator::elementwise(Value x) {
+  if (isWhole(x))
+    return wholeOp(x);
   switch (below(10)) {
   case 9:
     return keep(make<NameOp>(typeOf(x), x,
@@ -46,6 +50,8 @@ Value Generator::elementwise(Value x) {
 }
 
 Value Generator::positiveOnly(Value x) {
+  if (isWhole(x))
+    return wholeOp(x);
   switch (below(4)) {
   case 0:
     return unary<LogOp>(positive(x));
@@ -59,6 +65,8 @@ Value Generator::positiveOnly(Value x) {
 }
 
 Value Generator::combination(Value x) {
+  if (isWhole(x))
+    return wholePair(x);
   Value y = matching(x);
   double a = magnitudeOf(x), b = magnitudeOf(y);
   switch (below(options.isSmooth ? 4 : 6)) {
@@ -78,7 +86,7 @@ Value Generator::combination(Value x) {
 }
 
 Value Generator::choice(Value x) {
-  if (options.isSmooth)
+  if (options.isSmooth || isLogic(x))
     return simple(x);
   Value y = matching(x);
   if (chance(30) && hasOwnDim(x)) { // by place
@@ -88,7 +96,7 @@ Value Generator::choice(Value x) {
                  magnitudeOf(x) + options.maxElements);
   }
   Value mask = make<CompareOp>(typeOf(x).clone(builder.getI1Type()),
-                               Direction::GT, unary<SinOp>(x), y);
+                               Direction::GT, small(x), y);
   return limit(make<SelectOp>(typeOf(x), mask, x, y),
                std::max(magnitudeOf(x), magnitudeOf(y)));
 }
@@ -102,6 +110,8 @@ Value Generator::boolean(Value x) {
       make<CompareOp>(bits, Direction::GT, simple(x), fill(typeOf(x), -0.3));
   Value b = make<CompareOp>(bits, Direction::LT, simple(matching(x)),
                             fill(typeOf(x), 0.4));
+  if (options.mixesTypes && chance(40))
+    return a;
   Value both = chance(30)   ? make<NotOp>(bits, a)
                : chance(50) ? make<AndOp>(bits, a, b)
                             : make<OrOp>(bits, a, b);
@@ -116,10 +126,15 @@ Value Generator::literal(Value x) {
   SmallVector<double> numbers;
   for (int64_t i = 0, end = !options.hasLiterals || chance(50) ? 1 : count;
        i < end; ++i)
-    numbers.push_back(below(2000) / 1000.0 - 1);
-  Value factor = make<ConstantOp>(
-      typeOf(x), DenseElementsAttr::get(typeOf(x), ArrayRef<double>(numbers)));
-  return keep(binary<MulOp>(x, factor), x);
+    numbers.push_back(isWhole(x) ? double(below(3)) - 1
+                                 : below(2000) / 1000.0 - 1);
+  auto type = f64(shapeOf(x));
+  Value factor =
+      inType(make<ConstantOp>(
+                 type, DenseElementsAttr::get(type, ArrayRef<double>(numbers))),
+             typeOf(x).getElementType());
+  return isLogic(x) ? binary<OrOp>(x, factor)
+                    : keep(binary<MulOp>(x, factor), x);
 }
 
 /// Half of the elements, as dropout leaves them.

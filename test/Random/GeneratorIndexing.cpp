@@ -15,7 +15,7 @@ using namespace pp::testing;
 /// A lookup in a table per example, or in one for all of them; or an addition
 /// to one.
 Value Generator::indexing(Value x) {
-  if (!hasOwnDim(x))
+  if (!hasOwnDim(x) || shapeOf(x)[ownDim(x)] == 0)
     return simple(x);
   if (chance(ownDim(x) ? 50 : 30))
     return mergedIndexing(x);
@@ -28,11 +28,11 @@ Value Generator::indexing(Value x) {
   if (isTooLarge(shape))
     return simple(x);
   bool isOneForAll = batched.contains(indices) && batchDims == 0;
-  if (isOneForAll || chance(50))
-    return keep(make<GatherOp>(f64(shape), x, indices, batchDims), x);
-  Value rows = make<GatherOp>(f64(shape), x, indices, batchDims);
+  if (isLogic(x) || isOneForAll || chance(50))
+    return keep(make<GatherOp>(like(x, shape), x, indices, batchDims), x);
+  Value rows = make<GatherOp>(like(x, shape), x, indices, batchDims);
   return limit(
-      make<ScatterAddOp>(typeOf(x), x, indices, unary<SinOp>(rows), batchDims),
+      make<ScatterAddOp>(typeOf(x), x, indices, small(rows), batchDims),
       magnitudeOf(x) + shapeOf(indices).back());
 }
 
@@ -60,12 +60,12 @@ Value Generator::mergedIndexing(Value x) {
   llvm::append_range(split, rest);
   if (isTooLarge(split))
     return simple(x);
-  Value rows = keep(make<GatherOp>(f64(merged), x, flat, batchDims), x);
-  if (mergesBatch || chance(batchDims ? 20 : 50))
-    return keep(make<ReshapeOp>(f64(split), rows), x);
-  return limit(
-      make<ScatterAddOp>(typeOf(x), x, flat, unary<SinOp>(rows), batchDims),
-      magnitudeOf(x) + numRows);
+  Value rows = keep(make<GatherOp>(like(x, merged), x, flat, batchDims), x);
+  if (isLogic(x) || mergesBatch || mayRound(x, magnitudeOf(x) + numRows) ||
+      chance(batchDims ? 20 : 50))
+    return keep(make<ReshapeOp>(like(x, split), rows), x);
+  return limit(make<ScatterAddOp>(typeOf(x), x, flat, small(rows), batchDims),
+               magnitudeOf(x) + numRows);
 }
 
 Value Generator::cutRows(Value x, int64_t dim, int64_t size) {
@@ -83,21 +83,21 @@ Value Generator::oddIndexing(Value x) {
   if (isTooLarge(shape))
     return simple(x);
   bool isOneForAll = batched.contains(indices) && table == 0;
-  if (isOneForAll || chance(40)) {
+  if (isLogic(x) || isOneForAll || chance(40)) {
     Value one = keep(cutRows(x, table, 1), x);
-    return keep(make<GatherOp>(f64(shape), one, indices, table), x);
+    return keep(make<GatherOp>(like(x, shape), one, indices, table), x);
   }
   if (chance(50)) {
     Value none = cutRows(indices, table, 0);
     shape[table] = 0;
-    Value rows = make<GatherOp>(f64(shape), x, none, table);
+    Value rows = make<GatherOp>(like(x, shape), x, none, table);
     return keep(make<ScatterAddOp>(typeOf(x), x, none, rows, table), x);
   }
   // Every update falls outside.
-  Value rows = make<GatherOp>(f64(shape), x, indices, table);
+  Value rows = make<GatherOp>(like(x, shape), x, indices, table);
   Value empty = cutRows(x, table, 0);
   Value same = make<ScatterAddOp>(typeOf(empty), empty, indices, rows, table);
   rest.erase(rest.begin() + table);
-  return make<ReduceOp>(f64(rest), Reduction::Sum, same,
+  return make<ReduceOp>(like(x, rest), Reduction::Sum, same,
                         range(table, table + 1));
 }

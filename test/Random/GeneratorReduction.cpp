@@ -13,6 +13,13 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::testing;
 
+static int64_t countReduced(const Sizes &shape, const Sizes &dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims)
+    count *= shape[dim];
+  return count;
+}
+
 Value Generator::reduction(Value x) {
   Sizes dims, shape;
   for (auto [dim, size] : llvm::enumerate(shapeOf(x))) {
@@ -21,24 +28,33 @@ Value Generator::reduction(Value x) {
     else
       shape.push_back(size);
   }
-  double count = typeOf(x).getNumElements() / product(shape);
-  if (chance(50))
-    return limit(make<ReduceOp>(f64(shape), Reduction::Sum, x, dims),
+  const int64_t count = countReduced(shapeOf(x), dims);
+  if (isLogic(x))
+    return make<ReduceOp>(like(x, shape),
+                          chance(50) ? Reduction::And : Reduction::Or, x, dims);
+  if (mayRound(x, magnitudeOf(x) * count))
+    x = simple(small(x));
+  if (chance(50) && !mayRound(x, count))
+    return limit(make<ReduceOp>(like(x, shape), Reduction::Sum, x, dims),
                  magnitudeOf(x) * count);
-  if (!options.isSmooth && chance(60))
-    return keep(make<ReduceOp>(f64(shape),
+  if (!options.isSmooth && count > 0 && chance(60))
+    return keep(make<ReduceOp>(like(x, shape),
                                chance(50) ? Reduction::Max : Reduction::Min, x,
                                dims),
                 x);
-  return make<ReduceOp>(f64(shape), Reduction::Prod, unary<SinOp>(x), dims);
+  return make<ReduceOp>(like(x, shape), Reduction::Prod, small(x), dims);
 }
 
 /// Contracts a dimension that two values share, sometimes with another one as
 /// batch dimension.
 Value Generator::contraction(Value x) {
+  if (isLogic(x))
+    return simple(x);
   SmallVector<Value> others(pool);
   llvm::shuffle(others.begin(), others.end(), random);
   for (Value y : others) {
+    if (getElementTypeOrSelf(y) != getElementTypeOrSelf(x))
+      continue;
     // What has examples comes first, and so do they in the result.
     Value lhs = x, rhs = y;
     if (batched.contains(rhs) && !batched.contains(lhs))
@@ -76,11 +92,13 @@ Value Generator::contraction(Value x) {
       if (!llvm::is_contained(rhsBatch, dim) &&
           !llvm::is_contained(rhsContract, dim))
         shape.push_back(size);
-    if (isTooLarge(shape))
+    const double magnitude =
+        magnitudeOf(lhs) * magnitudeOf(rhs) * a[lhsContract[0]];
+    if (isTooLarge(shape) || mayRound(x, magnitude))
       continue;
-    return limit(make<DotGeneralOp>(f64(shape), lhs, rhs, lhsBatch, rhsBatch,
-                                    lhsContract, rhsContract),
-                 magnitudeOf(lhs) * magnitudeOf(rhs) * a[lhsContract[0]]);
+    return limit(make<DotGeneralOp>(like(x, shape), lhs, rhs, lhsBatch,
+                                    rhsBatch, lhsContract, rhsContract),
+                 magnitude);
   }
   return simple(x);
 }

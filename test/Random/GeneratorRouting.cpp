@@ -37,7 +37,7 @@ Value Generator::nameForExperts(Value x, int64_t expert) {
 
 Value Generator::routing(Value x) {
   int64_t rank = rankOf(x), rows = rank - 2, last = rank - 1;
-  if (options.isSmooth || rows < ownDim(x))
+  if (options.isSmooth || isWhole(x) || rows < ownDim(x))
     return simple(x);
   Sizes shape = shapeOf(x), leading = range(0, last);
   const int64_t numPlaces = 1 + below(3);

@@ -27,7 +27,7 @@ Value Generator::addend(Value state) {
   for (Value value : pool) {
     Sizes own = shapeOf(value);
     own.erase(own.begin(), own.begin() + ownDim(value));
-    if (own == shapeOf(state))
+    if (own == shapeOf(state) && !isWhole(value))
       candidates.push_back(value);
   }
   Value value = candidates[below(candidates.size())];

@@ -41,13 +41,16 @@ static bool holdsElements(const Window &window) {
 /// Slides one value over another, with a dimension to contract if they share
 /// one, and the examples as groups if both have them.
 Value Generator::convolution(Value x) {
+  if (isLogic(x))
+    return simple(x);
   SmallVector<Value> others(pool);
   llvm::shuffle(others.begin(), others.end(), random);
   for (Value y : others) {
     Value lhs = x, rhs = y;
     if (batched.contains(rhs) && !batched.contains(lhs))
       std::swap(lhs, rhs);
-    if (!hasOwnDim(lhs) || !hasOwnDim(rhs))
+    if (!hasOwnDim(lhs) || !hasOwnDim(rhs) ||
+        getElementTypeOrSelf(x) != getElementTypeOrSelf(y))
       continue;
     Sizes a = shapeOf(lhs), b = shapeOf(rhs), lhsBatch, rhsBatch, lhsContract,
           rhsContract, plain;
@@ -56,6 +59,8 @@ Value Generator::convolution(Value x) {
       rhsBatch.push_back(0);
     }
     int64_t left = drawOwnDim(lhs), right = drawOwnDim(rhs);
+    if (a[left] == 0 || b[right] == 0)
+      continue;
     for (int64_t i = ownDim(lhs); i < rankOf(lhs) && lhsContract.empty(); ++i)
       for (int64_t j = ownDim(rhs); j < rankOf(rhs); ++j)
         if (i != left && j != right && a[i] == b[j]) {
@@ -83,20 +88,24 @@ Value Generator::convolution(Value x) {
     plain.insert(plain.begin() + at, countPositions(*window));
     if (isTooLarge(plain) || plain[at] == 0)
       continue;
-    double terms = b[right] * (lhsContract.empty() ? 1 : a[lhsContract[0]]);
+    const double terms =
+                     b[right] * (lhsContract.empty() ? 1 : a[lhsContract[0]]),
+                 magnitude = magnitudeOf(lhs) * magnitudeOf(rhs) * terms;
+    if (mayRound(x, magnitude))
+      continue;
     return limit(make<ConvolutionOp>(
-                     f64(plain), lhs, rhs, lhsBatch, rhsBatch, lhsContract,
+                     like(x, plain), lhs, rhs, lhsBatch, rhsBatch, lhsContract,
                      rhsContract, Sizes{left}, Sizes{right}, Sizes{at},
                      Sizes{window->stride}, Sizes{window->low},
                      Sizes{window->high}, Sizes{window->baseDilation},
                      Sizes{window->dilation}, chance(50)),
-                 magnitudeOf(lhs) * magnitudeOf(rhs) * terms);
+                 magnitude);
   }
   return simple(x);
 }
 
 Value Generator::pooling(Value x) {
-  if (!hasOwnDim(x))
+  if (!hasOwnDim(x) || isLogic(x))
     return simple(x);
   Sizes shape = shapeOf(x);
   int64_t dim = drawOwnDim(x), taps = 1 + below(3);
@@ -109,7 +118,7 @@ Value Generator::pooling(Value x) {
   Reduction reduction = isSum        ? Reduction::Sum
                         : chance(50) ? Reduction::Max
                                      : Reduction::Min;
-  return limit(make<ReduceWindowOp>(f64(shape), reduction, x, Sizes{dim},
+  return limit(make<ReduceWindowOp>(like(x, shape), reduction, x, Sizes{dim},
                                     Sizes{taps}, Sizes{window->stride},
                                     Sizes{window->dilation}, Sizes{window->low},
                                     Sizes{window->high}),

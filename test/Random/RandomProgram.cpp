@@ -48,6 +48,7 @@ Value Generator::matching(Value like) {
         batched.contains(value) == batched.contains(like))
       same.push_back(value);
     if (!batched.contains(value) && rankOf(value) > 0 &&
+        getElementTypeOrSelf(value) == getElementTypeOrSelf(like) &&
         rankOf(value) < rankOf(like) &&
         ArrayRef<int64_t>(shapeOf(like)).take_back(rankOf(value)) ==
             ArrayRef<int64_t>(shapeOf(value)))
@@ -56,7 +57,9 @@ Value Generator::matching(Value like) {
   if (!same.empty() && chance(75))
     return same[below(same.size())];
   if (smaller.empty())
-    return fill(typeOf(like), chance(30) ? 0.0 : below(2000) / 1000.0 - 1);
+    return fill(typeOf(like), chance(30)      ? 0.0
+                              : isWhole(like) ? below(9) - 4.0
+                                              : below(2000) / 1000.0 - 1);
   Value bias = smaller[below(smaller.size())];
   Value &known = broadcasts[{bias, like.getType()}];
   if (!known || chance(50))
@@ -121,10 +124,14 @@ OwningOpRef<ModuleOp> Generator::build() {
   };
   // Parameters and input share sizes, so that they can meet.
   int64_t side = drawSize(), other = drawSize();
-  addArgument(f64(withBatch({side, other})), Role::Input, "x");
+  // An input has elements.
+  addArgument(
+      f64(withBatch({std::max<int64_t>(side, 1), std::max<int64_t>(other, 1)})),
+      Role::Input, "x");
   if (options.batch)
     nameDims({"batch", "sequence", ""});
-  addArgument(i32(withBatch({drawSize()})), Role::Input, "indices");
+  addArgument(i32(withBatch({std::max<int64_t>(drawSize(), 1)})), Role::Input,
+              "indices");
   indices = main.getArguments().back();
   const Sizes parameters[] = {
       {side, other}, {other, drawSize()}, {drawSize(), side, other}, {other}};
@@ -142,6 +149,10 @@ OwningOpRef<ModuleOp> Generator::build() {
                                  Role::Param
                          ? narrowed(argument)
                          : argument);
+  if (options.mixesTypes) {
+    magnitudes[indices] = 8;
+    pool.push_back(indices);
+  }
 
   using Step = Value (Generator::*)(Value);
   Step steps[] = {&Generator::elementwise, &Generator::positiveOnly,
@@ -161,7 +172,8 @@ OwningOpRef<ModuleOp> Generator::build() {
                         &Generator::reduction,   &Generator::cut};
   for (int64_t op = 0; op < options.numOps; ++op)
     pool.push_back(
-        options.regroups && chance(65)
+        options.mixesTypes && chance(30) ? retyped(pick())
+        : options.regroups && chance(65)
             ? (this->*regroupings[below(std::size(regroupings))])(pick())
             : (this->*steps[below(std::size(steps))])(pick()));
 
@@ -171,7 +183,7 @@ OwningOpRef<ModuleOp> Generator::build() {
   Value total = scalar(builder.getF64Type(), 0.0);
   for (Value value : pool) {
     total = binary<AddOp>(total, make<ReduceOp>(loss, Reduction::Sum,
-                                                unary<SinOp>(value),
+                                                unary<SinOp>(inF64(value)),
                                                 range(0, rankOf(value))));
   }
   SmallVector<Value> results{total};
@@ -179,6 +191,7 @@ OwningOpRef<ModuleOp> Generator::build() {
   for (int64_t metric = 0; metric < options.numMetrics; ++metric) {
     Value value = pool[pool.size() - 1 - metric];
     if (batched.contains(value)) { // one number per step, as metrics are
+      value = inF64(value);
       Sizes own = shapeOf(value);
       own.erase(own.begin());
       value = make<ReduceOp>(f64(own), Reduction::Sum, value, Sizes{0});

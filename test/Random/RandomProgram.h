@@ -18,7 +18,7 @@ namespace pp::testing {
 
 struct RandomProgramOptions {
   int64_t numOps = 16;
-  /// Sizes that dimensions are drawn from.
+  /// Sizes that dimensions are drawn from; 0 is one where types are mixed.
   std::vector<int64_t> sizes = {2, 3, 4};
   /// No value has more elements.
   int64_t maxElements = 256;
@@ -42,6 +42,9 @@ struct RandomProgramOptions {
   /// Parameters that are read in a narrower type than they are stored in: where
   /// nothing is rounded, or what is compared may be.
   bool hasConverts = false;
+  /// Values of every element type. In all but f64 they are whole numbers, so
+  /// small that nothing is rounded and any order of sums has the same bits.
+  bool mixesTypes = false;
   /// Says what dimensions are, for plans to speak of: a sequence, and experts.
   bool namesDims = false;
 };

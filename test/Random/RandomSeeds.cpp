@@ -16,6 +16,8 @@ using namespace pp;
 static constexpr StringRef kRefusals[] = {
     // An axis whose every use lost to another.
     "to split some tensor",
+    // Fewer elements than shards.
+    ", one per shard over ",
     // Padding in the middle of an argument, which no file could fill.
     "to be padded at its end",
     // What shards of one op do not have.

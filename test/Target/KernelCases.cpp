@@ -296,6 +296,30 @@ std::vector<KernelCase> pp::testing::reductionCases() {
                         "tensor<2x8x%f>, tensor<4096xi32>, tensor<4096x8x%f>",
                         "%y", "tensor<2x8x%f>"),
                  1, 1},
+      // Nothing of it is at a place, in an order or in a row.
+      KernelCase{
+          "withoutElements",
+          mainOf("%x: tensor<4x6x%f>, %i: tensor<4xi32>",
+                 "  %e = pp.slice %x [0, 6], [4, 6], [1, 1] : tensor<4x6x%f> "
+                 "-> tensor<4x0x%f>\n"
+                 "  %s = pp.slice %e [3, 0], [4, 0], [1, 1] : tensor<4x0x%f> "
+                 "-> tensor<1x0x%f>\n"
+                 "  %h = pp.reshape %s : tensor<1x0x%f> -> tensor<3x0x2x5x%f>\n"
+                 "  %t = pp.tanh %h : tensor<3x0x2x5x%f>\n"
+                 "  %r = pp.reduce sum %t dims [0, 1, 2, 3] : "
+                 "tensor<3x0x2x5x%f> -> tensor<%f>\n"
+                 "  %m = pp.reduce max %i dims [0] : tensor<4xi32> -> "
+                 "tensor<i32>\n"
+                 "  %n = pp.convert %m : tensor<i32> -> tensor<%f>\n"
+                 "  %a = pp.add %r, %n : tensor<%f>\n"
+                 "  %b = pp.broadcast %a dims [] : tensor<%f> -> "
+                 "tensor<4x6x%f>\n"
+                 "  %c = pp.concatenate %b, %e dim 1 : tensor<4x6x%f>, "
+                 "tensor<4x0x%f> -> tensor<4x6x%f>\n"
+                 "  %u = pp.dynamic_update_slice %c, %s[%m, %m] : "
+                 "tensor<4x6x%f>, tensor<1x0x%f>, tensor<i32>, tensor<i32>\n"
+                 "  %y = pp.add %u, %x : tensor<4x6x%f>",
+                 "%y", "tensor<4x6x%f>")},
       KernelCase{
           "scatterNowhere",
           mainOf("%x: tensor<4x2x3x%f>, %i: tensor<4x5xi32>, %u: "

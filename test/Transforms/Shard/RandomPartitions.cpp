@@ -51,6 +51,10 @@ static OwningOpRef<ModuleOp> draw(MLIRContext &context, unsigned number) {
     shardings.hasTime = true;
     program.hasStates = seed % 2;
   }
+  if (number % 4 != 1 && seed % 3 == 2) {
+    program.mixesTypes = true;
+    program.sizes = {0, 1, 2, 3, 4, 6, 8};
+  }
   program.hasConverts = number % 4 == 3 && seed % 3; // nothing is rounded here
   OwningOpRef<ModuleOp> module = makeRandomProgram(context, number, program);
   if (number % 4 != 3)

@@ -234,7 +234,8 @@ def Partition : Pass<"pp-partition", "::mlir::ModuleOp"> {
     cheapest collectives for the given links, and builds the local op. A
     reduction over a sharded factor leaves a partial value, which is reduced
     behind its definition, unless its only use is additive in it: then the sum
-    of two partial values is reduced once. A sum over the time axis becomes
+    of two partial values is reduced once. Ops that keep dimensions on its way to
+    a change of layout compute where the cheapest way there leads. A sum over the time axis becomes
     `pp.accumulate`. Arguments and results keep `pp.sharding` and gain
     `pp.global_shape`. `--remarks-filter=pp-partition` lists every collective
     with its cause, group and bytes; their locations name the cause, too.
@@ -266,7 +267,9 @@ def OptimizeCollectives : Pass<"pp-optimize-collectives", "::mlir::ModuleOp"> {
     Equal collectives on one value are done once in a part of the step, a
     reduction of which only a slice is used becomes a reduce_scatter, unused ones
     go. A gather moves behind its one use, if that is elementwise, or before what
-    it gathers, where fewer bytes travel there (converts, the sum of two).
+    it gathers, where fewer bytes travel there (converts, the sum of two, one
+    value with several that are small). Of a broadcast that is sliced no more is
+    made than the slice.
 
     ```mlir
     %r = pp.all_reduce sum %x over @mesh ["dp"] : (tensor<8xf32>) -> tensor<8xf32>

@@ -3,17 +3,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In and out: level 2. Every device runs the same function, so what is done to
-// a collective here is done by all its members. Four rewrites: a collective
+// a collective here is done by all its members. Five rewrites: a collective
 // whose result nobody uses goes; of two equal ones on the same value, within a
 // part of the step, the second goes; a reduction of which only this device's
-// slice is used becomes a reduce_scatter; a gather beside elementwise ops moves
-// to where the fewest bytes are gathered. What is partial and added needs no
-// rewrite: the partitioner reduces the sum.
+// slice is used becomes a reduce_scatter, and a broadcast makes no more than
+// that slice; a gather beside elementwise ops moves to where the fewest bytes
+// are gathered, which may be one for several. What is partial and added needs
+// no rewrite: the partitioner reduces the sum.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -95,6 +97,40 @@ static void formReduceScatters(Block &body) {
   }
 }
 
+/// all_slice(broadcast(x)) -> broadcast(x), or broadcast(all_slice(x)): what
+/// is cut off is not made.
+static void cutBroadcasts(Block &body) {
+  for (Operation &op : llvm::make_early_inc_range(body)) {
+    auto slice = dyn_cast<AllSliceOp>(op);
+    auto broadcast =
+        slice ? slice.getOperand().getDefiningOp<BroadcastOp>() : BroadcastOp();
+    if (!broadcast)
+      continue;
+    OpBuilder builder(slice);
+    Value operand = broadcast.getOperand();
+    ArrayRef<int64_t> dims = broadcast.getDimensions();
+    if (const int64_t *found = llvm::find(dims, slice.getDimension());
+        found != dims.end()) {
+      const int64_t dim = found - dims.begin();
+      auto type = cast<RankedTensorType>(operand.getType());
+      SmallVector<int64_t> shape(type.getShape());
+      shape[dim] = slice.getType().getDimSize(slice.getDimension());
+      auto part = AllSliceOp::create(builder, slice.getLoc(), type.clone(shape),
+                                     operand, builder.getI64IntegerAttr(dim),
+                                     slice.getMeshAttr(), slice.getAxesAttr());
+      part->setDiscardableAttrs(slice->getDiscardableAttrDictionary());
+      operand = part;
+    }
+    auto cut = BroadcastOp::create(builder, broadcast.getLoc(), slice.getType(),
+                                   operand, broadcast.getDimensionsAttr());
+    cut->setDiscardableAttrs(slice->getDiscardableAttrDictionary());
+    slice.replaceAllUsesWith(cut.getResult());
+    slice.erase();
+    if (broadcast->use_empty())
+      broadcast.erase();
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Gathers beside elementwise ops
 //===----------------------------------------------------------------------===//
@@ -143,6 +179,11 @@ static SmallVector<AllGatherOp> getGathersOf(Operation &op) {
 static int64_t elementBytes(Value value) {
   return std::max<unsigned>(
       1, cast<RankedTensorType>(value.getType()).getElementTypeBitWidth() / 8);
+}
+
+static int64_t bytesOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements() *
+         elementBytes(value);
 }
 
 /// The fewest bytes an element has in `value` or behind ops on it alone.
@@ -230,6 +271,107 @@ static void hoistGathers(Block &body) {
 
 namespace {
 
+/// all_gather(op(x, broadcast(y))), where y is small.
+struct ScaledGather {
+  AllGatherOp gather;
+  Operation *op;
+  unsigned index; ///< of x
+
+  BroadcastOp getSmall() const {
+    return op->getOperand(1 - index).getDefiningOp<BroadcastOp>();
+  }
+};
+
+} // namespace
+
+/// The same for each operand of `gather`'s operand that x may be.
+static void appendScaled(AllGatherOp gather,
+                         SmallVectorImpl<ScaledGather> &found) {
+  Operation *op = gather.getOperand(0).getDefiningOp();
+  if (!op || !op->hasTrait<OpTrait::Elementwise>() ||
+      op->getNumOperands() != 2 || !areOfOnePart(gather, op))
+    return;
+  for (unsigned index : {0u, 1u})
+    if (op->getOperand(1 - index).getDefiningOp<BroadcastOp>())
+      found.push_back({gather, op, index});
+}
+
+/// all_gather(op(x, broadcast(y))), all_gather(op(x, broadcast(z))) ->
+/// op(g, broadcast(all_gather(y))), op(g, broadcast(all_gather(z))) with g =
+/// all_gather(x): what differs is small, and the rest travels once.
+static void shareScaled(ArrayRef<Operation *> reshards) {
+  llvm::MapVector<Value, SmallVector<ScaledGather, 2>> byValue;
+  for (Operation *reshard : reshards) {
+    auto gather = dyn_cast<AllGatherOp>(reshard);
+    if (!gather || gather->getNumOperands() != 1)
+      continue;
+    SmallVector<ScaledGather, 2> scaled;
+    appendScaled(gather, scaled);
+    for (const ScaledGather &one : scaled)
+      byValue[one.op->getOperand(one.index)].push_back(one);
+  }
+  for (auto &[value, all] : byValue) {
+    llvm::erase_if(
+        all, [](const ScaledGather &one) { return one.gather->use_empty(); });
+    if (all.empty())
+      continue;
+    AllGatherOp first = all.front().gather;
+    llvm::erase_if(all, [&](const ScaledGather &one) {
+      return !areOfOnePart(one.gather, first) ||
+             one.gather->getPropertiesAsAttribute() !=
+                 first->getPropertiesAsAttribute();
+    });
+    int64_t before = 0, after = bytesOf(value);
+    for (ScaledGather &one : all) {
+      before += bytesOf(one.gather.getOperand(0));
+      after += bytesOf(one.getSmall().getOperand());
+    }
+    if (after >= before)
+      continue;
+    auto gatherAt = [](OpBuilder &builder, AllGatherOp like, Value operand,
+                       int64_t dim, int64_t size) -> Value {
+      auto type = cast<RankedTensorType>(operand.getType());
+      SmallVector<int64_t> shape(type.getShape());
+      shape[dim] = size;
+      auto gather = AllGatherOp::create(
+          builder, like.getLoc(), TypeRange(type.clone(shape)),
+          ValueRange(operand), builder.getDenseI64ArrayAttr(dim),
+          like.getMeshAttr(), like.getAxesAttr());
+      gather->setDiscardableAttrs(like->getDiscardableAttrDictionary());
+      return gather.getResult(0);
+    };
+    OpBuilder builder(first);
+    const int64_t dim = first.getDimensions().front();
+    const int64_t size =
+        cast<RankedTensorType>(first.getType(0)).getDimSize(dim);
+    Value whole = gatherAt(builder, first, value, dim, size);
+    for (ScaledGather &one : all) {
+      builder.setInsertionPoint(one.gather);
+      BroadcastOp broadcast = one.getSmall();
+      Value small = broadcast.getOperand();
+      ArrayRef<int64_t> dims = broadcast.getDimensions();
+      if (const int64_t *found = llvm::find(dims, dim); found != dims.end())
+        small =
+            gatherAt(builder, one.gather, small, found - dims.begin(), size);
+      auto wholeOf = [&](Value other) {
+        return cast<RankedTensorType>(other.getType())
+            .clone(cast<RankedTensorType>(whole.getType()).getShape());
+      };
+      Operation *spread = builder.clone(*broadcast);
+      spread->setOperand(0, small);
+      spread->setDiscardableAttrs(one.op->getDiscardableAttrDictionary());
+      spread->getResult(0).setType(wholeOf(broadcast));
+      Operation *op = builder.clone(*one.op);
+      op->setOperand(one.index, whole);
+      op->setOperand(1 - one.index, spread->getResult(0));
+      op->getResult(0).setType(wholeOf(op->getResult(0)));
+      one.gather.getResult(0).replaceAllUsesWith(op->getResult(0));
+    }
+  }
+}
+
+namespace {
+
 struct OptimizeCollectivesPass
     : pp::impl::OptimizeCollectivesBase<OptimizeCollectivesPass> {
   void runOnOperation() override {
@@ -242,9 +384,12 @@ struct OptimizeCollectivesPass
     const bool hasSlices = llvm::any_of(reshards, llvm::IsaPred<AllSliceOp>),
                hasGathers = llvm::any_of(reshards, llvm::IsaPred<AllGatherOp>);
     shareEqual(reshards);
-    if (hasSlices)
+    if (hasSlices) {
       formReduceScatters(body);
+      cutBroadcasts(body);
+    }
     if (hasGathers) {
+      shareScaled(collectReshards(body));
       sinkGathers(body);
       hoistGathers(body);
     }

@@ -10,13 +10,16 @@
 //
 // A partial value stays partial through its only use if that use is additive in
 // it and does not want it reduced first; otherwise it is reduced right after
-// its definition. Over the time axis there is nothing to wait for: a sum is
-// accumulated at once, unless it is a term of another, or a reshard reduces
-// every micro-batch before.
+// its definition. What then goes through ops that keep dimensions, as a bias is
+// added, into another layout, goes the cheapest way there and not first into
+// the layout that these ops have otherwise. Over the time axis there is nothing
+// to wait for: a sum is accumulated at once, unless it is a term of another, or
+// a reshard reduces every micro-batch before.
 //
 //===----------------------------------------------------------------------===//
 #include "Alternatives.h"
 #include "CauseFinder.h"
+#include "LayoutWays.h"
 #include "TimeChecks.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
@@ -140,13 +143,6 @@ static bool isAddedFirst(Value value) {
     if (llvm::is_contained(set, use.getOperandNumber()))
       return set.size() > 1 || isAddedFirst(user->getResult(0));
   return false;
-}
-
-/// True if `user` runs on a stage on which `made` does not; what is assigned to
-/// none goes where it is needed.
-static bool isFarFrom(Operation *made, Operation *user) {
-  return !getStages(made).empty() && !getStages(user).empty() &&
-         !llvm::includes(getStages(made), getStages(user));
 }
 
 GlobalValue &Partitioner::enter(Value value) {
@@ -416,6 +412,11 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
         [&](Value value) -> const Layout & { return lookup(value).layout; });
 
   ArrayRef<unsigned> passing = findPassing(op, rule, factors);
+  if (passing.empty())
+    keepOnTheWay(op, rule, factors, mesh, resharder,
+                 [&](Value value) -> const LocalValue & {
+                   return lookup(value).forms.front();
+                 });
   SmallVector<Type> types;
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     Layout layout = layoutOf(rule, rule.results[index], factors, mesh);

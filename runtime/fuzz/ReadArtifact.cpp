@@ -45,7 +45,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size,
   std::mt19937_64 random(seed);
   if (random() % 4 == 0)
     return LLVMFuzzerMutate(bytes, size, room);
-  damage(bytes, size, random);
+  (random() % 2 ? damage : damageTogether)(bytes, size, random);
   return size;
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/Artifact.h"
 #include "Encoding.h"
+#include "OutOfMemory.h"
 #include "pprt/Checks.h"
 
 #include <zlib.h>
@@ -198,6 +199,8 @@ Expected<ppx::ArtifactT> Reader::readArtifact(const ImageChoice &choice) {
   artifact.target = entry.target;
   artifact.processor = entry.processor;
   CheckResult structure = checkStructure(artifact);
+  if (structure.lacksMemory)
+    return structure.status();
   if (!structure.ok())
     return bad(name, structure.status().message());
   return artifact;
@@ -206,26 +209,29 @@ Expected<ppx::ArtifactT> Reader::readArtifact(const ImageChoice &choice) {
 Expected<ppx::ArtifactT> pprt::parseArtifact(const uint8_t *bytes, size_t size,
                                              const std::string &name,
                                              const ImageChoice &choice) {
-  return Reader{name, size,
-                [&](uint64_t offset, size_t) -> Expected<const uint8_t *> {
-                  return bytes + offset;
-                }}
-      .readArtifact(choice);
+  return orOutOfMemory([&] {
+    return Reader{name, size,
+                  [&](uint64_t offset, size_t) -> Expected<const uint8_t *> {
+                    return bytes + offset;
+                  }}
+        .readArtifact(choice);
+  });
 }
 
 /// Calls f(reader) with a reader of `file`.
 template <typename Function>
 static auto withReader(const InputFile &file, Function &&f) {
   std::vector<uint64_t> part; // aligned
-  return f(
-      Reader{file.path(), file.size(),
-             [&](uint64_t offset, size_t count) -> Expected<const uint8_t *> {
-               part.resize((count + 7) / 8);
-               Status status = file.read(offset, part.data(), count);
-               if (!status.ok())
-                 return status;
-               return reinterpret_cast<const uint8_t *>(part.data());
-             }});
+  const auto fetch = [&](uint64_t offset,
+                         size_t count) -> Expected<const uint8_t *> {
+    part.resize((count + 7) / 8);
+    Status status = file.read(offset, part.data(), count);
+    if (!status.ok())
+      return status;
+    return reinterpret_cast<const uint8_t *>(part.data());
+  };
+  return orOutOfMemory(
+      [&] { return f(Reader{file.path(), file.size(), fetch}); });
 }
 
 Expected<ppx::ArtifactT> pprt::loadArtifact(const InputFile &file,
@@ -236,10 +242,12 @@ Expected<ppx::ArtifactT> pprt::loadArtifact(const InputFile &file,
 
 Expected<ppx::ArtifactT> pprt::loadArtifact(const std::string &path,
                                             const ImageChoice &choice) {
-  const Expected<InputFile> file = InputFile::open(path);
-  if (!file)
-    return file.status();
-  return loadArtifact(*file, choice);
+  return orOutOfMemory([&]() -> Expected<ppx::ArtifactT> {
+    const Expected<InputFile> file = InputFile::open(path);
+    if (!file)
+      return file.status();
+    return loadArtifact(*file, choice);
+  });
 }
 
 Expected<ppx::HeadT> pprt::loadHead(const InputFile &file) {

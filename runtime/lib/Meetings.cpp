@@ -13,9 +13,6 @@ Meetings::Meetings(const Ranks &ranks, Section section)
     : ranks(ranks), section(section) {
   for (const auto &program : ranks.artifact.programs) {
     Appointments &its = appointments.emplace_back();
-    its.sends.resize(ranks.mesh.stageCount());
-    its.receives.resize(ranks.mesh.stageCount());
-    its.collectives.resize(ranks.artifact.groups.size());
     const InstructionList &list = instructionsOf(*program, section);
     for (uint32_t index = 0; index < list.size(); ++index) {
       const ppx::InstructionT &instruction = *list[index];
@@ -33,17 +30,14 @@ std::vector<MeetingPlace> Meetings::places(RankRange range) const {
   std::vector<MeetingPlace> result;
   for (uint32_t rank = range.begin; rank < range.end; ++rank) {
     const Appointments &its = appointments[ranks.programOf(rank)];
-    for (uint32_t stage = 0; stage < its.sends.size(); ++stage) {
-      if (!its.sends[stage].empty())
-        result.push_back({false, rank, ranks.mesh.peer(rank, stage)});
-      if (!its.receives[stage].empty())
-        result.push_back({false, ranks.mesh.peer(rank, stage), rank});
-    }
-    for (uint32_t group = 0; group < its.collectives.size(); ++group)
-      if (!its.collectives[group].empty())
-        result.push_back(
-            {true, group,
-             ranks.mesh.leader(*ranks.artifact.groups[group], rank)});
+    for (const auto &[stage, sends] : its.sends)
+      result.push_back({false, rank, ranks.mesh.peer(rank, stage)});
+    for (const auto &[stage, receives] : its.receives)
+      result.push_back({false, ranks.mesh.peer(rank, stage), rank});
+    for (const auto &[group, collectives] : its.collectives)
+      result.push_back(
+          {true, group,
+           ranks.mesh.leader(*ranks.artifact.groups[group], rank)});
   }
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());
@@ -69,10 +63,15 @@ const std::vector<uint32_t> &Meetings::sequence(const MeetingPlace &place,
                                                 uint32_t member,
                                                 uint32_t rank) const {
   const Appointments &its = appointments[ranks.programOf(rank)];
-  if (place.isGroup)
-    return its.collectives[place.first];
-  return member == 0 ? its.sends[ranks.mesh.stage(place.second)]
-                     : its.receives[ranks.mesh.stage(place.first)];
+  static const std::vector<uint32_t> none;
+  const Sequences &sequences = place.isGroup ? its.collectives
+                               : member == 0 ? its.sends
+                                             : its.receives;
+  const auto found = sequences.find(
+      place.isGroup
+          ? place.first
+          : ranks.mesh.stage(member == 0 ? place.second : place.first));
+  return found == sequences.end() ? none : found->second;
 }
 
 /// To which member each member of a permute sends.

@@ -8,77 +8,122 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 using namespace pprt;
 
 namespace {
 
-/// A place of any section, and who meets there.
-struct Company {
-  /// What a member's program says of the place, before the stages or the group.
-  bool isGroup;
-  uint32_t first, second; ///< the stages of an edge; the group
-  std::vector<uint32_t> members;
+/// Rows of numbers, one behind the other.
+struct Table {
+  std::vector<uint32_t> numbers;
+  std::vector<size_t> ends;
+
+  void endRow() { ends.push_back(numbers.size()); }
+  /// A number for each row, the same for rows that are equal, from 0 on in the
+  /// order of the first of them; and how many there are.
+  std::pair<std::vector<uint32_t>, uint32_t> number() const;
 };
 
 } // namespace
 
-static std::vector<Company> findCompanies(const Ranks &ranks) {
+std::pair<std::vector<uint32_t>, uint32_t> Table::number() const {
+  const auto begin = [&](uint32_t row) {
+    return numbers.begin() + ptrdiff_t(row == 0 ? 0 : ends[row - 1]);
+  };
+  const auto end = [&](uint32_t row) {
+    return numbers.begin() + ptrdiff_t(ends[row]);
+  };
+  std::vector<uint32_t> order(ends.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return std::lexicographical_compare(begin(a), end(a), begin(b), end(b));
+  });
+  std::vector<uint32_t> result(ends.size());
+  uint32_t count = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    count += i == 0 || !std::equal(begin(order[i - 1]), end(order[i - 1]),
+                                   begin(order[i]), end(order[i]));
+    result[order[i]] = count - 1;
+  }
+  return {std::move(result), count};
+}
+
+/// Those of any section.
+static std::vector<MeetingPlace> findPlaces(const Ranks &ranks) {
   std::vector<MeetingPlace> places;
-  for (Section section : kSections)
-    for (const MeetingPlace &place :
-         Meetings(ranks, section).places({0, ranks.mesh.worldSize()}))
-      places.push_back(place);
+  for (Section section : kSections) {
+    const std::vector<MeetingPlace> more =
+        Meetings(ranks, section).places({0, ranks.mesh.worldSize()});
+    places.insert(places.end(), more.begin(), more.end());
+  }
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
-  const Meetings meetings(ranks, Section::body);
-  std::vector<Company> companies;
-  for (const MeetingPlace &place : places)
-    companies.push_back(
-        {place.isGroup,
-         place.isGroup ? place.first : ranks.mesh.stage(place.first),
-         place.isGroup ? 0 : ranks.mesh.stage(place.second),
-         meetings.members(place)});
-  return companies;
+  return places;
+}
+
+std::vector<uint32_t>
+pprt::numberCompanies(const Ranks &ranks, const Meetings &meetings,
+                      const std::vector<MeetingPlace> &places,
+                      const std::vector<uint32_t> &classOf) {
+  // What a member's program says of the place, the stages or the group, then
+  // who meets there. Of an edge it matters who sends.
+  Table kinds;
+  for (const MeetingPlace &place : places) {
+    std::vector<uint32_t> &row = kinds.numbers;
+    row.insert(row.end(),
+               {place.isGroup,
+                place.isGroup ? place.first : ranks.mesh.stage(place.first),
+                place.isGroup ? 0 : ranks.mesh.stage(place.second)});
+    const auto first = ptrdiff_t(row.size());
+    for (uint32_t member : meetings.members(place))
+      row.push_back(classOf[member]);
+    if (place.isGroup)
+      std::sort(row.begin() + first, row.end());
+    kinds.endRow();
+  }
+  return kinds.number().first;
 }
 
 RankClasses RankClasses::coarsest(const Ranks &ranks, uint64_t &operations) {
   const uint32_t worldSize = ranks.mesh.worldSize();
-  const std::vector<Company> companies = findCompanies(ranks);
+  const Meetings meetings(ranks, Section::body);
+  const std::vector<MeetingPlace> places = findPlaces(ranks);
+  // Where each rank meets others: its places are those[first[r] .. first[r+1]).
+  std::vector<size_t> first(worldSize + 1);
+  for (const MeetingPlace &place : places)
+    for (uint32_t member : meetings.members(place))
+      ++first[member + 1];
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<uint32_t> those(first.back());
+  std::vector<size_t> end(first.begin(), first.end() - 1);
+  for (uint32_t i = 0; i < places.size(); ++i)
+    for (uint32_t member : meetings.members(places[i]))
+      those[end[member]++] = i;
   std::vector<uint32_t> classOf(worldSize);
   for (uint32_t rank = 0; rank < worldSize; ++rank)
     classOf[rank] = ranks.programOf(rank);
-  for (size_t count = 0;;) {
-    // Numbers for what meets at a place, then for a rank's class and all that
-    // it meets.
-    std::map<std::vector<uint32_t>, uint32_t> kinds, classes;
-    const auto numberOf = [](auto &numbers, std::vector<uint32_t> key) {
-      return numbers.try_emplace(std::move(key), uint32_t(numbers.size()))
-          .first->second;
-    };
-    std::vector<std::vector<uint32_t>> signatures(worldSize);
-    for (uint32_t rank = 0; rank < worldSize; ++rank)
-      signatures[rank] = {classOf[rank]};
-    operations += worldSize;
-    for (const Company &company : companies) {
-      operations += company.members.size();
-      std::vector<uint32_t> kind;
-      for (uint32_t member : company.members)
-        kind.push_back(classOf[member]);
-      std::sort(kind.begin(), kind.end());
-      kind.insert(kind.end(), {company.isGroup, company.first, company.second});
-      const uint32_t number = numberOf(kinds, std::move(kind));
-      for (uint32_t member : company.members)
-        signatures[member].push_back(number);
-    }
+  for (uint32_t count = 0;;) {
+    operations += worldSize + those.size();
+    const std::vector<uint32_t> kinds =
+        numberCompanies(ranks, meetings, places, classOf);
+    // A rank's class and all that it meets.
+    Table signatures;
     for (uint32_t rank = 0; rank < worldSize; ++rank) {
-      std::sort(signatures[rank].begin() + 1, signatures[rank].end());
-      classOf[rank] = numberOf(classes, std::move(signatures[rank]));
+      std::vector<uint32_t> &row = signatures.numbers;
+      row.push_back(classOf[rank]);
+      const auto begin = ptrdiff_t(row.size());
+      for (size_t i = first[rank]; i < first[rank + 1]; ++i)
+        row.push_back(kinds[those[i]]);
+      std::sort(row.begin() + begin, row.end());
+      signatures.endRow();
     }
+    const uint32_t before = std::exchange(count, 0);
+    std::tie(classOf, count) = signatures.number();
     // Classes are only ever split.
-    if (classes.size() == count)
+    if (count == before)
       break;
-    count = classes.size();
   }
   RankClasses result;
   std::map<uint32_t, uint32_t> speakers;

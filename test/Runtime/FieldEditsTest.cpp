@@ -1,14 +1,17 @@
-//===- FieldEditsTest.cpp - artifacts of which one number is another ------===//
+//===- FieldEditsTest.cpp - artifacts of which some numbers are others ----===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes another value into one field of a real artifact, under a checksum that
-// fits: a number, a length, an offset, an element of a vector. It is refused,
-// or runs on the cpu backend to its end: with other numbers perhaps, but inside
-// of its memory. The sanitize presets make this test strict. The machine code,
-// its place and its length are left alone: it is trusted.
+// Writes other values into fields of a real artifact, under a checksum that
+// fits: a number, a length, an offset, an element of a vector. One at a time,
+// or some that lie together, as those of one table do, for checks compare
+// fields with each other. It is refused, or runs on the cpu backend to its end:
+// with other numbers perhaps, but inside of its memory. The sanitize presets
+// make this test strict. The machine code, its place and its length are left
+// alone: it is trusted.
 //
 //   PPFieldEditsTest --artifacts=FOLDER [--edits=N, of each artifact]
+//   [--seed=N]
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Artifact.h"
@@ -19,6 +22,7 @@
 #include <flatbuffers/minireflect.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -29,7 +33,7 @@ using namespace pprt;
 namespace {
 
 std::string artifactFolder;
-int editCount = 2500;
+int editCount = 2500, seed = 9;
 
 /// Some bytes of a file.
 struct Place {
@@ -48,6 +52,11 @@ public:
     path = {1};
     flatbuffers::IterateFlatBuffer(&file[headBytes], ppx::ImageTypeTable(),
                                    this);
+    for (const auto &[field, its] : places)
+      all.insert(all.end(), its.begin(), its.end());
+    std::sort(all.begin(), all.end(), [](const Place &a, const Place &b) {
+      return a.offset < b.offset;
+    });
   }
   /// Any field of the schema, then any place that it has in the file: there are
   /// thousands of waits, and one mesh.
@@ -55,6 +64,23 @@ public:
     auto field = places.begin();
     std::advance(field, random() % places.size());
     return field->second[random() % field->second.size()];
+  }
+
+  /// Up to `count` more that lie within some tables of `place`.
+  std::vector<Place> pickNear(const Place &place, size_t count,
+                              std::mt19937_64 &random) const {
+    constexpr size_t reach = 30; // places
+    const auto at =
+        size_t(std::lower_bound(
+                   all.begin(), all.end(), place.offset,
+                   [](const Place &p, size_t o) { return p.offset < o; }) -
+               all.begin());
+    const size_t begin = at - std::min(at, reach),
+                 end = std::min(all.size(), at + reach);
+    std::vector<Place> result;
+    while (result.size() < count)
+      result.push_back(all[begin + random() % (end - begin)]);
+    return result;
   }
 
 private:
@@ -93,6 +119,7 @@ private:
   const std::vector<uint8_t> &file;
   std::vector<size_t> path; ///< of field indices, from the root
   std::map<std::vector<size_t>, std::vector<Place>> places;
+  std::vector<Place> all; ///< in the order of the file
 };
 
 struct Counts {
@@ -101,18 +128,41 @@ struct Counts {
 
 } // namespace
 
-static void edit(std::vector<uint8_t> &file, const Place &place,
-                 std::mt19937_64 &random) {
-  uint64_t old = 0;
+static uint64_t read(const std::vector<uint8_t> &file, const Place &place) {
+  uint64_t value = 0;
   std::copy_n(&file[place.offset], place.width,
-              reinterpret_cast<uint8_t *>(&old));
+              reinterpret_cast<uint8_t *>(&value));
+  return value;
+}
+
+static void write(std::vector<uint8_t> &file, const Place &place,
+                  uint64_t value) {
+  std::copy_n(reinterpret_cast<const uint8_t *>(&value), place.width,
+              &file[place.offset]);
+}
+
+static uint64_t otherValue(uint64_t old, std::mt19937_64 &random) {
   const uint64_t values[] = {
       0,       1,       2,        old + 1,  old - 1,      2 * old,
       old / 2, old ^ 4, old + 64, 1u << 31, ~uint64_t(0), ~uint64_t(0) / 2,
       random()};
-  const uint64_t value = values[random() % std::size(values)];
-  std::copy_n(reinterpret_cast<const uint8_t *>(&value), place.width,
-              &file[place.offset]);
+  return values[random() % std::size(values)];
+}
+
+/// Of several fields, half of the time those that hold the same as `place` are
+/// chosen, and all get one value.
+static void edit(std::vector<uint8_t> &file, const Places &places,
+                 const Place &place, std::mt19937_64 &random) {
+  const uint64_t old = read(file, place), value = otherValue(old, random);
+  if (random() % 2) {
+    const bool isOneValue = random() % 2;
+    for (const Place &other : places.pickNear(place, 1 + random() % 12, random))
+      if (const uint64_t its = read(file, other); !isOneValue)
+        write(file, other, otherValue(its, random));
+      else if (its == old || random() % 8 == 0)
+        write(file, other, value);
+  }
+  write(file, place, value);
 }
 
 /// Two steps over zeros, and every value that comes out.
@@ -152,10 +202,11 @@ static Status run(ppx::ArtifactT artifact) {
   return {};
 }
 
-static void tryEdit(const std::vector<uint8_t> &whole, const Place &place,
-                    std::mt19937_64 &random, Counts &counts) {
+static void tryEdit(const std::vector<uint8_t> &whole, const Places &places,
+                    const Place &place, std::mt19937_64 &random,
+                    Counts &counts) {
   std::vector<uint8_t> file = whole;
-  edit(file, place, random);
+  edit(file, places, place, random);
   if (file == whole) {
     ++counts.unchanged;
     return;
@@ -191,13 +242,13 @@ TEST(FieldEdits, AreRefusedOrHarmless) {
     ASSERT_TRUE(content.ok()) << content.status().message();
     const std::vector<uint8_t> whole(content->begin(), content->end());
     const Places places(whole);
-    std::mt19937_64 random(9);
+    std::mt19937_64 random{uint64_t(seed)};
     Counts counts;
     for (int i = 0; i < editCount; ++i) {
       const Place &place = places.pick(random);
       SCOPED_TRACE(entry.path().string() + ", byte " +
                    std::to_string(place.offset));
-      tryEdit(whole, place, random, counts);
+      tryEdit(whole, places, place, random, counts);
     }
     std::printf("%s: of %d edits %d change nothing, %d cannot be read, %d are "
                 "refused by a check, %d fail, %d finish\n",
@@ -222,6 +273,8 @@ int main(int argc, char **argv) {
       artifactFolder = folder;
     if (std::string count = valueOf(argv[i], "--edits="); !count.empty())
       editCount = std::atoi(count.c_str());
+    if (std::string number = valueOf(argv[i], "--seed="); !number.empty())
+      seed = std::atoi(number.c_str());
   }
   return RUN_ALL_TESTS();
 }

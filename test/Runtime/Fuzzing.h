@@ -26,14 +26,19 @@ struct FuzzVerdict {
 
 /// Takes the content of a .ppx, whatever its checksums, the whole way: it is
 /// read, checked, packed and read again, and if it passes and is small, run by
-/// the reference executor.
+/// the reference executor; its contractions are computed on this processor.
 FuzzVerdict tryContent(const uint8_t *bytes, size_t size);
 
 /// Writes another value over a number, a length or an offset: over aligned
 /// bytes, so that much of the rest keeps its meaning.
 void damage(uint8_t *bytes, size_t size, std::mt19937_64 &random);
 
-/// The content of a small artifact, another one for each seed.
+/// The same of some numbers that lie together: to one value, or each to one of
+/// its own.
+void damageTogether(uint8_t *bytes, size_t size, std::mt19937_64 &random);
+
+/// The content of a small artifact, another one for each seed, with
+/// contractions of matrices and of images.
 std::vector<uint8_t> smallContent(uint64_t seed);
 
 } // namespace pprt::test

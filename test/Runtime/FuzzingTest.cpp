@@ -23,7 +23,8 @@ TEST(Fuzzing, SmallFiles) {
     for (int i = 0; i < kInputs; ++i) {
       std::vector<uint8_t> input = whole;
       for (uint64_t more = 1 + random() % 2; more > 0; --more)
-        damage(input.data(), input.size(), random);
+        (random() % 2 ? damage : damageTogether)(input.data(), input.size(),
+                                                 random);
       const FuzzVerdict verdict = tryContent(input.data(), input.size());
       EXPECT_EQ(verdict.fault, "") << "file " << file << ", input " << i;
       ++fates[verdict.fate];

@@ -88,9 +88,9 @@ TEST(Mesh, TheOrderOfAGroupsAxesIsTheOrderOfItsMembers) {
             (std::vector<uint32_t>{6, 7, 8, 9, 10, 11}));
   EXPECT_EQ(mesh->members(group({3, 2}), 8),
             (std::vector<uint32_t>{6, 9, 7, 10, 8, 11}));
-  EXPECT_EQ(mesh->members(group({1}, {3, 0}), 1),
+  EXPECT_EQ(mesh->members(group({1}, {0, 3}), 1),
             (std::vector<uint32_t>{1, 19}));
-  EXPECT_TRUE(mesh->members(group({1}, {3, 0}), 7).empty());
+  EXPECT_TRUE(mesh->members(group({1}, {0, 3}), 7).empty());
   // A filter on a stage axis that the group does not span.
   EXPECT_EQ(mesh->members(group({2}, {1}), 7), (std::vector<uint32_t>{7, 10}));
   EXPECT_TRUE(mesh->members(group({2}, {1}), 1).empty());
@@ -129,7 +129,7 @@ TEST(Mesh, RefusesBadAxesAndGroups) {
 
   Expected<Mesh> mesh = Mesh::create(fourAxes());
   ASSERT_TRUE(mesh.ok());
-  EXPECT_TRUE(mesh->verify(group({3, 1}, {2, 0})).ok());
+  EXPECT_TRUE(mesh->verify(group({3, 1}, {0, 2})).ok());
   EXPECT_EQ(mesh->verify(group({4})).message(),
             "group expects axes below 4, got 4");
   EXPECT_EQ(mesh->verify(group({0})).message(),
@@ -138,8 +138,10 @@ TEST(Mesh, RefusesBadAxesAndGroups) {
             "group expects each axis once, got axis 2 twice");
   EXPECT_EQ(mesh->verify(group({1}, {4})).message(),
             "group expects stages below 4, got 4");
+  EXPECT_EQ(mesh->verify(group({1}, {3, 0})).message(),
+            "group expects its stages in ascending order, got 0 after 3");
   EXPECT_EQ(mesh->verify(group({1}, {1, 1})).message(),
-            "group expects each stage once, got stage 1 twice");
+            "group expects its stages in ascending order, got 1 after 1");
 }
 
 } // namespace

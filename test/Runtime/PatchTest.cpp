@@ -202,6 +202,18 @@ std::vector<Case> cases() {
                    pixels * c,
                    pixels * 24});
   }
+  // Of no images, no channels (all sums are zero), or into none.
+  for (size_t without : {0, 1, 2}) {
+    Case none = all.front();
+    none.name = "of nothing";
+    (without == 0   ? none.rows.front()
+     : without == 1 ? none.steps.back()
+                    : none.columns.front())
+        .extent = 0;
+    if (without == 1)
+      none.rhsSteps = {{0, 24}, {20, 24}};
+    all.push_back(none);
+  }
   return all;
 }
 

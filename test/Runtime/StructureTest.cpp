@@ -379,8 +379,8 @@ INSTANTIATE_TEST_SUITE_P(
              "output 'loss' expects a stage that emits it, got none"},
         Case{"emittedByAnotherStage",
              [](auto &a) { a.outputs[0]->stages = {0}; },
-             "output 'loss' expects program 'program0' of stage 0 to emit it, "
-             "got no such instruction"},
+             "output 'loss' expects program 'program1' of stage 1 not to emit "
+             "it, as the stage is none of its stages"},
         Case{"outputStage", [](auto &a) { a.outputs[0]->stages = {2}; },
              "output 'loss' expects stages below 2, got 2"},
         Case{"outputStageTwice", [](auto &a) { a.outputs[0]->stages = {1, 1}; },

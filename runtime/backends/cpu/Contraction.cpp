@@ -66,7 +66,8 @@ struct Factor : Operand {
   Factor(uint32_t parameter, ppx::ElementType element,
          const ppx::MatrixViewT &view, uint64_t rows, uint64_t columns)
       : Operand(parameter, element, view) {
-    if (!PatchMatrix::isNeededFor(view))
+    // Of no elements, loops may be of none, too, and nothing is read.
+    if (!PatchMatrix::isNeededFor(view) || rows == 0 || columns == 0)
       return;
     patches.emplace(view, rows, columns);
     strides = patches->strides();

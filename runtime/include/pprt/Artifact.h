@@ -47,7 +47,7 @@ chooseImage(const std::vector<std::unique_ptr<ppx::ImageEntryT>> &images,
 
 /// Reads the artifact in `bytes`, which are aligned as allocated memory is.
 /// Failures begin with `name`, the file they are from; all but those of
-/// chooseImage() are badArtifact.
+/// chooseImage() are badArtifact, or outOfMemory where that lacks.
 Expected<ppx::ArtifactT> parseArtifact(const uint8_t *bytes, size_t size,
                                        const std::string &name,
                                        const ImageChoice &choice = {});

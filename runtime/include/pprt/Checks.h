@@ -74,11 +74,12 @@ struct CheckOptions {
 struct CheckResult {
   std::vector<Finding> findings;
   uint64_t operations = 0;
+  bool lacksMemory = false; ///< for the checks themselves: not all were made
 
-  bool ok() const { return findings.empty(); }
+  bool ok() const { return findings.empty() && !lacksMemory; }
   bool has(FindingKind kind) const;
   /// One line per finding, under the exit code of the first: 3 for structure,
-  /// 4 for memory, 5 for the others.
+  /// 4 for memory, also if the checks lack it, 5 for the others.
   Status status() const;
 };
 

@@ -19,6 +19,7 @@
 
 #include "pprt/Ranks.h"
 
+#include <map>
 #include <tuple>
 
 #pragma GCC visibility push(default)
@@ -99,10 +100,11 @@ public:
   std::vector<Move> moves(const MeetingPlace &place, uint32_t k) const;
 
 private:
-  /// The instructions of a program that meet others.
+  /// The instructions of a program that meet others: by the other stage; by
+  /// group. Of a stage or group with none there is no entry.
+  using Sequences = std::map<uint32_t, std::vector<uint32_t>>;
   struct Appointments {
-    /// By the other stage; by group.
-    std::vector<std::vector<uint32_t>> sends, receives, collectives;
+    Sequences sends, receives, collectives;
   };
 
   const Ranks &ranks;

@@ -11,8 +11,8 @@
 #ifndef PPRT_MESH_H
 #define PPRT_MESH_H
 
-#include "pprt/Status.h"
 #include "pprt/Ppx.h"
+#include "pprt/Status.h"
 
 #include <cstdint>
 #include <memory>
@@ -24,8 +24,8 @@ namespace pprt {
 
 class Mesh {
 public:
-  /// Fails (badArtifact) on an axis without devices, a second stage axis, or
-  /// more ranks or micro-batches than 32 bits count.
+  /// Fails (badArtifact) on an axis without devices, a second stage axis, more
+  /// than 64 axes, or more ranks or micro-batches than 32 bits count.
   static Expected<Mesh>
   create(const std::vector<std::unique_ptr<ppx::AxisT>> &axes);
 
@@ -60,7 +60,8 @@ public:
   uint32_t peer(uint32_t rank, uint32_t stage) const;
 
   /// Fails (badArtifact) unless the axes of `group` exist, are no time axes
-  /// and differ, and its stages exist. The functions below assume it.
+  /// and differ, and its stages exist and ascend. The functions below assume
+  /// it.
   Status verify(const ppx::GroupT &group) const;
 
   /// Whether the group's stage filter keeps `rank`.

@@ -41,6 +41,13 @@ private:
   std::vector<uint32_t> all, speaker;
 };
 
+/// For each place a number, the same where ranks of the same classes meet and
+/// do the same.
+std::vector<uint32_t> numberCompanies(const Ranks &ranks,
+                                      const Meetings &meetings,
+                                      const std::vector<MeetingPlace> &places,
+                                      const std::vector<uint32_t> &classOf);
+
 } // namespace pprt
 #pragma GCC visibility pop
 

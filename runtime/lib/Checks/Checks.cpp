@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/Checks.h"
 
+#include "../OutOfMemory.h"
 #include "Passes.h"
 
 #include <algorithm>
@@ -31,6 +32,8 @@ bool CheckResult::has(FindingKind kind) const {
 }
 
 Status CheckResult::status() const {
+  if (lacksMemory)
+    return outOfMemory();
   if (findings.empty())
     return {};
   std::string message;
@@ -50,12 +53,26 @@ Status CheckResult::status() const {
   return Status(ExitCode::checkFailed, std::move(message));
 }
 
-CheckResult pprt::checkStructure(const ppx::ArtifactT &artifact) {
+/// Fills in what `check` finds as far as memory lasts.
+template <typename Check> static CheckResult checkWith(const Check &check) {
   CheckResult result;
+  result.lacksMemory = !orOutOfMemory([&] {
+                          check(result);
+                          return Status();
+                        }).ok();
+  return result;
+}
+
+static void checkStructureInto(const ppx::ArtifactT &artifact,
+                               CheckResult &result) {
   Report report(FindingKind::structure, result.operations);
   checkArtifactStructure(artifact, report);
   result.findings = report.take();
-  return result;
+}
+
+CheckResult pprt::checkStructure(const ppx::ArtifactT &artifact) {
+  return checkWith(
+      [&](CheckResult &result) { checkStructureInto(artifact, result); });
 }
 
 /// Moves what `report` found to the end of `result`.
@@ -64,29 +81,68 @@ static void append(CheckResult &result, Report &report) {
     result.findings.push_back(std::move(finding));
 }
 
-/// Whether everything between ranks is right; findings only of ranks apart.
-static bool checkCommunication(const Ranks &ranks, const RankClasses &classes,
+/// Checks what is between ranks, in the words of those who speak for `classes`.
+static void checkCommunication(const Ranks &ranks, const RankClasses &classes,
                                CheckResult &result) {
-  const bool isApart = classes.speakers().size() == ranks.mesh.worldSize();
   Report mismatches(FindingKind::mismatch, result.operations);
   Report deadlocks(FindingKind::deadlock, result.operations);
   const std::vector<Rendezvous> matched =
       matchCommunication(ranks, classes, mismatches);
   if (mismatches.empty())
     checkDeadlock(ranks, classes, matched, deadlocks);
-  const bool isRight = mismatches.empty() && deadlocks.empty();
-  if (isApart) {
-    append(result, mismatches);
-    append(result, deadlocks);
-  }
-  return isRight || isApart;
+  append(result, mismatches);
+  append(result, deadlocks);
 }
 
-CheckResult pprt::checkArtifact(const ppx::ArtifactT &artifact,
-                                const CheckOptions &options) {
-  CheckResult result = checkStructure(artifact);
+/// The instructions of those who speak, together.
+static uint64_t countInstructions(const Ranks &ranks,
+                                  const RankClasses &classes) {
+  uint64_t count = 0;
+  for (uint32_t rank : classes.speakers())
+    for (Section section : kSections)
+      count += instructionsOf(ranks.program(rank), section).size();
+  return count;
+}
+
+/// What follows takes memory for each instruction of each who speaks: of a few,
+/// or of not many more than the programs have.
+static uint64_t mostInstructions(const ppx::ArtifactT &artifact) {
+  uint64_t count = uint64_t(1) << 18;
+  for (const auto &program : artifact.programs)
+    for (Section section : kSections)
+      count += 4 * instructionsOf(*program, section).size();
+  return count;
+}
+
+/// Of few ranks first. What is wrong is then said of those it is wrong for,
+/// unless they are too many to ask each.
+static void checkCommunication(const Ranks &ranks, CheckResult &result) {
+  const uint64_t most = mostInstructions(ranks.artifact);
+  const auto classes = RankClasses::coarsest(ranks, result.operations);
+  if (const uint64_t count = countInstructions(ranks, classes); count > most) {
+    Report report(FindingKind::structure, result.operations);
+    report.add(
+        text("expects ranks of one program to meet the same programs, or "
+             "at most ",
+             most, " instructions of ranks that do not, got ", count));
+    return append(result, report);
+  }
+  const size_t before = result.findings.size();
+  checkCommunication(ranks, classes, result);
+  const auto apart = RankClasses::apart(ranks);
+  if (result.findings.size() == before ||
+      countInstructions(ranks, apart) > most)
+    return;
+  result.findings.resize(before);
+  checkCommunication(ranks, apart, result);
+}
+
+static void checkArtifactInto(const ppx::ArtifactT &artifact,
+                              const CheckOptions &options,
+                              CheckResult &result) {
+  checkStructureInto(artifact, result);
   if (!result.ok())
-    return result;
+    return;
   Expected<Mesh> mesh = Mesh::create(artifact.axes);
   const Ranks ranks(artifact, *mesh);
 
@@ -107,9 +163,12 @@ CheckResult pprt::checkArtifact(const ppx::ArtifactT &artifact,
     append(result, clobbers);
   }
 
-  // Of few ranks first. What is wrong is then said of those it is wrong for.
-  if (!checkCommunication(
-          ranks, RankClasses::coarsest(ranks, result.operations), result))
-    checkCommunication(ranks, RankClasses::apart(ranks), result);
-  return result;
+  checkCommunication(ranks, result);
+}
+
+CheckResult pprt::checkArtifact(const ppx::ArtifactT &artifact,
+                                const CheckOptions &options) {
+  return checkWith([&](CheckResult &result) {
+    checkArtifactInto(artifact, options, result);
+  });
 }

@@ -179,28 +179,29 @@ void Matcher::match() {
   }
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
-  /// Which classes meet at a group, or an edge: those of one key do the same.
-  std::set<std::tuple<bool, uint32_t, std::vector<uint32_t>>> seen;
-  for (const MeetingPlace &place : places) {
+  std::vector<uint32_t> speakerOf(ranks.mesh.worldSize());
+  for (uint32_t rank = 0; rank < speakerOf.size(); ++rank)
+    speakerOf[rank] = classes.speakerOf(rank);
+  // Of those where the same classes do the same, the first speaks for all.
+  const std::vector<uint32_t> companies =
+      numberCompanies(ranks, meetings, places, speakerOf);
+  std::vector<bool> seen(companies.size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    const MeetingPlace &place = places[i];
     const std::vector<uint32_t> members = meetings.members(place);
     report.work(members.size());
-    std::vector<uint32_t> speakers, sorted;
-    for (uint32_t member : members)
-      speakers.push_back(classes.speakerOf(member));
-    sorted = speakers;
-    if (place.isGroup)
-      std::sort(sorted.begin(), sorted.end());
-    if (!seen.emplace(place.isGroup, place.isGroup ? place.first : 0, sorted)
-             .second)
+    if (seen[companies[i]])
       continue;
+    seen[companies[i]] = true;
     Sequences sequences;
     std::set<uint32_t> spoken;
     for (uint32_t member = 0; member < members.size(); ++member) {
-      if (place.isGroup && !spoken.insert(speakers[member]).second)
+      const uint32_t speaker = speakerOf[members[member]];
+      if (place.isGroup && !spoken.insert(speaker).second)
         continue;
       std::vector<InstructionRef> &sequence = sequences.emplace_back();
       for (uint32_t index : meetings.sequence(place, member, members[member]))
-        sequence.push_back({speakers[member], section, index});
+        sequence.push_back({speaker, section, index});
     }
     if (place.isGroup)
       matchGroup(sequences);

@@ -6,12 +6,13 @@
 // and one of them writes. Out: a finding for each access that conflicts with
 // an earlier one that neither queue order nor waits put before it.
 //
-// Visits instructions in an order that respects queues and waits. A vector
-// clock tells, per queue, how many of its instructions have surely completed
-// when an instruction starts; an earlier access is ordered if its clock is
-// among them. All bodies are alike: one stands for all of them. Instructions on
-// a cycle of waits are left to the deadlock check. What holds for a program
-// holds for all of its ranks.
+// Looks at one queue after the other, so that memory is linear in the program
+// however many it has. Instructions are visited in an order that respects
+// queues and waits, each with the number of the queue's instructions that have
+// surely completed when it starts: an earlier access of the queue is ordered if
+// it is among them. All bodies are alike: one stands for all of them.
+// Instructions on a cycle of waits are left to the deadlock check. What holds
+// for a program holds for all of its ranks.
 //
 //===----------------------------------------------------------------------===//
 #include "ClockTree.h"
@@ -19,6 +20,7 @@
 #include "Sections.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace pprt;
 using namespace pprt::checks;
@@ -61,23 +63,27 @@ private:
 class SectionRaces {
 public:
   SectionRaces(const ppx::ArtifactT &artifact, const ppx::ProgramT &program,
-               Section section, const Memory &memory, Report &report)
-      : artifact(artifact), program(program), section(section),
-        list(instructionsOf(program, section)),
-        order(list, program.queues.size()), queueCount(program.queues.size()),
-        memory(memory), report(report),
-        reads(memory.segmentCount(), queueCount),
-        writes(memory.segmentCount(), queueCount),
-        clocks(list.size() * queueCount) {}
+               Section section, const Memory &memory, Report &report);
 
   void check();
 
 private:
-  void visit(uint32_t index);
-  void joinClock(uint32_t index, uint32_t before);
-  void checkAccess(uint32_t index, const SlotAccess &access);
-  void reportRace(uint32_t index, const SlotAccess &access, Event earlier,
-                  bool earlierWrites);
+  /// Bytes that an instruction touches.
+  struct Access {
+    SegmentRange range;
+    uint32_t slot;
+    bool reads, writes;
+  };
+  /// An earlier access that nothing puts before a later one.
+  struct Race {
+    uint32_t earlier;
+    bool earlierWrites;
+  };
+
+  void checkAgainst(uint32_t queue);
+  void countCompleted(uint32_t index, uint32_t queue);
+  void note(size_t position, size_t access, Race race);
+  void reportRace(uint32_t index, const Access &access, Race race);
   InstructionRef refTo(uint32_t index) const {
     return {program.ranks.front(), section, index};
   }
@@ -87,39 +93,48 @@ private:
   const Section section;
   const InstructionList &list;
   const QueueOrder order;
-  const size_t queueCount;
   const Memory &memory;
   Report &report;
+
+  std::vector<uint32_t> visits; ///< instructions, each behind what it waits for
+  /// Those of the instruction visits[i] are accesses[first[i] .. first[i + 1]).
+  std::vector<Access> accesses;
+  std::vector<size_t> first = {0};
+  /// Of the queue looked at.
   ClockTree reads, writes;
-  /// Per instruction and queue: how many of the queue's instructions have
-  /// surely completed when the instruction starts.
-  std::vector<uint32_t> clocks;
+  /// Per instruction: how many of the queue's instructions have surely
+  /// completed when it starts.
+  std::vector<uint32_t> completed;
+  /// The first few, by the position in `visits` and the access.
+  std::map<std::pair<size_t, size_t>, Race> races;
 };
 
 } // namespace
 
-/// `index` starts after `before` has completed: it knows of it, and of all that
-/// `before` knew.
-void SectionRaces::joinClock(uint32_t index, uint32_t before) {
-  report.work(queueCount);
-  uint32_t *now = &clocks[index * queueCount];
-  const uint32_t *known = &clocks[before * queueCount];
-  for (size_t queue = 0; queue < queueCount; ++queue)
-    now[queue] = std::max(now[queue], known[queue]);
-  uint32_t &its = now[list[before]->queue];
-  its = std::max(its, order.position[before] + 1);
+SectionRaces::SectionRaces(const ppx::ArtifactT &artifact,
+                           const ppx::ProgramT &program, Section section,
+                           const Memory &memory, Report &report)
+    : artifact(artifact), program(program), section(section),
+      list(instructionsOf(program, section)),
+      order(list, program.queues.size()), memory(memory), report(report),
+      reads(memory.segmentCount()), writes(memory.segmentCount()) {
+  report.work(visitInOrder(list, order, [&](uint32_t index) {
+    visits.push_back(index);
+    for (const SlotAccess &access : accessesOf(artifact, *list[index]))
+      if (const SegmentRange range = memory.segmentsOf(access.slot);
+          range.begin < range.end)
+        accesses.push_back({range, access.slot, access.reads, access.writes});
+    first.push_back(accesses.size());
+  }));
 }
 
-void SectionRaces::reportRace(uint32_t index, const SlotAccess &access,
-                              Event earlier, bool earlierWrites) {
-  const uint32_t other = order.instructions[earlier.queue][earlier.clock - 1];
-  const SegmentRange range = memory.segmentsOf(access.slot);
+void SectionRaces::reportRace(uint32_t index, const Access &access, Race race) {
   // The other side's name for the shared bytes.
   std::string otherSlot;
-  for (const SlotAccess &theirs : accessesOf(artifact, *list[other])) {
+  for (const SlotAccess &theirs : accessesOf(artifact, *list[race.earlier])) {
     const SegmentRange r = memory.segmentsOf(theirs.slot);
-    if ((earlierWrites ? theirs.writes : theirs.reads) && r.begin < range.end &&
-        range.begin < r.end)
+    if ((race.earlierWrites ? theirs.writes : theirs.reads) &&
+        r.begin < access.range.end && access.range.begin < r.end)
       otherSlot = program.slots[theirs.slot]->name;
   }
   report.add(refTo(index), *list[index],
@@ -127,53 +142,69 @@ void SectionRaces::reportRace(uint32_t index, const SlotAccess &access,
                   program.slots[access.slot]->name, "' in queue '",
                   program.queues[list[index]->queue]->name,
                   "'; expects to be ordered with ",
-                  describe(refTo(other), *list[other]), ", which ",
-                  earlierWrites ? "writes '" : "reads '", otherSlot,
-                  "' in queue '", program.queues[earlier.queue]->name,
+                  describe(refTo(race.earlier), *list[race.earlier]),
+                  ", which ", race.earlierWrites ? "writes '" : "reads '",
+                  otherSlot, "' in queue '",
+                  program.queues[list[race.earlier]->queue]->name,
                   "', got no wait between them"));
 }
 
-void SectionRaces::checkAccess(uint32_t index, const SlotAccess &access) {
-  const SegmentRange range = memory.segmentsOf(access.slot);
-  if (range.begin == range.end)
-    return;
-  const uint32_t *now = &clocks[index * queueCount];
-  if (auto earlier = writes.findUnordered(range, now))
-    reportRace(index, access, *earlier, /*earlierWrites=*/true);
-  else if (access.writes)
-    if (auto reader = reads.findUnordered(range, now))
-      reportRace(index, access, *reader, /*earlierWrites=*/false);
+void SectionRaces::note(size_t position, size_t access, Race race) {
+  Race &noted = races.try_emplace({position, access}, race).first->second;
+  if (race.earlierWrites && !noted.earlierWrites)
+    noted = race;
+  // More are not reported.
+  if (races.size() > Report::kMaximumFindings)
+    races.erase(std::prev(races.end()));
 }
 
-/// All predecessors of the instruction have been visited.
-void SectionRaces::visit(uint32_t index) {
-  const ppx::InstructionT &instruction = *list[index];
-  const uint32_t position = order.position[index];
-  const std::vector<uint32_t> &own = order.instructions[instruction.queue];
-  if (position > 0)
-    joinClock(index, own[position - 1]);
-  for (const ppx::Wait &wait : instruction.waits)
-    joinClock(index, order.instructions[wait.queue()][wait.count() - 1]);
+/// Of what an instruction starts after it knows, and of all that this knew.
+void SectionRaces::countCompleted(uint32_t index, uint32_t queue) {
+  uint32_t &mine = completed[index];
+  forEachPredecessor(list, order, index, [&](uint32_t before) {
+    report.work(1);
+    mine = std::max(mine, completed[before]);
+    if (list[before]->queue == queue)
+      mine = std::max(mine, order.position[before] + 1);
+  });
+}
 
-  // Checked before any is noted: an instruction does not race with itself.
-  const std::vector<SlotAccess> accesses = accessesOf(artifact, instruction);
-  for (const SlotAccess &access : accesses)
-    checkAccess(index, access);
-  for (const SlotAccess &access : accesses) {
-    const SegmentRange range = memory.segmentsOf(access.slot);
-    if (range.begin == range.end)
-      continue;
-    const Event event = {instruction.queue, position + 1};
-    if (access.reads)
-      reads.record(range, event);
-    if (access.writes)
-      writes.record(range, event);
+void SectionRaces::checkAgainst(uint32_t queue) {
+  reads.clear();
+  writes.clear();
+  completed.assign(list.size(), 0);
+  const std::vector<uint32_t> &theirs = order.instructions[queue];
+  for (size_t i = 0; i < visits.size(); ++i) {
+    const uint32_t index = visits[i];
+    countCompleted(index, queue);
+    for (size_t a = first[i]; a < first[i + 1]; ++a) {
+      const Access &access = accesses[a];
+      if (list[index]->queue == queue) {
+        if (access.reads)
+          reads.record(access.range, order.position[index] + 1);
+        if (access.writes)
+          writes.record(access.range, order.position[index] + 1);
+      } else if (const uint32_t writer = writes.latest(access.range);
+                 writer > completed[index]) {
+        note(i, a, {theirs[writer - 1], /*earlierWrites=*/true});
+      } else if (access.writes) {
+        if (const uint32_t reader = reads.latest(access.range);
+            reader > completed[index])
+          note(i, a, {theirs[reader - 1], /*earlierWrites=*/false});
+      }
+    }
   }
 }
 
 void SectionRaces::check() {
-  report.work(visitInOrder(list, order, [&](uint32_t i) { visit(i); }));
+  // One queue alone is in order.
+  if (order.usedQueues() > 1)
+    for (uint32_t queue = 0; queue < order.instructions.size(); ++queue)
+      if (!order.instructions[queue].empty())
+        checkAgainst(queue);
   report.work(reads.operations() + writes.operations());
+  for (const auto &[place, race] : races)
+    reportRace(visits[place.first], accesses[place.second], race);
 }
 
 void checks::checkRaces(const Ranks &ranks, Report &report) {

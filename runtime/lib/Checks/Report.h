@@ -36,6 +36,8 @@ std::string describe(const InstructionRef &ref,
 
 class Report {
 public:
+  static constexpr size_t kMaximumFindings = 16;
+
   Report(FindingKind kind, uint64_t &operations)
       : kind(kind), operations(operations) {}
 
@@ -64,8 +66,6 @@ public:
   std::vector<Finding> take() { return std::move(findings); }
 
 private:
-  static constexpr size_t kMaximumFindings = 16;
-
   FindingKind kind;
   uint64_t &operations;
   std::vector<Finding> findings;

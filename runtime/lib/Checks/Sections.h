@@ -12,6 +12,9 @@
 #include "pprt/Program.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <queue>
 
 namespace pprt::checks {
 
@@ -29,6 +32,12 @@ struct QueueOrder {
       position[i] = uint32_t(queue.size());
       queue.push_back(i);
     }
+  }
+
+  size_t usedQueues() const {
+    return size_t(
+        std::count_if(instructions.begin(), instructions.end(),
+                      [](const auto &queue) { return !queue.empty(); }));
   }
 };
 
@@ -53,29 +62,47 @@ void forEachPredecessor(const InstructionList &list, const QueueOrder &order,
 
 /// Calls `visit(index)` for each instruction once all its predecessors have
 /// been visited, and returns the steps taken. Those on a cycle of waits, and
-/// those behind one, are not visited. Each round visits an instruction at
-/// least, so that looking at every queue adds a factor of their number.
+/// those behind one, are not visited.
 template <typename Visitor>
 uint64_t visitInOrder(const InstructionList &list, const QueueOrder &order,
                       Visitor visit) {
-  uint64_t steps = 0;
-  std::vector<uint32_t> completed(order.instructions.size());
-  auto isReady = [&](const ppx::InstructionT &instruction) {
-    steps += 1 + instruction.waits.size();
-    return std::all_of(instruction.waits.begin(), instruction.waits.end(),
-                       [&](const ppx::Wait &wait) {
-                         return completed[wait.queue()] >= wait.count();
-                       });
-  };
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (size_t queue = 0; queue < completed.size(); ++queue) {
-      const std::vector<uint32_t> &mine = order.instructions[queue];
-      while (completed[queue] < mine.size() &&
-             isReady(*list[mine[completed[queue]]])) {
-        visit(mine[completed[queue]++]);
-        progress = true;
+  const size_t queueCount = order.instructions.size();
+  uint64_t steps = queueCount;
+  std::vector<uint32_t> completed(queueCount);
+  // Of each queue's next instruction, the waits that hold.
+  std::vector<size_t> holding(queueCount);
+  // Queues to look at, and by queue those that wait for an instruction of it.
+  std::vector<size_t> ready(queueCount);
+  std::iota(ready.begin(), ready.end(), 0);
+  using Waiting = std::pair<uint32_t, size_t>; // for this instruction; who
+  std::map<uint32_t,
+           std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>>>
+      waiting;
+  const auto mayStart = [&](size_t queue) {
+    const auto &waits =
+        list[order.instructions[queue][completed[queue]]]->waits;
+    for (size_t &i = holding[queue]; i < waits.size(); ++i, ++steps)
+      if (completed[waits[i].queue()] < waits[i].count()) {
+        waiting[waits[i].queue()].emplace(waits[i].count(), queue);
+        return false;
       }
+    holding[queue] = 0;
+    return true;
+  };
+  for (size_t next = 0; next < ready.size(); ++next) {
+    const size_t queue = ready[next];
+    const std::vector<uint32_t> &mine = order.instructions[queue];
+    while (completed[queue] < mine.size() && mayStart(queue)) {
+      ++steps;
+      visit(mine[completed[queue]++]);
+    }
+    const auto others = waiting.find(uint32_t(queue));
+    if (others == waiting.end())
+      continue;
+    while (!others->second.empty() &&
+           others->second.top().first <= completed[queue]) {
+      ready.push_back(others->second.top().second);
+      others->second.pop();
     }
   }
   return steps;

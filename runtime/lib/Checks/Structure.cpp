@@ -126,6 +126,11 @@ static void checkSlotsAndQueues(const ppx::ProgramT &program, Report &report) {
   }
   if (report.empty())
     checkArena(program, report);
+  // The order on memory is looked at queue by queue.
+  constexpr size_t mostQueues = 1024;
+  if (program.queues.size() > mostQueues)
+    report.add(text("program '", program.name, "' expects at most ", mostQueues,
+                    " queues, got ", program.queues.size()));
   for (const auto &queue : program.queues) {
     report.work(1);
     if (!isOneOf(queue->kind, ppx::QueueKind_MIN, ppx::QueueKind_MAX))

@@ -26,6 +26,8 @@ public:
                      const ppx::ProgramT &program, Report &report);
 
   void checkSection(Section section);
+  /// The stages and groups that a rank sends to, receives from or meets.
+  size_t channelCount() const { return channels.size(); }
 
 private:
   using Instruction = ppx::InstructionT;
@@ -50,15 +52,15 @@ private:
   void checkLoad();
   void checkEmit();
   void checkFlagSlot(const ppx::SlotT &slot);
-  void checkChannel(uint32_t kind, uint32_t key, const char *what);
+  bool checkChannel(uint32_t kind, uint32_t key, const char *what);
   void checkOverlap();
 
   const ppx::ArtifactT &artifact;
   const Mesh &mesh;
   const ppx::ProgramT &program;
   Report &report;
-  /// One rank of each stage that the program runs on.
-  std::vector<uint32_t> rankOfEachStage;
+  /// Those that the program runs on, in ascending order.
+  std::vector<uint32_t> stages;
   /// (opcode, peer stage or group) -> the queue that carries it.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> channels;
 
@@ -75,11 +77,10 @@ InstructionChecker::InstructionChecker(const ppx::ArtifactT &artifact,
                                        const ppx::ProgramT &program,
                                        Report &report)
     : artifact(artifact), mesh(mesh), program(program), report(report) {
-  std::map<uint32_t, uint32_t> ranks;
   for (uint32_t rank : program.ranks)
-    ranks.emplace(mesh.stage(rank), rank);
-  for (const auto &[stage, rank] : ranks)
-    rankOfEachStage.push_back(rank);
+    stages.push_back(mesh.stage(rank));
+  std::sort(stages.begin(), stages.end());
+  stages.erase(std::unique(stages.begin(), stages.end()), stages.end());
 }
 
 void InstructionChecker::checkSection(Section which) {
@@ -211,14 +212,15 @@ void InstructionChecker::checkKernelCall() {
 }
 
 /// All transfers of an edge, or collectives of a group, go through one queue:
-/// otherwise "the k-th" would depend on the interleaving.
-void InstructionChecker::checkChannel(uint32_t kind, uint32_t key,
+/// otherwise "the k-th" would depend on the interleaving. True of the first.
+bool InstructionChecker::checkChannel(uint32_t kind, uint32_t key,
                                       const char *what) {
   auto [entry, isNew] = channels.try_emplace({kind, key}, current->queue);
   if (!isNew && entry->second != current->queue)
     fail(text("expects queue '", program.queues[entry->second]->name,
               "' as others with the same ", what, ", got queue '",
               program.queues[current->queue]->name, "'"));
+  return isNew;
 }
 
 void InstructionChecker::checkTransfer() {
@@ -229,10 +231,9 @@ void InstructionChecker::checkTransfer() {
               current->peer_stage));
     return;
   }
-  for (uint32_t rank : rankOfEachStage)
-    if (mesh.stage(rank) == current->peer_stage)
-      fail(text("expects another stage as peer, got the own stage ",
-                current->peer_stage));
+  if (std::binary_search(stages.begin(), stages.end(), current->peer_stage))
+    fail(text("expects another stage as peer, got the own stage ",
+              current->peer_stage));
   checkChannel(current->opcode, current->peer_stage, "peer stage");
 }
 
@@ -244,11 +245,12 @@ void InstructionChecker::checkCollective() {
     return;
   }
   const ppx::GroupT &group = *artifact.groups[i.group];
-  for (uint32_t rank : rankOfEachStage)
-    if (!mesh.contains(group, rank))
-      fail(text("expects a group with stage ", mesh.stage(rank), ", got group ",
-                i.group, " without it"));
-  checkChannel(i.opcode, i.group, "group");
+  const bool isNew = checkChannel(i.opcode, i.group, "group");
+  if (isNew && !group.stages.empty())
+    for (uint32_t stage : stages)
+      if (!std::binary_search(group.stages.begin(), group.stages.end(), stage))
+        return void(fail(text("expects a group with stage ", stage,
+                              ", got group ", i.group, " without it")));
   if (i.collective == ppx::CollectiveKind_permute)
     checkTarget(group);
   checkCollectiveTensors(program, i, mesh.memberCount(group),
@@ -372,9 +374,16 @@ void checks::checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,
   // Instructions are judged against kernels, arguments and outputs.
   if (!report.empty())
     return;
+  // Who meets whom is looked at rank by rank.
+  constexpr uint64_t mostMeetings = uint64_t(1) << 20;
+  uint64_t meetings = 0;
   for (const auto &program : artifact.programs) {
     InstructionChecker checker(artifact, mesh, *program, report);
     for (Section section : kSections)
       checker.checkSection(section);
+    meetings += checker.channelCount() * program->ranks.size();
   }
+  if (meetings > mostMeetings)
+    report.add(text("expects ranks to meet at ", mostMeetings,
+                    " edges and groups at most, got ", meetings));
 }

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 using namespace pprt;
@@ -35,8 +36,8 @@ private:
     bool inBody = false;
     std::set<int32_t> microBatches;
   };
-  void checkEmit(const ppx::OutputT &output, uint32_t stage,
-                 const ppx::ProgramT &program, const Emit &emit);
+  void checkEmit(const ppx::OutputT &output, uint32_t program,
+                 const Emit &emit);
   uint64_t partsOver(const ppx::OutputT &output,
                      const std::set<int32_t> &microBatches) const;
 
@@ -45,6 +46,8 @@ private:
   Report &report;
   std::vector<std::set<uint32_t>> programsOf; ///< by stage
   std::vector<std::set<uint32_t>> stagesOf;   ///< by program
+  /// By program, the first that it shares a stage with, or one that does.
+  std::vector<uint32_t> firstBeside;
   /// By output, then by program.
   std::vector<std::map<uint32_t, Emit>> emits;
 };
@@ -73,28 +76,50 @@ StageChecker::StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
         emit.microBatches.insert(instruction->micro_batch);
       }
   }
+  firstBeside.resize(artifact.programs.size());
+  std::iota(firstBeside.begin(), firstBeside.end(), 0);
+  const auto find = [&](uint32_t program) {
+    while (firstBeside[program] != program)
+      program = firstBeside[program] = firstBeside[firstBeside[program]];
+    return program;
+  };
+  for (const std::set<uint32_t> &programs : programsOf)
+    for (uint32_t program : programs) {
+      const auto [low, high] =
+          std::minmax({find(program), find(*programs.begin())});
+      firstBeside[high] = low;
+    }
+  for (uint32_t program = 0; program < firstBeside.size(); ++program)
+    firstBeside[program] = find(program);
 }
 
+/// Programs that share a stage, and those that share one with these, hold it or
+/// none does.
 void StageChecker::checkHolders(size_t index) {
   const ppx::ArgumentT &argument = *artifact.arguments[index];
   auto fail = [&](const auto &...message) {
     report.add(text("argument '", argument.name, "' expects ", message...));
   };
-  bool held = false;
-  for (uint32_t stage = 0; stage < programsOf.size(); ++stage) {
-    report.work(programsOf[stage].size());
-    const auto holders = size_t(std::count_if(
-        programsOf[stage].begin(), programsOf[stage].end(),
-        [&](uint32_t program) {
-          return artifact.programs[program]->argument_slots[index] >= 0;
-        }));
-    if (holders != 0 && holders != programsOf[stage].size())
-      fail("all ranks of stage ", stage, " to hold it or none, got ", holders,
-           " of its ", programsOf[stage].size(), " programs");
-    held |= holders != 0;
+  const auto holds = [&](uint32_t program) {
+    return artifact.programs[program]->argument_slots[index] >= 0;
+  };
+  report.work(artifact.programs.size());
+  bool held = false, isWhole = true;
+  for (uint32_t program = 0; program < artifact.programs.size(); ++program) {
+    held |= holds(program);
+    isWhole &= holds(program) == holds(firstBeside[program]);
   }
   if (!held)
     fail("a stage that holds it, got none");
+  for (uint32_t stage = 0; !isWhole && stage < programsOf.size(); ++stage) {
+    const std::set<uint32_t> &programs = programsOf[stage];
+    const auto holders =
+        size_t(std::count_if(programs.begin(), programs.end(), holds));
+    if (holders == 0 || holders == programs.size())
+      continue;
+    return fail("all ranks of stage ", stage, " to hold it or none, got ",
+                holders, " of its ", programs.size(), " programs");
+  }
 }
 
 void StageChecker::checkStagesOf(const ppx::OutputT &output) {
@@ -129,14 +154,13 @@ uint64_t StageChecker::partsOver(const ppx::OutputT &output,
   return parts.size();
 }
 
-void StageChecker::checkEmit(const ppx::OutputT &output, uint32_t stage,
-                             const ppx::ProgramT &program, const Emit &emit) {
+void StageChecker::checkEmit(const ppx::OutputT &output, uint32_t program,
+                             const Emit &emit) {
   auto fail = [&](const auto &...message) {
     report.add(text("output '", output.name, "' expects program '",
-                    program.name, "' of stage ", stage, message...));
+                    artifact.programs[program]->name, "' of stage ",
+                    *stagesOf[program].begin(), message...));
   };
-  if (!std::binary_search(output.stages.begin(), output.stages.end(), stage))
-    return fail(" not to emit it, as the stage is none of its stages");
   if (output.role == ppx::OutputRole_loss && !emit.inBody)
     return fail(" to emit the loss in its body, got it elsewhere");
   uint64_t parts = 1;
@@ -157,6 +181,13 @@ void StageChecker::checkEmitters(uint32_t index) {
   for (const auto &[program, emit] : emits[index])
     for (uint32_t stage : stagesOf[program]) {
       report.work(1);
+      if (!std::binary_search(output.stages.begin(), output.stages.end(),
+                              stage))
+        return report.add(text("output '", output.name, "' expects program '",
+                               artifact.programs[program]->name, "' of stage ",
+                               stage,
+                               " not to emit it, as the stage is none of its "
+                               "stages"));
       ++emitters[stage];
     }
   for (uint32_t stage : output.stages) {
@@ -173,8 +204,7 @@ void StageChecker::checkEmitters(uint32_t index) {
                     " to emit it, got no such instruction"));
   }
   for (const auto &[program, emit] : emits[index])
-    for (uint32_t stage : stagesOf[program])
-      checkEmit(output, stage, *artifact.programs[program], emit);
+    checkEmit(output, program, emit);
 }
 
 void checks::checkStages(const ppx::ArtifactT &artifact, const Mesh &mesh,
@@ -183,7 +213,7 @@ void checks::checkStages(const ppx::ArtifactT &artifact, const Mesh &mesh,
     return;
   StageChecker checker(artifact, mesh, report);
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
-    if (isPersistent(*artifact.arguments[i]))
+    if (isPersistent(*artifact.arguments[i]) && !report.full())
       checker.checkHolders(i);
   for (const auto &output : artifact.outputs)
     checker.checkStagesOf(*output);

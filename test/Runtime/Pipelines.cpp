@@ -211,14 +211,16 @@ ppx::ArtifactT test::makePipeline(const PipelineShape &shape) {
   const uint32_t stages =
       artifact.axis("pp", shape.stages, ppx::AxisKind_stage);
   const uint32_t replicas = artifact.axis("dp", shape.replicas);
-  artifact.axis("mb", shape.microBatches, ppx::AxisKind_time);
+  const uint32_t microBatches =
+      artifact.axis("mb", shape.microBatches, ppx::AxisKind_time);
   Shared shared;
   shared.replicas = artifact.group({replicas});
   shared.stages = artifact.group({stages});
   shared.byReplica = artifact.group({replicas, stages});
   shared.byStage = artifact.group({stages, replicas});
   shared.master = artifact.argument("master", ppx::Role_param, kElements);
-  shared.input = artifact.argument("input", ppx::Role_input, kElements);
+  shared.input = artifact.argument("input", ppx::Role_input,
+                                   kElements * shape.microBatches);
   shared.loss = artifact.output("loss", 1, ppx::OutputRole_loss);
   shared.weights = artifact.output("weights", kElements);
   for (uint32_t stage = 0; stage < shape.stages; ++stage) {
@@ -228,7 +230,9 @@ ppx::ArtifactT test::makePipeline(const PipelineShape &shape) {
     StageWriter(shape, shared, artifact, artifact.program(ranks, stage), stage)
         .write();
   }
-  return artifact.take();
+  ppx::ArtifactT result = artifact.take();
+  result.arguments[shared.input]->sharding[0]->axes = {microBatches};
+  return result;
 }
 
 PipelineShape test::randomShape(std::mt19937_64 &random) {

@@ -93,3 +93,59 @@ TEST(Pipelines, OneForwardOneBackwardOverOneQueueDeadlocks) {
                         "rank 1, body, queue 'compute' #8 '1B0 send' waits "
                         "for rank 0\n");
 }
+
+/// The loads of all programs.
+static std::vector<ppx::InstructionT *> loadsOf(ppx::ArtifactT &artifact) {
+  std::vector<ppx::InstructionT *> loads;
+  for (const auto &program : artifact.programs)
+    for (const auto &instruction : program->body)
+      if (instruction->opcode == ppx::Opcode_load)
+        loads.push_back(instruction.get());
+  return loads;
+}
+
+// Whatever the micro-batch of one load becomes, or of two that change places,
+// other values come out, by the executor; so it is refused.
+TEST(Pipelines, LoadsAreOfTheMicroBatchThatReadsThem) {
+  PipelineShape shape;
+  shape.microBatches = 3;
+  shape.replicas = 2;
+  ppx::ArtifactT artifact = makePipeline(shape);
+  const auto right = reference::execute(artifact, hashingOptions(0)).emitted;
+  int edits = 0;
+  const auto expectRefused = [&](FindingKind kind) {
+    const CheckResult result = checkArtifact(artifact);
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.findings.front().kind, kind);
+    EXPECT_NE(reference::execute(artifact, hashingOptions(0)).emitted, right);
+    ++edits;
+  };
+  const std::vector<ppx::InstructionT *> loads = loadsOf(artifact);
+  for (ppx::InstructionT *load : loads) {
+    const int32_t microBatch = load->micro_batch;
+    for (int32_t other = -1; other < 3; ++other) {
+      load->micro_batch = other;
+      if (other == microBatch)
+        EXPECT_TRUE(checkArtifact(artifact).ok());
+      else if (other >= 0 || microBatch > 0) // none is the first
+        expectRefused(FindingKind::structure);
+    }
+    load->micro_batch = microBatch;
+    for (ppx::InstructionT *other : loads)
+      if (other->micro_batch > microBatch) {
+        std::swap(load->micro_batch, other->micro_batch);
+        expectRefused(FindingKind::clobber);
+        std::swap(load->micro_batch, other->micro_batch);
+      }
+  }
+  EXPECT_EQ(edits, 3 * 3 - 1 + 3);
+  loads[1]->micro_batch = 2;
+  EXPECT_EQ(checkArtifact(artifact).status().message(),
+            "argument 'input' expects program 'program0' to load each of its 3 "
+            "parts over time, got 2");
+  loads[2]->micro_batch = 1;
+  EXPECT_EQ(checkArtifact(artifact).findings.front().message,
+            "rank 0, body #6 '0F1 run': reads 'residual1'; expects what is "
+            "loaded for its own micro-batch, got what rank 0, body #5 '0F2 "
+            "load' loaded");
+}

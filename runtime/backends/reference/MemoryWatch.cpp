@@ -49,7 +49,7 @@ bool MemoryWatch::isWritten(const ppx::InstructionT &instruction,
 
 void MemoryWatch::fill(uint32_t slot) {
   held.push_back(slot);
-  writers.write(slot);
+  writers.write(slot, nullptr);
 }
 
 MemoryWatch::Findings
@@ -65,14 +65,14 @@ MemoryWatch::complete(const ppx::InstructionT &instruction) {
         isRead(instruction, i)) {
       note(findings.races,
            detector.read(instruction.queue, *program->slots[slot]));
-      note(findings.clobbers, writers.read(slot));
+      note(findings.clobbers, writers.read(slot, &instruction));
     }
   for (size_t i = 0; i < instruction.arguments.size(); ++i)
     if (const uint32_t slot = instruction.arguments[i];
         isWritten(instruction, i)) {
       note(findings.races,
            detector.write(instruction.queue, *program->slots[slot]));
-      writers.write(slot);
+      writers.write(slot, &instruction);
     }
   detector.complete(instruction.queue);
   return findings;
@@ -108,7 +108,7 @@ void MemoryWatch::compareOperands(const ppx::InstructionT &instruction,
 std::vector<std::string> MemoryWatch::readAll() const {
   std::vector<std::string> clobbers;
   for (uint32_t slot : held)
-    if (std::string problem = writers.read(slot); !problem.empty())
+    if (std::string problem = writers.read(slot, nullptr); !problem.empty())
       clobbers.push_back(std::move(problem));
   return clobbers;
 }

@@ -25,8 +25,8 @@ public:
 
   MemoryWatch(const ppx::ArtifactT &artifact, const ppx::ProgramT &program)
       : artifact(&artifact), program(&program),
-        detector(program.arena_bytes, program.queues.size()), writers(program) {
-  }
+        detector(program.arena_bytes, program.queues.size()),
+        writers(artifact, program) {}
 
   /// The host fills the slot of a parameter or state.
   void fill(uint32_t slot);

@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Watches the arena of one rank as it runs: every byte has a shadow, the slot
-// through which it was written last. A read through another slot sees what was
-// not meant for it. Nothing is concluded from the program's text.
+// through which it was written last, and the load that did, if one did. A read
+// through another slot sees what was not meant for it, and so does one for
+// another micro-batch than that which was loaded. Nothing is concluded from the
+// program's text.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_REFERENCE_WRITERSHADOW_H
@@ -20,14 +22,19 @@ namespace pprt::reference {
 
 class WriterShadow {
 public:
-  explicit WriterShadow(const ppx::ProgramT &program)
-      : program(&program), writers(program.arena_bytes, kNobody) {}
+  WriterShadow(const ppx::ArtifactT &artifact, const ppx::ProgramT &program)
+      : artifact(&artifact), program(&program),
+        writers(program.arena_bytes, kNobody), loads(program.arena_bytes) {}
 
-  void write(uint32_t slot);
+  /// `instruction` is null of the host.
+  void write(uint32_t slot, const ppx::InstructionT *instruction);
   /// What is wrong with reading `slot` now, or nothing.
-  std::string read(uint32_t slot) const;
+  std::string read(uint32_t slot, const ppx::InstructionT *instruction) const;
 
 private:
+  bool areOfOnePart(const ppx::InstructionT &load,
+                    const ppx::InstructionT &reader) const;
+
   static constexpr uint32_t kNobody = ~uint32_t(0);
   /// The slot whose memory this is: of a part, that of the whole.
   uint32_t ownerOf(uint32_t slot) const {
@@ -35,8 +42,10 @@ private:
     return whole >= 0 ? uint32_t(whole) : slot;
   }
 
+  const ppx::ArtifactT *artifact;
   const ppx::ProgramT *program;
-  std::vector<uint32_t> writers; ///< per byte, a slot
+  std::vector<uint32_t> writers;                ///< per byte, a slot
+  std::vector<const ppx::InstructionT *> loads; ///< per byte, or null
 };
 
 } // namespace pprt::reference

@@ -24,9 +24,9 @@
 // Backends may thus differ in how many members of a meeting one waits for: of a
 // permute or of empty messages, threads wait for all, processes for those with
 // something to exchange. Both ends are covered. Deadlock is judged as if each
-// member waited for all, and whoever waits for fewer completes no later, so that
-// nothing gets stuck that did not before. Races and clobbers are judged by the
-// orders within one rank, to which waiting for others adds nothing that is
+// member waited for all, and whoever waits for fewer completes no later, so
+// that nothing gets stuck that did not before. Races and clobbers are judged by
+// the orders within one rank, to which waiting for others adds nothing that is
 // relied upon. And what a member receives it has waited for, so that the bits
 // are the same.
 //
@@ -53,7 +53,8 @@ enum class FindingKind {
   structure, ///< not a well-formed program; nothing else was checked
   memory,    ///< the arena exceeds the device's memory
   race,      ///< two accesses to the same bytes without an order
-  clobber,   ///< a read of bytes not written, or last through another slot
+  clobber,   ///< a read of bytes not written, or last through another slot, or
+             ///< loaded for another micro-batch
   mismatch,  ///< the two ends of a transfer, or members of a group, disagree
   deadlock   ///< a cycle of instructions that wait for each other
 };

@@ -44,6 +44,8 @@ public:
   /// The product of the time axes.
   uint32_t microBatchCount() const { return microBatches; }
   bool isTime(uint32_t axis) const { return dimensions[axis].time; }
+  /// The micro-batches along a time axis; 1 of others.
+  uint32_t partCount(uint32_t axis) const { return dimensions[axis].parts; }
   /// One coordinate per mesh axis, in mesh order.
   std::vector<uint32_t> coordinates(uint32_t rank) const;
 

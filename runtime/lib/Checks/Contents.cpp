@@ -5,7 +5,8 @@
 // In: a sound structure without races. Slots share bytes, at different times:
 // out comes a finding for each read of a byte that was not written before, or
 // that was last written through another slot. Parts and wholes count as one
-// slot. The host reads too: parameters and states, between sections.
+// slot. The host reads too: parameters and states, between sections. And what
+// was loaded for a micro-batch is read for it alone.
 //
 // Visits instructions in any order that respects queues and waits. Without
 // races, all conflicting accesses are ordered, so the last write to a byte is
@@ -29,6 +30,8 @@ struct Content {
   uint64_t end;
   uint32_t slot;
   std::optional<InstructionRef> writer;
+  /// What was loaded for a part of the step has the number of that part.
+  uint32_t part = 0;
 };
 
 /// The arena of one program: intervals of bytes by their last write. A write
@@ -38,10 +41,16 @@ class Arena {
 public:
   explicit Arena(const ppx::ProgramT &program) : program(program) {}
 
-  void write(uint32_t slot, std::optional<InstructionRef> writer);
-  /// The first bytes of `slot` that do not hold what was written through it:
-  /// null if nothing is wrong, and an empty optional if nobody wrote them.
-  const std::optional<Content> *findForeign(uint32_t slot);
+  void write(uint32_t slot, std::optional<InstructionRef> writer,
+             uint32_t part = 0);
+  /// The first bytes of `slot` that do not hold what was written through it, or
+  /// are not what `isMeant` wants: null if nothing is wrong, and an empty
+  /// optional if nobody wrote them.
+  template <typename Predicate>
+  const std::optional<Content> *findForeign(uint32_t slot, Predicate isMeant);
+  bool areOne(const Content &a, uint32_t slot) const {
+    return wholeOf(a.slot) == wholeOf(slot);
+  }
 
   /// Intervals visited so far, each found in logarithmic time.
   uint64_t operations() const { return visited; }
@@ -53,9 +62,6 @@ private:
   uint32_t wholeOf(uint32_t slot) const {
     const int32_t whole = program.slots[slot]->part_of;
     return whole < 0 ? slot : uint32_t(whole);
-  }
-  bool areOne(const Content &a, uint32_t slot) const {
-    return wholeOf(a.slot) == wholeOf(slot);
   }
   void splitAt(uint64_t byte);
 
@@ -74,12 +80,19 @@ public:
 private:
   void checkSection(Section section);
   void visit(const InstructionRef &ref, const ppx::InstructionT &instruction);
-  std::string whatIsThere(const std::optional<Content> &foreign) const;
+  std::string whatIsThere(uint32_t slot,
+                          const std::optional<Content> &foreign) const;
+  uint32_t partLoadedBy(const ppx::InstructionT &instruction);
+  bool isLoadedFor(const Content &content,
+                   const ppx::InstructionT &reader) const;
 
   const ppx::ArtifactT &artifact;
   const ppx::ProgramT &program;
+  const Mesh &mesh;
   Report &report;
   Arena arena;
+  /// The axes of a part of the step, its place on each, and its number.
+  std::map<std::vector<int64_t>, uint32_t> parts;
   /// The slots of parameters and states.
   std::vector<uint32_t> kept;
 };
@@ -98,7 +111,8 @@ void Arena::splitAt(uint64_t byte) {
   contents.emplace(byte, content);
 }
 
-void Arena::write(uint32_t slot, std::optional<InstructionRef> writer) {
+void Arena::write(uint32_t slot, std::optional<InstructionRef> writer,
+                  uint32_t part) {
   const ppx::SlotT &s = *program.slots[slot];
   uint64_t begin = s.offset, end = s.offset + s.bytes;
   if (begin == end)
@@ -108,20 +122,23 @@ void Arena::write(uint32_t slot, std::optional<InstructionRef> writer) {
   auto next =
       contents.erase(contents.lower_bound(begin), contents.lower_bound(end));
   if (next != contents.end() && next->first == end &&
-      areOne(next->second, slot)) {
+      areOne(next->second, slot) && next->second.part == part) {
     end = next->second.end;
     next = contents.erase(next);
   }
   if (next != contents.begin())
-    if (auto before = std::prev(next);
-        before->second.end == begin && areOne(before->second, slot)) {
+    if (auto before = std::prev(next); before->second.end == begin &&
+                                       areOne(before->second, slot) &&
+                                       before->second.part == part) {
       begin = before->first;
       contents.erase(before);
     }
-  contents[begin] = {end, slot, writer};
+  contents[begin] = {end, slot, writer, part};
 }
 
-const std::optional<Content> *Arena::findForeign(uint32_t slot) {
+template <typename Predicate>
+const std::optional<Content> *Arena::findForeign(uint32_t slot,
+                                                 Predicate isMeant) {
   const ppx::SlotT &s = *program.slots[slot];
   uint64_t at = s.offset;
   while (at < s.offset + s.bytes) {
@@ -130,7 +147,7 @@ const std::optional<Content> *Arena::findForeign(uint32_t slot) {
     foreign.reset();
     if (content == contents.begin() || (--content)->second.end <= at)
       return &foreign;
-    if (!areOne(content->second, slot)) {
+    if (!areOne(content->second, slot) || !isMeant(content->second)) {
       foreign = content->second;
       return &foreign;
     }
@@ -142,7 +159,7 @@ const std::optional<Content> *Arena::findForeign(uint32_t slot) {
 ContentCheck::ContentCheck(const Ranks &ranks, uint32_t programIndex,
                            Report &report)
     : artifact(ranks.artifact), program(*artifact.programs[programIndex]),
-      report(report), arena(program) {
+      mesh(ranks.mesh), report(report), arena(program) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (const int32_t slot = program.argument_slots[i];
         isPersistent(*artifact.arguments[i]) && slot >= 0) {
@@ -152,15 +169,44 @@ ContentCheck::ContentCheck(const Ranks &ranks, uint32_t programIndex,
 }
 
 std::string
-ContentCheck::whatIsThere(const std::optional<Content> &foreign) const {
+ContentCheck::whatIsThere(uint32_t slot,
+                          const std::optional<Content> &foreign) const {
   if (!foreign)
     return "expects it written before, got bytes that nothing has written";
   std::string by = "the host";
   if (const auto &writer = foreign->writer)
     by = describe(*writer,
                   *instructionsOf(program, writer->section)[writer->index]);
+  if (arena.areOne(*foreign, slot))
+    return text("expects what is loaded for its own micro-batch, got what ", by,
+                " loaded");
   return text("expects bytes last written through it, got what ", by,
               " wrote through '", program.slots[foreign->slot]->name, "'");
+}
+
+uint32_t ContentCheck::partLoadedBy(const ppx::InstructionT &instruction) {
+  if (instruction.opcode != ppx::Opcode_load)
+    return 0;
+  const ppx::ArgumentT &argument = *artifact.arguments[instruction.binding];
+  std::vector<int64_t> part =
+      partOverTime(mesh, argument, instruction.micro_batch);
+  if (part.empty())
+    return 0;
+  for (const auto &dimension : argument.sharding)
+    part.insert(part.end(), dimension->axes.begin(), dimension->axes.end());
+  return parts.try_emplace(std::move(part), uint32_t(parts.size() + 1))
+      .first->second;
+}
+
+bool ContentCheck::isLoadedFor(const Content &content,
+                               const ppx::InstructionT &reader) const {
+  if (content.part == 0)
+    return true;
+  const ppx::InstructionT &load =
+      *instructionsOf(program, content.writer->section)[content.writer->index];
+  const ppx::ArgumentT &argument = *artifact.arguments[load.binding];
+  return partOverTime(mesh, argument, load.micro_batch) ==
+         partOverTime(mesh, argument, reader.micro_batch);
 }
 
 void ContentCheck::visit(const InstructionRef &ref,
@@ -169,13 +215,16 @@ void ContentCheck::visit(const InstructionRef &ref,
   report.work(accesses.size());
   for (const SlotAccess &access : accesses)
     if (access.reads)
-      if (const auto *foreign = arena.findForeign(access.slot))
+      if (const auto *foreign =
+              arena.findForeign(access.slot, [&](const Content &content) {
+                return isLoadedFor(content, instruction);
+              }))
         report.add(ref, instruction,
                    text("reads '", program.slots[access.slot]->name, "'; ",
-                        whatIsThere(*foreign)));
+                        whatIsThere(access.slot, *foreign)));
   for (const SlotAccess &access : accesses)
     if (access.writes)
-      arena.write(access.slot, ref);
+      arena.write(access.slot, ref, partLoadedBy(instruction));
 }
 
 void ContentCheck::checkSection(Section section) {
@@ -186,10 +235,11 @@ void ContentCheck::checkSection(Section section) {
     visit({rank, section, index}, *list[index]);
   }));
   for (uint32_t slot : kept)
-    if (const auto *foreign = arena.findForeign(slot))
+    if (const auto *foreign =
+            arena.findForeign(slot, [](const Content &) { return true; }))
       report.add(text("rank ", rank, ", after the ", sectionName(section),
                       ": the host reads '", program.slots[slot]->name, "'; ",
-                      whatIsThere(*foreign)),
+                      whatIsThere(slot, *foreign)),
                  rank);
 }
 

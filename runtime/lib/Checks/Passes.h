@@ -42,6 +42,20 @@ void checkCollectiveTensors(
 std::optional<std::vector<uint64_t>>
 shardShape(const ppx::ArtifactT &artifact, const std::vector<uint64_t> &shape,
            const std::vector<std::unique_ptr<ppx::DimensionAxesT>> &sharding);
+/// Which part of an argument or output over the time axes a micro-batch is: a
+/// coordinate for each that splits it, or -1 outside of micro-batches.
+template <typename Tensor>
+std::vector<int64_t> partOverTime(const Mesh &mesh, const Tensor &tensor,
+                                  int32_t microBatch) {
+  std::vector<int64_t> part;
+  for (const auto &dimension : tensor.sharding)
+    for (uint32_t axis : dimension->axes)
+      if (mesh.isTime(axis) && mesh.partCount(axis) > 1)
+        part.push_back(microBatch < 0 ? -1
+                                      : int64_t(mesh.timeCoordinate(
+                                            uint32_t(microBatch), axis)));
+  return part;
+}
 /// Whether an enumeration read from a file holds one of its values.
 template <typename Enum> bool isOneOf(Enum value, Enum first, Enum last) {
   return value >= first && value <= last;

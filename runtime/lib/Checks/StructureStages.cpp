@@ -7,7 +7,8 @@
 // those that ranks hold, of an output those that they emit. The ranks of a
 // stage have all shards between them, so each must be held or emitted by whole
 // stages, and by one at least; otherwise a run would save or report memory that
-// nobody wrote.
+// nobody wrote. Of an input split over time a program that loads it loads every
+// part: what it leaves out, it does not train on.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -30,6 +31,7 @@ public:
   void checkHolders(size_t argument);
   void checkStagesOf(const ppx::OutputT &output);
   void checkEmitters(uint32_t output);
+  void checkLoads(uint32_t argument);
 
 private:
   struct Emit {
@@ -38,8 +40,9 @@ private:
   };
   void checkEmit(const ppx::OutputT &output, uint32_t program,
                  const Emit &emit);
-  uint64_t partsOver(const ppx::OutputT &output,
-                     const std::set<int32_t> &microBatches) const;
+  template <typename Tensor>
+  std::string comparePartsOver(const Tensor &tensor,
+                               const std::set<int32_t> &microBatches) const;
 
   const ppx::ArtifactT &artifact;
   const Mesh &mesh;
@@ -50,6 +53,8 @@ private:
   std::vector<uint32_t> firstBeside;
   /// By output, then by program.
   std::vector<std::map<uint32_t, Emit>> emits;
+  /// The micro-batches by argument, then by program.
+  std::vector<std::map<uint32_t, std::set<int32_t>>> loads;
 };
 
 } // namespace
@@ -58,7 +63,7 @@ StageChecker::StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
                            Report &report)
     : artifact(artifact), mesh(mesh), report(report),
       programsOf(mesh.stageCount()), stagesOf(artifact.programs.size()),
-      emits(artifact.outputs.size()) {
+      emits(artifact.outputs.size()), loads(artifact.arguments.size()) {
   for (uint32_t i = 0; i < artifact.programs.size(); ++i) {
     const ppx::ProgramT &program = *artifact.programs[i];
     report.work(program.ranks.size());
@@ -69,6 +74,8 @@ StageChecker::StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
     for (Section section : kSections)
       for (const auto &instruction : instructionsOf(program, section)) {
         report.work(1);
+        if (instruction->opcode == ppx::Opcode_load)
+          loads[instruction->binding][i].insert(instruction->micro_batch);
         if (instruction->opcode != ppx::Opcode_emit)
           continue;
         Emit &emit = emits[instruction->binding][i];
@@ -138,20 +145,32 @@ void StageChecker::checkStagesOf(const ppx::OutputT &output) {
   }
 }
 
-/// How many different shards over the time axes the micro-batches are.
-uint64_t StageChecker::partsOver(const ppx::OutputT &output,
-                                 const std::set<int32_t> &microBatches) const {
-  std::set<std::vector<uint32_t>> parts;
-  for (int32_t microBatch : microBatches) {
-    std::vector<uint32_t> part;
-    for (const auto &dimension : output.sharding)
-      for (uint32_t axis : dimension->axes)
-        if (mesh.isTime(axis))
-          part.push_back(
-              mesh.timeCoordinate(uint32_t(std::max(microBatch, 0)), axis));
-    parts.insert(std::move(part));
-  }
-  return parts.size();
+/// Whether the micro-batches are all shards over the time axes, in words if
+/// not.
+template <typename Tensor>
+std::string
+StageChecker::comparePartsOver(const Tensor &tensor,
+                               const std::set<int32_t> &microBatches) const {
+  uint64_t count = 1;
+  for (const auto &dimension : tensor.sharding)
+    for (uint32_t axis : dimension->axes)
+      count *= mesh.partCount(axis);
+  report.work(microBatches.size());
+  std::set<std::vector<int64_t>> parts;
+  for (int32_t microBatch : microBatches)
+    parts.insert(partOverTime(mesh, tensor, std::max(microBatch, 0)));
+  if (parts.size() == count)
+    return "";
+  return text(" each of its ", count, " parts over time, got ", parts.size());
+}
+
+void StageChecker::checkLoads(uint32_t index) {
+  const ppx::ArgumentT &argument = *artifact.arguments[index];
+  for (const auto &[program, microBatches] : loads[index])
+    if (const std::string parts = comparePartsOver(argument, microBatches);
+        !parts.empty())
+      report.add(text("argument '", argument.name, "' expects program '",
+                      artifact.programs[program]->name, "' to load", parts));
 }
 
 void StageChecker::checkEmit(const ppx::OutputT &output, uint32_t program,
@@ -163,14 +182,9 @@ void StageChecker::checkEmit(const ppx::OutputT &output, uint32_t program,
   };
   if (output.role == ppx::OutputRole_loss && !emit.inBody)
     return fail(" to emit the loss in its body, got it elsewhere");
-  uint64_t parts = 1;
-  for (const auto &dimension : output.sharding)
-    for (uint32_t axis : dimension->axes)
-      if (mesh.isTime(axis))
-        parts *= artifact.axes[axis]->size;
-  report.work(emit.microBatches.size());
-  if (const uint64_t got = partsOver(output, emit.microBatches); got != parts)
-    fail(" to emit each of its ", parts, " parts over time, got ", got);
+  if (const std::string parts = comparePartsOver(output, emit.microBatches);
+      !parts.empty())
+    fail(" to emit", parts);
 }
 
 /// All programs of the output's stages emit it, and no others: those that do
@@ -221,4 +235,6 @@ void checks::checkStages(const ppx::ArtifactT &artifact, const Mesh &mesh,
     return;
   for (uint32_t i = 0; i < artifact.outputs.size(); ++i)
     checker.checkEmitters(i);
+  for (uint32_t i = 0; i < artifact.arguments.size(); ++i)
+    checker.checkLoads(i);
 }

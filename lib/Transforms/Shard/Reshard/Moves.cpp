@@ -13,6 +13,14 @@
 #include <cmath>
 
 namespace pp::reshard {
+
+static int commonPrefix(const AxisList &a, const AxisList &b) {
+  int n = 0;
+  while (n < a.size() && n < b.size() && a[n] == b[n])
+    ++n;
+  return n;
+}
+
 namespace {
 
 /// Lists the moves of one state.
@@ -38,7 +46,91 @@ public:
       listPermutes();
   }
 
+  void listTowards(State to) {
+    const Layout goal(problem, to);
+    for (int dim = 0; dim < problem.rank(); ++dim) {
+      const AxisList &axes = layout.dims[dim];
+      const int stay = commonPrefix(axes, goal.dims[dim]);
+      if (stay == axes.size())
+        listArrivals(dim, goal);
+      else
+        listDepartures(dim, stay, goal);
+    }
+    AxisList all, unwanted;
+    for (int axis : layout.partial) {
+      if (to.place(axis) == State::partial || problem.fixed[axis])
+        continue;
+      AxisList one;
+      one.push(axis);
+      reportAllReduce(one);
+      all.push(axis);
+      if (to.place(axis) == State::unused)
+        unwanted.push(axis);
+    }
+    for (const AxisList &axes : {all, unwanted})
+      if (axes.size() > 1)
+        reportAllReduce(axes);
+    bool isRearranged =
+        groupSize(problem, layout.partial) == groupSize(problem, goal.partial);
+    for (int dim = 0; dim < problem.rank(); ++dim)
+      isRearranged &= shards[dim] == groupSize(problem, goal.dims[dim]);
+    if (isRearranged)
+      reportPermute(to);
+  }
+
 private:
+  /// The next axes of `dim`, which has those before them, from where they are.
+  void listArrivals(int dim, const Layout &goal) {
+    AxisList chosen;
+    for (int i = layout.dims[dim].size(); i < goal.dims[dim].size(); ++i) {
+      chosen.push(goal.dims[dim][i]);
+      const int place = state.place(chosen[0]);
+      if (state.place(goal.dims[dim][i]) != place ||
+          problem.fixed[goal.dims[dim][i]])
+        return;
+      Move move;
+      move.dim = dim;
+      move.kind =
+          place == State::unused ? StepKind::AllSlice : StepKind::ReduceScatter;
+      if (place == State::unused || place == State::partial)
+        report(move, chosen, dim);
+    }
+  }
+
+  /// The minor axes of `dim`, all but at most `stay`.
+  void listDepartures(int dim, int stay, const Layout &goal) {
+    const AxisList &axes = layout.dims[dim];
+    for (int n = 1; n <= axes.size() - stay; ++n) {
+      if (problem.fixed[axes[axes.size() - n]])
+        return;
+      const AxisList suffix = axes.suffix(n);
+      Move gather;
+      gather.kind = StepKind::AllGather;
+      gather.dim = dim;
+      report(gather, suffix, State::unused);
+      for (int splitDim = 0; splitDim < problem.rank(); ++splitDim) {
+        const AxisList &there = layout.dims[splitDim];
+        AxisList then = there;
+        for (int axis : suffix)
+          then.push(axis);
+        if (splitDim == dim ||
+            commonPrefix(then, goal.dims[splitDim]) < then.size())
+          continue;
+        Move exchange;
+        exchange.kind = StepKind::AllToAll;
+        exchange.dim = dim;
+        exchange.splitDim = splitDim;
+        report(exchange, suffix, splitDim);
+      }
+    }
+  }
+
+  void reportAllReduce(const AxisList &axes) {
+    Move move;
+    move.kind = StepKind::AllReduce;
+    report(move, axes, State::unused);
+  }
+
   /// Every sequence of axes from `pool`, moved to the minor end of `dim`.
   void listSplits(StepKind kind, const AxisList &pool, int dim,
                   AxisList &chosen) {
@@ -87,11 +179,9 @@ private:
       for (int i = 0; i < layout.partial.size(); ++i)
         if (subset >> i & 1)
           axes.push(layout.partial[i]);
-      Move move;
-      move.kind = StepKind::AllReduce;
       if (std::none_of(axes.begin(), axes.end(),
                        [&](int axis) { return problem.fixed[axis]; }))
-        report(move, axes, State::unused);
+        reportAllReduce(axes);
     }
   }
 
@@ -112,7 +202,10 @@ private:
     if (count == shards[dim])
       return fillDimension(dim + 1, 1, 0, target);
     for (int axis = 0; axis < problem.axisCount(); ++axis) {
-      if (target.place(axis) != State::unused ||
+      const bool mayBeHere =
+          !problem.fixed[axis] ||
+          (state.place(axis) == dim && state.position(axis) == position);
+      if (target.place(axis) != State::unused || !mayBeHere ||
           shards[dim] % (count * problem.sizes[axis]) != 0)
         continue;
       State next = target;
@@ -213,6 +306,19 @@ private:
 };
 
 } // namespace
+
+void forEachMoveTowards(const Problem &problem, State state, State to,
+                        const std::function<void(const Move &)> &visit) {
+  MoveLister(problem, state, visit).listTowards(to);
+}
+
+bool isUsedAlike(const Problem &problem, State from, State to, int axis) {
+  const int place = from.place(axis);
+  return place == to.place(axis) &&
+         (place >= State::partial ||
+          from.position(axis) < commonPrefix(Layout(problem, from).dims[place],
+                                             Layout(problem, to).dims[place]));
+}
 
 void forEachMove(const Problem &problem, State state, bool withPermutes,
                  const std::function<void(const Move &)> &visit) {

@@ -21,7 +21,7 @@ namespace pp::reshard {
 /// Keeps products of axis sizes in range.
 static constexpr int64_t maxPositions = int64_t(1) << 60;
 
-/// With more, the search could take seconds.
+/// With more, a search of all moves could take seconds.
 static constexpr size_t maxMovableAxes = 5;
 
 //===----------------------------------------------------------------------===//
@@ -256,16 +256,12 @@ ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
 
   Translation translation(mesh, findParticipants(mesh, from, to, choice), shape,
                           elementBytes, links);
-  const Problem &problem = translation.problem;
+  Problem &problem = translation.problem;
   if (problem.axisCount() > maxAxes)
     return refuse("expects at most " + std::to_string(maxAxes) +
                   " mesh axes larger than 1, got " +
                   std::to_string(problem.axisCount()));
   std::vector<int> movable = translation.movableAxes();
-  if (movable.size() > maxMovableAxes)
-    return refuse("expects at most " + std::to_string(maxMovableAxes) +
-                  " mesh axes that are not fixed, got " +
-                  spellAxes(movable, mesh));
   std::optional<Reduction> held = translation.reductionOf(from);
   std::optional<Reduction> wanted = translation.reductionOf(to);
   translation.reduction = held.value_or(Reduction::Sum);
@@ -283,7 +279,15 @@ ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
     return refuse(
         "expects the source to be partial with " + std::string(spell(*wanted)) +
         " as the target is (no collective makes a value partial), " + names);
-  auto moves = findCheapestMoves(problem, source, target);
+  // Of many axes those stay where they are that may, and if the others are
+  // still many, they take the straight ways alone.
+  if (movable.size() > maxMovableAxes)
+    for (int axis = 0; axis < problem.axisCount(); ++axis)
+      problem.fixed[axis] =
+          problem.fixed[axis] || isUsedAlike(problem, source, target, axis);
+  const auto moves =
+      findCheapestMoves(problem, source, target,
+                        translation.movableAxes().size() > maxMovableAxes);
   if (!moves)
     return refuse("expects a target that collectives over " +
                   spellAxes(movable, mesh) +

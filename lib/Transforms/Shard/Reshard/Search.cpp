@@ -48,8 +48,8 @@ static double tieBreak(const Problem &problem, State from) {
   return longest > 0 ? 1e-12 * longest : 1;
 }
 
-std::optional<std::vector<Move>> findCheapestMoves(const Problem &problem,
-                                                   State from, State to) {
+std::optional<std::vector<Move>>
+findCheapestMoves(const Problem &problem, State from, State to, bool towards) {
   double perMove = tieBreak(problem, from);
   std::vector<Node> nodes;
   std::unordered_map<uint64_t, int> nodeOf;
@@ -79,7 +79,7 @@ std::optional<std::vector<Move>> findCheapestMoves(const Problem &problem,
     // Two permutes in a row are never cheaper than their product.
     bool withPermutes = nodes[current].move.kind != StepKind::Permute;
     double base = nodes[current].weight + perMove;
-    forEachMove(problem, state, withPermutes, [&](const Move &move) {
+    const auto reach = [&](const Move &move) {
       double weight = base + move.seconds;
       auto [found, isNew] =
           nodeOf.try_emplace(move.result.key(), static_cast<int>(nodes.size()));
@@ -90,7 +90,11 @@ std::optional<std::vector<Move>> findCheapestMoves(const Problem &problem,
       else
         return;
       queue.push({weight, found->second});
-    });
+    };
+    if (towards)
+      forEachMoveTowards(problem, state, to, reach);
+    else
+      forEachMove(problem, state, withPermutes, reach);
   }
   return std::nullopt;
 }

@@ -104,6 +104,17 @@ struct Move {
 void forEachMove(const Problem &problem, State state, bool withPermutes,
                  const std::function<void(const Move &)> &visit);
 
+/// Calls `visit` for the moves of `state` that lead on to `to`: axes leave
+/// where they are not to stay, and come to where they are to be, in that order.
+/// So an axis is used as in the source, not at all, or as in the target, and
+/// few states are reached, whatever the number of axes.
+void forEachMoveTowards(const Problem &problem, State state, State to,
+                        const std::function<void(const Move &)> &visit);
+
+/// Whether an axis is used for the same thing in both, and so are the more
+/// major axes of its dimension: then nothing need move over it.
+bool isUsedAlike(const Problem &problem, State from, State to, int axis);
+
 /// Bytes of one device's part of the tensor.
 double localBytes(const Problem &problem, State state);
 

@@ -14,8 +14,10 @@
 #include "Cases.h"
 #include "DeviceSimulator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <random>
 
 using namespace pp::reshard;
@@ -119,3 +121,86 @@ INSTANTIATE_TEST_SUITE_P(Large, EveryPair, testing::ValuesIn(largeCases()),
                          nameOf);
 INSTANTIATE_TEST_SUITE_P(Tiny, EveryRearrangement,
                          testing::ValuesIn(tinyCases()), nameOf);
+
+//===----------------------------------------------------------------------===//
+// Many axes
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Every axis somewhere, at random; of those in `mayBePartial` some partial.
+TensorSharding drawSharding(size_t axes, size_t rank,
+                            const std::vector<int> &mayBePartial,
+                            std::mt19937 &random) {
+  std::vector<int> order(axes);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random);
+  TensorSharding sharding;
+  sharding.dims.resize(rank);
+  for (int axis : order) {
+    const bool maySum =
+        std::count(mayBePartial.begin(), mayBePartial.end(), axis) > 0;
+    if (const size_t place = random() % (rank + 1 + maySum); place < rank)
+      sharding.dims[place].push_back(axis);
+    else if (place > rank)
+      sharding.partial.push_back({axis, Reduction::Sum});
+  }
+  return sharding;
+}
+
+/// What the way through the whole tensor costs.
+double costAround(const Case &test, const TensorSharding &from,
+                  const TensorSharding &to) {
+  TensorSharding whole;
+  whole.dims.resize(test.shape.size());
+  double cost = 0;
+  for (const auto &[a, b] : {std::pair(from, whole), std::pair(whole, to)})
+    cost +=
+        planReshard(test.mesh, test.shape, test.elementBytes, a, b, test.links)
+            .cost;
+  return cost;
+}
+
+} // namespace
+
+TEST(ManyAxes, AreNoReasonToRefuse) {
+  std::mt19937 random(1);
+  std::vector<int> all;
+  for (const size_t axes : {6, 7, 8}) {
+    Case test{"", {}, LinkModel(axes, AxisLink{2e-6, 1e-11}), {8, 8, 8}, 4096};
+    all.clear();
+    for (size_t axis = 0; axis < axes; ++axis) {
+      test.mesh.push_back({std::string(1, char('a' + axis)), 2});
+      test.links[axis].secondsPerByte *= double(1 + axis);
+      all.push_back(int(axis));
+    }
+    const Tensor global = numbered(test.shape);
+    size_t planned = 0;
+    while (planned < 12) {
+      const TensorSharding from =
+          drawSharding(axes, test.shape.size(), all, random);
+      std::vector<int> partial;
+      for (auto [axis, reduction] : from.partial)
+        partial.push_back(axis);
+      const TensorSharding to =
+          drawSharding(axes, test.shape.size(), partial, random);
+      const auto divides = [&](const TensorSharding &sharding) {
+        for (size_t dim = 0; dim < test.shape.size(); ++dim)
+          if (test.shape[dim] % (1 << sharding.dims[dim].size()) != 0)
+            return false;
+        return true;
+      };
+      if (!divides(from) || !divides(to))
+        continue;
+      ++planned;
+      SCOPED_TRACE(spellPair(test, from, to));
+      const ReshardPlan plan = planReshard(
+          test.mesh, test.shape, test.elementBytes, from, to, test.links);
+      ASSERT_TRUE(plan.reachable()) << plan.whyUnreachable;
+      checkValues(test, plan, to, global,
+                  distribute(test.mesh, global, from, 1));
+      if (to.partial.empty())
+        EXPECT_LE(plan.cost, costAround(test, from, to) * (1 + 1e-9));
+    }
+  }
+}

@@ -232,6 +232,21 @@ static std::string listMissingAxes(const PlanKeyInfo &info, MeshAttr mesh) {
   return text;
 }
 
+/// What a plan has of the key without some of whose values a setting has no
+/// effect, if it has another: `zero=2`.
+static std::string findUnfitWord(const PlanKeyInfo &info,
+                                 DictionaryAttr settings) {
+  const StringRef words = StringRef(info.onlyWith).split('=').second;
+  if (words.empty())
+    return "";
+  const PlanKeyInfo &other = getInfo(info.getNeeded().front());
+  const Attribute given = settings.get(other.name);
+  const std::string word = given ? spellSetting(given) : other.byDefault.str();
+  SmallVector<StringRef> fitting;
+  words.split(fitting, '|');
+  return llvm::is_contained(fitting, word) ? "" : other.name.str() + "=" + word;
+}
+
 LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                MeshAttr mesh, ArrayRef<SeedAttr> seeds,
                                ArrayRef<int64_t>, OptimizerAttr,
@@ -250,6 +265,15 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
         !axes.empty() && value != info->byDefault)
       return emitError() << "'" << info->name << "' expects an axis " << axes
                          << " in the mesh for " << value << ", got " << mesh;
+    // Of a key that chose the seeds, nobody knows its word any more.
+    const bool isKnown =
+        seeds.empty() || info->onlyWith.empty() ||
+        getInfo(info->getNeeded().front()).place != PlanKeyInfo::Place::Seeds;
+    if (std::string word = findUnfitWord(*info, settings);
+        isKnown && !word.empty())
+      return emitError() << "'" << info->name << "' has an effect with "
+                         << info->onlyWith << " only, got " << word
+                         << ": choose that, or leave " << info->name << " out";
     if (info->place == PlanKeyInfo::Place::Seeds && !seeds.empty())
       return emitError() << "expects no '" << info->name
                          << "' beside seeds, which it would choose, got "
@@ -380,17 +404,8 @@ void pp::printLines(PlanAttr plan, llvm::raw_ostream &os) {
 static bool hasEffect(PlanAttr plan, const PlanKeyInfo &info) {
   if (info.place == PlanKeyInfo::Place::Seeds && !plan.getSeeds().empty())
     return false;
-  if (!listMissingAxes(info, plan.getMesh()).empty())
-    return false;
-  StringRef words = StringRef(info.onlyWith).split('=').second;
-  if (words.empty())
-    return true;
-  const PlanKey other = info.getNeeded().front();
-  const Attribute given = plan.getSettings().get(getInfo(other).name);
-  SmallVector<StringRef> fitting;
-  words.split(fitting, '|');
-  return llvm::is_contained(fitting, given ? spellSetting(given)
-                                           : getInfo(other).byDefault.str());
+  return listMissingAxes(info, plan.getMesh()).empty() &&
+         findUnfitWord(info, plan.getSettings()).empty();
 }
 PlanAttr pp::withDefaults(PlanAttr plan) {
   for (const PlanKeyInfo &info : getPlanKeys())

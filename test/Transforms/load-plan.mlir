@@ -26,6 +26,18 @@
 // RUN: not pp-opt %s --pp-load-plan="file=%t.five" 2>&1 | FileCheck %s --check-prefix=FIVE
 // FIVE: '{{.*}}.five', line 3: 'zero' expects a number from 0 to 3, got 5
 
+// A setting without effect beside the others is refused as a key is; what chose
+// seeds is forgotten where these are given.
+// RUN: echo '#pp.plan<mesh = <["dp"=2]>, zero = 2, zero.gather = "layer">' > %t.gather
+// RUN: not pp-opt %s --pp-load-plan="file=%t.gather" 2>&1 | FileCheck %s --check-prefix=GATHER
+// GATHER: 'zero.gather' has an effect with zero=3 only, got zero=2: choose that, or leave zero.gather out
+// RUN: echo '#pp.plan<mesh = <["tp"=2]>, sequence.gather = "keep">' > %t.lone
+// RUN: not pp-opt %s --pp-load-plan="file=%t.lone" 2>&1 | FileCheck %s --check-prefix=LONE
+// LONE: 'sequence.gather' has an effect with sequence=true only, got sequence=false: choose that, or leave sequence.gather out
+// RUN: echo '#pp.plan<mesh = <["tp"=2]>, sequence.gather = "keep", seeds = [#pp.seed<"x", [{"tp"}], 0>]>' > %t.seeded
+// RUN: pp-opt %s --pp-load-plan="file=%t.seeded" | FileCheck %s --check-prefix=SEEDED
+// SEEDED: sequence.gather = "keep", seeds
+
 // Neither this nor options replace the plan that a module has.
 // RUN: pp-opt %s --pp-make-plan="dp=2" -o %t.planned.mlir
 // RUN: not pp-opt %t.planned.mlir --pp-load-plan="file=%t.plan" 2>&1 | FileCheck %s --check-prefix=PLANNED

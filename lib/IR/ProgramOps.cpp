@@ -80,6 +80,8 @@ static LogicalResult verifyInstruction(Operation &op, int64_t slots,
 }
 
 LogicalResult ProgramOp::verify() {
+  if (getMain() != "main")
+    return emitOpError("expects main to be @main, got @") << getMain();
   if (failed(verifyRegion(getSlots(), "a pp.slot",
                           [](Operation &op) { return isa<SlotOp>(op); })) ||
       failed(verifyRegion(getQueues(), "a pp.queue",

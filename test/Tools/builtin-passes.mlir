@@ -11,6 +11,10 @@
 // RUN: pp-opt %t.mlir --pp-parallelize="dp=2" --print-op-stats -o /dev/null 2>&1 | FileCheck %s --check-prefix=STATS
 // STATS: pp.program , 1
 
+// What programs speak of is not dead.
+// RUN: pp-opt %t.mlir --pp-parallelize="dp=2" --symbol-dce -o %t.programs.mlir
+// RUN: pp-run %t.programs.mlir --quiet
+
 // RUN: pp-opt --version | FileCheck %s --check-prefix=VERSION
 // RUN: pp-model --version | FileCheck %s --check-prefix=VERSION
 // RUN: pp-run --version | FileCheck %s --check-prefix=VERSION

@@ -17,7 +17,9 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
   let summary = "what every rank of one stage runs";
   let description = [{
     Slots and queues are numbered in order of their ops. `setup` runs once,
-    `body` once per step and ends with `pp.step`, `teardown` once.
+    `body` once per step and ends with `pp.step`, `teardown` once. `main` is the
+    function whose arguments and results it loads, holds and emits: a use of that
+    symbol, so that nothing takes it for dead.
     Constraints:
     - (program_c1) `slots` holds slots, `queues` queues, every section instructions.
     - (program_c2) instructions name slots and queues that exist; waits are pairs of a queue and a count.
@@ -35,7 +37,8 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$ranks, I64Attr:$arena_bytes);
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$ranks, I64Attr:$arena_bytes,
+                       DefaultValuedAttr<FlatSymbolRefAttr, "\"main\"">:$main);
   let regions = (region SizedRegion<1>:$slots, SizedRegion<1>:$queues, SizedRegion<1>:$setup,
                         SizedRegion<1>:$body, SizedRegion<1>:$teardown);
   let assemblyFormat = [{

@@ -66,7 +66,7 @@ void pp::appendSeeds(func::FuncOp main, ArrayRef<NamedSharding> shardings,
 
 LogicalResult pp::checkSize(Operation *at, const Twine &what, Type type,
                             unsigned dim, MeshAttr mesh,
-                            ArrayRef<StringAttr> axes) {
+                            ArrayRef<StringAttr> axes, bool mayBeWhole) {
   const int64_t size = cast<RankedTensorType>(type).getDimSize(dim);
   const int64_t shards = mesh.sizeOf(axes);
   if (axes.empty() || size >= shards)
@@ -77,7 +77,9 @@ LogicalResult pp::checkSize(Operation *at, const Twine &what, Type type,
                              << type << ", one per shard over ";
   llvm::interleave(
       axes, [&](StringAttr axis) { error << axis; }, [&] { error << " and "; });
-  return error << ", got " << size << ": " << spellMost(mesh, axes, size);
+  return error << ", got " << size << ": " << spellMost(mesh, axes, size)
+               << (mayBeWhole ? ", but with a plan whose seeds leave it whole"
+                              : "");
 }
 
 LogicalResult pp::checkSize(BlockArgument argument, unsigned dim, MeshAttr mesh,
@@ -85,5 +87,6 @@ LogicalResult pp::checkSize(BlockArgument argument, unsigned dim, MeshAttr mesh,
   auto main = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   return checkSize(
       main, "argument \"" + getArgName(main, argument.getArgNumber()) + "\"",
-      argument.getType(), dim, mesh, axes);
+      argument.getType(), dim, mesh, axes,
+      /*mayBeWhole=*/getArgRole(main, argument.getArgNumber()) == Role::Param);
 }

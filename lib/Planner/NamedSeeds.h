@@ -30,11 +30,12 @@ void appendSeeds(mlir::func::FuncOp main,
                  llvm::SmallVectorImpl<SeedAttr> &seeds);
 
 /// A dimension that is shared out has an element for every part, at least.
-/// Reports at `at`, of `what`.
+/// Reports at `at`, of `what`, which a plan could leave whole instead.
 mlir::LogicalResult checkSize(mlir::Operation *at, const llvm::Twine &what,
                               mlir::Type type, unsigned dim, MeshAttr mesh,
-                              llvm::ArrayRef<mlir::StringAttr> axes);
-/// The same of an argument.
+                              llvm::ArrayRef<mlir::StringAttr> axes,
+                              bool mayBeWhole = false);
+/// The same of an argument; a parameter may be whole.
 mlir::LogicalResult checkSize(mlir::BlockArgument argument, unsigned dim,
                               MeshAttr mesh,
                               llvm::ArrayRef<mlir::StringAttr> axes);

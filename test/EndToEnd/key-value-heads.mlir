@@ -1,0 +1,25 @@
+// Four devices cannot share out two key-value heads: tp=4 is refused, and a plan
+// that leaves these parameters whole, which the message speaks of, runs.
+
+// RUN: not pp-opt %s --pp-parallelize="tp=4" -o /dev/null 2>&1 | FileCheck %s
+// CHECK: argument "k" expects at least 4 elements in dimension 1 of 'tensor<8x2x2xf64>', one per shard over "tp", got 2: tp=2 is the most, but with a plan whose seeds leave it whole
+
+// RUN: echo '#pp.plan<mesh = <["tp"=4]>, seeds = [#pp.seed<"q", [{?}, {"tp"}, {?}], 1>], optimizer = #pp.optimizer<sgd, lr = 0.1>>' > %t.plan
+// RUN: pp-run %s --parallelize="plan=%t.plan" --verify --quiet
+func.func @main(%x: tensor<4x4x8xf64> {pp.name = "x", pp.role = #pp.role<input>},
+                %wq: tensor<8x8x2xf64> {pp.name = "q", pp.role = #pp.role<param>, pp.init = #pp.init<normal, 0.0, 0.5>},
+                %wk: tensor<8x2x2xf64> {pp.name = "k", pp.role = #pp.role<param>, pp.init = #pp.init<normal, 0.0, 0.5>},
+                %wo: tensor<8x2x8xf64> {pp.name = "o", pp.role = #pp.role<param>, pp.init = #pp.init<normal, 0.0, 0.5>})
+    -> (tensor<f64> {pp.name = "loss", pp.role = #pp.role<loss>}) {
+  %q = pp.dot_general %x, %wq batch [] x [] contract [2] x [0] : tensor<4x4x8xf64>, tensor<8x8x2xf64> -> tensor<4x4x8x2xf64>
+  %k = pp.dot_general %x, %wk batch [] x [] contract [2] x [0] : tensor<4x4x8xf64>, tensor<8x2x2xf64> -> tensor<4x4x2x2xf64>
+  %groups = pp.reshape %q : tensor<4x4x8x2xf64> -> tensor<4x4x2x4x2xf64>
+  %scores = pp.dot_general %groups, %k batch [0, 2] x [0, 2] contract [4] x [3] : tensor<4x4x2x4x2xf64>, tensor<4x4x2x2xf64> -> tensor<4x2x4x4x4xf64>
+  %p = pp.tanh %scores : tensor<4x2x4x4x4xf64>
+  %mixed = pp.dot_general %p, %k batch [0, 1] x [0, 2] contract [4] x [1] : tensor<4x2x4x4x4xf64>, tensor<4x4x2x2xf64> -> tensor<4x2x4x4x2xf64>
+  %t = pp.transpose %mixed perm [0, 2, 1, 3, 4] : tensor<4x2x4x4x2xf64> -> tensor<4x4x2x4x2xf64>
+  %heads = pp.reshape %t : tensor<4x4x2x4x2xf64> -> tensor<4x4x8x2xf64>
+  %y = pp.dot_general %heads, %wo batch [] x [] contract [2, 3] x [0, 1] : tensor<4x4x8x2xf64>, tensor<8x2x8xf64> -> tensor<4x4x8xf64>
+  %loss = pp.reduce sum %y dims [0, 1, 2] : tensor<4x4x8xf64> -> tensor<f64>
+  return %loss : tensor<f64>
+}

@@ -79,6 +79,19 @@ StringRef pp::getResultName(func::FuncOp main, unsigned index) {
   return name ? name.getValue() : StringRef();
 }
 
+std::optional<unsigned> pp::getBatchDim(func::FuncOp main, unsigned index) {
+  auto dims = main.getArgAttrOfType<ArrayAttr>(index, attrs::kDims);
+  if (!dims)
+    return cast<RankedTensorType>(main.getArgumentTypes()[index]).getRank() == 0
+               ? std::nullopt
+               : std::optional<unsigned>(0);
+  auto names = dims.getAsValueRange<StringAttr>();
+  auto batch = llvm::find(names, "batch");
+  return batch == names.end()
+             ? std::nullopt
+             : std::optional<unsigned>(std::distance(names.begin(), batch));
+}
+
 int64_t pp::findArg(func::FuncOp main, StringRef name) {
   for (unsigned index = 0; index < main.getNumArguments(); ++index)
     if (getArgName(main, index) == name)
@@ -119,6 +132,20 @@ llvm::DenseSet<Value> pp::getBatchDependent(func::FuncOp main) {
         }))
       dependent.insert_range(op.getResults());
   return dependent;
+}
+
+bool pp::isLoadedAnew(BlockArgument argument, MeshAttr mesh) {
+  auto main = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  const unsigned index = argument.getArgNumber();
+  const std::optional<Role> role = getArgRole(main, index);
+  if (role != Role::Input && role != Role::Label)
+    return false;
+  const MeshAxisAttr time = mesh.getTimeAxis();
+  auto sharding = main.getArgAttrOfType<ShardingAttr>(index, attrs::kSharding);
+  return !time || !sharding ||
+         llvm::any_of(sharding.getDims(), [&](DimShardingAttr dim) {
+           return llvm::is_contained(dim.getAxes(), time.getName());
+         });
 }
 
 /// `dicts` with entry `name` of each set to `values` where these are not null.

@@ -180,10 +180,9 @@ InterfaceVerifier::verifyStoredShape(ArrayRef<int64_t> shape) const {
   if (order) {
     SmallVector<int64_t> sorted(order.asArrayRef());
     llvm::sort(sorted);
-    if (!isHeld() || stored ||
-        !llvm::equal(sorted, llvm::seq<int64_t>(shape.size())))
-      return fail() << "expects a pp.stored_order of parameters and states "
-                       "without pp.stored_shape, a permutation of "
+    if (!isHeld() || !llvm::equal(sorted, llvm::seq<int64_t>(shape.size())))
+      return fail() << "expects a pp.stored_order of parameters and states, a "
+                       "permutation of "
                     << shape.size() << " dimensions, got ["
                     << order.asArrayRef() << "] (model_c5)";
   }

@@ -115,9 +115,11 @@ LogicalResult SeedFinder::addInput(BlockArgument input) {
   }
   if (dim)
     dims[*dim] = spell(sequence, /*isOpen=*/!between.empty());
-  if (!batch.empty())
-    dims[0] = spell(batch);
-  if (isShared || !batch.empty())
+  const std::optional<unsigned> batchDim = getBatchDim(main, index);
+  const bool isBatch = batchDim && !batch.empty();
+  if (isBatch)
+    dims[*batchDim] = spell(batch);
+  if (isShared || isBatch)
     inputs.push_back({getArgName(main, index), dims});
   return success();
 }

@@ -330,10 +330,13 @@ void ArtifactBuilder::addArguments() {
         toVector<uint64_t>(stored ? ArrayRef<int64_t>(stored) : shape);
     if (auto order = attributes.getAs<DenseI64ArrayAttr>(attrs::kStoredOrder)) {
       entry->stored_order = toVector<uint32_t>(order.asArrayRef());
-      for (auto [size, dim] :
-           llvm::zip_equal(entry->stored_shape, order.asArrayRef()))
-        size = shape[dim];
+      if (!stored)
+        for (auto [size, dim] :
+             llvm::zip_equal(entry->stored_shape, order.asArrayRef()))
+          size = shape[dim];
     }
+    if (entry->role == ppx::Role_input || entry->role == ppx::Role_label)
+      entry->batch = getBatchDim(main, index).value_or(-1);
     entry->is_models =
         entry->role == ppx::Role_param ||
         (entry->role == ppx::Role_state && !attributes.get(attrs::kParameter) &&
@@ -395,7 +398,7 @@ FailureOr<std::unique_ptr<ppx::ArtifactT>> ArtifactBuilder::build() {
     if (failed(addProgram(program)))
       return failure();
   for (const auto &argument : artifact->arguments)
-    if (argument->role == ppx::Role_label) {
+    if (argument->role == ppx::Role_label && argument->batch >= 0) {
       artifact->items_per_step = 1;
       for (uint64_t size : argument->shape)
         artifact->items_per_step *= size;

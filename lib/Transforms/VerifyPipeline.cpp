@@ -27,7 +27,7 @@ namespace {
 class PipelineVerifier {
 public:
   PipelineVerifier(func::FuncOp main, MeshAttr mesh)
-      : main(main), updated(getUpdatedArguments(main)) {
+      : main(main), mesh(mesh), updated(getUpdatedArguments(main)) {
     if (MeshAxisAttr axis = mesh.getStageAxis())
       numStages = axis.getSize();
     if (MeshAxisAttr axis = mesh.getTimeAxis())
@@ -49,6 +49,7 @@ private:
   bool isStage(int64_t stage) const { return stage >= 0 && stage < numStages; }
 
   func::FuncOp main;
+  MeshAttr mesh;
   SmallVector<BlockArgument> updated; ///< by results
   int64_t numStages = 1, numMicroBatches = 1;
   std::set<std::pair<Phase, int64_t>> fragments;
@@ -62,7 +63,8 @@ bool PipelineVerifier::isOnStage(Value value, int64_t stage,
     auto stages =
         main.getArgAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
     if (role != Role::Param && role != Role::State)
-      return perMicroBatch || numMicroBatches == 1;
+      return perMicroBatch || numMicroBatches == 1 ||
+             !isLoadedAnew(argument, mesh);
     return !stages || llvm::is_contained(stages.asArrayRef(), stage);
   }
   if (auto sum = value.getDefiningOp<AccumulateOp>())

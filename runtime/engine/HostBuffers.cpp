@@ -56,11 +56,9 @@ Status HostBuffers::load(uint32_t rank, const ppx::InstructionT &instruction,
   const auto &input = inputs[instruction.binding];
   if (!input)
     return lacksBatch(*artifact.arguments[instruction.binding]);
-  const ShardedTensor::Index origin =
-      tensor.origin(mesh, rank, instruction.micro_batch);
-  // A shard's rows follow each other, so all of them are in one range.
-  tensor.scatter(origin, input->data(), slot,
-                 inputRows[instruction.binding].skippedBefore(origin.front()));
+  tensor.scatter(tensor.origin(mesh, rank, instruction.micro_batch),
+                 artifact.arguments[instruction.binding]->batch,
+                 inputRows[instruction.binding], input->data(), slot);
   return {};
 }
 

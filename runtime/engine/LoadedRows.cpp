@@ -19,11 +19,13 @@ std::vector<Rows> pprt::rowsLoaded(const ppx::ArtifactT &artifact,
   const Ranks ranks(artifact, mesh);
   const auto add = [&](uint32_t rank, const ppx::InstructionT &instruction) {
     const uint32_t argument = instruction.binding;
-    const std::vector<uint64_t> &shape = artifact.arguments[argument]->shape;
-    const uint64_t all = shape.empty() ? 1 : shape.front(),
-                   begin = tensors[argument].origin(mesh, rank,
-                                                    instruction.micro_batch)[0],
-                   end = begin + tensors[argument].rowCount();
+    const ppx::ArgumentT &its = *artifact.arguments[argument];
+    const uint64_t all = BatchLayout(its.shape, its.batch).rows;
+    if (its.shape.empty() || its.batch < 0)
+      return rows[argument].add({0, all});
+    const uint64_t begin = tensors[argument].origin(
+                       mesh, rank, instruction.micro_batch)[its.batch],
+                   end = begin + tensors[argument].sizeOf(its.batch);
     // Behind the last row there is padding.
     rows[argument].add({std::min(begin, all), std::min(end, all)});
   };

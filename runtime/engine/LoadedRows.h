@@ -2,8 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A batch is divided by its rows, the first dimension, so that a process needs
-// a range of them at most. A tensor without dimensions is one row.
+// A batch is divided by its rows, so that a process needs some of them at most.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_LOADEDROWS_H

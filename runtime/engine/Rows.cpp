@@ -49,6 +49,13 @@ uint64_t Rows::skippedBefore(uint64_t row) const {
   return skipped;
 }
 
+BatchLayout::BatchLayout(const std::vector<uint64_t> &shape, int32_t batch) {
+  for (size_t d = 0; d < shape.size(); ++d)
+    (int64_t(d) == batch                ? rows
+     : batch >= 0 && int64_t(d) < batch ? outer
+                                        : inner) *= shape[d];
+}
+
 std::string Rows::print() const {
   std::string text;
   for (const RowRange &range : its)

@@ -271,8 +271,8 @@ Status Session::getArgument(uint32_t argument, void *values,
   return {};
 }
 
-static uint64_t rowsOf(const ppx::ArgumentT &input) {
-  return input.shape.empty() ? 1 : input.shape.front();
+static BatchLayout layoutOf(const ppx::ArgumentT &input) {
+  return {input.shape, input.batch};
 }
 
 Status Session::setInput(uint32_t argument, const void *values,
@@ -292,14 +292,15 @@ Status Session::setInput(uint32_t argument, const void *values,
     input.emplace();
   input->assign(first, first + bytes);
   state->host->inputRows[argument] =
-      Rows(0, rowsOf(*state->artifact->arguments[argument]));
+      Rows(0, layoutOf(*state->artifact->arguments[argument]).rows);
   return {};
 }
 
 Status Session::setInputRows(uint32_t argument, const Rows &rows,
                              const void *values, uint64_t bytes) {
   const ppx::ArgumentT &its = *state->artifact->arguments[argument];
-  const uint64_t all = rowsOf(its);
+  const BatchLayout layout = layoutOf(its);
+  const uint64_t all = layout.rows, width = elementSize(its.element);
   if (rows.count() == all)
     return setInput(argument, values, bytes);
   if (state->leads)
@@ -309,24 +310,26 @@ Status Session::setInputRows(uint32_t argument, const Rows &rows,
   if (Status status = state->checkStopped(); !status.ok())
     return status;
   const Rows &needed = state->inputRows[argument];
-  const uint64_t rowBytes =
-      all ? state->host->arguments[argument].globalBytes() / all : 0;
   if (!state->isInput(argument) || !Rows(0, all).contains(rows) ||
-      !rows.contains(needed) || bytes != rows.count() * rowBytes)
+      !rows.contains(needed) || bytes != layout.elementsOf(rows) * width)
     return Status(ExitCode::badParameters,
                   "input '" + its.name + "' expects at least its rows " +
                       needed.print() + " of " + std::to_string(all) + ", of " +
-                      std::to_string(rowBytes) + " bytes each, got rows " +
-                      rows.print() + " in " + std::to_string(bytes) + " bytes");
+                      std::to_string(layout.outer * layout.inner * width) +
+                      " bytes each, got rows " + rows.print() + " in " +
+                      std::to_string(bytes) + " bytes");
   const auto *first = static_cast<const std::byte *>(values);
   const std::byte *packed = first;
-  for (const RowRange &range : rows.ranges()) {
-    if (Status status = state->checkBound(
-            argument, packed, range.size() * rowBytes, range.begin * rowBytes);
-        !status.ok())
-      return status;
-    packed += range.size() * rowBytes;
-  }
+  const uint64_t rowBytes = layout.inner * width;
+  for (uint64_t outer = 0; outer < layout.outer; ++outer)
+    for (const RowRange &range : rows.ranges()) {
+      if (Status status =
+              state->checkBound(argument, packed, range.size() * rowBytes,
+                                (outer * all + range.begin) * rowBytes);
+          !status.ok())
+        return status;
+      packed += range.size() * rowBytes;
+    }
   std::optional<std::vector<std::byte>> &input = state->host->inputs[argument];
   if (!input)
     input.emplace();

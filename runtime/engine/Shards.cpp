@@ -56,7 +56,8 @@ ShardedTensor::Index ShardedTensor::origin(const Mesh &mesh, uint32_t rank,
 }
 
 template <typename Function>
-void ShardedTensor::forEachRow(const Index &origin, Function &&row) const {
+void ShardedTensor::forEachRow(const Index &origin, const uint64_t *sizes,
+                               Function &&row) const {
   const size_t rank = shape.size();
   if (rank == 0)
     return row(uint64_t(0), uint64_t(0), uint64_t(1));
@@ -67,17 +68,17 @@ void ShardedTensor::forEachRow(const Index &origin, Function &&row) const {
     rows *= extent[d];
   const uint64_t innermost = origin[rank - 1];
   const uint64_t real =
-      innermost >= shape[rank - 1]
+      innermost >= sizes[rank - 1]
           ? 0
-          : std::min(extent[rank - 1], shape[rank - 1] - innermost);
+          : std::min(extent[rank - 1], sizes[rank - 1] - innermost);
   Index index = {}; // of the row in the shard
   for (uint64_t r = 0; r < rows; ++r) {
     uint64_t global = 0;
     bool inside = true;
     for (size_t d = 0; d + 1 < rank; ++d) {
       const uint64_t position = origin[d] + index[d];
-      inside &= position < shape[d];
-      global = (global + position) * shape[d + 1];
+      inside &= position < sizes[d];
+      global = (global + position) * sizes[d + 1];
     }
     row((global + innermost) * width, r * extent[rank - 1] * width,
         inside ? real : 0);
@@ -90,41 +91,54 @@ std::vector<ElementRun> ShardedTensor::runs(const Index &origin,
                                             std::byte *shard) const {
   std::vector<ElementRun> result;
   const uint64_t rowBytes = (extent.empty() ? 1 : extent.back()) * width;
-  forEachRow(origin, [&](uint64_t from, uint64_t to, uint64_t real) {
-    const uint64_t bytes = real * width;
-    std::memset(shard + to + bytes, 0, rowBytes - bytes);
-    if (real == 0)
-      return;
-    if (!result.empty()) {
-      ElementRun &last = result.back();
-      if (last.first + last.count == from / width &&
-          last.values + last.count * width == shard + to) {
-        last.count += real;
-        return;
-      }
-    }
-    result.push_back({from / width, real, shard + to});
-  });
+  forEachRow(origin, shape.data(),
+             [&](uint64_t from, uint64_t to, uint64_t real) {
+               const uint64_t bytes = real * width;
+               std::memset(shard + to + bytes, 0, rowBytes - bytes);
+               if (real == 0)
+                 return;
+               if (!result.empty()) {
+                 ElementRun &last = result.back();
+                 if (last.first + last.count == from / width &&
+                     last.values + last.count * width == shard + to) {
+                   last.count += real;
+                   return;
+                 }
+               }
+               result.push_back({from / width, real, shard + to});
+             });
   return result;
 }
 
-void ShardedTensor::scatter(const Index &origin, const std::byte *global,
-                            std::byte *shard, uint64_t skippedRows) const {
-  const uint64_t all = shape.empty() ? 1 : shape.front(),
-                 skipped = all == 0 ? 0 : globalBytes() / all * skippedRows;
+void ShardedTensor::scatter(const Index &origin, const uint64_t *sizes,
+                            const std::byte *global, std::byte *shard) const {
   const uint64_t rowBytes = (extent.empty() ? 1 : extent.back()) * width;
-  forEachRow(origin, [&](uint64_t from, uint64_t to, uint64_t real) {
+  forEachRow(origin, sizes, [&](uint64_t from, uint64_t to, uint64_t real) {
     const uint64_t bytes = real * width;
     if (bytes != 0)
-      std::memcpy(shard + to, global + (from - skipped), bytes);
+      std::memcpy(shard + to, global + from, bytes);
     std::memset(shard + to + bytes, 0, rowBytes - bytes);
   });
+}
+
+void ShardedTensor::scatter(const Index &origin, int32_t batch,
+                            const Rows &rows, const std::byte *global,
+                            std::byte *shard) const {
+  if (batch < 0 || shape.empty())
+    return scatter(origin, global, shard);
+  Index packed = origin, sizes = {};
+  std::copy(shape.begin(), shape.end(), sizes.begin());
+  // A shard's rows follow each other, so all of them are in one range.
+  packed[batch] -= rows.skippedBefore(origin[batch]);
+  sizes[batch] = rows.count();
+  scatter(packed, sizes.data(), global, shard);
 }
 
 void ShardedTensor::gather(const Index &origin, const std::byte *shard,
                            std::byte *global) const {
-  forEachRow(origin, [&](uint64_t to, uint64_t from, uint64_t real) {
-    if (real != 0)
-      std::memcpy(global + to, shard + from, real * width);
-  });
+  forEachRow(origin, shape.data(),
+             [&](uint64_t to, uint64_t from, uint64_t real) {
+               if (real != 0)
+                 std::memcpy(global + to, shard + from, real * width);
+             });
 }

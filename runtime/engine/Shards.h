@@ -12,6 +12,7 @@
 
 #include "pprt/Initialize.h"
 #include "pprt/Mesh.h"
+#include "pprt/Rows.h"
 
 #include <array>
 #include <cstddef>
@@ -37,8 +38,8 @@ public:
   uint64_t elementCount() const;
   /// Bytes of a shard, padding included.
   uint64_t shardBytes() const;
-  /// Of a shard, padding included: its first dimension, or 1 without any.
-  uint64_t rowCount() const { return extent.empty() ? 1 : extent.front(); }
+  /// Of a shard's dimension, padding included.
+  uint64_t sizeOf(size_t dimension) const { return extent[dimension]; }
 
   /// The first index of a rank's shard in every dimension. `microBatch` picks
   /// the shard over the time axes.
@@ -48,9 +49,14 @@ public:
   /// after another in both tensors; padding is set to zeros.
   std::vector<ElementRun> runs(const Index &origin, std::byte *shard) const;
   /// Fills the shard at `origin` from the global buffer, padding with zeros.
-  /// That lacks `skippedRows` of the rows before the shard's.
-  void scatter(const Index &origin, const std::byte *global, std::byte *shard,
-               uint64_t skippedRows = 0) const;
+  void scatter(const Index &origin, const std::byte *global,
+               std::byte *shard) const {
+    scatter(origin, shape.data(), global, shard);
+  }
+  /// The same of a batch of which `global` has these rows alone, packed, and of
+  /// which dimension `batch` counts them; -1: it has no rows.
+  void scatter(const Index &origin, int32_t batch, const Rows &rows,
+               const std::byte *global, std::byte *shard) const;
   /// Copies the real elements of the shard at `origin` to the global buffer.
   void gather(const Index &origin, const std::byte *shard,
               std::byte *global) const;
@@ -62,9 +68,13 @@ private:
       ppx::ElementType element, const ppx::ArtifactT &artifact);
 
   /// Calls row(global offset, shard offset, real elements) for every innermost
-  /// row of the shard, offsets in bytes; rows of padding have no elements.
+  /// row of the shard, offsets in bytes of a global tensor of these sizes; rows
+  /// of padding have no elements.
   template <typename Function>
-  void forEachRow(const Index &origin, Function &&row) const;
+  void forEachRow(const Index &origin, const uint64_t *sizes,
+                  Function &&row) const;
+  void scatter(const Index &origin, const uint64_t *sizes,
+               const std::byte *global, std::byte *shard) const;
 
   std::vector<uint64_t> shape;  ///< real
   std::vector<uint64_t> extent; ///< of a shard

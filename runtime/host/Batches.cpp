@@ -40,15 +40,15 @@ Expected<Batches> Batches::open(const std::string &data,
   for (uint32_t i : inputsOf(artifact)) {
     const ppx::ArgumentT &argument = *artifact.arguments[i];
     tensors.push_back({argument.name, argument.role, argument.element,
-                       argument.shape, argument.bound, loaded[i]});
+                       argument.shape, argument.bound, loaded[i],
+                       argument.batch});
     batches.inputNames.push_back(argument.name);
-    const uint64_t all = argument.shape.empty() ? 1 : argument.shape.front();
-    // The artifact's structure was checked: the product fits.
-    const uint64_t bytes =
-        denseBytes(argument.shape, elementSize(argument.element)).value_or(0);
+    const BatchLayout layout(argument.shape, argument.batch);
     batches.arguments.push_back(i);
-    batches.kept.emplace_back(0, all);
-    batches.rowBytes.push_back(all ? bytes / all : 0);
+    batches.kept.emplace_back(0, layout.rows);
+    // The artifact's structure was checked: the product fits.
+    batches.rowBytes.push_back(layout.outer * layout.inner *
+                               elementSize(argument.element));
   }
   Expected<std::unique_ptr<Dataset>> dataset = openDataset(data, tensors, seed);
   if (!dataset)

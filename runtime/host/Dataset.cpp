@@ -18,6 +18,7 @@
 #include <optional>
 
 using namespace pprt::host;
+using pprt::BatchLayout;
 using pprt::denseBytes;
 using pprt::ExitCode;
 using pprt::Expected;
@@ -38,21 +39,14 @@ static void setInteger(ElementType element, void *data, uint64_t index,
     static_cast<int32_t *>(data)[index] = static_cast<int32_t>(value);
 }
 
-/// A tensor without dimensions has one row per step.
-static uint64_t rowsOf(const DataTensor &tensor) {
-  return tensor.shape.empty() ? 1 : tensor.shape.front();
+/// A tensor without dimensions has no batch.
+static bool hasBatch(const DataTensor &tensor) {
+  return tensor.batch >= 0 && !tensor.shape.empty();
 }
 
 Dataset::Dataset(std::vector<DataTensor> given) : tensors(std::move(given)) {
-  for (const DataTensor &tensor : tensors)
-    rows.emplace_back(0, rowsOf(tensor));
-}
-
-uint64_t Dataset::rowElements(size_t tensor) const {
-  std::vector<uint64_t> row = tensors[tensor].shape;
-  if (!row.empty())
-    row.erase(row.begin());
-  return *denseBytes(row, 1);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    rows.emplace_back(0, layoutOf(i).rows);
 }
 
 Status Dataset::checkBound(const std::string &source, size_t index,
@@ -105,7 +99,8 @@ TextDataset::open(const std::string &path, std::vector<DataTensor> tensors) {
   bool isPair = used.size() == 2 && used[0]->role != used[1]->role &&
                 used[0]->shape == used[1]->shape && used[0]->shape.size() == 2;
   for (const DataTensor *tensor : used)
-    isPair &= isInteger(tensor->element);
+    isPair &= isInteger(tensor->element) && tensor->batch == used[0]->batch &&
+              hasBatch(*tensor);
   if (!isPair) {
     std::string found;
     for (const DataTensor *tensor : used)
@@ -116,13 +111,14 @@ TextDataset::open(const std::string &path, std::vector<DataTensor> tensors) {
     return Status(ExitCode::usage,
                   "--data=text:" + path +
                       " expects a model with one input and one label, both "
-                      "integers of shape [batch, sequence], got " +
+                      "integers of shape [batch, sequence] or, as their "
+                      "pp.dims say, [sequence, batch], got " +
                       found);
   }
   Expected<InputFile> file = InputFile::open(path);
   if (!file)
     return file.status();
-  uint64_t sequence = used[0]->shape[1];
+  uint64_t sequence = used[0]->shape[1 - used[0]->batch];
   if (file->size() < 2 || file->size() - 2 < sequence)
     return Status(ExitCode::io, path + ": expects a text of at least " +
                                     std::to_string(sequence) +
@@ -136,10 +132,13 @@ Status TextDataset::read(uint64_t step, size_t index, void *out) const {
   const DataTensor &tensor = tensors[index];
   if (!tensor.isUsed)
     return zero(index, out);
-  const uint64_t batch = tensor.shape[0], sequence = tensor.shape[1];
+  const bool isTimeMajor = tensor.batch == 1;
+  const uint64_t batch = tensor.shape[isTimeMajor],
+                 sequence = tensor.shape[!isTimeMajor];
   uint64_t starts = file.size() - sequence - 1;
   std::vector<uint8_t> text(sequence);
-  uint64_t place = 0;
+  const uint64_t kept = rows[index].count();
+  uint64_t written = 0; // rows
   const auto readRow = [&](uint64_t row) -> Status {
     // 128 bits, so that no number of steps wraps around.
     unsigned __int128 position = step;
@@ -149,7 +148,10 @@ Status TextDataset::read(uint64_t step, size_t index, void *out) const {
     if (Status status = file.read(offset, text.data(), sequence); !status.ok())
       return status;
     for (uint64_t i = 0; i < sequence; ++i)
-      setInteger(tensor.element, out, place++, text[i]);
+      setInteger(tensor.element, out,
+                 isTimeMajor ? i * kept + written : written * sequence + i,
+                 text[i]);
+    ++written;
     return {};
   };
   for (const RowRange &range : rows[index].ranges())
@@ -202,22 +204,38 @@ Status NpyDataset::add(const std::string &directory, const DataTensor &tensor) {
       NpyFile::open(directory + "/" + tensor.name + ".npy");
   if (!file)
     return file.status();
-  const uint64_t its = rowsOf(tensor);
-  std::vector<uint64_t> wanted = tensor.shape, found = file->shape();
-  wanted.resize(std::max<size_t>(1, wanted.size()), 1);
-  const uint64_t held = found.empty() ? 0 : found.front();
-  if (!found.empty())
-    found.front() = wanted.front() = its;
-  if (found != wanted || held < its || its == 0) {
-    wanted.front() = its;
-    return Status(ExitCode::io,
-                  file->path() + ": expects shape " + printShape(wanted) +
-                      " or more rows, at least one batch, for '" + tensor.name +
-                      "', got " + printShape(file->shape()));
-  }
+  const std::vector<uint64_t> found = file->shape();
+  const bool isBatch = hasBatch(tensor),
+             isConstant = !isBatch && found == tensor.shape;
+  // Of what has no batch a step is a row.
+  const size_t counting = isBatch ? size_t(tensor.batch) : 0;
+  std::vector<uint64_t> wanted = tensor.shape;
+  if (!isBatch)
+    wanted.insert(wanted.begin(), 1);
+  const uint64_t its = wanted[counting];
+  std::vector<uint64_t> longer = wanted;
+  if (longer.size() == found.size())
+    longer[counting] = found[counting];
+  const uint64_t held = isConstant ? 0 : longer[counting];
+  if (!isConstant && (found != longer || held < its || its == 0))
+    return Status(
+        ExitCode::io,
+        file->path() + ": expects shape " +
+            printShape(isBatch ? wanted : tensor.shape) +
+            (isBatch ? " or more rows" +
+                           (counting > 0
+                                ? " in dimension " + std::to_string(counting)
+                                : std::string()) +
+                           ", at least one batch,"
+                     : ", or one more dimension in front, a step each,") +
+            " for '" + tensor.name + "', got " + printShape(file->shape()));
   // Reading nothing tells whether the element types go together.
   if (Status status = file->read(0, 0, tensor.element, nullptr); !status.ok())
     return status;
+  if (isConstant) {
+    files.push_back(std::move(*file));
+    return Status();
+  }
   if (first.empty()) {
     first = file->path();
     firstRows = held;
@@ -262,18 +280,22 @@ Status NpyDataset::read(uint64_t step, size_t index, void *out) const {
   const std::optional<NpyFile> &file = files[index];
   if (!file)
     return zero(index, out);
-  const uint64_t row = step % stepsPerEpoch * rowsOf(tensor);
+  const BatchLayout layout = layoutOf(index);
   const uint64_t width = pprt::elementSize(tensor.element);
+  const bool isConstant = file->shape() == tensor.shape && !hasBatch(tensor);
+  const uint64_t row = isConstant ? 0 : step % stepsPerEpoch * layout.rows,
+                 held = hasBatch(tensor) ? file->shape()[tensor.batch] : 1;
   auto *place = static_cast<std::byte *>(out);
-  for (const RowRange &range : rows[index].ranges()) {
-    const uint64_t count = range.size() * rowElements(index);
-    if (Status status = file->read((row + range.begin) * rowElements(index),
-                                   count, tensor.element, place);
-        !status.ok())
-      return status;
-    place += count * width;
-  }
-  return checkBound(file->path(), index, out);
+  const Status status =
+      forEachKept(index, [&](uint64_t outer, uint64_t first, uint64_t count) {
+        const uint64_t elements = count * layout.inner;
+        const Status its =
+            file->read((outer * held + row + first) * layout.inner, elements,
+                       tensor.element, place);
+        place += elements * width;
+        return its;
+      });
+  return status.ok() ? checkBound(file->path(), index, out) : status;
 }
 
 std::string NpyDataset::describe(uint64_t steps) const {
@@ -353,13 +375,14 @@ Status RandomDataset::read(uint64_t step, size_t index, void *out) const {
                     static_cast<char *>(out) + i * width, 1);
     }
   };
+  const BatchLayout layout = layoutOf(index);
   uint64_t place = 0;
-  for (const RowRange &range : rows[index].ranges())
-    for (uint64_t i = range.begin * rowElements(index),
-                  end = range.end * rowElements(index);
-         i < end; ++i)
-      set(i, place++);
-  return Status();
+  return forEachKept(index, [&](uint64_t outer, uint64_t row, uint64_t count) {
+    const uint64_t first = (outer * layout.rows + row) * layout.inner;
+    for (uint64_t i = 0; i < count * layout.inner; ++i)
+      set(first + i, place++);
+    return Status();
+  });
 }
 
 //===----------------------------------------------------------------------===//

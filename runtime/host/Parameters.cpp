@@ -63,26 +63,106 @@ storedShape(const ppx::ArgumentT &argument) {
   return argument.stored_shape.empty() ? argument.shape : argument.stored_shape;
 }
 
-/// Of a parameter in the file's order of dimensions each process reads what its
-/// ranks hold; of another all of it, to be put in order.
+/// `sizes` in the order of a file's dimensions.
+static std::vector<uint64_t> inOrder(const std::vector<uint64_t> &sizes,
+                                     const std::vector<uint32_t> &order) {
+  std::vector<uint64_t> result;
+  for (uint32_t dimension : order)
+    result.push_back(sizes[dimension]);
+  return result;
+}
+
+namespace {
+/// Part of a dense tensor: `size` indices from `first` on in each dimension.
+struct Box {
+  std::vector<uint64_t> first, size;
+
+  uint64_t elements() const {
+    uint64_t count = 1;
+    for (uint64_t each : size)
+      count *= each;
+    return count;
+  }
+};
+} // namespace
+
+/// What the runs of a shard of a tensor of this shape cover, row by row.
+static Box boxOf(const std::vector<uint64_t> &shape,
+                 const std::vector<ElementRun> &runs) {
+  Box box = {shape, std::vector<uint64_t>(shape.size())};
+  std::vector<uint64_t> last(shape.size());
+  for (const ElementRun &run : runs) {
+    // Along the dimensions behind one in which the ends differ it has all.
+    uint64_t begin = run.first, end = run.first + run.count - 1;
+    for (size_t d = shape.size(); d-- > 0; begin /= shape[d], end /= shape[d]) {
+      const bool hasAll = begin / shape[d] != end / shape[d];
+      box.first[d] = std::min(box.first[d], hasAll ? 0 : begin % shape[d]);
+      last[d] = std::max(last[d], hasAll ? shape[d] - 1 : end % shape[d]);
+    }
+  }
+  for (size_t d = 0; d < shape.size(); ++d)
+    box.size[d] = last[d] + 1 - box.first[d];
+  return box;
+}
+
+/// The elements of a part of a tensor of this shape, to be put at `values`.
+static std::vector<ElementRun> runsOf(const std::vector<uint64_t> &shape,
+                                      const Box &box, uint64_t width,
+                                      std::byte *values) {
+  std::vector<ElementRun> runs;
+  std::vector<uint64_t> index(shape.size());
+  const uint64_t row = box.size.empty() ? 1 : box.size.back();
+  for (uint64_t left = box.elements() / row; left > 0; --left) {
+    uint64_t first = 0;
+    for (size_t d = 0; d < shape.size(); ++d)
+      first = first * shape[d] + box.first[d] + index[d];
+    if (!runs.empty() && runs.back().first + runs.back().count == first)
+      runs.back().count += row;
+    else
+      runs.push_back({first, row, values});
+    values += row * width;
+    for (size_t d = shape.size(); d-- > 1 && ++index[d - 1] == box.size[d - 1];)
+      index[d - 1] = 0;
+  }
+  return runs;
+}
+
+/// Reads elements of a parameter that the file has in another order.
+static Status readInOrder(const SafeTensors &file,
+                          const ppx::ArgumentT &argument,
+                          const std::vector<ElementRun> &runs) {
+  if (runs.empty())
+    return {};
+  const std::vector<uint32_t> &order = argument.stored_order;
+  const uint64_t width = elementSize(argument.element);
+  const Box box = boxOf(argument.shape, runs);
+  std::vector<std::byte> stored(box.elements() * width), values(stored.size());
+  if (Status status = file.read(
+          argument.name, argument.element, storedShape(argument),
+          runsOf(inOrder(argument.shape, order),
+                 {inOrder(box.first, order), inOrder(box.size, order)}, width,
+                 stored.data()));
+      !status.ok())
+    return status;
+  transpose(box.size, inverse(order), width, stored.data(), values.data());
+  const std::byte *from = values.data();
+  for (const ElementRun &run : runs) {
+    std::copy_n(from, run.count * width, run.values);
+    from += run.count * width;
+  }
+  return {};
+}
+
+/// Each process reads what its ranks hold.
 static Status loadParameter(const SafeTensors &file, uint32_t index,
                             Session &session) {
   const ppx::ArgumentT &argument = *session.artifact().arguments[index];
-  const std::vector<uint64_t> &shape = storedShape(argument);
-  if (argument.stored_order.empty())
-    return session.readArgument(
-        index, [&](const std::vector<ElementRun> &runs) {
-          return file.read(argument.name, argument.element, shape, runs);
-        });
-  std::vector<std::byte> values(session.argumentBytes(index)),
-      stored(values.size());
-  if (Status status =
-          file.read(argument.name, argument.element, shape, stored.data());
-      !status.ok())
-    return status;
-  transpose(argument.shape, inverse(argument.stored_order),
-            elementSize(argument.element), stored.data(), values.data());
-  return session.setArgument(index, values.data(), values.size());
+  return session.readArgument(index, [&](const std::vector<ElementRun> &runs) {
+    return argument.stored_order.empty()
+               ? file.read(argument.name, argument.element,
+                           storedShape(argument), runs)
+               : readInOrder(file, argument, runs);
+  });
 }
 
 Status pprt::host::loadParameters(const SafeTensors &file, Session &session) {
@@ -170,9 +250,9 @@ Status pprt::host::saveParameters(const std::string &path,
     std::vector<std::byte> values(bytes);
     Status status = session.getArgument(number, values.data(), bytes);
     if (status.ok())
-      transpose(storedShape(argument), argument.stored_order,
-                elementSize(argument.element), values.data(),
-                static_cast<std::byte *>(out));
+      transpose(inOrder(argument.shape, argument.stored_order),
+                argument.stored_order, elementSize(argument.element),
+                values.data(), static_cast<std::byte *>(out));
     return status;
   };
   const Status status =

@@ -15,6 +15,7 @@
 
 #include <cstring>
 #include <optional>
+#include <set>
 
 using namespace pprt;
 
@@ -46,8 +47,9 @@ TEST(Rows, ContainAndSkip) {
 }
 
 /// dp=2 in two micro-batches: each of four rows of the batch is in two parts.
-/// `rowsOfBatch` are padded to eight.
-static ppx::ArtifactT makeLoader(uint64_t rowsOfBatch) {
+/// `rowsOfBatch` are padded to eight. They are the first dimension or the
+/// second.
+static ppx::ArtifactT makeLoader(uint64_t rowsOfBatch, bool isTimeMajor) {
   ppx::ArtifactT artifact;
   for (const auto &[name, kind] : {std::pair("microbatch", ppx::AxisKind_time),
                                    {"dp", ppx::AxisKind_space}}) {
@@ -63,11 +65,17 @@ static ppx::ArtifactT makeLoader(uint64_t rowsOfBatch) {
   tokens->element = ppx::ElementType_i32;
   tokens->shape = {rowsOfBatch, 3};
   tokens->padded_shape = {8, 3};
+  tokens->batch = isTimeMajor;
   for (const std::vector<uint32_t> &axes :
        {std::vector<uint32_t>{0, 1}, std::vector<uint32_t>()}) {
     tokens->sharding.push_back(std::make_unique<ppx::DimensionAxesT>());
     tokens->sharding.back()->axes = axes;
   }
+  if (isTimeMajor)
+    for (auto *shape : {&tokens->shape, &tokens->padded_shape})
+      std::swap((*shape)[0], (*shape)[1]);
+  if (isTimeMajor)
+    std::swap(tokens->sharding[0], tokens->sharding[1]);
   artifact.arguments.push_back(std::move(tokens));
   artifact.programs.push_back(std::make_unique<ppx::ProgramT>());
   artifact.programs[0]->ranks = {0, 1};
@@ -81,8 +89,13 @@ static ppx::ArtifactT makeLoader(uint64_t rowsOfBatch) {
 }
 
 static std::string printLoaded(uint64_t rowsOfBatch, RankRange ranks) {
-  const ppx::ArtifactT artifact = makeLoader(rowsOfBatch);
-  return rowsLoaded(artifact, *Mesh::create(artifact.axes), ranks)[0].print();
+  std::set<std::string> printed;
+  for (bool isTimeMajor : {false, true}) {
+    const ppx::ArtifactT artifact = makeLoader(rowsOfBatch, isTimeMajor);
+    printed.insert(
+        rowsLoaded(artifact, *Mesh::create(artifact.axes), ranks)[0].print());
+  }
+  return printed.size() == 1 ? *printed.begin() : "differ";
 }
 
 TEST(Rows, OfRanksAreThoseOfTheirMicroBatches) {
@@ -95,9 +108,9 @@ TEST(Rows, OfRanksAreThoseOfTheirMicroBatches) {
   EXPECT_EQ(printLoaded(2, {1, 2}), "none");
 }
 
-// Batches give these rows, and every shard is that of the whole batch.
-TEST(Rows, OfABatchFillTheShardsOfTheWhole) {
-  ppx::ArtifactT bounded = makeLoader(7);
+/// Batches give these rows, and every shard is that of the whole batch.
+static void expectShardsOfTheWhole(bool isTimeMajor) {
+  ppx::ArtifactT bounded = makeLoader(7, isTimeMajor);
   bounded.arguments[0]->bound = 1000; // random data wants one
   const Mesh mesh = *Mesh::create(bounded.axes);
   const auto readFor = [&](std::optional<RankRange> ranks) {
@@ -125,4 +138,9 @@ TEST(Rows, OfABatchFillTheShardsOfTheWhole) {
           << "rank " << rank << ", micro-batch " << load->micro_batch;
     }
   }
+}
+
+TEST(Rows, OfABatchFillTheShardsOfTheWhole) {
+  expectShardsOfTheWhole(false);
+  expectShardsOfTheWhole(true);
 }

@@ -73,6 +73,10 @@ llvm::StringRef getArgName(mlir::func::FuncOp main, unsigned index);
 std::optional<Role> getResultRole(mlir::func::FuncOp main, unsigned index);
 llvm::StringRef getResultName(mlir::func::FuncOp main, unsigned index);
 
+/// The dimension of an input or label that is the batch: the one that pp.dims
+/// call so, the first one without pp.dims. Nothing where there is none.
+std::optional<unsigned> getBatchDim(mlir::func::FuncOp main, unsigned index);
+
 /// Index of the argument called `name`, or -1.
 int64_t findArg(mlir::func::FuncOp main, llvm::StringRef name);
 
@@ -87,6 +91,10 @@ getUpdatedArguments(mlir::func::FuncOp main);
 /// What is computed from the batch, and so anew for each: inputs and labels,
 /// and the results of ops that read such.
 llvm::DenseSet<mlir::Value> getBatchDependent(mlir::func::FuncOp main);
+
+/// Of an argument of a step of level 2 or 3, whether it is another one in each
+/// micro-batch: an input that time splits, or any where there is but one.
+bool isLoadedAnew(mlir::BlockArgument argument, MeshAttr mesh);
 
 /// Sets attribute `name` of every argument or result, null entries left out: a
 /// function's attributes are one list, costly to change one by one.

@@ -28,11 +28,11 @@ def PP_Dialect : Dialect {
     | `pp.name` | function arguments and results | dotted name, as checkpoints spell it; an updated parameter or state result carries its argument's name |
     | `pp.init` | `param` and `state` arguments | `#pp.init<...>` |
     | `pp.bound` | integer `input` and `label` arguments | values lie in [0, bound) |
-    | `pp.dims` | `input`, `label` and `param` arguments | what each dimension is: "batch", "sequence", "expert", or anything else |
+    | `pp.dims` | `input`, `label` and `param` arguments | what each dimension is: "batch", "sequence", "expert", or anything else. Of an input without it the first is the batch |
     | `pp.parameter` | `state` arguments, ops of the update at level 1, reshards and collectives | name of the parameter it belongs to: as an optimizer's state, an op of its update, or a change of its layout before the update |
     | `pp.layer` | `param` arguments that `zero` shares out | the layer in which forward reads it, counted in the order of the program; absent where that is not one |
     | `pp.stored_shape` | `param` and `state` arguments | shape in checkpoints, when it differs |
-    | `pp.stored_order` | `param` and `state` arguments | the dimensions in the order in which checkpoints have them, when it differs |
+    | `pp.stored_order` | `param` and `state` arguments | the dimensions in the order in which checkpoints have them, when it differs; `pp.stored_shape` is then a shape of the tensor in that order |
     | `pp.sharding` | arguments, results | `used` sharding (what propagation sees) |
     | `pp.unpadded_shape` | arguments, results | the model's shape, where the type has padding |
     | `pp.global_shape` | level 2 arguments, results | the whole tensor's shape (padding included), of which the type is one device's part |

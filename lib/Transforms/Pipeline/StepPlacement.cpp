@@ -54,7 +54,8 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
     std::optional<Role> role = getArgRole(main, arg.getArgNumber());
     bool isBatch = role == Role::Input || role == Role::Label;
     Place &place = placement.places[arg];
-    place.time = isBatch ? TimeClass::PerMicroBatch : TimeClass::Invariant;
+    place.time = isLoadedAnew(arg, mesh) ? TimeClass::PerMicroBatch
+                                         : TimeClass::Invariant;
     auto stages = main.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(),
                                                            attrs::kStages);
     if (stages && !areStages(stages))

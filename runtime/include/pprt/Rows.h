@@ -2,10 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row is an index of a batch's first dimension. What the ranks of one process
-// load lies apart when the batch is cut into micro-batches before it is spread
-// over ranks: with two of each, rank 0 loads the first and the third quarter.
-// Buffers with some rows of a batch hold them packed, in ascending order.
+// A row is an index of the dimension that is the batch: the first one, or, of an
+// input that is time-major, another. What the ranks of one process load lies
+// apart when the batch is cut into micro-batches before it is spread over ranks:
+// with two of each, rank 0 loads the first and the third quarter. Buffers with
+// some rows of a batch hold them packed, in ascending order: dense tensors whose
+// batch is these rows alone. An input without a batch is one row.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ROWS_H
@@ -46,6 +48,19 @@ public:
 
 private:
   std::vector<RowRange> its;
+};
+
+/// An input, dense, is `outer` times `rows` rows of `inner` elements.
+struct BatchLayout {
+  /// `batch`: the dimension; -1: none.
+  BatchLayout(const std::vector<uint64_t> &shape, int32_t batch);
+
+  /// Elements of some of the rows, packed.
+  uint64_t elementsOf(const Rows &some) const {
+    return outer * some.count() * inner;
+  }
+
+  uint64_t outer = 1, rows = 1, inner = 1;
 };
 
 } // namespace pprt

@@ -155,6 +155,11 @@ static void checkArgument(const ppx::ArtifactT &artifact, size_t index,
                            int(argument.initializer->kind)));
   if (!checkTensor(artifact, what, argument, report))
     return;
+  if (argument.batch < -1 ||
+      argument.batch >= int64_t(std::max<size_t>(1, argument.shape.size())))
+    return report.add(text(what, " expects its batch to be -1 or one of ",
+                           argument.shape.size(), " dimensions, got ",
+                           argument.batch));
   const uint64_t width = elementSize(argument.element);
   if (denseBytes(argument.stored_shape, width) !=
       denseBytes(argument.shape, width))
@@ -162,18 +167,15 @@ static void checkArgument(const ppx::ArtifactT &artifact, size_t index,
         what + " expects a stored shape of as many elements as its shape");
   if (!argument.stored_order.empty()) {
     std::vector<bool> seen(argument.shape.size());
-    bool isOrder = argument.stored_order.size() == argument.shape.size() &&
-                   argument.stored_shape.size() == argument.shape.size();
+    bool isOrder = argument.stored_order.size() == seen.size();
     for (size_t i = 0; isOrder && i < seen.size(); ++i) {
       const uint32_t dim = argument.stored_order[i];
-      isOrder = dim < seen.size() && !seen[dim] &&
-                argument.stored_shape[i] == argument.shape[dim];
+      isOrder = dim < seen.size() && !seen[dim];
       if (isOrder)
         seen[dim] = true;
     }
     if (!isOrder)
-      return report.add(what + " expects a stored order of its dimensions, and "
-                               "a stored shape in that order");
+      return report.add(what + " expects a stored order of its dimensions");
   }
   if (isPersistent(argument))
     for (const auto &dimension : argument.sharding)

@@ -187,7 +187,8 @@ TEST_F(FilesTest, TextThatDoesNotFit) {
   tensors[0].element = ElementType_f32;
   EXPECT_EQ(message(tensors, ExitCode::usage),
             "--data=text:t expects a model with one input and one label, both "
-            "integers of shape [batch, sequence], got input 'tokens' f32[2, "
+            "integers of shape [batch, sequence] or, as their pp.dims say, "
+            "[sequence, batch], got input 'tokens' f32[2, "
             "3], label 'labels' i32[2, 3]");
   tensors.pop_back();
   EXPECT_NE(message(tensors, ExitCode::usage), "");
@@ -263,6 +264,82 @@ TEST_F(FilesTest, RowsOfABatch) {
           EXPECT_EQ(some, expected) << data << " " << rows.print();
         }
   }
+}
+
+// Time-major: the same samples, of the same files as they lie in the model.
+TEST_F(FilesTest, TheBatchIsWhereItIs) {
+  const auto value = [](size_t sample, size_t place) {
+    return int32_t(10 * sample + place);
+  };
+  std::vector<int32_t> rows, columns;
+  for (size_t sample = 0; sample < 9; ++sample)
+    for (size_t place = 0; place < 4; ++place)
+      rows.push_back(value(sample, place));
+  for (size_t place = 0; place < 4; ++place)
+    for (size_t sample = 0; sample < 9; ++sample)
+      columns.push_back(value(sample, place));
+  const std::vector<int32_t> once = {5, 6}, steps = {1, 2, 3, 4, 5, 6};
+  std::vector<DataTensor> tensors = {
+      {"rows", Role_input, ElementType_i32, {3, 4}, 0, true, 0},
+      {"columns", Role_label, ElementType_i32, {4, 3}, 0, true, 1},
+      {"once", Role_input, ElementType_i32, {2}, 0, true, -1},
+      {"steps", Role_input, ElementType_i32, {2}, 0, true, -1}};
+  const auto write = [&](const char *name, std::vector<uint64_t> shape,
+                         const std::vector<int32_t> &values) {
+    ASSERT_TRUE(writeNpy(path(std::string(name) + ".npy"), ElementType_i32,
+                         shape, values.data())
+                    .ok());
+  };
+  write("rows", {9, 4}, rows);
+  write("columns", {4, 9}, columns);
+  write("once", {2}, once);
+  write("steps", {3, 2}, steps);
+  auto npy = openDataset("npy:" + folder, tensors, 0);
+  ASSERT_TRUE(npy) << npy.status().message();
+  (*npy)->keepRows(1, pprt::Rows(1, 3));
+  for (uint64_t step : {0, 2, 4}) {
+    const std::vector<int32_t> found = readIntegers(**npy, step, 1, 8),
+                               whole = readIntegers(**npy, step, 0, 12);
+    for (size_t place = 0; place < 4; ++place)
+      for (size_t kept : {0, 1}) {
+        EXPECT_EQ(found[2 * place + kept], whole[4 * (1 + kept) + place]);
+        EXPECT_EQ(whole[4 * (1 + kept) + place],
+                  value(step % 3 * 3 + 1 + kept, place));
+      }
+    EXPECT_EQ(readIntegers(**npy, step, 2, 2), once);
+    EXPECT_EQ(readIntegers(**npy, step, 3, 2)[0], steps[step % 3 * 2]);
+  }
+  // Text of both kinds, too.
+  put("text", "the quick brown fox jumps over the lazy dog");
+  const auto major = [&](std::vector<uint64_t> shape, int32_t batch) {
+    std::vector<DataTensor> pair = languageModel(3, 4);
+    for (DataTensor &tensor : pair) {
+      tensor.bound = 256;
+      tensor.shape = shape;
+      tensor.batch = batch;
+    }
+    return openDataset("text:" + path("text"), pair, 0);
+  };
+  const auto first = major({3, 4}, 0), second = major({4, 3}, 1);
+  ASSERT_TRUE(first && second);
+  const std::vector<int32_t> a = readIntegers(**first, 1, 1, 12),
+                             b = readIntegers(**second, 1, 1, 12);
+  for (size_t row = 0; row < 3; ++row)
+    for (size_t place = 0; place < 4; ++place)
+      EXPECT_EQ(a[4 * row + place], b[3 * place + row]);
+  // What does not fit says what would.
+  const auto refused = [&](std::vector<uint64_t> shape, size_t tensor) {
+    write(tensors[tensor].name.c_str(), shape, rows);
+    const auto dataset = openDataset("npy:" + folder, tensors, 0);
+    return dataset ? "" : shorten(dataset.status().message(), folder);
+  };
+  EXPECT_EQ(refused({9, 4}, 1),
+            "columns.npy: expects shape [4, 3] or more rows in dimension "
+            "1, at least one batch, for 'columns', got [9, 4]");
+  write("columns", {4, 9}, columns);
+  EXPECT_EQ(refused({4}, 2), "once.npy: expects shape [2], or one more "
+                             "dimension in front, a step each, for 'once', "
+                             "got [4]");
 }
 
 /// One input of 2 x 2 integers that is loaded.

@@ -27,8 +27,16 @@ static uint64_t bytesRead() {
   return name == "rchar:" ? bytes : 0;
 }
 
-// Four ranks, each with a quarter of the rows, in two processes.
-TEST_F(FilesTest, ParametersAreReadWhereTheyAreHeld) {
+namespace {
+class ParametersInFiles : public FilesTest,
+                          public testing::WithParamInterface<bool> {};
+} // namespace
+
+// Four ranks, each with a quarter of the rows, or, where the file has the
+// dimensions the other way round and merges them, of the columns, in two
+// processes.
+TEST_P(ParametersInFiles, AreReadWhereTheyAreHeld) {
+  const bool isTransposed = GetParam();
   constexpr uint64_t kRows = 400, kColumns = 1000,
                      kBytes = kRows * kColumns * 4;
   ArtifactBuilder builder;
@@ -45,9 +53,15 @@ TEST_F(FilesTest, ParametersAreReadWhereTheyAreHeld) {
   argument.is_models = true;
   argument.shape = argument.stored_shape =
       argument.padded_shape = {kRows, kColumns};
+  if (isTransposed) {
+    argument.stored_order = {1, 0};
+    argument.stored_shape = {kRows * kColumns / 8, 8};
+  }
+  const std::vector<uint64_t> inFile = argument.stored_shape;
   argument.sharding.clear();
   for (const std::vector<uint32_t> &axes :
-       {std::vector<uint32_t>{0}, std::vector<uint32_t>()}) {
+       {isTransposed ? std::vector<uint32_t>() : std::vector<uint32_t>{0},
+        isTransposed ? std::vector<uint32_t>{0} : std::vector<uint32_t>()}) {
     argument.sharding.push_back(std::make_unique<ppx::DimensionAxesT>());
     argument.sharding.back()->axes = axes;
   }
@@ -55,12 +69,15 @@ TEST_F(FilesTest, ParametersAreReadWhereTheyAreHeld) {
 
   std::vector<float> values(kRows * kColumns);
   std::iota(values.begin(), values.end(), 0.0f);
-  ASSERT_TRUE(host::writeSafeTensors(
-                  path("p"), {{"w", ppx::ElementType_f32, {kRows, kColumns}}},
-                  [&](size_t, void *out) {
-                    std::memcpy(out, values.data(), kBytes);
-                    return Status();
-                  })
+  std::vector<float> stored = values;
+  for (size_t i = 0; isTransposed && i < values.size(); ++i)
+    stored[i % kColumns * kRows + i / kColumns] = values[i];
+  ASSERT_TRUE(host::writeSafeTensors(path("p"),
+                                     {{"w", ppx::ElementType_f32, inFile}},
+                                     [&](size_t, void *out) {
+                                       std::memcpy(out, stored.data(), kBytes);
+                                       return Status();
+                                     })
                   .ok());
 
   Square square(2);
@@ -89,3 +106,5 @@ TEST_F(FilesTest, ParametersAreReadWhereTheyAreHeld) {
   for (std::thread &thread : threads)
     thread.join();
 }
+
+INSTANTIATE_TEST_SUITE_P(InTheirOrderOrNot, ParametersInFiles, testing::Bool());

@@ -9,9 +9,11 @@
 //   text:FILE  Bytes are tokens and the label of a position is the next byte.
 //              With a file of n bytes and a batch of B rows of S tokens, row r
 //              of step s starts at ((s * B + r) * S) mod (n - S - 1).
-//   npy:DIR    DIR/NAME.npy for each input and label NAME that the model uses;
-//              the first dimension holds the rows of some global batches, which
-//              are consumed in order, and then again.
+//   npy:DIR    DIR/NAME.npy for each input and label NAME that the model uses:
+//              of the model's shape, but that the dimension that is the batch
+//              holds the rows of some global batches, which are consumed in
+//              order, and then again. Of an input without a batch either its
+//              shape, for all steps, or one more dimension in front: the steps.
 //   random     Integers below a bound, floats in [-1, 1), from the seed.
 //
 //===----------------------------------------------------------------------===//
@@ -35,13 +37,15 @@ struct DataTensor {
   std::string name;
   ppx::Role role = ppx::Role_input;
   ppx::ElementType element = ppx::ElementType_f32;
-  /// Of the global batch; the first dimension counts its rows.
+  /// Of the global batch.
   std::vector<uint64_t> shape;
   /// Integers must lie in [0, bound), for example the size of a vocabulary. 0:
   /// not known, and nothing is checked.
   uint64_t bound = 0;
   /// What nothing reads needs no file, and is zero.
   bool isUsed = true;
+  /// The dimension that counts rows of the batch; -1: it has none.
+  int32_t batch = 0;
 };
 
 class Dataset {
@@ -64,10 +68,21 @@ public:
   virtual std::string describe(uint64_t steps) const { return ""; }
 
 protected:
-  /// Elements of a row, and of all rows that are kept.
-  uint64_t rowElements(size_t tensor) const;
+  BatchLayout layoutOf(size_t tensor) const {
+    return {tensors[tensor].shape, tensors[tensor].batch};
+  }
   uint64_t keptElements(size_t tensor) const {
-    return rows[tensor].count() * rowElements(tensor);
+    return layoutOf(tensor).elementsOf(rows[tensor]);
+  }
+  /// Calls f(outer, first row, number of rows) for what is kept, in the order
+  /// in which it is written.
+  template <typename Function>
+  Status forEachKept(size_t tensor, Function &&f) const {
+    for (uint64_t outer = 0; outer < layoutOf(tensor).outer; ++outer)
+      for (const RowRange &range : rows[tensor].ranges())
+        if (Status status = f(outer, range.begin, range.size()); !status.ok())
+          return status;
+    return {};
   }
   /// Fills those with zeros.
   Status zero(size_t tensor, void *out) const;

@@ -325,11 +325,6 @@ INSTANTIATE_TEST_SUITE_P(
              },
              "argument 'master' expects axes that divide its padded shape, "
              "got a remainder"},
-        Case{"batch", [](auto &a) { a.arguments[1]->batch = 1; },
-             "argument 'input' expects its batch to be -1 or one of 1 "
-             "dimensions, got 1"},
-        Case{"storedOrder", [](auto &a) { a.arguments[0]->stored_order = {1}; },
-             "argument 'master' expects a stored order of its dimensions"},
         Case{"storedShape",
              [](auto &a) { a.arguments[0]->stored_shape = {3, 5}; },
              "argument 'master' expects a stored shape of as many elements "

@@ -4,8 +4,8 @@
 //
 // A contraction's view says which elements a library will read; one that could
 // lead out of its parameter is refused. So is what it writes beside its result,
-// and a workspace that lies where none may take it. StructureTest.cpp has the
-// plain views, and all other slots.
+// and a workspace that lies where none may take it. So are orders of dimensions
+// that name none. StructureTest.cpp has the plain views, and all other slots.
 //
 //===----------------------------------------------------------------------===//
 #include "Pipelines.h"
@@ -192,3 +192,16 @@ TEST(StructureViews, AWorkspaceLiesWhereLibrariesTakeIt) {
 }
 
 } // namespace
+
+TEST(StructureOrders, NameDimensions) {
+  ppx::ArtifactT artifact = soundArtifact();
+  artifact.arguments[1]->batch = 1;
+  EXPECT_EQ(checkStructure(artifact).findings.front().message,
+            "argument 'input' expects its batch to be -1 or one of 1 "
+            "dimensions, got 1");
+  artifact.arguments[1]->batch = -1;
+  EXPECT_TRUE(checkStructure(artifact).ok());
+  artifact.arguments[0]->stored_order = {1};
+  EXPECT_EQ(checkStructure(artifact).findings.front().message,
+            "argument 'master' expects a stored order of its dimensions");
+}

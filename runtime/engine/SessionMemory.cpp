@@ -28,7 +28,7 @@ Status Session::State::checkMemory() {
     if (!use.pool.used)
       continue;
     needs.push_back(enqueued::findNeeds(host->ranks, ranksOf(i), use.arenas));
-    use.others = needs.back().scalars + needs.back().tables;
+    use.others = needs.back().allocated() - needs.back().arenas;
     readings.emplace_back().opened = use.pool.used;
   }
   if (Status first = agree(mine); !first.ok())

@@ -16,6 +16,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <random>
+#include <tuple>
 
 using namespace pprt;
 using namespace pprt::test;
@@ -285,8 +286,17 @@ TEST(GpuContractions, RefusesWithAReason) {
 
 TEST(GpuContractions, PlansAWorkspaceForAll) {
   ppx::ContractionT contraction = makeContraction();
-  findTarget("sm_90")->plan(contraction, 3);
-  EXPECT_EQ(contraction.workspace_bytes, uint64_t(4) << 20);
+  constexpr uint64_t mebibyte = 1 << 20;
+  for (const auto &[target, rows, bytes] :
+       {std::tuple("sm_90", 16, 4 * mebibyte),
+        {"sm_80", 1 << 20, 4 * mebibyte},
+        {"sm_90", 1 << 20, 32 * mebibyte},
+        {"sm_100", 1 << 20, 32 * mebibyte}}) {
+    contraction.m = uint64_t(rows);
+    contraction.n = 16;
+    findTarget(target)->plan(contraction, 3);
+    EXPECT_EQ(contraction.workspace_bytes, bytes) << target;
+  }
   EXPECT_EQ(contraction.library, ppx::MatrixLibrary_any);
 }
 

@@ -6,13 +6,17 @@ SPDX-License-Identifier: Apache-2.0
 A launch costs some microseconds whatever it computes, so their number is held: per layer of
 the transformer, forward and backward of every micro-batch, and for the update, per bucket of
 parameters. All that the compute queue runs counts, sums over micro-batches and copies too. It
-is read from the instruction lists, as pp-run --dry-run traces them; nothing is compiled.
+is read from the instruction lists, as pp-run --dry-run traces them; nothing is compiled. That
+each of these is one call, of the driver or of cublasLt, is held against what their stand-ins are
+asked for in a step of smaller models of the same layers.
 
-  launches.py --bin=build/bin
+  launches.py --bin=build/bin --stand-ins=build/test/gpu/lib
 """
 import collections
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -38,6 +42,9 @@ RUNS = [
     ("bf16", "dp=2 tp=2 pp=2 microbatches=2 optimizer=adamw", 4),
 ]
 MOVES = ("load", "emit", "step", "send", "recv", "collective")
+# What is small enough to be played, and calls of a launch.
+SMALL = "gpt --layers=2 --hidden=32 --heads=4 --seq=8 --batch=4 --vocab=32"
+CALLS = ("cuLaunchKernel", "cublasLtMatmul", "cuMemcpyDtoDAsync_v2")
 
 
 def count(trace):
@@ -54,6 +61,30 @@ def count(trace):
         else: # such as 1F0: stage 1, forward, micro-batch 0
             parts[event["cat"], int(part.lstrip("0123456789")[1:])] += 1
     return parts, updates
+
+
+def count_calls(tools, stand_ins, folder, dtype, plan):
+    """Launches of a step by its trace, and the calls that the stand-ins counted."""
+    model, trace = folder / f"small-{dtype}.mlir", folder / "small.json"
+    run(tools / "pp-model", *SMALL.split(), f"--dtype={dtype}", "-o", model)
+    run(tools / "pp-run", model, f"--parallelize={plan}", "--target=sm_90", "--dry-run",
+        "--quiet", f"--trace={trace}")
+    events = json.loads(trace.read_text())
+    events = events["traceEvents"] if isinstance(events, dict) else events
+    launches = sum(event["ph"] == "X" and event["cat"] in ("forward", "backward", "update")
+                   and event["name"].split()[-1] not in MOVES for event in events)
+    counts = []
+    for steps in (2, 3):
+        settings, file = folder / "standin", folder / "counts"
+        settings.write_text(f"counts {file}\n")
+        subprocess.run([tools / "pp-run", model, f"--parallelize={plan}", "--device=cuda",
+                        "--graph=off", "--data=random", "--quiet", f"--steps={steps}"],
+                       check=True, timeout=100,
+                       env={**os.environ, "PP_STANDIN": str(settings),
+                            "LD_LIBRARY_PATH": str(stand_ins)})
+        made = dict(line.split() for line in file.read_text().splitlines())
+        counts.append(sum(int(made.get(call, 0)) for call in CALLS))
+    return launches, counts[1] - counts[0]
 
 
 def main():
@@ -86,6 +117,13 @@ def main():
             if worst > UPDATE:
                 errors.append(f"{dtype}, {plan}: expects at most {UPDATE} launches of the update "
                               f"per bucket, got {worst:.2f}")
+        for dtype in ("f32", "bf16"):
+            launches, calls = count_calls(tools, pathlib.Path(arguments["stand-ins"]).resolve(),
+                                          pathlib.Path(folder), dtype, "optimizer=adamw")
+            print(f"{dtype}, small: {launches} launches, {calls} calls")
+            if calls != launches:
+                errors.append(f"{dtype}: expects a call for each of {launches} launches of a "
+                              f"step, got {calls}")
     for error in errors:
         print(error)
     return 1 if errors else 0

@@ -22,7 +22,7 @@ MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32".spli
 PLANS = ["optimizer=adamw", "dp=2 zero=3 clip=1.0", "tp=2 pp=2 sequence=true microbatches=2"]
 CONTEXT = 300 << 20
 # What of the lines is on the device and known before.
-ENGINE = ("arenas", "rows of scalars", "tables of meetings")
+ENGINE = ("arenas", "rows of scalars", "tables of meetings", "tables of products")
 UNKNOWN = {"modules", "context", "graphs"}
 
 
@@ -70,6 +70,10 @@ class Runs:
                     UNKNOWN | {"in use"})
         # Meetings of ranks that share a GPU are kernels of moves.
         self.expect(f"{plan}: has tables", predicted["tables of meetings"] > 0, "=2" in plan)
+
+        # Heads lie between positions, unless a rank has one alone.
+        self.expect(f"{plan}: has tables of products", predicted["tables of products"] > 0,
+                    "tp=" not in plan)
 
         self.check_dry_run(plan, run)
 

@@ -78,7 +78,7 @@ public:
     return std::unique_ptr<Stream>(std::move(*made));
   }
   std::unique_ptr<const Launch> bind(Binding binding) override {
-    return std::make_unique<const KernelLaunch>(binding);
+    return std::make_unique<const KernelLaunch>(gpu, binding);
   }
   enqueued::Streams *streams() override { return &ownStreams; }
   Expected<std::unique_ptr<Transport>> transport(World &world,

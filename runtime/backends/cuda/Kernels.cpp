@@ -13,11 +13,40 @@
 using namespace pprt;
 using namespace pprt::cuda;
 
-KernelLaunch::KernelLaunch(const Binding &binding)
+Scratch::~Scratch() {
+  if (place && gpu->enter().ok())
+    gpu->driver.cuMemFree(place);
+}
+
+Status Scratch::allocate(uint64_t bytes) {
+  if (Status status = gpu->enter(); !status.ok())
+    return status;
+  const Expected<CUdeviceptr> given = gpu->allocate(bytes);
+  if (given)
+    place = *given;
+  return given.status();
+}
+
+Status Scratch::fill(const Product &product,
+                     const std::vector<CUdeviceptr> &arguments) {
+  if (product.tableBytes() == 0)
+    return {};
+  Status status = allocate(product.tableBytes());
+  const std::vector<CUdeviceptr> table = product.makeTable(arguments);
+  return status.ok()
+             ? gpu->write(reinterpret_cast<std::byte *>(uintptr_t(place)),
+                          table.data(), product.tableBytes())
+             : status;
+}
+
+KernelLaunch::KernelLaunch(std::shared_ptr<const Gpu> gpu,
+                           const Binding &binding)
     : kernel(static_cast<const GpuKernel &>(*binding.kernel)),
-      gate(binding.gate) {
+      gate(binding.gate), table(std::move(gpu)) {
   for (const std::byte *argument : binding.arguments)
     values.push_back(pointer(argument));
+  if (kernel.product)
+    prepared = table.fill(*kernel.product, values);
   values.push_back(pointer(binding.scalars));
   values.push_back(pointer(binding.gate));
   for (CUdeviceptr &value : values)
@@ -25,6 +54,8 @@ KernelLaunch::KernelLaunch(const Binding &binding)
 }
 
 Status KernelLaunch::start(const Gpu &gpu, CUstream stream) const {
+  if (!prepared.ok())
+    return prepared;
   if (!kernel.product) {
     PP_TRY(gpu, cuLaunchKernel, kernel.function, kernel.blocks, 1, 1,
            kernel.threads, 1, 1, 0, stream,
@@ -38,7 +69,7 @@ Status KernelLaunch::start(const Gpu &gpu, CUstream stream) const {
         !status.ok() || isSkipped != 0)
       return status;
   }
-  return kernel.product->run(stream, values);
+  return kernel.product->run(stream, values, table.place);
 }
 
 Status Code::load(const ppx::ArtifactT &artifact) {
@@ -117,21 +148,6 @@ Code::prepare(const ppx::CompiledKernelT &body) {
   return std::unique_ptr<const Kernel>(std::move(result));
 }
 
-namespace {
-
-/// Memory for a moment.
-struct Scratch {
-  explicit Scratch(const Gpu &gpu) : gpu(gpu) {}
-  ~Scratch() {
-    if (place)
-      gpu.driver.cuMemFree(place);
-  }
-  const Gpu &gpu;
-  CUdeviceptr place = 0;
-};
-
-} // namespace
-
 Status Code::warmUp(const Product &product, const ppx::KernelT &kernel) const {
   constexpr uint64_t kAlignment = 256; // of a workspace, the most of all
   uint64_t bytes = 0;
@@ -148,21 +164,22 @@ Status Code::warmUp(const Product &product, const ppx::KernelT &kernel) const {
   }
   if (bytes == 0)
     return {};
-  Scratch scratch(*gpu);
-  const Expected<CUdeviceptr> given = gpu->allocate(bytes);
-  if (!given && given.status().code() == ExitCode::outOfMemory)
+  Scratch scratch(gpu), table(gpu);
+  const Status given = scratch.allocate(bytes);
+  if (given.code() == ExitCode::outOfMemory)
     return Status(ExitCode::outOfMemory,
                   "to be tried expects " + std::to_string(bytes) +
-                      " bytes of memory, got: " + given.status().message() +
+                      " bytes of memory, got: " + given.message() +
                       "; end who else uses it, or give a smaller model or "
                       "batch");
-  if (!given)
-    return given.status();
-  scratch.place = *given;
+  if (!given.ok())
+    return given;
   for (CUdeviceptr &place : places)
     place += scratch.place;
+  if (Status status = table.fill(product, places); !status.ok())
+    return status;
   PP_TRY(*gpu, cuMemsetD32Async, scratch.place, 0, bytes / 4, gpu->ownStream());
-  const Status run = product.run(gpu->ownStream(), places);
+  const Status run = product.run(gpu->ownStream(), places, table.place);
   const Status ended = gpu->finish();
   return run.ok() ? ended : run;
 }

@@ -21,6 +21,24 @@ struct GpuKernel final : Kernel {
   std::unique_ptr<const Product> product;
 };
 
+/// Memory of the device, while this lives.
+class Scratch {
+public:
+  explicit Scratch(std::shared_ptr<const Gpu> gpu) : gpu(std::move(gpu)) {}
+  ~Scratch();
+  Scratch(const Scratch &) = delete;
+  Scratch &operator=(const Scratch &) = delete;
+
+  Status allocate(uint64_t bytes);
+  /// Allocates and writes the table of a product, if it needs one.
+  Status fill(const Product &product,
+              const std::vector<CUdeviceptr> &arguments);
+  CUdeviceptr place = 0;
+
+private:
+  const std::shared_ptr<const Gpu> gpu;
+};
+
 class GpuLaunch : public Launch {
 public:
   virtual Status start(const Gpu &gpu, CUstream stream) const = 0;
@@ -28,13 +46,15 @@ public:
 
 class KernelLaunch final : public GpuLaunch {
 public:
-  explicit KernelLaunch(const Binding &binding);
+  KernelLaunch(std::shared_ptr<const Gpu> gpu, const Binding &binding);
 
   Status start(const Gpu &gpu, CUstream stream) const override;
 
 private:
   const GpuKernel &kernel;
   const std::byte *const gate;
+  Scratch table;   ///< of a product, if it needs one
+  Status prepared; ///< what went wrong with it
   std::vector<CUdeviceptr> values;
   std::vector<void *> parameters; ///< where the driver finds each
 };

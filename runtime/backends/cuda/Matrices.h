@@ -10,10 +10,12 @@
 // cublasLt's matrices are columns, whose elements are neighbours. Where out has
 // rows, its transpose has columns: out^T = rhs^T lhs^T, and no byte is moved.
 // Of the dimensions of a batch those that follow each other in all three
-// operands become one; the longest of what is left is the batch of a call, the
-// others are calls of their own. What is done besides in the same call is one
-// of cublasLt's epilogues: a matrix or a bias, GELU (as tanh has it) with what
-// it is given as a second result, its gradient, or the sums of an operand.
+// operands become one. If more is left, as where heads lie between positions,
+// one call is given an array of pointers to each operand's matrices; where the
+// library has no such call, the longest dimension is the batch of a call, and
+// the others are calls of their own. What is done besides in the same call is
+// one of cublasLt's epilogues: a matrix or a bias, GELU (as tanh has it) with
+// what it is given as a second result, its gradient, or the sums of an operand.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_MATRICES_H
@@ -46,6 +48,15 @@ struct MatrixProducts {
     uint64_t left = 0, right = 0, out = 0;
   };
   std::vector<Call> calls;
+  /// Bytes of the addresses of all matrices, one array behind the other, if one
+  /// call may be given them instead of several with a stride each; else 0.
+  uint64_t tableBytes() const {
+    const bool isAlone =
+        vectorRole == Vector::none && !addend && activation == Activation::none;
+    return calls.size() > 1 && isAlone
+               ? 3 * sizeof(uint64_t) * calls.size() * batch
+               : 0;
+  }
 
   /// What is done beside the product. At most one is a vector.
   enum class Vector {

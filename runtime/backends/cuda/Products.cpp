@@ -60,7 +60,8 @@ Product::Product(std::shared_ptr<const BlasHandle> itsLibrary,
       element(c.element), outElement(c.out_element),
       isTf32(c.tf32 && c.element == ppx::ElementType_f32),
       outParameter(c.out_parameter), workspace(workspaceParameter(c)),
-      workspaceBytes(c.workspace_bytes), alpha32(float(c.alpha)),
+      workspaceBytes(c.workspace_bytes),
+      usesPointers(products.tableBytes() > 0), alpha32(float(c.alpha)),
       beta32(c.accumulate || products.addend ? 1 : 0), alpha64(c.alpha),
       beta64(beta32),
       operation(nullptr, library->blas.cublasLtMatmulDescDestroy),
@@ -91,7 +92,7 @@ Product::create(std::shared_ptr<const BlasHandle> library,
           alignmentAt(place.offset * elementSize(contraction.out_element))));
     });
   if (status.ok())
-    status = result->chooseAlgorithm();
+    status = result->choose();
   if (!status.ok())
     return status;
   return std::unique_ptr<const Product>(std::move(result));
@@ -103,6 +104,15 @@ Status Product::describe(Layout &layout, ppx::ElementType type,
   PP_TRY_BLAS(*library, cublasLtMatrixLayoutCreate, &made, toDataType(type),
               matrix.rows, matrix.columns, int64_t(matrix.leading));
   layout.reset(made);
+  if (usesPointers) {
+    const auto count = int32_t(products.calls.size() * products.batch);
+    const auto mode = uint32_t(CUBLASLT_BATCH_MODE_POINTER_ARRAY);
+    PP_TRY_BLAS(*library, cublasLtMatrixLayoutSetAttribute, made,
+                CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count));
+    PP_TRY_BLAS(*library, cublasLtMatrixLayoutSetAttribute, made,
+                CUBLASLT_MATRIX_LAYOUT_BATCH_MODE, &mode, sizeof(mode));
+    return {};
+  }
   const auto count = int32_t(products.batch);
   const auto stride = int64_t(matrix.batchStride);
   PP_TRY_BLAS(*library, cublasLtMatrixLayoutSetAttribute, made,
@@ -173,10 +183,11 @@ Status Product::describe() {
         {CUBLASLT_MATMUL_DESC_TRANSB, &products.right}})
     if (status.ok())
       status = set(attribute, matrix->isTransposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-  if (status.ok())
-    status = describeEpilogue();
-  if (status.ok())
-    status = describe(left, element, products.left);
+  return status.ok() ? describeEpilogue() : status;
+}
+
+Status Product::describeMatrices() {
+  Status status = describe(left, element, products.left);
   if (status.ok())
     status = describe(right, element, products.right);
   if (status.ok())
@@ -186,12 +197,32 @@ Status Product::describe() {
   return status;
 }
 
-/// What all calls' addresses are multiples of.
+/// Libraries before 12.9 do not know what pointers are, and not all products
+/// have an algorithm that does.
+Status Product::choose() {
+  Status status = describeMatrices();
+  if (status.ok())
+    status = chooseAlgorithm();
+  if (status.ok() || !usesPointers)
+    return status;
+  usesPointers = false;
+  status = describeMatrices();
+  return status.ok() ? chooseAlgorithm() : status;
+}
+
+/// What the addresses are multiples of that calls are given.
 uint32_t Product::alignment(uint64_t MatrixProducts::Call::*place,
                             ppx::ElementType type) const {
   uint64_t bits = 0;
   for (const MatrixProducts::Call &call : products.calls)
     bits |= call.*place * elementSize(type);
+  // Of strides the library knows itself.
+  if (usesPointers)
+    bits |= (place == &MatrixProducts::Call::left    ? products.left
+             : place == &MatrixProducts::Call::right ? products.right
+                                                     : products.out)
+                .batchStride *
+            elementSize(type);
   return alignmentAt(bits);
 }
 
@@ -294,8 +325,28 @@ Status Product::pointEpilogue(
   return status;
 }
 
-Status Product::run(CUstream stream,
-                    const std::vector<CUdeviceptr> &arguments) const {
+std::vector<CUdeviceptr>
+Product::makeTable(const std::vector<CUdeviceptr> &arguments) const {
+  const uint32_t first = products.isSwapped ? 1 : 0;
+  std::vector<CUdeviceptr> table;
+  const auto add = [&](uint32_t parameter, ppx::ElementType type,
+                       const Matrix &matrix,
+                       uint64_t MatrixProducts::Call::*place) {
+    for (const MatrixProducts::Call &call : products.calls)
+      for (uint64_t item = 0; item < products.batch; ++item)
+        table.push_back(arguments[parameter] +
+                        (call.*place + item * matrix.batchStride) *
+                            elementSize(type));
+  };
+  using Call = MatrixProducts::Call;
+  add(first, element, products.left, &Call::left);
+  add(1 - first, element, products.right, &Call::right);
+  add(outParameter, outElement, products.out, &Call::out);
+  return table;
+}
+
+Status Product::run(CUstream stream, const std::vector<CUdeviceptr> &arguments,
+                    CUdeviceptr table) const {
   const bool isDouble = element == ppx::ElementType_f64;
   const void *alpha = isDouble ? static_cast<const void *>(&alpha64) : &alpha32;
   const void *beta = isDouble ? static_cast<const void *>(&beta64) : &beta32;
@@ -306,6 +357,17 @@ Status Product::run(CUstream stream,
   const uint32_t first = products.isSwapped ? 1 : 0;
   void *scratch =
       workspaceBytes == 0 ? nullptr : place(workspace, 0, outElement);
+  if (usesPointers) {
+    const auto array = [&](uint64_t index) {
+      return reinterpret_cast<void *>(
+          uintptr_t(table + index * (tableBytes() / 3)));
+    };
+    PP_TRY_BLAS(*library, cublasLtMatmul, library->handle, operation.get(),
+                alpha, array(0), left.get(), array(1), right.get(), beta,
+                array(2), out.get(), array(2), out.get(), &algorithm, scratch,
+                workspaceBytes, stream);
+    return {};
+  }
   // The descriptor is everybody's, and what it points to, each launch's.
   std::unique_lock<std::mutex> lock(pointers, std::defer_lock);
   if (products.vectorRole != MatrixProducts::Vector::none ||

@@ -7,6 +7,9 @@
 // launch adds in the same order. f32 is multiplied as f32, or as TF32 where the
 // artifact allows that; bf16 is added up in f32, in the workspace, too.
 //
+// A batch without one stride is one call on arrays of pointers if the library
+// has an algorithm for that, and else a call for each part that has a stride.
+//
 // cublasLt is opened with the first contraction: who has none needs none.
 //
 //===----------------------------------------------------------------------===//
@@ -50,8 +53,15 @@ public:
   create(std::shared_ptr<const BlasHandle> library,
          const ppx::ContractionT &contraction);
 
-  /// `arguments` are the kernel's parameters in order.
-  Status run(CUstream stream, const std::vector<CUdeviceptr> &arguments) const;
+  /// The bytes of its table, 0 if it needs none, and what is in it for launches
+  /// with these arguments.
+  uint64_t tableBytes() const { return products.tableBytes(); }
+  std::vector<CUdeviceptr>
+  makeTable(const std::vector<CUdeviceptr> &arguments) const;
+  /// `arguments` are the kernel's parameters in order; `table` is where that is
+  /// in the device's memory.
+  Status run(CUstream stream, const std::vector<CUdeviceptr> &arguments,
+             CUdeviceptr table) const;
 
 private:
   using Layout = Descriptor<cublasLtMatrixLayoutOpaque_t>;
@@ -59,6 +69,7 @@ private:
   Product(std::shared_ptr<const BlasHandle> library,
           const ppx::ContractionT &contraction, MatrixProducts products);
   Status describe();
+  Status describeMatrices();
   Status describeEpilogue() const;
   /// Tells the operation where the vector and the matrix beside it are.
   Status pointEpilogue(
@@ -68,6 +79,8 @@ private:
   Status set(cublasLtMatmulDescAttributes_t attribute, T value) const;
   Status describe(Layout &layout, ppx::ElementType element,
                   const Matrix &matrix) const;
+  /// By pointers if it may, and can.
+  Status choose();
   Status chooseAlgorithm();
   std::string spell() const;
   uint32_t alignment(uint64_t MatrixProducts::Call::*place,
@@ -79,6 +92,7 @@ private:
   bool isTf32;
   uint32_t outParameter, workspace;
   uint64_t workspaceBytes;
+  bool usesPointers; ///< instead of strides
   /// As the type that is computed in has them; the others are not used.
   float alpha32, beta32;
   double alpha64, beta64;

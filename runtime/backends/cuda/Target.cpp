@@ -8,18 +8,31 @@
 #include "../Targets.h"
 #include "Matrices.h"
 
+#include <algorithm>
+
 using namespace pprt;
 
 /// What every algorithm may take, so that one can be chosen on the device
-/// without another layout of memory. NVIDIA advises 32 MiB for the largest
-/// products on Hopper; those of a slot's size do with less.
-static constexpr uint64_t kWorkspaceBytes = 4 << 20;
+/// without another layout of memory. From Hopper on NVIDIA advises 32 MiB; what
+/// an algorithm keeps there are parts of sums, so that small results do with
+/// less.
+static uint64_t findWorkspace(const ppx::ContractionT &contraction,
+                              int capability) {
+  constexpr double least = 4 << 20, most = 32 << 20, parts = 16;
+  double sums =
+      parts * sizeof(float) * double(contraction.m) * double(contraction.n);
+  for (const uint64_t extent : contraction.batch)
+    sums *= double(extent);
+  return capability < 90 ? uint64_t(least)
+                         : uint64_t(std::clamp(sums, least, most));
+}
 
 namespace {
 
 class GpuTarget final : public Target {
 public:
-  explicit GpuTarget(const std::string &label) : label(label) {}
+  explicit GpuTarget(int capability)
+      : capability(capability), label("sm_" + std::to_string(capability)) {}
 
   const std::string &name() const override { return label; }
   const std::string &processor() const override { return label; }
@@ -46,11 +59,12 @@ public:
     return cuda::findProducts(contraction).status();
   }
   void plan(ppx::ContractionT &contraction, unsigned threads) const override {
-    contraction.workspace_bytes = kWorkspaceBytes;
+    contraction.workspace_bytes = findWorkspace(contraction, capability);
     contraction.library = ppx::MatrixLibrary_any;
   }
 
 private:
+  const int capability;
   const std::string label;
 };
 
@@ -58,7 +72,7 @@ private:
 
 std::vector<std::unique_ptr<const Target>> cuda::makeTargets() {
   std::vector<std::unique_ptr<const Target>> all;
-  for (const char *name : {"sm_80", "sm_90", "sm_100"})
-    all.push_back(std::make_unique<GpuTarget>(name));
+  for (const int capability : {80, 90, 100})
+    all.push_back(std::make_unique<GpuTarget>(capability));
   return all;
 }

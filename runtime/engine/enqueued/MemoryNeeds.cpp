@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "MemoryNeeds.h"
+#include "../../backends/cuda/Matrices.h"
 #include "../ScalarRows.h"
 #include "HostPlaces.h"
 #include "MoveTable.h"
@@ -38,11 +39,17 @@ MemoryNeeds enqueued::findNeeds(const Ranks &ranks, RankRange range,
   MemoryNeeds needs;
   needs.arenas = std::accumulate(arenas.begin(), arenas.end(), uint64_t(0));
   needs.code = ranks.artifact.object.size();
-  for (const std::unique_ptr<ppx::KernelT> &kernel : ranks.artifact.kernels)
-    if (const ppx::ContractionT *its = kernel->body.AsContraction())
-      needs.workspace = std::max(needs.workspace, its->workspace_bytes);
-    else
-      needs.hasKernels = true;
+  std::vector<uint64_t> tables; // by kernel, of a launch
+  for (const std::unique_ptr<ppx::KernelT> &kernel : ranks.artifact.kernels) {
+    tables.push_back(0);
+    const ppx::ContractionT *its = kernel->body.AsContraction();
+    needs.hasKernels |= !its;
+    if (!its)
+      continue;
+    needs.workspace = std::max(needs.workspace, its->workspace_bytes);
+    if (const auto products = cuda::findProducts(*its))
+      tables.back() = products->tableBytes();
+  }
   for (uint32_t rank = range.begin; rank < range.end; ++rank) {
     const ppx::ProgramT &program = ranks.program(rank);
     const ScalarRows rows(ranks.mesh.coordinates(rank), program);
@@ -54,6 +61,9 @@ MemoryNeeds enqueued::findNeeds(const Ranks &ranks, RankRange range,
             instruction->opcode == ppx::Opcode_emit)
           needs.pinned +=
               hostPlace(program.slots[instruction->arguments.front()]->bytes);
+        else if (instruction->opcode == ppx::Opcode_run ||
+                 instruction->opcode == ppx::Opcode_gate)
+          needs.products += tables[instruction->kernel];
   }
   for (Section section : kSections)
     addMeetings(ranks, range, section, needs);
@@ -103,9 +113,11 @@ DeviceMemory enqueued::describeMemory(const MemoryNeeds &needs, RankRange range,
        "where and when each launch is"},
       {"tables of meetings", needs.tables, unknown,
        "of ranks that share the GPU"},
+      {"tables of products", needs.products, unknown,
+       "addresses of matrices of batches that have no stride"},
       {"allocated", needs.allocated(),
        between(readings.loaded, readings.prepared),
-       "the three above; the driver rounds up, and has streams, events and "
+       "the four above; the driver rounds up, and has streams, events and "
        "what libraries of products load"},
       {"modules", unknown, between(readings.opened, readings.loaded),
        describeCode(needs)},

@@ -21,13 +21,14 @@ struct MemoryNeeds {
   uint64_t arenas = 0; ///< with the staging behind them
   uint64_t scalars = 0;
   uint64_t tables = 0;     ///< of meetings of ranks that share it
+  uint64_t products = 0;   ///< tables of theirs
   uint64_t workspace = 0;  ///< the most of a library's, in the arenas
   uint64_t pinned = 0;     ///< of the host, for one step under way
   uint64_t code = 0;       ///< bytes of PTX; 0 where there is none yet
   bool hasKernels = false; ///< whether there are kernels of PTX
   bool usesNccl = false;   ///< ranks meet others elsewhere
 
-  uint64_t allocated() const { return arenas + scalars + tables; }
+  uint64_t allocated() const { return arenas + scalars + tables + products; }
 };
 
 /// Of a GPU with those ranks; `arenas` are the bytes of each.

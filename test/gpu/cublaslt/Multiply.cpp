@@ -82,17 +82,16 @@ private:
   }
 
   /// Dense columns of a matrix, or of its transpose.
-  bool gather(const Matrix &matrix, uint64_t address, uint64_t item,
-              bool transpose, std::vector<T> &values, bool isFactor = true) {
+  bool gather(const Matrix &matrix, uint64_t address, bool transpose,
+              std::vector<T> &values, bool isFactor = true) {
     const uint64_t size = matrix.elementBytes();
     values.resize(matrix.rows * matrix.columns);
     const std::byte *bytes = nullptr;
     const bool isRounded = p.isTf32 && isFactor;
     for (uint64_t column = 0; column < matrix.columns; ++column) {
       if (const uint64_t together = columnsFrom(matrix, column))
-        bytes = access.read(
-            address + (item * matrix.stride + column * matrix.leading) * size,
-            together * matrix.rows * size);
+        bytes = access.read(address + column * matrix.leading * size,
+                            together * matrix.rows * size);
       else
         bytes += matrix.rows * size;
       if (!bytes)
@@ -146,9 +145,10 @@ private:
 
   bool runItem(uint64_t item) {
     // The left factor in columns of steps, the right one in columns of results.
-    if (!gather(p.a, task.a, item, p.transposeA, left) ||
-        !gather(p.b, task.b, item, p.transposeB, right) ||
-        (task.beta != 0 && !gather(p.c, task.c, item, false, addends, false)))
+    if (!gather(p.a, task.itemsA[item], p.transposeA, left) ||
+        !gather(p.b, task.itemsB[item], p.transposeB, right) ||
+        (task.beta != 0 &&
+         !gather(p.c, task.itemsC[item], false, addends, false)))
       return false;
     const uint64_t size = p.d.elementBytes();
     std::vector<T> sums;
@@ -156,9 +156,8 @@ private:
     for (uint64_t column = 0; column < p.d.columns; ++column) {
       sumColumn(column, sums);
       if (const uint64_t together = columnsFrom(p.d, column))
-        bytes = access.write(
-            task.d + (item * p.d.stride + column * p.d.leading) * size,
-            together * p.d.rows * size);
+        bytes = access.write(task.itemsD[item] + column * p.d.leading * size,
+                             together * p.d.rows * size);
       else
         bytes += p.d.rows * size;
       if (!bytes)
@@ -256,14 +255,13 @@ private:
 };
 
 /// The bytes that a matrix has, one range for each column.
-std::vector<std::pair<uint64_t, uint64_t>> rangesOf(const Matrix &matrix,
-                                                    uint64_t address) {
+std::vector<std::pair<uint64_t, uint64_t>>
+rangesOf(const Matrix &matrix, const std::vector<uint64_t> &items) {
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   const uint64_t size = matrix.elementBytes();
-  for (uint64_t item = 0; item < uint64_t(matrix.batch); ++item)
+  for (const uint64_t item : items)
     for (uint64_t column = 0; column < matrix.columns; ++column) {
-      const uint64_t begin =
-          address + (item * matrix.stride + column * matrix.leading) * size;
+      const uint64_t begin = item + column * matrix.leading * size;
       ranges.emplace_back(begin, begin + matrix.rows * size);
     }
   std::sort(ranges.begin(), ranges.end());
@@ -277,9 +275,48 @@ bool blas::multiply(const Task &task, Access &access) {
                                : Multiplication<float>(task, access).run();
 }
 
+static std::vector<uint64_t> itemsBy(const Matrix &matrix, uint64_t address,
+                                     uint64_t stride) {
+  std::vector<uint64_t> items;
+  for (uint64_t item = 0; item < uint64_t(matrix.batch); ++item)
+    items.push_back(address + item * stride * matrix.elementBytes());
+  return items;
+}
+
+bool blas::findItems(Task &task, Access *access) {
+  const Problem &p = task.problem;
+  for (const auto &[matrix, address, items] :
+       {std::tuple(&p.a, task.a, &task.itemsA),
+        {&p.b, task.b, &task.itemsB},
+        {&p.c, task.c, &task.itemsC},
+        {&p.d, task.d, &task.itemsD}}) {
+    *items = itemsBy(*matrix, address, matrix->stride);
+    if (!matrix->hasPointers)
+      continue;
+    const size_t bytes = items->size() * sizeof(uint64_t);
+    const std::byte *array = access->read(address, bytes);
+    if (!array)
+      return false;
+    std::memcpy(items->data(), array, bytes);
+  }
+  return true;
+}
+
+bool blas::isAligned(const Task &task) {
+  for (size_t item = 0; item < task.itemsD.size(); ++item)
+    if (!takes(task.problem, task.order,
+               {task.itemsA[item], task.itemsB[item], task.itemsC[item],
+                task.itemsD[item]})) {
+      fault("cublasLtMatmul is given an address that is not aligned as its "
+            "algorithm was chosen for");
+      return false;
+    }
+  return true;
+}
+
 bool blas::isApart(const Task &task) {
   const Problem &p = task.problem;
-  const auto written = rangesOf(p.d, task.d);
+  const auto written = rangesOf(p.d, task.itemsD);
   for (size_t i = 1; i < written.size(); ++i)
     if (written[i].first < written[i - 1].second) {
       fault("cublasLtMatmul writes a byte of D for two elements");
@@ -293,8 +330,8 @@ bool blas::isApart(const Task &task) {
   };
   const auto workspaceEnd = task.workspace + task.workspaceBytes;
   const auto check = [&](const char *name, const Matrix &matrix,
-                         uint64_t address, bool mayBeD) {
-    const auto ranges = rangesOf(matrix, address);
+                         const std::vector<uint64_t> &items, bool mayBeD) {
+    const auto ranges = rangesOf(matrix, items);
     const bool apart =
         std::none_of(ranges.begin(), ranges.end(), [&](const auto &range) {
           return (range.first < workspaceEnd &&
@@ -313,9 +350,14 @@ bool blas::isApart(const Task &task) {
   vector.stride = e.vectorStride;
   aux.leading = e.auxLeading;
   aux.stride = e.auxStride;
-  return check("A", p.a, task.a, false) && check("B", p.b, task.b, false) &&
-         (task.beta == 0 || check("C", p.c, task.c, task.c == task.d)) &&
-         check("D", p.d, task.d, true) &&
-         (!e.hasVector() || check("a bias", vector, e.vector, false)) &&
-         (!e.hasAux() || check("an auxiliary matrix", aux, e.aux, false));
+  return check("A", p.a, task.itemsA, false) &&
+         check("B", p.b, task.itemsB, false) &&
+         (task.beta == 0 ||
+          check("C", p.c, task.itemsC, task.itemsC == task.itemsD)) &&
+         check("D", p.d, task.itemsD, true) &&
+         (!e.hasVector() ||
+          check("a bias", vector, itemsBy(vector, e.vector, vector.stride),
+                false)) &&
+         (!e.hasAux() || check("an auxiliary matrix", aux,
+                               itemsBy(aux, e.aux, aux.stride), false));
 }

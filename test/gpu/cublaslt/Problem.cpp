@@ -15,7 +15,8 @@ static Matrix readLayout(const Object &object) {
                      CUBLASLT_MATRIX_LAYOUT_ROWS, CUBLASLT_MATRIX_LAYOUT_COLS,
                      CUBLASLT_MATRIX_LAYOUT_LD,
                      CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
-                     CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET});
+                     CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                     CUBLASLT_MATRIX_LAYOUT_BATCH_MODE});
   if (object.get<int32_t>(CUBLASLT_MATRIX_LAYOUT_ORDER) != CUBLASLT_ORDER_COL)
     notModelled("a layout in another order than columns");
   Matrix matrix;
@@ -26,6 +27,10 @@ static Matrix readLayout(const Object &object) {
   matrix.batch = object.get<int32_t>(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
   matrix.stride =
       object.get<uint64_t>(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+  const auto mode = object.get<uint32_t>(CUBLASLT_MATRIX_LAYOUT_BATCH_MODE);
+  matrix.hasPointers = mode == CUBLASLT_BATCH_MODE_POINTER_ARRAY;
+  if (mode > CUBLASLT_BATCH_MODE_POINTER_ARRAY)
+    notModelled("the batch mode " + std::to_string(mode));
   return matrix;
 }
 
@@ -52,7 +57,8 @@ static cublasStatus_t checkTypes(const Object &operation, Problem &p) {
 static cublasStatus_t checkShapes(const Problem &p) {
   for (const Matrix *matrix : {&p.a, &p.b, &p.c, &p.d}) {
     if (matrix->rows == 0 || matrix->columns == 0 || matrix->batch < 1 ||
-        matrix->leading < matrix->rows || matrix->batch != p.d.batch)
+        matrix->leading < matrix->rows || matrix->batch != p.d.batch ||
+        matrix->hasPointers != p.d.hasPointers)
       return CUBLAS_STATUS_INVALID_VALUE;
     if (matrix->rows > kLargest || matrix->columns > kLargest ||
         matrix->leading > kLargest)
@@ -112,6 +118,7 @@ uint64_t Problem::digest() const {
     for (const uint64_t value :
          {uint64_t(matrix->type), matrix->rows, matrix->columns,
           matrix->leading, uint64_t(matrix->batch),
+          uint64_t(matrix->hasPointers),
           matrix->batch > 1 ? matrix->stride : 0})
       add(value);
   add(transposeA + 2 * transposeB + 4 * isTf32);
@@ -141,7 +148,8 @@ bool blas::takes(const Problem &p, Order order, const Alignment &alignment) {
     if (order != Order::vectors)
       return bytes % size == 0;
     return bytes % 16 == 0 && matrix.leading * size % 16 == 0 &&
-           (matrix.batch == 1 || matrix.stride * size % 16 == 0);
+           (matrix.batch == 1 || matrix.hasPointers ||
+            matrix.stride * size % 16 == 0);
   };
   return isMultiple(p.a, alignment.a) && isMultiple(p.b, alignment.b) &&
          isMultiple(p.c, alignment.c) && isMultiple(p.d, alignment.d);

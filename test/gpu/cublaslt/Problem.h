@@ -22,6 +22,7 @@ struct Matrix {
   cudaDataType type = CUDA_R_32F;
   uint64_t rows = 0, columns = 0, leading = 0, stride = 0;
   int32_t batch = 1;
+  bool hasPointers = false; ///< an array of them, instead of a stride
 
   uint64_t elementBytes() const {
     return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
@@ -29,7 +30,8 @@ struct Matrix {
   bool operator==(const Matrix &other) const {
     return type == other.type && rows == other.rows &&
            columns == other.columns && leading == other.leading &&
-           batch == other.batch && (batch == 1 || stride == other.stride);
+           batch == other.batch && hasPointers == other.hasPointers &&
+           (batch == 1 || stride == other.stride);
   }
 };
 
@@ -81,8 +83,14 @@ struct Task {
   Order order = Order::upwards;
   double alpha = 1, beta = 0;
   uint64_t a = 0, b = 0, c = 0, d = 0, workspace = 0, workspaceBytes = 0;
+  /// Of each matrix, where the items of a batch are.
+  std::vector<uint64_t> itemsA, itemsB, itemsC, itemsD;
 };
+/// Finds the items, of which pointers may tell; false if these cannot be read.
+bool findItems(Task &task, Access *access);
 bool multiply(const Task &task, Access &access);
+/// Says whether items are aligned as the algorithm needs them, and apart.
+bool isAligned(const Task &task);
 /// Says whether ranges overlap that must not.
 bool isApart(const Task &task);
 

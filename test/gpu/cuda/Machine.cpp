@@ -11,11 +11,18 @@
 #include "Capture.h"
 
 #include <algorithm>
+#include <fstream>
 #include <utility>
 
 using namespace standin;
 
-Machine::~Machine() = default;
+Machine::~Machine() {
+  if (settings.counts.empty())
+    return;
+  std::ofstream file(settings.counts);
+  for (const auto &[call, count] : calls)
+    file << call << ' ' << count << '\n';
+}
 
 std::shared_ptr<Stream> Machine::makeStream(int device) {
   auto stream = std::make_shared<Stream>();

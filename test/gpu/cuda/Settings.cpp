@@ -107,14 +107,23 @@ static void takeNumber(const Line &line, const Number &number,
 }
 
 /// The rest of the line: it may have spaces.
-static void takeFolder(const Line &line, Settings &settings) {
-  const size_t begin = line.text.find("processes") + std::strlen("processes");
+static std::string takeRest(const Line &line) {
+  const std::string &word = line.words[0];
+  const size_t begin = line.text.find(word) + word.size();
   const size_t first = line.text.find_first_not_of(' ', begin);
-  if (first != std::string::npos)
-    settings.processes = line.text.substr(first);
+  return first == std::string::npos ? "" : line.text.substr(first);
+}
+
+static void takeFile(const Line &line, Settings &settings) {
+  settings.counts = takeRest(line);
+  if (settings.counts.empty())
+    line.expect("'counts FILE', a file to write", line.text);
+}
+
+static void takeFolder(const Line &line, Settings &settings) {
+  settings.processes = takeRest(line);
   struct stat status = {};
-  if (first == std::string::npos ||
-      stat(settings.processes.c_str(), &status) != 0 ||
+  if (stat(settings.processes.c_str(), &status) != 0 ||
       !S_ISDIR(status.st_mode) || access(settings.processes.c_str(), W_OK) != 0)
     line.expect("'processes FOLDER', a folder that takes files", line.text);
 }
@@ -152,9 +161,11 @@ static void take(const Line &line, Settings &settings) {
   }
   if (word == "processes")
     return takeFolder(line, settings);
+  if (word == "counts")
+    return takeFile(line, settings);
   if (word == "fail" || word == "fault")
     return takeFailure(line, settings);
-  line.expect("one of " + all + "processes, fail, fault", line.text);
+  line.expect("one of " + all + "processes, counts, fail, fault", line.text);
 }
 
 Settings standin::parseSettings(const std::string &text,

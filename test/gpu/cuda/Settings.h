@@ -24,6 +24,7 @@ struct Settings {
   uint64_t algorithm = 0, errors = 0;
   int places = 1, drivers = 0;
   std::string processes; ///< folder of what they leave for each other
+  std::string counts;    ///< file for how often each call was made
   struct Failure {
     uint64_t number;
     CUresult result;

@@ -68,6 +68,7 @@ TEST_F(Settings, AreObeyedInFullOrNotAtAll) {
                            "'devices 257'");
   expectEnd("places 0",
             "1: expects 'places N', N from 1 to .*, got 'places 0'");
+  expectEnd("counts", "1: expects 'counts FILE', a file to write, got 'counts'");
   expectEnd("processes", "1: expects 'processes FOLDER', a folder that takes "
                          "files, got 'processes'");
   expectEnd("processes /none/at all",

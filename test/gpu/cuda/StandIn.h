@@ -25,6 +25,7 @@
 //   places N           for collectives on a device at a time, 1 unless told
 //   drivers N          threads that give streams work: once so many wait or
 //                      have ended and nothing can run, it is a fault
+//   counts FILE        in which stands at the end how often each call was made
 //   processes FOLDER   in which processes leave what NCCL carries between them;
 //                      each has one rank. Without it all ranks are of one
 //                      process. Runs do not mix in it, and nobody empties it.

@@ -30,7 +30,7 @@ struct ReserveScratchPass : pp::impl::ReserveScratchBase<ReserveScratchPass> {
     registerLinalgModels(registry);
   }
 
-  void runOnOperation() override {
+  void runOnModule() override {
     const pprt::Target *target = getTarget(getOperation());
     if (!target)
       return signalPassFailure();

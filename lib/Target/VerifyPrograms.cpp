@@ -44,7 +44,7 @@ namespace {
 struct VerifyProgramsPass : pp::impl::VerifyProgramsBase<VerifyProgramsPass> {
   using VerifyProgramsBase::VerifyProgramsBase;
 
-  void runOnOperation() override {
+  void runOnModule() override {
     markAllAnalysesPreserved();
     if (failed(verify(getOperation())))
       return signalPassFailure();

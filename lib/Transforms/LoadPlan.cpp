@@ -38,7 +38,7 @@ namespace {
 struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
   using LoadPlanBase::LoadPlanBase;
 
-  void runOnOperation() override {
+  void runOnModule() override {
     ModuleOp module = getOperation();
     if (failed(checkHasNoPlan(module)))
       return signalPassFailure();

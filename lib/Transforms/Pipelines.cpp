@@ -163,6 +163,55 @@ std::optional<Level> pp::getLevel(ModuleOp module) {
   return level ? std::optional(level.getValue()) : std::nullopt;
 }
 
+/// The pass that makes modules of a level of what is of the one before.
+static StringRef findMaker(Level level) {
+  switch (level) {
+  case Level::Graph:
+    return "pp-add-optimizer";
+  case Level::Spmd:
+    return "pp-partition";
+  case Level::Pipeline:
+    return "pp-split-stages";
+  case Level::Program:
+    return "pp-lower-to-programs";
+  }
+  llvm_unreachable("every level is listed");
+}
+
+/// Whether a module that says no level is a model: of graph ops that no pass
+/// has marked, between arguments and a loss.
+static bool isModel(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  if (!main || main.isExternal() || main.getNumResults() == 0 ||
+      getResultRole(main, 0) != Role::Loss)
+    return false;
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    if (!getArgRole(main, index) || main.getArgAttr(index, attrs::kGlobalShape))
+      return false;
+  return llvm::all_of(main.getOps(), [](Operation &op) {
+    return isa<func::ReturnOp>(op) ||
+           (isGraphOp(&op) && !op.hasAttr(attrs::kKind) &&
+            !op.hasAttr(attrs::kStages));
+  });
+}
+
+LogicalResult pp::checkLevel(ModuleOp module, StringRef pass, Level level) {
+  std::optional<Level> given = getLevel(module);
+  if (!given && isModel(module))
+    given = Level::Graph;
+  if (!given || *given == level)
+    return success();
+  InFlightDiagnostic error = module.emitError(pass)
+                             << " expects a module of level "
+                             << stringifyLevel(level) << ", got one of level "
+                             << stringifyLevel(*given);
+  if (*given < level)
+    error << ": " << findMaker(level) << " comes first, and what leads to it";
+  else
+    error << ": no pass leads back";
+  return error;
+}
+
 namespace {
 
 /// The passes depend on the module's level, which is only known when it is

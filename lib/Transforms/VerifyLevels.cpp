@@ -107,7 +107,7 @@ struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
     return verifyOrigin(&op);
   }
 
-  void runOnOperation() override {
+  void runOnModule() override {
     markAllAnalysesPreserved();
     if (failed(verify()))
       signalPassFailure();
@@ -165,7 +165,7 @@ struct VerifySpmdPass : pp::impl::VerifySpmdBase<VerifySpmdPass> {
     return success(succeeded(getAnalysis<StepPlacementAnalysis>().placement));
   }
 
-  void runOnOperation() override {
+  void runOnModule() override {
     // pp-split-stages, which comes next, needs the placement again.
     markAllAnalysesPreserved();
     if (failed(verify()))

@@ -227,7 +227,7 @@ LogicalResult PipelineVerifier::run() {
 }
 
 struct VerifyPipelinePass : pp::impl::VerifyPipelineBase<VerifyPipelinePass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     markAllAnalysesPreserved();
     auto main = lookupSplitMain(getOperation());
     if (failed(verify(getOperation())) || failed(main))

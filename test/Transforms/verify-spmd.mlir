@@ -77,7 +77,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, threads = 1>} {
 
 // -----
 
-module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, threads = 1>} {
+module attributes {pp.level = #pp.level<spmd>, pp.plan = #pp.plan<mesh = <["dp"=2]>, threads = 1>} {
   pp.mesh @mesh = <["dp"=2]>
   func.func @main() {
     // expected-error @below {{expects no sharding left undone, got pp.iota; pp-partition should have removed it}}
@@ -88,7 +88,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, threads = 1>} {
 
 // -----
 
-module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "pp"=2 : stage]>, threads = 1>} {
+module attributes {pp.level = #pp.level<spmd>, pp.plan = #pp.plan<mesh = <["dp"=2, "pp"=2 : stage]>, threads = 1>} {
   pp.mesh @mesh = <["dp"=2, "pp"=2 : stage]>
   func.func @main() {
     %0 = pp.iota dim 0 : tensor<8xf32>
@@ -177,7 +177,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["pp"=2 : stage]>, threads = 1>} {
 // -----
 
 // expected-error @below {{expects a pp.mesh; pp-annotate-shardings adds it}}
-module {
+module attributes {pp.level = #pp.level<spmd>} {
   func.func @main() {
     return
   }

@@ -11,7 +11,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def FormKernels : Pass<"pp-form-kernels", "::mlir::ModuleOp"> {
+def FormKernels : LevelPass<"pp-form-kernels", "Pipeline"> {
   let summary = "groups graph ops into kernels";
   let description = [{
     Turns the graph ops of every function and fragment into launches of
@@ -44,7 +44,7 @@ def FormKernels : Pass<"pp-form-kernels", "::mlir::ModuleOp"> {
   ];
 }
 
-def ReserveScratch : Pass<"pp-reserve-scratch", "::mlir::ModuleOp"> {
+def ReserveScratch : LevelPass<"pp-reserve-scratch", "Pipeline"> {
   let summary = "gives kernels with large rows memory for what lives inside of them";
   let description = [{
     A loops kernel keeps what only one of its rows reads on the stack. Where that
@@ -62,7 +62,7 @@ def ReserveScratch : Pass<"pp-reserve-scratch", "::mlir::ModuleOp"> {
   }];
 }
 
-def OverlapCollectives : Pass<"pp-overlap-collectives", "::mlir::ModuleOp"> {
+def OverlapCollectives : LevelPass<"pp-overlap-collectives", "Pipeline"> {
   let summary = "issues collectives before they are needed";
   let description = [{
     A collective has a queue of its own and runs while kernels compute, from the
@@ -85,7 +85,7 @@ def OverlapCollectives : Pass<"pp-overlap-collectives", "::mlir::ModuleOp"> {
   }];
 }
 
-def LowerToPrograms : Pass<"pp-lower-to-programs", "::mlir::ModuleOp"> {
+def LowerToPrograms : LevelPass<"pp-lower-to-programs", "Pipeline"> {
   let summary = "unrolls the schedule into one instruction list per stage";
   let description = [{
     Takes level 3 with formed kernels to level 4. Every value becomes a slot
@@ -108,7 +108,7 @@ def LowerToPrograms : Pass<"pp-lower-to-programs", "::mlir::ModuleOp"> {
   }];
 }
 
-def ShareSlots : Pass<"pp-share-slots", "::mlir::ModuleOp"> {
+def ShareSlots : LevelPass<"pp-share-slots", "Program"> {
   let summary = "makes one slot of two where a copy between them need not be";
   let description = [{
     The one place where it is decided what may be overwritten. A copy, and an
@@ -131,7 +131,7 @@ def ShareSlots : Pass<"pp-share-slots", "::mlir::ModuleOp"> {
   }];
 }
 
-def PlanBuffers : Pass<"pp-plan-buffers", "::mlir::ModuleOp"> {
+def PlanBuffers : LevelPass<"pp-plan-buffers", "Program"> {
   let summary = "places slots in each rank's arena and makes queues wait";
   let description = [{
     A slot lives from the first instruction that touches it to the last, in list
@@ -146,7 +146,7 @@ def PlanBuffers : Pass<"pp-plan-buffers", "::mlir::ModuleOp"> {
   }];
 }
 
-def VerifyPrograms : Pass<"pp-verify-programs", "::mlir::ModuleOp"> {
+def VerifyPrograms : LevelPass<"pp-verify-programs", "Program"> {
   let summary = "proves the programs: structure, races, matching, deadlock, memory";
   let description = [{
     The checks of `pprt/Checks.h`, which the runtime repeats when it loads the

@@ -11,9 +11,31 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "pp/IR/PP.h"
 #include "pp/Schedule/Topology.h"
 
 namespace pp {
+
+/// Reports that `module` is of another level than `pass` takes, and which pass
+/// leads to that one. What says no level and has ops of level 1 alone is a model;
+/// of what else says none, nothing is known.
+mlir::LogicalResult checkLevel(mlir::ModuleOp module, llvm::StringRef pass,
+                               Level level);
+
+/// A pass over modules of one level.
+template <Level level>
+class LevelPass : public mlir::OperationPass<mlir::ModuleOp> {
+protected:
+  using mlir::OperationPass<mlir::ModuleOp>::OperationPass;
+  virtual void runOnModule() = 0;
+
+private:
+  void runOnOperation() final {
+    if (failed(checkLevel(getOperation(), getArgument(), level)))
+      return signalPassFailure();
+    runOnModule();
+  }
+};
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

@@ -10,6 +10,10 @@
 
 include "mlir/Pass/PassBase.td"
 
+// Refuses modules of another level.
+class LevelPass<string argument, string level>
+  : PassBase<argument, "::pp::LevelPass<::pp::Level::" # level # ">">;
+
 // Train/: level 1 to level 1
 include "pp/Transforms/TrainPasses.td"
 // Shard/: level 1 to level 2
@@ -23,7 +27,7 @@ include "pp/Transforms/LowerPasses.td"
 // Checks
 //===----------------------------------------------------------------------===//
 
-def VerifyGraph : Pass<"pp-verify-graph", "::mlir::ModuleOp"> {
+def VerifyGraph : LevelPass<"pp-verify-graph", "Graph"> {
   let summary = "checks the contract of level 1";
   let description = [{
     `@main` is a block of graph ops whose first result is the scalar loss.
@@ -35,7 +39,7 @@ def VerifyGraph : Pass<"pp-verify-graph", "::mlir::ModuleOp"> {
     - (model_c2) with `pp.level` there is a plan; the mesh, there from level 2 on, is the plan's.
     - (model_c3) arguments have a role and a name in UTF-8 of their own, which for a parameter is not `__metadata__`; parameters and states have `pp.init`. Names of values (`pp.name`) are their own, too.
     - (model_c4) results have roles and names: first the loss, then metrics, new values of arguments (of the arguments' names and types), gradients of parameters.
-    - (model_c5) arguments and results have at most 8 dimensions, inputs and labels at least an element; `pp.stored_shape` has as many elements as the argument, `pp.stored_order` is a permutation of its dimensions and stands alone, `pp.bound` is above 0.
+    - (model_c5) arguments and results have at most 8 dimensions, inputs and labels at least an element; `pp.stored_shape` has as many elements as the argument, `pp.stored_order` is a permutation of its dimensions, `pp.bound` is above 0.
     - (model_c6) from level 2 on types are one device's part of `pp.global_shape` under `pp.sharding`, whose axes are the mesh's; before it, neither shape nor stage of a part is there.
 
     Of the ops of a step:
@@ -44,7 +48,7 @@ def VerifyGraph : Pass<"pp-verify-graph", "::mlir::ModuleOp"> {
   }];
 }
 
-def VerifySpmd : Pass<"pp-verify-spmd", "::mlir::ModuleOp"> {
+def VerifySpmd : LevelPass<"pp-verify-spmd", "Spmd"> {
   let summary = "checks the contract of level 2";
   let description = [{
     As pp-verify-graph; `@main` holds graph ops on local tensors, collectives
@@ -55,7 +59,7 @@ def VerifySpmd : Pass<"pp-verify-spmd", "::mlir::ModuleOp"> {
   }];
 }
 
-def VerifyPipeline : Pass<"pp-verify-pipeline", "::mlir::ModuleOp"> {
+def VerifyPipeline : LevelPass<"pp-verify-pipeline", "Pipeline"> {
   let summary = "checks the contract of level 3";
   let description = [{
     As pp-verify-graph for the module; `@main` holds fragments, transfers and

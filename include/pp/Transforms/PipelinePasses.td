@@ -11,7 +11,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def CutStages : Pass<"pp-cut-stages", "::mlir::ModuleOp"> {
+def CutStages : LevelPass<"pp-cut-stages", "Graph"> {
   let summary = "assigns ops and arguments to stages";
   let description = [{
     Runs on level 1, before sharding: stages are assigned to forward ops and
@@ -32,7 +32,7 @@ def CutStages : Pass<"pp-cut-stages", "::mlir::ModuleOp"> {
   }];
 }
 
-def SplitStages : Pass<"pp-split-stages", "::mlir::ModuleOp"> {
+def SplitStages : LevelPass<"pp-split-stages", "Spmd"> {
   let summary = "cuts the step into fragments and transfers";
   let description = [{
     Takes level 2 (one device's step) to level 3. Per stage: a forward and a
@@ -56,7 +56,7 @@ def SplitStages : Pass<"pp-split-stages", "::mlir::ModuleOp"> {
   }];
 }
 
-def Schedule : Pass<"pp-schedule", "::mlir::ModuleOp"> {
+def Schedule : LevelPass<"pp-schedule", "Pipeline"> {
   let summary = "orders each stage's fragments over the micro-batches";
   let description = [{
     Asks the schedule library for the plan's schedule (`gpipe`, `1f1b`) and puts
@@ -67,7 +67,7 @@ def Schedule : Pass<"pp-schedule", "::mlir::ModuleOp"> {
   }];
 }
 
-def TrimResiduals : Pass<"pp-trim-residuals", "::mlir::ModuleOp"> {
+def TrimResiduals : LevelPass<"pp-trim-residuals", "Pipeline"> {
   let summary = "keeps the fewest bytes from forward to backward";
   let description = [{
     What a backward fragment reads of a forward one is kept in memory between
@@ -87,7 +87,7 @@ def TrimResiduals : Pass<"pp-trim-residuals", "::mlir::ModuleOp"> {
   }];
 }
 
-def BucketCollectives : Pass<"pp-bucket-collectives", "::mlir::ModuleOp"> {
+def BucketCollectives : LevelPass<"pp-bucket-collectives", "Pipeline"> {
   let summary = "joins independent collectives of a fragment into few calls";
   let description = [{
     all_reduces, all_gathers and reduce_scatters of one group, reduction and

@@ -11,7 +11,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def MakePlan : Pass<"pp-make-plan", "::mlir::ModuleOp"> {
+def MakePlan : LevelPass<"pp-make-plan", "Graph"> {
   let summary = "writes the plan that the options describe";
   let description = [{
     Puts `#pp.plan` on the module and adds `pp.mesh @mesh` with the axes `mb`
@@ -34,7 +34,7 @@ def MakePlan : Pass<"pp-make-plan", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pp::PPDialect"];
 }
 
-def LoadPlan : Pass<"pp-load-plan", "::mlir::ModuleOp"> {
+def LoadPlan : LevelPass<"pp-load-plan", "Graph"> {
   let summary = "puts the plan of a file on the module";
   let description = [{
     Instead of `pp-make-plan`: the file holds one `#pp.plan<...>`, as it stands
@@ -50,7 +50,7 @@ def LoadPlan : Pass<"pp-load-plan", "::mlir::ModuleOp"> {
   let options = [Option<"file", "file", "std::string", "\"\"", "file to read">];
 }
 
-def SplitConstants : Pass<"pp-split-constants", "::mlir::ModuleOp"> {
+def SplitConstants : LevelPass<"pp-split-constants", "Graph"> {
   let summary = "gives every use of a constant or broadcast its own";
   let description = [{
     Constants, iotas and broadcasts have dimensions that no operand has. Used
@@ -72,10 +72,10 @@ def SplitConstants : Pass<"pp-split-constants", "::mlir::ModuleOp"> {
   }];
 }
 
-def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
+def AnnotateShardings : LevelPass<"pp-annotate-shardings", "Graph"> {
   let summary = "puts the plan's seed shardings on the arguments they name";
   let description = [{
-    A plan without seeds gets them by analysis: the first dimension of inputs
+    A plan without seeds gets them by analysis: the batch of inputs
     and labels over `mb` and `dp` (priority 0), and over `tp` (priority 1) the
     parameter dimensions that a contraction introduces and only contractions
     with parameters reduce: heads and the inner dimension of a feed-forward
@@ -115,7 +115,7 @@ def AnnotateShardings : Pass<"pp-annotate-shardings", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pp::PPDialect"];
 }
 
-def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
+def PropagateShardings : LevelPass<"pp-propagate-shardings", "Graph"> {
   let summary = "derives the sharding of every value from those of a few arguments";
   let description = [{
     A fixed point over the factors of the ops' rules, in rounds of ascending
@@ -158,7 +158,7 @@ def PropagateShardings : Pass<"pp-propagate-shardings", "::mlir::ModuleOp"> {
   }];
 }
 
-def SplitScans : Pass<"pp-split-scans", "::mlir::ModuleOp"> {
+def SplitScans : LevelPass<"pp-split-scans", "Graph"> {
   let summary = "scans a dimension that is split within the shards first";
   let description = [{
     A running sum, a product, an argmax or a top_k needs its dimension whole.
@@ -185,7 +185,7 @@ def SplitScans : Pass<"pp-split-scans", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pp::PPDialect"];
 }
-def PadDimensions : Pass<"pp-pad-dimensions", "::mlir::ModuleOp"> {
+def PadDimensions : LevelPass<"pp-pad-dimensions", "Graph"> {
   let summary = "pads dimensions to multiples of their shards";
   let description = [{
     Decided once per class of dimensions that share a factor: 8 heads of 32 over
@@ -210,24 +210,25 @@ def PadDimensions : Pass<"pp-pad-dimensions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pp::PPDialect"];
 }
 
-def LintShardings : Pass<"pp-lint-shardings", "::mlir::ModuleOp"> {
+def LintShardings : LevelPass<"pp-lint-shardings", "Graph"> {
   let summary = "notes what the shardings leave undone";
   let description = [{
     Changes nothing but the location of `@main`, in which `--pp-explain` finds
-    what was noted. `--remarks-filter=pp-lint-shardings` lists values of 1 MiB
-    and more that every device of an axis holds whole although the axis splits
-    an operand they are computed from (`replicated`), and axes that split less
-    than half of the floating-point operations (`idle`), and sizes of arguments of
-    which more than an eighth is padding (`padded`); each with what would
-    avoid it, by keys that have an effect on that model and axis. Operands that
-    are gathered for the neighbours of their elements, remarks of
-    pp-propagate-shardings, are noted, too. What the plan asks for by name, as
-    between the layouts of a parameter, is not listed, nor what the update
-    computes.
+    what was noted: for each thing that would avoid some of it, what it would
+    avoid, the costliest first. `--remarks-filter=pp-lint-shardings` lists it op
+    by op: products, of any size, and values of 1 MiB and more that every device
+    of an axis computes (`whole`), values that it holds although the axis splits
+    the work (`replicated`) or has them gathered for another layout (`gathered`);
+    axes that split less than half of the floating-point operations (`idle`), and
+    sizes of arguments of which more than an eighth is padding (`padded`). Each
+    with what would avoid it: keys that have an effect on that model and axis,
+    and seeds for what has a name. Operands that are gathered for the neighbours
+    of their elements, remarks of pp-propagate-shardings, are noted, too. What
+    `zero` gathers is not listed, nor what is computed of constants alone.
   }];
 }
 
-def Partition : Pass<"pp-partition", "::mlir::ModuleOp"> {
+def Partition : LevelPass<"pp-partition", "Graph"> {
   let summary = "turns global tensors into one device's tensors and collectives";
   let description = [{
     Reshards every operand to the axes chosen for its op's factors, along the
@@ -261,7 +262,7 @@ def Partition : Pass<"pp-partition", "::mlir::ModuleOp"> {
   ];
 }
 
-def OptimizeCollectives : Pass<"pp-optimize-collectives", "::mlir::ModuleOp"> {
+def OptimizeCollectives : LevelPass<"pp-optimize-collectives", "Spmd"> {
   let summary = "shares, merges and drops collectives";
   let description = [{
     Equal collectives on one value are done once in a part of the step, a

@@ -11,7 +11,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def Differentiate : Pass<"pp-differentiate", "::mlir::ModuleOp"> {
+def Differentiate : LevelPass<"pp-differentiate", "Graph"> {
   let summary = "appends the gradient of the loss with respect to every parameter";
   let description = [{
     Reverse mode over the whole of `@main`, whose first result is the loss. The
@@ -42,7 +42,7 @@ def Differentiate : Pass<"pp-differentiate", "::mlir::ModuleOp"> {
   }];
 }
 
-def AddOptimizer : Pass<"pp-add-optimizer", "::mlir::ModuleOp"> {
+def AddOptimizer : LevelPass<"pp-add-optimizer", "Graph"> {
   let summary = "turns gradients into updated parameters";
   let description = [{
     Applies the optimizer of `pp.plan`, as `torch.optim` defines it; to a plan

@@ -387,7 +387,7 @@ void eraseUnused(Block &block) {
 struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
   using FormKernelsBase::FormKernelsBase;
 
-  void runOnOperation() override {
+  void runOnModule() override {
     if (!target.empty())
       getOperation()->setAttr(attrs::kTarget,
                               StringAttr::get(&getContext(), target));

@@ -388,7 +388,7 @@ LogicalResult StageLowering::lowerReturn() {
 
 struct LowerToProgramsPass
     : pp::impl::LowerToProgramsBase<LowerToProgramsPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     ModuleOp module = getOperation();
     auto main = lookupSplitMain(module);
     MeshOp mesh = lookupMesh(module);

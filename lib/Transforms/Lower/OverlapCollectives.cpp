@@ -55,7 +55,7 @@ private:
 
 struct OverlapCollectivesPass
     : pp::impl::OverlapCollectivesBase<OverlapCollectivesPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     auto main = lookupSplitMain(getOperation());
     auto plan = lookupPlan(getOperation());
     if (failed(main) || failed(plan))

@@ -29,7 +29,7 @@ namespace pp {
 namespace {
 
 struct PlanBuffersPass : pp::impl::PlanBuffersBase<PlanBuffersPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     auto programs = lookupPrograms(getOperation());
     if (failed(programs))
       return signalPassFailure();

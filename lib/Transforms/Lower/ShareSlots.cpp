@@ -241,7 +241,7 @@ void SlotSharer::run() {
 }
 
 struct ShareSlotsPass : pp::impl::ShareSlotsBase<ShareSlotsPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     auto programs = lookupPrograms(getOperation());
     if (failed(programs))
       return signalPassFailure();

@@ -88,7 +88,7 @@ int64_t bytesOf(Operation *op) {
 
 struct BucketCollectivesPass
     : pp::impl::BucketCollectivesBase<BucketCollectivesPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     auto found = lookupSplitMain(getOperation());
     auto plan = lookupPlan(getOperation());
     if (failed(found) || failed(plan))

@@ -372,7 +372,7 @@ void remarkCuts(func::FuncOp main, ArrayRef<int64_t> cuts, bool areGiven) {
 }
 
 struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     ModuleOp module = getOperation();
     auto main = lookupMain(module);
     auto plan = lookupPlan(module);

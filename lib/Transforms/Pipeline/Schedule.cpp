@@ -56,7 +56,7 @@ void remarkSchedule(func::FuncOp main, const schedule::Schedule &schedule) {
 }
 
 struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     auto main = lookupSplitMain(getOperation());
     auto plan = lookupPlan(getOperation());
     if (failed(main) || failed(plan))

@@ -431,7 +431,7 @@ void StageSplitter::emitReturn() {
 }
 
 struct SplitStagesPass : pp::impl::SplitStagesBase<SplitStagesPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     ModuleOp module = getOperation();
     auto main = lookupMain(module);
     MeshOp mesh = lookupMesh(module);

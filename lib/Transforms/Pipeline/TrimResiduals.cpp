@@ -340,7 +340,7 @@ void dropUnusedResults(FragmentOp fragment) {
 }
 
 struct TrimResidualsPass : pp::impl::TrimResidualsBase<TrimResidualsPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     auto main = lookupSplitMain(getOperation());
     if (failed(main))
       return signalPassFailure();

@@ -6,7 +6,7 @@
 // model's own. Out: `pp.sharding` on the arguments that these or the plan's
 // seeds name, a constraint in place of every `pp.name` that seeds name. A plan
 // without seeds gets them first (pp/Planner), for what the model leaves open:
-// inputs split their first dimension over micro-batches and data parallelism,
+// inputs split their batch over micro-batches and data parallelism,
 // tensor parallelism splits the parameters that introduce a dimension which is
 // never reduced but against another parameter. Everything else is derived.
 //
@@ -238,7 +238,7 @@ SharedOut findSharedOut(PlanAttr plan, ShardingAttr sharding) {
 
 struct AnnotateShardingsPass
     : pp::impl::AnnotateShardingsBase<AnnotateShardingsPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     ModuleOp module = getOperation();
     auto main = lookupMain(module);
     auto plan = lookupPlan(module);

@@ -333,7 +333,7 @@ std::vector<Finding> ShardingLint::run() {
 namespace {
 
 struct LintShardingsPass : pp::impl::LintShardingsBase<LintShardingsPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     FailureOr<ShardedMain> sharded = ShardedMain::of(getOperation());
     if (failed(sharded))
       return signalPassFailure();

@@ -113,7 +113,7 @@ struct MakePlanPass : pp::impl::MakePlanBase<MakePlanPass> {
           *this, info.name, llvm::cl::desc(info.help)));
   }
 
-  void runOnOperation() override {
+  void runOnModule() override {
     PlanOptions options;
     for (auto [info, text] : llvm::zip_equal(getPlanKeys(), texts))
       if (text->hasValue())

@@ -374,7 +374,7 @@ namespace {
 
 struct OptimizeCollectivesPass
     : pp::impl::OptimizeCollectivesBase<OptimizeCollectivesPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     auto main = lookupMain(getOperation());
     if (failed(main))
       return signalPassFailure();

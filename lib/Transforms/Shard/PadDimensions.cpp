@@ -519,7 +519,7 @@ LogicalResult Padding::run() {
 namespace {
 
 struct PadDimensionsPass : pp::impl::PadDimensionsBase<PadDimensionsPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     FailureOr<ShardedMain> sharded = ShardedMain::of(getOperation());
     if (failed(sharded) || failed(Padding(sharded->main, sharded->mesh).run()))
       signalPassFailure();

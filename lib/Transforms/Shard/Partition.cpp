@@ -526,7 +526,7 @@ namespace {
 struct PartitionPass : pp::impl::PartitionBase<PartitionPass> {
   using PartitionBase::PartitionBase;
 
-  void runOnOperation() override {
+  void runOnModule() override {
     if (!(linkLatency >= 0 && linkBandwidth > 0)) {
       getOperation().emitError("expects link-latency of at least 0 and "
                                "link-bandwidth above 0, got ")

@@ -425,7 +425,7 @@ namespace {
 
 struct PropagateShardingsPass
     : pp::impl::PropagateShardingsBase<PropagateShardingsPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     auto main = lookupMain(getOperation());
     auto plan = lookupPlan(getOperation());
     if (failed(main) || failed(plan) || failed(chooseShardSums(*main)))

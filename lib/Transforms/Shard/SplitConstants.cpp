@@ -101,7 +101,7 @@ void ConstantSplitter::run() {
 }
 
 struct SplitConstantsPass : pp::impl::SplitConstantsBase<SplitConstantsPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     auto main = lookupMain(getOperation());
     if (failed(main))
       return signalPassFailure();

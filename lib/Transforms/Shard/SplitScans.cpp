@@ -61,7 +61,7 @@ static void computeInShards(ShardingOpInterface op, unsigned dim,
 namespace {
 
 struct SplitScansPass : pp::impl::SplitScansBase<SplitScansPass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     FailureOr<ShardedMain> sharded = ShardedMain::of(getOperation());
     if (failed(sharded))
       return signalPassFailure();

@@ -236,7 +236,7 @@ LogicalResult OptimizerBuilder::run(bool keepGradients) {
 
 struct AddOptimizerPass : pp::impl::AddOptimizerBase<AddOptimizerPass> {
   using AddOptimizerBase::AddOptimizerBase;
-  void runOnOperation() override {
+  void runOnModule() override {
     auto main = lookupMain(getOperation());
     auto plan =
         failed(main) ? FailureOr<PlanAttr>() : lookupPlan(getOperation());

@@ -306,7 +306,7 @@ LogicalResult Differentiator::run() {
 }
 
 struct DifferentiatePass : pp::impl::DifferentiateBase<DifferentiatePass> {
-  void runOnOperation() override {
+  void runOnModule() override {
     auto main = lookupMain(getOperation());
     if (failed(main) || failed(Differentiator(*main).run()))
       signalPassFailure();

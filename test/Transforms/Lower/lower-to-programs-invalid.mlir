@@ -2,8 +2,8 @@
 // none is left.
 // RUN: pp-opt %s --pp-lower-to-programs --split-input-file --verify-diagnostics
 
+// expected-error@+1 {{pp-lower-to-programs expects a module of level pipeline, got one of level graph: pp-split-stages comes first, and what leads to it}}
 module {
-  // expected-error@+1 {{expects fragments (level 3), got none; pp-split-stages makes them}}
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
       -> (tensor<4xf32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
     %y = pp.neg %x : tensor<4xf32>

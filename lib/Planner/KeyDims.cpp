@@ -52,11 +52,10 @@ KeyDims::KeyDims(func::FuncOp main) {
         lookedUp.set(number);
 }
 
-bool KeyDims::isOf(PlanKey key, Value value, unsigned dim) const {
+bool KeyDims::isOf(PlanKey key, ArrayRef<FactorClasses::Class> numbers) const {
   if (key != PlanKey::Sequence && key != PlanKey::Vocab)
     return false;
   const llvm::BitVector &ofKey = key == PlanKey::Sequence ? sequence : lookedUp;
   return llvm::all_of(
-      classes.classesOf(value, dim),
-      [&](FactorClasses::Class number) { return ofKey.test(number); });
+      numbers, [&](FactorClasses::Class number) { return ofKey.test(number); });
 }

@@ -87,6 +87,9 @@ HostTensor pp::testing::fromBytes(RankedTensorType type, const Bytes &bytes) {
 }
 
 bool pp::testing::formKernels(ModuleOp module, const std::string &target) {
+  // A model, whose kernels are formed without stages.
+  module->setAttr(attrs::kLevel,
+                  LevelAttr::get(module.getContext(), Level::Pipeline));
   PassManager passes(module.getContext());
   FormKernelsOptions options;
   options.target = target;

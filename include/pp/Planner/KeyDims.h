@@ -27,10 +27,20 @@ public:
   /// Of the values that `main` has now.
   explicit KeyDims(mlir::func::FuncOp main);
 
-  /// Whether a dimension of a value is one that `key` speaks of.
-  bool isOf(PlanKey key, mlir::Value value, unsigned dim) const;
+  /// Whether a dimension of a value, or a factor of an op, is one that `key`
+  /// speaks of.
+  bool isOf(PlanKey key, mlir::Value value, unsigned dim) const {
+    return isOf(key, classes.classesOf(value, dim));
+  }
+  bool isOf(PlanKey key, mlir::Operation *op, unsigned factor) const {
+    return isOf(key, classes.classesOf(op, factor));
+  }
+  /// Which dimensions share factors.
+  const FactorClasses &getClasses() const { return classes; }
 
 private:
+  bool isOf(PlanKey key, llvm::ArrayRef<FactorClasses::Class> numbers) const;
+
   FactorClasses classes;
   llvm::BitVector sequence, lookedUp;
 };

@@ -20,6 +20,8 @@ struct Finding {
   std::string at, what, avoid;
   /// What each device holds or sends for it; 0 if that is not the point.
   int64_t bytes = 0;
+  /// What it costs, by which findings are told; not kept.
+  double seconds = 0;
 };
 
 void setFindings(mlir::func::FuncOp main, const std::vector<Finding> &findings);

@@ -3,20 +3,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In and out: level 1 with a sharding on every value, unchanged but for the
-// location of @main, which keeps the findings. Four questions: which large
-// values does every device of an axis hold whole although the axis splits what
-// they are computed from; which operands are gathered for the neighbours of
-// their elements; which axis splits less than half of the work; and which sizes
-// divide so badly that much of what devices hold is padding.
+// location of @main, which keeps the findings, one for each thing that would
+// avoid some, what costs most first. Four questions: which products and large
+// values every device of an axis computes, holds or gathers whole; which
+// operands are gathered for the neighbours of their elements; which axis splits
+// less than half of the work; and which sizes divide so badly that much of what
+// devices hold is padding.
 //
 //===----------------------------------------------------------------------===//
+#include "SeedAdvice.h"
 #include "SpreadReports.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/Analysis/Factors.h"
+#include "pp/Analysis/Seeds.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
-#include "pp/Planner/KeyDims.h"
+#include "pp/Schedule/Topology.h"
 #include "pp/Transforms/Findings.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Sources.h"
@@ -40,6 +43,18 @@ constexpr double kShare = 0.5;
 /// More padding than this of a dimension is worth a word.
 constexpr double kPadding = 0.125;
 
+/// Ops that every device of an axis does whole, or whose results it holds so,
+/// and which one thing would change.
+struct Whole {
+  /// In full, for the op that costs most.
+  std::string avoid;
+  double most = -1;
+  double seconds = 0, flops = 0;
+  int64_t bytes = 0;
+  /// How many of each kind and place, and what these cost.
+  std::map<std::string, std::pair<int64_t, double>> subjects;
+};
+
 class ShardingLint {
 public:
   ShardingLint(func::FuncOp main, MeshView mesh, PlanAttr plan)
@@ -48,20 +63,17 @@ public:
   std::vector<Finding> run();
 
 private:
-  bool isSplit(const Layout &layout, int axis) const {
-    return llvm::any_of(layout, [&](const AxisList &axes) {
-      return llvm::is_contained(axes, axis);
-    });
-  }
   bool isOfDevices(int axis) const {
     return mesh.attr().getAxes()[axis].getKind() == AxisKind::Space &&
            mesh.size(axis) > 1;
   }
-  void weigh(Operation *op);
   void judge(Operation *op);
+  void judge(Operation *op, const ShardingRule &rule, bool isSplit, int axis,
+             double moved, double flops);
   void judgeNeighbours(Operation *op);
-  std::string advise(OpResult result, const Layout &layout, int axis);
-  bool isOn(PlanKey key, int axis);
+  std::string advise(Operation *op, const ShardingRule &rule, int axis,
+                     bool isHeld);
+  void tellWholes();
   void findIdle();
   void findPadding();
 
@@ -69,10 +81,11 @@ private:
   MeshView mesh;
   PlanAttr plan;
   std::vector<Finding> findings;
+  llvm::DenseSet<Value> ofArguments;
+  /// By axis and by what would avoid it in the first place.
+  std::map<std::pair<int, std::string>, Whole> wholes;
   /// Once there is something to advise.
-  std::optional<KeyDims> keyDims;
-  /// Answers of isOn(), for which all arguments are looked at.
-  std::map<std::pair<PlanKey, int>, bool> areOn;
+  std::optional<SeedAdvice> seeds;
   /// Floating-point operations that no axis, and that each axis does not split.
   double all = 0;
   SmallVector<double> idle;
@@ -80,17 +93,31 @@ private:
 
 } // namespace
 
-/// Adds the op to the work that each axis leaves whole.
-void ShardingLint::weigh(Operation *op) {
-  auto shardable = dyn_cast<ShardingOpInterface>(op);
+/// A contraction: an op's tensors meet and are added up.
+static bool isProduct(Operation *op, const ShardingRule &rule) {
   auto cost = dyn_cast<CostOpInterface>(op);
-  if (!shardable || !cost || cost.getFlops() == 0)
-    return;
-  const Layout factors = chooseLocalAxes(op, shardable.getShardingRule(), mesh);
-  all += cost.getFlops();
-  for (int axis = 0; axis < mesh.numAxes(); ++axis)
-    if (!isSplit(factors, axis))
-      idle[axis] += cost.getFlops();
+  return cost && cost.getFlops() > 0 && rule.operands.size() > 1 &&
+         llvm::any_of(rule.factors, [](const Factor &factor) {
+           return factor.kind == FactorKind::Reduction;
+         });
+}
+
+/// Bytes on a device of the results that `axis` does not split.
+static int64_t wholeBytes(Operation *op, const MeshView &mesh, int axis) {
+  int64_t bytes = 0;
+  for (Value result : op->getResults())
+    if (const Layout layout = getLayout(result, mesh); !splits(layout, axis))
+      bytes += getTensorBytes(
+          mesh.localType(cast<RankedTensorType>(result.getType()), layout));
+  return bytes;
+}
+
+/// The first operand that `axis` splits, or null.
+static OpOperand *findSplit(Operation *op, const MeshView &mesh, int axis) {
+  for (OpOperand &operand : op->getOpOperands())
+    if (splits(getLayout(operand.get(), mesh), axis))
+      return &operand;
+  return nullptr;
 }
 
 /// Who had `axis` split `value`; empty if that is not on record.
@@ -105,59 +132,168 @@ static StringRef findAsker(Value value, int axis) {
   return "";
 }
 
-/// Whether a key has an effect on `axis`.
-static bool concerns(PlanKey key, StringRef axis) {
-  return llvm::any_of(getInfo(key).getNeeded(), [&](PlanKey needed) {
-    return getInfo(needed).axis == axis;
-  });
-}
-
-/// Whether the plan has a key on, or has chosen that its dimension lies over
-/// `axis`.
-bool ShardingLint::isOn(PlanKey key, int axis) {
-  auto [answer, isNew] = areOn.try_emplace({key, axis}, false);
-  if (!isNew)
-    return answer->second;
-  answer->second =
-      (plan && plan.isOn(key)) ||
-      llvm::any_of(main.getArguments(), [&](BlockArgument argument) {
-        const Layout layout = getLayout(argument, mesh);
-        return llvm::any_of(llvm::enumerate(layout), [&](const auto &entry) {
-          auto [dim, axes] = entry;
-          return llvm::is_contained(axes, axis) &&
-                 keyDims->isOf(key, argument, dim);
-        });
-      });
-  return answer->second;
-}
-
-/// What would have `axis` split a result that lies as `layout` says.
-std::string ShardingLint::advise(OpResult result, const Layout &layout,
-                                 int axis) {
-  Operation *op = result.getOwner();
+/// What would have `axis` split an op, or, if it only holds the result whole,
+/// that result. A product of a gradient that is computed whole lacks more than
+/// the update's layout.
+std::string ShardingLint::advise(Operation *op, const ShardingRule &rule,
+                                 int axis, bool isHeld) {
   const std::string name = mesh.name(axis).str();
-  if (getKind(op) == Kind::WeightGradient && concerns(PlanKey::Zero, name) &&
-      !(plan && plan.getInt(PlanKey::Zero) > 0))
+  const Kind kind = getKind(op);
+  const bool isSharedOut =
+      kind == Kind::Update ||
+      (kind == Kind::WeightGradient && (isHeld || !isProduct(op, rule)));
+  if (isSharedOut && concerns(PlanKey::Zero, name) && plan &&
+      plan.getInt(PlanKey::Zero) == 0)
     return "zero=1, which leaves each device a part of it";
-  const ShardingRule rule = cast<ShardingOpInterface>(op).getShardingRule();
-  const TensorFactors &tensor = rule.results[result.getResultNumber()];
-  const std::string dims = spellSplittable(rule, tensor, mesh.size(axis));
-  if (dims.empty())
-    return "fewer devices in " + name + ": none of its dimensions can be split";
-  if (!keyDims)
-    keyDims.emplace(main);
-  SmallVector<std::string> keys;
-  for (PlanKey key : {PlanKey::Sequence, PlanKey::Vocab})
-    if (concerns(key, name) && !isOn(key, axis) &&
-        llvm::any_of(llvm::enumerate(tensor), [&](const auto &entry) {
-          auto [dim, factors] = entry;
-          return layout[dim].empty() && factors.size() == 1 &&
-                 rule.factors[factors.front()].mayBeSplit() &&
-                 keyDims->isOf(key, result, dim);
-        }))
-      keys.push_back(getInfo(key).name.str() + "=true");
-  return "a seed that splits its dimension " + dims + " over " + name +
-         (keys.empty() ? "" : " (" + llvm::join(keys, " or ") + ")");
+  SmallVector<int64_t> factors;
+  auto isOfResult = [&](int64_t number) {
+    return llvm::any_of(rule.results, [&](const TensorFactors &tensor) {
+      return llvm::any_of(tensor, [&](const DimFactors &dim) {
+        return !dim.empty() && dim.front() == number;
+      });
+    });
+  };
+  for (int64_t number : llvm::seq<int64_t>(rule.factors.size()))
+    if (const Factor &factor = rule.factors[number];
+        factor.mayBeSplit() && factor.size >= mesh.size(axis) &&
+        (!isHeld || isOfResult(number)))
+      factors.push_back(number);
+  // What is added up would have to be reduced.
+  llvm::stable_sort(factors, [&](int64_t a, int64_t b) {
+    return rule.factors[a].kind != FactorKind::Reduction &&
+           rule.factors[b].kind == FactorKind::Reduction;
+  });
+  if (!seeds)
+    seeds.emplace(main, mesh, plan);
+  if (std::string found = seeds->find(op, factors, axis); !found.empty())
+    return found;
+  const std::string dims =
+      spellSplittable(rule, rule.results.front(), mesh.size(axis));
+  return dims.empty() ? "fewer devices in " + name +
+                            ": none of its dimensions can be split"
+                      : "a name for it (pp.name), and a seed that splits its "
+                        "dimension " +
+                            dims + " over " + name;
+}
+
+/// Adds the op to the work of each axis, and notes what of it is whole.
+void ShardingLint::judge(Operation *op) {
+  auto shardable = dyn_cast<ShardingOpInterface>(op);
+  if (!shardable)
+    return;
+  const ShardingRule rule = shardable.getShardingRule();
+  const Layout factors = chooseLocalAxes(op, rule, mesh);
+  auto cost = dyn_cast<CostOpInterface>(op);
+  const double flops = cost ? cost.getFlops() : 0;
+  all += flops;
+  // What is computed of constants alone is so wherever it is read.
+  const bool isOfArguments =
+      llvm::any_of(op->getOperands(), [&](Value operand) {
+        return isa<BlockArgument>(operand) || ofArguments.contains(operand);
+      });
+  if (isOfArguments)
+    ofArguments.insert_range(op->getResults());
+  for (int axis = 0; axis < mesh.numAxes(); ++axis) {
+    const bool isSplit = splits(factors, axis);
+    if (!isSplit)
+      idle[axis] += flops;
+    if (isOfArguments && isOfDevices(axis))
+      judge(op, rule, isSplit, axis, cost ? cost.getBytes() : 0, flops);
+  }
+}
+
+void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
+                         int axis, double moved, double flops) {
+  const int64_t bytes = wholeBytes(op, mesh, axis);
+  OpOperand *feeding = findSplit(op, mesh, axis);
+  StringRef name;
+  if (isLayoutChange(op)) {
+    // How parameters are gathered is what `zero` is for.
+    if (isa<ReshardOp>(op) || !feeding || bytes < kLarge)
+      return;
+    name = "gathered";
+  } else if (!isSplit) {
+    if (bytes < kLarge && !isProduct(op, rule))
+      return;
+    name = "whole";
+  } else {
+    // What goes nowhere but into another layout is brought there at once.
+    if (!feeding || bytes < kLarge ||
+        (op->hasOneUse() && isLayoutChange(*op->user_begin())))
+      return;
+    name = "replicated";
+    flops = moved = 0;
+  }
+  const std::string avoid = advise(op, rule, axis, name != "whole");
+  double devices = 1;
+  for (const AxisList &axes : chooseLocalAxes(op, rule, mesh))
+    devices *= double(mesh.size(axes));
+  const schedule::Topology topology;
+  const double seconds = (1 - 1.0 / double(mesh.size(axis))) *
+                         std::max(flops / devices / topology.flopsPerSecond,
+                                  std::max(moved / devices, double(bytes)) /
+                                      topology.bytesPerSecond);
+  Whole &whole =
+      wholes[{axis, StringRef(avoid).split(SeedAdvice::kOr).first.str()}];
+  if (seconds > whole.most) {
+    whole.most = seconds;
+    whole.avoid = avoid;
+  }
+  whole.seconds += seconds;
+  whole.flops += flops;
+  whole.bytes += bytes;
+  const std::string at = generalize(describeLocation(op->getLoc()));
+  auto &[count, cost] = whole.subjects[op->getName().getStringRef().str() +
+                                       (at.empty() ? "" : " at " + at)];
+  ++count;
+  cost += seconds;
+  auto remark = remark::missed(
+      dropSources(op->getLoc()),
+      remark::RemarkOpts::name(name).category("pp-lint-shardings"));
+  remark << remark::metric("op", op->getName().getStringRef())
+         << remark::metric("bytes", std::to_string(bytes))
+         << remark::metric("over", mesh.name(axis).getValue())
+         << remark::metric("avoid", avoid);
+  if (!feeding)
+    return;
+  remark << remark::metric("sharded_operand",
+                           std::to_string(feeding->getOperandNumber()));
+  if (StringRef asker = findAsker(feeding->get(), axis); !asker.empty())
+    remark << remark::metric("split_by", asker);
+}
+
+/// One finding for all that one thing would avoid.
+void ShardingLint::tellWholes() {
+  for (auto &[key, whole] : wholes) {
+    std::vector<std::pair<std::string, std::pair<int64_t, double>>> subjects(
+        whole.subjects.begin(), whole.subjects.end());
+    llvm::stable_sort(subjects, [](const auto &a, const auto &b) {
+      return a.second.second > b.second.second;
+    });
+    int64_t ops = 0;
+    for (const auto &[subject, its] : subjects)
+      ops += its.first;
+    std::string what = "every device of " + mesh.name(key.first).str() +
+                       " has the whole of " + std::to_string(ops) +
+                       (ops == 1 ? " op" : " ops");
+    if (const auto share =
+            llvm::divideNearest(uint64_t(1000 * whole.flops / all), 10);
+        share > 0)
+      what +=
+          ", " + std::to_string(share) + " % of the floating-point operations";
+    constexpr size_t kMost = 4;
+    for (auto [index, subject] : llvm::enumerate(subjects)) {
+      if (index == kMost) {
+        what +=
+            " and " + std::to_string(subjects.size() - kMost) + " more kinds";
+        break;
+      }
+      what += (index ? ", " : ": ") + subject.first;
+      if (subject.second.first > 1)
+        what += " x" + std::to_string(subject.second.first);
+    }
+    findings.push_back({"", what, whole.avoid, whole.bytes, whole.seconds});
+  }
 }
 
 /// Notes what is gathered because an op computes elements with their
@@ -194,55 +330,9 @@ void ShardingLint::judgeNeighbours(Operation *op) {
                             : "a seed that splits its dimension " + others +
                                   " over " + name + " instead",
              getTensorBytes(cast<RankedTensorType>(operand.get().getType()))});
+        findings.back().seconds =
+            double(findings.back().bytes) / schedule::Topology().bytesPerSecond;
       }
-  }
-}
-
-/// Notes what large results every device of an axis holds whole.
-void ShardingLint::judge(Operation *op) {
-  // A layout that the plan asks for by name is no accident, and what goes
-  // nowhere but into one is brought there at once.
-  if (isLayoutChange(op) || getKind(op) == Kind::Update)
-    return;
-  for (Value result : op->getResults()) {
-    if (result.hasOneUse() && isLayoutChange(*result.user_begin()))
-      continue;
-    const Layout layout = getLayout(result, mesh);
-    auto type = cast<RankedTensorType>(result.getType());
-    const int64_t bytes = getTensorBytes(mesh.localType(type, layout));
-    if (bytes < kLarge)
-      continue;
-    for (int axis = 0; axis < mesh.numAxes(); ++axis) {
-      if (!isOfDevices(axis) || isSplit(layout, axis))
-        continue;
-      OpOperand *feeding = nullptr;
-      for (OpOperand &operand : op->getOpOperands())
-        if (!feeding && isSplit(getLayout(operand.get(), mesh), axis))
-          feeding = &operand;
-      if (!feeding)
-        continue;
-      const std::string name = mesh.name(axis).str();
-      const std::string avoid = advise(cast<OpResult>(result), layout, axis);
-      const std::string operand = std::to_string(feeding->getOperandNumber());
-      const std::string asker = findAsker(feeding->get(), axis).str();
-      findings.push_back({describeLocation(op->getLoc()),
-                          "every device of " + name + " holds all that " +
-                              op->getName().getStringRef().str() +
-                              " makes of operand " + operand + ", which " +
-                              name + " splits" +
-                              (asker.empty() ? "" : ", from " + asker),
-                          avoid, bytes});
-      auto remark = remark::missed(
-          dropSources(op->getLoc()),
-          remark::RemarkOpts::name("replicated").category("pp-lint-shardings"));
-      remark << remark::metric("op", op->getName().getStringRef())
-             << remark::metric("bytes", std::to_string(bytes))
-             << remark::metric("over", name)
-             << remark::metric("sharded_operand", operand)
-             << remark::metric("avoid", avoid);
-      if (!asker.empty())
-        remark << remark::metric("split_by", asker);
-    }
   }
 }
 
@@ -269,11 +359,27 @@ void ShardingLint::findIdle() {
   }
 }
 
+/// What would leave a dimension of `size` elements without padding.
+static std::string advisePadding(int64_t size, const AxisList &axes,
+                                 const MeshView &mesh, StringRef of) {
+  const int64_t shards = mesh.size(axes);
+  int64_t best = std::max<int64_t>(1, std::min(shards, size));
+  while (size % best)
+    --best;
+  // One that divides is padded for what shares a factor with it.
+  if (best == shards || best == 1)
+    return ("a seed that leaves " + of + " whole").str();
+  if (axes.size() == 1)
+    return mesh.name(axes.front()).str() + "=" + std::to_string(best) +
+           ", which divides " + std::to_string(size);
+  return std::to_string(best) + " shards, which divide " + std::to_string(size);
+}
+
 /// One finding for all parameters and inputs with a dimension that is padded
 /// alike.
 void ShardingLint::findPadding() {
   struct Padded {
-    std::string first;
+    std::string first, avoid;
     int64_t count = 0;
   };
   std::map<std::tuple<int64_t, int64_t, std::string>, Padded> found;
@@ -294,9 +400,11 @@ void ShardingLint::findPadding() {
         axes += (axes.empty() ? "" : " ") + mesh.name(axis).str() + "=" +
                 std::to_string(mesh.size(axis));
       Padded &padded = found[{size, shape[dim], axes}];
-      if (padded.count++ == 0)
-        padded.first = "dimension " + std::to_string(dim) + " of \"" +
-                       getArgName(main, index).str() + "\"";
+      if (padded.count++ > 0)
+        continue;
+      padded.first = "dimension " + std::to_string(dim) + " of \"" +
+                     getArgName(main, index).str() + "\"";
+      padded.avoid = advisePadding(size, layout[dim], mesh, padded.first);
     }
   }
   for (const auto &[key, padded] : found) {
@@ -306,25 +414,26 @@ void ShardingLint::findPadding() {
                        padded.first;
     if (padded.count > 1)
       what += " and " + std::to_string(padded.count - 1) + " more";
-    const std::string avoid =
-        "a number of devices that divides " + std::to_string(size);
-    findings.push_back({"", what, avoid});
+    findings.push_back({"", what, padded.avoid});
     remark::missed(main.getLoc(), remark::RemarkOpts::name("padded").category(
                                       "pp-lint-shardings"))
         << remark::metric("size", std::to_string(size))
         << remark::metric("padded", std::to_string(withPadding))
         << remark::metric("over", axes) << remark::metric("of", padded.first)
         << remark::metric("count", std::to_string(padded.count))
-        << remark::metric("avoid", avoid);
+        << remark::metric("avoid", padded.avoid);
   }
 }
 
 std::vector<Finding> ShardingLint::run() {
   for (Operation &op : main.getBody().front().without_terminator()) {
-    weigh(&op);
     judge(&op);
     judgeNeighbours(&op);
   }
+  tellWholes();
+  llvm::stable_sort(findings, [](const Finding &a, const Finding &b) {
+    return a.seconds > b.seconds;
+  });
   findIdle();
   findPadding();
   return std::move(findings);

@@ -1,10 +1,11 @@
-// What every device holds whole although an axis splits what it is computed
-// from, and an axis that splits little: noted, where the plan did not ask for it.
+// What every device computes or holds whole although it could be split, and an
+// axis that splits little: noted, where the plan did not ask for it. Products are
+// at any size.
 
 // RUN: pp-opt %s --split-input-file --pp-lint-shardings --remarks-filter=pp-lint-shardings 2>&1 -o /dev/null | FileCheck %s
 
 // 512 x 512 x 4 bytes are the 1 MiB from which on it is said; half of it is not.
-// CHECK: [Missed] replicated {{.*}} avoid="a seed that splits its dimension 0 or 1 over tp", bytes=1048576, op=pp.dot_general, over=tp, sharded_operand=0
+// CHECK: [Missed] replicated {{.*}} avoid="a name for it (pp.name), and a seed that splits its dimension 0 or 1 over tp", bytes=1048576, op=pp.dot_general, over=tp, sharded_operand=0
 // CHECK-NOT: replicated
 // CHECK-NOT: idle
 module {
@@ -23,6 +24,7 @@ module {
 // -----
 
 // A product that no axis splits, and a fifth of the work that one does.
+// CHECK: [Missed] whole {{.*}} avoid="a seed that splits dimension 1 of "w" over tp", bytes=512, op=pp.dot_general, over=tp
 // CHECK: [Missed] idle {{.*}} avoid="fewer devices in tp, or seeds that split more over it", axis=tp, splits="20 %"
 module {
   pp.mesh @mesh = <["tp"=2]>
@@ -40,7 +42,7 @@ module {
 // -----
 
 // Four over three devices are two each, of which the last has none; 35 over four are nearly as many.
-// CHECK: [Missed] padded {{.*}} avoid="a number of devices that divides 4", count=2, of="dimension 1 of "x"", over=tp=3, padded=6, size=4
+// CHECK: [Missed] padded {{.*}} avoid="tp=2, which divides 4", count=2, of="dimension 1 of "x"", over=tp=3, padded=6, size=4
 // CHECK-NOT: [Missed]
 module {
   pp.mesh @mesh = <["tp"=3, "dp"=4]>
@@ -55,7 +57,7 @@ module {
 // -----
 
 // A key that splits what is whole is named, if the dimension is the sequence and not only as large.
-// CHECK: [Missed] replicated {{.*}} avoid="a seed that splits its dimension 0 or 1 over tp (sequence=true)"
+// CHECK: [Missed] replicated {{.*}} avoid="sequence=true, or a seed that splits dimension 0 of "tokens" over tp"
 module {
   pp.mesh @mesh = <["tp"=2]>
   func.func @main(%tokens: tensor<512xi32> {pp.bound = 512 : i64, pp.dims = ["sequence"], pp.name = "tokens", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{}]>},
@@ -71,7 +73,7 @@ module {
 // -----
 
 // One that is on is not.
-// CHECK: [Missed] replicated {{.*}} avoid="a seed that splits its dimension 0 or 1 over tp"
+// CHECK: [Missed] replicated {{.*}} avoid="a seed that splits dimension 0 of "tokens" over tp"
 module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, sequence = "true">} {
   pp.mesh @mesh = <["tp"=2]>
   func.func @main(%tokens: tensor<512xi32> {pp.bound = 512 : i64, pp.dims = ["sequence"], pp.name = "tokens", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{}]>},

@@ -1,0 +1,110 @@
+//===- SeedAdvice.cpp - what in a plan would split an op ------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "SeedAdvice.h"
+#include "pp/Analysis/Seeds.h"
+#include "pp/IR/Model.h"
+#include "pp/Transforms/Sources.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace pp;
+
+bool pp::concerns(PlanKey key, StringRef axis) {
+  return llvm::any_of(getInfo(key).getNeeded(), [&](PlanKey needed) {
+    return getInfo(needed).axis == axis;
+  });
+}
+
+SeedAdvice::SeedAdvice(func::FuncOp main, const MeshView &mesh, PlanAttr plan)
+    : mesh(mesh), plan(plan), dims(main) {
+  for (BlockArgument argument : main.getArguments()) {
+    const unsigned index = argument.getArgNumber();
+    const Role role = *getArgRole(main, index);
+    if (role != Role::State)
+      enter(argument, generalize(getArgName(main, index)),
+            role == Role::Param ? Named::Parameter : Named::Input);
+  }
+  for (auto constraint : main.getOps<ShardingConstraintOp>())
+    for (SeedAttr seed : plan ? plan.getSeeds() : ArrayRef<SeedAttr>())
+      if (spellSeed(seed) == findRoot(constraint.getLoc())) {
+        enter(constraint, seed.getPattern().str(), Named::Inside);
+        break;
+      }
+}
+
+void SeedAdvice::enter(Value value, std::string name, Named::Kind kind) {
+  values.push_back(value);
+  for (int64_t dim :
+       llvm::seq(cast<RankedTensorType>(value.getType()).getRank()))
+    named[dims.getClasses().classesOf(value, dim).front()].push_back(
+        {value, unsigned(dim), name, kind});
+}
+
+/// Whether the plan has a key on, or has chosen that its dimension lies over
+/// `axis`.
+bool SeedAdvice::isOn(PlanKey key, int axis) {
+  auto [answer, isNew] = areOn.try_emplace({key, axis}, false);
+  if (isNew)
+    answer->second =
+        (plan && plan.isOn(key)) || llvm::any_of(values, [&](Value value) {
+          return llvm::any_of(
+              llvm::enumerate(getLayout(value, mesh)), [&](const auto &entry) {
+                return llvm::is_contained(entry.value(), axis) &&
+                       dims.isOf(key, value, entry.index());
+              });
+        });
+  return answer->second;
+}
+
+/// What has a dimension that is one of the factors, can be split more, and is
+/// of the kind that the axis splits elsewhere, if there is such.
+const SeedAdvice::Named *
+SeedAdvice::findNamed(Operation *op, ArrayRef<int64_t> factors, int axis) {
+  const bool splitsParameters = llvm::any_of(values, [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument &&
+           getArgRole(cast<func::FuncOp>(argument.getOwner()->getParentOp()),
+                      argument.getArgNumber()) == Role::Param &&
+           splits(getLayout(value, mesh), axis);
+  });
+  const Named *best = nullptr;
+  int bestRank = 0;
+  for (int64_t factor : factors) {
+    auto found = named.find(dims.getClasses().classesOf(op, factor).front());
+    if (found == named.end())
+      continue;
+    for (const Named &each : found->second) {
+      const Layout layout = getLayout(each.value, mesh);
+      const int64_t shards = mesh.size(layout[each.dim]) * mesh.size(axis),
+                    size = dims.getClasses().size(found->first);
+      if (splits(layout, axis) || size < shards)
+        continue;
+      const int rank = 2 * (size % shards == 0) +
+                       (splitsParameters == (each.kind == Named::Parameter));
+      if (!best || rank > bestRank)
+        best = &each;
+      bestRank = std::max(rank, bestRank);
+    }
+  }
+  return best;
+}
+
+std::string SeedAdvice::find(Operation *op, ArrayRef<int64_t> factors,
+                             int axis) {
+  const std::string name = mesh.name(axis).str();
+  SmallVector<std::string> ways;
+  for (PlanKey key : {PlanKey::Vocab, PlanKey::Sequence})
+    if (concerns(key, name) && !isOn(key, axis) &&
+        llvm::any_of(factors, [&](int64_t factor) {
+          return dims.isOf(key, op, factor);
+        }))
+      ways.push_back(getInfo(key).name.str() + "=true");
+  if (const Named *seeded = findNamed(op, factors, axis))
+    ways.push_back("a seed that splits dimension " +
+                   std::to_string(seeded->dim) + " of \"" + seeded->name +
+                   "\" over " + name);
+  return llvm::join(ways, kOr);
+}

@@ -1,0 +1,60 @@
+//===- SeedAdvice.h - what in a plan would split an op ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// For findings: keys that have an effect on a model and an axis, and seeds for
+// what has a name. In: level 1 with a sharding on every value, where names of
+// values are left in constraints that the plan's seeds have made of them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_SHARD_SEEDADVICE_H
+#define PP_LIB_TRANSFORMS_SHARD_SEEDADVICE_H
+
+#include "pp/Analysis/Factors.h"
+#include "pp/Planner/KeyDims.h"
+#include <map>
+
+namespace pp {
+
+/// Whether a key has an effect on `axis`.
+bool concerns(PlanKey key, llvm::StringRef axis);
+
+class SeedAdvice {
+public:
+  /// Between ways of which each would do.
+  static constexpr llvm::StringLiteral kOr = ", or ";
+
+  SeedAdvice(mlir::func::FuncOp main, const MeshView &mesh, PlanAttr plan);
+
+  /// What would have `axis` split one of these factors of an op, in words;
+  /// empty if nothing that a plan can say would.
+  std::string find(mlir::Operation *op, llvm::ArrayRef<int64_t> factors,
+                   int axis);
+
+private:
+  /// Something that a seed can name.
+  struct Named {
+    enum Kind { Parameter, Inside, Input };
+    mlir::Value value;
+    unsigned dim;
+    std::string name;
+    Kind kind;
+  };
+
+  void enter(mlir::Value value, std::string name, Named::Kind kind);
+  bool isOn(PlanKey key, int axis);
+  const Named *findNamed(mlir::Operation *op, llvm::ArrayRef<int64_t> factors,
+                         int axis);
+
+  MeshView mesh;
+  PlanAttr plan;
+  KeyDims dims;
+  /// By class of the major part of a dimension.
+  std::map<FactorClasses::Class, std::vector<Named>> named;
+  std::vector<mlir::Value> values; ///< that have names
+  std::map<std::pair<PlanKey, int>, bool> areOn;
+};
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_SHARD_SEEDADVICE_H

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Obeys what --pp-explain advises, and looks whether the finding is gone.
+
+SPDX-License-Identifier: Apache-2.0
+
+Every product, and every value of 1 MiB, that all devices of an axis have whole is
+a remark of pp-lint-shardings with what would avoid it: a key, or a seed; so is what
+is padded. Each advice is put into the plan, alone; of the ops that it was for, none may be left.
+Ways that name no change of a plan (fewer devices, a name for a value) are left out.
+
+  advice.py --bin=build/bin
+"""
+import collections
+import re
+import sys
+
+import scratch
+
+GPT = "gpt --layers=2 --hidden=128 --heads=8 --seq=256 --batch=8 --vocab=1024"
+MOE = "moe --layers=2 --hidden=64 --heads=4 --seq=64 --batch=8 --vocab=256 --experts=4"
+# Model, keys, and how many lines `what could be better` may have.
+CASES = [
+    (GPT, "dp=2", 1),
+    (GPT, "tp=2", 3),
+    (GPT, "tp=2 sequence=true", 3),
+    (GPT, "tp=2 vocab=false", 3),
+    (GPT, "dp=2 tp=2 microbatches=2", 4),
+    (GPT, "sp=2", 3),
+    (MOE, "ep=2 sp=2", 4),
+    (MOE, "ep=2 tp=2", 4),
+    (GPT.replace("heads=8", "heads=6").replace("128", "96"), "tp=4 vocab=false", 5),
+    ("resnet --image=32 --width=16 --batch=8 --norm=group --groups=4", "dp=2 tp=2", 6),
+]
+REMARK = re.compile(r'^(.*?): remark: (?:at "(.*?)": )?\[Missed\] (whole|replicated|gathered|padded) \|.*?\| (avoid=.*)$', re.M)
+FIELD = re.compile(r'(\w+)=("(?:[^"]|"(?!,|$))*"|[^,]*)(?:, |$)')
+SEED = re.compile(r'a seed that splits dimension (\d+) of "([^"]+)" over (\w+)')
+
+
+def find(place, model, goal):
+    """How often each op at each place is whole over an axis, by advice."""
+    done = place.call("pp-opt", model, f"--pp-parallelize={goal} stop-after=spmd",
+                      "--remarks-filter=pp-lint-shardings", "-o", "/dev/null")
+    assert done.returncode == 0, (goal, done.stderr)
+    found = collections.defaultdict(collections.Counter)
+    for line, at, kind, fields in REMARK.findall(done.stderr):
+        fields = {key: value.strip('"') for key, value in FIELD.findall(fields)}
+        found[fields["avoid"]][at or line, fields.get("op", fields.get("of")), fields["over"].split("=")[0], kind] += 1
+    return found
+
+
+def with_seed(place, model, goal, advice):
+    """Writes a plan with the seed."""
+    dim, name, axis = SEED.fullmatch(advice).groups()
+    plan = place.make("pp-opt", model, f"--pp-parallelize={goal} stop-after=spmd", "--emit=plan")
+    old = re.search(rf'#pp.seed<"{re.escape(name)}", \[(.*)\], (\d)', plan)
+    if old:
+        dims = re.findall(r"\{[^}]*\}", old[1])
+        words = [word for word in dims[int(dim)][1:-1].split(", ") if word not in ("", "?")]
+        dims[int(dim)] = f'{{{", ".join(words + [chr(34) + axis + chr(34)])}}}'
+        plan = plan.replace(old[0], f'#pp.seed<"{name}", [{", ".join(dims)}], {old[2]}')
+    else:
+        pattern = re.escape(name).replace(r"\*", "[0-9]+")
+        text = (place.folder / model).read_text()
+        shape = re.search(rf'tensor<([^>]*)> {{[^}}]*pp.name = "{pattern}"', text)[1]
+        dims = ["{?}"] * (len(shape.split("x")) - 1)
+        dims[int(dim)] = f'{{"{axis}"}}'
+        plan = plan.replace("seeds = [", f'seeds = [\n    #pp.seed<"{name}", [{", ".join(dims)}], 1>,')
+    (place.folder / "obeyed.plan").write_text(plan)
+    return "plan=obeyed.plan"
+
+
+def judge(place, model, goal):
+    before = find(place, model, goal)
+    total = sum(before.values(), collections.Counter())
+    for advice, ops in before.items():
+        for way in advice.split(", or "):
+            key = re.match(r"(\w+)=\w+\b", way)
+            if key:
+                obeyed = " ".join([word for word in goal.split() if not word.startswith(f"{key[1]}=")] + [key[0]])
+            elif SEED.fullmatch(way):
+                obeyed = with_seed(place, model, goal, way)
+            else:
+                continue
+            after = sum(find(place, model, obeyed).values(), collections.Counter())
+            left = {op: after[op] for op in ops if after[op] > total[op] - ops[op]}
+            if left:
+                yield f"{goal}: {way}: expects {sum(ops.values())} ops no more to be whole, got {left}"
+
+
+def main():
+    errors = []
+    with scratch.from_command_line(__doc__) as place:
+        for index, (model, goal, most) in enumerate(CASES):
+            name = f"{index}.mlir"
+            family, *options = model.split()
+            place.make("pp-model", family, *options, "-o", name)
+            told = place.make("pp-opt", name, f"--pp-parallelize={goal}", "--pp-explain", "-o", "/dev/null")
+            told = told.partition("what could be better")[2]
+            if told.count("avoided by") > most:
+                errors.append(f"{model} {goal}: expects at most {most} findings, got {told}")
+            errors += [f"{model} {error}" for error in judge(place, name, goal)]
+    print("\n".join(errors) or "all advice helps")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

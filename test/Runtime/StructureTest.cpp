@@ -351,8 +351,8 @@ INSTANTIATE_TEST_SUITE_P(
              "argument 'master' expects axes of devices, got time axis 'mb'"},
         Case{"overlap",
              [](auto &a) {
-               a.arguments[1]->role = ppx::Role_state;
-               a.arguments[1]->sharding[0]->axes.clear();
+               *a.arguments[1] = *a.arguments[0];
+               a.arguments[1]->name = "input";
                for (auto &program : a.programs)
                  program->argument_slots[1] = program->argument_slots[0];
              },

@@ -17,10 +17,12 @@ import sys
 import scratch
 
 GPT = "gpt --layers=2 --hidden=128 --heads=8 --seq=256 --batch=8 --vocab=1024"
+WIDE = "gpt --layers=2 --hidden=512 --heads=8 --seq=32 --batch=8 --vocab=64"
 MOE = "moe --layers=2 --hidden=64 --heads=4 --seq=64 --batch=8 --vocab=256 --experts=4"
 # Model, keys, and how many lines `what could be better` may have.
 CASES = [
-    (GPT, "dp=2", 1),
+    (WIDE, "dp=2", 1),
+    (WIDE, "dp=2 tp=2", 3),
     (GPT, "tp=2", 3),
     (GPT, "tp=2 sequence=true", 3),
     (GPT, "tp=2 vocab=false", 3),

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Factors.h"
 #include "pp/IR/Model.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace pp;
@@ -203,16 +204,20 @@ SmallVector<int64_t> pp::mapDims(const TensorFactors &from,
 Layout pp::splitAxes(const AxisList &axes, ArrayRef<int64_t> sizes,
                      const MeshView &mesh) {
   Layout parts(sizes.size());
+  const bool divides = llvm::product_of(sizes) % mesh.size(axes) == 0;
   const int *next = axes.begin(), *end = axes.end();
-  for (size_t factor = 0; factor < sizes.size(); ++factor) {
-    bool isLast = factor + 1 == sizes.size();
+  for (auto [factor, size] : llvm::enumerate(sizes)) {
+    const bool isLast = factor + 1 == sizes.size();
     int64_t shards = 1;
-    while (next != end &&
-           (isLast || shards * mesh.size(*next) <= sizes[factor])) {
+    auto takesNext = [&] {
+      const int64_t more = shards * mesh.size(*next);
+      return divides ? size % more == 0 : isLast || more <= size;
+    };
+    while (next != end && takesNext()) {
       shards *= mesh.size(*next);
       parts[factor].push_back(*next++);
     }
-    if (shards != sizes[factor])
+    if (shards != size)
       break;
   }
   return parts;
@@ -288,8 +293,11 @@ public:
         extend(factor, part, number);
         dealt += part.size();
       }
-      if (dealt < axes.size())
-        lose(number, axes[dealt], -1);
+      if (dealt == axes.size())
+        continue;
+      lose(number, axes[dealt], -1);
+      if (llvm::product_of(sizes) % mesh.size(axes) == 0)
+        noteDivisible(factors, parts, axes[dealt]);
     }
   }
 
@@ -313,14 +321,36 @@ private:
       return lose(tensor, *lost, *kept);
     }
     for (int axis : llvm::drop_begin(axes, mine.size())) {
-      if (!rule.factors[factor].mayBeSplit() ||
-          mesh.size(mine) * mesh.size(axis) > rule.factors[factor].size)
+      if (!rule.factors[factor].mayBeSplit())
         return lose(tensor, axis, -1);
+      const int64_t size = rule.factors[factor].size;
+      if (mesh.size(mine) * mesh.size(axis) > size) {
+        if (size > 0 && mesh.size(mine) * mesh.size(axis) % size == 0)
+          noteDivisible(factor, mine, axis);
+        return lose(tensor, axis, -1);
+      }
       if (account.givers[axis] >= 0)
         return lose(tensor, axis, axis);
       account.givers[axis] = tensor;
       mine.push_back(axis);
     }
+  }
+
+  /// Notes the part of `axis` that a factor split by `present` could take.
+  void noteDivisible(int64_t factor, const AxisList &present, int axis) {
+    const int64_t size = rule.factors[factor].size, shards = mesh.size(present);
+    if (size == 0 || size % shards || !rule.factors[factor].mayBeSplit())
+      return;
+    const int64_t part = std::gcd(size / shards, mesh.size(axis));
+    if (part > 1 && part < mesh.size(axis))
+      account.divisible.push_back({axis, part});
+  }
+
+  /// The same of the first factor that its part leaves something of.
+  void noteDivisible(const DimFactors &factors, const Layout &parts, int axis) {
+    for (auto [factor, part] : llvm::zip_equal(factors, parts))
+      if (mesh.size(part) != rule.factors[factor].size)
+        return noteDivisible(factor, part, axis);
   }
 
   void lose(int tensor, int axis, int kept) {

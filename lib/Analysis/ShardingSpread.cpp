@@ -86,6 +86,9 @@ void ShardingSpread::visit(int number) {
   AxisChoice choice;
   Layout factors = chooseFactorAxes(rule, all.take_front(numResults),
                                     all.drop_front(numResults), mesh, &choice);
+  for (auto [axis, part] : choice.divisible)
+    if (mesh.attr().getAxes()[axis].getKind() == AxisKind::Space)
+      divisions.add(axis, part);
   for (auto [index, value] : llvm::enumerate(node.values)) {
     const Value &state = values[value];
     const TensorFactors &tensor = index < numResults
@@ -114,7 +117,10 @@ bool ShardingSpread::extend(const Proposal &proposal) {
   const size_t before = mine.size();
   for (size_t index = before; index < proposal.axes.size(); ++index) {
     const int axis = proposal.axes[index];
-    if (axis == state.without ||
+    // Single elements are split no further.
+    const int64_t size = state.sizes[proposal.dim];
+    const bool isSplit = size > 0 && mesh.size(mine) >= size;
+    if (axis == state.without || (isSplit && mesh.size(axis) > 1) ||
         llvm::any_of(state.layout, [&](const AxisList &other) {
           return llvm::is_contained(other, axis);
         }))

@@ -45,6 +45,14 @@ void MeshAxisAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
+StringRef MeshAxisAttr::getWhole(StringRef name) {
+  auto [whole, part] = name.rsplit('.');
+  const bool isPart =
+      !whole.empty() && !part.empty() &&
+      llvm::all_of(part, [](char c) { return llvm::isDigit(c); });
+  return isPart ? whole : name;
+}
+
 Attribute MeshAttr::parse(AsmParser &parser, Type) {
   SmallVector<MeshAxisAttr> axes;
   SMLoc loc = parser.getCurrentLocation();
@@ -87,6 +95,14 @@ LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 MeshAxisAttr MeshAttr::lookup(StringRef name) const {
   int64_t index = indexOf(name);
   return index < 0 ? MeshAxisAttr() : getAxes()[index];
+}
+SmallVector<StringAttr> MeshAttr::partsOf(StringRef name) const {
+  SmallVector<StringAttr> parts;
+  for (MeshAxisAttr axis : getAxes())
+    if (axis.getName() == name ||
+        MeshAxisAttr::getWhole(axis.getName()) == name)
+      parts.push_back(axis.getName());
+  return parts;
 }
 int64_t MeshAttr::indexOf(StringRef name) const {
   for (auto [index, axis] : llvm::enumerate(getAxes()))

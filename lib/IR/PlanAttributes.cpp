@@ -225,7 +225,8 @@ static std::string listMissingAxes(const PlanKeyInfo &info, MeshAttr mesh) {
   std::string text;
   for (PlanKey key : info.getNeeded()) {
     const PlanKeyInfo &other = getInfo(key);
-    if (other.place != PlanKeyInfo::Place::Axis || mesh.lookup(other.axis))
+    if (other.place != PlanKeyInfo::Place::Axis ||
+        !mesh.partsOf(other.axis).empty())
       return "";
     text += (text.empty() ? "\"" : " or \"") + other.axis.str() + "\"";
   }

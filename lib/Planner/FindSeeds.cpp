@@ -181,7 +181,9 @@ LogicalResult SeedFinder::collectParameters() {
                                     findLargest(lookedUp) > findLargest(split)))
     llvm::append_range(split, lookedUp);
   for (const ParameterDim &one : split) {
-    if (failed(checkSize(one.parameter, one.dim, mesh, presentAxes({"tp"}))))
+    auto type = cast<RankedTensorType>(one.parameter.getType());
+    if (!canRepeat(type.getDimSize(one.dim), mesh.sizeOf("tp")) &&
+        failed(checkSize(one.parameter, one.dim, mesh, presentAxes({"tp"}))))
       return failure();
     parameters.push_back(splitOverTensors(one));
   }

@@ -33,6 +33,7 @@ public:
     return graph.getValues()[numbers.lookup(value)].layout;
   }
   ArrayRef<ShardingSpread::Node> getNodes() const { return graph.getNodes(); }
+  const AxisDivisions &getDivisions() const { return graph.getDivisions(); }
   /// Whether an op is the identity between two layouts.
   bool isBarrier(Operation *op) const { return barriers.contains(op); }
 
@@ -77,14 +78,13 @@ void Rehearsal::wish(Value value, ArrayRef<DimShardingAttr> dims, bool isOpen,
       graph.value(number).closed.set(dim);
     AxisList axes;
     int64_t round = std::numeric_limits<int64_t>::min();
-    for (StringAttr name : sharding.getAxes()) {
-      const int axis = mesh.attr().indexOf(name);
-      if (axis < 0)
-        break;
-      axes.push_back(axis);
-      round = std::max(round, priority.value_or(mesh.priority(axis)));
-      rounds[round].push_back({number, unsigned(dim), axes});
-    }
+    for (StringAttr name : sharding.getAxes())
+      for (StringAttr part : mesh.attr().partsOf(name)) {
+        const int axis = mesh.attr().indexOf(part);
+        axes.push_back(axis);
+        round = std::max(round, priority.value_or(mesh.priority(axis)));
+        rounds[round].push_back({number, unsigned(dim), axes});
+      }
   }
 }
 
@@ -99,7 +99,8 @@ void Rehearsal::wish(Operation &op, ShardingSpread::Node &node) {
     barriers.insert(&op);
     for (DimShardingAttr dim : dims)
       for (StringAttr name : dim.getAxes())
-        node.stopped.push_back(mesh.attr().indexOf(name));
+        for (StringAttr part : mesh.attr().partsOf(name))
+          node.stopped.push_back(mesh.attr().indexOf(part));
   };
   if (auto name = dyn_cast<NameOp>(op)) {
     for (const MatchedSeed &match : table.lookup(name.getName()))
@@ -377,14 +378,22 @@ FailureOr<StepCost> StepMeasurer::measure() {
 
 SeedCosts::SeedCosts(func::FuncOp main, MeshAttr mesh,
                      const schedule::Topology &topology)
-    : main(main), work(main, topology,
-                       mesh.getTimeAxis() ? mesh.getTimeAxis().getSize() : 1),
-      resharder(makeReshardPlanner(MeshView(mesh, {}, {}), topology)) {}
+    : main(main), topology(topology),
+      work(main, topology,
+           mesh.getTimeAxis() ? mesh.getTimeAxis().getSize() : 1) {}
 
 FailureOr<StepCost> SeedCosts::measure(PlanAttr plan) {
   const MeshView mesh(plan.getMesh(), {}, plan);
   Rehearsal layouts(main, plan, mesh);
   if (failed(layouts.run()))
     return failure();
-  return StepMeasurer(main, layouts, mesh, work, resharder).measure();
+  if (!layouts.getDivisions().empty())
+    return measure(
+        cast<PlanAttr>(layouts.getDivisions().getReplacer().replace(plan)));
+  auto found = resharders.find(plan.getMesh());
+  if (found == resharders.end())
+    found = resharders
+                .try_emplace(plan.getMesh(), makeReshardPlanner(mesh, topology))
+                .first;
+  return StepMeasurer(main, layouts, mesh, work, found->second).measure();
 }

@@ -29,15 +29,17 @@ public:
   SeedCosts(mlir::func::FuncOp main, MeshAttr mesh,
             const schedule::Topology &topology);
 
-  /// With the seeds of `plan`, whose mesh is this one. Reports an op without a
+  /// With the seeds of `plan`. Reports an op without a
   /// rule or a cost.
   mlir::FailureOr<StepCost> measure(PlanAttr plan);
 
 private:
   mlir::func::FuncOp main;
+  schedule::Topology topology;
   WorkCosts work;
-  /// Remembers the answers from one set of seeds to the next.
-  reshard::ReshardPlanner resharder;
+  /// By mesh, divided as the seeds have it; they remember their answers from
+  /// one set of seeds to the next.
+  llvm::DenseMap<MeshAttr, reshard::ReshardPlanner> resharders;
 };
 
 } // namespace pp

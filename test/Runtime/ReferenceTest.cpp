@@ -195,19 +195,20 @@ TEST(Shadow, KnowsThroughWhichSlotEachByteWasWritten) {
   const uint32_t head = program.part(whole, 0, "head", 16);
   const uint32_t tail = program.part(whole, 16, "tail", 16);
   const uint32_t other = program.slotAt(64, "other", 1);
-  WriterShadow shadow(program.get());
-  shadow.write(head);
-  EXPECT_EQ(shadow.read(head), "");
-  EXPECT_EQ(shadow.read(whole), "reads byte 64, never written");
-  shadow.write(tail);
-  EXPECT_EQ(shadow.read(whole), "");
-  shadow.write(other);
-  EXPECT_EQ(shadow.read(head), "");
-  EXPECT_EQ(shadow.read(tail),
+  const ppx::ArtifactT none;
+  WriterShadow shadow(none, program.get());
+  shadow.write(head, nullptr);
+  EXPECT_EQ(shadow.read(head, nullptr), "");
+  EXPECT_EQ(shadow.read(whole, nullptr), "reads byte 64, never written");
+  shadow.write(tail, nullptr);
+  EXPECT_EQ(shadow.read(whole, nullptr), "");
+  shadow.write(other, nullptr);
+  EXPECT_EQ(shadow.read(head, nullptr), "");
+  EXPECT_EQ(shadow.read(tail, nullptr),
             "reads byte 64 of 'tail', last written through 'other'");
-  shadow.write(whole);
-  EXPECT_EQ(shadow.read(tail), "");
-  EXPECT_EQ(shadow.read(other),
+  shadow.write(whole, nullptr);
+  EXPECT_EQ(shadow.read(tail, nullptr), "");
+  EXPECT_EQ(shadow.read(other, nullptr),
             "reads byte 64 of 'other', last written through 'whole'");
 }
 

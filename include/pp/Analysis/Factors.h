@@ -93,7 +93,8 @@ llvm::SmallVector<int64_t> mapDims(const TensorFactors &from,
 
 /// Deals the axes of a dimension out to its factors of these sizes, major to
 /// minor: a factor takes axes until it is split completely, and the next one
-/// gets some only then. The last factor takes what is left.
+/// gets some only then. Where the dimension divides, a factor takes axes that
+/// divide it; else as many as it has elements for, and the last one all.
 Layout splitAxes(const AxisList &axes, llvm::ArrayRef<int64_t> sizes,
                  const MeshView &mesh);
 
@@ -115,6 +116,9 @@ struct AxisChoice {
   /// The first tensor that lost an axis, or -1; and the axis that a factor has
   /// in its place, or the same one if another factor has it, or -1 if none has.
   int loser = -1, lost = -1, kept = -1;
+  /// Axes that split a factor completely, or evenly, by their major part, but
+  /// not whole: the axis and the size of that part.
+  llvm::SmallVector<std::pair<int, int64_t>, 1> divisible;
 };
 
 /// Chooses the axes of every factor of an op, those of the first priority

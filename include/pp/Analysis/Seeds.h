@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The more exact pattern has its way: `h.0.weight` before `h.*.weight` before
-// `*`. Whether what is left can be merged, pp-annotate-shardings checks. Assumes
-// nothing of the patterns.
+// `*`. Whether what is left can be merged, pp-annotate-shardings checks.
+// Assumes nothing of the patterns.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_SEEDS_H
@@ -24,6 +24,12 @@ bool isPrefix(DimShardingAttr less, DimShardingAttr more);
 /// A name in words that are the same for every layer: `h.3.attn.weight` becomes
 /// `h.*.attn.weight`.
 std::string generalize(llvm::StringRef name);
+
+/// Whether `size` elements can lie over more devices than they are, all equally
+/// often, as 4 key-value heads over tp=8 do twice.
+inline bool canRepeat(int64_t size, int64_t shards) {
+  return size > 1 && shards % size == 0;
+}
 
 /// How large the last of `axes` may be, beside the others, to split a dimension
 /// of `size` elements: `tp=4 is the most`.

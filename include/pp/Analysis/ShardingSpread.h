@@ -15,6 +15,7 @@
 #ifndef PP_ANALYSIS_SHARDINGSPREAD_H
 #define PP_ANALYSIS_SHARDINGSPREAD_H
 
+#include "pp/Analysis/AxisDivisions.h"
 #include "pp/Analysis/Factors.h"
 #include "pp/Analysis/RuleTable.h"
 #include "llvm/ADT/BitVector.h"
@@ -23,7 +24,7 @@ namespace pp {
 
 class ShardingSpread {
 public:
-  explicit ShardingSpread(MeshView mesh) : mesh(mesh) {}
+  explicit ShardingSpread(MeshView mesh) : mesh(mesh), divisions(mesh.attr()) {}
 
   /// What ties values together: an op's rule, or the identity between an
   /// argument and its update, or between a value and the result it becomes.
@@ -86,6 +87,9 @@ public:
   /// Spreads what was placed and proposed until nothing changes.
   void spread();
 
+  /// The axes that went no further, but would have gone by a part of theirs.
+  const AxisDivisions &getDivisions() const { return divisions; }
+
   Value &value(int number) { return values[number]; }
   llvm::ArrayRef<Value> getValues() const { return values; }
   llvm::ArrayRef<Node> getNodes() const { return nodes; }
@@ -108,6 +112,7 @@ private:
   bool applyProposals();
 
   MeshView mesh;
+  AxisDivisions divisions;
   RuleTable rules;
   std::vector<Node> nodes;
   std::vector<Value> values;

@@ -138,6 +138,10 @@ def PP_MeshAxisAttr : PP_Attr<"MeshAxis", "axis"> {
   let summary = "one named axis of a mesh";
   let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$size, "::pp::AxisKind":$kind);
   let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The axis that `name` is a part of, `tp` of `tp.1`, or `name` itself.
+    static ::llvm::StringRef getWhole(::llvm::StringRef name);
+  }];
 }
 
 def PP_MeshAttr : PP_Attr<"Mesh", "mesh"> {
@@ -150,6 +154,8 @@ def PP_MeshAttr : PP_Attr<"Mesh", "mesh"> {
     ```mlir
     #pp.mesh<["mb"=8 : time, "pp"=4 : stage, "dp"=2, "tp"=2]>
     ```
+    `"tp.0"=4, "tp.1"=2` are parts of an axis `tp` of 8: it was divided where no
+    dimension takes it whole. Whatever is said of `tp` is said of both.
     Errors: an axis named twice, a size below 1, more than one stage or time axis.
   }];
   let parameters = (ins ArrayRefParameter<"::pp::MeshAxisAttr">:$axes);
@@ -158,6 +164,8 @@ def PP_MeshAttr : PP_Attr<"Mesh", "mesh"> {
   let extraClassDeclaration = [{
     /// The axis called `name`, or null.
     MeshAxisAttr lookup(::llvm::StringRef name) const;
+    /// The axis called `name`, or its parts, major to minor; or nothing.
+    ::llvm::SmallVector<::mlir::StringAttr> partsOf(::llvm::StringRef name) const;
     /// Position of the axis called `name` in the mesh, or -1.
     int64_t indexOf(::llvm::StringRef name) const;
     /// Size of the axis called `name`; 1 when the mesh has none.

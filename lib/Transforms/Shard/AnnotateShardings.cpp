@@ -114,9 +114,10 @@ LogicalResult SeedPlacement::placeOnArguments(ConstraintCheck &constraints) {
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {
     StringRef name = getArgName(main, index);
     BlockArgument argument = main.getArgument(index);
-    SeededSharding sharding(argument.getLoc(),
-                            ("argument \"" + name + "\"").str(),
-                            argument.getType(), plan.getMesh());
+    SeededSharding sharding(
+        argument.getLoc(), ("argument \"" + name + "\"").str(),
+        argument.getType(), plan.getMesh(),
+        /*mayRepeat=*/getArgRole(main, argument.getArgNumber()) == Role::Param);
     if (failed(collectGiven(argument, sharding)) ||
         failed(collect(name, sharding)))
       return failure();
@@ -230,9 +231,9 @@ SharedOut findSharedOut(PlanAttr plan, ShardingAttr sharding) {
         shared.whole.push_back(dim);
     }
   for (PlanKey key : getInfo(PlanKey::Zero).getNeeded())
-    if (StringRef axis = getInfo(key).axis;
-        plan.getMesh().lookup(axis) && !taken.contains(axis))
-      shared.axes.push_back(axis);
+    for (StringAttr axis : plan.getMesh().partsOf(getInfo(key).axis))
+      if (!taken.contains(axis))
+        shared.axes.push_back(axis);
   return shared;
 }
 

@@ -10,20 +10,19 @@
 // that needs a dimension whole gets it cut back, and an updated parameter or
 // state is masked to zero, which is what arguments hold there. Indices count
 // as if there were no padding. Where reshapes split one dimension in ways that
-// do not refine each other, padding cannot agree: they get it cut back, too.
+// do not refine each other, or into factors with too few elements for its axes,
+// padding cannot agree: they get it cut back, too. A dimension that divides
+// gets no padding but that of a factor that some tensor has split unevenly.
 //
 //===----------------------------------------------------------------------===//
-#include "Masks.h"
+#include "PaddedSizes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
-#include "pp/Analysis/FactorClasses.h"
 #include "pp/Analysis/Factors.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
-#include "llvm/Support/MathExtras.h"
 #include <map>
-#include <numeric>
 
 using namespace mlir;
 using namespace pp;
@@ -35,33 +34,15 @@ namespace pp {
 
 namespace {
 
-/// An op, and the factors that all of its tensors have without padding. Some
-/// diverge: a tensor has them in a dimension that other ops factorize
-/// differently, as [24] between [4, 6] and [6, 4]. Others the op needs whole,
-/// or their indices, between which padding would lie. What shares a dimension
-/// with one of these is one of them, for a dimension is cut back as one.
-struct PaddedOp {
-  Operation *op;
-  ShardingRule rule;
-  llvm::SmallBitVector unpadded;
-};
-
 class Padding {
 public:
   Padding(func::FuncOp main, MeshView mesh)
       : main(main), mesh(mesh), builder(main.getContext()),
-        masks(builder, mesh) {}
+        masks(builder, mesh), sizes(main, mesh) {}
 
   LogicalResult run();
 
 private:
-  bool everythingDivides();
-  /// The layout of a result of @main, which may be another than its value's.
-  Layout layoutOfResult(unsigned index);
-  LogicalResult decide();
-  void tieSides(Operation *change);
-  void findDivergent(PaddedOp &padded);
-  void findUnpadded(PaddedOp &padded);
   LogicalResult padArguments();
   void padOp(const PaddedOp &padded);
   SmallVector<DimPadding> presentPadding(Value value);
@@ -70,12 +51,6 @@ private:
   void padResults();
   ShardingAttr cutResult(unsigned index, const llvm::SmallBitVector &whole);
 
-  bool require(Value value, const Layout &layout);
-  bool requireAll();
-  SmallVector<DimPadding> paddingOf(Value value);
-  RankedTensorType paddedType(Value value);
-  /// Padding of one factor of an op.
-  DimPadding paddingOf(Operation *op, int64_t factor);
   /// Padded dimensions of an op's operand that it reduces, by how.
   std::map<Reduction, llvm::SmallBitVector>
   reducedDims(Operation *op, const ShardingRule &rule, unsigned operand);
@@ -83,203 +58,10 @@ private:
   MeshView mesh;
   OpBuilder builder;
   MaskBuilder masks;
-  FactorClasses classes;
-  std::vector<PaddedOp> ops;
-  /// Per class: what its size must be a multiple of, and its padded size.
-  std::vector<int64_t> multiples, padded;
+  PaddedSizes sizes;
 };
 
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// The decision
-//===----------------------------------------------------------------------===//
-
-Layout Padding::layoutOfResult(unsigned index) {
-  return mesh.toLayout(
-      main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding));
-}
-
-bool Padding::everythingDivides() {
-  auto dividesBy = [&](Value value, const Layout &layout) {
-    return llvm::all_of(
-        llvm::zip_equal(ranked(value).getShape(), layout), [&](auto pair) {
-          return std::get<0>(pair) % mesh.size(std::get<1>(pair)) == 0;
-        });
-  };
-  auto divides = [&](Value value) {
-    return dividesBy(value, getLayout(value, mesh));
-  };
-  Block &body = main.getBody().front();
-  for (OpOperand &result : body.getTerminator()->getOpOperands())
-    if (!dividesBy(result.get(), layoutOfResult(result.getOperandNumber())))
-      return false;
-  return llvm::all_of(body.getArguments(), divides) &&
-         llvm::all_of(body.without_terminator(), [&](Operation &op) {
-           return llvm::all_of(op.getResults(), divides);
-         });
-}
-
-/// Pads classes until `value` divides under `layout`; true if one grew.
-bool Padding::require(Value value, const Layout &layout) {
-  bool grew = false;
-  for (auto [dim, axes] : llvm::enumerate(layout)) {
-    if (axes.empty())
-      continue;
-    SmallVector<FactorClasses::Class, 2> parts = classes.classesOf(value, dim);
-    SmallVector<int64_t> sizes;
-    for (FactorClasses::Class part : parts)
-      sizes.push_back(padded[part]);
-    auto pad = [&](FactorClasses::Class part, int64_t shards) {
-      int64_t before = padded[part];
-      multiples[part] = std::lcm(multiples[part], shards);
-      padded[part] = llvm::alignTo(classes.size(part), multiples[part]);
-      grew |= padded[part] != before;
-    };
-    size_t dealt = 0;
-    for (auto [part, ofPart] :
-         llvm::zip_equal(parts, splitAxes(axes, sizes, mesh))) {
-      pad(part, mesh.size(ofPart));
-      dealt += ofPart.size();
-    }
-    // Factors too small for their axes: the major one is made large enough.
-    if (dealt != axes.size())
-      pad(parts.front(), mesh.size(axes));
-  }
-  return grew;
-}
-
-LogicalResult Padding::decide() {
-  Block &body = main.getBody().front();
-  for (Operation &op : body.without_terminator()) {
-    auto shardable = dyn_cast<ShardingOpInterface>(op);
-    if (!shardable)
-      return op.emitError("expects an op with a sharding rule, got ")
-             << op.getName();
-    ops.push_back({&op, shardable.getShardingRule(), {}});
-    if (isLayoutChange(&op))
-      tieSides(&op);
-    else
-      classes.addOp(&op, ops.back().rule);
-  }
-  for (BlockArgument argument : body.getArguments())
-    classes.addValue(argument);
-  for (auto [value, updated] : llvm::zip_equal(
-           body.getTerminator()->getOperands(), getUpdatedArguments(main)))
-    if (updated && updated.getType() == value.getType())
-      classes.tie(updated, value);
-  for (PaddedOp &op : ops)
-    if (!isLayoutChange(op.op))
-      findDivergent(op);
-  multiples.assign(classes.numClasses(), 1);
-  for (FactorClasses::Class number = 0; number < classes.numClasses(); ++number)
-    padded.push_back(classes.size(number));
-  // A padded factor may take axes that it was too small for.
-  while (requireAll())
-    ;
-  for (PaddedOp &op : ops)
-    if (!isLayoutChange(op.op))
-      findUnpadded(op);
-  return success();
-}
-
-/// A dimension that one side has whole and the other splits is padded on the
-/// latter alone.
-void Padding::tieSides(Operation *change) {
-  Value operand = change->getOperand(0), result = change->getResult(0);
-  classes.addValue(operand);
-  classes.addValue(result);
-  Layout from = getLayout(operand, mesh), to = getLayout(result, mesh);
-  for (unsigned dim = 0; dim < from.size(); ++dim)
-    if (from[dim].empty() == to[dim].empty())
-      classes.tie(operand, result, dim);
-}
-
-/// Adds the factors that share a dimension of a tensor with one of `factors`.
-static void addThoseBeside(const ShardingRule &rule,
-                           llvm::SmallBitVector &factors) {
-  auto isOne = [&](int64_t factor) { return factors.test(factor); };
-  auto addOfTensors = [&](ArrayRef<TensorFactors> tensors) {
-    bool grew = false;
-    for (const TensorFactors &tensor : tensors)
-      for (const DimFactors &ofDim : tensor) {
-        if (llvm::none_of(ofDim, isOne) || llvm::all_of(ofDim, isOne))
-          continue;
-        grew = true;
-        for (int64_t factor : ofDim)
-          factors.set(factor);
-      }
-    return grew;
-  };
-  while (addOfTensors(rule.operands) || addOfTensors(rule.results))
-    ;
-}
-
-/// A dimension diverges if its classes are not those of its factors.
-void Padding::findDivergent(PaddedOp &padded) {
-  Operation *op = padded.op;
-  padded.unpadded.resize(padded.rule.factors.size());
-  auto visit = [&](Value value, const TensorFactors &tensor) {
-    for (auto [dim, factors] : llvm::enumerate(tensor)) {
-      SmallVector<FactorClasses::Class> ofFactors;
-      for (int64_t factor : factors)
-        llvm::append_range(ofFactors, classes.classesOf(op, factor));
-      if (!factors.empty() &&
-          ArrayRef(classes.classesOf(value, dim)) != ArrayRef(ofFactors))
-        for (int64_t factor : factors)
-          padded.unpadded.set(factor);
-    }
-  };
-  for (auto [value, tensor] :
-       llvm::zip_equal(op->getOperands(), padded.rule.operands))
-    visit(value, tensor);
-  for (auto [value, tensor] :
-       llvm::zip_equal(op->getResults(), padded.rule.results))
-    visit(value, tensor);
-}
-
-/// Adds what cannot be padded as it was decided.
-void Padding::findUnpadded(PaddedOp &padded) {
-  for (auto [number, factor] : llvm::enumerate(padded.rule.factors)) {
-    const DimPadding padding = paddingOf(padded.op, number);
-    if ((!factor.mayBeSplit() && padding.isPadded()) ||
-        (factor.needsLocalize && !padding.isAtEnd()))
-      padded.unpadded.set(number);
-  }
-  addThoseBeside(padded.rule, padded.unpadded);
-}
-
-bool Padding::requireAll() {
-  bool grew = false;
-  for (BlockArgument argument : main.getArguments())
-    grew |= require(argument, getLayout(argument, mesh));
-  for (const PaddedOp &entry : ops)
-    for (Value result : entry.op->getResults())
-      grew |= require(result, getLayout(result, mesh));
-  for (OpOperand &result :
-       main.getBody().front().getTerminator()->getOpOperands())
-    grew |= require(result.get(), layoutOfResult(result.getOperandNumber()));
-  return grew;
-}
-
-SmallVector<DimPadding> Padding::paddingOf(Value value) {
-  SmallVector<DimPadding> result;
-  for (int64_t dim = 0; dim < ranked(value).getRank(); ++dim) {
-    DimPadding &padding = result.emplace_back();
-    for (FactorClasses::Class part : classes.classesOf(value, dim)) {
-      padding.sizes.push_back(classes.size(part));
-      padding.padded.push_back(padded[part]);
-    }
-  }
-  return result;
-}
-
-RankedTensorType Padding::paddedType(Value value) {
-  SmallVector<int64_t> shape;
-  for (const DimPadding &padding : paddingOf(value))
-    shape.push_back(padding.paddedSize());
-  return ranked(value).clone(shape);
-}
 
 //===----------------------------------------------------------------------===//
 // The rewriting
@@ -292,7 +74,7 @@ LogicalResult Padding::padArguments() {
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
     const Layout layout = getLayout(argument, mesh);
-    SmallVector<DimPadding> paddings = paddingOf(argument);
+    SmallVector<DimPadding> paddings = sizes.paddingOf(argument);
     SmallVector<int64_t> shape;
     for (auto [dim, padding] : llvm::enumerate(paddings)) {
       if (!padding.isAtEnd() && !layout[dim].empty())
@@ -315,15 +97,6 @@ LogicalResult Padding::padArguments() {
   }
   setArgAttrs(main, attrs::kUnpaddedShape, unpadded);
   return success();
-}
-
-DimPadding Padding::paddingOf(Operation *op, int64_t factor) {
-  DimPadding padding;
-  for (FactorClasses::Class part : classes.classesOf(op, factor)) {
-    padding.sizes.push_back(classes.size(part));
-    padding.padded.push_back(padded[part]);
-  }
-  return padding;
 }
 
 std::map<Reduction, llvm::SmallBitVector>
@@ -363,12 +136,12 @@ void Padding::padOp(const PaddedOp &padded) {
   masks.enter(op);
   SmallVector<SmallVector<DimPadding>> paddings;
   for (Value result : op->getResults())
-    paddings.push_back(paddingOf(result));
+    paddings.push_back(sizes.paddingOf(result));
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
     const TensorFactors &tensor = rule.operands[index];
     if (isa<BlockArgument>(operand.get())) {
-      operand.set(repad(operand.get(), paddingOf(operand.get())));
+      operand.set(repad(operand.get(), sizes.paddingOf(operand.get())));
       masks.noteZero(operand.get());
     }
     llvm::SmallBitVector whole;
@@ -380,7 +153,7 @@ void Padding::padOp(const PaddedOp &padded) {
       operand.set(masks.mask(operand.get(), dims, reduction));
   }
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
-    RankedTensorType type = paddedType(result), original = ranked(result);
+    RankedTensorType type = sizes.paddedType(result), original = ranked(result);
     if (type == original)
       continue;
     llvm::SmallBitVector whole =
@@ -431,7 +204,7 @@ Value Padding::repad(Value value, ArrayRef<DimPadding> wanted) {
 void Padding::padSides(Operation *change) {
   Value operand = change->getOperand(0), result = change->getResult(0);
   SmallVector<DimPadding> between = presentPadding(operand),
-                          after = paddingOf(result);
+                          after = sizes.paddingOf(result);
   Layout from = getLayout(operand, mesh);
   for (unsigned dim = 0; dim < between.size(); ++dim)
     if (from[dim].empty())
@@ -449,7 +222,7 @@ void Padding::padSides(Operation *change) {
 /// model's shape, they need not divide.
 ShardingAttr Padding::cutResult(unsigned index,
                                 const llvm::SmallBitVector &whole) {
-  Layout layout = layoutOfResult(index);
+  Layout layout = sizes.layoutOfResult(index);
   const Layout wanted = layout;
   for (unsigned dim : whole.set_bits())
     layout[dim].clear();
@@ -500,11 +273,11 @@ void Padding::padResults() {
 }
 
 LogicalResult Padding::run() {
-  if (everythingDivides())
+  if (sizes.everythingDivides())
     return success();
-  if (failed(decide()) || failed(padArguments()))
+  if (failed(sizes.decide()) || failed(padArguments()))
     return failure();
-  for (const PaddedOp &op : ops)
+  for (const PaddedOp &op : sizes.getOps())
     if (isLayoutChange(op.op))
       padSides(op.op);
     else

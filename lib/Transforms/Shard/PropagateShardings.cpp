@@ -6,14 +6,16 @@
 // `pp.shardings` on every op, `pp.sharding` on every argument and result. A
 // fixed point over the factors of the ops' rules: every op chooses axes for its
 // factors from what its results and operands have, and extends the open
-// dimensions of all of them accordingly. Layouts only grow, so it ends; the
-// rounds follow the priorities of the plan's seeds, so what a later round wants
-// never undoes an earlier one. An updated parameter or state shares its
-// argument's layout; it is there for the whole step, so that it is never split
-// over time. What was asked for and could not be had is a remark, and every
-// axis of a value keeps its source.
+// dimensions of all of them accordingly. Where only a part of an axis could go
+// on, the mesh is divided there, and all begins again. Layouts only grow, so it
+// ends; the rounds follow the priorities of the plan's seeds, so what a later
+// round wants never undoes an earlier one. An updated parameter or state shares
+// its argument's layout; it is there for the whole step, so that it is never
+// split over time. What was asked for and could not be had is a remark, and
+// every axis of a value keeps its source.
 //
 //===----------------------------------------------------------------------===//
+#include "DivideAxes.h"
 #include "ReshardAxes.h"
 #include "SpreadReports.h"
 #include "pp/Analysis/Seeds.h"
@@ -57,7 +59,11 @@ public:
       : main(main), plan(plan), mesh(mesh), graph(mesh),
         updated(getUpdatedArguments(main)) {}
 
-  LogicalResult run();
+  /// Finds all shardings.
+  LogicalResult spread();
+  /// Where axes are to be divided for more of them to spread.
+  const AxisDivisions &getDivisions() const { return graph.getDivisions(); }
+  LogicalResult write();
 
 private:
   LogicalResult buildNodes();
@@ -243,7 +249,6 @@ LogicalResult Propagation::collectSeeds() {
     std::string root = findRoot(argument.getLoc()).str();
     if (root.empty())
       root = spellGiven(sharding, what);
-    argument.setLoc(dropRoot(argument.getLoc()));
     wish(numberOf(argument), sharding, argument.getLoc(), what,
          [&](unsigned dim, int axis) {
            SeedAttr seed = table.findSeed(name, dim, mesh.name(axis));
@@ -356,6 +361,7 @@ void Propagation::writeShardings() {
   SmallVector<Attribute> ofArguments, ofResults;
   for (BlockArgument argument : main.getArguments()) {
     ofArguments.push_back(shardingOf(argument));
+    argument.setLoc(dropRoot(argument.getLoc()));
     if (int number = numbers.lookup(argument); hasSources(number))
       argument.setLoc(attachSources(argument.getLoc(),
                                     findSources(graph, number, /*number=*/-1)));
@@ -410,10 +416,14 @@ LogicalResult Propagation::checkAxes() {
   return success();
 }
 
-LogicalResult Propagation::run() {
+LogicalResult Propagation::spread() {
   if (failed(buildNodes()) || failed(collectSeeds()))
     return failure();
   propagate();
+  return success();
+}
+
+LogicalResult Propagation::write() {
   if (failed(checkOps()))
     return failure();
   writeShardings();
@@ -427,14 +437,25 @@ struct PropagateShardingsPass
     : pp::impl::PropagateShardingsBase<PropagateShardingsPass> {
   void runOnModule() override {
     auto main = lookupMain(getOperation());
-    auto plan = lookupPlan(getOperation());
-    if (failed(main) || failed(plan) || failed(chooseShardSums(*main)))
-      return signalPassFailure();
-    FailureOr<MeshView> mesh = MeshView::of(getOperation());
-    if (failed(mesh))
-      return signalPassFailure();
-    if (failed(Propagation(*main, *plan, *mesh).run()))
+    if (failed(main) || failed(chooseShardSums(*main)) ||
+        failed(propagate(*main)))
       signalPassFailure();
+  }
+
+  /// Parts of axes get smaller each time, so it ends.
+  LogicalResult propagate(func::FuncOp main) {
+    while (true) {
+      auto plan = lookupPlan(getOperation());
+      FailureOr<MeshView> mesh = MeshView::of(getOperation());
+      if (failed(plan) || failed(mesh))
+        return failure();
+      Propagation propagation(main, *plan, *mesh);
+      if (failed(propagation.spread()))
+        return failure();
+      if (propagation.getDivisions().empty())
+        return propagation.write();
+      divideAxes(getOperation(), propagation.getDivisions());
+    }
   }
 };
 

@@ -14,7 +14,7 @@ using namespace pp;
 
 bool pp::concerns(PlanKey key, StringRef axis) {
   return llvm::any_of(getInfo(key).getNeeded(), [&](PlanKey needed) {
-    return getInfo(needed).axis == axis;
+    return getInfo(needed).axis == MeshAxisAttr::getWhole(axis);
   });
 }
 

@@ -38,7 +38,7 @@ static LogicalResult checkAxes(Location at, const Twine &who, unsigned dim,
 
 LogicalResult pp::checkAsked(Location at, const Twine &who,
                              ArrayRef<DimShardingAttr> dims, Type type,
-                             MeshAttr mesh) {
+                             MeshAttr mesh, bool mayRepeat) {
   auto ranked = cast<RankedTensorType>(type);
   if (static_cast<int64_t>(dims.size()) != ranked.getRank())
     return emitError(at) << who << " expects " << ranked.getRank()
@@ -51,21 +51,24 @@ LogicalResult pp::checkAsked(Location at, const Twine &who,
       return failure();
     const int64_t shards = mesh.sizeOf(wanted.getAxes());
     // A dimension of no elements can be whole.
-    if (wanted.getAxes().empty() || shards <= ranked.getDimSize(dim))
+    const int64_t size = ranked.getDimSize(dim);
+    if (wanted.getAxes().empty() || shards <= size ||
+        (mayRepeat && canRepeat(size, shards)))
       continue;
     InFlightDiagnostic error = emitError(at)
                                << who << " expects at least " << shards
                                << " elements in dimension " << dim << " of "
                                << ranked << ", one per shard over ";
     llvm::interleaveComma(wanted.getAxes(), error);
-    return error << ", got " << ranked.getDimSize(dim) << ": "
-                 << spellMost(mesh, wanted.getAxes(), ranked.getDimSize(dim));
+    return error << ", got " << size << ": "
+                 << spellMost(mesh, wanted.getAxes(), size);
   }
   return success();
 }
 
 LogicalResult SeededSharding::add(Asker asker) {
-  if (failed(checkAsked(at, what + ": " + asker.who, asker.dims, type, mesh)))
+  if (failed(checkAsked(at, what + ": " + asker.who, asker.dims, type, mesh,
+                        mayRepeat)))
     return failure();
   askers.push_back(std::move(asker));
   return success();

@@ -18,19 +18,21 @@
 namespace pp {
 
 /// Whether `sharding` can be asked for a tensor: of its rank and not partial,
-/// over axes of the mesh that split tensors, with an element for each part.
-/// Reports at `at`, of `who`.
+/// over axes of the mesh that split tensors, with an element for each part, or,
+/// if it `mayRepeat`, for each of several parts. Reports at `at`, of `who`.
 mlir::LogicalResult checkAsked(mlir::Location at, const llvm::Twine &who,
                                llvm::ArrayRef<DimShardingAttr> dims,
-                               mlir::Type type, MeshAttr mesh);
+                               mlir::Type type, MeshAttr mesh,
+                               bool mayRepeat = false);
 
 class SeededSharding {
 public:
-  /// Reports at `at`, of `what`.
+  /// Reports at `at`, of `what`, whose elements `mayRepeat` over devices.
   SeededSharding(mlir::Location at, std::string what, mlir::Type type,
-                 MeshAttr mesh)
+                 MeshAttr mesh, bool mayRepeat = false)
       : at(at), what(std::move(what)),
-        type(llvm::cast<mlir::RankedTensorType>(type)), mesh(mesh) {}
+        type(llvm::cast<mlir::RankedTensorType>(type)), mesh(mesh),
+        mayRepeat(mayRepeat) {}
 
   /// What the model says of it, `where`: of `argument "x"`.
   mlir::LogicalResult addGiven(ShardingAttr given, llvm::StringRef where,
@@ -87,6 +89,7 @@ private:
   std::string what;
   mlir::RankedTensorType type;
   MeshAttr mesh;
+  bool mayRepeat;
   std::vector<Asker> askers;
   llvm::SmallVector<MatchedSeed, 2> seeds;
   llvm::SmallVector<DimShardingAttr> merged;

@@ -44,7 +44,7 @@ static OwningOpRef<ModuleOp> draw(MLIRContext &context, unsigned number) {
     program.regroups = true;
     program.numOps = 4 + seed % 12;
     program.sizes = {2, 4, 8, 6, 4, 3, 12};
-    shardings.constraintPercent = 40;
+    shardings.constraintPercent = 50;
     break;
   default: // a size that no other dimension has
     program.batch = 7;

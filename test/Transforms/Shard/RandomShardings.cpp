@@ -65,7 +65,8 @@ MeshAttr Sharder::drawMesh() {
   if (options.hasTime)
     add("t", 2 + below(2), AxisKind::Time);
   for (StringRef name : {"a", "b", "c"}) {
-    int64_t size = chance(70) ? 2 : 3;
+    const int64_t sizes[] = {2, 2, 2, 3, 4, 6};
+    int64_t size = sizes[below(6)];
     if (devices * size > 12)
       continue;
     devices *= size;
@@ -90,7 +91,12 @@ ShardingAttr Sharder::drawSharding(RankedTensorType type, bool hasExamples) {
     if (type.getRank() == 0 || (isTime ? !hasExamples : chance(40)))
       continue;
     int64_t dim = isTime ? 0 : below(type.getRank());
-    if (shards[dim] * axis.getSize() > type.getDimSize(dim))
+    // An axis may have more parts than there are elements, which then lie on
+    // several devices.
+    const int64_t left = type.getDimSize(dim) / shards[dim];
+    const bool isTwice = left > 1 && axis.getSize() % left == 0 &&
+                         type.getDimSize(dim) % shards[dim] == 0;
+    if (axis.getSize() > left && (isTime || !isTwice || chance(70)))
       continue;
     shards[dim] *= axis.getSize();
     dims[dim].push_back(axis.getName());

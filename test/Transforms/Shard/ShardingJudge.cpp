@@ -13,6 +13,8 @@
 #include "pp/Reference/Spmd.h"
 #include "pp/Transforms/Passes.h"
 #include <cmath>
+#include <map>
+#include <numeric>
 
 using namespace mlir;
 using namespace pp;
@@ -49,16 +51,155 @@ static bool isUpdate(func::FuncOp main, unsigned result) {
   return role == Role::Param || role == Role::State;
 }
 
-/// A result has the axes asked for, and more only where it is open.
-static bool obeys(ShardingAttr actual, ShardingAttr wanted) {
-  return llvm::all_of_zip(actual.getDims(), wanted.getDims(),
-                          [](DimShardingAttr mine, DimShardingAttr theirs) {
-                            return theirs.getIsOpen()
-                                       ? mine.getAxes().take_front(
-                                             theirs.getAxes().size()) ==
-                                             theirs.getAxes()
-                                       : mine.getAxes() == theirs.getAxes();
-                          });
+/// A result has the axes asked for, or their parts, as many as it has elements
+/// for, and more only where it is open.
+static bool obeys(ShardingAttr actual, ShardingAttr wanted, MeshAttr mesh,
+                  ArrayRef<int64_t> shape) {
+  return llvm::all_of_zip(
+      actual.getDims(), wanted.getDims(), shape,
+      [&](DimShardingAttr mine, DimShardingAttr theirs, int64_t size) {
+        SmallVector<StringAttr> axes;
+        for (StringAttr axis : theirs.getAxes())
+          for (StringAttr part : mesh.partsOf(axis))
+            if (mesh.sizeOf(axes) < size)
+              axes.push_back(part);
+        return (theirs.getIsOpen() ? mine.getAxes().take_front(axes.size())
+                                   : mine.getAxes()) == ArrayRef(axes);
+      });
+}
+
+namespace {
+
+/// What padding may cost: nothing where all dimensions that share a factor
+/// divide, directly or by way of others; and where none of them is merged, less
+/// than there was, or than a multiple of all their shards.
+class PaddingJudge {
+public:
+  explicit PaddingJudge(func::FuncOp main);
+  /// What is wrong, or nothing.
+  std::string findFault() const;
+
+private:
+  struct Dim {
+    Value value;
+    unsigned number;
+    int64_t size;
+    int set;
+  };
+  struct Set {
+    bool isUneven = false, isMerged = false;
+    int64_t multiple = 1;
+  };
+
+  int find(int node) const {
+    return parents[node] == node ? node : find(parents[node]);
+  }
+  void unite(int a, int b) { parents[find(a)] = find(b); }
+  /// The first of a value's dimensions.
+  int nodeOf(Value value);
+  void addOp(ShardingOpInterface op);
+  void addLayout(Value value, ShardingAttr sharding);
+
+  MeshAttr mesh;
+  std::vector<int> parents;
+  DenseMap<Value, int> nodes;
+  std::map<int, Set> sets;
+  std::vector<Dim> dims;
+};
+
+} // namespace
+
+int PaddingJudge::nodeOf(Value value) {
+  auto [it, isNew] = nodes.try_emplace(value, parents.size());
+  if (isNew)
+    for (int64_t dim :
+         llvm::seq(cast<RankedTensorType>(value.getType()).getRank()))
+      parents.push_back(it->second + dim);
+  return it->second;
+}
+
+void PaddingJudge::addOp(ShardingOpInterface op) {
+  const ShardingRule rule = op.getShardingRule();
+  const int first = parents.size();
+  for (size_t factor = 0; factor < rule.factors.size(); ++factor)
+    parents.push_back(first + factor);
+  auto add = [&](Value value, const TensorFactors &tensor) {
+    const int node = nodeOf(value);
+    for (auto [dim, factors] : llvm::enumerate(tensor))
+      for (int64_t factor : factors)
+        unite(node + dim, first + factor);
+  };
+  for (auto [value, tensor] : llvm::zip_equal(op->getOperands(), rule.operands))
+    add(value, tensor);
+  for (auto [value, tensor] : llvm::zip_equal(op->getResults(), rule.results))
+    add(value, tensor);
+}
+
+void PaddingJudge::addLayout(Value value, ShardingAttr sharding) {
+  const int node = nodeOf(value);
+  for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
+    const int64_t size =
+        cast<RankedTensorType>(value.getType()).getDimSize(dim);
+    const int64_t shards = mesh.sizeOf(axes.getAxes());
+    const int leader = find(node + dim);
+    dims.push_back({value, static_cast<unsigned>(dim), size, leader});
+    Set &set = sets[leader];
+    set.isUneven |= size % shards != 0;
+    set.multiple = std::lcm(set.multiple, shards);
+  }
+}
+
+PaddingJudge::PaddingJudge(func::FuncOp main)
+    : mesh(lookupMesh(main->getParentOfType<ModuleOp>()).getMesh()) {
+  for (auto op : main.getOps<ShardingOpInterface>())
+    addOp(op);
+  ValueRange results = main.getBody().front().getTerminator()->getOperands();
+  for (auto [value, argument] :
+       llvm::zip_equal(results, getUpdatedArguments(main)))
+    if (argument && argument.getType() == value.getType())
+      for (int64_t dim :
+           llvm::seq(cast<RankedTensorType>(value.getType()).getRank()))
+        unite(nodeOf(value) + dim, nodeOf(argument) + dim);
+  for (BlockArgument argument : main.getArguments())
+    addLayout(argument, main.getArgAttrOfType<ShardingAttr>(
+                            argument.getArgNumber(), attrs::kSharding));
+  for (auto op : main.getOps<ShardingOpInterface>()) {
+    const ShardingRule rule = op.getShardingRule();
+    for (auto [values, tensors] :
+         {std::pair(ValueRange(op->getOperands()), rule.operands),
+          std::pair(ValueRange(op->getResults()), rule.results)})
+      for (auto [value, tensor] : llvm::zip_equal(values, tensors))
+        for (auto [dim, factors] : llvm::enumerate(tensor))
+          sets[find(nodeOf(value) + dim)].isMerged |= factors.size() > 1;
+    for (auto [result, sharding] : llvm::zip_equal(
+             op->getResults(), op->getAttrOfType<ArrayAttr>(attrs::kShardings)
+                                   .getAsRange<ShardingAttr>()))
+      addLayout(result, sharding);
+  }
+  for (auto [index, result] : llvm::enumerate(results))
+    addLayout(result,
+              main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding));
+}
+
+std::string PaddingJudge::findFault() const {
+  for (const Dim &dim : dims) {
+    const int64_t now =
+        cast<RankedTensorType>(dim.value.getType()).getDimSize(dim.number);
+    const Set &set = sets.at(dim.set);
+    const bool isFair = !set.isUneven ? now == dim.size
+                        : set.isMerged
+                            ? true
+                            : now < 2 * std::max(dim.size, set.multiple);
+    if (isFair)
+      continue;
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << "dimension " << dim.number << " of " << dim.size
+        << (set.isUneven ? "" : ", which divides,") << " is padded to " << now
+        << " in " << dim.value;
+    return text;
+  }
+  return "";
 }
 
 /// Inputs, with states as an optimizer leaves them: squares and a step.
@@ -98,10 +239,10 @@ Verdict pp::testing::judgeShardings(ModuleOp module, unsigned seed,
   for (unsigned index = 0; index < main.getNumResults(); ++index)
     wanted.push_back(
         main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding));
-  PassManager propagate(context), passes(context);
+  PassManager propagate(context), split(context), pad(context), passes(context);
   propagate.addPass(createPropagateShardings());
-  passes.addPass(createSplitScans());
-  passes.addPass(createPadDimensions());
+  split.addPass(createSplitScans());
+  pad.addPass(createPadDimensions());
   passes.addPass(createPartition());
   passes.addPass(createOptimizeCollectives());
   if (failed(propagate.run(module)))
@@ -113,8 +254,16 @@ Verdict pp::testing::judgeShardings(ModuleOp module, unsigned seed,
   for (auto [index, sharding] : llvm::enumerate(wanted))
     if (sharding && plan.getSeeds().empty() && !isUpdate(main, index) &&
         !obeys(main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding),
-               sharding))
+               sharding, lookupMesh(module).getMesh(),
+               cast<RankedTensorType>(main.getResultTypes()[index]).getShape()))
       return {"", "result " + std::to_string(index) + " has another sharding"};
+  if (failed(split.run(module)))
+    return judgeFailure(message);
+  const PaddingJudge padding(main);
+  if (failed(pad.run(module)))
+    return judgeFailure(message);
+  if (std::string fault = padding.findFault(); !fault.empty())
+    return {"", fault};
   if (failed(passes.run(module)))
     return judgeFailure(message);
   auto actual =

@@ -188,6 +188,15 @@ Status
 Session::State::startEnqueued(const SessionOptions &options,
                               const std::shared_ptr<Transport> &transport) {
   std::vector<enqueued::SeveralDevices::Part> parts;
+  const auto streams =
+      std::static_pointer_cast<enqueued::StreamTransport>(transport);
+  const auto patience = std::make_shared<enqueued::Patience>(
+      devices.size(),
+      enqueued::Patience::Limits{options.hangTimeoutSeconds,
+                                 options.isInterrupted},
+      streams);
+  if (streams)
+    streams->watch(patience);
   for (size_t i = 0; i < devices.size(); ++i) {
     enqueued::Options mine;
     mine.device = devices[i];
@@ -195,8 +204,9 @@ Session::State::startEnqueued(const SessionOptions &options,
     mine.isInterrupted = options.isInterrupted;
     mine.ranks = ranksOf(i);
     mine.records = options.graph;
-    mine.transport =
-        std::static_pointer_cast<enqueued::StreamTransport>(transport);
+    mine.transport = streams;
+    mine.patience = patience;
+    mine.place = i;
     auto made =
         enqueued::EnqueuedExecutor::create(artifact, host->mesh, mine, host);
     if (!made)

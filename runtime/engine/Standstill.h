@@ -3,19 +3,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A process in which nothing happens may have to wait for another, for as long
-// as that computes. So a hang is found by all: a transport whose ranks are in
-// several processes asks each of them, and it is one if nothing has happened in
-// any of them for long.
+// as that computes. So a hang is found by all, and whether a user who wants the
+// end has to wait for anything: a transport whose ranks are in several
+// processes asks each of them whether nothing has happened in it for long. What
+// computes happens, however long it takes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_STANDSTILL_H
 #define PPRT_ENGINE_STANDSTILL_H
+
+#include "pprt/Status.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace pprt {
+
+/// What is asked.
+struct Suspicion {
+  ExitCode why = ExitCode::hang; ///< or interrupted: what it ends by
+  /// They count from 1, in all processes alike; 0: whichever is run.
+  uint64_t section = 0;
+  double seconds = 0;
+};
 
 /// What a process says of a section.
 struct Standstill {
@@ -29,12 +40,11 @@ struct Standstill {
 class Watched {
 public:
   virtual ~Watched() = default;
-  /// Sections count from 1, in all processes alike.
   virtual Standstill standstill(uint64_t section) = 0;
   /// In process 0: nothing has happened anywhere for so long. `all`: what each
   /// process says of its ranks.
-  virtual void hang(double seconds,
-                    const std::vector<std::vector<std::byte>> &all) = 0;
+  virtual void end(ExitCode why, double seconds,
+                   const std::vector<std::vector<std::byte>> &all) = 0;
 };
 
 } // namespace pprt

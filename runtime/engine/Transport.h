@@ -83,6 +83,17 @@ public:
   /// Ends the run everywhere: meetings need not complete any more, poll() fails
   /// in all processes, and all who wait are woken.
   virtual void abort(const Status &status) = 0;
+
+  /// Of whom other processes may want to know whether nothing happens here.
+  /// After watch({}) nobody asks any more, or holds whom they asked.
+  virtual void watch(std::weak_ptr<Watched> watched) { (void)watched; }
+  /// From any thread: it is so here. Asks all processes whether it is so there,
+  /// and tells the watched one of process 0 if it is. False if there is nobody
+  /// to ask.
+  virtual bool suspect(const Suspicion &suspicion) {
+    (void)suspicion;
+    return false;
+  }
 };
 
 /// Of devices whose streams return when they have done what they were given.
@@ -104,16 +115,6 @@ public:
   /// From any thread: grows whenever a part of a meeting has moved, so that a
   /// long one is not taken for one that stands still.
   virtual uint64_t progress() const { return 0; }
-  /// Of whom other processes may want to know whether nothing happens here.
-  /// After watch({}) nobody asks any more, or holds whom they asked.
-  virtual void watch(std::weak_ptr<Watched> watched) { (void)watched; }
-  /// From any thread: in section number `section` nothing has happened here for
-  /// `seconds`. Asks all processes whether it is so there, and tells the
-  /// watched one of process 0 if it is. False if there is nobody to ask.
-  virtual bool suspect(uint64_t section, double seconds) {
-    (void)section, (void)seconds;
-    return false;
-  }
 };
 
 } // namespace pprt

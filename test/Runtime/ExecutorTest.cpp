@@ -87,13 +87,15 @@ std::vector<uint8_t> slotBytes(const ppx::ProgramT &program,
 
 Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
                    uint32_t steps, KernelResolver resolver = resolveModelKernel,
-                   double timeout = 60, unsigned threads = 1) {
+                   double timeout = 60, unsigned threads = 1,
+                   std::function<bool()> isInterrupted = {}) {
   Outcome outcome;
   Expected<Mesh> mesh = Mesh::create(artifact->axes);
   auto host = std::make_shared<ModelHost>(*artifact);
   polled::Options options;
   options.device = cpu::makeDevice({std::move(resolver), threads});
   options.hangTimeoutSeconds = timeout;
+  options.isInterrupted = std::move(isInterrupted);
   Expected<std::unique_ptr<polled::PolledExecutor>> created =
       polled::PolledExecutor::create(artifact, *mesh, options, host);
   if (!created) {
@@ -384,14 +386,20 @@ TEST_F(ExecutorTest, ReportsADeadlock) {
     program.step(queue);
   }
   const auto start = std::chrono::steady_clock::now();
-  const Outcome got =
-      runThreads(use(builder.take()), 1, resolveModelKernel, 0.5);
+  const auto artifact = use(builder.take());
+  const Outcome got = runThreads(artifact, 1, resolveModelKernel, 0.5);
   EXPECT_EQ(got.status.code(), ExitCode::hang);
   const std::string &text = got.status.message();
   EXPECT_NE(text.find("hang at step 1"), std::string::npos) << text;
   EXPECT_NE(text.find("missing 1"), std::string::npos) << text;
   EXPECT_NE(text.find("wait-for: 0 -> 1 -> 0"), std::string::npos) << text;
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  // A user has to wait less.
+  const Outcome ended =
+      runThreads(artifact, 1, resolveModelKernel, 60, 1, [] { return true; });
+  EXPECT_EQ(ended.status.code(), ExitCode::interrupted);
+  EXPECT_EQ(ended.status.message(),
+            "interrupted in step 1, in which nothing happened any more");
 }
 
 TEST_F(ExecutorTest, ReportsADeadlockBeforeAndBehindTheSteps) {
@@ -436,8 +444,9 @@ TEST_F(ExecutorTest, PoisoningIsNoHang) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-TEST_F(ExecutorTest, NamesTheKernelThatDoesNotReturn) {
-  static std::atomic<bool> release{false};
+// One of four computes for longer than any of them may wait, and than a user
+// who wants the end waits for what stands still.
+TEST_F(ExecutorTest, AKernelIsNoHangHoweverLong) {
   ArtifactBuilder builder;
   const uint32_t axis = builder.axis("dp", 4);
   const uint32_t group = builder.group({axis});
@@ -458,24 +467,11 @@ TEST_F(ExecutorTest, NamesTheKernelThatDoesNotReturn) {
       [](const std::string &) {
         return reinterpret_cast<void *>(
             +[](void *const *, const int64_t *, int64_t, int64_t) {
-              while (!release)
-                std::this_thread::sleep_for(std::chrono::milliseconds(10));
+              std::this_thread::sleep_for(std::chrono::milliseconds(2600));
             });
       },
-      0.5);
-  release = true;
-  EXPECT_EQ(got.status.code(), ExitCode::hang);
-  const std::string &text = got.status.message();
-  EXPECT_NE(text.find("cause: rank 3 has not finished"), std::string::npos)
-      << text;
-  EXPECT_NE(text.find("wait-for: 0 -> 3"), std::string::npos) << text;
-  // The others say the same, and not what follows from it.
-  EXPECT_NE(text.find("\n  each of ranks 0-2: waits in "), std::string::npos)
-      << text;
-  EXPECT_NE(text.find("(members 0-3; missing 3)\n  rank 3: has not finished "),
-            std::string::npos)
-      << text;
-  EXPECT_EQ(text.find("to complete"), std::string::npos) << text;
+      0.3, 1, [] { return true; });
+  EXPECT_TRUE(got.status.ok()) << got.status.message();
 }
 
 TEST_F(ExecutorTest, NamesAMissingKernel) {

@@ -76,3 +76,34 @@ TEST(HangReport, RanksBetweenMayBeElsewhere) {
   EXPECT_NE(text.find("not here: ranks 1,2"), std::string::npos) << text;
   EXPECT_NE(text.find("wait-for: 0 -> 3 -> 0"), std::string::npos) << text;
 }
+
+// What three say alike is said once, and not what follows from it.
+TEST(HangReport, RanksThatWaitForTheSameShareALine) {
+  ArtifactBuilder builder;
+  const uint32_t group = builder.group({builder.axis("dp", 4)});
+  ProgramBuilder program = builder.program({0, 1, 2, 3});
+  const uint32_t compute = program.queue("compute");
+  const uint32_t reduces = program.queue("dp", ppx::QueueKind_collective);
+  const uint32_t value = program.slot("value", 4);
+  program.begin(Section::body);
+  program.collective(reduces, ppx::CollectiveKind_all_reduce, group, {value},
+                     {value});
+  program.run(compute, {value}, {value});
+  program.step(compute);
+  const ppx::ArtifactT artifact = builder.take();
+  std::vector<RankState> states;
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    const bool isThere = rank < 3;
+    states.push_back({rank,
+                      int(Section::body),
+                      {{}, {0, isThere, {0, 1, 2, 3}, {0, 0, 0, 0}}}});
+  }
+  const Mesh mesh = *Mesh::create(artifact.axes);
+  const std::string text = hangReport(Ranks(artifact, mesh), states, 0, 2);
+  EXPECT_NE(text.find("\n  each of ranks 0-2: waits in "), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("(members 0-3; missing 3)\n  rank 3: "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("wait-for: 0 -> 3"), std::string::npos) << text;
+}

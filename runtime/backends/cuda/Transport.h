@@ -36,6 +36,13 @@ public:
   void leave(uint32_t rank) override { collectives.abort(rank); }
   Status poll() override;
   void abort(const Status &status) override;
+  void watch(std::weak_ptr<Watched> watched) override {
+    if (notices)
+      notices->watch(std::move(watched));
+  }
+  bool suspect(const Suspicion &suspicion) override {
+    return notices && notices->suspect(suspicion);
+  }
 
 private:
   GpuTransport(World &world, std::shared_ptr<Communicators> communicators,

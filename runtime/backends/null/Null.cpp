@@ -41,8 +41,8 @@ public:
   void watch(std::weak_ptr<Watched> watched) override {
     carrier->watch(std::move(watched));
   }
-  bool suspect(uint64_t section, double seconds) override {
-    return carrier->suspect(section, seconds);
+  bool suspect(const Suspicion &suspicion) override {
+    return carrier->suspect(suspicion);
   }
   Status poll() override { return carrier->poll(); }
   void abort(const Status &status) override { carrier->abort(status); }

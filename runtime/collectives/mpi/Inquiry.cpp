@@ -15,6 +15,9 @@ using namespace pprt::mpi;
 static constexpr uint64_t kNote = UINT64_MAX;
 /// What comes too late.
 static constexpr uint64_t kStray = UINT64_MAX - 1;
+/// How long an answer may take when a user wants the end: its process tells
+/// another one twice a second that it is there.
+static constexpr std::chrono::duration<double> kComingSoon(1);
 
 void Inquiry::watch(std::weak_ptr<Watched> watched) {
   const bool ends = watched.expired();
@@ -31,10 +34,10 @@ std::shared_ptr<Watched> Inquiry::watched() {
   return here.lock();
 }
 
-void Inquiry::suspect(uint64_t section, double seconds) {
+void Inquiry::suspect(const Suspicion &its) {
   {
     std::lock_guard<std::mutex> lock(mutex);
-    suspicion = {Note::suspects, process, section, seconds, 0};
+    suspicion = {Note::suspects, process, its};
   }
   hasSuspicion.store(true, std::memory_order_release);
   engine.wake();
@@ -100,23 +103,29 @@ bool Inquiry::serve() {
   return true;
 }
 
+std::chrono::duration<double> Inquiry::patienceFor(ExitCode why) const {
+  return why == ExitCode::interrupted ? std::min(kComingSoon, patience)
+                                      : patience;
+}
+
 void Inquiry::giveUp() {
   const auto now = std::chrono::steady_clock::now();
-  if (awaited > 0 && now - askedAt > patience) {
+  if (awaited > 0 && now - askedAt > patienceFor(question.of.why)) {
     awaited = 0;
     endRound();
   }
-  if (!isUnheard || now - saidAt <= patience)
+  if (!isUnheard)
+    return;
+  std::unique_lock<std::mutex> lock(mutex);
+  const Suspicion its = suspicion.of;
+  lock.unlock();
+  if (now - saidAt <= patienceFor(its.why))
     return;
   isUnheard = false;
-  std::unique_lock<std::mutex> lock(mutex);
-  const Note note = suspicion;
-  lock.unlock();
   // Without process 0 there is nobody who asks all.
-  const std::shared_ptr<Watched> self = watched();
-  Standstill mine = self ? self->standstill(note.section) : Standstill();
-  if (mine.seconds >= note.seconds)
-    self->hang(mine.seconds, {std::move(mine.ranks)});
+  Standstill mine = standstill(its.section);
+  if (mine.seconds >= its.seconds)
+    end(its.why, mine.seconds, {std::move(mine.ranks)});
 }
 
 void Inquiry::completed(uint64_t name) {
@@ -131,7 +140,7 @@ void Inquiry::completed(uint64_t name) {
   const Note note = mail->note;
   listen(); // others follow
   if (note.kind == Note::suspects) {
-    send(note.process, {Note::hears, process, note.section, 0, 0, 0});
+    send(note.process, {Note::hears, process, note.of});
     ask(note);
   } else if (note.kind == Note::hears)
     isUnheard = false;
@@ -149,8 +158,8 @@ void Inquiry::ask(const Note &suspicion) {
   // What arrives of the last round needs its memory.
   if (awaited > 0 || arriving > 0)
     return; // whoever still waits says so again
-  Standstill mine = standstill(suspicion.section);
-  if (mine.seconds < suspicion.seconds)
+  Standstill mine = standstill(suspicion.of.section);
+  if (mine.seconds < suspicion.of.seconds)
     return;
   for (std::vector<std::byte> &ranks : mail->ranks)
     ranks.clear();
@@ -167,10 +176,12 @@ void Inquiry::ask(const Note &suspicion) {
 }
 
 void Inquiry::answer(const Note &question) {
-  Standstill mine = standstill(question.section);
-  const bool moves = mine.seconds < question.seconds;
-  send(0, {Note::answers, process, question.section, moves ? -1 : mine.seconds,
-           moves ? 0 : mine.ranks.size(), question.round});
+  Standstill mine = standstill(question.of.section);
+  const bool moves = mine.seconds < question.of.seconds;
+  Note answer = {Note::answers, process, question.of,
+                 moves ? 0 : mine.ranks.size(), question.round};
+  answer.of.seconds = moves ? -1 : mine.seconds;
+  send(0, answer);
   if (moves)
     return;
   const auto ranks =
@@ -195,15 +206,15 @@ void Inquiry::take(const Note &answer) {
     });
   };
   if (awaited == 0 || answer.round != question.round) {
-    if (answer.seconds >= 0)
+    if (answer.of.seconds >= 0)
       receive(kStray, mail->strays.emplace_back());
     return;
   }
-  if (answer.seconds < 0) {
+  if (answer.of.seconds < 0) {
     awaited = 0; // whatever the others say
     return;
   }
-  seconds = std::min(seconds, answer.seconds);
+  seconds = std::min(seconds, answer.of.seconds);
   ++arriving;
   receive(question.round * processes + answer.process,
           mail->ranks[answer.process]);
@@ -211,8 +222,16 @@ void Inquiry::take(const Note &answer) {
 
 void Inquiry::endRound() {
   // Since it asked, something may have happened here.
-  if (standstill(question.section).seconds < question.seconds)
+  if (standstill(question.of.section).seconds < question.of.seconds)
     return;
+  end(question.of.why, seconds, mail->ranks);
+}
+
+void Inquiry::end(ExitCode why, double seconds,
+                  const std::vector<std::vector<std::byte>> &all) {
   if (const std::shared_ptr<Watched> self = watched())
-    self->hang(seconds, mail->ranks);
+    self->end(why, seconds, all);
+  else if (why == ExitCode::interrupted) // between sections
+    fail(Status(why, "interrupted while it waited for another process, which "
+                     "did not come"));
 }

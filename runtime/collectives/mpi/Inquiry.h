@@ -30,14 +30,13 @@ public:
 
   Inquiry(Engine &engine, MPI_Comm communicator, uint32_t process,
           uint32_t processes, std::chrono::duration<double> patience,
-          std::function<void(const Status &)> whenMessagesFail)
+          std::function<void(const Status &)> fail)
       : engine(engine), communicator(communicator), process(process),
-        processes(processes), patience(patience),
-        whenMessagesFail(std::move(whenMessagesFail)) {}
+        processes(processes), patience(patience), fail(std::move(fail)) {}
 
   // From any thread.
   void watch(std::weak_ptr<Watched> watched);
-  void suspect(uint64_t section, double seconds);
+  void suspect(const Suspicion &suspicion);
 
   // On the engine's thread.
   void open();
@@ -49,8 +48,7 @@ private:
     enum Kind : uint32_t { suspects, hears, asks, answers };
     Kind kind = suspects;
     uint32_t process = 0;
-    uint64_t section = 0;
-    double seconds = 0;
+    Suspicion of;       ///< of an answer, its own seconds
     uint64_t bytes = 0; ///< of the message that follows, if any
     uint64_t round = 0; ///< of a question, and its answers
   };
@@ -66,20 +64,25 @@ private:
   void answer(const Note &question);
   void take(const Note &answer);
   void endRound();
+  /// All have stood still.
+  void end(ExitCode why, double seconds,
+           const std::vector<std::vector<std::byte>> &all);
+  /// A user does not wait as long as a hang.
+  std::chrono::duration<double> patienceFor(ExitCode why) const;
   /// Whoever has not answered for long has left.
   void giveUp();
   Standstill standstill(uint64_t section);
   std::shared_ptr<Watched> watched();
   bool serve() override;
   void completed(uint64_t name) override;
-  void failed(const Status &status) override { whenMessagesFail(status); }
+  void failed(const Status &status) override { fail(status); }
 
   Engine &engine;
   const MPI_Comm communicator;
   const uint32_t process, processes;
   /// How long an answer may take.
   const std::chrono::duration<double> patience;
-  const std::function<void(const Status &)> whenMessagesFail;
+  const std::function<void(const Status &)> fail; ///< all processes
   const std::shared_ptr<Mail> mail = std::make_shared<Mail>();
 
   // Of a round, in process 0.

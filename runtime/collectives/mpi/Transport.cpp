@@ -40,7 +40,7 @@ MpiTransport::MpiTransport(std::shared_ptr<Engine> driver,
   for (const auto &[home, count] : counts)
     ranksPerProcess = std::max(ranksPerProcess, count);
   if (counts.size() > 1)
-    inquiry = std::make_unique<Inquiry>(
+    inquiry = std::make_shared<Inquiry>(
         *engine, communicator, process, uint32_t(counts.size()),
         (limits.silenceSeconds == 0
              ? kAnswering
@@ -247,9 +247,9 @@ uint64_t MpiTransport::progress() const {
   return messages.load(std::memory_order_relaxed);
 }
 
-bool MpiTransport::suspect(uint64_t section, double seconds) {
+bool MpiTransport::suspect(const Suspicion &suspicion) {
   if (inquiry)
-    inquiry->suspect(section, seconds);
+    inquiry->suspect(suspicion);
   return inquiry != nullptr;
 }
 

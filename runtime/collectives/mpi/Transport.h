@@ -53,7 +53,9 @@ public:
   Progress test(Ticket ticket, uint64_t round) override;
   void help(const std::function<bool()> &ends) override { engine->help(ends); }
   void watch(std::weak_ptr<Watched> watched) override;
-  bool suspect(uint64_t section, double seconds) override;
+  /// Null: there are no other processes.
+  const std::shared_ptr<Inquiry> &inquires() const { return inquiry; }
+  bool suspect(const Suspicion &suspicion) override;
   uint64_t progress() const override;
   Status poll() override;
   void abort(const Status &status) override;
@@ -119,7 +121,7 @@ private:
       std::make_shared<std::vector<std::byte>>(kLetterBytes);
   uint64_t combined = 0;  ///< elements, since the engine could breathe
   bool hasWarned = false; ///< others, of a failure here
-  std::unique_ptr<Inquiry> inquiry; ///< null: there are no other processes
+  std::shared_ptr<Inquiry> inquiry; ///< null: there are no other processes
 
   std::mutex mutex;
   std::vector<Ticket> started;

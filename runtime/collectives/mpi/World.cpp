@@ -362,8 +362,10 @@ MpiWorld::transport(uint32_t worldSize) {
           together([&] { return communicators.make(control, own); });
       !status.ok())
     return status;
-  return std::unique_ptr<PolledTransport>(std::make_unique<MpiTransport>(
-      engine, failures, std::move(own), homes(worldSize), process(), limits));
+  auto made = std::make_unique<MpiTransport>(
+      engine, failures, std::move(own), homes(worldSize), process(), limits);
+  engine->call([&] { inquiry = made->inquires(); });
+  return std::unique_ptr<PolledTransport>(std::move(made));
 }
 
 //===----------------------------------------------------------------------===//
@@ -465,10 +467,17 @@ bool MpiWorld::serve() {
   }
   servedAt = now;
   breathe();
-  if (isBlocked())
-    fail(Status(ExitCode::interrupted,
-                "interrupted while it waited for another process, "
-                "which did not come"));
+  if (isBlocked()) {
+    calmAt = servedAt; // whoever still waits says so again
+    // A process at work in a session is waited for.
+    if (const std::shared_ptr<Inquiry> asks = inquiry.lock())
+      asks->suspect({ExitCode::interrupted, 0,
+                     std::chrono::duration<double>(kBlocked).count()});
+    else
+      fail(Status(ExitCode::interrupted,
+                  "interrupted while it waited for another process, "
+                  "which did not come"));
+  }
   if (aborts.load(std::memory_order_acquire)) {
     std::unique_lock<std::mutex> lock(mutex);
     const Status wanted = lastWord;

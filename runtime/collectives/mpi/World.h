@@ -17,6 +17,7 @@
 #include "Communicators.h"
 #include "Engine.h"
 #include "Failures.h"
+#include "Inquiry.h"
 #include "Model.h"
 #include "pprt/World.h"
 
@@ -77,7 +78,7 @@ private:
   /// any.
   bool sayGoodbye();
   void fail(const Status &status) { failures->note(status, UINT64_MAX); }
-  /// Whether a user wants the end and others do not come.
+  /// Whether a user wants the end and others have not come for long.
   bool isBlocked();
   [[noreturn]] void leaveToFirst(const Status &status);
   bool serve() override;
@@ -97,7 +98,8 @@ private:
     char heard = 0;                ///< the last beat
   };
   const std::shared_ptr<Mail> mail = std::make_shared<Mail>();
-  bool isOpen = false; ///< and is to be left
+  bool isOpen = false;            ///< and is to be left
+  std::weak_ptr<Inquiry> inquiry; ///< of the session that was made last
   std::chrono::steady_clock::time_point heardAt, saidAt, servedAt, wokeAt;
 
   const std::shared_ptr<Failures> failures = std::make_shared<Failures>();

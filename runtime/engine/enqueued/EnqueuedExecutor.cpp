@@ -16,12 +16,8 @@
 using namespace pprt;
 using namespace pprt::enqueued;
 
-/// How long nothing has to happen for an interruption to end a section.
-static constexpr std::chrono::seconds kBlocked(2);
-/// How often the host asks for the end: without a pause at first, then less and
-/// less often.
-static constexpr uint32_t kEagerly = 4096;
-static constexpr std::chrono::microseconds kPause(50);
+/// How long a section that has failed may take to end.
+static constexpr std::chrono::seconds kLeaving(2);
 /// What an event's time is wrong by: nanoseconds, and of a float's digits one.
 static constexpr int64_t kEventError = 500, kEventDigits = 1 << 23;
 
@@ -37,6 +33,13 @@ EnqueuedExecutor::EnqueuedExecutor(
     std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
     const Options &options, std::shared_ptr<HostData> host)
     : artifact(std::move(artifact)), mesh(mesh), options(options),
+      patience(options.patience
+                   ? options.patience
+                   : std::make_shared<Patience>(
+                         1,
+                         Patience::Limits{options.hangTimeoutSeconds,
+                                          options.isInterrupted},
+                         options.transport)),
       host(std::move(host)), device(*options.device->streams()) {
   held->device = options.device;
   held->transport = options.transport;
@@ -351,8 +354,8 @@ void EnqueuedExecutor::leave() {
     Expected<bool> hasCome = device.hasCome(*underWay.back().turn->done);
     if (!hasCome || *hasCome)
       break;
-    stuck = double(now() - since) * 1e-9 >= kBlocked.count();
-    std::this_thread::sleep_for(kPause);
+    stuck = double(now() - since) * 1e-9 >= kLeaving.count();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 
@@ -483,74 +486,6 @@ Status EnqueuedExecutor::give(const SectionState &section, const Step &step,
 //===----------------------------------------------------------------------===//
 // Its end
 //===----------------------------------------------------------------------===//
-
-Status EnqueuedExecutor::await(const SectionState &section, int64_t number,
-                               const Event &done) {
-  size_t ended = 0;
-  int64_t moved = now();
-  const double timeout = options.hangTimeoutSeconds;
-  for (uint32_t asked = 0;; ++asked) {
-    Expected<bool> hasCome = device.hasCome(done);
-    if (!hasCome || *hasCome)
-      return hasCome.status();
-    if (asked < kEagerly)
-      continue;
-    std::this_thread::sleep_for(kPause);
-    if (const Status elsewhere =
-            options.transport ? options.transport->poll() : Status();
-        !elsewhere.ok())
-      return elsewhere;
-    Expected<bool> hasMoved = this->hasMoved(section, ended);
-    if (!hasMoved)
-      return hasMoved.status();
-    if (*hasMoved)
-      moved = now();
-    const double idle = double(now() - moved) * 1e-9;
-    stuck = true; // whoever leaves here
-    // Of a recording there is no news before its end.
-    const double blocked = section.isRecorded ? timeout : kBlocked.count();
-    if (blocked > 0 && idle >= blocked && options.isInterrupted &&
-        options.isInterrupted())
-      return Status(ExitCode::interrupted,
-                    "interrupted in step " + std::to_string(number + 1) +
-                        ", in which nothing happened any more");
-    if (timeout > 0 && idle >= timeout && !section.isRecorded)
-      return hang(section, ended, number);
-    stuck = false;
-  }
-}
-
-Expected<bool> EnqueuedExecutor::hasMoved(const SectionState &section,
-                                          size_t &ended) const {
-  const size_t before = ended;
-  while (!section.isRecorded && ended < section.steps.size()) {
-    Expected<bool> hasCome = device.hasCome(*section.steps[ended].end);
-    if (!hasCome)
-      return hasCome.status();
-    if (!*hasCome)
-      break;
-    ++ended;
-  }
-  return ended > before;
-}
-
-/// All that comes before the first that has not ended has: it is at work.
-Status EnqueuedExecutor::hang(const SectionState &section, size_t ended,
-                              int64_t number) const {
-  std::string text = "nothing has ended for " +
-                     std::to_string(int64_t(options.hangTimeoutSeconds)) +
-                     " s in step " + std::to_string(number + 1);
-  for (const Task &task : section.steps[ended].tasks) {
-    const ppx::InstructionT &its = *task.instruction;
-    text += "; " + std::string(ppx::EnumNameOpcode(its.opcode));
-    if (task.launch)
-      text += " of '" + artifact->kernels[its.kernel]->name + "'";
-    text += " has not";
-    if (!its.location.empty())
-      text += " (" + its.location + ")";
-  }
-  return Status(ExitCode::hang, text);
-}
 
 /// Events tell how long after the first one they came. That came after the host
 /// had begun, and the last one before the host sees it: the middle is taken.

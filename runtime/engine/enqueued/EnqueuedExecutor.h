@@ -23,6 +23,7 @@
 #include "../Task.h"
 #include "Commands.h"
 #include "MemoryNeeds.h"
+#include "Patience.h"
 #include "StreamTransport.h"
 
 #include <array>
@@ -41,6 +42,10 @@ struct Options {
   /// How they meet ranks elsewhere, to be connected before the first section is
   /// run; null if there are none.
   std::shared_ptr<StreamTransport> transport;
+  /// Shared with those of the process's other devices, and which of them this
+  /// one is; if null, there are none.
+  std::shared_ptr<Patience> patience;
+  size_t place = 0;
 };
 
 class EnqueuedExecutor final : public Executor {
@@ -168,9 +173,13 @@ private:
   Status give(const SectionState &section, const Turn &turn);
   Status give(const SectionState &section, const Step &step, const Turn &turn);
   Status await(const SectionState &section, int64_t number, const Event &done);
+  Status awaitLong(const SectionState &section, int64_t number,
+                   const Event &done);
   /// Whether one more command has ended than the first `ended`.
   Expected<bool> hasMoved(const SectionState &section, size_t &ended) const;
-  Status hang(const SectionState &section, size_t ended, int64_t number) const;
+  /// Whether one of those behind that is at work, and does not just wait.
+  Expected<bool> computes(const SectionState &section, size_t ended) const;
+  std::string describe(const SectionState &section, size_t ended) const;
   Status readTimes(Section section, int64_t began);
   void emit(const SectionState &section, const Turn &turn);
 
@@ -193,6 +202,7 @@ private:
   const std::shared_ptr<const ppx::ArtifactT> artifact;
   const Mesh mesh;
   const Options options;
+  const std::shared_ptr<Patience> patience;
   const std::shared_ptr<HostData> host;
   Streams &device;
   std::unique_ptr<Held> held = std::make_unique<Held>();

@@ -107,7 +107,6 @@ private:
   struct Line {
     std::string text;
     std::vector<uint32_t> waitsFor;
-    std::string computes; ///< the kernel that has not returned, if any
   };
   Line describe(const RankState &rank) const;
   void describeHead(const RankState &rank, uint32_t queue, uint32_t index,
@@ -192,9 +191,8 @@ void Reporter::describeHead(const RankState &rank, uint32_t queue,
     }
     return;
   }
-  if (its.members.empty()) {
-    line.computes = name + where;
-    line.text += "; has not finished " + line.computes;
+  if (its.members.empty()) { // it has just begun
+    line.text += "; computes " + name + where;
     return;
   }
   std::vector<uint32_t> absent;
@@ -231,8 +229,8 @@ Reporter::Line Reporter::describe(const RankState &rank) const {
   return line;
 }
 
-/// Follows the first missing member from rank to rank, until one that computes
-/// or one seen before.
+/// Follows the first missing member from rank to rank, until one that misses
+/// none or one seen before.
 std::string Reporter::chain(const std::vector<Line> &lines) const {
   // Of ranks that are elsewhere there is none, and nobody misses them.
   const auto lineOf = [&](uint32_t rank) -> const Line & {
@@ -274,12 +272,6 @@ std::string Reporter::report(int64_t step, double seconds) {
   const auto nameOf = [&](size_t line) {
     return "rank " + std::to_string(states[line].index);
   };
-  for (size_t i = 0; i < lines.size(); ++i)
-    if (!lines[i].computes.empty()) {
-      text +=
-          "; cause: " + nameOf(i) + " has not finished " + lines[i].computes;
-      break;
-    }
   // Ranks that wait for the same share a line, where the first of them stands.
   std::vector<bool> isTold(lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {

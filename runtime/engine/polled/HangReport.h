@@ -38,11 +38,10 @@ std::vector<std::byte> packStates(const std::vector<RankState> &states);
 void unpackStates(const std::vector<std::byte> &bytes,
                   std::vector<RankState> &states);
 
-/// What ranks wait for, with one line for those that wait for the same, after a
-/// line with the cause: the rank whose kernel has not returned, or else the
+/// What ranks wait for, with one line for those that wait for the same, and the
 /// cycle of waiting ranks. What has not started since other queues of its rank
-/// wait is left out. `states` are in the order of ranks, some of
-/// which may be missing.
+/// wait is left out. `states` are in the order of ranks, some of which may be
+/// missing.
 std::string hangReport(const Ranks &programs,
                        const std::vector<RankState> &states, int64_t step,
                        double seconds);

@@ -215,26 +215,46 @@ void PolledExecutor::rankThread(std::shared_ptr<State> state, uint32_t index) {
   }
 }
 
+bool PolledExecutor::State::moves() {
+  const uint64_t now = progress();
+  bool moves = command != seenCommand || now != seenProgress;
+  seenCommand = command;
+  seenProgress = now;
+  seenCalls.resize(ranks.size());
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const uint64_t calls = ranks[i]->calls.load(std::memory_order_relaxed);
+    // Whoever looks for work is inside of short ones at times.
+    moves |= calls % 2 != 0 && calls == seenCalls[i];
+    seenCalls[i] = calls;
+  }
+  return moves;
+}
+
 Standstill PolledExecutor::State::standstill(uint64_t number) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (command != number || seenCommand != number ||
-      seenProgress != progress() || !failure.ok())
+  const bool isThere = number == 0 ? running > 0 : command == number;
+  if (!isThere || seenCommand != command || seenProgress != progress() ||
+      !failure.ok())
     return {};
   const std::chrono::duration<double> idle =
       std::chrono::steady_clock::now() - since;
   return {idle.count(), packStates(statesOf(ranks))};
 }
 
-void PolledExecutor::State::hang(
-    double seconds, const std::vector<std::vector<std::byte>> &all) {
+void PolledExecutor::State::end(
+    ExitCode why, double seconds,
+    const std::vector<std::vector<std::byte>> &all) {
   std::vector<RankState> states;
   for (const std::vector<std::byte> &its : all)
     unpackStates(its, states);
   std::unique_lock<std::mutex> lock(mutex);
   const int64_t step = this->step;
   lock.unlock();
-  fail(Status(ExitCode::hang,
-              hangReport(Ranks(*artifact, mesh), states, step, seconds)));
+  fail(Status(why,
+              why == ExitCode::interrupted
+                  ? "interrupted in step " + std::to_string(step + 1) +
+                        ", in which nothing happened any more"
+                  : hangReport(Ranks(*artifact, mesh), states, step, seconds)));
 }
 
 void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
@@ -254,7 +274,6 @@ void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
   while (!state->quit) {
     state->changed.wait_for(lock, pause);
     const Clock::time_point now = Clock::now();
-    const uint64_t progress = state->progress();
     // A rank inside a kernel does not hear of it.
     if (const Status status = state->transport->poll();
         !status.ok() && state->failure.ok()) {
@@ -262,10 +281,7 @@ void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
       state->fail(status);
       lock.lock();
     }
-    if (state->command != state->seenCommand ||
-        progress != state->seenProgress) {
-      state->seenCommand = state->command;
-      state->seenProgress = progress;
+    if (state->moves()) {
       state->since = now;
       continue;
     }
@@ -273,23 +289,17 @@ void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
     if (state->running == 0 || !state->failure.ok())
       continue;
     const std::chrono::duration<double> idle = now - state->since;
-    const int64_t step = state->step;
-    const uint64_t section = state->command;
-    if (idle >= kBlocked && isInterrupted && isInterrupted()) {
-      lock.unlock();
-      state->fail(Status(ExitCode::interrupted,
-                         "interrupted in step " + std::to_string(step + 1) +
-                             ", in which nothing happened any more"));
-      lock.lock();
-    } else if (idle >= timeout && now - asked >= timeout / 8) {
+    Suspicion its = {ExitCode::interrupted, state->command, kBlocked.count()};
+    if (idle < kBlocked || !isInterrupted || !isInterrupted()) {
+      if (idle < timeout || now - asked < timeout / 8)
+        continue;
       asked = now;
-      lock.unlock();
-      if (!state->transport->suspect(section, timeout.count()))
-        state->fail(
-            Status(ExitCode::hang,
-                   hangReport(Ranks(*state->artifact, state->mesh),
-                              statesOf(state->ranks), step, idle.count())));
-      lock.lock();
+      its.why = ExitCode::hang;
+      its.seconds = timeout.count();
     }
+    lock.unlock();
+    if (!state->transport->suspect(its))
+      state->end(its.why, idle.count(), {packStates(statesOf(state->ranks))});
+    lock.lock();
   }
 }

@@ -6,7 +6,7 @@
 // they run on. Out: its sections, run by one thread per rank, or the first
 // cause of a failure, after which all ranks have been told to stop. A side
 // thread watches for progress; if there is none, in other processes either, who
-// waits on whom is reported.
+// waits on whom is reported. A rank inside a kernel does not wait.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_POLLED_POLLEDEXECUTOR_H
@@ -96,6 +96,7 @@ private:
     Status failure;
     /// What the watchdog saw last, and since when.
     uint64_t seenCommand = 0, seenProgress = 0;
+    std::vector<uint64_t> seenCalls; ///< by rank
     std::chrono::steady_clock::time_point since;
 
     struct Flag final : Cancellation {
@@ -107,9 +108,11 @@ private:
 
     void fail(const Status &status);
     uint64_t progress() const;
+    /// Whether anything has happened since it was asked last.
+    bool moves();
     Standstill standstill(uint64_t section) override;
-    void hang(double seconds,
-              const std::vector<std::vector<std::byte>> &all) override;
+    void end(ExitCode why, double seconds,
+             const std::vector<std::vector<std::byte>> &all) override;
   };
 
   static void rankThread(std::shared_ptr<State> state, uint32_t index);

@@ -16,8 +16,22 @@ static int64_t nanoseconds(clockid_t clock) {
   return int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-/// Adds the time between construction and destruction to an instruction.
 namespace {
+/// While a rank computes or moves, and does not wait.
+class Inside {
+public:
+  explicit Inside(std::atomic<uint64_t> &calls) : calls(calls) { count(); }
+  ~Inside() { count(); }
+
+private:
+  // One thread writes it.
+  void count() {
+    calls.store(calls.load(std::memory_order_relaxed) + 1,
+                std::memory_order_relaxed);
+  }
+  std::atomic<uint64_t> &calls;
+};
+/// Adds the time between construction and destruction to an instruction.
 class Stopwatch {
 public:
   explicit Stopwatch(InstructionTime &time)
@@ -114,6 +128,7 @@ bool Rank::advance(Section section, uint32_t queue, Stream &stream,
     time.cpu = 0;
     state.started.store(true, std::memory_order_relaxed);
     if (task.meeting) {
+      const Inside call(calls);
       const OfTransport scope;
       transport->start(task.ticket, round);
     }
@@ -121,10 +136,12 @@ bool Rank::advance(Section section, uint32_t queue, Stream &stream,
   if (task.meeting) {
     if (!transport->ready(task.ticket, round))
       return false;
+    const Inside call(calls);
     Stopwatch stopwatch(time);
     if (transport->test(task.ticket, round) != Progress::complete)
       return false;
   } else {
+    const Inside call(calls);
     Stopwatch stopwatch(time);
     failure = execute(task, stream, host);
     if (!failure.ok())

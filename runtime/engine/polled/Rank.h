@@ -80,6 +80,8 @@ public:
   std::vector<QueueState> queues;
   std::atomic<int> section{-1}; ///< the section being run, or -1
   std::atomic<uint64_t> progress{0};
+  /// Counts the ends of calls that compute or move: odd inside of one.
+  std::atomic<uint64_t> calls{0};
 
 private:
   bool waitsHold(const ppx::InstructionT &instruction) const;

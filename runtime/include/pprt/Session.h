@@ -73,7 +73,7 @@ struct SessionOptions {
   /// none, the cores divided by the ranks.
   unsigned threadsPerRank = 0;
   /// Without progress on any rank for this long, step() fails with a report of
-  /// who waits on whom. 0 waits forever.
+  /// who waits on whom. A kernel that runs is progress. 0 waits forever.
   double hangTimeoutSeconds = 30;
   /// Asked a few times a second while a section runs. Once it says so, a
   /// section in which nothing happens for two seconds fails (interrupted).

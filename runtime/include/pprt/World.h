@@ -71,8 +71,9 @@ public:
     return std::vector<ClockReading>(processCount());
   }
   /// From now on, once `isInterrupted` says so, a call that waits for others
-  /// for 1.5 s more ends all processes (interrupted). Asked from any thread;
-  /// empty: never. One process waits for nobody.
+  /// for 1.5 s more ends all processes (interrupted), unless one of them is at
+  /// work in a session. Asked from any thread; empty: never. One process waits
+  /// for nobody.
   virtual void watch(std::function<bool()> isInterrupted) {
     (void)isInterrupted;
   }

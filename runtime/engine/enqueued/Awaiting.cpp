@@ -1,0 +1,131 @@
+//===- Awaiting.cpp - until a section has ended ---------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a section that streams have been told. Out: that it has ended, or why
+// nobody is to wait any longer. Assumes events before and behind each command,
+// unless it is recorded.
+//
+//===----------------------------------------------------------------------===//
+#include "EnqueuedExecutor.h"
+#include "pprt/Program.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+using namespace pprt;
+using namespace pprt::enqueued;
+
+/// How often the host asks for the end: without a pause at first, then less and
+/// less often.
+static constexpr uint32_t kEagerly = 4096;
+static constexpr std::chrono::microseconds kPause(50);
+/// How often at least it asks whether it is to wait on, and at most.
+static constexpr double kAsking = 0.25;
+
+static double secondsBetween(std::chrono::steady_clock::time_point from,
+                             std::chrono::steady_clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+Status EnqueuedExecutor::await(const SectionState &section, int64_t number,
+                               const Event &done) {
+  patience->begin(options.place);
+  const Status status = awaitLong(section, number, done);
+  patience->end(options.place);
+  return status;
+}
+
+Status EnqueuedExecutor::awaitLong(const SectionState &section, int64_t number,
+                                   const Event &done) {
+  size_t ended = 0;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point moved = Clock::now(), asked = moved;
+  for (uint32_t looks = 0;; ++looks) {
+    Expected<bool> hasCome = device.hasCome(done);
+    if (!hasCome || *hasCome)
+      return hasCome.status();
+    if (looks < kEagerly)
+      continue;
+    std::this_thread::sleep_for(kPause);
+    if (const Status elsewhere =
+            options.transport ? options.transport->poll() : Status();
+        !elsewhere.ok())
+      return elsewhere;
+    Expected<bool> hasMoved = this->hasMoved(section, ended);
+    const Clock::time_point looked = Clock::now();
+    const bool asks = secondsBetween(asked, looked) >=
+                      (options.hangTimeoutSeconds > 0
+                           ? std::min(kAsking, options.hangTimeoutSeconds / 8)
+                           : kAsking);
+    if (hasMoved && !*hasMoved && asks)
+      hasMoved = computes(section, ended);
+    if (!hasMoved)
+      return hasMoved.status();
+    if (*hasMoved)
+      moved = looked;
+    if (!asks)
+      continue;
+    asked = looked;
+    stuck = true; // whoever leaves here
+    if (Status status = patience->goOn(
+            options.place, {number, secondsBetween(moved, looked),
+                            section.isRecorded, describe(section, ended)});
+        !status.ok())
+      return status;
+    stuck = false;
+  }
+}
+
+Expected<bool> EnqueuedExecutor::hasMoved(const SectionState &section,
+                                          size_t &ended) const {
+  const size_t before = ended;
+  while (!section.isRecorded && ended < section.steps.size()) {
+    Expected<bool> hasCome = device.hasCome(*section.steps[ended].end);
+    if (!hasCome)
+      return hasCome.status();
+    if (!*hasCome)
+      break;
+    ++ended;
+  }
+  return ended > before;
+}
+
+/// What has begun computes, unless it meets ranks elsewhere. Of a recording
+/// nothing is known but whether there is such a meeting in it.
+Expected<bool> EnqueuedExecutor::computes(const SectionState &section,
+                                          size_t ended) const {
+  if (section.isRecorded)
+    return !options.transport;
+  for (size_t i = ended; i < section.steps.size(); ++i) {
+    const Step &step = section.steps[i];
+    if (!step.tickets.empty())
+      continue;
+    Expected<bool> hasBegun = device.hasCome(*step.begin);
+    Expected<bool> hasEnded = device.hasCome(*step.end);
+    if (!hasBegun || !hasEnded)
+      return hasBegun ? hasEnded.status() : hasBegun.status();
+    if (*hasBegun && !*hasEnded)
+      return true;
+  }
+  return false;
+}
+
+/// All that comes before the first that has not ended has: it is at work.
+std::string EnqueuedExecutor::describe(const SectionState &section,
+                                       size_t ended) const {
+  std::string text;
+  if (section.isRecorded || ended == section.steps.size())
+    return text;
+  for (const Task &task : section.steps[ended].tasks) {
+    const ppx::InstructionT &its = *task.instruction;
+    text += "; " + std::string(ppx::EnumNameOpcode(its.opcode));
+    if (task.launch)
+      text += " of '" + artifact->kernels[its.kernel]->name + "'";
+    text += " has not";
+    if (!its.location.empty())
+      text += " (" + its.location + ")";
+  }
+  return text;
+}

@@ -1,0 +1,67 @@
+//===- Patience.h - how long a process waits for its devices ----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: what each of a process's devices waits for, of its thread, again and
+// again. Out: whether it is to go on. A device that waits for another one, here
+// or in another process, does so for as long as that computes: a wait ends
+// (hang, interrupted) when nothing has moved or computed anywhere for long.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_ENGINE_ENQUEUED_PATIENCE_H
+#define PPRT_ENGINE_ENQUEUED_PATIENCE_H
+
+#include "StreamTransport.h"
+
+#include <mutex>
+
+namespace pprt::enqueued {
+
+class Patience final : public Watched {
+public:
+  struct Limits {
+    double hangSeconds = 30; ///< 0: none
+    /// Whether a user wants the end; may be empty.
+    std::function<bool()> isInterrupted;
+  };
+  struct Wait {
+    int64_t step = 0;
+    double idle = 0; ///< seconds in which nothing has moved or computed
+    /// There is no news of a recording before its end: it is no hang.
+    bool isRecorded = false;
+    std::string text; ///< what has not ended, for the report
+  };
+
+  /// `transport`: to other devices; may be null.
+  Patience(size_t devices, Limits limits,
+           const std::shared_ptr<StreamTransport> &transport)
+      : limits(std::move(limits)), transport(transport), places(devices) {}
+
+  // By a device's thread, at one wait at a time.
+  void begin(size_t device);
+  void end(size_t device);
+  /// Whether it may go on; why not.
+  Status goOn(size_t device, Wait wait);
+
+  Standstill standstill(uint64_t section) override;
+  void end(ExitCode why, double seconds,
+           const std::vector<std::vector<std::byte>> &all) override;
+
+private:
+  struct Place {
+    uint64_t section = 0; ///< counts its waits
+    bool waits = false;
+    Wait wait; ///< as it was told last
+  };
+
+  const Limits limits;
+  /// Whoever has this one may be the transport's own thread.
+  const std::weak_ptr<StreamTransport> transport;
+  std::mutex mutex;
+  std::vector<Place> places; ///< by device
+  Status failure;
+};
+
+} // namespace pprt::enqueued
+
+#endif // PPRT_ENGINE_ENQUEUED_PATIENCE_H

@@ -1,0 +1,232 @@
+//===- AwaitingTest.cpp - how long sections of devices are awaited --------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Devices that are clocks: what a stream is given ends at a time, as if it had
+// been computed until then, and a message that nobody sends never. What
+// computes is awaited however long that takes; who only waits is told of.
+//
+//===----------------------------------------------------------------------===//
+#include "ProgramBuilder.h"
+
+#include "engine/enqueued/EnqueuedExecutor.h"
+#include "engine/enqueued/SeveralDevices.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+using namespace pprt;
+using namespace pprt::test;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+struct ClockEvent final : enqueued::Event {
+  Clock::time_point at;
+};
+
+class ClockStream final : public enqueued::Stream {
+public:
+  explicit ClockStream(milliseconds kernel) : kernel(kernel) {}
+  Status launch(const Launch &) override {
+    end = std::max(end, Clock::now()) + kernel;
+    return {};
+  }
+  Status copy(std::byte *, const std::byte *, uint64_t) override { return {}; }
+  Status flag(const std::vector<Values> &, std::byte *) override { return {}; }
+  Status write(std::byte *, const void *, uint64_t) override { return {}; }
+  Status read(void *, const std::byte *, uint64_t) override { return {}; }
+  Status record(enqueued::Event &event) override {
+    static_cast<ClockEvent &>(event).at = end;
+    return {};
+  }
+  Status wait(const enqueued::Event &event) override {
+    end = std::max(end, static_cast<const ClockEvent &>(event).at);
+    return {};
+  }
+  Status play(const enqueued::Recording &) override { return {}; }
+
+  Clock::time_point end; ///< of what it was given
+  const milliseconds kernel;
+};
+
+class HostMemory final : public Memory {
+public:
+  explicit HostMemory(uint64_t bytes) : bytes(bytes) {}
+  std::byte *address() const override { return bytes.data(); }
+  uint64_t size() const override { return bytes.size(); }
+  std::byte *host() const override { return bytes.data(); }
+  bool keepsValues() const override { return true; }
+  Status read(std::byte *, uint64_t, uint64_t) const override { return {}; }
+  Status write(uint64_t, const std::byte *, uint64_t) override { return {}; }
+  uint64_t writtenBytes() const override { return 0; }
+
+private:
+  mutable std::vector<std::byte> bytes;
+};
+
+class ClockDevice final : public Device, public enqueued::Streams {
+public:
+  explicit ClockDevice(milliseconds kernel) : kernel(kernel) {}
+  std::string name() const override { return "clock"; }
+  Expected<MemoryPool> pool() const override { return MemoryPool(); }
+  Status load(const ppx::ArtifactT &) override { return {}; }
+  Expected<std::unique_ptr<const Kernel>>
+  prepare(const ppx::KernelT &) override {
+    return std::unique_ptr<const Kernel>(std::make_unique<Kernel>());
+  }
+  Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) override {
+    return std::unique_ptr<Memory>(std::make_unique<HostMemory>(bytes));
+  }
+  Expected<std::unique_ptr<pprt::Stream>> stream(Memory &,
+                                                 AllocationCounter &) override {
+    return Status(ExitCode::device, "expects an enqueued executor");
+  }
+  std::unique_ptr<const Launch> bind(Binding) override {
+    return std::make_unique<Launch>();
+  }
+  enqueued::Streams *streams() override { return this; }
+  Expected<std::unique_ptr<Transport>> transport(World &, uint32_t) override {
+    return std::unique_ptr<Transport>();
+  }
+  std::vector<NamedCount> counters() const override { return {}; }
+
+  Status enter() override { return {}; }
+  Expected<std::unique_ptr<enqueued::Stream>> makeStream() override {
+    return std::unique_ptr<enqueued::Stream>(
+        std::make_unique<ClockStream>(kernel));
+  }
+  Expected<std::unique_ptr<enqueued::Event>> makeEvent(bool) override {
+    return std::unique_ptr<enqueued::Event>(std::make_unique<ClockEvent>());
+  }
+  Expected<std::unique_ptr<Memory>> hostMemory(uint64_t bytes) override {
+    return allocate(bytes);
+  }
+  Expected<bool> hasCome(const enqueued::Event &event) override {
+    return Clock::now() >= static_cast<const ClockEvent &>(event).at;
+  }
+  void drain() override {}
+  Expected<int64_t> elapsed(const enqueued::Event &,
+                            const enqueued::Event &) override {
+    return 0;
+  }
+  Expected<std::unique_ptr<const Launch>>
+  bind(const enqueued::BoundMove &) override {
+    return std::unique_ptr<const Launch>(std::make_unique<Launch>());
+  }
+  bool isRecordable(const ppx::KernelT &, bool) const override { return false; }
+  Status beginRecording(enqueued::Stream &) override { return {}; }
+  Expected<std::unique_ptr<const enqueued::Recording>>
+  endRecording(enqueued::Stream &) override {
+    return Status(ExitCode::device, "expects no recording");
+  }
+
+private:
+  const milliseconds kernel;
+};
+
+/// Whose meetings end some time after they were enqueued.
+class ClockTransport final : public enqueued::StreamTransport {
+public:
+  explicit ClockTransport(milliseconds time) : time(time) {}
+  void limit(double, std::function<bool()>) override {}
+  void begin(uint32_t) override {}
+  Status enqueue(Ticket, enqueued::Stream &stream) override {
+    auto &its = static_cast<ClockStream &>(stream);
+    its.end = std::max(its.end, Clock::now() + time);
+    return {};
+  }
+  void leave(uint32_t) override {}
+  Expected<Ticket> prepare(Participation) override { return Ticket(0); }
+  Status connect() override { return {}; }
+  Status poll() override { return {}; }
+  void abort(const Status &) override {}
+
+private:
+  const milliseconds time;
+};
+
+class NoHost final : public HostData {
+public:
+  Status load(uint32_t, const ppx::InstructionT &, std::byte *) override {
+    return {};
+  }
+  void emit(uint32_t, const ppx::InstructionT &, const std::byte *) override {}
+};
+
+/// Each of two ranks launches a kernel and meets the other one; or one does the
+/// first alone.
+std::shared_ptr<const ppx::ArtifactT> makeArtifact(bool meet) {
+  ArtifactBuilder builder;
+  const uint32_t group = meet ? builder.group({builder.axis("dp", 2)}) : 0;
+  ProgramBuilder program = builder.program(meet ? std::vector<uint32_t>{0, 1}
+                                                : std::vector<uint32_t>{0});
+  const uint32_t compute = program.queue("compute");
+  const uint32_t value = program.slot("value", 4);
+  program.begin(Section::body);
+  program.run(compute, {}, {value});
+  if (meet)
+    program.collective(compute, ppx::CollectiveKind_all_reduce, group, {value},
+                       {value});
+  program.step(compute);
+  return std::make_shared<const ppx::ArtifactT>(builder.take());
+}
+
+/// A step on as many devices, whose kernels take so long each.
+Status run(bool meet, std::vector<milliseconds> kernels, milliseconds meeting,
+           double timeout, bool isInterrupted) {
+  const auto artifact = makeArtifact(meet);
+  const Mesh mesh = *Mesh::create(artifact->axes);
+  enqueued::Options options;
+  options.hangTimeoutSeconds = timeout;
+  options.isInterrupted = [=] { return isInterrupted; };
+  if (meet)
+    options.transport = std::make_shared<ClockTransport>(meeting);
+  options.patience = std::make_shared<enqueued::Patience>(
+      kernels.size(),
+      enqueued::Patience::Limits{timeout, options.isInterrupted},
+      options.transport);
+  std::vector<enqueued::SeveralDevices::Part> parts;
+  for (uint32_t i = 0; i < kernels.size(); ++i) {
+    options.device = std::make_shared<ClockDevice>(kernels[i]);
+    options.ranks = {i, i + 1};
+    options.place = i;
+    auto made = enqueued::EnqueuedExecutor::create(artifact, mesh, options,
+                                                   std::make_shared<NoHost>());
+    if (!made)
+      return made.status();
+    parts.push_back({options.ranks, std::move(*made)});
+  }
+  auto all = enqueued::SeveralDevices::create(std::move(parts));
+  return all ? (*all)->run(Section::body, 0) : all.status();
+}
+
+constexpr milliseconds kShort(1), kLong(2600), kNever = std::chrono::hours(24);
+
+TEST(Awaiting, WhatComputesIsNoHang) {
+  const Status status = run(false, {kLong}, kShort, 0.2, true);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+// The first of two devices waits for what the second one computes.
+TEST(Awaiting, NorIsWhoWaitsForIt) {
+  const Status status = run(true, {kShort, kLong}, kLong, 0.2, true);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(Awaiting, WhatOnlyWaitsIs) {
+  const auto begin = Clock::now();
+  const Status hang = run(true, {kShort}, kNever, 0.2, false);
+  EXPECT_EQ(hang.code(), ExitCode::hang);
+  EXPECT_EQ(hang.message(),
+            "nothing has ended for 0 s in step 1; collective has not");
+  const Status ended = run(true, {kShort, kShort}, kNever, 20, true);
+  EXPECT_EQ(ended.code(), ExitCode::interrupted);
+  EXPECT_EQ(ended.message(),
+            "interrupted in step 1, in which nothing happened any more");
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(8));
+}
+
+} // namespace

@@ -60,7 +60,9 @@ static Status measure(std::shared_ptr<const ppx::ArtifactT> artifact,
     return Status(ExitCode::usage,
                   "expects the libcuda.so.1 of benchmarks/idle, which does "
                   "nothing, got another one (set LD_LIBRARY_PATH)");
-  Status status = session.begin();
+  Status status = session.initialize(/*seed=*/0);
+  if (status.ok())
+    status = session.begin();
   const uint64_t before = *waits;
   uint64_t given = 0;
   std::vector<double> issuing, whole;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Process.h"
 #include "pprt/Files.h"
+#include "pprt/Launcher.h"
 #include "pprt/Status.h"
 
 #include <csignal>
@@ -27,9 +28,15 @@ static void endInterrupted(int) {
 }
 }
 
+bool pp::isFirstProcess() {
+  const std::optional<pprt::Launched> its = pprt::findLauncher();
+  return !its || its->rank == 0;
+}
+
 void pp::guardProcess(const char *tool) {
   toolName = tool;
-  tellsOfSignals = isFirstProcess();
+  const std::optional<pprt::Launched> launched = pprt::findLauncher();
+  tellsOfSignals = !launched || !launched->isOneOfSeveral();
   pprt::holdStandardStreams();
   struct sigaction action = {};
   action.sa_handler = endInterrupted;

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Process.h"
 #include "pprt/Files.h"
+#include "pprt/Launcher.h"
 #include "pprt/Status.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -68,9 +69,15 @@ static void takeOverSignals() {
       sigaction(signals[i], &inherited[i], nullptr);
 }
 
+bool pp::isFirstProcess() {
+  const std::optional<pprt::Launched> its = pprt::findLauncher();
+  return !its || its->rank == 0;
+}
+
 void pp::guardProcess(const char *tool) {
   toolName = tool;
-  tellsOfSignals = isFirstProcess();
+  const std::optional<pprt::Launched> launched = pprt::findLauncher();
+  tellsOfSignals = !launched || !launched->isOneOfSeveral();
   pprt::holdStandardStreams();
   llvm::install_fatal_error_handler(reportFatal);
   llvm::outs(); // destroyed after the check

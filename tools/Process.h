@@ -11,23 +11,20 @@
 #define PP_TOOLS_PROCESS_H
 
 #include <csignal>
-#include <cstdlib>
 
 namespace pp {
 
-/// False in the processes that mpirun started beside the first. What ends them
-/// before they know of each other ends all: the first tells of it.
-inline bool isFirstProcess() {
-  const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
-  return !rank || std::strtoul(rank, nullptr, 10) == 0;
-}
+/// False in the processes that a launcher started beside the first. What ends
+/// them before they know of each other ends all: the first tells of it.
+bool isFirstProcess();
 
 /// Call it once, before llvm::InitLLVM, which takes signals over. `tool` begins
 /// the messages.
 void guardProcess(const char *tool);
 
 /// Whether a signal that ends the process is told of. Not once the cause of the
-/// end has been: mpirun sends one to all when the first has ended.
+/// end has been, and never beside other processes: mpirun sends one to all when
+/// the first has ended, and tells of that.
 inline volatile std::sig_atomic_t tellsOfSignals = 1;
 
 } // namespace pp

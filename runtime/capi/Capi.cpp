@@ -77,7 +77,7 @@ static int report(const Status &status) {
 }
 
 static int reportNoMemory() {
-  lastLiteral = "expects memory that the system refuses";
+  lastLiteral = "out of memory";
   return PPRT_OUT_OF_MEMORY;
 }
 

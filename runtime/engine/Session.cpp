@@ -11,10 +11,12 @@
 #include "polled/PolledExecutor.h"
 #include "pprt/Artifact.h"
 #include "pprt/BFloat16.h"
+#include "pprt/ControlGroup.h"
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <sched.h>
 
 using namespace pprt;
@@ -27,7 +29,10 @@ unsigned pprt::coreCount() {
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0)
     return 1;
-  return std::max(1, CPU_COUNT(&set));
+  // Threads beyond a container's share of time stop while others wait for them.
+  static const std::optional<double> share = groupLimits().cores;
+  return unsigned(
+      std::max(1, std::min(CPU_COUNT(&set), int(share.value_or(CPU_SETSIZE)))));
 }
 
 template <typename Tensor> static Status checkDimensions(const Tensor &tensor) {
@@ -45,58 +50,61 @@ Session::~Session() { (void)state->tell(CallKind::destroy); }
 Expected<std::unique_ptr<Session>>
 Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
                 const SessionOptions &options) {
-  auto state = std::make_unique<State>();
-  state->artifact = artifact;
-  state->world = options.world ? options.world : thisProcess();
-  World &world = *state->world;
-  const Status prepared = state->prepare(options);
-  if (options.leads && !prepared.ok())
-    return prepared; // the others have heard of nothing yet
-  if (options.leads && world.processCount() > 1) {
-    static uint64_t sessions = 0;
-    state->leads = ++sessions;
-    const std::vector<uint8_t> packed = packArtifact(*artifact);
-    const auto *bytes = reinterpret_cast<const std::byte *>(packed.data());
-    const Call call = {CallKind::create,
-                       state->leads,
-                       options.threadsPerRank,
-                       options.hangTimeoutSeconds,
-                       options.graph,
-                       options.device,
-                       {bytes, bytes + packed.size()}};
-    if (Status status = pprt::tell(world, call); !status.ok())
+  return orOutOfMemory([&]() -> Expected<std::unique_ptr<Session>> {
+    auto state = std::make_unique<State>();
+    state->artifact = artifact;
+    state->world = options.world ? options.world : thisProcess();
+    World &world = *state->world;
+    const Status prepared = state->prepare(options);
+    if (options.leads && !prepared.ok())
+      return prepared; // the others have heard of nothing yet
+    if (options.leads && world.processCount() > 1) {
+      static uint64_t sessions = 0;
+      state->leads = ++sessions;
+      const std::vector<uint8_t> packed = packArtifact(*artifact);
+      const auto *bytes = reinterpret_cast<const std::byte *>(packed.data());
+      const Call call = {CallKind::create,
+                         state->leads,
+                         options.threadsPerRank,
+                         options.hangTimeoutSeconds,
+                         options.graph,
+                         options.device,
+                         {bytes, bytes + packed.size()}};
+      if (Status status = pprt::tell(world, call); !status.ok())
+        return status;
+      if (Status status = state->agree({}); !status.ok())
+        return status;
+    }
+    // One that fails alone would keep the others waiting.
+    if (Status status = state->compareArtifacts(); !status.ok())
       return status;
-    if (Status status = state->agree({}); !status.ok())
+    if (Status status = state->agree(prepared); !status.ok())
       return status;
-  }
-  // One that fails alone would keep the others waiting.
-  if (Status status = state->compareArtifacts(); !status.ok())
-    return status;
-  if (Status status = state->agree(prepared); !status.ok())
-    return status;
-  if (Status status = state->makeDevices(options); !status.ok())
-    return status;
-  Expected<std::unique_ptr<Transport>> created =
-      state->devices.front()->transport(world, state->host->mesh.worldSize());
-  if (!created)
-    return created.status();
-  const std::shared_ptr<Transport> transport = std::move(*created);
-  if (transport)
-    state->model = transport->model();
-  if (Status status = state->agree(state->checkMemory()); !status.ok())
-    return status;
-  // Whoever connects waits for all others: they must not have given up.
-  if (Status status = state->agree(state->start(options, transport));
-      !status.ok())
-    return status;
-  state->readMemory(&enqueued::MemoryReadings::prepared);
-  if (Status status = state->agree(transport ? transport->connect() : Status());
-      !status.ok())
-    return status;
-  state->readMemory(&enqueued::MemoryReadings::connected);
-  if (Status status = state->readClocks(); !status.ok())
-    return status;
-  return std::unique_ptr<Session>(new Session(std::move(state)));
+    if (Status status = state->makeDevices(options); !status.ok())
+      return status;
+    Expected<std::unique_ptr<Transport>> created =
+        state->devices.front()->transport(world, state->host->mesh.worldSize());
+    if (!created)
+      return created.status();
+    const std::shared_ptr<Transport> transport = std::move(*created);
+    if (transport)
+      state->model = transport->model();
+    if (Status status = state->agree(state->checkMemory()); !status.ok())
+      return status;
+    // Whoever connects waits for all others: they must not have given up.
+    if (Status status = state->agree(state->start(options, transport));
+        !status.ok())
+      return status;
+    state->readMemory(&enqueued::MemoryReadings::prepared);
+    if (Status status =
+            state->agree(transport ? transport->connect() : Status());
+        !status.ok())
+      return status;
+    state->readMemory(&enqueued::MemoryReadings::connected);
+    if (Status status = state->readClocks(); !status.ok())
+      return status;
+    return std::unique_ptr<Session>(new Session(std::move(state)));
+  });
 }
 
 /// What a process does without the others.
@@ -124,6 +132,7 @@ Status Session::State::prepare(const SessionOptions &options) {
                                        std::to_string(world->processCount()) +
                                        "; start fewer, or give a larger mesh");
   collected.resize(mesh->worldSize());
+  hasValue.resize(artifact->arguments.size());
   range = world->ranksOf(world->process(), mesh->worldSize());
   inputRows = rowsLoaded(*artifact, *mesh, range);
   cores = world->coreCount();
@@ -327,43 +336,63 @@ Status Session::State::expect(Phase wanted, Section section,
                     kNames[size_t(phase)]);
 }
 
+/// What nobody wrote an arena has as it was.
+Status Session::State::expectValues() const {
+  for (uint32_t i = 0; i < artifact->arguments.size(); ++i)
+    if (!isInput(i) && !hasValue[i] && executor->keepsValues())
+      return Status(ExitCode::usage, "begin expects a value of '" +
+                                         artifact->arguments[i]->name +
+                                         "', got none; initialize() gives all "
+                                         "arguments one");
+  return {};
+}
+
 Status Session::begin() {
-  Status status = state->expect(State::Phase::opened, Section::setup, "begin");
-  if (status.ok())
-    status = state->tell(CallKind::begin);
-  if (status.ok())
-    status = state->run(Section::setup, -1);
-  if (status.ok())
-    state->phase = State::Phase::begun;
-  return status;
+  return state->guard([&]() -> Status {
+    Status status =
+        state->expect(State::Phase::opened, Section::setup, "begin");
+    if (status.ok())
+      status = state->expectValues();
+    if (status.ok())
+      status = state->tell(CallKind::begin);
+    if (status.ok())
+      status = state->run(Section::setup, -1);
+    if (status.ok())
+      state->phase = State::Phase::begun;
+    return status;
+  });
 }
 
 unsigned Session::stepsAhead() const { return state->stepsAhead(); }
 
 Status Session::submit() {
-  Status status = state->expect(State::Phase::begun, Section::body, "a step");
-  if (status.ok() && state->underWay == stepsAhead())
-    status =
-        Status(ExitCode::usage,
-               "a step expects fewer than " + std::to_string(stepsAhead()) +
-                   " under way, got as many; wait for the oldest");
-  if (status.ok())
-    status = state->tell(CallKind::step);
-  if (status.ok())
-    status = state->submit(Section::body, state->steps++);
-  if (status.ok())
-    ++state->underWay;
-  return status;
+  return state->guard([&]() -> Status {
+    Status status = state->expect(State::Phase::begun, Section::body, "a step");
+    if (status.ok() && state->underWay == stepsAhead())
+      status =
+          Status(ExitCode::usage,
+                 "a step expects fewer than " + std::to_string(stepsAhead()) +
+                     " under way, got as many; wait for the oldest");
+    if (status.ok())
+      status = state->tell(CallKind::step);
+    if (status.ok())
+      status = state->submit(Section::body, state->steps++);
+    if (status.ok())
+      ++state->underWay;
+    return status;
+  });
 }
 
 Status Session::wait() {
-  if (!state->failure.ok())
-    return state->failure;
-  if (state->underWay == 0)
-    return Status(ExitCode::usage,
-                  "to wait expects a step under way, got none");
-  --state->underWay;
-  return state->wait(Section::body);
+  return state->guard([&]() -> Status {
+    if (!state->failure.ok())
+      return state->failure;
+    if (state->underWay == 0)
+      return Status(ExitCode::usage,
+                    "to wait expects a step under way, got none");
+    --state->underWay;
+    return state->wait(Section::body);
+  });
 }
 
 Status Session::step() {
@@ -374,26 +403,34 @@ Status Session::step() {
 }
 
 Status Session::end() {
-  Status status = state->expect(State::Phase::begun, Section::teardown, "end");
-  if (status.ok())
-    status = state->expectIdle("end");
-  if (status.ok())
-    status = state->tell(CallKind::end);
-  if (status.ok())
-    status = state->run(Section::teardown, state->steps);
-  if (status.ok())
-    state->phase = State::Phase::ended;
-  return status;
+  return state->guard([&]() -> Status {
+    Status status =
+        state->expect(State::Phase::begun, Section::teardown, "end");
+    if (status.ok())
+      status = state->expectIdle("end");
+    if (status.ok())
+      status = state->tell(CallKind::end);
+    if (status.ok())
+      status = state->run(Section::teardown, state->steps);
+    if (status.ok())
+      state->phase = State::Phase::ended;
+    return status;
+  });
 }
 
 bool Session::isStuck() const { return state->executor->isStuck(); }
 const Status &Session::failure() const { return state->failure; }
 
 const void *Session::output(uint32_t output) const {
-  return state->host->outputValues[output].data();
+  return output < state->host->outputValues.size()
+             ? state->host->outputValues[output].data()
+             : nullptr;
 }
 
 double Session::scalar(uint32_t index) const {
+  if (index >= state->host->outputValues.size() ||
+      state->host->outputs[index].elementCount() != 1)
+    return std::numeric_limits<double>::quiet_NaN();
   const std::byte *value = state->host->outputValues[index].data();
   const auto read = [value](auto typed) {
     std::memcpy(&typed, value, sizeof(typed));
@@ -438,43 +475,45 @@ Status Session::State::readClocks() {
 }
 
 Status Session::collect() {
-  World &world = *state->world;
-  if (Status status = state->expectIdle("to collect"); !status.ok())
-    return status;
-  if (world.processCount() == 1)
-    return {};
-  if (!state->failure.ok())
-    return state->failure; // some may not be there any more
-  if (Status status = state->tell(CallKind::collect); !status.ok())
-    return status;
-  if (Status status = state->readClocks(); !status.ok())
-    return status;
-  std::vector<std::byte> mine;
-  if (world.process() != 0)
-    pack(state->measureDevices(), mine);
-  for (uint32_t rank = state->range.begin; rank < state->range.end; ++rank)
+  return state->guard([&]() -> Status {
+    World &world = *state->world;
+    if (Status status = state->expectIdle("to collect"); !status.ok())
+      return status;
+    if (world.processCount() == 1)
+      return {};
+    if (!state->failure.ok())
+      return state->failure; // some may not be there any more
+    if (Status status = state->tell(CallKind::collect); !status.ok())
+      return status;
+    if (Status status = state->readClocks(); !status.ok())
+      return status;
+    std::vector<std::byte> mine;
     if (world.process() != 0)
-      state->measure(rank).pack(mine);
-  Expected<std::vector<std::vector<std::byte>>> all =
-      world.gather(std::move(mine));
-  if (!all)
-    return all.status();
-  state->devicesElsewhere.resize(all->size());
-  for (uint32_t process = 1; process < all->size(); ++process) {
-    const RankRange range = world.ranksOf(process, mesh().worldSize());
-    const std::byte *bytes =
-        unpack((*all)[process].data(), state->devicesElsewhere[process]);
-    for (uint32_t rank = range.begin; rank < range.end; ++rank) {
-      Measurements &its = state->collected[rank];
-      bytes = its.unpack(state->host->ranks.program(rank), bytes);
-      for (std::vector<InstructionTime> &section : its.times)
-        for (InstructionTime &time : section) {
-          time.begin = state->clocks.convert(process, time.begin);
-          time.end = state->clocks.convert(process, time.end);
-        }
+      pack(state->measureDevices(), mine);
+    for (uint32_t rank = state->range.begin; rank < state->range.end; ++rank)
+      if (world.process() != 0)
+        state->measure(rank).pack(mine);
+    Expected<std::vector<std::vector<std::byte>>> all =
+        world.gather(std::move(mine));
+    if (!all)
+      return all.status();
+    state->devicesElsewhere.resize(all->size());
+    for (uint32_t process = 1; process < all->size(); ++process) {
+      const RankRange range = world.ranksOf(process, mesh().worldSize());
+      const std::byte *bytes =
+          unpack((*all)[process].data(), state->devicesElsewhere[process]);
+      for (uint32_t rank = range.begin; rank < range.end; ++rank) {
+        Measurements &its = state->collected[rank];
+        bytes = its.unpack(state->host->ranks.program(rank), bytes);
+        for (std::vector<InstructionTime> &section : its.times)
+          for (InstructionTime &time : section) {
+            time.begin = state->clocks.convert(process, time.begin);
+            time.end = state->clocks.convert(process, time.end);
+          }
+      }
     }
-  }
-  return {};
+    return {};
+  });
 }
 
 /// Two times are compared, each by a clock that is wrong.
@@ -497,12 +536,17 @@ double Session::clockError() const {
 
 const std::vector<InstructionTime> &Session::times(uint32_t rank,
                                                    Section section) const {
+  static const std::vector<InstructionTime> none;
+  if (rank >= state->collected.size())
+    return none;
   return state->range.contains(rank)
              ? state->executor->times(rank, section)
              : state->collected[rank].times[size_t(section)];
 }
 
 uint64_t Session::measuredPeakBytes(uint32_t rank) const {
+  if (rank >= state->collected.size())
+    return 0;
   return state->range.contains(rank) ? state->executor->peakBytes(rank)
                                      : state->collected[rank].peakBytes;
 }
@@ -512,6 +556,8 @@ std::vector<NamedCount> Session::counters() const {
 }
 
 uint64_t Session::allocationCount(uint32_t rank) const {
+  if (rank >= state->collected.size())
+    return 0;
   if (!state->range.contains(rank))
     return state->collected[rank].allocationCount;
   return state->executor->allocationCount(rank);

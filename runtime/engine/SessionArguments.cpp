@@ -16,6 +16,9 @@
 
 using namespace pprt;
 
+/// Bytes that come to process 0 at a time, unless one process gives more.
+static constexpr uint64_t kGathered = 64 << 20;
+
 template <typename Function>
 Status Session::State::forEachShard(uint32_t argument, Function &&f) const {
   const ShardedTensor &tensor = host->arguments[argument];
@@ -88,28 +91,31 @@ Session::State::compareInitialization(uint64_t seed,
 }
 
 Status Session::initialize(uint64_t seed, const std::vector<uint8_t> &keeps) {
-  if (Status status = state->checkArguments(); !status.ok())
-    return status;
-  if (Status status =
-          state->tell(CallKind::initialize, seed, keeps.data(), keeps.size());
-      !status.ok())
-    return status;
-  if (Status status = state->compareInitialization(seed, keeps); !status.ok())
-    return status;
-  const ppx::InitializerT zeros;
-  for (uint32_t i = 0; i < state->artifact->arguments.size(); ++i) {
-    const ppx::ArgumentT &argument = *state->artifact->arguments[i];
-    if (state->isInput(i) || (i < keeps.size() && keeps[i]))
-      continue;
-    const auto fill = [&](std::byte *bytes, const auto &origin) {
-      pprt::initialize(argument.initializer ? *argument.initializer : zeros,
-                       seed, argument.element,
-                       state->host->arguments[i].runs(origin, bytes));
-    };
-    if (Status status = state->forEachCopy(i, fill); !status.ok())
+  return state->guard([&]() -> Status {
+    if (Status status = state->checkArguments(); !status.ok())
       return status;
-  }
-  return {};
+    if (Status status =
+            state->tell(CallKind::initialize, seed, keeps.data(), keeps.size());
+        !status.ok())
+      return status;
+    if (Status status = state->compareInitialization(seed, keeps); !status.ok())
+      return status;
+    const ppx::InitializerT zeros;
+    for (uint32_t i = 0; i < state->artifact->arguments.size(); ++i) {
+      const ppx::ArgumentT &argument = *state->artifact->arguments[i];
+      if (state->isInput(i) || (i < keeps.size() && keeps[i]))
+        continue;
+      const auto fill = [&](std::byte *bytes, const auto &origin) {
+        pprt::initialize(argument.initializer ? *argument.initializer : zeros,
+                         seed, argument.element,
+                         state->host->arguments[i].runs(origin, bytes));
+      };
+      if (Status status = state->forEachCopy(i, fill); !status.ok())
+        return status;
+      state->hasValue[i] = true;
+    }
+    return {};
+  });
 }
 
 std::optional<uint32_t> Session::findArgument(const std::string &name) const {
@@ -119,10 +125,14 @@ std::optional<uint32_t> Session::findArgument(const std::string &name) const {
 }
 
 uint64_t Session::argumentBytes(uint32_t argument) const {
-  return state->host->arguments[argument].globalBytes();
+  return state->checkIndex(argument).ok()
+             ? state->host->arguments[argument].globalBytes()
+             : 0;
 }
 uint64_t Session::outputBytes(uint32_t output) const {
-  return state->host->outputs[output].globalBytes();
+  return output < state->host->outputs.size()
+             ? state->host->outputs[output].globalBytes()
+             : 0;
 }
 
 Status Session::State::checkStopped() const {
@@ -135,6 +145,15 @@ Status Session::State::checkStopped() const {
                                 "is still inside a kernel");
 }
 
+Status Session::State::checkIndex(uint32_t argument) const {
+  if (argument < artifact->arguments.size())
+    return {};
+  return Status(ExitCode::badParameters,
+                "expects the number of an argument below " +
+                    std::to_string(artifact->arguments.size()) + ", got " +
+                    std::to_string(argument));
+}
+
 Status Session::State::checkArguments() const {
   const Status status = checkStopped();
   return status.ok() ? expectIdle("an argument") : status;
@@ -142,6 +161,8 @@ Status Session::State::checkArguments() const {
 
 Status Session::State::checkBytes(uint32_t argument, uint64_t bytes,
                                   bool input) const {
+  if (Status status = checkIndex(argument); !status.ok())
+    return status;
   const uint64_t expected = host->arguments[argument].globalBytes();
   if (expected == bytes && isInput(argument) == input)
     return {};
@@ -171,104 +192,127 @@ Status Session::State::checkBound(uint32_t argument, const void *values,
 
 Status Session::setArgument(uint32_t argument, const void *values,
                             uint64_t bytes) {
-  if (Status status = state->checkArguments(); !status.ok())
-    return status;
-  if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
-    return status;
-  if (Status status =
-          state->tell(CallKind::setArgument, argument, values, bytes);
-      !status.ok())
-    return status;
-  return state->forEachShard(
-      argument, [&](uint32_t rank, uint32_t slot, const auto &origin) {
-        return state->executor->writeSlot(rank, slot, [&](std::byte *bytes) {
-          state->host->arguments[argument].scatter(
-              origin, static_cast<const std::byte *>(values), bytes);
+  return state->guard([&]() -> Status {
+    if (Status status = state->checkArguments(); !status.ok())
+      return status;
+    if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
+      return status;
+    if (Status status =
+            state->tell(CallKind::setArgument, argument, values, bytes);
+        !status.ok())
+      return status;
+    state->hasValue[argument] = true;
+    return state->forEachShard(
+        argument, [&](uint32_t rank, uint32_t slot, const auto &origin) {
+          return state->executor->writeSlot(rank, slot, [&](std::byte *bytes) {
+            state->host->arguments[argument].scatter(
+                origin, static_cast<const std::byte *>(values), bytes);
+          });
         });
-      });
+  });
 }
 
 Status Session::readArgument(uint32_t argument, const ElementReader &read) {
-  const ShardedTensor &tensor = state->host->arguments[argument];
-  if (state->leads) {
-    std::vector<std::byte> values(tensor.globalBytes());
-    const Status status = read({{0, tensor.elementCount(), values.data()}});
-    return status.ok() ? setArgument(argument, values.data(), values.size())
-                       : status;
-  }
-  if (Status status = state->checkArguments(); !status.ok())
-    return status;
-  if (Status status = state->checkBytes(argument, tensor.globalBytes(), false);
-      !status.ok())
-    return status;
-  Status status;
-  const Status written =
-      state->forEachCopy(argument, [&](std::byte *bytes, const auto &origin) {
-        if (status.ok())
-          status = read(tensor.runs(origin, bytes));
-      });
-  return status.ok() ? written : status;
+  return state->guard([&]() -> Status {
+    if (Status status = state->checkIndex(argument); !status.ok())
+      return status;
+    const ShardedTensor &tensor = state->host->arguments[argument];
+    if (state->leads) {
+      std::vector<std::byte> values(tensor.globalBytes());
+      const Status status = read({{0, tensor.elementCount(), values.data()}});
+      return status.ok() ? setArgument(argument, values.data(), values.size())
+                         : status;
+    }
+    if (Status status = state->checkArguments(); !status.ok())
+      return status;
+    if (Status status =
+            state->checkBytes(argument, tensor.globalBytes(), false);
+        !status.ok())
+      return status;
+    state->hasValue[argument] = true;
+    Status status;
+    const Status written =
+        state->forEachCopy(argument, [&](std::byte *bytes, const auto &origin) {
+          if (status.ok())
+            status = read(tensor.runs(origin, bytes));
+        });
+    return status.ok() ? written : status;
+  });
 }
 
 Status Session::getArgument(uint32_t argument, void *values,
                             uint64_t bytes) const {
-  if (Status status = state->checkArguments(); !status.ok())
-    return status;
-  if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
-    return status;
-  if (!keepsValues())
-    return Status(ExitCode::usage,
-                  "'" + state->artifact->arguments[argument]->name +
-                      "' expects a device that keeps values, as \"cpu\" does, "
-                      "got one that only counts");
-  if (Status status = state->tell(CallKind::getArgument, argument);
-      !status.ok())
-    return status;
-  const ShardedTensor &tensor = state->host->arguments[argument];
-  const std::vector<State::Holder> holders = state->firstHolders(argument);
-  // By process, the shards of its first holders.
-  std::vector<std::vector<std::byte>> shards;
-  World &world = *state->world;
-  Status copied;
-  if (world.processCount() > 1) {
-    std::vector<std::byte> mine;
+  return state->guard([&]() -> Status {
+    if (Status status = state->checkArguments(); !status.ok())
+      return status;
+    if (Status status = state->checkBytes(argument, bytes, false); !status.ok())
+      return status;
+    if (!keepsValues())
+      return Status(
+          ExitCode::usage,
+          "'" + state->artifact->arguments[argument]->name +
+              "' expects a device that keeps values, as \"cpu\" does, "
+              "got one that only counts");
+    if (Status status = state->tell(CallKind::getArgument, argument);
+        !status.ok())
+      return status;
+    const std::vector<State::Holder> holders = state->firstHolders(argument);
+    // By process. They come in a few goes: all at once would be the tensor
+    // again.
+    std::vector<std::vector<State::Holder>> parts(state->world->processCount());
     for (const State::Holder &holder : holders)
-      if (world.process() != 0 && state->range.contains(holder.rank) &&
-          copied.ok())
-        copied = state->executor->readSlot(
-            holder.rank, holder.slot, [&](const std::byte *bytes) {
+      parts[state->world->processOf(holder.rank, mesh().worldSize())].push_back(
+          holder);
+    const uint64_t shard = state->host->arguments[argument].shardBytes();
+    for (uint32_t begin = 0, end = 0; begin < parts.size(); begin = end) {
+      uint64_t together = 0;
+      while (end < parts.size() && (end == begin || together < kGathered))
+        together += shard * parts[end++].size();
+      if (Status status = state->gatherShards(argument, parts, begin, end,
+                                              static_cast<std::byte *>(values));
+          !status.ok())
+        return status;
+    }
+    return {};
+  });
+}
+
+/// Those of processes from `begin` to `end` to process 0.
+Status Session::State::gatherShards(
+    uint32_t argument, const std::vector<std::vector<Holder>> &parts,
+    uint32_t begin, uint32_t end, std::byte *values) const {
+  const ShardedTensor &tensor = host->arguments[argument];
+  const uint32_t self = world->process();
+  const bool gives = self >= begin && self < end;
+  std::vector<std::byte> mine;
+  Status copied;
+  for (const Holder &holder : gives ? parts[self] : std::vector<Holder>())
+    if (copied.ok())
+      copied = executor->readSlot(
+          holder.rank, holder.slot, [&](const std::byte *bytes) {
+            if (self == 0)
+              tensor.gather(holder.origin, bytes, values);
+            else
               mine.insert(mine.end(), bytes, bytes + tensor.shardBytes());
-            });
-    Expected<std::vector<std::vector<std::byte>>> all =
-        world.gather(std::move(mine));
-    if (!all)
-      return all.status();
-    shards = std::move(*all);
-  }
-  if (world.process() != 0)
+          });
+  if (parts.size() == 1)
     return copied;
-  std::vector<uint64_t> used(shards.size());
-  for (const State::Holder &holder : holders) {
-    const auto gather = [&](const std::byte *shard) {
-      tensor.gather(holder.origin, shard, static_cast<std::byte *>(values));
-    };
-    if (state->range.contains(holder.rank)) {
-      if (copied = state->executor->readSlot(holder.rank, holder.slot, gather);
-          !copied.ok())
-        return copied;
-    } else {
-      const uint32_t process = world.processOf(holder.rank, mesh().worldSize());
-      if (shards[process].size() < used[process] + tensor.shardBytes())
+  Expected<std::vector<std::vector<std::byte>>> all =
+      world->gather(std::move(mine));
+  if (!all || self != 0)
+    return all ? copied : all.status();
+  for (uint32_t process = std::max(begin, 1u); process < end; ++process)
+    for (size_t i = 0; i < parts[process].size(); ++i) {
+      if ((*all)[process].size() < (i + 1) * tensor.shardBytes())
         return Status(ExitCode::device,
-                      "'" + state->artifact->arguments[argument]->name +
+                      "'" + artifact->arguments[argument]->name +
                           "' expects shards of process " +
                           std::to_string(process) +
                           ", whose device does not give them");
-      gather(shards[process].data() + used[process]);
-      used[process] += tensor.shardBytes();
+      tensor.gather(parts[process][i].origin,
+                    (*all)[process].data() + i * tensor.shardBytes(), values);
     }
-  }
-  return {};
+  return copied;
 }
 
 static BatchLayout layoutOf(const ppx::ArgumentT &input) {
@@ -277,69 +321,82 @@ static BatchLayout layoutOf(const ppx::ArgumentT &input) {
 
 Status Session::setInput(uint32_t argument, const void *values,
                          uint64_t bytes) {
-  if (Status status = state->checkStopped(); !status.ok())
-    return status;
-  if (Status status = state->checkBytes(argument, bytes, true); !status.ok())
-    return status;
-  if (Status status = state->checkBound(argument, values, bytes); !status.ok())
-    return status;
-  if (Status status = state->tell(CallKind::setInput, argument, values, bytes);
-      !status.ok())
-    return status;
-  const auto *first = static_cast<const std::byte *>(values);
-  std::optional<std::vector<std::byte>> &input = state->host->inputs[argument];
-  if (!input)
-    input.emplace();
-  input->assign(first, first + bytes);
-  state->host->inputRows[argument] =
-      Rows(0, layoutOf(*state->artifact->arguments[argument]).rows);
-  return {};
+  return state->guard([&]() -> Status {
+    if (Status status = state->checkStopped(); !status.ok())
+      return status;
+    if (Status status = state->checkBytes(argument, bytes, true); !status.ok())
+      return status;
+    if (Status status = state->checkBound(argument, values, bytes);
+        !status.ok())
+      return status;
+    if (Status status =
+            state->tell(CallKind::setInput, argument, values, bytes);
+        !status.ok())
+      return status;
+    const auto *first = static_cast<const std::byte *>(values);
+    std::optional<std::vector<std::byte>> &input =
+        state->host->inputs[argument];
+    if (!input)
+      input.emplace();
+    input->assign(first, first + bytes);
+    state->host->inputRows[argument] =
+        Rows(0, layoutOf(*state->artifact->arguments[argument]).rows);
+    return {};
+  });
 }
 
 Status Session::setInputRows(uint32_t argument, const Rows &rows,
                              const void *values, uint64_t bytes) {
-  const ppx::ArgumentT &its = *state->artifact->arguments[argument];
-  const BatchLayout layout = layoutOf(its);
-  const uint64_t all = layout.rows, width = elementSize(its.element);
-  if (rows.count() == all)
-    return setInput(argument, values, bytes);
-  if (state->leads)
-    return Status(ExitCode::usage, "a session that leads expects whole inputs, "
-                                   "got rows of '" +
-                                       its.name + "'");
-  if (Status status = state->checkStopped(); !status.ok())
-    return status;
-  const Rows &needed = state->inputRows[argument];
-  if (!state->isInput(argument) || !Rows(0, all).contains(rows) ||
-      !rows.contains(needed) || bytes != layout.elementsOf(rows) * width)
-    return Status(ExitCode::badParameters,
-                  "input '" + its.name + "' expects at least its rows " +
-                      needed.print() + " of " + std::to_string(all) + ", of " +
-                      std::to_string(layout.outer * layout.inner * width) +
-                      " bytes each, got rows " + rows.print() + " in " +
-                      std::to_string(bytes) + " bytes");
-  const auto *first = static_cast<const std::byte *>(values);
-  const std::byte *packed = first;
-  const uint64_t rowBytes = layout.inner * width;
-  for (uint64_t outer = 0; outer < layout.outer; ++outer)
-    for (const RowRange &range : rows.ranges()) {
-      if (Status status =
-              state->checkBound(argument, packed, range.size() * rowBytes,
-                                (outer * all + range.begin) * rowBytes);
-          !status.ok())
-        return status;
-      packed += range.size() * rowBytes;
-    }
-  std::optional<std::vector<std::byte>> &input = state->host->inputs[argument];
-  if (!input)
-    input.emplace();
-  input->assign(first, first + bytes);
-  state->host->inputRows[argument] = rows;
-  return {};
+  return state->guard([&]() -> Status {
+    if (Status status = state->checkIndex(argument); !status.ok())
+      return status;
+    const ppx::ArgumentT &its = *state->artifact->arguments[argument];
+    const BatchLayout layout = layoutOf(its);
+    const uint64_t all = layout.rows, width = elementSize(its.element);
+    if (rows.count() == all)
+      return setInput(argument, values, bytes);
+    if (state->leads)
+      return Status(ExitCode::usage,
+                    "a session that leads expects whole inputs, "
+                    "got rows of '" +
+                        its.name + "'");
+    if (Status status = state->checkStopped(); !status.ok())
+      return status;
+    const Rows &needed = state->inputRows[argument];
+    if (!state->isInput(argument) || !Rows(0, all).contains(rows) ||
+        !rows.contains(needed) || bytes != layout.elementsOf(rows) * width)
+      return Status(ExitCode::badParameters,
+                    "input '" + its.name + "' expects at least its rows " +
+                        needed.print() + " of " + std::to_string(all) +
+                        ", of " +
+                        std::to_string(layout.outer * layout.inner * width) +
+                        " bytes each, got rows " + rows.print() + " in " +
+                        std::to_string(bytes) + " bytes");
+    const auto *first = static_cast<const std::byte *>(values);
+    const std::byte *packed = first;
+    const uint64_t rowBytes = layout.inner * width;
+    for (uint64_t outer = 0; outer < layout.outer; ++outer)
+      for (const RowRange &range : rows.ranges()) {
+        if (Status status =
+                state->checkBound(argument, packed, range.size() * rowBytes,
+                                  (outer * all + range.begin) * rowBytes);
+            !status.ok())
+          return status;
+        packed += range.size() * rowBytes;
+      }
+    std::optional<std::vector<std::byte>> &input =
+        state->host->inputs[argument];
+    if (!input)
+      input.emplace();
+    input->assign(first, first + bytes);
+    state->host->inputRows[argument] = rows;
+    return {};
+  });
 }
 
 bool Session::keepsValues() const { return state->executor->keepsValues(); }
 
 const Rows &Session::inputRows(uint32_t argument) const {
-  return state->inputRows[argument];
+  static const Rows none;
+  return argument < state->inputRows.size() ? state->inputRows[argument] : none;
 }

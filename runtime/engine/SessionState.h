@@ -9,6 +9,7 @@
 #ifndef PPRT_ENGINE_SESSIONSTATE_H
 #define PPRT_ENGINE_SESSIONSTATE_H
 
+#include "../lib/OutOfMemory.h"
 #include "Clocks.h"
 #include "Device.h"
 #include "Executor.h"
@@ -41,6 +42,7 @@ struct Session::State {
   int64_t steps = 0;
   unsigned underWay = 0;       ///< steps that were submitted and not waited for
   std::vector<Rows> inputRows; ///< by argument, that ranks here load
+  std::vector<bool> hasValue;  ///< by argument, once it was given one
   Status failure;              ///< the first of all processes
   uint64_t leads = 0; ///< how the others call this session, if it leads
   /// By rank, what other processes have measured.
@@ -51,6 +53,25 @@ struct Session::State {
   // By device, if devices tell what is in use of them.
   std::vector<enqueued::MemoryNeeds> needs;
   std::vector<enqueued::MemoryReadings> readings;
+
+  bool lacksMemory = false; ///< a call has ended where it should not
+
+  /// What a call that changes the session returns, or that memory lacks; then
+  /// nobody knows what it has done, and all further ones fail.
+  template <typename Call> Status guard(const Call &call) {
+    if (lacksMemory)
+      return outOfMemory();
+    bool ends = false;
+    const Status status = orOutOfMemory([&]() -> Status {
+      Status its = call();
+      ends = true;
+      return its;
+    });
+    lacksMemory |= !ends;
+    if (lacksMemory && failure.ok())
+      failure = status;
+    return status;
+  }
 
   Status prepare(const SessionOptions &options);
   Status makeDevices(const SessionOptions &options);
@@ -71,6 +92,8 @@ struct Session::State {
   /// lacks here others may have, so that of several processes each finds out by
   /// running it.
   Status expect(Phase wanted, Section section, const char *call) const;
+  /// Whether parameters and states have some.
+  Status expectValues() const;
   /// Whether nothing is under way.
   Status expectIdle(const char *call) const;
   // The same in all processes.
@@ -98,6 +121,7 @@ struct Session::State {
   }
   /// Whether each thread has a core.
   bool spins() const { return uint64_t(threads) * range.size() <= cores; }
+  Status checkIndex(uint32_t argument) const;
   Status checkBytes(uint32_t argument, uint64_t bytes, bool input) const;
   /// Whether all integers are within the argument's bound; `skipped` bytes of
   /// it lie in front of them.
@@ -120,6 +144,9 @@ struct Session::State {
     ShardedTensor::Index origin;
   };
   std::vector<Holder> firstHolders(uint32_t argument) const;
+  Status gatherShards(uint32_t argument,
+                      const std::vector<std::vector<Holder>> &parts,
+                      uint32_t begin, uint32_t end, std::byte *values) const;
 };
 
 } // namespace pprt

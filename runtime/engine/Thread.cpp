@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Thread.h"
+#include "Lack.h"
 
 #include <memory>
 #include <utility>
@@ -42,7 +43,8 @@ void Thread::detach() {
 }
 
 Status pprt::refusedThread() {
-  return Status(ExitCode::device,
-                "expects a thread for each rank and its team, which the system "
-                "refuses; give fewer ranks or threads");
+  return findLack("a thread of a rank", 16 << 20, // its stack, and a heap
+                  Status(ExitCode::device,
+                         "expects a thread for each rank and its team, which "
+                         "the system refuses; give fewer ranks or threads"));
 }

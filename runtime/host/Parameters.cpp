@@ -208,20 +208,23 @@ tensorsOf(const ppx::ArtifactT &artifact,
 }
 
 /// Takes part in reading the parameters of a file, but for the first `read`.
-static Status giveParametersAfter(size_t read, const Session &session) {
+/// `assembles`: in process 0.
+static Status giveParametersAfter(size_t read, bool assembles,
+                                  const Session &session) {
   const std::vector<uint32_t> parameters = parametersOf(session.artifact());
   std::vector<std::byte> values;
   Status status;
   for (size_t index : orderInFile(tensorsOf(session.artifact(), parameters))) {
-    values.resize(session.argumentBytes(parameters[index]));
-    if (values.empty())
+    const uint64_t bytes = session.argumentBytes(parameters[index]);
+    if (bytes == 0)
       continue;
     if (read > 0) {
       --read;
       continue;
     }
-    if (status = session.getArgument(parameters[index], values.data(),
-                                     values.size());
+    if (assembles)
+      values.resize(bytes);
+    if (status = session.getArgument(parameters[index], values.data(), bytes);
         !status.ok())
       break;
   }
@@ -229,7 +232,7 @@ static Status giveParametersAfter(size_t read, const Session &session) {
 }
 
 Status pprt::host::giveParameters(const Session &session) {
-  return giveParametersAfter(0, session);
+  return giveParametersAfter(0, /*assembles=*/false, session);
 }
 
 Status pprt::host::saveParameters(const std::string &path,
@@ -259,6 +262,6 @@ Status pprt::host::saveParameters(const std::string &path,
       writeSafeTensors(path, tensorsOf(session.artifact(), parameters), read);
   // Others do not know that a file cannot be written, and give the rest, too.
   if (!status.ok())
-    (void)giveParametersAfter(count, session);
+    (void)giveParametersAfter(count, /*assembles=*/true, session);
   return status;
 }

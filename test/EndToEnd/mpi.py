@@ -219,9 +219,9 @@ def check_blocked(judge):
         # mpirun has a code of its own. It lets the stopped go on before it tells them to end, so
         # that the step ends; what has not ended, and saved, after a second it kills.
         code, count = (1, 0) if ends is None else (130, 1)
-        judge.expect(launched.returncode == code and seconds < 5 and
+        judge.expect(launched.returncode == code and seconds < 6 and
                      len(re.findall("interrupted (in step|while)", errors)) == count,
-                     f"blocked by process {stops}: expects {code} within 5 s, got "
+                     f"blocked by process {stops}: expects {code} within 6 s, got "
                      f"{launched.returncode} after {seconds:.1f} s and {errors}")
         while left := [child for child in children if pathlib.Path(f"/proc/{child}").exists()]:
             if time.monotonic() > began + 8:
@@ -269,6 +269,25 @@ def check_launcher(judge):
                  f"no launcher: expects one run and no bar, got {done.stdout}{done.stderr}")
 
 
+def check_other_launchers(judge):
+    """Processes that another launcher started, and MPI does not join, do not all run the whole."""
+    for rank, size in (("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"), ("PMIX_RANK", "NOBODY_SAYS")):
+        for number in (0, 1):
+            done = subprocess.run([judge.place.tools / "pp-run", "m.mlir", "--quiet", "--steps=1",
+                                   "--save=l.st"], cwd=judge.place.folder, timeout=120,
+                                  capture_output=True, text=True,
+                                  env={**os.environ, rank: str(number), size: "2"})
+            # Of PMIx alone the first cannot know.
+            is_refused = number == 1 or rank != "PMIX_RANK"
+            tells = is_refused and number == (rank == "PMIX_RANK")
+            saved = judge.place.folder / "l.st"
+            judge.expect((done.returncode == 2) == is_refused == (not saved.exists()) and
+                         ("expects MPI to join" in done.stderr) == tells,
+                         f"{rank}={number}: expects {'2' if is_refused else '0'}, got "
+                         f"{done.returncode} and {done.stderr}")
+            saved.unlink(missing_ok=True)
+
+
 def check_interruption(judge):
     """One process is told to end: all stop after a step, and save."""
     command = mpirun(2, judge.place.tools / "pp-run", "m.mlir", "--parallelize=dp=2 threads=1",
@@ -311,6 +330,7 @@ def main():
             check_failures(judge)
             check_parameters(judge)
             check_launcher(judge)
+            check_other_launchers(judge)
             check_interruption(judge)
             check_blocked(judge)
             check_disagreement(judge)

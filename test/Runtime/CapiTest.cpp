@@ -366,7 +366,7 @@ TEST(CapiMemory, IsRefusedAndNotThrown) {
   pprt_session *session = nullptr;
   EXPECT_EQ(pprt_open_bytes(bytes.data(), bytes.size(), nullptr, &session),
             PPRT_OUT_OF_MEMORY);
-  EXPECT_STREQ(pprt_error(), "expects memory that the system refuses");
+  EXPECT_STREQ(pprt_error(), "artifact: out of memory");
   EXPECT_EQ(session, nullptr);
   // The next failure has its own words.
   EXPECT_EQ(pprt_step(nullptr), PPRT_USAGE);

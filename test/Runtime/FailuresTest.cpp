@@ -333,6 +333,7 @@ TEST(Failures, AStuckSessionTellsNothing) {
     std::vector<float> batch(4, 1.0f);
     ASSERT_TRUE(session.setInput(input, batch.data(), 16).ok());
   }
+  ASSERT_TRUE(session.initialize(1).ok());
   ASSERT_TRUE(session.begin().ok());
   // Others fail while it is inside the kernel.
   const auto others = std::async(std::launch::async, [&] {

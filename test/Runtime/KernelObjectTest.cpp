@@ -70,7 +70,7 @@ std::unique_ptr<Session> open(const std::vector<uint8_t> &object) {
   auto session = Session::create(
       std::make_shared<const ppx::ArtifactT>(std::move(artifact)));
   EXPECT_TRUE(session.ok()) << session.status().message();
-  EXPECT_TRUE((*session)->begin().ok());
+  EXPECT_TRUE((*session)->initialize(1).ok() && (*session)->begin().ok());
   return std::move(*session);
 }
 

@@ -10,6 +10,7 @@
 #include "backends/cpu/Team.h"
 #include "pprt/AllocationCounter.h"
 #include "pprt/Bytes.h"
+#include "pprt/ControlGroup.h"
 #include "pprt/Initialize.h"
 #include "pprt/Processor.h"
 #include "pprt/Session.h"
@@ -17,8 +18,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <numeric>
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace pprt;
@@ -158,6 +161,7 @@ TEST(Session, InputsReachTheOutputThroughTheShards) {
     std::vector<float> values(70);
     std::iota(values.begin(), values.end(), 1.0f);
     ASSERT_TRUE(session->setInput(0, values.data(), 280).ok());
+    ASSERT_TRUE(session->initialize(1).ok());
     ASSERT_TRUE(session->begin().ok());
     ASSERT_TRUE(session->step().ok());
     ASSERT_TRUE(session->end().ok());
@@ -172,6 +176,7 @@ TEST(Session, StepsDoNotAllocate) {
   std::unique_ptr<Session> session = open({10, 7, 2, 2, 2});
   std::vector<float> values(70);
   ASSERT_TRUE(session->setInput(0, values.data(), 280).ok());
+  ASSERT_TRUE(session->initialize(1).ok());
   ASSERT_TRUE(session->begin().ok());
   for (int step = 0; step < 3; ++step)
     ASSERT_TRUE(session->step().ok());
@@ -184,10 +189,33 @@ TEST(Session, RefusesWhatDoesNotFit) {
   std::vector<float> values(70);
   EXPECT_EQ(session->setArgument(1, values.data(), 12).message(),
             "parameter 'w' expects 280 bytes, got 12");
+  EXPECT_EQ(session->begin().code(), ExitCode::usage);
+  EXPECT_EQ(session->begin().message(),
+            "begin expects a value of 'w', got none; initialize() gives all "
+            "arguments one");
+  ASSERT_TRUE(session->setArgument(1, values.data(), 280).ok());
   ASSERT_TRUE(session->begin().ok());
   EXPECT_EQ(session->step().message(), "input 'x' expects a batch, got none");
   EXPECT_FALSE(session->findArgument("z"));
   EXPECT_EQ(*session->findArgument("w"), 1u);
+  const auto unread = [](const std::vector<ElementRun> &) { return Status(); };
+  for (const Status &status :
+       {session->setArgument(2, values.data(), 280),
+        session->getArgument(2, values.data(), 280),
+        session->readArgument(2, unread),
+        session->setInput(2, values.data(), 280),
+        session->setInputRows(2, {0, 1}, values.data(), 28)}) {
+    EXPECT_EQ(status.code(), ExitCode::badParameters);
+    EXPECT_EQ(status.message(),
+              "expects the number of an argument below 2, got 2");
+  }
+  EXPECT_EQ(session->argumentBytes(2), 0u);
+  EXPECT_EQ(session->outputBytes(1), 0u);
+  EXPECT_EQ(session->inputRows(2).count(), 0u);
+  EXPECT_EQ(session->output(1), nullptr);
+  EXPECT_TRUE(std::isnan(session->scalar(1)));
+  EXPECT_TRUE(session->times(1, Section::body).empty());
+  EXPECT_EQ(session->measuredPeakBytes(1) + session->allocationCount(1), 0u);
 }
 
 /// One rank loads four tokens, below 10, or leaves them.
@@ -270,6 +298,7 @@ TEST(Session, RefusesSectionsOutOfOrder) {
               "end expects a session that is begun, got one that is opened");
   // Nothing has happened.
   EXPECT_TRUE(session->failure().ok());
+  ASSERT_TRUE(session->initialize(1).ok());
   ASSERT_TRUE(session->begin().ok());
   expectOrder(session->begin(),
               "begin expects a session that is opened, got one that is begun");
@@ -279,7 +308,48 @@ TEST(Session, RefusesSectionsOutOfOrder) {
               "a step expects a session that is begun, got one that is ended");
 }
 
+/// In a process of its own, which may then have only a little more.
+static void setInputWithoutMemory() {
+  constexpr uint64_t count = uint64_t(1) << 26;
+  ArtifactBuilder builder;
+  const uint32_t input = builder.argument("x", ppx::Role_input, count);
+  ProgramBuilder program = builder.program({0});
+  program.begin(Section::body);
+  program.step(program.queue("compute"));
+  auto session =
+      Session::create(std::make_shared<const ppx::ArtifactT>(builder.take()));
+  const std::vector<float> values(count);
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t bytes = pages * uint64_t(sysconf(_SC_PAGE_SIZE)) + count;
+  const rlimit limit = {bytes, bytes};
+  setrlimit(RLIMIT_AS, &limit);
+  const Status first = (*session)->setInput(input, values.data(), 4 * count),
+               then = (*session)->begin();
+  std::exit(int(first.code()) * 16 + int(then.code()));
+}
+
+// Nor does it end the program around.
+TEST(Session, MemoryThatLacksIsAStatus) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers bring their own malloc";
+#endif
+  ArtifactBuilder builder;
+  builder.output("y", uint64_t(1) << 50);
+  ProgramBuilder program = builder.program({0});
+  program.begin(Section::body);
+  program.step(program.queue("compute"));
+  EXPECT_EQ(
+      Session::create(std::make_shared<const ppx::ArtifactT>(builder.take()))
+          .status()
+          .code(),
+      ExitCode::outOfMemory);
+  EXPECT_EXIT(setInputWithoutMemory(), testing::ExitedWithCode(4 * 16 + 4), "");
+}
+
 TEST(Session, RefusesMoreMemoryThanThereIs) {
+  if (groupLimits().memoryBytes)
+    GTEST_SKIP() << "this process may not have all of the machine's";
   const uint64_t most = std::numeric_limits<uint64_t>::max();
   ppx::ArtifactT artifact(*Echo{}.make());
   artifact.programs[0]->arena_bytes = most;

@@ -10,10 +10,10 @@
 #include "engine/Staging.h"
 #include "pprt/Artifact.h"
 #include "pprt/Files.h"
+#include "pprt/Launcher.h"
 #include "pprt/Processor.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -119,22 +119,17 @@ Expected<std::string> pp::run::commonLevel(World &world,
   return lowestLevel(levels);
 }
 
-/// Open MPI tells each process how many there are. Without this each would run
-/// the whole, and all would write the same files.
-static bool isOneOfSeveral() {
-  const char *count = std::getenv("OMPI_COMM_WORLD_SIZE");
-  return count && std::strtoul(count, nullptr, 10) > 1;
-}
-
 void pp::run::letFirstTell() {
   if (!pp::isFirstProcess())
     sleep(2);
 }
 
 Expected<std::shared_ptr<World>> pp::run::launch(const Options &options) {
+  const std::optional<Launched> launched = findLauncher();
   // Nothing is sent in a dry run, for which MPI need not be there.
   if (options.launcher == "threads" ||
-      ((options.launcher.empty() || options.dryRun) && !isOneOfSeveral()))
+      ((options.launcher.empty() || options.dryRun) &&
+       !(launched && launched->isOneOfSeveral())))
     return std::shared_ptr<World>(thisProcess());
   Expected<std::unique_ptr<World>> opened = openMpi(options.hangTimeoutSeconds);
   if (!opened)

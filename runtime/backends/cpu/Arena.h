@@ -24,6 +24,8 @@ public:
 
   /// False if the memory cannot be had.
   bool allocate(uint64_t bytes);
+  /// What its rank needs besides.
+  void keep(std::shared_ptr<const void> share) { kept = std::move(share); }
   /// Fills the arena; call it with the team that will use it, so that the pages
   /// are placed close to its threads.
   void poison(Team &team);
@@ -40,6 +42,7 @@ private:
   };
   std::unique_ptr<std::byte, Free> memory;
   uint64_t bytes = 0;
+  std::shared_ptr<const void> kept;
 };
 
 } // namespace pprt::cpu

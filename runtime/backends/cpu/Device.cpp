@@ -4,11 +4,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Device.h"
+#include "../../engine/Lack.h"
 #include "Arena.h"
 #include "Contraction.h"
 #include "Finite.h"
 #include "KernelObject.h"
+#include "MatrixProduct.h"
 #include "OpenBlas.h"
+#include "pprt/ControlGroup.h"
 #include "pprt/Processor.h"
 #include "pprt/World.h"
 
@@ -79,6 +82,7 @@ public:
   Expected<std::unique_ptr<const Kernel>>
   prepare(const ppx::KernelT &kernel) override;
   Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) override;
+  Expected<std::unique_ptr<Memory>> allocateArena(uint64_t bytes) override;
   Expected<std::unique_ptr<Stream>> stream(Memory &arena,
                                            AllocationCounter &heap) override;
   std::unique_ptr<const Launch> bind(Binding binding) override {
@@ -127,17 +131,24 @@ Status CpuDevice::prepare(const ppx::ContractionT &body,
                           CpuKernel &kernel) const {
   if (Status status = verifyContraction(body); !status.ok())
     return status;
+  if (body.element == ppx::ElementType_f32)
+    if (Status status = generateGemm(); !status.ok())
+      return status;
   kernel.contraction =
       Contraction::create(body, options.threadsPerRank, body.workspace_bytes);
   if (kernel.contraction)
     return {};
   if (const Expected<OpenBlas> &library = openBlas(); !library)
     return library.status();
-  return Status(
-      ExitCode::badArtifact,
-      "expects a workspace of " +
-          std::to_string(Contraction::create(body, 1)->workspaceBytes()) +
-          " bytes, got " + std::to_string(body.workspace_bytes));
+  const std::unique_ptr<Contraction> wanted = Contraction::create(body, 1);
+  if (!wanted)
+    return findLack("a product", 64 << 20,
+                    Status(ExitCode::device,
+                           "expects a library that computes it, got none"));
+  return Status(ExitCode::badArtifact,
+                "expects a workspace of " +
+                    std::to_string(wanted->workspaceBytes()) + " bytes, got " +
+                    std::to_string(body.workspace_bytes));
 }
 
 Status CpuDevice::prepare(const ppx::CompiledKernelT &body,
@@ -268,10 +279,17 @@ Expected<std::unique_ptr<Stream>> CpuDevice::stream(Memory &arena,
 /// kills the process when they are filled.
 Expected<MemoryPool> CpuDevice::pool() const {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
-  return MemoryPool{machineId(), "the memory of this machine",
+  MemoryPool all = {machineId(), "the memory of this machine",
                     pages > 0 && size > 0
                         ? uint64_t(pages) * uint64_t(size)
                         : std::numeric_limits<uint64_t>::max()};
+  const GroupLimits limits = groupLimits();
+  if (limits.memoryBytes && *limits.memoryBytes < all.capacity)
+    all = {all.id + limits.memoryGroup,
+           "what the control group '" + limits.memoryGroup +
+               "' of this process may have of this machine's memory",
+           *limits.memoryBytes};
+  return all;
 }
 
 Expected<std::unique_ptr<Memory>> CpuDevice::allocate(uint64_t bytes) {
@@ -280,6 +298,19 @@ Expected<std::unique_ptr<Memory>> CpuDevice::allocate(uint64_t bytes) {
     return Status(ExitCode::outOfMemory,
                   "the system refuses " + std::to_string(bytes) + " bytes");
   return std::unique_ptr<Memory>(std::move(arena));
+}
+
+/// Of a rank whose team may compute a product on each thread.
+Expected<std::unique_ptr<Memory>> CpuDevice::allocateArena(uint64_t bytes) {
+  Expected<std::unique_ptr<Memory>> arena = allocate(bytes);
+  if (!arena)
+    return arena;
+  Expected<std::shared_ptr<const void>> buffers =
+      reserveBuffers(options.threadsPerRank);
+  if (!buffers)
+    return buffers.status();
+  static_cast<Arena &>(**arena).keep(std::move(*buffers));
+  return arena;
 }
 
 std::unique_ptr<Device> cpu::makeDevice(const DeviceOptions &options) {

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelObject.h"
+#include "../../engine/Lack.h"
 #include "pprt/Files.h"
 
 #include <cerrno>
@@ -57,12 +58,18 @@ pprt::loadKernelObject(const std::vector<uint8_t> &object) {
                                     " bytes of memory, got: " + reason);
   }
   void *handle = dlopen(pathOf(file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  // While there are as few descriptors as there were.
+  const Status status =
+      handle ? Status()
+             : findLack("kernel object", 2 * object.size(),
+                        Status(ExitCode::badArtifact,
+                               std::string("kernel object expects an ELF "
+                                           "shared object for this machine, "
+                                           "got: ") +
+                                   dlerror()));
   close(file);
-  if (!handle)
-    return Status(ExitCode::badArtifact,
-                  std::string("kernel object expects an ELF shared object for "
-                              "this machine, got: ") +
-                      dlerror());
+  if (!status.ok())
+    return status;
   std::shared_ptr<void> library(handle, dlclose);
   return KernelResolver([library](const std::string &symbol) {
     return dlsym(library.get(), symbol.c_str());

@@ -13,6 +13,7 @@
 
 #include "Blocking.h"
 #include "pprt/Ppx.h"
+#include "pprt/Status.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -60,6 +61,9 @@ struct MatrixLibrary {
 extern const MatrixLibrary kOneDnnMatmul;
 /// f32.
 extern const MatrixLibrary kOneDnnGemm;
+/// Has what it generates once at its first product, before one is computed.
+/// Fails (outOfMemory).
+Status generateGemm();
 /// f32 and f64.
 extern const MatrixLibrary kOpenBlas;
 

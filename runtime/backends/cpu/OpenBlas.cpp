@@ -4,9 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "OpenBlas.h"
+#include "../../engine/Lack.h"
 
+#include <atomic>
 #include <dlfcn.h>
+#include <mutex>
 #include <sched.h>
+#include <vector>
 
 using namespace pprt;
 using namespace pprt::cpu;
@@ -14,6 +18,27 @@ using namespace pprt::cpu;
 namespace {
 
 constexpr const char *kName = "libopenblas.so.0";
+/// What it maps, and has mapped of each buffer at most, with what else the
+/// process may want meanwhile.
+constexpr uint64_t kLibraryBytes = 64 << 20, kBufferBytes = 144 << 20;
+
+/// Its own, which nothing but itself is to call usually.
+struct Allocator {
+  void *(*allocate)(int) = nullptr;
+  void (*free)(void *) = nullptr;
+};
+std::atomic<bool> isLoaded{false};
+Allocator allocator; ///< once it is loaded
+
+/// Of products that may be computed at a time.
+struct Reserved {
+  std::mutex mutex;
+  unsigned wanted = 0, mapped = 0;
+};
+Reserved &reserved() {
+  static Reserved all;
+  return all;
+}
 
 /// The calling thread, and no other, on the core that it is on. Whoever counts
 /// cores in it finds one.
@@ -52,9 +77,10 @@ void *openLibrary() {
 Expected<OpenBlas> load() {
   void *library = openLibrary();
   if (!library)
-    return Status(ExitCode::io,
-                  std::string("expects the library OpenBLAS, got: ") +
-                      dlerror());
+    return findLack(
+        "OpenBLAS", kLibraryBytes,
+        Status(ExitCode::io,
+               std::string("expects the library OpenBLAS, got: ") + dlerror()));
   OpenBlas functions;
   functions.sgemm = reinterpret_cast<decltype(functions.sgemm)>(
       dlsym(library, "cblas_sgemm"));
@@ -72,6 +98,10 @@ Expected<OpenBlas> load() {
   // each of which leaves the same bits.
   if (threads() != 1)
     setThreads(1);
+  allocator = {
+      reinterpret_cast<void *(*)(int)>(dlsym(library, "blas_memory_alloc")),
+      reinterpret_cast<void (*)(void *)>(dlsym(library, "blas_memory_free"))};
+  isLoaded = allocator.allocate && allocator.free;
   return functions;
 }
 
@@ -80,4 +110,42 @@ Expected<OpenBlas> load() {
 const Expected<OpenBlas> &cpu::openBlas() {
   static const Expected<OpenBlas> library = load();
   return library;
+}
+
+/// Has as many mapped as are wanted.
+static Status mapBuffers(Reserved &all) {
+  std::vector<void *> buffers;
+  Status status;
+  while (buffers.size() < all.wanted && status.ok()) {
+    // One that it has does not have to be mapped.
+    if (buffers.size() >= all.mapped && !hasRoom(kBufferBytes))
+      status = Status(ExitCode::outOfMemory,
+                      "the system refuses OpenBLAS 128 MiB for each of " +
+                          std::to_string(all.wanted) +
+                          " threads that compute products (ulimit -v)");
+    else
+      buffers.push_back(allocator.allocate(0));
+  }
+  for (void *buffer : buffers)
+    allocator.free(buffer);
+  if (status.ok())
+    all.mapped = all.wanted;
+  return status;
+}
+
+Expected<std::shared_ptr<const void>> cpu::reserveBuffers(unsigned products) {
+  if (!isLoaded)
+    return std::shared_ptr<const void>();
+  Reserved &all = reserved();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  all.wanted += products;
+  if (all.wanted > all.mapped)
+    if (Status status = mapBuffers(all); !status.ok()) {
+      all.wanted -= products;
+      return status;
+    }
+  return std::shared_ptr<const void>(&all, [products](const void *) {
+    std::lock_guard<std::mutex> lock(reserved().mutex);
+    reserved().wanted -= products;
+  });
 }

@@ -14,6 +14,8 @@
 
 #include <cblas.h>
 
+#include <memory>
+
 namespace pprt::cpu {
 
 struct OpenBlas {
@@ -23,6 +25,12 @@ struct OpenBlas {
 
 /// Loads the library at the first call. Fails (io) if there is none.
 const Expected<OpenBlas> &openBlas();
+
+/// The library keeps a buffer for each product that is computed at a time, and
+/// tries again and again to map one where memory lacks. So whoever may be at so
+/// many products has them mapped before, for as long as it has what this
+/// returns. Null if the library has not been loaded; fails (outOfMemory).
+Expected<std::shared_ptr<const void>> reserveBuffers(unsigned products);
 
 } // namespace pprt::cpu
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
+#include "../../engine/Lack.h"
 #include "../../plugins/Plugins.h"
 #include "Plugin.h"
 #include "pprt/World.h"
@@ -14,6 +15,8 @@
 using namespace pprt;
 
 static constexpr char kName[] = "libpprt_cuda.so";
+/// That it maps at least.
+static constexpr uint64_t kLibraryBytes = 1 << 20;
 
 namespace {
 
@@ -37,12 +40,14 @@ static Expected<Functions> openLibrary() {
     path = kName;
   void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
-    return Status(ExitCode::device,
-                  std::string("expects ") + kName + " in " + places +
-                      "or where the system looks (run "
-                      "'scripts/install-dependencies --cuda', then build with "
-                      "-DPP_CUDA=ON), got: " +
-                      dlerror());
+    return findLack(
+        kName, kLibraryBytes,
+        Status(ExitCode::device,
+               std::string("expects ") + kName + " in " + places +
+                   "or where the system looks (run "
+                   "'scripts/install-dependencies --cuda', then build with "
+                   "-DPP_CUDA=ON), got: " +
+                   dlerror()));
   auto *build =
       reinterpret_cast<cuda::BuildFunction *>(dlsym(handle, "pprtCudaBuild"));
   const Functions functions = {

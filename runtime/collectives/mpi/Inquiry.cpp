@@ -122,6 +122,7 @@ void Inquiry::giveUp() {
   if (now - saidAt <= patienceFor(its.why))
     return;
   isUnheard = false;
+  firstIsSilent = true;
   // Without process 0 there is nobody who asks all.
   Standstill mine = standstill(its.section);
   if (mine.seconds >= its.seconds)
@@ -143,7 +144,7 @@ void Inquiry::completed(uint64_t name) {
     send(note.process, {Note::hears, process, note.of});
     ask(note);
   } else if (note.kind == Note::hears)
-    isUnheard = false;
+    isUnheard = firstIsSilent = false;
   else if (note.kind == Note::asks)
     answer(note);
   else

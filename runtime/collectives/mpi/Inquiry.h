@@ -42,6 +42,8 @@ public:
   void open();
   /// Returns what the messages use that it started.
   Kept close();
+  /// Whether process 0 did not hear of the last suspicion in time.
+  bool isFirstSilent() const { return firstIsSilent; }
 
 private:
   struct Note {
@@ -92,7 +94,7 @@ private:
   Note question;
   std::chrono::steady_clock::time_point askedAt;
   // In the others: process 0 has not said that it heard of a suspicion.
-  bool isUnheard = false;
+  bool isUnheard = false, firstIsSilent = false;
   std::chrono::steady_clock::time_point saidAt;
 
   std::mutex mutex;

@@ -6,8 +6,10 @@
 // brings the library with MPI behind it, and its words are part of the error.
 //
 //===----------------------------------------------------------------------===//
+#include "../../engine/Lack.h"
 #include "../../plugins/Plugins.h"
 #include "Plugin.h"
+#include "pprt/Launcher.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,6 +19,8 @@
 using namespace pprt;
 
 static constexpr char kName[] = "libpprt_mpi.so";
+/// That it maps, with MPI.
+static constexpr uint64_t kLibraryBytes = 64 << 20;
 
 /// What to do about a library that cannot be opened: it is nowhere, or what it
 /// needs is not there.
@@ -42,7 +46,13 @@ Expected<std::unique_ptr<World>> pprt::openMpi(uint64_t silenceSeconds) {
   mpi::Limits limits;
   // Clocks end in some 290 years.
   limits.silenceSeconds = std::min<uint64_t>(silenceSeconds, 1'000'000'000);
-  return mpi::openWorld("", &limits);
+  const std::optional<Launched> launched = findLauncher(); // MPI sets variables
+  Expected<std::unique_ptr<World>> opened = mpi::openWorld("", &limits);
+  if (opened)
+    if (Status status = checkLaunched(launched, (*opened)->processCount());
+        !status.ok())
+      return status;
+  return opened;
 }
 
 Expected<std::unique_ptr<World>> mpi::openWorld(const std::string &library,
@@ -58,7 +68,7 @@ Expected<std::unique_ptr<World>> mpi::openWorld(const std::string &library,
   // Global, since the parts of Open MPI that it opens look for its symbols.
   void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!handle)
-    return cannotOpen(path, isFound);
+    return findLack(kName, kLibraryBytes, cannotOpen(path, isFound));
   auto *build =
       reinterpret_cast<BuildFunction *>(dlsym(handle, "pprtMpiBuild"));
   auto *open = reinterpret_cast<OpenFunction *>(dlsym(handle, "pprtOpenMpi"));

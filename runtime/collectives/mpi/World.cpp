@@ -6,11 +6,11 @@
 #include "World.h"
 #include "Letter.h"
 #include "Transport.h"
+#include "pprt/Launcher.h"
 #include "pprt/Processor.h"
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <sched.h>
@@ -48,11 +48,11 @@ static std::chrono::steady_clock::time_point startsUntil(const Limits &limits) {
   if (limits.silenceSeconds == 0)
     return std::chrono::steady_clock::time_point::max();
   // MPI itself does not say it before it has started.
-  const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  const std::optional<Launched> its = findLauncher();
   return std::chrono::steady_clock::now() +
          std::max<std::chrono::milliseconds>(
              kStarting, std::chrono::seconds(limits.silenceSeconds)) +
-         std::min(rank ? std::atoi(rank) : 0, 2) * kPatience;
+         int(std::min(its ? its->rank : 0, 2u)) * kPatience;
 }
 
 Expected<std::unique_ptr<World>> MpiWorld::create(const Limits &limits) {
@@ -512,8 +512,9 @@ void MpiWorld::leaveToFirst(const Status &status) {
   MPI_Request request = MPI_REQUEST_NULL;
   int isHopeful = MPI_Isend(letter.data(), int(letter.size()), MPI_BYTE, 0,
                             kNoticeTag, control, &request) == MPI_SUCCESS;
-  const auto end =
-      std::chrono::steady_clock::now() + std::min(rank, 2) * kPatience;
+  const std::shared_ptr<Inquiry> asked = inquiry.lock();
+  const int turns = std::min(rank, 2) - (asked && asked->isFirstSilent());
+  const auto end = std::chrono::steady_clock::now() + turns * kPatience;
   while (isHopeful && std::chrono::steady_clock::now() < end) {
     int isSent = 0;
     isHopeful = MPI_Test(&request, &isSent, MPI_STATUS_IGNORE) == MPI_SUCCESS;

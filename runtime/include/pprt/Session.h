@@ -49,8 +49,9 @@ namespace pprt {
 
 class World;
 
-/// The cores that this process may use: of a container or taskset, fewer than
-/// the machine has.
+/// The cores that this process may use: of a taskset fewer than the machine
+/// has, of a container as many whole ones as it may use the time of; at least
+/// one.
 unsigned coreCount();
 
 /// What programs can run on: "cpu", "cuda", which is a GPU of NVIDIA, and
@@ -122,6 +123,9 @@ public:
   Status initialize(uint64_t seed, const std::vector<uint8_t> &keeps = {});
 
   std::optional<uint32_t> findArgument(const std::string &name) const;
+  // A number that no argument has is refused (badParameters), and one that no
+  // output has is of nothing: no bytes, null, NaN.
+
   /// Bytes of the whole argument or output.
   uint64_t argumentBytes(uint32_t argument) const;
   uint64_t outputBytes(uint32_t output) const;
@@ -135,7 +139,7 @@ public:
   using ElementReader = std::function<Status(const std::vector<ElementRun> &)>;
   Status readArgument(uint32_t argument, const ElementReader &read);
   /// Reads it back, each part from its first holder, in process 0. Others leave
-  /// `values` alone.
+  /// `values` alone, which may be null.
   Status getArgument(uint32_t argument, void *values, uint64_t bytes) const;
 
   /// The global batch of an input or label for the following steps; a copy is
@@ -150,8 +154,8 @@ public:
   /// Those that ranks of this process load.
   const Rows &inputRows(uint32_t argument) const;
 
-  /// These fail (usage) in another order, or if an input that is loaded has no
-  /// batch, and change nothing then; but where one process of several lacks a
+  /// These fail (usage) in another order, or if a parameter or state has no
+  /// value or an input that is loaded no batch, and change nothing then; but where one process of several lacks a
   /// batch the session fails. After any other failure they return it again.
   Status begin(); ///< runs the setup
   Status step();  ///< runs the body: submit() and wait()

@@ -100,7 +100,8 @@ Status expectSame(World &world, std::vector<std::byte> mine,
 /// A world of one process, whose ranks are threads.
 std::unique_ptr<World> thisProcess();
 
-/// The processes that mpirun started, or this one alone. Once a process. A
+/// The processes that mpirun or another launcher started, or this one alone.
+/// Fails (usage) where MPI does not join those of a launcher. Once a process. A
 /// process that is silent for so many seconds ends all; 0: never. Fails (usage)
 /// with what to install where there is no Open MPI: its part of the runtime,
 /// libpprt_mpi.so, is opened here, from beside the program, beside the runtime,

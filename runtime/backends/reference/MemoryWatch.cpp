@@ -65,7 +65,10 @@ MemoryWatch::complete(const ppx::InstructionT &instruction) {
         isRead(instruction, i)) {
       note(findings.races,
            detector.read(instruction.queue, *program->slots[slot]));
-      note(findings.clobbers, writers.read(slot, &instruction));
+      // A running sum begins with what is loaded for its first micro-batch.
+      const bool isSum = isWritten(instruction, i);
+      note(findings.clobbers,
+           writers.read(slot, isSum ? nullptr : &instruction));
     }
   for (size_t i = 0; i < instruction.arguments.size(); ++i)
     if (const uint32_t slot = instruction.arguments[i];

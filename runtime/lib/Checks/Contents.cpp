@@ -217,7 +217,8 @@ void ContentCheck::visit(const InstructionRef &ref,
     if (access.reads)
       if (const auto *foreign =
               arena.findForeign(access.slot, [&](const Content &content) {
-                return isLoadedFor(content, instruction);
+                // A running sum begins with its first micro-batch.
+                return access.writes || isLoadedFor(content, instruction);
               }))
         report.add(ref, instruction,
                    text("reads '", program.slots[access.slot]->name, "'; ",

@@ -9,6 +9,7 @@
 #include "Calls.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
+#include "pp/Predict/Prediction.h"
 #include "pp/Predict/Table.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Transforms/Findings.h"
@@ -136,7 +137,7 @@ FailureOr<std::string> pp::explain(ModuleOp module) {
   auto ranks = pprt::Mesh::create((*artifact)->axes);
   if (failed(report(module, ranks.status())))
     return failure();
-  const schedule::Topology topology;
+  const schedule::Topology topology = predict::topologyOf(**artifact);
   std::string text;
   for (auto [program, written] :
        llvm::zip_equal(*programs, (*artifact)->programs)) {
@@ -158,6 +159,5 @@ FailureOr<std::string> pp::explain(ModuleOp module) {
   if (auto main = module.lookupSymbol<func::FuncOp>("main"))
     text += printFindings(getFindings(main));
   return text + "\nof a rank, in a step; times with links of " +
-         predict::printCount(topology.linkBytesPerSecond, " ") + "B/s and " +
-         printSeconds(topology.linkLatency) + ", as if nothing hid them\n";
+         predict::printLinks(topology) + ", as if nothing hid them\n";
 }

@@ -290,7 +290,7 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 static ParseResult parseSetting(AsmParser &parser, const PlanKeyInfo &info,
                                 NamedAttrList &settings) {
   SMLoc loc = parser.getCurrentLocation();
-  if (info.type == PlanKeyInfo::Type::Word) {
+  if (info.type != PlanKeyInfo::Type::Int) {
     StringAttr word;
     if (parseName(parser, word))
       return failure();

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/IR/PlanKeys.h"
+#include "pp/Schedule/Topology.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -39,6 +40,9 @@ static const PlanKeyInfo table[] = {
 #define PP_PLAN_PAIR(id, key, place, def, with, help, pass)                    \
   {PlanKey::id, key, Place::place, Type::Pair, "",  AxisKind::Space, def, 0,   \
    0,           "",  with,         help,       pass},
+#define PP_PLAN_LINKS(id, key, place, def, with, help, pass)                   \
+  {PlanKey::id, key, Place::place, Type::Links, "",  AxisKind::Space, def, 0,  \
+   0,           "",  with,         help,        pass},
 #include "pp/IR/PlanKeys.def"
 };
 
@@ -122,6 +126,11 @@ std::string pp::explainMisfit(const PlanKeyInfo &info, StringRef value) {
   case Type::Pair:
     return parsePair(value) ? ""
                             : "two numbers below 1, as " + info.byDefault.str();
+  case Type::Links:
+    return schedule::parseLinks(value)
+               ? ""
+               : "BYTES_PER_SECOND:LATENCY, separated by commas, as "
+                 "3e11:1e-6,5e10:1e-5";
   }
   llvm_unreachable("every type is listed");
 }

@@ -240,7 +240,7 @@ FailureOr<Choice> SeedFinder::weigh() {
   if (options.empty() && shareable.empty())
     return chosen;
 
-  SeedCosts costs(main, mesh, schedule::Topology());
+  SeedCosts costs(main, mesh, getTopology(plan));
   StepCost least;
   auto consider = [&](const Choice &choice, bool isFirst, Choice &best) {
     FailureOr<SmallVector<SeedAttr>> seeds = build(choice);

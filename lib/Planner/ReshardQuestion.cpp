@@ -8,15 +8,30 @@
 using namespace mlir;
 using namespace pp;
 
+schedule::Topology pp::getTopology(PlanAttr plan) {
+  schedule::Topology topology;
+  if (plan)
+    topology.links = *schedule::parseLinks(plan.getWord(PlanKey::Links).str());
+  return topology;
+}
+
+const schedule::Link &pp::linkAlong(MeshAttr mesh, int64_t axis,
+                                    const schedule::Topology &topology) {
+  return topology.linkAt(llvm::count_if(
+      mesh.getAxes().drop_front(axis + 1),
+      [](MeshAxisAttr other) { return other.getKind() != AxisKind::Time; }));
+}
+
 reshard::ReshardPlanner
 pp::makeReshardPlanner(const MeshView &mesh,
                        const schedule::Topology &topology) {
   reshard::Mesh axes;
   reshard::LinkModel links;
-  for (MeshAxisAttr axis : mesh.attr().getAxes()) {
+  for (auto [number, axis] : llvm::enumerate(mesh.attr().getAxes())) {
     axes.push_back({axis.getName().str(), axis.getSize(),
                     axis.getKind() != AxisKind::Space});
-    links.push_back({topology.linkLatency, 1 / topology.linkBytesPerSecond});
+    const schedule::Link &link = linkAlong(mesh.attr(), number, topology);
+    links.push_back({link.latency, 1 / link.bytesPerSecond});
   }
   return {std::move(axes), std::move(links), reshard::AxisChoice::Used};
 }

@@ -10,6 +10,7 @@
 #include "WorkCosts.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Planner/FindSeeds.h"
+#include "pp/Planner/ReshardQuestion.h"
 #include "pp/Planner/StageCuts.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -33,7 +34,8 @@ private:
   void addCrossing(Operation &op, int64_t origin);
 
   func::FuncOp main;
-  const schedule::Topology &topology;
+  /// From one stage to the next.
+  const schedule::Link link;
   const AxisSplits &splits;
   const int64_t microBatches;
   const WorkCosts work;
@@ -43,10 +45,19 @@ private:
   std::vector<double> messages, bytes;
 };
 
+schedule::Link findLink(const StageCutProblem &problem) {
+  const MeshAttr mesh = problem.plan.getMesh();
+  const MeshAxisAttr stages = mesh.getStageAxis();
+  return stages
+             ? linkAlong(mesh, mesh.indexOf(stages.getName()), problem.topology)
+             : problem.topology.links.back();
+}
+
 StageMeasurer::StageMeasurer(func::FuncOp main, const StageCutProblem &problem,
                              const AxisSplits &splits)
-    : main(main), topology(problem.topology), splits(splits),
-      microBatches(problem.microBatches()), work(main, topology, microBatches) {
+    : main(main), link(findLink(problem)), splits(splits),
+      microBatches(problem.microBatches()),
+      work(main, problem.topology, microBatches) {
   int64_t count = 0;
   for (Operation &op : main.getBody().front())
     count = std::max(count, getOrigin(&op) + 1);
@@ -129,7 +140,7 @@ FailureOr<StageCosts> StageMeasurer::measure() {
     crossingMessages += messages[i + 1];
     crossingBytes += bytes[i + 1];
     costs.crossing.push_back(
-        topology.messageSeconds(crossingMessages, crossingBytes));
+        link.messageSeconds(crossingMessages, crossingBytes));
   }
   return costs;
 }

@@ -13,6 +13,7 @@
 #include "pprt/Target.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -20,6 +21,38 @@ using namespace pp::predict;
 using namespace pprt;
 using namespace pprt::host;
 namespace schedule = pp::schedule;
+
+schedule::Topology pp::predict::topologyOf(const ppx::ArtifactT &artifact) {
+  schedule::Topology topology;
+  constexpr std::string_view key = "links = \"";
+  const std::string_view plan = artifact.plan;
+  if (const size_t at = plan.find(key); at != plan.npos)
+    if (const std::string_view text = plan.substr(at + key.size());
+        auto links = schedule::parseLinks(text.substr(0, text.find('"'))))
+      topology.links = std::move(*links);
+  return topology;
+}
+
+/// The slowest of the links along the axes of a message.
+static schedule::Link linkOf(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                             const ppx::InstructionT &instruction,
+                             const schedule::Topology &topology) {
+  std::vector<uint32_t> axes;
+  if (instruction.opcode == ppx::Opcode_collective)
+    axes = artifact.groups[instruction.group]->axes;
+  else if (mesh.stageAxis())
+    axes = {uint32_t(*mesh.stageAxis())};
+  schedule::Link slowest{std::numeric_limits<double>::infinity(), 0};
+  for (uint32_t axis : axes) {
+    const schedule::Link &link = topology.linkAt(std::count_if(
+        artifact.axes.begin() + axis + 1, artifact.axes.end(),
+        [](const auto &other) { return other->kind != ppx::AxisKind_time; }));
+    slowest.bytesPerSecond =
+        std::min(slowest.bytesPerSecond, link.bytesPerSecond);
+    slowest.latency = std::max(slowest.latency, link.latency);
+  }
+  return axes.empty() ? topology.links.back() : slowest;
+}
 
 double pp::predict::secondsOf(const ppx::ArtifactT &artifact, const Mesh &mesh,
                               const ppx::ProgramT &program,
@@ -35,8 +68,8 @@ double pp::predict::secondsOf(const ppx::ArtifactT &artifact, const Mesh &mesh,
   case ppx::Opcode_recv:
   case ppx::Opcode_collective: {
     const Message message = *messageOf(artifact, mesh, program, instruction);
-    return topology.messageSeconds(double(message.rounds),
-                                   double(message.wireBytes));
+    return linkOf(artifact, mesh, instruction, topology)
+        .messageSeconds(double(message.rounds), double(message.wireBytes));
   }
   default: {
     double bytes = 0;
@@ -135,8 +168,8 @@ static ProgramPrediction describe(const ppx::ArtifactT &artifact,
 }
 
 Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
-                                const Mesh &mesh,
-                                const schedule::Topology &topology) {
+                                const Mesh &mesh) {
+  const schedule::Topology topology = topologyOf(artifact);
   Prediction prediction;
   prediction.cuts = artifact.cuts;
   for (size_t i = 0; i < artifact.programs.size(); ++i)

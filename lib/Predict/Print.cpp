@@ -164,8 +164,8 @@ std::string printRanks(uint64_t ranks, const ppx::ArtifactT &artifact) {
 
 std::string pp::predict::print(const Prediction &prediction,
                                const ppx::ArtifactT &artifact,
-                               const schedule::Topology &topology,
                                unsigned columns) {
+  const schedule::Topology topology = topologyOf(artifact);
   uint64_t ranks = 0;
   for (const ProgramPrediction &program : prediction.programs)
     ranks += program.ranks.size();
@@ -192,8 +192,16 @@ std::string pp::predict::print(const Prediction &prediction,
   return text + "\nwith devices of " +
          printCount(topology.flopsPerSecond, " ") + "FLOP/s and " +
          printCount(topology.bytesPerSecond, " ") + "B/s, links of " +
-         printCount(topology.linkBytesPerSecond, " ") + "B/s and " +
-         printSeconds(topology.linkLatency) + "\n";
+         printLinks(topology) + "\n";
+}
+
+std::string pp::predict::printLinks(const schedule::Topology &topology) {
+  std::string text;
+  for (const schedule::Link &link : topology.links)
+    text += (text.empty() ? "" : ", then ") +
+            printCount(link.bytesPerSecond, " ") + "B/s and " +
+            printSeconds(link.latency);
+  return text;
 }
 
 std::string pp::predict::print(const DeviceMemory &memory) {

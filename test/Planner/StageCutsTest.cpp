@@ -127,8 +127,7 @@ double findExcess(func::FuncOp main, const StageCutProblem &problem) {
 /// What README and docs promise: within 2 % of the best of all cuts.
 TEST_F(StageCutsTest, AreAlmostTheBestOfAll) {
   std::vector<schedule::Topology> machines(3);
-  machines[1].linkLatency = 0; // bytes alone
-  machines[1].linkBytesPerSecond = 1e9;
+  machines[1].links = {{1e9, 0}};    // bytes alone
   machines[2].flopsPerSecond = 1e14; // a GPU, of which little models ask little
   machines[2].bytesPerSecond = 2e12;
   for (int64_t hidden : {16, 64, 512})
@@ -153,8 +152,7 @@ TEST_F(StageCutsTest, AreAlmostTheBestOfAll) {
 /// and the rest may be cut anywhere: it is cut into halves.
 TEST_F(StageCutsTest, AreEvenWhereTimesAreEqual) {
   schedule::Topology machine;
-  machine.linkLatency = 0;
-  machine.linkBytesPerSecond = std::numeric_limits<double>::infinity();
+  machine.links = {{std::numeric_limits<double>::infinity(), 0}};
   func::FuncOp main = makeMlp({6, 4096, 32, 16, 64});
   for (int64_t microBatches : {1, 8}) {
     StageCutProblem problem = makeProblem(3, microBatches, 1, "1f1b", machine);

@@ -26,13 +26,14 @@ enum class PlanKey : unsigned {
 #define PP_PLAN_REAL(id, ...) id,
 #define PP_PLAN_WORD(id, ...) id,
 #define PP_PLAN_PAIR(id, ...) id,
+#define PP_PLAN_LINKS(id, ...) id,
 #include "pp/IR/PlanKeys.def"
 };
 
 /// A row of the table.
 struct PlanKeyInfo {
   enum class Place { Axis, Setting, Seeds, Optimizer };
-  enum class Type { Int, Real, Word, Pair };
+  enum class Type { Int, Real, Word, Pair, Links };
 
   PlanKey key;
   llvm::StringLiteral name;

@@ -18,6 +18,13 @@ namespace pp {
 /// Axes over which a value is still to be reduced.
 using PartialAxes = llvm::SmallVector<std::pair<int, Reduction>, 2>;
 
+/// The default machine with the plan's links; of no plan, the default.
+schedule::Topology getTopology(PlanAttr plan);
+
+/// The link along an axis of the mesh.
+const schedule::Link &linkAlong(MeshAttr mesh, int64_t axis,
+                                const schedule::Topology &topology);
+
 /// A search over the axes that the source or the target of a question uses: an
 /// all-reduce over "tp" stays one, although slices over "dp" could share its
 /// work.

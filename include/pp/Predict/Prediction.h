@@ -51,6 +51,9 @@ struct Prediction {
   schedule::Timeline timeline;
 };
 
+/// The default machine with the links that the artifact's plan names.
+schedule::Topology topologyOf(const pprt::ppx::ArtifactT &artifact);
+
 /// What an instruction takes. The two ends of a transfer, and all members of a
 /// collective, take the longest of theirs.
 double secondsOf(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh,
@@ -58,15 +61,16 @@ double secondsOf(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh,
                  const pprt::ppx::InstructionT &instruction,
                  const schedule::Topology &topology);
 
-Prediction predict(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh,
-                   const schedule::Topology &topology = {});
+Prediction predict(const pprt::ppx::ArtifactT &artifact,
+                   const pprt::Mesh &mesh);
 
 /// Tables and a drawing for people, at most about `columns` wide where names
 /// allow it.
 std::string print(const Prediction &prediction,
-                  const pprt::ppx::ArtifactT &artifact,
-                  const schedule::Topology &topology = {},
-                  unsigned columns = 100);
+                  const pprt::ppx::ArtifactT &artifact, unsigned columns = 100);
+
+/// `10 GB/s and 10 us`, of all links.
+std::string printLinks(const schedule::Topology &topology);
 
 /// A table of what a device's memory is for.
 std::string print(const pprt::DeviceMemory &memory);

@@ -12,29 +12,48 @@
 #define PP_SCHEDULE_TOPOLOGY_H
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 namespace pp::schedule {
 
+/// What connects devices that are neighbours along an axis of the mesh.
+struct Link {
+  double bytesPerSecond = 1e10;
+  /// What a message takes however short it is.
+  double latency = 1e-5;
+
+  double messageSeconds(double rounds, double bytes) const {
+    return rounds * latency + bytes / bytesPerSecond;
+  }
+};
+
 /// Equal devices, each connected with each. The default is a core of a recent
-/// server and a link of 10 GB/s.
+/// server and links of 10 GB/s.
 struct Topology {
   /// Of one device: arithmetic, memory, and what starting a kernel takes.
   double flopsPerSecond = 1e11;
   double bytesPerSecond = 1e10;
   double launchSeconds = 1e-6;
-  /// Of a link: what a message takes however short it is, and its bytes.
-  double linkLatency = 1e-5;
-  double linkBytesPerSecond = 1e10;
+  /// Along the last axis of the mesh, whose devices are the closest, then along
+  /// the one before it, and so on; beyond the list all are as its last.
+  std::vector<Link> links = {Link()};
 
   /// A kernel computes and moves its bytes at the same time.
   double kernelSeconds(double flops, double bytes) const {
     return launchSeconds +
            std::max(flops / flopsPerSecond, bytes / bytesPerSecond);
   }
-  double messageSeconds(double rounds, double bytes) const {
-    return rounds * linkLatency + bytes / linkBytesPerSecond;
+  /// Along the axis that has `behind` axes of devices behind it in the mesh.
+  const Link &linkAt(size_t behind) const {
+    return links[std::min(behind, links.size() - 1)];
   }
 };
+
+/// `BYTES_PER_SECOND:LATENCY`, separated by commas, as `3e11:1e-6,5e10:1e-5`;
+/// nothing if the text is something else.
+std::optional<std::vector<Link>> parseLinks(std::string_view text);
 
 } // namespace pp::schedule
 

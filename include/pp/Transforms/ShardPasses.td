@@ -252,14 +252,6 @@ def Partition : LevelPass<"pp-partition", "Graph"> {
     over micro-batches within a micro-batch.
   }];
   let dependentDialects = ["::pp::PPDialect", "::mlir::func::FuncDialect"];
-  let options = [
-    Option<"linkLatency", "link-latency", "double",
-           "::pp::schedule::Topology().linkLatency",
-           "seconds a message takes however short">,
-    Option<"linkBandwidth", "link-bandwidth", "double",
-           "::pp::schedule::Topology().linkBytesPerSecond",
-           "bytes per second of a link">,
-  ];
 }
 
 def OptimizeCollectives : LevelPass<"pp-optimize-collectives", "Spmd"> {

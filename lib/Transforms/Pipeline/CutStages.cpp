@@ -13,6 +13,7 @@
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
 #include "pp/Planner/FindSeeds.h"
+#include "pp/Planner/ReshardQuestion.h"
 #include "pp/Planner/ShardSums.h"
 #include "pp/Planner/StageCuts.h"
 #include "pp/Transforms/Passes.h"
@@ -397,7 +398,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
       plan = withSeeds(*main, *plan);
       if (failed(plan))
         return signalPassFailure();
-      auto chosen = chooseStageCuts(*main, {*plan, schedule::Topology()});
+      auto chosen = chooseStageCuts(*main, {*plan, getTopology(*plan)});
       if (failed(chosen))
         return signalPassFailure();
       cuts = std::move(*chosen);

@@ -527,20 +527,13 @@ struct PartitionPass : pp::impl::PartitionBase<PartitionPass> {
   using PartitionBase::PartitionBase;
 
   void runOnModule() override {
-    if (!(linkLatency >= 0 && linkBandwidth > 0)) {
-      getOperation().emitError("expects link-latency of at least 0 and "
-                               "link-bandwidth above 0, got ")
-          << linkLatency.getValue() << " and " << linkBandwidth.getValue();
-      return signalPassFailure();
-    }
     FailureOr<ShardedMain> sharded = ShardedMain::of(getOperation());
     if (failed(sharded))
       return signalPassFailure();
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
-    schedule::Topology topology;
-    topology.linkLatency = linkLatency;
-    topology.linkBytesPerSecond = linkBandwidth;
-    if (failed(Partitioner(sharded->main, sharded->mesh, plan, topology).run()))
+    if (failed(
+            Partitioner(sharded->main, sharded->mesh, plan, getTopology(plan))
+                .run()))
       return signalPassFailure();
     getOperation()->setAttr(attrs::kLevel,
                             LevelAttr::get(&getContext(), Level::Spmd));

@@ -1,0 +1,43 @@
+//===- Topology.cpp - links as plans spell them ---------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Schedule/Topology.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+using namespace pp::schedule;
+
+/// A finite number that ends where the text does.
+static std::optional<double> parseNumber(std::string_view text) {
+  if (text.empty() || text.find_first_not_of("0123456789.e+-") != text.npos)
+    return std::nullopt;
+  const std::string digits(text);
+  char *end = nullptr;
+  const double number = std::strtod(digits.c_str(), &end);
+  if (end != digits.c_str() + digits.size() || !std::isfinite(number))
+    return std::nullopt;
+  return number;
+}
+
+std::optional<std::vector<Link>>
+pp::schedule::parseLinks(std::string_view text) {
+  std::vector<Link> links;
+  while (true) {
+    const std::string_view entry = text.substr(0, text.find(','));
+    const size_t colon = entry.find(':');
+    if (colon == entry.npos)
+      return std::nullopt;
+    const std::optional<double> bytes = parseNumber(entry.substr(0, colon)),
+                                latency = parseNumber(entry.substr(colon + 1));
+    if (!bytes || !latency || *bytes <= 0 || *latency < 0)
+      return std::nullopt;
+    links.push_back({*bytes, *latency});
+    if (entry.size() == text.size())
+      return links;
+    text.remove_prefix(entry.size() + 1);
+  }
+}

@@ -1,0 +1,34 @@
+//===- LinksTest.cpp - links as plans spell them --------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The closest come first; what is malformed is refused.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Schedule/Topology.h"
+
+#include <gtest/gtest.h>
+
+using namespace pp::schedule;
+
+TEST(Links, AreReadFromTheClosestOutwards) {
+  Topology topology;
+  topology.links = parseLinks("3e11:1e-6,5e10:0").value();
+  ASSERT_EQ(topology.links.size(), 2u);
+  EXPECT_EQ(topology.linkAt(0).bytesPerSecond, 3e11);
+  EXPECT_EQ(topology.linkAt(0).latency, 1e-6);
+  for (size_t behind : {1, 2, 7}) {
+    EXPECT_EQ(topology.linkAt(behind).bytesPerSecond, 5e10);
+    EXPECT_EQ(topology.linkAt(behind).latency, 0);
+  }
+  EXPECT_DOUBLE_EQ(topology.linkAt(0).messageSeconds(2, 3e11), 1 + 2e-6);
+}
+
+TEST(Links, ThatAreNoneAreRefused) {
+  for (const char *text :
+       {"",       "1",     "1e9",     "1e9:",    ":1",       "0:1",
+        "-1:1",   "1:-1",  "1:1,",    ",1:1",    "1:1,,1:1", "1:1:1",
+        "inf:0",  "nan:0", "1:inf",   "1e999:1", "1 :1",     "1:1 ",
+        "0x10:1", "1e:1",  "1:1;1:1", "tp=1:1"})
+    EXPECT_FALSE(parseLinks(text)) << text;
+}

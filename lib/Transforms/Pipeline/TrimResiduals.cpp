@@ -9,7 +9,9 @@
 // what the backward fragment reads. A node's price is its bytes, twice those
 // if only keeping it brings it to memory. What memory holds already and a
 // contraction will read again is kept for nothing, for computing it again would
-// write it again; so are arguments.
+// write it again; so are arguments. What would be computed again from its like
+// of the layer before is kept, too: else the first layer's backward work would
+// be that of all layers, at once.
 //
 //===----------------------------------------------------------------------===//
 #include "MinCut.h"
@@ -62,6 +64,15 @@ private:
   /// what contractions and collectives read and write, and what goes elsewhere.
   void findStored();
   void addContraction(Operation *product);
+  /// How many computations from memory to memory lead to each value.
+  void findDepths();
+  /// Calls `visit` for what reads `value`, looking through views.
+  void forEachReader(Value value, function_ref<void(Operation *)> visit);
+  /// Whether memory has to hold `value` while something reads and writes
+  /// memory, since it is read both before that and, with its result, behind it.
+  bool isHeldOver(Value value);
+  /// Whether `value` would be computed again from another one held over.
+  bool isChained(Value value);
   /// The value in memory that `value` is a view of.
   Value baseOf(Value value);
   /// Finds those of them that the backward fragment reads from memory again.
@@ -79,7 +90,9 @@ private:
   FragmentOp forward, backward;
   Block *body;
   YieldOp yield;
-  DenseSet<Value> stored, reread;
+  DenseSet<Value> stored, reread, heldOver;
+  DenseMap<Value, unsigned> depths; ///< of what depends on arguments
+  DenseMap<Value, bool> chained;
   NodeCut graph;
   llvm::MapVector<Value, unsigned> nodes;
 };
@@ -123,6 +136,60 @@ void ResidualTrimmer::findStored() {
                      [&](Operation *user) { return user != backward; }))
       stored.insert(value);
   stored.insert(body->args_begin(), body->args_end());
+  findDepths();
+  for (Operation &op : body->without_terminator())
+    if (canRepeat(&op) && isHeldOver(op.getResult(0)))
+      heldOver.insert(op.getResult(0));
+  stored.insert(heldOver.begin(), heldOver.end());
+}
+
+void ResidualTrimmer::findDepths() {
+  for (BlockArgument argument : body->getArguments())
+    depths[argument] = 0;
+  for (Operation &op : body->without_terminator()) {
+    std::optional<unsigned> depth;
+    for (Value operand : op.getOperands())
+      if (auto found = depths.find(operand); found != depths.end())
+        depth = std::max(depth.value_or(0), found->second);
+    if (depth)
+      for (Value result : op.getResults())
+        depths[result] = *depth + (readsMemory(&op) ? 1 : 0);
+  }
+}
+
+void ResidualTrimmer::forEachReader(Value value,
+                                    function_ref<void(Operation *)> visit) {
+  for (Operation *user : value.getUsers())
+    if (isViewOp(user))
+      forEachReader(user->getResult(0), visit);
+    else
+      visit(user);
+}
+
+bool ResidualTrimmer::isHeldOver(Value value) {
+  auto depth = depths.find(value);
+  if (depth == depths.end() || isViewOp(value.getDefiningOp()))
+    return false;
+  bool isReadHere = stored.contains(value), isReadLater = false;
+  forEachReader(value, [&](Operation *reader) {
+    if (readsMemory(reader) || reader->getNumResults() == 0)
+      return;
+    const bool isHere = depths.lookup(reader->getResult(0)) == depth->second;
+    (isHere ? isReadHere : isReadLater) = true;
+  });
+  return isReadHere && isReadLater;
+}
+
+bool ResidualTrimmer::isChained(Value value) {
+  if (auto known = chained.find(value); known != chained.end())
+    return known->second;
+  const bool result =
+      llvm::any_of(value.getDefiningOp()->getOperands(), [&](Value operand) {
+        Operation *op = operand.getDefiningOp();
+        return heldOver.contains(operand) ||
+               (op && canRepeat(op) && isChained(operand));
+      });
+  return chained[value] = result;
 }
 
 void ResidualTrimmer::findReread() {
@@ -170,7 +237,7 @@ unsigned ResidualTrimmer::addNode(Value value) {
   unsigned node = graph.addNode(priceOf(value));
   nodes.insert({value, node});
   Operation *op = value.getDefiningOp();
-  if (!op || !canRepeat(op)) {
+  if (!op || !canRepeat(op) || (heldOver.contains(value) && isChained(value))) {
     graph.markSource(node);
     return node;
   }

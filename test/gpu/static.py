@@ -35,6 +35,7 @@ LIMITS = {
 # Rows that vectors divide and, in some models, rows that they do not; rows that are too long
 # for few lanes, of numbers that take two registers, too.
 SIZES = "--layers=1 --hidden=64 --heads=4 --seq=32 --batch=4 --vocab="
+NARROW = "--hidden=32 --heads=2 --seq=16 --batch=4 --vocab=32"
 TRAIN = "microbatches=2 optimizer=adamw clip=1"
 ONCE = "optimizer=adamw clip=1"
 MODELS = {
@@ -46,6 +47,14 @@ MODELS = {
     "gpt-f64": ("gpt --dtype=f64 --layers=1 --hidden=1024 --heads=16 --seq=128 --batch=1 "
                 "--vocab=32768", ONCE),
     "moe": ("moe --experts=4 --moe-every=1 " + SIZES + "96", TRAIN),
+    # A fault of depth shows at any width.
+    "deep-12": ("gpt --layers=12 " + NARROW, "tp=2 dp=2 microbatches=2 optimizer=adamw clip=1"),
+    "deep-24": ("gpt --layers=24 " + NARROW, "tp=2 sequence=true optimizer=adamw clip=1"),
+    "deep-48": ("gpt --layers=48 " + NARROW, "tp=2 optimizer=adamw clip=1"),
+    "readme": ("gpt --layers=4 --hidden=64 --heads=4 --seq=32 --batch=8 --vocab=96",
+               "dp=2 tp=2 pp=2 microbatches=4 schedule=1f1b optimizer=adamw"),
+    "resnet-64": ("resnet --image=64 --batch=32", "optimizer=momentum"),
+    "unet-default": ("unet", "optimizer=momentum"),
     "resnet": ("resnet --norm=group --groups=2 --width=4 --batch=2 --image=16 --classes=8",
                "optimizer=momentum"),
     "unet": ("unet --groups=2 --width=4 --batch=2 --image=16 --depth=1", "optimizer=momentum"),

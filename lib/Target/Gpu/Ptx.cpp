@@ -4,8 +4,8 @@
 //
 // Structured control flow and scalars to the LLVM dialect, functions of
 // mathematics to calls of libdevice, whose bodies are linked in: what is left
-// is code without calls. PTX's oldest version that knows the architecture is
-// written, so that most drivers take it.
+// is code without calls. PTX is of the oldest version that knows the
+// architecture, but not older than CUDA 12.0, so that most drivers take it.
 //
 //===----------------------------------------------------------------------===//
 #include "Ptx.h"
@@ -104,9 +104,11 @@ std::unique_ptr<llvm::TargetMachine> createMachine(StringRef processor,
     location.emitError("expects an LLVM that knows GPUs: ") << error;
     return nullptr;
   }
+  // LLVM's own choice is the oldest that there is.
+  const bool isOlder = processor == "sm_80" || processor == "sm_90";
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, processor, /*Features=*/"", llvm::TargetOptions(), std::nullopt,
-      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      triple, processor, isOlder ? "+ptx80" : "", llvm::TargetOptions(),
+      std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 void runPasses(llvm::Module &module, llvm::TargetMachine &machine,

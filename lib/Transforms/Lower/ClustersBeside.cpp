@@ -140,7 +140,8 @@ void KernelClusters::joinBeside() {
           getKind(other.ops.back()) != getKind(cluster.ops.back()) ||
           !other.ops.back()->isBeforeInBlock(cluster.ops.back()) ||
           countBetween(other, cluster) > kMostBetween ||
-          reaches(other, cluster) || reaches(cluster, other))
+          !fits({&other, &cluster}, nullptr) || reaches(other, cluster) ||
+          reaches(cluster, other))
         return false;
       SmallVector<RowOption> both;
       if (!mine.isFlat)

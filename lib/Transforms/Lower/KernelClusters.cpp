@@ -113,14 +113,19 @@ SetVector<Value> KernelClusters::inputsOf(const KernelCluster &cluster) const {
 
 KernelClusters::KernelClusters(Block &block, const pprt::KernelWishes &wishes)
     : block(block), wishes(wishes), free(block) {
-  Operation *previous = nullptr;
-  for (Operation &op : block)
+  Operation *previous = nullptr, *boundary = nullptr;
+  for (Operation &op : block) {
+    if (isKernelOp(&op))
+      boundaryBefore[&op] = boundary;
+    else
+      boundary = &op;
     if (isOrderedOp(&op)) {
       previousOf[&op] = previous;
       if (previous)
         nextOf[previous] = &op;
       previous = &op;
     }
+  }
 }
 
 KernelCluster *KernelClusters::createCluster(Operation *op) {
@@ -328,7 +333,7 @@ bool KernelClusters::tryJoin(Operation *op) {
     if (!merged.empty())
       trial = combine(options, candidate->options);
     if (llvm::none_of(merged.empty() ? candidate->options : trial, extends) ||
-        wouldCycle(attempt, op))
+        !fits({attempt.begin(), attempt.end()}, op) || wouldCycle(attempt, op))
       continue;
     merged = std::move(attempt);
     options = filter(trial);
@@ -442,7 +447,7 @@ bool KernelClusters::recomputeInto(KernelCluster &cluster, Value input) {
   if (after > traffic(input))
     return false;
   SmallVector<RowOption> options = prependOptions(cluster, producer, free);
-  if (options.empty())
+  if (options.empty() || !fits(&cluster, producer))
     return false;
   cluster.options = std::move(options);
   SmallVector<Operation *> all(cluster.ops.begin(), cluster.ops.end());

@@ -93,6 +93,10 @@ public:
 private:
   KernelCluster *createCluster(mlir::Operation *op);
   bool tryJoin(mlir::Operation *op);
+  /// Whether `merged` as one kernel, with `op` if there is one, is within the
+  /// target's limits (ClusterLimits.cpp).
+  bool fits(llvm::ArrayRef<const KernelCluster *> merged,
+            mlir::Operation *op) const;
   bool wouldCycle(llvm::ArrayRef<KernelCluster *> merged, mlir::Operation *op);
   void forEachReader(mlir::Operation *op,
                      llvm::function_ref<void(mlir::Operation *)> visit) const;
@@ -114,6 +118,8 @@ private:
   llvm::DenseMap<mlir::Operation *, KernelCluster *> owner;
   /// For ops that keep their order, the one before and the one after.
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> previousOf, nextOf;
+  /// The last op before another that is no kernel's.
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> boundaryBefore;
   /// While recomputation is decided: which clusters read a value from memory.
   llvm::DenseMap<mlir::Value, llvm::SmallPtrSet<KernelCluster *, 4>> readers;
 };

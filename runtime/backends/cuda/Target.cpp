@@ -53,6 +53,10 @@ public:
     wishes.leastRunBytes = 32;
     wishes.tensorsPerLaunch = 16;
     wishes.sumsPerLaunch = 4; // each has a room of its own
+    // Of 4352 bytes of parameters, all that ptxas takes for drivers before
+    // 12.1, addresses are 8 each; registers that hold them are fewer.
+    wishes.mostBuffers = 128;
+    wishes.mostLiveValues = 32; // of 4 elements: half of a thread's registers
     return wishes;
   }
   Status verify(const ppx::ContractionT &contraction) const override {

@@ -59,6 +59,12 @@ struct KernelWishes {
   /// Elementwise results, and sums, of kernels that need nothing of each other
   /// and so may share a launch, where that costs much; 1: each has its own.
   unsigned tensorsPerLaunch = 1, sumsPerLaunch = 1;
+  /// Tensors that a kernel reads and writes, whose addresses it is told; and
+  /// values of a row that it has at once.
+  unsigned mostBuffers = 128, mostLiveValues = 32;
+  /// Bytes that wait in memory for a kernel's last operand, and would not if
+  /// each op ran as soon as it can.
+  int64_t mostHeldBytes = 64 << 20;
 };
 
 class Target {

@@ -73,6 +73,37 @@ void expectEqualResults(ModuleOp module, const std::string &target = "cpu",
   }
 }
 
+/// Sums over all layers of a deep model: of numbers, of rows, and of rows that
+/// are all read once more in the end.
+TEST(FormKernels, KernelsAreWithinLimits) {
+  for (const std::string target : {"cpu", "sm_90"})
+    for (const std::string type : {"tensor<f32>", "tensor<8x40xf32>"})
+      for (bool isReadAgain : {false, true}) {
+        std::string arguments = "%a0: " + type, ops, sum = "%a0";
+        auto add = [&](const std::string &name, const std::string &op) {
+          ops += "  %" + name + " = pp." + op + " : " + type + "\n";
+          sum = "%" + name;
+        };
+        for (int i = 1; i < 200; ++i) {
+          const std::string number = std::to_string(i);
+          arguments += ", %a" + number + ": " + type;
+          add("s" + number, "add " + sum + ", %a" + number);
+        }
+        for (int i = 1; isReadAgain && i < 200; ++i)
+          add("t" + std::to_string(i),
+              "add " + sum + ", %s" + std::to_string(i));
+        TrainingContext context;
+        auto module = context.parse("func.func @main(" + arguments + ") -> " +
+                                    type + " {\n" + ops + "  return " + sum +
+                                    " : " + type + "\n}");
+        ASSERT_TRUE(module);
+        expectEqualResults(*module, target);
+        for (auto kernel : module->getOps<func::FuncOp>())
+          if (getKernelKind(kernel) == KernelKind::Loops)
+            EXPECT_LE(kernel.getNumArguments() + kernel.getNumResults(), 128u);
+      }
+}
+
 double at(const HostTensor &tensor, const pprt::ppx::MatrixViewT &view,
           uint64_t batchOffset, uint64_t row, uint64_t column) {
   return tensor.values.at(view.offset + batchOffset + row * view.row_stride +

@@ -86,6 +86,34 @@ const std::string kOwnRoom = "  shl.b32 %r3, %r1, 2;\n"
                              "  mov.u32 %r4, room;\n"
                              "  add.u32 %r4, %r4, %r3;\n";
 
+/// As ptxas 13.0 does.
+TEST(Ptx, RefusesWhatPtxasRefuses) {
+  auto parse = [](const std::string &version, unsigned parameters,
+                  unsigned room) {
+    std::string list, error;
+    for (unsigned number = 0; number < parameters; ++number)
+      list += (number ? ", " : "") + std::string(".param .u64 p") +
+              std::to_string(number);
+    ptx::Module::parse(".version " + version +
+                           "\n.target sm_90\n.address_size 64\n.shared .align "
+                           "4 .b8 room[" +
+                           std::to_string(room) + "];\n.visible .entry k(" +
+                           list +
+                           ")\n{\n  .reg .b32 %r<2>;\n  mov.u32 %r1, room;\n "
+                           " ret;\n}\n",
+                       error);
+    return error;
+  };
+  EXPECT_EQ(parse("8.0", 544, 49152), "");
+  EXPECT_EQ(parse("8.0", 545, 4), "Entry function 'k' uses too much parameter "
+                                  "space (0x1108 bytes, 0x1100 max)");
+  EXPECT_EQ(parse("8.1", 4095, 4), "");
+  EXPECT_EQ(parse("8.1", 4096, 4), "Entry function 'k' uses too much parameter "
+                                   "space (0x8000 bytes, 0x7ffc max)");
+  EXPECT_EQ(parse("8.0", 1, 49153), "Entry function 'k' uses too much shared "
+                                    "data (0xc001 bytes, 0xc000 max)");
+}
+
 TEST(Ptx, StoresWhatThreadsCompute) {
   OneBuffer memory(64);
   const Outcome outcome =

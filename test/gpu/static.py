@@ -6,8 +6,9 @@ SPDX-License-Identifier: Apache-2.0
 Of small models of each family and of each architecture: a line per kernel with its
 registers, spills, local and shared memory, the occupancy that they allow, and how many of
 its accesses to global memory move 128 bits. It fails for a kernel with spills or local
-memory, for one with sums that lanes do not share, and for one whose rows are whole vectors
-that has narrower accesses beside those of its gate, of scalars and of what a row has one of.
+memory; of most models, for one with sums that lanes do not share, too, and for one whose rows
+are whole vectors that has narrower accesses beside those of its gate, of scalars and of what
+a row has one of.
 
 Numbers are read from the machine code (nvdisasm); where that is missing, from the PTX.
 
@@ -35,7 +36,7 @@ LIMITS = {
 # Rows that vectors divide and, in some models, rows that they do not; rows that are too long
 # for few lanes, of numbers that take two registers, too.
 SIZES = "--layers=1 --hidden=64 --heads=4 --seq=32 --batch=4 --vocab="
-NARROW = "--hidden=32 --heads=2 --seq=16 --batch=4 --vocab=32"
+NARROW = "--hidden=64 --heads=4 --seq=32 --batch=4 --vocab=96"
 TRAIN = "microbatches=2 optimizer=adamw clip=1"
 ONCE = "optimizer=adamw clip=1"
 MODELS = {
@@ -59,6 +60,9 @@ MODELS = {
                "optimizer=momentum"),
     "unet": ("unet --groups=2 --width=4 --batch=2 --image=16 --depth=1", "optimizer=momentum"),
 }
+# Judged by spills and local memory alone: statistics of a channel are rows of elements that lie
+# far apart.
+FOR_SPILLS = ("resnet-64", "unet-default")
 # What moves elements along, or makes them of neighbours in the row: each vector read is one
 # stored. Other ops may read or write elements that do not lie side by side.
 SIDE_BY_SIDE = set("""
@@ -153,11 +157,13 @@ def most_narrow(kernel):
     return 1 + sum(count < largest or size < widest for count, size in tensors)
 
 
-def judge(kernel, resources, wide, narrow):
+def judge(kernel, resources, wide, narrow, is_for_spills):
     if resources["spilled"]:
         yield f"expects no spill, got {resources['spilled']} bytes"
     if resources["local"]:
         yield f"expects no local memory, got {resources['local']} bytes"
+    if is_for_spills:
+        return
     if "sums apart" in kernel.form:
         yield f"expects sums that lanes share, got {kernel.form}"
     if wants_vectors(kernel):
@@ -199,7 +205,7 @@ class Table:
                   f"{occupancy(kernel, of, LIMITS[target]):6.0%} {wide:4} {narrow:4}  "
                   f"{symbol[:12]} {kernel.form}: {' '.join(kernel.ops)[:80]}")
             self.errors += [f"{name} {target} {symbol}: {error}"
-                            for error in judge(kernel, of, wide, narrow)]
+                            for error in judge(kernel, of, wide, narrow, name in FOR_SPILLS)]
             self.count += 1
 
 

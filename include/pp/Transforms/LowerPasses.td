@@ -20,7 +20,9 @@ def FormKernels : LevelPass<"pp-form-kernels", "Pipeline"> {
     epilogues it can carry, with the scratch memory it asks for on the plan's
     threads. Everything else is grouped (`@fused_0`, ...) so that tensors that
     are produced and used row by row never reach memory; rows of a kernel
-    (`pp.rows`) are independent. A kernel that updates a parameter or state
+    (`pp.rows`) are independent. The target limits how many buffers a kernel has,
+    how many values of a row at once, and how many bytes wait in memory for its
+    last operand: sums over all layers or parameters are several kernels. A kernel that updates a parameter or state
     works in its place (`pp.inplace`). Equal kernels are one function. Kernels
     stay as they are: a module that has nothing else is not changed.
 

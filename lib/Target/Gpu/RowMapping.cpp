@@ -17,9 +17,11 @@ using namespace pp::gpu;
 static constexpr int64_t kSmallBlock = 128;
 /// Of a multiprocessor, and threads of it that there are at least.
 static constexpr int64_t kRegisters = 65536, kThreads = 512;
-/// Registers for all but the elements that a lane keeps: addresses, indices,
-/// sums, and what is being computed.
-static constexpr int64_t kOtherRegisters = 56;
+/// Registers for all but the elements that a lane keeps, and their places:
+/// indices, sums, what is being computed, and a few tensors' addresses.
+static constexpr int64_t kOtherRegisters = 56, kFewTensors = 8;
+/// Of a place in memory.
+static constexpr int64_t kAddressRegisters = 2;
 /// Elements of a part up to which a lane takes them without a loop, so that
 /// code stays short.
 static constexpr int64_t kMostInRegisters = 32;
@@ -212,6 +214,7 @@ static void fitRegisters(RowMapping &mapping, func::FuncOp kernel,
     mapping.rowsPerBlock = lanes <= kWarp ? kSmallBlock / lanes : 1;
   };
   const Live live(kernel, parts, mapping.sums);
+  const int64_t tensors = kernel.getNumArguments() + kernel.getNumResults();
   const int64_t least = std::clamp<int64_t>(
       llvm::PowerOf2Ceil(llvm::divideCeil(longest, width)), 1, kWarp);
   for (int64_t lanes = least; lanes <= kLargestBlock; lanes *= 2) {
@@ -219,8 +222,12 @@ static void fitRegisters(RowMapping &mapping, func::FuncOp kernel,
     mapping.inRegisters = countOfLane(longest, lanes, width);
     const int64_t kept = live.countRegisters(
         [&](int64_t count) { return countOfLane(count, lanes, width); });
+    // Runs that do not lie side by side have a place each.
+    const int64_t places = mapping.inRegisters / width +
+                           std::max<int64_t>(tensors - kFewTensors, 0);
     if (mapping.inRegisters <= std::max(kMostInRegisters, width) &&
-        kept + kOtherRegisters <= getRegisters(mapping.block()))
+        kept + places * kAddressRegisters + kOtherRegisters <=
+            getRegisters(mapping.block()))
       return;
   }
   setLanes(std::clamp<int64_t>(

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "AttributeText.h"
 #include "mlir/IR/Builders.h"
+#include "pp/Schedule/Topology.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -46,11 +47,7 @@ void MeshAxisAttr::print(AsmPrinter &printer) const {
 }
 
 StringRef MeshAxisAttr::getWhole(StringRef name) {
-  auto [whole, part] = name.rsplit('.');
-  const bool isPart =
-      !whole.empty() && !part.empty() &&
-      llvm::all_of(part, [](char c) { return llvm::isDigit(c); });
-  return isPart ? whole : name;
+  return schedule::wholeAxisOf(name);
 }
 
 Attribute MeshAttr::parse(AsmParser &parser, Type) {

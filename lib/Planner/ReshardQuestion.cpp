@@ -17,9 +17,11 @@ schedule::Topology pp::getTopology(PlanAttr plan) {
 
 const schedule::Link &pp::linkAlong(MeshAttr mesh, int64_t axis,
                                     const schedule::Topology &topology) {
-  return topology.linkAt(llvm::count_if(
-      mesh.getAxes().drop_front(axis + 1),
-      [](MeshAxisAttr other) { return other.getKind() != AxisKind::Time; }));
+  std::vector<std::string_view> axes;
+  for (MeshAxisAttr other : mesh.getAxes().drop_front(axis))
+    if (axes.empty() || other.getKind() != AxisKind::Time)
+      axes.push_back(other.getName().getValue());
+  return topology.linkAlong(axes);
 }
 
 reshard::ReshardPlanner

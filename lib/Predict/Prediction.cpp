@@ -44,9 +44,11 @@ static schedule::Link linkOf(const ppx::ArtifactT &artifact, const Mesh &mesh,
     axes = {uint32_t(*mesh.stageAxis())};
   schedule::Link slowest{std::numeric_limits<double>::infinity(), 0};
   for (uint32_t axis : axes) {
-    const schedule::Link &link = topology.linkAt(std::count_if(
-        artifact.axes.begin() + axis + 1, artifact.axes.end(),
-        [](const auto &other) { return other->kind != ppx::AxisKind_time; }));
+    std::vector<std::string_view> behind = {artifact.axes[axis]->name};
+    for (size_t other = axis + 1; other < artifact.axes.size(); ++other)
+      if (artifact.axes[other]->kind != ppx::AxisKind_time)
+        behind.push_back(artifact.axes[other]->name);
+    const schedule::Link &link = topology.linkAlong(behind);
     slowest.bytesPerSecond =
         std::min(slowest.bytesPerSecond, link.bytesPerSecond);
     slowest.latency = std::max(slowest.latency, link.latency);

@@ -11,6 +11,22 @@
 
 using namespace pp::schedule;
 
+std::string_view pp::schedule::wholeAxisOf(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  const bool isPart =
+      dot != name.npos && dot > 0 && dot + 1 < name.size() &&
+      name.find_first_not_of("0123456789", dot + 1) == name.npos;
+  return isPart ? name.substr(0, dot) : name;
+}
+
+const Link &
+Topology::linkAlong(const std::vector<std::string_view> &axes) const {
+  size_t behind = 0;
+  for (size_t axis = 1; axis < axes.size(); ++axis)
+    behind += wholeAxisOf(axes[axis]) != wholeAxisOf(axes[axis - 1]);
+  return linkAt(behind);
+}
+
 /// A finite number that ends where the text does.
 static std::optional<double> parseNumber(std::string_view text) {
   if (text.empty() || text.find_first_not_of("0123456789.e+-") != text.npos)

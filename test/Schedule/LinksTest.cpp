@@ -24,6 +24,18 @@ TEST(Links, AreReadFromTheClosestOutwards) {
   EXPECT_DOUBLE_EQ(topology.linkAt(0).messageSeconds(2, 3e11), 1 + 2e-6);
 }
 
+TEST(Links, AreThoseOfTheWholeOfADividedAxis) {
+  Topology topology;
+  topology.links = parseLinks("3e11:0,2e11:0,1e11:0").value();
+  EXPECT_EQ(topology.linkAlong({"tp.0", "tp.1"}).bytesPerSecond, 3e11);
+  EXPECT_EQ(topology.linkAlong({"dp", "tp.0", "tp.1"}).bytesPerSecond, 2e11);
+  EXPECT_EQ(topology.linkAlong({"pp", "dp.0", "dp.1", "tp"}).bytesPerSecond,
+            1e11);
+  EXPECT_EQ(wholeAxisOf("tp.10"), "tp");
+  for (const char *name : {"tp", ".1", "tp.", "tp.a"})
+    EXPECT_EQ(wholeAxisOf(name), name);
+}
+
 TEST(Links, ThatAreNoneAreRefused) {
   for (const char *text :
        {"",       "1",     "1e9",     "1e9:",    ":1",       "0:1",

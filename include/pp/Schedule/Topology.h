@@ -49,7 +49,13 @@ struct Topology {
   const Link &linkAt(size_t behind) const {
     return links[std::min(behind, links.size() - 1)];
   }
+  /// Along the first of these axes of devices, which all others are behind; the
+  /// parts of a divided axis are one.
+  const Link &linkAlong(const std::vector<std::string_view> &axes) const;
 };
+
+/// The axis that a mesh's axis is a part of, `tp` of `tp.1`, or its own name.
+std::string_view wholeAxisOf(std::string_view name);
 
 /// `BYTES_PER_SECOND:LATENCY`, separated by commas, as `3e11:1e-6,5e10:1e-5`;
 /// nothing if the text is something else.

@@ -175,7 +175,8 @@ def cases():
         yield tool("mesh larger than the batch", 1, "gpt.mlir|8|dp", "gpt.mlir", key + "dp=16")
         yield tool("more micro-batches than samples", 1, "gpt.mlir|8|mb", "gpt.mlir",
                    key + "microbatches=16")
-        yield tool("more heads than a model has", 1, "gpt.mlir|4|tp", "gpt.mlir", key + "tp=64")
+        yield tool("more devices than divide a model", 1, "gpt.mlir|tp=512|tp=256", "gpt.mlir",
+                   key + "tp=512")
         yield tool("more stages than ops", 1, "mlp.mlir|stages|empty", "mlp.mlir", key + "pp=500")
         yield tool("no such key", 2, "unknown key 'fsdp'", "mlp.mlir", key + "fsdp=2")
         yield tool("no such value", 2, "'dp' expects|'two'", "mlp.mlir", key + "dp=two")

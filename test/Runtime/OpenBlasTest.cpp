@@ -3,18 +3,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loading it leaves the program around as it was: no thread more, the same
-// environment, the same cores.
+// environment, the same cores. More threads may compute than it has buffers.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/OpenBlas.h"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <sched.h>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 using namespace pprt;
 
@@ -67,4 +70,37 @@ TEST(OpenBlas, SharesWhatTheProgramHasLoaded) {
     std::exit(threadsOfLibrary() == 1 ? 0 : 2);
   };
   EXPECT_EXIT(share(), testing::ExitedWithCode(0), "");
+}
+
+// Debian's library has 128 buffers, and ends the process that needs more.
+TEST(OpenBlas, ServesMoreThreadsThanItHasBuffers) {
+  const auto multiply = [] {
+    if (!cpu::openBlas().ok())
+      std::exit(1);
+    constexpr unsigned count = 400;
+    constexpr blasint size = 48;
+    const Expected<std::shared_ptr<const void>> reserved =
+        cpu::reserveBuffers(count);
+    if (!reserved.ok())
+      std::exit(2);
+    std::atomic<unsigned> right{0};
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < count; ++i)
+      threads.emplace_back([&right] {
+        const std::vector<double> ones(size * size, 1);
+        std::vector<double> sums(size * size);
+        for (int round = 0; round < 20; ++round) {
+          const cpu::ProductTurn turn;
+          cpu::openBlas()->dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans,
+                                 size, size, size, 1, ones.data(), size,
+                                 ones.data(), size, 0, sums.data(), size);
+        }
+        if (sums == std::vector<double>(size * size, size))
+          ++right;
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    std::exit(right == count ? 0 : 3);
+  };
+  EXPECT_EXIT(multiply(), testing::ExitedWithCode(0), "");
 }

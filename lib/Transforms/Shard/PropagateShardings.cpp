@@ -405,14 +405,27 @@ LogicalResult Propagation::checkAxes() {
     for (const AxisList &axes : state.layout)
       for (int axis : axes)
         isUsed.set(axis);
-  for (auto [number, axis] : llvm::enumerate(mesh.attr().getAxes()))
-    if (!isUsed.test(number) && axis.getSize() > 1 &&
-        axis.getKind() != AxisKind::Stage)
-      return main.emitError("expects every axis of ")
-             << mesh.attr() << " to split some tensor, got none over "
-             << axis.getName()
-             << ": leave the axis out, or give an argument a seed that "
-                "names it";
+  for (auto [number, axis] : llvm::enumerate(mesh.attr().getAxes())) {
+    if (isUsed.test(number) || axis.getSize() <= 1 ||
+        axis.getKind() == AxisKind::Stage)
+      continue;
+    InFlightDiagnostic error = main.emitError("expects every axis of ");
+    error << mesh.attr() << " to split some tensor, got none over "
+          << axis.getName();
+    // The user has written the whole axis.
+    const StringRef whole = MeshAxisAttr::getWhole(axis.getName());
+    int64_t size = 1, used = 1;
+    for (auto [part, other] : llvm::enumerate(mesh.attr().getAxes()))
+      if (MeshAxisAttr::getWhole(other.getName()) == whole) {
+        size *= other.getSize();
+        used *= isUsed.test(part) ? other.getSize() : 1;
+      }
+    if (used > 1)
+      return error << ", a part of " << whole << "=" << size << ": " << whole
+                   << "=" << used << " has the same program on fewer devices";
+    return error << ": leave the axis out, or give an argument a seed that "
+                    "names it";
+  }
   return success();
 }
 

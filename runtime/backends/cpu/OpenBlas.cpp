@@ -6,7 +6,11 @@
 #include "OpenBlas.h"
 #include "../../engine/Lack.h"
 
+#include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <mutex>
 #include <sched.h>
@@ -29,6 +33,24 @@ struct Allocator {
 };
 std::atomic<bool> isLoaded{false};
 Allocator allocator; ///< once it is loaded
+
+/// Products that may be computed at a time: half of the buffers that the
+/// library was built with, as it has two for each thread it was built for.
+unsigned turns = 32;
+/// Whether more may be wanted than there are. Those that began before it was
+/// set have the other half.
+std::atomic<bool> isCrowded{false};
+
+/// Of products that are computed while `isCrowded`.
+struct Turns {
+  std::mutex mutex;
+  std::condition_variable left;
+  unsigned taken = 0;
+};
+Turns &counted() {
+  static Turns all;
+  return all;
+}
 
 /// Of products that may be computed at a time.
 struct Reserved {
@@ -98,6 +120,11 @@ Expected<OpenBlas> load() {
   // each of which leaves the same bits.
   if (threads() != 1)
     setThreads(1);
+  const auto config = reinterpret_cast<decltype(&openblas_get_config)>(
+      dlsym(library, "openblas_get_config"));
+  constexpr const char *key = "MAX_THREADS=";
+  if (const char *found = config ? std::strstr(config(), key) : nullptr)
+    turns = unsigned(std::max(1, std::atoi(found + std::strlen(key))));
   allocator = {
       reinterpret_cast<void *(*)(int)>(dlsym(library, "blas_memory_alloc")),
       reinterpret_cast<void (*)(void *)>(dlsym(library, "blas_memory_free"))};
@@ -114,14 +141,15 @@ const Expected<OpenBlas> &cpu::openBlas() {
 
 /// Has as many mapped as are wanted.
 static Status mapBuffers(Reserved &all) {
+  const unsigned needed = std::min(all.wanted, turns);
   std::vector<void *> buffers;
   Status status;
-  while (buffers.size() < all.wanted && status.ok()) {
+  while (buffers.size() < needed && status.ok()) {
     // One that it has does not have to be mapped.
     if (buffers.size() >= all.mapped && !hasRoom(kBufferBytes))
       status = Status(ExitCode::outOfMemory,
                       "the system refuses OpenBLAS 128 MiB for each of " +
-                          std::to_string(all.wanted) +
+                          std::to_string(needed) +
                           " threads that compute products (ulimit -v)");
     else
       buffers.push_back(allocator.allocate(0));
@@ -129,7 +157,7 @@ static Status mapBuffers(Reserved &all) {
   for (void *buffer : buffers)
     allocator.free(buffer);
   if (status.ok())
-    all.mapped = all.wanted;
+    all.mapped = needed;
   return status;
 }
 
@@ -139,7 +167,9 @@ Expected<std::shared_ptr<const void>> cpu::reserveBuffers(unsigned products) {
   Reserved &all = reserved();
   std::lock_guard<std::mutex> lock(all.mutex);
   all.wanted += products;
-  if (all.wanted > all.mapped)
+  if (all.wanted > turns)
+    isCrowded = true;
+  if (std::min(all.wanted, turns) > all.mapped)
     if (Status status = mapBuffers(all); !status.ok()) {
       all.wanted -= products;
       return status;
@@ -148,4 +178,23 @@ Expected<std::shared_ptr<const void>> cpu::reserveBuffers(unsigned products) {
     std::lock_guard<std::mutex> lock(reserved().mutex);
     reserved().wanted -= products;
   });
+}
+
+ProductTurn::ProductTurn()
+    : isCounted(isCrowded.load(std::memory_order_relaxed)) {
+  if (!isCounted)
+    return;
+  std::unique_lock<std::mutex> lock(counted().mutex);
+  counted().left.wait(lock, [] { return counted().taken < turns; });
+  ++counted().taken;
+}
+
+ProductTurn::~ProductTurn() {
+  if (!isCounted)
+    return;
+  {
+    std::lock_guard<std::mutex> lock(counted().mutex);
+    --counted().taken;
+  }
+  counted().left.notify_one();
 }

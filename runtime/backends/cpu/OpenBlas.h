@@ -32,6 +32,20 @@ const Expected<OpenBlas> &openBlas();
 /// returns. Null if the library has not been loaded; fails (outOfMemory).
 Expected<std::shared_ptr<const void>> reserveBuffers(unsigned products);
 
+/// Held while a product is computed. The library has a fixed number of buffers,
+/// and ends the process where more are in use: so whoever is one too many waits
+/// for another to end.
+class ProductTurn {
+public:
+  ProductTurn();
+  ~ProductTurn();
+  ProductTurn(const ProductTurn &) = delete;
+  ProductTurn &operator=(const ProductTurn &) = delete;
+
+private:
+  const bool isCounted;
+};
+
 } // namespace pprt::cpu
 
 #endif // PPRT_BACKENDS_CPU_OPENBLAS_H

@@ -25,6 +25,7 @@ public:
   void run(const void *lhs, const void *rhs, void *out,
            std::byte *scratchpad) const override {
     const Lending scope(scratchpad, scratchpadBytes(), /*smallest=*/0);
+    const ProductTurn turn;
     if (shape.element == ppx::ElementType_f64)
       multiply<double>(library.dgemm, lhs, rhs, out);
     else

@@ -231,6 +231,7 @@ static Status read(const pprt_options *given, SessionOptions &options) {
   if (known.device)
     options.device = known.device;
   options.isInterrupted = asking(known.is_interrupted, known.user);
+  options.graph = known.no_graph == 0;
   return {};
 }
 

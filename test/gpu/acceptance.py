@@ -1,261 +1,284 @@
 #!/usr/bin/env python3
-"""Runs scripts/gpu-acceptance from its start to its end on two GPUs that are played.
+"""Rehearses the file of scripts/gpu-acceptance on a machine that is as bare as can be.
 
 SPDX-License-Identifier: Apache-2.0
 
-All parts end, what is judged is right, in several processes too, what needs
-PyTorch says so where there is none, and nothing is called run on a GPU. A program whose expected values
-are changed must fail; one that has no room, or hangs, leaves the others judged. What cannot begin is
-told in one line.
+On one GPU that is played, and beside it on eight: in an empty folder, with no
+environment but the stand-in of libcuda on the library path and those of cublasLt and NCCL
+in folders as pip makes them; the build, CUDA, LLVM and what the runtime links besides
+are hidden where a mount namespace is allowed. Every part ends, all strategies of every
+family compute what the whole model does, in many orders of those that CUDA leaves
+open, with equal bits. Then a file whose expected values are changed fails; a program that
+hangs or ends its process leaves the others judged; who is cut off has a result; what
+cannot begin is told in one line.
 
-  acceptance.py --bin=build/bin --stand-ins=build/test/gpu/lib --pack=PACK.tar
+  acceptance.py --stand-ins=build/test/gpu/lib --file=FILE.pyz [--hide=FOLDER...]
 """
 import argparse
+import concurrent.futures
+import glob
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
+import zipfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts/acceptance"))
-
-import bench  # noqa: E402
-import judge  # noqa: E402
-
-# In pp-run's place: one program has no room.
-NO_ROOM = """#!/bin/sh
-case "$1" in
-*/{program}.ppx) echo "pp-run: error: expects less" >&2; exit 4 ;;
-esac
-exec {tools}/pp-run "$@"
+MOST_BYTES, MOST_SECONDS = 60 << 20, 300
+# What every Linux has, beside what the file has itself.
+SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1",
+          "ld-linux-x86-64.so.2", "libmpi.so.40"}
+PARTS = ["training", "speed", "launches", "matrix", "deep", "nccl", "several", "contracts"]
+# In worker.py: one program hangs, the next one ends the process.
+WORKER = b"""    if job["program"].endswith("000"):
+        time.sleep(600)
+    if job["program"].endswith("001"):
+        __import__("os").abort()
 """
-# What hangs, and starts others, one of them in a group of its own, as ranks of mpirun are.
-HANGING = """
-import os, signal, time
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-if os.fork() == 0:
-    os.setpgid(0, 0)
-time.sleep(600)
-"""
-PYTORCH = "expects PyTorch (pip install torch numpy), got: "
 
 
-def has(path, word):
-    try:
-        return word in path.read_bytes()
-    except OSError:  # the process has ended
-        return False
+def hidden(folders):
+    """What a bare machine has not."""
+    found = [path for folder in folders for path in glob.glob(folder)]
+    for name in "libdnnl.so*", "libOpenCL.so*", "libopenblas*.so*", "libLLVM*", "libMLIR*":
+        found += glob.glob(f"/usr/lib/x86_64-linux-gnu/**/{name}", recursive=True)
+    return sorted({os.path.realpath(path) for path in found})
 
 
-class Acceptance:
+def hide(folders):
+    """Words in front of a command."""
+    lines = [f"mount -t tmpfs none '{path}'" if os.path.isdir(path) else
+             f"mount --bind /dev/null '{path}'" for path in hidden(folders)]
+    words = ["unshare", "--mount", "sh", "-ec", "; ".join([*lines, 'exec "$@"']), "sh"]
+    if subprocess.run([*words, "true"], stderr=subprocess.DEVNULL).returncode == 0:
+        return words
+    print("nothing is hidden, as this sandbox forbids a mount namespace")
+    return []
+
+
+class Rehearsal:
     def __init__(self, args, folder):
         self.args, self.folder, self.errors = args, folder, []
+        self.driver, self.site = folder / "driver", folder / "site"
+        self.driver.mkdir()
+        shutil.copy(args.stand_ins / "libcuda.so.1", self.driver)
+        for library, package in ("libcublasLt.so.13", "cu13"), ("libnccl.so.2", "nccl"):
+            lib = self.site / f"nvidia/{package}/lib"
+            lib.mkdir(parents=True)
+            shutil.copy(args.stand_ins / library, lib)
+        self.front, self.count = hide(args.hide), 0
 
-    def environment(self, settings, **more):
-        return {**os.environ, "PP_STANDIN": str(settings),
-                "LD_LIBRARY_PATH": str(self.args.stand_ins.resolve()), **more}
+    def words(self, file, *options, settings="", env=()):
+        """A command in a folder of its own, with hardly any environment."""
+        self.count += 1
+        folder = self.folder / f"run{self.count}"
+        folder.mkdir()
+        (folder / "standin").write_text(f"seed {self.count + 2}\n{settings}\n")
+        its = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": self.driver, "PYTHONPATH": self.site,
+               "PP_STANDIN": folder / "standin", **dict(env)}
+        return folder, [*self.front, "env", "-i", *(f"{key}={value}" for key, value in its.items()),
+                        sys.executable, file, *options]
 
-    def run(self, pack, *options, devices=2, tools=None, out=None, **more):
-        """The call, and the JSON that it wrote, if it did."""
-        settings, written = self.folder / "standin", self.folder / "out.json"
-        out = [f"--out={written}"] if out is None else out
-        settings.write_text(f"seed 3\ndevices {devices}\n")
-        written.unlink(missing_ok=True)
-        done = subprocess.run(
-            [sys.executable, ROOT / "scripts/gpu-acceptance", pack,
-             f"--bin={tools or self.args.bin}", *out, *options], capture_output=True,
-            text=True, timeout=500, env=self.environment(settings, **more))
-        return done, json.loads(written.read_text()) if written.exists() else None
+    def run(self, file, *options, **how):
+        """The call, what it wrote, and its seconds."""
+        folder, words = self.words(file, *options, **how)
+        begun = time.monotonic()
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=500)
+        written = folder / "pp-acceptance/acceptance.json"
+        result = json.loads(written.read_text()) if written.exists() else None
+        return done, result, time.monotonic() - begun
 
     def expect(self, what, is_right, done):
         if not is_right:
             self.errors.append(f"{what}: exit {done.returncode}\n{done.stdout}{done.stderr}")
 
-    def check_all(self):
-        done, result = self.run(self.args.pack)
-        print(done.stdout, end="")
-        if done.returncode or not result:
-            self.expect("all parts", False, done)
-            return
-        self.expect("a GPU that is played", result["emulated"] and
-                    result["device"].startswith("emulated: "), done)
-        for name, part in result["parts"].items():
-            why = part.get("why", "")
-            self.expect(name, why.startswith(PYTORCH) if name == "peers" and why else not why, done)
-        parts = result["parts"]
-        for name in "matrix", "nccl":
-            figures = parts[name]["figures"]
-            self.expect(f"every program of {name}", figures["programs"] > 5 and {
-                count for key, count in figures.items() if key.startswith("right")} ==
-                {figures["programs"]}, done)
-        for dtype in "bf16", "f32":
-            self.expect(f"kernels of {dtype}", parts["products"]["figures"][dtype]["kernels"], done)
-            self.expect(f"launches of {dtype}", parts["launches"]["figures"][dtype]["commands"] > 0,
-                        done)
+    def check_file(self):
+        """Its size, and that what it links is in it."""
+        size = self.args.file.stat().st_size
+        print(f"{size / (1 << 20):.1f} MiB")
+        if size > MOST_BYTES:
+            self.errors.append(f"expects a file of at most {MOST_BYTES} bytes, got {size}")
+        with zipfile.ZipFile(self.args.file) as archive:
+            archive.extractall(self.folder / "file")
+        carried = [path for part in ("bin", "lib", "others")
+                   for path in (self.folder / "file" / part).iterdir()]
+        has = SYSTEM | {path.name for path in carried}
+        for path in carried:
+            said = subprocess.run(["readelf", "-d", path], capture_output=True, text=True).stdout
+            lacks = {line.split("[")[1].rstrip("]") for line in said.splitlines()
+                     if "(NEEDED)" in line} - has
+            if lacks:
+                self.errors.append(f"{path.name}: expects its libraries in the file, got none of "
+                                   f"{sorted(lacks)}")
 
-    def change(self, edit):
-        """A pack whose manifest is another one; `edit` may change the files, too."""
-        with tarfile.open(self.args.pack) as tar:
-            tar.extractall(self.folder, filter="data")
-        manifest = self.folder / "pack/manifest.json"
-        text = json.loads(manifest.read_text())
-        edit(text)
-        manifest.write_text(json.dumps(text))
-        changed = self.folder / "changed.tar"
-        with tarfile.open(changed, "w") as tar:
-            tar.add(self.folder / "pack", "pack")
+    def check_all(self):
+        """One GPU and eight, side by side."""
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            one = pool.submit(self.run, self.args.file)
+            eight = pool.submit(self.run, self.args.file, "--parts=nccl,several",
+                                settings="devices 8")
+        for what, (done, result, seconds) in ("one GPU", one.result()), ("eight", eight.result()):
+            print(f"{what}, {seconds:.1f} s:\n{done.stdout}", end="")
+            self.expect(what, done.returncode == 0 and result and seconds < MOST_SECONDS, done)
+            if done.returncode or not result:
+                return
+            self.expect(f"{what}: a GPU that is played", result["emulated"] and
+                        result["device"].startswith("emulated: "), done)
+            self.expect(f"{what}: libraries of Python's packages", all(
+                result["libraries"][name].startswith(str(self.site))
+                for name in ("cublasLt", "nccl")), done)
+        self.check_parts(one.result()[1]["parts"], eight.result()[1]["parts"], one.result()[0])
+        table = (self.folder / "run1/pp-acceptance/acceptance.md").read_text()
+        self.expect("a table of all parts", all(f"| {name} |" in table for name in PARTS),
+                    one.result()[0])
+
+    def check_parts(self, one, eight, done):
+        self.expect("all parts", list(one) == PARTS, done)
+        for name in "nccl", "several":
+            self.expect(f"{name} of one GPU", "expects 2 GPUs" in one[name].get("why", ""), done)
+        judged = one["matrix"]["figures"], eight["nccl"]["figures"]
+        self.expect("every strategy, in one process", all(
+            of["right"] == of["programs"] > 12 and of["processes"] == 1 for of in judged), done)
+        runs = max(len(check.get("digests", [])) for check in one["matrix"]["seen"])
+        self.expect("many orders", runs >= 16, done)
+        self.expect("launches", all(sum(of["launches"].values()) > 50 and of["kernels"]
+                                    for of in one["launches"]["figures"].values()), done)
+        plans = [check["plan"] for check in one["deep"]["seen"]]
+        self.expect("24 layers under tp", sum("tp=" in plan for plan in plans) >= 3, done)
+        ranks = {of["gpus"] for of in eight["several"]["figures"].values()}
+        self.expect("plans of several GPUs", {1, 2, 4, 8} <= ranks, done)
+        if shutil.which("mpirun", path="/usr/bin:/bin"):
+            self.expect("processes", "scaled-2 by processes" in eight["several"]["figures"], done)
+
+    def change(self, edits, few=0):
+        """A file with entries that are others: edits of bytes by name. `few`: so many programs
+        are judged, in two runs."""
+        def judge_few(data):
+            manifest = json.loads(data)
+            manifest["judged"] = [{**entry, "runs": 2} for entry in manifest["judged"][:few]]
+            return json.dumps(manifest).encode()
+
+        edits = {**edits, "pack/manifest.json": judge_few}
+        self.count += 1
+        changed = self.folder / f"changed{self.count}.pyz"
+        with zipfile.ZipFile(self.args.file) as source, zipfile.ZipFile(changed, "w") as target:
+            for name in source.namelist():
+                data = source.read(name)
+                target.writestr(name, edits[name](data) if name in edits else data)
         return changed
 
     def check_wrong_values(self):
-        """Some parameter elsewhere, by more than its bound."""
-        def edit(text):
-            text["judged"] = text["judged"][:1]
-            saved = self.folder / "pack" / text["judged"][0]["parameters"]
-            values = bytearray(saved.read_bytes())
-            values[-2] ^= 1  # of an exponent
-            saved.write_bytes(values)
+        """Some value elsewhere by 2^-24 of itself, of what SGD trains; what Adam trains may be
+        elsewhere by 2^-28, and not by half of itself."""
+        with zipfile.ZipFile(self.args.file) as archive:
+            judged = json.loads(archive.read("pack/manifest.json"))["judged"]
+        for entry, place, bit, fails in (judged[0], -2, 1, True), (judged[1], -5, 16, True), \
+                (judged[0], -5, 1, False):
+            def edit(data):
+                data = bytearray(data)
+                data[place] ^= bit
+                return bytes(data)
+            changed = self.change({f"pack/{entry['expected']}.safetensors": edit}, few=2)
+            done, result, _ = self.run(changed, "--parts=matrix")
+            failed = [c["program"] for c in result["parts"]["matrix"]["failed"]] if result else []
+            self.expect(f"other values of {entry['program']}", done.returncode == int(fails) and
+                        failed == [entry["program"]] * fails, done)
 
-        done, result = self.run(self.change(edit), "--parts=matrix")
-        self.expect("other parameters", done.returncode == 1 and result and
-                    [c["check"] for c in result["parts"]["matrix"]["failed"]] == ["values"], done)
+    def check_ends(self):
+        """One program hangs, one ends its process, one has no room."""
+        head = b"    try:\n        for graph"
+        file = self.change({"worker.py": lambda data: data.replace(head, WORKER + head),
+                            "matrix.py": lambda data: data.replace(b"PATIENCE = 120",
+                                                                   b"PATIENCE = 2")}, few=3)
+        done, result, seconds = self.run(file, "--parts=matrix")
+        part = result["parts"]["matrix"] if result else {"failed": [], "figures": {}}
+        self.expect("programs that hang and end", done.returncode == 1 and seconds < 60 and
+                    ["not over after" in c["got"] or "exit -6" in c["got"]
+                     for c in part["failed"]] == [True, True] and
+                    (part["figures"]["right"], part["figures"]["processes"]) == (1, 3), done)
+        done, result, _ = self.run(self.args.file, "--parts=matrix,training",
+                                   settings="memory 60000")
+        skipped = [part["result"] for part in result["parts"].values()] if result else []
+        self.expect("no room", done.returncode == 0 and skipped == ["skipped", "skipped"], done)
 
-    def check_bounds(self):
-        """Of programs in f64 some parameter elsewhere by 2^-28 of itself: Adam's may be."""
-        def edit(text):
-            text["judged"] = text["judged"][:2]
-            for entry in text["judged"]:
-                saved = self.folder / "pack" / entry["parameters"]
-                values = bytearray(saved.read_bytes())
-                values[-5] ^= 1
-                saved.write_bytes(values)
-
-        done, result = self.run(self.change(edit), "--parts=matrix")
-        failed = result["parts"]["matrix"]["failed"] if result else []
-        self.expect("bounds", [c["plan"].split("optimizer=")[1] for c in failed] ==
-                    ["momentum lr=0.05"], done)
-
-    def check_no_room(self):
-        """For one of three programs, and for all there are."""
-        tools = self.folder / "tools/bin"
-        tools.mkdir(parents=True)
-        pp_run = tools / "pp-run"
-        for program, count, outcome in ("judged-001", 3, "passed"), ("*", 1, "skipped"):
-            pp_run.write_text(NO_ROOM.format(program=program, tools=self.args.bin.resolve()))
-            pp_run.chmod(0o755)
-            pack = self.change(lambda text: text.update(judged=text["judged"][:count]))
-            done, result = self.run(pack, "--parts=matrix", tools=tools)
-            part = result["parts"]["matrix"] if result else {}
-            self.expect(f"no room for {program}", done.returncode == 0 and
-                        part.get("result") == outcome and "1 skipped" in done.stdout and
-                        [s["why"] for s in part["skipped"]] == ["pp-run: error: expects less"] and
-                        part["checks"] == 2 * (count - 1), done)
-
-    def check_hangs(self):
-        """Nothing is left of what hangs, and where one process does, it is given up."""
-        begun = time.monotonic()
-        words = [sys.executable, "-c", HANGING, str(self.folder)]
-        try:
-            bench.call(words, 1)
-            self.errors.append("a program that hangs: expects an end by time")
-        except bench.TimedOut:
-            pass
-        left = [path.parent.name for path in pathlib.Path("/proc").glob("[0-9]*/cmdline")
-                if has(path, os.fsencode(self.folder))]
-        if left or time.monotonic() - begun > 30:
-            self.errors.append(f"a program that hangs: expects none left, got {left}")
-
-        class Hangs(bench.Bench):
-            def losses(self, name, *options, processes=1, **how):
-                order.append(processes)
-                raise bench.TimedOut("not over")
-
-        order = []
-        entries = [{"name": f"judged-00{n}", "plan": "dp=2", "dtype": "f64"} for n in range(3)]
-        work = Hangs(None, self.args.bin.resolve().parent, self.folder,
-                     {"judged": entries, "steps": 2}, [{}, {}], True)
-        figures = judge.nccl(work)
-        tried = [2, 2, 2] * ("right_in_processes" in figures) + [1]
-        if order != tried or len(work.checks) != len(tried) or \
-                "given up after 1 of 3 programs: judged-000" not in figures["one_process"]:
-            self.errors.append(f"programs that hang: got {order}, {figures}, {work.checks}")
-
-    def check_processes(self):
-        """Runs do not read what others left in the folder of stand-ins; without it, they say so."""
-        if not shutil.which("mpirun"):
-            return
-        carried = self.folder / "left"
-        carried.mkdir()
-        losses = []
-        for seed, lines in ((1, f"processes {carried}\n"), (2, f"processes {carried}\n"),
-                            (1, f"processes {carried}\n"), (1, "")):
-            settings = self.folder / "processes"
-            settings.write_text(f"devices 2\n{lines}")
-            metrics = self.folder / "metrics"
-            done = subprocess.run(
-                ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2",
-                 self.args.bin.resolve() / "pp-run", self.folder / "pack/judged-000.ppx",
-                 "--device=cuda", "--data=random", "--steps=2", "--quiet", f"--seed={seed}",
-                 f"--metrics={metrics}"], capture_output=True, text=True, timeout=120,
-                env=self.environment(settings))
-            if lines:
-                self.expect("processes", done.returncode == 0, done)
-                losses.append([json.loads(line)["loss"] for line in metrics.open()])
-            else:
-                self.expect("processes without a folder", done.returncode == 15 and
-                            done.stderr.count("expect a line 'processes FOLDER'") == 1, done)
-        if losses[0] != losses[2] or losses[0] == losses[1]:
-            self.errors.append(f"expects losses of a seed alone, got {losses}")
+    def check_cut_off(self):
+        """By the time that is given, and by a signal: what was seen is there, nothing is left."""
+        done, result, seconds = self.run(self.args.file, "--minutes=0.02")
+        self.expect("little time", done.returncode == 0 and seconds < 30 and
+                    "no time is left" in done.stdout and list(result["parts"]) == PARTS, done)
+        folder, words = self.words(self.args.file, "--parts=matrix")
+        written = folder / "pp-acceptance/acceptance.json"
+        process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        seen, end = [], time.monotonic() + 100
+        while len(seen) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+            if written.exists():
+                parts = json.loads(written.read_text()).get("parts", {})
+                seen = parts.get("matrix", {}).get("seen", [])
+        process.send_signal(signal.SIGTERM)
+        out, error = process.communicate(timeout=60)
+        result = json.loads(written.read_text())
+        self.expect("a signal", process.returncode == 143 and
+                    len(result["parts"]["matrix"]["seen"]) >= 2 and
+                    (folder / "pp-acceptance/acceptance.md").exists(),
+                    subprocess.CompletedProcess(words, process.returncode, out, error))
+        left = [path for path in glob.glob("/proc/[0-9]*/environ") if has(path, str(folder))]
+        self.expect(f"nothing is left, got {left}", not left, process)
 
     def check_refusals(self):
+        """What cannot begin is told in one line."""
+        bare = {"PYTHONPATH": self.folder}
+        file = self.args.file
         for what, code, says, done_and_result in (
-                ("no GPU", 15, "nvidia-smi", self.run(self.args.pack, devices=0)),
+                ("no GPU", 15, "nvidia-smi", self.run(file, settings="devices 0")),
                 ("none that is seen", 15, "nvidia-smi",
-                 self.run(self.args.pack, CUDA_VISIBLE_DEVICES="-1")),
-                ("an unknown part", 2, "expects some of",
-                 self.run(self.args.pack, "--parts=speed")),
-                ("an unknown option", 2, "--fast", self.run(self.args.pack, "--fast")),
-                ("a size of a pack that is there", 2, "--size is for a pack that is written",
-                 self.run(self.args.pack, "--size=small")),
-                ("levels that are none", 2, "expects levels as sm_80,",
-                 self.run(f"--pack={self.folder / 'new.tar'}", "--targets=80", out=())),
-                ("a part of a pack that is written", 2, "--parts is for a pack that is run",
-                 self.run(f"--pack={self.folder / 'new.tar'}", "--parts=nccl", out=())),
-                ("another revision", 2, "expects a clone of its revision 0123",
-                 self.run(self.change(lambda text: text.update(revision="0123")))),
-                ("wrong settings", 2, "2: expects 'devices N'",
-                 self.run(self.args.pack, devices="2, seed 3")),
-                ("no pack", 2, "expects a pack", self.run(self.folder / "none.tar")),
-                ("no archive", 2, "expects a pack", self.run(pathlib.Path(__file__))),
-                ("no pp-run", 2, "expects pp-run", self.run(self.args.pack, "--bin=/")),
-                ("nowhere to write", 2, "can be written",
-                 self.run(self.args.pack, "--out=/none/out.json"))):
-            done, result = done_and_result
-            self.expect(what, done.returncode == code and result is None and
+                 self.run(file, env={"CUDA_VISIBLE_DEVICES": "-1"})),
+                ("an older GPU", 15, "expects a GPU of sm_90",
+                 self.run(file, settings="capability 80")),
+                ("no driver", 15, "no libcuda.so.1",
+                 self.run(file, env={"LD_LIBRARY_PATH": self.folder})),
+                ("no cublasLt", 15, "expects cublasLt", self.run(file, env=bare)),
+                ("an unknown part", 2, "expects some of", self.run(file, "--parts=fast")),
+                ("an unknown option", 2, "--fast", self.run(file, "--fast")),
+                ("no time", 2, "--minutes expects", self.run(file, "--minutes=0")),
+                ("nowhere to write", 2, "can be written", self.run(file, "--out=/proc/none"))):
+            if what in ("no cublasLt", "no driver") and not self.front:
+                continue  # this machine may have one
+            done, result, _ = done_and_result
+            self.expect(what, done.returncode == code and not result and
                         len(done.stderr.splitlines()) == 1 and says in done.stderr, done)
+
+
+def has(path, word):
+    try:
+        return word in pathlib.Path(path).read_text(errors="replace")
+    except OSError:  # the process has ended
+        return False
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in "--bin", "--stand-ins", "--pack":
+    for name in "--stand-ins", "--file":
         parser.add_argument(name, type=pathlib.Path, required=True)
+    parser.add_argument("--hide", nargs="*", default=[], help="folders")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        acceptance = Acceptance(args, pathlib.Path(folder))
-        acceptance.check_all()
-        acceptance.check_wrong_values()
-        acceptance.check_bounds()
-        acceptance.check_no_room()
-        acceptance.check_hangs()
-        acceptance.check_processes()
-        acceptance.check_refusals()
-    for error in acceptance.errors:
+        shutil.copy(args.file, folder)
+        args.file = pathlib.Path(folder, args.file.name)
+        rehearsal = Rehearsal(args, pathlib.Path(folder))
+        for check in (rehearsal.check_file, rehearsal.check_all, rehearsal.check_wrong_values,
+                      rehearsal.check_ends, rehearsal.check_cut_off, rehearsal.check_refusals):
+            begun = time.monotonic()
+            check()
+            print(f"{check.__name__}: {time.monotonic() - begun:.1f} s")
+    for error in rehearsal.errors:
         print(error)
-    return 1 if acceptance.errors else 0
+    return 1 if rehearsal.errors else 0
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/acceptance"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/acceptance/carried"))
 
 import tensors  # noqa: E402
 

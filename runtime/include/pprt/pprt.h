@@ -109,12 +109,13 @@ typedef struct {
   size_t size;                 /* of this structure, as the caller knows it */
   uint32_t threads_per_rank;   /* 0: the artifact's, or what the cores give */
   double hang_timeout_seconds; /* 0: 30 s; negative: waits forever */
-  const char *device;          /* "cpu" or "null"; null: "cpu" */
+  const char *device;          /* "cpu", "cuda" or "null"; null: "cpu" */
   pprt_world *world;           /* null: this process runs all ranks */
   /* A step in which nothing happens for two seconds, once it says so, fails
      (PPRT_INTERRUPTED). Null: never. */
   pprt_is_interrupted is_interrupted;
-  void *user; /* for is_interrupted */
+  void *user;   /* for is_interrupted */
+  int no_graph; /* not 0: a GPU is given a step call by call, each time anew */
 } pprt_options;
 
 typedef struct pprt_session pprt_session;

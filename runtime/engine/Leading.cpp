@@ -103,8 +103,10 @@ static void repeat(const Call &call, Session &session) {
                                   call.bytes.size());
   case CallKind::begin:
     return (void)session.begin();
-  case CallKind::step:
-    return (void)session.step();
+  case CallKind::submit:
+    return (void)session.submit();
+  case CallKind::wait:
+    return (void)session.wait();
   case CallKind::end:
     return (void)session.end();
   case CallKind::collect:

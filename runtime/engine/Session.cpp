@@ -374,7 +374,7 @@ Status Session::submit() {
                  "a step expects fewer than " + std::to_string(stepsAhead()) +
                      " under way, got as many; wait for the oldest");
     if (status.ok())
-      status = state->tell(CallKind::step);
+      status = state->tell(CallKind::submit);
     if (status.ok())
       status = state->submit(Section::body, state->steps++);
     if (status.ok())
@@ -390,6 +390,8 @@ Status Session::wait() {
     if (state->underWay == 0)
       return Status(ExitCode::usage,
                     "to wait expects a step under way, got none");
+    if (Status status = state->tell(CallKind::wait); !status.ok())
+      return status;
     --state->underWay;
     return state->wait(Section::body);
   });

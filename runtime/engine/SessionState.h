@@ -111,10 +111,8 @@ struct Session::State {
   Status tell(CallKind kind, uint64_t number = 0, const void *bytes = nullptr,
               uint64_t size = 0) const;
 
-  // Messages of all processes come in the order in which steps are waited for.
-  unsigned stepsAhead() const {
-    return world->processCount() == 1 ? executor->stepsAhead() : 1;
-  }
+  /// The same in all processes: bodies are recorded by all or by none.
+  unsigned stepsAhead() const { return executor->stepsAhead(); }
   bool isInput(uint32_t argument) const {
     const ppx::Role role = artifact->arguments[argument]->role;
     return role == ppx::Role_input || role == ppx::Role_label;

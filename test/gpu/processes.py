@@ -104,7 +104,7 @@ class Runs:
                                    f"{report['device']}, {tracks}")
 
     def check_memory(self):
-        """A dry run knows what a process's GPU is for, and that no step comes ahead of another."""
+        """A dry run knows what a process's GPU is for."""
         plan = "--parallelize=dp=2 zero=3"
         dry = self.call(str(self.tools / "pp-run"), "gpt.mlir", "--device=cuda", "--dry-run",
                         "--launcher=mpi", "--target=sm_90", plan, "--report=dry.json")
@@ -132,6 +132,19 @@ class Runs:
                         done.returncode == code and len(lines) == 1 and cause in lines[0] and
                         not saved.exists(), done)
 
+    def check_ahead(self):
+        """A step is given to the GPU before the one ahead of it is told of: the third one fails
+        when the first one's loss is known alone."""
+        for graph, told in ("on", 1), ("off", 2):
+            losses = self.folder / "losses.jsonl"
+            call = "cuGraphLaunch 3" if graph == "on" else "cuMemcpyDtoHAsync_v2 3"
+            done = self.processes([self.train("--parallelize=dp=2", f"--graph={graph}",
+                                              f"--metrics={losses}")] * 2,
+                                  own=[[f"fail {call} 719"], []])
+            count = len(losses.read_text().splitlines())
+            self.expect(f"the third step, --graph={graph}, fails after {told} losses, got {count}",
+                        done.returncode == 15 and count == told, done)
+
     def check_too_few(self):
         done = self.processes([self.train("--parallelize=dp=2")] * 2,
                               own=[["devices 1"], ["devices 1"]])
@@ -153,6 +166,7 @@ def main():
         runs.check_report()
         runs.check_memory()
         runs.check_failures()
+        runs.check_ahead()
         runs.check_too_few()
         for error in runs.errors:
             print(error)

@@ -47,9 +47,8 @@ static DeviceMemory predictGpu(const Options &options,
   const GpuUse use =
       findLargestGpu(/*isShared=*/false, artifact, mesh, staging);
   const bool isRecorded = options.graph.value_or(true);
-  const bool goesAhead = isRecorded && options.launcher != "mpi";
   return enqueued::describeMemory(use.needs, use.ranks,
-                                  goesAhead ? enqueued::kStepsAhead : 1,
+                                  isRecorded ? enqueued::kStepsAhead : 1,
                                   isRecorded, {});
 }
 

@@ -5,6 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Transforms/Findings.h"
 #include "mlir/IR/Builders.h"
+#include "pp/Analysis/Seeds.h"
+#include "pp/IR/Diagnostics.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace pp;
@@ -47,4 +50,38 @@ std::vector<Finding> pp::getFindings(func::FuncOp main) {
                         cast<IntegerAttr>(parts[3]).getValue().getSExtValue()});
   }
   return findings;
+}
+
+void Subjects::add(Operation *op, double cost) {
+  const std::string at = generalize(describeLocation(op->getLoc()));
+  auto &[number, total] = kinds[op->getName().getStringRef().str() +
+                                (at.empty() ? "" : " at " + at)];
+  ++number;
+  total += cost;
+}
+
+int64_t Subjects::count() const {
+  int64_t all = 0;
+  for (const auto &[kind, its] : kinds)
+    all += its.first;
+  return all;
+}
+
+std::string Subjects::print() const {
+  constexpr size_t kMost = 4;
+  std::vector<std::pair<std::string, std::pair<int64_t, double>>> sorted(
+      kinds.begin(), kinds.end());
+  llvm::stable_sort(sorted, [](const auto &a, const auto &b) {
+    return a.second.second > b.second.second;
+  });
+  std::string text;
+  for (auto [index, kind] : llvm::enumerate(sorted)) {
+    if (index == kMost)
+      return text + " and " + std::to_string(sorted.size() - kMost) +
+             " more kinds";
+    text += (index ? ", " : "") + kind.first;
+    if (kind.second.first > 1)
+      text += " x" + std::to_string(kind.second.first);
+  }
+  return text;
 }

@@ -10,6 +10,7 @@
 #define PP_TRANSFORMS_FINDINGS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,20 @@ struct Finding {
   int64_t bytes = 0;
   /// What it costs, by which findings are told; not kept.
   double seconds = 0;
+};
+
+/// The ops that a finding is about: those of one kind and place are counted.
+class Subjects {
+public:
+  void add(mlir::Operation *op, double cost);
+  int64_t count() const;
+  /// The costliest kinds, as `pp.dot_general at h.*.mlp x12, pp.add and 2 more
+  /// kinds`.
+  std::string print() const;
+
+private:
+  /// How many there are, and what they cost.
+  std::map<std::string, std::pair<int64_t, double>> kinds;
 };
 
 void setFindings(mlir::func::FuncOp main, const std::vector<Finding> &findings);

@@ -205,6 +205,8 @@ def PadDimensions : LevelPass<"pp-pad-dimensions", "Graph"> {
     %y = pp.select %m, %x, %z : tensor<9xi1>, tensor<9xf32>
     %s = pp.reduce sum %y dims [0] : tensor<9xf32> -> tensor<f32>
     ```
+    `--remarks-filter=pp-pad-dimensions` lists how many of each
+    op's floating-point operations are padding.
     Fails on an argument whose type merges a padded dimension as a minor factor.
   }];
   let dependentDialects = ["::pp::PPDialect"];

@@ -51,8 +51,7 @@ struct Whole {
   double most = -1;
   double seconds = 0, flops = 0;
   int64_t bytes = 0;
-  /// How many of each kind and place, and what these cost.
-  std::map<std::string, std::pair<int64_t, double>> subjects;
+  Subjects subjects;
 };
 
 class ShardingLint {
@@ -242,11 +241,7 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
   whole.seconds += seconds;
   whole.flops += flops;
   whole.bytes += bytes;
-  const std::string at = generalize(describeLocation(op->getLoc()));
-  auto &[count, cost] = whole.subjects[op->getName().getStringRef().str() +
-                                       (at.empty() ? "" : " at " + at)];
-  ++count;
-  cost += seconds;
+  whole.subjects.add(op, seconds);
   auto remark = remark::missed(
       dropSources(op->getLoc()),
       remark::RemarkOpts::name(name).category("pp-lint-shardings"));
@@ -265,14 +260,7 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
 /// One finding for all that one thing would avoid.
 void ShardingLint::tellWholes() {
   for (auto &[key, whole] : wholes) {
-    std::vector<std::pair<std::string, std::pair<int64_t, double>>> subjects(
-        whole.subjects.begin(), whole.subjects.end());
-    llvm::stable_sort(subjects, [](const auto &a, const auto &b) {
-      return a.second.second > b.second.second;
-    });
-    int64_t ops = 0;
-    for (const auto &[subject, its] : subjects)
-      ops += its.first;
+    const int64_t ops = whole.subjects.count();
     std::string what = "every device of " + mesh.name(key.first).str() +
                        " has the whole of " + std::to_string(ops) +
                        (ops == 1 ? " op" : " ops");
@@ -281,17 +269,7 @@ void ShardingLint::tellWholes() {
         share > 0)
       what +=
           ", " + std::to_string(share) + " % of the floating-point operations";
-    constexpr size_t kMost = 4;
-    for (auto [index, subject] : llvm::enumerate(subjects)) {
-      if (index == kMost) {
-        what +=
-            " and " + std::to_string(subjects.size() - kMost) + " more kinds";
-        break;
-      }
-      what += (index ? ", " : ": ") + subject.first;
-      if (subject.second.first > 1)
-        what += " x" + std::to_string(subject.second.first);
-    }
+    what += ": " + whole.subjects.print();
     findings.push_back({"", what, whole.avoid, whole.bytes, whole.seconds});
   }
 }
@@ -436,6 +414,7 @@ std::vector<Finding> ShardingLint::run() {
   });
   findIdle();
   findPadding();
+  llvm::append_range(findings, getFindings(main)); // what padding adds
   return std::move(findings);
 }
 

@@ -9,19 +9,25 @@
 // masked by `select` to its identity (never by multiplication: 0 x NaN), an op
 // that needs a dimension whole gets it cut back, and an updated parameter or
 // state is masked to zero, which is what arguments hold there. Indices count
-// as if there were no padding. Where reshapes split one dimension in ways that
-// do not refine each other, or into factors with too few elements for its axes,
-// padding cannot agree: they get it cut back, too. A dimension that divides
-// gets no padding but that of a factor that some tensor has split unevenly.
+// as if there were no padding. What padding adds to the floating-point
+// operations of an op is a remark, and a finding where it matters. Where
+// reshapes split one dimension in ways that do not refine each other, or into
+// factors with too few elements for its axes, padding cannot agree: they get it
+// cut back, too. A dimension that divides gets no padding but that of a factor
+// that some tensor has split unevenly.
 //
 //===----------------------------------------------------------------------===//
 #include "PaddedSizes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/Analysis/Factors.h"
+#include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
+#include "pp/Transforms/Findings.h"
 #include "pp/Transforms/Passes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <map>
 
 using namespace mlir;
@@ -31,6 +37,9 @@ namespace pp {
 #define GEN_PASS_DEF_PADDIMENSIONS
 #include "pp/Transforms/Passes.h.inc"
 } // namespace pp
+
+/// Less padding than this of the step's operations is not worth a finding.
+static constexpr double kShare = 0.01;
 
 namespace {
 
@@ -49,6 +58,7 @@ private:
   Value repad(Value value, ArrayRef<DimPadding> wanted);
   void padSides(Operation *change);
   void padResults();
+  void reportWork(const llvm::MapVector<Operation *, double> &unpadded);
   ShardingAttr cutResult(unsigned index, const llvm::SmallBitVector &whole);
 
   /// Padded dimensions of an op's operand that it reduces, by how.
@@ -272,9 +282,46 @@ void Padding::padResults() {
   setResultAttrs(main, attrs::kUnpaddedShape, unpadded);
 }
 
+static std::string printShare(double share) {
+  return llvm::formatv("{0:F1} %", 100 * share).str();
+}
+
+static double getFlops(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  return cost ? cost.getFlops() : 0;
+}
+
+void Padding::reportWork(const llvm::MapVector<Operation *, double> &unpadded) {
+  double all = 0, added = 0;
+  for (Operation &op : main.getBody().front())
+    all += getFlops(&op);
+  Subjects subjects;
+  for (auto [op, before] : unpadded) {
+    const double after = getFlops(op);
+    if (after <= before)
+      continue;
+    added += after - before;
+    subjects.add(op, after - before);
+    remark::analysis(op->getLoc(), remark::RemarkOpts::name("padded").category(
+                                       "pp-pad-dimensions"))
+        << remark::metric("op", op->getName().getStringRef())
+        << remark::metric("operations", std::to_string(int64_t(after)))
+        << remark::metric("padding", printShare((after - before) / after));
+  }
+  if (added > kShare * all)
+    setFindings(main, {{"",
+                        printShare(added / all) +
+                            " of the floating-point operations are padding: " +
+                            subjects.print(),
+                        "sizes that the axes divide"}});
+}
+
 LogicalResult Padding::run() {
   if (sizes.everythingDivides())
     return success();
+  llvm::MapVector<Operation *, double> unpadded;
+  for (Operation &op : main.getBody().front())
+    unpadded[&op] = getFlops(&op);
   if (failed(sizes.decide()) || failed(padArguments()))
     return failure();
   for (const PaddedOp &op : sizes.getOps())
@@ -283,6 +330,7 @@ LogicalResult Padding::run() {
     else
       padOp(op);
   padResults();
+  reportWork(unpadded);
   Block &body = main.getBody().front();
   main.setFunctionType(builder.getFunctionType(
       body.getArgumentTypes(), body.getTerminator()->getOperandTypes()));

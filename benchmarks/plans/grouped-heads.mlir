@@ -1,3 +1,5 @@
+// A decoder of which 16 query heads share 4 of keys and values: benchmarks/plans.py
+// splits it over 8 devices.
 module {
   func.func @main(
       %tok: tensor<8x256xi32> {pp.name = "tok", pp.role = #pp.role<input>, pp.bound = 512 : i64, pp.dims = ["batch", "sequence"]},

@@ -8,22 +8,149 @@
 #include "ElementRulesDetail.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "pp/IR/Model.h"
 
 using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
+namespace {
+
+/// Divides by one number again and again: by its reciprocal in two parts,
+/// without an instruction for special functions for each dividend. The first is
+/// the reciprocal less a unit in the last place, hence the second has its sign
+/// and is never zero: what a dividend times each is adds up to an infinity for
+/// an infinity. Together they have twice the digits, so that a quotient is
+/// rounded once, but for one in millions that lies so near to the middle of two
+/// numbers; one that is a number comes out as it. Divisors so far from 1 that a
+/// part would be no normal number are brought nearer, by a power of two that
+/// dividends are multiplied with.
+class SharedDivisor {
+public:
+  SharedDivisor(OpBuilder &builder, Location loc, Value divisor)
+      : b(builder), loc(loc), f32(divisor.getType()) {
+    using P = arith::CmpFPredicate;
+    Value size = math::AbsFOp::create(b, loc, divisor);
+    Value isSmall =
+        arith::CmpFOp::create(b, loc, P::OLT, size, number(0x1p-94));
+    Value isLarge = arith::CmpFOp::create(b, loc, P::OGT, size, number(0x1p94));
+    factor =
+        arith::SelectOp::create(b, loc, isLarge, number(0x1p-32), number(1));
+    factor = arith::SelectOp::create(b, loc, isSmall, number(0x1p32), factor);
+    Value near = arith::MulFOp::create(b, loc, divisor, factor);
+    Value whole = arith::DivFOp::create(b, loc, number(1), near);
+    // Zeros and infinities have no less.
+    Value isNumber = arith::CmpFOp::create(
+        b, loc, P::OGT,
+        arith::MulFOp::create(b, loc, size,
+                              math::AbsFOp::create(b, loc, whole)),
+        number(0));
+    Value bits = arith::BitcastOp::create(b, loc, b.getI32Type(), whole);
+    bits = arith::SubIOp::create(
+        b, loc, bits,
+        arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(1)));
+    Value less = arith::BitcastOp::create(b, loc, f32, bits);
+    Value rest = math::FmaOp::create(
+        b, loc, arith::NegFOp::create(b, loc, near), less, number(1));
+    rest = arith::MulFOp::create(b, loc, rest, whole);
+    high = arith::SelectOp::create(b, loc, isNumber, less, whole);
+    low = arith::SelectOp::create(b, loc, isNumber, rest, whole);
+  }
+
+  Value divide(Value dividend) {
+    Value near = arith::MulFOp::create(b, loc, dividend, factor);
+    return math::FmaOp::create(b, loc, near, high,
+                               arith::MulFOp::create(b, loc, near, low));
+  }
+
+private:
+  Value number(double value) {
+    return arith::ConstantOp::create(b, loc, b.getFloatAttr(f32, value));
+  }
+
+  OpBuilder &b;
+  Location loc;
+  Type f32;
+  Value factor, high, low;
+};
+
+} // namespace
+
+/// Whether the op divides many elements by one, which is so in every kernel
+/// that has it.
+static bool hasSharedDivisor(Operation *op) {
+  auto division = dyn_cast<DivOp>(op);
+  auto divisor =
+      division ? division.getRhs().getDefiningOp<BroadcastOp>() : BroadcastOp();
+  return divisor &&
+         getComputeType(divisor.getType().getElementType()).isF32() &&
+         ranked(divisor.getOperand()).getNumElements() <
+             divisor.getType().getNumElements();
+}
+
+/// Whether elements are numbers of places: not negative, so that differences of
+/// two do not wrap.
+static bool areCounted(Value value) {
+  while (auto op = value.getDefiningOp<BroadcastOp>())
+    value = op.getOperand();
+  return value.getDefiningOp<IotaOp>() &&
+         ranked(value).getElementType().isInteger(32);
+}
+
+/// Of a run of numbers that are counted, and one that stays: as the difference
+/// of the first, which is computed once, and literals. Nothing of others.
+static Scalars compareCounted(OpBuilder &b, CompareOp op,
+                              ArrayRef<Scalars> operands) {
+  if (!areCounted(op.getLhs()) || !areCounted(op.getRhs()) ||
+      operands[0].size() == 1)
+    return {};
+  const bool runs[] = {!llvm::all_equal(operands[0]),
+                       !llvm::all_equal(operands[1])};
+  if (runs[0] == runs[1])
+    return {};
+  const Scalars &run = operands[runs[1]], &other = operands[runs[0]];
+  Location loc = op.getLoc();
+  Type type = run.front().getType();
+  Value rest = arith::SubIOp::create(b, loc, other.front(), run.front());
+  Scalars result;
+  for (size_t lane = 0; lane < run.size(); ++lane) {
+    Value number =
+        arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, lane));
+    SmallVector<Value> sides{number, rest};
+    if (runs[1])
+      std::swap(sides[0], sides[1]);
+    result.push_back(emitScalar(b, op, sides));
+  }
+  return result;
+}
+
 static Scalars elementwise(const Question &q) {
   SmallVector<Scalars> operands;
   for (unsigned index = 0; index < q.op->getNumOperands(); ++index)
     operands.push_back(q.ask(index, q.place));
+  OpBuilder &b = q.elements.b;
   Scalars result;
+  if (hasSharedDivisor(q.op) && llvm::all_equal(operands[1])) {
+    Type element = operands[0].front().getType(),
+         compute = getComputeType(element);
+    Location loc = q.elements.loc;
+    SharedDivisor divisor(b, loc,
+                          emitConvert(b, loc, operands[1].front(), compute));
+    for (Value dividend : operands[0])
+      result.push_back(emitConvert(
+          b, loc, divisor.divide(emitConvert(b, loc, dividend, compute)),
+          element));
+    return result;
+  }
+  if (auto comparison = dyn_cast<CompareOp>(q.op))
+    if (Scalars all = compareCounted(b, comparison, operands); !all.empty())
+      return all;
   for (int64_t lane = 0; lane < q.elements.count(q.place); ++lane) {
     SmallVector<Value> scalars;
     for (Scalars &operand : operands)
       scalars.push_back(operand[lane]);
-    result.push_back(emitScalar(q.elements.b, q.op, scalars));
+    result.push_back(emitScalar(b, q.op, scalars));
   }
   return result;
 }
@@ -53,6 +180,15 @@ static Scalars iota(const Question &q, IotaOp op) {
   };
   Scalars result;
   const int64_t count = q.place.run == dim ? e.count(q.place) : 1;
+  Type element = op.getType().getElementType();
+  if (element.isInteger(32) && e.indices.getType().isInteger(32) && count > 1) {
+    result.push_back(number(q.place.indices[dim]));
+    for (int64_t lane = 1; lane < count; ++lane)
+      result.push_back(arith::AddIOp::create(
+          e.b, e.loc, result.front(),
+          arith::ConstantOp::create(e.b, e.loc, e.b.getI32IntegerAttr(lane))));
+    return result;
+  }
   for (int64_t lane = 0; lane < count; ++lane)
     result.push_back(
         number(e.indices.add(q.place.indices[dim], e.indices.literal(lane))));

@@ -287,7 +287,9 @@ pp::gpu::compileToPtx(func::FuncOp kernel, StringRef symbol,
       return kernel.emitError("expects functions that libdevice has, got\n")
              << *text;
     text->insert(findKernels(*text),
-                 "\n// " + symbol.str() + ": " + describeGpuKernel(kernel));
+                 "\n// " + symbol.str() + ": " + describeGpuKernel(kernel) +
+                     "\n// " + std::to_string(launch->grid) + " blocks of " +
+                     std::to_string(launch->block));
     modules.push_back(std::move(*text));
   }
   return modules;

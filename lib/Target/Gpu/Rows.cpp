@@ -159,10 +159,15 @@ Scalars Rows::overPart(
                      (number + 1) * turn <= size, now);
     return now;
   }
-  return e.loop(IndexBuilder::literal(0), IndexBuilder::literal(turns * turn),
-                turn, carried, [&](const Index &base, ValueRange now) {
-                  return takeTurn(base, size % turn == 0, now);
-                });
+  const int64_t full = size / turn * turn;
+  Scalars now(carried);
+  if (full > 0)
+    now = e.loop(IndexBuilder::literal(0), IndexBuilder::literal(full), turn,
+                 carried, [&](const Index &base, ValueRange before) {
+                   return takeTurn(base, true, before);
+                 });
+  // Some lanes have a turn more: nobody else asks whether elements count.
+  return full < size ? takeTurn(IndexBuilder::literal(full), false, now) : now;
 }
 
 /// All lanes along what is reduced, to one element.

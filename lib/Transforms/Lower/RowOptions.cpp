@@ -181,9 +181,15 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
   }
   add(balancedOption(result, isa<ReduceOp, ScatterAddOp>(op) ? kColumnBlock
                                                              : kRowElements));
-  if (isa<ReduceOp>(op))
-    add(balancedOption(result, wishes.leastColumns, wishes.columnFactor));
-  else if (wishes.dividesSums) // in case that it is summed up (DivideSums.h)
+  if (isa<ReduceOp>(op)) {
+    const int64_t bytes =
+        llvm::divideCeil(ranked(op->getOperand(0)).getElementTypeBitWidth(), 8);
+    add(balancedOption(
+        result, std::max(wishes.leastColumns, wishes.leastRunBytes / bytes),
+        wishes.columnFactor));
+  }
+  if (!isa<ReduceOp>(op) &&
+      wishes.dividesSums) // in case that it is summed up (DivideSums.h)
     add(balancedOption(result, wishes.serialSumElements));
   if (isa<ScatterAddOp>(
           op)) // rows of a table cannot be divided, its columns can

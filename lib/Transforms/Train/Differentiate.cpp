@@ -47,6 +47,10 @@ private:
   void numberForwardOps();
   void findDependences();
   LogicalResult differentiate(Operation *op);
+  /// Skips the exponential and its sum: what arrives at a softmax y leaves as
+  /// y (g - sum of g y), which reads two tensors and keeps one. False if `op`
+  /// is none.
+  bool differentiateSoftmax(Operation *op, Value upstream);
   /// The sum of what has arrived at `value`, in forward order of its uses; null
   /// if nothing has.
   Value gradientOf(Value value, int64_t origin);
@@ -191,6 +195,35 @@ Value Differentiator::gradientOf(Value value, int64_t origin) {
   return sum;
 }
 
+bool Differentiator::differentiateSoftmax(Operation *op, Value upstream) {
+  auto quotient = dyn_cast<DivOp>(op);
+  auto exp = quotient ? quotient.getLhs().getDefiningOp<ExpOp>() : ExpOp();
+  auto spread =
+      exp ? quotient.getRhs().getDefiningOp<BroadcastOp>() : BroadcastOp();
+  auto sum =
+      spread ? spread.getOperand().getDefiningOp<ReduceOp>() : ReduceOp();
+  if (!sum || sum.getReduction() != Reduction::Sum ||
+      sum.getOperand() != exp.getResult() || !varied.contains(exp.getOperand()))
+    return false;
+  SmallVector<int64_t> kept;
+  for (int64_t dim = 0; dim < quotient.getType().getRank(); ++dim)
+    if (!llvm::is_contained(sum.getDimensions(), dim))
+      kept.push_back(dim);
+  if (spread.getDimensions() != ArrayRef(kept))
+    return false;
+  Location loc = op->getLoc();
+  Type type = quotient.getType();
+  Value y = quotient;
+  Value product = MulOp::create(builder, loc, type, upstream, y);
+  Value total = ReduceOp::create(builder, loc, sum.getType(), Reduction::Sum,
+                                 product, sum.getDimensions());
+  Value mean = BroadcastOp::create(builder, loc, type, total, kept);
+  Value off = SubOp::create(builder, loc, type, upstream, mean);
+  contributions[exp.getOperand()].push_back(
+      MulOp::create(builder, loc, type, y, off));
+  return true;
+}
+
 LogicalResult Differentiator::differentiate(Operation *op) {
   SmallVector<Value> upstream;
   for (Value result : op->getResults()) {
@@ -209,6 +242,10 @@ LogicalResult Differentiator::differentiate(Operation *op) {
     return op->emitError("expects an op with a gradient, got ")
            << op->getName();
   Operation *last = terminator->getPrevNode();
+  if (differentiateSoftmax(op, upstream.front())) {
+    markSince(last, getOrigin(op));
+    return success();
+  }
   SmallVector<Value> gradients(op->getNumOperands());
   if (failed(model.buildGradient(builder, upstream, needed, gradients)))
     return failure();

@@ -228,6 +228,64 @@ TEST(GpuKernelsRows, HandOnOneSumAfterTheOther) {
         -2, 2, type[1] == '6' ? 1e-11 : 1e-4);
 }
 
+/// What a softmax takes of each of the 4 elements that a lane has: an
+/// exponential, and of the row one division.
+TEST(GpuKernelsRows, DivideByOneReciprocal) {
+  if (gpu::getLibdevice().empty())
+    GTEST_SKIP() << "the build found no libdevice";
+  compileAll(
+      "func.func @main(%x: tensor<64x128xf32>) -> tensor<64x128xf32> {\n"
+      "  %e = pp.exp %x : tensor<64x128xf32>\n"
+      "  %s = pp.reduce sum %e dims [1] : tensor<64x128xf32> -> "
+      "tensor<64xf32>\n"
+      "  %b = pp.broadcast %s dims [0] : tensor<64xf32> -> tensor<64x128xf32>\n"
+      "  %y = pp.div %e, %b : tensor<64x128xf32>\n"
+      "  return %y : tensor<64x128xf32>\n}",
+      pp::testing::kGpu, [](const std::string &ptx) {
+        EXPECT_EQ(countMatches(ptx, "ex2\\.approx"), 4u) << ptx;
+        EXPECT_EQ(countMatches(ptx, "(div|rcp)\\."), 1u) << ptx;
+      });
+}
+
+/// Quotients that are numbers come out as these, and others are rounded once,
+/// whatever the size of the divisor.
+TEST(GpuKernelsRows, RoundQuotientsOnce) {
+  if (gpu::getLibdevice().empty())
+    GTEST_SKIP() << "the build found no libdevice";
+  const std::string text =
+      "func.func @main(%x: tensor<64x128xf32>, %d: tensor<64xf32>) -> "
+      "tensor<64x128xf32> {\n"
+      "  %b = pp.broadcast %d dims [0] : tensor<64xf32> -> tensor<64x128xf32>\n"
+      "  %y = pp.div %x, %b : tensor<64x128xf32>\n"
+      "  return %y : tensor<64x128xf32>\n}";
+  pp::testing::Context context;
+  auto module = context.parse(text);
+  ASSERT_TRUE(module && pp::testing::formKernels(*module, pp::testing::kGpu));
+  auto main = module->lookupSymbol<func::FuncOp>("main");
+  HostTensor x(cast<RankedTensorType>(main.getArgumentTypes()[0])),
+      d(cast<RankedTensorType>(main.getArgumentTypes()[1]));
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> uniform(1, 2);
+  for (int64_t row = 0; row < 64; ++row) {
+    // From subnormal numbers to the largest; of the first rows, whole ones.
+    const float divisor =
+        row < 16 ? float(2 * row + 3)
+                 : std::ldexp(uniform(random), int(row - 16) * 276 / 47 - 149);
+    d.values[row] = divisor;
+    for (int64_t column = 0; column < 128; ++column)
+      x.values[row * 128 + column] = row < 16
+                                         ? divisor * float(column)
+                                         : float(divisor * uniform(random) / 2);
+  }
+  auto results = pp::testing::runOnGpu(*module, {x, d}, /*seed=*/1);
+  ASSERT_EQ(results.size(), 1u);
+  int64_t off = 0;
+  for (int64_t at = 0; at < 64 * 128; ++at)
+    off += float(results[0].values[at]) !=
+           float(x.values[at]) / float(d.values[at / 128]);
+  EXPECT_EQ(off, 0);
+}
+
 /// A new op cannot forget GPUs: it has a rule, and a kernel that is run.
 TEST(GpuKernelsOps, EveryOpIsRun) {
   std::set<std::string> run;

@@ -183,6 +183,20 @@ TEST_P(SpecialValues, Binary) {
 }
 
 // What IEEE 754 defines to the bit: signs of zeros and subnormals, too.
+// One number that a whole row, or column, is divided by.
+TEST_P(SpecialValues, SharedDivisors) {
+  Options options;
+  options.elements = {"f32", "f64", "bf16"};
+  for (std::string of : {"x", "y"})
+    for (std::string dim : {"0", "1"})
+      for (std::string other : {"x", "y"})
+        compare("%d = pp.reduce max %" + of + " dims [" + dim + "] : %in -> " +
+                    line() + "\n%ds = pp.broadcast %d dims [" +
+                    (dim == "0" ? "1" : "0") + "] : " + line() +
+                    " -> %in\n%z = pp.div %" + other + ", %ds : %in",
+                options);
+}
+
 TEST_P(SpecialValues, Exact) {
   Options exact;
   exact.elements = {"f32", "f64", "bf16"};

@@ -74,7 +74,7 @@ def TrimResiduals : LevelPass<"pp-trim-residuals", "Pipeline"> {
     the two. Elementwise ops, views, counters and random bits are computed again
     instead where that leaves fewer bytes to keep; contractions, reductions,
     gathers and collectives never are. The choice is a minimum cut, hence the
-    least possible: a GELU keeps its input alone, a softmax two tensors. What
+    least possible: a GELU keeps its input alone, a softmax its result. What
     memory holds from before a contraction or collective until behind it, and
     what is made of its like of the layer before, is kept: with `tp` the sum of a
     layer's input and its reduced output. Else the backward work of the last

@@ -23,7 +23,9 @@ def Differentiate : LevelPass<"pp-differentiate", "Graph"> {
     activation's gradient is computed from it, else `weight_gradient`. The sum
     of several contributions to a value belongs to the op that produced it, that
     of a parameter to its first use. Each use of a broadcast of parameters gets
-    its own: its gradient is reduced before it is added to others.
+    its own: its gradient is reduced before it is added to others. Where an
+    exponential is divided by its own sum, the gradient is that of a softmax,
+    computed from its result alone.
 
     ```mlir
     func.func @main(%w: tensor<f32> {param "w"}, %x: tensor<f32> {input "x"}) -> tensor<f32> {

@@ -161,9 +161,12 @@ std::vector<Calls> pp::collectCalls(ProgramOp program, MeshAttr mesh,
     if (auto collective = dyn_cast<CollectiveInstructionOp>(op)) {
       SmallVector<StringAttr> axes(
           collective.getAxes().getAsRange<StringAttr>());
-      call.axes = llvm::join(
-          llvm::map_range(axes, [](StringAttr axis) { return axis.str(); }),
-          ",");
+      std::vector<std::string_view> names, all;
+      for (StringAttr axis : axes)
+        names.push_back(axis.getValue());
+      for (MeshAxisAttr axis : mesh.getAxes())
+        all.push_back(axis.getName().getValue());
+      call.axes = llvm::join(schedule::joinParts(names, all), ",");
       call.phase = collective.getPhase();
       call.tensors = collective.getSlots().size() / 2;
       ArrayRef<int64_t> stages = collective.getStages();

@@ -8,6 +8,7 @@
 #include "pp/Predict/Prediction.h"
 #include "pp/Predict/Table.h"
 #include "pp/Schedule/Draw.h"
+#include "pp/Schedule/Topology.h"
 #include "pprt/Bytes.h"
 
 #include <algorithm>
@@ -95,7 +96,15 @@ std::string printMemory(const Prediction &prediction) {
   return table.print();
 }
 
-std::string printTraffic(const Prediction &prediction) {
+std::vector<std::string_view> axesOf(const ppx::ArtifactT &artifact) {
+  std::vector<std::string_view> axes;
+  for (const auto &axis : artifact.axes)
+    axes.push_back(axis->name);
+  return axes;
+}
+
+std::string printTraffic(const Prediction &prediction,
+                         const ppx::ArtifactT &artifact) {
   Table table({"communication a step", "kind", "axes", "calls", "size", "sent"},
               3);
   Groups groups;
@@ -104,8 +113,9 @@ std::string printTraffic(const Prediction &prediction) {
     std::vector<std::vector<std::string>> rows;
     for (const Traffic &traffic : program.traffic) {
       std::string axes;
-      for (const std::string &axis : traffic.axes)
-        axes += (axes.empty() ? "" : " ") + axis;
+      for (std::string_view axis : schedule::joinParts(
+               {traffic.axes.begin(), traffic.axes.end()}, axesOf(artifact)))
+        axes += (axes.empty() ? "" : " ") + std::string(axis);
       rows.push_back({communicationName(traffic.kind), axes,
                       std::to_string(traffic.count),
                       printBytes(double(traffic.bytes)),
@@ -135,14 +145,25 @@ std::string printStages(const Prediction &prediction) {
   return table.print();
 }
 
-/// `mb=4 pp=2 dp=2`.
+/// `mb=4 (time) dp=2 tp=8 (tp.0=4 tp.1=2)`.
 std::string printMesh(const ppx::ArtifactT &artifact) {
   std::string text;
-  for (const auto &axis : artifact.axes) {
-    text += (text.empty() ? "" : " ") + axis->name + "=" +
-            std::to_string(axis->size);
-    if (axis->kind != ppx::AxisKind_space)
-      text += std::string(" (") + ppx::EnumNameAxisKind(axis->kind) + ")";
+  for (std::string_view name :
+       schedule::joinParts(axesOf(artifact), axesOf(artifact))) {
+    uint64_t size = 1;
+    std::string rest;
+    for (const auto &axis : artifact.axes)
+      if (axis->name == name) {
+        size = axis->size;
+        if (axis->kind != ppx::AxisKind_space)
+          rest = ppx::EnumNameAxisKind(axis->kind);
+      } else if (schedule::wholeAxisOf(axis->name) == name) {
+        size *= axis->size;
+        rest += (rest.empty() ? "" : " ") + axis->name + "=" +
+                std::to_string(axis->size);
+      }
+    text += (text.empty() ? "" : " ") + std::string(name) + "=" +
+            std::to_string(size) + (rest.empty() ? "" : " (" + rest + ")");
   }
   return text.empty() ? "one device" : text;
 }
@@ -176,8 +197,8 @@ std::string pp::predict::print(const Prediction &prediction,
     for (uint64_t cut : prediction.cuts)
       text += " " + std::to_string(cut);
   }
-  text += "\n\n" + printMemory(prediction) + "\n" + printTraffic(prediction) +
-          "\n" + printStages(prediction);
+  text += "\n\n" + printMemory(prediction) + "\n" +
+          printTraffic(prediction, artifact) + "\n" + printStages(prediction);
   if (prediction.timeline.end > 0)
     text += "\n" + schedule::drawText(prediction.schedule, prediction.timeline,
                                       columns - 30);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Schedule/Topology.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -17,6 +18,25 @@ std::string_view pp::schedule::wholeAxisOf(std::string_view name) {
       dot != name.npos && dot > 0 && dot + 1 < name.size() &&
       name.find_first_not_of("0123456789", dot + 1) == name.npos;
   return isPart ? name.substr(0, dot) : name;
+}
+
+std::vector<std::string_view>
+pp::schedule::joinParts(const std::vector<std::string_view> &axes,
+                        const std::vector<std::string_view> &mesh) {
+  std::vector<std::string_view> joined;
+  for (size_t axis = 0; axis < axes.size(); ++axis) {
+    const std::string_view whole = wholeAxisOf(axes[axis]);
+    std::vector<std::string_view> parts;
+    for (std::string_view other : mesh)
+      if (wholeAxisOf(other) == whole)
+        parts.push_back(other);
+    const bool areAll =
+        parts.size() > 1 && parts.size() <= axes.size() - axis &&
+        std::equal(parts.begin(), parts.end(), axes.begin() + axis);
+    joined.push_back(areAll ? whole : axes[axis]);
+    axis += areAll ? parts.size() - 1 : 0;
+  }
+  return joined;
 }
 
 const Link &

@@ -36,6 +36,16 @@ TEST(Links, AreThoseOfTheWholeOfADividedAxis) {
     EXPECT_EQ(wholeAxisOf(name), name);
 }
 
+TEST(Links, AllPartsOfAnAxisAreThatAxis) {
+  const std::vector<std::string_view> mesh = {"dp", "tp.0", "tp.1", "sp"};
+  using Names = std::vector<std::string_view>;
+  EXPECT_EQ(joinParts(mesh, mesh), (Names{"dp", "tp", "sp"}));
+  EXPECT_EQ(joinParts({"tp.1"}, mesh), (Names{"tp.1"}));
+  EXPECT_EQ(joinParts({"tp.0", "sp"}, mesh), (Names{"tp.0", "sp"}));
+  EXPECT_EQ(joinParts({"tp.1", "tp.0"}, mesh), (Names{"tp.1", "tp.0"}));
+  EXPECT_EQ(joinParts({"sp", "tp.0", "tp.1"}, mesh), (Names{"sp", "tp"}));
+}
+
 TEST(Links, ThatAreNoneAreRefused) {
   for (const char *text :
        {"",       "1",     "1e9",     "1e9:",    ":1",       "0:1",

@@ -57,6 +57,12 @@ struct Topology {
 /// The axis that a mesh's axis is a part of, `tp` of `tp.1`, or its own name.
 std::string_view wholeAxisOf(std::string_view name);
 
+/// `axes` of `mesh`, with all parts of a divided axis as that one: `dp`, `tp` of
+/// `dp`, `tp.0`, `tp.1`.
+std::vector<std::string_view>
+joinParts(const std::vector<std::string_view> &axes,
+          const std::vector<std::string_view> &mesh);
+
 /// `BYTES_PER_SECOND:LATENCY`, separated by commas, as `3e11:1e-6,5e10:1e-5`;
 /// nothing if the text is something else.
 std::optional<std::vector<Link>> parseLinks(std::string_view text);

@@ -247,6 +247,35 @@ TEST(GpuKernelsRows, DivideByOneReciprocal) {
       });
 }
 
+/// A row's own numbers are read once for all that a lane has of it, though
+/// nothing is summed, as in the gradient of a cross entropy.
+TEST(GpuKernelsRows, ShareNumbersWithoutSums) {
+  if (gpu::getLibdevice().empty())
+    GTEST_SKIP() << "the build found no libdevice";
+  const std::string of = "tensor<128x3x%f>", all = "tensor<128x3x1024x%f>",
+                    places = "tensor<128x3xi32>",
+                    allPlaces = "tensor<128x3x1024xi32>";
+  const std::string text = pp::testing::mainOf(
+      "%x: " + all + ", %m: " + of + ", %l: " + places,
+      "  %ms = pp.broadcast %m dims [0, 1] : " + of + " -> " + all +
+          "\n  %s = pp.sub %x, %ms : " + all + "\n  %e = pp.exp %s : " + all +
+          "\n  %i = pp.iota dim 2 : " + allPlaces +
+          "\n  %ls = pp.broadcast %l dims [0, 1] : " + places + " -> " +
+          allPlaces + "\n  %c = pp.compare eq %i, %ls : " + allPlaces +
+          " -> tensor<128x3x1024xi1>\n  %y = pp.select %c, %e, %s : "
+          "tensor<128x3x1024xi1>, " +
+          all,
+      "%y", all);
+  for (const char *type : {"f32", "bf16"}) {
+    const std::string typed = pp::testing::replaceAll(text, "%f", type);
+    compileAll(typed, pp::testing::kGpu, [](const std::string &ptx) {
+      EXPECT_NE(ptx.find(": rows, "), std::string::npos) << ptx;
+      EXPECT_EQ(countMatches(ptx, "ld\\.global(\\.nc)?\\.b(32|16)"), 3u) << ptx;
+    });
+    pp::testing::compareOnGpu(typed, -2, 2, type[0] == 'f' ? 3e-6 : 4e-2);
+  }
+}
+
 /// Quotients that are numbers come out as these, and others are rounded once,
 /// whatever the size of the divisor.
 TEST(GpuKernelsRows, RoundQuotientsOnce) {

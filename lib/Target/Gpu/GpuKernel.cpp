@@ -14,6 +14,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "pp/Analysis/InPlace.h"
 #include "pp/IR/Kernel.h"
+#include "pp/IR/PP.h"
 #include "pp/IR/Values.h"
 #include "pp/IR/Windows.h"
 #include "pp/Target/KernelCompiler.h"
@@ -113,6 +114,30 @@ static SmallVector<unsigned> findApart(func::FuncOp kernel) {
   return numbers;
 }
 
+/// Whether elements of a row, which are many, need numbers that the row has one
+/// of: lanes that go along the row read and compute these once.
+static bool sharesNumbers(func::FuncOp kernel, const RowParts &parts) {
+  constexpr int64_t kMany = 512, kEnoughRows = 128;
+  auto isTranspose = [](Operation &op) { return isa<TransposeOp>(op); };
+  if (parts.rows < kEnoughRows ||
+      llvm::any_of(kernel.getBody().front(), isTranspose))
+    return false;
+  for (unsigned index = 0; index < kernel.getNumResults(); ++index)
+    if (getInplaceOperand(kernel, index) >= 0 ||
+        countElements(parts.results[index]) < kMany ||
+        !haveSameParts({kernel.getResultTypes()[index], parts.results[index]},
+                       {kernel.getResultTypes()[0], parts.results[0]}))
+      return false;
+  return llvm::any_of(kernel.getArguments(), [&](BlockArgument argument) {
+    if (ranked(argument).getNumElements() < parts.rows)
+      return false;
+    auto layouts = parts.layouts.lookup(argument);
+    return !layouts.empty() && llvm::all_of(layouts, [](const auto &layout) {
+      return countElements(layout) == 1;
+    });
+  });
+}
+
 static FailureOr<Form> chooseForm(func::FuncOp kernel) {
   auto parts = findRowParts(kernel);
   if (failed(parts))
@@ -126,7 +151,7 @@ static FailureOr<Form> chooseForm(func::FuncOp kernel) {
     for (const Window &window : getWindows(&op))
       form.hasLargeIndices |= getReach(window) > kMost;
   form.width = chooseWidth(kernel);
-  form.hasRows = hasRowSums(kernel);
+  form.hasRows = hasRowSums(kernel) || sharesNumbers(kernel, *parts);
   if (form.hasRows) {
     form.rows = chooseMapping(kernel, *parts, form.width);
     form.launch.grid = llvm::divideCeil(parts->rows, form.rows.rowsPerBlock);

@@ -66,6 +66,8 @@ constexpr Entry entries[] = {
     {attrs::kRows, is<RowsAttr>, "#pp.rows<...>"},
     {attrs::kInplace, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kWorkspace, isInteger, "an i64 integer"},
+    {attrs::kUnfused, is<FlatSymbolRefAttr>, "@..."},
+    {attrs::kEpilogue, is<StringAttr>, "a string"},
     {attrs::kSchedule, is<ScheduleAttr>, "#pp.schedule<...>"},
     {attrs::kPlan, is<PlanAttr>, "#pp.plan<...>"},
     {attrs::kLevel, is<LevelAttr>, "#pp.level<...>"},

@@ -54,6 +54,7 @@ private:
   LogicalResult addProgram(ProgramOp program);
   FailureOr<std::unique_ptr<ppx::InstructionT>> convert(Operation &op);
   FailureOr<uint32_t> getKernel(func::FuncOp function, bool accumulate);
+  FailureOr<ppx::CompiledKernelT> getCode(func::FuncOp function);
   uint32_t getGroup(ArrayAttr axes, ArrayRef<int64_t> stages);
   void addArguments();
   void addOutputs();
@@ -126,19 +127,40 @@ FailureOr<uint32_t> ArtifactBuilder::getKernel(func::FuncOp function,
     target.plan(*contraction, plan ? plan.getThreads() : 1);
     auto workspace = function->getAttrOfType<IntegerAttr>(attrs::kWorkspace);
     contraction->workspace_bytes = workspace ? workspace.getInt() : 0;
+    if (auto name =
+            function->getAttrOfType<FlatSymbolRefAttr>(attrs::kUnfused)) {
+      auto unfused = symbols.lookup<func::FuncOp>(name.getValue());
+      if (!unfused || getKernelKind(unfused) != KernelKind::Loops)
+        return function.emitOpError()
+               << "expects a loops kernel for its epilogues, got " << name;
+      auto code = getCode(unfused);
+      if (failed(code))
+        return failure();
+      contraction->unfused =
+          std::make_unique<ppx::CompiledKernelT>(std::move(*code));
+    }
     kernel->body.Set(std::move(*contraction));
   } else {
-    ppx::CompiledKernelT compiled;
-    compiled.rows = getKernelRows(function);
-    if (compiled.rows == 0 && function->hasAttr(attrs::kRows))
-      return failure(); // reported
-    compiled.scratch_bytes = getScratchBytes(function);
-    setLaunch(function, compiled);
-    compiled.symbol = getKernelSymbol(function);
-    kernel->body.Set(std::move(compiled));
+    auto code = getCode(function);
+    if (failed(code))
+      return failure();
+    kernel->body.Set(std::move(*code));
   }
   artifact->kernels.push_back(std::move(kernel));
   return it->second;
+}
+
+/// Fails, reported, on rows that do not fit.
+FailureOr<ppx::CompiledKernelT>
+ArtifactBuilder::getCode(func::FuncOp function) {
+  ppx::CompiledKernelT compiled;
+  compiled.rows = getKernelRows(function);
+  if (compiled.rows == 0 && function->hasAttr(attrs::kRows))
+    return failure();
+  compiled.scratch_bytes = getScratchBytes(function);
+  setLaunch(function, compiled);
+  compiled.symbol = getKernelSymbol(function);
+  return compiled;
 }
 
 FailureOr<std::unique_ptr<ppx::InstructionT>>

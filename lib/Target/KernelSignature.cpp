@@ -114,7 +114,9 @@ std::string pp::getKernelSymbol(func::FuncOp kernel) {
       mesh->print(stream); // positions of axes are compiled in
   auto digest = llvm::SHA256::hash(
       ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+  auto epilogue = kernel->getAttrOfType<StringAttr>(attrs::kEpilogue);
   return "pp_" +
          llvm::toHex(ArrayRef(digest).take_front(12), /*LowerCase=*/true) +
-         "_" + getSignature(kernel);
+         "_" + (epilogue ? epilogue.getValue().str() + "_" : std::string()) +
+         getSignature(kernel);
 }

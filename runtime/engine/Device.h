@@ -138,6 +138,9 @@ public:
   virtual Expected<std::unique_ptr<const Kernel>>
   prepare(const ppx::KernelT &kernel) = 0;
 
+  /// Of the kernels that are prepared; none where no library may refuse any.
+  virtual std::vector<UnfusedProduct> unfusedProducts() const { return {}; }
+
   /// Fails (outOfMemory) if there is not so much. Nothing may be read before it
   /// is written.
   virtual Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) = 0;

@@ -18,6 +18,7 @@
 #include <functional>
 #include <limits>
 #include <sched.h>
+#include <set>
 
 using namespace pprt;
 
@@ -555,6 +556,16 @@ uint64_t Session::measuredPeakBytes(uint32_t rank) const {
 
 std::vector<NamedCount> Session::counters() const {
   return state->devices.front()->counters();
+}
+
+std::vector<UnfusedProduct> Session::unfusedProducts() const {
+  std::vector<UnfusedProduct> all;
+  std::set<std::string> seen;
+  for (const std::shared_ptr<Device> &device : state->devices)
+    for (UnfusedProduct &product : device->unfusedProducts())
+      if (seen.insert(product.kernel).second)
+        all.push_back(std::move(product));
+  return all;
 }
 
 uint64_t Session::allocationCount(uint32_t rank) const {

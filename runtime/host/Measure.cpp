@@ -117,6 +117,7 @@ void pprt::host::measure(const Session &session, Report &report) {
   if (session.isStuck())
     return;
   report.deviceMemory = session.deviceMemory();
+  report.unfusedProducts = session.unfusedProducts();
   for (MemoryReport &memory : report.memory)
     if (const uint64_t peak = session.measuredPeakBytes(memory.rank))
       memory.measuredPeak = peak;

@@ -145,6 +145,9 @@ std::string pprt::host::printReport(const Report &report) {
     json["memory"].push_back(toJson(memory));
   for (const DeviceMemory &memory : report.deviceMemory)
     json["device_memory"].push_back(toJson(memory));
+  for (const UnfusedProduct &product : report.unfusedProducts)
+    json["unfused_products"].push_back(
+        {{"kernel", product.kernel}, {"reason", product.reason}});
   json["communication"] = Json::array();
   for (const CommunicationReport &communication : report.communication)
     json["communication"].push_back(toJson(communication));

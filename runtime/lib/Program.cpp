@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/Program.h"
 
+#include <algorithm>
 #include <zlib.h>
 
 using namespace pprt;
@@ -87,6 +88,75 @@ uint32_t pprt::workspaceParameter(const ppx::ContractionT &contraction) {
   return parameter;
 }
 
+bool pprt::changesResult(const ppx::EpilogueT &epilogue) {
+  return epilogue.kind != ppx::EpilogueKind_sum_lhs &&
+         epilogue.kind != ppx::EpilogueKind_sum_rhs;
+}
+
+UnfusedParameters pprt::unfusedParameters(const ppx::ContractionT &c) {
+  UnfusedParameters result;
+  for (const auto &epilogue : c.epilogues)
+    if (!changesResult(*epilogue))
+      result.of.push_back(epilogue->kind == ppx::EpilogueKind_sum_rhs);
+    else if (readsMore(*epilogue))
+      result.of.push_back(epilogue->parameter);
+  if (std::any_of(c.epilogues.begin(), c.epilogues.end(),
+                  [](const auto &its) { return changesResult(*its); })) {
+    result.out = result.of.size();
+    result.of.push_back(c.out_parameter);
+  }
+  for (const auto &epilogue : c.epilogues)
+    if (writesMore(*epilogue))
+      result.of.push_back(epilogue->parameter);
+  return result;
+}
+
+static std::string checksumOf(const std::string &text) {
+  const uLong checksum =
+      crc32_z(0, reinterpret_cast<const Bytef *>(text.data()), text.size());
+  std::string digits;
+  for (int shift = 28; shift >= 0; shift -= 4)
+    digits += "0123456789abcdef"[checksum >> shift & 15];
+  return digits;
+}
+
+/// Appends all of a view, which may be none, in front of a word that no number
+/// begins with.
+static void describe(std::string &text, const ppx::MatrixViewT *view) {
+  const auto add = [&](uint64_t number) {
+    text += ' ' + std::to_string(number);
+  };
+  if (!view) {
+    text += " none";
+    return;
+  }
+  for (const uint64_t number :
+       {view->offset, view->row_stride, view->column_stride})
+    add(number);
+  for (const uint64_t stride : view->batch)
+    add(stride);
+  text += " view";
+}
+
+std::string pprt::epilogueSignature(const ppx::ContractionT &c) {
+  std::string text = std::to_string(int(c.out_element));
+  for (const uint64_t extent : c.batch)
+    text += ' ' + std::to_string(extent);
+  text += " of " + std::to_string(c.m) + ' ' + std::to_string(c.n);
+  describe(text, c.out.get());
+  for (const auto &epilogue : c.epilogues) {
+    text += ' ' + std::to_string(int(epilogue->kind));
+    describe(text, epilogue->view.get());
+    if (changesResult(*epilogue))
+      continue;
+    text +=
+        " over " + std::to_string(c.k) + ' ' + std::to_string(int(c.element));
+    describe(text, epilogue->kind == ppx::EpilogueKind_sum_lhs ? c.lhs.get()
+                                                               : c.rhs.get());
+  }
+  return checksumOf(text);
+}
+
 std::string pprt::kernelSignature(const ppx::KernelT &kernel) {
   const ppx::CompiledKernelT *body = kernel.body.AsCompiledKernel();
   std::string call = std::to_string(body ? body->rows : 0);
@@ -98,12 +168,27 @@ std::string pprt::kernelSignature(const ppx::KernelT &kernel) {
   for (const auto &parameter : kernel.parameters)
     call += ' ' + std::to_string(int(parameter->access)) + ':' +
             std::to_string(parameter->bytes);
-  const uLong checksum =
-      crc32_z(0, reinterpret_cast<const Bytef *>(call.data()), call.size());
-  std::string digits;
-  for (int shift = 28; shift >= 0; shift -= 4)
-    digits += "0123456789abcdef"[checksum >> shift & 15];
-  return digits;
+  return checksumOf(call);
+}
+
+std::string pprt::unfusedSignature(const ppx::KernelT &kernel) {
+  const ppx::ContractionT &contraction = *kernel.body.AsContraction();
+  const UnfusedParameters parameters = unfusedParameters(contraction);
+  ppx::KernelT unfused;
+  for (size_t i = 0; i < parameters.of.size(); ++i) {
+    const uint32_t index = parameters.of[i];
+    unfused.parameters.push_back(std::make_unique<ppx::KernelParameterT>());
+    if (index >= kernel.parameters.size())
+      continue; // refused elsewhere
+    unfused.parameters.back()->bytes = kernel.parameters[index]->bytes;
+    unfused.parameters.back()->access =
+        i == parameters.out                 ? ppx::Access_read_write
+        : index > contraction.out_parameter ? ppx::Access_write
+                                            : ppx::Access_read;
+  }
+  if (contraction.unfused)
+    unfused.body.Set(ppx::CompiledKernelT(*contraction.unfused));
+  return epilogueSignature(contraction) + '_' + kernelSignature(unfused);
 }
 
 std::string pprt::actionName(const ppx::InstructionT &instruction) {

@@ -150,13 +150,13 @@ TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {
             path + ": expects an artifact, got a file of 3 bytes");
   std::ofstream(path) << "a text of some length";
   EXPECT_EQ(loadArtifact(path).status().message(),
-            path + ": expects an artifact of format PPX9, got another kind of "
+            path + ": expects an artifact of format PPXA, got another kind of "
                    "file");
   // Of the versions before, FlatBuffers had the place of the root in front.
   std::ofstream(path) << std::string("\x1c\0\0\0PPX2", 8)
                       << std::string(100, 'x');
   EXPECT_EQ(loadArtifact(path).status().message(),
-            path + ": expects an artifact of format PPX9, got one of format "
+            path + ": expects an artifact of format PPXA, got one of format "
                    "PPX2, by another version of pp; make it again from its "
                    "module, with pp-opt --emit=ppx");
   std::vector<uint8_t> bytes = packArtifact(sample());

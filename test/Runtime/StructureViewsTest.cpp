@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "Pipelines.h"
 #include "pprt/Checks.h"
+#include "pprt/Program.h"
 
 #include <gtest/gtest.h>
 
@@ -82,6 +83,94 @@ TEST(StructureViews, LoopsInPlaceOfAStrideAreSound) {
               c.lhs->windows.back()->offset = -2;
             }),
             "");
+}
+
+/// Of a bias, or of the sums of rhs, with what does the same behind the
+/// product.
+template <typename Change>
+std::string findingOfUnfused(bool isSum, Change change) {
+  ppx::ArtifactT artifact = soundArtifact();
+  ppx::KernelT &kernel = *artifact.kernels.back();
+  auto &c = *kernel.body.AsContraction();
+  auto beside = std::make_unique<ppx::KernelParameterT>();
+  beside->bytes = 2 * 4;
+  c.epilogues.push_back(std::make_unique<ppx::EpilogueT>());
+  c.epilogues[0]->kind =
+      isSum ? ppx::EpilogueKind_sum_rhs : ppx::EpilogueKind_add;
+  c.epilogues[0]->parameter = isSum ? 3 : 2;
+  c.epilogues[0]->view = std::make_unique<ppx::MatrixViewT>();
+  c.epilogues[0]->view->column_stride = 1;
+  c.out_parameter = isSum ? 2 : 3;
+  beside->access = isSum ? ppx::Access_write : ppx::Access_read;
+  kernel.parameters.insert(kernel.parameters.begin() + (isSum ? 3 : 2),
+                           std::move(beside));
+  c.unfused = std::make_unique<ppx::CompiledKernelT>();
+  c.unfused->grid = 2;
+  c.unfused->block = 32;
+  c.unfused->symbol = "pp_" + unfusedSignature(kernel);
+  change(kernel, c);
+  const CheckResult result = checkStructure(artifact);
+  return result.ok() ? "" : result.findings.front().message;
+}
+
+TEST(StructureViews, UnfusedEpiloguesAreMadeForWhatTheyStandFor) {
+  using Kernel = ppx::KernelT;
+  using Product = ppx::ContractionT;
+  using Edit = void (*)(Kernel &, Product &);
+  for (const bool isSum : {false, true}) {
+    // Whatever is multiplied is no business of theirs.
+    for (const Edit edit :
+         std::initializer_list<Edit>{[](Kernel &, Product &) {},
+                                     [](Kernel &, Product &c) { c.alpha = 2; },
+                                     [](Kernel &k, Product &c) {
+                                       c.accumulate = true;
+                                       k.parameters[c.out_parameter]->access =
+                                           ppx::Access_read_write;
+                                     }})
+      EXPECT_EQ(findingOfUnfused(isSum, edit), "");
+    for (const Edit edit : std::initializer_list<Edit>{
+             [](Kernel &, Product &c) {
+               using namespace ppx;
+               c.epilogues[0]->kind = c.out_parameter == 2
+                                          ? EpilogueKind_sum_lhs
+                                          : EpilogueKind_multiply;
+               if (c.out_parameter == 2) {
+                 c.m = 2; // as many sums
+                 std::swap(c.epilogues[0]->view->row_stride,
+                           c.epilogues[0]->view->column_stride);
+               }
+             },
+             [](Kernel &k, Product &c) {
+               k.parameters[c.epilogues[0]->parameter]->bytes += 4;
+             },
+             [](Kernel &k, Product &c) {
+               k.parameters[c.epilogues[0]->parameter]->bytes += 4;
+               c.epilogues[0]->view->offset = 1;
+             },
+             [](Kernel &, Product &c) { c.m = 3; },
+             [](Kernel &, Product &c) {
+               c.out->offset = 0, c.out->row_stride = 2, c.n = 1;
+             },
+             [](Kernel &, Product &c) { --c.unfused->grid; },
+             [](Kernel &, Product &c) { c.unfused->symbol.back() ^= 1; }}) {
+      const std::string finding = findingOfUnfused(isSum, edit);
+      EXPECT_EQ(finding.find("kernel 'linear' expects unfused epilogues made "
+                             "for its own and their parameters, "),
+                0u)
+          << finding;
+    }
+    EXPECT_EQ(findingOfUnfused(isSum,
+                               [](Kernel &, Product &c) {
+                                 c.unfused->grid = c.unfused->block = 0;
+                               }),
+              "kernel 'linear' expects unfused epilogues that a GPU launches, "
+              "without scratch, got 0 blocks and 0 bytes");
+  }
+  EXPECT_EQ(findingAfter([](Product &c) {
+              c.unfused = std::make_unique<ppx::CompiledKernelT>();
+            }),
+            "kernel 'linear' expects epilogues for an unfused form of them, "
+            "got none");
 }
 
 TEST(StructureViews, WhatCouldLeadOutsideIsRefused) {

@@ -87,6 +87,26 @@ class Runs:
             done = self.call("pp-run", name, "--device=cuda", "--steps=2", "--data=random",
                              "--verify", f"--parallelize={plan}")
             self.expect(f"{element} {plan} --verify", done.returncode == 0, done)
+        # As cublasLtEpilogue_t numbers them: with biases, GELU and its gradient, sums. What is
+        # refused when it is asked for, or when it is first tried, is done by other kernels.
+        for refused, count in ((4, 3), (164, 1), (192, 2), (256, 4), (65535, 10), (None, 1)):
+            setting = f"refuse {refused}" if refused else "fail cublasLtMatmul 1 15"
+            for graph in "on", "off":
+                done = self.call("pp-run", "f32.mlir", "--device=cuda", "--steps=2", "--verify",
+                                 "--data=random", f"--graph={graph}", "--report=r.json",
+                                 standin=f"seed 1\n{setting}\n")
+                told = [words.split() for line, _, words in
+                        (line.partition(" instead: ") for line in done.stdout.splitlines())
+                        if line.startswith("without epilogues")]
+                reported = json.loads((self.folder / "r.json").read_text())["unfused_products"]
+                self.expect(f"{setting} --graph={graph}", done.returncode == 0 and
+                            told == [[product["kernel"] for product in reported]] and
+                            len(reported) == count and
+                            all(product["reason"] for product in reported), done)
+        done = self.call("pp-run", "f32.mlir", "--device=cuda", "--data=random",
+                         standin="seed 1\nrefuse 1\n")
+        self.expect("a product that is refused alone", done.returncode == 15 and
+                    done.stderr.count("epilogue DEFAULT") == 1, done)
         losses = {}
         for device in "cuda", "cpu":
             for numerics in "f32", "tf32":

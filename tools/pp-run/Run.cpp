@@ -210,6 +210,17 @@ Expected<VerifyReport> verifyIn(std::shared_ptr<World> world,
   return verified;
 }
 
+/// Why, the report has at length.
+void tellOfUnfused(const std::vector<UnfusedProduct> &products) {
+  if (products.empty())
+    return;
+  std::cout << "without epilogues, which this GPU's cublasLt refuses and "
+               "kernels do instead:";
+  for (const UnfusedProduct &product : products)
+    std::cout << ' ' << product.kernel;
+  std::cout << std::endl;
+}
+
 /// Threads are planned, with the memory that each needs: a run cannot add any.
 /// Whoever names them knows.
 void tellOfIdleCores(const Options &options, const World &world,
@@ -305,6 +316,8 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     std::cout << "on " << name
               << ", whose libraries are stand-ins: times mean nothing"
               << std::endl;
+  if (tells && !options.quiet)
+    tellOfUnfused((*session)->unfusedProducts());
   catchInterrupts();
   const bool isRight = !report.verify || report.verify->ok;
   std::optional<LastSteps> lastSteps;

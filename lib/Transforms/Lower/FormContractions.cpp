@@ -8,13 +8,15 @@
 // constant factor, views, added biases and residuals, an activation, whose
 // operand may be read and is a second result then. It also takes the sum of an
 // operand over what is contracted, as that for a bias's gradient. It tries to
-// take everything, then less, until the target takes the kernel; a product
+// take everything, then less, until the target takes the kernel, and, where its
+// library may refuse on the device, the same can be done unfused; a product
 // whose operands, or windows of a result, lie too unevenly gets them transposed
 // first.
 //
 //===----------------------------------------------------------------------===//
 #include "FormContractions.h"
 #include "MicroBatchSums.h"
+#include "UnfusedEpilogues.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "pp/Analysis/Activation.h"
@@ -299,6 +301,17 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
     }
     target.plan(*contraction, threads);
     bytes = std::max(bytes, contraction->workspace_bytes);
+  }
+  if (target.mayRefuseEpilogues() && !contraction->epilogues.empty()) {
+    func::FuncOp unfused =
+        formUnfusedEpilogues(kernel, *contraction, target.kernelWishes());
+    if (!unfused) {
+      kernel->erase();
+      return false;
+    }
+    kernel->setAttr(
+        attrs::kUnfused,
+        FlatSymbolRefAttr::get(table.insert(unfused).getSymNameAttr()));
   }
   if (bytes)
     kernel->setAttr(attrs::kWorkspace, builder.getI64IntegerAttr(bytes));

@@ -23,10 +23,12 @@ func::FuncOp KernelTable::insert(func::FuncOp kernel) {
     return entry->second;
   }
   bool isContraction = getKernelKind(kernel) == KernelKind::Contraction;
+  const bool isEpilogue = kernel->hasAttr(attrs::kEpilogue);
   bool slides = !kernel.getBody().getOps<ConvolutionOp>().empty();
-  kernel.setSymName(!isContraction ? "fused_" + std::to_string(numLoops++)
-                                   : (slides ? "convolution_" : "matmul_") +
-                                         std::to_string(numContractions++));
+  kernel.setSymName(isEpilogue ? "epilogue_" + std::to_string(numEpilogues++)
+                    : !isContraction ? "fused_" + std::to_string(numLoops++)
+                                     : (slides ? "convolution_" : "matmul_") +
+                                           std::to_string(numContractions++));
   symbols.insert(kernel);
   return kernel;
 }

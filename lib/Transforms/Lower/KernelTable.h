@@ -27,7 +27,7 @@ private:
   mlir::SymbolTable symbols;
   llvm::StringMap<mlir::func::FuncOp>
       kernels; ///< by their text, without names and locations
-  unsigned numContractions = 0, numLoops = 0;
+  unsigned numContractions = 0, numLoops = 0, numEpilogues = 0;
 };
 
 } // namespace pp

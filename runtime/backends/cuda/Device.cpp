@@ -68,6 +68,9 @@ public:
   prepare(const ppx::KernelT &kernel) override {
     return code.prepare(kernel);
   }
+  std::vector<UnfusedProduct> unfusedProducts() const override {
+    return code.unfusedProducts();
+  }
   Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) override;
   Expected<std::unique_ptr<Memory>> allocateArena(uint64_t bytes) override;
   Expected<std::unique_ptr<Stream>> stream(Memory &,

@@ -5,10 +5,12 @@
 //===----------------------------------------------------------------------===//
 #include "Kernels.h"
 #include "pprt/Processor.h"
+#include "pprt/Program.h"
 
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <numeric>
 
 using namespace pprt;
 using namespace pprt::cuda;
@@ -47,29 +49,38 @@ KernelLaunch::KernelLaunch(std::shared_ptr<const Gpu> gpu,
     values.push_back(pointer(argument));
   if (kernel.product)
     prepared = table.fill(*kernel.product, values);
-  values.push_back(pointer(binding.scalars));
-  values.push_back(pointer(binding.gate));
-  for (CUdeviceptr &value : values)
-    parameters.push_back(&value);
+  std::vector<uint32_t> given = kernel.unfused;
+  if (!kernel.product) {
+    given.resize(values.size());
+    std::iota(given.begin(), given.end(), 0);
+  }
+  for (const std::byte *last : {binding.scalars, binding.gate}) {
+    given.push_back(uint32_t(values.size()));
+    values.push_back(pointer(last));
+  }
+  for (const uint32_t value : given)
+    parameters.push_back(&values[value]);
 }
 
 Status KernelLaunch::start(const Gpu &gpu, CUstream stream) const {
   if (!prepared.ok())
     return prepared;
-  if (!kernel.product) {
-    PP_TRY(gpu, cuLaunchKernel, kernel.function, kernel.blocks, 1, 1,
-           kernel.threads, 1, 1, 0, stream,
-           const_cast<void **>(parameters.data()), nullptr);
-    return {};
-  }
-  if (gate) {
+  if (kernel.product && gate) {
     int32_t isSkipped = 0;
     PP_TRY(gpu, cuStreamSynchronize, stream);
     if (Status status = gpu.read(&isSkipped, gate, sizeof(isSkipped));
         !status.ok() || isSkipped != 0)
       return status;
   }
-  return kernel.product->run(stream, values, table.place);
+  if (kernel.product)
+    if (Status status = kernel.product->run(stream, values, table.place);
+        !status.ok())
+      return status;
+  if (kernel.function)
+    PP_TRY(gpu, cuLaunchKernel, kernel.function, kernel.blocks, 1, 1,
+           kernel.threads, 1, 1, 0, stream,
+           const_cast<void **>(parameters.data()), nullptr);
+  return {};
 }
 
 Status Code::load(const ppx::ArtifactT &artifact) {
@@ -107,8 +118,7 @@ Code::~Code() {
     gpu->driver.cuModuleUnload(code);
 }
 
-Expected<std::unique_ptr<const Kernel>>
-Code::prepare(const ppx::ContractionT &contraction) {
+Code::Made Code::prepare(const ppx::ContractionT &contraction, bool mayFuse) {
   if (!blas) {
     auto opened = BlasHandle::open(gpu);
     if (!opened)
@@ -116,16 +126,44 @@ Code::prepare(const ppx::ContractionT &contraction) {
     blas = std::move(*opened);
   }
   Expected<std::unique_ptr<const Product>> product =
-      Product::create(blas, contraction);
+      Product::create(blas, contraction, mayFuse);
   if (!product)
     return product.status();
-  auto result = std::make_unique<GpuKernel>();
-  result->product = std::move(*product);
-  return std::unique_ptr<const Kernel>(std::move(result));
+  Made made = (*product)->isUnfused() ? prepare(*contraction.unfused)
+                                      : Made(std::make_unique<GpuKernel>());
+  if (!made)
+    return made;
+  if ((*product)->isUnfused())
+    (*made)->unfused = unfusedParameters(contraction).of;
+  (*made)->product = std::move(*product);
+  return made;
 }
 
-Expected<std::unique_ptr<const Kernel>>
-Code::prepare(const ppx::CompiledKernelT &body) {
+/// What the library does not take with its epilogues when it is asked, or when
+/// it is tried, is done without them.
+Code::Made Code::prepare(const ppx::KernelT &kernel,
+                         const ppx::ContractionT &contraction) {
+  Made made = prepare(contraction, /*mayFuse=*/true);
+  if (!made)
+    return made;
+  bool isRefused = false;
+  Status status = warmUp(*(*made)->product, kernel, isRefused);
+  std::string refusal = (*made)->product->refusal();
+  if (isRefused && contraction.unfused && !(*made)->product->isUnfused()) {
+    refusal = status.message();
+    made = prepare(contraction, /*mayFuse=*/false);
+    if (!made)
+      return made;
+    status = warmUp(*(*made)->product, kernel, isRefused);
+  }
+  if (!status.ok())
+    return status;
+  if ((*made)->product->isUnfused())
+    unfused.push_back({kernel.name, std::move(refusal)});
+  return made;
+}
+
+Code::Made Code::prepare(const ppx::CompiledKernelT &body) {
   constexpr uint64_t kBlocks = std::numeric_limits<int32_t>::max();
   if (body.grid == 0 || body.grid > kBlocks || body.block == 0 ||
       body.block > 1024)
@@ -145,10 +183,11 @@ Code::prepare(const ppx::CompiledKernelT &body) {
                                              "', which is not there");
   if (Status status = gpu->check(found, "cuModuleGetFunction"); !status.ok())
     return status;
-  return std::unique_ptr<const Kernel>(std::move(result));
+  return result;
 }
 
-Status Code::warmUp(const Product &product, const ppx::KernelT &kernel) const {
+Status Code::warmUp(const Product &product, const ppx::KernelT &kernel,
+                    bool &isRefused) const {
   constexpr uint64_t kAlignment = 256; // of a workspace, the most of all
   uint64_t bytes = 0;
   std::vector<CUdeviceptr> places;
@@ -179,7 +218,8 @@ Status Code::warmUp(const Product &product, const ppx::KernelT &kernel) const {
   if (Status status = table.fill(product, places); !status.ok())
     return status;
   PP_TRY(*gpu, cuMemsetD32Async, scratch.place, 0, bytes / 4, gpu->ownStream());
-  const Status run = product.run(gpu->ownStream(), places, table.place);
+  const Status run =
+      product.run(gpu->ownStream(), places, table.place, &isRefused);
   const Status ended = gpu->finish();
   return run.ok() ? ended : run;
 }
@@ -188,20 +228,17 @@ Expected<std::unique_ptr<const Kernel>>
 Code::prepare(const ppx::KernelT &kernel) {
   Status status = gpu->enter();
   if (status.ok()) {
-    auto made =
-        kernel.body.AsContraction() ? prepare(*kernel.body.AsContraction())
+    Made made =
+        kernel.body.AsContraction()
+            ? prepare(kernel, *kernel.body.AsContraction())
         : kernel.body.AsCompiledKernel()
             ? prepare(*kernel.body.AsCompiledKernel())
-            : Status(ExitCode::badArtifact,
-                     "expects a compiled kernel or a contraction, got " +
-                         std::to_string(kernel.body.type));
+            : Made(Status(ExitCode::badArtifact,
+                          "expects a compiled kernel or a contraction, got " +
+                              std::to_string(kernel.body.type)));
     status = made.status();
-    const Product *product =
-        made ? static_cast<const GpuKernel &>(**made).product.get() : nullptr;
-    if (product)
-      status = warmUp(*product, kernel);
-    if (status.ok())
-      return made;
+    if (made)
+      return std::unique_ptr<const Kernel>(std::move(*made));
   }
   return Status(status.code(),
                 "kernel '" + kernel.name + "': " + status.message());

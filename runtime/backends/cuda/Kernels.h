@@ -4,7 +4,8 @@
 //
 // A kernel's entry takes the address of each parameter, that of the launch's
 // scalars, and that of its gate, or null. All are in the device's memory. A
-// contraction is cublasLt's, which has no gate: the host looks at it.
+// contraction is cublasLt's, which has no gate: the host looks at it. Epilogues
+// that cublasLt has refused are a function behind the product.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_KERNELS_H
@@ -17,8 +18,10 @@ namespace pprt::cuda {
 struct GpuKernel final : Kernel {
   CUfunction function = nullptr;
   unsigned blocks = 0, threads = 0;
-  /// Instead of a function, if it is a contraction.
+  /// Instead of a function, if it is a contraction; or in front of one, which
+  /// is given these parameters.
   std::unique_ptr<const Product> product;
+  std::vector<uint32_t> unfused;
 };
 
 /// Memory of the device, while this lives.
@@ -56,7 +59,7 @@ private:
   Scratch table;   ///< of a product, if it needs one
   Status prepared; ///< what went wrong with it
   std::vector<CUdeviceptr> values;
-  std::vector<void *> parameters; ///< where the driver finds each
+  std::vector<void *> parameters; ///< where the driver finds the function's
 };
 
 /// The kernels of an artifact.
@@ -67,20 +70,25 @@ public:
 
   Status load(const ppx::ArtifactT &artifact);
   Expected<std::unique_ptr<const Kernel>> prepare(const ppx::KernelT &kernel);
+  const std::vector<UnfusedProduct> &unfusedProducts() const { return unfused; }
 
 private:
-  Expected<std::unique_ptr<const Kernel>>
-  prepare(const ppx::ContractionT &contraction);
-  Expected<std::unique_ptr<const Kernel>>
-  prepare(const ppx::CompiledKernelT &body);
+  using Made = Expected<std::unique_ptr<GpuKernel>>;
+  Made prepare(const ppx::KernelT &kernel,
+               const ppx::ContractionT &contraction);
+  Made prepare(const ppx::ContractionT &contraction, bool mayFuse);
+  Made prepare(const ppx::CompiledKernelT &body);
   /// Runs a product once, in memory of its own. What a library loads and sets
   /// up when it runs something first, it must not while a step is recorded or
   /// another device waits for this one.
-  Status warmUp(const Product &product, const ppx::KernelT &kernel) const;
+  /// Sets `isRefused` as Product::run().
+  Status warmUp(const Product &product, const ppx::KernelT &kernel,
+                bool &isRefused) const;
 
   const std::shared_ptr<const Gpu> gpu;
   CUmodule code = nullptr;
   std::shared_ptr<const BlasHandle> blas; ///< from the first contraction on
+  std::vector<UnfusedProduct> unfused;
 };
 
 } // namespace pprt::cuda

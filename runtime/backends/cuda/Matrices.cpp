@@ -322,6 +322,18 @@ std::vector<Loop> findLoops(const ppx::ContractionT &c) {
 
 } // namespace
 
+MatrixProducts MatrixProducts::withoutEpilogues() const {
+  MatrixProducts result;
+  result.left = left;
+  result.right = right;
+  result.out = out;
+  result.isSwapped = isSwapped;
+  result.batch = batch;
+  result.calls = calls;
+  result.isUnfused = true;
+  return result;
+}
+
 Expected<MatrixProducts>
 cuda::findProducts(const ppx::ContractionT &contraction) {
   const ppx::ContractionT &c = contraction;

@@ -51,12 +51,17 @@ struct MatrixProducts {
   /// Bytes of the addresses of all matrices, one array behind the other, if one
   /// call may be given them instead of several with a stride each; else 0.
   uint64_t tableBytes() const {
-    const bool isAlone =
-        vectorRole == Vector::none && !addend && activation == Activation::none;
-    return calls.size() > 1 && isAlone
+    return calls.size() > 1 && !hasEpilogues() && !isUnfused
                ? 3 * sizeof(uint64_t) * calls.size() * batch
                : 0;
   }
+  bool hasEpilogues() const {
+    return vectorRole != Vector::none || addend ||
+           activation != Activation::none;
+  }
+  /// The same with nothing beside it, in no more memory.
+  MatrixProducts withoutEpilogues() const;
+  bool isUnfused = false;
 
   /// What is done beside the product. At most one is a vector.
   enum class Vector {

@@ -78,24 +78,39 @@ static uint32_t alignmentAt(uint64_t bytes) {
 
 Expected<std::unique_ptr<const Product>>
 Product::create(std::shared_ptr<const BlasHandle> library,
-                const ppx::ContractionT &contraction) {
+                const ppx::ContractionT &contraction, bool mayFuse) {
   Expected<MatrixProducts> products = findProducts(contraction);
   if (!products)
     return products.status();
-  std::unique_ptr<Product> result(
-      new Product(std::move(library), contraction, std::move(*products)));
-  Status status = result->describe();
+  const bool hasUnfused = contraction.unfused && products->hasEpilogues();
+  std::string refusal;
+  if (mayFuse || !hasUnfused) {
+    std::unique_ptr<Product> fused(
+        new Product(library, contraction, *products));
+    const Status status = fused->prepare();
+    if (status.ok())
+      return std::unique_ptr<const Product>(std::move(fused));
+    if (!fused->isRefused || !hasUnfused)
+      return status;
+    refusal = status.message();
+  }
+  std::unique_ptr<Product> alone(new Product(std::move(library), contraction,
+                                             products->withoutEpilogues()));
+  alone->whyUnfused = std::move(refusal);
+  if (Status status = alone->prepare(); !status.ok())
+    return status;
+  return std::unique_ptr<const Product>(std::move(alone));
+}
+
+Status Product::prepare() {
+  Status status = describe();
   // What is chosen depends on how these are aligned, and is none without them.
   if (status.ok())
-    status = result->pointEpilogue([&](const MatrixProducts::Place &place) {
-      return reinterpret_cast<const void *>(uintptr_t(
-          alignmentAt(place.offset * elementSize(contraction.out_element))));
+    status = pointEpilogue([&](const MatrixProducts::Place &place) {
+      return reinterpret_cast<const void *>(
+          uintptr_t(alignmentAt(place.offset * elementSize(outElement))));
     });
-  if (status.ok())
-    status = result->choose();
-  if (!status.ok())
-    return status;
-  return std::unique_ptr<const Product>(std::move(result));
+  return status.ok() ? choose() : status;
 }
 
 Status Product::describe(Layout &layout, ppx::ElementType type,
@@ -268,16 +283,14 @@ Status Product::chooseAlgorithm() {
   const cublasStatus_t got = asked != CUBLAS_STATUS_SUCCESS ? asked
                              : found == 0 ? CUBLAS_STATUS_NOT_SUPPORTED
                                           : best.state;
-  if (got == CUBLAS_STATUS_NOT_SUPPORTED || got == CUBLAS_STATUS_INVALID_VALUE)
+  isRefused =
+      got == CUBLAS_STATUS_NOT_SUPPORTED || got == CUBLAS_STATUS_INVALID_VALUE;
+  if (isRefused)
     return Status(ExitCode::device,
                   "expects an algorithm for " + spell() + ", got none of " +
                       library->blas.file + ": " +
                       library->blas.cublasLtGetStatusString(got) + " (" +
-                      std::to_string(got) + ')' +
-                      (epilogueOf(products).value == CUBLASLT_EPILOGUE_DEFAULT
-                           ? ""
-                           : "; without what is done beside it: plan with "
-                             "epilogues=kernels"));
+                      std::to_string(got) + ')');
   algorithm = best.algo;
   return library->check(got, "cublasLtMatmulAlgoGetHeuristic");
 }
@@ -346,7 +359,12 @@ Product::makeTable(const std::vector<CUdeviceptr> &arguments) const {
 }
 
 Status Product::run(CUstream stream, const std::vector<CUdeviceptr> &arguments,
-                    CUdeviceptr table) const {
+                    CUdeviceptr table, bool *isRefused) const {
+  const auto check = [&](cublasStatus_t result) {
+    if (isRefused)
+      *isRefused = result == CUBLAS_STATUS_NOT_SUPPORTED;
+    return library->check(result, "cublasLtMatmul");
+  };
   const bool isDouble = element == ppx::ElementType_f64;
   const void *alpha = isDouble ? static_cast<const void *>(&alpha64) : &alpha32;
   const void *beta = isDouble ? static_cast<const void *>(&beta64) : &beta32;
@@ -362,11 +380,10 @@ Status Product::run(CUstream stream, const std::vector<CUdeviceptr> &arguments,
       return reinterpret_cast<void *>(
           uintptr_t(table + index * (tableBytes() / 3)));
     };
-    PP_TRY_BLAS(*library, cublasLtMatmul, library->handle, operation.get(),
-                alpha, array(0), left.get(), array(1), right.get(), beta,
-                array(2), out.get(), array(2), out.get(), &algorithm, scratch,
-                workspaceBytes, stream);
-    return {};
+    return check(library->blas.cublasLtMatmul(
+        library->handle, operation.get(), alpha, array(0), left.get(), array(1),
+        right.get(), beta, array(2), out.get(), array(2), out.get(), &algorithm,
+        scratch, workspaceBytes, stream));
   }
   // The descriptor is everybody's, and what it points to, each launch's.
   std::unique_lock<std::mutex> lock(pointers, std::defer_lock);
@@ -384,11 +401,14 @@ Status Product::run(CUstream stream, const std::vector<CUdeviceptr> &arguments,
     const void *added = products.addend
                             ? placeIn(arguments, *products.addend, outElement)
                             : result;
-    PP_TRY_BLAS(*library, cublasLtMatmul, library->handle, operation.get(),
-                alpha, place(first, call.left, element), left.get(),
-                place(1 - first, call.right, element), right.get(), beta, added,
-                (products.addend ? addend : out).get(), result, out.get(),
-                &algorithm, scratch, workspaceBytes, stream);
+    if (Status status = check(library->blas.cublasLtMatmul(
+            library->handle, operation.get(), alpha,
+            place(first, call.left, element), left.get(),
+            place(1 - first, call.right, element), right.get(), beta, added,
+            (products.addend ? addend : out).get(), result, out.get(),
+            &algorithm, scratch, workspaceBytes, stream));
+        !status.ok())
+      return status;
   }
   return {};
 }

@@ -7,6 +7,9 @@
 // launch adds in the same order. f32 is multiplied as f32, or as TF32 where the
 // artifact allows that; bf16 is added up in f32, in the workspace, too.
 //
+// If the library has no algorithm for a product with its epilogues, it is made
+// without them where the artifact has them as a kernel.
+//
 // A batch without one stride is one call on arrays of pointers if the library
 // has an algorithm for that, and else a call for each part that has a stride.
 //
@@ -48,10 +51,15 @@ using Descriptor = std::unique_ptr<Opaque, cublasStatus_t (*)(Opaque *)>;
 class Product {
 public:
   /// Fails (badArtifact) if Target::verify does, or (device) without an
-  /// algorithm.
+  /// algorithm. `mayFuse`: with the epilogues, if the library takes them.
   static Expected<std::unique_ptr<const Product>>
   create(std::shared_ptr<const BlasHandle> library,
-         const ppx::ContractionT &contraction);
+         const ppx::ContractionT &contraction, bool mayFuse = true);
+
+  /// Whether the contraction's epilogues are still to be done, and what the
+  /// library said to them.
+  bool isUnfused() const { return products.isUnfused; }
+  const std::string &refusal() const { return whyUnfused; }
 
   /// The bytes of its table, 0 if it needs none, and what is in it for launches
   /// with these arguments.
@@ -59,15 +67,17 @@ public:
   std::vector<CUdeviceptr>
   makeTable(const std::vector<CUdeviceptr> &arguments) const;
   /// `arguments` are the kernel's parameters in order; `table` is where that is
-  /// in the device's memory.
+  /// in the device's memory. Sets `isRefused` if the library does not take what
+  /// it has named an algorithm for.
   Status run(CUstream stream, const std::vector<CUdeviceptr> &arguments,
-             CUdeviceptr table) const;
+             CUdeviceptr table, bool *isRefused = nullptr) const;
 
 private:
   using Layout = Descriptor<cublasLtMatrixLayoutOpaque_t>;
 
   Product(std::shared_ptr<const BlasHandle> library,
           const ppx::ContractionT &contraction, MatrixProducts products);
+  Status prepare();
   Status describe();
   Status describeMatrices();
   Status describeEpilogue() const;
@@ -93,6 +103,8 @@ private:
   uint32_t outParameter, workspace;
   uint64_t workspaceBytes;
   bool usesPointers; ///< instead of strides
+  bool isRefused = false;
+  std::string whyUnfused;
   /// As the type that is computed in has them; the others are not used.
   float alpha32, beta32;
   double alpha64, beta64;

@@ -62,6 +62,8 @@ public:
   Status verify(const ppx::ContractionT &contraction) const override {
     return cuda::findProducts(contraction).status();
   }
+  /// Which algorithms it has, cublasLt says on the GPU.
+  bool mayRefuseEpilogues() const override { return true; }
   void plan(ppx::ContractionT &contraction, unsigned threads) const override {
     contraction.workspace_bytes = findWorkspace(contraction, capability);
     contraction.library = ppx::MatrixLibrary_any;

@@ -29,7 +29,7 @@
 namespace pprt {
 
 /// Bytes 4 to 7 of a file. Other ones are read by other builds.
-constexpr char kArtifactIdentifier[] = "PPX9";
+constexpr char kArtifactIdentifier[] = "PPXA";
 
 /// Which image of a file to take.
 struct ImageChoice {

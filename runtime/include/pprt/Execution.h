@@ -36,6 +36,13 @@ struct NamedCount {
   uint64_t value = 0;
 };
 
+/// A product whose epilogues a device's library has refused, and which is
+/// computed without them, with a kernel behind it.
+struct UnfusedProduct {
+  std::string kernel;
+  std::string reason; ///< what the library said
+};
+
 } // namespace pprt
 #pragma GCC visibility pop
 

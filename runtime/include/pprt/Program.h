@@ -47,9 +47,26 @@ bool writesMore(const ppx::EpilogueT &epilogue);
 /// The parameter behind all that a contraction writes: its scratchpad, if any.
 uint32_t workspaceParameter(const ppx::ContractionT &contraction);
 
+/// Whether it changes out, and does not add up an operand beside it.
+bool changesResult(const ppx::EpilogueT &epilogue);
+/// The contraction's parameters that its unfused epilogues are given, in order,
+/// and where among these out is, if it is.
+struct UnfusedParameters {
+  std::vector<uint32_t> of;
+  std::optional<size_t> out;
+};
+UnfusedParameters unfusedParameters(const ppx::ContractionT &contraction);
+/// What the epilogues of a contraction do, whatever is multiplied, as eight
+/// hexadecimal digits: a checksum of their kinds and of all that says where
+/// they read and write.
+std::string epilogueSignature(const ppx::ContractionT &contraction);
+
 /// How a compiled kernel is called, as eight hexadecimal digits: a checksum of
 /// its rows and of the access and bytes of its parameters.
 std::string kernelSignature(const ppx::KernelT &kernel);
+/// How a symbol of unfused epilogues ends: what they do, and how `kernel`, a
+/// contraction that has them, has them called.
+std::string unfusedSignature(const ppx::KernelT &kernel);
 
 /// The spelling of schedules: `0F3` is stage 0, forward, micro-batch 3; the
 /// phases are P(rologue), F(orward), B(ackward), W(eight gradient), U(pdate).

@@ -155,8 +155,9 @@ public:
   const Rows &inputRows(uint32_t argument) const;
 
   /// These fail (usage) in another order, or if a parameter or state has no
-  /// value or an input that is loaded no batch, and change nothing then; but where one process of several lacks a
-  /// batch the session fails. After any other failure they return it again.
+  /// value or an input that is loaded no batch, and change nothing then; but
+  /// where one process of several lacks a batch the session fails. After any
+  /// other failure they return it again.
   Status begin(); ///< runs the setup
   Status step();  ///< runs the body: submit() and wait()
   Status end();   ///< runs the teardown
@@ -202,6 +203,9 @@ public:
   /// "null": launches, copies, flags, the meetings of each rank, and the bytes
   /// that it would have sent in them; of "cpu" nothing.
   std::vector<NamedCount> counters() const;
+  /// Products of this process's devices whose epilogues a library has refused,
+  /// each once.
+  std::vector<UnfusedProduct> unfusedProducts() const;
   /// What this process takes of its devices, those that the session's device
   /// has, by name, and others as far as collected: "cuda" tells, the rest have
   /// nothing but arenas.

@@ -81,6 +81,9 @@ public:
   /// Fails (badArtifact), with what was expected, if the target cannot compute
   /// the contraction with its views and epilogues as they are.
   virtual Status verify(const ppx::ContractionT &contraction) const = 0;
+  /// Whether its library may refuse epilogues on the device that verify()
+  /// takes, so that each product has an unfused form of them with it.
+  virtual bool mayRefuseEpilogues() const { return false; }
   /// Chooses for a team of `threads` who multiplies, and how large a scratchpad
   /// that needs, the last byte of which is written. A rule of shape, layout and
   /// the target, so the same every time. Takes back `tf32` where nothing rounds

@@ -41,6 +41,7 @@ private:
   void checkEpilogues();
   void checkWritten(const ppx::EpilogueT &epilogue, uint32_t parameter);
   void checkParameters();
+  void checkUnfused();
 
   const ppx::KernelT &kernel;
   const ppx::ContractionT &contraction;
@@ -277,35 +278,6 @@ void ContractionChecker::checkParameters() {
               kernel.parameters[workspace]->bytes));
 }
 
-void ContractionChecker::check() {
-  if (!checkEnums())
-    return;
-  const ppx::ContractionT &c = contraction;
-  checkView("lhs", c.lhs.get(), 0, c.element, c.m, c.k, true);
-  checkView("rhs", c.rhs.get(), 1, c.element, c.k, c.n, true);
-  checkView("out", c.out.get(), c.out_parameter, c.out_element, c.m, c.n);
-  if (c.out)
-    checkElementsApart("out", *c.out, c.m, c.n);
-  checkAccess(c.out_parameter, true, "out");
-  if (c.accumulate)
-    checkAccess(c.out_parameter, false, "out");
-  checkEpilogues();
-  checkParameters();
-}
-
-/// The scratch of one range of rows lies in the last parameter.
-static void checkScratch(const ppx::KernelT &kernel, uint64_t bytes,
-                         Report &report) {
-  if (bytes == 0)
-    return;
-  if (kernel.parameters.empty() ||
-      kernel.parameters.back()->access != ppx::Access_write ||
-      kernel.parameters.back()->bytes < bytes)
-    report.add(text("kernel '", kernel.name,
-                    "' expects a last parameter that is written, of at least ",
-                    bytes, " bytes, for its scratch, got none"));
-}
-
 /// Of a GPU's kernel: what every GPU can launch.
 static void checkLaunch(const ppx::KernelT &kernel,
                         const ppx::CompiledKernelT &body, Report &report) {
@@ -321,11 +293,58 @@ static void checkLaunch(const ppx::KernelT &kernel,
 }
 
 /// The end of the symbol is the signature.
-static bool isMadeFor(const ppx::KernelT &kernel, const std::string &symbol) {
-  const std::string signature = kernelSignature(kernel);
+static bool endsIn(const std::string &symbol, const std::string &signature) {
   return symbol.size() >= signature.size() &&
          symbol.compare(symbol.size() - signature.size(), signature.size(),
                         signature) == 0;
+}
+
+/// Made for these epilogues and for what they are given.
+void ContractionChecker::checkUnfused() {
+  const ppx::CompiledKernelT &unfused = *contraction.unfused;
+  if (contraction.epilogues.empty())
+    return fail("expects epilogues for an unfused form of them, got none");
+  if (unfused.grid == 0 || unfused.scratch_bytes > 0)
+    fail(text("expects unfused epilogues that a GPU launches, without scratch, "
+              "got ",
+              unfused.grid, " blocks and ", unfused.scratch_bytes, " bytes"));
+  checkLaunch(kernel, unfused, report);
+  const std::string signature = unfusedSignature(kernel);
+  if (!endsIn(unfused.symbol, signature))
+    fail(text("expects unfused epilogues made for its own and their "
+              "parameters, ",
+              signature, ", got '", unfused.symbol, "'"));
+}
+
+void ContractionChecker::check() {
+  if (!checkEnums())
+    return;
+  const ppx::ContractionT &c = contraction;
+  checkView("lhs", c.lhs.get(), 0, c.element, c.m, c.k, true);
+  checkView("rhs", c.rhs.get(), 1, c.element, c.k, c.n, true);
+  checkView("out", c.out.get(), c.out_parameter, c.out_element, c.m, c.n);
+  if (c.out)
+    checkElementsApart("out", *c.out, c.m, c.n);
+  checkAccess(c.out_parameter, true, "out");
+  if (c.accumulate)
+    checkAccess(c.out_parameter, false, "out");
+  checkEpilogues();
+  checkParameters();
+  if (c.unfused)
+    checkUnfused();
+}
+
+/// The scratch of one range of rows lies in the last parameter.
+static void checkScratch(const ppx::KernelT &kernel, uint64_t bytes,
+                         Report &report) {
+  if (bytes == 0)
+    return;
+  if (kernel.parameters.empty() ||
+      kernel.parameters.back()->access != ppx::Access_write ||
+      kernel.parameters.back()->bytes < bytes)
+    report.add(text("kernel '", kernel.name,
+                    "' expects a last parameter that is written, of at least ",
+                    bytes, " bytes, for its scratch, got none"));
 }
 
 void checks::checkKernels(const ppx::ArtifactT &artifact, Report &report) {
@@ -343,7 +362,7 @@ void checks::checkKernels(const ppx::ArtifactT &artifact, Report &report) {
       if (body->symbol.empty())
         report.add(
             text("kernel '", kernel->name, "' expects a symbol, got none"));
-      else if (!isMadeFor(*kernel, body->symbol))
+      else if (!endsIn(body->symbol, kernelSignature(*kernel)))
         report.add(text("kernel '", kernel->name,
                         "' expects machine code made for its rows and "
                         "parameters, ",

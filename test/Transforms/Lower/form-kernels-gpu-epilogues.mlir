@@ -10,7 +10,7 @@
 // GPU-NEXT: return %[[Y]]#0, %[[Y]]#1
 // GPU: func.func private @matmul_0
 // GPU-SAME: -> (tensor<16x24xf32>, tensor<16x24xf32>)
-// GPU-NOT: fused
+// GPU-NOT: fused_
 // CPU-NEXT: %[[V:.*]] = pp.launch @matmul_0(%arg0, %arg1, %arg2)
 // CPU-NEXT: %[[Y:.*]] = pp.launch @fused_0(%[[V]])
 // CPU-NEXT: return %[[Y]], %[[V]]

@@ -211,6 +211,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     return refused;
   if (const auto refused = problem.epilogue.checkPointers(problem.d))
     return refused;
+  constexpr uint64_t kAll = 65535;
+  const uint32_t kind = problem.epilogue.kind;
+  if (begin.refused == kind ||
+      (begin.refused == kAll && kind != CUBLASLT_EPILOGUE_DEFAULT))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   preference->expectOnly({CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                           CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,

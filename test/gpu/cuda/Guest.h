@@ -92,6 +92,7 @@ struct Begin {
   int late = 0;    ///< injected, for the operation
   int state = 0;   ///< of the driver: no context, or a device that failed
   uint64_t algorithm = 0; ///< the setting
+  uint64_t refused = 0;   ///< the setting
   uint64_t machine = 0;   ///< which one: another after a reset
   int device = -1;        ///< of the calling thread's context
 };

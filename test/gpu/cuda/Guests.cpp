@@ -87,6 +87,7 @@ static Begin begin(const char *name, bool needsContext) {
     result.failure = call.result;
     result.late = std::exchange(machine->lateFailure, CUDA_SUCCESS);
     result.algorithm = machine->settings.algorithm;
+    result.refused = machine->settings.refused;
     result.machine = machine->number;
     if (const Device *device = currentDevice())
       result.device = device->ordinal;

@@ -77,6 +77,7 @@ static const Number kNumbers[] = {
     {"errors", 0, UINT64_MAX, [](Settings &s, uint64_t v) { s.errors = v; }},
     {"algorithm", 0, UINT64_MAX,
      [](Settings &s, uint64_t v) { s.algorithm = v; }},
+    {"refuse", 0, UINT32_MAX, [](Settings &s, uint64_t v) { s.refused = v; }},
     {"places", 1, 1024, [](Settings &s, uint64_t v) { s.places = int(v); }},
     {"drivers", 0, 1024, [](Settings &s, uint64_t v) { s.drivers = int(v); }},
 };

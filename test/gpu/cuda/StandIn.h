@@ -22,6 +22,8 @@
 //   errors N           of .approx, within their bounds; orders in which NCCL
 //                      adds
 //   algorithm N        which one cublasLt's heuristic names first
+//   refuse N           has cublasLt no algorithm for this cublasLtEpilogue_t;
+//                      65535: for none but the default one, 1
 //   places N           for collectives on a device at a time, 1 unless told
 //   drivers N          threads that give streams work: once so many wait or
 //                      have ended and nothing can run, it is a fault

@@ -11,6 +11,7 @@
 
 #include "pprt/Communication.h"
 #include "pprt/DeviceMemory.h"
+#include "pprt/Execution.h"
 #include "pprt/Status.h"
 #include "pprt/host/MemoryUse.h"
 #include "pprt/host/Replay.h"
@@ -96,11 +97,13 @@ struct Report {
   std::vector<MemoryReport> memory;
   /// Of devices that tell it.
   std::vector<DeviceMemory> deviceMemory;
+  /// Of process 0's devices.
+  std::vector<UnfusedProduct> unfusedProducts;
   std::vector<CommunicationReport> communication;
   BubbleReport bubble;
   TravelReport travel;
-  /// The most by which times of one device may be wrong against those of another
-  /// one, in seconds.
+  /// The most by which times of one device may be wrong against those of
+  /// another one, in seconds.
   std::optional<double> clockError;
   double predictedStepMs = 0;
   /// Where stages 1, 2, ... begin, as the plan counts.

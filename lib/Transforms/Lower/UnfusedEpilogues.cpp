@@ -1,0 +1,223 @@
+//===- UnfusedEpilogues.cpp - epilogues as a kernel -----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a contraction kernel. Out: what it does to its product, without the
+// product: its body, given what the library leaves then. That lies as the
+// result does; so views between epilogues and the result are applied to all
+// else that these epilogues read.
+//
+//===----------------------------------------------------------------------===//
+#include "UnfusedEpilogues.h"
+#include "KernelClusters.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "pp/Analysis/Activation.h"
+#include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/InPlace.h"
+#include "pp/IR/Values.h"
+#include "pprt/Program.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+class EpilogueFormer {
+public:
+  /// Changes `kernel`.
+  EpilogueFormer(func::FuncOp kernel, const pprt::KernelWishes &wishes)
+      : kernel(kernel), wishes(wishes), builder(kernel.getContext()),
+        body(kernel.getBody().front()), end(body.getTerminator()) {}
+
+  /// False if there is no such kernel.
+  bool run();
+
+private:
+  void followProduct();
+  bool computeFromGiven();
+  Value applied(Operation *view, Value value);
+  Value undone(Operation *view, Value value);
+  void eraseUnused();
+  bool divide();
+
+  func::FuncOp kernel;
+  const pprt::KernelWishes &wishes;
+  OpBuilder builder;
+  Block &body;
+  Operation *end;
+  Value given;            ///< what the library leaves without epilogues
+  bool isInPlace = false; ///< whether the last argument stands for that
+};
+
+bool isView(Operation *op) { return isa<TransposeOp, ReshapeOp>(op); }
+
+/// Views and a constant factor are no epilogues.
+void EpilogueFormer::followProduct() {
+  given = llvm::find_if(body, [](Operation &op) {
+            return isContraction(&op);
+          })->getResult(0);
+  while (given != end->getOperand(0) && given.hasOneUse() &&
+         !matchActivation(given)) {
+    Operation *user = *given.user_begin();
+    if (!isView(user) && !getConstantFactor(user, given))
+      return;
+    given = user->getResult(0);
+  }
+}
+
+Value EpilogueFormer::applied(Operation *view, Value value) {
+  auto type = ranked(view->getResult(0)).clone(ranked(value).getElementType());
+  if (auto constant = value.getDefiningOp<ConstantOp>())
+    if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+      return ConstantOp::create(builder, view->getLoc(), type,
+                                splat.resizeSplat(type));
+  IRMapping mapping;
+  mapping.map(view->getOperand(0), value);
+  return builder.clone(*view, mapping)->getResult(0);
+}
+
+Value EpilogueFormer::undone(Operation *view, Value value) {
+  Type type = view->getOperand(0).getType();
+  if (auto transpose = dyn_cast<TransposeOp>(view))
+    return TransposeOp::create(
+        builder, view->getLoc(), type, value,
+        invertPermutationVector(transpose.getPermutation()));
+  return ReshapeOp::create(builder, view->getLoc(), type, value);
+}
+
+/// Builds what is made of the product again, from an argument that lies as the
+/// result; false if something in it is not elementwise.
+bool EpilogueFormer::computeFromGiven() {
+  llvm::SetVector<Value> made;
+  made.insert(given);
+  SmallVector<Operation *> views;
+  for (Operation &op : body.without_terminator()) {
+    if (llvm::none_of(op.getOperands(),
+                      [&](Value operand) { return made.contains(operand); }))
+      continue;
+    if (isView(&op))
+      views.push_back(&op);
+    else if (!op.hasTrait<OpTrait::Elementwise>())
+      return false;
+    made.insert(op.getResult(0));
+  }
+  RankedTensorType type = ranked(end->getOperand(0));
+  IRMapping mapping;
+  mapping.map(given, body.addArgument(type, given.getLoc()));
+  ArrayRef<Operation *> ahead = views;
+  DenseMap<Value, ArrayRef<Operation *>> aheadOf{{given, ahead}};
+  for (Value value : made.getArrayRef().drop_front()) {
+    Operation *op = value.getDefiningOp();
+    if (isView(op)) {
+      mapping.map(value, mapping.lookup(op->getOperand(0)));
+      ahead = ahead.drop_front();
+    } else {
+      builder.setInsertionPoint(op);
+      Operation *clone = op->clone();
+      for (OpOperand &operand : clone->getOpOperands()) {
+        Value read = operand.get();
+        if (made.contains(read)) {
+          operand.set(mapping.lookup(read));
+          continue;
+        }
+        for (Operation *view : ahead)
+          read = applied(view, read);
+        operand.set(read);
+      }
+      clone->getResult(0).setType(type);
+      builder.insert(clone);
+      mapping.map(value, clone->getResult(0));
+    }
+    aheadOf[value] = ahead;
+  }
+  builder.setInsertionPoint(end);
+  for (OpOperand &result : end->getOpOperands())
+    if (made.contains(result.get())) {
+      Value value = mapping.lookup(result.get());
+      for (Operation *view : llvm::reverse(aheadOf.lookup(result.get())))
+        value = undone(view, value);
+      result.set(value);
+    }
+  isInPlace = true;
+  return true;
+}
+
+void EpilogueFormer::eraseUnused() {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  for (unsigned index = body.getNumArguments(); index-- > 0;)
+    if (body.getArgument(index).use_empty())
+      body.eraseArgument(index);
+}
+
+/// Into rows, as any other kernel's ops.
+bool EpilogueFormer::divide() {
+  KernelClusters clusters(body, wishes);
+  clusters.clusterOps();
+  clusters.joinBeside();
+  clusters.recomputeCheapOps();
+  clusters.finish();
+  const KernelCluster *its = nullptr;
+  for (const auto &cluster : clusters.getClusters()) {
+    if (cluster->live.empty())
+      continue;
+    if (its)
+      return false;
+    its = cluster.get();
+  }
+  if (!its)
+    return false;
+  const RowOption &option = its->options.front();
+  KernelRows rows{option.rows, {}};
+  SmallVector<DenseI64ArrayAttr> layouts;
+  for (Value result : end->getOperands()) {
+    auto found = option.layouts.find(result);
+    // Or it is an argument, of which each row has what it overwrites.
+    if (found == option.layouts.end() &&
+        result.getType() == end->getOperand(0).getType())
+      found = option.layouts.find(end->getOperand(0));
+    if (found == option.layouts.end())
+      return false;
+    rows.results.push_back(found->second);
+    layouts.push_back(encodeRowLayout(kernel.getContext(), found->second));
+  }
+  kernel->setAttr(attrs::kRows,
+                  RowsAttr::get(kernel.getContext(), rows.rows, layouts));
+  if (!isInPlace)
+    return true;
+  const int64_t last = int64_t(body.getNumArguments()) - 1;
+  kernel->setAttr(attrs::kInplace, builder.getDenseI64ArrayAttr({0, last}));
+  return wishes.keepsRows || !findLateReader(kernel, rows, 0, last);
+}
+
+bool EpilogueFormer::run() {
+  followProduct();
+  if (given == end->getOperand(0))
+    end->eraseOperand(0); // sums alone
+  else if (!computeFromGiven())
+    return false;
+  eraseUnused();
+  kernel.setFunctionType(
+      builder.getFunctionType(body.getArgumentTypes(), end->getOperandTypes()));
+  kernel->setAttr(attrs::kKernel,
+                  KernelKindAttr::get(kernel.getContext(), KernelKind::Loops));
+  return divide();
+}
+
+} // namespace
+
+func::FuncOp
+pp::formUnfusedEpilogues(func::FuncOp kernel,
+                         const pprt::ppx::ContractionT &contraction,
+                         const pprt::KernelWishes &wishes) {
+  auto unfused = cast<func::FuncOp>(kernel->clone());
+  unfused->setAttr(attrs::kEpilogue,
+                   StringAttr::get(kernel.getContext(),
+                                   pprt::epilogueSignature(contraction)));
+  if (EpilogueFormer(unfused, wishes).run())
+    return unfused;
+  unfused->erase();
+  return nullptr;
+}

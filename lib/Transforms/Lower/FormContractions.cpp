@@ -140,6 +140,11 @@ void ContractionFormer::cloneResultOps(ArrayRef<ResultStep> steps, Block *body,
     inputs.push_back(addend);
     return body->addArgument(addend.getType(), addend.getLoc());
   };
+  // Without the marks of earlier levels, so that equal kernels are one.
+  auto cloneBare = [&](Operation *op) {
+    Operation *clone = builder.clone(*op, mapping);
+    clone->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
+  };
   auto cloneOp = [&](Operation *op) {
     for (Value operand : op->getOperands()) {
       if (mapping.contains(operand))
@@ -147,16 +152,15 @@ void ContractionFormer::cloneResultOps(ArrayRef<ResultStep> steps, Block *body,
       SmallVector<Operation *> views = viewsBehind(operand);
       Value base = views.empty() ? operand : views.back()->getOperand(0);
       if (auto constant = base.getDefiningOp<ConstantOp>()) {
-        mapping.map(base, builder.clone(*constant)->getResult(0));
+        cloneBare(constant);
         for (Operation *view : llvm::reverse(views))
-          builder.clone(*view, mapping);
+          cloneBare(view);
       } else {
         mapping.map(operand, views.empty() ? argumentFor(operand)
                                            : cloneViews(views, body, mapping));
       }
     }
-    Operation *clone = builder.clone(*op, mapping);
-    clone->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
+    cloneBare(op);
   };
   for (const ResultStep &step : steps)
     llvm::for_each(step.ops, cloneOp);

@@ -141,7 +141,11 @@ def triton_counts(op, element, assembler):
     for warps in (1, 2, 4, 8):
         ptx = compile_triton(op, element, warps, assembler.arch)
         (function,) = assembler.functions(ptx).values()
-        issued = machine_code.walk(function, lambda offset: None)
+        try:
+            issued = machine_code.walk(function, lambda offset: None)
+        except RuntimeError as error:
+            print(f"{op.name}, {warps} warps: left out, {error}", file=sys.stderr)
+            continue
         yield count(issued, op.of_program / (32 * warps))
 
 
@@ -191,8 +195,11 @@ def table(args, folder):
             ours = Ours(args, element, assembler)
             for op in OPS:
                 we = ours.count(op)
-                they = min(triton_counts(op, element, assembler),
+                they = min(triton_counts(op, element, assembler), default=None,
                            key=lambda each: each.instructions)
+                if they is None:
+                    sys.exit(f"gpu_instructions.py: expects loops that can be followed, got "
+                             f"none of Triton's {op.name}")
                 ratio = we.instructions / they.instructions
                 over += ratio > MOST
                 print(f"| {op.name} | {element} | sm_{arch} | {we.instructions:.1f} | "

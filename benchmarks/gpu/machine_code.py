@@ -329,6 +329,9 @@ def walk(function, constants, thread=0, block=1, most=2_000_000):
             if goes:
                 at = target
                 continue
+        elif name == "CALL" and goes and ".L_" in line.text:  # ptxas's way out of some loops
+            at = labels[re.search(r"\.L_\w+", line.text).group()]
+            continue
         elif name in ("RET", "BRX"):
             raise RuntimeError(f"expects no {name}")
         elif goes is not False:

@@ -94,7 +94,7 @@ public:
   std::vector<NamedCount> counters() const override { return {}; }
 
   Status enter() override { return {}; }
-  Expected<std::unique_ptr<enqueued::Stream>> makeStream() override {
+  Expected<std::unique_ptr<enqueued::Stream>> makeStream(bool) override {
     return std::unique_ptr<enqueued::Stream>(
         std::make_unique<ClockStream>(kernel));
   }

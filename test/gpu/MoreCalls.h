@@ -15,10 +15,9 @@
 namespace pprt::cuda {
 
 #define PP_MORE_CALLS(call)                                                    \
-  call(cuCtxGetStreamPriorityRange) call(cuDeviceTotalMem_v2)                  \
-      call(cuEventSynchronize) call(cuFuncGetAttribute)                        \
-          call(cuFuncSetAttribute) call(cuMemsetD8Async)                       \
-              call(cuStreamIsCapturing) call(cuStreamQuery)
+  call(cuDeviceTotalMem_v2) call(cuEventSynchronize) call(cuFuncGetAttribute)  \
+      call(cuFuncSetAttribute) call(cuMemsetD8Async) call(cuStreamIsCapturing) \
+          call(cuStreamQuery)
 
 struct MoreCalls : Driver {
 #define PP_MEMBER(name) decltype(&::name) name = nullptr;

@@ -136,7 +136,7 @@ Status Process::start(uint32_t rank, uint32_t round,
         return known;
       const Membership &part = memberships.at({index, member});
       // Neighbours are in different streams.
-      CUstream stream = its.streams[index % 2];
+      CUstream stream = its.streams[index % streamCount];
       Status status = its.gpu->enter();
       if (status.ok())
         status = fill(round, cases[index], part, *its.gpu, stream);
@@ -176,6 +176,15 @@ Status Process::finish() {
           return status;
       }
   return collectives->poll();
+}
+
+bool Process::hasEnded(uint32_t rank) const {
+  const Rank &its = ranks.at(rank);
+  (void)its.gpu->enter();
+  return std::all_of(std::begin(its.streams), std::end(its.streams),
+                     [](CUstream stream) {
+                       return moreCalls().cuStreamQuery(stream) == CUDA_SUCCESS;
+                     });
 }
 
 std::string Process::check(uint32_t round) {

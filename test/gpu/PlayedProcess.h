@@ -53,6 +53,8 @@ public:
   Status start(uint32_t round);
   /// Waits for the ends of all streams, and for failures.
   Status finish();
+  /// Whether all that the rank's streams were given has ended.
+  bool hasEnded(uint32_t rank) const;
   /// What is wrong after a round.
   std::string check(uint32_t round);
   Status run(uint32_t rounds);
@@ -63,9 +65,11 @@ public:
   /// If set, before open(): puts functions of its own into the tables.
   std::function<void(cuda::Driver &, cuda::Nccl &)> edit;
   std::unique_ptr<cuda::Collectives> collectives;
+  /// So many streams of each rank are used.
+  size_t streamCount = 2;
   struct Rank {
     std::shared_ptr<cuda::Gpu> gpu;
-    CUstream streams[2] = {};
+    CUstream streams[4] = {};
     std::vector<CUdeviceptr> memory;
   };
   struct Membership {

@@ -20,10 +20,11 @@ Collectives::Collectives(std::shared_ptr<Communicators> given)
 }
 
 Collectives::~Collectives() {
-  for (const auto &[rank, line] : lines)
-    if (const Gpu &gpu = *communicators->gpus.at(rank);
-        line.last && gpu.enter().ok())
-      gpu.driver.cuEventDestroy(line.last);
+  for (const auto &[rank, its] : lines)
+    for (const Line &line : its)
+      if (const Gpu &gpu = *communicators->gpus.at(rank);
+          line.last && gpu.enter().ok())
+        gpu.driver.cuEventDestroy(line.last);
 }
 
 //===----------------------------------------------------------------------===//
@@ -58,20 +59,28 @@ Status Collectives::connect(World &world) {
   if (Status status = communicators->connect(world, std::move(lists));
       !status.ok())
     return status;
-  for (const auto &meeting : meetings)
-    meeting->communicator =
-        communicators->find(meeting->rank, listOf(*meeting));
-  Status status;
-  for (auto &[rank, line] : lines) {
-    const Gpu &gpu = *communicators->gpus.at(rank);
-    if (status = gpu.enter(); status.ok())
-      status = gpu.check(
-          gpu.driver.cuEventCreate(&line.last, CU_EVENT_DISABLE_TIMING),
-          "cuEventCreate");
-    if (!status.ok())
-      break;
+  std::map<uint32_t, std::map<MemberList, uint32_t>> groups; // by rank, counted
+  for (const auto &meeting : meetings) {
+    const MemberList list = listOf(*meeting);
+    meeting->communicator = communicators->find(meeting->rank, list);
+    auto &its = groups[meeting->rank];
+    if (!list.empty())
+      meeting->line =
+          1 + its.emplace(list, uint32_t(its.size())).first->second %
+                  (kCallsAtOnce - 1);
   }
-  return communicators->agree(world, status);
+  return communicators->agree(world, makeEvents());
+}
+
+Status Collectives::makeEvents() {
+  for (auto &[rank, its] : lines) {
+    const Gpu &gpu = *communicators->gpus.at(rank);
+    if (Status status = gpu.enter(); !status.ok())
+      return status;
+    for (Line &line : its)
+      PP_TRY(gpu, cuEventCreate, &line.last, CU_EVENT_DISABLE_TIMING);
+  }
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -201,11 +210,14 @@ Status Collectives::call(const Prepared &prepared, const NcclCall &call,
       nccl.ncclRecv(to, call.count, type, peer, comm, stream), "ncclRecv");
 }
 
-void Collectives::begin(uint32_t rank) { lines.at(rank).hasLast = false; }
+void Collectives::begin(uint32_t rank) {
+  for (Line &line : lines.at(rank))
+    line.hasLast = false;
+}
 
 Status Collectives::give(Prepared &prepared, CUstream stream) {
   const Gpu &gpu = *communicators->gpus.at(prepared.rank);
-  Line &line = lines.at(prepared.rank);
+  Line &line = lines.at(prepared.rank)[prepared.line];
   if (Status status = gpu.enter(); !status.ok())
     return status;
   for (const Packing &packing : prepared.plan.before)

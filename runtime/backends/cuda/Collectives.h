@@ -7,10 +7,15 @@
 // stream it was given to: behind what the stream had before, and ahead of what
 // it is given later.
 //
-// A GPU may have room for one call of NCCL at a time, and streams take it in
-// any order. So a rank's meetings come one after another, in the order in which
-// they are enqueued, whatever their streams: each waits for an event of the one
-// before. That all ranks enqueue in an order that ends is the executor's affair
+// A GPU has room for a few calls of NCCL at a time, and streams take it in any
+// order. So each communicator of a rank has a line, of which there are
+// kCallsAtOnce: messages one, groups the others, in turns. In a line meetings
+// come one after another, in the order in which they are enqueued, whatever
+// their streams: each waits for an event of the one before. Between lines there
+// is no order but the program's: a long sum over one group holds up none over
+// another. It ends: of those that have not, the one that all ranks enqueued
+// first waits for none, and finds room, since of each other line one at most is
+// at work. That all enqueue in an order that ends is the executor's affair
 // (pprt/IssueOrder.h).
 //
 // The order of calls: prepare() for every member that this process has,
@@ -23,6 +28,8 @@
 
 #include "Communicators.h"
 #include "MeetingPlan.h"
+
+#include <array>
 
 namespace pprt::cuda {
 
@@ -59,14 +66,16 @@ private:
     Participation participation;
     MeetingPlan plan;
     Communicators::Communicator *communicator = nullptr;
+    uint32_t line = 0;
   };
-  /// Of a rank of this process.
+  /// Of those of a rank of this process.
   struct Line {
     CUevent last = nullptr; ///< behind what was enqueued last
     bool hasLast = false;
   };
 
   static MemberList listOf(const Prepared &prepared);
+  Status makeEvents();
   static std::byte *address(const Prepared &prepared, const Spot &spot);
   static Status copy(const Gpu &gpu, const Prepared &prepared,
                      const Packing &packing, CUstream stream);
@@ -75,7 +84,8 @@ private:
   Status give(Prepared &prepared, CUstream stream);
 
   std::vector<std::unique_ptr<Prepared>> meetings; ///< by ticket
-  std::map<uint32_t, Line> lines;                  ///< by rank
+  /// By rank; messages have the first one.
+  std::map<uint32_t, std::array<Line, kCallsAtOnce>> lines;
   /// Gone before the memory of meetings is, which NCCL may have registered.
   const std::shared_ptr<Communicators> communicators;
 };

@@ -206,9 +206,13 @@ void Communicators::abortAll() {
 // Making them
 //===----------------------------------------------------------------------===//
 
-static ncclConfig_t makeConfig() {
+/// As many blocks as NCCL takes at most by itself, of one multiprocessor each.
+static constexpr int kMostBlocks = 32;
+
+ncclConfig_t Communicators::makeConfig() const {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
+  config.maxCTAs = mostBlocks;
   return config;
 }
 
@@ -235,8 +239,13 @@ Communicators::create(World &world, uint32_t worldSize,
   std::unique_ptr<Communicators> made(
       new Communicators(std::move(gpus), std::move(nccl)));
   ncclUniqueId id = {};
-  Status status;
-  if (world.process() == 0)
+  const Expected<int> processors =
+      made->gpus.begin()->second->multiprocessors();
+  Status status = processors.status();
+  if (status.ok())
+    made->mostBlocks =
+        std::clamp(*processors / int(kCallsAtOnce), 1, kMostBlocks);
+  if (status.ok() && world.process() == 0)
     status = made->check(made->nccl.ncclGetUniqueId(&id), "ncclGetUniqueId");
   if (status = made->agree(world, status); !status.ok())
     return status;
@@ -246,7 +255,7 @@ Communicators::create(World &world, uint32_t worldSize,
     return status;
   std::memcpy(&id, bytes.data(), sizeof(id));
 
-  ncclConfig_t config = makeConfig();
+  ncclConfig_t config = made->makeConfig();
   for (const auto &[rank, gpu] : made->gpus)
     made->all[{rank, {}}] = std::make_unique<Communicator>();
   status = made->makeTogether([&](uint32_t rank) {

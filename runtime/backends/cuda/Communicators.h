@@ -30,6 +30,10 @@ class World;
 
 namespace pprt::cuda {
 
+/// So many calls of NCCL a GPU has room for at a time, beside kernels that end
+/// by themselves: each is kept to its share of the multiprocessors.
+constexpr uint32_t kCallsAtOnce = 3;
+
 /// Ranks in the order in which they are members.
 using MemberList = std::vector<uint32_t>;
 
@@ -97,8 +101,10 @@ private:
   Status settleAll();
   void abortAll();
   Status split(World &world, const std::vector<MemberList> &lists);
+  ncclConfig_t makeConfig() const;
 
   std::map<std::pair<uint32_t, MemberList>, std::unique_ptr<Communicator>> all;
+  int mostBlocks = 1;  ///< of a call; of all GPUs, which are of one model
   bool isMade = false; ///< all of them
   double patience = 0; ///< in seconds; 0: for ever
   std::function<bool()> isInterrupted;

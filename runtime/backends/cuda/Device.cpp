@@ -75,7 +75,8 @@ public:
   Expected<std::unique_ptr<Memory>> allocateArena(uint64_t bytes) override;
   Expected<std::unique_ptr<Stream>> stream(Memory &,
                                            AllocationCounter &) override {
-    Expected<std::unique_ptr<enqueued::Stream>> made = ownStreams.makeStream();
+    Expected<std::unique_ptr<enqueued::Stream>> made =
+        ownStreams.makeStream(/*isUrgent=*/false);
     if (!made)
       return made.status();
     return std::unique_ptr<Stream>(std::move(*made));

@@ -102,6 +102,13 @@ Expected<CUdeviceptr> Gpu::allocate(uint64_t bytes) const {
                                   " bytes are free");
 }
 
+Expected<int> Gpu::multiprocessors() const {
+  int count = 0;
+  PP_TRY(*this, cuDeviceGetAttribute, &count,
+         CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+  return count;
+}
+
 Status Gpu::read(void *to, const std::byte *from, uint64_t bytes) const {
   if (bytes == 0)
     return {};

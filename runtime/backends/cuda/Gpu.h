@@ -39,6 +39,7 @@ public:
   }
   /// At least so many bytes, or which call failed and what is free (4).
   Expected<CUdeviceptr> allocate(uint64_t bytes) const;
+  Expected<int> multiprocessors() const;
   /// Of the host: for what it copies, and tries before a run.
   CUstream ownStream() const { return copies; }
   /// Waits until nothing that it was given is at work, also after a failure.

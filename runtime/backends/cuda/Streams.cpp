@@ -145,15 +145,19 @@ Status GpuStream::play(const enqueued::Recording &recording) {
 // What makes them
 //===----------------------------------------------------------------------===//
 
-Expected<std::unique_ptr<enqueued::Stream>> GpuStreams::makeStream() {
+Expected<std::unique_ptr<enqueued::Stream>>
+GpuStreams::makeStream(bool isUrgent) {
   if (!builtins) {
     Expected<std::unique_ptr<const Builtins>> loaded = Builtins::load(gpu);
     if (!loaded)
       return loaded.status();
     builtins = std::move(*loaded);
   }
+  int least = 0, greatest = 0; // a smaller number goes first
+  PP_TRY(*gpu, cuCtxGetStreamPriorityRange, &least, &greatest);
   CUstream stream = nullptr;
-  PP_TRY(*gpu, cuStreamCreateWithPriority, &stream, CU_STREAM_NON_BLOCKING, 0);
+  PP_TRY(*gpu, cuStreamCreateWithPriority, &stream, CU_STREAM_NON_BLOCKING,
+         isUrgent ? greatest : least);
   return std::unique_ptr<enqueued::Stream>(
       new GpuStream(gpu, builtins, stream));
 }

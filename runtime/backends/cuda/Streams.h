@@ -24,7 +24,8 @@ public:
       : gpu(std::move(gpu)), mover(this->gpu) {}
 
   Status enter() override { return gpu->enter(); }
-  Expected<std::unique_ptr<enqueued::Stream>> makeStream() override;
+  Expected<std::unique_ptr<enqueued::Stream>>
+  makeStream(bool isUrgent) override;
   Expected<std::unique_ptr<enqueued::Event>> makeEvent(bool isTimed) override;
   Expected<std::unique_ptr<Memory>> hostMemory(uint64_t bytes) override;
   Expected<bool> hasCome(const enqueued::Event &event) override;

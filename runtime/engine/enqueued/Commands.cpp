@@ -48,12 +48,14 @@ static void join(Clock &clock, const Clock &other) {
 Builder::Builder(const Ranks &ranks, RankRange range, Section section,
                  Commands &result)
     : ranks(ranks), range(range), section(section), list(result.list) {
-  result.streamCount = 0;
   for (uint32_t rank = range.begin; rank < range.end; ++rank) {
-    firstStream.push_back(result.streamCount);
-    result.streamCount += uint32_t(ranks.program(rank).queues.size());
+    firstStream.push_back(uint32_t(result.meets.size()));
+    for (const auto &queue : ranks.program(rank).queues)
+      result.meets.push_back(queue->kind != ppx::QueueKind_compute &&
+                             queue->kind != ppx::QueueKind_copy);
   }
-  result.streamCount = std::max(result.streamCount, 1u);
+  if (result.meets.empty())
+    result.meets.push_back(false);
 }
 
 void Builder::addParts() {

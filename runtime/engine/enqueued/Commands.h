@@ -34,7 +34,8 @@ struct Commands {
   Commands(const Ranks &ranks, RankRange range, Section section);
 
   std::vector<Command> list;
-  uint32_t streamCount = 1;
+  /// By stream, whether it does nothing but meet other ranks.
+  std::vector<bool> meets;
 };
 
 } // namespace pprt::enqueued

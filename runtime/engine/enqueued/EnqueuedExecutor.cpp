@@ -125,8 +125,9 @@ bool EnqueuedExecutor::isRecordable() const {
 
 Status EnqueuedExecutor::prepareSection(Section which, const Ranks &programs) {
   Commands commands(programs, options.ranks, which);
-  while (held->streams.size() < commands.streamCount) {
-    Expected<std::unique_ptr<Stream>> stream = device.makeStream();
+  while (held->streams.size() < commands.meets.size()) {
+    Expected<std::unique_ptr<Stream>> stream =
+        device.makeStream(commands.meets[held->streams.size()]);
     if (!stream)
       return stream.status();
     held->streams.push_back(std::move(*stream));

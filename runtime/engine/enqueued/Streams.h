@@ -60,7 +60,9 @@ public:
 
   /// Before the first of the other calls on a thread, of streams too.
   virtual Status enter() = 0;
-  virtual Expected<std::unique_ptr<Stream>> makeStream() = 0;
+  /// `isUrgent`: where both could begin, what it was given goes before that of
+  /// others, which others elsewhere may wait for.
+  virtual Expected<std::unique_ptr<Stream>> makeStream(bool isUrgent) = 0;
   /// `isTimed`: that elapsed() is asked of it.
   virtual Expected<std::unique_ptr<Event>> makeEvent(bool isTimed) = 0;
   /// That the device reads and writes at once.

@@ -11,8 +11,8 @@
 // processor does:
 //
 //   channels  queues run independently of each other (threads, MPI)
-//   ordered   a device takes what communicates in the order in which it was
-//             issued, one after the other (NCCL on several communicators)
+//   ordered   what communicates may hold up what was issued behind it, and a
+//             device has room for a few (NCCL on several communicators)
 //   shared    one device has the queues of many ranks, and may take anything in
 //             the order in which it was issued (virtual ranks of one GPU)
 //

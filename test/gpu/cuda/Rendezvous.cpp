@@ -185,6 +185,30 @@ private:
 // Operations that attend
 //===----------------------------------------------------------------------===//
 
+/// As many as there are of which none has an order with another.
+static std::vector<History::By> mostApart(const std::vector<History::By> &all) {
+  const auto areApart = [&](const History::By &a, const History::By &b) {
+    return a == b ||
+           (!a->clock.covers(b->moment) && !b->clock.covers(a->moment));
+  };
+  std::vector<History::By> best;
+  const size_t count = std::min<size_t>(all.size(), 12); // the rest is not seen
+  for (uint32_t chosen = 0; chosen < (1u << count); ++chosen) {
+    std::vector<History::By> some;
+    for (size_t i = 0; i < count; ++i)
+      if (chosen >> i & 1)
+        some.push_back(all[i]);
+    if (some.size() > best.size() &&
+        std::all_of(some.begin(), some.end(), [&](const History::By &one) {
+          return std::all_of(
+              some.begin(), some.end(),
+              [&](const History::By &other) { return areApart(one, other); });
+        }))
+      best = std::move(some);
+  }
+  return best;
+}
+
 void Machine::arrive(const OperationPtr &operation) {
   const void *lane = operation->work.lane;
   operation->attendance =
@@ -193,13 +217,28 @@ void Machine::arrive(const OperationPtr &operation) {
     part.with->members[part.member].operation = operation.get();
   Device &device = devices[operation->device];
   device.attending.push_back(operation);
-  // With one place, streams that nothing orders may take it in any order.
-  if (settings.places == 1)
-    for (const auto &[other, by] : device.lastOf)
-      if (other != lane && !operation->by->clock.covers(by->moment))
-        fault("nothing orders " + operation->by->what + " with " + by->what +
-              ", and device " + std::to_string(device.ordinal) +
-              " has a place for one of them");
+  // Calls of one communicator are to begin in one order everywhere.
+  if (const auto before = device.lastOf.find(lane);
+      before != device.lastOf.end() &&
+      !operation->by->clock.covers(before->second->moment))
+    fault("nothing orders " + operation->by->what + " with " +
+          before->second->what + " of the same communicator");
+  // Streams that nothing orders may take any of them first.
+  std::vector<History::By> others;
+  for (const auto &[other, by] : device.lastOf)
+    if (other != lane && !operation->by->clock.covers(by->moment))
+      others.push_back(by);
+  others = mostApart(others);
+  if (int(others.size()) >= settings.places) {
+    std::string with;
+    for (const auto &by : others)
+      with += (with.empty() ? "" : ", ") + by->what;
+    fault("nothing orders " + operation->by->what + " with " + with +
+          ", and device " + std::to_string(device.ordinal) +
+          " has a place for " +
+          (settings.places == 1 ? "one" : std::to_string(settings.places)) +
+          " of them");
+  }
   device.lastOf[lane] = operation->by;
 }
 

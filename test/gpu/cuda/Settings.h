@@ -22,7 +22,7 @@ struct Settings {
   int devices = 1, other = -1, version = 13000, capability = 90;
   uint64_t memory = uint64_t(16) << 30;
   uint64_t algorithm = 0, refused = 0, errors = 0;
-  int places = 1, drivers = 0;
+  int places = 3, drivers = 0;
   std::string processes; ///< folder of what they leave for each other
   std::string counts;    ///< file for how often each call was made
   struct Failure {

@@ -24,7 +24,7 @@
 //   algorithm N        which one cublasLt's heuristic names first
 //   refuse N           has cublasLt no algorithm for this cublasLtEpilogue_t;
 //                      65535: for none but the default one, 1
-//   places N           for collectives on a device at a time, 1 unless told
+//   places N           for collectives on a device at a time, 3 unless told
 //   drivers N          threads that give streams work: once so many wait or
 //                      have ended and nothing can run, it is a fault
 //   counts FILE        in which stands at the end how often each call was made

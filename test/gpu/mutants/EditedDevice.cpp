@@ -319,8 +319,9 @@ public:
       : shared(std::move(shared)), its(*this->shared->device->streams()) {}
 
   Status enter() override { return its.enter(); }
-  Expected<std::unique_ptr<enqueued::Stream>> makeStream() override {
-    auto made = its.makeStream();
+  Expected<std::unique_ptr<enqueued::Stream>>
+  makeStream(bool isUrgent) override {
+    auto made = its.makeStream(isUrgent);
     if (!made)
       return made.status();
     return std::unique_ptr<enqueued::Stream>(

@@ -175,8 +175,8 @@ int tell(Told told) {
 }
 
 /// Notes a call of a communicator. A wait just ahead of it matters if the event
-/// is in another stream, behind another communicator's call: the rest is in
-/// order without it.
+/// is in another stream, behind a call of the same communicator: of others a
+/// GPU has room for more than these.
 void note(cudaStream_t stream, ncclComm_t comm) {
   telling.comms[stream] = comm;
   const auto found = telling.waiting.find(stream);
@@ -184,7 +184,7 @@ void note(cudaStream_t stream, ncclComm_t comm) {
     return;
   const auto [number, recorded] = found->second;
   telling.waiting.erase(found);
-  if (recorded.stream == stream || recorded.comm == comm)
+  if (recorded.stream == stream || recorded.comm != comm)
     return;
   telling.places[size_t(MeetingCall::wait)].push_back(number);
   telling.places[size_t(MeetingCall::record)].push_back(recorded.number);

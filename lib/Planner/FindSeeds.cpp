@@ -182,6 +182,9 @@ LogicalResult SeedFinder::collectParameters() {
     llvm::append_range(split, lookedUp);
   for (const ParameterDim &one : split) {
     auto type = cast<RankedTensorType>(one.parameter.getType());
+    // As the only key-value head of many queries: whole on every device.
+    if (type.getDimSize(one.dim) == 1)
+      continue;
     if (!canRepeat(type.getDimSize(one.dim), mesh.sizeOf("tp")) &&
         failed(checkSize(one.parameter, one.dim, mesh, presentAxes({"tp"}))))
       return failure();
@@ -243,12 +246,16 @@ FailureOr<Choice> SeedFinder::weigh() {
   SeedCosts costs(main, mesh, getTopology(plan));
   StepCost least;
   auto consider = [&](const Choice &choice, bool isFirst, Choice &best) {
+    // A trial that does not fit is not chosen, and nobody has asked for it.
+    std::optional<ScopedDiagnosticHandler> quiet;
+    if (!isFirst)
+      quiet.emplace(main.getContext(), [](Diagnostic &) { return success(); });
     FailureOr<SmallVector<SeedAttr>> seeds = build(choice);
     if (failed(seeds))
-      return failure();
+      return success(!isFirst);
     FailureOr<StepCost> cost = costs.measure(plan.withSeeds(*seeds));
     if (failed(cost))
-      return failure();
+      return success(!isFirst);
     const bool isFaster = cost->seconds < (1 - kGain) * least.seconds;
     const bool isSmaller = cost->seconds <= least.seconds &&
                            cost->bytes < (1 - kGain) * least.bytes;

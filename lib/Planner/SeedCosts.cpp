@@ -245,7 +245,8 @@ double StepMeasurer::priceOf(Value value, const Form &from, const Layout &to) {
       resharder.plan(shape, bytes, toPlanner(source.layout, source.partial),
                      toPlanner(target, {}));
   const bool isOften = work.isOfBatch(value) && !isSummed;
-  return plan.reachable() ? plan.cost * (isOften ? microBatches() : 1) : 0;
+  return plan.reachable() ? plan.cost * (isOften ? microBatches() : 1)
+                          : std::numeric_limits<double>::infinity();
 }
 
 /// Of an operand as its op wants it, from the form that is nearest: a partial

@@ -201,14 +201,15 @@ Status Session::setArgument(uint32_t argument, const void *values,
             state->tell(CallKind::setArgument, argument, values, bytes);
         !status.ok())
       return status;
-    state->hasValue[argument] = true;
-    return state->forEachShard(
+    const Status written = state->forEachShard(
         argument, [&](uint32_t rank, uint32_t slot, const auto &origin) {
           return state->executor->writeSlot(rank, slot, [&](std::byte *bytes) {
             state->host->arguments[argument].scatter(
                 origin, static_cast<const std::byte *>(values), bytes);
           });
         });
+    state->hasValue[argument] = written.ok();
+    return written;
   });
 }
 
@@ -229,13 +230,13 @@ Status Session::readArgument(uint32_t argument, const ElementReader &read) {
             state->checkBytes(argument, tensor.globalBytes(), false);
         !status.ok())
       return status;
-    state->hasValue[argument] = true;
     Status status;
     const Status written =
         state->forEachCopy(argument, [&](std::byte *bytes, const auto &origin) {
           if (status.ok())
             status = read(tensor.runs(origin, bytes));
         });
+    state->hasValue[argument] = status.ok() && written.ok();
     return status.ok() ? written : status;
   });
 }
@@ -264,16 +265,18 @@ Status Session::getArgument(uint32_t argument, void *values,
       parts[state->world->processOf(holder.rank, mesh().worldSize())].push_back(
           holder);
     const uint64_t shard = state->host->arguments[argument].shardBytes();
+    // One that fails takes part to the end: the others wait for it.
+    Status gathered;
     for (uint32_t begin = 0, end = 0; begin < parts.size(); begin = end) {
       uint64_t together = 0;
       while (end < parts.size() && (end == begin || together < kGathered))
         together += shard * parts[end++].size();
-      if (Status status = state->gatherShards(argument, parts, begin, end,
-                                              static_cast<std::byte *>(values));
-          !status.ok())
-        return status;
+      Status status = state->gatherShards(argument, parts, begin, end,
+                                          static_cast<std::byte *>(values));
+      if (gathered.ok())
+        gathered = std::move(status);
     }
-    return {};
+    return gathered;
   });
 }
 

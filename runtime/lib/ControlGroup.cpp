@@ -69,7 +69,8 @@ static std::optional<Hierarchy> findHierarchy(const std::string &root,
                            : type != "cgroup" || !lists(options, controller))
       continue;
     // In a container a part of the tree is mounted as if it were all.
-    if (from != "/" && path->compare(0, from.size(), from) == 0)
+    if (from != "/" && path->compare(0, from.size(), from) == 0 &&
+        (path->size() == from.size() || (*path)[from.size()] == '/'))
       path = path->substr(from.size());
     else if (from != "/")
       path = "";

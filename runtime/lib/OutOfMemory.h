@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // For files that are compiled with exceptions. The runtime throws none but
-// those of the standard library, where memory lacks; in the programs of others
-// they end as a Status.
+// those of the standard library where memory or threads lack, which end as a
+// Status. What a callback of the program around throws is left to it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LIB_OUTOFMEMORY_H
@@ -12,7 +12,9 @@
 
 #include "pprt/Status.h"
 
-#include <exception>
+#include <new>
+#include <stdexcept>
+#include <system_error>
 
 namespace pprt {
 
@@ -26,7 +28,11 @@ template <typename Call>
 auto orOutOfMemory(const Call &call) -> decltype(call()) {
   try {
     return call();
-  } catch (const std::exception &) {
+  } catch (const std::bad_alloc &) {
+    return outOfMemory();
+  } catch (const std::length_error &) {
+    return outOfMemory();
+  } catch (const std::system_error &) { // a thread that the system refuses
     return outOfMemory();
   }
 }

@@ -36,7 +36,7 @@ struct Options {
   /// Whether the command line says so.
   bool givesDevice = false;
   /// What the ranks are: `threads`, or `mpi` for processes; empty: `mpi` where
-  /// mpirun started several.
+  /// a launcher started several processes.
   std::string launcher;
   /// Whether a GPU plays what it has recorded of a step.
   std::optional<bool> graph;

@@ -251,6 +251,9 @@ void pp::gpu::registerGpuDialects(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
+/// Of 8 bytes each, in the 4352 of every architecture that is compiled for.
+static constexpr unsigned kMostParameters = 544;
+
 FailureOr<SmallVector<std::string>>
 pp::gpu::compileToPtx(func::FuncOp kernel, StringRef symbol,
                       ArrayRef<StringRef> processors) {
@@ -266,6 +269,13 @@ pp::gpu::compileToPtx(func::FuncOp kernel, StringRef symbol,
       failed(lowerToLLVM(*module)))
     return failure();
   auto entry = module->lookupSymbol<LLVM::LLVMFuncOp>(symbol);
+  if (entry.getNumArguments() > kMostParameters)
+    return kernel.emitError("expects a kernel of at most ")
+           << kMostParameters
+           << " parameters, which is what a launch takes, got "
+           << entry.getNumArguments()
+           << ": take its op apart, as a concatenation of many into some of "
+              "fewer";
   entry->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                  builder.getUnitAttr());
   entry->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),

@@ -168,11 +168,14 @@ std::string ShardingLint::advise(Operation *op, const ShardingRule &rule,
     return found;
   const std::string dims =
       spellSplittable(rule, rule.results.front(), mesh.size(axis));
-  return dims.empty() ? "fewer devices in " + name +
-                            ": none of its dimensions can be split"
-                      : "a name for it (pp.name), and a seed that splits its "
-                        "dimension " +
-                            dims + " over " + name;
+  // Nobody can name a part of an axis.
+  const std::string whole = MeshAxisAttr::getWhole(name).str();
+  return dims.empty() || whole != name
+             ? "fewer devices in " + whole +
+                   ": none of its dimensions can be split over all of them"
+             : "a name for it (pp.name), and a seed that splits its "
+               "dimension " +
+                   dims + " over " + name;
 }
 
 /// Adds the op to the work of each axis, and notes what of it is whole.
@@ -264,8 +267,9 @@ void ShardingLint::tellWholes() {
     std::string what = "every device of " + mesh.name(key.first).str() +
                        " has the whole of " + std::to_string(ops) +
                        (ops == 1 ? " op" : " ops");
-    if (const auto share =
-            llvm::divideNearest(uint64_t(1000 * whole.flops / all), 10);
+    // A program may have none.
+    if (const auto share = llvm::divideNearest(
+            uint64_t(all > 0 ? 1000 * whole.flops / all : 0), 10);
         share > 0)
       what +=
           ", " + std::to_string(share) + " % of the floating-point operations";

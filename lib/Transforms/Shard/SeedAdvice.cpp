@@ -59,37 +59,54 @@ bool SeedAdvice::isOn(PlanKey key, int axis) {
   return answer->second;
 }
 
-/// What has a dimension that is one of the factors, can be split more, and is
-/// of the kind that the axis splits elsewhere, if there is such.
+bool SeedAdvice::splitsParameters(int axis) {
+  auto [answer, isNew] = parameterAxes.try_emplace(axis, false);
+  if (isNew)
+    answer->second = llvm::any_of(named, [&](const auto &entry) {
+      return llvm::any_of(entry.second, [&](const Named &each) {
+        return each.kind == Named::Parameter &&
+               splits(getLayout(each.value, mesh), axis);
+      });
+    });
+  return answer->second;
+}
+
+/// What has a dimension of the class, can be split more, and is of the kind
+/// that the axis splits elsewhere, if there is such. The same for all ops.
+const SeedAdvice::Ranked &
+SeedAdvice::findNamed(const FactorClasses::Class &part, int axis) {
+  auto [best, isNew] = bests.try_emplace({part, axis});
+  auto found = named.find(part);
+  if (!isNew || found == named.end())
+    return best->second;
+  const int64_t size = dims.getClasses().size(part);
+  for (const Named &each : found->second) {
+    const Layout layout = getLayout(each.value, mesh);
+    const int64_t shards = mesh.size(layout[each.dim]) * mesh.size(axis);
+    if (splits(layout, axis) || size < shards)
+      continue;
+    const int rank =
+        1 + 2 * (size % shards == 0) +
+        (splitsParameters(axis) == (each.kind == Named::Parameter));
+    if (rank > best->second.rank)
+      best->second = {&each, rank};
+  }
+  return best->second;
+}
+
+/// Of what is one of the factors. Nobody can name a part of an axis.
 const SeedAdvice::Named *
 SeedAdvice::findNamed(Operation *op, ArrayRef<int64_t> factors, int axis) {
-  const bool splitsParameters = llvm::any_of(values, [&](Value value) {
-    auto argument = dyn_cast<BlockArgument>(value);
-    return argument &&
-           getArgRole(cast<func::FuncOp>(argument.getOwner()->getParentOp()),
-                      argument.getArgNumber()) == Role::Param &&
-           splits(getLayout(value, mesh), axis);
-  });
-  const Named *best = nullptr;
-  int bestRank = 0;
-  for (int64_t factor : factors) {
-    auto found = named.find(dims.getClasses().classesOf(op, factor).front());
-    if (found == named.end())
-      continue;
-    for (const Named &each : found->second) {
-      const Layout layout = getLayout(each.value, mesh);
-      const int64_t shards = mesh.size(layout[each.dim]) * mesh.size(axis),
-                    size = dims.getClasses().size(found->first);
-      if (splits(layout, axis) || size < shards)
-        continue;
-      const int rank = 2 * (size % shards == 0) +
-                       (splitsParameters == (each.kind == Named::Parameter));
-      if (!best || rank > bestRank)
-        best = &each;
-      bestRank = std::max(rank, bestRank);
-    }
-  }
-  return best;
+  const StringRef name = mesh.name(axis).getValue();
+  if (MeshAxisAttr::getWhole(name) != name)
+    return nullptr;
+  Ranked best;
+  for (int64_t factor : factors)
+    if (const Ranked &its =
+            findNamed(dims.getClasses().classesOf(op, factor).front(), axis);
+        its.rank > best.rank)
+      best = its;
+  return best.named;
 }
 
 std::string SeedAdvice::find(Operation *op, ArrayRef<int64_t> factors,

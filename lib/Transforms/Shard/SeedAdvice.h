@@ -41,8 +41,16 @@ private:
     Kind kind;
   };
 
+  /// More is better.
+  struct Ranked {
+    const Named *named = nullptr;
+    int rank = 0;
+  };
+
   void enter(mlir::Value value, std::string name, Named::Kind kind);
   bool isOn(PlanKey key, int axis);
+  bool splitsParameters(int axis);
+  const Ranked &findNamed(const FactorClasses::Class &part, int axis);
   const Named *findNamed(mlir::Operation *op, llvm::ArrayRef<int64_t> factors,
                          int axis);
 
@@ -53,6 +61,8 @@ private:
   std::map<FactorClasses::Class, std::vector<Named>> named;
   std::vector<mlir::Value> values; ///< that have names
   std::map<std::pair<PlanKey, int>, bool> areOn;
+  std::map<int, bool> parameterAxes;
+  std::map<std::pair<FactorClasses::Class, int>, Ranked> bests;
 };
 
 } // namespace pp

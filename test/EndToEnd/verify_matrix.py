@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 Under every strategy (strategies.py): `pp-run --verify` must accept loss,
 metrics, every gradient, every updated parameter and every state of two steps,
 in f64 within 1e-10, in f32 within 1e-4. In f32 experts are chosen by a margin
-that rounding does not reach (margins.py). Few may be refused. What batch norm
+that rounding does not reach (margins.py). What batch norm
 cannot do is refused, and the refusal names what can.
 
   verify_matrix.py --bin=build/bin [--dtype=f64|f32] [--families=gpt,moe] [--all] [--jobs=2]
@@ -25,9 +25,6 @@ import strategies
 
 STEPS = 2
 COUNT, COUNT_OF_ALL = 96, 420
-# Padding in the middle of an argument, which no file could fill: of group norm's
-# weights where zero shares out what tp splits, and dp does not divide a group.
-REFUSAL, FEW = "to be padded at its end", 0.03
 MARGIN = 1e-4
 
 
@@ -87,7 +84,7 @@ def main():
     args = parser.parse_args()
     drawn = strategies.draw_all(COUNT_OF_ALL if args.all else COUNT, args.families.split(","))
 
-    failed, refused, worst = 0, 0, {}
+    failed, worst = 0, {}
     with tempfile.TemporaryDirectory() as folder:
         judge = Judge(args.bin, args.dtype, args.device, pathlib.Path(folder))
         for strategy in drawn:  # one at a time: their results are remembered
@@ -96,10 +93,7 @@ def main():
             for strategy, result in pool.map(judge.judge, drawn):
                 for kind, error in find_errors(result.stdout).items():
                     worst[kind] = max(worst.get(kind, 0), error)
-                if result.returncode == 1 and REFUSAL in result.stderr:
-                    refused += 1
-                    print(f"refused: {strategy.model}: {strategy.spell()}")
-                elif result.returncode != 0:
+                if result.returncode != 0:
                     failed += 1
                     print(f"FAILED {strategy.model}: {strategy.spell()}: exit "
                           f"{result.returncode}\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
@@ -108,9 +102,9 @@ def main():
     missing = list(strategies.find_missing(drawn))
     print("".join(f"FAILED: never drawn: {word}\n" for word in missing), end="")
     print("worst errors: " + ", ".join(f"{kind} {error:.1e}" for kind, error in worst.items()))
-    print(f"{len(drawn) - failed - refused} of {len(drawn)} strategies agree with the unpartitioned "
-          f"step in {args.dtype}; {refused} refused")
-    return 0 if is_right and not failed and not missing and refused <= FEW * len(drawn) else 1
+    print(f"{len(drawn) - failed} of {len(drawn)} strategies agree with the unpartitioned "
+          f"step in {args.dtype}")
+    return 0 if is_right and not failed and not missing else 1
 
 
 if __name__ == "__main__":

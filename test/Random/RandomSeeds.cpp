@@ -18,8 +18,6 @@ static constexpr StringRef kRefusals[] = {
     "to split some tensor",
     // Fewer elements than shards.
     ", one per shard over ",
-    // Padding in the middle of an argument, which no file could fill.
-    "to be padded at its end",
     // What shards of one op do not have.
     "is computed with its neighbours",
     // A layout over micro-batches asked for where there is no way back.

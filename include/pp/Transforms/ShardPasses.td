@@ -207,7 +207,6 @@ def PadDimensions : LevelPass<"pp-pad-dimensions", "Graph"> {
     ```
     `--remarks-filter=pp-pad-dimensions` lists how many of each
     op's floating-point operations are padding.
-    Fails on an argument whose type merges a padded dimension as a minor factor.
   }];
   let dependentDialects = ["::pp::PPDialect"];
 }

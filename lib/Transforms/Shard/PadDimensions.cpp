@@ -52,7 +52,7 @@ public:
   LogicalResult run();
 
 private:
-  LogicalResult padArguments();
+  void padArguments();
   void padOp(const PaddedOp &padded);
   SmallVector<DimPadding> presentPadding(Value value);
   Value repad(Value value, ArrayRef<DimPadding> wanted);
@@ -78,22 +78,14 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// Padding in the middle of an argument, which no file could fill, it gets
-/// where it is used, if it is whole there.
-LogicalResult Padding::padArguments() {
+/// where it is used: there it is whole.
+void Padding::padArguments() {
   SmallVector<Attribute> unpadded(main.getNumArguments());
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
-    const Layout layout = getLayout(argument, mesh);
     SmallVector<DimPadding> paddings = sizes.paddingOf(argument);
     SmallVector<int64_t> shape;
-    for (auto [dim, padding] : llvm::enumerate(paddings)) {
-      if (!padding.isAtEnd() && !layout[dim].empty())
-        return main.emitError("argument \"")
-               << getArgName(main, index) << "\" of type " << argument.getType()
-               << " expects dimension " << dim
-               << " to be padded at its end, got a minor factor of "
-               << padding.sizes.back() << " padded to " << padding.padded.back()
-               << ": split the dimension in the argument's type";
+    for (DimPadding &padding : paddings) {
       if (!padding.isAtEnd())
         padding.padded = padding.sizes;
       shape.push_back(padding.paddedSize());
@@ -106,7 +98,6 @@ LogicalResult Padding::padArguments() {
     argument.setType(ranked(argument).clone(shape));
   }
   setArgAttrs(main, attrs::kUnpaddedShape, unpadded);
-  return success();
 }
 
 std::map<Reduction, llvm::SmallBitVector>
@@ -322,8 +313,9 @@ LogicalResult Padding::run() {
   llvm::MapVector<Operation *, double> unpadded;
   for (Operation &op : main.getBody().front())
     unpadded[&op] = getFlops(&op);
-  if (failed(sizes.decide()) || failed(padArguments()))
+  if (failed(sizes.decide()))
     return failure();
+  padArguments();
   for (const PaddedOp &op : sizes.getOps())
     if (isLayoutChange(op.op))
       padSides(op.op);

@@ -108,7 +108,8 @@ void PaddedSizes::buildClasses() {
 
 /// Loosens the ops that merge a dimension that does not divide from factors
 /// with too few elements for its axes: padding these would multiply the
-/// dimension. True if there were some.
+/// dimension; and those of an argument that would be padded in a minor factor.
+/// True if there were some.
 bool PaddedSizes::loosen() {
   llvm::SmallBitVector tooSmall(classes.numClasses());
   forEachLayout([&](Value value, const Layout &layout) {
@@ -119,7 +120,11 @@ bool PaddedSizes::loosen() {
       size_t dealt = 0;
       for (const AxisList &ofPart : splitAxes(axes, sizes, mesh))
         dealt += ofPart.size();
-      if (llvm::product_of(sizes) % mesh.size(axes) && dealt != axes.size())
+      // No file could fill padding in the middle of an argument.
+      const bool isInside = isa<BlockArgument>(value) && !axes.empty() &&
+                            !paddingOf(parts).isAtEnd();
+      if ((llvm::product_of(sizes) % mesh.size(axes) && dealt != axes.size()) ||
+          isInside)
         for (FactorClasses::Class part : parts)
           tooSmall.set(part);
     }

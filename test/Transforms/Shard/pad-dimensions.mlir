@@ -161,3 +161,21 @@ module attributes {pp.plan = #pp.plan<mesh = <["a"=3, "b"=3]>, threads = 1>} {
     return %same : tensor<4x4xf32>
   }
 }
+
+// -----
+
+// What would be padded in the middle of an argument, which no file could fill, is
+// padded at its end, and cut back for those who know its factors.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: tensor<36xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"dp", "tp"}]>, pp.unpadded_shape = array<i64: 32>}
+// CHECK: pp.slice %{{.*}} [0], [32], [1]
+// CHECK: pp.reshape %{{.*}} tensor<32xf32> -> tensor<4x8xf32>
+// CHECK: pp.pad %{{.*}} high [0, 1]
+module attributes {pp.plan = #pp.plan<mesh = <["dp"=4, "tp"=3]>, threads = 1>} {
+  pp.mesh @mesh = <["dp"=4, "tp"=3]>
+  func.func @main(%x: tensor<32xf32> {pp.name = "x"}) -> tensor<4x8xf32> {
+    %0 = pp.reshape %x : tensor<32xf32> -> tensor<4x8xf32>
+    %1 = pp.sharding_constraint %0 to <@mesh, [{"dp"}, {"tp"}]> : tensor<4x8xf32>
+    return %1 : tensor<4x8xf32>
+  }
+}

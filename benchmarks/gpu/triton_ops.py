@@ -70,10 +70,8 @@ def cross_entropy_backward(dx, labels, x, largest, total, N: tl.constexpr, BLOCK
 
 
 @triton.jit
-def layer_norm(mean, inverse, out, weight, bias, x, N: tl.constexpr, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * N + at, mask=at < N, other=0.0).to(tl.float32)
+def store_normal(value, mean, inverse, out, weight, bias, row, at, N: tl.constexpr):
+    """A row, normalized, and what its gradient needs."""
     average = tl.sum(value, 0) / N
     centred = tl.where(at < N, value - average, 0.0)
     deviation = tl.rsqrt(tl.sum(centred * centred, 0) / N + 1e-5)
@@ -86,6 +84,14 @@ def layer_norm(mean, inverse, out, weight, bias, x, N: tl.constexpr, BLOCK: tl.c
 
 
 @triton.jit
+def layer_norm(mean, inverse, out, weight, bias, x, N: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + at, mask=at < N, other=0.0).to(tl.float32)
+    store_normal(value, mean, inverse, out, weight, bias, row, at, N)
+
+
+@triton.jit
 def residual_norm(sum, mean, inverse, out, x, y, before, weight, bias, N: tl.constexpr,
                   BLOCK: tl.constexpr):
     row = tl.program_id(0)
@@ -94,15 +100,7 @@ def residual_norm(sum, mean, inverse, out, x, y, before, weight, bias, N: tl.con
     value += tl.load(y + row * N + at, mask=at < N, other=0.0).to(tl.float32)
     value += tl.load(before + at, mask=at < N, other=0.0).to(tl.float32)
     tl.store(sum + row * N + at, value.to(sum.dtype.element_ty), mask=at < N)
-    average = tl.sum(value, 0) / N
-    centred = tl.where(at < N, value - average, 0.0)
-    deviation = tl.rsqrt(tl.sum(centred * centred, 0) / N + 1e-5)
-    w = tl.load(weight + at, mask=at < N).to(tl.float32)
-    b = tl.load(bias + at, mask=at < N).to(tl.float32)
-    tl.store(out + row * N + at, (centred * deviation * w + b).to(out.dtype.element_ty),
-             mask=at < N)
-    tl.store(mean + row, average)
-    tl.store(inverse + row, deviation)
+    store_normal(value, mean, inverse, out, weight, bias, row, at, N)
 
 
 @triton.jit

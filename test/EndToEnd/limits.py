@@ -23,15 +23,7 @@ MODEL = "gpt --layers=1 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=64"
 GROUPS = pathlib.Path("/sys/fs/cgroup")
 
 
-class Judge:
-    def __init__(self, place):
-        self.place, self.failures = place, 0
-
-    def expect(self, holds, what):
-        if not holds:
-            self.failures += 1
-            print(what)
-
+class Judge(scratch.Judge):
     def run(self, *arguments, before=None):
         """An artifact, which needs no compiler around it."""
         return subprocess.run([self.place.tools / "pp-run", *arguments, "--data=random",

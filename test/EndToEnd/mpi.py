@@ -55,15 +55,7 @@ def mpirun(count, *arguments):
             "--host", f"localhost:{count}", "-n", str(count), *map(str, arguments)]
 
 
-class Judge:
-    def __init__(self, place):
-        self.place, self.failures = place, 0
-
-    def expect(self, holds, text):
-        if not holds:
-            self.failures += 1
-            print(text)
-
+class Judge(scratch.Judge):
     def run(self, count, *arguments):
         """pp-run in so many processes; 0: as threads."""
         command = [self.place.tools / "pp-run", *arguments]

@@ -29,6 +29,18 @@ class Scratch:
         return done.stdout
 
 
+class Judge:
+    """Counts what does not hold."""
+
+    def __init__(self, place):
+        self.place, self.failures = place, 0
+
+    def expect(self, holds, text):
+        if not holds:
+            self.failures += 1
+            print(text)
+
+
 @contextlib.contextmanager
 def from_command_line(description, *switches):
     """`switches` become attributes."""

@@ -91,16 +91,26 @@ Status run(ArtifactBuilder &builder,
   return world->agree(status, false).first;
 }
 
-/// Stage 0 computes for 1.5 s, in short kernels, before it sends to 1, and that
-/// to 2.
-TEST(Standstill, WaitingForOneThatComputesIsNoHang) {
-  ArtifactBuilder builder;
+/// A program for each stage, of a queue, a value and what `build` adds.
+template <typename Build>
+static void addStages(ArtifactBuilder &builder, Build &&build) {
   builder.axis("pp", kRanks, ppx::AxisKind_stage);
   for (uint32_t stage = 0; stage < kRanks; ++stage) {
     ProgramBuilder program = builder.program({stage}, stage);
     const uint32_t queue = program.queue("all");
     const uint32_t value = program.slot("value", 4);
     program.begin(Section::body);
+    build(program, stage, queue, value);
+    program.step(queue);
+  }
+}
+
+/// Stage 0 computes for 1.5 s, in short kernels, before it sends to 1, and that
+/// to 2.
+TEST(Standstill, WaitingForOneThatComputesIsNoHang) {
+  ArtifactBuilder builder;
+  addStages(builder, [](ProgramBuilder &program, uint32_t stage, uint32_t queue,
+                        uint32_t value) {
     if (stage == 0)
       for (int i = 0; i < 30; ++i)
         program.run(queue, {}, {value});
@@ -108,8 +118,7 @@ TEST(Standstill, WaitingForOneThatComputesIsNoHang) {
       program.recv(queue, stage - 1, value);
     if (stage + 1 < kRanks)
       program.send(queue, stage + 1, value);
-    program.step(queue);
-  }
+  });
   const Status status = run(builder, work);
   EXPECT_TRUE(status.ok()) << status.message();
 }
@@ -123,20 +132,15 @@ TEST(Standstill, AKernelOfAnotherProcessIsNoHang) {
       isInterrupted = isAsked;
       world->watch([] { return isInterrupted; });
       ArtifactBuilder builder;
-      builder.axis("pp", kRanks, ppx::AxisKind_stage);
-      for (uint32_t stage = 0; stage < kRanks; ++stage) {
-        ProgramBuilder program = builder.program({stage}, stage);
-        const uint32_t queue = program.queue("all");
-        const uint32_t value = program.slot("value", 4);
-        program.begin(Section::body);
+      addStages(builder, [busy](ProgramBuilder &program, uint32_t stage,
+                                uint32_t queue, uint32_t value) {
         if (stage == busy) {
           program.run(queue, {}, {value});
           program.send(queue, 1, value);
         } else if (stage == 1) {
           program.recv(queue, busy, value);
         }
-        program.step(queue);
-      }
+      });
       const Status status = run(builder, workForLong);
       EXPECT_TRUE(status.ok()) << status.message();
       isInterrupted = false;

@@ -193,6 +193,15 @@ TEST(Session, RefusesWhatDoesNotFit) {
   EXPECT_EQ(session->begin().message(),
             "begin expects a value of 'w', got none; initialize() gives all "
             "arguments one");
+  // Nor is there one after a reader that fails, whose words are told.
+  EXPECT_EQ(session
+                ->readArgument(1,
+                               [](const std::vector<ElementRun> &) {
+                                 return Status(ExitCode::io, "a torn file");
+                               })
+                .message(),
+            "a torn file");
+  EXPECT_EQ(session->begin().code(), ExitCode::usage);
   ASSERT_TRUE(session->setArgument(1, values.data(), 280).ok());
   ASSERT_TRUE(session->begin().ok());
   EXPECT_EQ(session->step().message(), "input 'x' expects a batch, got none");

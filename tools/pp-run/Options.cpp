@@ -187,9 +187,9 @@ const Option options[] = {
      "--device has). A dry run is of the device that it is for",
      [](std::string_view v, Options &o) { return readText(v, o.target); }},
     {"launcher", "threads|mpi",
-     "what the ranks are: threads of one process, or of all that mpirun "
+     "what the ranks are: threads of one process, or of all that a launcher "
      "started, as in mpirun -n 2 pp-run gpt.mlir (default: mpi where mpirun "
-     "started several, else threads)",
+     "or another launcher started several, else threads)",
      [](std::string_view v, Options &o) {
        o.launcher = v;
        return v == "threads" || v == "mpi" ? nullptr : "threads or mpi";

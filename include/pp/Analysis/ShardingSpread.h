@@ -9,7 +9,8 @@
 // of equally near ones the one with the smaller priority, then the one that the
 // mesh names first, then the first dimension. Layouts only grow, so it ends.
 // With every axis stays where it came from; of alike ones that is the first
-// rule added.
+// rule added; so it is of parts of an axis that exclude each other, 2 and 3 of
+// 6.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_SHARDINGSPREAD_H

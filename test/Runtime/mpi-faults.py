@@ -2,12 +2,14 @@
 # mpi-faults.py - how processes end when one of them fails.
 # SPDX-License-Identifier: Apache-2.0
 """Each process that was started is gone within ten seconds of the fault, the launcher
-says so by its code, and the cause stands there once.
+says so by its code, and the cause stands there once. Most of the time processes wait, so
+several cases run at a time.
 
   mpi-faults.py MPIRUN PPConformanceTest LIBRARY
 
 The library makes calls of MPI fail (FaultyMpi.cpp).
 """
+import concurrent.futures
 import os
 import signal
 import subprocess
@@ -17,6 +19,11 @@ import uuid
 
 MPIRUN, TEST, FAULTY = sys.argv[1:]
 LIMIT = 10  # seconds
+AT_A_TIME = 4
+
+
+class Wrong(Exception):
+    """A case that did not end as it has to."""
 
 
 def processes(mark):
@@ -50,6 +57,12 @@ class Run:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.count = count
 
+    def kill_all(self):
+        left = processes(self.mark)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        return left
+
     def rank(self, index):
         """The process of a rank, once all are there and have had time to wait for each other."""
         end = time.time() + LIMIT
@@ -59,7 +72,9 @@ class Run:
                 time.sleep(1.5)
                 return ranks[index]
             time.sleep(0.1)
-        sys.exit(f"{self.count} processes did not start")
+        self.process.kill()
+        self.kill_all()
+        raise Wrong(f"{self.count} processes did not start")
 
     def expect(self, what, code, text=None, times=(1,)):
         began = time.time()
@@ -67,76 +82,95 @@ class Run:
             output, _ = self.process.communicate(timeout=LIMIT)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            for pid in processes(self.mark):
-                os.kill(pid, signal.SIGKILL)
-            sys.exit(f"{what}: not over after {LIMIT} s")
+            self.kill_all()
+            raise Wrong(f"{what}: not over after {LIMIT} s") from None
         seconds = time.time() - began
         if self.process.returncode not in code:
-            sys.exit(f"{what}: expects the code {code}, got {self.process.returncode}:\n{output}")
+            raise Wrong(f"{what}: expects the code {code}, got {self.process.returncode}:\n{output}")
         if text is not None and output.count(text) not in times:
-            sys.exit(f"{what}: expects '{text}' {times} times, got {output.count(text)}:\n{output}")
+            raise Wrong(f"{what}: expects '{text}' {times} times, got {output.count(text)}:\n{output}")
         time.sleep(0.2)
-        left = processes(self.mark)
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
-        if left:
-            sys.exit(f"{what}: {len(left)} processes were left running")
-        print(f"{what}: over after {seconds:.1f} s, code {self.process.returncode}")
+        if left := self.kill_all():
+            raise Wrong(f"{what}: {len(left)} processes were left running")
+        return f"{what}: over after {seconds:.1f} s, code {self.process.returncode}"
 
 
-# All processes fail at once: one of them says why, and its code is the launcher's.
-for count in (1, 2, 4):
-    Run(count, f"--ranks={max(count, 2)}", "--abort").expect(
-        f"abort of {count}", {14}, "PPConformanceTest: error: the last word")
-# So they do long after a failure that all know of.
-Run(2, "--ranks=2", "--late").expect("late", {14}, "PPConformanceTest: error: the last word")
-# A failure of long ago hurries nobody.
-Run(2, "--ranks=2", "--busy").expect("busy", {14}, "PPConformanceTest: error: the last word")
+def check(count, arguments, *expected, fault=None, times=(1,)):
+    return lambda: Run(count, *arguments, fault=fault).expect(*expected, times=times)
 
-# Killed while the others wait: the launcher names the signal.
-for victim in (0, 1, 2):
+
+def kill(victim):
+    """A rank is killed while the others wait: the launcher names the signal."""
     run = Run(3, "--ranks=3", "--stall")
     os.kill(run.rank(victim), signal.SIGKILL)
-    run.expect(f"rank {victim} killed", {137}, "exited on signal 9")
+    return run.expect(f"rank {victim} killed", {137}, "exited on signal 9")
 
-# The launcher is told to end: it takes all processes along.
-for number in (signal.SIGTERM, signal.SIGINT):
+
+def interrupt(number):
+    """The launcher is told to end: it takes all processes along."""
     run = Run(2, "--ranks=2", "--stall")
     run.rank(0)
     run.process.send_signal(number)
-    run.expect(f"mpirun received {number.name}", {1, 130, 143, -15, -2})
+    return run.expect(f"mpirun received {number.name}", {1, 130, 143, -15, -2})
 
-# A call of MPI fails in process 1: the first of its kind, or a later one.
-for call, number in (("MPI_Comm_idup", 1), ("MPI_Comm_idup", 2), ("MPI_Iallgather", 1),
-                     ("MPI_Igather", 1), ("MPI_Ibcast", 1), ("MPI_Irecv", 1), ("MPI_Irecv", 4),
-                     ("MPI_Irecv", 9), ("MPI_Isend", 1), ("MPI_Issend", 1), ("MPI_Issend", 5),
-                     ("MPI_Testsome", 100), ("MPI_Iallreduce", 1), ("MPI_Test", 1), ("MPI_Cancel", 1),
-                     ("MPI_Comm_free", 1), ("MPI_Comm_rank", 1), ("MPI_Comm_size", 1),
-                     ("MPI_Comm_set_errhandler", 1), ("MPI_Comm_set_errhandler", 2),
-                     ("MPI_Comm_set_errhandler", 3)):
-    Run(2, "--ranks=2", "--until-fault", fault=f"{call}:{number}").expect(
-        f"{call} {number} fails", {15}, f"PPConformanceTest: error: {call}: ")
 
-# So it does when all is done: the other process is told by the launcher. Nobody agrees on who
-# says it any more, and a process that still listens may hear of it in time.
-for call in ("MPI_Iallreduce", "MPI_Cancel"):
-    Run(2, "--ranks=2", "--gtest_filter=*Agree*", fault=f"{call}:1").expect(
-        f"the last {call} fails", {1, 15}, f"PPConformanceTest: error: {call}: ", times=(1, 2))
+LAST_WORD = "PPConformanceTest: error: the last word"
+# Calls of MPI that fail in process 1: the first of their kind, or a later one.
+CALLS = (("MPI_Comm_idup", 1), ("MPI_Comm_idup", 2), ("MPI_Iallgather", 1),
+         ("MPI_Igather", 1), ("MPI_Ibcast", 1), ("MPI_Irecv", 1), ("MPI_Irecv", 4),
+         ("MPI_Irecv", 9), ("MPI_Isend", 1), ("MPI_Issend", 1), ("MPI_Issend", 5),
+         ("MPI_Testsome", 100), ("MPI_Iallreduce", 1), ("MPI_Test", 1), ("MPI_Cancel", 1),
+         ("MPI_Comm_free", 1), ("MPI_Comm_rank", 1), ("MPI_Comm_size", 1),
+         ("MPI_Comm_set_errhandler", 1), ("MPI_Comm_set_errhandler", 2),
+         ("MPI_Comm_set_errhandler", 3))
+CASES = [
+    # All processes fail at once: one of them says why, and its code is the launcher's.
+    *(check(count, [f"--ranks={max(count, 2)}", "--abort"], f"abort of {count}", {14}, LAST_WORD)
+      for count in (1, 2, 4)),
+    # So they do long after a failure that all know of.
+    check(2, ["--ranks=2", "--late"], "late", {14}, LAST_WORD),
+    # A failure of long ago hurries nobody.
+    check(2, ["--ranks=2", "--busy"], "busy", {14}, LAST_WORD),
+    *(lambda victim=victim: kill(victim) for victim in (0, 1, 2)),
+    *(lambda number=number: interrupt(number) for number in (signal.SIGTERM, signal.SIGINT)),
+    *(check(2, ["--ranks=2", "--until-fault"], f"{call} {number} fails", {15},
+            f"PPConformanceTest: error: {call}: ", fault=f"{call}:{number}")
+      for call, number in CALLS),
+    # So it does when all is done: the other process is told by the launcher. Nobody agrees on who
+    # says it any more, and a process that still listens may hear of it in time.
+    *(check(2, ["--ranks=2", "--gtest_filter=*Agree*"], f"the last {call} fails", {1, 15},
+            f"PPConformanceTest: error: {call}: ", fault=f"{call}:1", times=(1, 2))
+      for call in ("MPI_Iallreduce", "MPI_Cancel")),
+    # The system's messages have few tags.
+    check(2, ["--ranks=8", "--until-fault"], "few tags", {2},
+          "error: group or edge 3 expects 32 tags for the 4 ranks of a process, got an MPI "
+          "whose highest tag is 127; start more processes", fault="MPI_Comm_get_attr:127"),
+    # The end of MPI itself hangs.
+    check(2, ["--ranks=2", "--silence=2", "--gtest_filter=*Agree*"], "MPI_Finalize hangs", {11},
+          "error: expects MPI_Finalize to return within 2 s", fault="MPI_Finalize:1"),
+    # A process that works for long without a turn of its own is there.
+    check(2, ["--ranks=3", "--small-messages", "--silence=1", "--gtest_filter=*LongWork*"],
+          "long work", {0}, fault="memcpy:3"),
+    # A message arrives broken.
+    check(2, ["--ranks=2", "--until-fault"], "a broken message", {15},
+          "error: a message between processes: ", fault="MPI_Status:9"),
+    # Those of sessions are freed; the world's goes with MPI, and that of a transport that outlives it.
+    check(2, ["--ranks=2", "--gtest_filter=*NobodyLeaves*"], "no failure", {0},
+          "2 communicators are left", fault="MPI_Comm_free:0"),
+]
 
-# The system's messages have few tags.
-Run(2, "--ranks=8", "--until-fault", fault="MPI_Comm_get_attr:127").expect(
-    "few tags", {2}, "error: group or edge 3 expects 32 tags for the 4 ranks of a process, got an MPI "
-    "whose highest tag is 127; start more processes")
 
-# The end of MPI itself hangs.
-Run(2, "--ranks=2", "--silence=2", "--gtest_filter=*Agree*", fault="MPI_Finalize:1").expect(
-    "MPI_Finalize hangs", {11}, "error: expects MPI_Finalize to return within 2 s")
-# A process that works for long without a turn of its own is there.
-Run(2, "--ranks=3", "--small-messages", "--silence=1", "--gtest_filter=*LongWork*",
-    fault="memcpy:3").expect("long work", {0})
-# A message arrives broken.
-Run(2, "--ranks=2", "--until-fault", fault="MPI_Status:9").expect(
-    "a broken message", {15}, "error: a message between processes: ")
-# Those of sessions are freed; the world's goes with MPI, and that of a transport that outlives it.
-Run(2, "--ranks=2", "--gtest_filter=*NobodyLeaves*", fault="MPI_Comm_free:0").expect(
-    "no failure", {0}, "2 communicators are left")
+def main():
+    failed = []
+    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+        for future in [pool.submit(case) for case in CASES]:
+            try:
+                print(future.result())
+            except Wrong as wrong:
+                failed.append(wrong)
+                print(f"FAILED {wrong}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,9 @@
-//===- DivideSums.cpp - sums of everything as sums of sums ----------------===//
+//===- DivideSums.cpp - long sums as sums of sums -------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
+//
+// In: a sum that one core would compute, or that would read columns across
+// memory. Out: sums over rows or blocks of rows, and the sum of these.
 //
 // Rows are leading dimensions, the last of which may be divided. Whatever else
 // the kernels compute can then be divided as well. Where no divisor makes rows
@@ -14,6 +17,9 @@
 
 using namespace mlir;
 using namespace pp;
+
+/// Blocks of fewer rows leave almost as much to add up as there was.
+static constexpr int64_t kLeastSumBlock = 4;
 
 namespace {
 
@@ -35,13 +41,16 @@ public:
       : sum(sum), wishes(wishes), builder(sum) {}
 
   void run();
+  /// Blocks of `block` elements of dimension `last`, behind which are columns.
+  void runOnColumns(int64_t last, int64_t block);
 
 private:
   Division divide(ArrayRef<int64_t> shape) const;
   Value reshape(Value value, ArrayRef<int64_t> shape);
   Value fillUp(Value value, int64_t count);
   Value convert(Value value, Type element);
-  Value reduce(Value value, int64_t firstDim);
+  Value reduce(Value value, ArrayRef<int64_t> dims);
+  Value reduceFrom(Value value, int64_t firstDim);
   Value sumRows(Value value);
   template <typename Op> Op mark(Op op) {
     setKind(op, getKind(sum));
@@ -125,26 +134,32 @@ Value SumDivider::convert(Value value, Type element) {
       .getResult();
 }
 
-Value SumDivider::reduce(Value value, int64_t firstDim) {
+Value SumDivider::reduce(Value value, ArrayRef<int64_t> dims) {
   RankedTensorType type = ranked(value);
-  return mark(ReduceOp::create(
-                  builder, sum.getLoc(),
-                  type.clone(type.getShape().take_front(firstDim)),
-                  sum.getReduction(), value,
-                  llvm::to_vector(llvm::seq(firstDim, type.getRank()))))
+  SmallVector<int64_t> shape;
+  for (auto [dim, size] : llvm::enumerate(type.getShape()))
+    if (!llvm::is_contained(dims, static_cast<int64_t>(dim)))
+      shape.push_back(size);
+  return mark(ReduceOp::create(builder, sum.getLoc(), type.clone(shape),
+                               sum.getReduction(), value, dims))
       .getResult();
+}
+
+Value SumDivider::reduceFrom(Value value, int64_t firstDim) {
+  return reduce(value,
+                llvm::to_vector(llvm::seq(firstDim, ranked(value).getRank())));
 }
 
 Value SumDivider::sumRows(Value value) {
   const Division division = divide(ranked(value).getShape());
   if (division.countRows() > 1)
-    return reduce(reshape(value, division.shape), division.rows);
+    return reduceFrom(reshape(value, division.shape), division.rows);
   const int64_t count = ranked(value).getNumElements(),
                 rows = llvm::divideCeil(count, wishes.serialSumElements),
                 inRow = llvm::alignTo(llvm::divideCeil(count, rows),
                                       wishes.leastRowElements);
   Value filled = fillUp(reshape(value, {count}), rows * inRow);
-  return reduce(reshape(filled, {rows, inRow}), 1);
+  return reduceFrom(reshape(filled, {rows, inRow}), 1);
 }
 
 void SumDivider::run() {
@@ -157,12 +172,53 @@ void SumDivider::run() {
     rest = convert(rest, builder.getF32Type());
   while (ranked(rest).getNumElements() > wishes.serialSumElements)
     rest = sumRows(rest);
-  rest = convert(reduce(rest, 0), element);
+  rest = convert(reduceFrom(rest, 0), element);
   sum.replaceAllUsesWith(reshape(rest, ranked(sum).getShape()));
+  sum.erase();
+}
+
+void SumDivider::runOnColumns(int64_t last, int64_t block) {
+  Value rows = sum.getOperand();
+  const Type element = ranked(rows).getElementType();
+  if (element.isBF16())
+    rows = convert(rows, builder.getF32Type());
+  SmallVector<int64_t> shape(ranked(rows).getShape());
+  shape[last] /= block;
+  shape.insert(shape.begin() + last + 1, block);
+  Value blocks = reduce(reshape(rows, shape), last + 1);
+  sum.replaceAllUsesWith(convert(reduce(blocks, sum.getDimensions()), element));
   sum.erase();
 }
 
 void pp::divideSum(ReduceOp sum, const pprt::KernelWishes &wishes) {
   if (ranked(sum).getNumElements() == 1)
     SumDivider(sum, wishes).run();
+}
+
+int64_t pp::getSumBlock(int64_t size, const pprt::KernelWishes &wishes) {
+  for (int64_t block = std::min(size, wishes.sumBlockRows); block > 1; --block)
+    if (size % block == 0)
+      return block;
+  return 1;
+}
+
+bool pp::divideColumnSum(ReduceOp sum, const pprt::KernelWishes &wishes) {
+  ArrayRef<int64_t> shape = ranked(sum.getOperand()).getShape();
+  const int64_t numRowDims = sum.getDimensions().size();
+  for (auto [place, dim] : llvm::enumerate(sum.getDimensions()))
+    if (dim != static_cast<int64_t>(place))
+      return false;
+  int64_t last = numRowDims - 1;
+  while (last > 0 && shape[last] == 1)
+    --last;
+  const int64_t elements = ShapedType::getNumElements(shape),
+                columns = ranked(sum).getNumElements();
+  if (last < 0 || elements <= wishes.serialSumElements ||
+      columns < wishes.leastColumns || columns > wishes.mostRowElements)
+    return false;
+  const int64_t block = getSumBlock(shape[last], wishes);
+  if (block < kLeastSumBlock || elements / columns / block < wishes.leastRows)
+    return false;
+  SumDivider(sum, wishes).runOnColumns(last, block);
+  return true;
 }

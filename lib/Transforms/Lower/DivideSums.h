@@ -1,4 +1,4 @@
-//===- DivideSums.h - sums of everything as sums of sums --------*- C++ -*-===//
+//===- DivideSums.h - long sums as sums of sums -----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -16,6 +16,14 @@ namespace pp {
 /// A sum (or the like) of all elements is one row, which one core works on. If
 /// these are many, it becomes the sum of many rows' sums.
 void divideSum(ReduceOp sum, const pprt::KernelWishes &wishes);
+
+/// A sum over leading dimensions, which leaves columns, becomes the sum of sums
+/// over blocks of the last of these dimensions: such a block can be added up by
+/// the kernel that makes it. True if it was divided.
+bool divideColumnSum(ReduceOp sum, const pprt::KernelWishes &wishes);
+
+/// How many rows of a dimension of `size` such a block has; 1: none is made.
+int64_t getSumBlock(int64_t size, const pprt::KernelWishes &wishes);
 
 } // namespace pp
 

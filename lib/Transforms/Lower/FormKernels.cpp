@@ -378,6 +378,20 @@ void expandAllSlice(AllSliceOp slice) {
   slice.erase();
 }
 
+/// Divides what is too long of a block, and returns what is wished of kernels
+/// there: blocks of rows where there are sums over such blocks.
+pprt::KernelWishes divideSums(Block &block, pprt::KernelWishes wishes) {
+  bool hasBlocks = false;
+  for (auto reduce : llvm::make_early_inc_range(block.getOps<ReduceOp>()))
+    if (wishes.sumBlockRows > 0 && divideColumnSum(reduce, wishes))
+      hasBlocks = true;
+    else if (wishes.dividesSums)
+      divideSum(reduce, wishes);
+  if (!hasBlocks)
+    wishes.sumBlockRows = 0;
+  return wishes;
+}
+
 void eraseUnused(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
@@ -413,13 +427,10 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
         for (auto slice :
              llvm::make_early_inc_range(block->getOps<AllSliceOp>()))
           expandAllSlice(slice);
-        if (wishes.dividesSums)
-          for (auto reduce :
-               llvm::make_early_inc_range(block->getOps<ReduceOp>()))
-            divideSum(reduce, wishes);
+        const pprt::KernelWishes ofBlock = divideSums(*block, wishes);
         formContractions(*block, table, *asked, threads, epilogues);
         eraseUnused(*block);
-        BlockRewriter(*block, table, replacements, wishes).run();
+        BlockRewriter(*block, table, replacements, ofBlock).run();
       }
     }
   }

@@ -6,6 +6,7 @@
 // strikes out the ways in which one row would need another's values.
 //
 //===----------------------------------------------------------------------===//
+#include "DivideSums.h"
 #include "KernelClusters.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
@@ -178,6 +179,8 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
   for (int64_t count = 0; count < ranked(result).getRank(); ++count) {
     add(prefixOption(result, count, shape[count]));
     add(prefixOption(result, count, 1));
+    if (const int64_t block = getSumBlock(shape[count], wishes); block > 1)
+      add(prefixOption(result, count, block));
   }
   add(balancedOption(result, isa<ReduceOp, ScatterAddOp>(op) ? kColumnBlock
                                                              : kRowElements));

@@ -45,6 +45,7 @@ public:
     wishes.serialElements = 1 << 10;
     wishes.serialSumElements = 16 << 10;
     wishes.dividesSums = true;
+    wishes.sumBlockRows = 0;
     wishes.leastRowElements = 32;
     wishes.mostRowElements = 1024;
     wishes.leastRows = 1024;

@@ -47,6 +47,10 @@ struct KernelWishes {
   int64_t serialElements = 32 << 10, serialSumElements = 32 << 10;
   /// A longer sum of all elements becomes sums of rows, and the sum of these.
   bool dividesSums = false;
+  /// A sum over rows, which leaves columns, becomes sums over blocks of so many
+  /// rows, which the kernel that makes the rows adds up as it goes, and the sum
+  /// of these; 0: columns are added up from memory.
+  int64_t sumBlockRows = 16;
   /// Elements of a row, so that it fills vectors and stays near.
   int64_t leastRowElements = 128, mostRowElements = 4096;
   /// So many rows keep all cores busy.

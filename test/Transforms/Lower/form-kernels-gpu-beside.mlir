@@ -5,7 +5,7 @@
 // RUN: pp-opt %s --pp-form-kernels=target=cpu | FileCheck %s --check-prefixes=CHECK,CPU
 
 // CHECK-LABEL: func.func @sums
-// CPU-COUNT-2: pp.launch
+// CPU-COUNT-4: pp.launch
 // GPU-COUNT-1: pp.launch
 // CHECK-NOT: pp.launch
 // CHECK: return

@@ -1,6 +1,6 @@
 // How kernels for GPUs are divided: into rows that a few lanes have in registers,
 // and where the sum goes over rows, into as few columns as memory is read at once.
-// A sum of everything is that of sums of rows. Processors have their own ways.
+// A sum of everything is that of sums of rows. Processors add up blocks of rows first.
 // RUN: pp-opt %s --pp-form-kernels=target=sm_90 | FileCheck %s --check-prefixes=CHECK,GPU
 // RUN: pp-opt %s --pp-form-kernels=target=cpu | FileCheck %s --check-prefixes=CHECK,CPU
 
@@ -16,14 +16,16 @@ func.func @softmax(%x: tensor<2x4x32x32xf32>) -> tensor<2x4x32x32xf32> {
 
 // CHECK-LABEL: func.func @columns
 func.func @columns(%x: tensor<4096x768xf32>) -> tensor<768xf32> {
-  // CHECK: pp.launch @fused_1(
+  // GPU: pp.launch @fused_1(
+  // CPU: %[[BLOCKS:.*]] = pp.launch @fused_1(%arg0){{.*}} -> tensor<256x768xf32>
+  // CPU: pp.launch @fused_2(%[[BLOCKS]]){{.*}} -> tensor<768xf32>
   %s = pp.reduce sum %x dims [0] : tensor<4096x768xf32> -> tensor<768xf32>
   return %s : tensor<768xf32>
 }
 
 // CHECK-LABEL: func.func @all
 func.func @all(%x: tensor<4096x768xf32>) -> tensor<f32> {
-  // CPU: pp.launch @fused_2(%arg0)
+  // CPU: pp.launch @fused_3(%arg0)
   // CPU-NEXT: return
   // GPU: %[[ROWS:.*]] = pp.launch @fused_2(%arg0){{.*}} -> tensor<4096xf32>
   // GPU: pp.launch @fused_3(%[[ROWS]]){{.*}} -> tensor<f32>
@@ -81,8 +83,9 @@ func.func @largest(%x: tensor<16384x32003xf32>) -> tensor<f32> {
 // GPU: func.func private @fused_0{{.*}} #pp.rows<256,
 // CPU: func.func private @fused_0{{.*}} #pp.rows<2,
 // GPU: func.func private @fused_1{{.*}} #pp.rows<96,
-// CPU: func.func private @fused_1{{.*}} #pp.rows<12,
+// CPU: func.func private @fused_1{{.*}} #pp.rows<256,
 // GPU: func.func private @fused_2{{.*}} #pp.rows<4096,
-// CPU: func.func private @fused_2{{.*}} #pp.rows<1,
+// CPU: func.func private @fused_2{{.*}} #pp.rows<12,
+// CPU: func.func private @fused_3{{.*}} #pp.rows<1,
 // GPU: func.func private @[[$LONG]]{{.*}} #pp.rows<3200,
 // GPU: func.func private @[[$PRIME]]{{.*}} #pp.rows<62,

@@ -145,6 +145,38 @@ func.func @ordered(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tens
 
 // -----
 
+// The kernel that makes rows adds up blocks of them, for sums that leave columns:
+// the products are in no memory.
+// CHECK-LABEL: func.func @columns
+// CHECK-NEXT: %[[ONE:.*]]:2 = pp.launch @fused_0(%arg0, %arg1){{.*}} -> (tensor<4x128x256xf32>, tensor<4x8x256xf32>)
+// CHECK-NEXT: %[[SUM:.*]] = pp.launch @fused_1(%[[ONE]]#1){{.*}} -> tensor<256xf32>
+// CHECK-NEXT: return %[[ONE]]#0, %[[SUM]]
+func.func @columns(%x: tensor<4x128x256xf32>, %y: tensor<4x128x256xf32>)
+    -> (tensor<4x128x256xf32>, tensor<256xf32>) {
+  %a = pp.add %x, %y : tensor<4x128x256xf32>
+  %b = pp.mul %a, %y : tensor<4x128x256xf32>
+  %s = pp.reduce sum %b dims [0, 1] : tensor<4x128x256xf32> -> tensor<256xf32>
+  return %a, %s : tensor<4x128x256xf32>, tensor<256xf32>
+}
+
+// Rows that nothing divides are added up from memory, as are few.
+// CHECK-LABEL: func.func @prime
+// CHECK-NEXT: pp.launch @fused_2(%arg0){{.*}} -> tensor<256xf32>
+// CHECK-NEXT: return
+func.func @prime(%x: tensor<8x127x256xf32>) -> tensor<256xf32> {
+  %s = pp.reduce sum %x dims [0, 1] : tensor<8x127x256xf32> -> tensor<256xf32>
+  return %s : tensor<256xf32>
+}
+// CHECK-LABEL: func.func @few
+// CHECK-NEXT: pp.launch @fused_3(%arg0){{.*}} -> tensor<1024xf32>
+// CHECK-NEXT: return
+func.func @few(%x: tensor<64x1024xf32>) -> tensor<1024xf32> {
+  %s = pp.reduce sum %x dims [0] : tensor<64x1024xf32> -> tensor<1024xf32>
+  return %s : tensor<1024xf32>
+}
+
+// -----
+
 // There is nothing to divide in a tensor without elements.
 // CHECK-LABEL: func.func @empty
 // CHECK: func.func private @fused_0({{.*}}pp.rows<1, {{\[\[}}1, 1, 4, 1, 1, 0]]>

@@ -77,6 +77,12 @@ public:
   virtual const std::string &processor() const = 0;
   virtual Code code() const { return Code::sharedObject; }
   virtual KernelWishes kernelWishes() const { return {}; }
+  /// How many elements apart rows of `size` had better be that a contraction
+  /// reads or writes and, besides, compiled kernels alone: `size`, or a few
+  /// more that nobody reads.
+  virtual uint64_t rowPitch(ppx::ElementType, uint64_t size) const {
+    return size;
+  }
 
   /// Fails (badArtifact), with what was expected, if the target cannot compute
   /// the contraction with its views and epilogues as they are.

@@ -95,7 +95,8 @@ bool EpilogueFormer::computeFromGiven() {
   made.insert(given);
   SmallVector<Operation *> views;
   for (Operation &op : body.without_terminator()) {
-    if (llvm::none_of(op.getOperands(),
+    if (isRowPadding(&op) ||
+        llvm::none_of(op.getOperands(),
                       [&](Value operand) { return made.contains(operand); }))
       continue;
     if (isView(&op))

@@ -77,12 +77,6 @@ public:
   virtual const std::string &processor() const = 0;
   virtual Code code() const { return Code::sharedObject; }
   virtual KernelWishes kernelWishes() const { return {}; }
-  /// How many elements apart rows of `size` had better be that a contraction
-  /// reads or writes and, besides, compiled kernels alone: `size`, or a few
-  /// more that nobody reads.
-  virtual uint64_t rowPitch(ppx::ElementType, uint64_t size) const {
-    return size;
-  }
 
   /// Fails (badArtifact), with what was expected, if the target cannot compute
   /// the contraction with its views and epilogues as they are.
@@ -95,6 +89,12 @@ public:
   /// the target, so the same every time. Takes back `tf32` where nothing rounds
   /// so. Assumes that verify() succeeded.
   virtual void plan(ppx::ContractionT &contraction, unsigned threads) const = 0;
+  /// How many elements apart rows of `size` had better be that a contraction
+  /// reads or writes and, besides, compiled kernels alone: `size`, or a few
+  /// more that nobody reads.
+  virtual uint64_t rowPitch(ppx::ElementType, uint64_t size) const {
+    return size;
+  }
 };
 
 /// Null if there is none of that name.

@@ -10,7 +10,7 @@
 
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT: %[[L:.*]] = pp.launch @matmul_0(%arg0, %arg1) {{.*}} -> tensor<4x16x1024xf32>
-// CHECK-NEXT: %[[G:.*]] = pp.launch @fused_0(%[[L]]) : (tensor<4x16x1024xf32>) -> tensor<4x16x1024xf32>
+// CHECK-NEXT: %[[G:.*]] = pp.launch @fused_0(%[[L]]) {{.*}} : (tensor<4x16x1024xf32>) -> tensor<4x16x1024xf32>
 // CHECK-NEXT: %[[X:.*]] = pp.launch @matmul_1(%[[G]], %arg1)
 // CHECK-NEXT: %[[W:.*]] = pp.launch @matmul_2(%[[G]], %arg0)
 // CHECK-NEXT: return %[[X]], %[[W]]
@@ -39,7 +39,7 @@ func.func @main(%x: tensor<4x16x48xf32>, %w: tensor<1003x48xf32>) -> (tensor<4x1
 // CHECK: %[[A:.*]] = pp.add %[[R]], %
 // CHECK: %[[S:.*]] = pp.pad %[[A]]
 // CHECK-NEXT: return %[[S]]
-// CHECK: pp.launch @matmul_0({{.*}} -> tensor<16x1024xf32>
+// CHECK: func.func private @matmul_0({{.*}} -> tensor<16x1024xf32> attributes {{{.*}}pp.unfused = @epilogue_0
 func.func @main(%x: tensor<16x48xf32>, %w: tensor<48x1003xf32>, %b: tensor<1003xf32>) -> tensor<16xf32> {
   %p = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<16x48xf32>, tensor<48x1003xf32> -> tensor<16x1003xf32>
   %bias = pp.broadcast %b dims [1] : tensor<1003xf32> -> tensor<16x1003xf32>
@@ -57,6 +57,7 @@ func.func @main(%x: tensor<16x48xf32>, %w: tensor<48x1003xf32>, %b: tensor<1003x
 // CHECK: pp.launch @matmul_2({{.*}} -> tensor<16x36xf32>
 // CHECK: func.func private @matmul_2
 // CHECK-NOT: pp.padded
+// CHECK: func.func private @fused_0
 func.func @short(%x: tensor<16x8xf32>, %u: tensor<8x33xf32>, %v: tensor<8x13xf32>, %w: tensor<8x36xf32>) -> (tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) {
   %p = pp.dot_general %x, %u batch [] x [] contract [1] x [0] : tensor<16x8xf32>, tensor<8x33xf32> -> tensor<16x33xf32>
   %q = pp.dot_general %x, %v batch [] x [] contract [1] x [0] : tensor<16x8xf32>, tensor<8x13xf32> -> tensor<16x13xf32>
@@ -89,8 +90,8 @@ module attributes {pp.level = #pp.level<pipeline>} {
   // CHECK: pp.yield {{.*}} : tensor<16x36xf32>
   // CHECK: pp.fragment backward stage 0
   // CHECK-NEXT: ^bb0(%{{.*}}: tensor<16x8xf32>, %[[L:.*]]: tensor<16x36xf32>):
-  // CHECK-NEXT: %[[G:.*]] = pp.launch @fused_0(%[[L]]) : (tensor<16x36xf32>) -> tensor<16x36xf32>
-  // CHECK-NEXT: pp.launch @matmul_1({{.*}}) : (tensor<16x8xf32>, tensor<16x36xf32>) -> tensor<8x33xf32>
+  // CHECK-NEXT: %[[G:.*]] = pp.launch @fused_0(%[[L]]) {{.*}} : (tensor<16x36xf32>) -> tensor<16x36xf32>
+  // CHECK-NEXT: pp.launch @matmul_1({{.*}} : (tensor<16x8xf32>, tensor<16x36xf32>) -> tensor<8x33xf32>
   // CHECK: pp.fragment update stage 0
   // CHECK: func.func private @matmul_1
   func.func @main(%x: tensor<16x8xf32>, %w: tensor<8x33xf32>) -> tensor<8x33xf32> {

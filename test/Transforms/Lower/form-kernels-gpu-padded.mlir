@@ -70,6 +70,21 @@ func.func @short(%x: tensor<16x8xf32>, %u: tensor<8x33xf32>, %v: tensor<8x13xf32
 
 // -----
 
+// Two kernels that read it, of which one has rows and the other columns, have the slice each.
+// CHECK-LABEL: func.func @twice
+// CHECK-NEXT: %[[P:.*]] = pp.launch @matmul_0({{.*}} -> tensor<2048x36xf32>
+// CHECK-NEXT: pp.launch @fused_{{.*}}(%[[P]]) {{.*}} : (tensor<2048x36xf32>) -> tensor<2048xf32>
+// CHECK-NEXT: pp.launch @fused_{{.*}}(%[[P]]) {{.*}} : (tensor<2048x36xf32>) -> tensor<33xf32>
+// CHECK-NEXT: return
+func.func @twice(%x: tensor<2048x8xf32>, %w: tensor<8x33xf32>) -> (tensor<2048xf32>, tensor<33xf32>) {
+  %p = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<2048x8xf32>, tensor<8x33xf32> -> tensor<2048x33xf32>
+  %a = pp.reduce max %p dims [1] : tensor<2048x33xf32> -> tensor<2048xf32>
+  %b = pp.reduce max %p dims [0] : tensor<2048x33xf32> -> tensor<33xf32>
+  return %a, %b : tensor<2048xf32>, tensor<33xf32>
+}
+
+// -----
+
 // Neither what is returned, nor what a reader would have to copy.
 // CHECK-LABEL: func.func @known
 // CHECK-NOT: tensor<16x36xf32>

@@ -13,6 +13,7 @@
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/Activation.h"
 #include "pp/Analysis/StridedView.h"
+#include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"
 #include "pp/IR/Windows.h"
 
@@ -313,7 +314,7 @@ ContractionMatcher::matrixOfProduct(const StridedView &view) {
 
 /// `op` is what is done to `value`, the contraction so far.
 bool ContractionMatcher::addEpilogue(Operation *op, Value value) {
-  if (isa<TransposeOp, ReshapeOp>(op)) {
+  if (isa<TransposeOp, ReshapeOp>(op) || isRowPadding(op)) {
     resultViews.push_back(op);
     return true;
   }
@@ -483,5 +484,6 @@ FailureOr<ppx::ContractionT> pp::matchContraction(func::FuncOp kernel) {
 }
 
 bool pp::isTakenAlong(Operation *op, Value value) {
-  return isa<TransposeOp, ReshapeOp, AddOp>(op) || getConstantFactor(op, value);
+  return isa<TransposeOp, ReshapeOp, AddOp>(op) || isRowPadding(op) ||
+         getConstantFactor(op, value);
 }

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/RowLayout.h"
 #include "pp/IR/PP.h"
+#include "pp/IR/PaddedRows.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -402,6 +403,10 @@ std::optional<PartialLayout> pp::resultLayout(Operation *op, unsigned index,
 }
 
 bool pp::readsSamePlace(Operation *op, unsigned index) {
+  // By its indices; what comes of it is stored in an argument's place only if
+  // rows are as far apart there.
+  if (index == 0 && (isRowPadding(op) || isRowSlice(op)))
+    return true;
   ArrayRef<int64_t> from = shapeOf(op->getOperand(index)),
                     to = shapeOf(op->getResult(0));
   if (ShapedType::getNumElements(from) != ShapedType::getNumElements(to))

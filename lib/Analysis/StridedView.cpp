@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/PP.h"
+#include "pp/IR/PaddedRows.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -124,6 +125,12 @@ std::optional<StridedView> pp::viewBefore(Operation *op,
     return reshapeView(
         result,
         cast<RankedTensorType>(reshape.getOperand().getType()).getShape());
+  if (isRowPadding(op)) {
+    StridedView operand(result);
+    operand.dims.back().size =
+        cast<RankedTensorType>(op->getOperand(0).getType()).getShape().back();
+    return operand;
+  }
   auto transpose = dyn_cast<TransposeOp>(op);
   if (!transpose)
     return std::nullopt;

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/IR/Kernel.h"
+#include "pp/IR/PaddedRows.h"
 
 using namespace mlir;
 using namespace pp;
@@ -65,6 +66,7 @@ constexpr Entry entries[] = {
     {attrs::kKernel, is<KernelKindAttr>, "#pp.kernel<...>"},
     {attrs::kRows, is<RowsAttr>, "#pp.rows<...>"},
     {attrs::kInplace, is<DenseI64ArrayAttr>, kIntegers},
+    {attrs::kPadded, is<UnitAttr>, "a unit attribute"},
     {attrs::kWorkspace, isInteger, "an i64 integer"},
     {attrs::kUnfused, is<FlatSymbolRefAttr>, "@..."},
     {attrs::kEpilogue, is<StringAttr>, "a string"},

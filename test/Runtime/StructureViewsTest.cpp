@@ -85,6 +85,37 @@ TEST(StructureViews, LoopsInPlaceOfAStrideAreSound) {
             "");
 }
 
+TEST(StructureViews, RowsMayBeFurtherApartThanTheyAreLong) {
+  // Four rows of two, three apart, end with element 10.
+  const auto finding = [](uint64_t elements, uint64_t apart, uint64_t batch) {
+    ppx::ArtifactT artifact = soundArtifact();
+    ppx::KernelT &kernel = *artifact.kernels.back();
+    kernel.parameters.back()->bytes = 4 * elements;
+    ppx::ContractionT &c = *kernel.body.AsContraction();
+    c.out->row_stride = apart;
+    if (batch) { // two items, of which the other lies so many elements behind
+      c.batch = {2};
+      c.lhs->batch = c.rhs->batch = {0};
+      c.out->batch = {batch};
+    }
+    const CheckResult result = checkStructure(artifact);
+    return result.ok() ? "" : result.findings.front().message;
+  };
+  EXPECT_EQ(finding(11, 3, 0), "");
+  EXPECT_EQ(finding(23, 3, 12), "");
+  EXPECT_EQ(finding(10, 3, 0),
+            "kernel 'linear' expects out within the 40 bytes of parameter 2, "
+            "got element 10 of f32");
+  EXPECT_EQ(finding(22, 3, 12),
+            "kernel 'linear' expects out within the 88 bytes of parameter 2, "
+            "got element 22 of f32");
+  EXPECT_EQ(finding(11, 1, 0), "kernel 'linear' expects a place for each "
+                               "element of out, got stride 1 over 2 elements");
+  // Not even where padding is would an item be beside another.
+  EXPECT_EQ(finding(24, 3, 2), "kernel 'linear' expects a place for each "
+                               "element of out, got stride 3 over 4 elements");
+}
+
 /// Of a bias, or of the sums of rhs, with what does the same behind the
 /// product.
 template <typename Change>

@@ -26,6 +26,17 @@ public:
     return add(std::make_shared<Bytes>(std::move(bytes)), isWritten);
   }
   const Bytes &bytes(size_t number) const { return *buffers[number].bytes; }
+  /// Whether a buffer has been written but for what is behind `size` bytes of
+  /// each `pitch`; from now on that counts as written, too.
+  bool isCompleteBut(size_t number, size_t size, size_t pitch) {
+    bool is = true;
+    std::vector<std::byte> &written = buffers[number].written;
+    for (size_t at = 0; at < written.size(); ++at) {
+      is &= (written[at] == std::byte(1)) == (at % pitch < size);
+      written[at] = std::byte(1);
+    }
+    return is;
+  }
   /// Whether all of every buffer has been written.
   bool isComplete() const {
     return llvm::all_of(buffers, [](const Buffer &buffer) {

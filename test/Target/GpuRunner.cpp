@@ -8,6 +8,7 @@
 #include "Gpu/Ptx.h"
 #include "GpuBuffers.h"
 #include "pp/IR/Kernel.h"
+#include "pp/IR/PaddedRows.h"
 #include "pp/Target/KernelCompiler.h"
 #include <gtest/gtest.h>
 
@@ -50,6 +51,17 @@ bool pp::testing::runKernelOnGpu(func::FuncOp kernel,
     ADD_FAILURE() << error << "\n" << *text;
     return false;
   }
+  Operation *end = kernel.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(end->getOperands()))
+    if (isRowPadding(value.getDefiningOp())) {
+      auto type = cast<RankedTensorType>(value.getType());
+      auto rows = cast<RankedTensorType>(withoutRowPadding(value).getType());
+      const int64_t bytes = type.getElementTypeBitWidth() / 8;
+      EXPECT_TRUE(memory.isCompleteBut(parameters.ofResult[index],
+                                       rows.getShape().back() * bytes,
+                                       type.getShape().back() * bytes))
+          << "rows are not whole, or what is between them is written";
+    }
   EXPECT_TRUE(memory.isComplete()) << "results are not whole";
   return true;
 }

@@ -214,6 +214,31 @@ std::vector<KernelCase> pp::testing::reductionCases() {
                  "tensor<4x%f>\n"
                  "  %y = pp.add %d, %t : tensor<4x%f>",
                  "%y", "tensor<4x%f>")},
+      // Between products, where GPUs have rows further apart.
+      KernelCase{
+          "paddedRows",
+          mainOf(
+              "%x: tensor<4x6x8x%f>, %w: tensor<45x8x%f>, %b: tensor<45x%f>",
+              "  %p = pp.dot_general %x, %w batch [] x [] contract [2] x "
+              "[1] : tensor<4x6x8x%f>, tensor<45x8x%f> -> "
+              "tensor<4x6x45x%f>\n"
+              "  %a = pp.broadcast %b dims [2] : tensor<45x%f> -> "
+              "tensor<4x6x45x%f>\n"
+              "  %l = pp.add %p, %a : tensor<4x6x45x%f>\n"
+              "  %m = pp.reduce max %l dims [2] : tensor<4x6x45x%f> -> "
+              "tensor<4x6x%f>\n"
+              "  %c = pp.broadcast %m dims [0, 1] : tensor<4x6x%f> -> "
+              "tensor<4x6x45x%f>\n"
+              "  %s = pp.sub %l, %c : tensor<4x6x45x%f>\n"
+              "  %e = pp.exp %s : tensor<4x6x45x%f>\n"
+              "  %t = pp.tanh %l : tensor<4x6x45x%f>\n"
+              "  %r = pp.reshape %t : tensor<4x6x45x%f> -> tensor<24x45x%f>\n"
+              "  %y = pp.dot_general %e, %w batch [] x [] contract [2] x "
+              "[0] : tensor<4x6x45x%f>, tensor<45x8x%f> -> tensor<4x6x8x%f>\n"
+              "  %z = pp.dot_general %r, %w batch [] x [] contract [1] x "
+              "[0] : tensor<24x45x%f>, tensor<45x8x%f> -> tensor<24x8x%f>",
+              "%y, %z", "tensor<4x6x8x%f>, tensor<24x8x%f>"),
+          -1, 1},
       KernelCase{
           "sumAll",
           mainOf("%x: tensor<600x128x%f>",

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32".split()
+MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=33".split()
 PLANS = ["optimizer=adamw", "dp=2 zero=3 clip=1.0", "tp=2 pp=2 sequence=true microbatches=2"]
 CONTEXT = 300 << 20
 # What of the lines is on the device and known before.

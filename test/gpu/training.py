@@ -23,9 +23,9 @@ import tensors  # noqa: E402
 
 MODELS = pathlib.Path(__file__).resolve().parent / "Inputs"
 SEEDS = 16
-# Of every family, as small as it gets.
+# Of every family, as small as it gets; of the vocabulary, whole and split, rows are padded.
 FAMILIES = ["mlp --layers=2 --hidden=8 --input=4 --batch=4",
-            "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32",
+            "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=33",
             "moe --layers=2 --hidden=16 --heads=2 --seq=8 --batch=2 --vocab=32",
             "resnet --norm=group --groups=2 --width=4 --batch=1 --image=8 --classes=3",
             "unet --groups=1 --width=2 --batch=1 --image=4 --depth=1"]

@@ -39,8 +39,8 @@ bool isViewOp(mlir::Operation *op);
 std::optional<StridedView> viewThrough(mlir::Operation *op,
                                        const StridedView &operand);
 
-/// The operand of `op`, a transpose or a reshape, as a view of what its result
-/// is a view of: where a producer writes so that the op need not be done.
+/// The operand of `op`, a transpose, a reshape or padding of rows, as a view of
+/// what its result is a view of: where a producer writes so that the op need not be done.
 std::optional<StridedView> viewBefore(mlir::Operation *op,
                                       const StridedView &result);
 

@@ -42,7 +42,7 @@ def PP_Dialect : Dialect {
     | `pp.origin` | level 1 and 2 ops | number of the forward op it derives from |
     | `pp.stages` | level 1 and 2 ops, arguments | stages that compute or hold it |
     | `pp.kernel` | private functions | `#pp.kernel<...>`: how the kernel is carried out |
-    | `pp.rows` | loops kernels | `#pp.rows<...>`: the rows it is computed by |
+    | `pp.rows`, `pp.padded` | loops kernels; a pad and the slices that read it | `#pp.rows<...>`: the rows it is computed by; the padding is in memory only, where nobody writes or reads it |
     | `pp.inplace` | kernels | pairs (result, operand) that share memory |
     | `pp.workspace` | kernels | bytes of scratch memory they ask for |
     | `pp.unfused`, `pp.epilogue` | contractions; kernels | the kernel of what is done besides the product, should a library refuse it; of that kernel, a checksum of what it does |

@@ -23,7 +23,10 @@ def FormKernels : LevelPass<"pp-form-kernels", "Pipeline"> {
     (`pp.rows`) are independent. The target limits how many buffers a kernel has,
     how many values of a row at once, and how many bytes wait in memory for its
     last operand: sums over all layers or parameters are several kernels. A kernel that updates a parameter or state
-    works in its place (`pp.inplace`). Equal kernels are one function. Kernels
+    works in its place (`pp.inplace`). Rows of what only contractions and kernels
+    of a stage know are further apart in memory where the target wishes so
+    (`pp.padded`); nobody writes or reads what lies between them. Equal kernels
+    are one function. Kernels
     stay as they are: a module that has nothing else is not changed.
 
     What a library takes is asked of the target: `cpu`, this machine's

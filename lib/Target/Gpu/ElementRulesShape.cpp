@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "ElementRulesDetail.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"
 
 using namespace mlir;
@@ -130,6 +131,12 @@ Scalars select(Elements &e, Value condition, ArrayRef<Value> onTrue,
 } // namespace
 
 Scalars pp::gpu::pad(const Question &q, PadOp op) {
+  auto from = ranked(op.getOperand());
+  if (isRowPadding(op)) // whoever asks does not ask for padding
+    return q.place.crosses
+               ? Scalars()
+               : q.ask(0, q.elements.at(from.getShape(), q.place.indices,
+                                        q.place.run));
   auto isWhole = [&](int64_t dim) {
     return op.getLow()[dim] == 0 && op.getHigh()[dim] == 0 &&
            op.getInterior()[dim] == 0;
@@ -137,7 +144,6 @@ Scalars pp::gpu::pad(const Question &q, PadOp op) {
   if (q.place.crosses || (q.place.run >= 0 && !isWhole(q.place.run)))
     return {};
   Scalars padding = q.spread({q.askScalar(1)});
-  auto from = ranked(op.getOperand());
   if (from.getNumElements() == 0)
     return padding;
   Tester tester(q.elements);

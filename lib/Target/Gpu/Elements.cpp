@@ -210,6 +210,18 @@ void Elements::store(Value address, Type element, const Place &place,
   }
 }
 
+void Elements::store(Value address, RankedTensorType type, const Place &place,
+                     ArrayRef<Value> elements) {
+  ArrayRef<int64_t> shape = type.getShape();
+  if (shape == ArrayRef(place.shape))
+    return store(address, type.getElementType(), place, elements);
+  if (!place.crosses)
+    return store(address, type.getElementType(),
+                 at(shape, place.indices, place.run), elements);
+  for (auto [number, value] : llvm::enumerate(elements))
+    store(address, type, one(place, number), value);
+}
+
 Value Elements::getTable(DenseElementsAttr elements) {
   auto type = cast<RankedTensorType>(elements.getType());
   ModuleOp module = getModule();

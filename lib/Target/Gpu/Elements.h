@@ -90,6 +90,9 @@ public:
   Scalars load(mlir::Value address, mlir::Type element, const Place &place);
   void store(mlir::Value address, mlir::Type element, const Place &place,
              llvm::ArrayRef<mlir::Value> elements);
+  /// At a place of a tensor that has its rows as `type` has them.
+  void store(mlir::Value address, mlir::RankedTensorType type,
+             const Place &place, llvm::ArrayRef<mlir::Value> elements);
   /// The elements of a literal that are not all equal.
   mlir::Value getTable(mlir::DenseElementsAttr elements);
   /// Scalar number `position` of the launch, an i64.
@@ -123,8 +126,8 @@ public:
   IndexBuilder indices;
   /// The first op that has no rule.
   mlir::Operation *unknown = nullptr;
-  /// So many elements were asked for that the code would be too long: a sum that
-  /// no rows share is computed again wherever it is used.
+  /// So many elements were asked for that the code would be too long: a sum
+  /// that no rows share is computed again wherever it is used.
   bool isTooLong() const { return numAsked > kMostAsked; }
 
 private:

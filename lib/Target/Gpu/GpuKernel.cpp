@@ -15,6 +15,7 @@
 #include "pp/Analysis/InPlace.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/PP.h"
+#include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"
 #include "pp/IR/Windows.h"
 #include "pp/Target/KernelCompiler.h"
@@ -36,6 +37,10 @@ struct Form {
   bool hasLargeIndices = false;
   /// Lanes that reduce together; else each thread has a run of every result.
   bool hasRows = false;
+  /// Of each result, without padding of rows, as `parts` have them.
+  SmallVector<RankedTensorType> results;
+  /// With it.
+  SmallVector<RowLayout> inMemory;
   /// Of each result, which others it shares tensors with.
   SmallVector<unsigned> apart;
   RowParts parts;
@@ -116,7 +121,9 @@ static SmallVector<unsigned> findApart(func::FuncOp kernel) {
 
 /// Whether elements of a row, which are many, need numbers that the row has one
 /// of: lanes that go along the row read and compute these once.
-static bool sharesNumbers(func::FuncOp kernel, const RowParts &parts) {
+static bool sharesNumbers(func::FuncOp kernel,
+                          ArrayRef<RankedTensorType> results,
+                          const RowParts &parts) {
   constexpr int64_t kMany = 512, kEnoughRows = 128;
   auto isTranspose = [](Operation &op) { return isa<TransposeOp>(op); };
   if (parts.rows < kEnoughRows ||
@@ -125,8 +132,8 @@ static bool sharesNumbers(func::FuncOp kernel, const RowParts &parts) {
   for (unsigned index = 0; index < kernel.getNumResults(); ++index)
     if (getInplaceOperand(kernel, index) >= 0 ||
         countElements(parts.results[index]) < kMany ||
-        !haveSameParts({kernel.getResultTypes()[index], parts.results[index]},
-                       {kernel.getResultTypes()[0], parts.results[0]}))
+        !haveSameParts({results[index], parts.results[index]},
+                       {results[0], parts.results[0]}))
       return false;
   return llvm::any_of(kernel.getArguments(), [&](BlockArgument argument) {
     if (ranked(argument).getNumElements() < parts.rows)
@@ -138,11 +145,30 @@ static bool sharesNumbers(func::FuncOp kernel, const RowParts &parts) {
   });
 }
 
+/// Whether rows lie further apart than they are long, and are no whole runs:
+/// a run would go on in what is between them.
+static bool hasOddRows(func::FuncOp kernel, int64_t width) {
+  return llvm::any_of(kernel.getBody().front(), [&](Operation &op) {
+    return (isRowSlice(&op) &&
+            ranked(op.getResult(0)).getShape().back() % width != 0) ||
+           (isRowPadding(&op) &&
+            ranked(op.getOperand(0)).getShape().back() % width != 0);
+  });
+}
+
 static FailureOr<Form> chooseForm(func::FuncOp kernel) {
   auto parts = findRowParts(kernel);
   if (failed(parts))
     return failure();
   Form form;
+  form.inMemory.assign(parts->results.begin(), parts->results.end());
+  for (auto [value, layout] :
+       llvm::zip_equal(kernel.getBody().front().getTerminator()->getOperands(),
+                       parts->results)) {
+    form.results.push_back(ranked(withoutRowPadding(value)));
+    if (Operation *op = value.getDefiningOp(); isRowPadding(op))
+      layout = operandLayouts(op, layout)->front();
+  }
   int64_t most = 1;
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2;
   for (RankedTensorType type : typesOf(kernel))
@@ -151,14 +177,17 @@ static FailureOr<Form> chooseForm(func::FuncOp kernel) {
     for (const Window &window : getWindows(&op))
       form.hasLargeIndices |= getReach(window) > kMost;
   form.width = chooseWidth(kernel);
-  form.hasRows = hasRowSums(kernel) || sharesNumbers(kernel, *parts);
+  form.hasRows =
+      hasRowSums(kernel) || sharesNumbers(kernel, form.results, *parts);
   if (form.hasRows) {
     form.rows = chooseMapping(kernel, *parts, form.width);
     form.launch.grid = llvm::divideCeil(parts->rows, form.rows.rowsPerBlock);
     form.launch.block = form.rows.block();
   } else {
-    for (Type type : kernel.getResultTypes())
-      most = std::max(most, ranked(type).getNumElements());
+    if (hasOddRows(kernel, form.width))
+      form.width = 1;
+    for (RankedTensorType type : form.results)
+      most = std::max(most, type.getNumElements());
     const int64_t runs = llvm::divideCeil(most, form.width);
     form.launch.block =
         std::min<int64_t>(kFlatBlock, llvm::alignTo(runs, kWarp));
@@ -290,8 +319,7 @@ void GpuKernel::buildFlat(Elements &e) {
         }
         for (auto [place, destination, values] :
              llvm::zip_equal(places, group, elements))
-          e.store(destination.address,
-                  ranked(destination.result).getElementType(), *place, values);
+          e.store(destination.address, destination.inMemory, *place, values);
       }
     };
     auto isBelow = [&](int64_t end) -> Value {
@@ -333,8 +361,8 @@ LogicalResult GpuKernel::verifyInPlace() {
     const int64_t overwritten = getInplaceOperand(kernel, index);
     if (overwritten < 0)
       continue;
-    if (auto reader = findLateReader(
-            kernel, {form.parts.rows, form.parts.results}, index, overwritten))
+    if (auto reader = findLateReader(kernel, {form.parts.rows, form.inMemory},
+                                     index, overwritten))
       return kernel.emitError("expects a kernel whose result ")
              << index << " overwrites what no other thread reads, got "
              << "argument " << overwritten << " read for result " << *reader;
@@ -359,7 +387,8 @@ LogicalResult GpuKernel::build(StringRef name) {
   for (auto [index, value] : llvm::enumerate(end->getOperands())) {
     const int64_t overwritten = getInplaceOperand(kernel, index);
     destinations.push_back(
-        {value, function.getArgument(parameters.ofResult[index]),
+        {withoutRowPadding(value), ranked(value),
+         function.getArgument(parameters.ofResult[index]),
          overwritten < 0 ? Value() : Value(kernel.getArgument(overwritten))});
   }
 

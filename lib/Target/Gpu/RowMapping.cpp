@@ -6,6 +6,7 @@
 #include "RowMapping.h"
 #include "pp/Analysis/InPlace.h"
 #include "pp/IR/PP.h"
+#include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -171,9 +172,10 @@ public:
 private:
   /// Needs no register: it is known, or another value's.
   static bool isNamed(Value value) {
-    return isa_and_present<ConstantOp, IotaOp, BroadcastOp, ReshapeOp,
-                           TransposeOp, SliceOp, AxisIndexOp>(
-        value.getDefiningOp());
+    Operation *op = value.getDefiningOp();
+    return isRowPadding(op) ||
+           isa_and_present<ConstantOp, IotaOp, BroadcastOp, ReshapeOp,
+                           TransposeOp, SliceOp, AxisIndexOp>(op);
   }
   bool isSum(Operation *op) const {
     return llvm::any_of(sums, [&](const RowSum &sum) {

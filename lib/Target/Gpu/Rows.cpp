@@ -383,11 +383,8 @@ void Rows::store(ArrayRef<Destination> destinations) {
             if (isGuarded)
               compute();
             for (auto [number, index] : llvm::enumerate(group))
-              e.store(
-                  destinations[index].address,
-                  cast<RankedTensorType>(destinations[index].result.getType())
-                      .getElementType(),
-                  *places[number], elements[number]);
+              e.store(destinations[index].address, destinations[index].inMemory,
+                      *places[number], elements[number]);
             return {};
           };
           if (stores)

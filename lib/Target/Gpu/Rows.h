@@ -16,7 +16,8 @@ namespace pp::gpu {
 
 /// Where a result goes.
 struct Destination {
-  mlir::Value result; ///< in the kernel
+  mlir::Value result;              ///< in the kernel, without padding of rows
+  mlir::RankedTensorType inMemory; ///< with it
   mlir::Value address;
   mlir::Value inPlaceOf; ///< the argument that it overwrites, or null
 };

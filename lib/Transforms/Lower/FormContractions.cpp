@@ -22,6 +22,7 @@
 #include "pp/Analysis/Activation.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
+#include "pp/IR/PaddedRows.h"
 
 using namespace mlir;
 using namespace pp;
@@ -126,7 +127,7 @@ Value ContractionFormer::cloneViews(ArrayRef<Operation *> views, Block *body,
   mapping.map(base, body->addArgument(base.getType(), base.getLoc()));
   for (Operation *op : llvm::reverse(views)) {
     Operation *clone = builder.clone(*op, mapping);
-    clone->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
+    dropOtherMarks(clone);
     value = clone->getResult(0);
   }
   return value;
@@ -143,7 +144,7 @@ void ContractionFormer::cloneResultOps(ArrayRef<ResultStep> steps, Block *body,
   // Without the marks of earlier levels, so that equal kernels are one.
   auto cloneBare = [&](Operation *op) {
     Operation *clone = builder.clone(*op, mapping);
-    clone->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
+    dropOtherMarks(clone);
   };
   auto cloneOp = [&](Operation *op) {
     for (Value operand : op->getOperands()) {
@@ -271,7 +272,7 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
                            ArrayRef(rhsViews).take_front(absorption.rhsViews));
   Operation *clone = builder.clone(*product);
   clone->setOperands({lhs, rhs});
-  clone->setDiscardableAttrs(DictionaryAttr::get(context));
+  dropOtherMarks(clone);
   IRMapping mapping;
   mapping.map(product->getResult(0), clone->getResult(0));
   cloneResultOps(steps, body, mapping);
@@ -282,7 +283,7 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
     Operation *added = builder.clone(*sum);
     added->setOperand(0,
                       sum->getOperand(0) == product->getOperand(0) ? lhs : rhs);
-    added->setDiscardableAttrs(DictionaryAttr::get(context));
+    dropOtherMarks(added);
     results.push_back(added->getResult(0));
   }
   func::ReturnOp::create(builder, product->getLoc(), results);

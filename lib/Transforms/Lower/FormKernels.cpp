@@ -4,7 +4,8 @@
 //
 // In: functions and fragments of graph ops on local shapes. Out: the same with
 // a pp.launch per kernel; a kernel is a private function whose body says what
-// it computes. DivideSums.cpp divides what is too much for a core,
+// it computes. PadRows.cpp has rows of matrices lie as a library likes them,
+// DivideSums.cpp divides what is too much for a core,
 // FormContractions.cpp makes the library calls, KernelClusters.cpp
 // and ClustersBeside.cpp decide which of the other ops share a kernel; this
 // file orders and outlines the clusters.
@@ -13,9 +14,11 @@
 #include "DivideSums.h"
 #include "FormContractions.h"
 #include "KernelClusters.h"
+#include "PadRows.h"
 #include "mlir/IR/IRMapping.h"
 #include "pp/Analysis/InPlace.h"
 #include "pp/Analysis/Target.h"
+#include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
 #include <set>
@@ -35,8 +38,7 @@ void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
   for (Value operand : op->getOperands())
     if (!mapping.contains(operand))
       cloneInto(builder, operand.getDefiningOp(), mapping);
-  builder.clone(*op, mapping)
-      ->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
+  dropOtherMarks(builder.clone(*op, mapping));
 }
 
 func::FuncOp outline(const KernelCluster &cluster) {
@@ -413,6 +415,7 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
     unsigned threads = plan ? plan.getThreads() : 1;
     bool epilogues = !plan || plan.getWord(PlanKey::Epilogues) != "kernels";
+    padRows(getOperation(), *asked);
     SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
     for (func::FuncOp function : functions) {
       if (function.isExternal() || function->hasAttr(attrs::kKernel))

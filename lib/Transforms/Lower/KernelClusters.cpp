@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
+#include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"
 
 using namespace mlir;
@@ -69,6 +70,7 @@ FreeOps::FreeOps(Block &block) {
       continue;
     // A mask: an elementwise op on nothing but counters and literals.
     bool isFree = isa<ConstantOp, IotaOp, AxisIndexOp, BroadcastOp>(op) ||
+                  isRowSlice(&op) ||
                   (isElementwise(&op) && !isTranscendental(&op) &&
                    llvm::all_of(op.getOperands(), [&](Value operand) {
                      return isMaskOperand(operand);

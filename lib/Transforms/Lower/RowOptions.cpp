@@ -9,6 +9,7 @@
 #include "DivideSums.h"
 #include "KernelClusters.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"
 #include <cmath>
 
@@ -71,21 +72,28 @@ bool isElementwise(Operation *op) {
 }
 
 /// What the known layouts say about operand `index` of `op`; looks through one
-/// broadcast. Nothing known is a layout of unknowns; nothing at all: a
-/// conflict.
+/// broadcast, and a slice that leaves out padding of rows. Nothing known is a
+/// layout of unknowns; nothing at all: a conflict.
 std::optional<PartialLayout> knownFrom(const RowOption &option, Operation *op,
                                        unsigned index) {
   PartialLayout unknown(ranked(op->getResult(0)).getRank());
   Value operand = op->getOperand(index);
   if (auto found = option.layouts.find(operand); found != option.layouts.end())
     return resultLayout(op, index, found->second);
-  auto broadcast = operand.getDefiningOp<BroadcastOp>();
-  if (!broadcast || !isElementwise(op))
+  Operation *free = operand.getDefiningOp();
+  const bool isSlice = isRowSlice(free);
+  if (!isSlice && !(isa_and_present<BroadcastOp>(free) && isElementwise(op)))
     return unknown;
-  auto found = option.layouts.find(broadcast.getOperand());
+  auto found = option.layouts.find(free->getOperand(0));
   if (found == option.layouts.end())
     return unknown;
-  return resultLayout(broadcast, 0, found->second);
+  auto known = resultLayout(free, 0, found->second);
+  if (!isSlice || !known)
+    return known;
+  RowLayout layout;
+  for (auto [digit, size] : llvm::zip_equal(*known, ranked(operand).getShape()))
+    layout.push_back(digit.value_or(RowDigit::whole(size)));
+  return resultLayout(op, index, layout);
 }
 
 /// True if seeing `value` under `layout` agrees with what `option` knows, free

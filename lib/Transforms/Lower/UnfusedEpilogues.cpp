@@ -15,6 +15,7 @@
 #include "pp/Analysis/Activation.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/InPlace.h"
+#include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"
 #include "pprt/Program.h"
 
@@ -36,6 +37,7 @@ public:
 private:
   void followProduct();
   bool computeFromGiven();
+  void padGiven(Operation *padding);
   Value applied(Operation *view, Value value);
   Value undone(Operation *view, Value value);
   void eraseUnused();
@@ -93,7 +95,8 @@ bool EpilogueFormer::computeFromGiven() {
   made.insert(given);
   SmallVector<Operation *> views;
   for (Operation &op : body.without_terminator()) {
-    if (llvm::none_of(op.getOperands(),
+    if (isRowPadding(&op) ||
+        llvm::none_of(op.getOperands(),
                       [&](Value operand) { return made.contains(operand); }))
       continue;
     if (isView(&op))
@@ -192,12 +195,38 @@ bool EpilogueFormer::divide() {
   return wishes.keepsRows || !findLateReader(kernel, rows, 0, last);
 }
 
+/// The result had `padding`, and so has what takes its place.
+void EpilogueFormer::padGiven(Operation *padding) {
+  padding->moveBefore(end);
+  padding->setOperand(0, end->getOperand(0));
+  end->setOperand(0, padding->getResult(0));
+  if (!isInPlace)
+    return;
+  BlockArgument argument = body.getArguments().back();
+  RankedTensorType type = ranked(argument);
+  argument.setType(padding->getResult(0).getType());
+  builder.setInsertionPointToStart(&body);
+  const SmallVector<int64_t> starts(type.getRank(), 0),
+      strides(type.getRank(), 1);
+  auto slice = SliceOp::create(builder, padding->getLoc(), type, argument,
+                               starts, type.getShape(), strides);
+  markPadded(slice);
+  argument.replaceAllUsesExcept(slice, slice);
+}
+
 bool EpilogueFormer::run() {
+  Operation *padding = end->getOperand(0).getDefiningOp();
+  if (isRowPadding(padding))
+    end->setOperand(0, padding->getOperand(0));
+  else
+    padding = nullptr;
   followProduct();
   if (given == end->getOperand(0))
     end->eraseOperand(0); // sums alone
   else if (!computeFromGiven())
     return false;
+  else if (padding)
+    padGiven(padding);
   eraseUnused();
   kernel.setFunctionType(
       builder.getFunctionType(body.getArgumentTypes(), end->getOperandTypes()));

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "../Targets.h"
 #include "Matrices.h"
+#include "pprt/Alignment.h"
+#include "pprt/Program.h"
 
 #include <algorithm>
 
@@ -59,6 +61,21 @@ public:
     wishes.mostBuffers = 128;
     wishes.mostLiveValues = 32; // of 4 elements: half of a thread's registers
     return wishes;
+  }
+  /// "For best performance ... leading dimensions are multiples of 16 bytes";
+  /// of whole lines where that is next to nothing.
+  uint64_t rowPitch(ppx::ElementType element, uint64_t size) const override {
+    constexpr uint64_t kBytes = 16, kLine = 64;
+    const uint64_t least = kBytes / elementSize(element);
+    if (size % least == 0)
+      return size;
+    const auto isLittle = [&](uint64_t pitch, uint64_t share) {
+      return (pitch - size) * share <= size;
+    };
+    if (const uint64_t pitch = alignUp(size, kLine); isLittle(pitch, 32))
+      return pitch;
+    const uint64_t pitch = alignUp(size, least);
+    return isLittle(pitch, 8) ? pitch : size;
   }
   Status verify(const ppx::ContractionT &contraction) const override {
     return cuda::findProducts(contraction).status();

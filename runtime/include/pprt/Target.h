@@ -93,6 +93,12 @@ public:
   /// the target, so the same every time. Takes back `tf32` where nothing rounds
   /// so. Assumes that verify() succeeded.
   virtual void plan(ppx::ContractionT &contraction, unsigned threads) const = 0;
+  /// How many elements apart rows of `size` had better be that a contraction
+  /// reads or writes and, besides, compiled kernels alone: `size`, or a few
+  /// more that nobody reads.
+  virtual uint64_t rowPitch(ppx::ElementType, uint64_t size) const {
+    return size;
+  }
 };
 
 /// Null if there is none of that name.

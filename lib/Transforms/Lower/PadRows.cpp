@@ -1,0 +1,240 @@
+//===- PadRows.cpp - rows that lie as libraries like them -----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two kinds of values are looked at: what is left of a product when its kernel
+// has done what it does in passing, and what an operand of a product is a view
+// of, if it is computed element by element. A value is followed through the
+// fragments that it is handed to; one reader that is neither a kernel nor a
+// fragment, or that would have to move data for the padding, and it stays as
+// it is.
+//
+//===----------------------------------------------------------------------===//
+#include "PadRows.h"
+#include "pp/Analysis/Activation.h"
+#include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/StridedView.h"
+#include "pp/IR/Kernel.h"
+#include "pp/IR/PaddedRows.h"
+#include "pp/IR/Values.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace {
+
+std::optional<pprt::ppx::ElementType> elementOf(Type type) {
+  if (type.isF32())
+    return pprt::ppx::ElementType_f32;
+  if (type.isF64())
+    return pprt::ppx::ElementType_f64;
+  if (type.isBF16())
+    return pprt::ppx::ElementType_bf16;
+  return std::nullopt;
+}
+
+/// What the kernel of `dot` ends with, if it takes along all that it may.
+Value followResult(Value value) {
+  while (true) {
+    if (auto activation = matchActivation(value))
+      value = activation->ops.back()->getResult(0);
+    else if (value.hasOneUse() && isTakenAlong(*value.user_begin(), value))
+      value = (*value.user_begin())->getResult(0);
+    else
+      return value;
+  }
+}
+
+/// What `value` is a view of, in the fragment that computes it.
+Value findSource(Value value) {
+  while (true) {
+    if (Operation *op = value.getDefiningOp(); isViewOp(op)) {
+      value = op->getOperand(0);
+      continue;
+    }
+    auto argument = dyn_cast<BlockArgument>(value);
+    auto fragment =
+        argument ? dyn_cast<FragmentOp>(argument.getOwner()->getParentOp())
+                 : FragmentOp();
+    auto given = fragment ? dyn_cast<OpResult>(
+                                fragment.getOperands()[argument.getArgNumber()])
+                          : OpResult();
+    auto giver = given ? dyn_cast<FragmentOp>(given.getOwner()) : FragmentOp();
+    if (!giver)
+      return value;
+    value = giver.getBody().front().getTerminator()->getOperand(
+        given.getResultNumber());
+  }
+}
+
+class RowPadder {
+public:
+  explicit RowPadder(const pprt::Target &target) : target(target) {}
+
+  void tryToPad(Value value);
+
+private:
+  bool mayPad(Value value, const StridedView &view);
+  bool isMadeSo(Value value, StridedView view) const;
+  void readThroughSlice(Value padded, ArrayRef<OpOperand *> uses);
+  void hand(OpOperand &yielded, Value padded);
+
+  const pprt::Target &target;
+  RankedTensorType type, paddedType;
+  /// Of the value that is looked at, by the block that they are in.
+  llvm::MapVector<Value, SmallVector<OpOperand *>> uses;
+};
+
+/// Whether all that reads `value`, which lies as `view`, may read it so; notes
+/// who does.
+bool RowPadder::mayPad(Value value, const StridedView &view) {
+  auto [entry, isNew] = uses.try_emplace(value);
+  if (!isNew)
+    return true;
+  SmallVector<OpOperand *> all;
+  for (OpOperand &use : value.getUses())
+    all.push_back(&use);
+  entry->second = all;
+  // Views move no data, or what reads them would get a copy.
+  std::function<bool(Operation *, const StridedView &)> isView =
+      [&](Operation *op, const StridedView &operand) {
+        if (!isViewOp(op))
+          return true;
+        auto result = viewThrough(op, operand);
+        return result && llvm::all_of(op->getUsers(), [&](Operation *user) {
+                 return isView(user, *result);
+               });
+      };
+  for (OpOperand *use : all) {
+    Operation *user = use->getOwner();
+    if (isKernelOp(user)) {
+      if (!isView(user, view))
+        return false;
+      continue;
+    }
+    auto giver = dyn_cast<FragmentOp>(user->getParentOp());
+    if (!giver || !isa<YieldOp>(user))
+      return false;
+    for (OpOperand &given :
+         giver->getResult(use->getOperandNumber()).getUses()) {
+      auto taker = dyn_cast<FragmentOp>(given.getOwner());
+      // What is updated lies as the parameter does.
+      if (!taker || taker.getPhase() == Phase::Update ||
+          !mayPad(taker.getBody().getArgument(given.getOperandNumber()), view))
+        return false;
+    }
+  }
+  return true;
+}
+
+/// Whether its maker can store it so: a product through the views behind it,
+/// or elements, each by itself.
+bool RowPadder::isMadeSo(Value value, StridedView view) const {
+  for (Operation *op = value.getDefiningOp();;
+       op = op->getOperand(0).getDefiningOp()) {
+    if (!op)
+      return false;
+    if (isa<DotGeneralOp>(op))
+      return true;
+    if (isa<TransposeOp, ReshapeOp>(op)) {
+      auto before = viewBefore(op, view);
+      if (!before)
+        return false;
+      view = std::move(*before);
+    } else {
+      return op->hasTrait<OpTrait::Elementwise>();
+    }
+  }
+}
+
+void RowPadder::readThroughSlice(Value padded, ArrayRef<OpOperand *> all) {
+  OpBuilder builder(padded.getContext());
+  builder.setInsertionPointAfterValue(padded);
+  const SmallVector<int64_t> starts(type.getRank(), 0),
+      strides(type.getRank(), 1);
+  Operation *slice = nullptr;
+  for (OpOperand *use : all) {
+    if (isa<YieldOp>(use->getOwner())) {
+      hand(*use, padded);
+      continue;
+    }
+    if (!slice) {
+      slice = SliceOp::create(builder, padded.getLoc(), type, padded, starts,
+                              type.getShape(), strides);
+      setKind(slice, getKind(use->getOwner()));
+      markPadded(slice);
+    }
+    use->set(slice->getResult(0));
+  }
+}
+
+/// To the fragments that take it.
+void RowPadder::hand(OpOperand &yielded, Value padded) {
+  auto giver = cast<FragmentOp>(yielded.getOwner()->getParentOp());
+  yielded.set(padded);
+  OpResult result = giver->getResult(yielded.getOperandNumber());
+  result.setType(paddedType);
+  for (OpOperand &given : result.getUses()) {
+    auto taker = cast<FragmentOp>(given.getOwner());
+    BlockArgument argument =
+        taker.getBody().getArgument(given.getOperandNumber());
+    if (argument.getType() == paddedType)
+      continue;
+    argument.setType(paddedType);
+    readThroughSlice(argument, uses.lookup(argument));
+  }
+}
+
+void RowPadder::tryToPad(Value value) {
+  type = cast<RankedTensorType>(value.getType());
+  auto element = elementOf(type.getElementType());
+  Operation *op = value.getDefiningOp();
+  if (!op || !element || type.getRank() < 2 || isRowPadding(op) ||
+      isRowSlice(op) || !isKernelOp(op))
+    return;
+  const int64_t size = type.getShape().back();
+  if (size == 0 || type.getNumElements() == size)
+    return;
+  const int64_t pitch = target.rowPitch(*element, size);
+  if (pitch == size)
+    return;
+  SmallVector<int64_t> shape(type.getShape()), high(type.getRank(), 0);
+  shape.back() = pitch;
+  high.back() = pitch - size;
+  paddedType = type.clone(shape);
+  StridedView view = denseView(paddedType);
+  view.dims.back().size = size;
+  uses.clear();
+  if (!isMadeSo(value, view) || !mayPad(value, view))
+    return;
+
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  Value zero = ConstantOp::create(
+      builder, value.getLoc(), scalar,
+      DenseElementsAttr::get(scalar,
+                             builder.getZeroAttr(type.getElementType())));
+  const SmallVector<int64_t> none(type.getRank(), 0);
+  Operation *padded = PadOp::create(builder, value.getLoc(), paddedType, value,
+                                    zero, none, high, none);
+  setKind(padded, getKind(op));
+  markPadded(padded);
+  readThroughSlice(padded->getResult(0), uses.lookup(value));
+}
+
+} // namespace
+
+void pp::padRows(ModuleOp module, const pprt::Target &target) {
+  SmallVector<DotGeneralOp> products;
+  module.walk([&](func::FuncOp function) {
+    if (!function->hasAttr(attrs::kKernel))
+      function.walk([&](DotGeneralOp dot) { products.push_back(dot); });
+  });
+  RowPadder padder(target);
+  for (DotGeneralOp dot : products) {
+    padder.tryToPad(followResult(dot.getResult()));
+    for (Value operand : {dot.getLhs(), dot.getRhs()})
+      padder.tryToPad(findSource(operand));
+  }
+}

@@ -22,6 +22,8 @@ struct StepCost {
   double seconds = 0;
   /// Parameters, and what forward keeps for backward.
   double bytes = 0;
+  /// SeedLayouts::useAllAxes
+  bool usesAllAxes = true;
 };
 
 class SeedCosts {

@@ -17,6 +17,7 @@
 #include "pp/Planner/ShardSums.h"
 #include "pp/Planner/StageCuts.h"
 #include "pp/Transforms/Passes.h"
+#include "pp/Transforms/Shard/DivideAxes.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -402,8 +403,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
       if (failed(chosen))
         return signalPassFailure();
       cuts = std::move(*chosen);
-      plan = plan->withCuts(cuts);
-      module->setAttr(attrs::kPlan, *plan);
+      setPlan(module, plan->withCuts(cuts));
     }
     if (failed(verifyCuts(*main, cuts, stages, origins)))
       return signalPassFailure();

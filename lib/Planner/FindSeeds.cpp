@@ -40,6 +40,7 @@ public:
 private:
   FailureOr<PlanAttr> build(const Choice &choice);
   FailureOr<Choice> weigh();
+  void dropSplit(const SeedLayouts &layouts);
   LogicalResult collectInputs();
   void collectSequences();
   LogicalResult addInput(BlockArgument input);
@@ -231,6 +232,8 @@ FailureOr<PlanAttr> SeedFinder::build(const Choice &choice) {
   appendSeeds(main, axis->rename(inputs), /*priority=*/0, seeds);
   auto tensorAxes = [&](Value value, unsigned dim) {
     SmallVector<StringAttr> axes;
+    if (!splitsTensors())
+      return axes;
     for (FactorClasses::Class number : tensors.classesOf(value, dim)) {
       if (auto part = dealt.find(number); part != dealt.end())
         llvm::append_range(axes, axis->namesOf(part->second));
@@ -264,8 +267,11 @@ FailureOr<PlanAttr> SeedFinder::build(const Choice &choice) {
   };
   for (const ParameterDim &one : parameters) {
     auto part = dealt.find(tensors.classOf(one));
+    // Of a merged dimension, another class takes the rest.
+    const bool isMerged = tensors.classesOf(one.parameter, one.dim).size() > 1;
     split(one.parameter, one.dim,
-          part == dealt.end() ? axis->names() : axis->namesOf(part->second));
+          isMerged || part == dealt.end() ? axis->names()
+                                          : axis->namesOf(part->second));
   }
   for (const SplitOption *option : choice.options)
     for (BlockArgument parameter : option->parameters)
@@ -289,12 +295,22 @@ FailureOr<PlanAttr> SeedFinder::build(const Choice &choice) {
   return plan.withMesh(axis->mesh()).withSeeds(seeds);
 }
 
+/// Leaves out what all of the axis splits anyway, as what is around it is
+/// split.
+void SeedFinder::dropSplit(const SeedLayouts &layouts) {
+  llvm::erase_if(options, [&](const SmallVector<SplitOption> &alternatives) {
+    return llvm::all_of(alternatives.front().parameters,
+                        [&](BlockArgument parameter) {
+                          return layouts.splitsEvenly(parameter, kTensorAxis);
+                        });
+  });
+}
+
 /// What axes leave whole that could be split, is split where that takes less
 /// time, or as much and less memory.
 FailureOr<Choice> SeedFinder::weigh() {
   if (splitsTensors())
     options = tensors.findOptions();
-  options.truncate(std::min(options.size(), kMostProducts));
   auto tensorAxes = [&](Value value, unsigned dim) {
     const bool isSplit =
         splitsTensors() &&
@@ -318,7 +334,11 @@ FailureOr<Choice> SeedFinder::weigh() {
     FailureOr<PlanAttr> trial = build(choice);
     if (failed(trial))
       return success(!isFirst);
-    FailureOr<StepCost> cost = costs.measure(*trial);
+    FailureOr<StepCost> cost =
+        costs.measure(*trial, [&](const SeedLayouts &layouts) {
+          if (isFirst)
+            dropSplit(layouts);
+        });
     if (failed(cost))
       return success(!isFirst);
     const bool isFaster = cost->seconds < (1 - kGain) * least.seconds;
@@ -335,6 +355,7 @@ FailureOr<Choice> SeedFinder::weigh() {
   };
   if (failed(consider(chosen, /*isFirst=*/true, chosen)))
     return failure();
+  options.truncate(std::min(options.size(), kMostProducts));
   Choice best = chosen;
   for (unsigned dim : shareable) {
     Choice trial = chosen;

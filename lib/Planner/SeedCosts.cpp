@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "SeedCosts.h"
-#include "SeedLayouts.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "llvm/Support/MathExtras.h"
@@ -206,11 +205,15 @@ SeedCosts::SeedCosts(func::FuncOp main, MeshAttr mesh,
       work(main, topology,
            mesh.getTimeAxis() ? mesh.getTimeAxis().getSize() : 1) {}
 
-FailureOr<StepCost> SeedCosts::measure(PlanAttr plan) {
+FailureOr<StepCost>
+SeedCosts::measure(PlanAttr plan,
+                   function_ref<void(const SeedLayouts &)> look) {
   FailureOr<std::unique_ptr<SeedLayouts>> layouts =
       SeedLayouts::find(main, plan);
   if (failed(layouts))
     return failure();
+  if (look)
+    look(**layouts);
   const MeshView &mesh = (*layouts)->mesh();
   auto found = resharders.find(mesh.attr());
   if (found == resharders.end())

@@ -158,6 +158,17 @@ double SeedLayouts::shareOf(Value value) const {
                  cast<RankedTensorType>(value.getType()).getShape());
 }
 
+bool SeedLayouts::splitsEvenly(Value value, StringRef axis) const {
+  const SmallVector<StringAttr> parts = view.attr().partsOf(axis);
+  int64_t shards = 1;
+  for (auto [axes, size] : llvm::zip_equal(
+           layoutOf(value), cast<RankedTensorType>(value.getType()).getShape()))
+    for (int number : axes)
+      if (llvm::is_contained(parts, view.name(number)))
+        shards *= size % view.size(axes) ? 0 : view.size(number);
+  return shards == view.attr().sizeOf(axis);
+}
+
 bool SeedLayouts::useAllAxes() const {
   llvm::SmallBitVector isUsed(view.numAxes());
   for (const ShardingSpread::Value &value : graph.getValues())

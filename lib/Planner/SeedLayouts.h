@@ -41,6 +41,8 @@ public:
   /// not count.
   double shareOf(const ShardingRule &rule, llvm::ArrayRef<AxisList> axes) const;
   double shareOf(mlir::Value value) const;
+  /// Whether all of an axis, or all its parts, split a value, without padding.
+  bool splitsEvenly(mlir::Value value, llvm::StringRef axis) const;
   /// Whether every axis splits something; a plan is refused if one does not.
   bool useAllAxes() const;
 

@@ -335,7 +335,8 @@ void StepPlacement::askForAddends(Value value, CrossStageSum &sum) {
 }
 
 /// True if the stages that ask for `value` lack just one of its operands, which
-/// is no larger and can be summed before it: the prologue comes before all sums.
+/// is no larger and can be summed before it: the prologue comes before all
+/// sums.
 bool StepPlacement::lacksOneOperand(Value value) const {
   if (getKind(value.getDefiningOp()) == Kind::Prologue)
     return false;

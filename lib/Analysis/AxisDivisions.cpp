@@ -9,6 +9,15 @@
 using namespace mlir;
 using namespace pp;
 
+DimShardingAttr pp::inParts(DimShardingAttr dim, MeshAttr mesh) {
+  SmallVector<StringAttr> names;
+  for (StringAttr name : dim.getAxes()) {
+    const SmallVector<StringAttr> parts = mesh.partsOf(name);
+    llvm::append_range(names, parts.empty() ? ArrayRef(name) : ArrayRef(parts));
+  }
+  return DimShardingAttr::get(dim.getContext(), names, dim.getIsOpen());
+}
+
 void AxisDivisions::add(int axis, int64_t size) {
   SmallVector<int64_t, 2> &ofAxis = majors[axis];
   auto *place = llvm::lower_bound(ofAxis, size);
@@ -64,13 +73,14 @@ AttrTypeReplacer AxisDivisions::getReplacer() const {
         return std::pair<Attribute, WalkResult>(other == from ? to : other,
                                                 WalkResult::skip());
       });
-  replacer.addReplacement([parts = std::move(parts)](DimShardingAttr dim) {
-    SmallVector<StringAttr> divided;
-    for (StringAttr name : dim.getAxes())
-      llvm::append_range(divided, parts.lookup(name));
-    return std::pair<Attribute, WalkResult>(
-        DimShardingAttr::get(dim.getContext(), divided, dim.getIsOpen()),
-        WalkResult::skip());
-  });
+  replacer.addReplacement(
+      [from = mesh, parts = std::move(parts)](DimShardingAttr dim) {
+        SmallVector<StringAttr> divided;
+        for (StringAttr name : inParts(dim, from).getAxes())
+          llvm::append_range(divided, parts.lookup(name));
+        return std::pair<Attribute, WalkResult>(
+            DimShardingAttr::get(dim.getContext(), divided, dim.getIsOpen()),
+            WalkResult::skip());
+      });
   return replacer;
 }

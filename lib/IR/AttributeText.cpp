@@ -21,15 +21,46 @@ ParseResult pp::parseName(AsmParser &parser, StringAttr &name) {
   return success();
 }
 
+static StringAttr namePart(StringAttr whole, size_t number) {
+  return StringAttr::get(whole.getContext(),
+                         whole.getValue() + "." + Twine(number));
+}
+
+/// `4, 2]`: the parts of an axis.
+static ParseResult parseParts(AsmParser &parser, StringAttr whole,
+                              SmallVectorImpl<MeshAxisAttr> &axes) {
+  size_t number = 0;
+  do {
+    int64_t size = 0;
+    if (parser.parseInteger(size))
+      return failure();
+    axes.push_back(MeshAxisAttr::get(
+        parser.getContext(), namePart(whole, number++), size, AxisKind::Space));
+  } while (succeeded(parser.parseOptionalComma()));
+  return parser.parseRSquare();
+}
+
 ParseResult pp::parseAxes(AsmParser &parser,
                           SmallVectorImpl<MeshAxisAttr> &axes) {
   return parser.parseCommaSeparatedList(
       AsmParser::Delimiter::Square, [&]() -> ParseResult {
+        const SMLoc loc = parser.getCurrentLocation();
         StringAttr name;
         int64_t size = 0;
         AxisKind kind = AxisKind::Space;
-        if (parseName(parser, name) || parser.parseEqual() ||
-            parser.parseInteger(size))
+        if (parseName(parser, name))
+          return failure();
+        if (const StringRef whole = MeshAxisAttr::getWhole(name);
+            whole != name.getValue())
+          return parser.emitError(loc)
+                 << "expects an axis, got " << name
+                 << ", as parts of an axis are called: write \"" << whole
+                 << "\"=[2, 2] for the parts, or another name";
+        if (parser.parseEqual())
+          return failure();
+        if (succeeded(parser.parseOptionalLSquare()))
+          return parseParts(parser, name, axes);
+        if (parser.parseInteger(size))
           return failure();
         if (succeeded(parser.parseOptionalColon()) &&
             parseKeyword<AxisKind>(parser, kind, "space, stage or time",
@@ -41,13 +72,35 @@ ParseResult pp::parseAxes(AsmParser &parser,
       });
 }
 
+/// How many of `axes`, from the first one on, are the parts of one.
+static size_t countParts(ArrayRef<MeshAxisAttr> axes) {
+  auto whole = StringAttr::get(axes.front().getContext(),
+                               MeshAxisAttr::getWhole(axes.front().getName()));
+  size_t count = 0;
+  while (count < axes.size() && axes[count].getName() == namePart(whole, count))
+    ++count;
+  return count;
+}
+
 void pp::printAxes(raw_ostream &os, ArrayRef<MeshAxisAttr> axes) {
   os << "[";
-  llvm::interleaveComma(axes, os, [&](MeshAxisAttr axis) {
+  for (bool isFirst = true; !axes.empty(); isFirst = false) {
+    const MeshAxisAttr axis = axes.front();
+    os << (isFirst ? "" : ", ");
+    // A part alone is in no mesh, but in what people are told.
+    if (const size_t count = countParts(axes); count > 1) {
+      os << '"' << MeshAxisAttr::getWhole(axis.getName()) << "\"=[";
+      llvm::interleaveComma(axes.take_front(count), os,
+                            [&](MeshAxisAttr part) { os << part.getSize(); });
+      os << "]";
+      axes = axes.drop_front(count);
+      continue;
+    }
     os << axis.getName() << "=" << axis.getSize();
     if (axis.getKind() != AxisKind::Space)
       os << " : " << stringifyAxisKind(axis.getKind());
-  });
+    axes = axes.drop_front();
+  }
   os << "]";
 }
 

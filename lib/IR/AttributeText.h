@@ -36,7 +36,8 @@ void printReal(mlir::AsmPrinter &printer, double value);
 /// A quoted name.
 mlir::ParseResult parseName(mlir::AsmParser &parser, mlir::StringAttr &name);
 
-/// `["a"=2 : time, "b"=4]`
+/// `["a"=2 : time, "b"=4, "c"=[4, 2]]`; the parts of c are "c.0" and "c.1", and
+/// no axis is called so otherwise.
 mlir::ParseResult parseAxes(mlir::AsmParser &parser,
                             llvm::SmallVectorImpl<MeshAxisAttr> &axes);
 void printAxes(llvm::raw_ostream &os, llvm::ArrayRef<MeshAxisAttr> axes);

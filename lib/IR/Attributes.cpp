@@ -63,6 +63,37 @@ void MeshAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
+/// Parts are at least two, in order and side by side, of an axis that is there
+/// in parts alone.
+static LogicalResult verifyParts(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<MeshAxisAttr> axes) {
+  llvm::StringMap<int64_t> counts;
+  StringRef last;
+  for (MeshAxisAttr axis : axes) {
+    const StringRef name = axis.getName(), whole = MeshAxisAttr::getWhole(name);
+    int64_t &count = counts[whole];
+    const bool isPart = name != whole;
+    if (count > 0 && (whole != last || !isPart))
+      return emitError() << "expects either an axis or its parts side by side, "
+                            "got "
+                         << axis << " apart from another one of \"" << whole
+                         << "\"";
+    if (isPart && (axis.getKind() != AxisKind::Space ||
+                   name != (whole + "." + Twine(count)).str()))
+      return emitError() << "expects \"" << whole << "." << count
+                         << "\" of kind space, the next part of the axis \""
+                         << whole << "\", got " << axis;
+    ++count;
+    last = whole;
+  }
+  for (MeshAxisAttr axis : axes)
+    if (const StringRef whole = MeshAxisAttr::getWhole(axis.getName());
+        whole != axis.getName() && counts.lookup(whole) < 2)
+      return emitError() << "expects at least two parts of the axis \"" << whole
+                         << "\", got " << axis << " alone";
+  return success();
+}
+
 LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<MeshAxisAttr> axes) {
   llvm::StringSet<> names;
@@ -82,6 +113,8 @@ LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     stageAxes += axis.getKind() == AxisKind::Stage;
     timeAxes += axis.getKind() == AxisKind::Time;
   }
+  if (failed(verifyParts(emitError, axes)))
+    return failure();
   if (stageAxes > 1 || timeAxes > 1)
     return emitError()
            << "expects at most one stage axis and one time axis, got "
@@ -108,8 +141,13 @@ int64_t MeshAttr::indexOf(StringRef name) const {
   return -1;
 }
 int64_t MeshAttr::sizeOf(StringRef name) const {
-  MeshAxisAttr axis = lookup(name);
-  return axis ? axis.getSize() : 1;
+  if (MeshAxisAttr axis = lookup(name))
+    return axis.getSize();
+  int64_t size = 1;
+  for (MeshAxisAttr axis : getAxes())
+    if (MeshAxisAttr::getWhole(axis.getName()) == name)
+      size *= axis.getSize();
+  return size;
 }
 int64_t MeshAttr::sizeOf(ArrayRef<StringAttr> names) const {
   int64_t size = 1;

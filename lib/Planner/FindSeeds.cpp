@@ -10,6 +10,7 @@
 #include "TensorSeeds.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace pp;
@@ -31,18 +32,20 @@ struct Choice {
 class SeedFinder {
 public:
   SeedFinder(func::FuncOp main, PlanAttr plan)
-      : main(main), plan(plan), mesh(plan.getMesh()), tensors(main) {}
+      : main(main), plan(plan), mesh(plan.getMesh()),
+        tensors(main, mesh.sizeOf(kTensorAxis)) {}
 
-  FailureOr<SmallVector<SeedAttr>> run();
+  FailureOr<PlanAttr> run();
 
 private:
-  FailureOr<SmallVector<SeedAttr>> build(const Choice &choice);
+  FailureOr<PlanAttr> build(const Choice &choice);
   FailureOr<Choice> weigh();
+  void dropSplit(const SeedLayouts &layouts);
   LogicalResult collectInputs();
   void collectSequences();
   LogicalResult addInput(BlockArgument input);
   LogicalResult collectParameters();
-  NamedSharding splitOverTensors(const ParameterDim &split);
+  bool splitsTensors() const { return !mesh.partsOf(kTensorAxis).empty(); }
   SmallVector<StringAttr> presentAxes(ArrayRef<StringRef> names);
   DimShardingAttr spell(ArrayRef<StringAttr> axes, bool isOpen = false) {
     return DimShardingAttr::get(main.getContext(), axes, isOpen);
@@ -54,7 +57,10 @@ private:
   TensorSeeds tensors;
   /// What splits batches, sequences, and these with `sequence = "true"`.
   SmallVector<StringAttr> batch, sequence, between;
-  SmallVector<NamedSharding> inputs, parameters, sequences;
+  SmallVector<NamedSharding> inputs, sequences;
+  SmallVector<ParameterDim> parameters; ///< that `tp` splits
+  /// Of these, what has a part of `tp` only.
+  AxisParts parts;
   /// What else `tp` could split, as alternatives.
   SmallVector<SmallVector<SplitOption>> options;
 };
@@ -78,6 +84,22 @@ int64_t findLargest(ArrayRef<ParameterDim> dimensions) {
   return largest;
 }
 
+/// True if what is chosen deals the classes of an option as that would, or some
+/// of them otherwise.
+bool isDealt(const SplitOption &option, const Choice &choice) {
+  AxisParts dealt;
+  for (const SplitOption *other : choice.options)
+    dealt.insert(other->classes.begin(), other->classes.end());
+  size_t alike = 0;
+  for (auto [number, part] : option.classes)
+    if (auto found = dealt.find(number); found != dealt.end()) {
+      if (found->second != part)
+        return true;
+      ++alike;
+    }
+  return alike == option.classes.size();
+}
+
 /// True if `seed` gives a dimension to other axes, as one of experts to "ep".
 bool splitsOtherwise(SeedAttr seed, const NamedSharding &parameter) {
   return matchesPattern(seed.getPattern(), parameter.name) &&
@@ -91,8 +113,7 @@ bool splitsOtherwise(SeedAttr seed, const NamedSharding &parameter) {
 SmallVector<StringAttr> SeedFinder::presentAxes(ArrayRef<StringRef> names) {
   SmallVector<StringAttr> axes;
   for (StringRef name : names)
-    if (mesh.lookup(name))
-      axes.push_back(StringAttr::get(main.getContext(), name));
+    llvm::append_range(axes, mesh.partsOf(name));
   return axes;
 }
 
@@ -182,63 +203,123 @@ LogicalResult SeedFinder::collectParameters() {
     llvm::append_range(split, lookedUp);
   for (const ParameterDim &one : split) {
     auto type = cast<RankedTensorType>(one.parameter.getType());
+    const int64_t size = type.getDimSize(one.dim),
+                  shards = mesh.sizeOf(kTensorAxis);
     // As the only key-value head of many queries: whole on every device.
-    if (type.getDimSize(one.dim) == 1)
+    if (size == 1)
       continue;
-    if (!canRepeat(type.getDimSize(one.dim), mesh.sizeOf("tp")) &&
-        failed(checkSize(one.parameter, one.dim, mesh, presentAxes({"tp"}))))
-      return failure();
-    parameters.push_back(splitOverTensors(one));
+    if (size < shards && !canRepeat(size, shards)) {
+      if (std::optional<AxisPart> part = tensors.findPart(one))
+        parts[tensors.classOf(one)] = *part;
+      else if (failed(checkSize(one.parameter, one.dim, mesh,
+                                presentAxes({kTensorAxis}))))
+        return failure();
+    }
+    parameters.push_back(one);
   }
   return success();
 }
 
-NamedSharding SeedFinder::splitOverTensors(const ParameterDim &split) {
-  int64_t rank = cast<RankedTensorType>(split.parameter.getType()).getRank();
-  SmallVector<DimShardingAttr> dims(rank, spell({}, /*isOpen=*/true));
-  dims[split.dim] = spell(presentAxes({"tp"}));
-  return {getArgName(main, split.parameter.getArgNumber()), dims};
-}
-
-FailureOr<SmallVector<SeedAttr>> SeedFinder::build(const Choice &choice) {
-  SmallVector<SeedAttr> seeds;
-  appendSeeds(main, inputs, /*priority=*/0, seeds);
-  auto isTensorSplit = [&](Value value, unsigned dim) {
-    return mesh.lookup("tp") &&
-           (tensors.splits(value, dim) ||
-            llvm::any_of(choice.options, [&](const SplitOption *option) {
-              return tensors.splits(*option, value, dim);
-            }));
-  };
-  if (failed(appendRegionSeeds(
-          main, mesh, {batch, sequence, isTensorSplit, choice.shared}, seeds)))
-    return failure();
-  SmallVector<NamedSharding> tensorSeeds(parameters);
+FailureOr<PlanAttr> SeedFinder::build(const Choice &choice) {
+  AxisParts dealt(parts);
   for (const SplitOption *option : choice.options)
-    for (const ParameterDim &split : option->dims)
-      tensorSeeds.push_back(splitOverTensors(split));
+    dealt.insert(option->classes.begin(), option->classes.end());
+  const std::optional<TensorAxis> axis = TensorAxis::divide(mesh, dealt);
+  if (!axis)
+    return failure();
+
+  SmallVector<SeedAttr> seeds;
+  appendSeeds(main, axis->rename(inputs), /*priority=*/0, seeds);
+  auto tensorAxes = [&](Value value, unsigned dim) {
+    SmallVector<StringAttr> axes;
+    if (!splitsTensors())
+      return axes;
+    for (FactorClasses::Class number : tensors.classesOf(value, dim)) {
+      if (auto part = dealt.find(number); part != dealt.end())
+        llvm::append_range(axes, axis->namesOf(part->second));
+      else if (tensors.isSelected(number) && axes.empty())
+        axes = axis->names();
+    }
+    return axes;
+  };
+  if (failed(appendRegionSeeds(main, axis->mesh(),
+                               {batch, sequence, tensorAxes, choice.shared},
+                               seeds)))
+    return failure();
+
+  llvm::MapVector<Value, SmallVector<DimShardingAttr>> ofParameters;
+  auto split = [&](BlockArgument parameter, unsigned dim,
+                   ArrayRef<StringAttr> axes) {
+    const int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
+    SmallVector<DimShardingAttr> &dims =
+        ofParameters
+            .try_emplace(parameter, SmallVector<DimShardingAttr>(
+                                        rank, spell({}, /*isOpen=*/true)))
+            .first->second;
+    // Where two dimensions are of one class, an axis splits one of them.
+    const bool isThere = llvm::any_of(dims, [&](DimShardingAttr other) {
+      return llvm::any_of(other.getAxes(), [&](StringAttr axis) {
+        return llvm::is_contained(axes, axis);
+      });
+    });
+    if (!axes.empty() && (!isThere || !dims[dim].getAxes().empty()))
+      dims[dim] = spell(axes);
+  };
+  for (const ParameterDim &one : parameters) {
+    auto part = dealt.find(tensors.classOf(one));
+    // Of a merged dimension, another class takes the rest.
+    const bool isMerged = tensors.classesOf(one.parameter, one.dim).size() > 1;
+    split(one.parameter, one.dim,
+          isMerged || part == dealt.end() ? axis->names()
+                                          : axis->namesOf(part->second));
+  }
+  for (const SplitOption *option : choice.options)
+    for (BlockArgument parameter : option->parameters)
+      for (auto [dim, part] : option->dims)
+        split(parameter, dim, axis->namesOf(part));
+  SmallVector<NamedSharding> tensorSeeds;
+  for (auto &[parameter, dims] : ofParameters)
+    tensorSeeds.push_back(
+        {getArgName(main, cast<BlockArgument>(parameter).getArgNumber()),
+         std::move(dims)});
   llvm::erase_if(tensorSeeds, [&](const NamedSharding &parameter) {
-    return llvm::any_of(
-        seeds, [&](SeedAttr seed) { return splitsOtherwise(seed, parameter); });
+    const bool isOpen = llvm::all_of(parameter.dims, [](DimShardingAttr dim) {
+      return dim.getAxes().empty();
+    });
+    return isOpen || llvm::any_of(seeds, [&](SeedAttr seed) {
+             return splitsOtherwise(seed, parameter);
+           });
   });
   appendSeeds(main, tensorSeeds, /*priority=*/1, seeds);
-  appendSeeds(main, sequences, /*priority=*/2, seeds);
-  return seeds;
+  appendSeeds(main, axis->rename(sequences), /*priority=*/2, seeds);
+  return plan.withMesh(axis->mesh()).withSeeds(seeds);
+}
+
+/// Leaves out what all of the axis splits anyway, as what is around it is
+/// split.
+void SeedFinder::dropSplit(const SeedLayouts &layouts) {
+  llvm::erase_if(options, [&](const SmallVector<SplitOption> &alternatives) {
+    return llvm::all_of(alternatives.front().parameters,
+                        [&](BlockArgument parameter) {
+                          return layouts.splitsEvenly(parameter, kTensorAxis);
+                        });
+  });
 }
 
 /// What axes leave whole that could be split, is split where that takes less
 /// time, or as much and less memory.
 FailureOr<Choice> SeedFinder::weigh() {
-  if (mesh.lookup("tp"))
-    options = tensors.findOptions(mesh.lookup("tp").getSize());
-  options.truncate(std::min(options.size(), kMostProducts));
+  if (splitsTensors())
+    options = tensors.findOptions();
+  auto tensorAxes = [&](Value value, unsigned dim) {
+    const bool isSplit =
+        splitsTensors() &&
+        llvm::any_of(tensors.classesOf(value, dim),
+                     [&](auto number) { return tensors.isSelected(number); });
+    return isSplit ? presentAxes({kTensorAxis}) : SmallVector<StringAttr>();
+  };
   const SmallVector<unsigned> shareable =
-      findShareable(main, mesh,
-                    {batch, sequence,
-                     [&](Value value, unsigned dim) {
-                       return mesh.lookup("tp") && tensors.splits(value, dim);
-                     },
-                     std::nullopt});
+      findShareable(main, mesh, {batch, sequence, tensorAxes, std::nullopt});
   Choice chosen;
   if (options.empty() && shareable.empty())
     return chosen;
@@ -250,16 +331,23 @@ FailureOr<Choice> SeedFinder::weigh() {
     std::optional<ScopedDiagnosticHandler> quiet;
     if (!isFirst)
       quiet.emplace(main.getContext(), [](Diagnostic &) { return success(); });
-    FailureOr<SmallVector<SeedAttr>> seeds = build(choice);
-    if (failed(seeds))
+    FailureOr<PlanAttr> trial = build(choice);
+    if (failed(trial))
       return success(!isFirst);
-    FailureOr<StepCost> cost = costs.measure(plan.withSeeds(*seeds));
+    FailureOr<StepCost> cost =
+        costs.measure(*trial, [&](const SeedLayouts &layouts) {
+          if (isFirst)
+            dropSplit(layouts);
+        });
     if (failed(cost))
       return success(!isFirst);
     const bool isFaster = cost->seconds < (1 - kGain) * least.seconds;
     const bool isSmaller = cost->seconds <= least.seconds &&
                            cost->bytes < (1 - kGain) * least.bytes;
-    if (isFirst || isFaster || isSmaller) {
+    const bool isBetter = cost->usesAllAxes == least.usesAllAxes
+                              ? isFaster || isSmaller
+                              : cost->usesAllAxes;
+    if (isFirst || isBetter) {
       best = choice;
       least = *cost;
     }
@@ -267,6 +355,7 @@ FailureOr<Choice> SeedFinder::weigh() {
   };
   if (failed(consider(chosen, /*isFirst=*/true, chosen)))
     return failure();
+  options.truncate(std::min(options.size(), kMostProducts));
   Choice best = chosen;
   for (unsigned dim : shareable) {
     Choice trial = chosen;
@@ -277,6 +366,8 @@ FailureOr<Choice> SeedFinder::weigh() {
   for (const SmallVector<SplitOption> &alternatives : options) {
     chosen = best;
     for (const SplitOption &option : alternatives) {
+      if (isDealt(option, chosen))
+        continue;
       Choice trial = chosen;
       trial.options.push_back(&option);
       if (failed(consider(trial, /*isFirst=*/false, best)))
@@ -286,13 +377,13 @@ FailureOr<Choice> SeedFinder::weigh() {
   return best;
 }
 
-FailureOr<SmallVector<SeedAttr>> SeedFinder::run() {
+FailureOr<PlanAttr> SeedFinder::run() {
   batch = presentAxes({"mb", "dp", "ep"});
   sequence = presentAxes({"sp"});
   if (plan.isOn(PlanKey::Sequence))
     between = presentAxes({"sp", "tp"});
   if (failed(collectInputs()) ||
-      (mesh.lookup("tp") && failed(collectParameters())))
+      (splitsTensors() && failed(collectParameters())))
     return failure();
   if (!between.empty())
     collectSequences();
@@ -304,16 +395,6 @@ FailureOr<SmallVector<SeedAttr>> SeedFinder::run() {
 
 } // namespace
 
-FailureOr<SmallVector<SeedAttr>> pp::findSeeds(func::FuncOp main,
-                                               PlanAttr plan) {
-  return SeedFinder(main, plan).run();
-}
-
 FailureOr<PlanAttr> pp::withSeeds(func::FuncOp main, PlanAttr plan) {
-  if (!plan.getSeeds().empty())
-    return plan;
-  FailureOr<SmallVector<SeedAttr>> seeds = findSeeds(main, plan);
-  if (failed(seeds))
-    return failure();
-  return plan.withSeeds(*seeds);
+  return plan.getSeeds().empty() ? SeedFinder(main, plan).run() : plan;
 }

@@ -100,8 +100,7 @@ SmallVector<StringAttr> RegionSeeds::listAxes(NameOp name, unsigned dim,
     if (isEntry)
       llvm::erase(list, axisOf(region));
   } else if (kind == region.inside && isEntry) {
-    if (axes.isTensorSplit(name, dim))
-      list.push_back(StringAttr::get(main.getContext(), "tp"));
+    llvm::append_range(list, axes.tensorAxes(name, dim));
     list.push_back(axisOf(region));
   }
   if (isShared)

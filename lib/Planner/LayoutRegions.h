@@ -22,8 +22,9 @@ namespace pp {
 struct RegionAxes {
   /// Axes that split batch and sequence elsewhere.
   llvm::ArrayRef<mlir::StringAttr> batch, sequence;
-  /// Whether "tp" splits a dimension of a value.
-  llvm::function_ref<bool(mlir::Value, unsigned)> isTensorSplit;
+  /// What "tp", or of its parts, splits a dimension of a value.
+  llvm::function_ref<llvm::SmallVector<mlir::StringAttr>(mlir::Value, unsigned)>
+      tensorAxes;
   /// The dimension of values that enter a part without a sequence that those
   /// which share the sequence share there; without one they all do the same.
   std::optional<unsigned> shared;

@@ -4,168 +4,21 @@
 //
 //===----------------------------------------------------------------------===//
 #include "SeedCosts.h"
-#include "pp/Analysis/Seeds.h"
-#include "pp/Analysis/ShardingSpread.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "llvm/Support/MathExtras.h"
-#include <map>
 #include <numeric>
 
 using namespace mlir;
 using namespace pp;
 
-//===----------------------------------------------------------------------===//
-// Where seeds spread
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// The layouts that propagation would write, but for the update.
-class Rehearsal {
-public:
-  Rehearsal(func::FuncOp main, PlanAttr plan, MeshView mesh)
-      : main(main), mesh(mesh), table(plan), graph(mesh) {}
-
-  LogicalResult run();
-
-  const Layout &layoutOf(Value value) const {
-    return graph.getValues()[numbers.lookup(value)].layout;
-  }
-  ArrayRef<ShardingSpread::Node> getNodes() const { return graph.getNodes(); }
-  const AxisDivisions &getDivisions() const { return graph.getDivisions(); }
-  /// Whether an op is the identity between two layouts.
-  bool isBarrier(Operation *op) const { return barriers.contains(op); }
-
-private:
-  struct Wish {
-    int value;
-    unsigned dim;
-    AxisList axes;
-  };
-  int numberOf(Value value);
-  void wish(Value value, ArrayRef<DimShardingAttr> dims, bool isOpen,
-            std::optional<int64_t> priority);
-  void wish(Operation &op, ShardingSpread::Node &node);
-
-  func::FuncOp main;
-  MeshView mesh;
-  const SeedTable table;
-  ShardingSpread graph;
-  DenseMap<Value, int> numbers;
-  llvm::DenseSet<Operation *> barriers;
-  std::map<int64_t, SmallVector<Wish>> rounds;
-};
-
-} // namespace
-
-int Rehearsal::numberOf(Value value) {
-  auto [it, isNew] = numbers.try_emplace(value, 0);
-  if (isNew)
-    it->second =
-        graph.addValue(cast<RankedTensorType>(value.getType()).getShape());
-  return it->second;
-}
-
-/// Enters what is asked of a value, in a round or in those of its axes.
-void Rehearsal::wish(Value value, ArrayRef<DimShardingAttr> dims, bool isOpen,
-                     std::optional<int64_t> priority) {
-  const int number = numberOf(value);
-  if (dims.size() != graph.value(number).sizes.size())
-    return; // pp-annotate-shardings refuses it
-  for (auto [dim, sharding] : llvm::enumerate(dims)) {
-    if (!sharding.getIsOpen() && !isOpen)
-      graph.value(number).closed.set(dim);
-    AxisList axes;
-    int64_t round = std::numeric_limits<int64_t>::min();
-    for (StringAttr name : sharding.getAxes())
-      for (StringAttr part : mesh.attr().partsOf(name)) {
-        const int axis = mesh.attr().indexOf(part);
-        axes.push_back(axis);
-        round = std::max(round, priority.value_or(mesh.priority(axis)));
-        rounds[round].push_back({number, unsigned(dim), axes});
-      }
-  }
-}
-
-/// What seeds and the model ask of the result of `op`.
-void Rehearsal::wish(Operation &op, ShardingSpread::Node &node) {
-  auto enter = [&](ArrayRef<DimShardingAttr> dims, bool isBarrier,
-                   bool isBefore, std::optional<int64_t> priority) {
-    wish(isBefore ? op.getOperand(0) : op.getResult(0), dims,
-         /*isOpen=*/isBefore, priority);
-    if (!isBarrier)
-      return;
-    barriers.insert(&op);
-    for (DimShardingAttr dim : dims)
-      for (StringAttr name : dim.getAxes())
-        for (StringAttr part : mesh.attr().partsOf(name))
-          node.stopped.push_back(mesh.attr().indexOf(part));
-  };
-  if (auto name = dyn_cast<NameOp>(op)) {
-    for (const MatchedSeed &match : table.lookup(name.getName()))
-      if (const bool isBarrier = match.seed.getIsBarrier(); !match.isOverruled)
-        enter(match.dims, isBarrier, isBarrier && name.getGradient(),
-              match.seed.getPriority());
-  } else if (auto constraint = dyn_cast<ShardingConstraintOp>(op)) {
-    enter(constraint.getSharding().getDims(), constraint.getBarrier(),
-          constraint.getSide() == ConstrainedSide::Operand,
-          constraint.getPriority());
-  }
-}
-
-LogicalResult Rehearsal::run() {
-  Block &body = main.getBody().front();
-  for (BlockArgument argument : body.getArguments()) {
-    const unsigned index = argument.getArgNumber();
-    ShardingSpread::Value &value = graph.value(numberOf(argument));
-    std::optional<Role> role = getArgRole(main, index);
-    if (role == Role::Param || role == Role::State)
-      value.without = mesh.timeAxis();
-    if (auto given =
-            main.getArgAttrOfType<ShardingAttr>(index, attrs::kSharding))
-      wish(argument, given.getDims(), /*isOpen=*/false, std::nullopt);
-    for (const MatchedSeed &match : table.lookup(getArgName(main, index)))
-      if (!match.isOverruled)
-        wish(argument, match.dims, /*isOpen=*/false, match.seed.getPriority());
-  }
-  for (Operation &op : body.without_terminator()) {
-    if (getKind(&op) == Kind::Update)
-      continue;
-    auto shardable = dyn_cast<ShardingOpInterface>(op);
-    if (!shardable)
-      return op.emitError("expects an op with a sharding rule, got ")
-             << op.getName();
-    ShardingSpread::Node node;
-    node.op = &op;
-    for (Value result : op.getResults())
-      node.values.push_back(numberOf(result));
-    for (Value operand : op.getOperands())
-      node.values.push_back(numberOf(operand));
-    wish(op, node);
-    graph.connect(std::move(node), shardable.getShardingRule());
-  }
-  const auto nobody = StringAttr::get(main.getContext());
-  for (auto &[priority, wishes] : rounds) {
-    for (const Wish &wish : wishes)
-      graph.place(wish.value, wish.dim, wish.axes, nobody);
-    graph.spread();
-  }
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// What that takes
-//===----------------------------------------------------------------------===//
-
 namespace {
 
 class StepMeasurer {
 public:
-  StepMeasurer(func::FuncOp main, const Rehearsal &layouts,
-               const MeshView &mesh, const WorkCosts &work,
-               reshard::ReshardPlanner &resharder)
-      : main(main), layouts(layouts), mesh(mesh), work(work),
+  StepMeasurer(func::FuncOp main, const SeedLayouts &layouts,
+               const WorkCosts &work, reshard::ReshardPlanner &resharder)
+      : main(main), layouts(layouts), mesh(layouts.mesh()), work(work),
         resharder(resharder) {}
 
   FailureOr<StepCost> measure();
@@ -176,8 +29,6 @@ private:
     Layout layout;
     PartialAxes partial;
   };
-  double shareOf(ArrayRef<AxisList> layout, ArrayRef<int64_t> sizes) const;
-  double shareOf(Value value) const;
   double microBatches() const {
     return mesh.timeAxis() < 0 ? 1 : double(mesh.size(mesh.timeAxis()));
   }
@@ -189,7 +40,7 @@ private:
   double keptBytes();
 
   func::FuncOp main;
-  const Rehearsal &layouts;
+  const SeedLayouts &layouts;
   const MeshView &mesh;
   const WorkCosts &work;
   reshard::ReshardPlanner &resharder;
@@ -197,26 +48,6 @@ private:
 };
 
 } // namespace
-
-/// The part of one device, where dimensions that do not divide are padded.
-double StepMeasurer::shareOf(ArrayRef<AxisList> layout,
-                             ArrayRef<int64_t> sizes) const {
-  double share = 1;
-  for (auto [axes, size] : llvm::zip_equal(layout, sizes)) {
-    int64_t shards = 1;
-    for (int axis : axes)
-      if (axis != mesh.timeAxis())
-        shards *= mesh.size(axis);
-    if (size > 0)
-      share *= double(llvm::divideCeil(size, shards)) / double(size);
-  }
-  return share;
-}
-
-double StepMeasurer::shareOf(Value value) const {
-  return shareOf(layouts.layoutOf(value),
-                 cast<RankedTensorType>(value.getType()).getShape());
-}
 
 /// Seconds of a step from one layout of a value to another. Time is no link:
 /// what is summed over it travels once a step, all else of the batch with each
@@ -304,14 +135,7 @@ LogicalResult StepMeasurer::add(const ShardingSpread::Node &node,
                                 StepCost &cost) {
   Operation *op = node.op;
   const ShardingRule &rule = *node.rule;
-  SmallVector<const Layout *> results, operands;
-  for (Value value : op->getResults())
-    results.push_back(&layouts.layoutOf(value));
-  for (Value value : op->getOperands())
-    operands.push_back(&layouts.layoutOf(value));
-  Layout factors = layouts.isBarrier(op)
-                       ? chooseFactorAxes(rule, results, results, mesh)
-                       : chooseLocalAxes(op, rule, results, operands, mesh);
+  Layout factors = layouts.factorsOf(node);
   PartialAxes partial = findPassing(op, rule, factors);
   const bool isPassing = !partial.empty();
   for (OpOperand &operand : op->getOpOperands()) {
@@ -323,20 +147,17 @@ LogicalResult StepMeasurer::add(const ShardingSpread::Node &node,
         operand, layoutOf(rule, rule.operands[operand.getOperandNumber()],
                           factors, mesh));
   }
-  SmallVector<int64_t> sizes;
-  for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors)) {
-    sizes.push_back(factor.size);
+  for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors))
     if (factor.kind == FactorKind::Reduction)
       for (int axis : axes)
         partial.push_back({axis, factor.reduction});
-  }
   llvm::sort(partial);
   for (auto [index, result] : llvm::enumerate(op->getResults()))
     forms[result] = {
         {layoutOf(rule, rule.results[index], factors, mesh), partial}};
   FailureOr<double> seconds =
-      work.secondsOf(*op, shareOf(factors, sizes),
-                     [&](Value value) { return shareOf(value); });
+      work.secondsOf(*op, layouts.shareOf(rule, factors),
+                     [&](Value value) { return layouts.shareOf(value); });
   if (failed(seconds))
     return failure();
   cost.seconds += *seconds * microBatches();
@@ -348,7 +169,7 @@ LogicalResult StepMeasurer::add(const ShardingSpread::Node &node,
 double StepMeasurer::keptBytes() {
   double bytes = 0;
   auto sizeOf = [&](Value value) {
-    return shareOf(value) * double(getTensorBytes(value.getType()));
+    return layouts.shareOf(value) * double(getTensorBytes(value.getType()));
   };
   for (BlockArgument argument : main.getArguments())
     if (getArgRole(main, argument.getArgNumber()) == Role::Param)
@@ -374,6 +195,7 @@ FailureOr<StepCost> StepMeasurer::measure() {
       if (const Form &form = forms[result].front(); !form.partial.empty())
         cost.seconds += priceOf(result, form, layouts.layoutOf(result));
   cost.bytes = keptBytes();
+  cost.usesAllAxes = layouts.useAllAxes();
   return cost;
 }
 
@@ -383,18 +205,20 @@ SeedCosts::SeedCosts(func::FuncOp main, MeshAttr mesh,
       work(main, topology,
            mesh.getTimeAxis() ? mesh.getTimeAxis().getSize() : 1) {}
 
-FailureOr<StepCost> SeedCosts::measure(PlanAttr plan) {
-  const MeshView mesh(plan.getMesh(), {}, plan);
-  Rehearsal layouts(main, plan, mesh);
-  if (failed(layouts.run()))
+FailureOr<StepCost>
+SeedCosts::measure(PlanAttr plan,
+                   function_ref<void(const SeedLayouts &)> look) {
+  FailureOr<std::unique_ptr<SeedLayouts>> layouts =
+      SeedLayouts::find(main, plan);
+  if (failed(layouts))
     return failure();
-  if (!layouts.getDivisions().empty())
-    return measure(
-        cast<PlanAttr>(layouts.getDivisions().getReplacer().replace(plan)));
-  auto found = resharders.find(plan.getMesh());
+  if (look)
+    look(**layouts);
+  const MeshView &mesh = (*layouts)->mesh();
+  auto found = resharders.find(mesh.attr());
   if (found == resharders.end())
-    found = resharders
-                .try_emplace(plan.getMesh(), makeReshardPlanner(mesh, topology))
-                .first;
-  return StepMeasurer(main, layouts, mesh, work, found->second).measure();
+    found =
+        resharders.try_emplace(mesh.attr(), makeReshardPlanner(mesh, topology))
+            .first;
+  return StepMeasurer(main, **layouts, work, found->second).measure();
 }

@@ -12,6 +12,7 @@
 #ifndef PP_LIB_PLANNER_SEEDCOSTS_H
 #define PP_LIB_PLANNER_SEEDCOSTS_H
 
+#include "SeedLayouts.h"
 #include "WorkCosts.h"
 #include "pp/Planner/ReshardQuestion.h"
 
@@ -22,6 +23,8 @@ struct StepCost {
   double seconds = 0;
   /// Parameters, and what forward keeps for backward.
   double bytes = 0;
+  /// SeedLayouts::useAllAxes
+  bool usesAllAxes = true;
 };
 
 class SeedCosts {
@@ -29,9 +32,11 @@ public:
   SeedCosts(mlir::func::FuncOp main, MeshAttr mesh,
             const schedule::Topology &topology);
 
-  /// With the seeds of `plan`. Reports an op without a
-  /// rule or a cost.
-  mlir::FailureOr<StepCost> measure(PlanAttr plan);
+  /// With the seeds of `plan`; `look` sees where they spread. Reports an op
+  /// without a rule or a cost.
+  mlir::FailureOr<StepCost>
+  measure(PlanAttr plan,
+          llvm::function_ref<void(const SeedLayouts &)> look = {});
 
 private:
   mlir::func::FuncOp main;

@@ -6,7 +6,7 @@
 // (WorkCosts.h), and of each boundary between ops, what crosses it.
 //
 //===----------------------------------------------------------------------===//
-#include "AxisSplits.h"
+#include "SeedLayouts.h"
 #include "WorkCosts.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Planner/FindSeeds.h"
@@ -24,19 +24,19 @@ bool isForward(Operation *op) { return getKind(op) == Kind::Forward; }
 class StageMeasurer {
 public:
   StageMeasurer(func::FuncOp main, const StageCutProblem &problem,
-                const AxisSplits &splits);
+                const SeedLayouts &layouts);
 
   FailureOr<StageCosts> measure();
 
 private:
   void findLossOps();
-  FailureOr<double> secondsOf(Operation &op) const;
+  FailureOr<double> secondsOf(const ShardingSpread::Node &node) const;
   void addCrossing(Operation &op, int64_t origin);
 
   func::FuncOp main;
   /// From one stage to the next.
   const schedule::Link link;
-  const AxisSplits &splits;
+  const SeedLayouts &layouts;
   const int64_t microBatches;
   const WorkCosts work;
   /// What the loss depends on.
@@ -54,8 +54,8 @@ schedule::Link findLink(const StageCutProblem &problem) {
 }
 
 StageMeasurer::StageMeasurer(func::FuncOp main, const StageCutProblem &problem,
-                             const AxisSplits &splits)
-    : main(main), link(findLink(problem)), splits(splits),
+                             const SeedLayouts &layouts)
+    : main(main), link(findLink(problem)), layouts(layouts),
       microBatches(problem.microBatches()),
       work(main, problem.topology, microBatches) {
   int64_t count = 0;
@@ -79,9 +79,11 @@ void StageMeasurer::findLossOps() {
           lossOps.insert(producer);
 }
 
-FailureOr<double> StageMeasurer::secondsOf(Operation &op) const {
-  return work.secondsOf(op, splits.shareOf(&op),
-                        [&](Value value) { return splits.shareOf(value); });
+FailureOr<double>
+StageMeasurer::secondsOf(const ShardingSpread::Node &node) const {
+  return work.secondsOf(*node.op,
+                        layouts.shareOf(*node.rule, layouts.factorsOf(node)),
+                        [&](Value value) { return layouts.shareOf(value); });
 }
 
 /// The results of a forward op cross the boundaries before its next op, and all
@@ -94,7 +96,7 @@ void StageMeasurer::addCrossing(Operation &op, int64_t origin) {
         last = std::max(last, getOrigin(user));
     if (last == origin)
       continue;
-    const double size = splits.shareOf(result) *
+    const double size = layouts.shareOf(result) *
                         double(getTensorBytes(result.getType())) /
                         double(microBatches);
     messages[origin + 1] += 1;
@@ -110,11 +112,12 @@ FailureOr<StageCosts> StageMeasurer::measure() {
   const size_t count = messages.size() - 1;
   std::vector<double> forward(count), backward(count);
   std::vector<bool> isWork(count);
-  for (Operation &op : main.getBody().front().without_terminator()) {
+  for (const ShardingSpread::Node &node : layouts.getNodes()) {
+    Operation &op = *node.op;
     const int64_t origin = getOrigin(&op);
-    if (origin < 0 || getKind(&op) == Kind::Update)
+    if (origin < 0)
       continue;
-    FailureOr<double> seconds = secondsOf(op);
+    FailureOr<double> seconds = secondsOf(node);
     if (failed(seconds))
       return failure();
     (isForward(&op) ? forward : backward)[origin] += *seconds;
@@ -152,8 +155,9 @@ FailureOr<StageCosts> pp::measureStages(func::FuncOp main,
   FailureOr<PlanAttr> plan = withSeeds(main, problem.plan);
   if (failed(plan))
     return failure();
-  AxisSplits splits(main, *plan);
-  if (failed(splits.run()))
+  FailureOr<std::unique_ptr<SeedLayouts>> layouts =
+      SeedLayouts::find(main, *plan);
+  if (failed(layouts))
     return failure();
-  return StageMeasurer(main, problem, splits).measure();
+  return StageMeasurer(main, problem, **layouts).measure();
 }

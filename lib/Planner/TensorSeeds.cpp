@@ -10,6 +10,7 @@
 #include "pp/IR/Model.h"
 #include "pp/Planner/KeyDims.h"
 #include <map>
+#include <numeric>
 
 using namespace mlir;
 using namespace pp;
@@ -238,78 +239,159 @@ SmallVector<ParameterDim> TensorSeeds::select() {
   return seeds;
 }
 
-SmallVector<SmallVector<SplitOption>> TensorSeeds::findOptions(int64_t shards) {
+//===----------------------------------------------------------------------===//
+// What else could be split
+//===----------------------------------------------------------------------===//
+
+/// A parameter of all layers.
+struct TensorSeeds::Layers {
+  double work = 0; ///< of its products
+  SmallVector<BlockArgument> parameters;
+  /// The class that is selected of the products of each, and its part of the
+  /// axis, which is not all of it.
+  SmallVector<std::optional<Class>> selected;
+  AxisPart part;
+
+  ArrayRef<int64_t> shape() const {
+    return cast<RankedTensorType>(parameters.front().getType()).getShape();
+  }
+};
+
+std::optional<AxisPart> TensorSeeds::findPart(const ParameterDim &split) {
+  const Class number = classOf(split);
+  const int64_t size = std::gcd(classes.size(number), shards);
+  auto takesRest = [&](BlockArgument parameter, unsigned dim) {
+    const Class other = classOf({parameter, dim});
+    return other != number && !summed.test(other) && !cut.test(other) &&
+           classes.size(other) % (shards / size) == 0;
+  };
+  for (const Introduction &introduction : introductions) {
+    const BlockArgument parameter = introduction.parameter;
+    const int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
+    if (size > 1 && classOf({parameter, introduction.dim}) == number &&
+        llvm::any_of(llvm::seq<unsigned>(rank),
+                     [&](unsigned dim) { return takesRest(parameter, dim); }))
+      return AxisPart{1, size};
+  }
+  return std::nullopt;
+}
+
+/// The class of an op's factors that is selected, of several that which has
+/// most of the axis.
+std::optional<FactorClasses::Class>
+TensorSeeds::findSelected(Operation *op) const {
+  const ShardingRule rule = cast<ShardingOpInterface>(op).getShardingRule();
+  std::optional<Class> best;
+  for (unsigned factor : llvm::seq<unsigned>(rule.factors.size()))
+    for (Class number : classes.classesOf(op, factor))
+      if (selected.contains(number) &&
+          (!best || std::gcd(classes.size(number), shards) >
+                        std::gcd(classes.size(*best), shards)))
+        best = number;
+  return best;
+}
+
+std::vector<TensorSeeds::Layers> TensorSeeds::findLayers() {
   const llvm::DenseSet<Value> given = getGiven();
   // What of a table is split, a key says.
   auto isLookedUp = [&](BlockArgument parameter) {
     const int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
     return llvm::any_of(llvm::seq<unsigned>(rank), [&](unsigned dim) {
-      return lookedUp.test(classes.classesOf(parameter, dim).front());
+      return lookedUp.test(classOf({parameter, dim}));
     });
   };
-  struct Layers {
-    double work = 0;
-    SmallVector<BlockArgument> parameters;
-  };
   std::map<std::string, Layers> found; // by the name of all layers
-  for (const auto &[product, parameter] : products) {
-    Operation *op = product;
-    const ShardingRule rule = cast<ShardingOpInterface>(op).getShardingRule();
-    const bool isSplit = llvm::any_of(
-        llvm::seq<unsigned>(rule.factors.size()), [&](auto factor) {
-          return llvm::any_of(classes.classesOf(op, factor), [&](Class number) {
-            return selected.contains(number);
-          });
-        });
-    if (isSplit || given.contains(parameter) || isLookedUp(parameter))
+  for (const auto &[op, parameter] : products) {
+    const std::optional<Class> split = findSelected(op);
+    const AxisPart part{1, split ? std::gcd(classes.size(*split), shards)
+                                 : int64_t(1)};
+    if (part.size == shards || given.contains(parameter) ||
+        isLookedUp(parameter))
       continue;
     Layers &layers =
         found[generalize(getArgName(main, parameter.getArgNumber()))];
     if (auto cost = dyn_cast<CostOpInterface>(op))
       layers.work += cost.getFlops();
-    if (!llvm::is_contained(layers.parameters, parameter))
-      layers.parameters.push_back(parameter);
+    if (layers.parameters.empty())
+      layers.part = part;
+    else if (layers.part != part ||
+             layers.parameters.front().getType() != parameter.getType() ||
+             llvm::is_contained(layers.parameters, parameter))
+      continue;
+    layers.parameters.push_back(parameter);
+    layers.selected.push_back(split);
   }
-  std::vector<std::pair<std::string, Layers>> byWork(found.begin(),
-                                                     found.end());
-  llvm::stable_sort(byWork, [](const auto &a, const auto &b) {
-    return a.second.work > b.second.work;
-  });
-  SmallVector<SmallVector<SplitOption>> options;
-  for (const auto &[name, layers] : byWork) {
-    SmallVector<SplitOption> ofName;
-    const auto type =
-        cast<RankedTensorType>(layers.parameters.front().getType());
-    for (unsigned dim = 0; dim < type.getRank(); ++dim) {
-      if (type.getDimSize(dim) < shards)
+  std::vector<Layers> byWork;
+  for (auto &[name, layers] : found)
+    byWork.push_back(std::move(layers));
+  llvm::stable_sort(
+      byWork, [](const Layers &a, const Layers &b) { return a.work > b.work; });
+  return byWork;
+}
+
+void TensorSeeds::addOption(const Layers &layers,
+                            ArrayRef<std::pair<unsigned, AxisPart>> parts,
+                            SmallVectorImpl<SplitOption> &options) const {
+  SplitOption option;
+  for (auto [parameter, split] :
+       llvm::zip_equal(layers.parameters, layers.selected)) {
+    // Where the dimension begins with what is selected, it takes all.
+    SmallVector<std::pair<unsigned, AxisPart>, 2> dims;
+    llvm::SmallDenseMap<Class, AxisPart> dealt;
+    if (split)
+      dealt[*split] = layers.part;
+    bool fits = true;
+    for (unsigned dim : llvm::seq<unsigned>(layers.shape().size())) {
+      const SmallVector<Class, 2> ofDim = classes.classesOf(parameter, dim);
+      const bool isBegun = split && ofDim.front() == *split;
+      const auto *asked = llvm::find_if(
+          parts, [&](const auto &entry) { return entry.first == dim; });
+      if (asked == parts.end()) {
+        if (isBegun && layers.part.size > 1)
+          dims.push_back({dim, layers.part});
         continue;
-      SplitOption option;
-      for (BlockArgument parameter : layers.parameters) {
-        if (parameter.getType() != type)
-          continue;
-        const Class number = classes.classesOf(parameter, dim).front();
-        if (summed.test(number))
-          continue;
-        option.dims.push_back({parameter, dim});
-        option.classes.push_back(number);
       }
-      if (!option.dims.empty())
-        ofName.push_back(std::move(option));
+      AxisPart part = asked->second;
+      fits &= ofDim.size() > (isBegun ? 1 : 0);
+      if (!fits)
+        break;
+      const Class number = ofDim[isBegun ? 1 : 0];
+      fits &= !summed.test(number) && dealt.try_emplace(number, part).second;
+      dims.push_back({dim, isBegun ? AxisPart{1, part.end()} : part});
     }
-    if (!ofName.empty())
-      options.push_back(std::move(ofName));
+    if (!fits || (!option.parameters.empty() && option.dims != dims))
+      continue;
+    option.dims = std::move(dims);
+    option.parameters.push_back(parameter);
+    option.classes.insert(dealt.begin(), dealt.end());
+  }
+  if (!option.parameters.empty())
+    options.push_back(std::move(option));
+}
+
+SmallVector<SplitOption> TensorSeeds::findOptions(const Layers &layers) const {
+  SmallVector<SplitOption> options;
+  const AxisPart rest{layers.part.size, shards / layers.part.size};
+  const ArrayRef<int64_t> shape = layers.shape();
+  for (unsigned dim : llvm::seq<unsigned>(shape.size())) {
+    if (shape[dim] >= rest.size)
+      addOption(layers, {{dim, rest}}, options);
+    const int64_t first = std::gcd(shape[dim], rest.size);
+    if (first == 1 || first == rest.size)
+      continue;
+    const AxisPart major{rest.before, first},
+        minor{major.end(), rest.size / first};
+    for (unsigned other : llvm::seq<unsigned>(dim + 1, shape.size()))
+      if (shape[other] % minor.size == 0)
+        addOption(layers, {{dim, major}, {other, minor}}, options);
   }
   return options;
 }
 
-bool TensorSeeds::splits(Value value, unsigned dim) const {
-  return llvm::any_of(classes.classesOf(value, dim),
-                      [&](Class number) { return selected.contains(number); });
-}
-
-bool TensorSeeds::splits(const SplitOption &option, Value value,
-                         unsigned dim) const {
-  return llvm::any_of(classes.classesOf(value, dim), [&](Class number) {
-    return llvm::is_contained(option.classes, number);
-  });
+SmallVector<SmallVector<SplitOption>> TensorSeeds::findOptions() {
+  SmallVector<SmallVector<SplitOption>> options;
+  for (const Layers &layers : findLayers())
+    if (SmallVector<SplitOption> ofName = findOptions(layers); !ofName.empty())
+      options.push_back(std::move(ofName));
+  return options;
 }

@@ -14,8 +14,7 @@
 #ifndef PP_LIB_PLANNER_TENSORSEEDS_H
 #define PP_LIB_PLANNER_TENSORSEEDS_H
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "pp/Analysis/FactorClasses.h"
+#include "TensorAxis.h"
 #include "pp/Analysis/RuleTable.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseSet.h"
@@ -28,15 +27,21 @@ struct ParameterDim {
   unsigned dim;
 };
 
-/// The same dimension of the parameter of each layer.
+/// What else of an axis splits parameters that all layers have.
 struct SplitOption {
-  llvm::SmallVector<ParameterDim> dims;
-  llvm::SmallVector<FactorClasses::Class> classes;
+  /// By dimension of these, alike for all of them.
+  llvm::SmallVector<std::pair<unsigned, AxisPart>, 2> dims;
+  llvm::SmallVector<mlir::BlockArgument> parameters;
+  AxisParts classes;
 };
 
 class TensorSeeds {
 public:
-  explicit TensorSeeds(mlir::func::FuncOp main) : main(main) {}
+  using Class = FactorClasses::Class;
+
+  /// For an axis of `shards` devices.
+  TensorSeeds(mlir::func::FuncOp main, int64_t shards)
+      : main(main), shards(shards) {}
 
   mlir::LogicalResult collect();
   /// Parameter dimensions to seed, in order of their introduction.
@@ -49,23 +54,38 @@ public:
   /// Whether inputs look something up in a dimension of a parameter that the
   /// model itself splits over tp.
   bool splitsGivenLookedUp();
-  /// Of products with parameters that what is selected leaves whole: the
-  /// dimensions of these parameters that could be split into `shards` besides,
-  /// as alternatives, alike for all layers; products of most work first.
-  llvm::SmallVector<llvm::SmallVector<SplitOption>> findOptions(int64_t shards);
-  /// True if what is selected splits this dimension of a value.
-  bool splits(mlir::Value value, unsigned dim) const;
-  /// True if an option does.
-  bool splits(const SplitOption &option, mlir::Value value, unsigned dim) const;
+  /// Of products with parameters that what is selected leaves whole, or splits
+  /// over a part of the axis, or unevenly: the dimensions of these parameters
+  /// that could take the axis, or its rest, as alternatives, alike for all
+  /// layers; products of most work first.
+  llvm::SmallVector<llvm::SmallVector<SplitOption>> findOptions();
+  /// The part of the axis for a dimension that is too small for all of it, if
+  /// another dimension of a parameter that has it could have the rest.
+  std::optional<AxisPart> findPart(const ParameterDim &split);
+  Class classOf(const ParameterDim &split) const {
+    return classes.classesOf(split.parameter, split.dim).front();
+  }
+  llvm::SmallVector<Class, 2> classesOf(mlir::Value value, unsigned dim) const {
+    return classes.classesOf(value, dim);
+  }
+  bool isSelected(Class number) const { return selected.contains(number); }
 
 private:
-  using Class = FactorClasses::Class;
   /// Arguments that lie as the model says, which leaves nothing to choose.
   llvm::DenseSet<mlir::Value> getGiven();
   /// Disqualifies what `rule` says is reduced or needed whole.
   void judge(mlir::Operation *op, const ShardingRule &rule);
+  struct Layers;
+  std::vector<Layers> findLayers();
+  std::optional<Class> findSelected(mlir::Operation *op) const;
+  llvm::SmallVector<SplitOption> findOptions(const Layers &layers) const;
+  /// Appends what gives dimensions of a parameter `parts`, if they can have it.
+  void addOption(const Layers &layers,
+                 llvm::ArrayRef<std::pair<unsigned, AxisPart>> parts,
+                 llvm::SmallVectorImpl<SplitOption> &options) const;
 
   mlir::func::FuncOp main;
+  const int64_t shards;
   FactorClasses classes;
   RuleTable rules;
   std::vector<std::pair<mlir::Operation *, const ShardingRule *>> ops;

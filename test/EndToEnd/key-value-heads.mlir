@@ -4,7 +4,7 @@
 // of, runs.
 
 // RUN: pp-opt %s --pp-parallelize="tp=4 optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefix=DIVIDED
-// DIVIDED: mesh = <["tp.0"=2, "tp.1"=2]>
+// DIVIDED: mesh = <["tp"=[2, 2]]>
 // RUN: pp-run %s --parallelize="tp=4" --verify --quiet
 // RUN: not pp-opt %s --pp-parallelize="tp=3" -o /dev/null 2>&1 | FileCheck %s
 // CHECK: argument "k" expects at least 3 elements in dimension 1 of 'tensor<8x2x2xf64>', one per shard over "tp", got 2: tp=2 is the most, but with a plan whose seeds leave it whole

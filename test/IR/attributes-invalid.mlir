@@ -6,6 +6,22 @@ pp.mesh @mesh = <["dp"=2, "dp"=2]>
 
 // -----
 
+// Parts of an axis are written as such; nothing else is called as they are.
+// expected-error@+1 {{expects an axis, got "n.0", as parts of an axis are called: write "n"=[2, 2] for the parts, or another name}}
+module attributes {pp.plan = #pp.plan<mesh = <["n.0"=2, "n.1"=2]>>} {}
+
+// -----
+
+// expected-error@+1 {{expects at least two parts of the axis "n", got #pp.axis<["n.0"=2]> alone}}
+module attributes {pp.plan = #pp.plan<mesh = <["n"=[2]]>>} {}
+
+// -----
+
+// expected-error@+1 {{expects either an axis or its parts side by side, got #pp.axis<["n"=2]> apart from another one of "n"}}
+module attributes {pp.plan = #pp.plan<mesh = <["n"=[2, 2], "n"=2]>>} {}
+
+// -----
+
 // expected-error@+1 {{expects a size of at least 1 for mesh axis "dp", got 0}}
 pp.mesh @mesh = <["dp"=0]>
 

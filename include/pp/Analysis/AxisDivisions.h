@@ -16,6 +16,10 @@
 
 namespace pp {
 
+/// `dim`, with the parts of an axis where it names one that `mesh` has in
+/// parts.
+DimShardingAttr inParts(DimShardingAttr dim, MeshAttr mesh);
+
 class AxisDivisions {
 public:
   explicit AxisDivisions(MeshAttr mesh)

@@ -154,8 +154,9 @@ def PP_MeshAttr : PP_Attr<"Mesh", "mesh"> {
     ```mlir
     #pp.mesh<["mb"=8 : time, "pp"=4 : stage, "dp"=2, "tp"=2]>
     ```
-    `"tp.0"=4, "tp.1"=2` are parts of an axis `tp` of 8: it was divided where no
-    dimension takes it whole. Whatever is said of `tp` is said of both.
+    `"tp"=[4, 2]` is an axis `tp` of 8 in parts, called `tp.0` and `tp.1`, as no
+    other axis may be: it was divided where no dimension takes it whole. Whatever
+    is said of `tp` is said of both.
     Errors: an axis named twice, a size below 1, more than one stage or time axis.
   }];
   let parameters = (ins ArrayRefParameter<"::pp::MeshAxisAttr">:$axes);
@@ -168,7 +169,8 @@ def PP_MeshAttr : PP_Attr<"Mesh", "mesh"> {
     ::llvm::SmallVector<::mlir::StringAttr> partsOf(::llvm::StringRef name) const;
     /// Position of the axis called `name` in the mesh, or -1.
     int64_t indexOf(::llvm::StringRef name) const;
-    /// Size of the axis called `name`; 1 when the mesh has none.
+    /// Size of the axis called `name`, or of its parts together; 1 when the mesh
+    /// has none.
     int64_t sizeOf(::llvm::StringRef name) const;
     /// More than any machine has, time included.
     static constexpr int64_t kMaxPositions = int64_t(1) << 31;

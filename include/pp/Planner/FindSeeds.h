@@ -15,17 +15,14 @@
 
 namespace pp {
 
-/// Seeds for axes "mb", "dp" (inputs and labels, priority 0) and "tp"
-/// (parameters, priority 1), as far as the plan's mesh has them. "ep" splits
-/// the batch as "dp" does, and experts where tokens come to them; "sp" splits
-/// the sequence, and heads where attention reads all of it (priority 0;
-/// barriers where values travel). Where the plan says `sequence = "true"`, "tp"
-/// also splits the sequence of inputs (priority 2): whatever lies between the
-/// layers that tensors are split in.
-mlir::FailureOr<llvm::SmallVector<SeedAttr>> findSeeds(mlir::func::FuncOp main,
-                                                       PlanAttr plan);
-
-/// `plan`, with these seeds if it gives none.
+/// `plan`, if it gives no seeds, with such: for axes "mb", "dp" (inputs and
+/// labels, priority 0) and "tp" (parameters, priority 1), as far as the plan's
+/// mesh has them. "ep" splits the batch as "dp" does, and experts where tokens
+/// come to them; "sp" splits the sequence, and heads where attention reads all
+/// of it (priority 0; barriers where values travel). Where the plan says
+/// `sequence = "true"`, "tp" also splits the sequence of inputs (priority 2):
+/// whatever lies between the layers that tensors are split in. Where dimensions
+/// share "tp", the mesh has it in parts.
 mlir::FailureOr<PlanAttr> withSeeds(mlir::func::FuncOp main, PlanAttr plan);
 
 } // namespace pp

@@ -17,6 +17,7 @@
 #include "pp/Planner/ShardSums.h"
 #include "pp/Planner/StageCuts.h"
 #include "pp/Transforms/Passes.h"
+#include "pp/Transforms/Shard/DivideAxes.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -84,6 +85,7 @@ private:
   void placeGradients();
   void placeShared();
   void placeMeasures();
+  bool placeMeasuresOfPlaced(const StageSet &whereNone);
   void placeConstantGradients();
   bool dependsOnBatch(Operation &op) const {
     return batchDependent.contains(op.getResult(0));
@@ -98,12 +100,10 @@ private:
   StageSet homesOfWeightGradients(Operation &op) const;
   /// All stages of the ops that use `value`, as far as these are placed.
   StageSet stagesOfUsers(Value value) const;
-  /// Of constants none, of parameters that nothing uses the first stage.
+  /// Of constants none, nor of arguments that nothing uses which has a place.
   StageSet homeOf(Value value) const {
-    if (Operation *op = value.getDefiningOp())
-      return homes.lookup(op);
-    StageSet users = stagesOfUsers(value);
-    return users.none() ? oneStage(0) : users;
+    Operation *op = value.getDefiningOp();
+    return op ? homes.lookup(op) : stagesOfUsers(value);
   }
 
   func::FuncOp main;
@@ -229,7 +229,18 @@ void StagePlacer::placeShared() {
 /// computed where these are. A sum of such over several stages has no place,
 /// nor has what is computed from it: the update adds it up. Anything else that
 /// needs parameters of several stages stays where the cuts put it, with these.
+/// Arguments that only such ops use go where these are, and so does what is
+/// computed from them alone; where that is nowhere, on the first stage.
 void StagePlacer::placeMeasures() {
+  while (placeMeasuresOfPlaced(/*whereNone=*/{}))
+    placeShared();
+  placeMeasuresOfPlaced(oneStage(0));
+}
+
+/// One sweep; true if it has placed something. What is computed only from
+/// what has no place goes to `whereNone`.
+bool StagePlacer::placeMeasuresOfPlaced(const StageSet &whereNone) {
+  bool hasPlaced = false;
   llvm::DenseSet<Operation *> spread;
   for (Operation &op : body.without_terminator()) {
     if (getKind(&op) != Kind::Forward || dependsOnBatch(op) ||
@@ -253,7 +264,11 @@ void StagePlacer::placeMeasures() {
       spread.insert(&op);
     else if (common)
       homes[&op] = common->none() ? stageOf(getOrigin(&op)) : *common;
+    else if (llvm::any_of(op.getOperands(), llvm::IsaPred<BlockArgument>))
+      homes[&op] = whereNone;
+    hasPlaced |= homes.lookup(&op).any();
   }
+  return hasPlaced;
 }
 
 /// A gradient that is the same whatever the batch, as that of a bias of which
@@ -402,8 +417,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
       if (failed(chosen))
         return signalPassFailure();
       cuts = std::move(*chosen);
-      plan = plan->withCuts(cuts);
-      module->setAttr(attrs::kPlan, *plan);
+      setPlan(module, plan->withCuts(cuts));
     }
     if (failed(verifyCuts(*main, cuts, stages, origins)))
       return signalPassFailure();

@@ -335,8 +335,11 @@ void StepPlacement::askForAddends(Value value, CrossStageSum &sum) {
 }
 
 /// True if the stages that ask for `value` lack just one of its operands, which
-/// is no larger.
+/// is no larger and can be summed before it: the prologue comes before all
+/// sums.
 bool StepPlacement::lacksOneOperand(Value value) const {
+  if (getKind(value.getDefiningOp()) == Kind::Prologue)
+    return false;
   SmallVector<Value> operands(value.getDefiningOp()->getOperands());
   if (isa<AddOp>(value.getDefiningOp())) {
     operands.clear();

@@ -20,6 +20,7 @@
 #include "pp/Planner/FindSeeds.h"
 #include "pp/Planner/ShardSums.h"
 #include "pp/Transforms/Passes.h"
+#include "pp/Transforms/Shard/DivideAxes.h"
 #include "pp/Transforms/Sources.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -258,7 +259,8 @@ struct AnnotateShardingsPass
     plan = withSeeds(*main, *plan);
     if (failed(plan))
       return signalPassFailure();
-    module->setAttr(attrs::kPlan, *plan);
+    setPlan(module, *plan);
+    plan = lookupPlan(module);
     int64_t zero = plan->getInt(PlanKey::Zero);
     bool gathersOnce = plan->getWord(PlanKey::ZeroGather) == "step";
     // What is asked for is checked before it is obeyed.

@@ -3,13 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "DivideAxes.h"
+#include "pp/Transforms/Shard/DivideAxes.h"
+#include "pp/IR/Model.h"
 
 using namespace mlir;
 using namespace pp;
 
-void pp::divideAxes(ModuleOp module, const AxisDivisions &divisions) {
-  AttrTypeReplacer replacer = divisions.getReplacer();
+/// In all that names axes.
+static void replaceAxes(ModuleOp module, AttrTypeReplacer &replacer) {
   replacer.recursivelyReplaceElementsIn(module);
   // A reshard names its axes without a sharding around them.
   module.walk([&](ReshardOp reshard) {
@@ -21,4 +22,26 @@ void pp::divideAxes(ModuleOp module, const AxisDivisions &divisions) {
     reshard.setAxesAttr(ArrayAttr::get(
         context, llvm::to_vector_of<Attribute>(divided.getAxes())));
   });
+}
+
+void pp::divideAxes(ModuleOp module, const AxisDivisions &divisions) {
+  AttrTypeReplacer replacer = divisions.getReplacer();
+  replaceAxes(module, replacer);
+}
+
+void pp::setPlan(ModuleOp module, PlanAttr plan) {
+  const MeshAttr mesh = plan.getMesh();
+  module->setAttr(attrs::kPlan, plan);
+  if (MeshOp op = lookupMesh(module))
+    op.setMeshAttr(mesh);
+  if (llvm::none_of(mesh.getAxes(), [](MeshAxisAttr axis) {
+        return MeshAxisAttr::getWhole(axis.getName()) != axis.getName();
+      }))
+    return;
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([&](DimShardingAttr dim) {
+    return std::pair<Attribute, WalkResult>(inParts(dim, mesh),
+                                            WalkResult::skip());
+  });
+  replaceAxes(module, replacer);
 }

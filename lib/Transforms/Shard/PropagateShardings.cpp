@@ -15,7 +15,6 @@
 // every axis of a value keeps its source.
 //
 //===----------------------------------------------------------------------===//
-#include "DivideAxes.h"
 #include "ReshardAxes.h"
 #include "SpreadReports.h"
 #include "pp/Analysis/Seeds.h"
@@ -24,6 +23,7 @@
 #include "pp/Planner/ShardSums.h"
 #include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Passes.h"
+#include "pp/Transforms/Shard/DivideAxes.h"
 #include "pp/Transforms/Sources.h"
 #include "llvm/ADT/BitVector.h"
 
@@ -414,15 +414,14 @@ LogicalResult Propagation::checkAxes() {
           << axis.getName();
     // The user has written the whole axis.
     const StringRef whole = MeshAxisAttr::getWhole(axis.getName());
-    int64_t size = 1, used = 1;
+    int64_t used = 1;
     for (auto [part, other] : llvm::enumerate(mesh.attr().getAxes()))
-      if (MeshAxisAttr::getWhole(other.getName()) == whole) {
-        size *= other.getSize();
-        used *= isUsed.test(part) ? other.getSize() : 1;
-      }
+      if (MeshAxisAttr::getWhole(other.getName()) == whole && isUsed.test(part))
+        used *= other.getSize();
     if (used > 1)
-      return error << ", a part of " << whole << "=" << size << ": " << whole
-                   << "=" << used << " has the same program on fewer devices";
+      return error << ", a part of " << whole << "="
+                   << mesh.attr().sizeOf(whole) << ": " << whole << "=" << used
+                   << " has the same program on fewer devices";
     return error << ": leave the axis out, or give an argument a seed that "
                     "names it";
   }

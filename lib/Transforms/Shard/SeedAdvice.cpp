@@ -118,7 +118,7 @@ std::string SeedAdvice::find(Operation *op, ArrayRef<int64_t> factors,
         llvm::any_of(factors, [&](int64_t factor) {
           return dims.isOf(key, op, factor);
         }))
-      ways.push_back(getInfo(key).name.str() + "=true");
+      ways.push_back(getInfo(key).name.str() + "=true (with no seeds given)");
   if (const Named *seeded = findNamed(op, factors, axis))
     ways.push_back("a seed that splits dimension " +
                    std::to_string(seeded->dim) + " of \"" + seeded->name +

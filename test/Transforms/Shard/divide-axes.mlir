@@ -7,8 +7,8 @@
 // 16 heads are 4 groups of 4: 4 x 2 devices share them, and each key-value head
 // lies on 2. The plan says so, too, and the 20 others, which do not divide, are
 // padded alone.
-// CHECK: mesh = <["tp.0"=4, "tp.1"=2]>, seeds = [#pp.seed<"w", [{"tp.0", "tp.1"}], 0>]
-// CHECK: pp.mesh @mesh = <["tp.0"=4, "tp.1"=2]>
+// CHECK: mesh = <["tp"=[4, 2]]>, seeds = [#pp.seed<"w", [{"tp.0", "tp.1"}], 0>]
+// CHECK: pp.mesh @mesh = <["tp"=[4, 2]]>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %{{.*}}: tensor<16xf32> {pp.name = "q", pp.sharding = #pp.sharding<@mesh, [{"tp.0", "tp.1"}]>}
 // CHECK-SAME: %{{.*}}: tensor<4xf32> {pp.name = "k", pp.sharding = #pp.sharding<@mesh, [{"tp.0"}]>}
@@ -51,7 +51,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=8]>>} {
 // -----
 
 // 24 over 4 divides, 6 x 4 by its 6 does not: the 6 take a part of two.
-// CHECK: pp.mesh @mesh = <["tp.0"=2, "tp.1"=2]>
+// CHECK: pp.mesh @mesh = <["tp"=[2, 2]]>
 // CHECK-LABEL: func.func @main
 // CHECK: pp.reshape %{{.*}} [{"tp.0"}, {}]>]} : tensor<24xf32> -> tensor<6x4xf32>
 module attributes {pp.plan = #pp.plan<mesh = <["tp"=4]>>} {
@@ -68,10 +68,10 @@ module attributes {pp.plan = #pp.plan<mesh = <["tp"=4]>>} {
 // Parts of 2 and of 3 cannot both begin an axis: the first that is asked for is
 // there, and the other dimension takes what it can of it. A divided axis that is
 // divided again has its parts numbered anew.
-// CHECK: pp.mesh @mesh = <["a.0"=2, "a.1"=2, "a.2"=3]>
+// CHECK: pp.mesh @mesh = <["a"=[2, 2, 3]]>
 // CHECK-LABEL: func.func @main
-module attributes {pp.plan = #pp.plan<mesh = <["a.0"=2, "a.1"=6]>>} {
-  pp.mesh @mesh = <["a.0"=2, "a.1"=6]>
+module attributes {pp.plan = #pp.plan<mesh = <["a"=[2, 6]]>>} {
+  pp.mesh @mesh = <["a"=[2, 6]]>
   func.func @main(%x: tensor<24xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"a.0", "a.1"}]>})
       -> tensor<4x6xf32> {
     %y = pp.reshape %x : tensor<24xf32> -> tensor<4x6xf32>

@@ -57,7 +57,7 @@ module {
 // -----
 
 // A key that splits what is whole is named, if the dimension is the sequence and not only as large.
-// CHECK: [Missed] replicated {{.*}} avoid="sequence=true, or a seed that splits dimension 0 of "tokens" over tp"
+// CHECK: [Missed] replicated {{.*}} avoid="sequence=true (with no seeds given), or a seed that splits dimension 0 of "tokens" over tp"
 module {
   pp.mesh @mesh = <["tp"=2]>
   func.func @main(%tokens: tensor<512xi32> {pp.bound = 512 : i64, pp.dims = ["sequence"], pp.name = "tokens", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{}]>},

@@ -86,27 +86,33 @@ Value ImageLayers::batchNorm(Value x, const std::string &name, Value weight,
       graph.binary<MulOp>(centred, graph.broadcast(scale, {3}, x)), bias);
 }
 
+/// Images are summed up channel by channel before channels meet in groups: so
+/// devices that have some channels each exchange a number for each, whether or
+/// not they have whole groups.
 Value ImageLayers::groupNorm(Value x, Value weight, Value bias) {
-  SmallVector<int64_t> shape(graph.shapeOf(x));
-  const int64_t inGroup = shape[3] / groups;
-  Value grouped =
-      graph.reshape(x, {shape[0], shape[1], shape[2], groups, inGroup});
-  const double count = double(shape[1] * shape[2] * inGroup);
+  ArrayRef<int64_t> shape = graph.shapeOf(x);
+  const SmallVector<int64_t> ofChannels{shape[0], shape[3]},
+      ofGroups{shape[0], groups, shape[3] / groups};
+  const double count = double(shape[1] * shape[2] * ofGroups[2]);
   auto mean = [&](Value value) {
-    return graph.scale(graph.reduce(Reduction::Sum, value, {1, 2, 4}),
-                       1.0 / count);
+    Value sums =
+        graph.reshape(graph.reduce(Reduction::Sum, value, {1, 2}), ofGroups);
+    return graph.scale(graph.reduce(Reduction::Sum, sums, {2}), 1.0 / count);
   };
-  Value average = mean(grouped);
-  Value centred =
-      graph.binary<SubOp>(grouped, graph.broadcast(average, {0, 3}, grouped));
+  auto perChannel = [&](Value value) {
+    return graph.reshape(graph.make<BroadcastOp>(ofGroups, element, value,
+                                                 SmallVector<int64_t>{0, 1}),
+                         ofChannels);
+  };
+  Value average = perChannel(mean(x));
+  Value centred = graph.binary<SubOp>(x, graph.broadcast(average, {0, 3}, x));
   Value variance = mean(graph.binary<MulOp>(centred, centred));
-  Value inverse = graph.unary<RsqrtOp>(
-      graph.binary<AddOp>(variance, graph.splat(kEpsilon, variance)));
-  Value normal = graph.reshape(
-      graph.binary<MulOp>(centred, graph.broadcast(inverse, {0, 3}, grouped)),
-      shape);
+  Value inverse = perChannel(graph.unary<RsqrtOp>(
+      graph.binary<AddOp>(variance, graph.splat(kEpsilon, variance))));
+  Value scale =
+      graph.binary<MulOp>(inverse, graph.broadcast(weight, {1}, inverse));
   return graph.addTrailing(
-      graph.binary<MulOp>(normal, graph.broadcast(weight, {3}, x)), bias);
+      graph.binary<MulOp>(centred, graph.broadcast(scale, {0, 3}, x)), bias);
 }
 
 /// Not max: at 0 that would share its gradient with the constant.

@@ -129,6 +129,9 @@ def write_files(folder, tools):
     start = program.index("pp.send ")
     texts["edited.mlir"] = program[:start] + program[program.index("\n", start):]
     texts["good.plan"] = PLAN.format(decisions="")
+    texts["readme.md"] = "# pp\n\n`func.func @main` is what it partitions.\n"
+    texts["prose.txt"] = "It moved. Then it stood.\n"
+    texts["settings.json"] = '{"dp": 2}\n'
     texts["model.txt"] = (folder / "mlp.mlir").read_text()
     os.symlink("mlp.mlir", folder / "link.mlir")
     for name, text in texts.items():
@@ -163,6 +166,16 @@ def cases():
         yield tool("op without a rule", 1, "no-rule.mlir:7:|func.call", "no-rule.mlir", goal)
         yield tool("a sharding of no axis beside the plan", 1, "axis.mlir|\"x\"|rows|dimension 0", "axis.mlir", goal)
         yield tool("axis twice in a sharding", 1, "twice.mlir|dp|once", "twice.mlir", goal)
+        for what, expected in (("readme.md", "begins with '# pp'"), ("prose.txt", "'It moved."),
+                               ("settings.json", "got JSON"), ("good.plan", "plan=FILE"),
+                               ("good.safetensors", "--parameters"), ("npy/x.npy", "binary data"),
+                               ("empty.safetensors", "an empty file")):
+            yield tool(f"no module: {what}", 1,
+                       f"{what}: expects an MLIR module|'func.func @main'|{expected}", what, goal)
+        yield tool("no module: a directory", 14, "npy|irectory", "npy", goal)
+    yield opt("no module: an artifact", 2, "good.ppx|pp-run runs", "good.ppx")
+    yield run("no model to verify against: a text", 1, "readme.md: expects an MLIR module", "good.ppx",
+              "--verify", "--reference=readme.md")
     for tool, key in ((run, "--parallelize="), (opt, "--pp-parallelize=")):
         yield tool("no such axis in a plan", 1, 'mlp.mlir|rows', "mlp.mlir", key + "plan=axis.plan")
         yield tool("axis twice in a plan", 1, "mlp.mlir|dp", "mlp.mlir", key + "plan=twice.plan")

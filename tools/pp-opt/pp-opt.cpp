@@ -5,6 +5,7 @@
 // What is written appears under its name complete or not at all.
 //
 //===----------------------------------------------------------------------===//
+#include "../OtherInput.h"
 #include "../Process.h"
 #include "CommandLine.h"
 #include "EmitArtifact.h"
@@ -87,6 +88,10 @@ int main(int argc, char **argv) {
     return fail("expects a module, got the artifact " + options->input +
                     ", which pp-run runs",
                 ExitCode::usage);
+  if (const std::string other = pp::findOtherInput(input->getBuffer());
+      !other.empty())
+    return fail(input->getBufferIdentifier() + ": " + other,
+                ExitCode::doesNotCompile);
   pp::opt::Reporter reporter(input->getBufferIdentifier().str(),
                              input->getBuffer(),
                              config.shouldVerifyDiagnostics());

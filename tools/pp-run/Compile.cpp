@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Compile.h"
+#include "../OtherInput.h"
 #include "WidenModule.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -107,7 +108,7 @@ public:
          const std::vector<std::string> &inputs, bool isRounded);
 
   Expected<StepValues> step(const Batch &batch) override;
-  Status follow(const pprt::Session &leader) override;
+  Status follow(const pprt::Session &leader, bool isShaken) override;
 
 private:
   explicit Interpreter(mlir::OwningOpRef<mlir::ModuleOp> owned)
@@ -178,14 +179,18 @@ Expected<StepValues> Interpreter::step(const Batch &batch) {
   return values;
 }
 
-Status Interpreter::follow(const pprt::Session &leader) {
+Status Interpreter::follow(const pprt::Session &leader, bool isShaken) {
   Expected<StepValues> values = readArguments(leader);
   if (!values)
     return values.status();
   for (Values *tensors : {&values->parameters, &values->states})
     for (auto &[name, elements] : *tensors)
-      if (auto argument = byName.find(name); argument != byName.end())
-        arguments[argument->second].values = std::move(elements);
+      if (auto argument = byName.find(name); argument != byName.end()) {
+        pp::reference::HostTensor &tensor = arguments[argument->second];
+        tensor.values = std::move(elements);
+        if (isShaken && tensor.elementType().isF64())
+          shake(tensor.values);
+      }
   return {};
 }
 
@@ -262,6 +267,8 @@ SourceModule::parse(const std::string &name, const std::string &text,
                                        llvm::join(pprt::targetNames(), ", ") +
                                        ", got '" + target + "'" +
                                        pprt::adviseTarget(target));
+  if (const std::string other = findOtherInput(text); !other.empty())
+    return Status(ExitCode::doesNotCompile, name + ": " + other);
   auto state = std::make_unique<State>();
   state->kernels.cacheLimit = cacheLimit;
   state->target = target;

@@ -8,6 +8,7 @@
 #include "pprt/Program.h"
 
 #include <cstring>
+#include <limits>
 
 using namespace pp::run;
 using namespace pprt;
@@ -89,6 +90,14 @@ static std::vector<double> readOutput(const Session &session, uint32_t index) {
                    session.outputBytes(index) / elementSize(output.element));
 }
 
+void pp::run::shake(std::vector<double> &values) {
+  uint64_t place = 0;
+  for (double &value : values) {
+    const bool isUp = (++place * 0x9e3779b97f4a7c15) >> 63;
+    value *= 1 + (isUp ? 1 : -1) * std::numeric_limits<double>::epsilon();
+  }
+}
+
 Values pp::run::readMetrics(const Session &session) {
   Values metrics;
   const auto &outputs = session.artifact().outputs;
@@ -124,7 +133,7 @@ public:
     return result;
   }
 
-  Status follow(const Session &leader) override {
+  Status follow(const Session &leader, bool isShaken) override {
     std::vector<std::byte> bytes;
     for (uint32_t i = 0; i < session.artifact().arguments.size(); ++i) {
       const ppx::ArgumentT &argument = *session.artifact().arguments[i];
@@ -139,12 +148,15 @@ public:
         return status;
       const ppx::ElementType element =
           leader.artifact().arguments[*from]->element;
-      if (element != argument.element) {
-        if (argument.element != ppx::ElementType_f64)
-          return Status(ExitCode::usage, "expects to follow a session in the "
-                                         "types of its own or from f64");
-        const std::vector<double> wide = asDoubles(
+      const bool isWide = argument.element == ppx::ElementType_f64;
+      if (element != argument.element && !isWide)
+        return Status(ExitCode::usage, "expects to follow a session in the "
+                                       "types of its own or from f64");
+      if (element != argument.element || (isShaken && isWide)) {
+        std::vector<double> wide = asDoubles(
             element, bytes.data(), bytes.size() / elementSize(element));
+        if (isShaken)
+          shake(wide);
         bytes.resize(wide.size() * sizeof(double));
         std::memcpy(bytes.data(), wide.data(), bytes.size());
       }

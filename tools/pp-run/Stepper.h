@@ -24,9 +24,14 @@ public:
   virtual ~Stepper() = default;
   virtual pprt::Expected<pprt::host::StepValues>
   step(const pprt::host::Batch &batch) = 0;
-  /// Goes on from the parameters and states of a session.
-  virtual pprt::Status follow(const pprt::Session &leader) = 0;
+  /// Goes on from the parameters and states of a session; if `isShaken`, from
+  /// these after shake().
+  virtual pprt::Status follow(const pprt::Session &leader, bool isShaken) = 0;
 };
+
+/// Moves every value of f64 by a rounding, up or down as its place says: what
+/// that does to a step, any rounding on the way may do.
+void shake(std::vector<double> &values);
 
 /// Steps a session that has begun; it must outlive the stepper.
 std::unique_ptr<Stepper> makeSessionStepper(pprt::Session &session);

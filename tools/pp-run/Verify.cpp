@@ -22,9 +22,14 @@ static constexpr uint64_t comparedSteps = 3;
 // step, the compiled program for one device judges.
 static constexpr double interpretedFlops = 5e8;
 
+// Half the root of a thousand: a step has that many roundings one behind the
+// other, and they add up as chance does.
+static constexpr double kShakesOfStep = 16;
+
 namespace {
 
 bool isLowPrecision(double roundoff) { return roundoff > 0x1p-24; }
+bool isDouble(double roundoff) { return roundoff < 0x1p-24; }
 
 /// Of what a step computes and keeps, or of factors that its products round.
 /// The yardstick runs on processors, which round no factors.
@@ -38,7 +43,7 @@ double roundoffOf(const SourceModule &module, const Compiled &program) {
 }
 
 Bounds boundsFor(double roundoff, const UpdateRule &rule) {
-  if (roundoff < 0x1p-24)
+  if (isDouble(roundoff))
     return {1e-10, 1e-10, 1e-10};
   const bool isByRate = rule.isAdam && !isLowPrecision(roundoff);
   return {1e-4, 1e-4, isByRate ? 0.05 : 1e-4, isByRate};
@@ -95,7 +100,7 @@ void printTable(std::ostream &out, const Comparison &errors) {
 }
 
 void printTable(std::ostream &out, const LowPrecisionComparison &errors,
-                bool isByRate) {
+                bool isByRate, bool isDouble) {
   out << "                   error     bound        worst\n";
   for (auto [name, bounded] :
        {std::pair("loss", &errors.loss),
@@ -105,8 +110,13 @@ void printTable(std::ostream &out, const LowPrecisionComparison &errors,
         {"states", &errors.states}})
     if (bounded->tensor != "-")
       printRow(out, name, {bounded->error, bounded->tensor}, bounded->bound);
-  out << "  a bound is what any model may have, or twice the error of the "
-         "program for one device where that is more\n"
+  out << "  a bound is what any model may have, or "
+      << (isDouble ? std::to_string(int(2 * kShakesOfStep)) +
+                         " times what a rounding of each parameter does to "
+                         "the model"
+                   : std::string("twice the error of the program for one "
+                                 "device"))
+      << " where that is more\n"
       << std::flush;
 }
 
@@ -245,26 +255,33 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
   }
 
   // Low precision is measured by that of the unpartitioned program, and both
-  // are compared with f64.
+  // are compared with f64; f64 by what a rounding of its parameters does to the
+  // unpartitioned model.
   const double roundoff = roundoffOf(module, program);
   const bool isInterpreted = module.stepFlops() <= interpretedFlops;
   std::unique_ptr<Session> judgeSession, yardstickSession;
-  std::unique_ptr<Stepper> judge, yardstick, rounding;
-  if (isInterpreted) {
-    Expected<std::unique_ptr<Stepper>> interpreter =
-        module.interpret(parallelize, start.batches.names());
-    if (!interpreter)
-      return interpreter.status();
-    judge = std::move(*interpreter);
-  } else {
+  std::unique_ptr<Stepper> yardstick, rounding;
+  // The unpartitioned model in f64: interpreted, or in a session of its own.
+  auto startJudge = [&](std::unique_ptr<Session> &session)
+      -> Expected<std::unique_ptr<Stepper>> {
+    if (isInterpreted)
+      return module.interpret(parallelize, start.batches.names());
     Expected<std::unique_ptr<Session>> created =
         startVariant(isMeasured ? Variant::oneDeviceInF64 : Variant::oneDevice);
     if (!created)
       return created.status();
-    judgeSession = std::move(*created);
-    judge = makeSessionStepper(*judgeSession);
-  }
-  if (isMeasured) {
+    session = std::move(*created);
+    return makeSessionStepper(*session);
+  };
+  Expected<std::unique_ptr<Stepper>> judge = startJudge(judgeSession);
+  if (!judge)
+    return judge.status();
+  if (isMeasured && isDouble(roundoff)) {
+    Expected<std::unique_ptr<Stepper>> shaken = startJudge(yardstickSession);
+    if (!shaken)
+      return shaken.status();
+    yardstick = std::move(*shaken);
+  } else if (isMeasured) {
     Expected<std::unique_ptr<Session>> created =
         startVariant(Variant::oneDevice);
     if (!created)
@@ -291,7 +308,9 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
   // What any model may have, one may have that rounds more.
   LowPrecisionComparison lowComparison(
       isLowPrecision(roundoff) ? roundoff : comparison.bounds.gradients / 2,
-      adam, /*scale=*/roundoff / module.roundoff());
+      adam,
+      /*scale=*/
+      isDouble(roundoff) ? kShakesOfStep : roundoff / module.roundoff());
   const uint64_t steps = std::min(options.steps, comparedSteps);
   Batch batch;
   for (uint64_t step = 0; step < steps; ++step) {
@@ -306,11 +325,14 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
     if (!before)
       return before.status();
     for (Stepper *stepper :
-         {twin.get(), judge.get(), yardstick.get(), rounding.get()})
+         {twin.get(), judge->get(), yardstick.get(), rounding.get()})
       if (stepper)
-        if (Status status = stepper->follow(**session); !status.ok())
+        if (Status status =
+                stepper->follow(**session, /*isShaken=*/isDouble(roundoff) &&
+                                               stepper == yardstick.get());
+            !status.ok())
           return status;
-    for (Stepper *stepper : {ours.get(), twin.get(), judge.get(),
+    for (Stepper *stepper : {ours.get(), twin.get(), judge->get(),
                              yardstick.get(), rounding.get()}) {
       if (!stepper)
         continue;
@@ -367,7 +389,9 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
 
   VerifyReport report = isMeasured ? makeReport(lowComparison, isByRate)
                                    : makeReport(comparison, isByRate);
-  report.errorClass = isMeasured ? "low precision" : "exact";
+  report.errorClass = !isMeasured          ? "exact"
+                      : isDouble(roundoff) ? "measured"
+                                           : "low precision";
   report.judge = isInterpreted ? "interpreter" : "one device";
   if (report.ok ? !options.quiet : isLast) {
     out << "verify: " << steps << (steps == 1 ? " step" : " steps")
@@ -377,7 +401,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
                           : "the program for one device")
         << "\n";
     if (isMeasured)
-      printTable(out, lowComparison, isByRate);
+      printTable(out, lowComparison, isByRate, isDouble(roundoff));
     else
       printTable(out, comparison);
   }
@@ -394,14 +418,12 @@ Expected<VerifyReport> pp::run::verify(const Compared &compared,
   if (isLowPrecision(roundoff))
     return compareSteps(compared, start, /*isMeasured=*/true, /*isLast=*/true,
                         out);
-  // What f64 is compared with rounds no less.
-  const bool isSingle = roundoff >= 0x1p-24;
-  Expected<VerifyReport> report =
-      compareSteps(compared, start, /*isMeasured=*/false, !isSingle, out);
-  if (!report || report->ok || !isSingle)
+  Expected<VerifyReport> report = compareSteps(
+      compared, start, /*isMeasured=*/false, /*isLast=*/false, out);
+  if (!report || report->ok)
     return report;
-  // Saturated activations and sums that cancel may cost f32 as many digits
-  // before anything is partitioned.
+  // Saturated activations and sums that cancel may cost as many digits before
+  // anything is partitioned.
   return compareSteps(compared, start, /*isMeasured=*/true, /*isLast=*/true,
                       out);
 }

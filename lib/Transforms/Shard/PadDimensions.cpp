@@ -13,8 +13,9 @@
 // operations of an op is a remark, and a finding where it matters. Where
 // reshapes split one dimension in ways that do not refine each other, or into
 // factors with too few elements for its axes, padding cannot agree: they get it
-// cut back, too. A dimension that divides gets no padding but that of a factor
-// that some tensor has split unevenly.
+// cut back, too. A dimension is padded to the next multiple of its axes, unless
+// an op merges it with one that is padded and it is cheaper to pad both alike
+// than to gather one of them there: which it is, and why, is a remark.
 //
 //===----------------------------------------------------------------------===//
 #include "PaddedSizes.h"
@@ -58,6 +59,7 @@ private:
   Value repad(Value value, ArrayRef<DimPadding> wanted);
   void padSides(Operation *change);
   void padResults();
+  void reportShared();
   void reportWork(const llvm::MapVector<Operation *, double> &unpadded);
   ShardingAttr cutResult(unsigned index, const llvm::SmallBitVector &whole);
 
@@ -277,6 +279,31 @@ static std::string printShare(double share) {
   return llvm::formatv("{0:F1} %", 100 * share).str();
 }
 
+/// Says which dimensions share padding, or do not, and what the other way would
+/// have been.
+void Padding::reportShared() {
+  const auto seconds = [](double number) {
+    return llvm::formatv("{0:E2}", number).str();
+  };
+  for (const SharedPadding &one : sizes.getShared()) {
+    auto argument = dyn_cast<BlockArgument>(one.value);
+    const std::string of =
+        argument ? "\"" + getArgName(main, argument.getArgNumber()).str() + "\""
+                 : one.value.getDefiningOp()->getName().getStringRef().str();
+    remark::analysis(
+        one.value.getLoc(),
+        remark::RemarkOpts::name(one.isParted() ? "apart" : "shared")
+            .category("pp-pad-dimensions"))
+        << remark::metric("of",
+                          "dimension " + std::to_string(one.dim) + " of " + of)
+        << remark::metric("size", std::to_string(one.size))
+        << remark::metric("padded_apart", std::to_string(one.alone))
+        << remark::metric("padded_shared", std::to_string(one.shared))
+        << remark::metric("seconds_of_gathering", seconds(one.secondsAlone))
+        << remark::metric("seconds_of_padding", seconds(one.secondsShared));
+  }
+}
+
 static double getFlops(Operation *op) {
   auto cost = dyn_cast<CostOpInterface>(op);
   return cost ? cost.getFlops() : 0;
@@ -315,6 +342,7 @@ LogicalResult Padding::run() {
     unpadded[&op] = getFlops(&op);
   if (failed(sizes.decide()))
     return failure();
+  reportShared();
   padArguments();
   for (const PaddedOp &op : sizes.getOps())
     if (isLayoutChange(op.op))

@@ -51,8 +51,7 @@ bool PaddedSizes::require(Value value, const Layout &layout) {
     const SmallVector<int64_t> sizes = paddedSizes(parts);
     if (llvm::product_of(sizes) % mesh.size(axes) == 0)
       continue;
-    auto pad = [&, &axes = axes](FactorClasses::Class part,
-                                 const AxisList &ofPart) {
+    auto pad = [&](FactorClasses::Class part, const AxisList &ofPart) {
       int64_t before = padded[part];
       multiples[part] = std::lcm(multiples[part], mesh.size(ofPart));
       padded[part] = llvm::alignTo(classes.size(part), multiples[part]);
@@ -78,39 +77,72 @@ bool PaddedSizes::require(Value value, const Layout &layout) {
   return grew;
 }
 
-void PaddedSizes::buildClasses() {
-  classes = FactorClasses();
+/// What merged dimensions of `rule` put together.
+static SmallVector<Merge, 1> findMerges(const ShardingRule &rule) {
+  SmallVector<Merge, 1> merges;
+  for (const TensorFactors &tensor :
+       llvm::concat<const TensorFactors>(rule.operands, rule.results))
+    for (const DimFactors &factors : tensor) {
+      if (factors.size() < 2)
+        continue;
+      Merge merge{llvm::SmallBitVector(rule.factors.size())};
+      for (int64_t factor : factors)
+        merge.factors.set(factor);
+      llvm::erase_if(merges, [&](const Merge &other) {
+        const bool meets = merge.factors.anyCommon(other.factors);
+        if (meets)
+          merge.factors |= other.factors;
+        return meets;
+      });
+      merges.push_back(std::move(merge));
+    }
+  return merges;
+}
+
+FactorClasses PaddedSizes::makeClasses(bool partsAll) {
+  FactorClasses made;
   for (const PaddedOp &entry : ops) {
+    if (isLayoutChange(entry.op)) {
+      tieSides(entry.op, made);
+      continue;
+    }
     ShardingRule rule = entry.rule;
-    if (entry.isLoose)
-      for (TensorFactors &tensor :
-           llvm::concat<TensorFactors>(rule.operands, rule.results))
-        for (DimFactors &factors : tensor)
-          if (factors.size() > 1)
-            factors.clear();
-    if (isLayoutChange(entry.op))
-      tieSides(entry.op);
-    else
-      classes.addOp(entry.op, rule);
+    for (TensorFactors &tensor :
+         llvm::concat<TensorFactors>(rule.operands, rule.results))
+      for (DimFactors &factors : tensor)
+        if (factors.size() > 1 &&
+            llvm::any_of(entry.merges, [&](const Merge &merge) {
+              return (partsAll || merge.isParted) &&
+                     merge.factors.test(factors.front());
+            }))
+          factors.clear();
+    made.addOp(entry.op, rule);
   }
   for (BlockArgument argument : main.getArguments())
-    classes.addValue(argument);
+    made.addValue(argument);
   for (auto [value, updated] :
        llvm::zip_equal(main.getBody().front().getTerminator()->getOperands(),
                        getUpdatedArguments(main)))
     if (updated && updated.getType() == value.getType())
-      classes.tie(updated, value);
+      made.tie(updated, value);
+  return made;
+}
+
+void PaddedSizes::decideClasses() {
+  classes = makeClasses(/*partsAll=*/false);
   multiples.assign(classes.numClasses(), 1);
   padded.clear();
   for (FactorClasses::Class number = 0; number < classes.numClasses(); ++number)
     padded.push_back(classes.size(number));
+  while (requireAll())
+    ;
 }
 
-/// Loosens the ops that merge a dimension that does not divide from factors
-/// with too few elements for its axes: padding these would multiply the
-/// dimension; and those of an argument that would be padded in a minor factor.
-/// True if there were some.
-bool PaddedSizes::loosen() {
+/// Parts what merges a dimension that does not divide from factors with too few
+/// elements for its axes: padding these would multiply the dimension; and what
+/// merges one of an argument that would be padded in a minor factor. True if
+/// there was something.
+bool PaddedSizes::partSmall() {
   llvm::SmallBitVector tooSmall(classes.numClasses());
   forEachLayout([&](Value value, const Layout &layout) {
     for (auto [dim, axes] : llvm::enumerate(layout)) {
@@ -131,24 +163,31 @@ bool PaddedSizes::loosen() {
   });
   if (tooSmall.none())
     return false;
-  bool loosened = false;
-  auto merges = [&](Value value, const TensorFactors &tensor) {
-    return llvm::any_of(llvm::enumerate(tensor), [&](const auto &entry) {
-      return entry.value().size() > 1 &&
-             llvm::any_of(classes.classesOf(value, entry.index()),
-                          [&](int part) { return tooSmall.test(part); });
-    });
-  };
+  bool parted = false;
   for (PaddedOp &entry : ops)
-    if (!entry.isLoose &&
-        (llvm::any_of(
-             llvm::zip_equal(entry.op->getOperands(), entry.rule.operands),
-             [&](auto pair) { return std::apply(merges, pair); }) ||
-         llvm::any_of(
-             llvm::zip_equal(entry.op->getResults(), entry.rule.results),
-             [&](auto pair) { return std::apply(merges, pair); })))
-      loosened = entry.isLoose = true;
-  return loosened;
+    for (Merge &merge : entry.merges) {
+      if (merge.isParted)
+        continue;
+      const auto touches = [&](Value value, const TensorFactors &tensor) {
+        return llvm::any_of(llvm::enumerate(tensor), [&](const auto &dim) {
+          return dim.value().size() > 1 &&
+                 merge.factors.test(dim.value().front()) &&
+                 llvm::any_of(classes.classesOf(value, dim.index()),
+                              [&](int part) { return tooSmall.test(part); });
+        });
+      };
+      const auto touchesOne = [&](const auto &pair) {
+        return touches(std::get<0>(pair), std::get<1>(pair));
+      };
+      merge.isParted = llvm::any_of(llvm::zip_equal(entry.op->getOperands(),
+                                                    entry.rule.operands),
+                                    touchesOne) ||
+                       llvm::any_of(llvm::zip_equal(entry.op->getResults(),
+                                                    entry.rule.results),
+                                    touchesOne);
+      parted |= merge.isParted;
+    }
+  return parted;
 }
 
 LogicalResult PaddedSizes::decide() {
@@ -157,14 +196,14 @@ LogicalResult PaddedSizes::decide() {
     if (!shardable)
       return op.emitError("expects an op with a sharding rule, got ")
              << op.getName();
-    ops.push_back({&op, shardable.getShardingRule(), {}});
+    ShardingRule rule = shardable.getShardingRule();
+    SmallVector<Merge, 1> merges = findMerges(rule);
+    ops.push_back({&op, std::move(rule), {}, std::move(merges)});
   }
   // A padded factor may take axes that it was too small for.
   do {
-    buildClasses();
-    while (requireAll())
-      ;
-  } while (loosen());
+    decideClasses();
+  } while (partSmall() || partCostly());
   for (PaddedOp &op : ops)
     if (!isLayoutChange(op.op)) {
       findDivergent(op);
@@ -175,14 +214,14 @@ LogicalResult PaddedSizes::decide() {
 
 /// A dimension that one side has whole and the other splits is padded on the
 /// latter alone.
-void PaddedSizes::tieSides(Operation *change) {
+void PaddedSizes::tieSides(Operation *change, FactorClasses &made) {
   Value operand = change->getOperand(0), result = change->getResult(0);
-  classes.addValue(operand);
-  classes.addValue(result);
+  made.addValue(operand);
+  made.addValue(result);
   Layout from = getLayout(operand, mesh), to = getLayout(result, mesh);
   for (unsigned dim = 0; dim < from.size(); ++dim)
     if (from[dim].empty() == to[dim].empty())
-      classes.tie(operand, result, dim);
+      made.tie(operand, result, dim);
 }
 
 /// Adds the factors that share a dimension of a tensor with one of `factors`.

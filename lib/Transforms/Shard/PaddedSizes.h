@@ -3,10 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decides, once for all dimensions that share a factor, what size they get so
-// that each divides by its shards. A dimension that divides gets no padding but
-// that of a factor that some tensor has split unevenly; one whose factors have
-// too few elements for its axes is padded by itself, and the ops that know its
-// factors get it whole. In: a sharding on every value. Nothing is changed.
+// that each divides by its shards. Where an op merges dimensions, padding of a
+// factor would grow the merged one further than its own axes ask for: either it
+// does, or both sides are padded for themselves and the op gets them whole,
+// whichever costs less. So it is where a dimension's factors have too few
+// elements for its axes. In: a sharding on every value. Nothing is changed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_PADDEDSIZES_H
@@ -17,6 +18,17 @@
 
 namespace pp {
 
+class PaddingCosts;
+struct PlainDim;
+
+/// Factors that merged dimensions of an op put together, directly or by way of
+/// others.
+struct Merge {
+  llvm::SmallBitVector factors;
+  /// These dimensions are padded whatever their factors are.
+  bool isParted = false;
+};
+
 /// An op, and the factors that all of its tensors have without padding. Some
 /// diverge: a tensor has them in a dimension that other ops factorize
 /// differently, as [24] between [4, 6] and [6, 4]. Others the op needs whole,
@@ -26,8 +38,18 @@ struct PaddedOp {
   mlir::Operation *op;
   ShardingRule rule;
   llvm::SmallBitVector unpadded;
-  /// Its merged dimensions are no matter of their factors.
-  bool isLoose = false;
+  llvm::SmallVector<Merge, 1> merges;
+};
+
+/// A dimension that shares the padding of a merge, or would have and does not.
+struct SharedPadding {
+  mlir::Value value;
+  int64_t dim;
+  int64_t size, shared, alone;
+  /// Of a step: for the work on what is padded, and for gathering instead.
+  double secondsShared, secondsAlone;
+
+  bool isParted() const { return secondsAlone < secondsShared; }
 };
 
 class PaddedSizes {
@@ -40,15 +62,24 @@ public:
   mlir::LogicalResult decide();
 
   llvm::ArrayRef<PaddedOp> getOps() const { return ops; }
+  /// All dimensions that were weighed, one of each size that ops know.
+  llvm::ArrayRef<SharedPadding> getShared() const { return shared; }
   llvm::SmallVector<DimPadding> paddingOf(mlir::Value value) const;
   mlir::RankedTensorType paddedType(mlir::Value value) const;
   /// The layout of a result of @main, which may be another than its value's.
   Layout layoutOfResult(unsigned index);
 
 private:
-  void buildClasses();
-  void tieSides(mlir::Operation *change);
-  bool loosen();
+  /// With all ops that merge, or without those that are parted.
+  FactorClasses makeClasses(bool partsAll);
+  void decideClasses();
+  void tieSides(mlir::Operation *change, FactorClasses &made);
+  bool partSmall();
+  bool partCostly();
+  void addWork(llvm::MutableArrayRef<PlainDim> dims, const FactorClasses &plain,
+               PaddingCosts &costs);
+  void addGathers(llvm::MutableArrayRef<PlainDim> dims,
+                  const FactorClasses &plain, PaddingCosts &costs);
   void findDivergent(PaddedOp &padded);
   void findUnpadded(PaddedOp &padded);
   /// Calls `visit` with every value and its layouts.
@@ -64,6 +95,7 @@ private:
   MeshView mesh;
   FactorClasses classes;
   std::vector<PaddedOp> ops;
+  std::vector<SharedPadding> shared;
   /// Per class: what its size must be a multiple of, and its padded size.
   std::vector<int64_t> multiples, padded;
 };

@@ -144,6 +144,26 @@ TEST_F(PartitionOnce, OfPaddedReshards) {
   EXPECT_EQ(refused, 0);
 }
 
+/// Two axes whose nine parts all change places.
+TEST_F(PartitionOnce, OfNinePartsOfAxes) {
+  const std::string parts = "tensor<2x2x2x2x2x2x2x2x2xf64>";
+  auto module = parseSourceString<ModuleOp>(
+      "module attributes {pp.plan = #pp.plan<mesh = <[\"a\"=16, \"b\"=32]>>} "
+      "{ pp.mesh @mesh = <[\"a\"=16, \"b\"=32]> func.func @main(%x: "
+      "tensor<512xf64> {pp.name = \"x\", pp.sharding = "
+      "#pp.sharding<@mesh, [{\"a\", \"b\"}]>}) -> tensor<512xf64> { "
+      "%0 = pp.reshape %x : tensor<512xf64> -> " +
+          parts + " %1 = pp.tanh %0 : " + parts +
+          " %2 = pp.transpose %1 perm [8, 7, 6, 5, 4, 3, 2, 1, 0] : " + parts +
+          " -> " + parts + " %3 = pp.reshape %2 : " + parts +
+          " -> tensor<512xf64> %4 = pp.sharding_constraint %3 to <@mesh, "
+          "[{\"b\", \"a\"}]> : tensor<512xf64> return %4 : tensor<512xf64> } }",
+      &context);
+  ASSERT_TRUE(module);
+  const Verdict verdict = judgeShardings(*module, /*seed=*/0);
+  EXPECT_EQ(verdict.refusal + verdict.fault, "");
+}
+
 /// Padding in the middle of a dimension that an argument has whole, here one
 /// that is updated: its form at rest has none.
 TEST_F(PartitionOnce, OfArgumentsPaddedWhereUsed) {

@@ -7,11 +7,13 @@
 #include "../../Random/RandomProgram.h"
 #include "../../Random/RandomSeeds.h"
 #include "../../Random/Shrink.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/IR/Model.h"
 #include "pp/Reference/Spmd.h"
 #include "pp/Transforms/Passes.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -70,64 +72,100 @@ static bool obeys(ShardingAttr actual, ShardingAttr wanted, MeshAttr mesh,
 
 namespace {
 
+/// Remembers of which sizes pp-pad-dimensions says that they share padding, and
+/// whether that spares work.
+class SharedRemarks : public remark::detail::MLIRRemarkStreamerBase {
+public:
+  using Sizes = std::map<std::pair<std::string, std::string>, bool>;
+  explicit SharedRemarks(Sizes &sizes) : sizes(sizes) {}
+
+  void streamOptimizationRemark(const remark::detail::Remark &remark) override {
+    if (remark.getRemarkName() != "shared")
+      return;
+    std::map<std::string, std::string> values;
+    for (const auto &argument : remark.getArgs())
+      values[argument.key] = argument.val;
+    sizes[{values["size"], values["padded_shared"]}] |=
+        values["seconds_of_padding"] == "0.00E+00";
+  }
+
+private:
+  Sizes &sizes;
+};
+
 /// What padding may cost: nothing where all dimensions that share a factor
-/// divide, directly or by way of others; and where none of them is merged, less
-/// than there was, or than a multiple of all their shards.
+/// divide, directly or by way of others. Else no more than the next multiple of
+/// all shards of the dimensions that ops tie together without merging any,
+/// unless a remark says that it would be dearer to pad these alone: never where
+/// sending takes no time.
 class PaddingJudge {
 public:
   explicit PaddingJudge(func::FuncOp main);
   /// What is wrong, or nothing.
-  std::string findFault() const;
+  std::string findFault(const SharedRemarks::Sizes &shared,
+                        bool isSendingFree) const;
 
 private:
   struct Dim {
     Value value;
     unsigned number;
     int64_t size;
-    int set;
+    /// Of those that ops tie together, and without those that merge.
+    int set, plain;
   };
   struct Set {
-    bool isUneven = false, isMerged = false;
+    bool isUneven = false;
     int64_t multiple = 1;
   };
+  using Parents = std::vector<int>;
 
-  int find(int node) const {
-    return parents[node] == node ? node : find(parents[node]);
+  static int find(const Parents &parents, int node) {
+    return parents[node] == node ? node : find(parents, parents[node]);
   }
-  void unite(int a, int b) { parents[find(a)] = find(b); }
+  static void unite(Parents &parents, int a, int b) {
+    parents[find(parents, a)] = find(parents, b);
+  }
+  int addNode() {
+    plain.push_back(all.size());
+    all.push_back(all.size());
+    return all.back();
+  }
   /// The first of a value's dimensions.
   int nodeOf(Value value);
   void addOp(ShardingOpInterface op);
   void addLayout(Value value, ShardingAttr sharding);
 
   MeshAttr mesh;
-  std::vector<int> parents;
+  Parents all, plain;
   DenseMap<Value, int> nodes;
-  std::map<int, Set> sets;
+  std::map<int, Set> sets, plainSets;
   std::vector<Dim> dims;
 };
 
 } // namespace
 
 int PaddingJudge::nodeOf(Value value) {
-  auto [it, isNew] = nodes.try_emplace(value, parents.size());
+  auto [it, isNew] = nodes.try_emplace(value, all.size());
   if (isNew)
-    for (int64_t dim :
-         llvm::seq(cast<RankedTensorType>(value.getType()).getRank()))
-      parents.push_back(it->second + dim);
+    for (int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
+         rank > 0; --rank)
+      addNode();
   return it->second;
 }
 
 void PaddingJudge::addOp(ShardingOpInterface op) {
   const ShardingRule rule = op.getShardingRule();
-  const int first = parents.size();
+  const int first = all.size();
   for (size_t factor = 0; factor < rule.factors.size(); ++factor)
-    parents.push_back(first + factor);
+    addNode();
   auto add = [&](Value value, const TensorFactors &tensor) {
     const int node = nodeOf(value);
     for (auto [dim, factors] : llvm::enumerate(tensor))
-      for (int64_t factor : factors)
-        unite(node + dim, first + factor);
+      for (int64_t factor : factors) {
+        unite(all, node + dim, first + factor);
+        if (factors.size() == 1)
+          unite(plain, node + dim, first + factor);
+      }
   };
   for (auto [value, tensor] : llvm::zip_equal(op->getOperands(), rule.operands))
     add(value, tensor);
@@ -141,10 +179,10 @@ void PaddingJudge::addLayout(Value value, ShardingAttr sharding) {
     const int64_t size =
         cast<RankedTensorType>(value.getType()).getDimSize(dim);
     const int64_t shards = mesh.sizeOf(axes.getAxes());
-    const int leader = find(node + dim);
-    dims.push_back({value, static_cast<unsigned>(dim), size, leader});
-    Set &set = sets[leader];
-    set.isUneven |= size % shards != 0;
+    dims.push_back({value, static_cast<unsigned>(dim), size,
+                    find(all, node + dim), find(plain, node + dim)});
+    sets[dims.back().set].isUneven |= size % shards != 0;
+    Set &set = plainSets[dims.back().plain];
     set.multiple = std::lcm(set.multiple, shards);
   }
 }
@@ -159,44 +197,42 @@ PaddingJudge::PaddingJudge(func::FuncOp main)
     if (argument && argument.getType() == value.getType())
       for (int64_t dim :
            llvm::seq(cast<RankedTensorType>(value.getType()).getRank()))
-        unite(nodeOf(value) + dim, nodeOf(argument) + dim);
+        for (Parents *parents : {&all, &plain})
+          unite(*parents, nodeOf(value) + dim, nodeOf(argument) + dim);
   for (BlockArgument argument : main.getArguments())
     addLayout(argument, main.getArgAttrOfType<ShardingAttr>(
                             argument.getArgNumber(), attrs::kSharding));
-  for (auto op : main.getOps<ShardingOpInterface>()) {
-    const ShardingRule rule = op.getShardingRule();
-    for (auto [values, tensors] :
-         {std::pair(ValueRange(op->getOperands()), rule.operands),
-          std::pair(ValueRange(op->getResults()), rule.results)})
-      for (auto [value, tensor] : llvm::zip_equal(values, tensors))
-        for (auto [dim, factors] : llvm::enumerate(tensor))
-          sets[find(nodeOf(value) + dim)].isMerged |= factors.size() > 1;
+  for (auto op : main.getOps<ShardingOpInterface>())
     for (auto [result, sharding] : llvm::zip_equal(
              op->getResults(), op->getAttrOfType<ArrayAttr>(attrs::kShardings)
                                    .getAsRange<ShardingAttr>()))
       addLayout(result, sharding);
-  }
   for (auto [index, result] : llvm::enumerate(results))
     addLayout(result,
               main.getResultAttrOfType<ShardingAttr>(index, attrs::kSharding));
 }
 
-std::string PaddingJudge::findFault() const {
+std::string PaddingJudge::findFault(const SharedRemarks::Sizes &shared,
+                                    bool isSendingFree) const {
   for (const Dim &dim : dims) {
     const int64_t now =
         cast<RankedTensorType>(dim.value.getType()).getDimSize(dim.number);
-    const Set &set = sets.at(dim.set);
-    const bool isFair = !set.isUneven ? now == dim.size
-                        : set.isMerged
-                            ? true
-                            : now < 2 * std::max(dim.size, set.multiple);
-    if (isFair)
+    const bool isUneven = sets.at(dim.set).isUneven;
+    const int64_t multiple = plainSets.at(dim.plain).multiple;
+    const auto said =
+        shared.find({std::to_string(dim.size), std::to_string(now)});
+    const bool isShared =
+        said != shared.end() && (!isSendingFree || said->second);
+    if (!isUneven
+            ? now == dim.size
+            : isShared || now <= int64_t(llvm::alignTo(dim.size, multiple)))
       continue;
     std::string text;
     llvm::raw_string_ostream(text)
         << "dimension " << dim.number << " of " << dim.size
-        << (set.isUneven ? "" : ", which divides,") << " is padded to " << now
-        << " in " << dim.value;
+        << (isUneven ? "" : ", which divides,") << " is padded to " << now
+        << " in " << dim.value << ", where multiples of " << multiple
+        << " would do";
     return text;
   }
   return "";
@@ -260,9 +296,18 @@ Verdict pp::testing::judgeShardings(ModuleOp module, unsigned seed,
   if (failed(split.run(module)))
     return judgeFailure(message);
   const PaddingJudge padding(main);
-  if (failed(pad.run(module)))
+  SharedRemarks::Sizes shared;
+  (void)remark::enableOptimizationRemarks(
+      *context, std::make_unique<SharedRemarks>(shared),
+      std::make_unique<remark::RemarkEmittingPolicyAll>(),
+      {/*all=*/{}, {}, {}, /*analysis=*/"pp-pad-dimensions", {}});
+  const bool isPadded = succeeded(pad.run(module));
+  context->setRemarkEngine(nullptr);
+  if (!isPadded)
     return judgeFailure(message);
-  if (std::string fault = padding.findFault(); !fault.empty())
+  if (std::string fault =
+          padding.findFault(shared, plan.getWord(PlanKey::Links) == kFreeLinks);
+      !fault.empty())
     return {"", fault};
   if (failed(passes.run(module)))
     return judgeFailure(message);

@@ -15,6 +15,9 @@
 
 namespace pp::testing {
 
+/// Links of a plan, over which sending takes no time.
+constexpr llvm::StringLiteral kFreeLinks = "1e30:0";
+
 /// Nothing, a refusal with its reason, or a fault.
 struct Verdict {
   std::string refusal, fault;

@@ -26,7 +26,7 @@ namespace {
 /// Lists the moves of one state.
 class MoveLister {
 public:
-  MoveLister(const Problem &problem, State state,
+  MoveLister(const Problem &problem, const State &state,
              const std::function<void(const Move &)> &visit)
       : problem(problem), state(state), layout(problem, state), visit(visit),
         bytes(localBytes(problem, state)) {
@@ -46,7 +46,7 @@ public:
       listPermutes();
   }
 
-  void listTowards(State to) {
+  void listTowards(const State &to) {
     const Layout goal(problem, to);
     for (int dim = 0; dim < problem.rank(); ++dim) {
       const AxisList &axes = layout.dims[dim];
@@ -174,14 +174,16 @@ private:
   }
 
   void listAllReduces() {
-    for (unsigned subset = 1; subset < 1u << layout.partial.size(); ++subset) {
+    AxisList movable;
+    for (int axis : layout.partial)
+      if (!problem.fixed[axis])
+        movable.push(axis);
+    for (unsigned subset = 1; subset < 1u << movable.size(); ++subset) {
       AxisList axes;
-      for (int i = 0; i < layout.partial.size(); ++i)
+      for (int i = 0; i < movable.size(); ++i)
         if (subset >> i & 1)
-          axes.push(layout.partial[i]);
-      if (std::none_of(axes.begin(), axes.end(),
-                       [&](int axis) { return problem.fixed[axis]; }))
-        reportAllReduce(axes);
+          axes.push(movable[i]);
+      reportAllReduce(axes);
     }
   }
 
@@ -307,12 +309,14 @@ private:
 
 } // namespace
 
-void forEachMoveTowards(const Problem &problem, State state, State to,
+void forEachMoveTowards(const Problem &problem, const State &state,
+                        const State &to,
                         const std::function<void(const Move &)> &visit) {
   MoveLister(problem, state, visit).listTowards(to);
 }
 
-bool isUsedAlike(const Problem &problem, State from, State to, int axis) {
+bool isUsedAlike(const Problem &problem, const State &from, const State &to,
+                 int axis) {
   const int place = from.place(axis);
   return place == to.place(axis) &&
          (place >= State::partial ||
@@ -320,7 +324,7 @@ bool isUsedAlike(const Problem &problem, State from, State to, int axis) {
                                              Layout(problem, to).dims[place]));
 }
 
-void forEachMove(const Problem &problem, State state, bool withPermutes,
+void forEachMove(const Problem &problem, const State &state, bool withPermutes,
                  const std::function<void(const Move &)> &visit) {
   MoveLister(problem, state, visit).list(withPermutes);
 }

@@ -18,9 +18,6 @@
 
 namespace pp::reshard {
 
-/// Keeps products of axis sizes in range.
-static constexpr int64_t maxPositions = int64_t(1) << 60;
-
 /// With more, a search of all moves could take seconds.
 static constexpr size_t maxMovableAxes = 5;
 
@@ -159,7 +156,7 @@ struct Translation {
     return state;
   }
 
-  TensorSharding shardingOf(State state) const {
+  TensorSharding shardingOf(const State &state) const {
     Layout layout(problem, state);
     TensorSharding sharding;
     for (int dim = 0; dim < problem.rank(); ++dim)
@@ -185,7 +182,7 @@ struct Translation {
     return std::nullopt;
   }
 
-  ReshardStep stepOf(State before, const Move &move) const {
+  ReshardStep stepOf(const State &before, const Move &move) const {
     ReshardStep step;
     step.kind = move.kind;
     step.axes = onMesh(move.axes);
@@ -257,10 +254,6 @@ ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
   Translation translation(mesh, findParticipants(mesh, from, to, choice), shape,
                           elementBytes, links);
   Problem &problem = translation.problem;
-  if (problem.axisCount() > maxAxes)
-    return refuse("expects at most " + std::to_string(maxAxes) +
-                  " mesh axes larger than 1, got " +
-                  std::to_string(problem.axisCount()));
   std::vector<int> movable = translation.movableAxes();
   std::optional<Reduction> held = translation.reductionOf(from);
   std::optional<Reduction> wanted = translation.reductionOf(to);

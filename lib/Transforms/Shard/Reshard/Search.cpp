@@ -33,7 +33,7 @@ using Entry = std::pair<double, int>;
 /// What every move weighs besides its time, so that of equally cheap plans the
 /// one with fewer moves wins: far below any difference that matters, far above
 /// rounding errors. Its scale is the longest collective there is.
-static double tieBreak(const Problem &problem, State from) {
+static double tieBreak(const Problem &problem, const State &from) {
   double latency = 0, secondsPerByte = 0, devices = 1;
   for (int axis = 0; axis < problem.axisCount(); ++axis) {
     if (problem.fixed[axis])
@@ -48,18 +48,20 @@ static double tieBreak(const Problem &problem, State from) {
   return longest > 0 ? 1e-12 * longest : 1;
 }
 
-std::optional<std::vector<Move>>
-findCheapestMoves(const Problem &problem, State from, State to, bool towards) {
+std::optional<std::vector<Move>> findCheapestMoves(const Problem &problem,
+                                                   const State &from,
+                                                   const State &to,
+                                                   bool towards) {
   double perMove = tieBreak(problem, from);
   std::vector<Node> nodes;
-  std::unordered_map<uint64_t, int> nodeOf;
+  std::unordered_map<State, int, State::Hash> nodeOf;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue;
 
   Move start;
   start.kind = StepKind::AllSlice;
   start.result = from;
   nodes.push_back({0, -1, start});
-  nodeOf[from.key()] = 0;
+  nodeOf[from] = 0;
   queue.push({0, 0});
 
   while (!queue.empty()) {
@@ -82,7 +84,7 @@ findCheapestMoves(const Problem &problem, State from, State to, bool towards) {
     const auto reach = [&](const Move &move) {
       double weight = base + move.seconds;
       auto [found, isNew] =
-          nodeOf.try_emplace(move.result.key(), static_cast<int>(nodes.size()));
+          nodeOf.try_emplace(move.result, static_cast<int>(nodes.size()));
       if (isNew)
         nodes.push_back({weight, current, move});
       else if (weight < nodes[found->second].weight)

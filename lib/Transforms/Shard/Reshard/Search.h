@@ -19,8 +19,10 @@ namespace pp::reshard {
 /// The cheapest moves from one state to another, none if they are equal,
 /// nullopt if no moves lead there. Equally cheap: the fewest moves. Of all
 /// moves, or, `towards`, of those that lead straight to the target.
-std::optional<std::vector<Move>>
-findCheapestMoves(const Problem &problem, State from, State to, bool towards);
+std::optional<std::vector<Move>> findCheapestMoves(const Problem &problem,
+                                                   const State &from,
+                                                   const State &to,
+                                                   bool towards);
 
 } // namespace pp::reshard
 

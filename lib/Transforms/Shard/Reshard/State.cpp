@@ -21,7 +21,7 @@ AxisList AxisList::suffix(int n) const {
   return result;
 }
 
-Layout::Layout(const Problem &problem, State state) {
+Layout::Layout(const Problem &problem, const State &state) {
   // Every position of a dimension before the next one: axes come out in order.
   for (int position = 0; position < problem.axisCount(); ++position)
     for (int axis = 0; axis < problem.axisCount(); ++axis)
@@ -43,7 +43,7 @@ int64_t groupSize(const Problem &problem, const AxisList &axes) {
   return size;
 }
 
-double localBytes(const Problem &problem, State state) {
+double localBytes(const Problem &problem, const State &state) {
   double bytes = static_cast<double>(problem.elementBytes);
   for (int64_t size : problem.shape)
     bytes *= static_cast<double>(size);
@@ -55,7 +55,8 @@ double localBytes(const Problem &problem, State state) {
 
 /// How far apart in its dimension's block numbers two neighbours along `axis`
 /// are: the product of the sizes of all more minor axes.
-static int64_t blockStride(const Problem &problem, State state, int axis) {
+static int64_t blockStride(const Problem &problem, const State &state,
+                           int axis) {
   int64_t stride = 1;
   if (state.place(axis) >= State::partial)
     return stride;
@@ -66,7 +67,7 @@ static int64_t blockStride(const Problem &problem, State state, int axis) {
   return stride;
 }
 
-AxisList movedAxes(const Problem &problem, State from, State to) {
+AxisList movedAxes(const Problem &problem, const State &from, const State &to) {
   // An axis of the same place and stride selects the same part of the tensor
   // in both states, so no data has to cross it. Any other axis selects
   // different parts, so some data must.
@@ -78,7 +79,7 @@ AxisList movedAxes(const Problem &problem, State from, State to) {
   return moved;
 }
 
-AxisList orderByContents(const Problem &problem, State state,
+AxisList orderByContents(const Problem &problem, const State &state,
                          const AxisList &axes) {
   Layout layout(problem, state);
   AxisList order;

@@ -3,13 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A state says for every mesh axis what it is used for: splitting a dimension
-// (and how minor it is there), holding partial values, or nothing. It is one
-// 64-bit word, so that a search can copy, hash and compare it for free. A move
-// is one collective and the state it leads to; forEachMove() lists the moves
-// of a state, with their costs.
+// (and how minor it is there), holding partial values, or nothing. It holds no
+// memory of its own, so that a search can copy, hash and compare it cheaply. A
+// move is one collective and the state it leads to; forEachMove() lists the
+// moves of a state, with their costs.
 //
-// Assumed: at most `maxAxes` axes, all larger than 1; at most `maxRank`
-// dimensions; one reduction for all partial axes.
+// Assumed: a mesh of at most `maxPositions` positions, whose axes are all
+// larger than 1; at most `maxRank` dimensions; one reduction for all partial
+// axes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,11 +20,15 @@
 #include "pp/Transforms/Shard/ReshardPlanner.h"
 
 #include <array>
+#include <cstring>
 #include <functional>
 
 namespace pp::reshard {
 
-constexpr int maxAxes = 8;
+/// Axes larger than 1 make twice as many positions each.
+constexpr int maxAxes = 60;
+/// Keeps products of axis sizes in range.
+constexpr int64_t maxPositions = int64_t(1) << maxAxes;
 constexpr int maxRank = 30;
 
 /// A list of axes without allocation, major to minor.
@@ -45,25 +50,34 @@ private:
   uint8_t count = 0;
 };
 
-/// What every axis is used for, 8 bits per axis: 5 say where (a dimension,
-/// `partial` or `unused`), 3 the position among the axes of that dimension.
+/// What every axis is used for: 5 bits say where (a dimension, `partial` or
+/// `unused`), the others the position among the axes of that dimension.
 class State {
 public:
   static constexpr int partial = maxRank;
   static constexpr int unused = maxRank + 1;
 
-  int place(int axis) const { return (bits >> (8 * axis)) & 31; }
-  int position(int axis) const { return (bits >> (8 * axis + 5)) & 7; }
+  int place(int axis) const { return uses[axis] & 31; }
+  int position(int axis) const { return uses[axis] >> 5; }
   void set(int axis, int place, int position = 0) {
-    uint64_t field = static_cast<uint64_t>(place | (position << 5));
-    bits = (bits & ~(uint64_t(255) << (8 * axis))) | (field << (8 * axis));
+    uses[axis] = static_cast<uint16_t>(place | (position << 5));
   }
-  uint64_t key() const { return bits; }
-  bool operator==(State other) const { return bits == other.bits; }
-  bool operator!=(State other) const { return bits != other.bits; }
+  bool operator==(const State &other) const { return uses == other.uses; }
+  bool operator!=(const State &other) const { return uses != other.uses; }
+
+  struct Hash {
+    size_t operator()(const State &state) const {
+      uint64_t hash = 0, word = 0;
+      for (int axis = 0; axis < maxAxes; axis += 4) {
+        std::memcpy(&word, &state.uses[axis], sizeof(word));
+        hash = (hash ^ word ^ (hash >> 32)) * 0x9e3779b97f4a7c15;
+      }
+      return hash ^ (hash >> 32);
+    }
+  };
 
 private:
-  uint64_t bits = 0;
+  std::array<uint16_t, maxAxes> uses{};
 };
 
 /// What stays the same during one search.
@@ -83,7 +97,7 @@ struct Layout {
   std::array<AxisList, maxRank> dims;
   AxisList partial, unused;
 
-  Layout(const Problem &problem, State state);
+  Layout(const Problem &problem, const State &state);
 };
 
 /// One collective. `dim` and `splitDim` are as in ReshardStep.
@@ -101,22 +115,24 @@ struct Move {
 
 /// Calls `visit` for every move that leads from `state` to a state that the
 /// shape divides into; permutes are left out on request.
-void forEachMove(const Problem &problem, State state, bool withPermutes,
+void forEachMove(const Problem &problem, const State &state, bool withPermutes,
                  const std::function<void(const Move &)> &visit);
 
 /// Calls `visit` for the moves of `state` that lead on to `to`: axes leave
 /// where they are not to stay, and come to where they are to be, in that order.
 /// So an axis is used as in the source, not at all, or as in the target, and
 /// few states are reached, whatever the number of axes.
-void forEachMoveTowards(const Problem &problem, State state, State to,
+void forEachMoveTowards(const Problem &problem, const State &state,
+                        const State &to,
                         const std::function<void(const Move &)> &visit);
 
 /// Whether an axis is used for the same thing in both, and so are the more
 /// major axes of its dimension: then nothing need move over it.
-bool isUsedAlike(const Problem &problem, State from, State to, int axis);
+bool isUsedAlike(const Problem &problem, const State &from, const State &to,
+                 int axis);
 
 /// Bytes of one device's part of the tensor.
-double localBytes(const Problem &problem, State state);
+double localBytes(const Problem &problem, const State &state);
 
 /// Devices along `axes`.
 int64_t groupSize(const Problem &problem, const AxisList &axes);
@@ -124,12 +140,12 @@ int64_t groupSize(const Problem &problem, const AxisList &axes);
 /// The axes along which data has to move when devices exchange whole local
 /// tensors to get from `from` to `to`, in mesh order: all that are not used
 /// for the same thing in both.
-AxisList movedAxes(const Problem &problem, State from, State to);
+AxisList movedAxes(const Problem &problem, const State &from, const State &to);
 
 /// `axes` in the order in which their coordinates number what a device holds:
 /// by dimension, major to minor, then those of addends and those of copies. Two
 /// states between which whole tensors move number the same things alike.
-AxisList orderByContents(const Problem &problem, State state,
+AxisList orderByContents(const Problem &problem, const State &state,
                          const AxisList &axes);
 
 } // namespace pp::reshard

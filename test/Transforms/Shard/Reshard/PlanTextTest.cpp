@@ -209,8 +209,6 @@ TEST(ReshardRefusal, NamesWhatIsWrongWithTheMesh) {
   EXPECT_EQ(why({{"a", large}, {"b", large}}, {{0, 0}, {0, 0}}),
             "expects a mesh of at most 1152921504606846976 positions, got more "
             "up to axis \"b\"");
-  EXPECT_EQ(why(Mesh(9, {"x", 2, true}), LinkModel(9, {0, 0})),
-            "expects at most 8 mesh axes larger than 1, got 9");
 }
 
 /// Micro-batches and stages exchange nothing, whatever their number, and an

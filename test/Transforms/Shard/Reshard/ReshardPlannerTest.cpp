@@ -166,8 +166,9 @@ double costAround(const Case &test, const TensorSharding &from,
 TEST(ManyAxes, AreNoReasonToRefuse) {
   std::mt19937 random(1);
   std::vector<int> all;
-  for (const size_t axes : {6, 7, 8}) {
+  for (const size_t axes : {6, 7, 8, 9}) {
     Case test{"", {}, LinkModel(axes, AxisLink{2e-6, 1e-11}), {8, 8, 8}, 4096};
+    test.shape.back() <<= std::max<size_t>(axes, 8) - 8;
     all.clear();
     for (size_t axis = 0; axis < axes; ++axis) {
       test.mesh.push_back({std::string(1, char('a' + axis)), 2});
@@ -176,7 +177,7 @@ TEST(ManyAxes, AreNoReasonToRefuse) {
     }
     const Tensor global = numbered(test.shape);
     size_t planned = 0;
-    while (planned < 12) {
+    while (planned < (axes > 8 ? 2 : 12)) {
       const TensorSharding from =
           drawSharding(axes, test.shape.size(), all, random);
       std::vector<int> partial;
@@ -203,4 +204,29 @@ TEST(ManyAxes, AreNoReasonToRefuse) {
         EXPECT_LE(plan.cost, costAround(test, from, to) * (1 + 1e-9));
     }
   }
+}
+
+/// 50 axes of one dimension that exchange places, of which half are partial.
+TEST(ManyAxes, OfAnyNumberArePlanned) {
+  const int axes = 50;
+  Mesh mesh;
+  for (int axis = 0; axis < axes; ++axis)
+    mesh.push_back({"x" + std::to_string(axis), 2});
+  TensorSharding from, to;
+  from.dims.resize(2);
+  to.dims.resize(2);
+  for (int axis = 0; axis < axes; ++axis) {
+    if (axis % 2 == 0)
+      from.dims[0].push_back(axis);
+    else
+      from.partial.push_back({axis, Reduction::Sum});
+    to.dims[axis % 2].push_back(axis);
+  }
+  std::swap(to.dims[0], to.dims[1]);
+  const ReshardPlan plan =
+      planReshard(mesh, {int64_t(1) << 26, int64_t(1) << 26}, 4, from, to,
+                  LinkModel(axes, AxisLink{2e-6, 1e-11}));
+  ASSERT_TRUE(plan.reachable()) << plan.whyUnreachable;
+  ASSERT_FALSE(plan.steps.empty());
+  EXPECT_TRUE(plan.steps.back().result == to);
 }

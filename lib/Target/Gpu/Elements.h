@@ -90,6 +90,8 @@ public:
   Scalars load(mlir::Value address, mlir::Type element, const Place &place);
   void store(mlir::Value address, mlir::Type element, const Place &place,
              llvm::ArrayRef<mlir::Value> elements);
+  /// An element as f32. bf16 that was loaded two by two is a part of a word.
+  mlir::Value widen(mlir::Value element);
   /// The elements of a literal that are not all equal.
   mlir::Value getTable(mlir::DenseElementsAttr elements);
   /// Scalar number `position` of the launch, an i64.
@@ -108,6 +110,9 @@ public:
                  llvm::function_ref<Scalars()> onTrue,
                  llvm::function_ref<Scalars()> onFalse);
 
+  /// What is computed of one value, once within its scope.
+  Scalars once(mlir::Value value, llvm::function_ref<Scalars()> compute);
+
   using Known =
       llvm::ScopedHashTable<std::pair<mlir::Value, const void *>, Scalars>;
   /// What is computed in a scope is in reach within it.
@@ -123,8 +128,8 @@ public:
   IndexBuilder indices;
   /// The first op that has no rule.
   mlir::Operation *unknown = nullptr;
-  /// So many elements were asked for that the code would be too long: a sum that
-  /// no rows share is computed again wherever it is used.
+  /// So many elements were asked for that the code would be too long: a sum
+  /// that no rows share is computed again wherever it is used.
   bool isTooLong() const { return numAsked > kMostAsked; }
 
 private:
@@ -137,6 +142,10 @@ private:
   mlir::Value scalars;
   Lookup lookup;
   llvm::DenseMap<mlir::Value, mlir::Value> addresses;
+  Scalars loadHalves(mlir::Value address, mlir::Type element,
+                     const Place &place, int64_t piece);
+  /// Of an element of bf16, the word that it is the high or low half of.
+  llvm::DenseMap<mlir::Value, std::pair<mlir::Value, bool>> words;
   std::map<std::vector<std::uintptr_t>, Place> places;
   Known known;
   Known::ScopeTy outermost{known};

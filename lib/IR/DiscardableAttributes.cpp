@@ -70,6 +70,7 @@ constexpr Entry entries[] = {
     {attrs::kWorkspace, isInteger, "an i64 integer"},
     {attrs::kUnfused, is<FlatSymbolRefAttr>, "@..."},
     {attrs::kEpilogue, is<StringAttr>, "a string"},
+    {attrs::kApproximate, is<UnitAttr>, "no value"},
     {attrs::kSchedule, is<ScheduleAttr>, "#pp.schedule<...>"},
     {attrs::kPlan, is<PlanAttr>, "#pp.plan<...>"},
     {attrs::kLevel, is<LevelAttr>, "#pp.level<...>"},

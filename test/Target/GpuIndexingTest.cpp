@@ -397,6 +397,8 @@ class GpuIndexingOfManyElements : public ::testing::Test {
 };
 
 constexpr uint64_t kMany = uint64_t(1) << 32;
+/// Elements of a block whose 256 threads have four runs of four elements each.
+constexpr uint64_t kFourRuns = 4096;
 const Sparse::Fill kNumbers = [](size_t, uint64_t word) {
   return bitsOf(numberOf(word));
 };
@@ -406,7 +408,7 @@ TEST_F(GpuIndexingOfManyElements, Elementwise) {
           "tensor<65536x65536xf32> {\n"
           "  %y = pp.neg %x : tensor<65536x65536xf32>\n"
           "  return %y : tensor<65536x65536xf32>\n}",
-          {kMany * 4, kMany * 4}, kNumbers, 1024,
+          {kMany * 4, kMany * 4}, kNumbers, kFourRuns,
           [](uint64_t word) { return -numberOf(word); });
 }
 
@@ -416,7 +418,7 @@ TEST_F(GpuIndexingOfManyElements, Transposed) {
           "  %y = pp.transpose %x perm [1, 0, 2] : tensor<4x32768x32768xf32> "
           "-> tensor<32768x4x32768xf32>\n"
           "  return %y : tensor<32768x4x32768xf32>\n}",
-          {kMany * 4, kMany * 4}, kNumbers, 1024, [](uint64_t word) {
+          {kMany * 4, kMany * 4}, kNumbers, kFourRuns, [](uint64_t word) {
             const uint64_t column = word % 32768, row = word / 32768;
             return numberOf((row % 4 * 32768 + row / 4) * 32768 + column);
           });
@@ -454,7 +456,7 @@ TEST_F(GpuIndexingOfManyElements, Gather) {
       [&](size_t buffer, uint64_t word) {
         return buffer == 1 ? uint32_t(rowOf(word)) : bitsOf(numberOf(word));
       },
-      1024,
+      kFourRuns,
       [&](uint64_t word) {
         return numberOf(rowOf(word / kRow) * kRow + word % kRow);
       });
@@ -476,7 +478,7 @@ TEST_F(GpuIndexingOfManyElements, Scatter) {
       [&](size_t buffer, uint64_t word) {
         return buffer == 1 ? uint32_t(rowOf(word)) : bitsOf(numberOf(word));
       },
-      1024,
+      kFourRuns,
       [&](uint64_t word) {
         float sum = numberOf(word);
         for (uint64_t index = 0; index < kIndices; ++index)

@@ -194,6 +194,34 @@ std::vector<KernelCase> pp::testing::reductionCases() {
                                    "  %y = pp.reduce sum %x dims [1] : "
                                    "tensor<6x40x%f> -> tensor<6x%f>",
                                    "%y", "tensor<6x%f>")},
+      // Of two tensors that share one, of which lanes take columns together.
+      KernelCase{
+          "sumColumnsTwice",
+          "func.func @main(%x: tensor<300x72x%f>, %y: tensor<300x72x%f>) "
+          "-> (tensor<72x%f>, tensor<72x%f>, tensor<72xi32>) {\n"
+          "  %p = pp.mul %x, %y : tensor<300x72x%f>\n"
+          "  %s = pp.reduce sum %p dims [0] : tensor<300x72x%f> -> "
+          "tensor<72x%f>\n"
+          "  %t = pp.reduce sum %y dims [0] : tensor<300x72x%f> -> "
+          "tensor<72x%f>\n"
+          "  %i = pp.argmax %x dim 0 : tensor<300x72x%f> -> "
+          "tensor<72xi32>\n"
+          "  return %s, %t, %i : tensor<72x%f>, tensor<72x%f>, "
+          "tensor<72xi32>\n}"},
+      // A step of Adam.
+      KernelCase{"rootDivisor",
+                 mainOf("%m: tensor<6x40x%f>, %v: tensor<6x40x%f>, "
+                        "%c: tensor<%f>",
+                        "  %a = pp.abs %v : tensor<6x40x%f>\n"
+                        "  %cs = pp.broadcast %c dims [] : tensor<%f> -> "
+                        "tensor<6x40x%f>\n"
+                        "  %s = pp.mul %a, %cs : tensor<6x40x%f>\n"
+                        "  %r = pp.sqrt %s : tensor<6x40x%f>\n"
+                        "  %e = pp.constant dense<1.0e-2> : tensor<6x40x%f>\n"
+                        "  %d = pp.add %r, %e : tensor<6x40x%f>\n"
+                        "  %y = pp.div %m, %d : tensor<6x40x%f>\n",
+                        "%y", "tensor<6x40x%f>"),
+                 0.01, 2},
       KernelCase{"sumColumns", mainOf("%x: tensor<600x128x%f>",
                                       "  %y = pp.reduce sum %x dims [0] : "
                                       "tensor<600x128x%f> -> tensor<128x%f>",

@@ -12,6 +12,7 @@
 #include "GpuRunner.h"
 #include "KernelCases.h"
 #include "KernelRunner.h"
+#include "pp/IR/Model.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -91,6 +92,9 @@ struct Options {
   std::vector<std::string> elements = {"f32", "f64"};
   /// Every op rounds to its element, and what comes out is that to the bit.
   bool isExact = false;
+  /// The same of ops on f32, whose result is then rounded to the element.
+  bool isRoundedOnce = false;
+  const char *numerics = "f32";
 };
 
 enum class Compiler { Processor, Gpu };
@@ -121,6 +125,23 @@ private:
     return pp::testing::runLaunches(module, *kernels, inputs);
   }
 
+  /// In f32 what `inputs` are of bf16, and then rounded.
+  static FailureOr<std::vector<HostTensor>>
+  evaluateWide(const std::string &ops, const Options &options,
+               std::vector<HostTensor> inputs) {
+    pp::testing::Context context;
+    auto module = context.parse(program(ops, "f32", options.out));
+    auto main = module->lookupSymbol<func::FuncOp>("main");
+    Type half = inputs.front().elementType();
+    for (auto [input, type] : llvm::zip_equal(inputs, main.getArgumentTypes()))
+      input.type = cast<RankedTensorType>(type);
+    auto results = reference::evaluate(main, inputs, {/*roundToElement=*/true});
+    if (succeeded(results))
+      for (double &value : results->front().values)
+        value = reference::roundTo(half, value);
+    return results;
+  }
+
   void compareOn(const std::string &element, const std::string &ops,
                  const Options &options) {
     pp::testing::Context context;
@@ -130,9 +151,17 @@ private:
     Type type = getElementTypeOrSelf(main.getArgumentTypes()[0]);
     std::vector<HostTensor> inputs = {table(context, type, true),
                                       table(context, type, false)};
-    auto want =
-        reference::evaluate(main, inputs, {/*roundToElement=*/options.isExact});
+    auto want = reference::evaluate(
+        main, inputs,
+        {/*roundToElement=*/options.isExact && !options.isRoundedOnce});
     ASSERT_TRUE(succeeded(want));
+    if (options.isRoundedOnce)
+      want = evaluateWide(ops, options, inputs);
+    ASSERT_TRUE(succeeded(want));
+    (*module)->setAttr(attrs::kPlan,
+                       PlanAttr::get(module->getContext(),
+                                     MeshAttr::get(module->getContext(), {}))
+                           .withSetting(PlanKey::Numerics, options.numerics));
     ASSERT_TRUE(pp::testing::formKernels(
         *module, GetParam() == Compiler::Gpu ? pp::testing::kGpu : "cpu"));
     auto got = run(*module, inputs);
@@ -230,8 +259,8 @@ TEST_P(SpecialValues, RoundingToHalves) {
             exact);
 }
 
-// Within one kernel, too: what was narrowed and widened again has lost bits,
-// and so has the result of an op on halves.
+// Within one kernel, too, what was narrowed and widened again has lost bits.
+// The result of an op on halves has not, unless the plan asks for it.
 TEST_P(SpecialValues, RoundsBetweenOps) {
   Options exact;
   exact.isExact = true;
@@ -250,9 +279,16 @@ TEST_P(SpecialValues, RoundsBetweenOps) {
             exact);
   }
   exact.elements = {"bf16"};
-  compare(third + "%m = pp.mul %a, %third : %in\n%s = pp.sub %m, %y : %in\n"
-                  "%z = pp.add %s, %y : %in",
-          exact);
+  // A number that bf16 has.
+  const std::string chain =
+      pp::testing::replaceAll(third, "0.3333333333333333", "0.333984375") +
+      "%m = pp.sub %a, %y : %in\n%s = pp.add %m, %third : %in\n"
+      "%z = pp.mul %s, %third : %in";
+  exact.isRoundedOnce = true;
+  compare(chain, exact);
+  exact.isRoundedOnce = false;
+  exact.numerics = "strict";
+  compare(chain, exact);
 }
 
 // Integers end somewhere.

@@ -14,6 +14,12 @@
 
 namespace pp {
 
+namespace attrs {
+/// On a kernel: its results may be off by units in the last place, which no
+/// choice depends on (KernelBody.h).
+inline constexpr llvm::StringLiteral kApproximate = "pp.approximate";
+} // namespace attrs
+
 /// One run-time parameter of a kernel.
 struct RunParameter {
   enum class Source { Operand, Result, Workspace } source;

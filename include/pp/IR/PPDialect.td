@@ -46,6 +46,7 @@ def PP_Dialect : Dialect {
     | `pp.inplace` | kernels | pairs (result, operand) that share memory |
     | `pp.workspace` | kernels | bytes of scratch memory they ask for |
     | `pp.unfused`, `pp.epilogue` | contractions; kernels | the kernel of what is done besides the product, should a library refuse it; of that kernel, a checksum of what it does |
+    | `pp.approximate` | kernels | its results may be off by units in the last place: no choice depends on them |
     | `pp.schedule` | `@main` | `#pp.schedule<...>` |
     | `pp.plan` | module | the decisions the passes obey |
     | `pp.level` | module | `#pp.level<...>`: the contract that holds |

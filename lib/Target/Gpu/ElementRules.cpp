@@ -8,8 +8,9 @@
 #include "ElementRulesDetail.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "pp/IR/Model.h"
+#include "pp/IR/Kernel.h"
 
 using namespace mlir;
 using namespace pp;
@@ -28,14 +29,34 @@ namespace {
 /// dividends are multiplied with.
 class SharedDivisor {
 public:
-  SharedDivisor(OpBuilder &builder, Location loc, Value divisor)
-      : b(builder), loc(loc), f32(divisor.getType()) {
+  /// Of equal divisors there is one.
+  SharedDivisor(Elements &elements, Value divisor)
+      : b(elements.b), loc(elements.loc), f32(b.getF32Type()) {
+    Scalars parts = elements.once(
+        divisor, [&] { return build(emitConvert(b, loc, divisor, f32)); });
+    factor = parts[0];
+    high = parts[1];
+    low = parts[2];
+  }
+
+  Value divide(Value dividend) {
+    Value near = arith::MulFOp::create(b, loc, dividend, factor);
+    return math::FmaOp::create(b, loc, near, high,
+                               arith::MulFOp::create(b, loc, near, low));
+  }
+
+private:
+  Value number(double value) {
+    return arith::ConstantOp::create(b, loc, b.getFloatAttr(f32, value));
+  }
+
+  Scalars build(Value divisor) {
     using P = arith::CmpFPredicate;
     Value size = math::AbsFOp::create(b, loc, divisor);
     Value isSmall =
         arith::CmpFOp::create(b, loc, P::OLT, size, number(0x1p-94));
     Value isLarge = arith::CmpFOp::create(b, loc, P::OGT, size, number(0x1p94));
-    factor =
+    Value factor =
         arith::SelectOp::create(b, loc, isLarge, number(0x1p-32), number(1));
     factor = arith::SelectOp::create(b, loc, isSmall, number(0x1p32), factor);
     Value near = arith::MulFOp::create(b, loc, divisor, factor);
@@ -54,19 +75,8 @@ public:
     Value rest = math::FmaOp::create(
         b, loc, arith::NegFOp::create(b, loc, near), less, number(1));
     rest = arith::MulFOp::create(b, loc, rest, whole);
-    high = arith::SelectOp::create(b, loc, isNumber, less, whole);
-    low = arith::SelectOp::create(b, loc, isNumber, rest, whole);
-  }
-
-  Value divide(Value dividend) {
-    Value near = arith::MulFOp::create(b, loc, dividend, factor);
-    return math::FmaOp::create(b, loc, near, high,
-                               arith::MulFOp::create(b, loc, near, low));
-  }
-
-private:
-  Value number(double value) {
-    return arith::ConstantOp::create(b, loc, b.getFloatAttr(f32, value));
+    return {factor, arith::SelectOp::create(b, loc, isNumber, less, whole),
+            arith::SelectOp::create(b, loc, isNumber, rest, whole)};
   }
 
   OpBuilder &b;
@@ -89,6 +99,57 @@ static bool hasSharedDivisor(Operation *op) {
              divisor.getType().getNumElements();
 }
 
+static bool isApproximate(Operation *op) {
+  return op->getParentOp()->hasAttr(attrs::kApproximate);
+}
+
+/// What `division` divides by, if it may be off by units in the last place: the
+/// root of the first and the second, which is so large that roots of subnormal
+/// numbers are lost in it, and so small that what has a root that is a number
+/// has a sum whose reciprocal is no subnormal number.
+static std::optional<std::pair<SqrtOp, float>>
+findRootDivisor(Operation *division) {
+  if (!isa<DivOp>(division) || !isApproximate(division))
+    return std::nullopt;
+  auto sum = division->getOperand(1).getDefiningOp<AddOp>();
+  if (!sum || !ranked(sum).getElementType().isF32())
+    return std::nullopt;
+  for (auto [root, other] : {std::pair(sum.getLhs(), sum.getRhs()),
+                             std::pair(sum.getRhs(), sum.getLhs())}) {
+    std::optional<double> number = getSplat(other);
+    auto op = root.getDefiningOp<SqrtOp>();
+    if (op && number && *number >= 0x1p-38 && *number <= 0x1p64)
+      return std::pair(op, float(*number));
+  }
+  return std::nullopt;
+}
+
+/// In two instructions of the unit for special functions and two others. An
+/// infinite divisor gives 0, zeros and subnormal numbers give the number added.
+static Scalars divideByRoot(const Question &q, SqrtOp root, float number) {
+  OpBuilder &b = q.elements.b;
+  Location loc = q.elements.loc;
+  Type f32 = b.getF32Type();
+  Value added = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(number));
+  const RowLayout *layout =
+      q.operandLayouts.empty() ? nullptr : &q.operandLayouts[1];
+  Scalars result;
+  for (auto [dividend, radicand] :
+       llvm::zip_equal(q.ask(0, q.place),
+                       q.elements.get(root.getOperand(), q.place, layout))) {
+    Value divisor =
+        LLVM::CallIntrinsicOp::create(
+            b, loc, f32, b.getStringAttr("llvm.nvvm.sqrt.approx.ftz.f"),
+            radicand)
+            .getResult(0);
+    divisor = arith::AddFOp::create(b, loc, divisor, added);
+    result.push_back(arith::MulFOp::create(
+        b, loc, dividend,
+        NVVM::RcpApproxFtzF32Op::create(b, loc, f32, divisor)));
+  }
+  return result;
+}
+
 /// Whether elements are numbers of places: not negative, so that differences of
 /// two do not wrap.
 static bool areCounted(Value value) {
@@ -98,8 +159,26 @@ static bool areCounted(Value value) {
          ranked(value).getElementType().isInteger(32);
 }
 
+/// A number of places as a value and a literal.
+static std::pair<Value, int64_t> splitLiteral(Value number) {
+  Value inside = number;
+  if (auto narrow = inside.getDefiningOp<arith::TruncIOp>())
+    if (auto wide = narrow.getIn().getDefiningOp<arith::ExtUIOp>())
+      if (wide.getIn().getType() == number.getType())
+        inside = wide.getIn();
+  auto sum = inside.getDefiningOp<arith::AddIOp>();
+  if (!sum)
+    return {number, 0};
+  for (auto [value, other] : {std::pair(sum.getLhs(), sum.getRhs()),
+                              std::pair(sum.getRhs(), sum.getLhs())})
+    if (auto literal = other.getDefiningOp<arith::ConstantOp>())
+      return {value, cast<IntegerAttr>(literal.getValue()).getInt()};
+  return {number, 0};
+}
+
 /// Of a run of numbers that are counted, and one that stays: as the difference
-/// of the first, which is computed once, and literals. Nothing of others.
+/// of where the lane's runs begin, which is computed once, and literals.
+/// Nothing of others.
 static Scalars compareCounted(OpBuilder &b, CompareOp op,
                               ArrayRef<Scalars> operands) {
   if (!areCounted(op.getLhs()) || !areCounted(op.getRhs()) ||
@@ -112,11 +191,12 @@ static Scalars compareCounted(OpBuilder &b, CompareOp op,
   const Scalars &run = operands[runs[1]], &other = operands[runs[0]];
   Location loc = op.getLoc();
   Type type = run.front().getType();
-  Value rest = arith::SubIOp::create(b, loc, other.front(), run.front());
+  auto [start, before] = splitLiteral(run.front());
+  Value rest = arith::SubIOp::create(b, loc, other.front(), start);
   Scalars result;
   for (size_t lane = 0; lane < run.size(); ++lane) {
-    Value number =
-        arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, lane));
+    Value number = arith::ConstantOp::create(
+        b, loc, b.getIntegerAttr(type, before + lane));
     SmallVector<Value> sides{number, rest};
     if (runs[1])
       std::swap(sides[0], sides[1]);
@@ -126,6 +206,8 @@ static Scalars compareCounted(OpBuilder &b, CompareOp op,
 }
 
 static Scalars elementwise(const Question &q) {
+  if (auto divisor = findRootDivisor(q.op))
+    return divideByRoot(q, divisor->first, divisor->second);
   SmallVector<Scalars> operands;
   for (unsigned index = 0; index < q.op->getNumOperands(); ++index)
     operands.push_back(q.ask(index, q.place));
@@ -135,12 +217,18 @@ static Scalars elementwise(const Question &q) {
     Type element = operands[0].front().getType(),
          compute = getComputeType(element);
     Location loc = q.elements.loc;
-    SharedDivisor divisor(b, loc,
-                          emitConvert(b, loc, operands[1].front(), compute));
+    SharedDivisor divisor(q.elements, operands[1].front());
     for (Value dividend : operands[0])
       result.push_back(emitConvert(
           b, loc, divisor.divide(emitConvert(b, loc, dividend, compute)),
           element));
+    return result;
+  }
+  auto elementOf = [](Value value) { return ranked(value).getElementType(); };
+  if (isa<ConvertOp>(q.op) && elementOf(q.op->getOperand(0)).isBF16() &&
+      elementOf(q.op->getResult(0)).isF32()) {
+    for (Value operand : operands[0])
+      result.push_back(q.elements.widen(operand));
     return result;
   }
   if (auto comparison = dyn_cast<CompareOp>(q.op))
@@ -151,6 +239,13 @@ static Scalars elementwise(const Question &q) {
     for (Scalars &operand : operands)
       scalars.push_back(operand[lane]);
     result.push_back(emitScalar(b, q.op, scalars));
+    // A product and a sum may be one instruction.
+    if (isa<AddOp, SubOp, MulOp>(q.op) && isApproximate(q.op))
+      if (auto op =
+              result.back().getDefiningOp<arith::ArithFastMathInterface>())
+        op->setAttr(op.getFastMathAttrName(),
+                    arith::FastMathFlagsAttr::get(
+                        b.getContext(), arith::FastMathFlags::contract));
   }
   return result;
 }
@@ -300,4 +395,21 @@ ElementRule pp::gpu::findElementRule(OperationName name) {
   static const Rules rules = makeRules();
   auto info = name.getRegisteredInfo();
   return info ? rules.lookup(info->getTypeID()) : nullptr;
+}
+
+void pp::gpu::computeScalars(Elements &e) {
+  const Place &place = e.at({}, ArrayRef<Index>());
+  auto isScalar = [](Value value) { return ranked(value).getRank() == 0; };
+  for (Operation &op : e.getKernel().getBody().front().without_terminator()) {
+    if (op.hasTrait<OpTrait::Elementwise>() && isScalar(op.getResult(0)))
+      e.get(op.getResult(0), place);
+    else if (isa<BroadcastOp>(op) && isScalar(op.getOperand(0)))
+      e.get(op.getOperand(0), place);
+    if (hasSharedDivisor(&op)) {
+      Value divisor =
+          op.getOperand(1).getDefiningOp<BroadcastOp>().getOperand();
+      if (isScalar(divisor))
+        SharedDivisor(e, e.get(divisor, place).front());
+    }
+  }
 }

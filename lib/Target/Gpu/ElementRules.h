@@ -54,6 +54,10 @@ inline bool hasElementRule(mlir::OperationName name) {
   return findElementRule(name) != nullptr;
 }
 
+/// Computes what the kernel has one of, where the builder is: before anything
+/// that only some threads come to, or that comes again and again.
+void computeScalars(Elements &elements);
+
 /// What several rules, and rows, do with the elements that they meet.
 struct Reducer {
   llvm::SmallVector<mlir::TypedAttr> start;

@@ -125,6 +125,16 @@ Scalars Elements::get(Value value, const Place &place,
   return result;
 }
 
+Scalars Elements::once(Value value, llvm::function_ref<Scalars()> compute) {
+  const std::pair<Value, const void *> key(value, nullptr);
+  Scalars result = known.lookup(key);
+  if (result.empty()) {
+    result = compute();
+    known.insert(key, result);
+  }
+  return result;
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
@@ -167,6 +177,8 @@ Scalars Elements::load(Value address, Type element, const Place &place) {
   const int64_t piece = std::min(width, kVectorBytes / bytes);
   if (!place.isDense || !place.linear.divides(piece))
     return {};
+  if (element.isBF16() && piece % 2 == 0)
+    return loadHalves(address, element, place, piece);
   auto vector = VectorType::get(piece, type);
   Scalars elements;
   for (int64_t first = 0; first < width; first += piece) {
@@ -180,6 +192,50 @@ Scalars Elements::load(Value address, Type element, const Place &place) {
     }
   }
   return elements;
+}
+
+/// By words: what is wanted as f32 is one instruction from there, and two from
+/// a half that was taken out.
+Scalars Elements::loadHalves(Value address, Type element, const Place &place,
+                             int64_t piece) {
+  Type i16 = b.getI16Type(), i32 = b.getI32Type();
+  auto vector = VectorType::get(piece / 2, i32);
+  auto literal = [&](int64_t number) -> Value {
+    return LLVM::ConstantOp::create(b, loc, b.getI32IntegerAttr(number));
+  };
+  Scalars elements;
+  for (int64_t first = 0; first < width; first += piece) {
+    Index index = indices.add(place.linear, indices.literal(first));
+    Value where = addressOf(b, loc, address, element, indices.get(index));
+    Value loaded = LLVM::LoadOp::create(b, loc, vector, where, piece * 2);
+    for (int64_t pair = 0; pair < piece / 2; ++pair) {
+      Value word =
+          LLVM::ExtractElementOp::create(b, loc, loaded, literal(pair));
+      for (bool isHigh : {false, true}) {
+        Value half =
+            isHigh ? LLVM::LShrOp::create(b, loc, word, literal(16)) : word;
+        half = LLVM::TruncOp::create(b, loc, i16, half);
+        elements.push_back(LLVM::BitcastOp::create(b, loc, element, half));
+        words[elements.back()] = {word, isHigh};
+      }
+    }
+  }
+  return elements;
+}
+
+Value Elements::widen(Value element) {
+  Type f32 = b.getF32Type();
+  auto found = words.find(element);
+  if (found == words.end())
+    return arith::ExtFOp::create(b, loc, f32, element);
+  auto [word, isHigh] = found->second;
+  auto literal = [&](int32_t number) -> Value {
+    return LLVM::ConstantOp::create(b, loc, b.getI32IntegerAttr(number));
+  };
+  Value bits =
+      isHigh ? Value(LLVM::AndOp::create(b, loc, word, literal(-(1 << 16))))
+             : Value(LLVM::ShlOp::create(b, loc, word, literal(16)));
+  return LLVM::BitcastOp::create(b, loc, f32, bits);
 }
 
 void Elements::store(Value address, Type element, const Place &place,
@@ -269,9 +325,13 @@ Scalars Elements::loop(const Index &first, const Index &end, int64_t step,
     if (!block->empty() && carried.empty())
       block->getTerminator()->erase();
     b.setInsertionPointToEnd(block);
-    const int64_t last = end.isLiteral() ? end.literal : end.bound - 1;
+    // A step before the end at the latest, where all is known.
+    int64_t bound = end.isLiteral() ? end.literal : end.bound - 1;
+    if (first.isLiteral() && end.isLiteral() && first.literal < end.literal)
+      bound =
+          first.literal + llvm::alignDown(bound - 1 - first.literal, step) + 1;
     Index index =
-        indices.known(nest.getInductionVar(), std::max<int64_t>(last, 1),
+        indices.known(nest.getInductionVar(), std::max<int64_t>(bound, 1),
                       std::gcd(first.multiple, step));
     scf::YieldOp::create(b, loc, body(index, nest.getRegionIterArgs()));
   }

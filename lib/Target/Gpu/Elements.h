@@ -93,6 +93,8 @@ public:
   /// At a place of a tensor that has its rows as `type` has them.
   void store(mlir::Value address, mlir::RankedTensorType type,
              const Place &place, llvm::ArrayRef<mlir::Value> elements);
+  /// An element as f32. bf16 that was loaded two by two is a part of a word.
+  mlir::Value widen(mlir::Value element);
   /// The elements of a literal that are not all equal.
   mlir::Value getTable(mlir::DenseElementsAttr elements);
   /// Scalar number `position` of the launch, an i64.
@@ -110,6 +112,9 @@ public:
   Scalars choose(mlir::Value condition, mlir::TypeRange types,
                  llvm::function_ref<Scalars()> onTrue,
                  llvm::function_ref<Scalars()> onFalse);
+
+  /// What is computed of one value, once within its scope.
+  Scalars once(mlir::Value value, llvm::function_ref<Scalars()> compute);
 
   using Known =
       llvm::ScopedHashTable<std::pair<mlir::Value, const void *>, Scalars>;
@@ -140,6 +145,10 @@ private:
   mlir::Value scalars;
   Lookup lookup;
   llvm::DenseMap<mlir::Value, mlir::Value> addresses;
+  Scalars loadHalves(mlir::Value address, mlir::Type element,
+                     const Place &place, int64_t piece);
+  /// Of an element of bf16, the word that it is the high or low half of.
+  llvm::DenseMap<mlir::Value, std::pair<mlir::Value, bool>> words;
   std::map<std::vector<std::uintptr_t>, Place> places;
   Known known;
   Known::ScopeTy outermost{known};

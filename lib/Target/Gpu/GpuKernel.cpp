@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "GpuKernel.h"
+#include "ElementRules.h"
 #include "Rows.h"
 #include "Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -41,6 +42,9 @@ struct Form {
   SmallVector<RankedTensorType> results;
   /// With it.
   SmallVector<RowLayout> inMemory;
+  /// Runs of a result that a thread has, one after the other, where there are
+  /// no rows.
+  int64_t turns = 1;
   /// Of each result, which others it shares tensors with.
   SmallVector<unsigned> apart;
   RowParts parts;
@@ -156,6 +160,19 @@ static bool hasOddRows(func::FuncOp kernel, int64_t width) {
   });
 }
 
+/// Where threads are more than a GPU has at once, each takes several runs: what
+/// it computes for all of them, places and scalars, it computes once. Not in
+/// kernels that are long as they are.
+static int64_t countTurns(func::FuncOp kernel, int64_t runs) {
+  constexpr int64_t kMostTurns = 4, kEnoughBlocks = 1024, kMostOps = 200;
+  if (kernel.getBody().front().getOperations().size() > kMostOps)
+    return 1;
+  int64_t turns = kMostTurns;
+  while (turns > 1 && runs < kEnoughBlocks * kFlatBlock * turns)
+    turns /= 2;
+  return turns;
+}
+
 static FailureOr<Form> chooseForm(func::FuncOp kernel) {
   auto parts = findRowParts(kernel);
   if (failed(parts))
@@ -191,7 +208,8 @@ static FailureOr<Form> chooseForm(func::FuncOp kernel) {
     const int64_t runs = llvm::divideCeil(most, form.width);
     form.launch.block =
         std::min<int64_t>(kFlatBlock, llvm::alignTo(runs, kWarp));
-    form.launch.grid = llvm::divideCeil(runs, form.launch.block);
+    form.turns = countTurns(kernel, runs);
+    form.launch.grid = llvm::divideCeil(runs, form.launch.block * form.turns);
   }
   form.apart = findApart(kernel);
   form.parts = std::move(*parts);
@@ -294,18 +312,13 @@ void GpuKernel::buildFlat(Elements &e) {
   Index thread =
             e.indices.known(readRegister<NVVM::ThreadIdXOp>(), launch.block),
         block = e.indices.known(readRegister<NVVM::BlockIdXOp>(), launch.grid);
-  Index run = e.indices.add(e.indices.multiply(block, launch.block), thread);
-  Index first = e.indices.multiply(run, width);
+  Index firstRun = e.indices.add(
+      e.indices.multiply(block, launch.block * form.turns), thread);
+  computeScalars(e);
+  auto nothing = [] { return Scalars(); };
   for (auto &entry : groups) {
-    const int64_t size = entry.first.first;
+    const int64_t size = entry.first.first, whole = size / width * width;
     ArrayRef<Destination> group = entry.second;
-    Index itsFirst = first;
-    for (const Destination &destination : group)
-      if (auto tile = findTile(destination.result, width)) {
-        itsFirst = placeOfRun(e.indices, run, ranked(destination.result), width,
-                              *tile);
-        break;
-      }
     auto store = [&](bool isRun, const Index &start, int64_t count) {
       for (int64_t number = 0; number < count; ++number) {
         Index linear = e.indices.add(start, IndexBuilder::literal(number));
@@ -322,29 +335,43 @@ void GpuKernel::buildFlat(Elements &e) {
           e.store(destination.address, destination.inMemory, *place, values);
       }
     };
-    auto isBelow = [&](int64_t end) -> Value {
-      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                   e.indices.get(first),
-                                   e.indices.getLiteral(end));
+    auto storeRun = [&](const Index &run) {
+      Index first = e.indices.multiply(run, width), start = first;
+      for (const Destination &destination : group)
+        if (auto tile = findTile(destination.result, width)) {
+          start = placeOfRun(e.indices, run, ranked(destination.result), width,
+                             *tile);
+          break;
+        }
+      auto storeWhole = [&]() -> Scalars {
+        start.bound = whole;
+        store(width > 1, start, 1);
+        return {};
+      };
+      if (first.bound <= whole) { // they all are
+        storeWhole();
+        return;
+      }
+      Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                            e.indices.get(first),
+                                            e.indices.getLiteral(whole));
+      e.choose(isWhole, {}, storeWhole, nothing);
     };
-    auto nothing = [] { return Scalars(); };
-    const int64_t whole = size / width * width;
-    if (whole > 0)
+    if (whole > 0 && form.turns == 1)
+      storeRun(firstRun);
+    else if (whole > 0)
+      e.loop(IndexBuilder::literal(0),
+             IndexBuilder::literal(form.turns * launch.block), launch.block, {},
+             [&](const Index &turn, ValueRange) -> Scalars {
+               storeRun(e.indices.add(firstRun, turn));
+               return {};
+             });
+    if (whole < size) { // the elements that are left are the first thread's
+      Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                            e.indices.get(firstRun),
+                                            e.indices.getLiteral(0));
       e.choose(
-          isBelow(whole), {},
-          [&]() -> Scalars {
-            Index start = itsFirst;
-            start.bound = whole;
-            store(width > 1, start, 1);
-            return {};
-          },
-          nothing);
-    if (whole < size) { // the elements that are left are one thread's
-      Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                           e.indices.get(first),
-                                           e.indices.getLiteral(whole));
-      e.choose(
-          isLast, {},
+          isFirst, {},
           [&]() -> Scalars {
             store(false, IndexBuilder::literal(whole), size - whole);
             return {};

@@ -23,11 +23,10 @@ int64_t Lanes::countBytes(Type element, int64_t count) {
       llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) * count, kAlignment);
 }
 
-int64_t Lanes::countHandedBytes(int64_t lanes, int64_t apart, int64_t bytes) {
+int64_t Lanes::countHandedBytes(int64_t lanes, int64_t columns, int64_t bytes) {
   return lanes <= kWarp
              ? 0
-             : 2 * llvm::alignTo(lanes / kWarp * std::min(apart, kWarp) * bytes,
-                                 kAlignment);
+             : 2 * llvm::alignTo(lanes / kWarp * columns * bytes, kAlignment);
 }
 
 Lanes::Lanes(Elements &elements, Value thread, int64_t block, int64_t lanes,
@@ -108,60 +107,123 @@ void Lanes::storeShared(Value room, Value value, const Index &index) {
   e.store(room, value.getType(), e.at({index.bound}, ArrayRef(index)), value);
 }
 
-Scalars Lanes::combine(const Reducer &reducer, Scalars mine) {
-  return combineApart(reducer, std::move(mine), 1);
+Value Lanes::isBelow(const Index &index, int64_t end) {
+  return arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ult,
+                               e.indices.get(index), e.indices.getLiteral(end));
 }
 
-Scalars Lanes::combineApart(const Reducer &reducer, Scalars mine,
-                            int64_t apart) {
-  const int64_t inWarp = std::min(lanes, kWarp);
-  for (int64_t distance = inWarp / 2; distance >= apart; distance /= 2) {
+/// Over lanes of a warp that are `apart` from each other.
+Scalars Lanes::combineWarp(const Reducer &reducer, Scalars mine,
+                           int64_t apart) {
+  for (int64_t distance = std::min(lanes, kWarp) / 2; distance >= apart;
+       distance /= 2) {
     Scalars theirs;
     for (Value value : mine)
       theirs.push_back(exchange(value, distance));
     mine = reducer.combine(mine, theirs);
   }
-  if (lanes <= kWarp)
-    return mine;
-  // A word of each warp, or of each lane of it that stands for others.
-  const int64_t warps = lanes / kWarp, columns = std::min(apart, kWarp);
+  return mine;
+}
+
+SmallVector<Value> Lanes::getRooms(TypeRange types, int64_t count) {
   SmallVector<Value> rooms;
   int64_t offset = isSecondRoom ? handedBytes / 2 : 0;
   isSecondRoom = !isSecondRoom;
-  for (Value value : mine) {
+  for (Type type : types) {
     Value room = getRoom("handed", handedBytes);
     rooms.push_back(LLVM::GEPOp::create(e.b, e.loc, room.getType(),
                                         e.b.getI8Type(), room,
                                         ArrayRef<LLVM::GEPArg>{int32_t(offset)},
                                         LLVM::GEPNoWrapFlags::inbounds));
-    offset +=
-        warps * columns *
-        std::max<int64_t>(
-            llvm::divideCeil(value.getType().getIntOrFloatBitWidth(), 8), 4);
+    offset += count * std::max<int64_t>(
+                          llvm::divideCeil(type.getIntOrFloatBitWidth(), 8), 4);
   }
+  return rooms;
+}
+
+Scalars Lanes::combineWarps(const Reducer &reducer, ArrayRef<Value> rooms,
+                            TypeRange types, const Index &first,
+                            int64_t stride) {
+  Scalars all;
+  for (int64_t number = 0; number < lanes / kWarp; ++number) {
+    Index from = e.indices.add(e.indices.literal(number * stride), first);
+    Scalars next;
+    for (auto [room, type] : llvm::zip_equal(rooms, types))
+      next.push_back(loadShared(room, type, from));
+    all = number == 0 ? next : reducer.combine(all, next);
+  }
+  return all;
+}
+
+Scalars Lanes::combine(const Reducer &reducer, Scalars mine) {
+  mine = combineWarp(reducer, std::move(mine), 1);
+  if (lanes <= kWarp)
+    return mine;
+  const SmallVector<Type> types(ValueRange(mine).getTypes());
+  SmallVector<Value> rooms = getRooms(types, lanes / kWarp);
   Index warp = e.indices.divide(self, kWarp),
-        inWarpLane = e.indices.remainder(self, kWarp),
-        column = e.indices.remainder(inWarpLane, columns);
-  Index place = e.indices.add(e.indices.multiply(warp, columns), column);
-  Value first = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::slt,
-                                      e.indices.get(inWarpLane),
-                                      e.indices.getLiteral(columns));
+        inWarp = e.indices.remainder(self, kWarp);
   e.choose(
-      first, {},
+      isBelow(inWarp, 1), {},
       [&]() -> Scalars {
         for (auto [room, value] : llvm::zip_equal(rooms, mine))
-          storeShared(room, value, place);
+          storeShared(room, value, warp);
         return {};
       },
       [] { return Scalars(); });
   meet();
-  Scalars all;
-  for (int64_t number = 0; number < warps; ++number) {
-    Index from = e.indices.add(e.indices.literal(number * columns), column);
-    Scalars next;
-    for (auto [room, value] : llvm::zip_equal(rooms, mine))
-      next.push_back(loadShared(room, value.getType(), from));
-    all = number == 0 ? next : reducer.combine(all, next);
+  return combineWarps(reducer, rooms, types, IndexBuilder::literal(0), 1);
+}
+
+void Lanes::combineApart(
+    const Reducer &reducer, Scalars mine, int64_t apart, int64_t step,
+    llvm::function_ref<void(const Index &column, Scalars)> take) {
+  const size_t parts = reducer.start.size();
+  auto partsOf = [&](int64_t number) {
+    return Scalars(ArrayRef(mine).slice(number * parts, parts));
+  };
+  for (int64_t number = 0; number < step; ++number)
+    llvm::copy(combineWarp(reducer, partsOf(number), apart),
+               mine.begin() + number * parts);
+  Index inWarp = e.indices.remainder(self, kWarp),
+        column = e.indices.multiply(e.indices.remainder(inWarp, apart), step);
+  auto onlyIf = [&](Value condition, llvm::function_ref<void()> body) {
+    e.choose(
+        condition, {},
+        [&]() -> Scalars {
+          body();
+          return {};
+        },
+        [] { return Scalars(); });
+  };
+  auto forEachOfStep =
+      [&](const Index &first,
+          llvm::function_ref<void(const Index &, Scalars)> body) {
+        for (int64_t number = 0; number < step; ++number)
+          body(e.indices.add(first, e.indices.literal(number)),
+               partsOf(number));
+      };
+  if (lanes <= kWarp)
+    return onlyIf(isBelow(self, apart), [&] { forEachOfStep(column, take); });
+  const int64_t warps = lanes / kWarp, columns = apart * step;
+  const SmallVector<Type> types(
+      ValueRange(ArrayRef(mine).take_front(parts)).getTypes());
+  SmallVector<Value> rooms = getRooms(types, warps * columns);
+  Index place = e.indices.add(
+      e.indices.multiply(e.indices.divide(self, kWarp), columns), column);
+  onlyIf(isBelow(inWarp, apart), [&] {
+    forEachOfStep(place, [&](const Index &at, Scalars values) {
+      for (auto [room, value] : llvm::zip_equal(rooms, values))
+        storeShared(room, value, at);
+    });
+  });
+  meet();
+  for (int64_t base = 0; base < columns; base += lanes) {
+    Index mineNow = e.indices.add(IndexBuilder::literal(base), self);
+    onlyIf(isBelow(mineNow, columns), [&] {
+      Index now = mineNow;
+      now.bound = std::min(now.bound, columns);
+      take(now, combineWarps(reducer, rooms, types, now, columns));
+    });
   }
-  return all;
 }

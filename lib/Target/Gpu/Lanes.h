@@ -29,9 +29,10 @@ public:
         int64_t handedBytes);
 
   /// Of shared memory: so many elements; and what is handed from warp to warp
-  /// by lanes that are `apart`, `bytes` of each.
+  /// of so many columns, `bytes` of each.
   static int64_t countBytes(mlir::Type element, int64_t count);
-  static int64_t countHandedBytes(int64_t lanes, int64_t apart, int64_t bytes);
+  static int64_t countHandedBytes(int64_t lanes, int64_t columns,
+                                  int64_t bytes);
 
   int64_t count() const { return lanes; }
   const Index &lane() const { return self; }
@@ -41,9 +42,13 @@ public:
   /// What all lanes of the row have, combined: every lane gets it. The block's
   /// threads meet between one time and the next but one.
   Scalars combine(const Reducer &reducer, Scalars mine);
-  /// The same over lanes that are `apart` from each other: lane l gets what
-  /// lanes l % apart, l % apart + apart, ... have.
-  Scalars combineApart(const Reducer &reducer, Scalars mine, int64_t apart);
+  /// The same over lanes that are `apart` from each other, each of which has
+  /// `step` columns beside each other. `take` is built where a lane has what
+  /// all have of a column, below `apart` * `step`; each column is one lane's.
+  void
+  combineApart(const Reducer &reducer, Scalars mine, int64_t apart,
+               int64_t step,
+               llvm::function_ref<void(const Index &column, Scalars)> take);
 
   /// All threads of the block meet here.
   void meet();
@@ -55,6 +60,14 @@ public:
 
 private:
   mlir::Value exchange(mlir::Value value, int64_t distance);
+  Scalars combineWarp(const Reducer &reducer, Scalars mine, int64_t apart);
+  mlir::Value isBelow(const Index &index, int64_t end);
+  /// Where `count` values are handed on, one room for each type.
+  llvm::SmallVector<mlir::Value> getRooms(mlir::TypeRange types, int64_t count);
+  /// What lies in `rooms` for all warps, `stride` apart.
+  Scalars combineWarps(const Reducer &reducer,
+                       llvm::ArrayRef<mlir::Value> rooms, mlir::TypeRange types,
+                       const Index &first, int64_t stride);
   mlir::Value getRoom(const std::string &name, int64_t bytes);
 
   Elements &e;

@@ -26,6 +26,9 @@ static constexpr int64_t kAddressRegisters = 2;
 /// Elements of a part up to which a lane takes them without a loop, so that
 /// code stays short.
 static constexpr int64_t kMostInRegisters = 32;
+/// Elements that a lane adds up where it has columns side by side: what lanes
+/// then hand each other is little beside them.
+static constexpr int64_t kAddedAcross = 256;
 
 int64_t pp::gpu::getLeastBlocks(int64_t block) {
   return std::max<int64_t>(kThreads / block, 1);
@@ -90,16 +93,16 @@ static int64_t countSharedBytes(RowMapping &mapping, int64_t width) {
   for (const RowSum &sum : mapping.sums) {
     if (sum.form == RowSum::Alone)
       continue;
-    int64_t beside = 1;
+    int64_t columns = 1;
     if (sum.form == RowSum::Across) {
       Type element = ranked(sum.op->getResult(0)).getElementType();
       bytes += Lanes::countBytes(element, countElements(sum.layout) *
                                               mapping.rowsPerBlock);
-      beside = mapping.countBeside(sum, width);
+      columns = mapping.countBeside(sum, width) * getStep(sum, width);
     }
     mapping.handedBytes = std::max(
         mapping.handedBytes,
-        Lanes::countHandedBytes(mapping.lanes, beside, sum.handedBytes));
+        Lanes::countHandedBytes(mapping.lanes, columns, sum.handedBytes));
   }
   return bytes + mapping.handedBytes;
 }
@@ -232,9 +235,14 @@ static void fitRegisters(RowMapping &mapping, func::FuncOp kernel,
             getRegisters(mapping.block()))
       return;
   }
+  const bool isAcross = !mapping.sums.empty() &&
+                        llvm::all_of(mapping.sums, [](const RowSum &sum) {
+                          return sum.form == RowSum::Across;
+                        });
   setLanes(std::clamp<int64_t>(
-      llvm::PowerOf2Ceil(llvm::divideCeil(longest, kMostInRegisters)), least,
-      kThreads));
+      llvm::PowerOf2Ceil(llvm::divideCeil(
+          longest, isAcross ? kAddedAcross : kMostInRegisters)),
+      least, kThreads));
   mapping.inRegisters = width;
 }
 

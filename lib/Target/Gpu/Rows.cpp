@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "pp/Analysis/InPlace.h"
 #include "pp/IR/PP.h"
+#include "pp/IR/Values.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -36,10 +37,7 @@ public:
   }
   ~Rows() { e.setLookup(nullptr); }
 
-  void computeReductions() {
-    for (const RowSum &sum : mapping.sums)
-      reduce(sum);
-  }
+  void computeReductions();
   void store(ArrayRef<Destination> destinations);
 
 private:
@@ -68,9 +66,8 @@ private:
       int64_t size, int64_t step, ValueRange carried,
       llvm::function_ref<Scalars(const Index &local, Value counts, ValueRange)>
           body);
-  void reduce(const RowSum &sum);
-  Scalars reduceAlong(const RowSum &sum, const Reducer &reducer);
-  void reduceAcross(const RowSum &sum, const Reducer &reducer);
+  Value reduceAlong(const RowSum &sum);
+  void reduceAcross(ArrayRef<const RowSum *> sums);
   Index globalIndex(const RowDigit &digit, const Index &local) {
     return e.indices.add(startOf(digit), local);
   }
@@ -171,7 +168,8 @@ Scalars Rows::overPart(
 }
 
 /// All lanes along what is reduced, to one element.
-Scalars Rows::reduceAlong(const RowSum &sum, const Reducer &reducer) {
+Value Rows::reduceAlong(const RowSum &sum) {
+  const Reducer reducer = getReducer(e.b, sum.op);
   const RowLayout &operand = sum.operand;
   Value from = sum.op->getOperand(0);
   auto type = cast<RankedTensorType>(from.getType());
@@ -207,16 +205,17 @@ Scalars Rows::reduceAlong(const RowSum &sum, const Reducer &reducer) {
         }
         return all;
       });
-  return lanes.combine(reducer, mine);
+  return reducer.finish(lanes.combine(reducer, mine));
 }
 
 /// Lanes side by side along what is kept, and the rest of them along what is
 /// reduced. A lane has a run of what is last in memory, where that is whole
-/// vectors: of kept elements, or one after the other of reduced ones.
-void Rows::reduceAcross(const RowSum &sum, const Reducer &reducer) {
+/// vectors: of kept elements, or one after the other of reduced ones. `sums`
+/// see the same parts of what they reduce, and go through them together.
+void Rows::reduceAcross(ArrayRef<const RowSum *> sums) {
+  const RowSum &sum = *sums.front();
   const RowLayout &layout = sum.layout, &operand = sum.operand;
-  Value from = sum.op->getOperand(0), result = sum.op->getResult(0);
-  auto type = cast<RankedTensorType>(from.getType());
+  auto type = ranked(sum.op->getOperand(0));
   SmallVector<int64_t> dims = getReducedDimensions(sum.op), sizes;
   for (int64_t dim : dims)
     sizes.push_back(operand[dim].tile);
@@ -229,24 +228,24 @@ void Rows::reduceAcross(const RowSum &sum, const Reducer &reducer) {
                            ? e.getWidth()
                            : 1; // reduced ones
   SmallVector<int64_t> tiles = tilesOf(layout);
-  Type element = cast<RankedTensorType>(result.getType()).getElementType();
-  Value room = lanes.allocate(element, kept);
   Index column = e.indices.remainder(lanes.lane(), beside),
         first = e.indices.divide(lanes.lane(), beside);
-  const size_t parts = reducer.start.size();
-  Scalars start;
-  for (int64_t number = 0; number < step; ++number)
-    for (TypedAttr attr : reducer.start)
-      start.push_back(arith::ConstantOp::create(e.b, e.loc, attr));
-  Value isFirst =
-      arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq,
-                            e.indices.get(first), e.indices.getLiteral(0));
+  SmallVector<Reducer> reducers;
+  SmallVector<Value> rooms;
+  Scalars start; // for each sum, of each of a step's elements, its parts
+  for (const RowSum *one : sums) {
+    reducers.push_back(getReducer(e.b, one->op));
+    rooms.push_back(
+        lanes.allocate(ranked(one->op->getResult(0)).getElementType(), kept));
+    for (int64_t number = 0; number < step; ++number)
+      for (TypedAttr attr : reducers.back().start)
+        start.push_back(arith::ConstantOp::create(e.b, e.loc, attr));
+  }
   const bool isOnce = runs <= beside;
   auto takeTurn = [&](const Index &base) {
-    Index wanted = e.indices.add(base, column);
-    Index at = e.indices.limit(wanted, runs - 1);
-    Index begin = e.indices.multiply(at, step);
-    Indices keptIndices = e.indices.delinearize(begin, tiles);
+    Index at = e.indices.limit(e.indices.add(base, column), runs - 1);
+    Indices keptIndices =
+        e.indices.delinearize(e.indices.multiply(at, step), tiles);
     Index end = IndexBuilder::literal(size / deep);
     Scalars mine = e.loop(
         first, end, down, start, [&](const Index &turn, ValueRange carried) {
@@ -260,38 +259,49 @@ void Rows::reduceAcross(const RowSum &sum, const Reducer &reducer) {
                                               : keptIndices[nextKept++]));
           const Place &place =
               e.at(type.getShape(), where, step * deep > 1 ? int(last) : -1);
-          Scalars sums(carried);
-          for (auto [number, value] :
-               llvm::enumerate(e.get(from, place, &operand))) {
-            const int64_t of = number % step * parts;
-            Index position =
-                e.indices.add(begin, e.indices.literal(number / step));
-            Scalars next =
-                reducer.combine(Scalars(ArrayRef(sums).slice(of, parts)),
-                                reducer.wrap(value, position));
-            llvm::copy(next, sums.begin() + of);
+          Scalars all(carried);
+          int64_t before = 0;
+          for (auto [one, reducer] : llvm::zip_equal(sums, reducers)) {
+            const int64_t parts = reducer.start.size();
+            for (auto [number, value] : llvm::enumerate(
+                     e.get(one->op->getOperand(0), place, &operand))) {
+              const int64_t of = before + number % step * parts;
+              Index position =
+                  e.indices.add(begin, e.indices.literal(number / step));
+              llvm::copy(
+                  reducer.combine(Scalars(ArrayRef(all).slice(of, parts)),
+                                  reducer.wrap(value, position)),
+                  all.begin() + of);
+            }
+            before += step * parts;
           }
-          return sums;
+          return all;
         });
-    Scalars results;
-    for (int64_t number = 0; number < step; ++number)
-      results.push_back(reducer.finish(lanes.combineApart(
-          reducer, Scalars(ArrayRef(mine).slice(number * parts, parts)),
-          beside)));
-    Value stores = isFirst;
-    if (wanted.bound > runs)
-      stores = arith::AndIOp::create(e.b, e.loc, stores, below(wanted, runs));
-    Index place = e.indices.add(e.indices.multiply(lanes.row(), kept), begin);
-    e.choose(
-        stores, {},
-        [&]() -> Scalars {
-          for (auto [number, result] : llvm::enumerate(results))
-            lanes.storeShared(
-                room, result,
-                e.indices.add(place, IndexBuilder::literal(number)));
-          return {};
-        },
-        [] { return Scalars(); });
+    Index firstKept = e.indices.add(e.indices.multiply(lanes.row(), kept),
+                                    e.indices.multiply(base, step));
+    int64_t before = 0;
+    for (size_t number = 0; number < sums.size(); ++number) {
+      const Reducer &reducer = reducers[number];
+      Value room = rooms[number];
+      const int64_t count = step * reducer.start.size();
+      lanes.combineApart(
+          reducer, Scalars(ArrayRef(mine).slice(before, count)), beside, step,
+          [&](const Index &column, Scalars combined) {
+            Index place = e.indices.add(firstKept, column);
+            auto store = [&]() -> Scalars {
+              lanes.storeShared(room, reducer.finish(combined), place);
+              return {};
+            };
+            Index wanted =
+                e.indices.add(e.indices.multiply(base, step), column);
+            if (wanted.bound > kept)
+              e.choose(below(wanted, kept), {}, store,
+                       [] { return Scalars(); });
+            else
+              store();
+          });
+      before += count;
+    }
     if (!isOnce) // before the next turn hands anything on in the same rooms
       lanes.meet();
   };
@@ -304,17 +314,57 @@ void Rows::reduceAcross(const RowSum &sum, const Reducer &reducer) {
              return {};
            });
   lanes.meet();
-  computed[result].push_back({layout, {}, room, element});
+  for (auto [one, room] : llvm::zip_equal(sums, rooms)) {
+    Value result = one->op->getResult(0);
+    computed[result].push_back(
+        {layout, {}, room, ranked(result).getElementType()});
+  }
 }
 
-void Rows::reduce(const RowSum &sum) {
-  Reducer reducer = getReducer(e.b, sum.op);
-  if (sum.form == RowSum::Across) {
-    reduceAcross(sum, reducer);
-  } else if (sum.form == RowSum::Along) {
-    Scalars result = reduceAlong(sum, reducer);
-    computed[sum.op->getResult(0)].push_back(
-        {sum.layout, {reducer.finish(result)}, {}, {}});
+/// Whether `value` is computed from any of `others`.
+static bool needsAny(Value value, ArrayRef<const RowSum *> others) {
+  SmallVector<Value> work{value};
+  llvm::DenseSet<Operation *> visited;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !visited.insert(op).second)
+      continue;
+    if (llvm::any_of(others,
+                     [&](const RowSum *other) { return other->op == op; }))
+      return true;
+    llvm::append_range(work, op->getOperands());
+  }
+  return false;
+}
+
+static bool goTogether(const RowSum &one, const RowSum &other) {
+  return one.form == RowSum::Across && other.form == RowSum::Across &&
+         one.layout == other.layout && one.operand == other.operand &&
+         ranked(one.op->getOperand(0)).getShape() ==
+             ranked(other.op->getOperand(0)).getShape() &&
+         getReducedDimensions(one.op) == getReducedDimensions(other.op);
+}
+
+void Rows::computeReductions() {
+  SmallVector<const RowSum *> left;
+  for (const RowSum &sum : mapping.sums)
+    left.push_back(&sum);
+  while (!left.empty()) {
+    // The first, and what goes with it and waits for none that are left.
+    SmallVector<const RowSum *> together, others;
+    for (const RowSum *sum : left) {
+      const bool joins =
+          together.empty() || (goTogether(*together.front(), *sum) &&
+                               !needsAny(sum->op->getOperand(0), left));
+      (joins ? together : others).push_back(sum);
+    }
+    const RowSum &sum = *together.front();
+    if (sum.form == RowSum::Across)
+      reduceAcross(together);
+    else if (sum.form == RowSum::Along)
+      computed[sum.op->getResult(0)].push_back(
+          {sum.layout, {reduceAlong(sum)}, {}, {}});
+    left = std::move(others);
   }
 }
 

@@ -7,12 +7,14 @@
 // it computes. PadRows.cpp has rows of matrices lie as a library likes them,
 // DivideSums.cpp divides what is too much for a core,
 // FormContractions.cpp makes the library calls, KernelClusters.cpp
-// and ClustersBeside.cpp decide which of the other ops share a kernel; this
-// file orders and outlines the clusters.
+// and ClustersBeside.cpp decide which of the other ops share a kernel,
+// KernelBody.cpp in which types it computes; this file orders and outlines the
+// clusters.
 //
 //===----------------------------------------------------------------------===//
 #include "DivideSums.h"
 #include "FormContractions.h"
+#include "KernelBody.h"
 #include "KernelClusters.h"
 #include "PadRows.h"
 #include "mlir/IR/IRMapping.h"
@@ -33,20 +35,23 @@ namespace pp {
 
 namespace {
 
-/// Clones `op` and the free ops it reads, without the marks of earlier levels.
-void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
-  for (Value operand : op->getOperands())
-    if (!mapping.contains(operand))
-      cloneInto(builder, operand.getDefiningOp(), mapping);
-  dropOtherMarks(builder.clone(*op, mapping));
+void eraseUnused(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
 }
 
-func::FuncOp outline(const KernelCluster &cluster) {
+/// `wide`: the values of bf16 that lie in memory as f32.
+func::FuncOp outline(const KernelCluster &cluster, const ExactOps &exact,
+                     const DenseSet<Value> &wide) {
   MLIRContext *context = cluster.live.front()->getContext();
   OpBuilder builder(context);
-  SmallVector<Type> inputs(ValueRange(cluster.inputs.getArrayRef()).getTypes());
-  SmallVector<Type> outputs(
-      ValueRange(cluster.outputs.getArrayRef()).getTypes());
+  auto typeOf = [&](Value value) -> Type {
+    return wide.contains(value) ? ranked(value).clone(builder.getF32Type())
+                                : value.getType();
+  };
+  SmallVector<Type> inputs = llvm::map_to_vector(cluster.inputs, typeOf);
+  SmallVector<Type> outputs = llvm::map_to_vector(cluster.outputs, typeOf);
   auto kernel = func::FuncOp::create(cluster.live.front()->getLoc(), "kernel",
                                      builder.getFunctionType(inputs, outputs));
   kernel.setPrivate();
@@ -57,16 +62,21 @@ func::FuncOp outline(const KernelCluster &cluster) {
   for (Value output : cluster.outputs)
     layouts.push_back(encodeRowLayout(context, option.layouts.lookup(output)));
   kernel->setAttr(attrs::kRows, RowsAttr::get(context, option.rows, layouts));
-  IRMapping mapping;
   Block *entry = kernel.addEntryBlock();
-  mapping.map(cluster.inputs.getArrayRef(), entry->getArguments());
   builder.setInsertionPointToStart(entry);
+  KernelBody body(builder, exact);
+  for (auto [input, argument] :
+       llvm::zip_equal(cluster.inputs, entry->getArguments()))
+    body.addArgument(input, argument);
   for (Operation *op : cluster.live)
-    cloneInto(builder, op, mapping);
+    body.add(op);
+  if (!body.isExact())
+    kernel->setAttr(attrs::kApproximate, builder.getUnitAttr());
   SmallVector<Value> results;
   for (Value output : cluster.outputs)
-    results.push_back(mapping.lookup(output));
+    results.push_back(body.get(output, wide.contains(output)));
   func::ReturnOp::create(builder, kernel.getLoc(), results);
+  eraseUnused(*entry); // bf16 of which nothing but f32 was wanted
   return kernel;
 }
 
@@ -90,13 +100,14 @@ class BlockRewriter {
 public:
   BlockRewriter(Block &block, KernelTable &table,
                 const DenseMap<Value, Value> &replacements,
-                const pprt::KernelWishes &wishes)
+                const pprt::KernelWishes &wishes, const ExactOps &exact)
       : block(block), table(table), replacements(replacements), wishes(wishes),
-        clusters(block, wishes) {}
+        exact(exact), clusters(block, wishes) {}
 
   void run();
 
 private:
+  void chooseWide();
   void buildSteps();
   void addEdge(unsigned from, unsigned to) {
     steps[from].users.push_back(to);
@@ -113,10 +124,35 @@ private:
   /// Block argument a value of the block takes the place of, for good.
   const DenseMap<Value, Value> &replacements;
   const pprt::KernelWishes &wishes;
+  const ExactOps &exact;
   KernelClusters clusters;
+  /// Of bf16, what lies in memory as f32.
+  DenseSet<Value> wide;
   std::vector<Step> steps;
   IRMapping rewritten;
 };
+
+/// What sums have left of many elements costs nothing to keep as it was summed,
+/// and others compute with it for each of as many: averages, deviations,
+/// largest elements. Who is told its type elsewhere gets bf16.
+void BlockRewriter::chooseWide() {
+  constexpr int64_t kFew = 16;
+  DenseSet<Value> outside;
+  for (Operation &op : block)
+    if (!isKernelOp(&op))
+      op.walk([&](Operation *nested) {
+        outside.insert_range(nested->getOperands());
+      });
+  for (auto &cluster : clusters.getClusters()) {
+    int64_t most = 0;
+    for (Value input : cluster->inputs)
+      most = std::max(most, ranked(input).getNumElements());
+    for (Value output : cluster->outputs)
+      if (exact.isWide(output) && !outside.contains(output) &&
+          ranked(output).getNumElements() * kFew <= most)
+        wide.insert(output);
+  }
+}
 
 void BlockRewriter::buildSteps() {
   DenseMap<KernelCluster *, unsigned> stepOf;
@@ -127,7 +163,7 @@ void BlockRewriter::buildSteps() {
     stepOf[cluster.get()] = steps.size();
     steps.emplace_back();
     steps.back().cluster = cluster.get();
-    steps.back().kernel = outline(*cluster);
+    steps.back().kernel = outline(*cluster, exact, wide);
     steps.back().reads = cluster->inputs;
   }
   std::optional<unsigned> previous;
@@ -287,6 +323,7 @@ void BlockRewriter::run() {
   clusters.joinBeside();
   clusters.recomputeCheapOps();
   clusters.finish();
+  chooseWide();
   buildSteps();
   chooseInplace();
   SmallVector<Operation *> old;
@@ -394,12 +431,6 @@ pprt::KernelWishes divideSums(Block &block, pprt::KernelWishes wishes) {
   return wishes;
 }
 
-void eraseUnused(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
 struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
   using FormKernelsBase::FormKernelsBase;
 
@@ -416,12 +447,14 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
     unsigned threads = plan ? plan.getThreads() : 1;
     bool epilogues = !plan || plan.getWord(PlanKey::Epilogues) != "kernels";
     padRows(getOperation(), *asked);
+    const bool isStrict = plan && plan.getWord(PlanKey::Numerics) == "strict";
     SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
     for (func::FuncOp function : functions) {
       if (function.isExternal() || function->hasAttr(attrs::kKernel))
         continue;
       DenseMap<Value, Value> replacements = findReplacements(function);
       SmallVector<Block *> blocks;
+      SmallVector<pprt::KernelWishes> wishesOf;
       function.walk([&](FragmentOp fragment) {
         blocks.push_back(&fragment.getBody().front());
       });
@@ -430,11 +463,13 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
         for (auto slice :
              llvm::make_early_inc_range(block->getOps<AllSliceOp>()))
           expandAllSlice(slice);
-        const pprt::KernelWishes ofBlock = divideSums(*block, wishes);
+        wishesOf.push_back(divideSums(*block, wishes));
         formContractions(*block, table, *asked, threads, epilogues);
         eraseUnused(*block);
-        BlockRewriter(*block, table, replacements, ofBlock).run();
       }
+      const ExactOps exact(function, isStrict);
+      for (auto [block, ofBlock] : llvm::zip_equal(blocks, wishesOf))
+        BlockRewriter(*block, table, replacements, ofBlock, exact).run();
     }
   }
 };

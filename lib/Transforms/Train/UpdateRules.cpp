@@ -118,8 +118,8 @@ StepScalars pp::buildStepScalars(Arithmetic &math, OptimizerAttr optimizer,
                       math.binary<PowOp>(math.scalar(beta), t));
     };
     rate = math.div(rate, correction(optimizer.getBeta1()));
-    Value root = math.unary<SqrtOp>(correction(optimizer.getBeta2()));
-    scalars.root = math.convert(math.div(math.scalar(1.0), root), element);
+    Value share = math.div(math.scalar(1.0), correction(optimizer.getBeta2()));
+    scalars.correction = math.convert(share, element);
   }
   scalars.rate = math.convert(rate, element);
   return scalars;
@@ -180,8 +180,10 @@ UpdatedValues pp::applyRule(Arithmetic &math, OptimizerAttr optimizer,
   Value mean = average(math, optimizer.getBeta1(), states[0], gradient);
   Value square = average(math, optimizer.getBeta2(), states[1],
                          math.mul(gradient, gradient));
+  // The root of what is corrected, rather than a corrected root: of the divisor
+  // it is then known how small and large it can be.
   Value deviation =
-      math.add(math.scale(math.unary<SqrtOp>(square), scalars.root),
+      math.add(math.unary<SqrtOp>(math.scale(square, scalars.correction)),
                math.constant(optimizer.getEps(), square.getType()));
   Value step = math.scale(math.div(mean, deviation), scalars.rate);
   return {math.sub(value, step), {mean, square}};

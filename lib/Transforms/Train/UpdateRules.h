@@ -59,10 +59,10 @@ private:
 /// Scalars that all parameters share, computed in f64; null where the optimizer
 /// has no use for one.
 struct StepScalars {
-  mlir::Value rate;   ///< learning rate; Adam: over 1 - beta1^t
-  mlir::Value shrink; ///< 1 - learning rate * weight decay (AdamW)
-  mlir::Value root;   ///< 1 / sqrt(1 - beta2^t)
-  mlir::Value clip;   ///< what gradients are multiplied by
+  mlir::Value rate;       ///< learning rate; Adam: over 1 - beta1^t
+  mlir::Value shrink;     ///< 1 - learning rate * weight decay (AdamW)
+  mlir::Value correction; ///< 1 / (1 - beta2^t)
+  mlir::Value clip;       ///< what gradients are multiplied by
 };
 
 /// Whether the number of the step, t = 1, 2, ..., enters the formulas.

@@ -1,0 +1,76 @@
+//===- KernelBody.h - what a kernel computes of halves ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A part of pp-form-kernels. bf16 is how values lie in memory: between the ops
+// of one kernel they are f32, and rounded where they are written. Every op
+// rounds, as its type says, where bits decide something: what a comparison
+// finds must be what other kernels have computed (ExactOps); and where the plan
+// says `numerics = "strict"`. Kernels without such ops are marked
+// `pp.approximate`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_LOWER_KERNELBODY_H
+#define PP_LIB_TRANSFORMS_LOWER_KERNELBODY_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace pp {
+
+/// The ops that a choice depends on, at any distance: comparisons, indices of
+/// what is largest, and conversions to integers choose. Kernels are formed, and
+/// values computed again, so that two of them may compute one value; here they
+/// get the same bits.
+class ExactOps {
+public:
+  /// `isStrict`: all are.
+  ExactOps(mlir::func::FuncOp function, bool isStrict);
+
+  bool contains(mlir::Operation *op) const {
+    return isStrict || ops.contains(op);
+  }
+  /// Whether `value`, of bf16, is f32 before a kernel writes it.
+  bool isWide(mlir::Value value) const;
+
+private:
+  void add(mlir::Value value);
+
+  const bool isStrict;
+  llvm::DenseSet<mlir::Operation *> ops;
+};
+
+/// Copies ops of a block into a kernel.
+class KernelBody {
+public:
+  KernelBody(mlir::OpBuilder &builder, const ExactOps &exact)
+      : builder(builder), exact(exact) {}
+
+  /// `argument` has the value's elements, or f32 for bf16.
+  void addArgument(mlir::Value value, mlir::Value argument);
+  /// Copies `op`, without the marks of earlier levels, and what it reads of
+  /// ops that belong to no kernel.
+  void add(mlir::Operation *op);
+  /// The copy of `value`, of its own type or of f32.
+  mlir::Value get(mlir::Value value, bool isWide);
+  /// Whether a choice depends on an op of the kernel.
+  bool isExact() const { return hasExact; }
+
+private:
+  mlir::Value getNarrow(mlir::Value value);
+  mlir::Value getWide(mlir::Value value);
+  mlir::Value widen(mlir::Value narrow);
+  mlir::Value convert(mlir::Value value, mlir::Type element);
+  bool computesWide(mlir::Operation *op) const;
+
+  mlir::OpBuilder &builder;
+  const ExactOps &exact;
+  bool hasExact = false;
+  /// Copies: of the value's own type, and in f32. A value has one or both.
+  llvm::DenseMap<mlir::Value, mlir::Value> narrow, wide;
+};
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_LOWER_KERNELBODY_H

@@ -8,6 +8,7 @@
 #include "pp/IR/Values.h"
 #include "pp/Planner/ReshardQuestion.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace pp;
@@ -59,6 +60,11 @@ PaddingCosts::secondsToGather(Operation *op, const ShardingRule &rule,
                        bool isResult) {
     const Layout layout = getLayout(value, mesh);
     RankedTensorType type = typeOf(value);
+    // Nothing is gathered over micro-batches.
+    for (auto [ofDim, axes] : llvm::zip_equal(tensor, layout))
+      if (llvm::is_contained(axes, mesh.timeAxis()) &&
+          llvm::any_of(ofDim, [&](int64_t factor) { return factors[factor]; }))
+        seconds = std::numeric_limits<double>::infinity();
     const int64_t bytes =
         llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
     const auto secondsOfMove = [&](const Layout &ofFactors) {

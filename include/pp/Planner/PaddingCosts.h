@@ -33,7 +33,8 @@ public:
                    llvm::function_ref<double(mlir::Value)> ofValue) const;
 
   /// Seconds of a step that communication takes longer if `op` gets `factors`
-  /// whole. `typeOf` says the padded types, which divide.
+  /// whole: infinity over micro-batches. `typeOf` says the padded types, which
+  /// divide.
   double secondsToGather(
       mlir::Operation *op, const ShardingRule &rule,
       const llvm::SmallBitVector &factors,

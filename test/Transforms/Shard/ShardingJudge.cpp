@@ -73,7 +73,7 @@ static bool obeys(ShardingAttr actual, ShardingAttr wanted, MeshAttr mesh,
 namespace {
 
 /// Remembers of which sizes pp-pad-dimensions says that they share padding, and
-/// whether that spares work.
+/// whether nothing else can be had: no op works on it, or it lies over time.
 class SharedRemarks : public remark::detail::MLIRRemarkStreamerBase {
 public:
   using Sizes = std::map<std::pair<std::string, std::string>, bool>;
@@ -86,7 +86,9 @@ public:
     for (const auto &argument : remark.getArgs())
       values[argument.key] = argument.val;
     sizes[{values["size"], values["padded_shared"]}] |=
-        values["seconds_of_padding"] == "0.00E+00";
+        values["seconds_of_padding"] == "0.00E+00" ||
+        llvm::StringRef(values["seconds_of_gathering"])
+            .contains_insensitive("inf");
   }
 
 private:

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Device.h"
-#include "../../engine/Lack.h"
+#include "../../lib/Lack.h"
 #include "Arena.h"
 #include "Contraction.h"
 #include "Finite.h"

@@ -5,9 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "Shortage.h"
 #include "../runtime/lib/Lack.h"
-#include "pprt/Status.h"
 
+#include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <malloc.h>
@@ -23,6 +24,15 @@ static constexpr uint64_t kRoomBytes = 16 << 20;
 
 static constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGABRT};
 
+static constexpr char kOutOfMemory[] =
+    "out of memory: the system refuses more (ulimit -v); give a smaller model, "
+    "or fewer ranks";
+
+/// Enough to tell other processes.
+static constexpr size_t kKeptBytes = 1 << 20;
+static void *kept = nullptr;
+static std::function<void(const pprt::Status &)> tellOthers;
+
 static const char *toolName = nullptr;
 static void (*removeUnfinished)() = nullptr;
 /// What handles the faults that are none of memory.
@@ -32,28 +42,44 @@ alignas(16) static char faultStack[64 << 10];
 
 /// Calls nothing that a signal's handler may not, nor takes memory.
 [[noreturn]] static void end(ExitCode code, const char *message) {
-  for (const char *part : {toolName, ": error: ", message})
+  for (const char *part : {toolName, ": error: ", message, "\n"})
     (void)!::write(STDERR_FILENO, part, std::strlen(part));
   removeUnfinished();
   _exit(int(code));
 }
 
+[[noreturn]] static void endHere() { end(ExitCode::outOfMemory, kOutOfMemory); }
+
+void pp::tellOfShortage(std::function<void(const pprt::Status &)> tell) {
+  kept = std::malloc(kKeptBytes);
+  tellOthers = std::move(tell);
+}
+
 void pp::endWithoutMemory() {
-  end(ExitCode::outOfMemory, "out of memory: the system refuses more (ulimit "
-                             "-v); give a smaller model, or fewer ranks\n");
+  static std::atomic<bool> isTelling{false};
+  static thread_local bool tells = false;
+  if (!tellOthers || tells)
+    endHere();
+  if (isTelling.exchange(true))
+    while (true)
+      pause(); // another thread tells, and ends this one
+  tells = true;
+  std::free(kept);
+  tellOthers(pprt::Status(ExitCode::outOfMemory, kOutOfMemory));
+  endHere();
 }
 
 void pp::endWithoutThread() {
   if (!pprt::hasRoom(kRoomBytes))
     endWithoutMemory();
   end(ExitCode::device, "expects a thread for the compiler, which the system "
-                        "refuses; raise ulimit -u\n");
+                        "refuses; raise ulimit -u");
 }
 
 extern "C" {
 static void endIfShort(int signal) {
   if (!pprt::hasRoom(kRoomBytes))
-    pp::endWithoutMemory();
+    endHere();
   for (size_t i = 0; i < std::size(kFaults); ++i)
     if (kFaults[i] == signal)
       sigaction(signal, &others[i], nullptr);

@@ -12,12 +12,21 @@
 #ifndef PP_TOOLS_SHORTAGE_H
 #define PP_TOOLS_SHORTAGE_H
 
+#include "pprt/Status.h"
+
+#include <functional>
+
 namespace pp {
 
 /// Call it once, after what else takes over faults: those that no shortage
 /// explains are left to it. `tool` begins the messages. `cleanUp` is called
 /// before an early end, from a signal's handler too.
 void guardAgainstShortage(const char *tool, void (*cleanUp)());
+
+/// Has an allocation that is refused told to other processes: `tell` ends them
+/// and this one, with memory that is kept for that, unless it returns because
+/// there are none any more.
+void tellOfShortage(std::function<void(const pprt::Status &)> tell);
 
 /// Ends the process: memory cannot be had.
 [[noreturn]] void endWithoutMemory();

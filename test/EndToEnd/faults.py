@@ -3,7 +3,7 @@
 
 SPDX-License-Identifier: Apache-2.0
 
-A process is killed, or stopped as by SIGSTOP, or the disk is full. Each time all
+A process is killed, or stopped as by SIGSTOP, is refused memory, or the disk is full. Each time all
 processes end with a code that is not 0, within ten seconds (of a stopped process:
 of --hang-timeout), the cause is told once, nothing is left running, and under the
 name of a result is a whole file or none.
@@ -17,6 +17,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -160,6 +161,17 @@ class Fault:
         self.strike(signal.SIGSTOP, trains=True)
         return self.end(LIMIT + HANG, ["pp-run: error: "])
 
+    def short(self):
+        """One is refused memory while it trains: what it saves at the end needs more."""
+        self.strategy = "short"
+        self.start(1_000_000, "--metrics=out/metrics.jsonl")
+        if self.strike(0, trains=True, latest=0.3):
+            resource.prlimit(self.victim, resource.RLIMIT_AS, (1, 1))
+            os.kill(self.victim, signal.SIGINT)
+        failed = self.end(LIMIT, ["pp-run: error: out of memory"])
+        return failed or ("" if self.job.returncode == 4 else
+                          f"{self.name}: expects code 4, got {self.job.returncode}")
+
     def full(self):
         """Of the disk that the results are on. A few blocks are enough for none of them."""
         self.start(3, "--metrics=out/metrics.jsonl", "--trace=out/trace.json")
@@ -178,11 +190,14 @@ def main():
         for strategy in STRATEGIES:
             place.make("pp-opt", "m.mlir", f"--pp-parallelize={strategy} threads=1", "--emit=ppx",
                        "-o", f"{strategy}.ppx")
+        place.make("pp-model", *GPT.replace("vocab=64", "vocab=20000").split(), "-o", "m.mlir")
+        place.make("pp-opt", "m.mlir", "--pp-parallelize=dp=3 threads=1", "--emit=ppx", "-o",
+                   "short.ppx")
         out = place.folder / "out"
         out.mkdir()
         count = 50 if place.all else 2
         failures = 0
-        for kind in ("killed", "starting", "stopped", "full"):
+        for kind in ("killed", "starting", "stopped", "short", "full"):
             if kind == "full" and subprocess.run(
                     ["mount", "-t", "tmpfs", "-o", "size=16k", "none", out],
                     capture_output=True).returncode:

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Process.h"
+#include "Shortage.h"
 #include "pprt/Files.h"
 #include "pprt/Launcher.h"
 #include "pprt/Status.h"
@@ -47,6 +48,7 @@ void pp::guardProcess(const char *tool) {
     if (inherited.sa_handler != SIG_IGN)
       sigaction(signal, &action, nullptr);
   }
+  guardAgainstShortage(tool, pprt::removeUnfinishedFiles);
   // A file that grows beyond `ulimit -f` is a failure like others.
   std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Process.h"
+#include "Shortage.h"
 #include "pprt/Files.h"
 #include "pprt/Launcher.h"
 #include "pprt/Status.h"
@@ -21,25 +22,35 @@ using pprt::ExitCode;
 
 static const char *toolName = nullptr;
 
+static void removeUnfinished() {
+  pprt::removeUnfinishedFiles();
+  llvm::sys::RunInterruptHandlers(); // LLVM's own temporary files
+}
+
 static void endInterrupted() {
   // In a signal's handler nothing else may print.
   for (const char *part : {toolName, ": interrupted: there are no results\n"})
     if (!pp::tellsOfSignals ||
         ::write(STDERR_FILENO, part, std::strlen(part)) < 0)
       break;
-  pprt::removeUnfinishedFiles();
-  llvm::sys::RunInterruptHandlers(); // LLVM's own temporary files
+  removeUnfinished();
   _exit(int(ExitCode::interrupted));
 }
 
 /// Not by exit(): static objects may be in destruction already.
 [[noreturn]] static void endUnwritten() {
-  pprt::removeUnfinishedFiles();
-  llvm::sys::RunInterruptHandlers();
+  removeUnfinished();
   _exit(int(ExitCode::io));
 }
 
+/// LLVM allocates by malloc(), too.
+static void reportAllocation(void *, const char *, bool) {
+  pp::endWithoutMemory();
+}
+
 static void reportFatal(void *, const char *reason, bool) {
+  if (llvm::StringRef(reason).starts_with("pthread_create failed"))
+    pp::endWithoutThread();
   llvm::errs() << toolName << ": error: " << reason << "\n";
   if (llvm::StringRef(reason).starts_with("IO failure"))
     endUnwritten();
@@ -80,9 +91,12 @@ void pp::guardProcess(const char *tool) {
   tellsOfSignals = !launched || !launched->isOneOfSeveral();
   pprt::holdStandardStreams();
   llvm::install_fatal_error_handler(reportFatal);
+  // llvm::InitLLVM has operator new call it as well.
+  llvm::install_bad_alloc_error_handler(reportAllocation);
   llvm::outs(); // destroyed after the check
   std::atexit(checkStandardOutput);
   takeOverSignals();
+  guardAgainstShortage(tool, removeUnfinished);
   // A file that grows beyond `ulimit -f` is a failure like others.
   std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -113,6 +113,8 @@ struct MemoryPool {
   uint64_t capacity = 0; ///< bytes that all their arenas may have
   /// In use by whoever; nothing if the device does not say.
   std::optional<uint64_t> used = {};
+  /// Larger ones that hold its arenas as well, and others besides.
+  std::vector<MemoryPool> around = {};
 };
 
 /// What is said of a rank's memory that a device did not give.

@@ -60,8 +60,8 @@ static std::string told(uint64_t bytes) {
   return printBytes(double(bytes)) + " (" + std::to_string(bytes) + " bytes)";
 }
 
-static Status check(const PoolUse &use, const std::vector<Want> &wants) {
-  const MemoryPool &pool = use.pool;
+static Status check(const PoolUse &use, const MemoryPool &pool,
+                    const std::vector<Want> &wants) {
   uint64_t bytes = 0, ranks = 0;
   std::string sharers;
   uint32_t count = 0;
@@ -93,13 +93,23 @@ Status pprt::checkPools(World &world, const std::vector<PoolUse> &mine) {
     for (uint64_t bytes : use.arenas)
       want.bytes = addBytes(want.bytes, bytes);
     pack(want, packed);
+    for (const MemoryPool &around : use.pool.around) {
+      want.pool = around.id;
+      pack(want, packed);
+    }
   }
   const Expected<std::vector<std::byte>> all =
       allGather(world, std::move(packed));
   if (!all)
     return all.status();
-  for (const PoolUse &use : mine)
-    if (Status status = check(use, unpack(*all)); !status.ok())
+  const std::vector<Want> wants = unpack(*all);
+  for (const PoolUse &use : mine) {
+    Status status = check(use, use.pool, wants);
+    for (const MemoryPool &around : use.pool.around)
+      if (status.ok())
+        status = check(use, around, wants);
+    if (!status.ok())
       return status;
+  }
   return {};
 }

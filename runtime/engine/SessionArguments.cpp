@@ -231,6 +231,7 @@ Status Session::readArgument(uint32_t argument, const ElementReader &read) {
         !status.ok())
       return status;
     Status status;
+    state->hasValue[argument] = false; // and stays so if the reader throws
     const Status written =
         state->forEachCopy(argument, [&](std::byte *bytes, const auto &origin) {
           if (status.ok())

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Thread.h"
-#include "Lack.h"
+#include "../lib/Lack.h"
 
 #include <memory>
 #include <utility>

@@ -117,10 +117,13 @@ GroupLimits pprt::groupLimits(const std::string &root) {
     if (numbers.empty() || !numbers[0] || *numbers[0] >= double(kNoLimit))
       return;
     const auto bytes = uint64_t(*numbers[0]);
-    if (limits.memoryBytes && *limits.memoryBytes <= bytes)
-      return;
-    limits.memoryBytes = bytes;
-    limits.memoryGroup = group.empty() ? "/" : group;
+    const std::string name = group.empty() ? "/" : group;
+    for (GroupLimits::Memory &known : limits.memory)
+      if (known.group == name) { // of the other version
+        known.bytes = std::min(known.bytes, bytes);
+        return;
+      }
+    limits.memory.push_back({name, bytes});
   };
   const auto limitCores = [&](std::optional<double> quota,
                               std::optional<double> period) {
@@ -145,5 +148,10 @@ GroupLimits pprt::groupLimits(const std::string &root) {
                  if (quota.size() == 1 && period.size() == 1)
                    limitCores(quota[0], period[0]);
                });
+  std::stable_sort(
+      limits.memory.begin(), limits.memory.end(),
+      [](const GroupLimits::Memory &a, const GroupLimits::Memory &b) {
+        return a.bytes < b.bytes;
+      });
   return limits;
 }

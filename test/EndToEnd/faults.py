@@ -3,7 +3,7 @@
 
 SPDX-License-Identifier: Apache-2.0
 
-A process is killed, or stopped as by SIGSTOP, or the disk is full. Each time all
+A process is killed, or stopped as by SIGSTOP, is refused memory, or the disk is full. Each time all
 processes end with a code that is not 0, within ten seconds (of a stopped process:
 of --hang-timeout), the cause is told once, nothing is left running, and under the
 name of a result is a whole file or none.
@@ -17,6 +17,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -125,7 +126,7 @@ class Fault:
             faults.append("half a file was left")
         for path in (saved, self.place.folder / "out" / "metrics.jsonl"):
             path.unlink(missing_ok=True)
-        self.seconds = seconds
+        self.seconds, self.output = seconds, output
         return f"{self.name}: {'; '.join(faults)}\n{output}" if faults else ""
 
     def strike(self, signal_number, trains, latest=2.5):
@@ -160,6 +161,22 @@ class Fault:
         self.strike(signal.SIGSTOP, trains=True)
         return self.end(LIMIT + HANG, ["pp-run: error: "])
 
+    def short(self):
+        """One is refused memory while it trains: what it saves at the end needs more.
+
+        It has to end the others itself: not every launcher does.
+        """
+        self.strategy = "short"
+        self.start(1_000_000, "--metrics=out/metrics.jsonl")
+        if self.strike(0, trains=True, latest=0.3):
+            resource.prlimit(self.victim, resource.RLIMIT_AS, (1, 1))
+            os.kill(self.victim, signal.SIGINT)
+        failed = self.end(LIMIT, ["pp-run: error: out of memory"])
+        # What mpirun says of an abort may be lost, but it says that of other ends.
+        aborts = self.job.returncode == 4 and "exited with non-zero" not in self.output
+        return failed or ("" if aborts else f"{self.name}: expects MPI_Abort with code 4, got "
+                                            f"{self.job.returncode}\n{self.output}")
+
     def full(self):
         """Of the disk that the results are on. A few blocks are enough for none of them."""
         self.start(3, "--metrics=out/metrics.jsonl", "--trace=out/trace.json")
@@ -178,11 +195,16 @@ def main():
         for strategy in STRATEGIES:
             place.make("pp-opt", "m.mlir", f"--pp-parallelize={strategy} threads=1", "--emit=ppx",
                        "-o", f"{strategy}.ppx")
+        # A part of its first parameter does not fit a heap that is there.
+        place.make("pp-model", "mlp", "--layers=2", "--input=600000", "--hidden=96", "--classes=3",
+                   "--batch=3", "-o", "m.mlir")
+        place.make("pp-opt", "m.mlir", "--pp-parallelize=tp=3 threads=1", "--emit=ppx", "-o",
+                   "short.ppx")
         out = place.folder / "out"
         out.mkdir()
         count = 50 if place.all else 2
         failures = 0
-        for kind in ("killed", "starting", "stopped", "full"):
+        for kind in ("killed", "starting", "stopped", "short", "full"):
             if kind == "full" and subprocess.run(
                     ["mount", "-t", "tmpfs", "-o", "size=16k", "none", out],
                     capture_output=True).returncode:

@@ -1,34 +1,57 @@
 #!/usr/bin/env python3
-"""Runs artifacts where the system gives less than the machine has.
+"""Runs artifacts and modules where the system gives less than the machine has.
 
 SPDX-License-Identifier: Apache-2.0
 
 Under any limit of address space a run succeeds or ends soon with code 4 and one
-line; without descriptors it says so. In a control group it has as many threads as
+line, and so does the compiler, whose kernels are not in the cache; where threads are
+refused it ends with code 15 (needs root, which gives its rights away for that);
+without descriptors a run says so. In a control group it has as many threads as
 that has cores, and what does not fit the group's memory is refused (needs root).
 
   limits.py --bin=build/bin
 """
+import collections
 import json
 import os
 import pathlib
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 
 import scratch
 
 MODEL = "gpt --layers=1 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=64"
+UNUSED = 54321  # a user
 GROUPS = pathlib.Path("/sys/fs/cgroup")
 
 
 class Judge(scratch.Judge):
+    def call(self, tool, *arguments, before):
+        """With a cache of compiled kernels that is empty."""
+        with tempfile.TemporaryDirectory() as cache:
+            os.chmod(cache, 0o777)
+            return subprocess.run([self.place.tools / tool, *arguments], cwd=self.place.folder,
+                                  timeout=30, capture_output=True, text=True, preexec_fn=before,
+                                  env={**os.environ, "XDG_CACHE_HOME": cache})
+
     def run(self, *arguments, before=None):
-        """An artifact, which needs no compiler around it."""
-        return subprocess.run([self.place.tools / "pp-run", *arguments, "--data=random",
-                               "--steps=2", "--quiet"], cwd=self.place.folder, timeout=30,
-                              capture_output=True, text=True, preexec_fn=before)
+        return self.call("pp-run", *arguments, "--data=random", "--steps=2", "--quiet",
+                         before=before)
+
+    def expect_code(self, what, codes, call):
+        """That a call ends soon, with one of these codes, and one line if it fails."""
+        began = time.monotonic()
+        done = call()
+        seconds = time.monotonic() - began
+        self.expect(done.returncode in codes,
+                    f"{what}: expects {codes}, got {done.returncode} and {done.stderr}")
+        self.expect(done.returncode == 0 or len(done.stderr.splitlines()) == 1,
+                    f"{what}: expects a line, got {done.stderr}")
+        self.expect(seconds < 10, f"{what}: expects an end soon, got {seconds:.1f} s")
+        return done.returncode
 
 
 def limit(kind, value):
@@ -47,22 +70,41 @@ def least_memory(place):
 
 def check_memory(judge):
     least = least_memory(judge.place)
-    codes = {}
-    for artifact in ("f32.ppx", "f64.ppx"):
-        for more in (8, 60, 130, 200, 280, 350, 420, 520, 900):
-            began = time.monotonic()
-            done = judge.run(artifact, before=limit(resource.RLIMIT_AS, least + (more << 20)))
-            seconds = time.monotonic() - began
-            what = f"{artifact} with {more} MiB"
-            codes[done.returncode] = codes.get(done.returncode, 0) + 1
-            judge.expect(done.returncode in (0, 4),
-                         f"{what}: expects 0 or 4, got {done.returncode} and {done.stderr}")
-            judge.expect(done.returncode == 0 or len(done.stderr.splitlines()) == 1,
-                         f"{what}: expects a line, got {done.stderr}")
-            judge.expect(seconds < 10, f"{what}: expects an end soon, got {seconds:.1f} s")
-    print("address space:", ", ".join(f"{count} runs with {code}"
-                                      for code, count in sorted(codes.items())))
-    judge.expect(len(codes) == 2, f"expects limits that are enough and some that are not, got {codes}")
+    strategy = "--parallelize=dp=2 threads=1"
+    for inputs, sizes in ((["f32.ppx"], (8, 60, 130, 200, 280, 350, 420, 520, 900)),
+                          (["f64.ppx"], (8, 60, 130, 200, 280, 350, 420, 520, 900)),
+                          (["m.mlir", strategy], (0, 10, 20, 30, 40, 50, 70, 90, 130, 900))):
+        codes = collections.Counter()
+        for more in sizes:
+            codes[judge.expect_code(
+                f"{inputs[0]} with {more} MiB", (0, 4),
+                lambda: judge.run(*inputs, before=limit(resource.RLIMIT_AS,
+                                                        least + (more << 20))))] += 1
+        print(f"address space, {inputs[0]}:", ", ".join(f"{count} runs with {code}"
+                                                        for code, count in sorted(codes.items())))
+        judge.expect(len(codes) == 2,
+                     f"expects limits that are enough and some that are not, got {codes}")
+
+
+def few_threads(count):
+    """As a user of no other process, for root has as many as it wants."""
+    def enter():
+        resource.setrlimit(resource.RLIMIT_NPROC, (count, count))
+        os.setgroups([])
+        os.setuid(UNUSED)
+    return enter
+
+
+def check_threads(judge):
+    if os.geteuid() != 0:
+        return print("threads: skipped, needs root")
+    os.chmod(judge.place.folder, 0o755)
+    for count in (1, 2, 3):
+        judge.expect_code(f"pp-run with {count} threads", (15,), lambda: judge.run(
+            "m.mlir", "--parallelize=dp=2 threads=1", before=few_threads(count)))
+    judge.expect_code("pp-opt with 1 thread", (15,), lambda: judge.call(
+        "pp-opt", "m.mlir", "--pp-parallelize=dp=2", "--emit=ppx", "-o", "/dev/null",
+        before=few_threads(1)))
 
 
 def check_descriptors(judge):
@@ -131,8 +173,9 @@ def main():
             place.make("pp-model", *model.split(), "-o", "m.mlir")
             place.make("pp-opt", "m.mlir", f"--pp-parallelize={options}", "--emit=ppx",
                        "-o", f"{name}.ppx")
+        place.make("pp-model", *MODEL.split(), "-o", "m.mlir")
         judge = Judge(place)
-        for check in (check_memory, check_descriptors, check_groups):
+        for check in (check_memory, check_threads, check_descriptors, check_groups):
             check(judge)
     return 1 if judge.failures else 0
 

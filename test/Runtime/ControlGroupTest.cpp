@@ -22,8 +22,7 @@ struct Case {
   const char *name;
   const char *groups, *mounts; ///< of /proc/self
   std::vector<std::pair<const char *, const char *>> files;
-  std::optional<uint64_t> memory;
-  const char *memoryGroup;
+  std::vector<std::pair<std::string, uint64_t>> memory;
   std::optional<double> cores;
 };
 
@@ -35,14 +34,13 @@ constexpr char kOld[] =
     "rw,cpu,cpuacct\n";
 
 const Case kCases[] = {
-    {"nothing", "", "", {}, {}, "", {}},
+    {"nothing", "", "", {}, {}, {}},
     {"without limits",
      "0::/user\n",
      kUnified,
      {{"sys/fs/cgroup/user/memory.max", "max"},
       {"sys/fs/cgroup/user/cpu.max", "max 100000"}},
      {},
-     "",
      {}},
     {"version 2",
      "0::/job/step/task\n",
@@ -52,8 +50,7 @@ const Case kCases[] = {
       {"sys/fs/cgroup/job/step/task/memory.max", "max"},
       {"sys/fs/cgroup/job/step/cpu.max", "150000 100000"},
       {"sys/fs/cgroup/job/cpu.max", "800000 100000"}},
-     1000000,
-     "/job",
+     {{"/job", 1000000}, {"/job/step", 2000000}},
      1.5},
     {"version 1",
      "4:memory:/job/task\n3:cpu,cpuacct:/job\n2:name=systemd:/other\n",
@@ -65,39 +62,34 @@ const Case kCases[] = {
       {"sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000"},
       {"sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "300000"},
       {"sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000"}},
-     2500000,
-     "/job/task",
+     {{"/job/task", 2500000}, {"/job", 3000000}},
      3.0},
     {"the root of a container's own",
      "0::/\n",
      kUnified,
      {{"sys/fs/cgroup/memory.max", "4096"},
       {"sys/fs/cgroup/cpu.max", "50000 100000"}},
-     4096,
-     "/",
+     {{"/", 4096}},
      0.5},
     {"a part of the tree that is mounted as all",
      "0::/docker/1234/inner\n",
      "30 25 0:26 /docker/1234 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
      {{"sys/fs/cgroup/memory.max", "8192"},
       {"sys/fs/cgroup/inner/memory.max", "4096"}},
-     4096,
-     "/inner",
+     {{"/inner", 4096}, {"/", 8192}},
      {}},
     {"another part, whose name begins alike",
      "0::/docker/1234\n",
      "30 25 0:26 /docker/12 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
      {{"sys/fs/cgroup/memory.max", "8192"},
       {"sys/fs/cgroup34/memory.max", "1"}},
-     8192,
-     "/",
+     {{"/", 8192}},
      {}},
     {"files that say something else",
      "no colons\n0::/a\n",
      "too short\n30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
      {{"sys/fs/cgroup/a/memory.max", ""}, {"sys/fs/cgroup/a/cpu.max", "many"}},
      {},
-     "",
      {}},
 };
 
@@ -115,8 +107,10 @@ TEST(ControlGroup, LimitsAreThoseOfAllGroupsAround) {
     for (const auto &[path, text] : its.files)
       write(path, text);
     const GroupLimits got = groupLimits(root.string());
-    EXPECT_EQ(got.memoryBytes, its.memory) << its.name;
-    EXPECT_EQ(got.memoryGroup, its.memoryGroup) << its.name;
+    std::vector<std::pair<std::string, uint64_t>> memory;
+    for (const GroupLimits::Memory &limit : got.memory)
+      memory.emplace_back(limit.group, limit.bytes);
+    EXPECT_EQ(memory, its.memory) << its.name;
     EXPECT_EQ(got.cores, its.cores) << its.name;
   }
   fs::remove_all(root);

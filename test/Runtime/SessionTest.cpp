@@ -21,6 +21,7 @@
 #include <fstream>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -182,6 +183,22 @@ TEST(Session, StepsDoNotAllocate) {
     ASSERT_TRUE(session->step().ok());
   for (uint32_t rank = 0; rank < 4; ++rank)
     EXPECT_EQ(session->allocationCount(rank), 0u);
+}
+
+// Only what the library itself lacks becomes a Status.
+TEST(Session, WhatAReaderThrowsIsLeftToWhoCalls) {
+  std::unique_ptr<Session> session = open({});
+  ASSERT_TRUE(session->initialize(1).ok());
+  EXPECT_THROW((void)session->readArgument(
+                   1,
+                   [](const std::vector<ElementRun> &) -> Status {
+                     throw std::runtime_error("a torn file");
+                   }),
+               std::runtime_error);
+  EXPECT_EQ(session->begin().message(),
+            "begin expects a value of 'w', got none; initialize() gives all "
+            "arguments one");
+  EXPECT_TRUE(session->initialize(1).ok());
 }
 
 TEST(Session, RefusesWhatDoesNotFit) {
@@ -357,7 +374,7 @@ TEST(Session, MemoryThatLacksIsAStatus) {
 }
 
 TEST(Session, RefusesMoreMemoryThanThereIs) {
-  if (groupLimits().memoryBytes)
+  if (!groupLimits().memory.empty())
     GTEST_SKIP() << "this process may not have all of the machine's";
   const uint64_t most = std::numeric_limits<uint64_t>::max();
   ppx::ArtifactT artifact(*Echo{}.make());

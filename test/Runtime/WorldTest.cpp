@@ -392,6 +392,27 @@ TEST(World, PoolsHaveMemoryOfTheirOwn) {
                 "smaller model or batch");
 }
 
+TEST(World, PoolsAreWithinOthersThatHoldAllOfThem) {
+  // Two groups of a job, each of which has room for its own.
+  Square square(2);
+  Status found[2];
+  std::vector<std::thread> threads;
+  for (uint32_t process : {0, 1})
+    threads.emplace_back([&, process] {
+      ThreadWorld world(square, process);
+      MemoryPool group = {"group " + std::to_string(process), "a group's", 50};
+      group.around = {{"job", "of a job", 60}};
+      found[process] = checkPools(world, {{group, {40}}});
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const Status &status : found)
+    EXPECT_EQ(status.message(),
+              "expects 80 B (80 bytes) for 2 ranks of processes that share it "
+              "(process 0: 40, process 1: 40), got 60 B (60 bytes), of a job; "
+              "give a smaller model or batch, or more hosts");
+}
+
 TEST(World, RanksLieInContiguousBlocks) {
   for (uint32_t processes = 1; processes <= 5; ++processes) {
     Square square(processes);

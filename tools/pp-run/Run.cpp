@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "Run.h"
 #include "../Process.h"
+#include "../Shortage.h"
 #include "Compile.h"
 #include "Counts.h"
 #include "DryRun.h"
@@ -367,6 +368,12 @@ Status pp::run::run(const Options &options) {
   Expected<std::shared_ptr<World>> world = launch(options);
   if (!world)
     return world.status();
+  if ((*world)->processCount() > 1)
+    pp::tellOfShortage(
+        [its = std::weak_ptr<World>(*world)](const Status &status) {
+          if (const std::shared_ptr<World> open = its.lock())
+            open->abort(status);
+        });
   const Status status = runIn(*world, options);
   if (status.ok() || (*world)->processCount() == 1)
     return status;

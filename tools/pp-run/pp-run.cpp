@@ -13,19 +13,10 @@
 #include "pp/IR/Version.h"
 
 #include <iostream>
-#include <new>
 #include <unistd.h>
-
-/// Memory that cannot be had ends the process here, as nothing throws.
-[[noreturn]] static void endWithoutMemory() {
-  static constexpr char message[] = "pp-run: error: out of memory\n";
-  (void)!write(STDERR_FILENO, message, sizeof(message) - 1);
-  _exit(int(pprt::ExitCode::outOfMemory));
-}
 
 int main(int argc, char **argv) {
   pp::guardProcess("pp-run");
-  std::set_new_handler(endWithoutMemory);
   pprt::Expected<pp::run::Options> options = pp::run::parseOptions(argc, argv);
   pprt::Status status = options.status();
   if (options && options->help)

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Device.h"
-#include "../../engine/Lack.h"
+#include "../../lib/Lack.h"
 #include "Arena.h"
 #include "Contraction.h"
 #include "Finite.h"
@@ -275,21 +275,27 @@ Expected<std::unique_ptr<Stream>> CpuDevice::stream(Memory &arena,
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// The system grants arenas that exceed the machine's memory together, and
-/// kills the process when they are filled.
+/// Of the machine and of each group around the process, as others may be in
+/// some of them alone. The system grants arenas that exceed the machine's
+/// memory together, and kills the process when they are filled.
 Expected<MemoryPool> CpuDevice::pool() const {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
-  MemoryPool all = {machineId(), "the memory of this machine",
-                    pages > 0 && size > 0
-                        ? uint64_t(pages) * uint64_t(size)
-                        : std::numeric_limits<uint64_t>::max()};
-  const GroupLimits limits = groupLimits();
-  if (limits.memoryBytes && *limits.memoryBytes < all.capacity)
-    all = {all.id + limits.memoryGroup,
-           "what the control group '" + limits.memoryGroup +
-               "' of this process may have of this machine's memory",
-           *limits.memoryBytes};
-  return all;
+  MemoryPool machine = {machineId(), "the memory of this machine",
+                        pages > 0 && size > 0
+                            ? uint64_t(pages) * uint64_t(size)
+                            : std::numeric_limits<uint64_t>::max()};
+  std::vector<MemoryPool> all;
+  for (const GroupLimits::Memory &its : groupLimits().memory)
+    if (its.bytes < machine.capacity)
+      all.push_back({machine.id + its.group,
+                     "what the control group '" + its.group +
+                         "' of this process may have of this machine's memory",
+                     its.bytes});
+  all.push_back(std::move(machine));
+  MemoryPool least = std::move(all.front());
+  least.around.assign(std::make_move_iterator(all.begin() + 1),
+                      std::make_move_iterator(all.end()));
+  return least;
 }
 
 Expected<std::unique_ptr<Memory>> CpuDevice::allocate(uint64_t bytes) {

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelObject.h"
-#include "../../engine/Lack.h"
+#include "../../lib/Lack.h"
 #include "pprt/Files.h"
 
 #include <cerrno>

@@ -7,7 +7,7 @@
 // returns; it is lent out of the scratchpad.
 //
 //===----------------------------------------------------------------------===//
-#include "../../engine/Lack.h"
+#include "../../lib/Lack.h"
 #include "MatrixProduct.h"
 #include "OneThread.h"
 #include "pprt/Lending.h"

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "OpenBlas.h"
-#include "../../engine/Lack.h"
+#include "../../lib/Lack.h"
 
 #include <algorithm>
 #include <atomic>

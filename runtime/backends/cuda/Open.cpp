@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "../../engine/Lack.h"
+#include "../../lib/Lack.h"
 #include "../../plugins/Plugins.h"
 #include "Plugin.h"
 #include "pprt/World.h"

@@ -6,7 +6,7 @@
 // brings the library with MPI behind it, and its words are part of the error.
 //
 //===----------------------------------------------------------------------===//
-#include "../../engine/Lack.h"
+#include "../../lib/Lack.h"
 #include "../../plugins/Plugins.h"
 #include "Plugin.h"
 #include "pprt/Launcher.h"

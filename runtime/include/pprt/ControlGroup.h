@@ -14,14 +14,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #pragma GCC visibility push(default)
 namespace pprt {
 
 struct GroupLimits {
-  /// Of the group or one that it is in, whichever has least.
-  std::optional<uint64_t> memoryBytes;
-  std::string memoryGroup; ///< whose limit that is: who has the same share it
+  /// Of a group: all processes in it and in groups within it share that.
+  struct Memory {
+    std::string group;
+    uint64_t bytes = 0;
+  };
+  /// Of the process's group and those that it is in, the least first.
+  std::vector<Memory> memory;
   std::optional<double> cores;
 };
 

@@ -48,7 +48,7 @@ static std::string describe(std::string_view content) {
     return "an empty file";
   if (text.empty() || content.substr(0, 4) == "ML\xefR")
     return "";
-  if (content.substr(4, 3) == "PPX")
+  if (content.size() > 6 && content.substr(4, 3) == "PPX")
     return "an artifact, which pp-run runs";
   // The length of a header of JSON, in eight bytes.
   if (content.size() > 9 && content[7] == '\0' && content[8] == '{')

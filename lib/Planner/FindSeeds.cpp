@@ -11,6 +11,8 @@
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include <set>
 
 using namespace mlir;
 using namespace pp;
@@ -225,8 +227,20 @@ FailureOr<PlanAttr> SeedFinder::build(const Choice &choice) {
   for (const SplitOption *option : choice.options)
     dealt.insert(option->classes.begin(), option->classes.end());
   const std::optional<TensorAxis> axis = TensorAxis::divide(mesh, dealt);
-  if (!axis)
-    return failure();
+  if (!axis) {
+    std::set<int64_t> ends;
+    for (const auto &[number, part] : dealt)
+      ends.insert({part.before, part.end()});
+    return main.emitError("expects sizes that one division of \"")
+           << kTensorAxis << "\" = " << mesh.sizeOf(kTensorAxis)
+           << " fits, got parameters that split it after "
+           << llvm::join(
+                  llvm::map_range(
+                      ends, [](int64_t end) { return std::to_string(end); }),
+                  ", ")
+           << " devices: each has to divide the next; give another size, or a "
+              "plan whose seeds leave some of these parameters whole";
+  }
 
   SmallVector<SeedAttr> seeds;
   appendSeeds(main, axis->rename(inputs), /*priority=*/0, seeds);

@@ -167,9 +167,11 @@ bool TensorSeeds::splitsGivenLookedUp() {
     return getArgRole(main, index) == Role::Param &&
            llvm::any_of(llvm::enumerate(sharding.getDims()), [&](auto entry) {
              auto [dim, axes] = entry;
-             return llvm::any_of(
-                        axes.getAxes(),
-                        [](StringAttr axis) { return axis == "tp"; }) &&
+             return llvm::any_of(axes.getAxes(),
+                                 [](StringAttr axis) {
+                                   return MeshAxisAttr::getWhole(axis) ==
+                                          kTensorAxis;
+                                 }) &&
                     lookedUp.test(classes.classesOf(value, dim).front());
            });
   });

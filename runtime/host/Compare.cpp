@@ -177,8 +177,8 @@ void Bounded::add(double found, double allowed, const std::string &name) {
 
 LowPrecisionComparison::LowPrecisionComparison(double least,
                                                std::optional<Adam> adam,
-                                               double scale)
-    : least(least), scale(scale) {
+                                               double scale, double most)
+    : least(least), scale(scale), most(most) {
   if (!adam)
     return;
   ourAdam.emplace(*adam);
@@ -265,7 +265,8 @@ void LowPrecisionComparison::finish(const Class &sums, Bounded &worst,
     // A yardstick that is no number measures nothing.
     const double own = ownOf(tensor);
     worst.add(relative(tensor.ours, tensor),
-              2 * (std::isfinite(own) ? std::max(own, granted) : granted),
+              std::min(most, 2 * (std::isfinite(own) ? std::max(own, granted)
+                                                     : granted)),
               name);
   }
 }

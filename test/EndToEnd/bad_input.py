@@ -132,6 +132,7 @@ def write_files(folder, tools):
     texts["readme.md"] = "# pp\n\n`func.func @main` is what it partitions.\n"
     texts["prose.txt"] = "It moved. Then it stood.\n"
     texts["settings.json"] = '{"dp": 2}\n'
+    texts["short.json"] = "{}"
     texts["model.txt"] = (folder / "mlp.mlir").read_text()
     os.symlink("mlp.mlir", folder / "link.mlir")
     for name, text in texts.items():
@@ -167,7 +168,8 @@ def cases():
         yield tool("a sharding of no axis beside the plan", 1, "axis.mlir|\"x\"|rows|dimension 0", "axis.mlir", goal)
         yield tool("axis twice in a sharding", 1, "twice.mlir|dp|once", "twice.mlir", goal)
         for what, expected in (("readme.md", "begins with '# pp'"), ("prose.txt", "'It moved."),
-                               ("settings.json", "got JSON"), ("good.plan", "plan=FILE"),
+                               ("settings.json", "got JSON"), ("short.json", "got JSON"),
+                               ("good.plan", "plan=FILE"),
                                ("good.safetensors", "--parameters"), ("npy/x.npy", "binary data"),
                                ("empty.safetensors", "an empty file")):
             yield tool(f"no module: {what}", 1,

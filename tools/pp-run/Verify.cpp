@@ -310,7 +310,10 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
       isLowPrecision(roundoff) ? roundoff : comparison.bounds.gradients / 2,
       adam,
       /*scale=*/
-      isDouble(roundoff) ? kShakesOfStep : roundoff / module.roundoff());
+      isDouble(roundoff) ? kShakesOfStep : roundoff / module.roundoff(),
+      // A model that one rounding changes by more is judged by nothing.
+      isDouble(roundoff) ? boundsFor(0x1p-24, *rule).gradients
+                         : std::numeric_limits<double>::infinity());
   const uint64_t steps = std::min(options.steps, comparedSteps);
   Batch batch;
   for (uint64_t step = 0; step < steps; ++step) {

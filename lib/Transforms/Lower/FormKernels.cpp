@@ -143,12 +143,13 @@ void BlockRewriter::chooseWide() {
       op.walk([&](Operation *nested) {
         outside.insert_range(nested->getOperands());
       });
+  const DenseSet<Value> computed = exact.findWide(block);
   for (auto &cluster : clusters.getClusters()) {
     int64_t most = 0;
     for (Value input : cluster->inputs)
       most = std::max(most, ranked(input).getNumElements());
     for (Value output : cluster->outputs)
-      if (exact.isWide(output) && !outside.contains(output) &&
+      if (computed.contains(output) && !outside.contains(output) &&
           ranked(output).getNumElements() * kFew <= most)
         wide.insert(output);
   }

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelBody.h"
+#include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"
@@ -34,8 +35,9 @@ static bool computesElements(Operation *op) {
 // ExactOps
 //===----------------------------------------------------------------------===//
 
-/// Whether rounding may change what the op finds. It does not lead across zero,
-/// nor from a number that is far from overflowing to an infinity.
+/// Whether rounding may change what the op finds. It leads to zero where two
+/// operands round alike, but not across it, nor from a number that is far from
+/// overflowing to an infinity.
 static bool chooses(Operation *op) {
   if (isa<ArgmaxOp, TopKOp, SelectAndScatterOp>(op))
     return true;
@@ -44,9 +46,11 @@ static bool chooses(Operation *op) {
     return isFloat(convert.getOperand()) && !isFloat(convert.getResult()) &&
            !elementOf(convert.getResult()).isInteger(1);
   auto compare = dyn_cast<CompareOp>(op);
-  auto isLimit = [](Value value) {
+  const bool isOrder = compare && compare.getDirection() != Direction::EQ &&
+                       compare.getDirection() != Direction::NE;
+  auto isLimit = [&](Value value) {
     std::optional<double> number = getSplat(value);
-    return number && (*number == 0 || !std::isfinite(*number));
+    return number && ((*number == 0 && isOrder) || !std::isfinite(*number));
   };
   return compare && isFloat(compare.getLhs()) &&
          compare.getLhs() != compare.getRhs() && !isLimit(compare.getLhs()) &&
@@ -87,14 +91,19 @@ void ExactOps::add(Value value) {
   }
 }
 
-bool ExactOps::isWide(Value value) const {
-  Operation *op = value.getDefiningOp();
-  if (!op || !isHalf(value) || contains(op) || isRowPadding(op))
-    return false;
-  return computesElements(op) ||
-         (movesElements(op) &&
-          llvm::any_of(op->getOperands(),
-                       [&](Value operand) { return isWide(operand); }));
+DenseSet<Value> ExactOps::findWide(Block &block) const {
+  DenseSet<Value> wide;
+  for (Operation &op : block) {
+    if (op.getNumResults() != 1 || !isKernelOp(&op) ||
+        !isHalf(op.getResult(0)) || contains(&op) || isRowPadding(&op))
+      continue;
+    if (computesElements(&op) ||
+        (movesElements(&op) &&
+         llvm::any_of(op.getOperands(),
+                      [&](Value operand) { return wide.contains(operand); })))
+      wide.insert(op.getResult(0));
+  }
+  return wide;
 }
 
 //===----------------------------------------------------------------------===//

@@ -31,8 +31,8 @@ public:
   bool contains(mlir::Operation *op) const {
     return isStrict || ops.contains(op);
   }
-  /// Whether `value`, of bf16, is f32 before a kernel writes it.
-  bool isWide(mlir::Value value) const;
+  /// The values of bf16 that are f32 before a kernel writes them.
+  llvm::DenseSet<mlir::Value> findWide(mlir::Block &block) const;
 
 private:
   void add(mlir::Value value);

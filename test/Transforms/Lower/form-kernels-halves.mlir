@@ -92,6 +92,22 @@ func.func @positive(%x: tensor<64x128xbf16>, %y: tensor<64x128xbf16>) -> tensor<
 
 // -----
 
+// It does lead to zero: two numbers that are close may be one in bf16.
+// CHECK-LABEL: func.func @zero
+// CHECK: func.func private @fused_0
+// CHECK: %[[S:.*]] = pp.sub %{{.*}} : tensor<64x128xbf16>
+// CHECK: pp.compare eq %[[S]], %{{.*}} : tensor<64x128xbf16> -> tensor<64x128xi1>
+func.func @zero(%x: tensor<64x128xbf16>, %y: tensor<64x128xbf16>) -> tensor<64x128xbf16> {
+  %zero = pp.constant dense<0.0> : tensor<64x128xbf16>
+  %e = pp.exp %x : tensor<64x128xbf16>
+  %s = pp.sub %e, %y : tensor<64x128xbf16>
+  %c = pp.compare eq %s, %zero : tensor<64x128xbf16> -> tensor<64x128xi1>
+  %z = pp.select %c, %y, %zero : tensor<64x128xi1>, tensor<64x128xbf16>
+  return %z : tensor<64x128xbf16>
+}
+
+// -----
+
 // A sum that other kernels read is f32 in memory. What a product reads, and what
 // leaves the function, has its own type.
 // CHECK-LABEL: func.func @sums

@@ -17,6 +17,7 @@
 #define PPRT_HOST_COMPARE_H
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -161,9 +162,11 @@ struct Bounded {
 class LowPrecisionComparison {
 public:
   /// Another optimizer has no `adam`. A yardstick that rounds less has a
-  /// `scale` of how much less: errors grow in proportion.
+  /// `scale` of how much less: errors grow in proportion. No bound is above
+  /// `most`.
   LowPrecisionComparison(double least, std::optional<Adam> adam,
-                         double scale = 1);
+                         double scale = 1,
+                         double most = std::numeric_limits<double>::infinity());
 
   /// Where an op rounds once, a kernel rounds at every addend of a sum, and
   /// approximates functions.
@@ -192,7 +195,7 @@ private:
                bool isUpdate = false) const;
   void finish(const Class &sums, Bounded &worst, double scaleOfLeast = 1) const;
 
-  const double least, scale;
+  const double least, scale, most;
   std::optional<AdamComparison> ourAdam, yardsticksAdam;
   Class losses, metricSums, gradientSums, parameterSums;
   std::map<std::string, Class> stateSums; ///< by kind

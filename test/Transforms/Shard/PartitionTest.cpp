@@ -25,6 +25,7 @@ protected:
     DialectRegistry registry;
     registry.insert<PPDialect, func::FuncDialect>();
     registerShardingModels(registry);
+    registerCostModels(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
     context.disableMultithreading();

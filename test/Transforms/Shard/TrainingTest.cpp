@@ -63,6 +63,7 @@ protected:
     DialectRegistry registry;
     registry.insert<PPDialect, func::FuncDialect>();
     registerShardingModels(registry);
+    registerCostModels(registry);
     registerGradientModels(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();

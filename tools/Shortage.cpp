@@ -25,8 +25,8 @@ static constexpr uint64_t kRoomBytes = 16 << 20;
 static constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGABRT};
 
 static constexpr char kOutOfMemory[] =
-    "out of memory: the system refuses more (ulimit -v); give a smaller model, "
-    "or fewer ranks";
+    "out of memory: the system refuses more (ulimit -v); raise the limit, or "
+    "give a smaller model or fewer ranks";
 
 /// Enough to tell other processes.
 static constexpr size_t kKeptBytes = 1 << 20;

@@ -419,12 +419,18 @@ FailureOr<std::unique_ptr<ppx::ArtifactT>> ArtifactBuilder::build() {
   for (auto program : module.getOps<ProgramOp>())
     if (failed(addProgram(program)))
       return failure();
+  // Tokens where there are some, which have a label each; else samples, and a
+  // sample may have labels for each of its pixels.
+  const bool hasTokens =
+      llvm::any_of(artifact->arguments, [](const auto &argument) {
+        return argument->name == "tokens";
+      });
   for (const auto &argument : artifact->arguments)
-    if (argument->role == ppx::Role_label && argument->batch >= 0) {
-      artifact->items_per_step = 1;
-      for (uint64_t size : argument->shape)
-        artifact->items_per_step *= size;
-    }
+    if (argument->role == ppx::Role_label && argument->batch >= 0)
+      artifact->items_per_step =
+          hasTokens ? ShapedType::getNumElements(SmallVector<int64_t>(
+                          argument->shape.begin(), argument->shape.end()))
+                    : argument->shape[argument->batch];
   return std::move(artifact);
 }
 

@@ -194,7 +194,8 @@ Expected<SafeTensors> SafeTensors::open(const std::string &path) {
   if (length > maxLength)
     return malformed("a safetensors header of at most " +
                          std::to_string(maxLength) + " bytes",
-                     std::to_string(length));
+                     std::to_string(length) +
+                         ": it is no safetensors file, or a damaged one");
   std::string text(length, '\0');
   if (Status status = file.read(8, text.data(), length); !status.ok())
     return status;

@@ -397,10 +397,28 @@ ElementRule pp::gpu::findElementRule(OperationName name) {
   return info ? rules.lookup(info->getTypeID()) : nullptr;
 }
 
+/// The arguments that results take the place of, and all that is computed of
+/// them.
+static DenseSet<Value> findOverwritten(func::FuncOp kernel) {
+  DenseSet<Value> found;
+  for (unsigned index = 0; index < kernel.getNumResults(); ++index)
+    if (int64_t argument = getInplaceOperand(kernel, index); argument >= 0)
+      found.insert(kernel.getArgument(argument));
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (llvm::any_of(op.getOperands(),
+                     [&](Value operand) { return found.contains(operand); }))
+      found.insert_range(op.getResults());
+  return found;
+}
+
 void pp::gpu::computeScalars(Elements &e) {
   const Place &place = e.at({}, ArrayRef<Index>());
   auto isScalar = [](Value value) { return ranked(value).getRank() == 0; };
+  // Only the thread that overwrites an argument may read it.
+  const DenseSet<Value> overwritten = findOverwritten(e.getKernel());
   for (Operation &op : e.getKernel().getBody().front().without_terminator()) {
+    if (overwritten.contains(op.getResult(0)))
+      continue;
     if (op.hasTrait<OpTrait::Elementwise>() && isScalar(op.getResult(0)))
       e.get(op.getResult(0), place);
     else if (isa<BroadcastOp>(op) && isScalar(op.getOperand(0)))

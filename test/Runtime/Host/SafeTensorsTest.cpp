@@ -194,10 +194,12 @@ TEST_F(FilesTest, SafeTensorsMalformed) {
   EXPECT_EQ(message("1234"),
             "p: expects a safetensors file of at least 8 bytes, got 4");
   EXPECT_EQ(message(std::string("\x10\0\0\0\0\0\0\0{}", 10)),
-            "p: expects a safetensors header of at most 2 bytes, got 16");
+            "p: expects a safetensors header of at most 2 bytes, got 16: "
+            "it is no safetensors file, or a damaged one");
   EXPECT_EQ(message(std::string(8, '\xff') + "{}"),
             "p: expects a safetensors header of at most 2 bytes, got "
-            "18446744073709551615");
+            "18446744073709551615: it is no safetensors file, or a damaged "
+            "one");
   std::string notJson =
       "p: expects a JSON object of tensors with distinct names as header, got ";
   EXPECT_EQ(message(makeFile("[1]", 0)), notJson + "\"[1]\"");

@@ -73,10 +73,7 @@ PaddingCosts::secondsToGather(Operation *op, const ShardingRule &rule,
                                   layoutOf(rule, tensor, ofFactors, mesh), {});
       if (isResult)
         std::swap(from, to);
-      const reshard::ReshardPlan &plan =
-          reshards.plan(type.getShape().vec(), bytes, from, to);
-      return plan.reachable() ? plan.cost
-                              : std::numeric_limits<double>::infinity();
+      return reshards.plan(type.getShape().vec(), bytes, from, to).cost;
     };
     const int time = mesh.timeAxis();
     const double times =

@@ -62,7 +62,7 @@ TEST_P(GpuKernels, F64) {
 TEST_P(GpuKernels, BF16) {
   pp::testing::compareOnGpu(
       pp::testing::replaceAll(GetParam().text, "%f", "bf16"), GetParam().low,
-      GetParam().high, 0x1p-8);
+      GetParam().high, GetParam().boundOfHalves());
 }
 
 /// Calls `visit` with the PTX of each kernel of loops.

@@ -19,6 +19,11 @@ struct KernelCase {
   std::string text;
   /// Between these are the inputs.
   double low = -2, high = 2;
+
+  /// The error that bf16 may have, of the largest element: two roundings, and
+  /// twice as many where products stand behind each other, whose values are
+  /// rounded in memory.
+  double boundOfHalves() const;
 };
 
 std::vector<KernelCase> elementwiseCases();

@@ -48,7 +48,7 @@ TEST_P(Kernels, F64) {
 }
 TEST_P(Kernels, BF16) {
   compare(replaceAll(GetParam().text, "%f", "bf16"), GetParam().low,
-          GetParam().high, 0x1p-8);
+          GetParam().high, GetParam().boundOfHalves());
 }
 
 std::string nameOf(const ::testing::TestParamInfo<KernelCase> &info) {

@@ -43,6 +43,9 @@ public:
   /// After a failure every call returns it, the first once all ranks have left
   /// the section, or soon even if they do not.
   virtual Status wait() = 0;
+  /// Whether wait() would return at once, as far as the devices of this process
+  /// go. Costs them next to nothing.
+  virtual bool hasEnded() = 0;
   /// One if a section has ended when submit() returns.
   virtual unsigned stepsAhead() const = 0;
   Status run(Section section, int64_t step) {

@@ -398,6 +398,11 @@ Status Session::wait() {
   });
 }
 
+bool Session::hasEnded() const {
+  return state->underWay == 0 || !state->failure.ok() ||
+         state->executor->hasEnded();
+}
+
 Status Session::step() {
   if (Status status = state->expectIdle("a step"); !status.ok())
     return status;

@@ -64,6 +64,13 @@ ReadAhead::~ReadAhead() {
   state->thread.join();
 }
 
+bool ReadAhead::isReady(std::chrono::milliseconds patience) {
+  std::unique_lock<std::mutex> lock(state->mutex);
+  return !state->hasThread || state->changed.wait_for(lock, patience, [this] {
+    return state->isFull;
+  });
+}
+
 Status ReadAhead::next(Batch &batch) {
   std::unique_lock<std::mutex> lock(state->mutex);
   if (state->hasThread)

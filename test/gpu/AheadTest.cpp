@@ -158,6 +158,28 @@ TEST_F(Ahead, IsGivenTheNextStepBeforeTheHostAsks) {
   wait();
 }
 
+/// Nobody has to wait to know that a step is over.
+TEST_F(Ahead, SeesThatTheOldestStepHasEnded) {
+  int tooEarly = 0;
+  for (int seed = 0; seed < 12; ++seed) {
+    ASSERT_NO_FATAL_FAILURE(open("seed " + std::to_string(seed)));
+    EXPECT_TRUE(session->hasEnded());
+    for (int step = 0; step < kSteps; ++step) {
+      ASSERT_NO_FATAL_FAILURE(submit(step));
+      // What is played goes on where it is asked.
+      int looks = 0;
+      while (!session->hasEnded() && looks < 1000)
+        ++looks;
+      EXPECT_LT(looks, 1000);
+      tooEarly += looks;
+      const uint64_t asked = control->count("cuEventQuery");
+      wait();
+      EXPECT_EQ(control->count("cuEventQuery"), asked + 1);
+    }
+  }
+  EXPECT_GT(tooEarly, 0);
+}
+
 TEST_F(Ahead, RefusesCallsOutOfTurn) {
   ASSERT_NO_FATAL_FAILURE(open("seed 2"));
   expectUsage(session->wait(), "to wait expects a step under way, got none");
@@ -199,6 +221,7 @@ TEST_F(Ahead, TellsOfAStepBeforeTheNextOneFails) {
   ASSERT_NO_FATAL_FAILURE(submit(1));
   EXPECT_EQ(wait(), 1.5f);
   EXPECT_EQ(session->wait().code(), ExitCode::device);
+  EXPECT_TRUE(session->hasEnded());
   hasFailed = true;
 }
 

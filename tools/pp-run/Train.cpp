@@ -4,7 +4,8 @@
 //
 // Where a device runs behind the host the next step is begun before the one
 // before it is waited for: so the losses come a step later, and the device need
-// not wait for batches or for what is told.
+// not wait for batches or for what is told. The time of a step ends when the
+// device was seen to end it; what a device waits for data is none of it.
 //
 //===----------------------------------------------------------------------===//
 #include "Train.h"
@@ -26,6 +27,9 @@ using namespace pprt;
 using namespace pprt::host;
 
 using Clock = std::chrono::steady_clock;
+/// How often a step is asked whether it has ended while its next batch is not
+/// there: what a time of it may be wrong by.
+static constexpr std::chrono::milliseconds kLooking(1);
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
 std::optional<uint32_t> pp::run::findLoss(const ppx::ArtifactT &artifact) {
@@ -79,6 +83,8 @@ public:
                  terminalColumns()) {}
 
   Status openMetrics(const std::string &path);
+  /// The next step's batch. Looks meanwhile when the steps under way end.
+  Status await(ReadAhead &batches, Batch &batch);
   /// Begins a step with the inputs that are set, for which the host has waited
   /// since `asked`, and waits for those before it, as far as there have to be
   /// fewer. A failure to tell of them is in `told`.
@@ -91,7 +97,9 @@ private:
     uint64_t number; ///< from 1 on
     double dataMs;
     Clock::time_point begin;
+    std::optional<Clock::time_point> end = {}; ///< when it was seen
   };
+  void look();
   Status finishOldest(Status &told);
   StepReport measure(const UnderWay &step);
 
@@ -120,11 +128,28 @@ Status Training::openMetrics(const std::string &path) {
   return created.status();
 }
 
+void Training::look() {
+  if (!underWay.empty() && !underWay.front().end && session.hasEnded())
+    underWay.front().end = Clock::now();
+}
+
+Status Training::await(ReadAhead &batches, Batch &batch) {
+  do
+    look();
+  while (!batches.isReady(kLooking));
+  return batches.next(batch);
+}
+
+/// While a step was under way nobody waited for data.
 Status Training::step(Clock::time_point asked, Status &told) {
+  look();
   const auto begin = Clock::now();
+  const auto idle =
+      underWay.empty() ? asked : underWay.back().end.value_or(begin);
   if (Status status = session.submit(); !status.ok())
     return status;
-  underWay.push_back({++begun, Milliseconds(begin - asked).count(), begin});
+  underWay.push_back(
+      {++begun, Milliseconds(begin - std::max(asked, idle)).count(), begin});
   return underWay.size() == ahead ? finishOldest(told) : Status();
 }
 
@@ -135,12 +160,10 @@ Status Training::finish(Status &told) {
   return status;
 }
 
-/// One that comes behind another began when that was over. While it ran the
-/// next one's batch was waited for, which is told of that.
+/// One that comes behind another began when that was over.
 StepReport Training::measure(const UnderWay &step) {
-  const auto done = Clock::now();
-  const double ms = Milliseconds(done - std::max(step.begin, last)).count() -
-                    (underWay.empty() ? 0 : underWay.back().dataMs);
+  const auto done = step.end.value_or(Clock::now());
+  const double ms = Milliseconds(done - std::max(step.begin, last)).count();
   last = done;
   StepReport result = {step.number, session.scalar(loss), ms};
   result.dataMs = step.dataMs;
@@ -195,7 +218,7 @@ Status pp::run::train(Session &session, const Batches &batches,
     const bool isLast = step == options.steps, stops = !isLast && interrupted();
     const auto asked = Clock::now();
     if (end.ok() && !isLast && !stops)
-      end = next.next(batch);
+      end = training.await(next, batch);
     const Verdict verdict = world.agree(end, stops);
     end = verdict.first;
     if (end.ok() && verdict.interrupted)

@@ -285,6 +285,14 @@ static int64_t now() {
       .count();
 }
 
+/// What cannot be asked has failed, which wait() tells of.
+bool EnqueuedExecutor::hasEnded() {
+  if (!failure.ok() || underWay.empty() || !device.enter().ok())
+    return true;
+  const Expected<bool> hasCome = device.hasCome(*underWay.front().turn->done);
+  return !hasCome || *hasCome;
+}
+
 /// Times are those of one step after the other: events have one time each.
 unsigned EnqueuedExecutor::stepsAhead() const {
   return held->sections[size_t(Section::body)].isRecorded ? kTurns : 1;

@@ -72,6 +72,7 @@ public:
   /// After a failure elsewhere: as if it had been here.
   void fail(const Status &status) { (void)keep(status); }
 
+  bool hasEnded() override;
   unsigned stepsAhead() const override;
   bool isStuck() const override { return stuck; }
   Status readSlot(uint32_t rank, uint32_t slot,

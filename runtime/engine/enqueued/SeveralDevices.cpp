@@ -41,6 +41,13 @@ bool SeveralDevices::isStuck() const {
                      [](const Part &part) { return part.executor->isStuck(); });
 }
 
+/// All of them stand still between two calls, so that this thread may ask.
+bool SeveralDevices::hasEnded() {
+  return std::all_of(parts.begin(), parts.end(), [](const Part &part) {
+    return part.executor->hasEnded();
+  });
+}
+
 unsigned SeveralDevices::stepsAhead() const {
   unsigned least = parts.front().executor->stepsAhead();
   for (const Part &part : parts)

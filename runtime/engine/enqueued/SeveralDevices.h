@@ -39,6 +39,7 @@ public:
   Status wait() override {
     return onEach([](EnqueuedExecutor &executor) { return executor.wait(); });
   }
+  bool hasEnded() override;
   unsigned stepsAhead() const override;
   bool isStuck() const override;
   Status

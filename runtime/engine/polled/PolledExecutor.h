@@ -45,6 +45,7 @@ public:
 
   Status submit(Section section, int64_t step) override;
   Status wait() override;
+  bool hasEnded() override { return true; }
   unsigned stepsAhead() const override { return 1; }
   bool isStuck() const override { return stuck; }
   Status readSlot(uint32_t rank, uint32_t slot,

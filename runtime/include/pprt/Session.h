@@ -167,6 +167,9 @@ public:
   /// Arguments can be neither set nor read before all steps are waited for.
   Status submit();
   Status wait();
+  /// Whether wait() need not wait for any device of this process. Not a
+  /// collective call.
+  bool hasEnded() const;
   /// What they return again; ok while they have not failed.
   const Status &failure() const;
 

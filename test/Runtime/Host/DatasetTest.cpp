@@ -368,6 +368,7 @@ TEST_F(FilesTest, BatchesAreReadAheadInTheirOrder) {
     Batch expected, found;
     for (uint64_t step = 0; step < count; ++step) {
       ASSERT_TRUE(batches->read(step, expected).ok());
+      EXPECT_TRUE(ahead.isReady(std::chrono::seconds(20)));
       ASSERT_TRUE(ahead.next(found).ok());
       EXPECT_EQ(found, expected) << "step " << step;
     }

@@ -12,6 +12,8 @@
 
 #include "pprt/host/Batches.h"
 
+#include <chrono>
+
 #pragma GCC visibility push(default)
 namespace pprt::host {
 
@@ -28,6 +30,9 @@ public:
   /// needed. Fails as Batches::read, and then always. Assumes less than `count`
   /// calls before.
   Status next(Batch &batch);
+  /// Waits at most `patience` for a batch to be there for next(). True, too,
+  /// where nothing reads ahead: then next() reads.
+  bool isReady(std::chrono::milliseconds patience);
 
 private:
   struct [[gnu::visibility("hidden")]] State;

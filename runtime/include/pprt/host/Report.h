@@ -30,7 +30,7 @@ struct StepReport {
   double loss = 0, ms = 0;
   /// Results of the model beyond the loss, by name, row-major.
   std::vector<std::pair<std::string, std::vector<double>>> metrics = {};
-  /// From asking for the batch until the session has it.
+  /// How long no step was under way because the batch was not there.
   double dataMs = 0;
 };
 

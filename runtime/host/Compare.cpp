@@ -280,6 +280,11 @@ void LowPrecisionComparison::finish() {
     finish(sums, states, kStatesOverGradients);
 }
 
+bool LowPrecisionComparison::reachesMost() const {
+  return std::max({loss.bound, metrics.bound, gradients.bound, parameters.bound,
+                   states.bound}) >= most;
+}
+
 bool LowPrecisionComparison::isWithinBounds() const {
   return loss.isWithinBound() && metrics.isWithinBound() &&
          gradients.isWithinBound() && parameters.isWithinBound() &&

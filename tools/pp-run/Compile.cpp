@@ -108,7 +108,7 @@ public:
          const std::vector<std::string> &inputs, bool isRounded);
 
   Expected<StepValues> step(const Batch &batch) override;
-  Status follow(const pprt::Session &leader, bool isShaken) override;
+  Status follow(const pprt::Session &leader, double rounding) override;
 
 private:
   explicit Interpreter(mlir::OwningOpRef<mlir::ModuleOp> owned)
@@ -179,7 +179,7 @@ Expected<StepValues> Interpreter::step(const Batch &batch) {
   return values;
 }
 
-Status Interpreter::follow(const pprt::Session &leader, bool isShaken) {
+Status Interpreter::follow(const pprt::Session &leader, double rounding) {
   Expected<StepValues> values = readArguments(leader);
   if (!values)
     return values.status();
@@ -188,8 +188,8 @@ Status Interpreter::follow(const pprt::Session &leader, bool isShaken) {
       if (auto argument = byName.find(name); argument != byName.end()) {
         pp::reference::HostTensor &tensor = arguments[argument->second];
         tensor.values = std::move(elements);
-        if (isShaken && tensor.elementType().isF64())
-          shake(tensor.values);
+        if (mlir::isa<mlir::FloatType>(tensor.elementType()))
+          shake(tensor.values, rounding);
       }
   return {};
 }

@@ -90,11 +90,11 @@ static std::vector<double> readOutput(const Session &session, uint32_t index) {
                    session.outputBytes(index) / elementSize(output.element));
 }
 
-void pp::run::shake(std::vector<double> &values) {
+void pp::run::shake(std::vector<double> &values, double rounding) {
   uint64_t place = 0;
   for (double &value : values) {
     const bool isUp = (++place * 0x9e3779b97f4a7c15) >> 63;
-    value *= 1 + (isUp ? 1 : -1) * std::numeric_limits<double>::epsilon();
+    value *= 1 + (isUp ? rounding : -rounding);
   }
 }
 
@@ -133,7 +133,7 @@ public:
     return result;
   }
 
-  Status follow(const Session &leader, bool isShaken) override {
+  Status follow(const Session &leader, double rounding) override {
     std::vector<std::byte> bytes;
     for (uint32_t i = 0; i < session.artifact().arguments.size(); ++i) {
       const ppx::ArgumentT &argument = *session.artifact().arguments[i];
@@ -152,11 +152,10 @@ public:
       if (element != argument.element && !isWide)
         return Status(ExitCode::usage, "expects to follow a session in the "
                                        "types of its own or from f64");
-      if (element != argument.element || (isShaken && isWide)) {
+      if (element != argument.element || (rounding > 0 && isWide)) {
         std::vector<double> wide = asDoubles(
             element, bytes.data(), bytes.size() / elementSize(element));
-        if (isShaken)
-          shake(wide);
+        shake(wide, rounding);
         bytes.resize(wide.size() * sizeof(double));
         std::memcpy(bytes.data(), wide.data(), bytes.size());
       }

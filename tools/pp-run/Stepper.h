@@ -24,14 +24,14 @@ public:
   virtual ~Stepper() = default;
   virtual pprt::Expected<pprt::host::StepValues>
   step(const pprt::host::Batch &batch) = 0;
-  /// Goes on from the parameters and states of a session; if `isShaken`, from
-  /// these after shake().
-  virtual pprt::Status follow(const pprt::Session &leader, bool isShaken) = 0;
+  /// Goes on from the parameters and states of a session, after shake() by
+  /// `rounding` where they are f64 here.
+  virtual pprt::Status follow(const pprt::Session &leader, double rounding) = 0;
 };
 
-/// Moves every value of f64 by a rounding, up or down as its place says: what
+/// Moves every value by that part of it, up or down as its place says: what
 /// that does to a step, any rounding on the way may do.
-void shake(std::vector<double> &values);
+void shake(std::vector<double> &values, double rounding);
 
 /// Steps a session that has begun; it must outlive the stepper.
 std::unique_ptr<Stepper> makeSessionStepper(pprt::Session &session);

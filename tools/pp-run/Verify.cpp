@@ -22,11 +22,14 @@ static constexpr uint64_t comparedSteps = 3;
 // step, the compiled program for one device judges.
 static constexpr double interpretedFlops = 5e8;
 
-// Half the root of a thousand: a step has that many roundings one behind the
-// other, and they add up as chance does.
-static constexpr double kShakesOfStep = 16;
-
 namespace {
+
+/// What bounds errors.
+enum class Yardstick {
+  any,       ///< what any model may have
+  oneDevice, ///< the unpartitioned program in the type of the model
+  shaken     ///< the model in f64, its parameters rounded to that type
+};
 
 bool isLowPrecision(double roundoff) { return roundoff > 0x1p-24; }
 bool isDouble(double roundoff) { return roundoff < 0x1p-24; }
@@ -47,6 +50,18 @@ Bounds boundsFor(double roundoff, const UpdateRule &rule) {
     return {1e-10, 1e-10, 1e-10};
   const bool isByRate = rule.isAdam && !isLowPrecision(roundoff);
   return {1e-4, 1e-4, isByRate ? 0.05 : 1e-4, isByRate};
+}
+
+/// How many roundings of the parameters a step is worth: half the root of how
+/// many it has one behind the other, for they add up as chance does. In less
+/// than f32 only results are rounded, not sums.
+double shakesOfStep(double roundoff) {
+  return isLowPrecision(roundoff) ? 4 : 16;
+}
+
+/// A model that one rounding changes by more is judged by nothing.
+double mostOfShaken(double roundoff, const UpdateRule &rule) {
+  return isDouble(roundoff) ? boundsFor(0x1p-24, rule).gradients : 1;
 }
 
 /// Whether the unpartitioned program, by itself and in its own type, makes
@@ -100,7 +115,7 @@ void printTable(std::ostream &out, const Comparison &errors) {
 }
 
 void printTable(std::ostream &out, const LowPrecisionComparison &errors,
-                bool isByRate, bool isDouble) {
+                bool isByRate, Yardstick yardstick, double roundoff) {
   out << "                   error     bound        worst\n";
   for (auto [name, bounded] :
        {std::pair("loss", &errors.loss),
@@ -111,13 +126,17 @@ void printTable(std::ostream &out, const LowPrecisionComparison &errors,
     if (bounded->tensor != "-")
       printRow(out, name, {bounded->error, bounded->tensor}, bounded->bound);
   out << "  a bound is what any model may have, or "
-      << (isDouble ? std::to_string(int(2 * kShakesOfStep)) +
-                         " times what a rounding of each parameter does to "
-                         "the model"
-                   : std::string("twice the error of the program for one "
-                                 "device"))
-      << " where that is more\n"
-      << std::flush;
+      << (yardstick == Yardstick::shaken
+              ? std::to_string(int(2 * shakesOfStep(roundoff))) +
+                    " times what a rounding of each parameter does to the model"
+              : std::string("twice the error of the program for one device"))
+      << " where that is more\n";
+  if (errors.reachesMost())
+    out << "  rounding alone changes this model by as much as a bound: verify "
+           "it in "
+        << (isLowPrecision(roundoff) ? "f32 or f64" : "f64")
+        << ", which tells more\n";
+  out << std::flush;
 }
 
 template <typename T> std::optional<double> errorOf(const T &worst) {
@@ -210,12 +229,11 @@ static Status prepare(const Compared &compared) {
   return matchReference(*compared.program.artifact, *compiled->artifact);
 }
 
-/// Compares the first steps. With `isMeasured` errors may be twice those of the
-/// program for one device, and otherwise what they may be in any model. Prints
-/// what differs only if `isLast`.
+/// Compares the first steps. Prints what differs only if `isLast`.
 static Expected<VerifyReport> compareSteps(const Compared &compared,
-                                           const Start &start, bool isMeasured,
+                                           const Start &start, Yardstick bound,
                                            bool isLast, std::ostream &out) {
+  const bool isMeasured = bound != Yardstick::any;
   const Options &options = start.options;
   const Compiled &program = compared.program;
   const bool hasTwin = !compared.reference;
@@ -254,9 +272,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
     twin = makeSessionStepper(*twinSession);
   }
 
-  // Low precision is measured by that of the unpartitioned program, and both
-  // are compared with f64; f64 by what a rounding of its parameters does to the
-  // unpartitioned model.
+  // What is measured is compared with f64, and so is its yardstick.
   const double roundoff = roundoffOf(module, program);
   const bool isInterpreted = module.stepFlops() <= interpretedFlops;
   std::unique_ptr<Session> judgeSession, yardstickSession;
@@ -276,12 +292,12 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
   Expected<std::unique_ptr<Stepper>> judge = startJudge(judgeSession);
   if (!judge)
     return judge.status();
-  if (isMeasured && isDouble(roundoff)) {
+  if (bound == Yardstick::shaken) {
     Expected<std::unique_ptr<Stepper>> shaken = startJudge(yardstickSession);
     if (!shaken)
       return shaken.status();
     yardstick = std::move(*shaken);
-  } else if (isMeasured) {
+  } else if (bound == Yardstick::oneDevice) {
     Expected<std::unique_ptr<Session>> created =
         startVariant(Variant::oneDevice);
     if (!created)
@@ -310,10 +326,10 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
       isLowPrecision(roundoff) ? roundoff : comparison.bounds.gradients / 2,
       adam,
       /*scale=*/
-      isDouble(roundoff) ? kShakesOfStep : roundoff / module.roundoff(),
-      // A model that one rounding changes by more is judged by nothing.
-      isDouble(roundoff) ? boundsFor(0x1p-24, *rule).gradients
-                         : std::numeric_limits<double>::infinity());
+      bound == Yardstick::shaken ? shakesOfStep(roundoff)
+                                 : roundoff / module.roundoff(),
+      bound == Yardstick::shaken ? mostOfShaken(roundoff, *rule)
+                                 : std::numeric_limits<double>::infinity());
   const uint64_t steps = std::min(options.steps, comparedSteps);
   Batch batch;
   for (uint64_t step = 0; step < steps; ++step) {
@@ -329,12 +345,14 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
       return before.status();
     for (Stepper *stepper :
          {twin.get(), judge->get(), yardstick.get(), rounding.get()})
-      if (stepper)
+      if (stepper) {
+        const bool isShaken =
+            bound == Yardstick::shaken && stepper == yardstick.get();
         if (Status status =
-                stepper->follow(**session, /*isShaken=*/isDouble(roundoff) &&
-                                               stepper == yardstick.get());
+                stepper->follow(**session, isShaken ? 2 * roundoff : 0);
             !status.ok())
           return status;
+      }
     for (Stepper *stepper : {ours.get(), twin.get(), judge->get(),
                              yardstick.get(), rounding.get()}) {
       if (!stepper)
@@ -392,9 +410,9 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
 
   VerifyReport report = isMeasured ? makeReport(lowComparison, isByRate)
                                    : makeReport(comparison, isByRate);
-  report.errorClass = !isMeasured          ? "exact"
-                      : isDouble(roundoff) ? "measured"
-                                           : "low precision";
+  report.errorClass = !isMeasured                     ? "exact"
+                      : bound == Yardstick::oneDevice ? "low precision"
+                                                      : "measured";
   report.judge = isInterpreted ? "interpreter" : "one device";
   if (report.ok ? !options.quiet : isLast) {
     out << "verify: " << steps << (steps == 1 ? " step" : " steps")
@@ -404,7 +422,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
                           : "the program for one device")
         << "\n";
     if (isMeasured)
-      printTable(out, lowComparison, isByRate, isDouble(roundoff));
+      printTable(out, lowComparison, isByRate, bound, roundoff);
     else
       printTable(out, comparison);
   }
@@ -418,15 +436,18 @@ Expected<VerifyReport> pp::run::verify(const Compared &compared,
   const SourceModule &module =
       compared.reference ? *compared.reference : *compared.module;
   const double roundoff = roundoffOf(module, compared.program);
-  if (isLowPrecision(roundoff))
-    return compareSteps(compared, start, /*isMeasured=*/true, /*isLast=*/true,
-                        out);
-  Expected<VerifyReport> report = compareSteps(
-      compared, start, /*isMeasured=*/false, /*isLast=*/false, out);
-  if (!report || report->ok)
-    return report;
-  // Saturated activations and sums that cancel may cost as many digits before
-  // anything is partitioned.
-  return compareSteps(compared, start, /*isMeasured=*/true, /*isLast=*/true,
-                      out);
+  // Saturated activations, sums that cancel and norms of few samples may cost
+  // as many digits before anything is partitioned.
+  std::vector<Yardstick> tighter;
+  if (!isLowPrecision(roundoff))
+    tighter.push_back(Yardstick::any);
+  if (!isDouble(roundoff))
+    tighter.push_back(Yardstick::oneDevice);
+  for (Yardstick bound : tighter) {
+    Expected<VerifyReport> report =
+        compareSteps(compared, start, bound, /*isLast=*/false, out);
+    if (!report || report->ok)
+      return report;
+  }
+  return compareSteps(compared, start, Yardstick::shaken, /*isLast=*/true, out);
 }

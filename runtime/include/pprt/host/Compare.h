@@ -179,6 +179,8 @@ public:
   /// What the steps so far amount to.
   void finish();
   bool isWithinBounds() const;
+  /// Whether an error is judged by `most`.
+  bool reachesMost() const;
 
   Bounded loss, metrics, gradients, parameters, states;
 

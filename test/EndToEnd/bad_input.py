@@ -173,10 +173,10 @@ def cases():
                                ("good.safetensors", "--parameters"), ("npy/x.npy", "binary data"),
                                ("empty.safetensors", "an empty file")):
             yield tool(f"no module: {what}", 1,
-                       f"{what}: expects an MLIR module|'func.func @main'|{expected}", what, goal)
+                       f"error: |{what}: |expects an MLIR module|'func.func @main'|{expected}", what, goal)
         yield tool("no module: a directory", 14, "npy|irectory", "npy", goal)
     yield opt("no module: an artifact", 2, "good.ppx|pp-run runs", "good.ppx")
-    yield run("no model to verify against: a text", 1, "readme.md: expects an MLIR module", "good.ppx",
+    yield run("no model to verify against: a text", 1, "readme.md: error: expects an MLIR module", "good.ppx",
               "--verify", "--reference=readme.md")
     for tool, key in ((run, "--parallelize="), (opt, "--pp-parallelize=")):
         yield tool("no such axis in a plan", 1, 'mlp.mlir|rows', "mlp.mlir", key + "plan=axis.plan")

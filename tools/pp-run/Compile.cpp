@@ -268,7 +268,7 @@ SourceModule::parse(const std::string &name, const std::string &text,
                                        ", got '" + target + "'" +
                                        pprt::adviseTarget(target));
   if (const std::string other = findOtherInput(text); !other.empty())
-    return Status(ExitCode::doesNotCompile, name + ": " + other);
+    return Status(ExitCode::doesNotCompile, name + ": error: " + other);
   auto state = std::make_unique<State>();
   state->kernels.cacheLimit = cacheLimit;
   state->target = target;

@@ -85,7 +85,7 @@ Expected<bool> diverges(Session &session, const Batches &batches,
 void printRow(std::ostream &out, const char *name, const Worst &worst,
               double bound) {
   char line[64];
-  std::snprintf(line, sizeof(line), "  %-12s %9.2e %9.0e  ", name, worst.error,
+  std::snprintf(line, sizeof(line), "  %-12s %9.2e %9.2e  ", name, worst.error,
                 bound);
   out << line << (worst.error <= bound ? "ok    " : "DIFFERS  ") << worst.tensor
       << "\n";

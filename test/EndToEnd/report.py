@@ -269,6 +269,13 @@ def main():
         errors += check_trace(json.loads((folder / "dry-trace.json").read_text()), report,
                               (folder / "program.mlir").read_text())
         errors += [*check_prediction(dry, report), *check_large(tools, folder)]
+        # A sample that has a label for each of its pixels is one sample.
+        call("pp-model", "unet", "--width=8", "--image=16", "--batch=4", "-o", "unet.mlir")
+        call("pp-run", "unet.mlir", "--steps=2", "--quiet", "--report=unet.json")
+        unet = json.loads((folder / "unet.json").read_text())
+        seconds = (unet["steps"][1]["ms"] + unet["steps"][1]["data_ms"]) / 1e3
+        if not math.isclose(unet["items_per_s"], 4 / seconds):
+            errors.append(f"expects 4 samples a step, got {unet['items_per_s']}/s of {seconds} s")
         alone = json.loads((folder / "trace.json").read_text())
         for kept in (2, STEPS + 1):
             run(GOAL, f"--trace-steps={kept}")

@@ -246,6 +246,23 @@ TEST(LowPrecisionComparison, ScalesAYardstickThatRoundsLess) {
   }
 }
 
+TEST(LowPrecisionComparison, AcceptsNoErrorAboveTheMost) {
+  StepValues ours, yardstick, judged;
+  ours.gradients["w"] = {1.03};
+  judged.gradients["w"] = {1};
+  for (auto [error, isAccepted, reachesMost] :
+       {std::tuple(0.009, false, false), {0.016, true, false},
+        {0.5, false, true}}) {
+    yardstick.gradients["w"] = {1 + error};
+    LowPrecisionComparison comparison(1e-4, std::nullopt, /*scale=*/1,
+                                      /*most=*/error < 0.1 ? 1 : 0.02);
+    comparison.add(ours, ours, yardstick, judged, 0);
+    comparison.finish();
+    EXPECT_EQ(comparison.isWithinBounds(), isAccepted) << error;
+    EXPECT_EQ(comparison.reachesMost(), reachesMost) << error;
+  }
+}
+
 TEST(LowPrecisionComparison, KnowsThatTheYardstickMayBeLucky) {
   EXPECT_TRUE(isAcceptedLow({{"w", {1.007}}}, {{"w", {1}}}, {{"w", {1}}}));
   EXPECT_FALSE(isAcceptedLow({{"w", {1.009}}}, {{"w", {1}}}, {{"w", {1}}}));

@@ -2,15 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For all ops but reshape a table says which result dimension indexes which
-// operand dimension; a reshape moves digits between groups of dimensions of
-// equal size.
+// For all ops but reshape the sharding rule says which result dimension indexes
+// which operand dimension; a reshape moves digits between groups of dimensions
+// of equal size.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/RowLayout.h"
 #include "pp/IR/PP.h"
 #include "pp/IR/PaddedRows.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace pp;
@@ -91,167 +90,44 @@ constexpr int64_t kNone = -1;
 struct DimMap {
   SmallVector<SmallVector<int64_t>> operands;
   llvm::SmallBitVector whole;
-  /// Operand 0 is what others are added to or inserted into: of it alone, an
-  /// element needs what lies at its own place.
-  bool hasBase = false;
 };
 
-int64_t rankOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getRank();
-}
-int64_t sizeOf(Value value, int64_t dim) {
-  return cast<RankedTensorType>(value.getType()).getDimSize(dim);
+/// Factors that alone make up a result dimension, and no part of an operand's,
+/// by that dimension; kNone for all others. A row knows no global index of what
+/// it reads.
+SmallVector<int64_t> findDivided(const ShardingRule &rule) {
+  SmallVector<int64_t> resultDims(rule.factors.size(), kNone);
+  for (auto [dim, factors] : llvm::enumerate(rule.results.front()))
+    if (factors.size() == 1 &&
+        rule.factors[factors.front()].kind == FactorKind::Parallel)
+      resultDims[factors.front()] = dim;
+  for (const TensorFactors &operand : rule.operands)
+    for (const DimFactors &factors : operand)
+      for (int64_t factor : factors)
+        if (factors.size() > 1 || rule.factors[factor].needsLocalize)
+          resultDims[factor] = kNone;
+  return resultDims;
 }
 
-struct DimMapBuilder {
-  Operation *op;
+/// Nothing for an op without a rule.
+std::optional<DimMap> buildDimMap(Operation *op) {
+  auto shardable = dyn_cast<ShardingOpInterface>(op);
+  if (!shardable)
+    return std::nullopt;
+  const ShardingRule rule = shardable.getShardingRule();
+  const SmallVector<int64_t> resultDims = findDivided(rule);
   DimMap map;
-
-  explicit DimMapBuilder(Operation *op) : op(op) {
-    map.whole.resize(rankOf(op->getResult(0)));
-    for (Value operand : op->getOperands())
-      map.operands.emplace_back(rankOf(operand), kNone);
+  for (const TensorFactors &operand : rule.operands) {
+    SmallVector<int64_t> &dims = map.operands.emplace_back();
+    for (const DimFactors &factors : operand)
+      dims.push_back(factors.empty() ? kNone : resultDims[factors.front()]);
   }
-  void identity(unsigned operand) {
-    for (auto [dim, target] : llvm::enumerate(map.operands[operand]))
-      target = dim;
-  }
-  /// Result dimension `dim` of the identity-mapped operands cannot be divided.
-  void keepWhole(int64_t dim) {
-    map.whole.set(dim);
-    for (auto &dims : map.operands)
-      if (dim < static_cast<int64_t>(dims.size()))
-        dims[dim] = kNone;
-  }
-  void dropping(ArrayRef<int64_t> dropped) {
-    int64_t next = 0;
-    for (auto [dim, target] : llvm::enumerate(map.operands[0]))
-      target = llvm::is_contained(dropped, static_cast<int64_t>(dim)) ? kNone
-                                                                      : next++;
-  }
-  void gather(GatherOp gather);
-  void scatterAdd(ScatterAddOp scatter);
-  void dot(DotGeneralOp dot);
-  void convolution(ConvolutionOp convolution);
-  void windows(ArrayRef<int64_t> dims);
-  void boxes(ArrayRef<unsigned> tensors);
-};
-
-void DimMapBuilder::gather(GatherOp gather) {
-  int64_t batch = gather.getBatchDims(),
-          indexRank = rankOf(gather.getIndices());
-  for (int64_t dim = 0; dim < batch; ++dim)
-    map.operands[0][dim] = dim;
-  for (int64_t dim = batch + 1; dim < rankOf(gather.getOperand()); ++dim)
-    map.operands[0][dim] = indexRank + dim - batch - 1;
-  identity(1);
-}
-
-void DimMapBuilder::scatterAdd(ScatterAddOp scatter) {
-  int64_t batch = scatter.getBatchDims(),
-          indexRank = rankOf(scatter.getIndices());
-  map.hasBase = true;
-  identity(0);
-  for (int64_t dim = 0; dim < batch; ++dim)
-    map.operands[1][dim] = map.operands[2][dim] = dim;
-  for (int64_t dim = indexRank; dim < rankOf(scatter.getUpdates()); ++dim)
-    map.operands[2][dim] = batch + 1 + dim - indexRank;
-  map.operands[0][batch] = kNone;
-  map.whole.set(batch);
-}
-
-void DimMapBuilder::dot(DotGeneralOp dot) {
-  int64_t next = 0;
-  for (auto [left, right] :
-       llvm::zip_equal(dot.getLhsBatch(), dot.getRhsBatch()))
-    map.operands[0][left] = map.operands[1][right] = next++;
-  for (int64_t dim : dot.getLhsFree())
-    map.operands[0][dim] = next++;
-  for (int64_t dim : dot.getRhsFree())
-    map.operands[1][dim] = next++;
-}
-
-void DimMapBuilder::convolution(ConvolutionOp convolution) {
-  SmallVector<int64_t> plain = convolution.getResultPlain();
-  size_t next = 0;
-  for (auto [left, right] :
-       llvm::zip_equal(convolution.getLhsBatch(), convolution.getRhsBatch()))
-    map.operands[0][left] = map.operands[1][right] = plain[next++];
-  for (int64_t dim : convolution.getLhsFree())
-    map.operands[0][dim] = plain[next++];
-  for (int64_t dim : convolution.getRhsFree())
-    map.operands[1][dim] = plain[next++];
-  for (int64_t dim : convolution.getResultWindow())
-    map.whole.set(dim);
-}
-
-/// Windows slide over `dims` of tensors of one rank.
-void DimMapBuilder::windows(ArrayRef<int64_t> dims) {
-  for (unsigned tensor = 0; tensor < map.operands.size(); ++tensor)
-    identity(tensor);
-  for (int64_t dim : dims)
-    keepWhole(dim);
-}
-
-/// `tensors` and the result have one rank; dimensions in which their sizes
-/// differ hold a box and cannot be divided.
-void DimMapBuilder::boxes(ArrayRef<unsigned> tensors) {
-  for (unsigned tensor : tensors)
-    identity(tensor);
-  for (int64_t dim = 0; dim < rankOf(op->getResult(0)); ++dim)
-    for (unsigned tensor : tensors)
-      if (sizeOf(op->getOperand(tensor), dim) != sizeOf(op->getResult(0), dim))
-        keepWhole(dim);
-}
-
-DimMap buildDimMap(Operation *op) {
-  DimMapBuilder b(op);
-  llvm::TypeSwitch<Operation *>(op)
-      .Case<BroadcastOp>([&](BroadcastOp broadcast) {
-        b.map.operands[0].assign(broadcast.getDimensions().begin(),
-                                 broadcast.getDimensions().end());
-      })
-      .Case<TransposeOp>([&](TransposeOp transpose) {
-        for (auto [dim, source] : llvm::enumerate(transpose.getPermutation()))
-          b.map.operands[0][source] = dim;
-      })
-      .Case<ReduceOp>(
-          [&](ReduceOp reduce) { b.dropping(reduce.getDimensions()); })
-      .Case<ArgmaxOp>([&](ArgmaxOp argmax) {
-        b.dropping(static_cast<int64_t>(argmax.getDimension()));
-      })
-      .Case<TopKOp>([&](TopKOp top) {
-        b.identity(0);
-        b.keepWhole(top.getDimension());
-      })
-      .Case<CumsumOp>([&](CumsumOp cumsum) {
-        b.identity(0);
-        b.keepWhole(cumsum.getDimension());
-      })
-      .Case<SliceOp>([&](SliceOp slice) { b.boxes({0u}); })
-      .Case<PadOp>([&](PadOp) { b.boxes({0u}); })
-      .Case<DynamicSliceOp>([&](DynamicSliceOp) { b.boxes({0u}); })
-      .Case<DynamicUpdateSliceOp>([&](DynamicUpdateSliceOp) {
-        b.map.hasBase = true;
-        b.boxes({0, 1});
-      })
-      .Case<ConcatenateOp>([&](ConcatenateOp concatenate) {
-        for (unsigned index = 0; index < concatenate->getNumOperands(); ++index)
-          b.identity(index);
-        b.keepWhole(concatenate.getDimension());
-      })
-      .Case<GatherOp>([&](GatherOp gather) { b.gather(gather); })
-      .Case<ScatterAddOp>([&](ScatterAddOp scatter) { b.scatterAdd(scatter); })
-      .Case<DotGeneralOp>([&](DotGeneralOp dot) { b.dot(dot); })
-      .Case<ConvolutionOp>([&](ConvolutionOp op) { b.convolution(op); })
-      .Case<ReduceWindowOp, SelectAndScatterOp>(
-          [&](auto op) { b.windows(op.getDimensions()); })
-      .Case<ConstantOp, IotaOp, RandomBitsOp>([](Operation *) {})
-      .Default([&](Operation *elementwise) {
-        for (unsigned index = 0; index < elementwise->getNumOperands(); ++index)
-          b.identity(index);
-      });
-  return b.map;
+  const TensorFactors &result = rule.results.front();
+  map.whole.resize(result.size());
+  for (auto [dim, factors] : llvm::enumerate(result))
+    if (factors.empty() || resultDims[factors.front()] == kNone)
+      map.whole.set(dim);
+  return map;
 }
 
 //===----------------------------------------------------------------------===//
@@ -355,13 +231,15 @@ pp::operandLayouts(Operation *op, const RowLayout &result) {
       return std::nullopt;
     return SmallVector<RowLayout>{*layout};
   }
-  DimMap map = buildDimMap(op);
-  for (unsigned dim : map.whole.set_bits())
+  std::optional<DimMap> map = buildDimMap(op);
+  if (!map)
+    return std::nullopt;
+  for (unsigned dim : map->whole.set_bits())
     if (!result[dim].isWhole())
       return std::nullopt;
   SmallVector<RowLayout> layouts;
   for (auto [operand, dims] :
-       llvm::zip_equal(op->getOperands(), map.operands)) {
+       llvm::zip_equal(op->getOperands(), map->operands)) {
     RowLayout layout = wholeLayout(cast<RankedTensorType>(operand.getType()));
     for (auto [dim, target] : llvm::enumerate(dims))
       if (target != kNone)
@@ -387,10 +265,12 @@ std::optional<PartialLayout> pp::resultLayout(Operation *op, unsigned index,
     llvm::copy(*layout, result.begin());
     return result;
   }
-  DimMap map = buildDimMap(op);
-  for (unsigned dim : map.whole.set_bits())
+  std::optional<DimMap> map = buildDimMap(op);
+  if (!map)
+    return std::nullopt;
+  for (unsigned dim : map->whole.set_bits())
     result[dim] = RowDigit::whole(type.getDimSize(dim));
-  for (auto [digit, target] : llvm::zip_equal(operand, map.operands[index])) {
+  for (auto [digit, target] : llvm::zip_equal(operand, map->operands[index])) {
     if (target == kNone && !digit.isWhole())
       return std::nullopt;
     if (target == kNone)
@@ -414,11 +294,14 @@ bool pp::readsSamePlace(Operation *op, unsigned index) {
   // One element has one place, whatever its shape.
   if (isa<ReshapeOp>(op) || ShapedType::getNumElements(to) == 1)
     return true;
-  DimMap map = buildDimMap(op);
-  if (map.hasBase && index == 0)
+  // Of what others are added to or inserted into.
+  if (isa<ScatterAddOp, DynamicUpdateSliceOp>(op) && index == 0)
     return true;
+  std::optional<DimMap> map = buildDimMap(op);
+  if (!map)
+    return false;
   int64_t last = kNone; // dimensions of one element move nothing
-  for (auto [size, target] : llvm::zip_equal(from, map.operands[index])) {
+  for (auto [size, target] : llvm::zip_equal(from, map->operands[index])) {
     if (size == 1)
       continue;
     if (target <= last || to[target] != size)

@@ -290,6 +290,7 @@ Value source(OpT op, LinalgBuilder b, ValueRange operands) {
 void pp::registerLinalgModels(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
                   scf::SCFDialect, tensor::TensorDialect>();
+  registerShardingModels(registry);
   registry.addExtension(+[](MLIRContext *context, PPDialect *) {
     attachElementwise<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp,
                       ErfOp, LogisticOp, SinOp, CosOp, SignOp, NotOp, AddOp,
@@ -313,6 +314,5 @@ void pp::registerForCompilation(DialectRegistry &registry) {
   registry.insert<PPDialect, func::FuncDialect>();
   registerCostModels(registry);
   registerGradientModels(registry);
-  registerShardingModels(registry);
   registerLinalgModels(registry);
 }

@@ -19,8 +19,8 @@ void registerGradientModels(mlir::DialectRegistry &registry);
 void registerShardingModels(mlir::DialectRegistry &registry);
 /// Attaches CostOpInterface to every graph op (Costs.cpp).
 void registerCostModels(mlir::DialectRegistry &registry);
-/// Attaches LinalgOpInterface to every graph op
-/// (lib/Target/LinalgLowering*.cpp).
+/// Attaches LinalgOpInterface to every graph op, and ShardingOpInterface, which
+/// tells rows apart (lib/Target/LinalgLowering*.cpp).
 void registerLinalgModels(mlir::DialectRegistry &registry);
 
 /// The dialects of a model and all of the above: what whoever compiles models

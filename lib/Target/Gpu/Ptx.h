@@ -14,7 +14,8 @@
 
 namespace pp::gpu {
 
-/// What kernels become on the way.
+/// What kernels become on the way, and the sharding models, which tell rows
+/// apart.
 void registerGpuDialects(mlir::DialectRegistry &registry);
 
 /// A module with one entry, `symbol`, for a launch of getLaunchShape(). All

@@ -94,12 +94,17 @@ struct DimMap {
 
 /// Factors that alone make up a result dimension, and no part of an operand's,
 /// by that dimension; kNone for all others. A row knows no global index of what
-/// it reads.
+/// it reads; what reads nothing, as a literal, any row may have a part of.
 SmallVector<int64_t> findDivided(const ShardingRule &rule) {
   SmallVector<int64_t> resultDims(rule.factors.size(), kNone);
+  const bool isSource =
+      llvm::all_of(rule.operands, [](const TensorFactors &operand) {
+        return operand.empty();
+      });
   for (auto [dim, factors] : llvm::enumerate(rule.results.front()))
     if (factors.size() == 1 &&
-        rule.factors[factors.front()].kind == FactorKind::Parallel)
+        (isSource ||
+         rule.factors[factors.front()].kind == FactorKind::Parallel))
       resultDims[factors.front()] = dim;
   for (const TensorFactors &operand : rule.operands)
     for (const DimFactors &factors : operand)

@@ -411,7 +411,7 @@ void ShardingLint::findPadding() {
       if (padded.count++ > 0)
         continue;
       padded.first = "dimension " + std::to_string(dim) + " of \"" +
-                     getArgName(main, index).str() + "\"";
+                     generalize(getArgName(main, index)) + "\"";
       padded.avoid = advisePadding(size, layout[dim], mesh, padded.first,
                                    getArgRole(main, index) != Role::Param);
     }

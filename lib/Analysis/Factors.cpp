@@ -211,7 +211,10 @@ Layout pp::splitAxes(const AxisList &axes, ArrayRef<int64_t> sizes,
     int64_t shards = 1;
     auto takesNext = [&] {
       const int64_t more = shards * mesh.size(*next);
-      return divides ? size % more == 0 : isLast || more <= size;
+      // What micro-batches cut stays cut: nothing gathers it.
+      const bool isCut =
+          std::find(next, end, mesh.timeAxis()) != end && more <= size;
+      return divides ? isCut || size % more == 0 : isLast || more <= size;
     };
     while (next != end && takesNext()) {
       shards *= mesh.size(*next);

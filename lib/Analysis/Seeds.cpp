@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Seeds.h"
 #include "llvm/ADT/StringExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace pp;
@@ -36,12 +37,24 @@ std::string pp::generalize(StringRef name) {
 }
 
 std::string pp::spellMost(MeshAttr mesh, ArrayRef<StringAttr> axes,
-                          int64_t size) {
-  const std::string last = axes.back().str();
-  const int64_t others = mesh.sizeOf(axes.drop_back());
-  return others > size
-             ? "no " + last + " is small enough"
-             : last + "=" + std::to_string(size / others) + " is the most";
+                          int64_t size, bool mayRepeat) {
+  const StringRef last = MeshAxisAttr::getWhole(axes.back());
+  SmallVector<StringAttr> before(axes);
+  llvm::erase_if(before, [&](StringAttr axis) {
+    return MeshAxisAttr::getWhole(axis) == last;
+  });
+  const int64_t others = mesh.sizeOf(before);
+  mayRepeat &= size > 1;
+  const std::string multiples =
+      mayRepeat ? " but for multiples of " +
+                      std::to_string(size / std::gcd(size, others))
+                : "";
+  if (before.empty() || others * 2 <= size)
+    return (last + "=" + Twine(size / others) + " is the most" + multiples)
+        .str();
+  return ("no " + last + " is small enough" + multiples + ": leave " + last +
+          " out")
+      .str();
 }
 
 SeedTable::SeedTable(PlanAttr plan) : plan(plan) {

@@ -171,8 +171,12 @@ std::vector<Calls> pp::collectCalls(ProgramOp program, MeshAttr mesh,
       call.tensors = collective.getSlots().size() / 2;
       ArrayRef<int64_t> stages = collective.getStages();
       const int64_t own = collective.getStage();
-      call.groups =
-          describeGroups(mesh, axes, stages.empty() ? ArrayRef(own) : stages);
+      // Over stages a group has ranks of all of them.
+      const bool isOverStages =
+          mesh.getStageAxis() &&
+          llvm::is_contained(axes, mesh.getStageAxis().getName());
+      call.groups = describeGroups(
+          mesh, axes, stages.empty() && !isOverStages ? ArrayRef(own) : stages);
     } else {
       auto send = cast<SendOp>(op);
       call.axes = mesh.getStageAxis().getName().str();

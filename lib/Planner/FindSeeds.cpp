@@ -31,6 +31,20 @@ struct Choice {
   std::optional<unsigned> shared; ///< RegionAxes::shared
 };
 
+/// Classes that are too small for the axis, and the sizes that its part for
+/// them may have.
+struct SmallClasses {
+  SmallVector<int64_t> partSizes;
+  SmallVector<FactorClasses::Class> classes;
+  ParameterDim first; ///< of those that have one
+};
+
+/// Seeds, and what a step takes under them if that was asked.
+struct WeighedPlan {
+  PlanAttr plan;
+  std::optional<StepCost> cost;
+};
+
 class SeedFinder {
 public:
   SeedFinder(func::FuncOp main, PlanAttr plan)
@@ -41,7 +55,9 @@ public:
 
 private:
   FailureOr<PlanAttr> build(const Choice &choice);
-  FailureOr<Choice> weigh();
+  FailureOr<WeighedPlan> weigh();
+  FailureOr<WeighedPlan> weighParts();
+  LogicalResult addSmall(const ParameterDim &split);
   void dropSplit(const SeedLayouts &layouts);
   LogicalResult collectInputs();
   void collectSequences();
@@ -61,8 +77,10 @@ private:
   SmallVector<StringAttr> batch, sequence, between;
   SmallVector<NamedSharding> inputs, sequences;
   SmallVector<ParameterDim> parameters; ///< that `tp` splits
-  /// Of these, what has a part of `tp` only.
+  /// Of these, what has a part of `tp` only, and may have other parts.
   AxisParts parts;
+  SmallVector<SmallClasses> small;
+  std::unique_ptr<SeedCosts> costs;
   /// What else `tp` could split, as alternatives.
   SmallVector<SmallVector<SplitOption>> options;
 };
@@ -100,6 +118,15 @@ bool isDealt(const SplitOption &option, const Choice &choice) {
       ++alike;
     }
   return alike == option.classes.size();
+}
+
+/// Faster, or as fast and smaller; above all, no axis is for nothing.
+bool isBetter(const StepCost &cost, const StepCost &least) {
+  const bool isFaster = cost.seconds < (1 - kGain) * least.seconds;
+  const bool isSmaller =
+      cost.seconds <= least.seconds && cost.bytes < (1 - kGain) * least.bytes;
+  return cost.usesAllAxes == least.usesAllAxes ? isFaster || isSmaller
+                                               : cost.usesAllAxes;
 }
 
 /// True if `seed` gives a dimension to other axes, as one of experts to "ep".
@@ -210,15 +237,32 @@ LogicalResult SeedFinder::collectParameters() {
     // As the only key-value head of many queries: whole on every device.
     if (size == 1)
       continue;
-    if (size < shards && !canRepeat(size, shards)) {
-      if (std::optional<AxisPart> part = tensors.findPart(one))
-        parts[tensors.classOf(one)] = *part;
-      else if (failed(checkSize(one.parameter, one.dim, mesh,
-                                presentAxes({kTensorAxis}))))
-        return failure();
-    }
+    if (size < shards && !canRepeat(size, shards) && failed(addSmall(one)))
+      return failure();
     parameters.push_back(one);
   }
+  return success();
+}
+
+/// Notes a dimension that has too few elements for the axis. All layers have
+/// the same part.
+LogicalResult SeedFinder::addSmall(const ParameterDim &split) {
+  const FactorClasses::Class number = tensors.classOf(split);
+  if (parts.contains(number))
+    return success();
+  SmallVector<int64_t> sizes = tensors.findPartSizes(split);
+  if (sizes.empty())
+    return checkSize(split.parameter, split.dim, mesh,
+                     presentAxes({kTensorAxis}), /*mayRepeat=*/true);
+  parts[number] = {1, sizes.front()};
+  auto *alike = llvm::find_if(small, [&](const SmallClasses &other) {
+    return other.partSizes == sizes;
+  });
+  if (alike == small.end()) {
+    small.push_back({std::move(sizes), {}, split});
+    alike = &small.back();
+  }
+  alike->classes.push_back(number);
   return success();
 }
 
@@ -322,9 +366,9 @@ void SeedFinder::dropSplit(const SeedLayouts &layouts) {
 
 /// What axes leave whole that could be split, is split where that takes less
 /// time, or as much and less memory.
-FailureOr<Choice> SeedFinder::weigh() {
+FailureOr<WeighedPlan> SeedFinder::weigh() {
   if (splitsTensors())
-    options = tensors.findOptions();
+    options = tensors.findOptions(parts);
   auto tensorAxes = [&](Value value, unsigned dim) {
     const bool isSplit =
         splitsTensors() &&
@@ -335,11 +379,17 @@ FailureOr<Choice> SeedFinder::weigh() {
   const SmallVector<unsigned> shareable =
       findShareable(main, mesh, {batch, sequence, tensorAxes, std::nullopt});
   Choice chosen;
-  if (options.empty() && shareable.empty())
-    return chosen;
+  if (options.empty() && shareable.empty() && small.empty()) {
+    FailureOr<PlanAttr> only = build(chosen);
+    if (failed(only))
+      return failure();
+    return WeighedPlan{*only, std::nullopt};
+  }
 
-  SeedCosts costs(main, mesh, getTopology(plan));
+  if (!costs)
+    costs = std::make_unique<SeedCosts>(main, mesh, getTopology(plan));
   StepCost least;
+  PlanAttr built;
   auto consider = [&](const Choice &choice, bool isFirst, Choice &best) {
     // A trial that does not fit is not chosen, and nobody has asked for it.
     std::optional<ScopedDiagnosticHandler> quiet;
@@ -349,21 +399,16 @@ FailureOr<Choice> SeedFinder::weigh() {
     if (failed(trial))
       return success(!isFirst);
     FailureOr<StepCost> cost =
-        costs.measure(*trial, [&](const SeedLayouts &layouts) {
+        costs->measure(*trial, [&](const SeedLayouts &layouts) {
           if (isFirst)
             dropSplit(layouts);
         });
     if (failed(cost))
       return success(!isFirst);
-    const bool isFaster = cost->seconds < (1 - kGain) * least.seconds;
-    const bool isSmaller = cost->seconds <= least.seconds &&
-                           cost->bytes < (1 - kGain) * least.bytes;
-    const bool isBetter = cost->usesAllAxes == least.usesAllAxes
-                              ? isFaster || isSmaller
-                              : cost->usesAllAxes;
-    if (isFirst || isBetter) {
+    if (isFirst || isBetter(*cost, least)) {
       best = choice;
       least = *cost;
+      built = *trial;
     }
     return success();
   };
@@ -388,6 +433,38 @@ FailureOr<Choice> SeedFinder::weigh() {
         return failure();
     }
   }
+  return WeighedPlan{built, least};
+}
+
+/// The same under each part that dimensions which are too small for the axis
+/// may have.
+FailureOr<WeighedPlan> SeedFinder::weighParts() {
+  FailureOr<WeighedPlan> best = weigh();
+  if (failed(best))
+    return failure();
+  for (const SmallClasses &ofSize : small) {
+    auto setPart = [&](int64_t size) {
+      for (FactorClasses::Class number : ofSize.classes)
+        parts[number] = {1, size};
+    };
+    int64_t chosen = ofSize.partSizes.front();
+    for (int64_t size : ArrayRef(ofSize.partSizes).drop_front()) {
+      setPart(size);
+      ScopedDiagnosticHandler quiet(main.getContext(),
+                                    [](Diagnostic &) { return success(); });
+      FailureOr<WeighedPlan> trial = weigh();
+      if (failed(trial) || !isBetter(*trial->cost, *best->cost))
+        continue;
+      best = trial;
+      chosen = size;
+    }
+    setPart(chosen);
+  }
+  // Nothing has taken the rest.
+  if (!small.empty() && !best->cost->usesAllAxes &&
+      failed(checkSize(small.front().first.parameter, small.front().first.dim,
+                       mesh, presentAxes({kTensorAxis}), /*mayRepeat=*/true)))
+    return failure();
   return best;
 }
 
@@ -401,10 +478,10 @@ FailureOr<PlanAttr> SeedFinder::run() {
     return failure();
   if (!between.empty())
     collectSequences();
-  FailureOr<Choice> choice = weigh();
-  if (failed(choice))
+  FailureOr<WeighedPlan> best = weighParts();
+  if (failed(best))
     return failure();
-  return build(*choice);
+  return best->plan;
 }
 
 } // namespace

@@ -66,7 +66,7 @@ void pp::appendSeeds(func::FuncOp main, ArrayRef<NamedSharding> shardings,
 
 LogicalResult pp::checkSize(Operation *at, const Twine &what, Type type,
                             unsigned dim, MeshAttr mesh,
-                            ArrayRef<StringAttr> axes, bool mayBeWhole) {
+                            ArrayRef<StringAttr> axes, Otherwise otherwise) {
   const int64_t size = cast<RankedTensorType>(type).getDimSize(dim);
   const int64_t shards = mesh.sizeOf(axes);
   if (axes.empty() || size >= shards)
@@ -77,16 +77,20 @@ LogicalResult pp::checkSize(Operation *at, const Twine &what, Type type,
                              << type << ", one per shard over ";
   llvm::interleave(
       axes, [&](StringAttr axis) { error << axis; }, [&] { error << " and "; });
-  return error << ", got " << size << ": " << spellMost(mesh, axes, size)
-               << (mayBeWhole ? ", but with a plan whose seeds leave it whole"
-                              : "");
+  return error << ", got " << size << ": "
+               << spellMost(mesh, axes, size, otherwise == Otherwise::Repeated)
+               << (otherwise == Otherwise::No
+                       ? ""
+                       : ", or give a plan whose seeds leave it whole");
 }
 
 LogicalResult pp::checkSize(BlockArgument argument, unsigned dim, MeshAttr mesh,
-                            ArrayRef<StringAttr> axes) {
+                            ArrayRef<StringAttr> axes, bool mayRepeat) {
   auto main = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   return checkSize(
       main, "argument \"" + getArgName(main, argument.getArgNumber()) + "\"",
       argument.getType(), dim, mesh, axes,
-      /*mayBeWhole=*/getArgRole(main, argument.getArgNumber()) == Role::Param);
+      getArgRole(main, argument.getArgNumber()) != Role::Param ? Otherwise::No
+      : mayRepeat ? Otherwise::Repeated
+                  : Otherwise::Whole);
 }

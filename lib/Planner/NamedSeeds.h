@@ -29,16 +29,21 @@ void appendSeeds(mlir::func::FuncOp main,
                  llvm::ArrayRef<NamedSharding> shardings, int64_t priority,
                  llvm::SmallVectorImpl<SeedAttr> &seeds);
 
+/// How else than shared out a dimension may lie, which is advised where that
+/// cannot be: whole, by seeds of a plan, or several times on all devices, too.
+enum class Otherwise { No, Whole, Repeated };
+
 /// A dimension that is shared out has an element for every part, at least.
-/// Reports at `at`, of `what`, which a plan could leave whole instead.
+/// Reports at `at`, of `what`.
 mlir::LogicalResult checkSize(mlir::Operation *at, const llvm::Twine &what,
                               mlir::Type type, unsigned dim, MeshAttr mesh,
                               llvm::ArrayRef<mlir::StringAttr> axes,
-                              bool mayBeWhole = false);
+                              Otherwise otherwise = Otherwise::No);
 /// The same of an argument; a parameter may be whole.
 mlir::LogicalResult checkSize(mlir::BlockArgument argument, unsigned dim,
                               MeshAttr mesh,
-                              llvm::ArrayRef<mlir::StringAttr> axes);
+                              llvm::ArrayRef<mlir::StringAttr> axes,
+                              bool mayRepeat = false);
 
 } // namespace pp
 

@@ -67,18 +67,22 @@ PaddingCosts::secondsToGather(Operation *op, const ShardingRule &rule,
         seconds = std::numeric_limits<double>::infinity();
     const int64_t bytes =
         llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
-    const auto secondsOfMove = [&](const Layout &ofFactors) {
+    const auto planMove = [&](const Layout &ofFactors) {
       reshard::TensorSharding from = toPlanner(layout, {}),
                               to = toPlanner(
                                   layoutOf(rule, tensor, ofFactors, mesh), {});
       if (isResult)
         std::swap(from, to);
-      return reshards.plan(type.getShape().vec(), bytes, from, to).cost;
+      return reshards.plan(type.getShape().vec(), bytes, from, to);
     };
+    const reshard::ReshardPlan now = planMove(local),
+                               gathered = planMove(whole);
+    if (!gathered.reachable())
+      seconds = std::numeric_limits<double>::infinity();
     const int time = mesh.timeAxis();
     const double times =
         time >= 0 && splits(layout, time) ? double(mesh.size(time)) : 1;
-    seconds += times * (secondsOfMove(whole) - secondsOfMove(local));
+    seconds += times * (gathered.cost - now.cost);
   };
   for (auto [value, tensor] : llvm::zip_equal(op->getOperands(), rule.operands))
     add(value, tensor, /*isResult=*/false);

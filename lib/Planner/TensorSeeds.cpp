@@ -9,6 +9,7 @@
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
 #include "pp/Planner/KeyDims.h"
+#include "llvm/Support/MathExtras.h"
 #include <map>
 #include <numeric>
 
@@ -259,41 +260,67 @@ struct TensorSeeds::Layers {
   }
 };
 
-std::optional<AxisPart> TensorSeeds::findPart(const ParameterDim &split) {
+SmallVector<int64_t> TensorSeeds::findPartSizes(const ParameterDim &split) {
   const Class number = classOf(split);
-  const int64_t size = std::gcd(classes.size(number), shards);
-  auto takesRest = [&](BlockArgument parameter, unsigned dim) {
-    const Class other = classOf({parameter, dim});
-    return other != number && !summed.test(other) && !cut.test(other) &&
-           classes.size(other) % (shards / size) == 0;
-  };
+  const int64_t own = classes.size(number);
+  // Of parameters that have the dimension, others that could have a part.
+  SmallVector<int64_t> others;
   for (const Introduction &introduction : introductions) {
     const BlockArgument parameter = introduction.parameter;
-    const int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
-    if (size > 1 && classOf({parameter, introduction.dim}) == number &&
-        llvm::any_of(llvm::seq<unsigned>(rank),
-                     [&](unsigned dim) { return takesRest(parameter, dim); }))
-      return AxisPart{1, size};
+    if (classOf({parameter, introduction.dim}) != number)
+      continue;
+    for (unsigned dim : llvm::seq<unsigned>(
+             cast<RankedTensorType>(parameter.getType()).getRank()))
+      if (const Class other = classOf({parameter, dim});
+          other != number && !summed.test(other) && !cut.test(other))
+        others.push_back(classes.size(other));
   }
-  return std::nullopt;
+  const int64_t even = std::gcd(own, shards);
+  if (even > 1 && llvm::any_of(others, [&](int64_t other) {
+        return other % (shards / even) == 0;
+      }))
+    return {even};
+  SmallVector<std::pair<int64_t, int64_t>> sizes; // what a device has, size
+  for (int64_t size = std::min(own, shards - 1); size > 0; --size) {
+    const int64_t rest = shards / size;
+    if (shards % size)
+      continue;
+    std::optional<int64_t> least;
+    for (int64_t other : others)
+      if (const int64_t held =
+              llvm::divideCeil(own, size) * llvm::divideCeil(other, rest);
+          other >= rest && held < least.value_or(held + 1))
+        least = held;
+    if (least)
+      sizes.push_back({*least, size});
+  }
+  llvm::stable_sort(sizes, llvm::less_first());
+  return llvm::to_vector(llvm::make_second_range(sizes));
+}
+
+AxisPart TensorSeeds::partOf(Class number, const AxisParts &parts) const {
+  auto found = parts.find(number);
+  return found != parts.end()
+             ? found->second
+             : AxisPart{1, std::gcd(classes.size(number), shards)};
 }
 
 /// The class of an op's factors that is selected, of several that which has
 /// most of the axis.
 std::optional<FactorClasses::Class>
-TensorSeeds::findSelected(Operation *op) const {
+TensorSeeds::findSelected(Operation *op, const AxisParts &parts) const {
   const ShardingRule rule = cast<ShardingOpInterface>(op).getShardingRule();
   std::optional<Class> best;
   for (unsigned factor : llvm::seq<unsigned>(rule.factors.size()))
     for (Class number : classes.classesOf(op, factor))
       if (selected.contains(number) &&
-          (!best || std::gcd(classes.size(number), shards) >
-                        std::gcd(classes.size(*best), shards)))
+          (!best || partOf(number, parts).size > partOf(*best, parts).size))
         best = number;
   return best;
 }
 
-std::vector<TensorSeeds::Layers> TensorSeeds::findLayers() {
+std::vector<TensorSeeds::Layers>
+TensorSeeds::findLayers(const AxisParts &parts) {
   const llvm::DenseSet<Value> given = getGiven();
   // What of a table is split, a key says.
   auto isLookedUp = [&](BlockArgument parameter) {
@@ -304,9 +331,8 @@ std::vector<TensorSeeds::Layers> TensorSeeds::findLayers() {
   };
   std::map<std::string, Layers> found; // by the name of all layers
   for (const auto &[op, parameter] : products) {
-    const std::optional<Class> split = findSelected(op);
-    const AxisPart part{1, split ? std::gcd(classes.size(*split), shards)
-                                 : int64_t(1)};
+    const std::optional<Class> split = findSelected(op, parts);
+    const AxisPart part = split ? partOf(*split, parts) : AxisPart();
     if (part.size == shards || given.contains(parameter) ||
         isLookedUp(parameter))
       continue;
@@ -390,9 +416,10 @@ SmallVector<SplitOption> TensorSeeds::findOptions(const Layers &layers) const {
   return options;
 }
 
-SmallVector<SmallVector<SplitOption>> TensorSeeds::findOptions() {
+SmallVector<SmallVector<SplitOption>>
+TensorSeeds::findOptions(const AxisParts &parts) {
   SmallVector<SmallVector<SplitOption>> options;
-  for (const Layers &layers : findLayers())
+  for (const Layers &layers : findLayers(parts))
     if (SmallVector<SplitOption> ofName = findOptions(layers); !ofName.empty())
       options.push_back(std::move(ofName));
   return options;

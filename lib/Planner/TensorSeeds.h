@@ -58,10 +58,14 @@ public:
   /// over a part of the axis, or unevenly: the dimensions of these parameters
   /// that could take the axis, or its rest, as alternatives, alike for all
   /// layers; products of most work first.
-  llvm::SmallVector<llvm::SmallVector<SplitOption>> findOptions();
-  /// The part of the axis for a dimension that is too small for all of it, if
-  /// another dimension of a parameter that has it could have the rest.
-  std::optional<AxisPart> findPart(const ParameterDim &split);
+  /// `parts` says what is selected for a part only.
+  llvm::SmallVector<llvm::SmallVector<SplitOption>>
+  findOptions(const AxisParts &parts);
+  /// Sizes of the part of the axis for a dimension that is too small for all of
+  /// it, if another dimension of a parameter that has it could have the rest:
+  /// the one that divides both, or all that leave no device without elements;
+  /// of these the one first under which a device has least to do.
+  llvm::SmallVector<int64_t> findPartSizes(const ParameterDim &split);
   Class classOf(const ParameterDim &split) const {
     return classes.classesOf(split.parameter, split.dim).front();
   }
@@ -76,8 +80,11 @@ private:
   /// Disqualifies what `rule` says is reduced or needed whole.
   void judge(mlir::Operation *op, const ShardingRule &rule);
   struct Layers;
-  std::vector<Layers> findLayers();
-  std::optional<Class> findSelected(mlir::Operation *op) const;
+  std::vector<Layers> findLayers(const AxisParts &parts);
+  /// The part of a class that is selected, as far as it divides.
+  AxisPart partOf(Class number, const AxisParts &parts) const;
+  std::optional<Class> findSelected(mlir::Operation *op,
+                                    const AxisParts &parts) const;
   llvm::SmallVector<SplitOption> findOptions(const Layers &layers) const;
   /// Appends what gives dimensions of a parameter `parts`, if they can have it.
   void addOption(const Layers &layers,

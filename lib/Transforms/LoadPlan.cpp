@@ -13,6 +13,8 @@
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Shard/MakePlan.h"
 #include "pprt/Files.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Regex.h"
 
 using namespace mlir;
 using namespace pp;
@@ -31,6 +33,38 @@ static StringRef dropComments(StringRef text) {
   for (text = text.ltrim(); text.starts_with("//"); text = text.ltrim())
     text = text.split('\n').second;
   return text;
+}
+
+/// `text` with reals as MLIR spells them, which takes `3e-4` for an integer and
+/// a word. What is quoted stays.
+static std::string withPoints(StringRef text) {
+  static llvm::Regex integer("^([0-9]+)[eE][-+]?[0-9]");
+  std::string spelled;
+  char before = ' ';
+  bool isQuoted = false;
+  while (!text.empty()) {
+    SmallVector<StringRef, 2> parts;
+    const bool isInWord = llvm::isAlnum(before) || before == '_' ||
+                          before == '.' || before == '$';
+    size_t length = 1;
+    if (!isQuoted && !isInWord && integer.match(text, &parts)) {
+      length = parts[1].size();
+      spelled += (parts[1] + ".0").str();
+    } else {
+      spelled += text.front();
+      isQuoted ^= text.front() == '"';
+    }
+    before = text[length - 1];
+    text = text.drop_front(length);
+  }
+  return spelled;
+}
+
+/// What to do where `reason` is the parser's word on a real without a point.
+static StringRef adviseOn(StringRef reason) {
+  return reason.contains("decimal integer literal for a floating point")
+             ? "; write 1 as 1.0"
+             : "";
 }
 
 namespace {
@@ -64,6 +98,18 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
   PlanAttr parse(StringRef text) {
     ModuleOp module = getOperation();
     const StringRef body = dropComments(text);
+    if (!body.starts_with("#pp.plan")) {
+      const StringRef line = body.split('\n').first;
+      InFlightDiagnostic error = module.emitError()
+                                 << "expects a #pp.plan with a mesh in '"
+                                 << file << "', got '" << line.take_front(40)
+                                 << (line.size() > 40 ? "...'" : "'");
+      error << (body.contains("func.func") || body.starts_with("module")
+                    ? ": that is a model; a plan is what --emit=plan writes "
+                      "for one"
+                    : ": a plan is what --emit=plan writes");
+      return {};
+    }
     const size_t skipped = text.drop_back(body.size()).count('\n');
     // The parser knows neither the file nor what was dropped of it.
     std::string reasons;
@@ -80,12 +126,12 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
             return success();
           });
       plan = dyn_cast_or_null<PlanAttr>(
-          parseAttribute(body.trim(), module.getContext()));
+          parseAttribute(withPoints(body.trim()), module.getContext()));
     }
     if (plan && plan.getMesh())
       return plan;
     module.emitError() << "expects a #pp.plan with a mesh in '" << file << "'"
-                       << reasons;
+                       << reasons << adviseOn(reasons);
     return {};
   }
 };

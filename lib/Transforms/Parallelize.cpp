@@ -45,6 +45,19 @@ std::string describeUnknown(StringRef name) {
                                  : "; did you mean " + near + "?");
 }
 
+/// What to do about a comma behind the value of a key, as in "dp=2,tp=2".
+std::string adviseOnComma(StringRef name, StringRef value) {
+  auto [own, rest] = value.split(',');
+  const StringRef next = rest.split('=').first;
+  const bool isKey =
+      lookupPlanKey(next) || next == kPlanFile || next == kStopAfter;
+  if (own == value || !(isKey || rest.empty()))
+    return "";
+  return (": spaces separate keys, as in '" + name + "=" + own +
+          (isKey ? " " + rest : Twine()) + "'")
+      .str();
+}
+
 /// Takes one word; returns what its value should have been, or nothing.
 std::string readWord(StringRef name, StringRef value,
                      PipelineOptions &options) {
@@ -88,7 +101,7 @@ LogicalResult pp::parseParallelize(StringRef text, PipelineOptions &options,
     if (std::string expected = readWord(name, value, options);
         !expected.empty()) {
       error = "'" + name.str() + "' expects " + expected + ", got '" +
-              value.str() + "'";
+              value.str() + "'" + adviseOnComma(name, value);
       return failure();
     }
     if (isPlanKey)

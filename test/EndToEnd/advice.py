@@ -28,6 +28,11 @@ CASES = [
     (GPT, "tp=2 vocab=false", 3),
     (GPT, "dp=2 tp=2 microbatches=2", 4),
     (GPT, "sp=2", 3),
+    # Fewer heads than devices: parts of tp, which one change mends together.
+    (GPT.replace("heads=8", "heads=4"), "tp=8", 4),
+    (GPT.replace("heads=8", "heads=4"), "tp=8 sequence=true", 3),
+    # A sequence that is padded.
+    (GPT.replace("seq=256", "seq=250"), "tp=4 sequence=true", 5),
     (MOE, "ep=2 sp=2", 4),
     (MOE, "ep=2 tp=2", 4),
     (GPT.replace("heads=8", "heads=6").replace("128", "96"), "tp=4 vocab=false", 5),

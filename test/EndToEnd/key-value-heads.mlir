@@ -1,14 +1,15 @@
 // Four devices share out two key-value heads: each lies on two of them, and tp is
 // divided between the groups and the heads of a group. What three devices cannot
-// share so is refused, and a plan that leaves it whole, which the message speaks
-// of, runs.
+// share so is refused, and each thing that the message speaks of runs.
 
 // RUN: pp-opt %s --pp-parallelize="tp=4 optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefix=DIVIDED
 // DIVIDED: mesh = <["tp"=[2, 2]]>
 // RUN: pp-run %s --parallelize="tp=4" --verify --quiet
 // RUN: not pp-opt %s --pp-parallelize="tp=3" -o /dev/null 2>&1 | FileCheck %s
-// CHECK: argument "k" expects at least 3 elements in dimension 1 of 'tensor<8x2x2xf64>', one per shard over "tp", got 2: tp=2 is the most, but with a plan whose seeds leave it whole
+// CHECK: argument "k" expects at least 3 elements in dimension 1 of 'tensor<8x2x2xf64>', one per shard over "tp", got 2: tp=2 is the most but for multiples of 2, or give a plan whose seeds leave it whole
 
+// RUN: pp-run %s --parallelize="tp=2" --verify --quiet
+// RUN: pp-run %s --parallelize="tp=6" --verify --quiet
 // RUN: echo '#pp.plan<mesh = <["tp"=3]>, seeds = [#pp.seed<"q", [{?}, {"tp"}, {?}], 1>], optimizer = #pp.optimizer<sgd, lr = 0.1>>' > %t.plan
 // RUN: pp-run %s --parallelize="plan=%t.plan" --verify --quiet
 

@@ -10,7 +10,9 @@
 
 // RUN: echo '42 : i64' > %t.number
 // RUN: not pp-opt %s --pp-load-plan="file=%t.number" 2>&1 | FileCheck %s --check-prefix=NUMBER
-// NUMBER: expects a #pp.plan with a mesh in '{{.*}}.number'
+// NUMBER: expects a #pp.plan with a mesh in '{{.*}}.number', got '42 : i64': a plan is what --emit=plan writes
+// RUN: not pp-opt %s --pp-load-plan="file=%s" 2>&1 | FileCheck %s --check-prefix=MODEL
+// MODEL: expects a #pp.plan with a mesh in '{{.*}}.mlir', got '{{.*}}': that is a model; a plan is what --emit=plan writes for one
 
 // White space and comments are free.
 // RUN: printf '\n // mine\n// and more\n#pp.plan<\n  // four\n  mesh = <["dp"=4]>, schedule = "gpipe"\n>\n// done\n' > %t.commented
@@ -19,7 +21,11 @@
 // What cannot be read is told with its line in the file.
 // RUN: printf '// mine\n\n#pp.plan<\n  mesh = <["dp"=4]>,\n  optimizer = #pp.optimizer<sgd, lr = 1>\n>\n' > %t.whole
 // RUN: not pp-opt %s --pp-load-plan="file=%t.whole" 2>&1 | FileCheck %s --check-prefix=WHOLE
-// WHOLE: expects a #pp.plan with a mesh in '{{.*}}.whole', line 5: unexpected decimal integer literal for a floating point value; add a trailing dot
+// WHOLE: expects a #pp.plan with a mesh in '{{.*}}.whole', line 5: unexpected decimal integer literal for a floating point value; add a trailing dot to make the literal a float; write 1 as 1.0
+// Reals need no point beside an exponent.
+// RUN: printf '#pp.plan<mesh = <["dp"=4]>, optimizer = #pp.optimizer<sgd, lr = 3e-4, clip = 1E+1>>' > %t.exponent
+// RUN: pp-opt %s --pp-load-plan="file=%t.exponent" | FileCheck %s --check-prefix=EXPONENT
+// EXPONENT: lr = 3.000000e-04, clip = 1.000000e+01
 
 // So is a value that does not fit its key.
 // RUN: printf '#pp.plan<\n  mesh = <["dp"=4]>,\n  zero = 5\n>\n' > %t.five

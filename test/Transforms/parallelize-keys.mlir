@@ -21,6 +21,11 @@
 // RUN: not pp-opt %s --pp-parallelize="dp=0" 2>&1 | FileCheck %s --check-prefix=SIZE
 // SIZE: 'dp' expects a number from 1 to 16777216, got '0'
 
+// RUN: not pp-opt %s --pp-parallelize="dp=2,tp=2" 2>&1 | FileCheck %s --check-prefix=COMMA
+// RUN: not pp-opt %s --pp-parallelize="dp=2, tp=2" 2>&1 | FileCheck %s --check-prefix=COMMAS
+// COMMA: 'dp' expects a number from 1 to 16777216, got '2,tp=2': spaces separate keys, as in 'dp=2 tp=2'
+// COMMAS: 'dp' expects a number from 1 to 16777216, got '2,': spaces separate keys, as in 'dp=2'
+
 // RUN: not pp-opt %s --pp-parallelize="optimizer=lion" 2>&1 | FileCheck %s --check-prefix=WORD
 // WORD: 'optimizer' expects sgd, momentum, adam or adamw, got 'lion'
 

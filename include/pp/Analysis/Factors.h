@@ -94,7 +94,8 @@ llvm::SmallVector<int64_t> mapDims(const TensorFactors &from,
 /// Deals the axes of a dimension out to its factors of these sizes, major to
 /// minor: a factor takes axes until it is split completely, and the next one
 /// gets some only then. Where the dimension divides, a factor takes axes that
-/// divide it; else as many as it has elements for, and the last one all.
+/// divide it; else as many as it has elements for, and the last one all. So it
+/// is for all up to the axis of micro-batches, for nothing gathers over these.
 Layout splitAxes(const AxisList &axes, llvm::ArrayRef<int64_t> sizes,
                  const MeshView &mesh);
 

@@ -5,15 +5,17 @@
 // Greedy by size (Pisarchyk and Lee, "Efficient Memory Management for Deep
 // Neural Net Inference", 2020): the largest slot first, each at the lowest gap
 // among the slots already placed that live with it. A second order, by start,
-// wins when lifetimes are stack-like; the smaller result is kept. Time goes
-// with the pairs of slots that live together, which micro-batches that follow
-// one another add to as they add slots.
+// wins when lifetimes are stack-like; the smaller result is kept. Those that
+// live with a slot are sought among all that are placed, or sorted, whichever
+// takes less: of layers most live long, and of micro-batches that follow one
+// another few live together.
 //
 //===----------------------------------------------------------------------===//
 #include "ArenaLayout.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using namespace llvm;
 using namespace pp;
@@ -92,12 +94,30 @@ int64_t findGap(const SlotLifetime &slot, ArrayRef<unsigned> others,
   return offset;
 }
 
+/// Whether slots are looked through sooner than those that live with each are
+/// found and sorted, which takes about as long as to look at so many times
+/// more.
+bool looksSooner(ArrayRef<SlotLifetime> slots, ArrayRef<unsigned> order) {
+  constexpr double ofSorting = 4;
+  std::vector<int64_t> starts, ends;
+  for (unsigned index : order) {
+    starts.push_back(slots[index].first);
+    ends.push_back(slots[index].last);
+  }
+  llvm::sort(starts);
+  llvm::sort(ends);
+  double pairs = 0;
+  for (unsigned index : order)
+    pairs += double(upper_bound(starts, slots[index].last) - starts.begin()) -
+             double(lower_bound(ends, slots[index].first) - ends.begin());
+  const double all = double(order.size()), each = pairs / std::max(1.0, all);
+  return all * all <= ofSorting * pairs * std::log2(2 + each);
+}
+
 int64_t placeInOrder(MutableArrayRef<SlotLifetime> slots,
                      ArrayRef<unsigned> order, int64_t base,
                      int64_t alignment) {
-  // Fewer are looked through sooner than those that live with one are sorted.
-  constexpr size_t few = 10000;
-  const bool looksAtAll = order.size() < few;
+  const bool looksAtAll = looksSooner(slots, order);
   int64_t end = base;
   PlacedSlots placed(slots);
   SmallVector<unsigned> others; // by offset

@@ -73,7 +73,8 @@ private:
 
   void emit(Draft &draft);
   void emitBody(Draft &draft, Block &block);
-  void remarkSum(AllReduceOp reduce, Value value, const CrossStageSum &sum);
+  void tellCause(AllReduceOp reduce, Value value, const CrossStageSum &sum,
+                 bool isRemarked);
   Value emitSum(OpBuilder &builder, Value value, const CrossStageSum &sum,
                 const Draft &draft, IRMapping &mapping);
   /// The value of the new function that `stage` sees for `value`.
@@ -312,9 +313,10 @@ Value StageSplitter::resolve(Value value, int64_t stage) {
   return copy;
 }
 
-/// This stage's addends in order, or zeros, then the reduction over the stages.
-void StageSplitter::remarkSum(AllReduceOp reduce, Value value,
-                              const CrossStageSum &sum) {
+/// Every stage that takes part has the op and its cause; of the remarks one
+/// speaks for all.
+void StageSplitter::tellCause(AllReduceOp reduce, Value value,
+                              const CrossStageSum &sum, bool isRemarked) {
   StringRef name = findParameterOfGradient(value);
   std::string cause =
       name.empty() ? "parts of " +
@@ -326,6 +328,8 @@ void StageSplitter::remarkSum(AllReduceOp reduce, Value value,
   facts.text = cause;
   facts.gradientOf = name.str();
   reduce->setLoc(facts.attachTo(reduce.getLoc()));
+  if (!isRemarked)
+    return;
   double members = sum.stages.size();
   remarkCollective(reduce, "pp-split-stages", cause, mesh.getMesh(),
                    mesh.getMesh().getStageAxis().getName(), sum.stages,
@@ -333,6 +337,7 @@ void StageSplitter::remarkSum(AllReduceOp reduce, Value value,
                        getTensorBytes(value.getType()));
 }
 
+/// This stage's addends in order, or zeros, then the reduction over the stages.
 Value StageSplitter::emitSum(OpBuilder &builder, Value value,
                              const CrossStageSum &sum, const Draft &draft,
                              IRMapping &mapping) {
@@ -363,9 +368,8 @@ Value StageSplitter::emitSum(OpBuilder &builder, Value value,
                                     ReductionAttr::get(context, Reduction::Sum),
                                     ValueRange(local), meshName, axes, stages);
   setKind(reduce, Kind::Update);
-  // Every stage that takes part has the op; one speaks for all.
-  if (draft.stage == sum.stages.front())
-    remarkSum(reduce, value, sum);
+  tellCause(reduce, value, sum,
+            /*isRemarked=*/draft.stage == sum.stages.front());
   return reduce.getResult(0);
 }
 

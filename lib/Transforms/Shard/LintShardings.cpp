@@ -25,6 +25,7 @@
 #include "pp/Transforms/Sources.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace pp;
@@ -52,6 +53,8 @@ struct Whole {
   double seconds = 0, flops = 0;
   int64_t bytes = 0;
   Subjects subjects;
+  std::set<int> axes;
+  llvm::DenseSet<Operation *> ops;
 };
 
 class ShardingLint {
@@ -81,8 +84,9 @@ private:
   PlanAttr plan;
   std::vector<Finding> findings;
   llvm::DenseSet<Value> ofArguments;
-  /// By axis and by what would avoid it in the first place.
-  std::map<std::pair<int, std::string>, Whole> wholes;
+  /// By axis, of which parts are one, and by what would avoid it in the first
+  /// place.
+  std::map<std::pair<std::string, std::string>, Whole> wholes;
   /// Once there is something to advise.
   std::optional<SeedAdvice> seeds;
   /// Floating-point operations that no axis, and that each axis does not split.
@@ -164,7 +168,17 @@ std::string ShardingLint::advise(Operation *op, const ShardingRule &rule,
   });
   if (!seeds)
     seeds.emplace(main, mesh, plan);
-  if (std::string found = seeds->find(op, factors, axis); !found.empty())
+  // What another part of the axis splits lies inside of what keys split.
+  const StringRef all = MeshAxisAttr::getWhole(name);
+  const bool isInside =
+      llvm::any_of(chooseLocalAxes(op, rule, mesh), [&](const AxisList &axes) {
+        return llvm::any_of(axes, [&](int other) {
+          return other != axis &&
+                 MeshAxisAttr::getWhole(mesh.name(other).getValue()) == all;
+        });
+      });
+  if (std::string found = seeds->find(op, factors, axis, isInside);
+      !found.empty())
     return found;
   const std::string dims =
       spellSplittable(rule, rule.results.front(), mesh.size(axis));
@@ -236,15 +250,20 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
                                   std::max(moved / devices, double(bytes)) /
                                       topology.bytesPerSecond);
   Whole &whole =
-      wholes[{axis, StringRef(avoid).split(SeedAdvice::kOr).first.str()}];
+      wholes[{MeshAxisAttr::getWhole(mesh.name(axis).getValue()).str(),
+              StringRef(avoid).split(SeedAdvice::kOr).first.str()}];
+  whole.axes.insert(axis);
   if (seconds > whole.most) {
     whole.most = seconds;
     whole.avoid = avoid;
   }
   whole.seconds += seconds;
-  whole.flops += flops;
-  whole.bytes += bytes;
-  whole.subjects.add(op, seconds);
+  // An op that two parts of an axis leave whole is one.
+  if (whole.ops.insert(op).second) {
+    whole.flops += flops;
+    whole.bytes += bytes;
+    whole.subjects.add(op, seconds);
+  }
   auto remark = remark::missed(
       dropSources(op->getLoc()),
       remark::RemarkOpts::name(name).category("pp-lint-shardings"));
@@ -264,7 +283,10 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
 void ShardingLint::tellWholes() {
   for (auto &[key, whole] : wholes) {
     const int64_t ops = whole.subjects.count();
-    std::string what = "every device of " + mesh.name(key.first).str() +
+    SmallVector<StringRef> axes;
+    for (int axis : whole.axes)
+      axes.push_back(mesh.name(axis).getValue());
+    std::string what = "every device of " + llvm::join(axes, " and ") +
                        " has the whole of " + std::to_string(ops) +
                        (ops == 1 ? " op" : " ops");
     // A program may have none.
@@ -343,11 +365,15 @@ void ShardingLint::findIdle() {
 
 /// What would leave a dimension of `size` elements without padding.
 static std::string advisePadding(int64_t size, const AxisList &axes,
-                                 const MeshView &mesh, StringRef of) {
+                                 const MeshView &mesh, StringRef of,
+                                 bool isInput) {
   const int64_t shards = mesh.size(axes);
   int64_t best = std::max<int64_t>(1, std::min(shards, size));
   while (size % best)
     --best;
+  // Whole, an input would have all that is made of it be whole.
+  if (isInput && best == 1)
+    return ("multiples of " + Twine(shards) + " for " + of).str();
   // One that divides is padded for what shares a factor with it.
   if (best == shards || best == 1)
     return ("a seed that leaves " + of + " whole").str();
@@ -385,8 +411,9 @@ void ShardingLint::findPadding() {
       if (padded.count++ > 0)
         continue;
       padded.first = "dimension " + std::to_string(dim) + " of \"" +
-                     getArgName(main, index).str() + "\"";
-      padded.avoid = advisePadding(size, layout[dim], mesh, padded.first);
+                     generalize(getArgName(main, index)) + "\"";
+      padded.avoid = advisePadding(size, layout[dim], mesh, padded.first,
+                                   getArgRole(main, index) != Role::Param);
     }
   }
   for (const auto &[key, padded] : found) {

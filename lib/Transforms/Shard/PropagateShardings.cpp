@@ -26,6 +26,7 @@
 #include "pp/Transforms/Shard/DivideAxes.h"
 #include "pp/Transforms/Sources.h"
 #include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace pp;
@@ -443,6 +444,48 @@ LogicalResult Propagation::write() {
   return checkAxes();
 }
 
+/// The seeds as they are obeyed: where parameters have fewer elements than a
+/// dimension's axes have devices, the last of these say nothing. Seeds of other
+/// values stay.
+static PlanAttr withoutIdle(func::FuncOp main, PlanAttr plan) {
+  llvm::StringSet<> roots;
+  main.walk(
+      [&](ShardingConstraintOp op) { roots.insert(findRoot(op.getLoc())); });
+  SmallVector<SeedAttr> seeds;
+  for (SeedAttr seed : plan.getSeeds()) {
+    SmallVector<size_t> counts(seed.getDims().size());
+    bool isKnown = false;
+    for (BlockArgument argument : main.getArguments()) {
+      const unsigned index = argument.getArgNumber();
+      if (!matchesPattern(seed.getPattern(), getArgName(main, index)))
+        continue;
+      isKnown = getArgRole(main, index) == Role::Param;
+      if (!isKnown)
+        break;
+      for (auto [count, dim, size] : llvm::zip_equal(
+               counts, seed.getDims(),
+               cast<RankedTensorType>(argument.getType()).getShape())) {
+        size_t used = 0;
+        while (used < dim.getAxes().size() &&
+               plan.getMesh().sizeOf(dim.getAxes().take_front(used)) < size)
+          ++used;
+        count = std::max(count, used);
+      }
+    }
+    if (!isKnown || roots.contains(spellSeed(seed))) {
+      seeds.push_back(seed);
+      continue;
+    }
+    SmallVector<DimShardingAttr> dims;
+    for (auto [count, dim] : llvm::zip_equal(counts, seed.getDims()))
+      dims.push_back(DimShardingAttr::get(
+          main.getContext(), dim.getAxes().take_front(count), dim.getIsOpen()));
+    seeds.push_back(SeedAttr::get(main.getContext(), seed.getPattern(), dims,
+                                  seed.getPriority(), seed.getIsBarrier()));
+  }
+  return plan.withSeeds(seeds);
+}
+
 namespace {
 
 struct PropagateShardingsPass
@@ -464,8 +507,10 @@ struct PropagateShardingsPass
       Propagation propagation(main, *plan, *mesh);
       if (failed(propagation.spread()))
         return failure();
-      if (propagation.getDivisions().empty())
+      if (propagation.getDivisions().empty()) {
+        getOperation()->setAttr(attrs::kPlan, withoutIdle(main, *plan));
         return propagation.write();
+      }
       divideAxes(getOperation(), propagation.getDivisions());
     }
   }

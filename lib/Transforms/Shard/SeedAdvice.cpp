@@ -109,12 +109,12 @@ SeedAdvice::findNamed(Operation *op, ArrayRef<int64_t> factors, int axis) {
   return best.named;
 }
 
-std::string SeedAdvice::find(Operation *op, ArrayRef<int64_t> factors,
-                             int axis) {
+std::string SeedAdvice::find(Operation *op, ArrayRef<int64_t> factors, int axis,
+                             bool isInside) {
   const std::string name = mesh.name(axis).str();
   SmallVector<std::string> ways;
   for (PlanKey key : {PlanKey::Vocab, PlanKey::Sequence})
-    if (concerns(key, name) && !isOn(key, axis) &&
+    if (!isInside && concerns(key, name) && !isOn(key, axis) &&
         llvm::any_of(factors, [&](int64_t factor) {
           return dims.isOf(key, op, factor);
         }))

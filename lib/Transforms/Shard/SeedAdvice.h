@@ -27,9 +27,10 @@ public:
   SeedAdvice(mlir::func::FuncOp main, const MeshView &mesh, PlanAttr plan);
 
   /// What would have `axis` split one of these factors of an op, in words;
-  /// empty if nothing that a plan can say would.
+  /// empty if nothing that a plan can say would. Keys are no way where the op
+  /// is inside of what the rest of the axis splits.
   std::string find(mlir::Operation *op, llvm::ArrayRef<int64_t> factors,
-                   int axis);
+                   int axis, bool isInside);
 
 private:
   /// Something that a seed can name.

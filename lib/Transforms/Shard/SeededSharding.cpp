@@ -61,7 +61,7 @@ LogicalResult pp::checkAsked(Location at, const Twine &who,
                                << ranked << ", one per shard over ";
     llvm::interleaveComma(wanted.getAxes(), error);
     return error << ", got " << size << ": "
-                 << spellMost(mesh, wanted.getAxes(), size);
+                 << spellMost(mesh, wanted.getAxes(), size, mayRepeat);
   }
   return success();
 }

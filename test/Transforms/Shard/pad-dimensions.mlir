@@ -179,3 +179,24 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=4, "tp"=3]>, threads = 1>} {
     return %1 : tensor<4x8xf32>
   }
 }
+
+// -----
+
+// What micro-batches cut stays cut where it is merged and split again, although the
+// merged dimension of 21 divides and the one of 7 does not: nothing gathers over time.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: tensor<9x3xi32> {{{.*}}pp.sharding = #pp.sharding<@mesh, [{"t"}, {}]>, pp.unpadded_shape = array<i64: 7, 3>}
+// CHECK: pp.reshape {{.*}}[#pp.sharding<@mesh, [{"t"}]>]} : tensor<9x3xi32> -> tensor<27xi32>
+// CHECK: pp.reshape {{.*}}[#pp.sharding<@mesh, [{"t"}, {}, {}]>]} : tensor<27x4xf64> -> tensor<9x3x4xf64>
+module attributes {pp.plan = #pp.plan<mesh = <["t"=3 : time]>, threads = 1>} {
+  pp.mesh @mesh = <["t"=3 : time]>
+  func.func @main(%indices: tensor<7x3xi32> {pp.name = "indices", pp.sharding = #pp.sharding<@mesh, [{"t"}, {}]>},
+                  %table: tensor<8x4xf64> {pp.name = "table"}) -> tensor<f64> {
+    %0 = pp.reshape %indices : tensor<7x3xi32> -> tensor<21xi32>
+    %1 = pp.gather %table[%0] batch 0 : tensor<8x4xf64>, tensor<21xi32> -> tensor<21x4xf64>
+    %2 = pp.reshape %1 : tensor<21x4xf64> -> tensor<7x3x4xf64>
+    %3 = pp.sin %2 : tensor<7x3x4xf64>
+    %4 = pp.reduce sum %3 dims [0, 1, 2] : tensor<7x3x4xf64> -> tensor<f64>
+    return %4 : tensor<f64>
+  }
+}

@@ -206,7 +206,8 @@ Layout pp::splitAxes(const AxisList &axes, ArrayRef<int64_t> sizes,
   Layout parts(sizes.size());
   const bool divides = llvm::product_of(sizes) % mesh.size(axes) == 0;
   const int *next = axes.begin(), *end = axes.end();
-  for (auto [factor, size] : llvm::enumerate(sizes)) {
+  for (size_t factor = 0; factor < sizes.size(); ++factor) {
+    const int64_t size = sizes[factor];
     const bool isLast = factor + 1 == sizes.size();
     int64_t shards = 1;
     auto takesNext = [&] {

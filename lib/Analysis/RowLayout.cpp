@@ -300,7 +300,7 @@ bool pp::readsSamePlace(Operation *op, unsigned index) {
   if (isa<ReshapeOp>(op) || ShapedType::getNumElements(to) == 1)
     return true;
   // Of what others are added to or inserted into.
-  if (isa<ScatterAddOp, DynamicUpdateSliceOp>(op) && index == 0)
+  if (op->hasTrait<UpdatesOperand>() && index == 0)
     return true;
   std::optional<DimMap> map = buildDimMap(op);
   if (!map)

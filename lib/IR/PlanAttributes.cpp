@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "AttributeText.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/IR/PlanText.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
@@ -448,6 +449,10 @@ PlanAttr PlanAttr::withSetting(PlanKey key, StringRef value) const {
   return get(getContext(), getMesh(), getSeeds(), getCuts(), getOptimizer(),
              settings.getDictionary(getContext()));
 }
+
+int64_t PlanAttr::getThreads() const { return getInt(PlanKey::Threads); }
+
+StringRef PlanAttr::getSchedule() const { return getWord(PlanKey::Schedule); }
 
 int64_t PlanAttr::getInt(PlanKey key) const {
   const PlanKeyInfo &info = getInfo(key);

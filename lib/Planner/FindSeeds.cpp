@@ -10,6 +10,7 @@
 #include "TensorSeeds.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <set>

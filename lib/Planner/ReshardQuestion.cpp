@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/ReshardQuestion.h"
+#include "pp/IR/PlanKeys.h"
 
 using namespace mlir;
 using namespace pp;

@@ -11,6 +11,7 @@
 #include "pp/Analysis/Target.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/IR/VerifyModel.h"
 #include "pp/IR/Version.h"
 #include "pp/Target/Artifact.h"

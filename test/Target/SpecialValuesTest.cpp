@@ -13,6 +13,7 @@
 #include "KernelCases.h"
 #include "KernelRunner.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include <cmath>
 #include <gtest/gtest.h>
 

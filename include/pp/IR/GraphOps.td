@@ -357,7 +357,7 @@ def PP_DynamicSliceOp : PP_PureOp<"dynamic_slice"> {
   let assemblyFormat = "$operand `[` $starts `]` attr-dict `:` type($operand) `,` type($starts) `->` type($result)";
 }
 
-def PP_DynamicUpdateSliceOp : PP_PureOp<"dynamic_update_slice", [AllTypesMatch<["operand", "result"]>]> {
+def PP_DynamicUpdateSliceOp : PP_PureOp<"dynamic_update_slice", [PP_UpdatesOperand, AllTypesMatch<["operand", "result"]>]> {
   let summary = "`operand` with `update` written at computed starts, clamped to lie within";
   let description = [{
     Constraints:
@@ -505,7 +505,7 @@ def PP_GatherOp : PP_PureOp<"gather"> {
   let assemblyFormat = "$operand `[` $indices `]` `batch` $batch_dims attr-dict `:` type($operand) `,` type($indices) `->` type($result)";
 }
 
-def PP_ScatterAddOp : PP_PureOp<"scatter_add", [AllTypesMatch<["operand", "result"]>]> {
+def PP_ScatterAddOp : PP_PureOp<"scatter_add", [PP_UpdatesOperand, AllTypesMatch<["operand", "result"]>]> {
   let summary = "adds rows into a table at indices: the transpose of gather";
   let description = [{
     `result = operand; result[batch, indices[batch, index], rest] += updates[batch, index, rest]`

@@ -24,6 +24,11 @@ def PP_BoolTensor : StaticShapeTensorOf<[I1]>;
 def PP_LogicTensor : StaticShapeTensorOf<[I1, I32, I64]>;
 def PP_ScalarIndex : 0DTensorOf<[I64, I32]>;
 
+/// The result is operand 0 with other values added to it or inserted.
+def PP_UpdatesOperand : NativeOpTrait<"UpdatesOperand"> {
+  let cppNamespace = "::pp";
+}
+
 class PP_Op<string mnemonic, list<Trait> traits = []> : Op<PP_Dialect, mnemonic, traits>;
 class PP_PureOp<string mnemonic, list<Trait> traits = []>
     : PP_Op<mnemonic, !listconcat([Pure], traits)>;

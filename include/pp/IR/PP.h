@@ -19,10 +19,22 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SmallBitVector.h"
 
+#include "pp/IR/Enums.h"
 #include "pp/IR/PPDialect.h.inc"
-#include "pp/IR/PlanKeys.h"
 #include "pp/IR/Real.h"
 #include "pp/IR/ShardingRule.h"
+
+namespace pp {
+
+/// A key of a plan (pp/IR/PlanKeys.h).
+enum class PlanKey : unsigned;
+
+/// The result is operand 0 with other values added to it or inserted: an
+/// element reads that operand at its own place alone.
+template <typename OpTy>
+class UpdatesOperand : public mlir::OpTrait::TraitBase<OpTy, UpdatesOperand> {};
+
+} // namespace pp
 
 #define GET_ATTRDEF_CLASSES
 #include "pp/IR/PPAttributes.h.inc"

@@ -345,8 +345,8 @@ def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
     ::llvm::StringRef getWord(PlanKey key) const;
     /// Of a key whose words are "false" and "true".
     bool isOn(PlanKey key) const { return getWord(key) == "true"; }
-    int64_t getThreads() const { return getInt(PlanKey::Threads); }
-    ::llvm::StringRef getSchedule() const { return getWord(PlanKey::Schedule); }
+    int64_t getThreads() const;
+    ::llvm::StringRef getSchedule() const;
   }];
 }
 

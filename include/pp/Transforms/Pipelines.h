@@ -11,6 +11,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "pp/IR/PP.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Transforms/Shard/MakePlan.h"
 #include <functional>
 

@@ -21,6 +21,7 @@
 #include "pp/Analysis/InPlace.h"
 #include "pp/Analysis/Target.h"
 #include "pp/IR/PaddedRows.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
 #include <set>

@@ -16,6 +16,7 @@
 #include "SlotAccesses.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Transforms/Passes.h"
 
 using namespace mlir;

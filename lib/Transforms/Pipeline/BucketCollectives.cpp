@@ -14,6 +14,7 @@
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"

@@ -17,6 +17,7 @@
 #include "mlir/IR/Builders.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Planner/FindSeeds.h"
 #include "pp/Planner/ShardSums.h"
 #include "pp/Transforms/Passes.h"

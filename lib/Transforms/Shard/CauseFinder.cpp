@@ -11,6 +11,7 @@
 #include "CauseFinder.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Transforms/CollectiveRemarks.h"
 
 using namespace mlir;

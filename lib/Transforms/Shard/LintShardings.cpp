@@ -19,6 +19,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Schedule/Topology.h"
 #include "pp/Transforms/Findings.h"
 #include "pp/Transforms/Passes.h"

@@ -22,6 +22,7 @@
 #include "LayoutWays.h"
 #include "TimeChecks.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
 #include <deque>

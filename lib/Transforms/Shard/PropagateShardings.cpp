@@ -20,6 +20,7 @@
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Planner/ShardSums.h"
 #include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Passes.h"

@@ -6,6 +6,7 @@
 #include "SeedAdvice.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Transforms/Sources.h"
 #include "llvm/ADT/StringExtras.h"
 

@@ -22,6 +22,7 @@
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
+#include "pp/IR/PlanKeys.h"
 
 using namespace mlir;
 using namespace pp;

@@ -11,6 +11,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Reference/Spmd.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/Support/MathExtras.h"

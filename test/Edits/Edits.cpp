@@ -7,7 +7,7 @@
 // program that computes what it says; never in a signal, without an end, or out
 // of memory.
 //
-//   EditTests [--count=10000] [--first=0] [--runs=N: every Nth program is run]
+//   EditTests [--count=4000] [--first=0] [--runs=N: every Nth program is run]
 //   EditTests --only=K    prints the module of edit K and takes it the whole
 //   way
 //
@@ -28,7 +28,7 @@ using namespace pp::testing;
 namespace {
 
 struct Flags {
-  unsigned first = 0, count = 10000, runs = 8;
+  unsigned first = 0, count = 4000, runs = 8;
   int only = -1;
 };
 

@@ -93,7 +93,8 @@ void pp::guardProcess(const char *tool) {
   llvm::install_fatal_error_handler(reportFatal);
   // llvm::InitLLVM has operator new call it as well.
   llvm::install_bad_alloc_error_handler(reportAllocation);
-  llvm::outs(); // destroyed after the check
+  llvm::outs(); // both are destroyed after the check
+  llvm::errs();
   std::atexit(checkStandardOutput);
   takeOverSignals();
   guardAgainstShortage(tool, removeUnfinished);

@@ -16,6 +16,7 @@
 #include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -130,14 +131,49 @@ void KernelCache::store(StringRef key, const ObjectCode &object) const {
   stream.flush();
   bool isWritten = !stream.has_error();
   stream.clear_error();
+  stored += kDigestSize + code.size();
   if (isWritten)
     consumeError(file->keep(path));
   else
     consumeError(file->discard());
 }
 
+/// What one run tells the next ones.
+struct Stored {
+  uint64_t limit, bytes;
+};
+/// Where that is, from the last prune on.
+static constexpr StringRef kStored = "llvmcache.stored";
+
+bool KernelCache::fits(uint64_t room) const {
+  const std::string path = joinPath(directory, kStored);
+  if (!isRegularFile(path))
+    return false;
+  const Stored ours = {limit, stored};
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  const bool isNoted =
+      file >= 0 && ::write(file, &ours, sizeof(ours)) == sizeof(ours);
+  if (file >= 0)
+    ::close(file);
+  pprt::Expected<std::string> all = pprt::readFile(path, kMostBytes);
+  if (!isNoted || !all || all->size() % sizeof(Stored) != 0)
+    return false;
+  for (size_t at = 0; at < all->size(); at += sizeof(Stored)) {
+    Stored one;
+    std::memcpy(&one, all->data() + at, sizeof(one));
+    if (one.limit != limit || one.bytes > room)
+      return false;
+    room -= one.bytes;
+  }
+  return true;
+}
+
 void KernelCache::prune() const {
   if (directory.empty() || limit == 0)
+    return;
+  constexpr uint64_t kLarge = 16 << 20;
+  const uint64_t room = limit < kLarge ? 0 : limit / 16;
+  if (room > 0 && fits(room))
     return;
   // pruneCache() writes to this file and would wait for a pipe's reader.
   const std::string timestamp = joinPath(directory, "llvmcache.timestamp");
@@ -146,6 +182,16 @@ void KernelCache::prune() const {
   CachePruningPolicy policy;
   policy.Interval = std::chrono::seconds(0);
   policy.Expiration = std::chrono::seconds(0);
-  policy.MaxSizeBytes = limit;
+  policy.MaxSizeBytes = limit - room;
   pruneCache(directory, policy);
+  const std::string path = joinPath(directory, kStored);
+  const Stored none = {limit, 0};
+  ::unlink(path.c_str());
+  const int file =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0)
+    return;
+  if (::write(file, &none, sizeof(none)) != sizeof(none))
+    ::unlink(path.c_str());
+  ::close(file);
 }

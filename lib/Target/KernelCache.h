@@ -11,6 +11,7 @@
 #define PP_LIB_TARGET_KERNELCACHE_H
 
 #include "KernelObject.h"
+#include <atomic>
 #include <optional>
 #include <string>
 
@@ -33,13 +34,20 @@ public:
   /// Written aside and renamed, so that no reader sees half of it.
   void store(llvm::StringRef key, const ObjectCode &object) const;
   /// Removes what was not used for longest, until the limit holds. Never takes
-  /// more than three quarters of what the disk has left.
+  /// more than three quarters of what the disk has left. Of a large cache it
+  /// removes some more, and does nothing while what was stored since fits
+  /// there: to look through tens of thousands of entries takes longer than to
+  /// compile a small model.
   void prune() const;
 
 private:
+  /// Notes what this one stored. Whether that and what others have stored since
+  /// the last prune, under the same limit, fits in `room`.
+  bool fits(uint64_t room) const;
   std::string pathOf(llvm::StringRef key) const;
   std::string directory, obstacle;
   uint64_t limit;
+  mutable std::atomic<uint64_t> stored = 0; ///< bytes
 };
 
 } // namespace pp

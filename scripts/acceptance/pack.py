@@ -188,7 +188,7 @@ def zip_up(files, path):
     """The folder as a program of Python's."""
     with path.open("wb") as file:
         file.write(b"#!/usr/bin/env python3\n")
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for each in sorted(files.rglob("*")):
                 if each.is_file():
                     archive.write(each, each.relative_to(files))

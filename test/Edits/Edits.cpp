@@ -7,17 +7,16 @@
 // program that computes what it says; never in a signal, without an end, or out
 // of memory.
 //
-//   EditTests [--count=10000] [--first=0] [--runs=N: every Nth program is run]
+//   EditTests [--count=4000] [--first=0] [--runs=N: every Nth program is run]
 //   EditTests --only=K    prints the module of edit K and takes it the whole
 //   way
 //
 //===----------------------------------------------------------------------===//
 #include "Edit.h"
+#include "../Random/TrainingSteps.h"
 #include "Judge.h"
 #include "Workers.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
-#include "pp/IR/PP.h"
 #include "llvm/Support/Signals.h"
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +28,7 @@ using namespace pp::testing;
 namespace {
 
 struct Flags {
-  unsigned first = 0, count = 10000, runs = 8;
+  unsigned first = 0, count = 4000, runs = 8;
   int only = -1;
 };
 
@@ -56,35 +55,45 @@ bool parse(int argc, char **argv, Flags &flags) {
 
 class Trials {
 public:
-  explicit Trials(unsigned runs) : runs(runs), samples(makeSamples()) {}
+  explicit Trials(unsigned runs)
+      : runs(runs), context(mlir::MLIRContext::Threading::DISABLED) {
+    loadDialects(context);
+    samples = makeSamples(context);
+    for (const Sample &sample : samples)
+      modules.push_back(
+          sample.kind == Sample::Kind::Plan
+              ? mlir::OwningOpRef<mlir::ModuleOp>()
+              : mlir::parseSourceString<mlir::ModuleOp>(sample.text, &context));
+  }
 
   const Sample &sampleOf(unsigned number) const {
     return samples[number % samples.size()];
   }
 
   /// The text of edit `number`, and what was edited.
-  std::string edit(unsigned number, std::string &what) const {
-    mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-    context.loadDialect<pp::PPDialect, mlir::func::FuncDialect>();
+  std::string edit(unsigned number, std::string &what) {
     const Sample &sample = sampleOf(number);
     std::mt19937 random(number);
     if (sample.kind == Sample::Kind::Plan)
       return editText(sample.text, random, what);
-    auto module =
-        mlir::parseSourceString<mlir::ModuleOp>(sample.text, &context);
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        modules[number % samples.size()]->clone();
     return drawEdit(*module, random, what);
   }
 
   Verdict judge(unsigned number, const std::string &text,
-                const std::string &folder) const {
+                const std::string &folder) {
     // Samples of all levels take their turns.
     bool isRun = number / samples.size() % runs == 0;
-    return pp::testing::judge(sampleOf(number), text, isRun, folder);
+    return pp::testing::judge(context, sampleOf(number), text, isRun, folder);
   }
 
 private:
   unsigned runs;
+  /// Made once, without threads: workers are forked.
+  mlir::MLIRContext context;
   std::vector<Sample> samples;
+  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules; ///< none of a plan
 };
 
 /// What a worker tells of a trial: code, whether it was run, the fault.
@@ -96,7 +105,7 @@ std::string encode(const Verdict &verdict) {
   return text;
 }
 
-int showOne(const Trials &trials, unsigned number) {
+int showOne(Trials &trials, unsigned number) {
   std::string what;
   std::string text = trials.edit(number, what);
   std::cout << text << "\n// edit " << number << " of "

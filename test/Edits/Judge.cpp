@@ -35,9 +35,7 @@ template <typename T> static std::string print(T what) {
   return text;
 }
 
-std::vector<Sample> pp::testing::makeSamples() {
-  MLIRContext context(MLIRContext::Threading::DISABLED); // a worker is forked
-  loadDialects(context);
+std::vector<Sample> pp::testing::makeSamples(MLIRContext &context) {
   std::vector<Sample> samples;
   auto add = [&](const std::string &name, ModuleOp model,
                  const std::string &goal) {
@@ -128,11 +126,9 @@ namespace {
 /// One edit on its way.
 class Trial {
 public:
-  Trial(const Sample &sample, const std::string &folder, Verdict &verdict)
-      : sample(sample), folder(folder), verdict(verdict),
-        context(MLIRContext::Threading::DISABLED) {
-    loadDialects(context);
-  }
+  Trial(MLIRContext &context, const Sample &sample, const std::string &folder,
+        Verdict &verdict)
+      : sample(sample), folder(folder), verdict(verdict), context(context) {}
 
   /// Parses, runs the passes and checks the programs. True if all is right.
   bool compile(const std::string &text);
@@ -151,7 +147,7 @@ private:
   const Sample &sample;
   const std::string &folder;
   Verdict &verdict;
-  MLIRContext context;
+  MLIRContext &context;
   OwningOpRef<ModuleOp> meaning, program;
   Arguments arguments;
 };
@@ -318,10 +314,11 @@ static bool isHonest(int code) {
   return llvm::is_contained(honest, ExitCode(code));
 }
 
-Verdict pp::testing::judge(const Sample &sample, const std::string &text,
-                           bool runs, const std::string &folder) {
+Verdict pp::testing::judge(MLIRContext &context, const Sample &sample,
+                           const std::string &text, bool runs,
+                           const std::string &folder) {
   Verdict verdict;
-  Trial trial(sample, folder, verdict);
+  Trial trial(context, sample, folder, verdict);
   if (trial.compile(text) && runs) {
     trial.compareWithMeaning();
     if (verdict.fault.empty())

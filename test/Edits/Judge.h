@@ -10,6 +10,7 @@
 #ifndef PP_TEST_EDITS_JUDGE_H
 #define PP_TEST_EDITS_JUDGE_H
 
+#include "mlir/IR/MLIRContext.h"
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct Sample {
 };
 
 /// Example models and random ones at every level, and some plans.
-std::vector<Sample> makeSamples();
+std::vector<Sample> makeSamples(mlir::MLIRContext &context);
 
 /// How an edit ended, and why that is wrong, if it is.
 struct Verdict {
@@ -44,8 +45,8 @@ struct Verdict {
 /// what the interpreter does; so must a partitioned module, of which the
 /// interpreter knows the meaning. How far that is from the model that it was
 /// made from, pp-run must be able to tell. Writes to `folder`.
-Verdict judge(const Sample &sample, const std::string &text, bool runs,
-              const std::string &folder);
+Verdict judge(mlir::MLIRContext &context, const Sample &sample,
+              const std::string &text, bool runs, const std::string &folder);
 
 } // namespace pp::testing
 

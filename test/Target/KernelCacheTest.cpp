@@ -74,7 +74,7 @@ protected:
     std::error_code error;
     for (llvm::sys::fs::directory_iterator entry(directory, error), end;
          !error && entry != end; entry.increment(error))
-      if (llvm::sys::path::filename(entry->path()) != "llvmcache.timestamp")
+      if (llvm::sys::path::filename(entry->path()).starts_with("llvmcache-"))
         paths.push_back(entry->path());
     llvm::sort(paths);
     return paths;
@@ -253,6 +253,44 @@ TEST_F(KernelCache, StaysBelowItsLimit) {
     compileAndRun(cached);
   }
   EXPECT_EQ(entries().size(), 5u);
+}
+
+TEST_F(KernelCache, IsLookedThroughOnlyWhenItMayBeFull) {
+  options.cacheLimit = 16 << 20;
+  size_t cached = 0;
+  compileAndRun(cached);
+  ASSERT_EQ(entries().size(), 1u);
+  // More than the limit, but nobody said that he stored it.
+  const std::string planted = entries()[0] + ".1234abcd";
+  auto plant = [&] {
+    writeFile(planted, std::string(17 << 20, 'x'));
+    setAge(planted, 3000);
+  };
+  auto isThereAfter = [&](const std::string &op) {
+    use(op);
+    compileAndRun(cached);
+    EXPECT_EQ(cached, 0u);
+    return llvm::sys::fs::exists(planted);
+  };
+  plant();
+  EXPECT_TRUE(isThereAfter("abs"));
+  options.cacheLimit += 1; // another limit
+  EXPECT_FALSE(isThereAfter("rsqrt"));
+  plant();
+  EXPECT_TRUE(isThereAfter("sqrt"));
+  // What others have stored has filled the room that was left.
+  const uint64_t others[] = {options.cacheLimit, options.cacheLimit / 16};
+  std::ofstream(directory.str().str() + "/llvmcache.stored",
+                std::ios::app | std::ios::binary)
+      .write(reinterpret_cast<const char *>(others), sizeof(others));
+  EXPECT_FALSE(isThereAfter("exp"));
+  plant();
+  EXPECT_TRUE(isThereAfter("tanh"));
+  // Half a note says nothing.
+  std::ofstream(directory.str().str() + "/llvmcache.stored",
+                std::ios::app | std::ios::binary)
+      << "half";
+  EXPECT_FALSE(isThereAfter("log"));
 }
 
 // A pipe would be waited for, to be opened or to end.

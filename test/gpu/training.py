@@ -37,7 +37,8 @@ EPILOGUES = [("f32", "optimizer=adamw"), ("bf16", "optimizer=adamw"),
              ("f32", "dp=2 tp=2 pp=2 microbatches=2 optimizer=momentum lr=0.1"),
              ("bf16", "microbatches=4 optimizer=sgd lr=0.1"),
              ("f32", "numerics=tf32 optimizer=sgd lr=0.1")]
-FEW = ["--steps=4", "--data=random", "--parallelize=optimizer=momentum lr=0.1"]
+PLAN = "optimizer=momentum lr=0.1"
+FEW = ["--steps=4", "--data=random"]
 
 
 class Runs:
@@ -69,6 +70,13 @@ class Runs:
             return None
         losses = [json.loads(line)["loss"] for line in metrics.read_text().splitlines()]
         return losses, saved.read_bytes(), tensors.read(saved)
+
+    def compile(self, model, plan):
+        """The artifact's name: what many runs take is compiled once."""
+        done = self.call("pp-opt", model, f"--pp-parallelize={plan}", "--emit=ppx",
+                         "--targets=sm_90", "-o", "compiled.ppx")
+        self.expect(f"{model} {plan}", done.returncode == 0, done)
+        return "compiled.ppx"
 
     def check_families(self):
         for family in FAMILIES:
@@ -124,9 +132,10 @@ class Runs:
 
     def check_training(self, path):
         model = pathlib.Path(path).name
-        cpu = self.train("cpu", path, "--device=cpu", *FEW)
+        plan = f"--parallelize={PLAN}"
+        cpu = self.train("cpu", path, "--device=cpu", plan, *FEW)
         traced = ["--report=cuda.json", "--trace=cuda.trace.json"]  # so that nothing is recorded
-        first = self.train("cuda", path, "--device=cuda", *traced, *FEW)
+        first = self.train("cuda", path, "--device=cuda", plan, *traced, *FEW)
         if not cpu or not first:
             return
         worst = max(abs(a - b) for name in cpu[2] for a, b in zip(cpu[2][name], first[2][name]))
@@ -136,26 +145,28 @@ class Runs:
         device = json.loads((self.folder / "cuda.json").read_text())["device"]
         if device != "cuda (emulated)":
             self.errors.append(f"{model}: expects a GPU that is played, got '{device}'")
+        artifact = self.compile(path, PLAN)
         for seed in range(1, SEEDS):
             graph = "on" if seed % 2 else "off"
-            other = self.train("other", path, "--device=cuda", f"--graph={graph}", *FEW,
+            other = self.train("other", artifact, "--device=cuda", f"--graph={graph}", *FEW,
                                standin=f"seed {seed}\n")
             if other and other[:2] != first[:2]:
                 self.errors.append(f"{model}: expects the bits of seed 0 from seed {seed}, "
                                    f"--graph={graph}")
         self.check_trace(model)
-        done = self.call("pp-run", path, "--device=cuda", "--verify", *FEW)
+        done = self.call("pp-run", path, "--device=cuda", "--verify", plan, *FEW)
         self.expect(f"{model} --verify", done.returncode == 0, done)
 
     def check_shared(self, path):
         """Many ranks on one GPU: the processor's values, whatever the strategy."""
         for strategy in STRATEGIES:
-            options = ["--steps=2", "--data=random", f"--parallelize={strategy}"]
-            done = self.call("pp-run", path, "--device=cuda", "--verify", *options)
+            options = ["--steps=2", "--data=random"]
+            done = self.call("pp-run", path, "--device=cuda", "--verify",
+                             f"--parallelize={strategy}", *options)
             self.expect(f"{strategy} --verify", done.returncode == 0, done)
-            first = None
+            artifact, first = self.compile(path, strategy), None
             for seed, graph in (1, "on"), (2, "off"), (3, "on"):
-                got = self.train("shared", path, "--device=cuda", f"--graph={graph}", *options,
+                got = self.train("shared", artifact, "--device=cuda", f"--graph={graph}", *options,
                                  standin=f"seed {seed}\n")
                 first = first or got
                 if got and got[:2] != first[:2]:
@@ -164,11 +175,12 @@ class Runs:
     def check_several(self, path):
         """A GPU for each rank: what NCCL adds it adds in an order of its own."""
         for number, strategy in enumerate(STRATEGIES):
-            options = ["--steps=2", "--data=random", f"--parallelize={strategy}"]
+            options = ["--steps=2", "--data=random"]
             devices = 8 if "tp=2 pp=2" in strategy else 2
-            cpu = self.train("cpu", path, "--device=cpu", *options)
+            cpu = self.train("cpu", path, "--device=cpu", f"--parallelize={strategy}", *options)
+            artifact = self.compile(path, strategy)
             for seed, graph in (number, "on"), (number + 5, "off"):
-                got = self.train("several", path, "--device=cuda", f"--graph={graph}", *options,
+                got = self.train("several", artifact, "--device=cuda", f"--graph={graph}", *options,
                                  standin=f"seed {seed}\ndevices {devices}\nerrors {seed}\n")
                 if cpu and got:
                     worst = max(abs(a - b) for name in cpu[2]

@@ -217,7 +217,12 @@ Status Code::warmUp(const Product &product, const ppx::KernelT &kernel,
     place += scratch.place;
   if (Status status = table.fill(product, places); !status.ok())
     return status;
-  PP_TRY(*gpu, cuMemsetD32Async, scratch.place, 0, bytes / 4, gpu->ownStream());
+  // All but the workspace, which is the last one and needs no values.
+  const bool hasWorkspace = kernel.body.AsContraction()->workspace_bytes > 0;
+  const uint64_t valueBytes =
+      hasWorkspace ? places.back() - scratch.place : bytes;
+  PP_TRY(*gpu, cuMemsetD32Async, scratch.place, 0, valueBytes / 4,
+         gpu->ownStream());
   const Status run =
       product.run(gpu->ownStream(), places, table.place, &isRefused);
   const Status ended = gpu->finish();

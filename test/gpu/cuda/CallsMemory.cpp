@@ -137,7 +137,7 @@ static CUresult copyBytes(const Operation &operation, uint64_t to,
   const uint64_t at = to - target->address, there = from - source->address;
   std::memmove(target->bytes + at, source->bytes + there, size);
   if (target->device >= 0)
-    std::memmove(target->written + at, source->written + there, size);
+    std::memmove(target->touch(at, size), source->written + there, size);
   return CUDA_SUCCESS;
 }
 
@@ -190,7 +190,7 @@ CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
     machine->touch(operation, to + begin, to + end, true);
     const uint64_t at = to + begin - target->address;
     std::memcpy(target->bytes + at, staged->data() + begin, end - begin);
-    std::memset(target->written + at, 1, end - begin);
+    std::memset(target->touch(at, end - begin), 1, end - begin);
     return CUDA_SUCCESS;
   };
   return machine->submit(*stream, std::move(work));
@@ -313,7 +313,7 @@ static CUresult fill(const char *what, CUdeviceptr to, Value value,
     const uint64_t at = to - target->address;
     for (uint64_t i = begin; i < end; i += sizeof(Value))
       std::memcpy(target->bytes + at + i, &value, sizeof(Value));
-    std::memset(target->written + at + begin, 1, end - begin);
+    std::memset(target->touch(at + begin, end - begin), 1, end - begin);
     return CUDA_SUCCESS;
   };
   return machine->submit(*stream, std::move(work));

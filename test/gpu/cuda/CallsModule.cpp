@@ -179,7 +179,8 @@ public:
   }
   std::byte *isWritten(uint64_t address) override {
     Block *block = blockOf(address, 1);
-    return block ? block->written + (address - block->address) : nullptr;
+    // Of aligned accesses none goes on behind the bytes that are touched.
+    return block ? block->touch(address - block->address, 1) : nullptr;
   }
 
 private:

@@ -10,7 +10,6 @@
 #include "Machine.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -42,7 +41,7 @@ public:
     if (!block)
       return nullptr;
     machine->touch(operation, address, address + size, true);
-    std::memset(block->written + (address - block->address), 1, size);
+    std::memset(block->touch(address - block->address, size), 1, size);
     return block->bytes + (address - block->address);
   }
   bool spoil(uint64_t address, uint64_t size) override {
@@ -50,17 +49,7 @@ public:
     if (!block)
       return false;
     machine->touch(operation, address, address + size, true);
-    const uint64_t offset = address - block->address;
-    // A workspace is large, and most of it is spoilt from the last time.
-    static constexpr std::array<std::byte, 4096> kUnwritten = {};
-    for (uint64_t done = 0; done < size; done += kUnwritten.size()) {
-      const uint64_t part = std::min<uint64_t>(kUnwritten.size(), size - done);
-      std::byte *written = block->written + offset + done;
-      if (std::memcmp(written, kUnwritten.data(), part) == 0)
-        continue;
-      std::memset(written, 0, part);
-      std::memset(block->bytes + offset + done, 0xff, part);
-    }
+    block->spoil(address - block->address, size);
     return true;
   }
 

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "Memory.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <vector>
 
 using namespace standin;
 
@@ -71,11 +73,47 @@ static void *map(uint64_t size, int protection, int flags, int file = -1) {
   return mapped == MAP_FAILED ? nullptr : mapped;
 }
 
+/// Bytes that nobody has written, for whoever maps them to change. They are one
+/// file, again and again: pages at which nobody looks take no time.
+static std::byte *mapUnwritten(uint64_t size) {
+  constexpr uint64_t kFileBytes = 2 << 20;
+  static const int file = [] {
+    const std::vector<char> bytes(kFileBytes, char(kUnwritten));
+    const int made = memfd_create("unwritten", MFD_CLOEXEC);
+    if (made >= 0 && write(made, bytes.data(), kFileBytes) == kFileBytes)
+      return made;
+    return -1;
+  }();
+  void *place = map(size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS);
+  if (file < 0 || !place)
+    return nullptr;
+  auto *bytes = static_cast<std::byte *>(place);
+  for (uint64_t at = 0; at < size; at += kFileBytes)
+    if (mmap(bytes + at, std::min(kFileBytes, size - at),
+             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
+             file, 0) == MAP_FAILED)
+      return nullptr;
+  return bytes;
+}
+
 Memory::~Memory() {
   while (!blocks.empty())
     free(blocks.begin()->second.get());
   if (current == this)
     current = nullptr;
+}
+
+void Block::spoil(uint64_t at, uint64_t count) {
+  const uint64_t end = at + count;
+  while (at < end) {
+    const uint64_t i = at / kTouch, next = std::min(end, (i + 1) * kTouch);
+    if (touched[i]) {
+      std::memset(written + at, 0, next - at);
+      std::memset(bytes + at, kUnwritten, next - at);
+      touched[i] = next - at < kTouch;
+    }
+    at = next;
+  }
 }
 
 Block *Memory::allocate(int device, uint64_t size) {
@@ -92,19 +130,18 @@ Block *Memory::allocate(int device, uint64_t size) {
   auto block = std::make_unique<Block>();
   block->device = device;
   block->size = size;
+  block->touched.resize((size + Block::kTouch - 1) / Block::kTouch);
   block->mappedBytes = (size + kAlignment + kPage - 1) / kPage * kPage;
   if (device >= 0) {
     block->mapping = static_cast<std::byte *>(
         map(block->mappedBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS));
-    block->bytes = static_cast<std::byte *>(
-        map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS));
+    block->bytes = mapUnwritten(size);
     block->written = static_cast<std::byte *>(
         map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS));
     if (!block->mapping || !block->bytes || !block->written)
       return nullptr;
     // Aligned as promised, and not to more.
     block->address = reinterpret_cast<uint64_t>(block->mapping) + kAlignment;
-    std::memset(block->bytes, kUnwritten, size);
   } else {
     const int file = memfd_create("pinned", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, off_t(block->mappedBytes)) != 0)
@@ -174,7 +211,7 @@ std::string Memory::describe(uint64_t address) const {
 
 void Memory::takeForWritten() {
   for (const auto &[address, block] : blocks)
-    std::memset(block->written, 1, block->size);
+    std::memset(block->touch(0, block->size), 1, block->size);
 }
 
 uint64_t Memory::count(bool isDevice) const {

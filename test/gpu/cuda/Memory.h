@@ -21,6 +21,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace standin {
 
@@ -30,6 +31,9 @@ struct Block {
   int device = -1;              ///< -1: pinned memory of the host
   std::byte *bytes = nullptr;   ///< where they are
   std::byte *written = nullptr; ///< one each: not 0 once it was written
+  /// Of each kTouch bytes, whether any was written since all were spoilt: of a
+  /// large workspace few are.
+  std::vector<bool> touched;
   std::byte *mapping = nullptr; ///< reserved at the address, in whole pages
   uint64_t mappedBytes = 0;
 
@@ -41,6 +45,15 @@ struct Block {
   };
   std::list<Use> uses;
 
+  static constexpr uint64_t kTouch = 4096;
+  /// What says of these bytes whether they were written, to be changed.
+  std::byte *touch(uint64_t at, uint64_t count) {
+    for (uint64_t i = at / kTouch; i * kTouch < at + count; ++i)
+      touched[i] = true;
+    return written + at;
+  }
+  /// Takes them for never written, and none of them for a number.
+  void spoil(uint64_t at, uint64_t count);
   bool holds(uint64_t begin, uint64_t count) const {
     return begin >= address && begin - address <= size &&
            count <= size - (begin - address);

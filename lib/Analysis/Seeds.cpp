@@ -46,14 +46,14 @@ std::string pp::spellMost(MeshAttr mesh, ArrayRef<StringAttr> axes,
   const int64_t others = mesh.sizeOf(before);
   mayRepeat &= size > 1;
   const std::string multiples =
-      mayRepeat ? " but for multiples of " +
+      mayRepeat ? ", or a multiple of " +
                       std::to_string(size / std::gcd(size, others))
                 : "";
   if (before.empty() || others * 2 <= size)
-    return (last + "=" + Twine(size / others) + " is the most" + multiples)
+    return (last + "=" + Twine(size / others) +
+            (mayRepeat ? " fits" : " is the most") + multiples)
         .str();
-  return ("no " + last + " is small enough" + multiples + ": leave " + last +
-          " out")
+  return ("no " + last + " is small enough: leave " + last + " out" + multiples)
       .str();
 }
 

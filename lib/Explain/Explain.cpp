@@ -112,7 +112,10 @@ static std::string printFindings(const std::vector<Finding> &findings) {
     else
       ++found->second;
   }
-  std::string text = merged.empty() ? "" : "\nwhat could be better\n";
+  std::string text =
+      merged.empty()
+          ? ""
+          : "\nwhat could be better (--pp-predict tells whether it pays)\n";
   for (const auto &[finding, count] : merged) {
     text += "  ";
     if (!finding.at.empty())

@@ -461,11 +461,6 @@ FailureOr<WeighedPlan> SeedFinder::weighParts() {
     }
     setPart(chosen);
   }
-  // Nothing has taken the rest.
-  if (!small.empty() && !best->cost->usesAllAxes &&
-      failed(checkSize(small.front().first.parameter, small.front().first.dim,
-                       mesh, presentAxes({kTensorAxis}), /*mayRepeat=*/true)))
-    return failure();
   return best;
 }
 

@@ -14,7 +14,6 @@
 #include "pp/Transforms/Shard/MakePlan.h"
 #include "pprt/Files.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Regex.h"
 
 using namespace mlir;
 using namespace pp;
@@ -35,27 +34,41 @@ static StringRef dropComments(StringRef text) {
   return text;
 }
 
+/// Of a number in front of `text` without a point, as the 3 of `3e-4`, how many
+/// digits it has; 0 if there is none.
+static size_t countDigits(StringRef text) {
+  const size_t digits = text.find_if_not(llvm::isDigit);
+  if (digits == 0 || digits == StringRef::npos)
+    return 0;
+  StringRef rest = text.drop_front(digits);
+  if (!rest.consume_front_insensitive("e"))
+    return 0;
+  if (!rest.consume_front("-"))
+    rest.consume_front("+");
+  return !rest.empty() && llvm::isDigit(rest.front()) ? digits : 0;
+}
+
 /// `text` with reals as MLIR spells them, which takes `3e-4` for an integer and
 /// a word. What is quoted stays.
 static std::string withPoints(StringRef text) {
-  static llvm::Regex integer("^([0-9]+)[eE][-+]?[0-9]");
   std::string spelled;
   char before = ' ';
   bool isQuoted = false;
   while (!text.empty()) {
-    SmallVector<StringRef, 2> parts;
     const bool isInWord = llvm::isAlnum(before) || before == '_' ||
                           before == '.' || before == '$';
-    size_t length = 1;
-    if (!isQuoted && !isInWord && integer.match(text, &parts)) {
-      length = parts[1].size();
-      spelled += (parts[1] + ".0").str();
-    } else {
-      spelled += text.front();
-      isQuoted ^= text.front() == '"';
-    }
-    before = text[length - 1];
-    text = text.drop_front(length);
+    const size_t digits = isQuoted || isInWord ? 0 : countDigits(text);
+    // An escaped quote ends no string.
+    const size_t length = digits > 0                           ? digits
+                          : isQuoted && text.starts_with("\\") ? 2
+                                                               : 1;
+    const StringRef taken = text.take_front(length);
+    spelled += taken;
+    if (digits > 0)
+      spelled += ".0";
+    isQuoted ^= taken == "\"";
+    before = taken.back();
+    text = text.drop_front(taken.size());
   }
   return spelled;
 }

@@ -45,17 +45,36 @@ std::string describeUnknown(StringRef name) {
                                  : "; did you mean " + near + "?");
 }
 
-/// What to do about a comma behind the value of a key, as in "dp=2,tp=2".
-std::string adviseOnComma(StringRef name, StringRef value) {
-  auto [own, rest] = value.split(',');
-  const StringRef next = rest.split('=').first;
-  const bool isKey =
-      lookupPlanKey(next) || next == kPlanFile || next == kStopAfter;
-  if (own == value || !(isKey || rest.empty()))
+/// What to do about what stands between keys that is no space, as in
+/// "dp=2,tp=2", and about spaces inside of one, as in "dp = 2".
+std::string adviseOnSeparator(StringRef name, StringRef value) {
+  if (value.empty())
+    return ": a key, '=' and its value stand without spaces between them";
+  SmallVector<StringRef> parts;
+  llvm::SplitString(value, parts, ",;");
+  for (StringRef part : ArrayRef(parts).drop_front()) {
+    const StringRef key = part.split('=').first;
+    if (!lookupPlanKey(key) && key != kPlanFile && key != kStopAfter)
+      return "";
+  }
+  if (parts.empty() || parts.front() == value)
     return "";
-  return (": spaces separate keys, as in '" + name + "=" + own +
-          (isKey ? " " + rest : Twine()) + "'")
-      .str();
+  return ": spaces separate keys, as in '" + name.str() + "=" +
+         llvm::join(parts, " ") + "'";
+}
+
+/// The quote that `text` opens and does not close, or 0.
+char findOpenQuote(StringRef text) {
+  char open = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && open != '\'')
+      ++i;
+    else if (text[i] == open)
+      open = 0;
+    else if (!open && (text[i] == '"' || text[i] == '\''))
+      open = text[i];
+  }
+  return open;
 }
 
 /// Takes one word; returns what its value should have been, or nothing.
@@ -80,6 +99,11 @@ std::string readWord(StringRef name, StringRef value,
 LogicalResult pp::parseParallelize(StringRef text, PipelineOptions &options,
                                    std::string &error) {
   error.clear();
+  if (const char open = findOpenQuote(text)) {
+    error = std::string("expects every quote to be closed, got an open ") +
+            open + " in '" + text.str() + "'";
+    return failure();
+  }
   llvm::StringSet<> seen;
   StringRef planKey; // the last one that says something about the plan
   // At white space that is not quoted, as a shell does: files have any names.
@@ -101,7 +125,7 @@ LogicalResult pp::parseParallelize(StringRef text, PipelineOptions &options,
     if (std::string expected = readWord(name, value, options);
         !expected.empty()) {
       error = "'" + name.str() + "' expects " + expected + ", got '" +
-              value.str() + "'" + adviseOnComma(name, value);
+              value.str() + "'" + adviseOnSeparator(name, value);
       return failure();
     }
     if (isPlanKey)

@@ -280,9 +280,9 @@ void LowPrecisionComparison::finish() {
     finish(sums, states, kStatesOverGradients);
 }
 
-bool LowPrecisionComparison::reachesMost() const {
+double LowPrecisionComparison::loosestBound() const {
   return std::max({loss.bound, metrics.bound, gradients.bound, parameters.bound,
-                   states.bound}) >= most;
+                   states.bound});
 }
 
 bool LowPrecisionComparison::isWithinBounds() const {

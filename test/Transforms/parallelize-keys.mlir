@@ -23,7 +23,13 @@
 
 // RUN: not pp-opt %s --pp-parallelize="dp=2,tp=2" 2>&1 | FileCheck %s --check-prefix=COMMA
 // RUN: not pp-opt %s --pp-parallelize="dp=2, tp=2" 2>&1 | FileCheck %s --check-prefix=COMMAS
+// RUN: not pp-opt %s --pp-parallelize="dp=2;tp=2;pp=2" 2>&1 | FileCheck %s --check-prefix=SEMICOLONS
+// RUN: not pp-opt %s --pp-parallelize="dp = 2" 2>&1 | FileCheck %s --check-prefix=SPACES
+// RUN: not pp-opt %s --pp-parallelize="dp=2 lr='1e-3" 2>&1 | FileCheck %s --check-prefix=QUOTE
 // COMMA: 'dp' expects a number from 1 to 16777216, got '2,tp=2': spaces separate keys, as in 'dp=2 tp=2'
+// SEMICOLONS: 'dp' expects a number from 1 to 16777216, got '2;tp=2;pp=2': spaces separate keys, as in 'dp=2 tp=2 pp=2'
+// SPACES: 'dp' expects a number from 1 to 16777216, got '': a key, '=' and its value stand without spaces between them
+// QUOTE: expects every quote to be closed, got an open ' in 'dp=2 lr='1e-3'
 // COMMAS: 'dp' expects a number from 1 to 16777216, got '2,': spaces separate keys, as in 'dp=2'
 
 // RUN: not pp-opt %s --pp-parallelize="optimizer=lion" 2>&1 | FileCheck %s --check-prefix=WORD

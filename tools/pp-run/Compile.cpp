@@ -188,7 +188,8 @@ Status Interpreter::follow(const pprt::Session &leader, double rounding) {
       if (auto argument = byName.find(name); argument != byName.end()) {
         pp::reference::HostTensor &tensor = arguments[argument->second];
         tensor.values = std::move(elements);
-        if (mlir::isa<mlir::FloatType>(tensor.elementType()))
+        if (tensors == &values->parameters &&
+            mlir::isa<mlir::FloatType>(tensor.elementType()))
           shake(tensor.values, rounding);
       }
   return {};

@@ -148,14 +148,16 @@ public:
         return status;
       const ppx::ElementType element =
           leader.artifact().arguments[*from]->element;
+      const bool isShaken = rounding > 0 && argument.role == ppx::Role_param;
       const bool isWide = argument.element == ppx::ElementType_f64;
       if (element != argument.element && !isWide)
         return Status(ExitCode::usage, "expects to follow a session in the "
                                        "types of its own or from f64");
-      if (element != argument.element || (rounding > 0 && isWide)) {
+      if (element != argument.element || (isShaken && isWide)) {
         std::vector<double> wide = asDoubles(
             element, bytes.data(), bytes.size() / elementSize(element));
-        shake(wide, rounding);
+        if (isShaken)
+          shake(wide, rounding);
         bytes.resize(wide.size() * sizeof(double));
         std::memcpy(bytes.data(), wide.data(), bytes.size());
       }

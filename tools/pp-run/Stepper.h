@@ -24,8 +24,8 @@ public:
   virtual ~Stepper() = default;
   virtual pprt::Expected<pprt::host::StepValues>
   step(const pprt::host::Batch &batch) = 0;
-  /// Goes on from the parameters and states of a session, after shake() by
-  /// `rounding` where they are f64 here.
+  /// Goes on from the parameters and states of a session, the parameters after
+  /// shake() by `rounding` where they are f64 here.
   virtual pprt::Status follow(const pprt::Session &leader, double rounding) = 0;
 };
 

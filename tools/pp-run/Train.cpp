@@ -83,7 +83,9 @@ public:
                  terminalColumns()) {}
 
   Status openMetrics(const std::string &path);
-  /// The next step's batch. Looks meanwhile when the steps under way end.
+  /// Notes when the oldest step under way has ended.
+  void look();
+  /// The next step's batch; looks meanwhile.
   Status await(ReadAhead &batches, Batch &batch);
   /// Begins a step with the inputs that are set, for which the host has waited
   /// since `asked`, and waits for those before it, as far as there have to be
@@ -99,7 +101,6 @@ private:
     Clock::time_point begin;
     std::optional<Clock::time_point> end = {}; ///< when it was seen
   };
-  void look();
   Status finishOldest(Status &told);
   StepReport measure(const UnderWay &step);
 
@@ -220,6 +221,7 @@ Status pp::run::train(Session &session, const Batches &batches,
     if (end.ok() && !isLast && !stops)
       end = training.await(next, batch);
     const Verdict verdict = world.agree(end, stops);
+    training.look();
     end = verdict.first;
     if (end.ok() && verdict.interrupted)
       end = Status(ExitCode::interrupted,

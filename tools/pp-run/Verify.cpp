@@ -59,9 +59,15 @@ double shakesOfStep(double roundoff) {
   return isLowPrecision(roundoff) ? 4 : 16;
 }
 
+/// A difference that no rounding excuses: what is all wrong, as zeros are, has
+/// a relative one of 1.
+constexpr double kLoose = 0.1;
+
 /// A model that one rounding changes by more is judged by nothing.
 double mostOfShaken(double roundoff, const UpdateRule &rule) {
-  return isDouble(roundoff) ? boundsFor(0x1p-24, rule).gradients : 1;
+  if (isDouble(roundoff))
+    return boundsFor(0x1p-24, rule).gradients;
+  return isLowPrecision(roundoff) ? 2 * kLoose : kLoose;
 }
 
 /// Whether the unpartitioned program, by itself and in its own type, makes
@@ -128,10 +134,11 @@ void printTable(std::ostream &out, const LowPrecisionComparison &errors,
   out << "  a bound is what any model may have, or "
       << (yardstick == Yardstick::shaken
               ? std::to_string(int(2 * shakesOfStep(roundoff))) +
-                    " times what a rounding of each parameter does to the model"
+                    " times what the last digit of each parameter does to the "
+                    "model"
               : std::string("twice the error of the program for one device"))
       << " where that is more\n";
-  if (errors.reachesMost())
+  if (!isDouble(roundoff) && errors.loosestBound() >= kLoose)
     out << "  rounding alone changes this model by as much as a bound: verify "
            "it in "
         << (isLowPrecision(roundoff) ? "f32 or f64" : "f64")

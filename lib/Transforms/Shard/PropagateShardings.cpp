@@ -460,12 +460,14 @@ static PlanAttr withoutIdle(func::FuncOp main, PlanAttr plan) {
       const unsigned index = argument.getArgNumber();
       if (!matchesPattern(seed.getPattern(), getArgName(main, index)))
         continue;
-      isKnown = getArgRole(main, index) == Role::Param;
+      const auto type = cast<RankedTensorType>(argument.getType());
+      // Another seed may stand for a parameter of another rank.
+      isKnown = getArgRole(main, index) == Role::Param &&
+                type.getRank() == int64_t(counts.size());
       if (!isKnown)
         break;
-      for (auto [count, dim, size] : llvm::zip_equal(
-               counts, seed.getDims(),
-               cast<RankedTensorType>(argument.getType()).getShape())) {
+      for (auto [count, dim, size] :
+           llvm::zip_equal(counts, seed.getDims(), type.getShape())) {
         size_t used = 0;
         while (used < dim.getAxes().size() &&
                plan.getMesh().sizeOf(dim.getAxes().take_front(used)) < size)

@@ -179,8 +179,8 @@ public:
   /// What the steps so far amount to.
   void finish();
   bool isWithinBounds() const;
-  /// Whether an error is judged by `most`.
-  bool reachesMost() const;
+  /// Of those that judge the worst of each kind.
+  double loosestBound() const;
 
   Bounded loss, metrics, gradients, parameters, states;
 

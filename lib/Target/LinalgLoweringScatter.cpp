@@ -222,7 +222,8 @@ Value Scatter::addList(LinalgBuilder b, Value table, ValueRange place,
 
 /// Those of the batch at `place`: at each row's first update.
 Value Scatter::addRows(LinalgBuilder b, Value table, ValueRange place) {
-  auto [firsts, nexts] = makeLists(b, place);
+  const auto lists = makeLists(b, place);
+  const Value firsts = lists.first, nexts = lists.second;
   return b.carryThrough(
       picked, table,
       [&](LinalgBuilder inner, ValueRange update, Value sums) -> Value {

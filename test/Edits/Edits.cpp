@@ -12,8 +12,8 @@
 //   way
 //
 //===----------------------------------------------------------------------===//
-#include "Edit.h"
 #include "../Random/TrainingSteps.h"
+#include "Edit.h"
 #include "Judge.h"
 #include "Workers.h"
 #include "mlir/Parser/Parser.h"

@@ -143,16 +143,25 @@ def main():
             if done.returncode != expected:
                 errors.append(f"{name} of two.mlir: expects exit {expected}, got "
                               f"{done.returncode}: {done.stdout}{done.stderr}")
-        # By chance f32 may be far better on one device than in parts, which tells nothing of the
-        # parts: it passes with every seed. bf16 has no digit left, and the table says so.
+        # By chance f32 may be far better on one device than in parts, and bf16 has no digit left: what
+        # cannot be told the table says. A sum over dp that is none is refused all the same.
         for kind, seed in ("f32", 3), ("f32", 4), ("bf16", 4):
             tools.call("pp-model", *TWO_SAMPLES.replace("f64", kind).split(), "-o",
                        "two.mlir").check_returncode()
             done = tools.call("pp-run", "two.mlir", "--parallelize=dp=2", "--verify", "--steps=2",
                               f"--seed={seed}")
-            if done.returncode and (kind == "f32" or "verify it in f32" not in done.stdout):
+            if done.returncode and "verify it in" not in done.stdout:
                 errors.append(f"two samples of {kind}: expects to pass, or to be told why not, got "
                               f"{done.returncode}: {done.stdout}{done.stderr}")
+            tools.call("pp-opt", "two.mlir", "--pp-parallelize=dp=2 optimizer=sgd lr=1e-2 "
+                       "stop-after=spmd", "-o", "spmd.mlir").check_returncode()
+            head, sum_, tail = (folder / "spmd.mlir").read_text().rpartition("all_reduce sum")
+            (folder / "wrong.mlir").write_text(f"{head}all_reduce max{tail}")
+            done = tools.call("pp-run", "wrong.mlir", "--verify", "--reference=two.mlir",
+                              "--steps=2", f"--seed={seed}", "--quiet")
+            if not sum_ or done.returncode != 7:
+                errors.append(f"the last sum of two samples of {kind} as a maximum: expects exit 7, "
+                              f"got {done.returncode}: {done.stdout}{done.stderr}")
         # A wrong program is refused for all that rounding allows. Tanh is saturated by so large
         # a step, and f32 loses half of its digits in six layers, on any processor.
         tools.call("pp-model", "mlp", "--layers=6", "-o", "saturated.mlir").check_returncode()

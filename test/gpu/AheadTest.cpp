@@ -180,6 +180,15 @@ TEST_F(Ahead, SeesThatTheOldestStepHasEnded) {
   EXPECT_GT(tooEarly, 0);
 }
 
+/// A query that fails once has failed for good.
+TEST_F(Ahead, TellsOfAFailureThatWasSeenEarly) {
+  ASSERT_NO_FATAL_FAILURE(open("seed 0\nfail cuEventQuery 2 719"));
+  ASSERT_NO_FATAL_FAILURE(submit(0));
+  EXPECT_TRUE(session->hasEnded());
+  EXPECT_EQ(session->wait().code(), ExitCode::device);
+  hasFailed = true;
+}
+
 TEST_F(Ahead, RefusesCallsOutOfTurn) {
   ASSERT_NO_FATAL_FAILURE(open("seed 2"));
   expectUsage(session->wait(), "to wait expects a step under way, got none");

@@ -20,6 +20,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "pp/Analysis/InPlace.h"
 #include "pp/Analysis/Target.h"
+#include "pp/IR/Aspects.h"
 #include "pp/IR/PaddedRows.h"
 #include "pp/IR/PlanKeys.h"
 #include "pp/IR/Values.h"
@@ -435,6 +436,12 @@ pprt::KernelWishes divideSums(Block &block, pprt::KernelWishes wishes) {
 
 struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
   using FormKernelsBase::FormKernelsBase;
+
+  /// Rows are told apart by sharding rules.
+  void getDependentDialects(DialectRegistry &registry) const override {
+    FormKernelsBase::getDependentDialects(registry);
+    registerShardingModels(registry);
+  }
 
   void runOnModule() override {
     if (!target.empty())

@@ -285,12 +285,14 @@ static int64_t now() {
       .count();
 }
 
-/// What cannot be asked has failed, which wait() tells of.
+/// A failure is told by wait(): another query need not fail again.
 bool EnqueuedExecutor::hasEnded() {
-  if (!failure.ok() || underWay.empty() || !device.enter().ok())
+  if (!failure.ok() || underWay.empty())
     return true;
-  const Expected<bool> hasCome = device.hasCome(*underWay.front().turn->done);
-  return !hasCome || *hasCome;
+  const Status entered = device.enter();
+  const Expected<bool> hasCome =
+      entered.ok() ? device.hasCome(*underWay.front().turn->done) : entered;
+  return hasCome ? *hasCome : !keep(hasCome.status()).ok();
 }
 
 /// Times are those of one step after the other: events have one time each.

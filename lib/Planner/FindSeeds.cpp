@@ -37,7 +37,6 @@ struct Choice {
 struct SmallClasses {
   SmallVector<int64_t> partSizes;
   SmallVector<FactorClasses::Class> classes;
-  ParameterDim first; ///< of those that have one
 };
 
 /// Seeds, and what a step takes under them if that was asked.
@@ -260,7 +259,7 @@ LogicalResult SeedFinder::addSmall(const ParameterDim &split) {
     return other.partSizes == sizes;
   });
   if (alike == small.end()) {
-    small.push_back({std::move(sizes), {}, split});
+    small.push_back({std::move(sizes), {}});
     alike = &small.back();
   }
   alike->classes.push_back(number);

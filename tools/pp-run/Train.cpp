@@ -14,10 +14,10 @@
 #include "pprt/host/Metrics.h"
 #include "pprt/host/ProgressLine.h"
 #include "pprt/host/ReadAhead.h"
+#include "pprt/host/StepClock.h"
 
 #include <chrono>
 #include <cmath>
-#include <deque>
 #include <iostream>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -95,14 +95,8 @@ public:
   Status finish(Status &told);
 
 private:
-  struct UnderWay {
-    uint64_t number; ///< from 1 on
-    double dataMs;
-    Clock::time_point begin;
-    std::optional<Clock::time_point> end = {}; ///< when it was seen
-  };
   Status finishOldest(Status &told);
-  StepReport measure(const UnderWay &step);
+  StepReport measure();
 
   Session &session;
   const uint32_t loss;
@@ -112,10 +106,9 @@ private:
   const size_t ahead;
   ProgressLine progress;
   std::optional<MetricsFile> metrics;
-  uint64_t begun = 0;
-  std::deque<UnderWay> underWay; ///< the oldest first
+  uint64_t ended = 0;
   const Clock::time_point start = Clock::now();
-  Clock::time_point last = start; ///< when a step was over last
+  StepClock clock{start};
 };
 
 } // namespace
@@ -130,8 +123,8 @@ Status Training::openMetrics(const std::string &path) {
 }
 
 void Training::look() {
-  if (!underWay.empty() && !underWay.front().end && session.hasEnded())
-    underWay.front().end = Clock::now();
+  if (clock.runs() && session.hasEnded())
+    clock.see(Clock::now());
 }
 
 Status Training::await(ReadAhead &batches, Batch &batch) {
@@ -141,33 +134,26 @@ Status Training::await(ReadAhead &batches, Batch &batch) {
   return batches.next(batch);
 }
 
-/// While a step was under way nobody waited for data.
 Status Training::step(Clock::time_point asked, Status &told) {
   look();
   const auto begin = Clock::now();
-  const auto idle =
-      underWay.empty() ? asked : underWay.back().end.value_or(begin);
   if (Status status = session.submit(); !status.ok())
     return status;
-  underWay.push_back(
-      {++begun, Milliseconds(begin - std::max(asked, idle)).count(), begin});
-  return underWay.size() == ahead ? finishOldest(told) : Status();
+  clock.begin(asked, begin);
+  return clock.size() == ahead ? finishOldest(told) : Status();
 }
 
 Status Training::finish(Status &told) {
   Status status;
-  while (status.ok() && !underWay.empty())
+  while (status.ok() && clock.size() > 0)
     status = finishOldest(told);
   return status;
 }
 
-/// One that comes behind another began when that was over.
-StepReport Training::measure(const UnderWay &step) {
-  const auto done = step.end.value_or(Clock::now());
-  const double ms = Milliseconds(done - std::max(step.begin, last)).count();
-  last = done;
-  StepReport result = {step.number, session.scalar(loss), ms};
-  result.dataMs = step.dataMs;
+StepReport Training::measure() {
+  const StepClock::Span span = clock.finish(Clock::now());
+  StepReport result = {++ended, session.scalar(loss), span.step};
+  result.dataMs = span.data;
   for (auto &metric : readMetrics(session))
     result.metrics.push_back(metric);
   return result;
@@ -176,17 +162,15 @@ StepReport Training::measure(const UnderWay &step) {
 Status Training::finishOldest(Status &told) {
   if (Status status = session.wait(); !status.ok())
     return status;
-  const UnderWay step = underWay.front();
-  underWay.pop_front();
-  const StepReport its = measure(step);
+  const StepReport its = measure();
   if (lastSteps) {
     if (Status status = session.collect(); !status.ok())
       return status;
     if (tells)
-      lastSteps->add(session, step.number);
+      lastSteps->add(session, its.step);
   }
   report.steps.push_back(its);
-  progress.update(its, Milliseconds(last - start).count());
+  progress.update(its, Milliseconds(clock.lastEnd() - start).count());
   if (const Status added = metrics ? metrics->add(its) : Status();
       !added.ok()) {
     told = join(told, added);
@@ -195,9 +179,9 @@ Status Training::finishOldest(Status &told) {
   if (std::isfinite(its.loss))
     return {};
   // Of those behind it nobody wants to know.
-  for (; !underWay.empty(); underWay.pop_front())
+  for (; clock.size() > 0; clock.finish(Clock::now()))
     (void)session.wait();
-  return Status(ExitCode::nonFinite, "step " + std::to_string(step.number) +
+  return Status(ExitCode::nonFinite, "step " + std::to_string(its.step) +
                                          ": expects a finite loss, got " +
                                          std::to_string(its.loss));
 }

@@ -32,7 +32,8 @@ inline bool canRepeat(int64_t size, int64_t shards) {
 }
 
 /// How large the last of `axes` may be, beside the others, to split a dimension
-/// of `size` elements, which may lie there several times: `tp=4 is the most`.
+/// of `size` elements: `tp=4 is the most`, or of what may lie there several
+/// times `tp=4 fits, or a multiple of 4`.
 std::string spellMost(MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes,
                       int64_t size, bool mayRepeat);
 

@@ -46,8 +46,9 @@ std::string pp::spellMost(MeshAttr mesh, ArrayRef<StringAttr> axes,
   const int64_t others = mesh.sizeOf(before);
   mayRepeat &= size > 1;
   const std::string multiples =
-      mayRepeat ? ", or a multiple of " +
-                      std::to_string(size / std::gcd(size, others))
+      mayRepeat ? ", a multiple of " +
+                      std::to_string(size / std::gcd(size, others)) +
+                      " where another dimension takes the rest"
                 : "";
   if (before.empty() || others * 2 <= size)
     return (last + "=" + Twine(size / others) +

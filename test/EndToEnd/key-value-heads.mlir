@@ -6,7 +6,7 @@
 // DIVIDED: mesh = <["tp"=[2, 2]]>
 // RUN: pp-run %s --parallelize="tp=4" --verify --quiet
 // RUN: not pp-opt %s --pp-parallelize="tp=3" -o /dev/null 2>&1 | FileCheck %s
-// CHECK: argument "k" expects at least 3 elements in dimension 1 of 'tensor<8x2x2xf64>', one per shard over "tp", got 2: tp=2 fits, or a multiple of 2, or give a plan whose seeds leave it whole
+// CHECK: argument "k" expects at least 3 elements in dimension 1 of 'tensor<8x2x2xf64>', one per shard over "tp", got 2: tp=2 fits, a multiple of 2 where another dimension takes the rest, or give a plan whose seeds leave it whole
 
 // RUN: pp-run %s --parallelize="tp=2" --verify --quiet
 // RUN: pp-run %s --parallelize="tp=6" --verify --quiet

@@ -33,7 +33,7 @@ inline bool canRepeat(int64_t size, int64_t shards) {
 
 /// How large the last of `axes` may be, beside the others, to split a dimension
 /// of `size` elements: `tp=4 is the most`, or of what may lie there several
-/// times `tp=4 fits, or a multiple of 4`.
+/// times `tp=4 fits, a multiple of 4 where another dimension takes the rest`.
 std::string spellMost(MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes,
                       int64_t size, bool mayRepeat);
 

@@ -72,7 +72,7 @@ def options():
         parser.error(f"--minutes expects more than 0, got {args.minutes}")
     try:
         args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "acceptance.json").write_text("{}\n")
+        bench.write_whole(args.out / "acceptance.json", "{}\n")
     except OSError as error:
         parser.error(f"--out expects a folder that can be written, got: {error}")
     return args

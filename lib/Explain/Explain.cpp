@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Explain/Explain.h"
+#include "Advice.h"
 #include "Calls.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
@@ -99,37 +100,7 @@ static std::string printTable(ArrayRef<Calls> all) {
   return table.print();
 }
 
-/// What is the same of every layer once, with what would avoid it.
-static std::string printFindings(const std::vector<Finding> &findings) {
-  std::vector<std::pair<Finding, int64_t>> merged;
-  for (Finding finding : findings) {
-    finding.at = generalize(finding.at);
-    auto found = llvm::find_if(merged, [&](const auto &entry) {
-      return entry.first.at == finding.at && entry.first.what == finding.what;
-    });
-    if (found == merged.end())
-      merged.push_back({std::move(finding), 1});
-    else
-      ++found->second;
-  }
-  std::string text =
-      merged.empty()
-          ? ""
-          : "\nwhat could be better (--pp-predict tells whether it pays)\n";
-  for (const auto &[finding, count] : merged) {
-    text += "  ";
-    if (!finding.at.empty())
-      text +=
-          finding.at + (count > 1 ? " x" + std::to_string(count) : "") + ": ";
-    text += finding.what;
-    if (finding.bytes)
-      text += " (" + printBytes(double(finding.bytes)) + ")";
-    text += "\n    avoided by " + finding.avoid + "\n";
-  }
-  return text;
-}
-
-FailureOr<std::string> pp::explain(ModuleOp module) {
+FailureOr<std::string> pp::explain(ModuleOp module, Trials &trials) {
   auto programs = lookupPrograms(module);
   auto plan = lookupPlan(module);
   if (failed(programs) || failed(plan))
@@ -160,7 +131,10 @@ FailureOr<std::string> pp::explain(ModuleOp module) {
       text += print(calls);
   }
   if (auto main = module.lookupSymbol<func::FuncOp>("main"))
-    text += printFindings(getFindings(main));
+    text += printAdvice(
+        getFindings(main), module,
+        getOutcome(predict::predict(**artifact, *ranks), ranks->worldSize()),
+        trials);
   return text + "\nof a rank, in a step; times with links of " +
          predict::printLinks(topology) + ", as if nothing hid them\n";
 }

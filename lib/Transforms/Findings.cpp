@@ -8,11 +8,16 @@
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace pp;
 
 static constexpr StringLiteral kFindings = "findings";
+
+std::string Finding::printWays() const {
+  return changes.empty() ? avoid : llvm::join(changes, ", or ");
+}
 
 void pp::setFindings(func::FuncOp main, const std::vector<Finding> &findings) {
   if (findings.empty())
@@ -23,6 +28,8 @@ void pp::setFindings(func::FuncOp main, const std::vector<Finding> &findings) {
     texts.push_back(builder.getArrayAttr(
         {builder.getStringAttr(finding.at), builder.getStringAttr(finding.what),
          builder.getStringAttr(finding.avoid),
+         builder.getStrArrayAttr(SmallVector<StringRef>(
+             llvm::make_range(finding.changes.begin(), finding.changes.end()))),
          builder.getI64IntegerAttr(finding.bytes)}));
   main->setLoc(FusedLoc::get(main.getContext(), main.getLoc(),
                              builder.getDictionaryAttr(builder.getNamedAttr(
@@ -40,14 +47,18 @@ std::vector<Finding> pp::getFindings(func::FuncOp main) {
   // A file may hold anything.
   for (Attribute text : texts) {
     auto parts = dyn_cast<ArrayAttr>(text);
-    if (!parts || parts.size() != 4 || !isa<StringAttr>(parts[0]) ||
+    if (!parts || parts.size() != 5 || !isa<StringAttr>(parts[0]) ||
         !isa<StringAttr>(parts[1]) || !isa<StringAttr>(parts[2]) ||
-        !isa<IntegerAttr>(parts[3]))
+        !isa<ArrayAttr>(parts[3]) || !isa<IntegerAttr>(parts[4]))
       continue;
-    findings.push_back({cast<StringAttr>(parts[0]).str(),
-                        cast<StringAttr>(parts[1]).str(),
-                        cast<StringAttr>(parts[2]).str(),
-                        cast<IntegerAttr>(parts[3]).getValue().getSExtValue()});
+    Finding finding{cast<StringAttr>(parts[0]).str(),
+                    cast<StringAttr>(parts[1]).str(),
+                    cast<StringAttr>(parts[2]).str(),
+                    {},
+                    cast<IntegerAttr>(parts[4]).getValue().getSExtValue()};
+    for (auto change : cast<ArrayAttr>(parts[3]).getAsRange<StringAttr>())
+      finding.changes.push_back(change.str());
+    findings.push_back(std::move(finding));
   }
   return findings;
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Obeys what --pp-explain advises, and looks whether the finding is gone.
+"""Obeys what --pp-explain advises, and looks whether the finding is gone and the figures were right.
 
 SPDX-License-Identifier: Apache-2.0
 
 Every product, and every value of 1 MiB, that all devices of an axis have whole is
 a remark of pp-lint-shardings with what would avoid it: a key, or a seed; so is what
 is padded. Each advice is put into the plan, alone; of the ops that it was for, none may be left.
-Ways that name no change of a plan (fewer devices, a name for a value) are left out.
+--pp-explain tells what a step then takes and a device holds: --pp-predict says the same of that plan.
+Ways that name no change of a plan (a name for a value) are left out.
 
   advice.py --bin=build/bin
 """
@@ -39,8 +40,9 @@ CASES = [
     ("resnet --image=32 --width=16 --batch=8 --norm=group --groups=4", "dp=2 tp=2", 6),
 ]
 REMARK = re.compile(r'^(.*?): remark: (?:at "(.*?)": )?\[Missed\] (whole|replicated|gathered|padded) \|.*?\| (avoid=.*)$', re.M)
-FIELD = re.compile(r'(\w+)=("(?:[^"]|"(?!,|$))*"|[^,]*)(?:, |$)')
-SEED = re.compile(r'a seed that splits dimension (\d+) of "([^"]+)" over (\w+)')
+FIELD = re.compile(r'(\w+)=(".*?"(?=, \w+=|$)|[^,]*)(?:, |$)')
+TOLD = re.compile(r"^    (?:with|to hold less, with|on fewer devices, with|not better with) (.*): "
+                  r"([\d.]+ \w+), ([\d.]+ \w+)(?:, \d+ devices?)?$", re.M)
 
 
 def find(place, model, goal):
@@ -50,29 +52,20 @@ def find(place, model, goal):
     assert done.returncode == 0, (goal, done.stderr)
     found = collections.defaultdict(collections.Counter)
     for line, at, kind, fields in REMARK.findall(done.stderr):
-        fields = {key: value.strip('"') for key, value in FIELD.findall(fields)}
+        fields = {key: value[1:-1] if value[:1] == '"' else value for key, value in FIELD.findall(fields)}
         found[fields["avoid"]][at or line, fields.get("op", fields.get("of")), fields["over"].split("=")[0], kind] += 1
     return found
 
 
-def with_seed(place, model, goal, advice):
-    """Writes a plan with the seed."""
-    dim, name, axis = SEED.fullmatch(advice).groups()
+def obey(place, model, goal, change):
+    """The plan with the change."""
+    if not change.startswith("#pp.seed"):
+        key = change.partition("=")[0]
+        return " ".join([word for word in goal.split() if not word.startswith(f"{key}=")] + [change])
     plan = place.make("pp-opt", model, f"--pp-parallelize={goal} stop-after=spmd", "--emit=plan")
-    old = re.search(rf'#pp.seed<"{re.escape(name)}", \[(.*)\], (\d)', plan)
-    if old:
-        dims = re.findall(r"\{[^}]*\}", old[1])
-        words = [word for word in dims[int(dim)][1:-1].split(", ") if word not in ("", "?")]
-        dims[int(dim)] = f'{{{", ".join(words + [chr(34) + axis + chr(34)])}}}'
-        plan = plan.replace(old[0], f'#pp.seed<"{name}", [{", ".join(dims)}], {old[2]}')
-    else:
-        pattern = re.escape(name).replace(r"\*", "[0-9]+")
-        text = (place.folder / model).read_text()
-        shape = re.search(rf'tensor<([^>]*)> {{[^}}]*pp.name = "{pattern}"', text)[1]
-        dims = ["{?}"] * (len(shape.split("x")) - 1)
-        dims[int(dim)] = f'{{"{axis}"}}'
-        plan = plan.replace("seeds = [", f'seeds = [\n    #pp.seed<"{name}", [{", ".join(dims)}], 1>,')
-    (place.folder / "obeyed.plan").write_text(plan)
+    name = change.partition('"')[2].partition('"')[0]
+    plan = re.sub(rf'#pp.seed<"{re.escape(name)}", .*?>,?\n', "", plan)
+    (place.folder / "obeyed.plan").write_text(plan.replace("seeds = [", f"seeds = [\n    {change},"))
     return "plan=obeyed.plan"
 
 
@@ -81,17 +74,20 @@ def judge(place, model, goal):
     total = sum(before.values(), collections.Counter())
     for advice, ops in before.items():
         for way in advice.split(", or "):
-            key = re.match(r"(\w+)=\w+\b", way)
-            if key:
-                obeyed = " ".join([word for word in goal.split() if not word.startswith(f"{key[1]}=")] + [key[0]])
-            elif SEED.fullmatch(way):
-                obeyed = with_seed(place, model, goal, way)
-            else:
+            if not re.match(r"[\w.]+=\w+$|#pp.seed", way):
                 continue
-            after = sum(find(place, model, obeyed).values(), collections.Counter())
+            after = sum(find(place, model, obey(place, model, goal, way)).values(), collections.Counter())
             left = {op: after[op] for op in ops if after[op] > total[op] - ops[op]}
             if left:
                 yield f"{goal}: {way}: expects {sum(ops.values())} ops no more to be whole, got {left}"
+
+
+def judge_figures(place, model, goal, told):
+    for change, seconds, size in sorted(set(TOLD.findall(told))):
+        goals = obey(place, model, goal, change)
+        predicted = place.make("pp-opt", model, f"--pp-parallelize={goals}", "--pp-predict")
+        if f"step {seconds}," not in predicted or f"  {size}  " not in predicted:
+            yield f"{goal}: {change}: expects {seconds} and {size}, got {predicted}"
 
 
 def main():
@@ -103,9 +99,10 @@ def main():
             place.make("pp-model", family, *options, "-o", name)
             told = place.make("pp-opt", name, f"--pp-parallelize={goal}", "--pp-explain", "-o", "/dev/null")
             told = told.partition("what could be better")[2]
-            if told.count("avoided by") > most:
+            if len(re.findall("^  [^ ]", told, re.M)) > most:
                 errors.append(f"{model} {goal}: expects at most {most} findings, got {told}")
             errors += [f"{model} {error}" for error in judge(place, name, goal)]
+            errors += [f"{model} {error}" for error in judge_figures(place, name, goal, told)]
     print("\n".join(errors) or "all advice helps")
     return 1 if errors else 0
 

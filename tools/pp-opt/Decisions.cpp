@@ -63,6 +63,21 @@ struct WatchShardings : PassInstrumentation {
   Decisions *decisions;
 };
 
+/// Keeps the model with the plan that was given: behind the last check of level
+/// 1, before passes fill the plan in.
+struct WatchModel : PassInstrumentation {
+  explicit WatchModel(Trials &trials) : trials(trials) {}
+
+  void runAfterPass(Pass *pass, Operation *op) override {
+    auto module = dyn_cast<ModuleOp>(op);
+    if (module && pass->getArgument() == "pp-verify-graph" &&
+        module->hasAttr(attrs::kPlan))
+      trials.setModel(module);
+  }
+
+  Trials &trials;
+};
+
 struct ReadDecisions : PassWrapper<ReadDecisions, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReadDecisions)
 
@@ -150,7 +165,8 @@ private:
   LogicalResult explain() {
     if (failed(expectPrograms("--pp-explain")))
       return failure();
-    FailureOr<std::string> text = pp::explain(getOperation());
+    FailureOr<std::string> text =
+        pp::explain(getOperation(), decisions->trials);
     if (succeeded(text))
       decisions->explanation = std::move(*text);
     return text;
@@ -187,4 +203,6 @@ void pp::opt::addReader(PassManager &manager, Decisions &decisions) {
     manager.addPass(std::make_unique<ReadDecisions>(decisions));
   if (decisions.wantsShardings)
     manager.addInstrumentation(std::make_unique<WatchShardings>(decisions));
+  if (decisions.wantsExplanation)
+    manager.addInstrumentation(std::make_unique<WatchModel>(decisions.trials));
 }

@@ -10,6 +10,7 @@
 #define PP_OPT_DECISIONS_H
 
 #include "mlir/Pass/PassManager.h"
+#include "pp/Explain/Trials.h"
 #include <string>
 
 namespace pp::opt {
@@ -29,6 +30,8 @@ struct Decisions {
   bool hasSeenShardings = false;
 
   std::string plan, drawing, explanation, prediction, shardings;
+  /// Of what is advised where there is an explanation.
+  Trials trials;
 };
 
 /// Appends a pass, and watches those before it, that answers what `decisions`

@@ -6,7 +6,7 @@
 #ifndef PP_EXPLAIN_EXPLAIN_H
 #define PP_EXPLAIN_EXPLAIN_H
 
-#include "mlir/IR/BuiltinOps.h"
+#include "pp/Explain/Trials.h"
 #include <string>
 
 namespace pp {
@@ -14,8 +14,9 @@ namespace pp {
 /// For people: what a step of the programs in `module`, which is of level
 /// program, sends over which axes, and of each collective where it is, why, to
 /// which seeds of the plan that goes back, its size and its predicted time.
-/// What is alike is told once.
-mlir::FailureOr<std::string> explain(mlir::ModuleOp module);
+/// What is alike is told once. What could be better is told with what a change
+/// of the plan comes to, if `trials` have the model.
+mlir::FailureOr<std::string> explain(mlir::ModuleOp module, Trials &trials);
 
 /// For people: how each value of `module`, which is of level graph and has
 /// shardings, lies, and who asked for each axis. With `pattern`, in which `*`

@@ -17,12 +17,19 @@
 namespace pp {
 
 struct Finding {
-  /// Where it is, or empty; what is found; what would avoid it.
+  /// Where it is, or empty; what is found; what would avoid it, in words where
+  /// no change of the plan does.
   std::string at, what, avoid;
+  /// Of which each would avoid it: `key=value ...`, or a `#pp.seed` in place of
+  /// the one for the same name.
+  std::vector<std::string> changes = {};
   /// What each device holds or sends for it; 0 if that is not the point.
   int64_t bytes = 0;
   /// What it costs, by which findings are told; not kept.
   double seconds = 0;
+
+  /// What would avoid it, in one line.
+  std::string printWays() const;
 };
 
 /// The ops that a finding is about: those of one kind and place are counted.

@@ -226,7 +226,8 @@ def LintShardings : LevelPass<"pp-lint-shardings", "Graph"> {
     axes that split less than half of the floating-point operations (`idle`), and
     sizes of arguments of which more than an eighth is padding (`padded`). Each
     with what would avoid it: keys that have an effect on that model and axis,
-    and seeds for what has a name. Operands that are gathered for the neighbours
+    sizes of axes that divide, and seeds for what has a name, as they stand in a
+    plan. Whether it pays, `--pp-explain` tries. Operands that are gathered for the neighbours
     of their elements, remarks of pp-propagate-shardings, are noted, too. What
     `zero` gathers is not listed, nor what is computed of constants alone.
   }];

@@ -45,11 +45,16 @@ constexpr double kShare = 0.5;
 /// More padding than this of a dimension is worth a word.
 constexpr double kPadding = 0.125;
 
+/// What would avoid a finding, as that has it.
+struct Ways {
+  std::vector<std::string> changes;
+  std::string words;
+};
+
 /// Ops that every device of an axis does whole, or whose results it holds so,
 /// and which one thing would change.
 struct Whole {
-  /// In full, for the op that costs most.
-  std::string avoid;
+  Ways ways; ///< for the op that costs most
   double most = -1;
   double seconds = 0, flops = 0;
   int64_t bytes = 0;
@@ -61,7 +66,8 @@ struct Whole {
 class ShardingLint {
 public:
   ShardingLint(func::FuncOp main, MeshView mesh, PlanAttr plan)
-      : main(main), mesh(mesh), plan(plan), idle(mesh.numAxes()) {}
+      : main(main), mesh(mesh), plan(plan), seeds(main, mesh, plan),
+        idle(mesh.numAxes()) {}
 
   std::vector<Finding> run();
 
@@ -74,8 +80,8 @@ private:
   void judge(Operation *op, const ShardingRule &rule, bool isSplit, int axis,
              double moved, double flops);
   void judgeNeighbours(Operation *op);
-  std::string advise(Operation *op, const ShardingRule &rule, int axis,
-                     bool isHeld);
+  Ways advise(Operation *op, const ShardingRule &rule, int axis, bool isHeld);
+  Ways advisePadding(BlockArgument argument, unsigned dim, int64_t size);
   void tellWholes();
   void findIdle();
   void findPadding();
@@ -88,8 +94,7 @@ private:
   /// By axis, of which parts are one, and by what would avoid it in the first
   /// place.
   std::map<std::pair<std::string, std::string>, Whole> wholes;
-  /// Once there is something to advise.
-  std::optional<SeedAdvice> seeds;
+  SeedAdvice seeds;
   /// Floating-point operations that no axis, and that each axis does not split.
   double all = 0;
   SmallVector<double> idle;
@@ -124,6 +129,28 @@ static OpOperand *findSplit(Operation *op, const MeshView &mesh, int axis) {
   return nullptr;
 }
 
+static std::string spell(const Ways &ways) {
+  return Finding{"", "", ways.words, ways.changes}.printWays();
+}
+
+/// What sets the size of an axis in a plan; empty if it is a part of one.
+static std::string spellKey(const MeshView &mesh, int axis) {
+  const StringRef name = mesh.name(axis).getValue();
+  if (MeshAxisAttr::getWhole(name) != name)
+    return "";
+  for (const PlanKeyInfo &info : getPlanKeys())
+    if (info.place == PlanKeyInfo::Place::Axis && info.axis == name)
+      return info.name.str();
+  return name.str();
+}
+
+static int64_t findLargestDivisor(int64_t size) {
+  int64_t divisor = size - 1;
+  while (divisor > 1 && size % divisor)
+    --divisor;
+  return divisor;
+}
+
 /// Who had `axis` split `value`; empty if that is not on record.
 static StringRef findAsker(Value value, int axis) {
   const SourcesOf sources = findSources(value.getLoc());
@@ -139,8 +166,8 @@ static StringRef findAsker(Value value, int axis) {
 /// What would have `axis` split an op, or, if it only holds the result whole,
 /// that result. A product of a gradient that is computed whole lacks more than
 /// the update's layout.
-std::string ShardingLint::advise(Operation *op, const ShardingRule &rule,
-                                 int axis, bool isHeld) {
+Ways ShardingLint::advise(Operation *op, const ShardingRule &rule, int axis,
+                          bool isHeld) {
   const std::string name = mesh.name(axis).str();
   const Kind kind = getKind(op);
   const bool isSharedOut =
@@ -148,7 +175,7 @@ std::string ShardingLint::advise(Operation *op, const ShardingRule &rule,
       (kind == Kind::WeightGradient && (isHeld || !isProduct(op, rule)));
   if (isSharedOut && concerns(PlanKey::Zero, name) && plan &&
       plan.getInt(PlanKey::Zero) == 0)
-    return "zero=1, which leaves each device a part of it";
+    return {{getInfo(PlanKey::Zero).name.str() + "=1"}, ""};
   SmallVector<int64_t> factors;
   auto isOfResult = [&](int64_t number) {
     return llvm::any_of(rule.results, [&](const TensorFactors &tensor) {
@@ -167,8 +194,6 @@ std::string ShardingLint::advise(Operation *op, const ShardingRule &rule,
     return rule.factors[a].kind != FactorKind::Reduction &&
            rule.factors[b].kind == FactorKind::Reduction;
   });
-  if (!seeds)
-    seeds.emplace(main, mesh, plan);
   // What another part of the axis splits lies inside of what keys split.
   const StringRef all = MeshAxisAttr::getWhole(name);
   const bool isInside =
@@ -178,19 +203,20 @@ std::string ShardingLint::advise(Operation *op, const ShardingRule &rule,
                  MeshAxisAttr::getWhole(mesh.name(other).getValue()) == all;
         });
       });
-  if (std::string found = seeds->find(op, factors, axis, isInside);
+  if (std::vector<std::string> found = seeds.find(op, factors, axis, isInside);
       !found.empty())
-    return found;
+    return {found, ""};
   const std::string dims =
       spellSplittable(rule, rule.results.front(), mesh.size(axis));
   // Nobody can name a part of an axis.
   const std::string whole = MeshAxisAttr::getWhole(name).str();
-  return dims.empty() || whole != name
-             ? "fewer devices in " + whole +
-                   ": none of its dimensions can be split over all of them"
-             : "a name for it (pp.name), and a seed that splits its "
-               "dimension " +
-                   dims + " over " + name;
+  return {{},
+          dims.empty() || whole != name
+              ? "fewer devices in " + whole +
+                    ": none of its dimensions can be split over all of them"
+              : "a name for it (pp.name), and a seed that splits its "
+                "dimension " +
+                    dims + " over " + name};
 }
 
 /// Adds the op to the work of each axis, and notes what of it is whole.
@@ -241,7 +267,7 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
     name = "replicated";
     flops = moved = 0;
   }
-  const std::string avoid = advise(op, rule, axis, name != "whole");
+  const Ways ways = advise(op, rule, axis, name != "whole");
   double devices = 1;
   for (const AxisList &axes : chooseLocalAxes(op, rule, mesh))
     devices *= double(mesh.size(axes));
@@ -252,11 +278,11 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
                                       topology.bytesPerSecond);
   Whole &whole =
       wholes[{MeshAxisAttr::getWhole(mesh.name(axis).getValue()).str(),
-              StringRef(avoid).split(SeedAdvice::kOr).first.str()}];
+              ways.changes.empty() ? ways.words : ways.changes.front()}];
   whole.axes.insert(axis);
   if (seconds > whole.most) {
     whole.most = seconds;
-    whole.avoid = avoid;
+    whole.ways = ways;
   }
   whole.seconds += seconds;
   // An op that two parts of an axis leave whole is one.
@@ -271,7 +297,7 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
   remark << remark::metric("op", op->getName().getStringRef())
          << remark::metric("bytes", std::to_string(bytes))
          << remark::metric("over", mesh.name(axis).getValue())
-         << remark::metric("avoid", avoid);
+         << remark::metric("avoid", spell(ways));
   if (!feeding)
     return;
   remark << remark::metric("sharded_operand",
@@ -297,7 +323,8 @@ void ShardingLint::tellWholes() {
       what +=
           ", " + std::to_string(share) + " % of the floating-point operations";
     what += ": " + whole.subjects.print();
-    findings.push_back({"", what, whole.avoid, whole.bytes, whole.seconds});
+    findings.push_back({"", what, whole.ways.words, whole.ways.changes,
+                        whole.bytes, whole.seconds});
   }
 }
 
@@ -334,6 +361,7 @@ void ShardingLint::judgeNeighbours(Operation *op) {
              others.empty() ? "a seed that leaves it whole over " + name
                             : "a seed that splits its dimension " + others +
                                   " over " + name + " instead",
+             {},
              getTensorBytes(cast<RankedTensorType>(operand.get().getType()))});
         findings.back().seconds =
             double(findings.back().bytes) / schedule::Topology().bytesPerSecond;
@@ -350,45 +378,57 @@ void ShardingLint::findIdle() {
         std::to_string(llvm::divideNearest(
             static_cast<uint64_t>(1000 * (all - idle[axis]) / all), 10)) +
         " %";
-    const std::string avoid =
-        "fewer devices in " + name + ", or seeds that split more over it";
+    Ways ways{{}, "seeds that split more over it, or fewer devices in it"};
+    if (std::string key = spellKey(mesh, axis); !key.empty())
+      ways.changes = {key + "=" +
+                      std::to_string(findLargestDivisor(mesh.size(axis)))};
     findings.push_back({"",
                         name + " splits " + share +
                             " of the floating-point operations, its devices "
                             "all do the rest",
-                        avoid});
+                        ways.words, ways.changes});
     remark::missed(main.getLoc(), remark::RemarkOpts::name("idle").category(
                                       "pp-lint-shardings"))
         << remark::metric("axis", name) << remark::metric("splits", share)
-        << remark::metric("avoid", avoid);
+        << remark::metric("avoid", spell(ways));
   }
 }
 
-/// What would leave a dimension of `size` elements without padding.
-static std::string advisePadding(int64_t size, const AxisList &axes,
-                                 const MeshView &mesh, StringRef of,
-                                 bool isInput) {
+/// What would leave a dimension of `size` elements of an argument without
+/// padding: of each of its axes the most devices that divide.
+Ways ShardingLint::advisePadding(BlockArgument argument, unsigned dim,
+                                 int64_t size) {
+  const AxisList axes = getLayout(argument, mesh)[dim];
   const int64_t shards = mesh.size(axes);
-  int64_t best = std::max<int64_t>(1, std::min(shards, size));
-  while (size % best)
-    --best;
-  // Whole, an input would have all that is made of it be whole.
-  if (isInput && best == 1)
-    return ("multiples of " + Twine(shards) + " for " + of).str();
-  // One that divides is padded for what shares a factor with it.
-  if (best == shards || best == 1)
-    return ("a seed that leaves " + of + " whole").str();
-  if (axes.size() == 1)
-    return mesh.name(axes.front()).str() + "=" + std::to_string(best) +
-           ", which divides " + std::to_string(size);
-  return std::to_string(best) + " shards, which divide " + std::to_string(size);
+  Ways ways;
+  for (int axis : axes) {
+    const int64_t others = shards / mesh.size(axis);
+    int64_t best = mesh.size(axis) - 1;
+    while (best > 1 && size % (others * best))
+      --best;
+    if (std::string key = spellKey(mesh, axis);
+        !key.empty() && best > 1 && size % (others * best) == 0)
+      ways.changes.push_back(key + "=" + std::to_string(best));
+  }
+  const unsigned index = argument.getArgNumber();
+  // Whole, an input would have all that is made of it be whole. What divides is
+  // padded for what shares a factor with it.
+  if (getArgRole(main, index) == Role::Param &&
+      (ways.changes.empty() || size % shards == 0))
+    ways.changes = {seeds.spellWhole(argument, dim)};
+  if (ways.changes.empty())
+    ways.words = "multiples of " + std::to_string(shards) + " for dimension " +
+                 std::to_string(dim) + " of \"" +
+                 getArgName(main, index).str() + "\"";
+  return ways;
 }
 
 /// One finding for all parameters and inputs with a dimension that is padded
-/// alike.
+/// alike, and one for what padding adds to the work.
 void ShardingLint::findPadding() {
   struct Padded {
-    std::string first, avoid;
+    std::string first;
+    Ways ways;
     int64_t count = 0;
   };
   std::map<std::tuple<int64_t, int64_t, std::string>, Padded> found;
@@ -401,8 +441,7 @@ void ShardingLint::findPadding() {
     const Layout layout = getLayout(argument, mesh);
     auto shape = cast<RankedTensorType>(argument.getType()).getShape();
     for (auto [dim, size] : llvm::enumerate(unpadded.asArrayRef())) {
-      if (layout[dim].empty() ||
-          double(shape[dim] - size) <= kPadding * double(shape[dim]))
+      if (layout[dim].empty() || shape[dim] == size)
         continue;
       std::string axes;
       for (int axis : layout[dim])
@@ -413,25 +452,35 @@ void ShardingLint::findPadding() {
         continue;
       padded.first = "dimension " + std::to_string(dim) + " of \"" +
                      generalize(getArgName(main, index)) + "\"";
-      padded.avoid = advisePadding(size, layout[dim], mesh, padded.first,
-                                   getArgRole(main, index) != Role::Param);
+      padded.ways = advisePadding(argument, dim, size);
     }
   }
+  std::vector<std::string> changes;
   for (const auto &[key, padded] : found) {
     const auto &[size, withPadding, axes] = key;
+    for (const std::string &change : padded.ways.changes)
+      if (!llvm::is_contained(changes, change))
+        changes.push_back(change);
+    if (double(withPadding - size) <= kPadding * double(withPadding))
+      continue;
     std::string what = std::to_string(size) + " over " + axes +
                        " are padded to " + std::to_string(withPadding) + ": " +
                        padded.first;
     if (padded.count > 1)
       what += " and " + std::to_string(padded.count - 1) + " more";
-    findings.push_back({"", what, padded.avoid});
+    findings.push_back({"", what, padded.ways.words, padded.ways.changes});
     remark::missed(main.getLoc(), remark::RemarkOpts::name("padded").category(
                                       "pp-lint-shardings"))
         << remark::metric("size", std::to_string(size))
         << remark::metric("padded", std::to_string(withPadding))
         << remark::metric("over", axes) << remark::metric("of", padded.first)
         << remark::metric("count", std::to_string(padded.count))
-        << remark::metric("avoid", padded.avoid);
+        << remark::metric("avoid", spell(padded.ways));
+  }
+  // How much work padding adds is known already.
+  for (Finding &finding : getFindings(main)) {
+    finding.changes = changes;
+    findings.push_back(finding);
   }
 }
 
@@ -446,7 +495,6 @@ std::vector<Finding> ShardingLint::run() {
   });
   findIdle();
   findPadding();
-  llvm::append_range(findings, getFindings(main)); // what padding adds
   return std::move(findings);
 }
 

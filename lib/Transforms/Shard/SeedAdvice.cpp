@@ -20,20 +20,33 @@ bool pp::concerns(PlanKey key, StringRef axis) {
 }
 
 SeedAdvice::SeedAdvice(func::FuncOp main, const MeshView &mesh, PlanAttr plan)
-    : mesh(mesh), plan(plan), dims(main) {
+    : main(main), mesh(mesh), plan(plan), dims(main) {
+  llvm::StringMap<Type> types;
   for (BlockArgument argument : main.getArguments()) {
-    const unsigned index = argument.getArgNumber();
-    const Role role = *getArgRole(main, index);
-    if (role != Role::State)
-      enter(argument, generalize(getArgName(main, index)),
-            role == Role::Param ? Named::Parameter : Named::Input);
+    const std::string name =
+        generalize(getArgName(main, argument.getArgNumber()));
+    if (types.try_emplace(name, argument.getType()).first->second !=
+        argument.getType())
+      mixed.insert(name);
   }
+  for (BlockArgument argument : main.getArguments())
+    if (const Role role = *getArgRole(main, argument.getArgNumber());
+        role != Role::State)
+      enter(argument, nameOf(argument),
+            role == Role::Param ? Named::Parameter : Named::Input);
   for (auto constraint : main.getOps<ShardingConstraintOp>())
     for (SeedAttr seed : plan ? plan.getSeeds() : ArrayRef<SeedAttr>())
       if (spellSeed(seed) == findRoot(constraint.getLoc())) {
         enter(constraint, seed.getPattern().str(), Named::Inside);
         break;
       }
+}
+
+/// Of all layers, if these are alike.
+std::string SeedAdvice::nameOf(BlockArgument argument) const {
+  const StringRef name = getArgName(main, argument.getArgNumber());
+  std::string general = generalize(name);
+  return mixed.contains(general) ? name.str() : general;
 }
 
 void SeedAdvice::enter(Value value, std::string name, Named::Kind kind) {
@@ -110,19 +123,51 @@ SeedAdvice::findNamed(Operation *op, ArrayRef<int64_t> factors, int axis) {
   return best.named;
 }
 
-std::string SeedAdvice::find(Operation *op, ArrayRef<int64_t> factors, int axis,
-                             bool isInside) {
-  const std::string name = mesh.name(axis).str();
-  SmallVector<std::string> ways;
+/// The plan's seed for a name, or one that says nothing, with a change of the
+/// axes of a dimension.
+std::string SeedAdvice::spell(
+    Value value, StringRef name, unsigned dim, int64_t priority,
+    function_ref<void(SmallVectorImpl<StringAttr> &)> change) const {
+  MLIRContext *context = value.getContext();
+  SmallVector<DimShardingAttr> dims(
+      cast<RankedTensorType>(value.getType()).getRank(),
+      DimShardingAttr::get(context, {}, /*isOpen=*/true));
+  bool isBarrier = false;
+  for (SeedAttr seed : plan ? plan.getSeeds() : ArrayRef<SeedAttr>())
+    if (seed.getPattern() == name && seed.getDims().size() == dims.size()) {
+      dims.assign(seed.getDims().begin(), seed.getDims().end());
+      priority = seed.getPriority();
+      isBarrier = seed.getIsBarrier();
+    }
+  SmallVector<StringAttr> axes(dims[dim].getAxes());
+  change(axes);
+  dims[dim] = DimShardingAttr::get(context, axes, /*isOpen=*/false);
+  std::string text;
+  llvm::raw_string_ostream(text) << SeedAttr::get(
+      context, StringAttr::get(context, name), dims, priority, isBarrier);
+  return text;
+}
+
+std::string SeedAdvice::spellWhole(BlockArgument argument, unsigned dim) const {
+  return spell(argument, nameOf(argument), dim, /*priority=*/1,
+               [](SmallVectorImpl<StringAttr> &axes) { axes.clear(); });
+}
+
+std::vector<std::string> SeedAdvice::find(Operation *op,
+                                          ArrayRef<int64_t> factors, int axis,
+                                          bool isInside) {
+  const StringAttr name = mesh.name(axis);
+  std::vector<std::string> ways;
   for (PlanKey key : {PlanKey::Vocab, PlanKey::Sequence})
     if (!isInside && concerns(key, name) && !isOn(key, axis) &&
         llvm::any_of(factors, [&](int64_t factor) {
           return dims.isOf(key, op, factor);
         }))
-      ways.push_back(getInfo(key).name.str() + "=true (with no seeds given)");
+      ways.push_back(getInfo(key).name.str() + "=true");
   if (const Named *seeded = findNamed(op, factors, axis))
-    ways.push_back("a seed that splits dimension " +
-                   std::to_string(seeded->dim) + " of \"" + seeded->name +
-                   "\" over " + name);
-  return llvm::join(ways, kOr);
+    ways.push_back(spell(
+        seeded->value, seeded->name, seeded->dim,
+        /*priority=*/seeded->kind == Named::Input ? 0 : 1,
+        [&](SmallVectorImpl<StringAttr> &axes) { axes.push_back(name); }));
+  return ways;
 }

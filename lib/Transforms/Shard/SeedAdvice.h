@@ -12,6 +12,7 @@
 
 #include "pp/Analysis/Factors.h"
 #include "pp/Planner/KeyDims.h"
+#include "llvm/ADT/StringSet.h"
 #include <map>
 
 namespace pp {
@@ -21,16 +22,17 @@ bool concerns(PlanKey key, llvm::StringRef axis);
 
 class SeedAdvice {
 public:
-  /// Between ways of which each would do.
-  static constexpr llvm::StringLiteral kOr = ", or ";
-
   SeedAdvice(mlir::func::FuncOp main, const MeshView &mesh, PlanAttr plan);
 
-  /// What would have `axis` split one of these factors of an op, in words;
-  /// empty if nothing that a plan can say would. Keys are no way where the op
-  /// is inside of what the rest of the axis splits.
-  std::string find(mlir::Operation *op, llvm::ArrayRef<int64_t> factors,
-                   int axis, bool isInside);
+  /// Changes of the plan of which each would have `axis` split one of these
+  /// factors of an op, as Finding has them. Keys are no way where the op is
+  /// inside of what the rest of the axis splits.
+  std::vector<std::string> find(mlir::Operation *op,
+                                llvm::ArrayRef<int64_t> factors, int axis,
+                                bool isInside);
+
+  /// A seed that leaves a dimension of an argument whole.
+  std::string spellWhole(mlir::BlockArgument argument, unsigned dim) const;
 
 private:
   /// Something that a seed can name.
@@ -48,16 +50,24 @@ private:
     int rank = 0;
   };
 
+  std::string nameOf(mlir::BlockArgument argument) const;
   void enter(mlir::Value value, std::string name, Named::Kind kind);
   bool isOn(PlanKey key, int axis);
   bool splitsParameters(int axis);
   const Ranked &findNamed(const FactorClasses::Class &part, int axis);
   const Named *findNamed(mlir::Operation *op, llvm::ArrayRef<int64_t> factors,
                          int axis);
+  std::string
+  spell(mlir::Value value, llvm::StringRef name, unsigned dim, int64_t priority,
+        llvm::function_ref<void(llvm::SmallVectorImpl<mlir::StringAttr> &)>
+            change) const;
 
+  mlir::func::FuncOp main;
   MeshView mesh;
   PlanAttr plan;
   KeyDims dims;
+  /// Names for all layers, of which not all arguments have one type.
+  llvm::StringSet<> mixed;
   /// By class of the major part of a dimension.
   std::map<FactorClasses::Class, std::vector<Named>> named;
   std::vector<mlir::Value> values; ///< that have names

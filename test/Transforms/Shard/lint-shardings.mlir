@@ -24,8 +24,8 @@ module {
 // -----
 
 // A product that no axis splits, and a fifth of the work that one does.
-// CHECK: [Missed] whole {{.*}} avoid="a seed that splits dimension 1 of "w" over tp", bytes=512, op=pp.dot_general, over=tp
-// CHECK: [Missed] idle {{.*}} avoid="fewer devices in tp, or seeds that split more over it", axis=tp, splits="20 %"
+// CHECK: [Missed] whole {{.*}} avoid="#pp.seed<"w", [{?}, {"tp"}], 1>", bytes=512, op=pp.dot_general, over=tp
+// CHECK: [Missed] idle {{.*}} avoid=tp=1, axis=tp, splits="20 %"
 module {
   pp.mesh @mesh = <["tp"=2]>
   func.func @main(%x: tensor<8x16xf32> {pp.name = "x", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{}, {} ]>},
@@ -42,7 +42,7 @@ module {
 // -----
 
 // Four over three devices are two each, of which the last has none; 35 over four are nearly as many.
-// CHECK: [Missed] padded {{.*}} avoid="tp=2, which divides 4", count=2, of="dimension 1 of "x"", over=tp=3, padded=6, size=4
+// CHECK: [Missed] padded {{.*}} avoid=tp=2, count=2, of="dimension 1 of "x"", over=tp=3, padded=6, size=4
 // CHECK-NOT: [Missed]
 module {
   pp.mesh @mesh = <["tp"=3, "dp"=4]>
@@ -57,7 +57,7 @@ module {
 // -----
 
 // A key that splits what is whole is named, if the dimension is the sequence and not only as large.
-// CHECK: [Missed] replicated {{.*}} avoid="sequence=true (with no seeds given), or a seed that splits dimension 0 of "tokens" over tp"
+// CHECK: [Missed] replicated {{.*}} avoid="sequence=true, or #pp.seed<"tokens", [{"tp"}], 0>"
 module {
   pp.mesh @mesh = <["tp"=2]>
   func.func @main(%tokens: tensor<512xi32> {pp.bound = 512 : i64, pp.dims = ["sequence"], pp.name = "tokens", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{}]>},
@@ -73,7 +73,7 @@ module {
 // -----
 
 // One that is on is not.
-// CHECK: [Missed] replicated {{.*}} avoid="a seed that splits dimension 0 of "tokens" over tp"
+// CHECK: [Missed] replicated {{.*}} avoid="#pp.seed<"tokens", [{"tp"}], 0>"
 module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, sequence = "true">} {
   pp.mesh @mesh = <["tp"=2]>
   func.func @main(%tokens: tensor<512xi32> {pp.bound = 512 : i64, pp.dims = ["sequence"], pp.name = "tokens", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{}]>},

@@ -1,0 +1,27 @@
+//===- Advice.h - what could be better, and how much ------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: what pp-lint-shardings noted of a model, and programs that were made of
+// it. Out: text, for which changes of the plan are tried; without the model
+// they are only named.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_EXPLAIN_ADVICE_H
+#define PP_LIB_EXPLAIN_ADVICE_H
+
+#include "pp/Explain/Trials.h"
+#include "pp/Transforms/Findings.h"
+
+namespace pp {
+
+/// For people: findings of `programs`, what is the same of every layer once,
+/// with what their plan would come to, which comes to `now`, if it were
+/// changed. Empty if there are no findings.
+std::string printAdvice(const std::vector<Finding> &findings,
+                        mlir::ModuleOp programs, const Outcome &now,
+                        Trials &trials);
+
+} // namespace pp
+
+#endif // PP_LIB_EXPLAIN_ADVICE_H

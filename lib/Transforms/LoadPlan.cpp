@@ -73,10 +73,12 @@ static std::string withPoints(StringRef text) {
   return spelled;
 }
 
-/// What to do where `reason` is the parser's word on a real without a point.
+/// What to do where `reason` is the parser's word on what it could not read.
 static StringRef adviseOn(StringRef reason) {
-  return reason.contains("decimal integer literal for a floating point")
-             ? "; write 1 as 1.0"
+  if (reason.contains("decimal integer literal for a floating point"))
+    return "; write 1 as 1.0";
+  return reason.contains("expected ") || reason.contains("unbalanced")
+             ? "; compare it with a plan that --emit=plan writes"
              : "";
 }
 
@@ -132,7 +134,8 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
       ScopedDiagnosticHandler handler(
           module.getContext(), [&](Diagnostic &diagnostic) {
             if (auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
-              reason << ", line " << place.getLine() + skipped;
+              reason << ", line " << place.getLine() + skipped << ", column "
+                     << place.getColumn();
             reason << ": " << diagnostic;
             for (Diagnostic &note : diagnostic.getNotes())
               reason << "; " << note;

@@ -149,7 +149,7 @@ def cases():
     def model(what, expected, *command):
         return Case(what, 2, expected.split("|"), ["pp-model", *command])
 
-    yield model("no such family", "lstm", "lstm")
+    yield model("no such family", "expects a family, gpt, moe, mlp, resnet, unet|'lstm'", "lstm")
     yield model("a family's option for another", "--heads", "mlp", "--heads=2", "-o", "out")
     yield model("an option before the family", "family before all|pp-model mlp|'--dtype=f64'",
                 "--dtype=f64", "mlp")
@@ -230,6 +230,8 @@ def cases():
     for option in "save", "report", "trace", "metrics":
         yield run("standard output by a letter", 2, f"--{option}|/dev/stdout|'-'", "mlp.mlir",
                   f"--{option}=-")
+    yield run("another format", 2, "'--save'|safetensors|'w.npz'", "mlp.mlir", "--save=w.npz")
+    yield run("an option of pp-opt", 2, "'--pp-predict'|--dry-run predicts", "mlp.mlir", "--pp-predict")
     yield run("no key, and no option", 2, "unknown option '--resume' (see", "mlp.mlir", "--resume=yes")
     yield run("a device that is none", 2, "'--device' expects cpu or cuda or null|'abacus'", "mlp.mlir",
               "--device=abacus")

@@ -21,7 +21,7 @@
 // What cannot be read is told with its line in the file.
 // RUN: printf '// mine\n\n#pp.plan<\n  mesh = <["dp"=4]>,\n  optimizer = #pp.optimizer<sgd, lr = 1>\n>\n' > %t.whole
 // RUN: not pp-opt %s --pp-load-plan="file=%t.whole" 2>&1 | FileCheck %s --check-prefix=WHOLE
-// WHOLE: expects a #pp.plan with a mesh in '{{.*}}.whole', line 5: unexpected decimal integer literal for a floating point value; add a trailing dot to make the literal a float; write 1 as 1.0
+// WHOLE: expects a #pp.plan with a mesh in '{{.*}}.whole', line 5, column {{[0-9]+}}: unexpected decimal integer literal for a floating point value; add a trailing dot to make the literal a float; write 1 as 1.0
 // Reals need no point beside an exponent.
 // RUN: printf '#pp.plan<mesh = <["dp"=4]>, optimizer = #pp.optimizer<sgd, lr = 3e-4, clip = 1E+1>>' > %t.exponent
 // RUN: pp-opt %s --pp-load-plan="file=%t.exponent" | FileCheck %s --check-prefix=EXPONENT
@@ -30,7 +30,7 @@
 // So is a value that does not fit its key.
 // RUN: printf '#pp.plan<\n  mesh = <["dp"=4]>,\n  zero = 5\n>\n' > %t.five
 // RUN: not pp-opt %s --pp-load-plan="file=%t.five" 2>&1 | FileCheck %s --check-prefix=FIVE
-// FIVE: '{{.*}}.five', line 3: 'zero' expects a number from 0 to 3, got 5
+// FIVE: '{{.*}}.five', line 3, column {{[0-9]+}}: 'zero' expects a number from 0 to 3, got 5
 
 // A setting without effect beside the others is refused as a key is; what chose
 // seeds is forgotten where these are given.

@@ -171,7 +171,13 @@ int main(int argc, char **argv) {
   const auto isFamily = [&](llvm::StringRef word) {
     return llvm::is_contained(families, word);
   };
-  if (argc > 1 && !isFamily(argv[1]))
+  const bool hasFamily = argc > 1 && isFamily(argv[1]);
+  if (argc > 1 && argv[1][0] != '-' && !hasFamily)
+    return fail("expects a family, " +
+                    llvm::join(llvm::ArrayRef(families), ", ") + ", got '" +
+                    argv[1] + "'",
+                ExitCode::usage);
+  if (argc > 1 && !hasFamily)
     for (int i = 2; i < argc; ++i)
       if (isFamily(argv[i]))
         return fail("expects the family before all options, as in pp-model " +
@@ -195,8 +201,9 @@ int main(int argc, char **argv) {
     if (*command)
       chosen = command;
   if (!chosen)
-    return fail("expects a family: gpt, moe, mlp, resnet or unet; try pp-model "
-                "--help",
+    return fail("expects a family, " +
+                    llvm::join(llvm::ArrayRef(families), ", ") +
+                    "; try pp-model --help",
                 ExitCode::usage);
   for (const auto &entry : cl::getRegisteredOptions(*chosen))
     if (entry.second->getNumOccurrences() > 1)
@@ -214,6 +221,8 @@ int main(int argc, char **argv) {
     element = mlir::Float64Type::get(&context);
   if (dtype == Element::BF16)
     element = mlir::BFloat16Type::get(&context);
+  if (!every.getNumOccurrences())
+    moe.every = std::clamp<int64_t>(moe.layers, 1, moe.every);
   resnet.batchNorm = resnetNorm == Norm::Batch;
   if (resnet.batchNorm && resnetGroups.getNumOccurrences())
     return fail("expects --groups with --norm=group only, got --norm=batch",

@@ -65,6 +65,15 @@ const char *readResult(std::string_view text, std::string &field) {
                        : nullptr;
 }
 
+/// What others write differently; a name without a format is nobody's.
+bool isOfOtherFormat(std::string_view file) {
+  for (std::string_view suffix : {".npz", ".npy", ".pt", ".pth", ".bin"})
+    if (file.size() > suffix.size() &&
+        file.substr(file.size() - suffix.size()) == suffix)
+      return true;
+  return false;
+}
+
 /// No bytes are no limit.
 const char *readLimit(std::string_view text, std::optional<uint64_t> &limit) {
   const std::optional<uint64_t> bytes = pprt::parseBytes(text);
@@ -120,7 +129,12 @@ const Option options[] = {
     {"save", "FILE.safetensors",
      "write the parameters and the model's states at the end, whole, whatever "
      "the partition; nothing of the optimizer",
-     [](std::string_view v, Options &o) { return readResult(v, o.save); },
+     [](std::string_view v, Options &o) {
+       const char *misfit = readResult(v, o.save);
+       return misfit || !isOfOtherFormat(v)
+                  ? misfit
+                  : "a file of another name, for it will hold safetensors";
+     },
      needsRun | needsValues},
     {"verify", "", "first compare a few steps with the unpartitioned model",
      [](std::string_view, Options &o) { return setSwitch(o.verify); },
@@ -246,6 +260,8 @@ Status unknownOption(std::string_view name, bool hasValue) {
     if (editDistance(name, option.name) <= 2)
       return usageError(message + ", did you mean '--" +
                         std::string(option.name) + "'?");
+  if (name.substr(0, 3) == "pp-")
+    message += ": pp-opt has such; --dry-run predicts";
   if (hasValue && isPlanKey(std::string(name)))
     message += ": as a key of a plan it goes into --parallelize=\"" +
                std::string(name) + "=...\"";

@@ -131,9 +131,9 @@ const Option options[] = {
      "the partition; nothing of the optimizer",
      [](std::string_view v, Options &o) {
        const char *misfit = readResult(v, o.save);
-       return misfit || !isOfOtherFormat(v)
-                  ? misfit
-                  : "a file of another name, for it will hold safetensors";
+       return misfit || !isOfOtherFormat(v) ? misfit
+                                            : "a name like FILE.safetensors, "
+                                              "which is the format it writes";
      },
      needsRun | needsValues},
     {"verify", "", "first compare a few steps with the unpartitioned model",
@@ -261,7 +261,7 @@ Status unknownOption(std::string_view name, bool hasValue) {
       return usageError(message + ", did you mean '--" +
                         std::string(option.name) + "'?");
   if (name.substr(0, 3) == "pp-")
-    message += ": pp-opt has such; --dry-run predicts";
+    message += ": that is an option of pp-opt; pp-run --dry-run predicts";
   if (hasValue && isPlanKey(std::string(name)))
     message += ": as a key of a plan it goes into --parallelize=\"" +
                std::string(name) + "=...\"";

@@ -30,6 +30,9 @@ struct Gpt {
   int64_t headSize;
 
   Value attention(Value x, const std::string &prefix);
+  Value fusedHeads(Value x, const std::string &prefix);
+  Value groupedHeads(Value x, const std::string &prefix);
+  Value project(Value x, const std::string &name, ArrayRef<int64_t> heads);
   Value feedForward(Value x, const std::string &prefix);
   Value norm(Value x, const std::string &name);
   /// The initial values of a matrix that sums over `inputs` elements.
@@ -50,8 +53,8 @@ Value Gpt::norm(Value x, const std::string &name) {
   return graph.layerNorm(x, weight, bias);
 }
 
-/// x: [batch, seq, hidden].
-Value Gpt::attention(Value x, const std::string &prefix) {
+/// x: [batch, seq, hidden]. What heads mix, [batch, seq, heads, size].
+Value Gpt::fusedHeads(Value x, const std::string &prefix) {
   int64_t hidden = config.hidden, heads = config.heads;
   graph.enter(prefix + ".c_attn");
   Value weight =
@@ -74,17 +77,64 @@ Value Gpt::attention(Value x, const std::string &prefix) {
   Value probabilities =
       graph.dropout(graph.softmax(graph.maskCausal(scores)), config.dropout);
   Value mixed = graph.dot(probabilities, value, {0, 1}, {0, 2}, {3}, {1});
-  mixed = graph.name(graph.transpose(mixed, {0, 2, 1, 3}), prefix + ".mixed",
-                     {"batch", "sequence", "head", ""});
+  return graph.name(graph.transpose(mixed, {0, 2, 1, 3}), prefix + ".mixed",
+                    {"batch", "sequence", "head", ""});
+}
 
+/// [batch, seq, heads..., size] of x.
+Value Gpt::project(Value x, const std::string &name, ArrayRef<int64_t> heads) {
+  graph.enter(name);
+  SmallVector<int64_t> out(heads), in{config.hidden};
+  out.push_back(headSize);
+  llvm::append_range(in, out);
+  const int64_t columns = llvm::product_of(out);
+  Value weight = graph.param(name + ".weight", in, matrix(config.hidden),
+                             {config.hidden, columns});
+  Value bias = graph.param(name + ".bias", out, graph.zeros(), {columns});
+  return graph.addTrailing(graph.dot(x, weight, {}, {}, {2}, {0}), bias);
+}
+
+/// The same for queries in groups, [batch, seq, groups, queries, size].
+Value Gpt::groupedHeads(Value x, const std::string &prefix) {
+  const int64_t groups = config.keyValueHeads, queries = config.heads / groups;
+  Value query = project(x, prefix + ".c_q", {groups, queries});
+  Value key = project(x, prefix + ".c_k", {groups});
+  Value value = project(x, prefix + ".c_v", {groups});
+  graph.enter(prefix);
+  const StringRef ofQuery[] = {"batch", "sequence", "head", "", ""};
+  const StringRef ofKey[] = {"batch", "sequence", "head", ""};
+  query = graph.name(query, prefix + ".query", ofQuery);
+  key = graph.name(key, prefix + ".key", ofKey);
+  value = graph.name(value, prefix + ".value", ofKey);
+  query = graph.transpose(query, {0, 2, 3, 1, 4});
+  Value scores = graph.scale(graph.dot(query, key, {0, 1}, {0, 2}, {4}, {3}),
+                             1.0 / std::sqrt(static_cast<double>(headSize)));
+  Value probabilities =
+      graph.dropout(graph.softmax(graph.maskCausal(scores)), config.dropout);
+  Value mixed = graph.dot(probabilities, value, {0, 1}, {0, 2}, {4}, {1});
+  return graph.name(graph.transpose(mixed, {0, 3, 1, 2, 4}), prefix + ".mixed",
+                    ofQuery);
+}
+
+/// x: [batch, seq, hidden].
+Value Gpt::attention(Value x, const std::string &prefix) {
+  const bool isGrouped =
+      config.keyValueHeads != 0 && config.keyValueHeads != config.heads;
+  Value mixed = isGrouped ? groupedHeads(x, prefix) : fusedHeads(x, prefix);
   graph.enter(prefix + ".c_proj");
-  Value projection =
-      graph.param(prefix + ".c_proj.weight", {heads, headSize, hidden},
-                  residualMatrix(hidden), {hidden, hidden});
+  SmallVector<int64_t> shape(
+      cast<RankedTensorType>(mixed.getType()).getShape().drop_front(2));
+  auto contracted = llvm::to_vector(llvm::seq<int64_t>(shape.size()));
+  auto ofMixed = llvm::to_vector(llvm::seq<int64_t>(2, shape.size() + 2));
+  const int64_t hidden = config.hidden;
+  shape.push_back(hidden);
+  Value projection = graph.param(prefix + ".c_proj.weight", shape,
+                                 residualMatrix(hidden), {hidden, hidden});
   Value projectionBias =
       graph.param(prefix + ".c_proj.bias", {hidden}, graph.zeros());
-  return graph.addTrailing(graph.dot(mixed, projection, {}, {}, {2, 3}, {0, 1}),
-                           projectionBias);
+  return graph.addTrailing(
+      graph.dot(mixed, projection, {}, {}, ofMixed, contracted),
+      projectionBias);
 }
 
 Value Gpt::feedForward(Value x, const std::string &prefix) {
@@ -108,15 +158,21 @@ Value Gpt::feedForward(Value x, const std::string &prefix) {
 
 static LogicalResult verifyConfig(MLIRContext &context, StringRef family,
                                   const GptConfig &config) {
-  if (failed(verifySizes(context, family,
-                         {{"layers", config.layers, kMaxLayers},
-                          {"hidden", config.hidden},
-                          {"heads", config.heads},
-                          {"seq", config.seq},
-                          {"batch", config.batch},
-                          {"vocab", config.vocab}})) ||
+  if (failed(verifySizes(
+          context, family,
+          {{"layers", config.layers, kMaxLayers},
+           {"hidden", config.hidden},
+           {"heads", config.heads},
+           {"kv-heads",
+            config.keyValueHeads != 0 ? config.keyValueHeads : config.heads},
+           {"seq", config.seq},
+           {"batch", config.batch},
+           {"vocab", config.vocab}})) ||
       failed(verifyDivides(context, family, {"heads", config.heads},
-                           {"hidden", config.hidden})))
+                           {"hidden", config.hidden})) ||
+      (config.keyValueHeads != 0 &&
+       failed(verifyDivides(context, family, {"kv-heads", config.keyValueHeads},
+                            {"heads", config.heads}))))
     return failure();
   if (!(config.dropout >= 0 && config.dropout < 1))
     return refuseConfig(context, family)

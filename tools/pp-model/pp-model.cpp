@@ -70,6 +70,11 @@ int main(int argc, char **argv) {
                        moe.hidden);
   auto heads = number(transformers, "heads",
                       "attention heads; they divide hidden", moe.heads);
+  auto keyValueHeads =
+      number(transformers, "kv-heads",
+             "heads of keys and values, each for as many queries; they divide "
+             "heads, 0 is one for each",
+             moe.keyValueHeads);
   auto seq = number(transformers, "seq", "tokens of a sequence", moe.seq);
   auto batch =
       number(transformers, "batch", "sequences of a global batch", moe.batch);

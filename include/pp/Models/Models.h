@@ -20,6 +20,9 @@ struct GptConfig {
   int64_t layers = 4;
   int64_t hidden = 256;
   int64_t heads = 8; ///< divides `hidden`
+  /// Divides `heads`: each key-value head serves as many queries (grouped-query
+  /// attention, Ainslie et al. 2023). 0: as many as there are heads.
+  int64_t keyValueHeads = 0;
   int64_t seq = 128;
   int64_t batch = 16;
   int64_t vocab = 256;

@@ -5,135 +5,131 @@
 //===----------------------------------------------------------------------===//
 #include "Advice.h"
 #include "pp/Analysis/Seeds.h"
+#include "pp/IR/PlanChange.h"
 #include "pp/Predict/Table.h"
 #include "pprt/Bytes.h"
-#include <set>
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace pp;
 using pprt::printBytes;
-using predict::printSeconds;
-
-/// Each is a compilation of the model.
-static constexpr size_t kMostTrials = 8;
-/// Less is no gain: predictions are no better.
-static constexpr double kGain = 0.005;
-
-/// What `outcome` has for it; empty if it has nothing.
-static StringRef findGain(const Outcome &outcome, const Outcome &now) {
-  auto isLess = [](double a, double b) { return a < (1 - kGain) * b; };
-  if (isLess(outcome.seconds, now.seconds))
-    return "with ";
-  if (outcome.devices < now.devices)
-    return isLess(outcome.seconds * double(outcome.devices),
-                  now.seconds * double(now.devices))
-               ? "on fewer devices, with "
-               : "";
-  return isLess(double(outcome.bytes), double(now.bytes))
-             ? "to hold less, with "
-             : "";
-}
-
-static std::string print(const Outcome &outcome, const Outcome &now) {
-  std::string text =
-      printSeconds(outcome.seconds) + ", " + printBytes(double(outcome.bytes));
-  if (outcome.devices != now.devices)
-    text += ", " + std::to_string(outcome.devices) +
-            (outcome.devices == 1 ? " device" : " devices");
-  return text;
-}
 
 namespace {
 
-class AdvicePrinter {
-public:
-  AdvicePrinter(ModuleOp programs, const Outcome &now, Trials &trials)
-      : programs(programs), now(now), trials(trials) {}
+/// Changes of the plan, and the numbers of the findings that each is for.
+using Changes = llvm::MapVector<StringRef, std::string>;
 
-  std::string print(const std::vector<Finding> &findings);
-
-private:
-  std::string print(const Finding &finding, int64_t count);
-  std::string printChanges(const std::vector<std::string> &changes);
-
-  ModuleOp programs;
-  const Outcome &now;
-  Trials &trials;
-  std::set<std::string> tried;
+struct CountedFinding {
+  Finding finding;
+  int64_t count = 1;
 };
 
 } // namespace
 
-/// Of what was tried: all that is a gain, or else the best that is none.
-std::string
-AdvicePrinter::printChanges(const std::vector<std::string> &changes) {
-  std::vector<std::pair<Outcome, std::string>> outcomes;
-  std::string others;
-  for (const std::string &change : changes) {
-    if (!trials.hasModel() ||
-        (!tried.count(change) && tried.size() == kMostTrials)) {
-      others += "    perhaps with " + change + ", which was not tried\n";
-      continue;
-    }
-    tried.insert(change);
-    if (std::optional<Outcome> outcome = trials.run(change, programs))
-      outcomes.push_back({*outcome, change});
-  }
-  llvm::stable_sort(outcomes, [](const auto &a, const auto &b) {
-    return a.first.seconds < b.first.seconds;
-  });
-  std::string gains;
-  for (const auto &[outcome, change] : outcomes)
-    if (StringRef gain = findGain(outcome, now); !gain.empty())
-      gains +=
-          "    " + gain.str() + change + ": " + ::print(outcome, now) + "\n";
-  if (!gains.empty() || !others.empty())
-    return gains + others;
-  if (outcomes.empty())
-    return "    no change of the plan is known that avoids it\n";
-  return "    not better with " + outcomes.front().second + ": " +
-         ::print(outcomes.front().first, now) + "\n";
-}
-
-std::string AdvicePrinter::print(const Finding &finding, int64_t count) {
-  std::string text = "  ";
-  if (!finding.at.empty())
-    text += finding.at + (count > 1 ? " x" + std::to_string(count) : "") + ": ";
-  text += finding.what;
-  if (finding.bytes)
-    text += " (" + printBytes(double(finding.bytes)) + ")";
-  text += "\n";
-  return text + (finding.changes.empty()
-                     ? "    avoided by " + finding.avoid + "\n"
-                     : printChanges(finding.changes));
-}
-
-std::string AdvicePrinter::print(const std::vector<Finding> &findings) {
-  std::vector<std::pair<Finding, int64_t>> merged;
+/// What is the same of every layer once.
+static std::vector<CountedFinding>
+mergeLayers(const std::vector<Finding> &findings) {
+  std::vector<CountedFinding> merged;
   for (Finding finding : findings) {
     finding.at = generalize(finding.at);
-    auto found = llvm::find_if(merged, [&](const auto &entry) {
-      return entry.first.at == finding.at && entry.first.what == finding.what;
+    auto found = llvm::find_if(merged, [&](const CountedFinding &other) {
+      return other.finding.at == finding.at &&
+             other.finding.what == finding.what;
     });
-    if (found == merged.end())
-      merged.push_back({std::move(finding), 1});
-    else
-      ++found->second;
+    if (found == merged.end()) {
+      merged.push_back({std::move(finding)});
+      continue;
+    }
+    ++found->count;
+    found->finding.bytes += finding.bytes;
+    for (std::string &change : finding.changes)
+      if (!llvm::is_contained(found->finding.changes, change))
+        found->finding.changes.push_back(std::move(change));
   }
-  if (merged.empty())
-    return "";
-  std::string text = "\nwhat could be better than a step of " +
-                     ::print(now, now) + " a device, as predicted\n";
-  for (const auto &[finding, count] : merged)
-    text += print(finding, count);
-  if (StringRef(text).contains("#pp.seed"))
-    text += "seeds go into the plan that --emit=plan writes, each in place of "
-            "that for the same name; plan=FILE reads it\n";
+  return merged;
+}
+
+static std::string print(const CountedFinding &counted) {
+  const Finding &finding = counted.finding;
+  std::string text = finding.at + (finding.at.empty() ? "" : ": ");
+  text += finding.what;
+  if (counted.count > 1)
+    text += ", " + std::to_string(counted.count) + " times";
+  if (finding.bytes)
+    text += " (" + printBytes(double(finding.bytes)) + ")";
+  if (!finding.avoid.empty())
+    text += ": avoided by " + finding.avoid;
+  return text;
+}
+
+static std::vector<std::string> describe(StringRef change, StringRef findings,
+                                         const Outcome &outcome) {
+  return {change.str(), findings.str(), predict::printSeconds(outcome.seconds),
+          printBytes(double(outcome.bytes)), std::to_string(outcome.devices)};
+}
+
+/// The fastest first.
+static std::string printTrials(std::vector<Trial> trials,
+                               const Changes &changes, const Outcome &now) {
+  trials.push_back({"(as it is)", now, ""});
+  llvm::stable_sort(trials, [](const Trial &a, const Trial &b) {
+    return a.outcome && b.outcome ? a.outcome->seconds < b.outcome->seconds
+                                  : a.outcome && !b.outcome;
+  });
+  predict::Table table({"plan with", "for", "a step", "memory", "devices"}, 2);
+  std::string others;
+  for (const Trial &trial : trials) {
+    const std::string findings = changes.lookup(trial.change);
+    if (trial.outcome)
+      table.add(describe(trial.change, findings, *trial.outcome));
+    else
+      others +=
+          trial.change + ", for " + findings +
+          (trial.refusal.empty() ? ", was not tried\n"
+                                 : ", is refused: " + trial.refusal + "\n");
+  }
+  return "\n" + table.print() + others;
+}
+
+/// How to give what was tried.
+static std::string printUse(const Changes &changes) {
+  const bool hasSeeds = llvm::any_of(
+      changes, [](const auto &entry) { return isSeedChange(entry.first); });
+  const bool hasKeys = llvm::any_of(
+      changes, [](const auto &entry) { return !isSeedChange(entry.first); });
+  std::string text;
+  if (hasKeys)
+    text += "a key goes into --pp-parallelize, or into plan=FILE as `key = "
+            "value`, an axis into its mesh\n";
+  if (hasSeeds)
+    text += "a seed goes into the plan that --emit=plan writes, in place of "
+            "those for the same name; plan=FILE reads it\n";
   return text;
 }
 
 std::string pp::printAdvice(const std::vector<Finding> &findings,
                             ModuleOp programs, const Outcome &now,
-                            Trials &trials) {
-  return AdvicePrinter(programs, now, trials).print(findings);
+                            const Trials &trials) {
+  const std::vector<CountedFinding> merged = mergeLayers(findings);
+  if (merged.empty())
+    return "";
+  Changes changes;
+  std::string text = "\nwhat could be better\n";
+  for (auto [index, counted] : llvm::enumerate(merged)) {
+    const std::string number = std::to_string(index + 1);
+    text += "  " + number + "  " + print(counted) + "\n";
+    for (const std::string &change : counted.finding.changes)
+      if (trials.canHave(change)) {
+        std::string &numbers = changes[change];
+        numbers += (numbers.empty() ? "" : ", ") + number;
+      }
+  }
+  if (changes.empty())
+    return text;
+  std::vector<std::string> names;
+  for (const auto &entry : changes)
+    names.push_back(entry.first.str());
+  return text + printTrials(trials.run(names, programs), changes, now) +
+         printUse(changes);
 }

@@ -16,11 +16,11 @@
 namespace pp {
 
 /// For people: findings of `programs`, what is the same of every layer once,
-/// with what their plan would come to, which comes to `now`, if it were
-/// changed. Empty if there are no findings.
+/// and a table of what their plan would come to with each change that is for
+/// some; as it is, it comes to `now`. Empty if there are no findings.
 std::string printAdvice(const std::vector<Finding> &findings,
                         mlir::ModuleOp programs, const Outcome &now,
-                        Trials &trials);
+                        const Trials &trials);
 
 } // namespace pp
 

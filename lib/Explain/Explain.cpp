@@ -100,7 +100,7 @@ static std::string printTable(ArrayRef<Calls> all) {
   return table.print();
 }
 
-FailureOr<std::string> pp::explain(ModuleOp module, Trials &trials) {
+FailureOr<std::string> pp::explain(ModuleOp module, const Trials &trials) {
   auto programs = lookupPrograms(module);
   auto plan = lookupPlan(module);
   if (failed(programs) || failed(plan))

@@ -51,6 +51,14 @@ FailureOr<PlanAttr> pp::lookupPlan(ModuleOp module) {
       "expects a plan (pp.plan) on the module; pp-make-plan writes one");
 }
 
+void pp::attachPlan(ModuleOp module, PlanAttr plan) {
+  module->setAttr(attrs::kPlan, plan);
+  if (MeshOp old = lookupMesh(module))
+    old->erase();
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  MeshOp::create(builder, module.getLoc(), "mesh", plan.getMesh());
+}
+
 MeshOp pp::lookupMesh(ModuleOp module) {
   auto meshes = module.getOps<MeshOp>();
   return meshes.empty() ? MeshOp() : *meshes.begin();

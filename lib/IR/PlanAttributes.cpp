@@ -409,6 +409,17 @@ static bool hasEffect(PlanAttr plan, const PlanKeyInfo &info) {
   return listMissingAxes(info, plan.getMesh()).empty() &&
          findUnfitWord(info, plan.getSettings()).empty();
 }
+
+PlanAttr pp::withoutIdleSettings(PlanAttr plan) {
+  NamedAttrList settings(plan.getSettings());
+  for (const PlanKeyInfo &info : getPlanKeys())
+    if (info.isSetting() && !hasEffect(plan, info))
+      settings.erase(info.name);
+  return PlanAttr::get(plan.getContext(), plan.getMesh(), plan.getSeeds(),
+                       plan.getCuts(), plan.getOptimizer(),
+                       settings.getDictionary(plan.getContext()));
+}
+
 PlanAttr pp::withDefaults(PlanAttr plan) {
   for (const PlanKeyInfo &info : getPlanKeys())
     if (info.isSetting() && !plan.getSettings().get(info.name) &&

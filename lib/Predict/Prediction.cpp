@@ -169,6 +169,17 @@ static ProgramPrediction describe(const ppx::ArtifactT &artifact,
   return result;
 }
 
+MemoryUse pp::predict::memoryOf(const Prediction &prediction,
+                                const ProgramPrediction &program,
+                                uint32_t rank) {
+  MemoryUse use = program.memory;
+  if (!prediction.staging.empty()) {
+    use.staging = prediction.staging[rank];
+    use.peak += use.staging;
+  }
+  return use;
+}
+
 Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
                                 const Mesh &mesh) {
   const schedule::Topology topology = topologyOf(artifact);

@@ -75,11 +75,11 @@ std::string printMemory(const Prediction &prediction) {
   Table table(std::move(head));
   Groups groups;
   for (const ProgramPrediction &program : prediction.programs) {
-    MemoryUse use = program.memory;
+    MemoryUse use;
     for (uint32_t rank : program.ranks)
-      if (!prediction.staging.empty())
-        use.staging = std::max(use.staging, prediction.staging[rank]);
-    use.peak += use.staging;
+      if (const MemoryUse its = memoryOf(prediction, program, rank);
+          its.peak > use.peak)
+        use = its;
     std::vector<uint64_t> columns = {
         use.peak,        use.parameters, use.optimizer,    use.gradients,
         use.activations, use.workspace,  use.communication};

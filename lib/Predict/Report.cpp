@@ -37,12 +37,7 @@ void pp::predict::reportPrediction(const ppx::ArtifactT &artifact,
   for (size_t i = 0; i < prediction.programs.size(); ++i) {
     const ProgramPrediction &program = prediction.programs[i];
     for (uint32_t rank : program.ranks) {
-      report.memory[rank] = {rank, program.memory, {}};
-      if (!prediction.staging.empty()) {
-        MemoryUse &use = report.memory[rank].predicted;
-        use.staging = prediction.staging[rank];
-        use.peak += use.staging;
-      }
+      report.memory[rank] = {rank, memoryOf(prediction, program, rank), {}};
       report.communication[rank] = {rank, program.traffic};
     }
     report.stages.push_back(describe(prediction, i));

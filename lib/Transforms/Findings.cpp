@@ -56,8 +56,9 @@ std::vector<Finding> pp::getFindings(func::FuncOp main) {
                     cast<StringAttr>(parts[2]).str(),
                     {},
                     cast<IntegerAttr>(parts[4]).getValue().getSExtValue()};
-    for (auto change : cast<ArrayAttr>(parts[3]).getAsRange<StringAttr>())
-      finding.changes.push_back(change.str());
+    for (Attribute change : cast<ArrayAttr>(parts[3]))
+      if (auto text = dyn_cast<StringAttr>(change))
+        finding.changes.push_back(text.str());
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -102,11 +102,7 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
     PlanAttr plan = parse(*text);
     if (!plan)
       return signalPassFailure();
-    module->setAttr(attrs::kPlan, plan);
-    if (MeshOp old = lookupMesh(module))
-      old->erase();
-    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-    MeshOp::create(builder, module.getLoc(), "mesh", plan.getMesh());
+    attachPlan(module, plan);
   }
 
   /// The plan that `text` holds; reports why there is none.

@@ -231,7 +231,7 @@ def cases():
         yield run("standard output by a letter", 2, f"--{option}|/dev/stdout|'-'", "mlp.mlir",
                   f"--{option}=-")
     yield run("another format", 2, "'--save'|safetensors|'w.npz'", "mlp.mlir", "--save=w.npz")
-    yield run("an option of pp-opt", 2, "'--pp-predict'|pp-run --dry-run", "mlp.mlir", "--pp-predict")
+    yield run("an option of pp-opt", 2, "'--pp-predict'|did you mean '--dry-run'?", "mlp.mlir", "--pp-predict")
     yield run("no key, and no option", 2, "unknown option '--resume' (see", "mlp.mlir", "--resume=yes")
     yield run("a device that is none", 2, "'--device' expects cpu or cuda or null|'abacus'", "mlp.mlir",
               "--device=abacus")

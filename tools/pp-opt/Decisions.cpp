@@ -70,8 +70,7 @@ struct WatchModel : PassInstrumentation {
 
   void runAfterPass(Pass *pass, Operation *op) override {
     auto module = dyn_cast<ModuleOp>(op);
-    if (module && pass->getArgument() == "pp-verify-graph" &&
-        module->hasAttr(attrs::kPlan))
+    if (module && pass->getArgument() == "pp-verify-graph")
       trials.setModel(module);
   }
 

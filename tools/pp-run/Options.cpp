@@ -260,8 +260,10 @@ Status unknownOption(std::string_view name, bool hasValue) {
     if (editDistance(name, option.name) <= 2)
       return usageError(message + ", did you mean '--" +
                         std::string(option.name) + "'?");
-  if (name.substr(0, 3) == "pp-")
-    message += ": that is an option of pp-opt; pp-run --dry-run predicts";
+  for (auto [other, ours] :
+       {std::pair("pp-predict", "dry-run"), {"pp-parallelize", "parallelize"}})
+    if (name == other)
+      return usageError(message + ", did you mean '--" + ours + "'?");
   if (hasValue && isPlanKey(std::string(name)))
     message += ": as a key of a plan it goes into --parallelize=\"" +
                std::string(name) + "=...\"";

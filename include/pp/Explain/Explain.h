@@ -16,7 +16,8 @@ namespace pp {
 /// which seeds of the plan that goes back, its size and its predicted time.
 /// What is alike is told once. What could be better is told with what a change
 /// of the plan comes to, if `trials` have the model.
-mlir::FailureOr<std::string> explain(mlir::ModuleOp module, Trials &trials);
+mlir::FailureOr<std::string> explain(mlir::ModuleOp module,
+                                     const Trials &trials);
 
 /// For people: how each value of `module`, which is of level graph and has
 /// shardings, lies, and who asked for each axis. With `pattern`, in which `*`

@@ -11,42 +11,55 @@
 #define PP_EXPLAIN_TRIALS_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include "pp/IR/PP.h"
 #include "pp/Predict/Prediction.h"
-#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace pp {
 
 /// Of a plan.
 struct Outcome {
-  int64_t devices = 1;
+  uint32_t devices = 1;
   double seconds = 0; ///< of a step
   uint64_t bytes = 0; ///< of the rank that holds most
 };
 
-Outcome getOutcome(const predict::Prediction &prediction, int64_t devices);
+Outcome getOutcome(const predict::Prediction &prediction, uint32_t devices);
+
+/// A change of the plan, as withChange() reads it, and what it comes to, or why
+/// such a plan is refused; neither if it was not tried.
+struct Trial {
+  std::string change;
+  std::optional<Outcome> outcome;
+  std::string refusal;
+};
 
 class Trials {
 public:
+  /// No more are tried at once: each is a compilation.
+  static constexpr size_t kMost = 8;
+
   /// A module of level graph with the plan that was given, which may leave
   /// seeds and cuts open. What is tried begins with it.
   void setModel(mlir::ModuleOp module);
   bool hasModel() const { return !model.empty(); }
+  /// Whether the plan that was given has a place for `change`: its own seeds
+  /// leave none to keys that choose seeds.
+  bool canHave(llvm::StringRef change) const;
 
-  /// With `change`, as Finding has it, of the plan of `programs`, which obey
-  /// it: a key in the plan that was given, a seed in what became of that. The
-  /// same is tried once. Nothing if such a plan is refused.
-  std::optional<Outcome> run(llvm::StringRef change, mlir::ModuleOp programs);
+  /// `programs` are what passes have made of the model. Keys change the plan
+  /// that was given; a seed changes what became of it.
+  std::vector<Trial> run(llvm::ArrayRef<std::string> changes,
+                         mlir::ModuleOp programs) const;
 
 private:
-  std::optional<Outcome> compile(llvm::StringRef change,
-                                 mlir::ModuleOp programs) const;
+  void compile(Trial &trial, llvm::StringRef plan,
+               llvm::StringRef target) const;
 
   mlir::DialectRegistry registry;
   std::string model; ///< bytecode
-  std::map<std::string, std::optional<Outcome>> outcomes;
+  bool hasSeeds = false;
 };
 
 } // namespace pp

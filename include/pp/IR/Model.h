@@ -67,6 +67,9 @@ mlir::FailureOr<PlanAttr> lookupPlan(mlir::ModuleOp module);
 
 /// The module's mesh op, or null.
 MeshOp lookupMesh(mlir::ModuleOp module);
+
+/// Gives the module a plan, and a mesh in place of the one it may have.
+void attachPlan(mlir::ModuleOp module, PlanAttr plan);
 /// The same, but reports its absence, naming pp-annotate-shardings.
 mlir::FailureOr<MeshOp> requireMesh(mlir::ModuleOp module);
 

@@ -17,6 +17,9 @@ namespace pp {
 /// same when defaults change.
 PlanAttr withDefaults(PlanAttr plan);
 
+/// Without settings that change nothing, as those of axes that the mesh lacks.
+PlanAttr withoutIdleSettings(PlanAttr plan);
+
 /// Prints what `os << plan` prints, with a line for every decision and every
 /// seed, and all hyperparameters; pp-load-plan reads both.
 void printLines(PlanAttr plan, llvm::raw_ostream &os);

@@ -64,6 +64,10 @@ double secondsOf(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh,
 Prediction predict(const pprt::ppx::ArtifactT &artifact,
                    const pprt::Mesh &mesh);
 
+/// Of a rank of the program: with its staging.
+pprt::host::MemoryUse memoryOf(const Prediction &prediction,
+                               const ProgramPrediction &program, uint32_t rank);
+
 /// Tables and a drawing for people, at most about `columns` wide where names
 /// allow it.
 std::string print(const Prediction &prediction,

@@ -20,8 +20,7 @@ struct Finding {
   /// Where it is, or empty; what is found; what would avoid it, in words where
   /// no change of the plan does.
   std::string at, what, avoid;
-  /// Of which each would avoid it: `key=value ...`, or a `#pp.seed` in place of
-  /// the one for the same name.
+  /// Of which each would avoid it, as withChange() reads them.
   std::vector<std::string> changes = {};
   /// What each device holds or sends for it; 0 if that is not the point.
   int64_t bytes = 0;

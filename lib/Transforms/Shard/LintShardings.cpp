@@ -133,22 +133,21 @@ static std::string spell(const Ways &ways) {
   return Finding{"", "", ways.words, ways.changes}.printWays();
 }
 
-/// What sets the size of an axis in a plan; empty if it is a part of one.
-static std::string spellKey(const MeshView &mesh, int axis) {
-  const StringRef name = mesh.name(axis).getValue();
-  if (MeshAxisAttr::getWhole(name) != name)
-    return "";
+/// What sets the size of an axis in a plan.
+static std::string spellKey(StringRef axis) {
   for (const PlanKeyInfo &info : getPlanKeys())
-    if (info.place == PlanKeyInfo::Place::Axis && info.axis == name)
+    if (info.place == PlanKeyInfo::Place::Axis && info.axis == axis)
       return info.name.str();
-  return name.str();
+  return axis.str();
 }
 
-static int64_t findLargestDivisor(int64_t size) {
+/// The largest size of `axis`, a whole one, that is less and divides it.
+static std::string spellFewer(const MeshView &mesh, StringRef axis) {
+  const int64_t size = mesh.attr().sizeOf(axis);
   int64_t divisor = size - 1;
   while (divisor > 1 && size % divisor)
     --divisor;
-  return divisor;
+  return spellKey(axis) + "=" + std::to_string(divisor);
 }
 
 /// Who had `axis` split `value`; empty if that is not on record.
@@ -210,13 +209,11 @@ Ways ShardingLint::advise(Operation *op, const ShardingRule &rule, int axis,
       spellSplittable(rule, rule.results.front(), mesh.size(axis));
   // Nobody can name a part of an axis.
   const std::string whole = MeshAxisAttr::getWhole(name).str();
+  if (dims.empty() || whole != name)
+    return {{spellFewer(mesh, whole)}, ""};
   return {{},
-          dims.empty() || whole != name
-              ? "fewer devices in " + whole +
-                    ": none of its dimensions can be split over all of them"
-              : "a name for it (pp.name), and a seed that splits its "
-                "dimension " +
-                    dims + " over " + name};
+          "a name for it (pp.name), and a seed that splits its dimension " +
+              dims + " over " + name};
 }
 
 /// Adds the op to the work of each axis, and notes what of it is whole.
@@ -378,10 +375,8 @@ void ShardingLint::findIdle() {
         std::to_string(llvm::divideNearest(
             static_cast<uint64_t>(1000 * (all - idle[axis]) / all), 10)) +
         " %";
-    Ways ways{{}, "seeds that split more over it, or fewer devices in it"};
-    if (std::string key = spellKey(mesh, axis); !key.empty())
-      ways.changes = {key + "=" +
-                      std::to_string(findLargestDivisor(mesh.size(axis)))};
+    const Ways ways{{spellFewer(mesh, MeshAxisAttr::getWhole(name))},
+                    "seeds that split more over it, or fewer devices"};
     findings.push_back({"",
                         name + " splits " + share +
                             " of the floating-point operations, its devices "
@@ -395,21 +390,35 @@ void ShardingLint::findIdle() {
 }
 
 /// What would leave a dimension of `size` elements of an argument without
-/// padding: of each of its axes the most devices that divide.
+/// padding: less of one of its axes, or of all of them.
 Ways ShardingLint::advisePadding(BlockArgument argument, unsigned dim,
                                  int64_t size) {
   const AxisList axes = getLayout(argument, mesh)[dim];
   const int64_t shards = mesh.size(axes);
+  auto findMost = [](int64_t of, int64_t most) {
+    while (most > 1 && of % most)
+      --most;
+    return most;
+  };
   Ways ways;
+  std::string ofAll;
+  int64_t left = size;
+  bool areWhole = true;
   for (int axis : axes) {
+    const StringRef name = mesh.name(axis).getValue();
+    areWhole &= MeshAxisAttr::getWhole(name) == name;
     const int64_t others = shards / mesh.size(axis);
-    int64_t best = mesh.size(axis) - 1;
-    while (best > 1 && size % (others * best))
-      --best;
-    if (std::string key = spellKey(mesh, axis);
-        !key.empty() && best > 1 && size % (others * best) == 0)
-      ways.changes.push_back(key + "=" + std::to_string(best));
+    const int64_t alone = findMost(size / others, mesh.size(axis) - 1);
+    if (areWhole && size % others == 0 && alone > 1)
+      ways.changes.push_back(spellKey(name) + "=" + std::to_string(alone));
+    const int64_t together = findMost(left, mesh.size(axis));
+    left /= together;
+    if (together != mesh.size(axis))
+      ofAll += (ofAll.empty() ? "" : " ") + spellKey(name) + "=" +
+               std::to_string(together);
   }
+  if (ways.changes.empty() && areWhole && left < size && !ofAll.empty())
+    ways.changes.push_back(ofAll);
   const unsigned index = argument.getArgNumber();
   // Whole, an input would have all that is made of it be whole. What divides is
   // padded for what shares a factor with it.

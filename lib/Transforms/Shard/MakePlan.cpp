@@ -87,11 +87,7 @@ LogicalResult pp::buildPlan(ModuleOp module, const PlanOptions &options) {
   if (failed(PlanAttr::verify(emitError, mesh, plan.getSeeds(), plan.getCuts(),
                               plan.getOptimizer(), plan.getSettings())))
     return failure();
-  module->setAttr(attrs::kPlan, plan);
-  if (MeshOp old = lookupMesh(module))
-    old->erase();
-  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  MeshOp::create(builder, module.getLoc(), "mesh", mesh);
+  attachPlan(module, plan);
   return success();
 }
 

@@ -21,12 +21,18 @@ bool pp::concerns(PlanKey key, StringRef axis) {
 
 SeedAdvice::SeedAdvice(func::FuncOp main, const MeshView &mesh, PlanAttr plan)
     : main(main), mesh(mesh), plan(plan), dims(main) {
-  llvm::StringMap<Type> types;
+  llvm::StringMap<std::pair<Attribute, Attribute>> layers;
   for (BlockArgument argument : main.getArguments()) {
-    const std::string name =
-        generalize(getArgName(main, argument.getArgNumber()));
-    if (types.try_emplace(name, argument.getType()).first->second !=
-        argument.getType())
+    const unsigned index = argument.getArgNumber();
+    Attribute shape = main.getArgAttr(index, attrs::kUnpaddedShape);
+    if (!shape)
+      shape = Builder(argument.getContext())
+                  .getDenseI64ArrayAttr(
+                      cast<RankedTensorType>(argument.getType()).getShape());
+    const std::pair<Attribute, Attribute> its{
+        shape, main.getArgAttr(index, attrs::kSharding)};
+    const std::string name = generalize(getArgName(main, index));
+    if (layers.try_emplace(name, its).first->second != its)
       mixed.insert(name);
   }
   for (BlockArgument argument : main.getArguments())
@@ -123,34 +129,67 @@ SeedAdvice::findNamed(Operation *op, ArrayRef<int64_t> factors, int axis) {
   return best.named;
 }
 
-/// The plan's seed for a name, or one that says nothing, with a change of the
-/// axes of a dimension.
-std::string SeedAdvice::spell(
-    Value value, StringRef name, unsigned dim, int64_t priority,
-    function_ref<void(SmallVectorImpl<StringAttr> &)> change) const {
-  MLIRContext *context = value.getContext();
-  SmallVector<DimShardingAttr> dims(
-      cast<RankedTensorType>(value.getType()).getRank(),
-      DimShardingAttr::get(context, {}, /*isOpen=*/true));
+/// What the plan says of a name already; or nothing.
+SeedAttr SeedAdvice::findSeed(StringRef name, int64_t rank,
+                              int64_t priority) const {
+  MLIRContext *context = mesh.attr().getContext();
+  const auto open = DimShardingAttr::get(context, {}, /*isOpen=*/true);
+  SmallVector<DimShardingAttr> said(rank, open);
   bool isBarrier = false;
-  for (SeedAttr seed : plan ? plan.getSeeds() : ArrayRef<SeedAttr>())
-    if (seed.getPattern() == name && seed.getDims().size() == dims.size()) {
-      dims.assign(seed.getDims().begin(), seed.getDims().end());
-      priority = seed.getPriority();
-      isBarrier = seed.getIsBarrier();
-    }
-  SmallVector<StringAttr> axes(dims[dim].getAxes());
-  change(axes);
-  dims[dim] = DimShardingAttr::get(context, axes, /*isOpen=*/false);
+  for (SeedAttr seed : plan ? plan.getSeeds() : ArrayRef<SeedAttr>()) {
+    if (seed.getPattern() != name || int64_t(seed.getDims().size()) != rank)
+      continue;
+    for (auto [mine, its] : llvm::zip_equal(said, seed.getDims()))
+      if (mine == open)
+        mine = its;
+    priority = seed.getPriority();
+    isBarrier |= seed.getIsBarrier();
+  }
+  return SeedAttr::get(context, StringAttr::get(context, name), said, priority,
+                       isBarrier);
+}
+
+static std::string spell(SeedAttr seed) {
   std::string text;
-  llvm::raw_string_ostream(text) << SeedAttr::get(
-      context, StringAttr::get(context, name), dims, priority, isBarrier);
+  llvm::raw_string_ostream(text) << seed;
   return text;
 }
 
+/// With `axes` for a dimension.
+static SeedAttr withAxes(SeedAttr seed, unsigned dim,
+                         ArrayRef<StringAttr> axes) {
+  SmallVector<DimShardingAttr> dims(seed.getDims());
+  dims[dim] = DimShardingAttr::get(seed.getContext(), axes, /*isOpen=*/false);
+  return SeedAttr::get(seed.getContext(), seed.getPattern(), dims,
+                       seed.getPriority(), seed.getIsBarrier());
+}
+
+static bool hasAxis(SeedAttr seed, StringAttr axis) {
+  return llvm::any_of(seed.getDims(), [&](DimShardingAttr dim) {
+    return llvm::is_contained(dim.getAxes(), axis);
+  });
+}
+
+/// A seed by which `axis`, too, splits what has a name; empty where the seed
+/// that is there says so and another one overrules it.
+std::string SeedAdvice::spellSplit(const Named &named, StringAttr axis) const {
+  const int64_t rank = cast<RankedTensorType>(named.value.getType()).getRank();
+  const int64_t priority = named.kind == Named::Input ? 0 : 1;
+  SeedAttr seed = findSeed(named.name, rank, priority);
+  if (auto argument = dyn_cast<BlockArgument>(named.value);
+      argument && hasAxis(seed, axis))
+    seed = findSeed(getArgName(main, argument.getArgNumber()), rank, priority);
+  if (hasAxis(seed, axis))
+    return "";
+  SmallVector<StringAttr> axes(seed.getDims()[named.dim].getAxes());
+  axes.push_back(axis);
+  return spell(withAxes(seed, named.dim, axes));
+}
+
 std::string SeedAdvice::spellWhole(BlockArgument argument, unsigned dim) const {
-  return spell(argument, nameOf(argument), dim, /*priority=*/1,
-               [](SmallVectorImpl<StringAttr> &axes) { axes.clear(); });
+  const int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+  return spell(
+      withAxes(findSeed(nameOf(argument), rank, /*priority=*/1), dim, {}));
 }
 
 std::vector<std::string> SeedAdvice::find(Operation *op,
@@ -165,9 +204,7 @@ std::vector<std::string> SeedAdvice::find(Operation *op,
         }))
       ways.push_back(getInfo(key).name.str() + "=true");
   if (const Named *seeded = findNamed(op, factors, axis))
-    ways.push_back(spell(
-        seeded->value, seeded->name, seeded->dim,
-        /*priority=*/seeded->kind == Named::Input ? 0 : 1,
-        [&](SmallVectorImpl<StringAttr> &axes) { axes.push_back(name); }));
+    if (std::string seed = spellSplit(*seeded, name); !seed.empty())
+      ways.push_back(std::move(seed));
   return ways;
 }

@@ -25,8 +25,8 @@ public:
   SeedAdvice(mlir::func::FuncOp main, const MeshView &mesh, PlanAttr plan);
 
   /// Changes of the plan of which each would have `axis` split one of these
-  /// factors of an op, as Finding has them. Keys are no way where the op is
-  /// inside of what the rest of the axis splits.
+  /// factors of an op, as withChange() reads them. Keys are no way where the op
+  /// is inside of what the rest of the axis splits.
   std::vector<std::string> find(mlir::Operation *op,
                                 llvm::ArrayRef<int64_t> factors, int axis,
                                 bool isInside);
@@ -57,16 +57,15 @@ private:
   const Ranked &findNamed(const FactorClasses::Class &part, int axis);
   const Named *findNamed(mlir::Operation *op, llvm::ArrayRef<int64_t> factors,
                          int axis);
-  std::string
-  spell(mlir::Value value, llvm::StringRef name, unsigned dim, int64_t priority,
-        llvm::function_ref<void(llvm::SmallVectorImpl<mlir::StringAttr> &)>
-            change) const;
+  SeedAttr findSeed(llvm::StringRef name, int64_t rank, int64_t priority) const;
+  std::string spellSplit(const Named &named, mlir::StringAttr axis) const;
 
   mlir::func::FuncOp main;
   MeshView mesh;
   PlanAttr plan;
   KeyDims dims;
-  /// Names for all layers, of which not all arguments have one type.
+  /// Names for all layers, of which not all arguments have one shape and one
+  /// sharding.
   llvm::StringSet<> mixed;
   /// By class of the major part of a dimension.
   std::map<FactorClasses::Class, std::vector<Named>> named;

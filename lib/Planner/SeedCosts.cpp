@@ -141,8 +141,10 @@ LogicalResult StepMeasurer::add(const ShardingSpread::Node &node,
   for (OpOperand &operand : op->getOpOperands()) {
     auto found = forms.find(operand.get());
     if (isPassing && found != forms.end() &&
-        found->second.front().partial == partial)
+        found->second.front().partial == partial) {
+      found->second.front().partial.clear(); // the result has it now
       continue;
+    }
     cost.seconds += priceOf(
         operand, layoutOf(rule, rule.operands[operand.getOperandNumber()],
                           factors, mesh));

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "SeedCosts.h"
+#include "pp/Analysis/Contraction.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "llvm/Support/MathExtras.h"
@@ -36,6 +37,8 @@ private:
   double priceOf(OpOperand &operand, const Layout &wanted);
   PartialAxes findPassing(Operation *op, const ShardingRule &rule,
                           Layout &factors) const;
+  double secondsToMask(Operation *op, const ShardingRule &rule,
+                       const Layout &factors) const;
   LogicalResult add(const ShardingSpread::Node &node, StepCost &cost);
   double keptBytes();
 
@@ -131,6 +134,31 @@ PartialAxes StepMeasurer::findPassing(Operation *op, const ShardingRule &rule,
   return {};
 }
 
+/// A product that sums over padding takes copies of its operands with zeros
+/// there; other sums mask what they read as they go.
+double StepMeasurer::secondsToMask(Operation *op, const ShardingRule &rule,
+                                   const Layout &factors) const {
+  if (!isContraction(op))
+    return 0;
+  double seconds = 0;
+  for (OpOperand &operand : op->getOpOperands()) {
+    const TensorFactors &tensor = rule.operands[operand.getOperandNumber()];
+    const bool isMasked = llvm::any_of(tensor, [&](const DimFactors &ofDim) {
+      return llvm::any_of(ofDim, [&](int64_t factor) {
+        return rule.factors[factor].kind == FactorKind::Reduction &&
+               rule.factors[factor].size % mesh.size(factors[factor]) != 0;
+      });
+    });
+    // Arguments are stored with zeros.
+    if (isMasked && !isa<BlockArgument>(operand.get()))
+      seconds += work.secondsToWrite(
+          operand.get(),
+          layouts.shareOf(operand.get(),
+                          layoutOf(rule, tensor, factors, mesh)));
+  }
+  return seconds;
+}
+
 LogicalResult StepMeasurer::add(const ShardingSpread::Node &node,
                                 StepCost &cost) {
   Operation *op = node.op;
@@ -162,7 +190,8 @@ LogicalResult StepMeasurer::add(const ShardingSpread::Node &node,
                      [&](Value value) { return layouts.shareOf(value); });
   if (failed(seconds))
     return failure();
-  cost.seconds += *seconds * microBatches();
+  cost.seconds +=
+      (*seconds + secondsToMask(op, rule, factors)) * microBatches();
   return success();
 }
 

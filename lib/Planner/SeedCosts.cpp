@@ -7,6 +7,7 @@
 #include "pp/Analysis/Contraction.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -23,6 +24,8 @@ public:
         resharder(resharder) {}
 
   FailureOr<StepCost> measure();
+  /// To read the parameters and their gradients, and write the parameters.
+  double secondsToUpdate();
 
 private:
   /// A value as an op leaves it.
@@ -230,6 +233,14 @@ FailureOr<StepCost> StepMeasurer::measure() {
   return cost;
 }
 
+double StepMeasurer::secondsToUpdate() {
+  double seconds = 0;
+  for (BlockArgument argument : main.getArguments())
+    if (getArgRole(main, argument.getArgNumber()) == Role::Param)
+      seconds += 3 * work.secondsToWrite(argument, layouts.shareOf(argument));
+  return seconds;
+}
+
 SeedCosts::SeedCosts(func::FuncOp main, MeshAttr mesh,
                      const schedule::Topology &topology)
     : main(main), topology(topology),
@@ -251,5 +262,9 @@ SeedCosts::measure(PlanAttr plan,
     found =
         resharders.try_emplace(mesh.attr(), makeReshardPlanner(mesh, topology))
             .first;
-  return StepMeasurer(main, **layouts, work, found->second).measure();
+  StepMeasurer measurer(main, **layouts, work, found->second);
+  FailureOr<StepCost> cost = measurer.measure();
+  if (succeeded(cost) && plan.getInt(PlanKey::Zero) == 0)
+    cost->seconds += measurer.secondsToUpdate();
+  return cost;
 }

@@ -32,9 +32,9 @@ struct Choice {
   std::optional<unsigned> shared; ///< RegionAxes::shared
 };
 
-/// Classes that are too small for the axis, and the sizes that its part for
-/// them may have.
-struct SmallClasses {
+/// Classes that the axis does not divide, and the sizes that its part for them
+/// may have.
+struct UnevenClasses {
   SmallVector<int64_t> partSizes;
   SmallVector<FactorClasses::Class> classes;
 };
@@ -57,7 +57,11 @@ private:
   FailureOr<PlanAttr> build(const Choice &choice);
   FailureOr<WeighedPlan> weigh();
   FailureOr<WeighedPlan> weighParts();
-  LogicalResult addSmall(const ParameterDim &split);
+  LogicalResult addUneven(const ParameterDim &split);
+  bool isMerged(const ParameterDim &split) const {
+    return tensors.classesOf(split.parameter, split.dim).size() > 1;
+  }
+  void setPart(const UnevenClasses &alike, int64_t size);
   void dropSplit(const SeedLayouts &layouts);
   LogicalResult collectInputs();
   void collectSequences();
@@ -79,7 +83,8 @@ private:
   SmallVector<ParameterDim> parameters; ///< that `tp` splits
   /// Of these, what has a part of `tp` only, and may have other parts.
   AxisParts parts;
-  SmallVector<SmallClasses> small;
+  SmallVector<UnevenClasses> uneven;
+  llvm::DenseSet<FactorClasses::Class> noted; ///< what the axis does not divide
   std::unique_ptr<SeedCosts> costs;
   /// What else `tp` could split, as alternatives.
   SmallVector<SmallVector<SplitOption>> options;
@@ -237,33 +242,43 @@ LogicalResult SeedFinder::collectParameters() {
     // As the only key-value head of many queries: whole on every device.
     if (size == 1)
       continue;
-    if (size < shards && !canRepeat(size, shards) && failed(addSmall(one)))
+    // Of a merged dimension, another class takes the rest.
+    const bool isUneven = size < shards ? !canRepeat(size, shards)
+                                        : size % shards != 0 && !isMerged(one);
+    if (isUneven && failed(addUneven(one)))
       return failure();
     parameters.push_back(one);
   }
   return success();
 }
 
-/// Notes a dimension that has too few elements for the axis. All layers have
-/// the same part.
-LogicalResult SeedFinder::addSmall(const ParameterDim &split) {
+/// Notes a dimension that the axis does not divide. All layers have the same
+/// part.
+LogicalResult SeedFinder::addUneven(const ParameterDim &split) {
   const FactorClasses::Class number = tensors.classOf(split);
-  if (parts.contains(number))
+  if (!noted.insert(number).second)
     return success();
   SmallVector<int64_t> sizes = tensors.findPartSizes(split);
   if (sizes.empty())
     return checkSize(split.parameter, split.dim, mesh,
                      presentAxes({kTensorAxis}), /*mayRepeat=*/true);
-  parts[number] = {1, sizes.front()};
-  auto *alike = llvm::find_if(small, [&](const SmallClasses &other) {
+  auto *alike = llvm::find_if(uneven, [&](const UnevenClasses &other) {
     return other.partSizes == sizes;
   });
-  if (alike == small.end()) {
-    small.push_back({std::move(sizes), {}});
-    alike = &small.back();
+  if (alike == uneven.end()) {
+    uneven.push_back({std::move(sizes), {}});
+    alike = &uneven.back();
   }
   alike->classes.push_back(number);
   return success();
+}
+
+void SeedFinder::setPart(const UnevenClasses &alike, int64_t size) {
+  for (FactorClasses::Class number : alike.classes)
+    if (size == mesh.sizeOf(kTensorAxis))
+      parts.erase(number);
+    else
+      parts[number] = {1, size};
 }
 
 FailureOr<PlanAttr> SeedFinder::build(const Choice &choice) {
@@ -325,11 +340,9 @@ FailureOr<PlanAttr> SeedFinder::build(const Choice &choice) {
   };
   for (const ParameterDim &one : parameters) {
     auto part = dealt.find(tensors.classOf(one));
-    // Of a merged dimension, another class takes the rest.
-    const bool isMerged = tensors.classesOf(one.parameter, one.dim).size() > 1;
     split(one.parameter, one.dim,
-          isMerged || part == dealt.end() ? axis->names()
-                                          : axis->namesOf(part->second));
+          isMerged(one) || part == dealt.end() ? axis->names()
+                                               : axis->namesOf(part->second));
   }
   for (const SplitOption *option : choice.options)
     for (BlockArgument parameter : option->parameters)
@@ -379,7 +392,7 @@ FailureOr<WeighedPlan> SeedFinder::weigh() {
   const SmallVector<unsigned> shareable =
       findShareable(main, mesh, {batch, sequence, tensorAxes, std::nullopt});
   Choice chosen;
-  if (options.empty() && shareable.empty() && small.empty()) {
+  if (options.empty() && shareable.empty() && uneven.empty()) {
     FailureOr<PlanAttr> only = build(chosen);
     if (failed(only))
       return failure();
@@ -436,31 +449,35 @@ FailureOr<WeighedPlan> SeedFinder::weigh() {
   return WeighedPlan{built, least};
 }
 
-/// The same under each part that dimensions which are too small for the axis
-/// may have.
+/// The same under each part that dimensions may have which the axis does not
+/// divide.
 FailureOr<WeighedPlan> SeedFinder::weighParts() {
-  FailureOr<WeighedPlan> best = weigh();
-  if (failed(best))
-    return failure();
-  for (const SmallClasses &ofSize : small) {
-    auto setPart = [&](int64_t size) {
-      for (FactorClasses::Class number : ofSize.classes)
-        parts[number] = {1, size};
-    };
-    int64_t chosen = ofSize.partSizes.front();
-    for (int64_t size : ArrayRef(ofSize.partSizes).drop_front()) {
-      setPart(size);
-      ScopedDiagnosticHandler quiet(main.getContext(),
-                                    [](Diagnostic &) { return success(); });
-      FailureOr<WeighedPlan> trial = weigh();
-      if (failed(trial) || !isBetter(*trial->cost, *best->cost))
-        continue;
-      best = trial;
-      chosen = size;
+  if (uneven.empty())
+    return weigh();
+  for (const UnevenClasses &alike : uneven)
+    setPart(alike, alike.partSizes.front());
+  FailureOr<WeighedPlan> best = failure();
+  {
+    // One size that works is enough.
+    ScopedDiagnosticHandler quiet(main.getContext(),
+                                  [](Diagnostic &) { return success(); });
+    best = weigh();
+    for (const UnevenClasses &alike : uneven) {
+      int64_t chosen = alike.partSizes.front();
+      for (int64_t size : ArrayRef(alike.partSizes).drop_front()) {
+        setPart(alike, size);
+        FailureOr<WeighedPlan> trial = weigh();
+        if (failed(trial) ||
+            (succeeded(best) && !isBetter(*trial->cost, *best->cost)))
+          continue;
+        best = trial;
+        chosen = size;
+      }
+      setPart(alike, chosen);
     }
-    setPart(chosen);
   }
-  return best;
+  // None does: say what the first wants.
+  return succeeded(best) ? best : weigh();
 }
 
 FailureOr<PlanAttr> SeedFinder::run() {

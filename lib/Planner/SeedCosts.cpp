@@ -4,8 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "SeedCosts.h"
+#include "pp/Analysis/Contraction.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -22,6 +24,8 @@ public:
         resharder(resharder) {}
 
   FailureOr<StepCost> measure();
+  /// To read the parameters and their gradients, and write the parameters.
+  double secondsToUpdate();
 
 private:
   /// A value as an op leaves it.
@@ -36,6 +40,8 @@ private:
   double priceOf(OpOperand &operand, const Layout &wanted);
   PartialAxes findPassing(Operation *op, const ShardingRule &rule,
                           Layout &factors) const;
+  double secondsToMask(Operation *op, const ShardingRule &rule,
+                       const Layout &factors) const;
   LogicalResult add(const ShardingSpread::Node &node, StepCost &cost);
   double keptBytes();
 
@@ -131,6 +137,31 @@ PartialAxes StepMeasurer::findPassing(Operation *op, const ShardingRule &rule,
   return {};
 }
 
+/// A product that sums over padding takes copies of its operands with zeros
+/// there; other sums mask what they read as they go.
+double StepMeasurer::secondsToMask(Operation *op, const ShardingRule &rule,
+                                   const Layout &factors) const {
+  if (!isContraction(op))
+    return 0;
+  double seconds = 0;
+  for (OpOperand &operand : op->getOpOperands()) {
+    const TensorFactors &tensor = rule.operands[operand.getOperandNumber()];
+    const bool isMasked = llvm::any_of(tensor, [&](const DimFactors &ofDim) {
+      return llvm::any_of(ofDim, [&](int64_t factor) {
+        return rule.factors[factor].kind == FactorKind::Reduction &&
+               rule.factors[factor].size % mesh.size(factors[factor]) != 0;
+      });
+    });
+    // Arguments are stored with zeros.
+    if (isMasked && !isa<BlockArgument>(operand.get()))
+      seconds += work.secondsToWrite(
+          operand.get(),
+          layouts.shareOf(operand.get(),
+                          layoutOf(rule, tensor, factors, mesh)));
+  }
+  return seconds;
+}
+
 LogicalResult StepMeasurer::add(const ShardingSpread::Node &node,
                                 StepCost &cost) {
   Operation *op = node.op;
@@ -141,8 +172,10 @@ LogicalResult StepMeasurer::add(const ShardingSpread::Node &node,
   for (OpOperand &operand : op->getOpOperands()) {
     auto found = forms.find(operand.get());
     if (isPassing && found != forms.end() &&
-        found->second.front().partial == partial)
+        found->second.front().partial == partial) {
+      found->second.front().partial.clear(); // the result has it now
       continue;
+    }
     cost.seconds += priceOf(
         operand, layoutOf(rule, rule.operands[operand.getOperandNumber()],
                           factors, mesh));
@@ -160,7 +193,8 @@ LogicalResult StepMeasurer::add(const ShardingSpread::Node &node,
                      [&](Value value) { return layouts.shareOf(value); });
   if (failed(seconds))
     return failure();
-  cost.seconds += *seconds * microBatches();
+  cost.seconds +=
+      (*seconds + secondsToMask(op, rule, factors)) * microBatches();
   return success();
 }
 
@@ -199,6 +233,14 @@ FailureOr<StepCost> StepMeasurer::measure() {
   return cost;
 }
 
+double StepMeasurer::secondsToUpdate() {
+  double seconds = 0;
+  for (BlockArgument argument : main.getArguments())
+    if (getArgRole(main, argument.getArgNumber()) == Role::Param)
+      seconds += 3 * work.secondsToWrite(argument, layouts.shareOf(argument));
+  return seconds;
+}
+
 SeedCosts::SeedCosts(func::FuncOp main, MeshAttr mesh,
                      const schedule::Topology &topology)
     : main(main), topology(topology),
@@ -220,5 +262,9 @@ SeedCosts::measure(PlanAttr plan,
     found =
         resharders.try_emplace(mesh.attr(), makeReshardPlanner(mesh, topology))
             .first;
-  return StepMeasurer(main, **layouts, work, found->second).measure();
+  StepMeasurer measurer(main, **layouts, work, found->second);
+  FailureOr<StepCost> cost = measurer.measure();
+  if (succeeded(cost) && plan.getInt(PlanKey::Zero) == 0)
+    cost->seconds += measurer.secondsToUpdate();
+  return cost;
 }

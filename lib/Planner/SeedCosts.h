@@ -6,7 +6,7 @@
 // pp-propagate-shardings will have them, each op costs what the axes leave to
 // one device, and each change of layout what the reshard search says. Nothing
 // is written. Left out is what differs little from one set of seeds to the
-// next: the update, scans in shards, what `zero` shares out.
+// next: the states of the optimizer, scans in shards, what `zero` shares out.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_PLANNER_SEEDCOSTS_H

@@ -153,9 +153,8 @@ double SeedLayouts::shareOf(const ShardingRule &rule,
   return shareOf(axes, sizes);
 }
 
-double SeedLayouts::shareOf(Value value) const {
-  return shareOf(layoutOf(value),
-                 cast<RankedTensorType>(value.getType()).getShape());
+double SeedLayouts::shareOf(Value value, const Layout &layout) const {
+  return shareOf(layout, cast<RankedTensorType>(value.getType()).getShape());
 }
 
 bool SeedLayouts::splitsEvenly(Value value, StringRef axis) const {

@@ -40,7 +40,10 @@ public:
   /// factors have `axes`; dimensions that do not divide are padded. Time does
   /// not count.
   double shareOf(const ShardingRule &rule, llvm::ArrayRef<AxisList> axes) const;
-  double shareOf(mlir::Value value) const;
+  double shareOf(mlir::Value value) const {
+    return shareOf(value, layoutOf(value));
+  }
+  double shareOf(mlir::Value value, const Layout &layout) const;
   /// Whether all of an axis, or all its parts, split a value, without padding.
   bool splitsEvenly(mlir::Value value, llvm::StringRef axis) const;
   /// Whether every axis splits something; a plan is refused if one does not.

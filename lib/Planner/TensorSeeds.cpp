@@ -263,38 +263,51 @@ struct TensorSeeds::Layers {
 SmallVector<int64_t> TensorSeeds::findPartSizes(const ParameterDim &split) {
   const Class number = classOf(split);
   const int64_t own = classes.size(number);
-  // Of parameters that have the dimension, others that could have a part.
-  SmallVector<int64_t> others;
+  // Of parameters that have the dimension, others that could have a part, and
+  // those of the largest parameter.
+  SmallVector<int64_t> others, ofLargest;
+  int64_t largest = 0;
   for (const Introduction &introduction : introductions) {
     const BlockArgument parameter = introduction.parameter;
     if (classOf({parameter, introduction.dim}) != number)
       continue;
-    for (unsigned dim : llvm::seq<unsigned>(
-             cast<RankedTensorType>(parameter.getType()).getRank()))
+    auto type = cast<RankedTensorType>(parameter.getType());
+    SmallVector<int64_t> found;
+    for (unsigned dim : llvm::seq<unsigned>(type.getRank()))
       if (const Class other = classOf({parameter, dim});
           other != number && !summed.test(other) && !cut.test(other))
-        others.push_back(classes.size(other));
+        found.push_back(classes.size(other));
+    llvm::append_range(others, found);
+    if (!found.empty() && type.getNumElements() > largest) {
+      largest = type.getNumElements();
+      ofLargest = std::move(found);
+    }
   }
+  const bool mayHaveAll = own >= shards;
   const int64_t even = std::gcd(own, shards);
-  if (even > 1 && llvm::any_of(others, [&](int64_t other) {
+  if (even > 1 && llvm::any_of(ofLargest, [&](int64_t other) {
         return other % (shards / even) == 0;
-      }))
-    return {even};
+      })) // beside the whole axis, an option (findOptions)
+    return mayHaveAll ? SmallVector<int64_t>() : SmallVector<int64_t>{even};
+  auto heldUnder = [&](int64_t size, int64_t other) -> int64_t {
+    return llvm::divideCeil(own, size) * llvm::divideCeil(other, shards / size);
+  };
   SmallVector<std::pair<int64_t, int64_t>> sizes; // what a device has, size
   for (int64_t size = std::min(own, shards - 1); size > 0; --size) {
-    const int64_t rest = shards / size;
     if (shards % size)
       continue;
     std::optional<int64_t> least;
     for (int64_t other : others)
-      if (const int64_t held =
-              llvm::divideCeil(own, size) * llvm::divideCeil(other, rest);
-          other >= rest && held < least.value_or(held + 1))
+      if (const int64_t held = heldUnder(size, other);
+          other >= shards / size && held < least.value_or(held + 1) &&
+          (!mayHaveAll || held < heldUnder(shards, other)))
         least = held;
     if (least)
       sizes.push_back({*least, size});
   }
   llvm::stable_sort(sizes, llvm::less_first());
+  if (mayHaveAll && !sizes.empty())
+    sizes.insert(sizes.begin(), {0, shards});
   return llvm::to_vector(llvm::make_second_range(sizes));
 }
 

@@ -61,10 +61,13 @@ public:
   /// `parts` says what is selected for a part only.
   llvm::SmallVector<llvm::SmallVector<SplitOption>>
   findOptions(const AxisParts &parts);
-  /// Sizes of the part of the axis for a dimension that is too small for all of
-  /// it, if another dimension of a parameter that has it could have the rest:
-  /// the one that divides both, or all that leave no device without elements;
-  /// of these the one first under which a device has least to do.
+  /// Sizes of the part of the axis for a dimension that all of it does not
+  /// divide, if another dimension of a parameter that has it could have the
+  /// rest: the one that divides both in the largest of these parameters, or all
+  /// that leave no device without elements; of these the one first under which
+  /// a device has least to do. Where there are elements for the whole axis,
+  /// that is the first, and a device has less to do under the others; none if
+  /// there are no others.
   llvm::SmallVector<int64_t> findPartSizes(const ParameterDim &split);
   Class classOf(const ParameterDim &split) const {
     return classes.classesOf(split.parameter, split.dim).front();

@@ -30,6 +30,11 @@ public:
   secondsOf(mlir::Operation &op, double share,
             llvm::function_ref<double(mlir::Value)> shareOf) const;
 
+  /// Seconds of a micro-batch to write a copy of `share` of a value.
+  double secondsToWrite(mlir::Value value, double share) const {
+    return bytesOf(value, share) / topology.bytesPerSecond;
+  }
+
   /// True for what depends on an input.
   bool isOfBatch(mlir::Value value) const {
     return batchDependent.contains(value);

@@ -41,8 +41,8 @@ CASES = [
 ]
 REMARK = re.compile(r'^(.*?): remark: (?:at "(.*?)": )?\[Missed\] (whole|replicated|gathered|padded) \|.*?\| (avoid=.*)$', re.M)
 FIELD = re.compile(r'(\w+)=(".*?"(?=, \w+=|$)|[^,]*)(?:, |$)')
-TOLD = re.compile(r"^    (?:with|to hold less, with|on fewer devices, with|not better with) (.*): "
-                  r"([\d.]+ \w+), ([\d.]+ \w+)(?:, \d+ devices?)?$", re.M)
+ROW = re.compile(r"^(#pp.*>|\w+=[\w= ]*\w) +(?:\d+(?:, )?)+  ([\d.]+ \w+)  ([\d.]+ \w+) +(\d+)$", re.M)
+PEAK = re.compile(r"^ranks? [\d, -]*\d +([\d.]+ \wi?B)", re.M)
 
 
 def find(place, model, goal):
@@ -60,8 +60,8 @@ def find(place, model, goal):
 def obey(place, model, goal, change):
     """The plan with the change."""
     if not change.startswith("#pp.seed"):
-        key = change.partition("=")[0]
-        return " ".join([word for word in goal.split() if not word.startswith(f"{key}=")] + [change])
+        keys = tuple(word.partition("=")[0] + "=" for word in change.split())
+        return " ".join([word for word in goal.split() if not word.startswith(keys)] + [change])
     plan = place.make("pp-opt", model, f"--pp-parallelize={goal} stop-after=spmd", "--emit=plan")
     name = change.partition('"')[2].partition('"')[0]
     plan = re.sub(rf'#pp.seed<"{re.escape(name)}", .*?>,?\n', "", plan)
@@ -74,7 +74,7 @@ def judge(place, model, goal):
     total = sum(before.values(), collections.Counter())
     for advice, ops in before.items():
         for way in advice.split(", or "):
-            if not re.match(r"[\w.]+=\w+$|#pp.seed", way):
+            if not re.match(r"\w+=[\w= ]*\w$|#pp.seed", way):
                 continue
             after = sum(find(place, model, obey(place, model, goal, way)).values(), collections.Counter())
             left = {op: after[op] for op in ops if after[op] > total[op] - ops[op]}
@@ -83,11 +83,17 @@ def judge(place, model, goal):
 
 
 def judge_figures(place, model, goal, told):
-    for change, seconds, size in sorted(set(TOLD.findall(told))):
+    """What the table has is what is predicted for the plan with the change."""
+    rows = ROW.findall(told)
+    if len(rows) != told.partition("plan with ")[2].partition("\na ")[0].count("\n") - 1:
+        yield f"{goal}: expects a row for each change, got {rows} of {told}"
+    for change, seconds, size, devices in rows:
         goals = obey(place, model, goal, change)
         predicted = place.make("pp-opt", model, f"--pp-parallelize={goals}", "--pp-predict")
-        if f"step {seconds}," not in predicted or f"  {size}  " not in predicted:
-            yield f"{goal}: {change}: expects {seconds} and {size}, got {predicted}"
+        memory = predicted.partition("memory ")[2].partition("communication ")[0]
+        if (f"step {seconds}," not in predicted or size not in PEAK.findall(memory)
+                or f": {devices} rank" not in predicted.partition("\n")[0]):
+            yield f"{goal}: {change}: expects {seconds}, {size} and {devices}, got {predicted}"
 
 
 def main():
@@ -99,7 +105,7 @@ def main():
             place.make("pp-model", family, *options, "-o", name)
             told = place.make("pp-opt", name, f"--pp-parallelize={goal}", "--pp-explain", "-o", "/dev/null")
             told = told.partition("what could be better")[2]
-            if len(re.findall("^  [^ ]", told, re.M)) > most:
+            if len(re.findall(r"^  \d", told, re.M)) > most:
                 errors.append(f"{model} {goal}: expects at most {most} findings, got {told}")
             errors += [f"{model} {error}" for error in judge(place, name, goal)]
             errors += [f"{model} {error}" for error in judge_figures(place, name, goal, told)]

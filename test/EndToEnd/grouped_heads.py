@@ -99,6 +99,8 @@ def main():
                 before[name] = shape, array.array("d", [0.01 * (1 + index) for index in range(len(values))])
         write_safetensors(place.folder / "grouped.safetensors", before)
         write_safetensors(place.folder / "fused.safetensors", fuse(before))
+        plan = place.make("pp-opt", "grouped.mlir", "--pp-parallelize=tp=4 links=1e12:1e-8", "--emit=plan")
+        judge.expect('"tp"=[2, 2]' in plan, f"expects queries to take a part of tp, got {plan}")
         wanted, after = step(place, "fused", "")
         expected = shared_changes(before, after)
         for plan in "", "tp=4 links=1e12:1e-8", "dp=2 tp=2 sequence=true", "sp=2 zero=3":

@@ -20,9 +20,6 @@ struct GptConfig {
   int64_t layers = 4;
   int64_t hidden = 256;
   int64_t heads = 8; ///< divides `hidden`
-  /// Divides `heads`: each key-value head serves as many queries (grouped-query
-  /// attention, Ainslie et al. 2023). 0: as many as there are heads.
-  int64_t keyValueHeads = 0;
   int64_t seq = 128;
   int64_t batch = 16;
   int64_t vocab = 256;
@@ -30,6 +27,9 @@ struct GptConfig {
   /// Of embeddings, attention probabilities and what a block adds to the
   /// residual stream: the share that is dropped; below 1.
   double dropout = 0;
+  /// Divides `heads`: each key-value head serves as many queries (grouped-query
+  /// attention, Ainslie et al. 2023). 0: as many as there are heads.
+  int64_t keyValueHeads = 0;
 };
 
 /// GPT with experts in place of some feed-forward parts.

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "pp/IR/PP.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
 using namespace pp;
@@ -289,5 +290,11 @@ Value pp::buildLocalOp(OpBuilder &builder, Operation *op,
             builder, loc, type, parts[0], parts[1],
             b.keptStarts(parts.drop_front(2), result));
       })
-      .Default([&](Operation *) { return b.clone(parts)->getResult(0); });
+      .Default([&](Operation *op) {
+        // Of another one, an attribute may name dimensions.
+        if (!op->hasTrait<OpTrait::Elementwise>() && !isa<ReshapeOp>(op))
+          llvm::reportFatalInternalError(op->getName().getStringRef() +
+                                         " has no local form");
+        return b.clone(parts)->getResult(0);
+      });
 }

@@ -40,6 +40,11 @@ TEST(Aspects, EveryGraphOpAnswers) {
     EXPECT_EQ(name.hasInterface<pp::GradientOpInterface>(), isGraphOp) << op;
     EXPECT_EQ(name.hasInterface<pp::ShardingOpInterface>(), isGraphOp) << op;
     EXPECT_EQ(name.hasInterface<pp::CostOpInterface>(), isGraphOp) << op;
+    EXPECT_EQ(name.hasTrait<pp::MovesElements>() +
+                  name.hasTrait<pp::ComputesElements>() +
+                  name.hasTrait<pp::FindsElements>(),
+              isGraphOp)
+        << op;
   }
 }
 

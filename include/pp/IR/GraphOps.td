@@ -15,8 +15,9 @@ include "pp/IR/OpBase.td"
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-class PP_UnaryOp<string mnemonic, Type type = PP_FloatTensor, string element = "f32">
-    : PP_PureOp<mnemonic, [Elementwise, SameOperandsAndResultType]> {
+class PP_UnaryOp<string mnemonic, Type type = PP_FloatTensor, string element = "f32",
+                 list<Trait> traits = []>
+    : PP_PureOp<mnemonic, !listconcat([Elementwise, PP_ComputesElements, SameOperandsAndResultType], traits)> {
   let description = "```mlir\n%y = pp." # mnemonic # " %x : tensor<4x8x" # element # ">\n```\n";
   let arguments = (ins type:$operand);
   let results = (outs type:$result);
@@ -24,7 +25,7 @@ class PP_UnaryOp<string mnemonic, Type type = PP_FloatTensor, string element = "
 }
 class PP_BinaryOp<string mnemonic, Type type = PP_NumberTensor, list<Trait> traits = [],
                   string element = "f32">
-    : PP_PureOp<mnemonic, !listconcat([Elementwise, SameOperandsAndResultType], traits)> {
+    : PP_PureOp<mnemonic, !listconcat([Elementwise, PP_ComputesElements, SameOperandsAndResultType], traits)> {
   let description = "```mlir\n%z = pp." # mnemonic # " %x, %y : tensor<4x8x" # element # ">\n```\n";
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$result);
@@ -38,10 +39,10 @@ def PP_NegOp : PP_UnaryOp<"neg", PP_NumberTensor> {
 def PP_AbsOp : PP_UnaryOp<"abs", PP_NumberTensor> {
   let summary = "|x|; its gradient at 0 is 0";
 }
-def PP_ExpOp : PP_UnaryOp<"exp"> {
+def PP_ExpOp : PP_UnaryOp<"exp", PP_FloatTensor, "f32", [PP_Transcendental]> {
   let summary = "the exponential: e to the x";
 }
-def PP_LogOp : PP_UnaryOp<"log"> {
+def PP_LogOp : PP_UnaryOp<"log", PP_FloatTensor, "f32", [PP_Transcendental]> {
   let summary = "natural logarithm";
 }
 def PP_SqrtOp : PP_UnaryOp<"sqrt"> {
@@ -50,19 +51,19 @@ def PP_SqrtOp : PP_UnaryOp<"sqrt"> {
 def PP_RsqrtOp : PP_UnaryOp<"rsqrt"> {
   let summary = "1 / sqrt(x)";
 }
-def PP_TanhOp : PP_UnaryOp<"tanh"> {
+def PP_TanhOp : PP_UnaryOp<"tanh", PP_FloatTensor, "f32", [PP_Transcendental]> {
   let summary = "hyperbolic tangent";
 }
-def PP_ErfOp : PP_UnaryOp<"erf"> {
+def PP_ErfOp : PP_UnaryOp<"erf", PP_FloatTensor, "f32", [PP_Transcendental]> {
   let summary = "error function";
 }
-def PP_LogisticOp : PP_UnaryOp<"logistic"> {
+def PP_LogisticOp : PP_UnaryOp<"logistic", PP_FloatTensor, "f32", [PP_Transcendental]> {
   let summary = "1 / (1 + exp(-x))";
 }
-def PP_SinOp : PP_UnaryOp<"sin"> {
+def PP_SinOp : PP_UnaryOp<"sin", PP_FloatTensor, "f32", [PP_Transcendental]> {
   let summary = "sine";
 }
-def PP_CosOp : PP_UnaryOp<"cos"> {
+def PP_CosOp : PP_UnaryOp<"cos", PP_FloatTensor, "f32", [PP_Transcendental]> {
   let summary = "cosine";
 }
 def PP_SignOp : PP_UnaryOp<"sign", PP_NumberTensor> {
@@ -96,7 +97,7 @@ def PP_MaxOp : PP_BinaryOp<"max", PP_NumberTensor, [Commutative]> {
 def PP_MinOp : PP_BinaryOp<"min", PP_NumberTensor, [Commutative]> {
   let summary = "the smaller; NaN if either is; ties share the gradient equally";
 }
-def PP_PowOp : PP_BinaryOp<"pow", PP_FloatTensor> {
+def PP_PowOp : PP_BinaryOp<"pow", PP_FloatTensor, [PP_Transcendental]> {
   let summary = "the power: x to the y";
 }
 def PP_AndOp : PP_BinaryOp<"and", PP_LogicTensor, [Commutative], "i1"> {
@@ -106,7 +107,7 @@ def PP_OrOp : PP_BinaryOp<"or", PP_LogicTensor, [Commutative], "i1"> {
   let summary = "logical or bitwise or";
 }
 
-def PP_CompareOp : PP_PureOp<"compare", [Elementwise, SameTypeOperands, SameOperandsAndResultShape]> {
+def PP_CompareOp : PP_PureOp<"compare", [PP_FindsElements, Elementwise, SameTypeOperands, SameOperandsAndResultShape]> {
   let summary = "compares element by element; every comparison with NaN but `ne` is false";
   let description = [{
     ```mlir
@@ -118,7 +119,7 @@ def PP_CompareOp : PP_PureOp<"compare", [Elementwise, SameTypeOperands, SameOper
   let assemblyFormat = "`` $direction $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
 }
 
-def PP_SelectOp : PP_PureOp<"select", [Elementwise, AllTypesMatch<["on_true", "on_false", "result"]>,
+def PP_SelectOp : PP_PureOp<"select", [PP_MovesElements, Elementwise, AllTypesMatch<["on_true", "on_false", "result"]>,
                                        AllShapesMatch<["predicate", "result"]>]> {
   let hasFolder = 1;
   let summary = "`on_true` where `predicate` holds, `on_false` elsewhere";
@@ -132,7 +133,7 @@ def PP_SelectOp : PP_PureOp<"select", [Elementwise, AllTypesMatch<["on_true", "o
   let assemblyFormat = "$predicate `,` $on_true `,` $on_false attr-dict `:` type($predicate) `,` type($result)";
 }
 
-def PP_ConvertOp : PP_PureOp<"convert", [Elementwise, SameOperandsAndResultShape]> {
+def PP_ConvertOp : PP_PureOp<"convert", [PP_FindsElements, Elementwise, SameOperandsAndResultShape]> {
   let hasFolder = 1;
   let summary = "changes the element type; floats round to nearest even, float to integer truncates";
   let description = [{
@@ -146,7 +147,7 @@ def PP_ConvertOp : PP_PureOp<"convert", [Elementwise, SameOperandsAndResultShape
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_StopGradientOp : PP_PureOp<"stop_gradient", [Elementwise, SameOperandsAndResultType]> {
+def PP_StopGradientOp : PP_PureOp<"stop_gradient", [PP_MovesElements, Elementwise, SameOperandsAndResultType]> {
   let summary = "the identity, through which no gradient flows";
   let description = [{
     ```mlir
@@ -162,7 +163,7 @@ def PP_StopGradientOp : PP_PureOp<"stop_gradient", [Elementwise, SameOperandsAnd
 // Sources
 //===----------------------------------------------------------------------===//
 
-def PP_ConstantOp : PP_PureOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>]> {
+def PP_ConstantOp : PP_PureOp<"constant", [PP_FindsElements, ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let hasFolder = 1;
   let summary = "a literal";
   let description = [{
@@ -175,7 +176,7 @@ def PP_ConstantOp : PP_PureOp<"constant", [ConstantLike, AllTypesMatch<["value",
   let assemblyFormat = "attr-dict $value";
 }
 
-def PP_IotaOp : PP_PureOp<"iota"> {
+def PP_IotaOp : PP_PureOp<"iota", [PP_FindsElements]> {
   let summary = "counts 0, 1, 2, ... along one dimension";
   let description = [{
     Constraints:
@@ -191,7 +192,7 @@ def PP_IotaOp : PP_PureOp<"iota"> {
   let assemblyFormat = "`dim` $dimension attr-dict `:` type($result)";
 }
 
-def PP_RandomBitsOp : PP_PureOp<"random_bits"> {
+def PP_RandomBitsOp : PP_PureOp<"random_bits", [PP_FindsElements]> {
   let summary = "counter-based random bits";
   let description = [{
     Philox4x32-10 with the key (low, high word of `seed`) and the counter (low,
@@ -223,7 +224,7 @@ def PP_RandomBitsOp : PP_PureOp<"random_bits"> {
 // Shape
 //===----------------------------------------------------------------------===//
 
-def PP_BroadcastOp : PP_PureOp<"broadcast", [SameOperandsAndResultElementType]> {
+def PP_BroadcastOp : PP_PureOp<"broadcast", [PP_MovesElements, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "repeats a tensor along new dimensions";
   let description = [{
@@ -242,7 +243,7 @@ def PP_BroadcastOp : PP_PureOp<"broadcast", [SameOperandsAndResultElementType]> 
   let assemblyFormat = "$operand `dims` $dimensions attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_ReshapeOp : PP_PureOp<"reshape", [SameOperandsAndResultElementType]> {
+def PP_ReshapeOp : PP_PureOp<"reshape", [PP_MovesElements, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "the same elements, row-major, under another shape";
   let description = [{
@@ -259,7 +260,7 @@ def PP_ReshapeOp : PP_PureOp<"reshape", [SameOperandsAndResultElementType]> {
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_TransposeOp : PP_PureOp<"transpose", [SameOperandsAndResultElementType]> {
+def PP_TransposeOp : PP_PureOp<"transpose", [PP_MovesElements, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "permutes dimensions: result dimension i is operand dimension `permutation[i]`";
   let description = [{
@@ -277,7 +278,7 @@ def PP_TransposeOp : PP_PureOp<"transpose", [SameOperandsAndResultElementType]> 
   let assemblyFormat = "$operand `perm` $permutation attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_SliceOp : PP_PureOp<"slice", [SameOperandsAndResultElementType]> {
+def PP_SliceOp : PP_PureOp<"slice", [PP_MovesElements, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "a box of a tensor, with strides";
   let description = [{
@@ -300,7 +301,7 @@ def PP_SliceOp : PP_PureOp<"slice", [SameOperandsAndResultElementType]> {
   }];
 }
 
-def PP_PadOp : PP_PureOp<"pad", [SameOperandsAndResultElementType]> {
+def PP_PadOp : PP_PureOp<"pad", [PP_MovesElements, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "surrounds and interleaves a tensor with a value";
   let description = [{
@@ -323,7 +324,7 @@ def PP_PadOp : PP_PureOp<"pad", [SameOperandsAndResultElementType]> {
   }];
 }
 
-def PP_ConcatenateOp : PP_PureOp<"concatenate", [SameOperandsAndResultElementType]> {
+def PP_ConcatenateOp : PP_PureOp<"concatenate", [PP_MovesElements, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "joins tensors along one dimension";
   let description = [{
@@ -341,7 +342,7 @@ def PP_ConcatenateOp : PP_PureOp<"concatenate", [SameOperandsAndResultElementTyp
   let assemblyFormat = "$operands `dim` $dimension attr-dict `:` type($operands) `->` type($result)";
 }
 
-def PP_DynamicSliceOp : PP_PureOp<"dynamic_slice"> {
+def PP_DynamicSliceOp : PP_PureOp<"dynamic_slice", [PP_MovesElements]> {
   let summary = "a box of the result's shape at computed starts, clamped to lie within";
   let description = [{
     Constraints:
@@ -357,7 +358,7 @@ def PP_DynamicSliceOp : PP_PureOp<"dynamic_slice"> {
   let assemblyFormat = "$operand `[` $starts `]` attr-dict `:` type($operand) `,` type($starts) `->` type($result)";
 }
 
-def PP_DynamicUpdateSliceOp : PP_PureOp<"dynamic_update_slice", [PP_UpdatesOperand, AllTypesMatch<["operand", "result"]>]> {
+def PP_DynamicUpdateSliceOp : PP_PureOp<"dynamic_update_slice", [PP_MovesElements, PP_UpdatesOperand, AllTypesMatch<["operand", "result"]>]> {
   let summary = "`operand` with `update` written at computed starts, clamped to lie within";
   let description = [{
     Constraints:
@@ -378,7 +379,7 @@ def PP_DynamicUpdateSliceOp : PP_PureOp<"dynamic_update_slice", [PP_UpdatesOpera
 // Reductions, contractions, indexing
 //===----------------------------------------------------------------------===//
 
-def PP_ReduceOp : PP_PureOp<"reduce", [SameOperandsAndResultElementType]> {
+def PP_ReduceOp : PP_PureOp<"reduce", [PP_ComputesElements, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "reduces over dimensions, which the result drops";
   let description = [{
@@ -399,7 +400,7 @@ def PP_ReduceOp : PP_PureOp<"reduce", [SameOperandsAndResultElementType]> {
   let assemblyFormat = "`` $reduction $operand `dims` $dimensions attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_ArgmaxOp : PP_PureOp<"argmax"> {
+def PP_ArgmaxOp : PP_PureOp<"argmax", [PP_FindsElements]> {
   let summary = "index of the first largest element along one dimension, which the result drops";
   let description = [{
     NaN counts as larger than every number.
@@ -417,7 +418,7 @@ def PP_ArgmaxOp : PP_PureOp<"argmax"> {
   let assemblyFormat = "$operand `dim` $dimension attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_TopKOp : PP_PureOp<"top_k"> {
+def PP_TopKOp : PP_PureOp<"top_k", [PP_FindsElements, PP_ReadsMany]> {
   let summary = "indices of the largest elements along one dimension, largest first";
   let description = [{
     The result's size along `dimension` says how many. Of equal elements the
@@ -436,7 +437,7 @@ def PP_TopKOp : PP_PureOp<"top_k"> {
   let assemblyFormat = "$operand `dim` $dimension attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_CumsumOp : PP_PureOp<"cumsum", [SameOperandsAndResultType]> {
+def PP_CumsumOp : PP_PureOp<"cumsum", [PP_ComputesElements, PP_ReadsMany, SameOperandsAndResultType]> {
   let summary = "inclusive running sum along one dimension; `reverse` from the end";
   let description = [{
     Constraints:
@@ -452,7 +453,7 @@ def PP_CumsumOp : PP_PureOp<"cumsum", [SameOperandsAndResultType]> {
   let assemblyFormat = "$operand `dim` $dimension (`reverse` $reverse^)? attr-dict `:` type($result)";
 }
 
-def PP_DotGeneralOp : PP_PureOp<"dot_general"> {
+def PP_DotGeneralOp : PP_PureOp<"dot_general", [PP_FindsElements, PP_ReadsMany]> {
   let summary = "a contraction: batch dimensions, then free ones of lhs, then of rhs";
   let description = [{
     Accumulates in f32 for bf16 operands; the result's element type may be wider than the operands'.
@@ -482,7 +483,7 @@ def PP_DotGeneralOp : PP_PureOp<"dot_general"> {
   }];
 }
 
-def PP_GatherOp : PP_PureOp<"gather"> {
+def PP_GatherOp : PP_PureOp<"gather", [PP_FindsElements]> {
   let summary = "rows of a table, picked by index";
   let description = [{
     With b = `batch_dims`, the operand is [batch..., table, rest...], the
@@ -505,7 +506,7 @@ def PP_GatherOp : PP_PureOp<"gather"> {
   let assemblyFormat = "$operand `[` $indices `]` `batch` $batch_dims attr-dict `:` type($operand) `,` type($indices) `->` type($result)";
 }
 
-def PP_ScatterAddOp : PP_PureOp<"scatter_add", [PP_UpdatesOperand, AllTypesMatch<["operand", "result"]>]> {
+def PP_ScatterAddOp : PP_PureOp<"scatter_add", [PP_FindsElements, PP_UpdatesOperand, AllTypesMatch<["operand", "result"]>]> {
   let summary = "adds rows into a table at indices: the transpose of gather";
   let description = [{
     `result = operand; result[batch, indices[batch, index], rest] += updates[batch, index, rest]`

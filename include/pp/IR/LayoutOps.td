@@ -11,7 +11,7 @@
 
 include "pp/IR/OpBase.td"
 
-def PP_NameOp : PP_PureOp<"name", [SameOperandsAndResultType]> {
+def PP_NameOp : PP_PureOp<"name", [PP_MovesElements, SameOperandsAndResultType]> {
   let summary = "the identity, under a name by which a plan can speak of it";
   let description = [{
     `dims` say what the dimensions are, as pp.dims does of arguments; "" is no
@@ -34,7 +34,7 @@ def PP_NameOp : PP_PureOp<"name", [SameOperandsAndResultType]> {
   let assemblyFormat = "$operand $name (`dims` $dims^)? (`gradient` $gradient^)? attr-dict `:` type($result)";
 }
 
-def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [SameOperandsAndResultType]> {
+def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [PP_MovesElements, SameOperandsAndResultType]> {
   let summary = "the identity, one side of which has a given sharding";
   let description = [{
     `to`: the result has it. A `barrier` stands between two layouts:
@@ -65,7 +65,7 @@ def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [SameOperandsAndR
   }];
 }
 
-def PP_ReshardOp : PP_PureOp<"reshard", [SameOperandsAndResultType]> {
+def PP_ReshardOp : PP_PureOp<"reshard", [PP_MovesElements, SameOperandsAndResultType]> {
   let summary = "the identity, between two layouts that differ in `axes`";
   let description = [{
     `with`: the result is split further over those of `axes` that do not split it

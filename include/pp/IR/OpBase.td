@@ -29,6 +29,33 @@ def PP_UpdatesOperand : NativeOpTrait<"UpdatesOperand"> {
   let cppNamespace = "::pp";
 }
 
+// What an element of the result is to elements of operands. A graph op says one
+// of the three; passes that form kernels ask for it, not for lists of ops.
+
+/// It is one of theirs, or a constant: nothing is computed.
+def PP_MovesElements : NativeOpTrait<"MovesElements"> {
+  let cppNamespace = "::pp";
+}
+/// It is computed of theirs, in their type: in f32 where that is bf16.
+def PP_ComputesElements : NativeOpTrait<"ComputesElements"> {
+  let cppNamespace = "::pp";
+}
+/// It is of another type, counted, looked up or chosen, or the op has its own
+/// kernels.
+def PP_FindsElements : NativeOpTrait<"FindsElements"> {
+  let cppNamespace = "::pp";
+}
+
+/// An element of an operand is read for many of the result, so that it has to be
+/// in memory.
+def PP_ReadsMany : NativeOpTrait<"ReadsMany"> {
+  let cppNamespace = "::pp";
+}
+/// A call of a mathematical function: not worth computing twice.
+def PP_Transcendental : NativeOpTrait<"Transcendental"> {
+  let cppNamespace = "::pp";
+}
+
 class PP_Op<string mnemonic, list<Trait> traits = []> : Op<PP_Dialect, mnemonic, traits>;
 class PP_PureOp<string mnemonic, list<Trait> traits = []>
     : PP_Op<mnemonic, !listconcat([Pure], traits)>;

@@ -34,6 +34,19 @@ enum class PlanKey : unsigned;
 template <typename OpTy>
 class UpdatesOperand : public mlir::OpTrait::TraitBase<OpTy, UpdatesOperand> {};
 
+// OpBase.td says what these mean.
+template <typename OpTy>
+class MovesElements : public mlir::OpTrait::TraitBase<OpTy, MovesElements> {};
+template <typename OpTy>
+class ComputesElements
+    : public mlir::OpTrait::TraitBase<OpTy, ComputesElements> {};
+template <typename OpTy>
+class FindsElements : public mlir::OpTrait::TraitBase<OpTy, FindsElements> {};
+template <typename OpTy>
+class ReadsMany : public mlir::OpTrait::TraitBase<OpTy, ReadsMany> {};
+template <typename OpTy>
+class Transcendental : public mlir::OpTrait::TraitBase<OpTy, Transcendental> {};
+
 } // namespace pp
 
 #define GET_ATTRDEF_CLASSES

@@ -11,7 +11,7 @@
 
 include "pp/IR/OpBase.td"
 
-def PP_ConvolutionOp : PP_PureOp<"convolution"> {
+def PP_ConvolutionOp : PP_PureOp<"convolution", [PP_FindsElements, PP_ReadsMany]> {
   let summary = "a contraction whose operands also meet along windows that slide";
   let description = [{
     A dot_general with window dimensions. Along one of them, result position p
@@ -65,7 +65,7 @@ class PP_PoolingOp<string mnemonic, list<Trait> traits = []> : PP_PureOp<mnemoni
   let hasVerifier = 1;
 }
 
-def PP_ReduceWindowOp : PP_PoolingOp<"reduce_window", [SameOperandsAndResultElementType]> {
+def PP_ReduceWindowOp : PP_PoolingOp<"reduce_window", [PP_FindsElements, PP_ReadsMany, SameOperandsAndResultElementType]> {
   let summary = "reduces the windows that slide over some dimensions";
   let description = [{
     Along `dimensions[i]`, result position p reduces the operand's elements
@@ -90,7 +90,7 @@ def PP_ReduceWindowOp : PP_PoolingOp<"reduce_window", [SameOperandsAndResultElem
   }];
 }
 
-def PP_SelectAndScatterOp : PP_PoolingOp<"select_and_scatter", [AllTypesMatch<["operand", "result"]>]> {
+def PP_SelectAndScatterOp : PP_PoolingOp<"select_and_scatter", [PP_FindsElements, PP_ReadsMany, AllTypesMatch<["operand", "result"]>]> {
   let summary = "adds each update where the first largest element of its window lies";
   let description = [{
     The gradient of a largest element: windows slide over `operand` as those of

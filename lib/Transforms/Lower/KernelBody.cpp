@@ -17,20 +17,6 @@ static Type elementOf(Value value) { return ranked(value).getElementType(); }
 
 static bool isHalf(Value value) { return elementOf(value).isBF16(); }
 
-/// Moves elements, or picks one of two: what is not computed needs no f32.
-static bool movesElements(Operation *op) {
-  return isa<BroadcastOp, ReshapeOp, TransposeOp, SliceOp, PadOp, ConcatenateOp,
-             DynamicSliceOp, DynamicUpdateSliceOp, SelectOp, StopGradientOp,
-             ShardingConstraintOp, ReshardOp, NameOp>(op);
-}
-
-/// Computes elements from elements of the same type.
-static bool computesElements(Operation *op) {
-  return isa<ReduceOp, CumsumOp>(op) ||
-         (op->hasTrait<OpTrait::Elementwise>() && !movesElements(op) &&
-          !isa<ConvertOp, CompareOp>(op));
-}
-
 //===----------------------------------------------------------------------===//
 // ExactOps
 //===----------------------------------------------------------------------===//
@@ -97,8 +83,8 @@ DenseSet<Value> ExactOps::findWide(Block &block) const {
     if (op.getNumResults() != 1 || !isKernelOp(&op) ||
         !isHalf(op.getResult(0)) || contains(&op) || isRowPadding(&op))
       continue;
-    if (computesElements(&op) ||
-        (movesElements(&op) &&
+    if (op.hasTrait<ComputesElements>() ||
+        (op.hasTrait<MovesElements>() &&
          llvm::any_of(op.getOperands(),
                       [&](Value operand) { return wide.contains(operand); })))
       wide.insert(op.getResult(0));
@@ -165,8 +151,9 @@ bool KernelBody::computesWide(Operation *op) const {
   if (isa<CompareOp, ConvertOp>(op))
     return llvm::any_of(op->getOperands(), isWide);
   return isHalf(op->getResult(0)) &&
-         (computesElements(op) ||
-          (movesElements(op) && llvm::any_of(op->getOperands(), isWide)));
+         (op->hasTrait<ComputesElements>() ||
+          (op->hasTrait<MovesElements>() &&
+           llvm::any_of(op->getOperands(), isWide)));
 }
 
 void KernelBody::add(Operation *op) {

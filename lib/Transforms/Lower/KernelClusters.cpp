@@ -18,10 +18,6 @@ using namespace pp;
 
 namespace {
 
-bool isTranscendental(Operation *op) {
-  return isa<ExpOp, LogOp, TanhOp, ErfOp, LogisticOp, SinOp, CosOp, PowOp>(op);
-}
-
 bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>();
 }
@@ -29,7 +25,8 @@ bool isElementwise(Operation *op) {
 /// Worth computing again rather than stored.
 bool isCheapOp(Operation *op) {
   return isKernelOp(op) &&
-         ((isElementwise(op) && !isTranscendental(op)) || isa<ReshapeOp>(op));
+         ((isElementwise(op) && !op->hasTrait<Transcendental>()) ||
+          isa<ReshapeOp>(op));
 }
 
 double bytesOf(Value value) { return getTensorBytes(value.getType()); }
@@ -44,8 +41,7 @@ bool readsManyForEach(Operation *op) {
                                           .getShape()
                                           .drop_front(scatter.getBatchDims())) >
            1;
-  return isa<DotGeneralOp, ConvolutionOp, ReduceWindowOp, SelectAndScatterOp,
-             CumsumOp, TopKOp>(op);
+  return op->hasTrait<ReadsMany>();
 }
 
 bool isScalar(Value value) {
@@ -71,7 +67,7 @@ FreeOps::FreeOps(Block &block) {
     // A mask: an elementwise op on nothing but counters and literals.
     bool isFree = isa<ConstantOp, IotaOp, AxisIndexOp, BroadcastOp>(op) ||
                   isRowSlice(&op) ||
-                  (isElementwise(&op) && !isTranscendental(&op) &&
+                  (isElementwise(&op) && !op.hasTrait<Transcendental>() &&
                    llvm::all_of(op.getOperands(), [&](Value operand) {
                      return isMaskOperand(operand);
                    }));

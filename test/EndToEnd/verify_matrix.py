@@ -82,7 +82,7 @@ def main():
     parser.add_argument("--dtype", choices=("f64", "f32"), default="f64")
     parser.add_argument("--device", default="cpu", help="of pp-run; its judge runs on cpu")
     parser.add_argument("--families", default=",".join(strategies.FAMILIES))
-    parser.add_argument("--all", action="store_true", 
+    parser.add_argument("--all", action="store_true",
                         help=f"{COUNT_OF_ALL}, and not {COUNT} or, in f32, {COUNT_IN_F32}")
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()

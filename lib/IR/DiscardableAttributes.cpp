@@ -77,19 +77,20 @@ constexpr Entry entries[] = {
     {attrs::kTarget, is<StringAttr>, "a string"},
 };
 
-/// `place` is what of the op has the attribute, unless it is the op.
+/// `place` words what of the op has the attribute, for who gets an error: most
+/// attributes are right, and there are many.
 LogicalResult verifyType(Operation *op, NamedAttribute attribute,
-                         const Twine &place = "") {
+                         llvm::function_ref<std::string()> place) {
   StringRef name = attribute.getName();
   const Entry *entry = llvm::find_if(
       entries, [&](const Entry &entry) { return entry.name == name; });
   if (entry == std::end(entries))
     return op->emitOpError() << "expects attributes that the dialect lists, "
                                 "got \""
-                             << name << "\"" << place;
+                             << name << "\"" << place();
   if (!entry->isFit(attribute.getValue()))
     return op->emitOpError() << "expects " << entry->what << " as " << name
-                             << ", got " << attribute.getValue() << place;
+                             << ", got " << attribute.getValue() << place();
   return success();
 }
 
@@ -107,7 +108,7 @@ std::string describePlace(StringRef what, unsigned index,
 
 LogicalResult PPDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attribute) {
-  if (failed(verifyType(op, attribute)))
+  if (failed(verifyType(op, attribute, [] { return std::string(); })))
     return failure();
   auto kernel = dyn_cast<func::FuncOp>(op);
   return kernel && attribute.getName() == attrs::kKernel ? verifyKernel(kernel)
@@ -118,18 +119,20 @@ LogicalResult PPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                   unsigned index,
                                                   NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
-  return verifyType(op, attribute,
-                    describePlace("argument", index,
-                                  function ? function.getArgAttrDict(index)
-                                           : DictionaryAttr()));
+  return verifyType(op, attribute, [&] {
+    return describePlace("argument", index,
+                         function ? function.getArgAttrDict(index)
+                                  : DictionaryAttr());
+  });
 }
 
 LogicalResult PPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
                                                      unsigned index,
                                                      NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
-  return verifyType(op, attribute,
-                    describePlace("result", index,
-                                  function ? function.getResultAttrDict(index)
-                                           : DictionaryAttr()));
+  return verifyType(op, attribute, [&] {
+    return describePlace("result", index,
+                         function ? function.getResultAttrDict(index)
+                                  : DictionaryAttr());
+  });
 }

@@ -335,6 +335,8 @@ LogicalResult expandScalars(ModuleOp module) {
 
 LogicalResult convertToLLVM(ModuleOp module) {
   PassManager passes(module.getContext());
+  // Thirteen times for every kernel, of what only these passes have touched.
+  passes.enableVerifier(false);
   addConversions(passes);
   return passes.run(module);
 }

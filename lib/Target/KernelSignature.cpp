@@ -105,13 +105,14 @@ static std::string getSignature(func::FuncOp kernel) {
 std::string pp::getKernelSymbol(func::FuncOp kernel) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  kernel->print(stream, OpPrintingFlags().useLocalScope());
+  // Else printing would verify it once more.
+  kernel->print(stream, OpPrintingFlags().useLocalScope().assumeVerified());
   std::string name = ("@" + kernel.getSymName()).str();
   if (size_t position = text.find(name); position != std::string::npos)
     text.erase(position, name.size());
   if (!kernel.getOps<AxisIndexOp>().empty())
     if (MeshOp mesh = lookupMesh(kernel->getParentOfType<ModuleOp>()))
-      mesh->print(stream); // positions of axes are compiled in
+      stream << mesh.getMeshAttr(); // positions of axes are compiled in
   auto digest = llvm::SHA256::hash(
       ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
   auto epilogue = kernel->getAttrOfType<StringAttr>(attrs::kEpilogue);

@@ -161,7 +161,7 @@ private:
 TEST(GpuInPlace, OverwritesWhatNobodyReads) {
   if (gpu::getLibdevice().empty())
     GTEST_SKIP() << "the build found no libdevice";
-  for (unsigned seed = 0; seed < 400 && !::testing::Test::HasFatalFailure();
+  for (unsigned seed = 0; seed < 160 && !::testing::Test::HasFatalFailure();
        ++seed) {
     SCOPED_TRACE(seed);
     pp::testing::compareOnGpu(States(seed).build(), -2, 2, 1e-12);

@@ -49,20 +49,20 @@ class GpuKernels : public ::testing::TestWithParam<KernelCase> {
   }
 };
 
-TEST_P(GpuKernels, F32) {
-  pp::testing::compareOnGpu(
-      pp::testing::replaceAll(GetParam().text, "%f", "f32"), GetParam().low,
-      GetParam().high, 3e-6);
-}
-TEST_P(GpuKernels, F64) {
-  pp::testing::compareOnGpu(
-      pp::testing::replaceAll(GetParam().text, "%f", "f64"), GetParam().low,
-      GetParam().high, 1e-13);
-}
-TEST_P(GpuKernels, BF16) {
-  pp::testing::compareOnGpu(
-      pp::testing::replaceAll(GetParam().text, "%f", "bf16"), GetParam().low,
-      GetParam().high, GetParam().boundOfHalves());
+/// What was run is then assembled, all types at once: starting ptxas takes
+/// longer than most kernels.
+TEST_P(GpuKernels, AgreeAndAssemble) {
+  std::vector<std::string> modules;
+  for (const auto &[text, bound] : GetParam().inEveryType())
+    pp::testing::compareOnGpu(
+        text, GetParam().low, GetParam().high, bound, [&](StringRef ptx) {
+          modules.push_back(pp::testing::replaceAll(
+              ptx.str(), "kernel", "kernel" + std::to_string(modules.size())));
+        });
+  if (*PP_PTXAS == 0)
+    GTEST_SKIP() << "the build found no ptxas";
+  assemble(gpu::joinPtx(llvm::to_vector_of<StringRef>(modules)),
+           pp::testing::kGpu);
 }
 
 /// Calls `visit` with the PTX of each kernel of loops.
@@ -80,18 +80,6 @@ void compileAll(const std::string &text, const std::string &processor,
     auto compiled = gpu::compileToPtx(kernel, "kernel", processor);
     ASSERT_TRUE(succeeded(compiled));
     visit(*compiled);
-  }
-}
-
-TEST_P(GpuKernels, Assemble) {
-  if (*PP_PTXAS == 0)
-    GTEST_SKIP() << "the build found no ptxas";
-  for (const char *type : {"f32", "f64", "bf16"}) {
-    compileAll(
-        pp::testing::replaceAll(GetParam().text, "%f", type), pp::testing::kGpu,
-        [](const std::string &ptx) { assemble(ptx, pp::testing::kGpu); });
-    if (GetParam().text.find("%f") == std::string::npos)
-      break; // it has no float type to change
   }
 }
 

@@ -19,11 +19,14 @@ using Bytes = pp::testing::Bytes;
 
 bool pp::testing::runKernelOnGpu(func::FuncOp kernel,
                                  ArrayRef<std::shared_ptr<Bytes>> all,
-                                 ArrayRef<int64_t> scalars, uint64_t seed) {
+                                 ArrayRef<int64_t> scalars, uint64_t seed,
+                                 PtxObserver observe) {
   auto text = gpu::compileToPtx(kernel, "kernel", kGpu);
   auto shape = gpu::getLaunchShape(kernel);
   if (failed(text) || failed(shape))
     return false;
+  if (observe)
+    observe(*text);
   std::string error;
   auto module = ptx::Module::parse(*text, error);
   if (!module) {
@@ -70,7 +73,8 @@ bool pp::testing::hasGpuCompiler() { return !gpu::getLibdevice().empty(); }
 
 std::vector<HostTensor> pp::testing::runOnGpu(ModuleOp module,
                                               ArrayRef<HostTensor> inputs,
-                                              uint64_t seed) {
+                                              uint64_t seed,
+                                              PtxObserver observe) {
   DialectRegistry registry;
   gpu::registerGpuDialects(registry);
   module->getContext()->appendDialectRegistry(registry);
@@ -79,15 +83,16 @@ std::vector<HostTensor> pp::testing::runOnGpu(ModuleOp module,
   return runLaunches(
       module,
       [&](func::FuncOp kernel, ArrayRef<std::shared_ptr<Bytes>> buffers) {
-        return runKernelOnGpu(kernel, buffers, scalars, seed);
+        return runKernelOnGpu(kernel, buffers, scalars, seed, observe);
       },
       inputs);
 }
 
 void pp::testing::compareOnGpu(const std::string &text, double low, double high,
-                               double tolerance) {
+                               double tolerance, PtxObserver observe) {
   compareKernels(text, low, high, tolerance, kGpu,
                  [&](ModuleOp module, ArrayRef<HostTensor> inputs) {
-                   return runOnGpu(module, inputs, /*seed=*/text.size());
+                   return runOnGpu(module, inputs, /*seed=*/text.size(),
+                                   observe);
                  });
 }

@@ -15,6 +15,14 @@ double KernelCase::boundOfHalves() const {
   return isChain ? 0x1p-7 : 0x1p-8;
 }
 
+std::vector<KernelCase::Typed> KernelCase::inEveryType() const {
+  if (text.find("%f") == std::string::npos)
+    return {{text, 1e-13}};
+  return {{replaceAll(text, "%f", "f32"), 3e-6},
+          {replaceAll(text, "%f", "f64"), 1e-13},
+          {replaceAll(text, "%f", "bf16"), boundOfHalves()}};
+}
+
 std::string pp::testing::replaceAll(std::string text, const std::string &from,
                                     const std::string &to) {
   for (size_t at = text.find(from); at != std::string::npos;

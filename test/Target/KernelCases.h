@@ -20,9 +20,17 @@ struct KernelCase {
   /// Between these are the inputs.
   double low = -2, high = 2;
 
-  /// The error that bf16 may have, of the largest element: two roundings, and
-  /// twice as many where products stand behind each other, whose values are
-  /// rounded in memory.
+  /// The text in every float type, once where it has none, and the error that a
+  /// result may have, of the largest element.
+  struct Typed {
+    std::string text;
+    double bound;
+  };
+  std::vector<Typed> inEveryType() const;
+
+private:
+  /// Of bf16: two roundings, and twice as many where products stand behind each
+  /// other, whose values are rounded in memory.
   double boundOfHalves() const;
 };
 

@@ -6,7 +6,6 @@
 // reference interpreter on the unformed function.
 //
 //===----------------------------------------------------------------------===//
-#include "../Random/RandomProgram.h"
 #include "../Reference/Testing.h"
 #include "KernelCases.h"
 #include "KernelRunner.h"
@@ -16,7 +15,6 @@ using namespace mlir;
 using namespace pp;
 using pp::reference::HostTensor;
 using pp::testing::KernelCase;
-using pp::testing::replaceAll;
 
 namespace {
 
@@ -38,17 +36,9 @@ void compare(const std::string &text, double low, double high,
 
 class Kernels : public ::testing::TestWithParam<KernelCase> {};
 
-TEST_P(Kernels, F32) {
-  compare(replaceAll(GetParam().text, "%f", "f32"), GetParam().low,
-          GetParam().high, 3e-6);
-}
-TEST_P(Kernels, F64) {
-  compare(replaceAll(GetParam().text, "%f", "f64"), GetParam().low,
-          GetParam().high, 1e-13);
-}
-TEST_P(Kernels, BF16) {
-  compare(replaceAll(GetParam().text, "%f", "bf16"), GetParam().low,
-          GetParam().high, GetParam().boundOfHalves());
+TEST_P(Kernels, AgreeWithTheInterpreter) {
+  for (const auto &[text, bound] : GetParam().inEveryType())
+    compare(text, GetParam().low, GetParam().high, bound);
 }
 
 std::string nameOf(const ::testing::TestParamInfo<KernelCase> &info) {
@@ -82,26 +72,6 @@ TEST(ElementwiseKernels, RoundOnce) {
               "  %v = pp.sqrt %u : tensor<4x5xf64>",
               "%v", "tensor<4x5xf64>"),
           1, 2, /*tolerance=*/0);
-}
-
-/// Clusters that nobody thought of.
-TEST(RandomKernels, AgreeWithTheInterpreter) {
-  pp::testing::RandomProgramOptions options;
-  options.numOps = 10;
-  options.sizes = {1, 2, 3, 5, 8, 17};
-  options.maxElements = 2000;
-  options.numMetrics = 4;
-  for (unsigned seed = 0; seed < 30; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    pp::testing::Context context;
-    auto module = pp::testing::makeRandomProgram(context, seed, options);
-    std::string text;
-    llvm::raw_string_ostream(text) << *module;
-    compare(text, -1, 1, 1e-11);
-    compare(replaceAll(text, "f64", "f32"), -1, 1, 1e-3);
-    if (HasFailure())
-      return;
-  }
 }
 
 } // namespace

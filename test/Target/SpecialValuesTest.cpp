@@ -342,19 +342,29 @@ TEST_P(SpecialValues, WideRows) {
 // What is added up, multiplied or compared may be no number, and an op behind
 // that in the same kernel sees it.
 TEST_P(SpecialValues, AreSeenBehindReductions) {
-  const std::string one = "%one = pp.constant dense<1.0> : %out\n"
-                          "%zero = pp.constant dense<0.0> : %out\n",
-                    more = "%l = pp.log %y : %in\n%places = pp.iota dim 0 : " +
-                           line("i32") + "\n";
+  const std::string more =
+      "%l = pp.log %y : %in\n%places = pp.iota dim 0 : " + line("i32") + "\n";
+  // A digit of the result for each direction.
   auto test = [&](const std::string &op, const std::string &out) {
     Options options;
     options.out = out;
     const std::string type = out == line() ? line("i1") : square("i1");
-    for (std::string direction : {"ne", "eq", "ge"})
-      compare(one + more + "%s = " + op + "\n%c = pp.compare " + direction +
-                  " %s, %s : %out -> " + type +
-                  "\n%z = pp.select %c, %one, %zero : " + type + ", %out",
-              options);
+    std::string ops =
+        more + "%s = " + op + "\n%zero = pp.constant dense<0.0> : %out\n";
+    std::string sum = "%zero";
+    for (auto [direction, digit] :
+         {std::pair<std::string, std::string>{"ne", "1.0"},
+          {"eq", "2.0"},
+          {"ge", "4.0"}}) {
+      ops += "%digit_" + direction + " = pp.constant dense<" + digit +
+             "> : %out\n%is_" + direction + " = pp.compare " + direction +
+             " %s, %s : %out -> " + type + "\n%as_" + direction +
+             " = pp.select %is_" + direction + ", %digit_" + direction +
+             ", %zero : " + type + ", %out\n%sum_" + direction + " = pp.add " +
+             sum + ", %as_" + direction + " : %out\n";
+      sum = "%sum_" + direction;
+    }
+    compare(ops + "%z = pp.neg " + sum + " : %out", options);
   };
   for (std::string of : {"x", "y", "l"}) {
     for (std::string reduction : {"sum", "max", "min", "prod"})

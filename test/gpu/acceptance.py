@@ -144,7 +144,7 @@ class Rehearsal:
         self.expect("every strategy, in one process", all(
             of["right"] == of["programs"] > 12 and of["processes"] == 1 for of in judged), done)
         runs = max(len(check.get("digests", [])) for check in one["matrix"]["seen"])
-        self.expect("many orders", runs >= 16, done)
+        self.expect("many orders", runs >= 8, done)
         self.expect("launches", all(sum(of["launches"].values()) > 50 and of["kernels"]
                                     for of in one["launches"]["figures"].values()), done)
         plans = [check["plan"] for check in one["deep"]["seen"]]

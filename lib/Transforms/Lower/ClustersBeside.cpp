@@ -55,30 +55,53 @@ bool KernelClusters::isLeaf(const KernelCluster &cluster) const {
   return !isRead;
 }
 
-/// Whether `to` has to wait for `from`, by reads or by the order of ops.
-bool KernelClusters::reaches(const KernelCluster &from,
-                             const KernelCluster &to) const {
-  SmallVector<Operation *> work(from.ops.begin(), from.ops.end());
-  DenseSet<Operation *> visited(from.ops.begin(), from.ops.end());
-  while (!work.empty()) {
-    Operation *next = work.pop_back_val();
-    bool isFound = false;
+/// Calls `visit` for what `op` reads, looking through free ops.
+void KernelClusters::forEachProducer(
+    Operation *op, function_ref<void(Operation *)> visit) const {
+  op->walk([&](Operation *nested) {
+    for (Value operand : nested->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer || producer->getBlock() != &block)
+        continue;
+      if (free.contains(producer))
+        forEachProducer(producer, visit);
+      else
+        visit(producer);
+    }
+  });
+}
+
+/// What has to wait for `cluster`, by reads or by the order of ops, and what it
+/// has to wait for itself.
+DenseSet<Operation *>
+KernelClusters::findRelated(const KernelCluster &cluster) const {
+  auto search = [&](auto forEachNext) {
+    SmallVector<Operation *> work(cluster.ops.begin(), cluster.ops.end());
+    DenseSet<Operation *> visited(cluster.ops.begin(), cluster.ops.end());
     auto visit = [&](Operation *op) {
-      KernelCluster *cluster = owner.lookup(op);
-      isFound |= cluster == &to;
-      ArrayRef<Operation *> all =
-          cluster ? cluster->ops.getArrayRef() : ArrayRef<Operation *>(op);
-      for (Operation *member : all)
+      KernelCluster *itsCluster = owner.lookup(op);
+      for (Operation *member : itsCluster ? itsCluster->ops.getArrayRef()
+                                          : ArrayRef<Operation *>(op))
         if (visited.insert(member).second)
           work.push_back(member);
     };
-    forEachReader(next, visit);
-    if (Operation *after = nextOf.lookup(next))
-      visit(after);
-    if (isFound)
-      return true;
-  }
-  return false;
+    while (!work.empty())
+      forEachNext(work.pop_back_val(), visit);
+    return visited;
+  };
+  auto visitIfAny = [](Operation *op, auto visit) {
+    if (op)
+      visit(op);
+  };
+  DenseSet<Operation *> related = search([&](Operation *op, auto visit) {
+    forEachReader(op, visit);
+    visitIfAny(nextOf.lookup(op), visit);
+  });
+  related.insert_range(search([&](Operation *op, auto visit) {
+    forEachProducer(op, visit);
+    visitIfAny(previousOf.lookup(op), visit);
+  }));
+  return related;
 }
 
 /// How many kernels stand between two, the first of which ends before the other
@@ -132,6 +155,13 @@ void KernelClusters::joinBeside() {
       if (Operation *last = waits.lookup(op);
           last && (!mine.waitsFor || mine.waitsFor->isBeforeInBlock(last)))
         mine.waitsFor = last;
+    // Found once for all groups, and only where one comes so far.
+    std::optional<DenseSet<Operation *>> related;
+    auto isRelated = [&](const KernelCluster &other) {
+      if (!related)
+        related = findRelated(cluster);
+      return related->contains(other.ops.front());
+    };
     auto takes = [&](Group &group) {
       KernelCluster &other = *group.cluster;
       if (group.isFlat != mine.isFlat || group.waitsFor != mine.waitsFor ||
@@ -140,8 +170,7 @@ void KernelClusters::joinBeside() {
           getKind(other.ops.back()) != getKind(cluster.ops.back()) ||
           !other.ops.back()->isBeforeInBlock(cluster.ops.back()) ||
           countBetween(other, cluster) > kMostBetween ||
-          !fits({&other, &cluster}, nullptr) || reaches(other, cluster) ||
-          reaches(cluster, other))
+          !fits({&other, &cluster}, nullptr) || isRelated(other))
         return false;
       SmallVector<RowOption> both;
       if (!mine.isFlat)

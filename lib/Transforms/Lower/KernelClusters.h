@@ -102,7 +102,10 @@ private:
                      llvm::function_ref<void(mlir::Operation *)> visit) const;
   bool comesBack(llvm::ArrayRef<KernelCluster *> merged, mlir::Operation *op);
   bool isLeaf(const KernelCluster &cluster) const;
-  bool reaches(const KernelCluster &from, const KernelCluster &to) const;
+  void forEachProducer(mlir::Operation *op,
+                       llvm::function_ref<void(mlir::Operation *)> visit) const;
+  llvm::DenseSet<mlir::Operation *>
+  findRelated(const KernelCluster &cluster) const;
   unsigned countBetween(const KernelCluster &first,
                         const KernelCluster &second) const;
   bool recomputeInto(KernelCluster &cluster, mlir::Value input);

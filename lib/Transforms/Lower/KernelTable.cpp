@@ -16,7 +16,8 @@ func::FuncOp KernelTable::insert(func::FuncOp kernel) {
   kernel.setSymName("kernel");
   std::string text;
   llvm::raw_string_ostream stream(text);
-  kernel->print(stream, OpPrintingFlags().useLocalScope());
+  // Else printing would verify it first, every time.
+  kernel->print(stream, OpPrintingFlags().useLocalScope().assumeVerified());
   auto [entry, isNew] = kernels.try_emplace(text, kernel);
   if (!isNew) {
     kernel->erase();

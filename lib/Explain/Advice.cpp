@@ -77,7 +77,8 @@ static std::string printTrials(std::vector<Trial> trials,
     return a.outcome && b.outcome ? a.outcome->seconds < b.outcome->seconds
                                   : a.outcome && !b.outcome;
   });
-  predict::Table table({"plan with", "for", "a step", "memory", "devices"}, 2);
+  predict::Table table(
+      {"plan with", "for finding", "a step", "memory", "devices"}, 2);
   std::string others;
   for (const Trial &trial : trials) {
     const std::string findings = changes.lookup(trial.change);
@@ -100,8 +101,9 @@ static std::string printUse(const Changes &changes) {
       changes, [](const auto &entry) { return !isSeedChange(entry.first); });
   std::string text;
   if (hasKeys)
-    text += "a key goes into --pp-parallelize, or into plan=FILE as `key = "
-            "value`, an axis into its mesh\n";
+    text +=
+        "a key goes into --pp-parallelize; a plan=FILE has axes in its mesh, "
+        "no key that chooses seeds, and others as `key = value`\n";
   if (hasSeeds)
     text += "a seed goes into the plan that --emit=plan writes, in place of "
             "those for the same name; plan=FILE reads it\n";

@@ -79,11 +79,17 @@ pp::withChange(PlanAttr plan, StringRef change,
     for (StringRef word : splitWords(change)) {
       auto [key, value] = word.split('=');
       const PlanKeyInfo *info = lookupPlanKey(key);
+      const bool isAxis = !info || info->place == PlanKeyInfo::Place::Axis;
+      const StringRef axis = info && isAxis ? StringRef(info->axis) : key;
       int64_t size = 0;
-      if (info && info->place != PlanKeyInfo::Place::Axis)
+      if (isAxis && !plan.getMesh().lookup(axis))
+        return emitError()
+               << "expects an axis that the mesh has in one part, got " << axis
+               << " and " << plan.getMesh();
+      if (!isAxis)
         plan = plan.withSetting(info->key, value);
       else if (!value.getAsInteger(10, size) && size > 0)
-        plan = withSize(plan, info ? StringRef(info->axis) : key, size);
+        plan = withSize(plan, axis, size);
       else
         return emitError() << "expects key=value, got " << word;
     }

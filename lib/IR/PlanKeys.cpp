@@ -43,6 +43,9 @@ static const PlanKeyInfo table[] = {
 #define PP_PLAN_LINKS(id, key, place, def, with, help, pass)                   \
   {PlanKey::id, key, Place::place, Type::Links, "",  AxisKind::Space, def, 0,  \
    0,           "",  with,         help,        pass},
+#define PP_PLAN_RATES(id, key, place, def, with, help, pass)                   \
+  {PlanKey::id, key, Place::place, Type::Rates, "",  AxisKind::Space, def, 0,  \
+   0,           "",  with,         help,        pass},
 #include "pp/IR/PlanKeys.def"
 };
 
@@ -131,6 +134,11 @@ std::string pp::explainMisfit(const PlanKeyInfo &info, StringRef value) {
                ? ""
                : "BYTES_PER_SECOND:LATENCY, separated by commas, as "
                  "3e11:1e-6,5e10:1e-5";
+  case Type::Rates:
+    return schedule::parseRates(value)
+               ? ""
+               : "OPERATIONS_PER_SECOND:BYTES_PER_SECOND:SECONDS_OF_A_LAUNCH, "
+                 "as 3e14:3e12:3e-6";
   }
   llvm_unreachable("every type is listed");
 }

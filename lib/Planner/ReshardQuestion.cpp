@@ -11,8 +11,11 @@ using namespace pp;
 
 schedule::Topology pp::getTopology(PlanAttr plan) {
   schedule::Topology topology;
-  if (plan)
-    topology.links = *schedule::parseLinks(plan.getWord(PlanKey::Links).str());
+  if (!plan)
+    return topology;
+  topology.links = *schedule::parseLinks(plan.getWord(PlanKey::Links).str());
+  static_cast<schedule::Rates &>(topology) =
+      *schedule::parseRates(plan.getWord(PlanKey::Rates).str());
   return topology;
 }
 

@@ -24,12 +24,18 @@ namespace schedule = pp::schedule;
 
 schedule::Topology pp::predict::topologyOf(const ppx::ArtifactT &artifact) {
   schedule::Topology topology;
-  constexpr std::string_view key = "links = \"";
   const std::string_view plan = artifact.plan;
-  if (const size_t at = plan.find(key); at != plan.npos)
-    if (const std::string_view text = plan.substr(at + key.size());
-        auto links = schedule::parseLinks(text.substr(0, text.find('"'))))
-      topology.links = std::move(*links);
+  auto find = [&](const std::string &key) -> std::string_view {
+    const size_t at = plan.find(key + " = \"");
+    if (at == plan.npos)
+      return "";
+    const std::string_view text = plan.substr(at + key.size() + 4);
+    return text.substr(0, text.find('"'));
+  };
+  if (auto links = schedule::parseLinks(find("links")))
+    topology.links = std::move(*links);
+  if (auto rates = schedule::parseRates(find("rates")))
+    static_cast<schedule::Rates &>(topology) = *rates;
   return topology;
 }
 

@@ -77,3 +77,20 @@ pp::schedule::parseLinks(std::string_view text) {
     text.remove_prefix(entry.size() + 1);
   }
 }
+
+std::optional<Rates> pp::schedule::parseRates(std::string_view text) {
+  double numbers[3];
+  for (size_t index = 0; index < 3; ++index) {
+    const std::string_view entry = text.substr(0, text.find(':'));
+    const std::optional<double> number = parseNumber(entry);
+    const bool isLast = entry.size() == text.size();
+    if (!number || *number < 0 || isLast != (index == 2))
+      return std::nullopt;
+    numbers[index] = *number;
+    if (!isLast)
+      text.remove_prefix(entry.size() + 1);
+  }
+  if (numbers[0] == 0 || numbers[1] == 0)
+    return std::nullopt;
+  return Rates{numbers[0], numbers[1], numbers[2]};
+}

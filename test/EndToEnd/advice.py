@@ -36,6 +36,7 @@ CASES = [
     (GPT.replace("seq=256", "seq=250"), "tp=4 sequence=true", 5),
     (MOE, "ep=2 sp=2", 4),
     (WIDE, "dp=2 tp=2 pp=2 microbatches=2", 6),
+    (GPT, "tp=2 rates=3e14:3e12:3e-6 links=3e11:3e-6", 3),
     # A table that is most of the work: tp=1 leaves vocab=false no meaning.
     ("gpt --layers=1 --hidden=32 --heads=4 --seq=64 --batch=8 --vocab=8192", "tp=2 vocab=false", 3),
     # 9 rows over 8: of no axis alone are less enough.

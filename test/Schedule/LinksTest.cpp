@@ -54,3 +54,15 @@ TEST(Links, ThatAreNoneAreRefused) {
         "0x10:1", "1e:1",  "1:1;1:1", "tp=1:1"})
     EXPECT_FALSE(parseLinks(text)) << text;
 }
+
+TEST(Rates, AreThreeNumbers) {
+  const std::optional<Rates> rates = parseRates("3e14:3e12:0");
+  ASSERT_TRUE(rates);
+  EXPECT_EQ(rates->flopsPerSecond, 3e14);
+  EXPECT_EQ(rates->bytesPerSecond, 3e12);
+  EXPECT_EQ(rates->launchSeconds, 0);
+  for (const char *text :
+       {"", "1", "1:1", "1:1:1:1", "0:1:1", "1:0:1", "1:1:-1", "1:1:", ":1:1",
+        "1:1:1:", "nan:1:1", "1:1:1 "})
+    EXPECT_FALSE(parseRates(text)) << text;
+}

@@ -27,13 +27,14 @@ enum class PlanKey : unsigned {
 #define PP_PLAN_WORD(id, ...) id,
 #define PP_PLAN_PAIR(id, ...) id,
 #define PP_PLAN_LINKS(id, ...) id,
+#define PP_PLAN_RATES(id, ...) id,
 #include "pp/IR/PlanKeys.def"
 };
 
 /// A row of the table.
 struct PlanKeyInfo {
   enum class Place { Axis, Setting, Seeds, Optimizer };
-  enum class Type { Int, Real, Word, Pair, Links };
+  enum class Type { Int, Real, Word, Pair, Links, Rates };
 
   PlanKey key;
   llvm::StringLiteral name;

@@ -18,7 +18,7 @@ namespace pp {
 /// Axes over which a value is still to be reduced.
 using PartialAxes = llvm::SmallVector<std::pair<int, Reduction>, 2>;
 
-/// The default machine with the plan's links; of no plan, the default.
+/// The machine of the plan's links and rates; of no plan, the default.
 schedule::Topology getTopology(PlanAttr plan);
 
 /// The link along an axis of the mesh.

@@ -51,7 +51,7 @@ struct Prediction {
   schedule::Timeline timeline;
 };
 
-/// The default machine with the links that the artifact's plan names.
+/// The machine of the links and rates that the artifact's plan names.
 schedule::Topology topologyOf(const pprt::ppx::ArtifactT &artifact);
 
 /// What an instruction takes. The two ends of a transfer, and all members of a

@@ -29,13 +29,16 @@ struct Link {
   }
 };
 
-/// Equal devices, each connected with each. The default is a core of a recent
-/// server and links of 10 GB/s.
-struct Topology {
-  /// Of one device: arithmetic, memory, and what starting a kernel takes.
+/// Of one device: arithmetic, memory, and what starting a kernel takes. The
+/// default is a core of a recent server.
+struct Rates {
   double flopsPerSecond = 1e11;
   double bytesPerSecond = 1e10;
   double launchSeconds = 1e-6;
+};
+
+/// Equal devices, each connected with each; by default with links of 10 GB/s.
+struct Topology : Rates {
   /// Along the last axis of the mesh, whose devices are the closest, then along
   /// the one before it, and so on; beyond the list all are as its last.
   std::vector<Link> links = {Link()};
@@ -57,8 +60,8 @@ struct Topology {
 /// The axis that a mesh's axis is a part of, `tp` of `tp.1`, or its own name.
 std::string_view wholeAxisOf(std::string_view name);
 
-/// `axes` of `mesh`, with all parts of a divided axis as that one: `dp`, `tp` of
-/// `dp`, `tp.0`, `tp.1`.
+/// `axes` of `mesh`, with all parts of a divided axis as that one: `dp`, `tp`
+/// of `dp`, `tp.0`, `tp.1`.
 std::vector<std::string_view>
 joinParts(const std::vector<std::string_view> &axes,
           const std::vector<std::string_view> &mesh);
@@ -66,6 +69,10 @@ joinParts(const std::vector<std::string_view> &axes,
 /// `BYTES_PER_SECOND:LATENCY`, separated by commas, as `3e11:1e-6,5e10:1e-5`;
 /// nothing if the text is something else.
 std::optional<std::vector<Link>> parseLinks(std::string_view text);
+
+/// `OPERATIONS_PER_SECOND:BYTES_PER_SECOND:SECONDS_OF_A_LAUNCH`, as
+/// `3e14:3e12:3e-6`; nothing if the text is something else.
+std::optional<Rates> parseRates(std::string_view text);
 
 } // namespace pp::schedule
 

@@ -20,6 +20,7 @@
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
+#include "pp/Planner/ReshardQuestion.h"
 #include "pp/Schedule/Topology.h"
 #include "pp/Transforms/Findings.h"
 #include "pp/Transforms/Passes.h"
@@ -66,8 +67,8 @@ struct Whole {
 class ShardingLint {
 public:
   ShardingLint(func::FuncOp main, MeshView mesh, PlanAttr plan)
-      : main(main), mesh(mesh), plan(plan), seeds(main, mesh, plan),
-        idle(mesh.numAxes()) {}
+      : main(main), mesh(mesh), plan(plan), topology(getTopology(plan)),
+        seeds(main, mesh, plan), idle(mesh.numAxes()) {}
 
   std::vector<Finding> run();
 
@@ -94,6 +95,7 @@ private:
   /// By axis, of which parts are one, and by what would avoid it in the first
   /// place.
   std::map<std::pair<std::string, std::string>, Whole> wholes;
+  const schedule::Topology topology;
   SeedAdvice seeds;
   /// Floating-point operations that no axis, and that each axis does not split.
   double all = 0;
@@ -268,7 +270,6 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
   double devices = 1;
   for (const AxisList &axes : chooseLocalAxes(op, rule, mesh))
     devices *= double(mesh.size(axes));
-  const schedule::Topology topology;
   const double seconds = (1 - 1.0 / double(mesh.size(axis))) *
                          std::max(flops / devices / topology.flopsPerSecond,
                                   std::max(moved / devices, double(bytes)) /
@@ -361,7 +362,7 @@ void ShardingLint::judgeNeighbours(Operation *op) {
              {},
              getTensorBytes(cast<RankedTensorType>(operand.get().getType()))});
         findings.back().seconds =
-            double(findings.back().bytes) / schedule::Topology().bytesPerSecond;
+            double(findings.back().bytes) / topology.bytesPerSecond;
       }
   }
 }

@@ -79,8 +79,13 @@ pp::withChange(PlanAttr plan, StringRef change,
     for (StringRef word : splitWords(change)) {
       auto [key, value] = word.split('=');
       const PlanKeyInfo *info = lookupPlanKey(key);
-      const bool isAxis = !info || info->place == PlanKeyInfo::Place::Axis;
-      const StringRef axis = info && isAxis ? StringRef(info->axis) : key;
+      // A mesh may call an axis as some key is called.
+      const bool isAxis = !info || info->place == PlanKeyInfo::Place::Axis ||
+                          plan.getMesh().lookup(key);
+      const StringRef axis =
+          info && !info->axis.empty() && !plan.getMesh().lookup(key)
+              ? StringRef(info->axis)
+              : key;
       int64_t size = 0;
       if (isAxis && !plan.getMesh().lookup(axis))
         return emitError()

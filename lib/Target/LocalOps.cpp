@@ -292,7 +292,11 @@ Value pp::buildLocalOp(OpBuilder &builder, Operation *op,
       })
       .Default([&](Operation *op) {
         // Of another one, an attribute may name dimensions.
-        if (!op->hasTrait<OpTrait::Elementwise>() && !isa<ReshapeOp>(op))
+        const bool isIdentity =
+            op->hasTrait<MovesElements>() &&
+            op->hasTrait<OpTrait::SameOperandsAndResultType>();
+        if (!op->hasTrait<OpTrait::Elementwise>() && !isIdentity &&
+            !isa<ReshapeOp>(op))
           llvm::reportFatalInternalError(op->getName().getStringRef() +
                                          " has no local form");
         return b.clone(parts)->getResult(0);

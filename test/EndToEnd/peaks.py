@@ -52,10 +52,10 @@ def check_processes(tools, model, folder):
                         f"--pp-parallelize={partition} threads=1 optimizer=sgd lr=0.01"],
                        check=True)
         subprocess.run([tools / "pp-run", program, "--dry-run", "--launcher=mpi", "--quiet",
-                        f"--report={report}"], check=True, timeout=60)
+                        f"--report={report}"], check=True, timeout=200)
         predicted = json.load(open(report))["memory"]
         subprocess.run([*MPIRUN, str(count), tools / "pp-run", program, "--launcher=mpi",
-                        "--steps=2", "--quiet", f"--report={report}"], check=True, timeout=100)
+                        "--steps=2", "--quiet", f"--report={report}"], check=True, timeout=200)
         run = json.load(open(report))
         checked, found = differences(run, f"[{partition}] in {count} processes")
         ranks, errors = ranks + checked, errors + found
@@ -83,7 +83,7 @@ def main():
                     subprocess.run([args.bin / "pp-run", model,
                                     f"--parallelize={partition} optimizer=sgd lr=0.01",
                                     "--data=random", "--steps=2", "--quiet",
-                                    f"--report={report}"], check=True, timeout=60,
+                                    f"--report={report}"], check=True, timeout=200,
                                    env=os.environ | processor)
                     checked, found = differences(
                         json.load(open(report)),

@@ -105,18 +105,16 @@ FailureOr<std::string> pp::explain(ModuleOp module, const Trials &trials) {
   auto plan = lookupPlan(module);
   if (failed(programs) || failed(plan))
     return failure();
-  auto artifact = buildCheckedArtifact(module);
-  if (failed(artifact))
+  FailureOr<MeshedArtifact> built = buildMeshedArtifact(module);
+  if (failed(built))
     return failure();
-  auto ranks = pprt::Mesh::create((*artifact)->axes);
-  if (failed(report(module, ranks.status())))
-    return failure();
-  const schedule::Topology topology = predict::topologyOf(**artifact);
+  const auto &[artifact, ranks] = *built;
+  const schedule::Topology topology = predict::topologyOf(*artifact);
   std::string text;
   for (auto [program, written] :
-       llvm::zip_equal(*programs, (*artifact)->programs)) {
-    std::vector<Calls> all = collectCalls(program, plan->getMesh(), **artifact,
-                                          *ranks, *written, topology);
+       llvm::zip_equal(*programs, artifact->programs)) {
+    std::vector<Calls> all = collectCalls(program, plan->getMesh(), *artifact,
+                                          ranks, *written, topology);
     text += text.empty() ? "" : "\n";
     if (programs->size() > 1)
       text += program.getSymName().str() + ", ranks " +
@@ -133,7 +131,7 @@ FailureOr<std::string> pp::explain(ModuleOp module, const Trials &trials) {
   if (auto main = module.lookupSymbol<func::FuncOp>("main"))
     text += printAdvice(
         getFindings(main), module,
-        getOutcome(predict::predict(**artifact, *ranks), ranks->worldSize()),
+        getOutcome(predict::predict(*artifact, ranks), ranks.worldSize()),
         trials);
   return text + "\nof a rank, in a step; times with links of " +
          predict::printLinks(topology) + ", as if nothing hid them\n";

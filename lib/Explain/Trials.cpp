@@ -56,13 +56,11 @@ static LogicalResult change(ModuleOp module, const Trial &trial,
 }
 
 static FailureOr<Outcome> predictOutcome(ModuleOp programs) {
-  auto artifact = buildCheckedArtifact(programs);
-  if (failed(artifact))
+  FailureOr<MeshedArtifact> built = buildMeshedArtifact(programs);
+  if (failed(built))
     return failure();
-  auto mesh = pprt::Mesh::create((*artifact)->axes);
-  if (failed(report(programs, mesh.status())))
-    return failure();
-  return getOutcome(predict::predict(**artifact, *mesh), mesh->worldSize());
+  return getOutcome(predict::predict(*built->artifact, built->mesh),
+                    built->mesh.worldSize());
 }
 
 void Trials::compile(Trial &trial, StringRef plan, StringRef target) const {

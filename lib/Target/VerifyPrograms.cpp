@@ -39,6 +39,16 @@ pp::buildCheckedArtifact(ModuleOp module) {
   return artifact;
 }
 
+FailureOr<MeshedArtifact> pp::buildMeshedArtifact(ModuleOp module) {
+  auto artifact = buildCheckedArtifact(module);
+  if (failed(artifact))
+    return failure();
+  auto mesh = pprt::Mesh::create((*artifact)->axes);
+  if (failed(report(module, mesh.status())))
+    return failure();
+  return MeshedArtifact{std::move(*artifact), std::move(*mesh)};
+}
+
 namespace {
 
 struct VerifyProgramsPass : pp::impl::VerifyProgramsBase<VerifyProgramsPass> {

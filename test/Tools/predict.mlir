@@ -9,12 +9,16 @@
 // RUN: FileCheck %s --input-file=%t.module --check-prefix=MODULE
 // RUN: sed 's/"x"/"cuts = [7]"/' %s | pp-opt --pp-parallelize="pp=2" --pp-predict | FileCheck %s --check-prefix=NAME
 // RUN: pp-opt %s --pp-parallelize="dp=2 threads=3" --pp-predict | FileCheck %s --check-prefix=THREADS
+// RUN: pp-opt %s --pp-parallelize="dp=2 rates=2e11:4e10:0 links=5e9:0" --pp-predict | FileCheck %s --check-prefix=RATES
 // RUN: not pp-opt %s --pp-predict 2>&1 | FileCheck %s --check-prefix=LEVEL
 // RUN: pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=1G" -o %t
 // RUN: not pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=0.1KB" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=LIMIT
 // RUN: not pp-opt %s --pp-parallelize="dp=2" --pp-verify-programs="memory-limit=1X" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=SYNTAX
+
+// Of other devices.
+// RATES: with devices of 200 GFLOP/s and 40 GB/s, links of 5 GB/s and 0 us
 
 // Names of arguments, which a plan holds too, are not taken for decisions.
 // NAME: 2 ranks of 1 thread; cuts {{[1-3]$}}

@@ -150,14 +150,11 @@ private:
     if (failed(expectPrograms("--pp-predict")))
       return failure();
     // What is not sound, or does not end, has no timeline.
-    auto artifact = buildCheckedArtifact(getOperation());
-    if (failed(artifact))
+    FailureOr<MeshedArtifact> built = buildMeshedArtifact(getOperation());
+    if (failed(built))
       return failure();
-    auto mesh = pprt::Mesh::create((*artifact)->axes);
-    if (failed(report(getOperation(), mesh.status())))
-      return failure();
-    decisions->prediction =
-        predict::print(predict::predict(**artifact, *mesh), **artifact);
+    decisions->prediction = predict::print(
+        predict::predict(*built->artifact, built->mesh), *built->artifact);
     return success();
   }
 

@@ -10,8 +10,9 @@
 #define PP_TARGET_ARTIFACT_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include "pprt/Status.h"
+#include "pprt/Mesh.h"
 #include "pprt/Ppx.h"
+#include "pprt/Status.h"
 #include <memory>
 
 namespace pp {
@@ -26,6 +27,15 @@ buildArtifact(mlir::ModuleOp module);
 /// memory.
 mlir::FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>>
 buildCheckedArtifact(mlir::ModuleOp module);
+
+struct MeshedArtifact {
+  std::unique_ptr<pprt::ppx::ArtifactT> artifact;
+  pprt::Mesh mesh;
+};
+
+/// The same with the mesh that its ranks are numbered over, as predictions need
+/// it.
+mlir::FailureOr<MeshedArtifact> buildMeshedArtifact(mlir::ModuleOp module);
 
 /// Reports at `module` what the runtime found, with its exit code. A bad
 /// artifact that was built from a module is a module that does not compile.
